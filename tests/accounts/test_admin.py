@@ -105,7 +105,7 @@ def test_switching_a_user_off_ends_sessions_and_keys(operator: Client, alice: Us
     assert key.revoked_at is not None
 
 
-def test_nothing_is_traded_or_told_for_a_user_who_is_switched_off(
+def test_deactivating_a_user_stops_their_trading_and_events(
     operator: Client, alice: User, bob: User
 ) -> None:
     paused, untouched = standing(alice, "active"), standing(bob, "active")

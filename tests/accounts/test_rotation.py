@@ -78,7 +78,7 @@ def test_after_the_minute_the_predecessor_ends_the_session(holder: Holder) -> No
         holder.refresh(second, DUE + REUSE_GRACE_PERIOD + SECOND)
 
 
-def test_one_older_than_the_predecessor_ends_the_session_at_once(holder: Holder) -> None:
+def test_a_refresh_token_older_than_the_previous_one_ends_the_session(holder: Holder) -> None:
     second = holder.successor(holder.first, DUE)
     holder.successor(second, DUE + DUE)
     with pytest.raises(services.RefreshRefused):

@@ -60,7 +60,7 @@ def test_a_file_of_the_admin_is_no_use_of_it(client: Client) -> None:
     assert at(BEGAN + 31 * MINUTE, client) == 302
 
 
-def test_another_password_begins_it_anew_and_a_wrong_one_does_not(
+def test_another_login_starts_the_session_anew_and_a_wrong_password_does_not(
     client: Client, olga: User
 ) -> None:
     for minutes in range(25, 475, 25):

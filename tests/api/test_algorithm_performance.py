@@ -178,7 +178,7 @@ def test_a_wrong_value_is_refused_and_named(
     assert client.get(path).json() == {"alerts": ALERTS}
 
 
-def test_all_faults_are_told_at_once(api: Api, alice: User) -> None:
+def test_all_faults_are_reported_at_once(api: Api, alice: User) -> None:
     body = {
         "maxDrawdwn": {}, "winRate": {"threshold": "1", "action": "sell"},
         "profitFactor": {"threshold": 1},

@@ -96,7 +96,7 @@ def test_the_least_is_a_setting(api: Api, alice: User, settings: LazySettings) -
     assert api(alice).post(PATH, body).status_code == 201
 
 
-def test_little_history_is_told_first_and_figures_of_a_year_rest_on_what_is_held(
+def test_little_history_is_warned_of_and_annual_metrics_use_the_stored_days(
     api: Api, alice: User
 ) -> None:
     """22 bars at the end of 18 years: all there is since its first day, and 19 sessions."""

@@ -197,7 +197,7 @@ def test_a_very_long_key_is_told_by_its_beginning(post: Post, step: str | None) 
         ({f"key{n}": n for n in range(5_000)}, "dict of 5000"),
     ],
 )
-def test_a_large_value_is_told_by_its_beginning(post: Post, sent: object, message: object) -> None:
+def test_a_large_value_is_shortened_in_the_error(post: Post, sent: object, message: object) -> None:
     field = "riskParameters.maxDailyLoss"
     response = post(riskParameters={"maxDailyLoss": sent})
     assert_error(response, 400, "VALIDATION_ERROR", field=field, value=message)

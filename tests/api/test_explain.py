@@ -59,7 +59,7 @@ def test_every_entry_is_explained_by_the_candle_before_it(
         assert explanation["candle"]["time"] == _moment(int(times[entry - 1]))
 
 
-def test_every_position_is_told_where_it_lived_with_its_levels_and_what_closed_it(
+def test_each_position_is_explained_with_its_levels_and_what_closed_it(
     api: Api, alice: User, completed: Backtest
 ) -> None:
     client = api(alice)
@@ -134,7 +134,7 @@ def test_each_condition_tells_its_place_its_values_and_whether_it_holds(
     assert long["conditions"][1]["holds"] is (rsi["value"] > 50)
 
 
-def test_adjusted_prices_of_the_candle_are_told_as_those_of_trades_are(
+def test_adjusted_prices_of_the_candle_are_reported_as_those_of_trades_are(
     api: Api, alice: User, completed: Backtest
 ) -> None:
     client = api(alice)
@@ -164,7 +164,7 @@ def test_where_there_is_no_candle_the_nearest_are_told(
     assert_error(early, 404, "NOT_FOUND", nearest={"after": "2024-02-01T03:45:00.000Z"})
 
 
-def test_only_a_completed_one_of_one_configuration_is_explained(
+def test_only_a_completed_backtest_of_one_configuration_is_explained(
     api: Api, alice: User, completed: Backtest
 ) -> None:
     queued = submit(alice, completed.algorithm_id)

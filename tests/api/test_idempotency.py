@@ -164,7 +164,7 @@ def test_of_many_with_one_key_at_once_one_is_done(
 
 
 @pytest.mark.django_db(transaction=True)
-def test_whoever_waits_too_long_for_the_first_is_told_to_come_back(
+def test_a_request_that_waits_too_long_for_the_first_gets_retry_after(
     api: Api, alice: User, body: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(idempotency, "WAIT", "50ms")
@@ -241,7 +241,7 @@ def test_a_secret_is_repeated_to_the_credential_that_got_it_and_to_no_other(
     assert len(set(answers)) == len(answers)
 
 
-def test_a_session_is_one_credential_by_all_of_its_tokens_and_its_cookie(alice: User) -> None:
+def test_all_tokens_and_the_cookie_of_a_session_are_one_credential(alice: User) -> None:
     client = APIClient()
     login = {"email": alice.email, "password": make.PASSWORD, "sessionCookie": True}
     first = client.post("/api/auth/login", login, format="json").json()["accessToken"]

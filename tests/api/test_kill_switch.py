@@ -159,7 +159,7 @@ def test_every_use_is_on_record(api: Api, alice: User) -> None:
 # The operators' switch
 
 
-def test_the_global_one_refuses_everybody_and_changes_no_status(
+def test_the_global_kill_switch_refuses_all_starts_and_changes_no_status(
     api: Api, alice: User, bob: User
 ) -> None:
     active, stopped, paused = (

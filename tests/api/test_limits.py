@@ -78,7 +78,7 @@ def test_no_password_is_hashed_before_the_limiter_has_spoken(
     assert client.post("/api/auth/signup", {}).status_code == 400  # a scope of its own
 
 
-def test_an_account_bears_so_many_failures_from_wherever_they_come(
+def test_failed_logins_of_an_account_are_limited_over_all_addresses(
     api: Api, alice: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def log_in(n: int, password: str) -> Any:

@@ -77,9 +77,7 @@ def test_what_it_shows_can_be_used(api: Api, alice: User) -> None:
         assert answer["status"] == "stopped", answer
 
 
-def test_every_candle_pattern_stands_beside_each_page_and_can_be_used(
-    api: Api, alice: User
-) -> None:
+def test_every_page_lists_the_candle_patterns_and_all_can_be_used(api: Api, alice: User) -> None:
     client = api(alice)
     rows = client.get(PATH).json()["candlePatterns"]
     assert client.get(PATH, {"page": 99}).json()["candlePatterns"] == rows

@@ -91,7 +91,7 @@ def test_a_query_outside_its_set_is_refused(api: Api, alice: User, query: str) -
 
 
 @pytest.mark.parametrize("algorithm_id", ["x", "0" * 24, "A" * 24, "%00", "theirs", "archived"])
-def test_unknown_foreign_and_archived_ones_cannot_be_told_apart(
+def test_unknown_foreign_and_archived_algorithms_get_the_same_answer(
     api: Api, alice: User, bob: User, algorithm_id: str
 ) -> None:
     stored = make.algorithm(alice if algorithm_id == "theirs" else bob)

@@ -36,7 +36,7 @@ def completed(alice: User) -> dict[str, Any]:
     return backtest
 
 
-def test_reading_one_unpacks_neither_its_curve_nor_its_trades(
+def test_reading_a_backtest_unpacks_neither_its_curve_nor_its_trades(
     api: Api, alice: User, completed: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delattr(results, "unpack")

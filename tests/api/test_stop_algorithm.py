@@ -78,7 +78,9 @@ def test_what_holds_positions_keeps_its_capital_until_they_are_closed(
     assert_error(again, 422, "UNPROCESSABLE_ENTITY", openPositions=1)
 
 
-def test_a_failed_one_whose_positions_stayed_is_asked_to_close_them(api: Api, alice: User) -> None:
+def test_stopping_a_failed_algorithm_with_positions_requests_their_closing(
+    api: Api, alice: User
+) -> None:
     algorithm = ready(alice)
     run = start(algorithm)
     hold(run)

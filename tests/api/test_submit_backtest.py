@@ -438,7 +438,7 @@ def test_longer_candles_that_are_stored_are_read_before_any_that_could_be_made(
 
 
 @pytest.mark.usefixtures("history")
-def test_history_that_is_gone_when_it_runs_fails_it_with_the_reason(
+def test_a_backtest_whose_history_was_deleted_fails_with_that_reason(
     api: Api, alice: User, body: dict[str, Any]
 ) -> None:
     from apps.market.models import CandleChunk

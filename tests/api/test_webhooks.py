@@ -109,7 +109,7 @@ def test_what_is_named_is_changed_and_the_rest_stays(api: Api, alice: User) -> N
     assert (body["events"], body["url"]) == (["trade.executed"], endpoint.url)
 
 
-def test_one_that_is_switched_off_says_why_and_can_be_switched_on(api: Api, alice: User) -> None:
+def test_a_disabled_endpoint_gives_the_reason_and_can_be_enabled(api: Api, alice: User) -> None:
     client = api(alice)
     endpoint = endpoint_of(alice, failures=7, failing_since=make.NOW)
     off = client.patch(f"{PATH}/{endpoint.pk}", {"status": "disabled"}).json()

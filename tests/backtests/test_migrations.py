@@ -38,7 +38,7 @@ def as_it_was(array: Array) -> bytes:
 
 
 @pytest.mark.django_db
-def test_results_in_one_piece_become_blocks_and_what_runs_is_given_to_others() -> None:
+def test_whole_results_become_blocks_and_running_backtests_are_queued_again() -> None:
     owner = make.user()
     algorithm = make.algorithm(owner)
     old = migrate("0001_initial")

@@ -47,7 +47,9 @@ def test_many_backtests_of_one_user_delay_another_user_by_at_most_one(
     assert begin(1).pk == late.pk
 
 
-def test_with_two_workers_a_user_with_many_leaves_one_to_others(alice: User, bob: User) -> None:
+def test_with_two_workers_a_user_with_many_backtests_leaves_one_worker_free(
+    alice: User, bob: User
+) -> None:
     submit_many(alice, 5)
     first, second = begin(0), begin(1)
     late = submit(bob, now=make.NOW + timedelta(hours=1))

@@ -50,7 +50,7 @@ def assert_whole(page: Tab, width: int) -> None:
     assert page.ask("document.images.length") == 0
 
 
-def test_it_is_drawn_without_a_complaint_or_a_request_on_every_screen(
+def test_the_report_is_drawn_without_errors_or_requests_on_every_screen(
     api: Api, alice: User, completed: Backtest, live_server: LiveServer, tmp_path: Path
 ) -> None:
     link = api(alice).post(f"/api/backtests/{completed.pk}/report-link").json()["url"]

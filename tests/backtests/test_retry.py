@@ -85,7 +85,7 @@ def test_of_two_retries_one_counts(failed: Backtest) -> None:
         retry(failed)
 
 
-def test_a_retry_is_on_record_with_its_reason_and_what_had_gone_wrong(failed: Backtest) -> None:
+def test_a_retry_is_audited_with_its_reason_and_the_error(failed: Backtest) -> None:
     retry(failed)
     record = AuditRecord.objects.get(action=audit.Action.BACKTEST_RETRIED)
     assert (record.actor_kind, record.actor) == ("operator", OLGA.user_id)

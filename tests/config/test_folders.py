@@ -23,7 +23,7 @@ def mode(path: Path) -> int:
     return stat.S_IMODE(path.stat().st_mode)
 
 
-def test_the_data_directory_is_made_for_its_owner_alone_and_so_is_its_secret(
+def test_the_data_directory_and_its_secret_are_readable_by_the_owner_alone(
     tmp_path: Path,
 ) -> None:
     secret = tmp_path / "data" / "secret"

@@ -170,7 +170,9 @@ def intruders(bob: User) -> list[User]:
 
 
 @pytest.mark.parametrize("text", sorted(WITH_ID))
-def test_not_mine_is_not_there(api: Api, alice: User, intruders: list[User], text: str) -> None:
+def test_objects_of_others_do_not_exist(
+    api: Api, alice: User, intruders: list[User], text: str
+) -> None:
     kinds, known = WITH_ID[text]
     own_ids = prepared(text, {kind: owned(kind, alice) for kind in kinds})
     absent_ids = dict.fromkeys(kinds, ABSENT)

@@ -38,10 +38,10 @@ ELSEWHERE = {
     "D01 to D37 a malformed symbol to be checked": (
         "api.test_validate_symbol.test_a_malformed_one_is_not_valid_and_the_reason_is_told"
     ),
-    "E21 what is another user's": "contract.test_isolation.test_not_mine_is_not_there",
+    "E21 what is another user's": "contract.test_isolation.test_objects_of_others_do_not_exist",
     "G45 a key with another body": "api.test_idempotency.test_a_key_with_another_body_is_refused",
     "G46 a key while the first call runs": (
-        "api.test_idempotency.test_whoever_waits_too_long_for_the_first_is_told_to_come_back"
+        "api.test_idempotency.test_a_request_that_waits_too_long_for_the_first_gets_retry_after"
     ),
     "G47 a key of another user or path": (
         "api.test_idempotency.test_a_key_belongs_to_a_user_and_a_path"
@@ -68,7 +68,7 @@ ELSEWHERE = {
     ),
     "H46 a session that was logged out": "api.test_log_out.test_after_it_both_tokens_are_refused",
     "H47 a session ended by reuse": (
-        "accounts.test_rotation.test_one_older_than_the_predecessor_ends_the_session_at_once"
+        "accounts.test_rotation.test_a_refresh_token_older_than_the_previous_one_ends_the_session"
     ),
     "H49 a token elsewhere": "api.test_profile.test_a_token_counts_nowhere_else",
     "R01 to R04 no good cookie": "api.test_refresh.test_without_a_good_cookie_it_is_refused",
@@ -127,7 +127,7 @@ ELSEWHERE = {
     "J33 PATCH or DELETE of one that runs": (
         "api.test_manage_backtest.test_what_waits_or_runs_is_neither_renamed_nor_deleted"
     ),
-    "J36 a copy of what is private": "contract.test_isolation.test_not_mine_is_not_there",
+    "J36 a copy of what is private": "contract.test_isolation.test_objects_of_others_do_not_exist",
 }
 """Wrong requests that have tests of their own."""
 

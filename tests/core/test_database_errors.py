@@ -167,7 +167,7 @@ class Taken(ServiceError):
 
 
 @pytest.mark.parametrize(("kind", "status"), [(TooMany, 429), (Closed, 503)])
-def test_when_to_come_back_stands_in_the_error_in_its_details_and_in_the_header(
+def test_retry_after_is_in_the_message_the_details_and_the_header(
     kind: type[ServiceError], status: int
 ) -> None:
     answer = answer_exception(kind(retryAfter=7), {})

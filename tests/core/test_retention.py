@@ -24,7 +24,7 @@ def test_a_counter_goes_when_its_window_is_over() -> None:
     assert Counter.objects.get().key == "new"
 
 
-def test_a_remembered_answer_goes_when_its_key_may_be_used_anew() -> None:
+def test_a_stored_answer_is_purged_when_its_key_expires() -> None:
     for key, expires in (("old", make.NOW), ("new", make.NOW + SECOND)):
         IdempotencyKey.objects.create(
             user_id="u", method="POST", path="/", key=key, fingerprint="", expires_at=expires

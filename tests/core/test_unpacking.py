@@ -30,7 +30,7 @@ def test_what_is_as_long_as_the_limit_is_read_whole(tmp_path: Path) -> None:
         assert sum(len(content.data) for content in unpack(path)) == 1000
 
 
-def test_one_byte_more_is_refused_with_the_limit_and_what_to_do(tmp_path: Path) -> None:
+def test_one_byte_over_the_limit_is_refused_with_the_limit_and_advice(tmp_path: Path) -> None:
     plain, packed = tmp_path / "plain", tmp_path / "packed"
     plain.write_bytes(b"x" * 1001)
     packed.write_bytes(gzip.compress(b"x" * 1001))

@@ -61,7 +61,7 @@ def test_bars_before_the_range_count_for_the_total_only() -> None:
     assert short("NSE:SBIN", timeframe="1m", within=1, total=1) == [("NSE:SBIN", (300, 0))]
 
 
-def test_each_day_of_a_finer_timeframe_is_one_before_the_range_and_in_it() -> None:
+def test_each_day_of_a_finer_timeframe_counts_as_one_bar() -> None:
     """But for two that the data may not have finished."""
     hold_quarter("NSE:SBIN")
     bound = lower_bounds(["NSE:SBIN"], "1d", start=START, end=END)["NSE:SBIN"]

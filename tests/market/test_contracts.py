@@ -118,7 +118,7 @@ def test_the_product_decides_which_rates_hold() -> None:
     assert {row.segment for row in held.schedule} == {keys["intraday"]}
 
 
-def test_a_named_broker_is_found_whatever_its_case_and_an_unknown_one_is_told() -> None:
+def test_a_broker_is_found_in_any_case_and_an_unknown_broker_is_reported() -> None:
     known = rules("NSE:ABC", broker="None ").contract("NSE:ABC", at(1.0))
     assert known.segment.endswith(" none share")
     unknown = rules("NSE:ABC", broker="Some House")

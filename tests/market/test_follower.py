@@ -62,7 +62,7 @@ def held() -> Sequence[int]:
     return [(time - OPENING) // 60 for time in bars.time.tolist()]
 
 
-def test_what_came_while_the_database_was_lost_is_stored_when_it_is_back(
+def test_bars_received_while_the_database_was_lost_are_stored_when_it_is_back(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     Outage(monkeypatch, attempts=5)
@@ -90,7 +90,7 @@ def test_it_says_what_is_lost_when_it_ends(
     assert "3 bars were not stored" in caplog.text
 
 
-def test_a_minute_and_a_load_of_its_symbols_wait_for_each_other_in_one_order(
+def test_received_bars_and_an_import_of_the_same_symbols_lock_in_one_order(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """In the opposite order to that in which the load locks them."""

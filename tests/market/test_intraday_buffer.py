@@ -206,7 +206,7 @@ def test_any_number_of_series_is_read_by_a_few_statements() -> None:
 
 
 @pytest.mark.django_db(transaction=True)
-def test_whoever_listens_is_told_when_bars_are_committed() -> None:
+def test_listeners_are_notified_when_bars_are_committed() -> None:
     settings = connection.get_connection_params()
     kept = ("dbname", "user", "password", "host", "port")
     options = {name: settings[name] for name in kept if name in settings}

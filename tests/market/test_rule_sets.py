@@ -52,7 +52,7 @@ def with_rows(name: str, *rows: str) -> dict[str, str]:
         ("depository.csv", "zerodha,2027-06-01,-1,a list,", "amount: Input"),
     ],
 )  # fmt: skip
-def test_what_is_wrong_is_told_with_file_and_line(name: str, row: str, message: str) -> None:
+def test_faults_are_reported_with_file_and_line(name: str, row: str, message: str) -> None:
     files = with_rows(name, row)
     with pytest.raises(InvalidRulebook) as refused:
         read_rule_set(files)
@@ -77,7 +77,7 @@ def test_without_an_edition_the_bundled_one_holds(db: None) -> None:
     assert rule_sets.current_rule_set() is bundled_rule_set()
 
 
-def test_one_file_replaces_its_like_and_the_newest_edition_holds(db: None) -> None:
+def test_a_file_replaces_the_file_of_its_name_in_a_new_version(db: None) -> None:
     days = bundled_files()["days.csv"]
     first = services.load_rule_set(files={"days.csv": days + HOLIDAY}, source="first", now=make.NOW)
     brokers = bundled_files()["brokers.csv"].replace(

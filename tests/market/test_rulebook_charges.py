@@ -136,7 +136,7 @@ def test_the_tax_on_a_sale_is_that_of_its_day(
     assert amounts(charges)["transaction_tax"] == Decimal(percent)
 
 
-def test_a_row_that_names_the_underlying_beats_the_row_of_all_others() -> None:
+def test_a_row_that_names_the_underlying_wins_over_the_general_row() -> None:
     named = note("BSE:SENSEX25JAN80000CE", "buy", "10000", "2025-01-01")
     other = note("BSE:SENSEX5025JAN26000CE", "buy", "10000", "2025-01-01")
     assert (amounts(named)["exchange_fee"], amounts(other)["exchange_fee"]) == (
@@ -316,7 +316,7 @@ def test_the_product_decides_tax_and_stamp_duty_of_shares_and_of_nothing_else() 
     assert len(futures) == 1
 
 
-def test_a_broker_nobody_has_prices_of_costs_as_a_discount_broker_does() -> None:
+def test_a_broker_without_known_prices_costs_as_a_discount_broker() -> None:
     known, unknown = (
         note("NSE:NIFTY25JANFUT", "sell", "1000000", "2025-01-01", broker=broker).total
         for broker in ("discount", "some house")

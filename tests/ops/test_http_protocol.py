@@ -188,7 +188,7 @@ def test_a_connection_is_kept_for_five_seconds_after_an_answer(
     assert connection.transport.state == "aborted"
 
 
-def test_an_address_has_so_many_connections_and_others_have_theirs(
+def test_connections_are_limited_for_each_address(
     connect: Connect, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(http_protocol, "MAX_OF_ADDRESS", 2)

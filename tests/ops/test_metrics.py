@@ -83,7 +83,7 @@ def test_without_a_queue_nothing_waits() -> None:
 
 
 @pytest.mark.django_db
-def test_a_database_that_is_lost_is_told_and_the_rest_still_shown() -> None:
+def test_a_lost_database_is_reported_beside_the_other_metrics() -> None:
     with patch.object(Backtest.objects, "count_by_status", side_effect=DatabaseError):
         metrics = samples()
     assert metrics["algotrade_database_up", frozenset()] == 0

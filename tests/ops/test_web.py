@@ -222,7 +222,7 @@ def test_a_process_that_is_killed_is_replaced_and_none_is_refused_meanwhile() ->
         assert second != first
 
 
-def test_the_processes_end_when_the_one_that_made_them_is_killed() -> None:
+def test_child_processes_end_when_their_parent_is_killed() -> None:
     with serving(WEB_WORKERS="2") as (_, process):
         until(lambda: len(children(process.pid)) == 2)
         processes = children(process.pid)
@@ -243,7 +243,7 @@ def test_what_is_being_sent_when_the_server_is_stopped_is_answered() -> None:
 
 
 @pytest.mark.slow
-def test_a_stopped_server_waits_for_nobody_longer_than_a_few_seconds() -> None:
+def test_a_stopped_server_waits_a_few_seconds_at_most() -> None:
     with ExitStack() as stack:
         port, process = stack.enter_context(serving(WEB_WORKERS="1"))
         connection = stack.enter_context(socket.create_connection(("127.0.0.1", port)))

@@ -137,7 +137,7 @@ def test_it_waits_for_a_database_that_is_away(site: Site, seconds: float) -> Non
 @pytest.mark.slow
 @pytest.mark.parametrize("number", STOPS)
 @pytest.mark.parametrize("seconds", [0.5, 5.0])
-def test_it_ends_well_when_it_is_told_to_while_the_database_is_away(
+def test_it_ends_cleanly_on_sigterm_while_the_database_is_away(
     site: Site, number: signal.Signals, seconds: float
 ) -> None:
     with working(site) as worker:

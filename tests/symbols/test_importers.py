@@ -83,7 +83,7 @@ def equities(*symbols: str) -> str:
     return "\n".join([lists.NSE.splitlines()[0], *rows])
 
 
-def test_of_names_that_fall_together_the_one_written_as_its_symbol_stays(tmp_path: Path) -> None:
+def test_of_names_with_the_same_symbol_the_identical_name_is_kept(tmp_path: Path) -> None:
     master = read(tmp_path / "a", equities("M&M", "MM", "A-B", "A&B", "C"))
     assert [instrument.exchange_name for instrument in name(master)] == ["MM", "C"]
     assert master.rejections.counts == {RejectReason.COLLISION: 3}

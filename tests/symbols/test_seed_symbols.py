@@ -108,7 +108,9 @@ def test_what_one_source_leaves_out_another_has_said(seed: Seed) -> None:
     assert set(row.aliases.values_list("source", "name")) == {("nse", "M&M"), ("kite", "M&M")}
 
 
-def test_what_nobody_lists_any_more_is_delisted_until_it_is_listed_again(seed: Seed) -> None:
+def test_an_instrument_missing_from_the_master_is_delisted_until_it_is_listed_again(
+    seed: Seed,
+) -> None:
     seed(shares("TCS", "INFY"), "--as-of", "2026-01-02")
     output = seed(shares("TCS"), "--as-of", "2026-01-05")
     assert "NSE cash: 1 not listed by Kite (Zerodha) any more" in output

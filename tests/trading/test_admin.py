@@ -96,7 +96,7 @@ def test_what_trades_is_shown(operator: Client, alice: User, page: str) -> None:
         assert operator.get(f"/admin/trading/{page}/{query}").status_code == 200
 
 
-def test_what_an_order_and_an_entry_are_made_of_stands_on_their_pages(
+def test_the_pages_of_an_order_and_a_ledger_entry_list_fills_and_postings(
     operator: Client, alice: User
 ) -> None:
     order = add_order(start(ready(alice)), status="filled", ended_at=make.NOW, quantity=3)

@@ -91,7 +91,7 @@ def test_a_signal_waits_as_an_order_until_the_next_bar(alice: User) -> None:
     assert not Fill.objects.exists()
 
 
-def test_a_fill_is_told_with_its_charges_and_its_money(alice: User) -> None:
+def test_a_fill_is_booked_with_its_charges(alice: User) -> None:
     stepper = make_stepper(alice)
     play(stepper, (row(FLAT), LONG), row(FLAT))
     order, fill = Order.objects.get(), Fill.objects.get()
@@ -143,7 +143,7 @@ def test_a_position_is_marked_until_it_is_closed(alice: User) -> None:
     )
 
 
-def test_what_was_locked_is_free_again_and_the_ledger_says_why(alice: User) -> None:
+def test_an_exit_frees_the_locked_cash_with_ledger_entries(alice: User) -> None:
     stepper = make_stepper(alice)
     play(stepper, (row(FLAT), LONG), row(FLAT), row((103, 105, 103, 105)))
     trade = Trade.objects.get()
@@ -159,7 +159,7 @@ def test_what_was_locked_is_free_again_and_the_ledger_says_why(alice: User) -> N
     assert list(kinds) == ["entry", "exit"]
 
 
-def test_an_pending_exit_reason_is_an_order_of_its_own(alice: User) -> None:
+def test_a_pending_exit_is_an_order_of_its_own(alice: User) -> None:
     stepper = make_stepper(alice)
     play(stepper, (row(FLAT), LONG), (row(FLAT), {SBIN: CLOSE_LONG}))
     exit = Order.objects.get(intent="exit")
@@ -196,7 +196,7 @@ def test_a_reversal_whose_entry_is_dropped_still_closes(alice: User) -> None:
     }  # fmt: skip
 
 
-def test_what_is_entered_and_left_in_one_bar_is_told_whole(alice: User) -> None:
+def test_a_trade_within_one_bar_writes_all_its_orders(alice: User) -> None:
     stepper = make_stepper(alice)
     play(stepper, (row(FLAT), LONG), row((100, 100, 97, 99)))
     position = Position.objects.get()
@@ -222,7 +222,7 @@ def test_a_gap_and_a_new_entry_in_the_same_bar_have_orders_of_their_own(alice: U
     assert balances()["locked"] == 0
 
 
-def test_a_signal_in_the_held_direction_is_none(alice: User) -> None:
+def test_a_signal_in_the_direction_of_the_position_is_not_recorded(alice: User) -> None:
     stepper = make_stepper(alice)
     play(stepper, (row(FLAT), LONG), (row(FLAT), LONG), row(FLAT))
     assert Order.objects.count() == Signal.objects.count() == 1
@@ -273,7 +273,7 @@ def test_what_is_added_to_and_left_in_one_bar_was_held(alice: User) -> None:
         ({"executionSettings": at_limit(5)}, "limit_not_reached", "cancelled"),
     ],
 )
-def test_an_order_that_comes_to_nothing_says_why(
+def test_an_unfilled_order_gives_the_reason(
     alice: User, steps: dict[str, Any], reason: str, status: str
 ) -> None:
     stepper = make_stepper(alice, **steps)
@@ -345,7 +345,7 @@ def test_a_contract_is_settled_when_it_expires(alice: User) -> None:
     assert not Position.objects.open().exists()
 
 
-def test_what_a_run_loses_beyond_its_part_the_rest_of_the_account_pays(alice: User) -> None:
+def test_the_account_pays_what_a_run_loses_beyond_its_capital(alice: User) -> None:
     """A short of all its money, and a market that doubles twice over night."""
     short = {"method": "percentage_of_equity", "percentage": 100}
     risk = {"maxPositionSize": 10**9, "maxDailyLoss": 10**9, "maxOpenPositions": 1}
@@ -358,7 +358,7 @@ def test_what_a_run_loses_beyond_its_part_the_rest_of_the_account_pays(alice: Us
     assert sum(balances().values()) == 0
 
 
-def test_what_an_account_lacks_is_lent(alice: User) -> None:
+def test_the_shortfall_of_an_account_is_lent(alice: User) -> None:
     short = {"method": "percentage_of_equity", "percentage": 100}
     risk = {"maxPositionSize": 10**9, "maxDailyLoss": 10**9, "maxOpenPositions": 1}
     stepper, other = (
@@ -373,7 +373,7 @@ def test_what_an_account_lacks_is_lent(alice: User) -> None:
     assert balances()["cash"] + balances()["locked"] == account.balance
 
 
-def test_each_fill_is_told(alice: User) -> None:
+def test_each_fill_writes_an_event(alice: User) -> None:
     stepper = make_stepper(alice)
     play(stepper, (row(FLAT), LONG), row(FLAT), row((103, 105, 103, 105)))
     events = Event.objects.filter(type="trade.executed").order_by("sequence")

@@ -99,7 +99,7 @@ def test_ctrl_c_says_where_it_stands(monkeypatch: pytest.MonkeyPatch) -> None:
         (["--symbols", "SBIN"], "SBIN"),
     ],
 )
-def test_what_cannot_be_played_is_told(words: list[str], message: str) -> None:
+def test_impossible_replays_are_refused_with_the_reason(words: list[str], message: str) -> None:
     with pytest.raises(CommandError, match=message):
         feed(*words)
 
@@ -142,7 +142,7 @@ def test_a_gap_before_the_candles_of_a_file_is_played_with_them(tmp_path: Path) 
     assert len(seen()) == 15
 
 
-def test_an_algorithm_that_gets_no_bars_is_told(alice: User) -> None:
+def test_an_algorithm_without_bars_is_reported(alice: User) -> None:
     """The first has its bars; the second trades a symbol that no feed brings, the third minutes."""
     store_candles(SBIN, "5m", flat([at("2026-10-29 09:15") + 300 * n for n in range(5)]))
     before = at("2026-10-29 09:00")

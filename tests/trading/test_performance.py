@@ -68,7 +68,7 @@ def test_a_ratio_without_a_denominator_is_unknown(alice: User) -> None:
     assert [record[name] for name in names] == [None] * 4
 
 
-def test_the_last_execution_is_told(alice: User) -> None:
+def test_the_last_execution_is_reported(alice: User) -> None:
     stepper = make_stepper(alice)
     play(stepper, *WIN)
     execution = algorithm_of(stepper).last_execution

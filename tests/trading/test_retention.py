@@ -27,7 +27,9 @@ def row(stream: BarStream, time: int, used_at: datetime) -> None:
     stream.rows.create(time=time, bars=b"", used_at=used_at)
 
 
-def test_an_old_signal_goes_unless_it_is_of_a_replay_by_a_young_run(alice: User, bob: User) -> None:
+def test_an_old_signal_is_purged_unless_it_is_of_a_replay_by_a_recent_run(
+    alice: User, bob: User
+) -> None:
     old, young = start(ready(alice)), start(ready(bob))
     Run.objects.filter(pk=old.pk).update(started_at=OLD - DAY)
     signal(old, OLD)

@@ -15,7 +15,7 @@ from tests import make
 from tests.trading.standing import LATER, NOW, hold, ready, standing, start
 
 
-def test_a_failed_one_gives_its_capital_back_and_may_start_again(alice: User) -> None:
+def test_a_failed_algorithm_releases_its_capital_and_can_start_again(alice: User) -> None:
     algorithm = standing(alice, "error")
     run = Run.objects.get()
     assert (run.end_reason, run.ended_at, run.released_at) == ("error", NOW, NOW)

@@ -35,7 +35,7 @@ def run(send: dispatch.SendAttempt) -> int:
     return dispatch.Dispatcher(send=send, clock=timezone.now).run(stopping=never)
 
 
-def test_what_is_sent_can_be_verified_with_either_secret_while_it_is_rotated(alice: User) -> None:
+def test_both_secrets_verify_a_delivery_during_a_rotation(alice: User) -> None:
     endpoint = endpoint_of(alice)
     old = encryption.decrypt(bytes(endpoint.secret)).decode()
     _, new = services.rotate_secret(owner=alice, endpoint_id=endpoint.pk, now=timezone.now())

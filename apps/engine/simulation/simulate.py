@@ -95,7 +95,8 @@ def simulate(
     plan = plan_of(strategy)
     with ThreadPoolExecutor(1) as pool:  # hashing takes as long as simulating, and needs no lock
         candles_hash = pool.submit(hash_candles, stage.tracks)
-        terms, cued = terms_of(stage.contracts, schedule), stage.cued(required_inputs(strategy), plan)
+        terms = terms_of(stage.contracts, schedule)
+        cued = stage.cued(required_inputs(strategy), plan)
         played = play(plan, *cued, terms, capital=capital, report=report, candles=stage.candles)
         return result_of(
             strategy, stage, schedule, played, capital=capital, seed=seed,

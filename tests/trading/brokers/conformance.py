@@ -66,7 +66,7 @@ class Conformance:
             known.pk: OrderStatus.OPEN
         }
 
-    def test_each_fill_is_told_once_and_in_order(self, bench: Bench) -> None:
+    def test_each_fill_is_reported_once_and_in_order(self, bench: Bench) -> None:
         orders = bench.orders(2)
         self.place(bench, orders)
         bench.fill(orders[1], 3, 100.5)

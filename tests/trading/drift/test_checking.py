@@ -163,7 +163,7 @@ def test_a_last_bar_without_its_last_minute_is_the_one_that_was_used(alice: User
     assert (report.rows, report.differences) == (13, [])
 
 
-def test_an_entry_that_waited_beside_a_position_is_told_alike(alice: User) -> None:
+def test_an_entry_pending_beside_a_position_is_reported_alike(alice: User) -> None:
     """Its signal is told once the square-off has taken the position away."""
     entries = {"positionType": "long", "conditions": [ABOVE | {"value": 1}]}
     execution = {

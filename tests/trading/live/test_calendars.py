@@ -90,7 +90,7 @@ def _price(time: int) -> float:
     return 50.0 if since < 14_400 else 150.0 if since < 21_600 else 100.0
 
 
-def test_a_master_that_is_loaded_in_the_session_holds_from_the_next_row_on(alice: User) -> None:
+def test_a_master_imported_during_the_session_counts_from_the_next_row(alice: User) -> None:
     started(alice, entering("15m", productType="intraday"), at=MONDAY)
     runner = Runner()
     for time in TIMES[:20]:

@@ -170,7 +170,7 @@ def engage_kill_switch(owner: User, *, close: bool, at: int) -> None:
 
 
 @pytest.mark.parametrize("reason", ["stopped", "error"])
-def test_an_entry_that_waits_when_its_run_ends_comes_to_nothing(alice: User, reason: str) -> None:
+def test_a_pending_entry_is_cancelled_when_its_run_ends(alice: User, reason: str) -> None:
     market = Market([101, 101])
     run = started(alice, always_in())
     market.go()
@@ -185,7 +185,7 @@ def test_an_entry_that_waits_when_its_run_ends_comes_to_nothing(alice: User, rea
     assert (signal.followed, signal.reason) == (False, reason)
 
 
-def test_after_the_command_halts_trading_nothing_enters_from_the_next_row_on(alice: User) -> None:
+def test_no_run_enters_after_the_command_has_engaged_the_kill_switch(alice: User) -> None:
     market = Market([101] * 4)
     started(alice, always_in())
     market.go()
@@ -236,7 +236,7 @@ def test_a_pause_and_a_kill_switch_let_nothing_enter_and_positions_go_on(alice: 
     assert Signal.objects.latest("bar_time").reason == "paused"
 
 
-def test_a_breach_is_told_once_and_nothing_enters_that_day_again(alice: User) -> None:
+def test_a_breach_is_reported_once_and_blocks_entries_for_the_day(alice: User) -> None:
     market = Market([101, 101, 90, 101, 101, 101, 101])
     run = started(alice, always_in())
     market.go(7)
@@ -273,7 +273,7 @@ def test_missing_bars_bar_entries_and_in_the_end_the_run(alice: User) -> None:
     )
 
 
-def test_a_session_at_hours_that_nobody_knows_gives_no_run_up(alice: User) -> None:
+def test_a_session_with_unknown_hours_does_not_count_towards_giving_up(alice: User) -> None:
     """Muhurat trading, on a Sunday evening."""
     friday = at("2026-11-06 09:15")
     market = Market([101] * 24, first=friday)

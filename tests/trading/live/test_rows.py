@@ -93,7 +93,7 @@ def test_the_next_bar_is_looked_for_when_its_grace_period_is_over_and_no_sooner(
     assert look("1w", "05-25 00:00", "06-05 16:00") == "06-08 00:00"
 
 
-def test_a_row_of_two_markets_is_looked_for_at_the_end_of_either() -> None:
+def test_a_row_of_two_markets_is_polled_at_the_end_of_either_session() -> None:
     both = [sessions_of("NSE:SBIN"), sessions_of("NSE:SBIN26AUGFUT")]
     looks, now = [], at("2026-08-03 15:15")
     for _ in range(3):
@@ -113,7 +113,7 @@ def silent(timeframe: str, *, since: int, now: int = OPENING) -> str:
     return f"{datetime.fromtimestamp(due, INDIA):%m-%d %H:%M}"
 
 
-def test_it_is_too_long_after_ten_bars_of_a_session_or_of_sessions_on_end() -> None:
+def test_a_stream_gives_up_after_ten_missing_bars_of_one_or_more_sessions() -> None:
     monday = OPENING - 33_300
     assert silent("15m", since=OPENING) == "06-01 11:45"
     assert silent("30m", since=OPENING + 3 * 3600) == "06-02 14:15"

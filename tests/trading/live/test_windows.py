@@ -182,7 +182,7 @@ def test_a_split_that_is_loaded_while_a_run_lives_counts_from_the_next_day_on(al
     assert set(closes(kept)) == {100.0, 101.0}
 
 
-def test_a_window_that_follows_others_into_the_next_day_is_made_anew(alice: User) -> None:
+def test_an_indicator_window_is_rebuilt_on_the_next_day(alice: User) -> None:
     starts = times(2, LENGTH)
     hold({SHARE: flat(starts, 101.0)}, "15m")
     started(alice, above(5))
