@@ -1,8 +1,9 @@
 """GET /api/backtests/<id>/report, POST …/report-link, …/report-links, GET /reports/<signed>"""
 
 import re
+from dataclasses import replace
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, NamedTuple
 from unittest.mock import patch
 
 import pytest
@@ -11,12 +12,19 @@ from django.utils import timezone
 
 from apps.accounts.models import User
 from apps.backtests import retention, services
-from apps.backtests.models import Backtest, BacktestStatus, ReportLink, ReportPage
+from apps.backtests.models import (
+    Backtest,
+    BacktestKind,
+    BacktestStatus,
+    ReportLink,
+    ReportPage,
+)
 from apps.backtests.report import page_cache
 from apps.backtests.report.context import report_context
+from apps.backtests.submissions import StudyConfigs
 from apps.core.models import IdempotencyKey
 from tests import make
-from tests.backtests.submissions import submit
+from tests.backtests.submissions import submission, submit
 from tests.backtests.waves import waves
 from tests.backtests.workers import run_queued
 from tests.conftest import Api
@@ -71,8 +79,13 @@ def test_a_report_is_one_page_that_loads_nothing(
     assert completed.receipt is not None
     assert f"{performance['winningTrades']} of {performance['totalTrades']}" in text
     assert completed.receipt["result"] in text
-    for heading in ("Returns by month", "By weekday of the entry", "Charges", "Largest losses"):
-        assert heading in text
+    for heading in (
+        "Returns by month", "Worst drawdowns", "Returns of trades", "By hour of the entry",
+        "By weekday of the entry", "Charges",
+    ):  # fmt: skip
+        assert f"<h2>{heading}</h2>" in text
+    for term in ("CAGR", "Max drawdown", "Win rate", "Expectancy", "Exposure", "By exit reason"):
+        assert term in text
 
 
 def test_without_a_name_it_is_titled_by_the_algorithm_s(
@@ -112,6 +125,54 @@ def test_its_policy_lets_its_own_scripts_run_and_nothing_else(
     assert "unsafe" not in policy
     assert "http" not in policy
     assert "allow-same-origin" not in rules["sandbox"]
+
+
+class Study(NamedTuple):
+    """A study, and how often its page has certain words."""
+
+    kind: BacktestKind
+    configs: StudyConfigs
+    counts: dict[str, int]
+
+
+PARAMETER = {
+    "path": "entryConditions.conditions[0].indicator1.period", "from": 5, "to": 9, "step": 2,
+}  # fmt: skip
+STUDIES = [
+    Study(
+        BacktestKind.OPTIMIZATION,
+        {"optimizationConfig": {"objective": "netProfit", "parameters": [PARAMETER]}},
+        {
+            # beside the title, the metrics, the equity and the trades
+            "In-sample: the best of 3 parameter sets": 4,
+            "In-sample: ranked on the days that they are measured on": 1,
+            "Entry condition 1 indicator 1 period": 1,
+        },
+    ),
+    Study(
+        BacktestKind.WALK_FORWARD,
+        {"walkForwardConfig": {"objective": "winRate", "windows": 2, "parameters": [PARAMETER]}},
+        {
+            "Out-of-sample: test days only": 4,
+            "In-sample: chosen on these days": 1,
+            "Out-of-sample: traded on these days": 1,
+            "Entry condition 1 indicator 1 period": 1,
+        },
+    ),
+    Study(BacktestKind.MONTE_CARLO, {"monteCarloConfig": {"runs": 10}}, {"Risk of ruin": 1}),
+]
+
+
+@pytest.mark.parametrize("study", STUDIES, ids=lambda study: study.kind)
+def test_a_study_says_beside_its_figures_on_which_days_they_were_measured(
+    api: Api, alice: User, completed: Backtest, study: Study
+) -> None:
+    plain = submission(alice, completed.algorithm_id)
+    request = replace(plain, kind=study.kind, configs=study.configs)
+    backtest = services.submit(owner=alice, submission=request, seed=7, now=make.NOW)
+    run_queued()
+    text = api(alice).get(path(backtest)).content.decode()
+    assert {words: text.count(words) for words in study.counts} == study.counts
 
 
 @pytest.mark.parametrize("accept", ["application/json", "text/html;q=0", "image/png"])

@@ -95,6 +95,13 @@ class Tab:
         assert "exceptionDetails" not in answer, answer["exceptionDetails"]
         return answer["result"].get("value")
 
+    def press(self, key: str) -> None:
+        """Press and release a key, as a person at a keyboard does; Enter activates a button."""
+        text = {"text": "\r"} if key == "Enter" else {}
+        for kind in ("keyDown", "keyUp"):
+            self._call("Input.dispatchKeyEvent", type=kind, key=key, code=key,
+                windowsVirtualKeyCode=13 if key == "Enter" else 0, **text)  # fmt: skip
+
     def picture(self, path: Path) -> None:
         """Of the whole page, as PNG."""
         shot = self._call("Page.captureScreenshot", captureBeyondViewport=True)

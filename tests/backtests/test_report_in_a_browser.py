@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 from pytest_django.live_server_helper import LiveServer
+from rest_framework.test import APIClient
 
 from apps.accounts.models import User
 from apps.backtests import services
@@ -16,13 +17,21 @@ from tests.backtests.workers import run_queued
 from tests.conftest import Api
 from tests.market.bars import store_candles
 
-SCREENS = [(1280, 900, False), (1280, 900, True), (390, 844, False), (390, 844, True)]
-DRAWN = "document.querySelectorAll('{} .main-svg').length > 0"
-CANDLES = "document.querySelectorAll('#price .boxlayer path.box').length"
-MARKS = "document.querySelectorAll('#price .scatterlayer path.point').length"
-PAPER = 718
-"""Pixels between the margins of a page of A4."""
-ZOOMED = "Plotly.relayout('price', {'xaxis.range': [100, 110]}).then(() => 0)"
+SCREENS = [(1366, 900, False), (1366, 900, True), (390, 844, False), (390, 844, True)]
+# Resolves when the charts and the list, which is the last of all, are drawn.
+DRAWN = """new Promise((resolve) => {
+  const isDrawn = () => document.querySelector("#trade-list tbody tr");
+  const look = () => isDrawn() ? setTimeout(resolve, 100) : setTimeout(look, 20);
+  look();
+})"""
+# How many pixels of canvases are not empty.
+INK = """[...document.querySelectorAll("{}")].reduce((sum, canvas) => {{
+  const pixels = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height).data;
+  return sum + pixels.filter((value, i) => i % 4 === 3 && value).length;
+}}, 0)"""
+LIST = "[...document.querySelectorAll('#trade-list {}')].map((found) => found.{})"
+TITLES, SORTED = LIST.format("thead th", "textContent"), LIST.format("thead th", "ariaSort")
+PAGE = "document.getElementById('page').textContent"
 
 pytestmark = [
     pytest.mark.slow,
@@ -41,11 +50,15 @@ def completed(alice: User) -> Backtest:
     return services.rename(owner=alice, backtest_id=backtest.pk, name=name, now=make.NOW)
 
 
+def opened(page: Tab, address: str) -> None:
+    page.open(address)
+    page.ask(DRAWN)
+
+
 def assert_whole(page: Tab, width: int) -> None:
     assert page.complaints() == []
-    for chart in ("#equity", "#price"):
-        assert page.ask(DRAWN.format(chart)), chart
-    assert page.ask(CANDLES) > 400
+    for chart in ("#equity canvas", "#price canvas"):
+        assert page.ask(INK.format(chart)) > 5_000, chart
     assert page.ask("document.documentElement.scrollWidth") <= width
     assert page.ask("document.images.length") == 0
 
@@ -58,30 +71,79 @@ def test_the_report_is_drawn_without_errors_or_requests_on_every_screen(
     for width, height, dark in SCREENS:
         with tab() as page:
             page.screen(width, height, dark=dark)
-            page.open(address)
+            opened(page, address)
             assert_whole(page, width)
             assert page.requests() == [address]
             page.picture(tmp_path / f"{width}-{dark}.png")
-            shown = page.ask(MARKS)
-            page.ask(ZOOMED)
-            assert 0 < page.ask(MARKS) < shown
-            assert page.complaints() == []
+
+
+def test_trades_are_sorted_and_paged_and_shown_on_the_chart(
+    api: Api, alice: User, completed: Backtest, tmp_path: Path
+) -> None:
+    answer = api(alice).get(f"/api/backtests/{completed.pk}/trades?limit=100").json()
+    total, profits = answer["pagination"]["total"], [trade["profit"] for trade in answer["data"]]
+    assert 25 < total <= 50
+    with tab() as page:
+        page.screen(1366, 900)
+        opened(page, kept_file(api(alice), completed, tmp_path))
+        titles = page.ask(
+            "[...document.querySelectorAll('#trade-list thead th')].map((c) => c.textContent)"
+        )
+        assert titles[:2] == ["#", "Side"]  # of one symbol there is no column
+        assert column(page, 0) == [str(number) for number in range(1, 26)]
+        assert page.ask(PAGE) == f"Trades 1 to 25 of {total}"
+        assert page.ask("document.getElementById('previous').disabled")
+        page.ask("document.getElementById('next').click()")
+        assert column(page, 0) == [str(number) for number in range(26, total + 1)]
+        assert page.ask("document.getElementById('next').disabled")
+        by_profit = titles.index("Net P&L")
+        header = f"document.querySelectorAll('#trade-list thead button')[{by_profit}]"
+        for order, ranked in (
+            ("descending", sorted(profits, reverse=True)), ("ascending", sorted(profits))
+        ):  # fmt: skip
+            page.ask(f"{header}.focus()")
+            page.press("Enter")
+            assert page.ask(SORTED) == [
+                order if index == by_profit else "none" for index in range(len(titles))
+            ]
+            assert [rupees(text) for text in column(page, by_profit)] == pytest.approx(
+                ranked[:25], abs=0.005
+            )
+        best = str(1 + profits.index(max(profits)))
+        page.ask(f"{header}.click()")
+        page.ask("document.querySelector('#trade-list tbody button').click()")
+        assert f"#{best} " in page.ask("document.getElementById('price-legend').textContent")
+        assert page.complaints() == []
+
+
+def column(page: Tab, index: int) -> list[str]:
+    """The texts of a column of the list of trades, as it is shown now."""
+    texts: list[str] = page.ask(LIST.format("tbody tr", f"cells[{index}].textContent"))
+    return texts
+
+
+def rupees(text: str) -> float:
+    return float(text.replace("₹", "").replace(",", "").replace("\N{MINUS SIGN}", "-"))
+
+
+def kept_file(client: APIClient, backtest: Backtest, folder: Path) -> str:
+    kept = folder / "report.html"
+    kept.write_bytes(client.get(f"/api/backtests/{backtest.pk}/report").content)
+    return kept.as_uri()
 
 
 def test_a_kept_file_needs_no_service_and_prints(
     api: Api, alice: User, completed: Backtest, tmp_path: Path
 ) -> None:
-    kept = tmp_path / "report.html"
-    kept.write_bytes(api(alice).get(f"/api/backtests/{completed.pk}/report").content)
     with tab() as page:
-        page.screen(1280, 900)
-        page.open(kept.as_uri())
-        assert_whole(page, 1280)
+        page.screen(1366, 900, dark=True)
+        opened(page, kept_file(api(alice), completed, tmp_path))
+        assert_whole(page, 1366)
         assert page.requests() == []
         page.ask("dispatchEvent(new Event('beforeprint'))")
-        assert page.ask("document.querySelector('#price .main-svg').clientWidth") < PAPER
+        assert page.ask(INK.format("#price .copy")) > 5_000
         page.ask("dispatchEvent(new Event('afterprint'))")
-        assert page.ask("document.querySelector('#price .main-svg').clientWidth") > PAPER
+        assert page.ask("document.querySelectorAll('.copy').length") == 0
         page.printed(tmp_path / "report.pdf")
         assert (tmp_path / "report.pdf").read_bytes().startswith(b"%PDF")
         assert page.complaints() == []

@@ -1,96 +1,90 @@
-"""The charts of a report, as Plotly's JSON: their data and what they show.
+"""The data of a report's charts: columns of plain numbers, which the page's script draws.
 
-How they look by day and by night, and on which screen, is the page's own script
-(templates/backtests/report.js).
+Times are minutes. Of a column of times only the first is counted from 1970, each further one from
+the one before it: that keeps the page small, as whole numbers of paise do.
 """
 
 from collections.abc import Sequence
+from math import isnan
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from apps.backtests.report.formats import format_time, humanize
-from apps.engine.candles import DAY, TIMEFRAMES, Candles, ist_day
+from apps.backtests.report.formats import humanize
+from apps.backtests.results import Trades
+from apps.engine.candles import TIMEFRAMES, Candles, resample
 from apps.engine.kernel.reasons import EXIT_REASONS
 from apps.engine.kernel.records import Array
-from apps.engine.metrics.trades import net_profits
+from apps.engine.metrics.benchmark import buy_and_hold
+from apps.engine.metrics.fill_quality import unknown_fill_quality, volume_shares
+from apps.engine.metrics.result_data import ResultData
+from apps.engine.metrics.sharpe import rolling_sharpe_ratio
+from apps.engine.metrics.trades import net_profits, trade_returns
+from apps.engine.sessions import Sessions
 from apps.engine.simulation.results import curve_points
 from apps.market import store
+from apps.market.calendars import calendars_of
 
-# `data` and `layout` of Plotly, and what the page's own script reads beside them.
-Chart = dict[str, Any]
+Floats = NDArray[np.float64]
+Columns = dict[str, Any]
 
-# Points of the equity curve: more than a screen is wide.
+# Points of the equity curve: about as many as a screen is wide.
 MAX_POINTS: Final = 1_000
-# Trades on one page; of more, those with the largest results are drawn.
-MAX_DRAWN_TRADES: Final = 8_000
+# Candles of one symbol, and on one page, which its symbols share.
+MAX_CANDLES_PER_SYMBOL: Final = 3_000
+MAX_DRAWN_CANDLES: Final = 9_000
 # Symbols with a price chart: those with the most trades.
 MAX_DRAWN_SYMBOLS: Final = 20
-# Candles on one page, shared by its symbols, and candles of one symbol: more are a blur.
-MAX_DRAWN_CANDLES: Final = 8_000
-MAX_CANDLES_PER_SYMBOL: Final = 600
-
-GAIN, LOSS, LINE = "#12a07a", "#dc4a5f", "#4f7cff"
-_RUPEES: Final = "₹%{y:,.0f}"
+# Trades on one page; of more, those with the largest results.
+MAX_TRADES: Final = 20_000
+# Returns that a rolling Sharpe ratio covers: a quarter of sessions, or a month in a short range.
+LONG_WINDOW: Final = 63
+SHORT_WINDOW: Final = 21
 
 
 # ------------------------------------------------------------------------------------------ equity
 
 
-def equity_chart(curve: Array, capital: float) -> Chart:
-    """Return a chart of equity above and drawdown below, over the same time."""
-    points = curve_points(curve, MAX_POINTS)
-    time = [
-        format_time(int(seconds), form="%Y-%m-%d %H:%M")
-        for seconds in _bucket_end_times(curve, len(points))
-    ]
-    equity = [point["equity"] for point in points]
-    drawdown = [-float(str(point["drawdown"])) for point in points]
-    line: Chart = {"type": "scatter", "mode": "lines", "x": time}
-    return {
-        "data": [
-            line
-            | {
-                "name": "Equity",
-                "y": _rounded(equity, 2),
-                "line": {"color": LINE, "width": 1.6},
-                "hovertemplate": _RUPEES,
-            },
-            line
-            | {
-                "name": "Drawdown",
-                "y": _rounded(drawdown, 3),
-                "yaxis": "y2",
-                "fill": "tozeroy",
-                "line": {"color": LOSS, "width": 1},
-                "hovertemplate": "%{y:.2f}%",
-            },
-        ],
-        "layout": {
-            "showlegend": False,
-            "hovermode": "x unified",
-            "xaxis": {"type": "date", "anchor": "y2", "hoverformat": "%d %b %Y, %H:%M"},
-            "yaxis": {"domain": [0.36, 1], "tickprefix": "₹", "tickformat": ",~f"},
-            "yaxis2": {"domain": [0, 0.28], "ticksuffix": "%", "rangemode": "tozero"},
-            "shapes": [
-                {
-                    "type": "line", "xref": "paper", "x0": 0, "x1": 1, "y0": capital,
-                    "y1": capital, "line": {"width": 1, "dash": "dot", "color": "#8a94a6"},
-                }
-            ],
-        },
-    }  # fmt: skip
-
-
-def _bucket_end_times(curve: Array, points: int) -> list[int]:
-    """Return the time of the last row of each bucket, as `curve_points` cuts them."""
+def curve_times(curve: Array) -> NDArray[np.int64]:
+    """Return the times of the points of the equity chart: of the last row of each bucket, as
+    `curve_points` cuts them.
+    """
+    points = min(MAX_POINTS, len(curve))
     edges = np.arange(1, points + 1) * len(curve) // max(points, 1)
-    times: list[int] = curve["time"][edges - 1].tolist()
+    times: NDArray[np.int64] = curve["time"][edges - 1]
     return times
 
 
-# ----------------------------------------------------------------------------------------- candles
+def equity_columns(result: ResultData, curve: Array, benchmark: Floats | None) -> Columns:
+    """Return equity, the benchmark, the drawdown and the rolling Sharpe ratio at the same times.
+
+    `benchmark` is what one rupee became at each of `curve_times`.
+    """
+    points, times = curve_points(curve, MAX_POINTS), curve_times(curve)
+    columns: Columns = {
+        "time": _differences(times // 60),
+        "equity": [point["equity"] for point in points],
+        "drawdown": [0 - float(str(point["drawdown"])) for point in points],
+        "capital": result.capital,
+    }
+    if benchmark is not None:
+        columns["benchmark"] = np.round(benchmark * result.capital, 2).tolist()
+    if len(curve):
+        window = sharpe_window(len(result.daily))
+        rolling = rolling_sharpe_ratio(result.daily, window, result.periods_a_year)
+        if not np.isnan(rolling).all():
+            day = np.searchsorted(result.ends, times, side="right") - 1
+            columns["sharpe"] = _none_for_nan(np.where(day < 0, np.nan, rolling[day]), 2)
+    return columns
+
+
+def sharpe_window(returns: int) -> int:
+    """Return how many of so many returns a rolling Sharpe ratio covers."""
+    return LONG_WINDOW if returns >= 2 * LONG_WINDOW else SHORT_WINDOW
+
+
+# ------------------------------------------------------------------------------------------ prices
 
 
 class DrawnSymbol(NamedTuple):
@@ -105,137 +99,127 @@ class DrawnSymbol(NamedTuple):
     candles: Candles
 
 
-def load_drawn_symbols(
+def load_prices(
     symbols: Sequence[str], timeframe: str, *, trades: Array, curve: Array, start: int, end: int
-) -> list[DrawnSymbol]:
-    """Return the symbols with the most trades, most first, with the candles that are stored now."""
+) -> tuple[list[DrawnSymbol], Floats | None]:
+    """Return the symbols with the most trades, most first, with the candles that are stored now,
+    and what one rupee of buying and holding all symbols became at each of `curve_times`: None where
+    a symbol has no candles any more.
+    """
     counts = np.bincount(trades["symbol"], minlength=len(symbols))
     indices = np.argsort(-counts, kind="stable")[:MAX_DRAWN_SYMBOLS].tolist()
-    legible = legible_timeframe(
-        curve["time"],
-        timeframe,
-        max_candles=min(MAX_CANDLES_PER_SYMBOL, MAX_DRAWN_CANDLES // max(len(indices), 1)),
-    )
-    # A longer candle may begin before the range.
-    early = TIMEFRAMES[legible] - TIMEFRAMES[timeframe]
-    return [
-        DrawnSymbol(
-            index,
-            symbols[index],
-            legible,
-            legible != timeframe,
-            store.read_adjusted(
-                symbols[index], legible, start=start - early, end=end, warmup=False
-            ).candles,
-        )
-        for index in indices
-    ]
+    most = min(MAX_CANDLES_PER_SYMBOL, MAX_DRAWN_CANDLES // max(len(indices), 1))
+    calendars, times = calendars_of(symbols), curve_times(curve)
+    drawn, worth = {}, []
+    for index, symbol in enumerate(symbols):  # one after the other: a year of minutes has 4 MB
+        candles = store.read_adjusted(symbol, timeframe, start=start, end=end, warmup=False).candles
+        if len(candles) and len(times):
+            worth.append(buy_and_hold([candles], int(curve["time"][0]), times))
+        if index in indices:
+            legible = legible_candles(candles, timeframe, calendars[symbol], max_candles=most)
+            drawn[index] = DrawnSymbol(
+                index, symbol, legible[0], legible[0] != timeframe, legible[1]
+            )
+    benchmark = np.mean(worth, axis=0) if len(worth) == len(symbols) else None
+    return [drawn[index] for index in indices], benchmark
 
 
-def legible_timeframe(time: NDArray[np.int64], timeframe: str, *, max_candles: int) -> str:
-    """Return the shortest timeframe, from the backtest's own on, that shows rows at these times in
-    `max_candles` at most.
+def legible_candles(
+    candles: Candles, timeframe: str, sessions: Sessions | None, *, max_candles: int
+) -> tuple[str, Candles]:
+    """Return the shortest timeframe, from the candles' own on, in which they are at most
+    `max_candles`, and the candles in it; else the longest timeframe.
     """
     own = TIMEFRAMES[timeframe]
     longer = [name for name, seconds in TIMEFRAMES.items() if seconds >= own]
-    return next((name for name in longer if _count_candles(time, name) <= max_candles), longer[-1])
+    for name in longer:
+        resampled = resample(candles, timeframe, name, sessions)
+        if len(resampled) <= max_candles:
+            break
+    return name, resampled
 
 
-def _count_candles(time: NDArray[np.int64], timeframe: str) -> int:
-    """Count the candles that hold all these times; days begin with their first row."""
-    if not len(time):
-        return 0
-    day = ist_day(time).astype(np.int64)
-    if timeframe == "1w":
-        return _count_runs((day + 3) // 7)
-    if timeframe == "1d":
-        return _count_runs(day)
-    begins = np.flatnonzero(np.diff(day, prepend=day[0] - 1))
-    opened = np.repeat(time[begins], np.diff(begins, append=len(day)))
-    return _count_runs(day * DAY + (time - opened) // TIMEFRAMES[timeframe])
-
-
-def _count_runs(values: NDArray[np.int64]) -> int:
-    """Count the runs of equal values."""
-    return 1 + int(np.count_nonzero(np.diff(values)))
-
-
-# ------------------------------------------------------------------------------------------ prices
-
-
-def price_charts(drawn_symbols: Sequence[DrawnSymbol], trades: Array) -> dict[str, Chart]:
-    """Return the chart of each symbol: its candles without gaps, and the trades on them."""
-    order = np.argsort(-np.abs(net_profits(trades)), kind="stable")[:MAX_DRAWN_TRADES]
-    shown = trades[order]
-    return {
-        drawn.symbol: _price_chart(drawn, shown[shown["symbol"] == drawn.symbol_index])
-        for drawn in drawn_symbols
-    }
-
-
-def _price_chart(drawn: DrawnSymbol, trades: Array) -> Chart:
-    """Return the chart of a symbol.
-
-    Candles stand at their index on the x axis, and `time` has their starts in epoch seconds.
+def candle_columns(drawn: DrawnSymbol) -> Columns:
+    """Return the candles of a symbol in multiples of `tick` rupees: `close` as differences from one
+    close to the next, and the others as differences from the candle's own close.
     """
     candles = drawn.candles
-    prices = {
-        name: _rounded(getattr(candles, name), 4) for name in ("open", "high", "low", "close")
-    }
-    bars: Chart = {
-        "type": "candlestick",
+    decimals = price_decimals(candles.low)
+    open_, high, low, close = (
+        np.round(column * 10**decimals).astype(np.int64)
+        for column in (candles.open, candles.high, candles.low, candles.close)
+    )
+    return {
+        "symbol": drawn.symbol_index,
         "name": drawn.symbol,
-        "x": list(range(len(candles))),
-        **prices,
-        "increasing": {"line": {"color": GAIN, "width": 1}},
-        "decreasing": {"line": {"color": LOSS, "width": 1}},
-        "showlegend": False,
-    }
-    return {
-        "data": [bars],
-        "layout": {
-            "hovermode": "closest",
-            "xaxis": {"rangeslider": {"visible": False}},
-            "yaxis": {"tickprefix": "₹", "tickformat": ",~f", "fixedrange": True},
-        },
-        "time": candles.time.tolist(),
-        "trades": _trade_columns(drawn, trades) if len(candles) else {},
+        "decimals": decimals,
+        "seconds": TIMEFRAMES[drawn.timeframe],
+        "isLonger": drawn.is_longer,
+        "time": _differences(candles.time // 60),
+        "close": _differences(close),
+        "open": (open_ - close).tolist(),
+        "high": (high - close).tolist(),
+        "low": (close - low).tolist(),
     }
 
 
-def _trade_columns(drawn: DrawnSymbol, trades: Array) -> dict[str, list[Any]]:
-    """Return the trades as columns, those with the largest results first.
+def price_decimals(prices: Floats) -> int:
+    """Return 2, for paise, or 4 where prices are so low that ticks may be parts of a paisa."""
+    return 2 if not len(prices) or float(prices.min()) >= 100 else 4
 
-    When more are in sight than can be distinguished, the page draws the first ones. `entryX` and
-    `exitX` are positions on the x axis.
+
+# ------------------------------------------------------------------------------------------ trades
+
+
+def trade_columns(trades: Trades) -> Columns:
+    """Return the trades in the order of their exits; `number` counts from 1 in this order.
+
+    `entry` and `held` are minutes. MAE, MFE and `return` are percent, `delay` the bars by which the
+    entry was late, `share` its quantity in percent of the volume of its bar; null when unknown.
     """
-    return {
-        "entryX": _x_positions(drawn, trades["entry_time"]),
-        "exitX": _x_positions(drawn, trades["exit_time"]),
-        "entryTime": trades["entry_time"].tolist(),
-        "exitTime": trades["exit_time"].tolist(),
-        "entryPrice": _rounded(trades["entry_price"], 4),
-        "exitPrice": _rounded(trades["exit_price"], 4),
-        "side": trades["side"].tolist(),
-        "quantity": _rounded(trades["quantity"], 4),
-        "profit": _rounded(net_profits(trades), 2),
-        "reason": [humanize(EXIT_REASONS[code]) for code in trades["reason"]],
+    profits = net_profits(trades.records)
+    number = np.sort(np.argsort(-np.abs(profits), kind="stable")[:MAX_TRADES])
+    records, chosen = trades.records[number], trades.select(number)
+    fills = chosen.fills or unknown_fill_quality(len(records))
+    unknown = np.full(len(records), np.nan)
+    mae, mfe = (unknown, unknown) if chosen.excursions is None else chosen.excursions
+    entry, leave = records["entry_time"] // 60, records["exit_time"] // 60
+    columns = {
+        "number": _differences(number + 1),
+        "symbol": records["symbol"].tolist(),
+        "side": records["side"].tolist(),
+        "quantity": _short(records["quantity"], 4),
+        "entry": _differences(entry),
+        "held": (leave - entry).tolist(),
+        "entryPrice": _short(records["entry_price"], price_decimals(records["entry_price"])),
+        "exitPrice": _short(records["exit_price"], price_decimals(records["exit_price"])),
+        "reason": records["reason"].tolist(),
+        "profit": _short(profits[number], 2),
+        "return": _short(trade_returns(records) * 100, 3),
+        "mae": _none_for_nan(mae * 100, 2),
+        "mfe": _none_for_nan(mfe * 100, 2),
+        "bars": records["bars"].tolist(),
+        "charges": _short(records["charges"], 2),
+        "delay": _none_for_nan(fills.entry_delay_bars, 1),
+        "share": _none_for_nan(volume_shares(records["quantity"], fills.entry_volume) * 100, 2),
     }
+    return {**columns, "reasons": [humanize(reason) for reason in EXIT_REASONS]}
 
 
-def _x_positions(drawn: DrawnSymbol, times: NDArray[np.int64]) -> list[float]:
-    """Return the middle of the candle of each time; in a candle longer than the backtest's, as far
-    inside as the time is.
-    """
-    starts = drawn.candles.time
-    index = np.maximum(np.searchsorted(starts, times, side="right") - 1, 0)
-    if not drawn.is_longer:
-        return _rounded(index, 0)
-    inside = (times - starts[index]) / TIMEFRAMES[drawn.timeframe]
-    return _rounded(index - 0.4 + 0.8 * np.clip(inside, 0, 1), 2)
+def _differences(values: NDArray[np.int64]) -> list[int]:
+    """Return the first value, then how much each is more than the one before it."""
+    differences: list[int] = np.diff(values, prepend=0).tolist()
+    return differences
 
 
-def _rounded(values: Any, digits: int) -> list[float]:
-    """Return the values as short decimals, which keeps the page small."""
-    rounded: list[float] = np.round(np.asarray(values, dtype=np.float64), digits).tolist()
-    return rounded
+def _short(values: Floats, decimals: int) -> list[float]:
+    """Return the values with few decimals, and as whole numbers where all are."""
+    rounded = np.round(values, decimals) + 0.0
+    whole = rounded.astype(np.int64)
+    numbers: list[float] = (whole if (whole == rounded).all() else rounded).tolist()
+    return numbers
+
+
+def _none_for_nan(values: Floats, decimals: int) -> list[float | None]:
+    numbers = np.round(values, decimals) + 0.0
+    return [None if isnan(number) else number for number in numbers.tolist()]

@@ -6,13 +6,17 @@ from datetime import datetime
 from typing import Any, Final
 
 from apps.backtests import results
-from apps.backtests.models import Backtest
+from apps.backtests.models import Backtest, BacktestKind
 from apps.backtests.report import charts, tables
 from apps.backtests.report.charts import DrawnSymbol
 from apps.engine.kernel.records import Array
 from apps.engine.metrics import breakdowns
+from apps.engine.metrics.drawdowns import worst_drawdowns
+from apps.engine.metrics.result_data import ResultData
 from apps.market.dates import INDIA
 
+# Rows of the table of drawdowns.
+MAX_DRAWDOWNS: Final = 10
 _STEPS: Final = (
     "basicInfo", "positionSizing", "entryConditions", "exitConditions", "riskParameters",
     "executionSettings",
@@ -20,45 +24,62 @@ _STEPS: Final = (
 
 
 def report_context(backtest: Backtest) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return the context of the template, and the charts by name."""
-    result_trades, curve = results.load_result(backtest)
-    trades = result_trades.records
-    capital = float(backtest.initial_capital)
-    drawn = charts.load_drawn_symbols(
+    """Return the context of the template, and the data of the charts and the list of trades."""
+    trades, curve = results.load_result(backtest)
+    records, capital = trades.records, float(backtest.initial_capital)
+    result = ResultData(records, curve, capital)
+    drawn, benchmark = charts.load_prices(
         backtest.symbols,
         backtest.timeframe,
-        trades=trades,
+        trades=records,
         curve=curve,
         start=backtest.start,
         end=backtest.end,
     )
-    charts_by_name = {
-        "equity": charts.equity_chart(curve, capital),
-        "price": charts.price_charts(drawn, trades),
+    chart_data = {
+        "equity": charts.equity_columns(result, curve, benchmark),
+        "prices": [charts.candle_columns(symbol) for symbol in drawn],
+        "symbols": backtest.symbols,
+        "trades": charts.trade_columns(trades),
     }
+    coverage = (backtest.receipt or {}).get("coverage", [])
     context = {
         "backtest": backtest,
         "title": backtest.name or backtest.algorithm.name,
         "performance": backtest.performance or {},
         "receipt": backtest.receipt or {},
-        "coverage": [_with_dates(row) for row in (backtest.receipt or {}).get("coverage", [])],
-        "coverage_summary": _coverage_summary((backtest.receipt or {}).get("coverage", [])),
+        "coverage": [_with_dates(row) for row in coverage],
+        "coverage_summary": _coverage_summary(coverage),
+        "study": backtest.study_results or {},
+        "badge": _badge(backtest),
         "drawn": drawn,
-        "omissions": _omissions(backtest.symbols, drawn, trades),
+        "has_benchmark": benchmark is not None,
+        "sharpe_window": charts.sharpe_window(len(result.daily)) if len(curve) else 0,
+        "omissions": _omissions(backtest.symbols, drawn, records),
         "years": tables.monthly_returns(
-            breakdowns.by_period(trades, curve, capital, breakdowns.MONTHS),
-            breakdowns.by_period(trades, curve, capital, breakdowns.YEARS),
+            breakdowns.by_period(records, curve, capital, breakdowns.MONTHS),
+            breakdowns.by_period(records, curve, capital, breakdowns.YEARS),
         ),
-        "groups": _groups(trades, backtest.symbols),
-        "largest": {
-            "Largest wins": tables.largest_wins(result_trades, backtest.symbols),
-            "Largest losses": tables.largest_losses(result_trades, backtest.symbols),
-        },
+        "drawdowns": (
+            worst_drawdowns(result.closes, result.dates, MAX_DRAWDOWNS) if len(curve) else []
+        ),
+        "histogram": tables.histogram(breakdowns.return_histogram(records)),
+        "groups": _groups(records, backtest.symbols),
         "all_metrics": tables.all_metrics(backtest.performance or {}),
         "steps": _steps(backtest),
-        "study_results": _indented_json(backtest.study_results) if backtest.study_results else "",
     }
-    return context, charts_by_name
+    return context, chart_data
+
+
+def _badge(backtest: Backtest) -> str:
+    """Return what has to stand beside every figure of a study: on which days it was measured."""
+    match BacktestKind(backtest.kind):
+        case BacktestKind.OPTIMIZATION:
+            tried = (backtest.study_results or {}).get("tried", 0)
+            return f"In-sample: the best of {tried:,} parameter sets"
+        case BacktestKind.WALK_FORWARD:
+            return "Out-of-sample: test days only"
+    return ""
 
 
 def _with_dates(row: dict[str, Any]) -> dict[str, Any]:
@@ -88,23 +109,24 @@ def _groups(trades: Array, symbols: Sequence[str]) -> dict[str, list[tables.Grou
     groups = {
         "By symbol": breakdowns.by_symbol(trades, symbols),
         "By side": breakdowns.by_side(trades),
-        "By exit": breakdowns.by_exit_reason(trades),
+        "By exit reason": breakdowns.by_exit_reason(trades),
+        "By hour of the entry": breakdowns.by_hour(trades),
         "By weekday of the entry": breakdowns.by_weekday(trades),
     }
     return {title: tables.group_bars(rows) for title, rows in groups.items()}
 
 
 def _omissions(symbols: Sequence[str], drawn: Sequence[DrawnSymbol], trades: Array) -> list[str]:
-    """Return sentences on what the charts do not show."""
+    """Return sentences on what the page does not show."""
     sentences = []
     if len(symbols) > len(drawn):
         sentences.append(
             f"Of {len(symbols)} symbols the {len(drawn)} with the most trades are drawn."
         )
-    if len(trades) > charts.MAX_DRAWN_TRADES:
+    if len(trades) > charts.MAX_TRADES:
         sentences.append(
-            f"Of {len(trades):,} trades the {charts.MAX_DRAWN_TRADES:,} with the largest results"
-            " can be drawn."
+            f"Of {len(trades):,} trades the {charts.MAX_TRADES:,} with the largest results are on"
+            " this page."
         )
     return sentences
 

@@ -25,7 +25,7 @@ _REPORT: Final = Path(__file__).parent
 # The code and templates with which another release may render other pages.
 _SOURCES: Final = (
     *_REPORT.glob("*.py"),
-    *(_REPORT.parent / "templates" / "backtests").glob("report.*"),
+    *(_REPORT.parent / "templates" / "backtests").glob("report*.html"),
     _REPORT.parent / "templatetags" / "report.py",
     *Path(metrics.__path__[0]).glob("*.py"),
 )

@@ -1,4 +1,4 @@
-"""The tables of a report: breakdowns, all metrics, and the largest wins and losses.
+"""The tables of a report: breakdowns, the histogram of returns and all metrics.
 
 Amounts are rupees, profits net of charges.
 """
@@ -6,19 +6,13 @@ Amounts are rupees, profits net of charges.
 from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
 from apps.backtests.report import formats
-from apps.backtests.results import Trades
-from apps.engine.kernel.reasons import EXIT_REASONS
-from apps.engine.metrics.breakdowns import Group, Period
-from apps.engine.metrics.fill_quality import unknown_fill_quality, volume_shares
+from apps.engine.metrics.breakdowns import Bin, Group, Period
 from apps.engine.metrics.table import BENCHMARK, EQUITY, TRADES
-from apps.engine.metrics.trades import net_profits, trade_returns
 from apps.engine.units import Unit
 
-MAX_LARGEST: Final = 10
+# Labels below a histogram, from its lowest edge to its highest.
+HISTOGRAM_LABELS: Final = 5
 
 
 class GroupBar(NamedTuple):
@@ -35,6 +29,36 @@ class GroupBar(NamedTuple):
 def group_bars(groups: Sequence[Group]) -> list[GroupBar]:
     largest = max([abs(group.profit) for group in groups], default=0.0) or 1.0
     return [GroupBar(group, group.profit / largest * 100) for group in groups]
+
+
+class HistogramBar(NamedTuple):
+    """A bin of trades by their return, and its height in percent of the highest."""
+
+    bin: Bin
+    height: float
+
+    @property
+    def top(self) -> float:
+        return 100 - self.height
+
+
+class Histogram(NamedTuple):
+    """Bars from the lowest return to the highest, and returns at equal distances below them."""
+
+    bars: list[HistogramBar]
+    labels: list[float]
+
+
+def histogram(bins: Sequence[Bin]) -> Histogram | None:
+    """Return the bars, or None where there is no trade."""
+    if not bins:
+        return None
+    highest, low, high = max(b.trades for b in bins), bins[0].low, bins[-1].high
+    step = (high - low) / (HISTOGRAM_LABELS - 1)
+    return Histogram(
+        [HistogramBar(b, b.trades / highest * 100) for b in bins],
+        [low + number * step for number in range(HISTOGRAM_LABELS)],
+    )
 
 
 class YearRow(NamedTuple):
@@ -84,74 +108,3 @@ def _format_metric(value: object, unit: Unit) -> str:
     if isinstance(value, int | float):
         return formats.format_metric(value, unit)
     return formats.NO_VALUE
-
-
-class TradeRow(NamedTuple):
-    """A trade as the report lists it, with times in epoch seconds.
-
-    `mae` and `mfe` are its maximum adverse and favorable excursion in percent of the entry price,
-    `entry_delay` the bars by which its entry was late, and `volume_share` its quantity in percent
-    of the volume of the entry's bar; each is None when it is not known.
-    """
-
-    symbol: str
-    side: str
-    quantity: float
-    entry_time: int
-    entry_price: float
-    exit_time: int
-    exit_price: float
-    reason: str
-    mae: float | None
-    mfe: float | None
-    entry_delay: float | None
-    volume_share: float | None
-    profit: float
-    percent: float
-
-
-def largest_wins(trades: Trades, symbols: Sequence[str]) -> list[TradeRow]:
-    """Return the trades with the largest profits, largest first."""
-    profit = net_profits(trades.records)
-    order = np.argsort(-profit, kind="stable")[:MAX_LARGEST]
-    return _trade_rows(trades.select(order[profit[order] > 0]), symbols)
-
-
-def largest_losses(trades: Trades, symbols: Sequence[str]) -> list[TradeRow]:
-    """Return the trades with the largest losses, largest first."""
-    profit = net_profits(trades.records)
-    order = np.argsort(profit, kind="stable")[:MAX_LARGEST]
-    return _trade_rows(trades.select(order[profit[order] < 0]), symbols)
-
-
-def _trade_rows(chosen: Trades, symbols: Sequence[str]) -> list[TradeRow]:
-    trades = chosen.records
-    unknown = [None] * len(trades)
-    mae, mfe = (
-        (unknown, unknown)
-        if chosen.excursions is None
-        else ((distances * 100).tolist() for distances in chosen.excursions)
-    )
-    fills = chosen.fills or unknown_fill_quality(len(trades))
-    volume_share = volume_shares(trades["quantity"], fills.entry_volume) * 100
-    columns = (
-        [symbols[index] for index in trades["symbol"]],
-        ["long" if side > 0 else "short" for side in trades["side"]],
-        trades["quantity"].tolist(),
-        trades["entry_time"].tolist(),
-        trades["entry_price"].tolist(),
-        trades["exit_time"].tolist(),
-        trades["exit_price"].tolist(),
-        [EXIT_REASONS[code] for code in trades["reason"]],
-        mae,
-        mfe,
-        _none_for_nan(fills.entry_delay_bars),
-        _none_for_nan(volume_share),
-        net_profits(trades).tolist(),
-        (trade_returns(trades) * 100).tolist(),
-    )
-    return [TradeRow(*row) for row in zip(*columns, strict=True)]
-
-
-def _none_for_nan(values: NDArray[np.float64]) -> list[float | None]:
-    return [None if np.isnan(value) else value for value in values.tolist()]

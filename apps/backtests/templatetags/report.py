@@ -7,6 +7,7 @@ from typing import Final
 from django import template
 
 from apps.backtests.report import formats
+from apps.engine.metrics.table import METRICS
 
 register: Final = template.Library()
 
@@ -24,10 +25,28 @@ _register_number_filter("rupees", lambda value: formats.format_rupees(value, 0))
 _register_number_filter("paise", formats.format_rupees)
 _register_number_filter("number", formats.format_number)
 _register_number_filter("percent", lambda value: formats.format_number(value) + "%")
+_register_number_filter("count", lambda value: f"{value:,.0f}")
 _register_number_filter("moment", lambda value: formats.format_time(int(value)))
 _register_number_filter("tone", lambda value: "gain" if value > 0 else "loss" if value < 0 else "")
 register.filter("named", formats.humanize)
+register.filter("parameter", formats.name_parameter)
 register.filter("label", lambda name: name if ":" in name else formats.humanize(name))
+
+
+@register.filter
+def metric(value: object, name: str) -> str:
+    """Format the value of the metric that has this name on the wire."""
+    return (
+        formats.format_metric(value, METRICS[name].unit)
+        if isinstance(value, int | float)
+        else formats.NO_VALUE
+    )
+
+
+@register.filter
+def indian_date(time: str) -> str:
+    """Format a time of the wire as the date in India."""
+    return formats.format_time(int(datetime.fromisoformat(time).timestamp()), "%d %b %Y")
 
 
 @register.filter

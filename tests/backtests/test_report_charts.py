@@ -1,0 +1,226 @@
+"""The data of a report's charts, on results small enough to be checked by hand."""
+
+import json
+from typing import Any
+
+import numpy as np
+import pytest
+
+from apps.backtests.report import charts, page
+from apps.backtests.report.charts import DrawnSymbol
+from apps.backtests.results import Trades
+from apps.engine.candles import Candles
+from apps.engine.kernel.records import CURVE, TRADE, Array
+from apps.engine.metrics.excursions import Excursions
+from apps.engine.metrics.fill_quality import FillQuality, unknown_fill_quality
+from apps.engine.metrics.result_data import ResultData
+from tests.backtests.small_results import curve, trade, trades
+from tests.backtests.waves import waves
+from tests.benchmarks.walks import session_bars
+from tests.market.bars import at, minutes, store_candles
+
+MINUTE = 60
+
+
+def daily_curve(equity: list[float]) -> Array:
+    """One row a day."""
+    first = at("2024-01-01 15:15")
+    return np.array([(first + day * 86400, value) for day, value in enumerate(equity)], CURVE)
+
+
+THREE = trades(
+    trade("2024-01-01 09:15", "2024-01-01 10:00", 120.0, charges=20.0, quantity=5),
+    trade("2024-01-02 09:15", "2024-01-02 10:00", -50.0, side=-1, symbol=1, quantity=2),
+    trade("2024-01-01 14:00", "2024-01-09 10:00", -300.0, quantity=1),
+)
+
+
+def sums(differences: list[int]) -> list[int]:
+    """Undo what `charts` does to a column, as the page's script does."""
+    return [int(total) for total in np.cumsum(differences)]
+
+
+# ------------------------------------------------------------------------------------------ equity
+
+
+def equity_columns(rows: Array, benchmark: Any = None) -> dict[str, Any]:
+    return charts.equity_columns(ResultData(THREE[:0], rows, 100.0), rows, benchmark)
+
+
+def test_the_equity_chart_has_drawdown_and_benchmark_at_the_same_times() -> None:
+    rows = curve(("2024-01-01 09:15", 100), ("2024-01-01 09:20", 110), ("2024-01-02 09:15", 99))
+    columns = equity_columns(rows, np.array([1.0, 1.25, 0.5]))
+    assert [minute * MINUTE for minute in sums(columns["time"])] == rows["time"].tolist()
+    assert columns["equity"] == [100, 110, 99]
+    assert columns["drawdown"] == [0, 0, -10]
+    assert columns["benchmark"] == [100, 125, 50]
+    assert "sharpe" not in columns  # three returns are no window
+
+
+def test_a_long_curve_has_as_many_points_as_a_screen_is_wide() -> None:
+    rows = daily_curve([100.0 + day % 7 for day in range(2_500)])
+    columns = equity_columns(rows)
+    assert {len(columns[name]) for name in ("time", "equity", "drawdown", "sharpe")} == {
+        charts.MAX_POINTS
+    }
+    assert sums(columns["time"])[-1] * MINUTE == rows["time"][-1]
+
+
+@pytest.mark.parametrize(("days", "window"), [(125, 21), (126, 63)])
+def test_a_rolling_sharpe_ratio_begins_when_its_window_is_full(days: int, window: int) -> None:
+    assert charts.sharpe_window(days) == window
+    sharpe = equity_columns(daily_curve([100.0 + day % 7 for day in range(days)]))["sharpe"]
+    assert sharpe[: window - 1] == [None] * (window - 1)
+    assert None not in sharpe[window - 1 :]
+
+
+# ------------------------------------------------------------------------------------------ prices
+
+
+def decoded(columns: dict[str, Any]) -> dict[str, list[float]]:
+    """The prices of `candle_columns` in rupees, as the page's script reads them."""
+    close, unit = np.cumsum(columns["close"]), 10 ** columns["decimals"]
+    return {
+        "close": (close / unit).tolist(),
+        "open": ((close + columns["open"]) / unit).tolist(),
+        "high": ((close + columns["high"]) / unit).tolist(),
+        "low": ((close - columns["low"]) / unit).tolist(),
+    }
+
+
+def test_candles_come_back_as_they_were() -> None:
+    candles = waves("2024-01-01", 2)
+    columns = charts.candle_columns(DrawnSymbol(1, "NSE:A", "15m", False, candles))
+    assert (columns["symbol"], columns["name"], columns["decimals"]) == (1, "NSE:A", 2)
+    assert (columns["seconds"], columns["isLonger"]) == (900, False)
+    assert [minute * MINUTE for minute in sums(columns["time"])] == candles.time.tolist()
+    for name, prices in decoded(columns).items():
+        assert prices == getattr(candles, name).tolist()
+
+
+def test_low_prices_keep_the_parts_of_a_paisa() -> None:
+    candles = Candles.build(
+        [60], open=[83.1225], high=[83.13], low=[83.12], close=[83.1275], volume=[0]
+    )
+    columns = charts.candle_columns(DrawnSymbol(0, "NSE:USDINR", "1m", False, candles))
+    assert decoded(columns)["open"] == [83.1225]
+
+
+@pytest.mark.parametrize(
+    ("max_candles", "timeframe", "count"),
+    [(2250, "1m", 2250), (2249, "5m", 450), (90, "30m", 78), (41, "4h", 12), (11, "1d", 6),
+     (5, "1w", 1), (0, "1w", 1)],
+)  # fmt: skip
+def test_candles_are_as_long_as_it_takes_to_be_few(
+    max_candles: int, timeframe: str, count: int
+) -> None:
+    """Six sessions of 375 minutes, Monday to Saturday, without a calendar."""
+    days = [minutes(f"2024-01-0{day} 09:15", 375, first_price=100 * day) for day in range(1, 7)]
+    candles = Candles.build(
+        np.concatenate([day.time for day in days]),
+        **{
+            name: np.concatenate([getattr(day, name) for day in days])
+            for name in ("open", "high", "low", "close", "volume")
+        },
+    )
+    drawn_in, drawn = charts.legible_candles(candles, "1m", None, max_candles=max_candles)
+    assert (drawn_in, len(drawn)) == (timeframe, count)
+    assert drawn.high.max() == candles.high.max()
+    assert (drawn.open[0], drawn.close[-1]) == (candles.open[0], candles.close[-1])
+
+
+@pytest.mark.django_db
+def test_prices_are_those_of_the_symbols_with_the_most_trades_first() -> None:
+    for number, symbol in enumerate(("NSE:A", "NSE:B"), start=1):
+        store_candles(symbol, "1m", minutes("2024-01-01 09:15", 5, first_price=100.0 * number))
+    rows = curve(("2024-01-01 09:15", 1), ("2024-01-01 09:19", 1))
+    records = trades(*[trade("2024-01-01 09:15", "2024-01-01 09:16", 1, symbol=1)])
+
+    def load(symbols: list[str]) -> tuple[list[DrawnSymbol], Any]:
+        return charts.load_prices(
+            symbols, "1m", trades=records, curve=rows,
+            start=at("2024-01-01 00:00"), end=at("2024-01-02 00:00"),
+        )  # fmt: skip
+
+    drawn, benchmark = load(["NSE:A", "NSE:B"])
+    assert [(symbol.symbol_index, symbol.symbol, symbol.timeframe) for symbol in drawn] == [
+        (1, "NSE:B", "1m"), (0, "NSE:A", "1m"),
+    ]  # fmt: skip
+    assert benchmark == pytest.approx([1, (100.2 / 100 + 200.2 / 200) / 2])
+    drawn, benchmark = load(["NSE:A", "NSE:GONE"])
+    assert [len(symbol.candles) for symbol in drawn] == [0, 5]
+    assert benchmark is None
+
+
+# ------------------------------------------------------------------------------------------ trades
+
+
+def test_trades_are_columns_in_the_order_of_their_exits() -> None:
+    excursions = Excursions(np.array([0.01, 0.02, 0.03]), np.array([0.04, 0.05, 0.06]))
+    fills = unknown_fill_quality(3)._replace(
+        entry_delay_bars=np.array([0.0, 2.0, np.nan]), entry_volume=np.array([50.0, 0.0, np.nan])
+    )
+    columns = charts.trade_columns(Trades(THREE, excursions, fills))
+    assert sums(columns["number"]) == [1, 2, 3]
+    assert columns["entry"][2] < 0  # entered before the trade that is listed before it
+    entries = [minute * MINUTE for minute in sums(columns["entry"])]
+    assert entries == THREE["entry_time"].tolist()
+    assert [
+        entry + held * MINUTE for entry, held in zip(entries, columns["held"], strict=True)
+    ] == (THREE["exit_time"].tolist())
+    assert (columns["profit"], columns["return"]) == ([100, -50, -300], [10, -5, -30])
+    assert (columns["side"], columns["symbol"]) == ([1, -1, 1], [0, 1, 0])
+    assert (columns["mae"], columns["mfe"]) == ([1.0, 2.0, 3.0], [4.0, 5.0, 6.0])
+    assert (columns["delay"], columns["share"]) == ([0.0, 2.0, None], [10.0, None, None])
+    assert {columns["reasons"][code] for code in columns["reason"]} == {"Signal"}
+    assert columns["exitPrice"] == [101.5] * 3
+
+
+def test_what_earlier_releases_did_not_record_is_unknown() -> None:
+    columns = charts.trade_columns(Trades(THREE, None))
+    for name in ("mae", "mfe", "delay", "share"):
+        assert columns[name] == [None] * 3
+
+
+def test_of_too_many_trades_those_with_the_largest_results_are_listed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(charts, "MAX_TRADES", 2)
+    columns = charts.trade_columns(Trades(THREE, None))
+    assert sums(columns["number"]) == [1, 3]
+    assert columns["profit"] == [100, -300]
+
+
+def test_a_year_of_minutes_with_4000_trades_is_a_page_of_700_kilobytes() -> None:
+    """What the page needs beside is at most 100 kB: its text, tables, style and own script."""
+    candles = session_bars(248)
+    times = candles.time[np.arange(4_000) * len(candles) // 4_000]
+    prices = candles.close[np.arange(4_000) * len(candles) // 4_000]
+    records = np.zeros(4_000, TRADE)
+    generator = np.random.default_rng(7)
+    records["entry_time"], records["exit_time"] = (
+        times,
+        times + 60 * generator.integers(1, 90, 4_000),
+    )
+    records["entry_price"], records["exit_price"] = prices, prices + 1.25
+    records["quantity"] = generator.integers(1, 2_000, 4_000)
+    records["value"] = records["quantity"] * prices
+    records["gross"] = np.round(generator.normal(0, 2_000, 4_000), 2)
+    records["charges"] = np.round(generator.uniform(40, 300, 4_000), 2)
+    excursions = Excursions(*generator.uniform(0, 0.02, (2, 4_000)))
+    fills = FillQuality(*generator.uniform(0, 9_999, (6, 4_000)))
+    rows = np.array(list(zip(candles.time, 1e6 * candles.close, strict=True)), CURVE)
+    drawn_in, drawn = charts.legible_candles(
+        candles, "1m", None, max_candles=charts.MAX_CANDLES_PER_SYMBOL
+    )
+    data = {
+        "equity": equity_columns(rows, np.ones(charts.MAX_POINTS)),
+        "prices": [charts.candle_columns(DrawnSymbol(0, "NSE:A", drawn_in, True, drawn))],
+        "trades": charts.trade_columns(Trades(records, excursions, fills)),
+    }
+    assert len(candles) > 92_000
+    size = (
+        len(json.dumps(data, cls=page.CompactEncoder)) + (page.ASSETS / page.CHARTS).stat().st_size
+    )
+    print(f"{size:,}")
+    assert size < 600_000
