@@ -93,6 +93,20 @@ class ResultData:
         return holding_hours(self.trades)
 
     @lazy
+    def hours_won(self) -> Floats:
+        return self.hours[self.profit > 0]
+
+    @lazy
+    def hours_lost(self) -> Floats:
+        return self.hours[self.profit < 0]
+
+    @lazy
+    def returns(self) -> Floats:
+        """Of each trade, fractions of its entry's value."""
+        returns: Floats = self.profit / self.trades["value"]
+        return returns
+
+    @lazy
     def turnover(self) -> float:
         """Rupees bought and sold."""
         return turnover(self.trades)

@@ -92,9 +92,12 @@ def mean(values: NDArray[np.number]) -> float | None:
     return float(values.mean()) if len(values) else None
 
 
-def median(values: NDArray[np.number]) -> float | None:
+def median(values: Floats) -> float | None:
     """None of nothing."""
-    return float(np.median(values)) if len(values) else None
+    if not len(values):
+        return None
+    ordered = np.sort(values)
+    return float((ordered[(len(values) - 1) // 2] + ordered[len(values) // 2]) / 2)
 
 
 def largest(values: NDArray[np.number]) -> float | None:
