@@ -1,7 +1,4 @@
-"""What no linter knows of names: standard words, one meaning for each, short signatures.
-
-The engine follows in a later change.
-"""
+"""What no linter knows of names: standard words, one meaning for each, short signatures."""
 
 import ast
 import re
@@ -12,10 +9,8 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 ROOT: Final = Path(__file__).resolve().parents[2]
-# The engine follows later; the last users of these two documents are on their way to serializers.
-SKIPPED: Final = (
-    "apps/engine/", "tests/engine/",
-)  # fmt: skip
+# The engine follows in a later change.
+SKIPPED: Final = ("apps/engine/", "tests/engine/")
 
 # Words that only this project understood; the field has its own.
 PRIVATE_WORDS: Final = frozenset(

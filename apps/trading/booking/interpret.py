@@ -1,8 +1,8 @@
-"""What a step means: which orders were filled, refused and placed, and what was signalled.
+"""Interpret a step: which orders were filled, rejected and placed, and which signals there were.
 
-The engine reports fills, refusals and what waits for the next bar; orders are how users see the
-same. A pending entry is an open order from the close that signalled it on, and so is a pending
-exit. An exit that a bar makes (a stop, a target, a square-off) is placed and filled in it.
+The engine reports fills, rejections and what is pending for the next bar; users see the same as
+orders. A pending entry or exit is an open order from the close of its signal on. An exit within a
+bar (a stop, a target, a square-off) is placed and filled in that bar.
 """
 
 from collections import defaultdict
@@ -28,17 +28,16 @@ from apps.engine.kernel.codes import (
     OPEN,
 )
 from apps.engine.kernel.reasons import EXIT_REASONS, REJECTIONS
-from apps.engine.language.strategy import Strategy
 from apps.trading.models import Intent
 from apps.trading.money import ZERO, rupees
 from apps.trading.step_result import BarStep, EntryBlock
 
 EngineRecord = Any  # a NumPy record
 
-# Reasons from outside of the strategy: a signal that would have been ignored anyway is not refused
+# Reasons from outside of the strategy: a signal that would have been ignored anyway is not rejected
 # for them.
 EXTERNAL_REASONS: Final = frozenset(EntryBlock)
-# Reasons for which a signal is refused at its own close; all others are met at an open.
+# Reasons for which a signal is rejected at its own close; all others arise at an open.
 CLOSE_REASONS: Final = EXTERNAL_REASONS | {"both_sides", "daily_loss_limit"}
 EXPIRED: Final = "expiry"
 # Exits at a level, and which of the position's it is.
@@ -48,21 +47,21 @@ LEVEL_FIELDS: Final = {"stop_loss": "stop", "trailing_stop": "stop", "take_profi
 class OrderSlot(StrEnum):
     """Which of the orders that one bar makes in one symbol."""
 
-    ENTRY = "entry"  # waits from the bar's close on
-    EXIT = "exit"  # waits from the bar's close on
+    ENTRY = "entry"  # pending from the bar's close on
+    EXIT = "exit"  # pending from the bar's close on
     HELD = "held"  # closes what was held when the bar began
     OPENED = "opened"  # closes what the bar itself has opened
     EXPIRY = "expiry"  # settles a contract at its last close
 
 
 def client_order_id(run_id: str, bar_time: int, symbol: str, slot: OrderSlot) -> str:
-    """Return the order's id, the same however often it is made: 96 bits of SHA-256."""
+    """Return the order's id, which is always the same for the same order: 96 bits of SHA-256."""
     return sha256(f"{run_id} {bar_time} {symbol} {slot}".encode()).hexdigest()[:24]
 
 
 @dataclass(frozen=True, slots=True)
 class Execution:
-    """One fill, and what it does to the money.
+    """One fill, and how it changes the money.
 
     `locked` are the rupees that it locks, or frees when below 0; `gross` is the profit or loss of
     an exit before charges; `paid` are paise by kind of charge. `level` is the price of a stop or a
@@ -92,7 +91,7 @@ class Execution:
 
 @dataclass(frozen=True, slots=True)
 class NewOrder:
-    """An order that waits for the symbol's next bar, with its price unless it is at market."""
+    """An order that is pending for the symbol's next bar, with its price unless it is at market."""
 
     symbol: str
     side: str
@@ -114,7 +113,7 @@ class RejectedSignal:
 
 @dataclass(frozen=True, slots=True)
 class SignalRecord:
-    """A signal of this close, with the reason if it is not followed."""
+    """A signal of this close, with the reason if it is not executed."""
 
     symbol: str
     side: str
@@ -124,10 +123,10 @@ class SignalRecord:
 
 @dataclass(frozen=True, slots=True)
 class FractionBooking:
-    """A part of a share that a split left over, settled in cash.
+    """A fraction of a share left by a split, settled in cash.
 
-    `locked` (below 0) are the rupees that its position locks less, `gross` is the fraction's profit
-    or loss.
+    `locked` (below 0) are the rupees by which its position locks less, `gross` is the fraction's
+    profit or loss.
     """
 
     symbol: str
@@ -137,14 +136,14 @@ class FractionBooking:
 
 @dataclass(frozen=True, slots=True)
 class StepOutcome:
-    """What came of one step; `waiting` are (symbol, is exit) of the orders that wait after it."""
+    """The outcome of one step; `pending` are (symbol, is exit) of the orders pending after it."""
 
     step: BarStep
     executions: tuple[Execution, ...]
     rejected: tuple[RejectedSignal, ...]
     new_orders: tuple[NewOrder, ...]
     signals: tuple[SignalRecord, ...]
-    waiting: frozenset[tuple[str, bool]]
+    pending: frozenset[tuple[str, bool]]
     fractions: tuple[FractionBooking, ...] = ()
 
 
@@ -156,7 +155,7 @@ def interpret_step(step: BarStep) -> StepOutcome:
         rejected=tuple(rejected),
         new_orders=tuple(_new_orders(step)),
         signals=(*ignored, *_followed_signals(step)),
-        waiting=frozenset(_waiting(step)),
+        pending=frozenset(_pending_orders(step)),
         fractions=tuple(_fractions(step)),
     )
 
@@ -255,11 +254,11 @@ def _fill_fields(step: BarStep, fill: EngineRecord) -> dict[str, Any]:
     }
 
 
-# ---------------------------------------------------------------------------------------- refusals
+# -------------------------------------------------------------------------------------- rejections
 
 
 def _rejections(step: BarStep) -> tuple[list[RejectedSignal], list[SignalRecord]]:
-    """Return the pending entries that were refused, and the refused signals of this close."""
+    """Return the pending entries that were rejected, and the rejected signals of this close."""
     rejected: list[RejectedSignal] = []
     ignored: list[SignalRecord] = []
     by_symbol: dict[int, list[str]] = defaultdict(list)
@@ -281,7 +280,7 @@ def _rejections(step: BarStep) -> tuple[list[RejectedSignal], list[SignalRecord]
 
 
 def _is_of_close(step: BarStep, index: int, reason: str) -> bool:
-    """Return whether a symbol's last refusal is of this close's signal, not of a pending entry."""
+    """Return whether the last rejection is of this close's signal, not of a pending entry."""
     signal = int(step.signals[index]) & ENTER
     if not signal or reason not in CLOSE_REASONS:
         return False
@@ -294,7 +293,8 @@ def _is_idle(step: BarStep, index: int, signal: int) -> bool:
     if position["side"] == 0 or signal == ENTER:
         return False
     if signal & _own_entry(position):
-        return bool(position["entries"] >= _most_entries(step.strategy))
+        pyramiding = step.strategy.positionSizing.pyramiding
+        return bool(position["entries"] >= (pyramiding.maxEntries if pyramiding.enabled else 1))
     return not step.strategy.exits_on_opposite_signal
 
 
@@ -302,21 +302,16 @@ def _own_entry(position: EngineRecord) -> int:
     return ENTER_LONG if position["side"] > 0 else ENTER_SHORT
 
 
-def _most_entries(strategy: Strategy) -> int:
-    pyramiding = strategy.positionSizing.pyramiding
-    return pyramiding.maxEntries if pyramiding.enabled else 1
-
-
 def _entry_sides(signal: int) -> list[str]:
     """Return the sides of the entries in the signal."""
     return [side for bit, side in ((ENTER_LONG, "long"), (ENTER_SHORT, "short")) if signal & bit]
 
 
-# ----------------------------------------------------------------------------------- what waits now
+# ----------------------------------------------------------------------------------- pending orders
 
 
 def _followed_signals(step: BarStep) -> Iterator[SignalRecord]:
-    """Yield the signals of this close for which something waits now."""
+    """Yield the signals of this close that led to a pending order."""
     for index in np.flatnonzero(step.signals).tolist():
         position, symbol = step.state.positions[index], _symbol(step, index)
         signal = int(step.signals[index]) & int(position["pending"])
@@ -329,7 +324,8 @@ def _followed_signals(step: BarStep) -> Iterator[SignalRecord]:
 
 
 def _new_orders(step: BarStep) -> Iterator[NewOrder]:
-    """Yield an order for all that waits, also for exits that have one already."""
+    """Yield an order for every pending entry and exit, also for exits that have one already."""
+    at_market = step.strategy.executionSettings.orderType == "market"
     for index in np.flatnonzero(step.state.positions["pending"]).tolist():
         position, symbol = step.state.positions[index], _symbol(step, index)
         if reason := pending_exit_reason(position, reverse=step.strategy.exits_on_opposite_signal):
@@ -343,17 +339,12 @@ def _new_orders(step: BarStep) -> Iterator[NewOrder]:
                 "buy" if signal & ENTER_LONG else "sell",
                 Intent.ADD if adds else Intent.ENTRY,
                 OrderSlot.ENTRY,
-                price=_price(step, position),
+                price=None if at_market else float(position["order_price"]),
             )
 
 
-def _price(step: BarStep, position: EngineRecord) -> float | None:
-    at_market = step.strategy.executionSettings.orderType == "market"
-    return None if at_market else float(position["order_price"])
-
-
-def _waiting(step: BarStep) -> Iterator[tuple[str, bool]]:
-    """Yield (symbol, is exit) of all that waits."""
+def _pending_orders(step: BarStep) -> Iterator[tuple[str, bool]]:
+    """Yield (symbol, is exit) of every pending order."""
     for index in np.flatnonzero(step.state.positions["pending"]).tolist():
         position, symbol = step.state.positions[index], _symbol(step, index)
         if position["pending"] & ENTER:

@@ -32,7 +32,7 @@ CANCELLED: Final = "cancelled"
 EXIT_TYPES: Final = {"stop_loss": "stop", "trailing_stop": "stop", "take_profit": "limit"}
 
 # The open orders of a run by (symbol, is exit): there is one of each at most.
-Waiting = dict[tuple[str, bool], Order]
+PendingOrders = dict[tuple[str, bool], Order]
 
 
 @dataclass(slots=True)
@@ -57,10 +57,10 @@ def book_orders(outcomes: Sequence[StepOutcome]) -> OrderChanges:
     All that a row does to orders happens at its close by the market's time, however late a runner
     came to it.
     """
-    waiting = _open_orders(outcome.step.run for outcome in outcomes)
+    pending = _open_orders(outcome.step.run for outcome in outcomes)
     changes = OrderChanges()
     for outcome in outcomes:
-        _StepOrders(outcome, waiting[outcome.step.run.pk], changes).book()
+        _StepOrders(outcome, pending[outcome.step.run.pk], changes).book()
     _place(outcomes, changes)
     _end(changes.ended)
     return changes
@@ -97,19 +97,19 @@ def _last_prices(steps: Iterable[BarStep]) -> dict[str, float]:
     }
 
 
-def _open_orders(runs: Iterable[Run]) -> dict[str, Waiting]:
-    waiting: dict[str, Waiting] = defaultdict(dict)
+def _open_orders(runs: Iterable[Run]) -> dict[str, PendingOrders]:
+    pending: dict[str, PendingOrders] = defaultdict(dict)
     for order in Order.objects.filter(run__in=list(runs), status=OrderStatus.OPEN):
-        waiting[order.run_id][order.symbol, order.intent == Intent.EXIT] = order
-    return waiting
+        pending[order.run_id][order.symbol, order.intent == Intent.EXIT] = order
+    return pending
 
 
 class _StepOrders:
     """Books the orders of one step."""
 
-    def __init__(self, outcome: StepOutcome, waiting: Waiting, changes: OrderChanges) -> None:
+    def __init__(self, outcome: StepOutcome, pending: PendingOrders, changes: OrderChanges) -> None:
         self._outcome, self._run = outcome, outcome.step.run
-        self._waiting, self._changes = waiting, changes
+        self._pending, self._changes = pending, changes
         self._now = moment(outcome.step.closes)
 
     def book(self) -> None:
@@ -119,12 +119,12 @@ class _StepOrders:
             self._reject(rejected)
         self._cancel_dropped()
         for new in self._outcome.new_orders:
-            if (new.symbol, new.slot is OrderSlot.EXIT) not in self._waiting:
+            if (new.symbol, new.slot is OrderSlot.EXIT) not in self._pending:
                 self._place(new)
 
     def _fill(self, execution: Execution) -> None:
         is_exit = execution.intent is Intent.EXIT
-        order = self._waiting.pop((execution.symbol, is_exit), None)
+        order = self._pending.pop((execution.symbol, is_exit), None)
         order = self._finish(order or self._order_of(execution), OrderStatus.FILLED)
         order.quantity, order.reason = execution.quantity, execution.reason
         order.intent = execution.intent
@@ -145,7 +145,7 @@ class _StepOrders:
         return self._late_order(new, execution.held_since)
 
     def _reject(self, rejected: RejectedSignal) -> None:
-        order = self._waiting.pop((rejected.symbol, False), None)
+        order = self._pending.pop((rejected.symbol, False), None)
         if order is None:
             side = "buy" if rejected.side == "long" else "sell"
             new = NewOrder(rejected.symbol, side, Intent.ENTRY, OrderSlot.ENTRY)
@@ -161,10 +161,10 @@ class _StepOrders:
         return order
 
     def _cancel_dropped(self) -> None:
-        """Cancel what waits no more: the owner has cancelled it, or its contract expired."""
+        """Cancel orders no longer pending: the owner cancelled, or the contract expired."""
         dropped = {(symbol, False) for symbol in self._outcome.step.cancelled}
-        for key in self._waiting.keys() - (self._outcome.waiting - dropped):
-            order = self._finish(self._waiting.pop(key), OrderStatus.CANCELLED)
+        for key in self._pending.keys() - (self._outcome.pending - dropped):
+            order = self._finish(self._pending.pop(key), OrderStatus.CANCELLED)
             order.reason = CANCELLED
             if order.intent != Intent.EXIT:
                 self._changes.not_executed.append(order)
