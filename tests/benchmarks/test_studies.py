@@ -17,8 +17,8 @@ from apps.engine.simulation.stage import stage_of
 from apps.engine.studies.configs import Parameter, WalkForwardConfig
 from apps.engine.studies.configs import parse as config_of
 from apps.engine.studies.grid import Grid, applied
+from apps.engine.studies.grid_search import CACHE_BYTES, GridSearch, objective_of, search_grid
 from apps.engine.studies.monte_carlo import METHODS, paths
-from apps.engine.studies.sweep import CACHE_BYTES, Search, objective_of, sweep
 from apps.engine.studies.walk_forward import walk_forward
 from apps.engine.studies.windows import windows_of
 from tests.benchmarks.peers.environments import PeersMissing
@@ -109,8 +109,8 @@ def test_a_search_against_one_simulation_after_another(
         stage = stage_of(
             parse(steps), [history], start=0, end=2**40, report=to_nobody, cache_bytes=CACHE_BYTES
         )
-        search = Search(stage, steps, grid, NO_CHARGES, CAPITAL)
-        return sweep(
+        search = GridSearch(stage, steps, grid, NO_CHARGES, CAPITAL)
+        return search_grid(
             search, range(grid.size), [EVERY_ROW], judge, by_days=True, threads=2, report=to_nobody
         )
 

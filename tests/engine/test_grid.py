@@ -47,23 +47,23 @@ def test_neighbours_are_one_step_of_one_parameter_away() -> None:
     assert made.neighbours(2) == [1, 5]
 
 
-def test_boxes_are_even_and_have_few_values() -> None:
+def test_shards_are_even_and_have_few_values() -> None:
     made = grid(parameter("a.b", 1, 12, 1), parameter("c.d", 1, 20, 1))
-    boxes = made.boxes(range(made.size), 12)
-    assert sorted(i for box in boxes for i in box) == list(range(made.size))
-    for box in boxes:
-        first, second = zip(*(made.values(i).values() for i in box), strict=True)
-        assert len(box) == 20
-        assert box == sorted(box)
+    shards = made.shards(range(made.size), 12)
+    assert sorted(i for shard in shards for i in shard) == list(range(made.size))
+    for shard in shards:
+        first, second = zip(*(made.values(i).values() for i in shard), strict=True)
+        assert len(shard) == 20
+        assert shard == sorted(shard)
         assert len(set(first)) + len(set(second)) <= 10
 
 
-def test_boxes_of_sets_that_were_drawn_of_a_vast_grid() -> None:
+def test_shards_of_sets_that_were_drawn_of_a_vast_grid() -> None:
     made = grid(*(parameter(f"a.b{i}", 1, 70, 1) for i in range(10)))
     drawn = made.drawn(500, seed=1)
-    boxes = made.boxes(drawn, 7)
-    assert sorted(i for box in boxes for i in box) == drawn
-    assert {len(box) for box in boxes} <= {71, 72}
+    shards = made.shards(drawn, 7)
+    assert sorted(i for shard in shards for i in shard) == drawn
+    assert {len(shard) for shard in shards} <= {71, 72}
 
 
 def test_sets_are_drawn_once_each_and_the_same_for_a_seed() -> None:

@@ -13,8 +13,8 @@ from apps.engine.simulation.simulate import History, Result, simulate
 from apps.engine.studies.configs import OptimizationConfig
 from apps.engine.studies.configs import parse as read
 from apps.engine.studies.grid import Grid, applied
+from apps.engine.studies.grid_search import NothingToTry, TooShort, rank
 from apps.engine.studies.optimise import optimise, plateau
-from apps.engine.studies.sweep import NothingToTry, TooShort, rank
 from tests.benchmarks.walks import minutes
 from tests.engine.strategies import sma_cross, strategy
 

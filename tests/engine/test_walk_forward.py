@@ -11,7 +11,7 @@ from apps.engine.simulation.simulate import Contract, History, Result, simulate
 from apps.engine.studies.configs import WalkForwardConfig
 from apps.engine.studies.configs import parse as read
 from apps.engine.studies.grid import Grid, applied
-from apps.engine.studies.sweep import rank
+from apps.engine.studies.grid_search import rank
 from apps.engine.studies.walk_forward import walk_forward
 from apps.engine.studies.windows import TooFewSessions
 from apps.engine.units import Unit, rounded

@@ -73,7 +73,7 @@ class Grid:
             found += [index + stride] if i < len(values) - 1 else []
         return sorted(found)
 
-    def boxes(self, indices: Sequence[int], count: int) -> list[list[int]]:
+    def shards(self, indices: Sequence[int], count: int) -> list[list[int]]:
         """So many parts of the sets, as even as can be, in each of which parameters have few
         values: halved again and again along the one that has most places in them.
         """

@@ -20,15 +20,15 @@ from apps.engine.simulation.stage import stage_of
 from apps.engine.simulation.timeline import History
 from apps.engine.studies.configs import OptimizationConfig
 from apps.engine.studies.grid import Grid
-from apps.engine.studies.sweep import (
+from apps.engine.studies.grid_search import (
     CACHE_BYTES,
+    GridSearch,
     NothingToTry,
-    Search,
     objective_of,
     rank,
     require_days,
+    search_grid,
     shown,
-    sweep,
 )
 
 MOST_SHOWN: Final = 50
@@ -67,7 +67,7 @@ def optimise(
         strategy, histories, start=start, end=end, report=on_progress, cache_bytes=CACHE_BYTES
     )
     grid = Grid(config.parameters)
-    search = Search(stage, steps, grid, charged(strategy, schedule), capital)
+    search = GridSearch(stage, steps, grid, charged(strategy, schedule), capital)
     indices = grid.drawn(config.maxRuns, seed=seed)
     require_days(stage.market, [EVERY_ROW], config.objective)
     judged = searched(search, config, indices, threads, on_progress)
@@ -91,7 +91,7 @@ def optimise(
 
 
 def searched(
-    search: Search,
+    search: GridSearch,
     config: OptimizationConfig,
     indices: Sequence[int],
     threads: int,
@@ -102,7 +102,7 @@ def searched(
     def judge(facts: ResultData) -> Judged:
         return Judged(objective_of(facts, config.objective), facts.sharpe)
 
-    found = sweep(
+    found = search_grid(
         search,
         indices,
         [EVERY_ROW],
@@ -115,7 +115,7 @@ def searched(
 
 
 def _table(
-    search: Search,
+    search: GridSearch,
     ranked: Sequence[int],
     judged: Mapping[int, Judged],
     threads: int,
@@ -124,7 +124,7 @@ def _table(
     """The best sets, each with a few figures, for which it is played once more."""
     places = {index: place for place, index in enumerate(ranked)}
     best = ranked[:MOST_SHOWN]
-    found = sweep(
+    found = search_grid(
         search,
         best,
         [EVERY_ROW],

@@ -22,15 +22,15 @@ from apps.engine.simulation.stage import Stage, stage_of
 from apps.engine.simulation.timeline import History
 from apps.engine.studies.configs import WalkForwardConfig
 from apps.engine.studies.grid import Grid
-from apps.engine.studies.sweep import (
+from apps.engine.studies.grid_search import (
     CACHE_BYTES,
+    GridSearch,
     NothingToTry,
-    Search,
     objective_of,
     rank,
     require_days,
+    search_grid,
     shown,
-    sweep,
 )
 from apps.engine.studies.windows import Window, windows_of
 
@@ -64,7 +64,7 @@ def walk_forward(
         strategy, histories, start=start, end=end, report=on_progress, cache_bytes=CACHE_BYTES
     )
     grid = Grid(config.parameters)
-    search = Search(stage, steps, grid, charged(strategy, schedule), capital)
+    search = GridSearch(stage, steps, grid, charged(strategy, schedule), capital)
     windows = _rows(stage, config)
     trained = [slice(window.train, window.test) for window in windows]
     require_days(stage.market, trained, config.objective)
@@ -111,7 +111,7 @@ def _rows(stage: Stage, config: WalkForwardConfig) -> list[Window]:
 
 
 def _trained(
-    search: Search,
+    search: GridSearch,
     config: WalkForwardConfig,
     trained: Sequence[slice],
     threads: int,
@@ -123,7 +123,7 @@ def _trained(
     def judge(facts: ResultData) -> Figure:
         return objective_of(facts, config.objective)
 
-    found = sweep(
+    found = search_grid(
         search,
         indices,
         trained,
@@ -141,7 +141,7 @@ def _trained(
     ]
 
 
-def _played(search: Search, index: int, rows: slice, capital: float) -> Played:
+def _played(search: GridSearch, index: int, rows: slice, capital: float) -> Played:
     return search.play(index, rows, capital=capital, report=to_nobody)
 
 
@@ -160,7 +160,9 @@ def _joined(tests: Sequence[Played], capital: float, stage: Stage) -> Played:
     return Played(facts, account)
 
 
-def _trained_again(search: Search, index: int, window: Window, objective: str) -> dict[str, object]:
+def _trained_again(
+    search: GridSearch, index: int, window: Window, objective: str
+) -> dict[str, object]:
     """What the chosen set did where it was chosen: of all that were tried only the objective is
     kept.
     """

@@ -13,8 +13,8 @@ from apps.engine.simulation.stage import stage_of
 from apps.engine.simulation.timeline import History
 from apps.engine.studies.configs import OptimizationConfig, parse
 from apps.engine.studies.grid import Grid
+from apps.engine.studies.grid_search import CACHE_BYTES, GridSearch, search_grid
 from apps.engine.studies.optimise import optimise, searched
-from apps.engine.studies.sweep import CACHE_BYTES, Search, sweep
 from manage import OBJECTS_BETWEEN_COLLECTIONS
 from tests.benchmarks.peers.serve import Work, serve
 from tests.benchmarks.peers.with_ours import CAPITAL, history_of, strategy
@@ -35,14 +35,14 @@ STEPS = strategy().model_dump(mode="json", exclude_none=True, by_alias=True)
 Read = tuple[History, int, int]
 
 
-def search_over(read: Read) -> tuple[Search, range]:
+def search_over(read: Read) -> tuple[GridSearch, range]:
     """With its stage set up anew, and the numbers of its sets."""
     history, start, end = read
     stage = stage_of(
         strategy(), [history], start=start, end=end, report=to_nobody, cache_bytes=CACHE_BYTES
     )
     grid = Grid(CONFIG.parameters)
-    return Search(stage, STEPS, grid, NO_CHARGES, CAPITAL), range(grid.size)
+    return GridSearch(stage, STEPS, grid, NO_CHARGES, CAPITAL), range(grid.size)
 
 
 def ranked_sets(path: str, most: int) -> Work:
@@ -78,7 +78,7 @@ def trades_of_some(path: str) -> Work:
 
     def run() -> int:
         sets = [*range(25), *range(19 * 25, 20 * 25)]
-        results = sweep(
+        results = search_grid(
             search, sets, [EVERY_ROW], traded, by_days=True, threads=THREADS, report=to_nobody
         )
         return sum(result[0] for result in results if result)

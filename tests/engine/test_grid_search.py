@@ -18,10 +18,10 @@ from apps.engine.simulation.plays import EVERY_ROW, part_of, room_for, to_nobody
 from apps.engine.simulation.simulate import NO_CHARGES, History
 from apps.engine.simulation.stage import stage_of
 from apps.engine.simulation.timeline import track_of
-from apps.engine.studies import sweep as sweeping
+from apps.engine.studies import grid_search
 from apps.engine.studies.configs import Parameter
 from apps.engine.studies.grid import Grid
-from apps.engine.studies.sweep import Search, TooShort, require_days, sweep
+from apps.engine.studies.grid_search import GridSearch, TooShort, require_days, search_grid
 from tests.benchmarks.walks import minutes
 from tests.engine.strategies import sma_cross, strategy
 
@@ -45,11 +45,11 @@ GRID = Grid(
 )
 
 
-def search_over(histories: list[History]) -> Search:
+def search_over(histories: list[History]) -> GridSearch:
     stage = stage_of(
         parse(STEPS), histories, start=0, end=2**40, report=to_nobody, cache_bytes=10**8
     )
-    return Search(stage, STEPS, GRID, NO_CHARGES, 1e6)
+    return GridSearch(stage, STEPS, GRID, NO_CHARGES, 1e6)
 
 
 @pytest.mark.parametrize("histories", [ONE, TWO])
@@ -63,7 +63,7 @@ def test_sets_that_share_ranges_are_played_together(
         together.append(len(plans))
         return play_all(plans, *given, **named)
 
-    monkeypatch.setattr(sweeping, "play_all", noted)
+    monkeypatch.setattr(grid_search, "play_all", noted)
     market, sets = search.stage.market, range(GRID.size)
     parts = [part_of(market, EVERY_ROW, by_days=True)]
     room = room_for(market, parts, len(sets))
@@ -80,9 +80,9 @@ def test_a_search_that_is_given_up_puts_no_more_sets_together(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     search, cued = search_over(ONE), list[object]()
-    cue = Search._cued
+    cue = GridSearch._prepared
 
-    def noted(of: Search, *given):  # type: ignore[no-untyped-def]
+    def noted(of: GridSearch, *given):  # type: ignore[no-untyped-def]
         cued.append(given)
         return cue(of, *given)
 
@@ -93,7 +93,7 @@ def test_a_search_that_is_given_up_puts_no_more_sets_together(
         if len(cued) == 2:
             raise GivenUp
 
-    monkeypatch.setattr(Search, "_cued", noted)
+    monkeypatch.setattr(GridSearch, "_prepared", noted)
     market, sets = search.stage.market, range(GRID.size)
     parts = [part_of(market, EVERY_ROW, by_days=True)]
     room = room_for(market, parts, len(sets))
@@ -120,7 +120,9 @@ def test_what_a_search_held_is_free_as_soon_as_it_failed(monkeypatch: pytest.Mon
     gc.disable()
     try:
         with suppress(TooManyTrades):
-            sweep(search, range(GRID.size), [EVERY_ROW], trades_of, threads=1, report=to_nobody)
+            search_grid(
+                search, range(GRID.size), [EVERY_ROW], trades_of, threads=1, report=to_nobody
+            )
             pytest.fail("it has more trades than that")
         del search
         assert held() is None

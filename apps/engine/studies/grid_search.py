@@ -21,12 +21,14 @@ from apps.engine.candles import ist_day
 from apps.engine.charges import Schedule
 from apps.engine.errors import EngineError, InsufficientData
 from apps.engine.kernel.records import Market, Plan
+from apps.engine.language.strategy import read
 from apps.engine.lazy import lazy
 from apps.engine.metrics.equity import day_ends, years_held
 from apps.engine.metrics.result_data import ResultData
 from apps.engine.metrics.table import LEAST_DAYS, METRICS, Figure, figures, is_too_short
+from apps.engine.signals.required_inputs import RequiredInputs, required_inputs
 from apps.engine.signals.signals import SignalMask
-from apps.engine.simulation.plan import Terms, terms_of
+from apps.engine.simulation.plan import Terms, plan_of, terms_of
 from apps.engine.simulation.plays import (
     EVERY_ROW,
     Part,
@@ -40,9 +42,7 @@ from apps.engine.simulation.plays import (
 )
 from apps.engine.simulation.stage import Stage
 from apps.engine.studies.configs import SHOWN
-from apps.engine.studies.grid import Grid
-from apps.engine.studies.scripts import Script, Scripts
-from apps.engine.studies.strategies import Strategies
+from apps.engine.studies.grid import Grid, applied
 
 CACHE_BYTES: Final = 256 * 2**20
 """Of indicator columns that the sets of a search share."""
@@ -77,8 +77,15 @@ class CannotRun(EngineError):
     """A set that does not validate, or has too few bars with warm indicators."""
 
 
-class Cued(NamedTuple):
-    """A set in numbers: its plan, the market with its ranges, and its signals u1[rows, symbols]."""
+class CandidatePlan(NamedTuple):
+    """The plan of a set of parameters, and the inputs that its conditions and exits read."""
+
+    plan: Plan
+    inputs: RequiredInputs
+
+
+class PreparedPlan(NamedTuple):
+    """A plan, the market with its ranges, and its signals u1[rows, symbols]."""
 
     plan: Plan
     market: Market
@@ -90,7 +97,7 @@ class _Abandoned(Exception):
 
 
 @dataclass(frozen=True)
-class Search:
+class GridSearch:
     """What every set of a search has in common."""
 
     stage: Stage
@@ -100,23 +107,25 @@ class Search:
     capital: float
 
     @lazy
-    def _scripts(self) -> Scripts:
-        return Scripts(Strategies(self.steps, [one.path for one in self.grid.parameters]))
-
-    @lazy
     def _terms(self) -> Terms:
         return terms_of(self.stage.contracts, self.schedule)
 
-    def _script(self, index: int) -> Script | None:
-        return self._scripts.of(self.grid.values(index))
+    def _candidate(self, index: int) -> CandidatePlan | None:
+        """None where the steps with the values of the set do not validate."""
+        strategy = read(applied(self.steps, self.grid.values(index))).strategy
+        if strategy is None:
+            return None
+        return CandidatePlan(plan_of(strategy), required_inputs(strategy))
 
-    def _cued(self, script: Script | None, into: SignalMask | None = None) -> Cued:
-        """What is played of a set; `into` as for `Stage.cued`. Raises CannotRun."""
-        if script is None:
+    def _prepared(
+        self, candidate: CandidatePlan | None, into: SignalMask | None = None
+    ) -> PreparedPlan:
+        """Return what is simulated of a set; `into` as for `Stage.cued`. Raises CannotRun."""
+        if candidate is None:
             raise CannotRun
-        plan, inputs = script
+        plan, inputs = candidate
         try:
-            return Cued(plan, *self.stage.cued(inputs, plan, into))
+            return PreparedPlan(plan, *self.stage.cued(inputs, plan, into))
         except InsufficientData as error:
             raise CannotRun from error
 
@@ -130,7 +139,7 @@ class Search:
     ) -> Played:
         """Some of the rows, from the capital. Raises CannotRun."""
         return play(
-            *self._cued(self._script(index)),
+            *self._prepared(self._candidate(index)),
             self._terms,
             capital=self.capital if capital is None else capital,
             report=report,
@@ -143,44 +152,44 @@ class Search:
         indices: Sequence[int],
         parts: Sequence[Part],
         room: Room,
-        heard: SignalMask,
+        signals: SignalMask,
         report: Progress,
     ) -> Iterator[tuple[int, list[Played] | None]]:
         """Each set from the capital, in each part or in one after the other; None for one that
-        cannot run. In any order; a whole curve lasts until the next. `heard` u1[sets, rows,
+        cannot run. In any order; a whole curve lasts until the next. `signals` u1[sets, rows,
         symbols] is where signals are put together.
         """
-        ready, begin = dict[int, Cued](), 0
-        scripts = {index: self._script(index) for index in indices}
-        for index, script in sorted(scripts.items(), key=_by_ranges):
-            report(0.0)  # the columns of a batch may take long
+        ready, begin = dict[int, PreparedPlan](), 0
+        candidates = {index: self._candidate(index) for index in indices}
+        for index, candidate in sorted(candidates.items(), key=_by_ranges):
+            report(0.0)  # the columns of a shard may take long
             try:
-                cued = self._cued(script, heard[begin + len(ready)])
+                prepared = self._prepared(candidate, signals[begin + len(ready)])
             except CannotRun:
                 yield index, None
                 continue
-            before = next(iter(ready.values()), cued)
-            if before.market.atr is not cued.market.atr:
-                yield from self._played(ready, heard[begin:], parts, room, report)
+            before = next(iter(ready.values()), prepared)
+            if before.market.atr is not prepared.market.atr:
+                yield from self._played(ready, signals[begin:], parts, room, report)
                 ready, begin = {}, begin + len(ready)
-            ready[index] = cued
+            ready[index] = prepared
         if ready:
-            yield from self._played(ready, heard[begin:], parts, room, report)
+            yield from self._played(ready, signals[begin:], parts, room, report)
 
     def _played(
         self,
-        ready: Mapping[int, Cued],
-        heard: SignalMask,
+        ready: Mapping[int, PreparedPlan],
+        signals: SignalMask,
         parts: Sequence[Part],
         room: Room,
         report: Progress,
     ) -> Iterator[tuple[int, list[Played]]]:
-        """Some sets, at least one, that share ranges; their signals come first in `heard`."""
+        """Some sets, at least one, that share ranges; their signals come first in `signals`."""
         for some in [parts] if room.by_days else [[one] for one in parts]:
             played = play_all(
                 [one.plan for one in ready.values()],
                 next(iter(ready.values())).market,
-                heard[: len(ready)],
+                signals[: len(ready)],
                 self._terms,
                 some,
                 capital=self.capital,
@@ -192,27 +201,27 @@ class Search:
                 yield index, played[place * len(some) : (place + 1) * len(some)]
 
 
-def _by_ranges(set_of_search: tuple[int, Script | None]) -> tuple[tuple[int, ...], int]:
+def _by_ranges(item: tuple[int, CandidatePlan | None]) -> tuple[tuple[int, ...], int]:
     """Those that share ranges follow each other, and else those that share slow values."""
-    index, script = set_of_search
-    return script.inputs.atr_periods if script else (), index
+    index, candidate = item
+    return candidate.inputs.atr_periods if candidate else (), index
 
 
-class _Seat(NamedTuple):
+class _Workspace(NamedTuple):
     """Where a thread works."""
 
     room: Room
-    heard: SignalMask
+    signals: SignalMask
 
 
-def _seat(market: Market, parts: Sequence[Part], plans: int) -> _Seat:
+def _workspace(market: Market, parts: Sequence[Part], plans: int) -> _Workspace:
     by_days = parts[0].sampled is not None
     room = room_for(market, parts if by_days else parts[:1], plans)
-    return _Seat(room, np.empty((plans, *market.cell.shape), np.uint8))
+    return _Workspace(room, np.empty((plans, *market.cell.shape), np.uint8))
 
 
-def sweep(
-    search: Search,
+def search_grid(
+    search: GridSearch,
     indices: Sequence[int],
     slices: Sequence[slice],
     judge: Callable[[ResultData], Found],
@@ -229,18 +238,18 @@ def sweep(
     market = search.stage.market
     parts = [part_of(market, rows, by_days=by_days) for rows in slices]
     size = _sets_at_a_time(market, len(indices), threads, by_days=by_days)
-    abandoned, seats = Event(), [_seat(market, parts, size) for _ in range(threads)]
-    batches = iter(search.grid.boxes(indices, ceil(len(indices) / size)))
+    abandoned, workspaces = Event(), [_workspace(market, parts, size) for _ in range(threads)]
+    shards = iter(search.grid.shards(indices, ceil(len(indices) / size)))
     found = dict[int, list[Found] | None]()
 
     def unless_abandoned(done: float) -> None:
         if abandoned.is_set():
             raise _Abandoned
 
-    def work(seat: _Seat) -> None:
-        for batch in batches:  # of all threads: each takes the next
+    def work(workspace: _Workspace) -> None:
+        for shard in shards:  # of all threads: each takes the next
             unless_abandoned(0.0)
-            for index, played in search.play_all(batch, parts, *seat, unless_abandoned):
+            for index, played in search.play_all(shard, parts, *workspace, unless_abandoned):
                 judged = found.setdefault(index, [] if played else None)
                 if judged is not None:
                     judged += [judge(one.facts) for one in played or ()]
@@ -248,7 +257,7 @@ def sweep(
     with ThreadPoolExecutor(threads) as pool:
         working = set[Future[None]]()
         try:
-            working |= {pool.submit(work, seat) for seat in seats}
+            working |= {pool.submit(work, workspace) for workspace in workspaces}
             while working:
                 timeout = SECONDS_BETWEEN_REPORTS
                 ended, working = wait_for(working, timeout, return_when=FIRST_COMPLETED)
