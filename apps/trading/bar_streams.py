@@ -13,7 +13,8 @@ from django.db import connection
 from django.db.models import Exists, Max, OuterRef
 
 from apps.engine.candles import TIMEFRAMES
-from apps.engine.kernel.records import new_state, save
+from apps.engine.kernel.records import instrument_ids, new_state
+from apps.engine.kernel.saved import save
 from apps.engine.language.strategy import Strategy
 from apps.market import clock, store
 from apps.market.dates import day_in_india, day_number
@@ -33,7 +34,7 @@ def subscribe(run: Run, strategy: Strategy, *, since: int) -> None:
     another.
     """
     symbols = strategy.basicInfo.symbols
-    state = new_state(symbols=len(symbols), cash=float(run.capital))
+    state = new_state(instrument_ids(symbols), cash=float(run.capital))
     day = day_in_india(since)
     # The day's limit also counts what earlier runs of the algorithm have lost.
     lost = DailyLoss.objects.filter(algorithm_id=run.algorithm_id, day=day).first()

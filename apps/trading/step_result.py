@@ -74,9 +74,10 @@ def drop_pending_entry(state: State, strategy: Strategy, symbol: str) -> None:
     An entry that would reverse a position still closes it, as where entries are blocked (engine
     rule 20).
     """
-    position = state.positions[strategy.basicInfo.symbols.index(symbol)]
-    pending, side = int(position["pending"]), position["side"]
+    slot = strategy.basicInfo.symbols.index(symbol)
+    order, side = state.orders[slot, 0], state.positions[slot]["side"]
+    pending = int(order["pending"])
     against = ENTER_SHORT if side > 0 else ENTER_LONG
     if side and pending & against and strategy.exits_on_opposite_signal:
         pending |= EXIT_LONG if side > 0 else EXIT_SHORT
-    position["pending"] = pending & ~ENTER
+    order["pending"] = pending & ~ENTER

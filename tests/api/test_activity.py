@@ -119,7 +119,7 @@ def test_an_entry_that_waits_is_cancelled(api: Api, alice: User, holder: Stepper
     assert client.post(address).json() == asked
     assert AuditRecord.objects.filter(action="order_cancel_asked").count() == 1
     assert pending_cancels([holder.run.pk])[holder.run.pk] == {INFY}
-    holder.state.positions["pending"] = 0
+    holder.state.orders["pending"] = 0
     play(holder, BOTH)
     refused = client.post(address)
     assert_error(refused, 422, "UNPROCESSABLE_ENTITY")

@@ -44,7 +44,7 @@ def test_all_that_follows_a_simulation_against_the_simulation() -> None:
     def simulation() -> tuple[Stage, Played]:
         stage = stage_of(QUICK_TRADES, [history], start=0, end=end, report=to_nobody)
         cued = stage.cued(required_inputs(QUICK_TRADES), plan)
-        terms = terms_of(stage.contracts, CHARGED)
+        terms = terms_of(stage.symbols, stage.contracts, CHARGED)
         return stage, play(
             plan, *cued, terms, capital=CAPITAL, report=to_nobody, candles=stage.candles
         )

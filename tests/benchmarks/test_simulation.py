@@ -48,13 +48,14 @@ def test_every_rule_in_the_kernel_against_the_plain_case() -> None:
     stage = stage_of(strategy, [History(SYMBOL, candles)], start=0, end=end, report=to_nobody)
     plain, every = plan_of(strategy), plan_of(every_rule())
     market, signals = stage.cued(required_inputs(strategy), plain)
-    free, charged = (terms_of(stage.contracts, rates) for rates in (NO_CHARGES, CHARGED))
-    out = r.Out(np.empty(1000, r.TRADE), np.empty(len(market.time)))
+    symbols, contracts = stage.symbols, stage.contracts
+    free, charged = (terms_of(symbols, contracts, rates) for rates in (NO_CHARGES, CHARGED))
+    out = r.Output(np.empty(1000, r.TRADE), np.empty(len(market.time)))
 
     def kernel_run(plan: r.Plan, terms: Terms) -> object:
-        state = r.new_state(symbols=1, cash=CAPITAL)
-        rows, units = len(market.time), terms.units[0]
-        return run(state, market, signals, 0, rows, plan, units, terms.rates, out)
+        state = r.new_state(terms.instruments, cash=CAPITAL)
+        rules = r.rules_of(plan, terms.instruments, terms.units[0], terms.rates)
+        return run(state, market, signals, rules, out, 0, len(market.time))
 
     name = "100,000 minutes in the kernel alone, a stop and a target against every rule"
     plainly, fully = lambda: kernel_run(plain, free), lambda: kernel_run(every, charged)

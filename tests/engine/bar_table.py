@@ -28,7 +28,16 @@ from apps.engine.kernel import codes as c
 from apps.engine.kernel import records as r
 from apps.engine.kernel.reasons import EXIT_REASONS, REJECTIONS
 from apps.engine.kernel.records import Plan
-from tests.engine.cases import Case, Outside, bars_of, fills_of, rejected, run_to, twin_of
+from tests.engine.cases import (
+    Case,
+    Outside,
+    account_of,
+    bars_of,
+    fills_of,
+    rejected,
+    run_to,
+    twin_of,
+)
 
 SIGNALS = {
     "long": c.ENTER_LONG,
@@ -163,11 +172,11 @@ def _contracts(symbols: int, **fields: float) -> NDArray[Any]:
 def _run(case: Case) -> Played:
     rows = len(case.signals)
     fills, refusals = np.zeros(400, r.FILL), np.zeros(400, r.REFUSAL)
-    running = run_to(case, out=r.Out(np.zeros(200, r.TRADE), np.zeros(rows), fills, refusals))
+    running = run_to(case, out=r.Output(np.zeros(200, r.TRADE), np.zeros(rows), fills, refusals))
     running.finish()
     twin, outcome = twin_of(case), running.outcome
     twin.finish()
-    trades, account = np.frombuffer(outcome.trades, r.TRADE), r.load(outcome.state).account[0]
+    trades, account = np.frombuffer(outcome.trades, r.TRADE), account_of(outcome)
     assert trades.tolist() == twin.trades
     assert np.frombuffer(outcome.curve).tolist() == twin.curve
     assert outcome.fills == fills_of(twin)

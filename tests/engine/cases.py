@@ -9,6 +9,7 @@ from apps.engine.candles import frozen
 from apps.engine.kernel import codes as c
 from apps.engine.kernel import kernel as k
 from apps.engine.kernel import records as r
+from apps.engine.kernel import saved
 from apps.engine.kernel.reasons import REJECTIONS
 from apps.engine.kernel.records import Plan
 from tests.engine.twin import Bar, Contract, Ranges, Rate, Seen, Twin
@@ -45,6 +46,7 @@ class Outcome(NamedTuple):
 
 
 ROWS_A_DAY = 37
+SLOT_SIZE = r.POSITION.itemsize + r.ORDERS * r.ORDER.itemsize
 
 
 def bars_of(table: ArrayLike) -> r.Bars:
@@ -200,39 +202,48 @@ RATES = np.array(  # segment 0 changes during the run, 1 has no cap, 2 has no ro
 )
 
 
+def rules_of(case: Case) -> r.Rules:
+    instruments = np.arange(case.signals.shape[1])
+    return r.rules_of(case.plan, instruments, case.contracts, case.rates)
+
+
 class Running:
     """A simulation of which only bytes go on from one call of the kernel to the next."""
 
-    def __init__(self, case: Case, out: r.Out) -> None:
-        self.case, self.out = case, out
-        self.state = r.save(r.new_state(symbols=case.signals.shape[1], cash=case.cash))
+    def __init__(self, case: Case, out: r.Output) -> None:
+        self.case, self.out, self.rules = case, out, rules_of(case)
+        self.state = saved.save(r.new_state(self.rules.instruments, cash=case.cash))
         self.parts: list[tuple[bytes, bytes, bytes, bytes]] = []  # as in Outcome
-        r.check(r.load(self.state), case.market, case.signals, case.contracts, out)
+        r.check(self.loaded, case.market, case.signals, self.rules, out)
 
     def run(self, market: r.Market, signals: NDArray[np.uint8], row: int, stop: int) -> int:
         """The next row, which is `stop` when the money is gone."""
-        case, state, out = self.case, r.load(self.state), self.out
-        ran = k.run(state, market, signals, row, stop, case.plan, case.contracts, case.rates, out)
+        state, out = self.loaded, self.out
+        ran = k.run(state, market, signals, self.rules, out, row, stop)
         self._keep(state, ran.trades, out.equity[row : ran.row].tobytes(), ran.fills, ran.refusals)
         return stop if self.ruined else ran.row
 
     def ask(self, outside: Outside) -> None:
-        case, state = self.case, r.load(self.state)
+        state = self.loaded
         for symbol in outside.settle:
-            n = k.settle(state, symbol, c.BY_EXPIRY, case.contracts, case.rates, self.out)
+            n = k.settle(state, self.rules, self.out, symbol, c.BY_EXPIRY)
             self._keep(state, n, b"", n, 0)
-        r.bar_entries(state, outside.barred)
-        r.ask_to_close(state, outside.close, c.BY_STOPPED)
+        r.block_entries(state, outside.barred)
+        r.request_close(state, outside.close, c.BY_STOPPED)
         self._keep(state, 0, b"", 0, 0)
 
     def finish(self) -> None:
-        state = r.load(self.state)
-        n = k.finish(state, self.case.contracts, self.case.rates, self.out)
+        state = self.loaded
+        n = k.finish(state, self.rules, self.out)
         self._keep(state, n, b"", n, 0)
 
     @property
     def ruined(self) -> bool:
-        return bool(r.load(self.state).account[0]["status"] == c.RUINED)
+        return bool(self.loaded.account[0]["status"] == c.RUINED)
+
+    @property
+    def loaded(self) -> r.State:
+        return saved.load(self.state, self.rules.instruments)
 
     @property
     def outcome(self) -> Outcome:
@@ -240,7 +251,7 @@ class Running:
         return Outcome(self.state, trades, curve, fills, refusals)
 
     def _keep(self, state: r.State, trades: int, curve: bytes, fills: int, refusals: int) -> None:
-        self.state, out = r.save(state), self.out
+        self.state, out = saved.save(state), self.out
         told = out.fills[:fills].tobytes(), out.refusals[:refusals].tobytes()
         self.parts.append((out.trades[:trades].tobytes(), curve, *told))
 
@@ -251,7 +262,7 @@ def whole(case: Case, *, cuts: tuple[int, ...] = (), end: int | None = None) -> 
 
 
 def run_to(
-    case: Case, *, cuts: tuple[int, ...] = (), end: int | None = None, out: r.Out | None = None
+    case: Case, *, cuts: tuple[int, ...] = (), end: int | None = None, out: r.Output | None = None
 ) -> Running:
     rows, symbols = case.signals.shape
     end = rows if end is None else end
@@ -264,10 +275,10 @@ def run_to(
     return running
 
 
-def small_out(symbols: int, rows: int) -> r.Out:
+def small_out(symbols: int, rows: int) -> r.Output:
     """It fills up now and then."""
     trades, fills = np.zeros(4 * symbols + 8, r.TRADE), np.zeros(5 * symbols + 8, r.FILL)
-    return r.Out(trades, np.zeros(rows), fills, np.zeros(2 * symbols + 5, r.REFUSAL))
+    return r.Output(trades, np.zeros(rows), fills, np.zeros(2 * symbols + 5, r.REFUSAL))
 
 
 def row_by_row(case: Case) -> Outcome:
@@ -337,7 +348,18 @@ def fills_of(twin: Twin) -> bytes:
 
 
 def rejected(outcome: Outcome) -> dict[str, int]:
-    return rejected_of(r.load(outcome.state).account[0])
+    return rejected_of(account_of(outcome))
+
+
+def state_of(outcome: Outcome) -> r.State:
+    state = outcome.state
+    slots = (len(state) - len(saved.LAYOUT.header) - r.ACCOUNT.itemsize) // SLOT_SIZE
+    return saved.load(state, np.arange(slots))
+
+
+def account_of(outcome: Outcome) -> Any:
+    """Its ACCOUNT record."""
+    return state_of(outcome).account[0]
 
 
 def rejected_of(account: NDArray[Any]) -> dict[str, int]:

@@ -42,7 +42,7 @@ def kinds(monkeypatch: pytest.MonkeyPatch) -> set[object]:
 
         return call
 
-    for name in ("run", "finish"):
+    for name in ("run", "settle"):
         monkeypatch.setattr(kernel, name, noting(name))
     return found
 

@@ -4,16 +4,15 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 
 from apps.engine.kernel import codes as c
 from apps.engine.kernel import records as r
-from apps.engine.kernel.kernel import MOST_MARKED, MOST_ROWS
 from apps.engine.kernel.reasons import EXIT_REASONS, REJECTIONS
 from tests.engine.cases import (
     Case,
     Outcome,
     Running,
+    account_of,
     bars_of,
     calm_case,
     fills_of,
@@ -22,6 +21,7 @@ from tests.engine.cases import (
     row_by_row,
     run_to,
     small_out,
+    state_of,
     twin_of,
     whole,
     with_idle_symbols,
@@ -51,7 +51,7 @@ def test_the_kernel_equals_the_twin_bit_for_bit_to_the_end_of_data_too(seeds: ra
     for case, _ in cases(seeds):
         twin, running = twin_of(case), run_to(case)
         assert_equal(running.outcome, twin)
-        account = r.load(running.state).account[0]
+        account = running.loaded.account[0]
         for name in ("cash", "day_start", "day"):
             assert account[name] == getattr(twin, name), name
         assert (account["status"] == c.RUINED) == twin.ruined
@@ -67,23 +67,32 @@ def test_rows_that_are_passed_at_once_are_the_twins_rows(seeds: range) -> None:
         case = calm_case(np.random.default_rng(seed))
         twin, outcome = twin_of(case), whole(case)
         assert_equal(outcome, twin)
-        assert r.load(outcome.state).account[0]["day_start"] == twin.day_start
+        assert account_of(outcome)["day_start"] == twin.day_start
         assert row_by_row(case) == outcome
 
 
 @fewest_seeds
 @pytest.mark.timeout(1800)
-def test_rows_that_are_played_by_chunks_are_the_twins_rows(seeds: range) -> None:
+def test_thousands_of_rows_are_the_rows_of_the_reference(seeds: range) -> None:
     """With money enough to come through most, and a breach of the daily limit now and then."""
     for seed in seeds:
-        case = random_case(np.random.default_rng(seed), rows=MOST_MARKED + 400)
+        case = random_case(np.random.default_rng(seed), rows=2_500)
         limited = case.plan._replace(max_daily_loss=float(20_000 * (1 + seed % 3)))
         case = case._replace(plan=limited, cash=1e8)
         assert_equal(whole(case), twin_of(case))
 
 
+@seeds
+@pytest.mark.timeout(1800)
+def test_a_breach_of_the_daily_limit_between_idle_rows_is_no_idle_row(seeds: range) -> None:
+    for seed in seeds:
+        case = limited_case(np.random.default_rng(seed))
+        assert_equal(whole(case), twin_of(case))
+        assert row_by_row(case) == whole(case)
+
+
 def assert_equal(outcome: Outcome, twin: Twin) -> None:
-    account = r.load(outcome.state).account[0]
+    account = account_of(outcome)
     assert np.frombuffer(outcome.trades, r.TRADE).tolist() == twin.trades
     assert np.frombuffer(outcome.curve).tolist() == twin.curve
     assert outcome.fills == fills_of(twin)
@@ -133,7 +142,9 @@ def test_symbols_that_never_signal_change_nothing(seeds: range) -> None:
     for case, _ in cases(seeds):
         alone, among = whole(case), whole(with_idle_symbols(case, 3))
         assert (among.trades, among.curve) == (alone.trades, alone.curve)
-        assert among.state.startswith(alone.state)
+        slots = case.signals.shape[1]
+        for array, longer in zip(state_of(alone), state_of(among), strict=True):
+            assert longer[:slots].tobytes() == array.tobytes()
 
 
 @seeds
@@ -142,7 +153,7 @@ def test_money_is_neither_made_nor_lost(seeds: range) -> None:
     for case, _ in cases(seeds):
         running = run_to(case)
         running.finish()
-        account = r.load(running.state).account[0]
+        account = running.loaded.account[0]
         trades = np.frombuffer(running.outcome.trades, r.TRADE)
         profit = (trades["gross"] - trades["charges"]).sum()
         assert account["cash"] == account["equity"]
@@ -156,7 +167,7 @@ def test_fills_rebuild_trades_cash_and_charges_to_the_last_bit(seeds: range) -> 
     for case, _ in cases(seeds):
         running = run_to(case)
         running.finish()
-        outcome, account, ledger = running.outcome, r.load(running.state).account[0], Ledger(case)
+        outcome, account, ledger = running.outcome, running.loaded.account[0], Ledger(case)
         for fill in np.frombuffer(outcome.fills, r.FILL):
             ledger.post(fill)
         assert ledger.trades == [list(told[:3]) + list(told[4:]) for told in trades_of(outcome)]
@@ -229,41 +240,11 @@ def test_refusals_are_as_many_as_are_counted(seeds: range) -> None:
 def test_to_ask_for_nothing_changes_nothing(seeds: range) -> None:
     for case, _ in cases(seeds):
         symbols, rows = case.signals.shape[1], case.market.time.size
-        quiet = r.Out(np.zeros(2 * symbols, r.TRADE), np.zeros(rows))
+        quiet = r.Output(np.zeros(2 * symbols, r.TRADE), np.zeros(rows))
         told = run_to(case)
         untold = run_to(case, out=quiet)
         assert untold.outcome[:3] == told.outcome[:3]
         assert untold.outcome[3:] == (b"", b"")
-
-
-@seeds
-@pytest.mark.timeout(1800)
-def test_rows_that_are_sampled_are_those_of_the_curve(seeds: range) -> None:
-    """Of one symbol, where no other row may be marked, and of more."""
-    for seed in seeds:
-        rng = np.random.default_rng(seed)
-        assert_sampled((limited_case if seed % 2 else random_case)(rng)._replace(outside={}), rng)
-
-
-@fewest_seeds
-@pytest.mark.timeout(1800)
-def test_rows_that_are_sampled_of_several_chunks_are_those_of_the_curve(seeds: range) -> None:
-    for seed in seeds:
-        rng = np.random.default_rng(seed)
-        assert_sampled(limited_case(rng, rows=2 * MOST_ROWS)._replace(outside={}), rng)
-
-
-def assert_sampled(case: Case, rng: np.random.Generator) -> None:
-    """Whether equity, where it is asked for at some rows alone, is that of a whole curve."""
-    rows = len(case.signals)
-    trades, curve, sampled = np.zeros(4 * rows, r.TRADE), np.zeros(rows), some_of(rows, rng)
-    told = run_to(case, out=r.Out(trades, curve)).outcome
-    out = r.Out(trades.copy(), curve[:0], sampled=sampled, samples=np.zeros(sampled.size))
-    asked = run_to(case, out=out).outcome
-    passed = sampled < len(told.curve) // curve.itemsize
-    assert out.samples[passed].tolist() == curve[sampled[passed]].tolist()
-    assert (asked.state, asked.trades) == (told.state, told.trades)
-    assert trades_of(told) == twin_of(case).trades
 
 
 def limited_case(rng: np.random.Generator, rows: int | None = None) -> Case:
@@ -279,10 +260,6 @@ def limited_case(rng: np.random.Generator, rows: int | None = None) -> Case:
     contracts = np.array([(1.0, 1.0, 1.0, 500.0, 2)], r.CONTRACT)
     signals = np.where(there, drawn, 0).astype(np.uint8)
     return case._replace(plan=plan, signals=signals, contracts=contracts, cash=1e6)
-
-
-def some_of(rows: int, rng: np.random.Generator) -> NDArray[np.int64]:
-    return np.flatnonzero(rng.random(rows) < rng.choice([0.02, 0.2]))
 
 
 @seeds

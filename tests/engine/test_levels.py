@@ -54,7 +54,8 @@ def test_rule_5_the_trailing_stop_is_rounded_by_the_tick_of_each_day() -> None:
     market = r.Market(
         candles.time, ist_day(time), cell, bars_of(table), np.empty((0, 4)), np.empty(0, np.uint8)
     )
-    state, plan = r.new_state(symbols=1, cash=1e6), r.Plan(trail_rate=0.01)
+    instruments, plan = np.arange(1), r.Plan(trail_rate=0.01)
+    state = r.new_state(instruments, cash=1e6)
     contract = Contract(tick=0.05, later=((1, Contract(tick=0.01)),))
     position = Position(plan, contract, candles, 1.0, 1, 100.0, np.zeros(4))
     for start, stop, tick, level in (
@@ -63,7 +64,8 @@ def test_rule_5_the_trailing_stop_is_rounded_by_the_tick_of_each_day() -> None:
         (4, bars, 100, 100.28),
     ):
         units = np.array([(1, 1, 1, tick, 0)], r.CONTRACT)
-        run(state, market, signals, start, stop, plan, units, NO_RATES, small_out(1, bars))
+        rules = r.rules_of(plan, instruments, units, NO_RATES)
+        run(state, market, signals, rules, small_out(1, bars), start, stop)
         assert state.positions[0]["stop"] == level  # 100.287 in full
         assert levels_at(position, stop).trailed == level
 
@@ -73,7 +75,7 @@ def positions_before(case: Case) -> Iterator[tuple[int, int, Any]]:
     symbols = case.signals.shape[1]
     running = Running(case, small_out(symbols, len(case.signals)))
     for row in range(len(case.signals)):
-        positions = r.load(running.state).positions
+        positions = running.loaded.positions
         for symbol in np.flatnonzero((positions["side"] != 0) & (case.market.cell[row] >= 0)):
             yield int(symbol), row, positions[symbol]
         running.run(row_alone(case.market, row), case.signals[row : row + 1], 0, 1)

@@ -24,6 +24,7 @@ from apps.engine.indicators.longer import Longer
 from apps.engine.kernel import codes as c
 from apps.engine.kernel import kernel as k
 from apps.engine.kernel import records as r
+from apps.engine.kernel import saved
 from apps.engine.language.strategy import Strategy, parse
 from apps.engine.signals.required_inputs import required_inputs
 from apps.engine.signals.signals import atr_columns, signals_of
@@ -109,9 +110,11 @@ def live(strategy: Strategy, candles: list[Candles], start: int) -> tuple[bytes,
     timeframe, plan = strategy.basicInfo.timeframe, plan_of(strategy)
     contracts = contract_rows([Contract()] * len(candles), {"": 0})
     times = np.unique(np.concatenate([c.time for c in candles]))
-    data = r.save(r.new_state(symbols=len(candles), cash=CAPITAL))
+    instruments = np.arange(len(candles))
+    rules = r.rules_of(plan, instruments, contracts, np.zeros(0, r.RATE))
+    data = saved.save(r.new_state(instruments, cash=CAPITAL))
     trades, curve = b"", b""
-    out = r.Out(np.zeros(2 * len(candles), r.TRADE), np.zeros(1))
+    out = r.Output(np.zeros(2 * len(candles), r.TRADE), np.zeros(1))
     for now in times[times >= start].tolist():
         block = int(block_id(np.array([now]), timeframe)[0])
         cell = np.full((1, len(candles)), -1, np.int32)
@@ -138,10 +141,10 @@ def live(strategy: Strategy, candles: list[Candles], start: int) -> tuple[bytes,
             np.array(ranges),
             np.empty(0, np.uint8),
         )
-        state = r.load(data)
-        r.check(state, market, signals, contracts, out)
-        ran = k.run(state, market, signals, 0, 1, plan, contracts, np.zeros(0, r.RATE), out)
-        data = r.save(state)
+        state = saved.load(data, instruments)
+        r.check(state, market, signals, rules, out)
+        ran = k.run(state, market, signals, rules, out, 0, 1)
+        data = saved.save(state)
         trades += out.trades[: ran.trades].tobytes()
         curve += out.equity.tobytes()
     return trades, curve

@@ -1,15 +1,10 @@
 """Many plays in one call: each is what it is alone, and days are enough for figures of days."""
 
-from types import SimpleNamespace
-from typing import Any, cast
-
 import numpy as np
 import pytest
 
 from apps.engine.candles import ist_day
 from apps.engine.charges import NO_CHARGES
-from apps.engine.kernel.many import PLAN, plan_at
-from apps.engine.kernel.records import Plan
 from apps.engine.metrics.equity import day_ends
 from apps.engine.metrics.table import METRICS, figures
 from apps.engine.signals.required_inputs import required_inputs
@@ -46,12 +41,12 @@ GIVEN = {"capital": 1e6, "candles": STAGE.candles, "report": to_nobody}
 
 def together(parts: list[Part]) -> list[Played]:
     room = room_for(MARKET, parts, len(PLANS))
-    terms = terms_of(STAGE.contracts, NO_CHARGES)
+    terms = terms_of(STAGE.symbols, STAGE.contracts, NO_CHARGES)
     return play_all(PLANS, MARKET, HEARD, terms, parts, room=room, **GIVEN)  # type: ignore[arg-type]
 
 
 def alone(plan: int, rows: slice) -> Played:
-    terms = terms_of(STAGE.contracts, NO_CHARGES)
+    terms = terms_of(STAGE.symbols, STAGE.contracts, NO_CHARGES)
     return play(PLANS[plan], MARKET, HEARD[plan], terms, rows=rows, **GIVEN)  # type: ignore[arg-type]
 
 
@@ -78,11 +73,3 @@ def test_the_curve_of_every_row_knows_where_its_days_end() -> None:
             wanted = alone(k, rows)
             assert one.equity.tolist() == wanted.equity.tolist()
             assert figures(one.facts, METRICS) == figures(wanted.facts, METRICS)
-
-
-def test_a_plan_as_a_record_is_the_plan() -> None:
-    values: list[Any] = [type(value)(k + 1) for k, value in enumerate(Plan())]
-    plan = Plan(*values)
-    record = np.array([plan], PLAN)[0]
-    held = SimpleNamespace(**{name: record[name] for name in Plan._fields})
-    assert cast(Any, plan_at).py_func(held) == plan

@@ -6,7 +6,7 @@ import sys
 import numpy as np
 
 from apps.engine.kernel import codes as c
-from apps.engine.kernel.fills import charges_on
+from apps.engine.kernel.kernel import charges_on
 from apps.engine.kernel.reasons import CHARGE_KINDS, EXIT_REASONS, REJECTIONS
 from apps.engine.kernel.records import RATE
 

@@ -1,58 +1,129 @@
-"""State as bytes, and the arrays a simulation refuses."""
+"""State as bytes, what earlier versions saved, and the arrays a simulation refuses."""
 
-from datetime import date
+import base64
+import json
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 from apps.engine.kernel import records as r
-from tests.engine.cases import Case, random_case, whole
+from apps.engine.kernel import saved
+from tests.engine.cases import Case, Running, random_case, rules_of, small_out, whole
+
+INSTRUMENTS = np.arange(2)
+# States that earlier versions saved while a random case was under way, what they held, and what
+# the code of their time then made of the rest.
+EARLIER: list[dict[str, Any]] = json.loads(
+    (Path(__file__).parent / "saved_states.json").read_text()
+)
 
 
-def saved() -> bytes:
+def state_bytes() -> bytes:
     return whole(random_case(np.random.default_rng(0), symbols=2)).state
 
 
 def test_rule_16_saved_state_comes_back_as_it_was() -> None:
-    assert r.save(r.load(saved())) == saved()
+    assert saved.save(saved.load(state_bytes(), INSTRUMENTS)) == state_bytes()
 
 
 def test_loaded_state_is_writable() -> None:
-    state = r.load(saved())
+    state = saved.load(state_bytes(), INSTRUMENTS)
     state.account[0]["cash"] = 7
-    assert r.load(r.save(state)).account[0]["cash"] == 7
+    assert saved.load(saved.save(state), INSTRUMENTS).account[0]["cash"] == 7
 
 
 def test_a_state_of_another_layout_is_refused() -> None:
-    data = saved()
+    data = state_bytes()
     other_version = data[:7] + bytes([data[7] + 1]) + data[8:]
     other_layout = data[:8] + bytes([data[8] ^ 1]) + data[9:]
     for foreign in (b"", b"state", data[:-1], data + b"\0", other_version, other_layout):
-        with pytest.raises(r.ForeignState):
-            r.load(foreign)
+        with pytest.raises(saved.ForeignState):
+            saved.load(foreign, INSTRUMENTS)
+
+
+def test_a_state_of_other_symbols_is_refused() -> None:
+    state = r.new_state(r.instrument_ids(["NSE:SBIN", "NSE:TCS"]), cash=1.0)
+    for symbols in (["NSE:TCS", "NSE:SBIN"], ["NSE:SBIN"]):
+        with pytest.raises(saved.ForeignState):
+            saved.load(saved.save(state), r.instrument_ids(symbols))
+
+
+def test_a_symbol_has_the_same_number_in_every_release() -> None:
+    assert r.instrument_id("NSE:SBIN") == -1109984267528961206
 
 
 def test_states_in_databases_are_read_after_an_upgrade() -> None:
     """Where these change, every run that is open at that moment ends as an error."""
-    assert r.HEADER_4.hex() == "73746174650000047c0ab127b957d70b"
-    assert r.HEADER.hex() == "7374617465000005673b847e5cbb3dd3"
+    assert saved.LAYOUT_4.header.hex() == "73746174650000047c0ab127b957d70b"
+    assert saved.LAYOUT_5.header.hex() == "7374617465000005673b847e5cbb3dd3"
+    assert saved.LAYOUT.header.hex() == "737461746500000603e26480df4e10ad"
 
 
-def test_a_state_of_version_4_goes_on_with_the_day_of_its_entries() -> None:
-    account, positions = np.zeros(1, r.ACCOUNT_4), np.zeros(2, r.POSITION_4)
-    account["cash"], account["paid"], account["rejected"][0, 2] = 7.0, np.arange(7), 5
-    positions["side"], positions["stop"] = [1, 0], [97.5, np.nan]
-    positions["entry_time"] = [1_700_000_000, 0]  # 2023-11-15 in India, 2023-11-14 in UTC
-    data = r.HEADER_4 + account.tobytes() + positions.tobytes()
-    state = r.load(data)
-    assert state.account["paid"].tolist() == [[0, 1, 2, 3, 4, 5, 6, 0]]
-    assert (state.account["cash"][0], state.account["rejected"][0, 2]) == (7.0, 5)
-    assert state.positions["stop"][0] == 97.5
-    assert state.positions["entry_day"][0] == (date(2023, 11, 15) - date(1970, 1, 1)).days
-    assert r.save(r.load(r.save(state))) == r.save(state)
-    for foreign in (data[:-1], data + b"\0", data[:40]):
-        with pytest.raises(r.ForeignState):
-            r.load(foreign)
+@pytest.mark.parametrize(
+    "earlier", EARLIER, ids=lambda one: f"{one['version']}-{', '.join(one['holds'])}"
+)
+def test_a_run_that_an_earlier_version_saved_goes_on_as_it_would_have(
+    earlier: dict[str, Any],
+) -> None:
+    """To the last bit: trades, equity, fills, refusals, and what the account holds in the end."""
+    case = random_case(np.random.default_rng(earlier["seed"]))
+    running = resumed(case, earlier["row"], base64.b64decode(earlier["state"]))
+    outcome, account = running.outcome, running.loaded.account[0]
+    rest = b"".join([outcome.trades, outcome.curve, outcome.fills, outcome.refusals])
+    assert sha256(rest).hexdigest() == earlier["rest"]
+    for name in ("cash", "trades", "paid", "rejected"):
+        assert account[name].tolist() == earlier[name]
+
+
+def test_the_saved_states_hold_all_that_a_run_can_be_in() -> None:
+    assert {held for earlier in EARLIER for held in earlier["holds"]} == {
+        "in a position", "pyramiding", "trailing", "entries blocked", "halted", "close requested",
+        "waiting order at market", "waiting limit order", "waiting stop order",
+    }  # fmt: skip
+    assert {earlier["version"] for earlier in EARLIER} == {4, 5}
+
+
+def test_an_earlier_state_of_other_symbols_or_cut_short_is_refused() -> None:
+    for earlier in EARLIER:
+        data = base64.b64decode(earlier["state"])
+        symbols = random_case(np.random.default_rng(earlier["seed"])).signals.shape[1]
+        for foreign in (data[:-1], data + b"\0", data[:40]):
+            with pytest.raises(saved.ForeignState):
+                saved.load(foreign, np.arange(symbols))
+        with pytest.raises(saved.ForeignState):
+            saved.load(data, np.arange(symbols + 1))
+
+
+def resumed(case: Case, row: int, state: bytes) -> Running:
+    """The case run from a row to the end of data, from saved bytes."""
+    rows, symbols = case.signals.shape
+    running = Running(case, small_out(symbols, rows))
+    running.state = state
+    later = {asked: outside for asked, outside in case.outside.items() if asked >= row}
+    for stop in sorted({*later, rows}):
+        while row < stop and not running.ruined:
+            row = running.run(case.market, case.signals, row, stop)
+        if stop in later and not running.ruined:
+            running.ask(later[stop])
+    running.finish()
+    return running
+
+
+def test_a_state_of_version_5_knows_the_terms_of_what_it_holds_as_far_as_they_were_saved() -> None:
+    earlier = next(one for one in EARLIER if one["version"] == 5 and "pyramiding" in one["holds"])
+    case = random_case(np.random.default_rng(earlier["seed"]))
+    data = base64.b64decode(earlier["state"])
+    state = saved.load(data, np.arange(case.signals.shape[1]))
+    held = state.positions["side"] != 0
+    assert held.any()
+    terms = state.positions["contract"][held]
+    assert terms["multiplier"].tolist() == case.contracts["multiplier"][held].tolist()
+    assert terms["margin"] == pytest.approx(case.contracts["margin"][held])
+    assert not terms["lot"].any()
+    assert not terms["tick"].any()
 
 
 def test_arrays_that_do_not_fit_are_refused_before_they_are_read() -> None:
@@ -72,8 +143,15 @@ def test_arrays_that_do_not_fit_are_refused_before_they_are_read() -> None:
         case._replace(signals=signal_without_bar),
         case._replace(contracts=case.contracts[:1]),
     ):
-        with pytest.raises(r.Misfit):
+        with pytest.raises(r.ArrayMismatch):
             check(wrong)
+
+
+def test_an_instrument_without_a_contract_is_refused() -> None:
+    case = random_case(np.random.default_rng(0), symbols=2)
+    state, rules = r.new_state(np.array([0, 7]), cash=1.0), rules_of(case)
+    with pytest.raises(r.ArrayMismatch):
+        r.check(state, case.market, case.signals, rules, small_out(2, len(case.signals)))
 
 
 def test_results_must_be_writable_and_large_enough() -> None:
@@ -83,17 +161,18 @@ def test_results_must_be_writable_and_large_enough() -> None:
     frozen.flags.writeable = False
     trades = np.zeros(4, r.TRADE)
     for wrong in (
-        r.Out(np.zeros(3, r.TRADE), np.zeros(rows)),
-        r.Out(trades, np.zeros(rows - 1)),
-        r.Out(trades, frozen),
-        r.Out(trades, np.zeros(rows), fills=np.zeros(5, r.FILL)),
-        r.Out(trades, np.zeros(rows), refusals=np.zeros(3, r.REFUSAL)),
+        r.Output(np.zeros(3, r.TRADE), np.zeros(rows)),
+        r.Output(trades, np.zeros(rows - 1)),
+        r.Output(trades, frozen),
+        r.Output(trades, np.zeros(rows), fills=np.zeros(5, r.FILL)),
+        r.Output(trades, np.zeros(rows), refusals=np.zeros(3, r.REFUSAL)),
     ):
-        with pytest.raises(r.Misfit):
+        with pytest.raises(r.ArrayMismatch):
             check(case, wrong)
 
 
-def check(case: Case, out: r.Out | None = None) -> None:
+def check(case: Case, output: r.Output | None = None) -> None:
     rows = case.market.time.size
-    out = out or r.Out(np.zeros(4, r.TRADE), np.zeros(rows))
-    r.check(r.new_state(symbols=2, cash=1.0), case.market, case.signals, case.contracts, out)
+    output = output or r.Output(np.zeros(4, r.TRADE), np.zeros(rows))
+    state = r.new_state(INSTRUMENTS, cash=1.0)
+    r.check(state, case.market, case.signals, rules_of(case), output)

@@ -35,7 +35,7 @@ def test_rows_played_alone_are_a_simulation_of_their_range() -> None:
     plan = plan_of(CROSS)
     market, signals = stage.cued(required_inputs(CROSS), plan)
     played = play(
-        plan, market, signals, terms_of(stage.contracts, NO_CHARGES),
+        plan, market, signals, terms_of(stage.symbols, stage.contracts, NO_CHARGES),
         capital=1e6, report=to_nobody, rows=slice(first, last),
     )  # fmt: skip
     assert len(wanted.trades) > 10

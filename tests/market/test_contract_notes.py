@@ -7,7 +7,7 @@ from decimal import ROUND_HALF_UP, Decimal
 
 import pytest
 
-from apps.engine.kernel.fills import charges_on
+from apps.engine.kernel.kernel import charges_on
 from apps.engine.simulation.plan import rate_rows
 from apps.market.dates import day_number
 from apps.market.rulebook.charges import ChargeBasis, charge_basis_of, charges_of, schedule_of

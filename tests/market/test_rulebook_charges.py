@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from apps.engine.kernel import fills
+from apps.engine.kernel import kernel
 from apps.engine.simulation.plan import rate_rows
 from apps.market.dates import day_number
 from apps.market.rulebook.charges import (
@@ -360,7 +360,7 @@ def test_the_kernel_charges_what_the_note_says(
     value = Decimal(paise) / 100
     charges = charges_of(BOOK, basis, side=side, value=value, day=day, from_demat=from_demat)
     rates = rate_rows(schedule_of(BOOK, [basis]), {basis.key: 0})
-    plain = cast(Any, fills.charges_on).py_func
+    plain = cast(Any, kernel.charges_on).py_func
     buying = side == "buy"
     delivers = from_demat and not buying
     records = rates.view(np.recarray)

@@ -9,7 +9,7 @@ import numpy as np
 
 from apps.accounts.models import User
 from apps.engine.candles import frozen, ist_day
-from apps.engine.kernel import kernel, records
+from apps.engine.kernel import kernel, records, saved
 from apps.engine.kernel.codes import BY_EXPIRY
 from apps.engine.language import strategy as engine
 from apps.engine.simulation.plan import Contract, contract_rows, plan_of
@@ -77,9 +77,9 @@ class Stepper:
         time = frozen(np.array([self.time]))
         flags, ranges = np.empty(0, np.uint8), np.empty((0, 4))
         market = records.Market(time, ist_day(time), cell, columns, ranges, flags)
-        out, contracts, rates = self._arrays()
-        before, state = self.state, records.load(records.save(self.state))
-        ran = kernel.run(state, market, bits, 0, 1, plan_of(strategy), contracts, rates, out)
+        out, rules = self._output(), self._rules(strategy)
+        before, state = self.state, self._copy()
+        ran = kernel.run(state, market, bits, rules, out, 0, 1)
         self.state = state
         written = out.fills[: ran.fills], out.refusals[: ran.refusals], out.trades[: ran.trades]
         last = np.array([bars[symbol][3] if symbol in bars else np.nan for symbol in symbols])
@@ -87,23 +87,32 @@ class Stepper:
 
     def expire(self, symbol: str) -> BarStep:
         """It is settled at its last close, in a step of its own."""
-        symbols = engine.parse(self.run.configuration).basicInfo.symbols
-        out, contracts, rates = self._arrays()
-        before, self.state = self.state, records.load(records.save(self.state))
+        strategy = engine.parse(self.run.configuration)
+        symbols, out, rules = strategy.basicInfo.symbols, self._output(), self._rules(strategy)
+        before, self.state = self.state, self._copy()
         at = symbols.index(symbol)
-        n = kernel.settle(self.state, at, BY_EXPIRY, contracts, rates, out)
+        n = kernel.settle(self.state, rules, out, at, BY_EXPIRY)
         return self._report(
             before, np.zeros(len(symbols), np.uint8), out.fills[:n], out.refusals[:0],
             out.trades[:n],
         )  # fmt: skip
 
-    def _arrays(self) -> tuple[records.Out, records.Array, records.Array]:
+    def _copy(self) -> records.State:
+        """The state as the next row finds it, from its bytes."""
+        return saved.load(saved.save(self.state), self.state.positions["instrument"])
+
+    def _rules(self, strategy: engine.Strategy) -> records.Rules:
+        contracts = contract_rows(list(self.contracts), {"": 0})
+        instruments = records.instrument_ids(strategy.basicInfo.symbols)
+        rates = np.array([RATE], records.RATE)
+        return records.rules_of(plan_of(strategy), instruments, contracts, rates)
+
+    def _output(self) -> records.Output:
         n = len(self.state.positions)
-        out = records.Out(
-            np.empty(2 * n, records.TRADE), np.empty(0), np.empty(3 * n, records.FILL),
+        return records.Output(
+            np.empty(2 * n, records.TRADE), np.empty(1), np.empty(3 * n, records.FILL),
             np.empty(2 * n, records.REFUSAL),
         )  # fmt: skip
-        return out, contract_rows(list(self.contracts), {"": 0}), np.array([RATE], records.RATE)
 
     def _report(
         self, before: records.State, signals: records.Array, fills: records.Array,
@@ -131,7 +140,7 @@ class Stepper:
         fall = stored.peak - equity
         stored.drawdown = max(stored.drawdown, fall / stored.peak * 100)
         stored.drawdown_amount = max(stored.drawdown_amount, fall)
-        stored.equity, stored.data = equity, records.save(self.state)
+        stored.equity, stored.data = equity, saved.save(self.state)
         stored.save()
         self.time += BAR
 
@@ -149,7 +158,7 @@ def make_stepper(
     stored = RunState.objects.get(run=run)
     stored.stream = stream
     stored.save(update_fields=["stream"])
-    state = records.load(bytes(stored.data))
+    state = saved.load(bytes(stored.data), records.instrument_ids(names))
     return Stepper(run, state, (contract or Contract(),) * len(names))
 
 

@@ -21,9 +21,9 @@ from apps.engine.kernel.codes import (
     EXIT_SHORT,
     KILL_SWITCH,
 )
-from apps.engine.kernel.fills import ordered_exit
+from apps.engine.kernel.kernel import ordered_exit
 from apps.engine.kernel.reasons import EXIT_REASONS
-from apps.engine.kernel.records import Plan, bar_entries
+from apps.engine.kernel.records import Plan, block_entries
 from apps.engine.language import strategy as engine
 from apps.engine.simulation.plan import Contract
 from apps.trading.booking.interpret import OrderSlot, client_order_id, pending_exit_reason
@@ -291,7 +291,7 @@ def test_an_order_at_a_price_tells_it(alice: User) -> None:
 
 def test_a_signal_refused_at_its_close_makes_no_order(alice: User) -> None:
     stepper = make_stepper(alice)
-    bar_entries(stepper.state, KILL_SWITCH)
+    block_entries(stepper.state, KILL_SWITCH)
     play(stepper, (row(FLAT), LONG), (row(FLAT), {SBIN: ENTER}))
     assert not Order.objects.exists()
     signals = Signal.objects.order_by("bar_time", "side").values_list("side", "followed", "reason")
@@ -304,7 +304,7 @@ def test_a_signal_refused_at_its_close_makes_no_order(alice: User) -> None:
 def test_entries_that_wait_are_taken_back_when_entries_are_blocked(alice: User) -> None:
     stepper = make_stepper(alice)
     play(stepper, (row(FLAT), LONG))
-    bar_entries(stepper.state, KILL_SWITCH)
+    block_entries(stepper.state, KILL_SWITCH)
     play(stepper, (row(FLAT), LONG))
     order = Order.objects.get()
     assert (order.status, order.reason) == ("cancelled", "kill_switch")
@@ -323,7 +323,7 @@ def test_an_order_waits_while_its_symbol_has_no_bar(alice: User) -> None:
 def test_an_order_that_waits_no_more_was_cancelled(alice: User) -> None:
     stepper = make_stepper(alice)
     play(stepper, (row(FLAT), LONG))
-    stepper.state.positions["pending"] = 0
+    stepper.state.orders["pending"] = 0
     play(stepper, row(FLAT))
     order, signal = Order.objects.get(), Signal.objects.get()
     assert (order.status, order.reason) == ("cancelled", "cancelled")
@@ -401,20 +401,21 @@ def test_many_runs_take_as_many_statements_as_one(alice: User, bob: User) -> Non
 
 
 def test_what_waits_to_be_closed_is_read_as_the_engine_does() -> None:
-    position = np.zeros(1, records.POSITION)[0]
+    position, order = np.zeros(1, records.POSITION)[0], np.zeros(1, records.ORDER)[0]
     for side in (1.0, -1.0):
         for reverse in (True, False):
             for pending in range(128):
                 if pending & ENTER == ENTER:
                     continue
-                position["side"], position["pending"], position["asked"] = side, pending, 7
+                position["side"], order["pending"], order["close_reason"] = side, pending, 7
                 plan = Plan(reverse=reverse)
-                expected = EXIT_REASONS[cast(Any, ordered_exit).py_func(view(position), plan)]
-                assert pending_exit_reason(position, reverse=reverse) == expected
+                of_kernel = cast(Any, ordered_exit).py_func
+                expected = EXIT_REASONS[of_kernel(view(position), view(order), plan)]
+                assert pending_exit_reason(position, order, reverse=reverse) == expected
 
 
-def view(position: Any) -> Any:
-    return np.rec.array(position.reshape(1), copy=False)[0]
+def view(record: Any) -> Any:
+    return np.rec.array(record.reshape(1), copy=False)[0]
 
 
 def test_an_opposite_exit_of_one_side_is_a_signal(alice: User) -> None:

@@ -12,6 +12,7 @@ from django.db.models import Sum
 from apps.accounts.models import User
 from apps.engine.kernel.codes import CLOSE_LONG, CLOSE_SHORT, ENTER, ENTER_LONG, ENTER_SHORT
 from apps.engine.kernel.reasons import REJECTIONS
+from apps.engine.kernel.records import State
 from apps.engine.simulation.plan import Contract
 from apps.trading.booking.interpret import pending_exit_reason
 from apps.trading.models import (
@@ -81,7 +82,7 @@ def assert_agrees(stepper: Stepper, opened: Decimal) -> None:
     }
     kept = dict(Position.objects.open().values_list("symbol", "quantity"))
     assert kept == {symbol: quantity for symbol, quantity in held.items() if quantity}
-    assert_orders_wait(positions)
+    assert_orders_wait(stepper.state)
     books = dict(Posting.objects.values_list("book").annotate(total=Sum("amount")))
     stored = Account.objects.get()
     locked = sum((rupees(float(p["locked"])) for p in positions if p["side"]), Decimal(0))
@@ -96,20 +97,17 @@ def assert_agrees(stepper: Stepper, opened: Decimal) -> None:
     assert_refusals_are_told(account)
 
 
-def assert_orders_wait(positions: Any) -> None:
+def assert_orders_wait(state: State) -> None:
+    slots = list(zip(SYMBOLS, state.positions, state.orders[:, 0], strict=True))
     waiting = set(Order.objects.filter(status="open").values_list("symbol", "intent"))
     exits = {symbol for symbol, intent in waiting if intent == "exit"}
     entries = {symbol for symbol, intent in waiting if intent != "exit"}
     assert exits == {
         symbol
-        for symbol, position in zip(SYMBOLS, positions, strict=True)
-        if pending_exit_reason(position, reverse=True)
+        for symbol, position, order in slots
+        if pending_exit_reason(position, order, reverse=True)
     }
-    assert entries <= {
-        symbol
-        for symbol, position in zip(SYMBOLS, positions, strict=True)
-        if position["pending"] & ENTER
-    }
+    assert entries <= {symbol for symbol, _, order in slots if order["pending"] & ENTER}
 
 
 def assert_refusals_are_told(account: Any) -> None:

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from apps.engine.kernel.fills import kernel
+from apps.engine.jit import entry_point
 from apps.engine.metrics.equity import DUST, Floats
 
 Days = NDArray[np.int32]
@@ -28,7 +28,7 @@ def drawdowns(equity: Floats) -> Floats:
     return under
 
 
-@kernel
+@entry_point
 def largest_falls(equity: Floats) -> tuple[float, float]:
     """Return the largest fall under the running peak, as a fraction of the peak and in rupees, in
     one pass over all rows; 0 where it is DUST.

@@ -14,7 +14,7 @@ from apps.engine.charges import Schedule
 from apps.engine.errors import EngineError
 from apps.engine.kernel import codes
 from apps.engine.kernel.codes import AFTER_SQUARE_OFF, LAST_OF_SESSION, TICKS_PER_RUPEE
-from apps.engine.kernel.records import CONTRACT, RATE, Array, Plan
+from apps.engine.kernel.records import CONTRACT, RATE, Array, Plan, instrument_ids
 from apps.engine.language.exits import (
     AtrStop,
     AtrTarget,
@@ -228,18 +228,20 @@ def _closes(symbol: str, dates: NDArray[np.int32], sessions: Sessions | None) ->
 
 
 class Terms(NamedTuple):
-    """By what fills are made and charged: `units` are CONTRACT records, the first ones from ever,
-    each other from the day i4 on that stands in `days`, [1 + days, symbols]; `rates` RATE records;
-    `ends` i8[symbols] when each contract's last session closes, or NEVER.
+    """By what fills are made and charged: `instruments` are those of the symbols; `units` CONTRACT
+    records, the first ones from ever, each other from the day i4 on that stands in `days`, [1 +
+    days, symbols]; `rates` RATE records; `ends` i8[symbols] when each contract's last session
+    closes, or NEVER.
     """
 
+    instruments: NDArray[np.int64]
     days: NDArray[np.int32]
     units: Array
     rates: Array
     ends: NDArray[np.int64]
 
 
-def terms_of(contracts: Sequence[Contract], schedule: Schedule) -> Terms:
+def terms_of(symbols: Sequence[str], contracts: Sequence[Contract], schedule: Schedule) -> Terms:
     """The contracts, in the order of the symbols, and the rates of their segments."""
     segments = {contract.segment: number for number, contract in enumerate(contracts)}
     days = sorted({first for contract in contracts for first, _ in contract.later})
@@ -247,7 +249,9 @@ def terms_of(contracts: Sequence[Contract], schedule: Schedule) -> Terms:
     units = np.stack([contract_rows(one, segments) for one in (contracts, *later)])
     ends = [NEVER if contract.ends is None else contract.ends for contract in contracts]
     rates = rate_rows(schedule, segments)
-    return Terms(np.array(days, np.int32), units, rates, np.array(ends, np.int64))
+    return Terms(
+        instrument_ids(symbols), np.array(days, np.int32), units, rates, np.array(ends, np.int64)
+    )
 
 
 def contract_rows(contracts: Sequence[Contract], segments: Mapping[str, int]) -> Array:

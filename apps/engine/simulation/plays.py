@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from itertools import accumulate
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -11,22 +10,22 @@ from numpy.typing import NDArray
 
 from apps.engine import errors
 from apps.engine.candles import Candles
-from apps.engine.kernel.codes import AT_LIMIT, RUINED
-from apps.engine.kernel.many import PLAN, Dated, Plays, Sets, Written, run_many
+from apps.engine.kernel import kernel
+from apps.engine.kernel.codes import AT_LIMIT, BY_EXPIRY, RUINED, RUNNING
 from apps.engine.kernel.reasons import CHARGE_KINDS, REJECTIONS
 from apps.engine.kernel.records import (
-    NOWHERE,
-    POSITION,
     TRADE,
     Array,
+    ArrayMismatch,
     Market,
-    Misfit,
-    Out,
+    Output,
     Plan,
-    State,
+    Rules,
     check_shapes,
     new_state,
+    rules_of,
 )
+from apps.engine.lazy import lazy
 from apps.engine.metrics.equity import day_ends
 from apps.engine.metrics.many import Told, facts_of, know_returns
 from apps.engine.metrics.result_data import ResultData
@@ -39,8 +38,6 @@ CELLS_AT_A_TIME = 10_000_000
 """Rows x symbols between two reports of progress: some 20 ms of work."""
 TRADES_AT_A_TIME = 1_000
 """Trades the kernel may write before it hands them over."""
-CELLS_NEAR, LEAST_ROWS = 32_768, 1_024
-"""Rows x symbols of which the bars stay in the cache while many plays are run over them."""
 EVERY_ROW = slice(None)
 
 
@@ -134,11 +131,12 @@ def play(
 class Room(NamedTuple):
     """Where is played: new memory would have to be made ready by the system for each play.
 
-    `equity` is f8[plays, points].
+    `equity` is f8[plays, points]; `curve` f8[rows] is that of one play where rows are sampled.
     """
 
-    written: Written
+    trades: Array  # TRADE
     equity: Floats
+    curve: Floats
     by_days: bool  # it is for parts of which rows are sampled
 
 
@@ -146,10 +144,9 @@ def room_for(market: Market, parts: Sequence[Part], plans: int = 1) -> Room:
     """For so many plans at once in all of the parts."""
     rows, symbols = market.cell.shape
     sampled = [len(one.sampled) for one in parts if one.sampled is not None]
-    plays = plans * len(parts)
-    most = 2 * symbols + TRADES_AT_A_TIME * plays
-    written = Written(np.empty(most, TRADE), np.empty(most, np.int64))
-    return Room(written, np.empty((plays, max(sampled, default=rows))), bool(sampled))
+    equity = np.empty((plans * len(parts), max(sampled, default=rows)))
+    trades = np.empty(2 * symbols + TRADES_AT_A_TIME, TRADE)
+    return Room(trades, equity, np.empty(rows if sampled else 0), bool(sampled))
 
 
 def play_all(
@@ -169,99 +166,125 @@ def play_all(
     `report` is told the fraction that is done, every CELLS_AT_A_TIME. Equity lies in `room` until
     that is used again. Raises TooManyTrades.
     """
-    symbols = terms.units.shape[1]
-    dated, sets = _dated(terms, market), _sets(plans, signals, parts)
-    plays = _plays(len(plans), symbols, parts, capital, room)
-    state = State(plays.accounts[:1], plays.positions[0])
-    check_shapes(state, market, signals[0], terms.units[0], Out(room.written.trades, NOWHERE))
-    if len(plays.equity) < len(plays.rows):
-        raise Misfit("There is no room for so many plays.")
-    trades, ends = _run(plays, sets, market, dated, written=room.written, report=report)
-    told = [_told(market, parts[k % len(parts)], plays, k) for k in range(len(ends))]
+    count = len(plans) * len(parts)
+    if len(room.equity) < count:
+        raise ArrayMismatch("There is no room for so many plays.")
+    simulations, curves = list[_Simulation](), list[Told]()
+    segments = [_segments(market, part, terms) for part in parts]
+    for plan, signals_of_plan in zip(plans, signals, strict=True):
+        rules = rules_of(plan, terms.instruments, terms.units[0], terms.rates)
+        for part, segments_of_part in zip(parts, segments, strict=True):
+            done, equity = len(simulations), room.equity[len(simulations)]
+            output = Output(room.trades, equity if part.sampled is None else room.curve)
+            simulation = _Simulation(market, signals_of_plan, rules, output, capital)
+            for fraction in simulation.run(part, segments_of_part):
+                report((done + fraction) / count)
+            simulations.append(simulation)
+            curves.append(_curve(market, part, simulation, equity))
+    ends = np.cumsum([len(one.trades) for one in simulations]).tolist()
     by_limit = plans[0].order_by == AT_LIMIT  # no number changes it
-    facts = facts_of(trades, ends, told, capital, candles, by_limit=by_limit, flags=market.flags)
+    trades = np.frombuffer(b"".join([one.trades.tobytes() for one in simulations]), TRADE)
+    facts = facts_of(trades, ends, curves, capital, candles, by_limit=by_limit, flags=market.flags)
     for one in facts:
         one.curve["equity"][-1] = capital + one.net  # the account's equity but for last bits
     if room.by_days:
         know_returns(facts)
-    return [Played(one, plays.accounts[k]) for k, one in enumerate(facts)]
+    accounts = [one.state.account[0] for one in simulations]
+    return [Played(*both) for both in zip(facts, accounts, strict=True)]
 
 
-def _run(
-    plays: Plays, sets: Sets, market: Market, dated: Dated, *, written: Written, report: Progress
-) -> tuple[Array, list[int]]:
-    """All trades, one play after the other by their exits; and where those of each play end."""
-    symbols, several = plays.positions.shape[1], len(plays.rows) > 1
-    most, trades, owners = CELLS_AT_A_TIME // symbols, list[bytes](), list[NDArray[np.int64]]()
-    stretch = max(CELLS_NEAR // symbols, LEAST_ROWS) if several else most
-    while not plays.over.all():
-        n = run_many(plays, sets, market, dated, stretch, most, written)
-        trades.append(written.trades[:n].tobytes())
-        owners.append(written.owners[:n].copy())
-        if plays.accounts["trades"].max() > errors.MOST_TRADES:
-            raise errors.TooManyTrades
-        report(_done(plays, sets))
-    # As bytes and by `take`: NumPy joins and picks records a field at a time, 20 times as slow.
-    made, owner = np.frombuffer(b"".join(trades), TRADE), np.concatenate(owners)
-    if symbols > 1:
-        made = made.take(np.lexsort((made["exit_time"], owner)))
-    elif several:  # those of a lone symbol are in order
-        made = made.take(np.argsort(owner, kind="stable"))
-    return made, np.cumsum(np.bincount(owner, minlength=len(plays.rows))).tolist()
+class _Segment(NamedTuple):
+    """Rows up to `stop` in which contracts are the same, and the slots whose contracts then end."""
+
+    stop: int
+    contracts: Array
+    ending: Sequence[int]
 
 
-def _dated(terms: Terms, market: Market) -> Dated:
-    """The rows in which units are new, and those before which contracts end (rule 13)."""
+def _segments(market: Market, part: Part, terms: Terms) -> list[_Segment]:
+    """Divide a part where contracts change or end (rule 13)."""
     changes = np.searchsorted(market.day, terms.days)
     ends = np.searchsorted(market.time, terms.ends)
-    in_order = np.argsort(terms.ends, kind="stable")
-    ended = in_order[terms.ends[in_order] < NEVER]
-    return Dated(changes, terms.units, terms.rates, ends[ended], ended)
+    within = [row for row in (*changes.tolist(), *ends.tolist()) if part.first < row < part.end]
+    segments, row = list[_Segment](), part.first
+    for stop in sorted({*within, part.end}):
+        contracts = terms.units[np.searchsorted(changes, row, side="right")]
+        order = np.argsort(terms.ends, kind="stable")
+        ending = order[(ends[order] == stop) & (terms.ends[order] < NEVER)].tolist()
+        segments.append(_Segment(stop, contracts, ending))
+        row = stop
+    return segments
 
 
-def _sets(plans: Sequence[Plan], signals: NDArray[np.uint8], parts: Sequence[Part]) -> Sets:
-    counts = [0 if one.sampled is None else len(one.sampled) for one in parts]
-    begins = accumulate(counts, initial=0)
-    edges = [
-        (one.first, one.end, begin, begin + count)
-        for one, begin, count in zip(parts, begins, counts, strict=False)
-    ]
-    return Sets(np.array(plans, PLAN), signals, np.array(edges, np.int64))
+class _Simulation:
+    """One plan over some rows of a market."""
+
+    def __init__(
+        self, market: Market, signals: NDArray[np.uint8], rules: Rules, output: Output,
+        capital: float,
+    ) -> None:  # fmt: skip
+        self.market, self.signals, self.rules, self.output = market, signals, rules, output
+        self.state = new_state(rules.instruments, cash=capital)
+        self.row = 0
+        self._written = list[bytes]()
+        check_shapes(self.state, market, signals, rules, output)
+
+    @lazy
+    def trades(self) -> Array:
+        """TRADE records in the order of their exits, once all rows are run."""
+        # As bytes and by `take`: NumPy joins and picks records a field at a time, 20 times as slow.
+        trades = np.frombuffer(b"".join(self._written), TRADE)
+        if len(self.state.positions) == 1:
+            return trades
+        return trades.take(np.argsort(trades["exit_time"], kind="stable"))
+
+    @property
+    def is_running(self) -> bool:
+        return bool(self.state.account["status"][0] == RUNNING)
+
+    def run(self, part: Part, segments: Sequence[_Segment]) -> Iterator[float]:
+        """Step through the part's rows and close what is open; yield the fraction that is done."""
+        self.row = part.first
+        for stop, contracts, ending in segments:
+            self.rules = self.rules._replace(contracts=contracts)
+            while self.row < stop and self.is_running:
+                self._run_rows(stop)
+                yield (self.row - part.first) / (part.end - part.first)
+            for slot in ending if self.is_running else ():
+                self._keep(kernel.settle(self.state, self.rules, self.output, slot, BY_EXPIRY))
+            if not self.is_running:
+                break
+        self._keep(kernel.finish(self.state, self.rules, self.output))
+
+    def _run_rows(self, stop: int) -> None:
+        most = max(CELLS_AT_A_TIME // len(self.state.positions), 1)
+        progress = kernel.run(
+            self.state, self.market, self.signals, self.rules, self.output, self.row,
+            min(stop, self.row + most),
+        )  # fmt: skip
+        self.row = progress.row
+        self._keep(progress.trades)
+        if self.state.account["trades"][0] > errors.MOST_TRADES:
+            raise errors.TooManyTrades
+
+    def _keep(self, trades: int) -> None:
+        if trades:
+            self._written.append(self.output.trades[:trades].tobytes())
 
 
-def _plays(plans: int, symbols: int, parts: Sequence[Part], capital: float, room: Room) -> Plays:
-    """Each before its first row."""
-    count, blank = plans * len(parts), new_state(symbols=symbols, cash=capital)
-    sampled = [one.sampled for one in parts if one.sampled is not None]
-    return Plays(
-        np.repeat(blank.account, count),
-        np.zeros((count, symbols), POSITION),
-        np.tile(np.array([one.first for one in parts], np.int64), plans),
-        np.zeros(count, np.bool_),
-        np.concatenate([np.empty(0, np.int64), *sampled]),
-        room.equity[:count],
-    )
+def _curve(market: Market, part: Part, simulation: _Simulation, points: Floats) -> Told:
+    """The equity of a part at the rows that are kept; the last row of a ruined account ends it.
 
-
-def _done(plays: Plays, sets: Sets) -> float:
-    """How much of the rows of all."""
-    first, end = sets.parts[:, 0], sets.parts[:, 1]
-    whole = (end - first).sum() * len(sets.plans)
-    return float((plays.rows.reshape(-1, len(first)) - first).sum() / whole)
-
-
-def _told(market: Market, part: Part, plays: Plays, k: int) -> Told:
-    """The curve of play `k`."""
-    row, sampled, time, ends = int(plays.rows[k]), part.sampled, part.time, part.day_ends
-    points = len(time) if row == part.end else _points_before(row, part)  # or ruined
-    if points < len(time) or row < part.end:
-        time, ends = np.append(time[: points - 1], market.time[row - 1]), None
-    begin = 0 if sampled is not None else part.first
-    return Told({"time": time, "equity": plays.equity[k, begin : begin + points]}, ends)
-
-
-def _points_before(row: int, part: Part) -> int:
-    """Of equity, with that of the last row that was run."""
-    if part.sampled is None:
-        return row - part.first
-    return int(np.searchsorted(part.sampled, row - 1)) + 1
+    `points` is memory for it.
+    """
+    row, equity = simulation.row, simulation.output.equity
+    time, rows, ends = part.time, part.sampled, part.day_ends
+    if row < part.end:
+        time, ends = market.time[part.first : row], None
+        if rows is not None:
+            rows = np.append(rows[rows < row - 1], row - 1)
+            time = market.time[rows]
+    if rows is None:
+        return Told({"time": time, "equity": equity[part.first : row]}, ends)
+    points[: len(rows)] = equity[rows]
+    return Told({"time": time, "equity": points[: len(rows)]}, ends)

@@ -16,9 +16,10 @@ from apps.engine.kernel.records import (
     CURVE,
     TRADE,
     Array,
-    Out,
+    Output,
     Plan,
     new_state,
+    rules_of,
 )
 from apps.engine.language.strategy import Strategy
 from apps.engine.metrics.excursions import Excursions
@@ -95,7 +96,7 @@ def simulate(
     plan = plan_of(strategy)
     with ThreadPoolExecutor(1) as pool:  # hashing takes as long as simulating, and needs no lock
         candles_hash = pool.submit(hash_candles, stage.tracks)
-        terms = terms_of(stage.contracts, schedule)
+        terms = terms_of(stage.symbols, stage.contracts, schedule)
         cued = stage.cued(required_inputs(strategy), plan)
         played = play(plan, *cued, terms, capital=capital, report=report, candles=stage.candles)
         return result_of(
@@ -157,8 +158,8 @@ def warm_up() -> None:
     track = Track("", bars, bars, np.empty(0, np.uint8), {})
     cues = Cues(np.zeros(2, np.uint8), NO_RANGES)
     cued = cue(join([track]), [cues])
-    terms = terms_of([Contract()], NO_CHARGES)
+    terms = terms_of([""], [Contract()], NO_CHARGES)
     play(Plan(), *cued, terms, capital=1.0, report=to_nobody)
-    units, out = terms.units[0], Out(np.empty(2, TRADE), one)
-    kernel.run(new_state(symbols=1, cash=1.0), *cued, 0, 2, Plan(), units, terms.rates, out)
-    kernel.settle(new_state(symbols=1, cash=1.0), 0, BY_EXPIRY, units, terms.rates, out)
+    rules = rules_of(Plan(), terms.instruments, terms.units[0], terms.rates)
+    output = Output(np.empty(2, TRADE), one)
+    kernel.settle(new_state(terms.instruments, cash=1.0), rules, output, 0, BY_EXPIRY)

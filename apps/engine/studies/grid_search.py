@@ -108,7 +108,7 @@ class GridSearch:
 
     @lazy
     def _terms(self) -> Terms:
-        return terms_of(self.stage.contracts, self.schedule)
+        return terms_of(self.stage.symbols, self.stage.contracts, self.schedule)
 
     def _candidate(self, index: int) -> CandidatePlan | None:
         """None where the steps with the values of the set do not validate."""

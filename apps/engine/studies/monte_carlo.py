@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from apps.engine.errors import EngineError
-from apps.engine.kernel.fills import kernel, step
+from apps.engine.jit import entry_point, step
 from apps.engine.kernel.records import Array
 from apps.engine.metrics.drawdowns import max_drawdown
 from apps.engine.metrics.trades import net_profits
@@ -97,7 +97,7 @@ def moved(path: Path, profit: float, threshold: float) -> Path:
     return equity, peak, worst, fell or equity <= threshold
 
 
-@kernel
+@entry_point
 def draw_paths(
     profits: Floats, capital: float, threshold: float, method: int, block: int, seed: np.uint64,
     first: int, last: Floats, drawdown: Floats, ruined: NDArray[np.bool_],

@@ -28,6 +28,7 @@ from apps.engine.kernel.codes import (
     OPEN,
 )
 from apps.engine.kernel.reasons import EXIT_REASONS, REJECTIONS
+from apps.engine.kernel.records import State
 from apps.trading.models import Intent
 from apps.trading.money import ZERO, rupees
 from apps.trading.step_result import BarStep, EntryBlock
@@ -273,9 +274,10 @@ def _rejections(step: BarStep) -> tuple[list[RejectedSignal], list[SignalRecord]
             reason = reasons.pop()
             sides = _entry_sides(int(step.signals[index]))
             ignored += [SignalRecord(symbol, side, "entry", reason) for side in sides]
-        before = step.before.positions[index]
-        for reason, side in zip(reasons, _entry_sides(int(before["pending"])), strict=False):
-            rejected.append(RejectedSignal(symbol, side, reason, int(before["time"])))
+        time = int(step.before.positions[index]["time"])
+        sides = _entry_sides(_pending(step.before, index))
+        for reason, side in zip(reasons, sides, strict=False):
+            rejected.append(RejectedSignal(symbol, side, reason, time))
     return rejected, ignored
 
 
@@ -310,11 +312,16 @@ def _entry_sides(signal: int) -> list[str]:
 # ----------------------------------------------------------------------------------- pending orders
 
 
+def _pending(state: State, index: int) -> int:
+    """Return the signal bits that wait for the symbol's next bar."""
+    return int(state.orders[index, 0]["pending"])
+
+
 def _followed_signals(step: BarStep) -> Iterator[SignalRecord]:
     """Yield the signals of this close that led to a pending order."""
     for index in np.flatnonzero(step.signals).tolist():
         position, symbol = step.state.positions[index], _symbol(step, index)
-        signal = int(step.signals[index]) & int(position["pending"])
+        signal = int(step.signals[index]) & _pending(step.state, index)
         if signal & ENTER and not _is_idle(step, index, signal & ENTER):
             yield SignalRecord(symbol, _entry_sides(signal)[0], "entry")
         if position["side"] > 0 and signal & (CLOSE_LONG | EXIT_LONG):
@@ -326,12 +333,12 @@ def _followed_signals(step: BarStep) -> Iterator[SignalRecord]:
 def _new_orders(step: BarStep) -> Iterator[NewOrder]:
     """Yield an order for every pending entry and exit, also for exits that have one already."""
     at_market = step.strategy.executionSettings.orderType == "market"
-    for index in np.flatnonzero(step.state.positions["pending"]).tolist():
+    for index in np.flatnonzero(step.state.orders["pending"][:, 0]).tolist():
         position, symbol = step.state.positions[index], _symbol(step, index)
-        if reason := pending_exit_reason(position, reverse=step.strategy.exits_on_opposite_signal):
+        if reason := _exit_reason(step, index):
             side = "sell" if position["side"] > 0 else "buy"
             yield NewOrder(symbol, side, Intent.EXIT, OrderSlot.EXIT, reason)
-        signal = int(step.signals[index]) & int(position["pending"]) & ENTER
+        signal = int(step.signals[index]) & _pending(step.state, index) & ENTER
         if signal and not _is_idle(step, index, signal):
             adds = position["side"] != 0 and signal & _own_entry(position)
             yield NewOrder(
@@ -339,32 +346,39 @@ def _new_orders(step: BarStep) -> Iterator[NewOrder]:
                 "buy" if signal & ENTER_LONG else "sell",
                 Intent.ADD if adds else Intent.ENTRY,
                 OrderSlot.ENTRY,
-                price=None if at_market else float(position["order_price"]),
+                price=None if at_market else float(step.state.orders[index, 0]["price"]),
             )
 
 
 def _pending_orders(step: BarStep) -> Iterator[tuple[str, bool]]:
     """Yield (symbol, is exit) of every pending order."""
-    for index in np.flatnonzero(step.state.positions["pending"]).tolist():
-        position, symbol = step.state.positions[index], _symbol(step, index)
-        if position["pending"] & ENTER:
+    for index in np.flatnonzero(step.state.orders["pending"][:, 0]).tolist():
+        symbol = _symbol(step, index)
+        if _pending(step.state, index) & ENTER:
             yield symbol, False
-        if pending_exit_reason(position, reverse=step.strategy.exits_on_opposite_signal):
+        if _exit_reason(step, index):
             yield symbol, True
 
 
-def pending_exit_reason(position: EngineRecord, *, reverse: bool) -> str:
+def _exit_reason(step: BarStep, index: int) -> str:
+    reverse = step.strategy.exits_on_opposite_signal
+    return pending_exit_reason(
+        step.state.positions[index], step.state.orders[index, 0], reverse=reverse
+    )
+
+
+def pending_exit_reason(position: EngineRecord, order: EngineRecord, *, reverse: bool) -> str:
     """Return why a position will be closed at its symbol's next open; empty when it will not.
 
-    This repeats `engine.kernel.fills.ordered_exit`, which is compiled and so not for web processes.
+    This repeats the kernel's `ordered_exit`, which is compiled and so not for web processes.
     """
     if position["side"] == 0:
         return ""
-    long, pending = position["side"] > 0, int(position["pending"])
+    long, pending = position["side"] > 0, int(order["pending"])
     if pending & (CLOSE_LONG if long else CLOSE_SHORT):
         return "signal"
     if pending & (EXIT_LONG if long else EXIT_SHORT):
         return "opposite_signal"
     if reverse and pending & (ENTER_SHORT if long else ENTER_LONG):
         return "opposite_signal"
-    return EXIT_REASONS[position["asked"]] if pending & FLATTEN else ""
+    return EXIT_REASONS[order["close_reason"]] if pending & FLATTEN else ""

@@ -84,12 +84,13 @@ def _held_positions(outcome: StepOutcome) -> Iterator[tuple[object, ...]]:
     positions, symbols = outcome.step.state.positions, outcome.step.strategy.basicInfo.symbols
     for index in np.flatnonzero(positions["side"]).tolist():
         position = positions[index]
+        units = position["side"] * position["quantity"] * position["contract"]["multiplier"]
         yield (
             outcome.step.run.pk,
             symbols[index],
             round(float(position["side"] * position["quantity"])),
             float(position["average"]),
-            float(position["exposure"] * (position["close"] - position["average"])),
+            float(units * (position["close"] - position["average"])),
             float(position["close"]),
             _level(position["stop"]),
             _level(position["target"]),

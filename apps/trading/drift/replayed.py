@@ -8,7 +8,7 @@ import numpy as np
 
 from apps.algorithms.lifecycle import AlgorithmStatus
 from apps.engine.kernel.codes import ENTER, ENTER_LONG
-from apps.engine.kernel.records import save
+from apps.engine.kernel.saved import save
 from apps.market import rule_sets, store
 from apps.market.calendars import calendars_of
 from apps.market.dates import day_in_india, midnight
@@ -154,10 +154,11 @@ class _SessionReplay:
         signalled at the position's last close.
         """
         symbols = step.strategy.basicInfo.symbols
-        for index in np.flatnonzero(step.state.positions["pending"] & ENTER).tolist():
+        pending = step.state.orders["pending"][:, 0]
+        for index in np.flatnonzero(pending & ENTER).tolist():
             position, symbol = step.state.positions[index], symbols[index]
             if symbol not in self._waiting:
-                side = "long" if position["pending"] & ENTER_LONG else "short"
+                side = "long" if pending[index] & ENTER_LONG else "short"
                 yield SignalKey(int(position["time"]), symbol, "entry", side)
 
     def _add_fills(self, outcome: StepOutcome) -> None:

@@ -18,7 +18,7 @@ from django.db import transaction
 from apps.algorithms.models import Algorithm
 from apps.engine.errors import EngineError
 from apps.engine.kernel.codes import RUINED
-from apps.engine.kernel.records import save
+from apps.engine.kernel.saved import save
 from apps.market.dates import day_in_india
 from apps.trading import kill_switches, queries, services
 from apps.trading.bar_rows import BarSnapshot, pack_bars
@@ -189,10 +189,11 @@ def pending_cancels(run_ids: Collection[str]) -> Mapping[str, Collection[str]]:
 
 def _is_eventful(step: BarStep) -> bool:
     """Return whether anything is to be written of the step beside its state."""
-    before, after = step.before.positions, step.state.positions
+    before, after = step.before, step.state
     return bool(
-        len(step.fills) or len(step.refusals) or before["side"].any() or after["side"].any()
-        or before["pending"].any() or after["pending"].any()
+        len(step.fills) or len(step.refusals)
+        or before.positions["side"].any() or after.positions["side"].any()
+        or before.orders["pending"].any() or after.orders["pending"].any()
         or step.state.account["status"][0] == RUINED
     )  # fmt: skip
 

@@ -33,13 +33,16 @@ from apps.engine.kernel.records import (
     TRADE,
     Array,
     Market,
-    Out,
+    Output,
     Plan,
+    Rules,
     State,
-    ask_to_close,
-    bar_entries,
-    load,
+    block_entries,
+    instrument_ids,
+    request_close,
+    rules_of,
 )
+from apps.engine.kernel.saved import load
 from apps.engine.language.strategy import Strategy
 from apps.trading.bar_rows import BarSnapshot
 from apps.trading.live.contract_terms import CLOSE, ContractTerms, ExecutionTerms
@@ -49,17 +52,9 @@ from apps.trading.step_result import BarStep, EntryBlock, FractionSettlement, dr
 _NO_TRADES: Final = np.empty(0, TRADE)
 # The index of the open among the prices of a bar.
 OPEN: Final = 0
-# The fields of a POSITION record that are in rupees of a share's price.
-_PRICE_FIELDS: Final = (
-    "average",
-    "stop",
-    "target",
-    "extreme",
-    "order_price",
-    "close",
-    "atr",
-    "order_atr",
-)
+# The fields of a POSITION and of an ORDER record that are in rupees of a share's price.
+_POSITION_PRICES: Final = ("average", "stop", "target", "extreme", "close", "atr")
+_ORDER_PRICES: Final = ("price", "atr")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -136,26 +131,26 @@ def step_bar(
     Pending entries are dropped if entries are blocked by now. Positions whose close was requested
     are closed at the first open after the request.
     """
-    context, before = snapshot.context, load(snapshot.data)
+    context, symbols = snapshot.context, snapshot.context.strategy.basicInfo.symbols
+    instruments = instrument_ids(symbols)
+    before = load(snapshot.data, instruments)
+    rules = rules_of(context.plan, instruments, terms.units, terms.rates)
     conversion = convert(before, changes.ratios, row, context.plan, terms.units)
-    state = State(before.account.copy(), before.positions.copy())
+    state = State(*(array.copy() for array in before))
     output = _StepOutput(len(state.positions))
-    output.settle(state, terms, conversion.too_few, BY_STOPPED)
+    output.settle(state, rules, conversion.too_few, BY_STOPPED)
     for symbol in snapshot.cancelled:
         drop_pending_entry(state, context.strategy, symbol)
     block = _entry_block(snapshot, stale=changes.stale)
-    bar_entries(state, _engine_code(block))
-    at_open, at_next_open = _requested_closes(snapshot, context.strategy.basicInfo.symbols, row)
-    ask_to_close(state, at_open, BY_STOPPED)
-    counts = kernel.run(
-        state, signals.market, signals.signals, 0, 1, context.plan, terms.units, terms.rates,
-        output.buffers,
-    )  # fmt: skip
+    block_entries(state, _engine_code(block))
+    at_open, at_next_open = _requested_closes(snapshot, symbols, row)
+    request_close(state, at_open, BY_STOPPED)
+    counts = kernel.run(state, signals.market, signals.signals, rules, output.buffers, 0, 1)
     output.append(counts.trades, counts.fills, counts.refusals)
     if state.account["status"][0] == RUINED:
-        output.settle(state, terms, range(len(state.positions)), BY_STOPPED)
-    output.settle(state, terms, changes.expiring, BY_EXPIRY)
-    ask_to_close(state, at_next_open, BY_STOPPED)
+        output.settle(state, rules, range(len(state.positions)), BY_STOPPED)
+    output.settle(state, rules, changes.expiring, BY_EXPIRY)
+    request_close(state, at_next_open, BY_STOPPED)
     return BarStep(
         run=context.run,
         strategy=context.strategy,
@@ -179,9 +174,9 @@ class _StepOutput:
     """What the calls of the kernel in one step have written; each writes the buffers anew."""
 
     def __init__(self, symbols: int) -> None:
-        self.buffers = Out(
+        self.buffers = Output(
             np.empty(2 * symbols, TRADE),
-            np.empty(0),
+            np.empty(1),
             np.empty(3 * symbols, FILL),
             np.empty(3 * symbols, REFUSAL),
         )
@@ -196,12 +191,10 @@ class _StepOutput:
         if refusals:
             self.refusals = _concatenated(self.refusals, self.buffers.refusals[:refusals])
 
-    def settle(
-        self, state: State, terms: ContractTerms, symbols: Sequence[int], reason: int
-    ) -> None:
-        """Close the symbols' positions at their last close."""
-        for symbol in symbols:
-            n = kernel.settle(state, int(symbol), reason, terms.units, terms.rates, self.buffers)
+    def settle(self, state: State, rules: Rules, slots: Sequence[int], reason: int) -> None:
+        """Close the positions of these slots at their last close."""
+        for slot in slots:
+            n = kernel.settle(state, rules, self.buffers, slot, reason)
             self.append(n, n, 0)
 
 
@@ -274,15 +267,17 @@ def convert(
     """
     fractions, too_few = [], []
     for symbol, ratio in ratios.items():
-        position = state.positions[symbol]
+        position, order = state.positions[symbol], state.orders[symbol, 0]
         held = float(position["quantity"])
         if position["side"] and held * ratio < 1:
             too_few.append(symbol)
             _mark_at_open(position, row, symbol, ratio)
             continue
-        for name in _PRICE_FIELDS:
+        for name in _POSITION_PRICES:
             position[name] /= float(ratio)
-        _round_levels(position, plan, float(contracts[symbol]["tick"]))
+        for name in _ORDER_PRICES:
+            order[name] /= float(ratio)
+        _round_levels(position, order, plan, float(contracts[symbol]["tick"]))
         if position["side"]:
             price = float(row.bars[symbol, OPEN]) if row.has(symbol) else float(position["close"])
             fraction = _settle_fraction(position, held, ratio, price)
@@ -298,8 +293,9 @@ def _settle_fraction(
     """Leave the position its whole shares; return the settlement of the rest, if there is any."""
     exact = Fraction(held) * ratio
     whole = floor(exact)
-    locked, exposure = float(position["locked"]), float(position["exposure"]) / held
-    position["quantity"], position["exposure"] = whole, exposure * whole
+    locked = float(position["locked"])
+    exposure = float(position["side"] * position["contract"]["multiplier"])
+    position["quantity"] = whole
     if whole == exact:
         return None
     position["locked"] = locked * float(whole / exact)
@@ -314,12 +310,12 @@ def _mark_at_open(position: Any, row: BarSnapshot, symbol: int, ratio: Fraction)
         position["time"], position["day"] = row.time, row.day
 
 
-def _round_levels(position: Any, plan: Plan, tick: float) -> None:
+def _round_levels(position: Any, order: Any, plan: Plan, tick: float) -> None:
     """Round as when the levels were set: a stop and a target away from the entry, a limit in the
     run's favour, a stop order away.
     """
     long = position["side"] > 0
     position["stop"] = (tick_down if long else tick_up)(position["stop"], tick)
     position["target"] = (tick_up if long else tick_down)(position["target"], tick)
-    up = bool(position["pending"] & ENTER_LONG) != (plan.order_by == AT_LIMIT)
-    position["order_price"] = (tick_up if up else tick_down)(position["order_price"], tick)
+    up = bool(order["pending"] & ENTER_LONG) != (plan.order_by == AT_LIMIT)
+    order["price"] = (tick_up if up else tick_down)(order["price"], tick)

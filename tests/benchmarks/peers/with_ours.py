@@ -148,7 +148,8 @@ def by_every_rule(path: str) -> Work:
 
 def _traded(crossing: Strategy, stage: Stage, schedule: Schedule) -> int:
     plan = plan_of(crossing)
-    cued, terms = stage.cued(required_inputs(crossing), plan), terms_of(stage.contracts, schedule)
+    cued = stage.cued(required_inputs(crossing), plan)
+    terms = terms_of(stage.symbols, stage.contracts, schedule)
     return len(play(plan, *cued, terms, capital=CAPITAL, report=to_nobody).trades)
 
 

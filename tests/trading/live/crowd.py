@@ -6,7 +6,8 @@ from typing import Any
 from apps.accounts.models import User
 from apps.algorithms.lifecycle import AlgorithmStatus
 from apps.algorithms.models import Algorithm
-from apps.engine.kernel.records import new_state, save
+from apps.engine.kernel.records import instrument_ids, new_state
+from apps.engine.kernel.saved import save
 from apps.trading import kill_switches
 from apps.trading.models import Account, Run, RunState
 from tests import make
@@ -63,7 +64,9 @@ def crowd(
             RunState(
                 run=run,
                 data=save(
-                    new_state(symbols=len(run.configuration["basicInfo"]["symbols"]), cash=CAPITAL)
+                    new_state(
+                        instrument_ids(run.configuration["basicInfo"]["symbols"]), cash=CAPITAL
+                    )
                 ),
                 since=since,
                 equity=CAPITAL,

@@ -15,7 +15,8 @@ from apps.algorithms import services as algorithms
 from apps.algorithms.lifecycle import AlgorithmStatus
 from apps.core.times import moment
 from apps.engine.candles import Candles
-from apps.engine.kernel.records import load
+from apps.engine.kernel.records import instrument_ids
+from apps.engine.kernel.saved import load
 from apps.market.models import CorporateAction
 from apps.market.rulebook.rule_set import bundled_files
 from apps.market.services import load_rule_set
@@ -443,7 +444,10 @@ def test_a_fraction_of_a_share_is_settled_in_cash_at_the_open(alice: User, side:
     }  # fmt: skip
     run.refresh_from_db()
     assert run.capital == 100_000 + won
-    state = load(bytes(RunState.objects.get(run=run).data))
+    state = load(
+        bytes(RunState.objects.get(run=run).data),
+        instrument_ids(run.configuration["basicInfo"]["symbols"]),
+    )
     held = sign * 10 * (700 - 974.3 / 1.5)
     assert state.account["equity"][0] == pytest.approx(100_000 + sign * 25.2333 + held, abs=0.01)
     assert DailyLoss.objects.filter(day=date(2026, 6, 2)).exists()

@@ -15,7 +15,8 @@ from apps.backtests.histories import symbol_history
 from apps.engine.candles import DAY, IST, WARMUP_BARS, Candles, resample, start_of_block
 from apps.engine.errors import InsufficientData
 from apps.engine.kernel.codes import BY_END_OF_DATA
-from apps.engine.kernel.records import load, new_state, save
+from apps.engine.kernel.records import instrument_ids, new_state
+from apps.engine.kernel.saved import load, save
 from apps.engine.language import strategy as engine
 from apps.engine.language.strategy import Strategy
 from apps.engine.sessions import Sessions, session_bars
@@ -142,7 +143,8 @@ def stepped(
         bars, context.strategy.basicInfo.timeframe, cache.calendars, start=0, now=2**40
     ).rows
     capital = context.strategy.executionSettings.initialCapital
-    data = save(new_state(symbols=len(histories), cash=capital))
+    instruments = instrument_ids(history.symbol for history in histories)
+    data = save(new_state(instruments, cash=capital))
     for row in rows:
         assert cache.window is not None
         cache.window.add(row)
@@ -151,7 +153,7 @@ def stepped(
         step = step_bar(snapshot(context, data), row, signals, terms, BarChanges({}, (), False))
         data = save(step.state)
         yield step
-    assert load(data).account["rows"][0] == len(rows)
+    assert load(data, instruments).account["rows"][0] == len(rows)
 
 
 def cache_of(context: RunContext, histories: Sequence[History], start: int) -> BarStreamCache:

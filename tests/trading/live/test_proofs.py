@@ -16,7 +16,8 @@ from apps.algorithms.lifecycle import AlgorithmStatus
 from apps.algorithms.models import Algorithm
 from apps.engine.candles import Candles, frozen, ist_day
 from apps.engine.kernel.codes import ENTER_LONG, ENTER_SHORT, OPEN
-from apps.engine.kernel.records import RATE, Bars, Market, new_state, save
+from apps.engine.kernel.records import RATE, Bars, Market, instrument_ids, new_state
+from apps.engine.kernel.saved import save
 from apps.engine.simulation.plan import Contract, contract_rows
 from apps.trading import services
 from apps.trading.bar_rows import BarSnapshot
@@ -72,7 +73,7 @@ def test_nothing_is_entered_on_the_day_of_a_breach_on_2000_paths() -> None:
     breaches = 0
     for seed in range(PATHS):
         rng, halted = np.random.default_rng(seed), set()
-        data = save(new_state(symbols=1, cash=1_000_000.0))
+        data = save(new_state(instrument_ids(["NSE:SBIN"]), cash=1_000_000.0))
         for bar in bars_of(walk(seed, times(DAYS, LENGTH))):
             heard = rng.choice([0, ENTER_LONG, ENTER_SHORT], p=[0.4, 0.3, 0.3])
             signals = SignalInput(market_of(bar), np.array([[heard]], np.uint8))
