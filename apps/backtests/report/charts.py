@@ -130,18 +130,17 @@ def legible_candles(
     """Return the shortest timeframe, from the candles' own on, in which they are at most
     `max_candles`, and the candles in it; else the longest timeframe.
     """
-    own = TIMEFRAMES[timeframe]
-    longer = [name for name, seconds in TIMEFRAMES.items() if seconds >= own]
-    for name in longer:
-        resampled = resample(candles, timeframe, name, sessions)
-        if len(resampled) <= max_candles:
+    drawn_in, own = timeframe, TIMEFRAMES[timeframe]
+    for name in [name for name, seconds in TIMEFRAMES.items() if seconds > own]:
+        if len(candles) <= max_candles:
             break
-    return name, resampled
+        candles, drawn_in = resample(candles, drawn_in, name, sessions), name
+    return drawn_in, candles
 
 
 def candle_columns(drawn: DrawnSymbol) -> Columns:
-    """Return the candles of a symbol in multiples of `tick` rupees: `close` as differences from one
-    close to the next, and the others as differences from the candle's own close.
+    """Return the candles of a symbol as whole numbers of the last of `decimals`: `close` as
+    differences from one close to the next, the others as distances from the candle's own close.
     """
     candles = drawn.candles
     decimals = price_decimals(candles.low)

@@ -178,11 +178,11 @@
   /* -------------------------------------------------------------------------------------- prices */
 
   /* The index of the last candle that starts at or before a time. */
-  const candleAt = (time, moment_) => {
-    let [low, high] = [0, time.length];
+  const candleAt = (starts, time) => {
+    let [low, high] = [0, starts.length];
     while (low < high) {
       const middle = (low + high) >> 1;
-      if (time[middle] <= moment_) low = middle + 1;
+      if (starts[middle] <= time) low = middle + 1;
       else high = middle;
     }
     return Math.max(low - 1, 0);
@@ -383,12 +383,12 @@
     let page = 0;
 
     const cell = (tag, content) => {
-      const made = document.createElement(tag);
-      made.append(content);
-      return made;
+      const element = document.createElement(tag);
+      element.append(content);
+      return element;
     };
     const rowOf = (row) => {
-      const made = document.createElement("tr");
+      const line = document.createElement("tr");
       for (const { values, format, isText, tone: toneOf } of columns) {
         if (values === trades.number) {
           const button = cell("button", String(values[row]));
@@ -397,14 +397,14 @@
           button.addEventListener("click", () => showOnChart(row));
           const header = cell("th", button);
           header.scope = "row";
-          made.append(header);
-          continue;
+          line.append(header);
+        } else {
+          const datum = cell("td", format(values[row]));
+          datum.className = toneOf ? toneOf(values[row]) : isText ? "text" : "";
+          line.append(datum);
         }
-        const made_ = cell("td", format(values[row]));
-        made_.className = toneOf ? toneOf(values[row]) : isText ? "text" : "";
-        made.append(made_);
       }
-      return made;
+      return line;
     };
     const showPage = () => {
       const size = Number(pageSize.value);
