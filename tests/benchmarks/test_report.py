@@ -61,7 +61,8 @@ def completed(owner: User) -> Backtest:
 
 def first_paints(address: str) -> tuple[list[float], list[float]]:
     """Milliseconds to the first paint in a new browser, and in one that has shown the page."""
-    fresh, warm = [], []
+    fresh: list[float] = []
+    warm: list[float] = []
     for _ in range(ROUNDS):
         with tab() as shown:
             shown.screen(1366, 900)
