@@ -285,10 +285,10 @@ def _transition_of_save(
 
 def _write(algorithm: Algorithm, columns: Iterable[str], *, now: datetime) -> None:
     """One UPDATE of the row as it was read, and of no other."""
-    seen = algorithm.rev
-    algorithm.rev, algorithm.updated_at = seen + 1, now
+    rev_read = algorithm.rev
+    algorithm.rev, algorithm.updated_at = rev_read + 1, now
     values = {column: getattr(algorithm, column) for column in (*columns, "rev", "updated_at")}
-    if not Algorithm.objects.filter(pk=algorithm.pk, rev=seen).update(**values):
+    if not Algorithm.objects.filter(pk=algorithm.pk, rev=rev_read).update(**values):
         raise ConcurrentUpdate(algorithmId=algorithm.pk)
 
 

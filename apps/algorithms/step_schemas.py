@@ -81,11 +81,14 @@ def schemas() -> dict[str, Schema]:
 
     Made for the document alone: of all indicators it takes a second.
     """
-    made = plain(Strategy.model_json_schema(ref_template=_REF + "{model}"))
-    definitions: dict[str, Schema] = made["$defs"]
+    document = plain(Strategy.model_json_schema(ref_template=_REF + "{model}"))
+    definitions: dict[str, Schema] = document["$defs"]
     indicator = definitions["IndicatorValue"]["properties"]["indicator"]
     definitions = {name: _with_indicator(schema) for name, schema in definitions.items()}
-    definitions |= {_INDICATOR: indicator, "PositionSizing": made["properties"]["positionSizing"]}
+    definitions |= {
+        _INDICATOR: indicator,
+        "PositionSizing": document["properties"]["positionSizing"],
+    }
     definitions["BasicInfo"]["properties"]["symbols"] |= {"items": SYMBOL, "uniqueItems": True}
     definitions["ExecutionSettings"]["properties"]["broker"] |= {
         "pattern": text_pattern(joiners=False)
@@ -156,9 +159,9 @@ def _draft(schema: Any, complete: Mapping[str, Schema]) -> Any:
         return {**schema, "$ref": _draft_ref(schema["$ref"], complete)}
     if "oneOf" in schema:
         return _open_union(schema, complete)
-    made = {name: _draft(value, complete) for name, value in schema.items() if name != "required"}
+    opened = {name: _draft(value, complete) for name, value in schema.items() if name != "required"}
     tags = [name for name in schema.get("required", ()) if name in _TAGS]
-    return made | ({"required": tags} if tags else {})
+    return opened | ({"required": tags} if tags else {})
 
 
 def _draft_ref(target: str, complete: Mapping[str, Schema]) -> str:

@@ -163,10 +163,12 @@ def refuse_mixture(
     if kind.synthetic and (real := of_symbols.filter(synthetic=False).first()):
         raise RealHistoryExists(symbol=real.symbol)
     if other := stored.exclude(adjusted=kind.adjusted).first():
-        held, given = "adjusted by their source", "as they were traded"
+        stored_kind, new_kind = "adjusted by their source", "as they were traded"
         if kind.adjusted:
-            held, given = given, held
-        raise OtherPriceKind(symbol=other.symbol, timeframe=other.timeframe, held=held, given=given)
+            stored_kind, new_kind = new_kind, stored_kind
+        raise OtherPriceKind(
+            symbol=other.symbol, timeframe=other.timeframe, held=stored_kind, given=new_kind
+        )
 
 
 def _insert(

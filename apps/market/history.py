@@ -239,8 +239,8 @@ class _WeekBars:
 
     def bars(self, periods: Collection[int]) -> Candles:
         stored = self._stored.bars(periods)
-        made = self._from_days(block_id(np.array(list(periods), dtype=np.int64), "1w"))
-        return join([stored, made.where(~np.isin(made.time, stored.time))])
+        weeks = self._from_days(block_id(np.array(list(periods), dtype=np.int64), "1w"))
+        return join([stored, weeks.where(~np.isin(weeks.time, stored.time))])
 
     def count_of(self, period: int) -> int | None:
         return None

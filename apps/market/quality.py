@@ -84,8 +84,8 @@ def missing_days(days: Days, sessions: Sessions) -> Days:
     if not len(days):
         return days
     span = np.arange(days[0], days[-1] + 1, dtype=np.int32)
-    wanted = sessions.is_session(span) & ~np.isin(span, days)
-    return span[wanted & _in_known_year(span, sessions)]
+    missing = sessions.is_session(span) & ~np.isin(span, days)
+    return span[missing & _in_known_year(span, sessions)]
 
 
 def _in_known_year(days: Days, sessions: Sessions) -> Flags:

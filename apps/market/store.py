@@ -115,11 +115,11 @@ def _with_actions(candles: Candles, actions: Iterable[CorporateAction]) -> Adjus
 
 def _read(history: History, timeframe: str, start: int, end: int, *, warmup: bool) -> Candles:
     first = start_of_block(start, timeframe)
-    wanted = [period for period in history.periods if first <= period < end]
+    periods = [period for period in history.periods if first <= period < end]
     if not warmup:
-        return history.bars(wanted).between(start, end)
+        return history.bars(periods).between(start, end)
     early = _periods_before(history, first, WARMUP_BARS)
-    bars = history.bars([*early, *wanted]).between(-_ALWAYS, end)
+    bars = history.bars([*early, *periods]).between(-_ALWAYS, end)
     begin = min(early, default=first)
     while True:
         time = bars.between(-_ALWAYS, first).time

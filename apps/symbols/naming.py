@@ -67,21 +67,21 @@ def name_all(
     Of several series of a share the first in rank stays. Of two names with one symbol the one that
     is written as its symbol stays; if neither is, both are rejected.
     """
-    taken: dict[str, NamedRow] = {}
+    by_symbol: dict[str, NamedRow] = {}
     contested: set[str] = set()
     for row in rows:
         try:
             named = _name(row, last)
-            other = taken.get(named.symbol)
+            other = by_symbol.get(named.symbol)
             if named.symbol in contested:
                 raise RejectedRow(RejectReason.COLLISION, f"{row.raw} as {named.symbol}")
             if other is not None:
-                _settle(named, other, taken, contested, rejections)
+                _settle(named, other, by_symbol, contested, rejections)
             else:
-                taken[named.symbol] = named
+                by_symbol[named.symbol] = named
         except RejectedRow as refused:
             rejections.add(row.line, refused)
-    return list(taken.values())
+    return list(by_symbol.values())
 
 
 def _name(row: InstrumentRow, last: Mapping[ContractMonth, date]) -> NamedRow:
@@ -161,20 +161,20 @@ def _month(row: InstrumentRow, expiry: date, *, futures: bool | None = None) -> 
     return (row.exchange, letters(row.raw), kind, expiry.year, expiry.month)
 
 
-def _check_parsing(symbol: str, wanted: Type) -> None:
+def _check_parsing(symbol: str, expected: Type) -> None:
     """Check that a symbol is parsed as the wanted type. Raises RejectedRow."""
     try:
         parsed = readings(symbol)
     except InvalidSymbol as error:
         raise RejectedRow(RejectReason.NO_SYMBOL, f"{symbol}: {error.reason}") from None
-    if all(reading.type != wanted for reading in parsed):
+    if all(reading.type != expected for reading in parsed):
         raise RejectedRow(RejectReason.NO_SYMBOL, f"{symbol} would read as another type")
 
 
 def _settle(
     named: NamedRow,
     other: NamedRow,
-    taken: dict[str, NamedRow],
+    by_symbol: dict[str, NamedRow],
     contested: set[str],
     rejections: Rejections,
 ) -> None:
@@ -182,9 +182,9 @@ def _settle(
     reason, later_stays, both_go = _decide(named, other)
     if both_go:
         contested.add(named.symbol)
-        del taken[named.symbol]
+        del by_symbol[named.symbol]
     elif later_stays:
-        taken[named.symbol] = named
+        by_symbol[named.symbol] = named
     if both_go or later_stays:
         rejections.add(other.row.line, RejectedRow(reason, _pair(other, named)))
     if both_go or not later_stays:

@@ -56,38 +56,38 @@ def search_among(
     """Return at most `limit` of `among`, the best first; contracts that expired before `today` come
     late.
     """
-    wanted = query.strip().upper()
+    text = query.strip().upper()
     matches: list[Instrument] = []
-    for condition, order in _tiers(among, wanted, today):
+    for condition, order in _tiers(among, text, today):
         remaining = among.filter(condition).exclude(pk__in=[row.pk for row in matches])
         matches += remaining.order_by(*order)[: limit - len(matches)]
         if len(matches) == limit:
             break
-    return matches or _similar(among, wanted, limit)
+    return matches or _similar(among, text, limit)
 
 
-def _tiers(among: QuerySet[Instrument], wanted: str, today: date) -> Iterator[Tier]:
-    code = wanted.translate(_LEFT_OUT)
-    column = "symbol" if ":" in wanted else "code"
+def _tiers(among: QuerySet[Instrument], text: str, today: date) -> Iterator[Tier]:
+    code = text.translate(_LEFT_OUT)
+    column = "symbol" if ":" in text else "code"
     listed = Q(valid_to=None) | Q(valid_to__gte=today)
     lives = DERIVATIVE & listed & (Q(expiry__gte=today) | Q(expiry=None))
-    exact = Q((column, code)) | Q(isin=wanted) | Q(exchange_name__iexact=wanted)
-    named = Q(name__istartswith=wanted) | Q(exchange_name__istartswith=wanted)
+    exact = Q((column, code)) | Q(isin=text) | Q(exchange_name__iexact=text)
+    named = Q(name__istartswith=text) | Q(exchange_name__istartswith=text)
     begins = Q((f"{column}__startswith", code)) if code else Q(pk__in=[])
-    described = read_contract(wanted, today=today)
+    described = read_contract(text, today=today)
     yield CASH & exact, (_LISTED_FIRST, *_BY_CODE)
     if code:
         yield CASH & listed & begins, _BY_CODE
     yield CASH & listed & named, _BY_CODE
     if described:
         yield from _described(described, today)
-    if len(wanted) >= SHORTEST_WITHIN:
-        yield Q(pk__in=_with_alias(wanted)), (_LIVING_FIRST, *_BY_CODE)
+    if len(text) >= SHORTEST_WITHIN:
+        yield Q(pk__in=_with_alias(text)), (_LIVING_FIRST, *_BY_CODE)
     if code:
         yield lives & Q(underlying=code), _NEXT_FIRST
         yield lives & begins, _BY_CODE
-    if len(wanted) >= SHORTEST_WITHIN:
-        within = _lasting() & listed & (Q(name__icontains=wanted) | Q(code__contains=wanted))
+    if len(text) >= SHORTEST_WITHIN:
+        within = _lasting() & listed & (Q(name__icontains=text) | Q(code__contains=text))
         yield Q(pk__in=among.filter(within).order_by().values("pk")[:_MOST_WITHIN]), _BY_CODE
         yield CASH & Q(valid_to__lt=today) & (begins | named), _BY_CODE
         yield DERIVATIVE & begins & Q(expiry__lt=today), _BY_CODE
@@ -124,14 +124,14 @@ def _underlyings(root: str) -> list[str]:
     return codes
 
 
-def _with_alias(wanted: str) -> QuerySet[InstrumentAlias, int]:
+def _with_alias(text: str) -> QuerySet[InstrumentAlias, int]:
     """Return the instruments with this alias at a broker: RELIANCE-EQ, NIFTY2681824350CE."""
-    return InstrumentAlias.objects.filter(name=wanted).values_list("instrument_id", flat=True)
+    return InstrumentAlias.objects.filter(name=text).values_list("instrument_id", flat=True)
 
 
-def _similar(among: QuerySet[Instrument], wanted: str, limit: int) -> list[Instrument]:
+def _similar(among: QuerySet[Instrument], text: str, limit: int) -> list[Instrument]:
     """Return shares and indices with a similar code."""
-    exchange, _, name = wanted.rpartition(":")
+    exchange, _, name = text.rpartition(":")
     code = name.translate(_LEFT_OUT)
     if not code.isalnum() or not _SHORTEST_LIKE <= len(code) <= _LONGEST_LIKE:
         return []

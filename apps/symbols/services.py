@@ -81,15 +81,15 @@ def check_all(*, symbols: Iterable[str], now: datetime) -> list[SymbolCheck]:
     well-formed symbol that has not expired by its form counts as tradable. A row of the sample is
     valid until a master lists instruments of its type on its exchange.
     """
-    wanted = list(symbols)
-    rows = Instrument.objects.filter(symbol__in=wanted)
-    listed = _listed_types({symbol.partition(":")[0] for symbol in wanted})
+    symbol_list = list(symbols)
+    rows = Instrument.objects.filter(symbol__in=symbol_list)
+    listed = _listed_types({symbol.partition(":")[0] for symbol in symbol_list})
     known = {
         row.symbol: row for row in rows if not (row.sample and (row.exchange, row.type) in listed)
     }
     mastered = {exchange for exchange, _ in listed}
     today = _today(now)
-    return [_verdict(symbol, known.get(symbol), mastered, today) for symbol in wanted]
+    return [_verdict(symbol, known.get(symbol), mastered, today) for symbol in symbol_list]
 
 
 def _listed_types(exchanges: Collection[str]) -> set[tuple[str, str]]:
@@ -208,11 +208,11 @@ def symbols_with_derivatives(symbols: Iterable[str]) -> set[str]:
     master of derivatives. It takes one statement for any number of symbols.
     """
     roots = {symbol: (parse(symbol).exchange, parse(symbol).root) for symbol in symbols}
-    asked = list(dict.fromkeys(roots.values()))
+    names = list(dict.fromkeys(roots.values()))
     with connection.cursor() as cursor:
         cursor.execute(
             queries.UNDERLYINGS_WITH_DERIVATIVES,
-            [[exchange for exchange, _ in asked], [root for _, root in asked]],
+            [[exchange for exchange, _ in names], [root for _, root in names]],
         )
         derived = set(cursor.fetchall())
     return {symbol for symbol, root in roots.items() if root in derived}

@@ -163,15 +163,17 @@ def find_unfed_algorithms(
     live = Run.objects.live().select_related("algorithm").order_by("algorithm__name", "pk")
     for run in live:
         basics = run.configuration["basicInfo"]
-        wanted: str = basics["timeframe"]
-        fed = set(symbols) if TIMEFRAMES[wanted] >= TIMEFRAMES[timeframe] else set()
+        timeframe_of_algorithm: str = basics["timeframe"]
+        fed = set(symbols) if TIMEFRAMES[timeframe_of_algorithm] >= TIMEFRAMES[timeframe] else set()
         missing = tuple(
             symbol
             for symbol in basics["symbols"]
-            if symbol not in fed and not _is_stored(symbol, wanted, stored_from)
+            if symbol not in fed and not _is_stored(symbol, timeframe_of_algorithm, stored_from)
         )
         if missing:
-            yield UnfedAlgorithm(run.algorithm_id, run.algorithm.name, wanted, missing)
+            yield UnfedAlgorithm(
+                run.algorithm_id, run.algorithm.name, timeframe_of_algorithm, missing
+            )
 
 
 def _is_stored(symbol: str, timeframe: str, since: int | None) -> bool:

@@ -245,8 +245,8 @@ def reset_account(*, owner: User, now: datetime) -> Statement:
 
 def _statement(owner: User) -> Statement:
     """Read the account as it was at one moment, by one query."""
-    held = Position.objects.open().filter(run__account=OuterRef("pk")).order_by()
-    totals = held.values("run__account").annotate(total=Sum("unrealised"))
+    positions = Position.objects.open().filter(run__account=OuterRef("pk")).order_by()
+    totals = positions.values("run__account").annotate(total=Sum("unrealised"))
     unrealised = Coalesce(Subquery(totals.values("total")), ZERO)
     accounts = Account.objects.filter(owner=owner).annotate(equity=F("balance") + unrealised)
     return Statement(*accounts.values_list("balance", "reserved", "equity").get())

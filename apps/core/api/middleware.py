@@ -86,8 +86,8 @@ def _in_envelope(request: HttpRequest, response: HttpResponseBase) -> HttpRespon
         or request.path.startswith("/admin/")
     ):
         return response
-    kept = {name: response[name] for name in ("Allow", "WWW-Authenticate") if name in response}
-    return exceptions.http_response(exceptions.refusal_of_http(response.status_code), kept)
+    headers = {name: response[name] for name in ("Allow", "WWW-Authenticate") if name in response}
+    return exceptions.http_response(exceptions.refusal_of_http(response.status_code), headers)
 
 
 class CrossOriginMiddleware(CorsMiddleware):

@@ -194,7 +194,7 @@ def _read_chunks(series: Mapping[str, Candles], timeframe: str) -> Mapping[str, 
     }
     stored = CandleChunk.objects.filter(timeframe=timeframe)
     catalogue = stored.filter(symbol__in=series, period_start__in={start for _, start in days})
-    wanted = [
+    chunk_ids = [
         key
         for key, symbol, first, bits in catalogue.values_list(
             "pk", "symbol", "period_start", "days"
@@ -205,7 +205,7 @@ def _read_chunks(series: Mapping[str, Candles], timeframe: str) -> Mapping[str, 
         ).any()
     ]
     chunks: dict[str, list[bytes]] = {symbol: [] for symbol in series}
-    rows = stored.filter(pk__in=wanted).order_by("symbol", "period_start")
+    rows = stored.filter(pk__in=chunk_ids).order_by("symbol", "period_start")
     for symbol, data in rows.values_list("symbol", "data"):
         chunks[symbol].append(bytes(data))
     return {symbol: candle_chunks.decode(*data) for symbol, data in chunks.items()}

@@ -137,9 +137,9 @@ def _announced(values: Mapping[str, str]) -> tuple[str, Fraction]:
     return kind, _shares(kind, int(ratio[1]), int(ratio[2]))
 
 
-def _shares(kind: str, given: int, held: int) -> Fraction:
+def _shares(kind: str, new_shares: int, old_shares: int) -> Fraction:
     """Return the new shares for one old share."""
-    return Fraction(given + held if kind == "bonus" else given, held)
+    return Fraction(new_shares + old_shares if kind == "bonus" else new_shares, old_shares)
 
 
 def _of_subject(subject: str) -> tuple[str, Fraction] | None:

@@ -244,12 +244,12 @@ def read_rows(
     if "\0" in text:
         return [], [RulebookFault(file=name, line=0, message="holds a NUL: it is no text")]
     reader = csv.DictReader(io.StringIO(text))
-    wanted = set(kind.model_fields) - {"line"}
+    expected = set(kind.model_fields) - {"line"}
     columns = set(reader.fieldnames or ())
-    if columns != wanted:
+    if columns != expected:
         differences = {
-            "lacks the columns": wanted - columns,
-            "has unknown columns": columns - wanted,
+            "lacks the columns": expected - columns,
+            "has unknown columns": columns - expected,
         }
         message = "; ".join(
             f"{problem} {', '.join(sorted(names))}"

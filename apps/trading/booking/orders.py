@@ -71,11 +71,11 @@ def _place(outcomes: Sequence[StepOutcome], changes: OrderChanges) -> None:
     ended = [order for order in changes.created if order.status != OrderStatus.OPEN]
     Order.objects.bulk_create(ended)
     steps = {outcome.step.run.pk: outcome.step for outcome in outcomes}
-    wanted: dict[int, list[Order]] = defaultdict(list)
+    new_orders: dict[int, list[Order]] = defaultdict(list)
     for order in changes.created:
         if order.status == OrderStatus.OPEN:
-            wanted[steps[order.run_id].closes].append(order)
-    for closes, orders in wanted.items():
+            new_orders[steps[order.run_id].closes].append(order)
+    for closes, orders in new_orders.items():
         last = _last_prices(step for step in steps.values() if step.closes == closes)
         receipts = place_surely(PaperBroker(), orders, last=last)
         for order, receipt in zip(orders, receipts, strict=True):

@@ -27,8 +27,8 @@ def settle_fractions(outcomes: Sequence[StepOutcome]) -> Mapping[tuple[str, str]
     if not rows:
         return {}
     execute_columns(queries.ADD_FRACTIONS, rows)
-    held = Position.objects.open().filter(run__in=[run_id for run_id, _, _ in rows])
-    return {(position.run_id, position.symbol): position for position in held}
+    positions = Position.objects.open().filter(run__in=[run_id for run_id, _, _ in rows])
+    return {(position.run_id, position.symbol): position for position in positions}
 
 
 def book_positions(outcomes: Sequence[StepOutcome]) -> ByPosition:

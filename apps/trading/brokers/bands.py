@@ -38,8 +38,8 @@ def band_of(symbol: str, day: date) -> Band:
     known = parse(symbol)
     if known.root not in _INDICES:
         return OWN
-    held = [band for band in BANDS if known.type in band.types and band.since <= day]
-    return max(held, key=lambda band: band.since, default=OWN)
+    bands = [band for band in BANDS if known.type in band.types and band.since <= day]
+    return max(bands, key=lambda band: band.since, default=OWN)
 
 
 def is_outside(symbol: str, price: float, *, last: float, day: date) -> bool:

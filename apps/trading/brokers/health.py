@@ -37,8 +37,8 @@ def declare(
 
 def _keep(name: str, state: BrokerState, detail: str, now: datetime) -> BrokerHealth:
     fresh = {"state": state.value, "since": now, "checked_at": now, "detail": detail}
-    row, made = BrokerHealth.objects.get_or_create(name=name, defaults=fresh)
-    if not made:
+    row, is_new = BrokerHealth.objects.get_or_create(name=name, defaults=fresh)
+    if not is_new:
         row.since = row.since if row.state == state.value else now
         row.state, row.detail, row.checked_at = state.value, detail, now
         row.save()

@@ -89,30 +89,30 @@ def _pace(orders: Sequence[Order]) -> None:
         by_account[order.run.account_id].append(order)
     if not by_account:
         return
-    taken = _taken(by_account, since=min(order.placed_at for order in orders))
+    placed_by_account = _count_placed(by_account, since=min(order.placed_at for order in orders))
     for account, waiting in by_account.items():
-        times = spread_by_second([order.placed_at for order in waiting], taken[account])
+        times = spread_by_second([order.placed_at for order in waiting], placed_by_account[account])
         for order, time in zip(waiting, times, strict=True):
             order.placed_at = time
 
 
-def spread_by_second(placed: Iterable[datetime], taken: Counter[datetime]) -> list[datetime]:
+def spread_by_second(placed: Iterable[datetime], counts: Counter[datetime]) -> list[datetime]:
     """Return from when each order counts, in order: no second gets more than MAX_PER_SECOND.
 
-    An order above that counts from the next second that has room. `taken` are orders by calendar
+    An order above that counts from the next second that has room. `counts` are orders by calendar
     second, and is updated.
     """
     times = []
     for moment in placed:
         second = moment.replace(microsecond=0)
-        while taken[second] >= MAX_PER_SECOND:
+        while counts[second] >= MAX_PER_SECOND:
             second += _SECOND
-        taken[second] += 1
+        counts[second] += 1
         times.append(max(moment, second))
     return times
 
 
-def _taken(accounts: Iterable[str], *, since: datetime) -> Mapping[str, Counter[datetime]]:
+def _count_placed(accounts: Iterable[str], *, since: datetime) -> Mapping[str, Counter[datetime]]:
     """By account, the orders of that second and those to come. Accounts share some locks, which
     are taken last of all and held until the transaction ends.
     """

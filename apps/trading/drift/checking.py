@@ -57,13 +57,15 @@ def check_sessions(
     traded = [session for session in sessions if rows[session.run_id]]
     if not traded:
         return 0
-    kept = {run: part for run, part in rows.items() if part}
-    expected = replayed(stream, traded, kept)
+    rows_of_run = {run: part for run, part in rows.items() if part}
+    expected = replayed(stream, traded, rows_of_run)
     reports = []
     for session in traded:
-        actual = recorded(session, stream, kept[session.run_id])
+        actual = recorded(session, stream, rows_of_run[session.run_id])
         difference_list = differences(expected[session.run_id], actual)
-        reports.append(_report(session, kept[session.run_id], difference_list, now, over=over))
+        reports.append(
+            _report(session, rows_of_run[session.run_id], difference_list, now, over=over)
+        )
     DriftReport.objects.bulk_create(
         reports,
         update_conflicts=True,

@@ -92,8 +92,8 @@ class IndicatorWindow:
         bars, by_name = self._series[symbol], {}
         today = bars.between(self._today, closes)
         for name in names:
-            made = resample(today, self._timeframe, name, calendar, until=closes)
-            whole = join([self._stored_of(symbol, name), made])
+            resampled = resample(today, self._timeframe, name, calendar, until=closes)
+            whole = join([self._stored_of(symbol, name), resampled])
             by_name[name] = longer_of(bars, self._timeframe, whole, name, calendar)
         return by_name
 

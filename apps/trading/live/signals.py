@@ -68,8 +68,8 @@ class SignalEvaluator:
     def _longer_of(self, s: int, strategy: Strategy, calendar: Sessions) -> Mapping[str, Longer]:
         names = list(longer_warmups(strategy))
         missing = [name for name in names if (s, name, calendar) not in self._longer]
-        made = self._window.longer(s, missing, calendar, closes=self._closes)
-        self._longer |= {(s, name, calendar): candles for name, candles in made.items()}
+        bars = self._window.longer(s, missing, calendar, closes=self._closes)
+        self._longer |= {(s, name, calendar): candles for name, candles in bars.items()}
         return {name: self._longer[s, name, calendar] for name in names}
 
     def _flags_of(self, s: int, strategy: Strategy, calendar: Sessions) -> Array:

@@ -62,27 +62,27 @@ class Command(BaseCommand):
             raise CommandError("give FILEs to load, or --sample")
         if options["sample"] and options["dry_run"]:
             raise CommandError("--sample has no dry run: it is the same every time")
-        said = {name: options[name] for name in ("symbol", "timeframe", "stamps", "strict")}
-        given = ImportOptions(**said, calendars=calendars_of)
+        choices = {name: options[name] for name in ("symbol", "timeframe", "stamps", "strict")}
+        import_options = ImportOptions(**choices, calendars=calendars_of)
         try:
             with transaction.atomic():
                 if options["sample"]:
                     self._sample()
                 elif options["dry_run"]:
-                    self._report(options["files"], given)
+                    self._report(options["files"], import_options)
                 else:
-                    self._load(options["files"], given, replace=options["replace"])
+                    self._load(options["files"], import_options, replace=options["replace"])
         except ServiceError as error:
             raise CommandError(f"{error}\nNothing was loaded.") from error
 
-    def _report(self, files: Sequence[Path], given: ImportOptions) -> None:
-        for loaded in _read(files, given):
+    def _report(self, files: Sequence[Path], import_options: ImportOptions) -> None:
+        for loaded in _read(files, import_options):
             self._tell(loaded)
         self.stdout.write("dry run: nothing stored")
 
-    def _load(self, files: Sequence[Path], given: ImportOptions, *, replace: bool) -> None:
+    def _load(self, files: Sequence[Path], import_options: ImportOptions, *, replace: bool) -> None:
         loading = CandleLoader(replace=replace, now=clock.now())
-        for loaded in _read(files, given):
+        for loaded in _read(files, import_options):
             self._tell(loaded)
             loading.add(loaded)
         loading.store()
@@ -103,8 +103,8 @@ class Command(BaseCommand):
                     kind=CandleKind(synthetic=True),
                     now=now,
                 )
-            except RealHistoryExists as held:
-                self.stdout.write(str(held))
+            except RealHistoryExists as error:
+                self.stdout.write(str(error))
             else:
                 bars = len(sample.candles)
                 self.stdout.write(f"{sample.symbol} {sample.timeframe}: {bars} generated bars")
@@ -118,9 +118,9 @@ def _symbol(text: str) -> str:
         raise argparse.ArgumentTypeError(f"{text!r}: {error.reason}") from None
 
 
-def _read(files: Sequence[Path], given: ImportOptions) -> Iterator[CandleImport]:
+def _read(files: Sequence[Path], import_options: ImportOptions) -> Iterator[CandleImport]:
     for path in tqdm(files, unit="file", file=sys.stderr, disable=None, leave=False):
-        yield from read_candle_files(path, given)
+        yield from read_candle_files(path, import_options)
 
 
 def _counts_text(counts: WriteCounts) -> str:

@@ -63,5 +63,5 @@ class Command(BaseCommand):
             for split in corporate_actions.unknown_splits(symbol):
                 day = str(np.datetime64(split.day, "D"))
                 ratio = f"{split.ratio.numerator}:{split.ratio.denominator}"
-                seen = f"suggested: close {split.close:g}, next open {split.open:g}; look it up"
-                writer.writerow([symbol, day, "split", ratio, seen])
+                source = f"suggested: close {split.close:g}, next open {split.open:g}; look it up"
+                writer.writerow([symbol, day, "split", ratio, source])

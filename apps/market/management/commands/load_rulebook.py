@@ -31,7 +31,7 @@ class Command(BaseCommand):
         try:
             with transaction.atomic():
                 named = (source or str(path))[:_LONGEST_SOURCE]
-                made = services.load_rule_set(files=files, source=named, now=now)
+                version = services.load_rule_set(files=files, source=named, now=now)
                 rule_set = rule_sets.current_rule_set()
                 transaction.set_rollback(dry_run)
         except ServiceError as error:
@@ -40,7 +40,7 @@ class Command(BaseCommand):
             self.stdout.write(f"{name}: {len(rows)} rows")
         for unknown in rule_sets.unknowns(rule_set, today=timezone.localdate(now)):
             self.stdout.write(f"not known: {unknown}")
-        self.stdout.write(_verdict(rule_set.sha256, changed=made is not None, dry_run=dry_run))
+        self.stdout.write(_verdict(rule_set.sha256, changed=version is not None, dry_run=dry_run))
 
 
 def _files(path: Path) -> Mapping[str, str]:

@@ -149,13 +149,15 @@ class Command(BaseCommand):
     def _files(
         self, files: Sequence[Path], options: Mapping[str, Any]
     ) -> tuple[str, Mapping[str, Candles]]:
-        given = ImportOptions(
+        import_options = ImportOptions(
             symbol=options["symbols"][0] if len(options["symbols"]) == 1 else None,
             timeframe=options["timeframe"],
             calendars=calendars_of,
         )
         loaded = [
-            candle_import for path in files for candle_import in read_candle_files(path, given)
+            candle_import
+            for path in files
+            for candle_import in read_candle_files(path, import_options)
         ]
         timeframes = {candle_import.timeframe for candle_import in loaded}
         if len(timeframes) != 1:
@@ -165,8 +167,8 @@ class Command(BaseCommand):
             for candle_import in loaded
             for part in candle_import.instruments
         }
-        wanted = options["symbols"] or series
-        return timeframes.pop(), {name: bars for name, bars in series.items() if name in wanted}
+        symbols = options["symbols"] or series
+        return timeframes.pop(), {name: bars for name, bars in series.items() if name in symbols}
 
     def _stored(self, options: Mapping[str, Any]) -> tuple[str, Mapping[str, Candles]]:
         timeframe: str = options["timeframe"] or "1m"
