@@ -8,7 +8,7 @@ from typing import Final
 import numpy as np
 
 from apps.backtests.models import BacktestKind
-from apps.engine.candles import Candles, Table, start_of_block
+from apps.engine.candles import Candles, CandleTable, start_of_block
 from apps.engine.errors import EngineError
 from apps.engine.language.strategy import longer_warmups
 from apps.engine.simulation.timeline import History, Note
@@ -58,7 +58,7 @@ def load_histories(
     """
     symbols, timeframe = rules.strategy.basicInfo.symbols, rules.strategy.basicInfo.timeframe
     histories, bars = [], 0
-    table = Table(max_bars) if len(symbols) > 1 else None
+    table = CandleTable.build(max_bars) if len(symbols) > 1 else None
     for symbol in symbols:
         adjusted = store.read_adjusted(symbol, timeframe, start=start, end=end)
         longer = {
@@ -68,7 +68,7 @@ def load_histories(
         bars += sum(map(len, (adjusted.candles, *longer.values())))
         if bars > max_bars:
             raise TooManyBars(max_bars)
-        candles = table.laid(adjusted.candles) if table else adjusted.candles
+        candles = table.add(adjusted.candles) if table else adjusted.candles
         history = symbol_history(rules, symbol, candles, start=start)
         notes = (*_adjustment_notes(symbol, adjusted, timeframe), *history.notes)
         histories.append(replace(history, notes=notes, longer=longer))

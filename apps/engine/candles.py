@@ -7,10 +7,10 @@ change of clock since 1945, so a fixed offset is exact.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import pairwise
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -38,6 +38,7 @@ WARMUP_BARS = 2000
 """Bars held before a block that its indicators are computed over (rule 11)."""
 
 NUMBERS = ("open", "high", "low", "close", "volume")
+COLUMNS = ("time", *NUMBERS)
 
 _MONTHS_IN_BLOCK = {"1h": 12, "4h": 12, "1d": 120, "1w": 120}
 
@@ -58,7 +59,8 @@ class Candles:
     """Bars of one symbol in one timeframe, oldest first: read-only contiguous columns.
 
     `time` i8[n] strictly increasing; open, high, low, close f8[n] in rupees, above zero, with
-    low <= open, close <= high; `volume` f8[n], zero where there is none (an index).
+    low <= open, close <= high; `volume` f8[n], zero where there is none (an index). `placement` is
+    where they are in a table of many symbols, if they are in one.
     """
 
     time: NDArray[np.int64]
@@ -67,6 +69,7 @@ class Candles:
     low: NDArray[np.float64]
     close: NDArray[np.float64]
     volume: NDArray[np.float64]
+    placement: Placement | None = field(default=None, kw_only=True)
 
     @classmethod
     def build(
@@ -80,9 +83,8 @@ class Candles:
         volume: ArrayLike,
     ) -> Candles:
         """The columns as Candles, checked; InvalidCandles says what is wrong and at which bar."""
-        given = {"open": open, "high": high, "low": low, "close": close, "volume": volume}
-        columns = {name: frozen(np.asarray(v, dtype=np.float64)) for name, v in given.items()}
-        candles = cls(time=frozen(np.asarray(time, dtype=np.int64)), **columns)
+        columns = (np.asarray(v, dtype=np.float64) for v in (open, high, low, close, volume))
+        candles = cls(frozen(np.asarray(time, dtype=np.int64)), *map(frozen, columns))
         _check(candles)
         return candles
 
@@ -91,14 +93,13 @@ class Candles:
 
     def slice(self, start: int, stop: int) -> Candles:
         """Bars [start, stop) by index, without copying."""
-        part = slice(start, stop)
+        if start == 0 and stop == len(self):
+            return self
+        part, placement = slice(start, stop), self.placement
         return Candles(
             self.time[part],
-            self.open[part],
-            self.high[part],
-            self.low[part],
-            self.close[part],
-            self.volume[part],
+            *(getattr(self, name)[part] for name in NUMBERS),
+            placement=placement and placement._replace(first=placement.first + start),
         )
 
     def where(self, mask: NDArray[np.bool_]) -> Candles:
@@ -115,46 +116,55 @@ class Candles:
         return self.slice(int(first), int(last))
 
 
-class Table:
-    """Room for so many bars of many symbols, one symbol after the other: a simulation of all finds
-    each column in one array, and copies none. Symbols that have the same times as the one before
-    have one column of them.
+@dataclass(slots=True, eq=False)
+class CandleTable:
+    """The candles of many symbols, one after the other: a simulation of all finds each column in
+    one array, and copies none. `columns` f8[5, bars] are those of NUMBERS, of which `size` bars are
+    used.
     """
 
-    def __init__(self, most: int) -> None:
-        self._columns, self._bars = np.empty((len(NUMBERS), most)), 0
-        self._time = np.empty(0, np.int64)
+    columns: Numbers
+    size: int = 0
+    _time: NDArray[np.int64] | None = None
 
-    def laid(self, candles: Candles) -> Candles:
-        """The same bars, copied to where there is room."""
-        begin, self._bars = self._bars, self._bars + len(candles)
-        room = self._columns[:, begin : self._bars]
-        np.stack([getattr(candles, name) for name in NUMBERS], out=room)
-        if not np.array_equal(self._time, candles.time):
-            self._time = candles.time.copy()
-        return Candles(frozen(self._time), *map(frozen, room))
+    @classmethod
+    def build(cls, max_bars: int) -> CandleTable:
+        """An empty table; memory is taken by what is added alone."""
+        return cls(np.empty((len(NUMBERS), max_bars)))
+
+    def add(self, candles: Candles) -> Candles:
+        """Copy the candles behind the others and return them as they are there.
+
+        Those that have the times of the candles before share one column of them.
+        """
+        begin, self.size = self.size, self.size + len(candles)
+        columns = self.columns[:, begin : self.size]
+        np.stack([getattr(candles, name) for name in NUMBERS], out=columns)
+        if self._time is None or not np.array_equal(self._time, candles.time):
+            self._time = frozen(candles.time.copy())
+        return Candles(self._time, *map(frozen, columns), placement=Placement(self, begin))
 
 
-def table_of(candles: Sequence[Candles]) -> tuple[Numbers, list[int]] | None:
-    """What all lie in of a table, f8[5, bars] by NUMBERS, and where each begins there; None of bars
-    that lie elsewhere, or in one another.
+class Placement(NamedTuple):
+    """Where candles are in a table: which of its bars is their first."""
+
+    table: CandleTable
+    first: int
+
+
+def shared_columns(candles: Sequence[Candles]) -> tuple[Numbers, list[int]] | None:
+    """Return the columns of the table that holds all of the candles, f8[5, bars] by NUMBERS, and
+    the first bar of each there; None of candles that are elsewhere, or overlap.
     """
-    table = candles[0].open.base
-    if table is None or table.ndim != 2 or len(table) != len(NUMBERS):
+    placements = [symbol.placement for symbol in candles if symbol.placement is not None]
+    if len(placements) < len(candles) or len({id(table) for table, _ in placements}) > 1:
         return None
-    starts, row = [address(one.open) for one in candles], table.strides[0]
-    for start, one in zip(starts, candles, strict=True):
-        columns = [getattr(one, name) for name in NUMBERS]
-        if any(column.base is not table for column in columns):
-            return None
-        if [address(column) for column in columns] != [start + k * row for k in range(len(table))]:
-            return None
-    begins = [(start - min(starts)) // table.itemsize for start in starts]
-    first = (min(starts) - address(table)) // table.itemsize
-    places = sorted((begin, begin + len(one)) for begin, one in zip(begins, candles, strict=True))
-    if any(end > begin for (_, end), (begin, _) in pairwise(places)):
+    begins = [first for _, first in placements]
+    ranges = sorted((begin, begin + len(own)) for begin, own in zip(begins, candles, strict=True))
+    if any(end > begin for (_, end), (begin, _) in pairwise(ranges)):
         return None
-    return table[:, first : first + places[-1][1]], begins
+    (first, _), (_, last) = ranges[0], ranges[-1]
+    return placements[0].table.columns[:, first:last], [begin - first for begin in begins]
 
 
 def frozen(values: NDArray[Number]) -> NDArray[Number]:
@@ -162,16 +172,6 @@ def frozen(values: NDArray[Number]) -> NDArray[Number]:
     column = np.ascontiguousarray(values).view()
     column.flags.writeable = False
     return column
-
-
-def address(column: NDArray[Number]) -> int:
-    """Where it begins in memory."""
-    return column.ctypes.data
-
-
-def are_one(column: NDArray[Number], other: NDArray[Number]) -> bool:
-    """Whether two columns lie in the same place, so that nothing has to be compared."""
-    return len(column) == len(other) and address(column) == address(other)
 
 
 def _check(candles: Candles) -> None:

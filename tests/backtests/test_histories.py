@@ -5,7 +5,7 @@ from datetime import date
 import pytest
 
 from apps.backtests.histories import TooManyBars, load_histories
-from apps.engine.candles import are_one, table_of
+from apps.engine.candles import shared_columns
 from apps.engine.simulation.timeline import History
 from apps.market.contracts import market_rules_of
 from tests.engine.strategies import strategy
@@ -34,9 +34,9 @@ def test_many_symbols_lie_in_one_table() -> None:
         store_candles(symbol, "1m", bars)
     candles = [history.candles for history in read(list(HELD))]
     assert all(map(same, candles, HELD.values()))
-    assert table_of(candles) is not None
-    assert are_one(candles[0].time, candles[1].time)
-    assert table_of([history.candles for history in read(["NSE:INFY"])]) is None
+    assert shared_columns(candles) is not None
+    assert candles[0].time is candles[1].time
+    assert shared_columns([history.candles for history in read(["NSE:INFY"])]) is None
 
 
 def test_no_more_bars_are_read_than_a_worker_should_hold() -> None:

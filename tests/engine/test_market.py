@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from apps.engine.candles import Candles, Table, are_one, frozen, ist_day
+from apps.engine.candles import Candles, CandleTable, frozen, ist_day
 from apps.engine.kernel.records import Bars
 from apps.engine.simulation.market import cue, join
 from apps.engine.simulation.timeline import Cues, Track
@@ -29,9 +29,9 @@ def drawn(rng: np.random.Generator) -> list[Track]:
 
 def in_a_table(tracks: list[Track], rng: np.random.Generator) -> list[Track]:
     """The same, each from some bar on."""
-    table, found = Table(1000), []
+    table, found = CandleTable.build(1000), []
     for one in tracks:
-        used = table.laid(one.candles)
+        used = table.add(one.candles)
         candles = used.slice(int(rng.integers(0, len(used))), len(used))
         found.append(one._replace(used=used, candles=candles))
     return found
@@ -76,7 +76,7 @@ def test_what_lies_in_one_table_is_not_copied() -> None:
             assert np.shares_memory(getattr(market.bars, name), getattr(one.candles, name))
         assert not one.used.volume.flags.writeable
     first, second, later = (track.used.time for track in tracks)
-    assert are_one(first, second)
+    assert first is second
     assert later.tolist() == [120, 180]
     for beside in (apart[0], tracks[0]):  # one lies elsewhere, or where another lies
         market, _ = join([*tracks, beside])
@@ -92,8 +92,8 @@ def test_ranges_and_flags_lie_as_the_bars_do() -> None:
         for flag, times in ((1, [1, 2]), (2, [2]))
     ]
     cues = [Cues(np.zeros(n, np.uint8), np.full((n, 4), float(n))) for n in (2, 1)]
-    table = Table(5)
-    laid = [one._replace(candles=table.laid(one.candles)) for one in apart]
+    table = CandleTable.build(5)
+    laid = [one._replace(candles=table.add(one.candles)) for one in apart]
     for tracks in apart, laid:
         market, _ = cue(join(tracks), cues)
         assert market.flags.tolist() == [1, 1, 2]

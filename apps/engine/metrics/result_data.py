@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from apps.engine.candles import Candles, are_one, ist_day
+from apps.engine.candles import Candles, ist_day
 from apps.engine.kernel.records import Array
 from apps.engine.lazy import lazy
 from apps.engine.metrics.benchmark import beta, buy_and_hold
@@ -121,7 +121,7 @@ class ResultData:
         """Percent of rows."""
         time = self.curve["time"]
         late = late_square_offs(self.by_symbol, self.candles, self.flags)
-        if len(self.by_symbol) == 1 and are_one(time, self.candles[0].time):  # rows are bars
+        if len(self.by_symbol) == 1 and np.array_equal(time, self.candles[0].time):  # rows are bars
             first, end = self.by_symbol[0].entry, self.by_symbol[0].exit + 1
         else:
             first = np.searchsorted(time, self.trades["entry_time"])

@@ -10,7 +10,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from apps.engine.candles import DAY, IST, Candles, are_one, frozen, table_of
+from apps.engine.candles import DAY, IST, Candles, frozen, shared_columns
 from apps.engine.kernel.records import Bars, Market
 from apps.engine.signals.signals import NO_RANGES, SignalMask
 from apps.engine.simulation.timeline import Cues, Track
@@ -31,7 +31,7 @@ class Joined(NamedTuple):
 def join(tracks: Sequence[Track]) -> Joined:
     """The bars of each symbol stay together, in their order, and `cell` finds them.
 
-    What one symbol alone needs is not copied, nor what lies in one `candles.Table`.
+    What one symbol alone needs is not copied, nor what lies in one `candles.CandleTable`.
     """
     candles = [track.candles for track in tracks]
     times = [one.time for one in candles]
@@ -81,9 +81,9 @@ def _bars(candles: Sequence[Candles]) -> tuple[Bars, list[int]]:
     columns = [[getattr(one, name) for one in candles] for name in Bars._fields]
     if len(candles) == 1:
         return Bars(*(only for (only,) in columns)), [0]
-    found = table_of(candles)
-    if found:
-        table, begins = found
+    shared = shared_columns(candles)
+    if shared:
+        table, begins = shared
         return Bars(*map(frozen, table[: len(columns)])), begins
     begins = list(accumulate(map(len, candles), initial=0))[:-1]
     return Bars(*(frozen(np.concatenate(each)) for each in columns)), begins
@@ -105,7 +105,7 @@ def _union(times: Sequence[Times]) -> Times:
         return times[0]
     half = len(times) // 2
     one, other = _union(times[:half]), _union(times[half:])
-    same = are_one(one, other) or np.array_equal(one, other)
+    same = one is other or np.array_equal(one, other)
     return one if same else frozen(_merged(one, other))
 
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import asdict, fields
+from dataclasses import asdict
 from hashlib import sha256
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from apps.engine.candles import ist_day
+from apps.engine.candles import COLUMNS, ist_day
 from apps.engine.charges import Schedule, has_rates
 from apps.engine.kernel.records import ENGINE_VERSION
 from apps.engine.language.strategy import Strategy
@@ -59,7 +59,7 @@ def hash_candles(tracks: Sequence[Track]) -> str:
         for track in tracks
         for candles in (track.used, *(longer.candles for longer in track.longer.values()))
     ]
-    return _hash_columns([getattr(one, column.name) for one in read for column in fields(one)])
+    return _hash_columns([getattr(candles, name) for candles in read for name in COLUMNS])
 
 
 def hash_of(value: object) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from apps.engine import memory
-from apps.engine.candles import Candles, Table
+from apps.engine.candles import Candles, CandleTable
 from apps.engine.charges import NO_CHARGES, ChargeRow, Schedule
 from apps.engine.language.strategy import Strategy, parse
 from apps.engine.signals.required_inputs import required_inputs
@@ -94,10 +94,10 @@ def histories_of(path: str) -> tuple[list[History], int, int]:
 
 def _read(files: Sequence[Path]) -> Iterator[Candles]:
     """Many symbols in one table, as the service reads them."""
-    table = Table(MOST_BARS)
+    table = CandleTable.build(MOST_BARS)
     for file in files:
         candles = Candles.build(**np.load(file))
-        yield table.laid(candles) if len(files) > 1 else candles
+        yield table.add(candles) if len(files) > 1 else candles
 
 
 def whole_backtest(path: str) -> Work:
