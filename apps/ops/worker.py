@@ -17,12 +17,9 @@ from procrastinate.contrib.django import app
 from procrastinate.contrib.django.db_cleanup import close_db_connections
 from procrastinate.contrib.django.utils import connector_params
 from procrastinate.exceptions import ConnectorException
-from procrastinate.job_context import JobContext
-from procrastinate.middleware import AsyncCallNext, WorkerMiddleware
 from procrastinate.psycopg_connector import PsycopgConnector
 from procrastinate.worker import Worker
 
-from apps.engine import memory
 from apps.ops.supervisor import Backoff
 
 # A backtest is all computation and gets a process to itself; the small jobs mostly wait. The
@@ -36,8 +33,6 @@ CONCURRENCY: Final[Mapping[str, int]] = {"small": 4, "webhooks": 1, "backtests":
 # After that, a backtest that still runs is requeued.
 _SECONDS_TO_FINISH: Final = 5.0
 SECONDS_FOR_A_CONNECTION: Final = 3.0
-# After that, a worker returns the memory that its jobs have freed.
-SECONDS_IDLE: Final = 2.0
 # Seconds after which the backoff starts from the shortest wait again.
 _GOOD_RUN: Final = 10.0
 
@@ -72,7 +67,7 @@ async def _until_signalled(work: Coroutine[Any, Any, None]) -> None:
 
 async def _keep_working(queue: str) -> None:
     """Run one worker after another. An outage is logged when it begins and when it is over."""
-    backoff, returns_memory = Backoff(good_run=_GOOD_RUN), memory_returning()
+    backoff = Backoff(good_run=_GOOD_RUN)
     lost_at: float | None = None
     while True:
         started = time.monotonic()
@@ -81,7 +76,7 @@ async def _keep_working(queue: str) -> None:
             if lost_at is not None:
                 log.warning("the database is back after %.1f s", time.monotonic() - lost_at)
                 lost_at = None
-            await _work_once(queue, returns_memory)
+            await _work_once(queue)
         except (ConnectorException, psycopg.Error) as error:
             if lost_at is None:
                 lost_at = time.monotonic()
@@ -103,7 +98,7 @@ async def _require_database() -> None:
     await connection.close()
 
 
-async def _work_once(queue: str, returns_memory: WorkerMiddleware) -> None:
+async def _work_once(queue: str) -> None:
     """Run a worker; raises the error that ended it."""
     connector = PsycopgConnector(
         kwargs=connector_params(), min_size=1, timeout=SECONDS_FOR_A_CONNECTION
@@ -119,30 +114,8 @@ async def _work_once(queue: str, returns_memory: WorkerMiddleware) -> None:
                 delete_jobs="successful",
                 install_signal_handlers=False,
                 task_middleware=[close_db_connections],
-                worker_middleware=[returns_memory],
             )
             await worker.run()
-
-
-def memory_returning() -> WorkerMiddleware:
-    """Return a middleware that returns freed memory to the system after a while without jobs."""
-    loop = asyncio.get_running_loop()
-    planned: asyncio.TimerHandle | None = None
-    running = 0
-
-    async def around(call_next: AsyncCallNext, context: JobContext, worker: Worker) -> Any:
-        nonlocal running, planned
-        if planned is not None:
-            planned.cancel()
-        running += 1
-        try:
-            return await call_next()
-        finally:
-            running -= 1
-            if running == 0:
-                planned = loop.call_later(SECONDS_IDLE, memory.give_back)
-
-    return around
 
 
 class WatchedWorker(Worker):

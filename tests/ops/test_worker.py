@@ -17,8 +17,6 @@ import psycopg
 import pytest
 from procrastinate import App, testing
 
-from apps.engine import memory
-from apps.ops import worker
 from apps.ops.embedded_postgres.cluster import Cluster
 from apps.ops.embedded_postgres.shared_server import attached, revive, socket_directory
 from apps.ops.worker import WatchedWorker
@@ -178,38 +176,3 @@ def test_a_worker_that_cannot_listen_ends_and_says_why() -> None:
 
     with pytest.raises(psycopg.OperationalError, match="listener's connection is gone"):
         asyncio.run(work())
-
-
-def test_memory_is_given_back_when_no_job_has_run_for_a_while(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    done: list[object] = []
-    monkeypatch.setattr(worker, "SECONDS_IDLE", 0.3)
-    monkeypatch.setattr(memory, "give_back", lambda: done.append("given back"))
-
-    async def job(seconds: float) -> None:
-        await asyncio.sleep(seconds)
-        done.append(seconds)
-
-    async def work() -> None:
-        app, returns_memory = App(connector=testing.InMemoryConnector()), worker.memory_returning()
-        app.task(name="job")(job)
-
-        async def do(*jobs: float) -> None:
-            for seconds in jobs:
-                await app.configure_task("job").defer_async(seconds=seconds)
-            await WatchedWorker(
-                app,
-                concurrency=4,
-                install_signal_handlers=False,
-                listen_notify=False,
-                wait=False,
-                worker_middleware=[returns_memory],
-            ).run()
-
-        await do(0.0, 0.7)  # side by side
-        await do(0.6)  # by another worker, as after an outage
-        await asyncio.sleep(0.5)
-
-    asyncio.run(work())
-    assert done == [0.0, 0.7, 0.6, "given back"]

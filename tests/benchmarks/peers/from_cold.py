@@ -17,10 +17,9 @@ BACKTESTS = 10
 
 def main(path: str) -> None:
     gc.set_threshold(manage.OBJECTS_BETWEEN_COLLECTIONS)  # before all imports, as there
-    from apps.engine import compilation, memory
+    from apps.engine import compilation
     from tests.benchmarks.peers.with_ours import whole_backtest
 
-    memory.keep_freed()
     compilation.prepare(lambda line: print(line, file=sys.stderr))
     run = whole_backtest(path)
     ends = [time.time()]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import gc
 from functools import partial
 
-from apps.engine import memory
 from apps.engine.charges import NO_CHARGES
 from apps.engine.metrics.result_data import ResultData
 from apps.engine.simulation.plays import EVERY_ROW, to_nobody
@@ -88,7 +87,6 @@ def trades_of_some(path: str) -> Work:
 
 if __name__ == "__main__":
     gc.set_threshold(OBJECTS_BETWEEN_COLLECTIONS)  # as a worker does
-    memory.keep_freed()
     serve(
         {
             "search": partial(ranked_sets, most=1_000),

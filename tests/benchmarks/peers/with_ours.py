@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from apps.engine import memory
 from apps.engine.candles import Candles, CandleTable
 from apps.engine.charges import NO_CHARGES, ChargeRow, Schedule
 from apps.engine.language.strategy import Strategy, parse
@@ -155,7 +154,6 @@ def _traded(crossing: Strategy, stage: Stage, schedule: Schedule) -> int:
 
 if __name__ == "__main__":
     gc.set_threshold(OBJECTS_BETWEEN_COLLECTIONS)  # as a worker does
-    memory.keep_freed()
     serve(
         {
             "curve": candles_to_curve,

@@ -10,7 +10,6 @@ from typing import Any, Final
 
 from django.core.management.base import BaseCommand
 
-from apps.engine import memory
 from apps.ops import database_timeouts, worker
 from apps.ops.reaper import REAPERS, reaping
 
@@ -31,7 +30,6 @@ class Command(BaseCommand):
         with suppress(KeyboardInterrupt), reaping(*REAPERS):
             if queue == "backtests":
                 os.nice(5)  # on a small machine, web answers first
-                memory.keep_freed()
                 self.prepare("apps.backtests.execution")
             if queue == TRADING:
                 self.prepare("apps.ops.runners").work()
