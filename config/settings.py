@@ -403,7 +403,7 @@ SPECTACULAR_SETTINGS = {
         "apps.backtests.result_schemas.add_results",
         "apps.webhooks.messages.add_messages",
         "apps.core.api.schema.add_shared_components",
-        "apps.core.api.schema.spread_examples",
+        "apps.core.api.schema.add_examples",
         "apps.core.api.schema.drop_enum_ids",
     ],
     "SERVE_AUTHENTICATION": [],

@@ -78,7 +78,7 @@ class SignUpSerializer(AccountBodySerializer):
     name = TextField(max_length=_MAX_NAME, help_text="What to call the user.")
 
 
-@example(_CREDENTIALS)
+@example(_CREDENTIALS, **{"From a browser": {**_CREDENTIALS, "sessionCookie": True}})
 class LogInSerializer(AccountBodySerializer):
     """Any two strings that are not empty: a pair that cannot be right is wrong, not malformed."""
 
@@ -104,7 +104,10 @@ class PasswordChangeSerializer(AccountBodySerializer):
     )
 
 
-@example({"name": "Night runner", "scopes": ["read"]})
+@example(
+    {"name": "Night runner", "scopes": ["read"]},
+    **{"Until a day": {"name": "Trial", "scopes": ["read"], "expiresAt": "2027-01-31T18:30:00Z"}},
+)
 class NewKeySerializer(AccountBodySerializer):
     name = TextField(max_length=_MAX_NAME, help_text="For its owner to tell it from others.")
     scopes = ChoiceSetField(choices=_SCOPES, help_text="What it allows; no scope includes another.")

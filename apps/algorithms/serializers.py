@@ -163,7 +163,7 @@ class SavedAlgorithmSerializer(RemarksSerializer, AlgorithmSerializer):
     """An algorithm, and beside its own fields what it lacks and what is probably not meant."""
 
 
-@example(examples.CHANGES)
+@example(examples.CHANGES, **{"As it was read": examples.SAVED_ALGORITHM})
 class AlgorithmBodySerializer(SavedAlgorithmSerializer):
     """What a client may set; everything is optional. `apps.algorithms.step_schemas` gives the
     document the schemas of its steps.

@@ -14,6 +14,7 @@ from apps.symbols.serializers import SYMBOL
 
 _REF: Final = "#/components/schemas/"
 _TAGS: Final = frozenset({"type", "method"})
+_ANNOTATIONS: Final = frozenset({"description", "default", "examples"})
 _DRAFT: Final = "Draft"
 _INDICATOR: Final = "Indicator"
 _NOT_EMPTY: Final = {
@@ -81,26 +82,29 @@ def schemas() -> dict[str, Schema]:
 
     Made for the document alone: of all indicators it takes a second.
     """
-    document = plain(Strategy.model_json_schema(ref_template=_REF + "{model}"))
-    definitions: dict[str, Schema] = document["$defs"]
-    indicator = definitions["IndicatorValue"]["properties"]["indicator"]
-    definitions = {name: _with_indicator(schema) for name, schema in definitions.items()}
-    definitions |= {
-        _INDICATOR: indicator,
-        "PositionSizing": document["properties"]["positionSizing"],
+    strategy = plain(Strategy.model_json_schema(ref_template=_REF + "{model}"))
+    complete: dict[str, Schema] = strategy["$defs"]
+    indicator = complete["IndicatorValue"]["properties"]["indicator"]
+    indicator = {name: indicator[name] for name in ("oneOf", "discriminator")}
+    complete = {name: _with_indicator(schema, indicator) for name, schema in complete.items()}
+    complete |= {
+        _INDICATOR: {**indicator, "description": "An indicator with its parameters, by its type."},
+        "PositionSizing": strategy["properties"]["positionSizing"],
     }
-    definitions["BasicInfo"]["properties"]["symbols"] |= {"items": SYMBOL, "uniqueItems": True}
-    definitions["ExecutionSettings"]["properties"]["broker"] |= {
+    for schema in complete.values():
+        _describe_tags(schema)
+    complete["BasicInfo"]["properties"]["symbols"] |= {"items": SYMBOL, "uniqueItems": True}
+    complete["ExecutionSettings"]["properties"]["broker"] |= {
         "pattern": text_pattern(joiners=False)
     }
     drafts = {
-        _DRAFT + name: _draft(schema, definitions)
-        for name, schema in definitions.items()
-        if _differs(name, definitions)
+        _DRAFT + name: _draft(schema, complete)
+        for name, schema in complete.items()
+        if _differs(name, complete)
     }
     for name, part in _NOT_EMPTY.items():
-        definitions[name]["properties"][part]["minItems"] = 1
-    return definitions | drafts
+        complete[name]["properties"][part]["minItems"] = 1
+    return complete | drafts
 
 
 def step_refs(*, draft: bool) -> dict[str, Schema]:
@@ -109,7 +113,9 @@ def step_refs(*, draft: bool) -> dict[str, Schema]:
 
 
 def plain(schema: Any) -> Any:
-    """Without what Pydantic adds for itself: titles, and null for what is absent."""
+    """Return a JSON Schema without what Pydantic adds for itself: titles, and null for what is
+    absent.
+    """
     if isinstance(schema, list):
         return [plain(item) for item in schema]
     if not isinstance(schema, dict):
@@ -121,15 +127,21 @@ def plain(schema: Any) -> Any:
     }
 
 
-def _with_indicator(schema: Any) -> Any:
-    """The union of all indicators stands in three places: there it is referred to."""
+def _with_indicator(schema: Any, indicator: Schema) -> Any:
+    """Return the schema with a reference wherever the union of all indicators stands."""
     if isinstance(schema, list):
-        return [_with_indicator(item) for item in schema]
+        return [_with_indicator(item, indicator) for item in schema]
     if not isinstance(schema, dict):
         return schema
-    if "EMA" in schema.get("discriminator", {}).get("mapping", {}):
-        return ref(_INDICATOR)
-    return {name: _with_indicator(value) for name, value in schema.items()}
+    if schema.get("discriminator") == indicator["discriminator"]:
+        rest = {name: value for name, value in schema.items() if name not in indicator}
+        return {**ref(_INDICATOR), **rest}
+    return {name: _with_indicator(value, indicator) for name, value in schema.items()}
+
+
+def _describe_tags(schema: Schema) -> None:
+    for name in _TAGS & schema.get("properties", {}).keys():
+        schema["properties"][name]["description"] = "Which kind it is."
 
 
 def _differs(name: str, complete: Mapping[str, Schema]) -> bool:
@@ -141,6 +153,7 @@ def _differs(name: str, complete: Mapping[str, Schema]) -> bool:
 
 
 def _named_in(schema: Any) -> set[str]:
+    """The components that a schema refers to."""
     if isinstance(schema, list):
         return set().union(*map(_named_in, schema))
     if not isinstance(schema, dict):
@@ -151,6 +164,7 @@ def _named_in(schema: Any) -> set[str]:
 
 
 def _draft(schema: Any, complete: Mapping[str, Schema]) -> Any:
+    """Return the schema as a draft may have it: nothing is required but tags."""
     if isinstance(schema, list):
         return [_draft(item, complete) for item in schema]
     if not isinstance(schema, dict):
@@ -159,9 +173,9 @@ def _draft(schema: Any, complete: Mapping[str, Schema]) -> Any:
         return {**schema, "$ref": _draft_ref(schema["$ref"], complete)}
     if "oneOf" in schema:
         return _open_union(schema, complete)
-    opened = {name: _draft(value, complete) for name, value in schema.items() if name != "required"}
+    draft = {name: _draft(value, complete) for name, value in schema.items() if name != "required"}
     tags = [name for name in schema.get("required", ()) if name in _TAGS]
-    return opened | ({"required": tags} if tags else {})
+    return draft | ({"required": tags} if tags else {})
 
 
 def _draft_ref(target: str, complete: Mapping[str, Schema]) -> str:
@@ -169,32 +183,43 @@ def _draft_ref(target: str, complete: Mapping[str, Schema]) -> str:
     return _REF + _DRAFT + name if _differs(name, complete) else target
 
 
-def _open_union(schema: Schema, complete: Mapping[str, Schema]) -> Schema:
-    """One of the kinds, or an object that does not say yet which."""
-    by = schema["discriminator"]
-    mapping = {key: _draft_ref(target, complete) for key, target in by["mapping"].items()}
-    kinds = {
-        "oneOf": [_draft(kind, complete) for kind in schema["oneOf"]],
-        "discriminator": {**by, "mapping": mapping},
+def _open_union(union: Schema, complete: Mapping[str, Schema]) -> Schema:
+    """Return a union of the kinds and of an object that does not say yet which it is."""
+    discriminator = union["discriminator"]
+    mapping = {
+        tag: _draft_ref(target, complete) for tag, target in discriminator["mapping"].items()
     }
-    untold = _untold(
-        [complete[kind["$ref"].removeprefix(_REF)] for kind in schema["oneOf"]], complete
-    )
-    remaining = {name: value for name, value in schema.items() if name not in kinds}
-    return {**remaining, "anyOf": [kinds, untold]}
+    kinds = {
+        "oneOf": [_draft(kind, complete) for kind in union["oneOf"]],
+        "discriminator": {**discriminator, "mapping": mapping},
+    }
+    rest = {name: value for name, value in union.items() if name not in kinds}
+    members = [complete[kind["$ref"].removeprefix(_REF)] for kind in union["oneOf"]]
+    return {**rest, "anyOf": [kinds, _untagged(members, complete)]}
 
 
-def _untold(kinds: Sequence[Schema], complete: Mapping[str, Schema]) -> Schema:
-    """An object that does not say which of the kinds it is: each field as some kind has it."""
+def _untagged(kinds: Sequence[Schema], complete: Mapping[str, Schema]) -> Schema:
+    """Return an object that does not say which of the kinds it is: each field as a kind has it."""
     fields: dict[str, list[Schema]] = {}
     for kind in kinds:
-        for name, value in _draft(kind, complete)["properties"].items():
-            known = fields.setdefault(name, [])
-            if name not in _TAGS and value not in known:
-                known.append(value)
-    properties = {
-        name: ways[0] if len(ways) == 1 else {"anyOf": ways}
-        for name, ways in fields.items()
-        if ways
-    }
+        for name, field in _draft(kind, complete)["properties"].items():
+            if name not in _TAGS:
+                fields.setdefault(name, []).append(field)
+    properties = {name: _either(alternatives) for name, alternatives in fields.items()}
     return {"type": "object", "properties": properties, "additionalProperties": False}
+
+
+def _either(fields: Sequence[Schema]) -> Schema:
+    """Return one field for those that kinds have by one name, each constraint and text once."""
+    shapes: list[Schema] = []
+    for field in fields:
+        shape = {name: value for name, value in field.items() if name not in _ANNOTATIONS}
+        if shape not in shapes:
+            shapes.append(shape)
+    either = dict(shapes[0]) if len(shapes) == 1 else {"anyOf": shapes}
+    texts = dict.fromkeys(field["description"] for field in fields if "description" in field)
+    if texts:
+        either["description"] = " Or: ".join(texts)
+    examples = [field.get("examples", [field.get("default")])[0] for field in fields]
+    known = [value for value in examples if value is not None]
+    return either | ({"examples": known[:1]} if known else {})

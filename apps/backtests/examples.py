@@ -13,6 +13,29 @@ REQUEST: Final[dict[str, Any]] = {
     "endDate": "2024-12-31",
     "name": NAME,
 }
+_PARAMETERS: Final = [
+    {"path": "entryConditions.conditions[0].indicator1.period", "from": 5, "to": 20, "step": 5}
+]
+WALK_FORWARD_REQUEST: Final = {
+    **REQUEST,
+    "kind": "walk_forward",
+    "symbols": ["NSE:RELIANCE", "NSE:TCS"],
+    "timeframe": "15m",
+    "initialCapital": 500_000,
+    "slippage": 0.05,
+    "charges": "standard",
+    "walkForwardConfig": {"windows": 5, "trainRatio": 0.7, "parameters": _PARAMETERS},
+}
+MONTE_CARLO_REQUEST: Final = {
+    **REQUEST,
+    "kind": "monte_carlo",
+    "monteCarloConfig": {"runs": 10_000, "method": "bootstrap", "ruinThreshold": 30},
+}
+OPTIMIZATION_REQUEST: Final = {
+    **REQUEST,
+    "kind": "optimization",
+    "optimizationConfig": {"parameters": _PARAMETERS, "objective": "sharpeRatioAnnualized"},
+}
 BACKTEST: Final[dict[str, Any]] = {
     "id": ID_EXAMPLE,
     "algorithmId": ID_EXAMPLE,

@@ -11,7 +11,7 @@ from apps.backtests import examples, result_schemas, results
 from apps.backtests.models import Backtest, BacktestKind, BacktestStatus
 from apps.backtests.submissions import ends_in_future
 from apps.core.api.renderers import TableRenderer
-from apps.core.api.schema import ID_PATTERN, STRING, example
+from apps.core.api.schema import ID_EXAMPLE, ID_PATTERN, STRING, example
 from apps.core.api.serializers import (
     AnswerSerializer,
     ChoiceField,
@@ -71,7 +71,14 @@ class BacktestSymbolField(TextField):
     """A symbol of the backtest."""
 
 
-@example(examples.REQUEST)
+@example(
+    examples.REQUEST,
+    **{
+        "A walk-forward": examples.WALK_FORWARD_REQUEST,
+        "A Monte Carlo simulation": examples.MONTE_CARLO_REQUEST,
+        "An optimization": examples.OPTIMIZATION_REQUEST,
+    },
+)
 class BacktestRequestSerializer(StrictSerializer):
     """What to simulate.
 
@@ -118,6 +125,7 @@ class AlgorithmFilterField(serializers.Field[str, str, str, Any]):
         return data
 
 
+@example({"algorithmId": ID_EXAMPLE})
 class BacktestQuery(StrictSerializer):
     """Which backtests to list, and in which order."""
 

@@ -38,7 +38,7 @@ from apps.engine.studies.configs import MOST_SEED
 
 PREFER = OpenApiParameter(
     "Prefer",
-    str,
+    {"type": "string", "examples": ["wait=30"]},
     OpenApiParameter.HEADER,
     description="`wait=N` delays the answer until the backtest has ended, by N seconds at most;"
     f" {prefer_wait.MAX_WAIT_SECONDS} are the maximum.",

@@ -70,6 +70,7 @@ RANGE_END: Final[Schema] = {
     "type": "string",
     "description": "A date is a day in Asia/Kolkata; a timestamp has its zone.",
     "anyOf": [{"type": "string", "format": "date"}, {"format": "date-time"}],
+    "examples": ["2026-04-08"],
 }
 _CLOCK_TIME: Final[Schema] = {"type": "string", "pattern": "^[0-2][0-9]:[0-5][0-9]$"}
 _CANDLE: Final[Schema] = {
@@ -135,7 +136,7 @@ class BrokerField(ChoiceField):
         return super().to_internal_value(data)
 
 
-@example({"symbol": "NSE:RELIANCE", "timeframe": "1d"})
+@example({"symbol": "NSE:RELIANCE", "timeframe": "1d", "from": "2026-04-08", "to": "2026-06-30"})
 class CandlesQuery(StrictSerializer):
     """Which candles are wanted."""
 

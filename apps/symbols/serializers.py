@@ -26,6 +26,8 @@ SYMBOL: Final[Schema] = {
     "type": "string",
     "pattern": f"^({'|'.join(EXCHANGES)}):[A-Z0-9]+$",
     "maxLength": MAX_LENGTH,
+    "description": "EXCHANGE:SYMBOL, in capitals.",
+    "examples": ["NSE:RELIANCE"],
 }
 
 _EQUITY: Final = {"symbol": "NSE:RELIANCE", "type": "equity", "exchange": "NSE"}

@@ -20,7 +20,7 @@ from apps.symbols.serializers import (
 
 _SYMBOL_IN_PATH = OpenApiParameter(
     "symbol",
-    {**SYMBOL, "examples": ["NSE:RELIANCE"]},
+    SYMBOL,
     OpenApiParameter.PATH,
     required=True,
     description="EXCHANGE:SYMBOL",

@@ -1,29 +1,36 @@
-"""The webhooks themselves, as the OpenAPI document describes them."""
+"""What is sent to a webhook, as the OpenAPI document describes it."""
 
-from typing import Any
+import re
 
-from apps.core.api.schema import ID_EXAMPLE, ID_PATTERN, MOMENT_EXAMPLE
-from apps.webhooks.event_types import EVENT_SCHEMAS, EventType, Problem
+from apps.core.api.schema import ID_EXAMPLE, ID_PATTERN, MOMENT_EXAMPLE, Schema, ref
+from apps.webhooks.event_types import EVENT_SCHEMAS, EventType
 
 
-def add_messages(result: dict[str, Any], **_: object) -> dict[str, Any]:
-    """Add the body of each type of event, and the component that some of them refer to."""
-    result["webhooks"] = {type.value: {"post": _message(type)} for type in EVENT_SCHEMAS}
-    result["components"]["schemas"]["Problem"] = Problem.model_json_schema()
+def add_messages(result: Schema, **_: object) -> Schema:
+    """Add the callbacks of the call that registers an address: the message of each type of event.
+    One of drf-spectacular's POSTPROCESSING_HOOKS.
+    """
+    components = result["components"]["schemas"]
+    callbacks = {}
+    for type, event_schema in EVENT_SCHEMAS.items():
+        data = event_schema.data.model_json_schema(ref_template="#/components/schemas/{model}")
+        components |= data.pop("$defs", {})
+        components[data["title"]] = data
+        message = "".join(word.title() for word in re.split("[._]", type)) + "Message"
+        components[message] = _body(type, ref(data["title"]))
+        callbacks[type.value] = {"{$request.body#/url}": {"post": _operation(type, ref(message))}}
+    result["paths"]["/api/webhooks"]["post"]["callbacks"] = callbacks
     return result
 
 
-def _message(type: EventType) -> dict[str, Any]:
-    schema = EVENT_SCHEMAS[type]
-    data = schema.data.model_json_schema(ref_template="#/components/schemas/{model}")
-    data.pop("$defs", None)  # they stand among the components
+def _body(type: EventType, data: Schema) -> Schema:
     properties = {
         "id": {
             "type": "string",
             "pattern": ID_PATTERN,
             "description": "The same at each attempt, and in the header webhook-id.",
         },
-        "type": {"type": "string", "const": type.value},
+        "type": {"type": "string", "const": type.value, "description": "What has happened."},
         "createdAt": {
             "type": "string",
             "format": "date-time",
@@ -35,18 +42,25 @@ def _message(type: EventType) -> dict[str, Any]:
         },
         "data": data,
     }
-    body = {"type": "object", "properties": properties, "required": list(properties)}
+    return {"type": "object", "properties": properties, "required": list(properties)}
+
+
+def _operation(type: EventType, body: Schema) -> Schema:
+    event_schema = EVENT_SCHEMAS[type]
     example = {
         "id": ID_EXAMPLE,
         "type": type.value,
         "createdAt": MOMENT_EXAMPLE,
         "sequence": 7,
-        "data": dict(schema.example),
+        "data": dict(event_schema.example),
     }
     return {
         "operationId": f"on {type.value}",
-        "summary": schema.description,
+        "summary": event_schema.description,
         "tags": ["webhooks"],
-        "requestBody": {"content": {"application/json": {"schema": body, "example": example}}},
+        "requestBody": {
+            "required": True,
+            "content": {"application/json": {"schema": body, "example": example}},
+        },
         "responses": {"2XX": {"description": "It has arrived. Anything else is sent again."}},
     }

@@ -87,7 +87,10 @@ class NewWebhookSerializer(StrictSerializer):
     )
 
 
-@example({"status": "enabled"})
+@example(
+    {"status": "enabled"},
+    **{"Another address": {"url": "https://hooks.example.com/v2", "description": "Pager"}},
+)
 class WebhookChangeSerializer(StrictSerializer):
     url = UrlField(required=False)
     events = ChoiceSetField(

@@ -128,9 +128,15 @@ def refuses(*errors: type[ServiceError] | Code) -> Callable[[View], View]:
     return mark
 
 
-def example(value: object) -> Callable[[type[Answer]], type[Answer]]:
-    """Give a serializer the example that bodies and answers of its kind are shown with."""
-    return extend_schema_serializer(examples=[OpenApiExample("Example", value)])
+def example(value: object, **others: object) -> Callable[[type[Answer]], type[Answer]]:
+    """Give a serializer the example that bodies and answers of its kind are shown with, and others
+    by their names, for the fields that the first does without.
+    """
+    return extend_schema_serializer(
+        examples=[
+            OpenApiExample(name, shown) for name, shown in {"Example": value, **others}.items()
+        ]
+    )
 
 
 # ---------------------------------------------------------------------------------------- headers
@@ -187,7 +193,7 @@ def answer_header(name: str) -> OpenApiParameter:
 
 IF_MATCH: Final = OpenApiParameter(
     "If-Match",
-    str,
+    {"type": "string", "examples": ['"7"']},
     OpenApiParameter.HEADER,
     description="Write only if the ETag is still this one; else 412.",
 )
@@ -196,7 +202,11 @@ IDEMPOTENCY_KEY: Final[Schema] = {
     "in": "header",
     "description": "Sent again within 24 hours, the first answer is repeated and nothing is done"
     " twice.",
-    "schema": {"type": "string", "pattern": "^[\\x21-\\x7e]{1,255}$"},
+    "schema": {
+        "type": "string",
+        "pattern": "^[\\x21-\\x7e]{1,255}$",
+        "examples": ["01993c2f-7a5b-7c6d-8e9f-0a1b2c3d4e5f"],
+    },
 }
 
 # ------------------------------------------------------------------------------- shared components
@@ -234,6 +244,8 @@ def ref(name: str) -> Schema:
 # others of its kind.
 ANY: Final[Schema] = {"description": "Any JSON value."}
 OBJECT: Final[Schema] = {"type": "object", "additionalProperties": True}
+# What drf-spectacular adds to the schema of text that may be blank.
+EMPTY_TEXT: Final[Schema] = {"type": "string", "maxLength": 0}
 # The body of a call that has no fields of its own, for `extend_schema(request=...)`.
 NO_FIELDS: Final = {
     "application/json": OpenApiRequest(ref("Nothing"), examples=[OpenApiExample("Example", {})])
@@ -302,7 +314,9 @@ class ApiSchema(AutoSchema):
         if operation is None:
             return None
         operation.setdefault("security", [])
-        if isinstance(self.get_request_serializer(), PolymorphicProxySerializer):
+        if "requestBody" in operation and isinstance(
+            self.get_request_serializer(), PolymorphicProxySerializer
+        ):
             operation["requestBody"]["required"] = True  # whichever kind it is
         is_idempotent = getattr(self._method, "is_idempotent", False)
         if is_idempotent:
@@ -313,10 +327,7 @@ class ApiSchema(AutoSchema):
         for number, codes in sorted(self._refusals(operation).items()):
             name = ".".join((str(number), *codes))
             responses[str(number)] = {"$ref": f"#/components/responses/{name}"}
-        for name, example in self._query_examples().items():
-            for parameter in operation.get("parameters", ()):
-                if parameter["name"] == name:
-                    parameter["example"] = example
+        self._add_query_examples(operation.get("parameters", ()))
         return operation
 
     @property
@@ -358,14 +369,22 @@ class ApiSchema(AutoSchema):
     def get_paginated_name(self, serializer_name: str) -> str:
         return f"{serializer_name}Page"
 
-    def _query_examples(self) -> dict[str, object]:
-        """What a query serializer's example says of its parameters."""
+    def _add_query_examples(self, parameters: Sequence[Schema]) -> None:
+        """Give parameters the values of their query serializer's example. A page fills in what is
+        an example of the parameter itself, so that of an optional one is its schema's.
+        """
         examples: dict[str, object] = {}
-        for parameter in self.get_override_parameters():
-            if isinstance(parameter, type) and issubclass(parameter, serializers.Serializer):
-                for example in get_override(parameter, "examples", []):
+        for query in self.get_override_parameters():
+            if isinstance(query, type) and issubclass(query, serializers.Serializer):
+                for example in get_override(query, "examples", []):
                     examples |= example.value
-        return examples
+        for parameter in parameters:
+            if parameter["name"] not in examples:
+                continue
+            if parameter.get("required"):
+                parameter["example"] = examples[parameter["name"]]
+            else:
+                parameter["schema"]["examples"] = [examples[parameter["name"]]]
 
     def _refusals(self, operation: Schema) -> dict[int, tuple[Code, ...]]:
         """Every status of 400 and above that the call can answer with, and with which codes."""
@@ -438,6 +457,9 @@ class StrictSerializerSchema(OpenApiSerializerExtension):  # type: ignore[no-unt
             properties = schema.get("properties", {})
             schema["required"] = [n for n in properties if n not in serializer.may_be_absent]
             return schema
+        for field in schema.get("properties", {}).values():
+            if EMPTY_TEXT in field.get("oneOf", ()):  # which the pattern beside it takes, too
+                field.update(field.pop("oneOf")[0])
         for name in ignored:
             schema["properties"][name] = {**ANY, "description": "Ignored."}
         schema["additionalProperties"] = not serializer.refuses_unknown
@@ -582,34 +604,88 @@ def _without_enum_ids(value: Any) -> Any:
     return [_without_enum_ids(item) for item in value] if isinstance(value, list) else value
 
 
-def spread_examples(result: Schema, **_: object) -> Schema:
-    """Give each field the value that it has in the first example of its body or answer, for pages
-    and clients that show fields one by one. One of drf-spectacular's POSTPROCESSING_HOOKS.
+def add_examples(result: Schema, **_: object) -> Schema:
+    """Give each field the value that it has in an example of its body or answer, and otherwise its
+    constant, its default or one of its choices: pages and clients show fields one by one. One of
+    drf-spectacular's POSTPROCESSING_HOOKS.
     """
     result = deepcopy(result)  # parts of it are constants
     schemas = result["components"]["schemas"]
+    seen: set[str] = set()
     for item in result["paths"].values():
         for operation in item.values():
             for part in (operation.get("requestBody", {}), *operation["responses"].values()):
                 for media in part.get("content", {}).values():
                     for example in media.get("examples", {}).values():
-                        _spread(media["schema"], example["value"], schemas)
+                        _spread_example(media["schema"], example["value"], schemas)
+            for parameter in operation.get("parameters", ()):
+                if "example" not in parameter:
+                    _derive_example(parameter["schema"], schemas, seen)
+    for name in schemas:
+        _derive_example(ref(name), schemas, seen)
     return result
 
 
-def _spread(schema: Schema, value: Any, schemas: Mapping[str, Schema]) -> None:
-    if "$ref" in schema:
-        _spread(schemas.get(schema["$ref"].rpartition("/")[2], {}), value, schemas)
-    for branch in (*schema.get("allOf", ()), *schema.get("anyOf", ()), *schema.get("oneOf", ())):
-        _spread(branch, value, schemas)
+def _resolve(schema: Schema, schemas: Mapping[str, Schema]) -> Schema:
+    return schemas[schema["$ref"].rpartition("/")[2]] if "$ref" in schema else schema
+
+
+def _branches(schema: Schema) -> list[Schema]:
+    return [branch for word in ("allOf", "anyOf", "oneOf") for branch in schema.get(word, ())]
+
+
+def _spread_example(schema: Schema, value: Any, schemas: Mapping[str, Schema]) -> None:
+    """Give the schema, and what it consists of, the value as an example, where none is known."""
+    schema = _resolve(schema, schemas)
+    properties = schema.get("properties", {})
+    is_free = not schema.keys() - {"description", "examples"}
+    if (value is None and not is_free) or not _is_of_kind(value, properties):
+        return
+    schema.setdefault("examples", [value])
+    for branch in _branches(schema):
+        _spread_example(branch, value, schemas)
     if isinstance(value, dict):
-        for name, inner in schema.get("properties", {}).items():
-            if name in value:
-                if value[name] is not None and "$ref" not in inner:
-                    inner.setdefault("examples", [value[name]])
-                _spread(inner, value[name], schemas)
+        for name in properties.keys() & value.keys():
+            _spread_example(properties[name], value[name], schemas)
     elif isinstance(value, list) and value and isinstance(schema.get("items"), dict):
-        _spread(schema["items"], value[0], schemas)
+        _spread_example(schema["items"], value[0], schemas)
+
+
+def _is_of_kind(value: Any, properties: Mapping[str, Schema]) -> bool:
+    """Whether the value is of the kind that the constants among the properties say."""
+    return not isinstance(value, dict) or all(
+        value.get(name) == field["const"] for name, field in properties.items() if "const" in field
+    )
+
+
+def _derive_example(schema: Schema, schemas: Mapping[str, Schema], seen: set[str]) -> Any:
+    """Return the example of a schema, after adding one that follows from it, if any does, and the
+    same of what it consists of. Components that are in `seen` are complete, or contain it.
+    """
+    if "$ref" in schema:
+        target = _resolve(schema, schemas)
+        if schema["$ref"] in seen:
+            return target.get("examples", [None])[0]
+        seen.add(schema["$ref"])
+        return _derive_example(target, schemas, seen)
+    fields = {
+        name: _derive_example(field, schemas, seen)
+        for name, field in schema.get("properties", {}).items()
+    }
+    kinds = [_derive_example(branch, schemas, seen) for branch in _branches(schema)]
+    items = _derive_example(schema["items"], schemas, seen) if schema.get("items") else None
+    if "examples" in schema:
+        return schema["examples"][0]
+    required = {name: fields[name] for name in schema.get("required", ())}
+    candidates = (
+        schema.get("const"), schema.get("default"), *schema.get("enum", ())[:1],
+        [items] if items is not None else None, *kinds[:1],
+        required if all(value is not None for value in required.values()) else None,
+    )  # fmt: skip
+    example = next((value for value in candidates if value not in (None, [], {})), None)
+    if example is not None:
+        schema["examples"] = [example]
+    return example
 
 
 def document() -> Schema:

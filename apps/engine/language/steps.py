@@ -83,7 +83,9 @@ class Pyramiding(Part):
 
 class _Sizing(Part):
     pyramiding: Pyramiding = Field(
-        Pyramiding(), description="Whether, and how often, entries are added to an open position."
+        Pyramiding(),
+        description="Whether, and how often, entries are added to an open position.",
+        examples=[{"enabled": True, "maxEntries": 3}],
     )
 
 
@@ -132,7 +134,8 @@ class VolatilityBased(_Sizing):
     method: Literal["volatility_based"]
     riskPercentage: Percent = Field(
         description="Percent of equity that is lost if the price moves by atrMultiplier average"
-        " true ranges against the entry."
+        " true ranges against the entry.",
+        examples=[1],
     )
     atrPeriod: AtrPeriod = 14
     atrMultiplier: Multiplier = Field(

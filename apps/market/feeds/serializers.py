@@ -58,7 +58,7 @@ _SERIES: Final[Schema] = {
     "items": {
         "type": "object",
         "required": ["symbol", "candles"],
-        "properties": {"symbol": SYMBOL, "candles": _CANDLES},
+        "properties": {"symbol": SYMBOL, "candles": {**_CANDLES, "description": "In any order."}},
         "additionalProperties": False,
     },
     "minItems": 1,
@@ -95,6 +95,14 @@ _CANDLES_EXAMPLE: Final = {
     "symbol": "NSE:RELIANCE",
     "timeframe": "5m",
     "candles": [["2024-02-05T03:45:00Z", 2915, 2921.5, 2912.05, 2920, 184211]],
+}
+
+_CANDLES_OF_MANY_EXAMPLE: Final = {
+    "timeframe": "5m",
+    "series": [
+        {"symbol": symbol, "candles": _CANDLES_EXAMPLE["candles"]}
+        for symbol in ("NSE:RELIANCE", "NSE:TCS")
+    ],
 }
 
 
@@ -298,6 +306,7 @@ CANDLES_RECEIVED: Final = PolymorphicProxySerializer(
 )
 EXAMPLES: Final = [
     OpenApiExample("Example", _CANDLES_EXAMPLE, request_only=True),
+    OpenApiExample("Of many symbols", _CANDLES_OF_MANY_EXAMPLE, request_only=True),
     OpenApiExample("Example", _RECEIVED_EXAMPLE, response_only=True),
 ]
 

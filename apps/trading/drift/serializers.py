@@ -22,6 +22,7 @@ from apps.trading.drift.facts import DifferenceKind
 from apps.trading.drift.services import Drift
 
 
+@example({"date": "2026-11-20"})
 class DriftQuery(StrictSerializer):
     """Which session to read the drift of."""
 
