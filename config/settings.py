@@ -411,6 +411,8 @@ SPECTACULAR_SETTINGS = {
     # The page's own files come from the service itself, never from elsewhere.
     "SWAGGER_UI_DIST": "SIDECAR",
     "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
+    # No list of all schemas below the calls: each call shows its own.
+    "SWAGGER_UI_SETTINGS": {"deepLinking": True, "defaultModelsExpandDepth": -1},
 }
 
 CORS_ALLOWED_ORIGINS = env_list(

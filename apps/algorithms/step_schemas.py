@@ -134,8 +134,8 @@ def _with_indicator(schema: Any, indicator: Schema) -> Any:
     if not isinstance(schema, dict):
         return schema
     if schema.get("discriminator") == indicator["discriminator"]:
-        rest = {name: value for name, value in schema.items() if name not in indicator}
-        return {**ref(_INDICATOR), **rest}
+        remaining = {name: value for name, value in schema.items() if name not in indicator}
+        return {**ref(_INDICATOR), **remaining}
     return {name: _with_indicator(value, indicator) for name, value in schema.items()}
 
 
@@ -193,9 +193,9 @@ def _open_union(union: Schema, complete: Mapping[str, Schema]) -> Schema:
         "oneOf": [_draft(kind, complete) for kind in union["oneOf"]],
         "discriminator": {**discriminator, "mapping": mapping},
     }
-    rest = {name: value for name, value in union.items() if name not in kinds}
+    remaining = {name: value for name, value in union.items() if name not in kinds}
     members = [complete[kind["$ref"].removeprefix(_REF)] for kind in union["oneOf"]]
-    return {**rest, "anyOf": [kinds, _untagged(members, complete)]}
+    return {**remaining, "anyOf": [kinds, _untagged(members, complete)]}
 
 
 def _untagged(kinds: Sequence[Schema], complete: Mapping[str, Schema]) -> Schema:
@@ -216,7 +216,7 @@ def _either(fields: Sequence[Schema]) -> Schema:
         shape = {name: value for name, value in field.items() if name not in _ANNOTATIONS}
         if shape not in shapes:
             shapes.append(shape)
-    either = dict(shapes[0]) if len(shapes) == 1 else {"anyOf": shapes}
+    either: Schema = dict(shapes[0]) if len(shapes) == 1 else {"anyOf": shapes}
     texts = dict.fromkeys(field["description"] for field in fields if "description" in field)
     if texts:
         either["description"] = " Or: ".join(texts)

@@ -15,6 +15,7 @@ from drf_spectacular.views import SpectacularSwaggerSplitView
 from apps.algorithms.step_schemas import without_alternatives
 from apps.core.api import schema
 from apps.core.api.views import public_page
+from apps.ops.openapi_30 import to_openapi_30
 from apps.webhooks import guide
 
 JSON: Final = "application/json"
@@ -52,7 +53,7 @@ def openapi_document(request: HttpRequest) -> HttpResponse:
 # (config.content_policy) runs none that stands in a page.
 @cache
 def _bytes_for_page() -> bytes:
-    return orjson.dumps(without_alternatives(orjson.loads(_bytes())))
+    return orjson.dumps(to_openapi_30(without_alternatives(orjson.loads(_bytes()))))
 
 
 @public_page

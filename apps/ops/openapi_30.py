@@ -1,10 +1,14 @@
-"""The OpenAPI document in the words of version 3.0, which pages and tools of that version read."""
+"""The OpenAPI document in the words of version 3.0.
+
+Swagger UI reads the whole of a document of 3.1 anew for each call that is opened, and of one of
+3.0 the call alone.
+"""
 
 from typing import Any, Final
 
 from apps.core.api.schema import Schema
 
-_DATA: Final = frozenset({"default", "enum", "example", "value"})  # what is shown, no schema
+_DATA: Final = frozenset({"default", "enum", "example", "examples"})  # values, no schemas
 _NULL: Final[Schema] = {"type": "null"}
 
 
@@ -24,8 +28,11 @@ def _downgrade(value: Any) -> Any:
     schema = {
         name: inner if name in _DATA else _downgrade(inner)
         for name, inner in value.items()
-        if name != "prefixItems"
+        if name not in ("properties", "prefixItems")
     }
+    if "properties" in value:  # whose names are no words of a schema
+        fields = value["properties"].items()
+        schema["properties"] = {name: _downgrade(field) for name, field in fields}
     if "$ref" in schema and len(schema) > 1:  # nothing may stand beside it
         schema = {"allOf": [{"$ref": schema.pop("$ref")}], **schema}
     if "const" in schema:

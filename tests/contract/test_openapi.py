@@ -5,6 +5,7 @@ works.
 import copy
 import re
 import time
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -43,9 +44,12 @@ SCHEMAS = document()["components"]["schemas"]
 
 def test_the_document_is_one_of_openapi_3_1() -> None:
     assert document()["openapi"].startswith("3.1.")
-    rules = Path(validation.__file__).with_name("openapi_3_1_schema.json").read_bytes()
-    judge = jsonschema_rs.validator_for(orjson.loads(rules))
-    assert [str(fault) for fault in judge.iter_errors(document())] == []
+    assert _faults_of_document(document(), "openapi_3_1_schema.json") == []
+
+
+def _faults_of_document(written: dict[str, Any], rules: str) -> list[str]:
+    schema = orjson.loads(Path(validation.__file__).with_name(rules).read_bytes())
+    return [str(fault)[:1000] for fault in jsonschema_rs.validator_for(schema).iter_errors(written)]
 
 
 def test_every_reference_leads_somewhere() -> None:
@@ -114,7 +118,12 @@ def test_the_page_is_public_and_refers_to_its_own_server_alone() -> None:
 def test_the_page_reads_a_shorter_document_of_the_same_calls() -> None:
     """A browser stands still over the whole of it: it writes out all that a call refers to."""
     shorter = Client().get("/docs/openapi.json").json()
-    assert shorter["paths"] == document()["paths"]
+    assert {
+        operation["operationId"]: (method, path)
+        for path, item in shorter["paths"].items()
+        for method, operation in item.items()
+    } == {name: (method, path) for name, (method, path, _) in OPERATIONS.items()}
+    assert _faults_of_document(shorter, "openapi_3_0_schema.json") == []
     schemas = shorter["components"]["schemas"]
     for name in schemas:
         assert _written_out(schemas, name, ()) < 20_000, name
@@ -175,6 +184,64 @@ def _example_of(media: dict[str, Any]) -> Any:
 def _faults(schema: dict[str, Any], value: object) -> list[str]:
     rooted = {**schema, "components": document()["components"]}
     return [str(fault) for fault in jsonschema_rs.Draft202012Validator(rooted).iter_errors(value)]
+
+
+def _fields(schema: dict[str, Any], path: str, seen: set[str]) -> Iterator[tuple[str, Any]]:
+    """Each field of a schema by its path, those of a component once, by the component's name."""
+    if "$ref" in schema:
+        path = schema["$ref"].rpartition("/")[2]
+        if path in seen:
+            return
+        seen.add(path)
+        schema = SCHEMAS[path]
+    for word in ("allOf", "anyOf", "oneOf"):
+        for branch in schema.get(word, ()):
+            yield from _fields(branch, path, seen)
+    for word in ("items", "additionalProperties"):
+        if isinstance(schema.get(word), dict):
+            yield from _fields(schema[word], f"{path}[]", seen)
+    for name, field in schema.get("properties", {}).items():
+        yield f"{path}.{name}", field
+        yield from _fields(field, f"{path}.{name}", seen)
+
+
+def _fields_of_requests() -> Iterator[tuple[str, dict[str, Any]]]:
+    """Each field of a body, and each parameter, whose schema's annotations count as its own."""
+    seen: set[str] = set()
+    for name, (_, _, operation) in OPERATIONS.items():
+        for parameter in operation.get("parameters", []):
+            yield f"{name}?{parameter['name']}", {**parameter["schema"], **parameter}
+        for media in operation.get("requestBody", {}).get("content", {}).values():
+            yield from _fields(media["schema"], name, seen)
+
+
+FIELDS_OF_REQUESTS = list(_fields_of_requests())
+
+
+def _annotation(field: dict[str, Any], name: str) -> Any:
+    """What a field says of itself, or the component that it is."""
+    if name in field or "$ref" not in field:
+        return field.get(name)
+    return SCHEMAS[field["$ref"].rpartition("/")[2]].get(name)
+
+
+def test_every_field_of_a_request_is_described() -> None:
+    assert len(FIELDS_OF_REQUESTS) > 1_000
+    assert [
+        path for path, field in FIELDS_OF_REQUESTS if not _annotation(field, "description")
+    ] == []
+
+
+def test_every_field_of_a_request_has_an_example_that_fits_it() -> None:
+    without, wrong = [], []
+    for path, field in FIELDS_OF_REQUESTS:
+        examples = [field["example"]] if "example" in field else _annotation(field, "examples")
+        if not examples:
+            without.append(path)
+            continue
+        schema = field.get("schema", field)
+        wrong += [(path, fault) for value in examples for fault in _faults(schema, value)]
+    assert (without, wrong) == ([], [])
 
 
 def test_the_envelope_lists_every_code() -> None:

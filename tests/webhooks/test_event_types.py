@@ -22,10 +22,11 @@ from tests.webhooks.events import emit
 
 def test_every_type_is_in_the_table_with_data_that_fits_and_in_the_document() -> None:
     assert set(EVENT_SCHEMAS) == set(EventType)
-    assert set(document()["webhooks"]) == set(EventType)
+    callbacks = document()["paths"]["/api/webhooks"]["post"]["callbacks"]
+    assert set(callbacks) == set(EventType)
     for type, kind in EVENT_SCHEMAS.items():
         event_types.validate_data(type, kind.example)
-        message = document()["webhooks"][type]["post"]["requestBody"]["content"]
+        message = callbacks[type]["{$request.body#/url}"]["post"]["requestBody"]["content"]
         assert message["application/json"]["example"]["data"] == kind.example
 
 

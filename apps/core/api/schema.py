@@ -128,13 +128,14 @@ def refuses(*errors: type[ServiceError] | Code) -> Callable[[View], View]:
     return mark
 
 
-def example(value: object, **others: object) -> Callable[[type[Answer]], type[Answer]]:
+def example(value: object, **more_examples: object) -> Callable[[type[Answer]], type[Answer]]:
     """Give a serializer the example that bodies and answers of its kind are shown with, and others
     by their names, for the fields that the first does without.
     """
     return extend_schema_serializer(
         examples=[
-            OpenApiExample(name, shown) for name, shown in {"Example": value, **others}.items()
+            OpenApiExample(name, shown)
+            for name, shown in {"Example": value, **more_examples}.items()
         ]
     )
 
@@ -631,7 +632,9 @@ def _resolve(schema: Schema, schemas: Mapping[str, Schema]) -> Schema:
 
 
 def _branches(schema: Schema) -> list[Schema]:
-    return [branch for word in ("allOf", "anyOf", "oneOf") for branch in schema.get(word, ())]
+    """The schemas that one is put together of, but for null."""
+    branches = (branch for word in ("allOf", "anyOf", "oneOf") for branch in schema.get(word, ()))
+    return [branch for branch in branches if branch != {"type": "null"}]
 
 
 def _spread_example(schema: Schema, value: Any, schemas: Mapping[str, Schema]) -> None:
