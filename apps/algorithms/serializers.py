@@ -34,8 +34,8 @@ from apps.core.api.serializers import (
     TextField,
 )
 from apps.engine.indicators.indicator import (
+    HIGHER_TIMEFRAMES,
     LARGEST_OFFSET,
-    LONGER_TIMEFRAMES,
     SOURCES,
     Indicator,
     Mirror,
@@ -425,7 +425,7 @@ class CatalogueIndicatorSerializer(AnswerSerializer):
     offset = OffsetSerializer()
     opposite = CharField(help_text="What takes its place on the short side.")
     timeframes = serializers.ListField(
-        child=ChoiceField(choices=LONGER_TIMEFRAMES),
+        child=ChoiceField(choices=HIGHER_TIMEFRAMES),
         help_text="May be named where they are longer than the algorithm's.",
     )
 
@@ -438,7 +438,7 @@ class CatalogueIndicatorSerializer(AnswerSerializer):
             "sources": list(SOURCES) if instance.has_source else [],
             "offset": {"type": "integer", "default": 0, "minimum": 0, "maximum": LARGEST_OFFSET},
             "opposite": instance.opposite,
-            "timeframes": list(LONGER_TIMEFRAMES),
+            "timeframes": list(HIGHER_TIMEFRAMES),
         }
 
 

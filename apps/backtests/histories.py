@@ -10,7 +10,7 @@ import numpy as np
 from apps.backtests.models import BacktestKind
 from apps.engine.candles import Candles, CandleTable, start_of_block
 from apps.engine.errors import EngineError
-from apps.engine.language.strategy import longer_warmups
+from apps.engine.language.strategy import higher_timeframe_warmups
 from apps.engine.simulation.timeline import History, Note
 from apps.engine.symbols import parse
 from apps.market import store
@@ -63,7 +63,7 @@ def load_histories(
         adjusted = store.read_adjusted(symbol, timeframe, start=start, end=end)
         longer = {
             name: longer_candles(symbol, timeframe, name, start=start, end=end)
-            for name in longer_warmups(rules.strategy)
+            for name in higher_timeframe_warmups(rules.strategy)
         }
         bars += sum(map(len, (adjusted.candles, *longer.values())))
         if bars > max_bars:
@@ -71,7 +71,7 @@ def load_histories(
         candles = table.add(adjusted.candles) if table else adjusted.candles
         history = symbol_history(rules, symbol, candles, start=start)
         notes = (*_adjustment_notes(symbol, adjusted, timeframe), *history.notes)
-        histories.append(replace(history, notes=notes, longer=longer))
+        histories.append(replace(history, notes=notes, higher_timeframes=longer))
         on_progress(len(histories) / len(symbols))
     return histories
 

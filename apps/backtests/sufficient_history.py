@@ -12,7 +12,7 @@ from apps.backtests.histories import longer_candles
 from apps.backtests.submissions import DateRange
 from apps.core.errors import Code, ServiceError
 from apps.engine.errors import LEAST_BARS
-from apps.engine.indicators.longer import longer_of
+from apps.engine.indicators.higher_timeframe import higher_timeframe_of
 from apps.engine.language import strategy as engine
 from apps.engine.studies.configs import WalkForwardConfig
 from apps.engine.studies.windows import sessions_needed
@@ -69,7 +69,7 @@ def require_bars(strategy: engine.Strategy, date_range: DateRange) -> None:
     ):
         usable = max(min(stored, before + stored - warmup), 0)
         raise _insufficient_data(symbol, basic.timeframe, warmup, usable)
-    for timeframe, warmup in engine.longer_warmups(strategy).items():
+    for timeframe, warmup in engine.higher_timeframe_warmups(strategy).items():
         for symbol in _symbols_to_inspect(strategy, timeframe, warmup, date_range):
             usable = _count_usable_bars(strategy, symbol, timeframe, warmup, date_range)
             if usable < LEAST_BARS:
@@ -144,7 +144,7 @@ def _count_usable_bars(
     own = strategy.basicInfo.timeframe
     bars = store.read_page(symbol, own, start=None, end=date_range.end, limit=LEAST_BARS).candles
     candles = longer_candles(symbol, own, timeframe, start=date_range.start, end=date_range.end)
-    seen = longer_of(bars, own, candles, timeframe, calendar_of(symbol)).seen
+    seen = higher_timeframe_of(bars, own, candles, timeframe, calendar_of(symbol)).seen
     return int(np.count_nonzero(seen >= warmup))
 
 

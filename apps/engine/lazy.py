@@ -22,5 +22,5 @@ else:
         def __get__(self, owner: Any, kind: type | None = None) -> Any:
             if owner is None:
                 return self
-            found = owner.__dict__[self._name] = self._work(owner)
-            return found
+            value = owner.__dict__[self._name] = self._work(owner)
+            return value

@@ -85,10 +85,10 @@ def readings(text: str) -> tuple[Symbol, ...]:
         raise InvalidSymbol("The year of a contract has two digits.", exchange, code)
     if not dated["root"]:
         raise InvalidSymbol("A contract starts with the name of its underlying.", exchange, code)
-    found = _contracts(exchange, code, dated)
-    if not found:
+    contracts = _contracts(exchange, code, dated)
+    if not contracts:
         raise InvalidSymbol(_why_no_contract(dated), exchange, code)
-    return found
+    return contracts
 
 
 def _split(text: str) -> tuple[str, str]:
@@ -140,15 +140,15 @@ def _contracts(exchange: str, code: str, dated: re.Match[str]) -> tuple[Symbol, 
 
 def _options(year: int, month: int, tail: str) -> list[tuple[int | None, str, Literal["CE", "PE"]]]:
     """(day, strike, option type) of each reading of what follows the month."""
-    found: list[tuple[int | None, str, Literal["CE", "PE"]]] = []
+    readings: list[tuple[int | None, str, Literal["CE", "PE"]]] = []
     monthly = _MONTHLY_OPTION.fullmatch(tail)
     weekly = _WEEKLY_OPTION.fullmatch(tail)
     option_type: Literal["CE", "PE"] = "CE" if tail.endswith("CE") else "PE"
     if monthly:
-        found.append((None, monthly[1], option_type))
+        readings.append((None, monthly[1], option_type))
     if weekly and (day := _day(year, month, weekly[1])):
-        found.append((day, weekly[2], option_type))
-    return found
+        readings.append((day, weekly[2], option_type))
+    return readings
 
 
 def _day(year: int, month: int, digits: str | None) -> int | None:

@@ -19,8 +19,8 @@ from apps.engine.candles import (
     ist_day,
     resample,
 )
-from apps.engine.indicators import longer
-from apps.engine.indicators.longer import Longer
+from apps.engine.indicators import higher_timeframe
+from apps.engine.indicators.higher_timeframe import HigherTimeframe
 from apps.engine.kernel import codes as c
 from apps.engine.kernel import kernel as k
 from apps.engine.kernel import records as r
@@ -130,7 +130,7 @@ def live(strategy: Strategy, candles: list[Candles], start: int) -> tuple[bytes,
             cell[0, s] = len(bars)
             bars.append((seen.open[-1], seen.high[-1], seen.low[-1], seen.close[-1]))
             ranges.append(np.nan_to_num(atr_columns(required_inputs(strategy), seen, n - 1, n)[-1]))
-            known = longer_of(seen, own.between(0, now + 1), timeframe)
+            known = higher_timeframes_seen(seen, own.between(0, now + 1), timeframe)
             signals[0, s] = signals_of(required_inputs(strategy), seen, known, n - 1, n)[-1]
         time = frozen(np.array([now]))
         market = r.Market(
@@ -158,10 +158,12 @@ def longer_candles(candles: Candles, timeframe: str) -> dict[str, Candles]:
     return {name: resample(candles, timeframe, name, None, until=until)}
 
 
-def longer_of(seen: Candles, known: Candles, timeframe: str) -> dict[str, Longer]:
+def higher_timeframes_seen(
+    seen: Candles, known: Candles, timeframe: str
+) -> dict[str, HigherTimeframe]:
     """As a live run has them: the longer candles that the bars known now have closed."""
     return {
-        name: longer.longer_of(seen, timeframe, candles, name, None)
+        name: higher_timeframe.higher_timeframe_of(seen, timeframe, candles, name, None)
         for name, candles in longer_candles(known, timeframe).items()
     }
 
@@ -169,7 +171,7 @@ def longer_of(seen: Candles, known: Candles, timeframe: str) -> dict[str, Longer
 def backtest(strategy: Strategy, candles: list[Candles], start: int) -> Result:
     timeframe = strategy.basicInfo.timeframe
     histories = [
-        History(symbol, own, longer=longer_candles(own, timeframe))
+        History(symbol, own, higher_timeframes=longer_candles(own, timeframe))
         for symbol, own in zip(SYMBOLS, candles, strict=True)
     ]
     return simulate(strategy, histories, start=start, end=2**40, capital=CAPITAL)

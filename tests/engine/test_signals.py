@@ -21,7 +21,7 @@ from apps.engine.candles import (
     resample,
     start_of_block,
 )
-from apps.engine.indicators.longer import Longer, longer_of
+from apps.engine.indicators.higher_timeframe import HigherTimeframe, higher_timeframe_of
 from apps.engine.kernel.codes import (
     CLOSE_LONG,
     CLOSE_SHORT,
@@ -567,8 +567,10 @@ def longer_candles(candles: Candles, timeframe: str, longer: str) -> Candles:
     return resample(candles, timeframe, longer, HOURS, until=until)
 
 
-def seen_in(candles: Candles, timeframe: str, longer: str, known: Candles) -> dict[str, Longer]:
-    return {longer: longer_of(candles, timeframe, known, longer, HOURS)}
+def seen_in(
+    candles: Candles, timeframe: str, longer: str, known: Candles
+) -> dict[str, HigherTimeframe]:
+    return {longer: higher_timeframe_of(candles, timeframe, known, longer, HOURS)}
 
 
 def test_a_longer_timeframe_is_read_from_the_array_of_its_own_block() -> None:

@@ -222,7 +222,7 @@ def test_rule_9_longer_candles_outside_of_sessions_are_left_out() -> None:
 
     def with_quarters(candles: Candles) -> History:
         quarters = resample(candles, "1m", "15m", whole.sessions)
-        return History(whole.symbol, candles, whole.sessions, longer={"15m": quarters})
+        return History(whole.symbol, candles, whole.sessions, higher_timeframes={"15m": quarters})
 
     result = run(given, with_quarters(whole.candles))
     expected = run(given, with_quarters(whole.candles.where(inside)))

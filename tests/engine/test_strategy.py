@@ -8,12 +8,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from apps.engine.errors import Fault, IncompleteStrategy, InvalidStrategy
-from apps.engine.language import faults
+from apps.engine.language import validation_errors
 from apps.engine.language.conditions import IndicatorValue
 from apps.engine.language.strategy import (
     STEPS,
     Strategy,
-    longer_warmups,
+    higher_timeframe_warmups,
     parse,
     read,
     warmup_bars,
@@ -550,7 +550,7 @@ def test_a_timeframe_of_an_operand_is_longer_than_the_algorithms() -> None:
         return steps
 
     assert lacking(read_in("5m", "15m")) == []
-    assert longer_warmups(parse(read_in("1d", "1w"))) == {"1w": 19}
+    assert higher_timeframe_warmups(parse(read_in("1d", "1w"))) == {"1w": 19}
     assert warmup_bars(parse(read_in("5m", "1d"))) == 9
     where = "entryConditions.conditions[0].conditions[0].indicator2.timeframe"
     for own, timeframe in (("15m", "15m"), ("1h", "5m"), ("1w", "1d")):
@@ -578,7 +578,7 @@ def test_conditions_of_exits_are_judged_as_those_of_entries() -> None:
     daily: dict[str, Any] = RSI_ABOVE_50 | {
         "indicator": {"type": "RSI", "period": 30, "timeframe": "1d"}
     }
-    assert longer_warmups(parse(leaving(daily))) == {"1d": 30}
+    assert higher_timeframe_warmups(parse(leaving(daily))) == {"1d": 30}
     daily["indicator"]["timeframe"] = "5m"
     assert only_fault(leaving(daily)).field == f"{where}.indicator.timeframe"
     slow = CROSS | {"indicator2": {"type": "SMA", "period": 80}}
@@ -658,7 +658,7 @@ def test_ten_thousand_unknown_keys_of_what_does_not_say_its_kind_cost_as_little(
 ) -> None:
     looked_up = []
     monkeypatch.setattr(
-        faults,
+        validation_errors,
         "get_close_matches",
         lambda *key, n: looked_up.append(key) or [],  # type: ignore[func-returns-value]  # for its effect
     )

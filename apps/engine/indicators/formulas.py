@@ -71,7 +71,7 @@ def _opening_range(
     highs, lows = np.where(within, high, -np.inf), np.where(within, low, np.inf)
     if len(begins):
         of_dates = np.maximum.reduceat(highs, begins), np.minimum.reduceat(lows, begins)
-        highs, lows = (np.repeat(one, lengths) for one in of_dates)
+        highs, lows = (np.repeat(column, lengths) for column in of_dates)
     highs[within], lows[within] = np.nan, np.nan
     return highs, lows
 
@@ -82,7 +82,7 @@ def _previous_day(
     """Close, high, low and open of the date before."""
     begins = _begins(day)
     before = _dates_before(begins, opens, high, low, close)
-    return tuple([np.repeat(one, _lengths(begins, len(day))) for one in before])
+    return tuple([np.repeat(column, _lengths(begins, len(day))) for column in before])
 
 
 def _dates_before(
@@ -93,7 +93,7 @@ def _dates_before(
         return close, high, low, opens
     highs, lows = np.maximum.reduceat(high, begins), np.minimum.reduceat(low, begins)
     of_dates = close[begins[1:] - 1], highs[:-1], lows[:-1], opens[begins[:-1]]
-    return tuple([np.concatenate(([np.nan], one)) for one in of_dates])
+    return tuple([np.concatenate(([np.nan], column)) for column in of_dates])
 
 
 def _pivot_points(day: Days, high: Column, low: Column, close: Column) -> tuple[Column, ...]:
@@ -104,7 +104,7 @@ def _pivot_points(day: Days, high: Column, low: Column, close: Column) -> tuple[
     resistances = 2 * pivot - low, pivot + (high - low), high + 2 * (pivot - low)
     supports = 2 * pivot - high, pivot - (high - low), low - 2 * (high - pivot)
     lengths = _lengths(begins, len(day))
-    return tuple([np.repeat(one, lengths) for one in (pivot, *resistances, *supports)])
+    return tuple([np.repeat(column, lengths) for column in (pivot, *resistances, *supports)])
 
 
 def _ichimoku(

@@ -17,7 +17,7 @@ LONGEST_WARMUP = 1000
 LARGEST_OFFSET = 500
 """Candles back that an operand may be read."""
 
-LONGER_TIMEFRAMES = ("5m", "15m", "30m", "1h", "4h", "1d", "1w")
+HIGHER_TIMEFRAMES = ("5m", "15m", "30m", "1h", "4h", "1d", "1w")
 """Timeframes an operand may be read in where they are longer than the algorithm's."""
 
 SOURCES = ("close", "open", "high", "low", "volume", "hl2", "hlc3", "ohlc4")
@@ -138,7 +138,7 @@ class Parameter(NamedTuple):
 
     def written(self, number: float) -> float | str:
         """A number as it is written: by its name, where it has one."""
-        return next((name for name, one in self.names if one == number), number)
+        return next((name for name, value in self.names if value == number), number)
 
 
 class Range(NamedTuple):
@@ -190,8 +190,8 @@ class Indicator(NamedTuple):
     def turned(self, parameters: Mapping[str, float]) -> dict[str, float]:
         """The parameters on the other side."""
         return {
-            one.name: one.mirror.level(parameters[one.opposite or one.name])
-            for one in self.parameters
+            parameter.name: parameter.mirror.level(parameters[parameter.opposite or parameter.name])
+            for parameter in self.parameters
         }
 
 

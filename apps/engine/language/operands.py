@@ -12,8 +12,8 @@ from pydantic import Field, create_model, model_validator
 
 from apps.engine.indicators.catalogue import CATALOGUE
 from apps.engine.indicators.indicator import (
+    HIGHER_TIMEFRAMES,
     LARGEST_OFFSET,
-    LONGER_TIMEFRAMES,
     LONGEST_WARMUP,
     SOURCES,
     Indicator,
@@ -25,7 +25,7 @@ from apps.engine.language.fields import Maybe, Part, Whole, refused
 if TYPE_CHECKING:
     Timeframe: TypeAlias = str
 else:
-    Timeframe = Literal[LONGER_TIMEFRAMES]
+    Timeframe = Literal[HIGHER_TIMEFRAMES]
 
 
 class Operand(Part):
@@ -52,7 +52,10 @@ class Operand(Part):
     def parameters(self) -> dict[str, float]:
         """The number of every parameter by its wire name, defaults applied."""
         parameters = CATALOGUE[self.type].parameters
-        return {one.name: one.number(getattr(self, one.name)) for one in parameters}
+        return {
+            parameter.name: parameter.number(getattr(self, parameter.name))
+            for parameter in parameters
+        }
 
     @cached_property
     def series(self) -> Series:

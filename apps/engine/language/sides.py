@@ -113,18 +113,18 @@ def _written_for(entry: EntryConditions) -> Side:
 
 def _checks(conditions: Sequence[Condition], side: Side, written_for: Side) -> tuple[Check, ...]:
     """A group of which nothing is for this side is left out, as a condition of the other is."""
-    found: list[Check] = []
+    checks: list[Check] = []
     for condition in conditions:
         if condition.side not in (None, side):
             continue
         as_written = condition.side is not None or side == written_for
         if condition.type != "group":
-            found.append(_resolve(condition, mirrored=not as_written))
+            checks.append(_resolve(condition, mirrored=not as_written))
             continue
         inner = _checks(condition.conditions, side, side if as_written else written_for)
         if inner:
-            found.append(Joined(condition.logicalOperator, inner))
-    return tuple(found)
+            checks.append(Joined(condition.logicalOperator, inner))
+    return tuple(checks)
 
 
 def _resolve(condition: Single, *, mirrored: bool) -> Check:

@@ -41,7 +41,6 @@ from apps.engine.language.exits import (
     PointsTarget,
     RiskRewardTarget,
 )
-from apps.engine.language.faults import MOST_FAULTS, tell
 from apps.engine.language.fields import Part
 from apps.engine.language.operands import Operand
 from apps.engine.language.sides import entry_check
@@ -52,6 +51,7 @@ from apps.engine.language.steps import (
     RiskParameters,
     VolatilityBased,
 )
+from apps.engine.language.validation_errors import MOST_FAULTS, tell
 from apps.engine.symbols import parse as parse_symbol
 
 
@@ -126,8 +126,8 @@ def read(steps: Mapping[str, object]) -> Reading:
     try:
         strategy = Strategy.model_validate(dict(steps))
     except ValidationError as error:
-        told = tell(error, Strategy)
-        faults, incomplete = told.faults, told.gaps + incomplete
+        problems = tell(error, Strategy)
+        faults, incomplete = problems.faults, problems.gaps + incomplete
     faults = (faults + _not_longer(steps))[:MOST_FAULTS]
     unfinished = {gap.field.partition(".")[0] for gap in incomplete}
     missing = tuple(step for step in STEPS if step in unfinished)
@@ -210,17 +210,17 @@ def warmup_bars(strategy: Strategy) -> int:
     return warmups(strategy)[None]
 
 
-def longer_warmups(strategy: Strategy) -> dict[str, int]:
+def higher_timeframe_warmups(strategy: Strategy) -> dict[str, int]:
     """Candles of each longer timeframe that is read, before the first at which all is known."""
     return {name: candles for name, candles in warmups(strategy).items() if name is not None}
 
 
 def warmups(strategy: Strategy) -> dict[str | None, int]:
     """Both, the strategy's own timeframe as None."""
-    found = dict[str | None, int]()
+    longest = dict[str | None, int]()
     for timeframe, candles in needs(strategy):
-        found[timeframe] = max(candles, found.get(timeframe, 0))
-    return found
+        longest[timeframe] = max(candles, longest.get(timeframe, 0))
+    return longest
 
 
 def needs(strategy: Strategy) -> Warmups:
@@ -239,7 +239,7 @@ def needs(strategy: Strategy) -> Warmups:
 
 def warnings(strategy: Strategy) -> tuple[Fault, ...]:
     """What is allowed, but probably not meant."""
-    found = (
+    faults = (
         _low_reward(strategy),
         _idle_square_off(strategy),
         *_idle_sides(strategy),
@@ -248,7 +248,7 @@ def warnings(strategy: Strategy) -> tuple[Fault, ...]:
         *_values_out_of_range(strategy),
         _other_exchange(strategy),
     )
-    return tuple(fault for fault in found if fault is not None)
+    return tuple(fault for fault in faults if fault is not None)
 
 
 def _low_reward(strategy: Strategy) -> Fault | None:
@@ -342,8 +342,8 @@ def _idle_conditions(strategy: Strategy) -> Iterator[Fault]:
         ("entryConditions", strategy.entryConditions.conditions),
         ("exitConditions", strategy.exitConditions.conditions),
     ):
-        for one in singles(conditions):
-            message = _why_idle(one, strategy.basicInfo.timeframe)
+        for condition in singles(conditions):
+            message = _why_idle(condition, strategy.basicInfo.timeframe)
             if message:
                 yield Fault(f"{step}.conditions", message)
 
@@ -356,9 +356,9 @@ def _why_idle(condition: Single, timeframe: str) -> str:
             directions = PATTERNS[name].directions
             if directions and direction not in directions:
                 return f"{name} is never {direction}."
-        case IndicatorIndicator(indicator1=one, indicator2=other) if one == other:
+        case IndicatorIndicator(indicator1=left, indicator2=right) if left == right:
             often = "always" if condition.operator.startswith("at_or") else "never"
-            return f"{one.type} {condition.operator.replace('_', ' ')} itself is {often} true."
+            return f"{left.type} {condition.operator.replace('_', ' ')} itself is {often} true."
     return ""
 
 

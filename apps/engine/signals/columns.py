@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from apps.engine.candles import WARMUP_BARS, Candles, start_of_block
-from apps.engine.indicators.longer import Longer
+from apps.engine.indicators.higher_timeframe import HigherTimeframe
 from apps.engine.indicators.series import Column, Series, Table, compute, over
 from apps.engine.language.sides import Read
 from apps.engine.signals.blocks import Block, BlockBatch, batches_of
@@ -78,10 +78,11 @@ class Columns:
         self,
         candles: Candles,
         batch: BlockBatch,
-        longer: Mapping[str, Longer],
+        higher_timeframes: Mapping[str, HigherTimeframe],
         cache: ColumnCache,
     ) -> None:
-        self._candles, self._batch, self._longer, self._cache = candles, batch, longer, cache
+        self._candles, self._batch, self._cache = candles, batch, cache
+        self._higher_timeframes = higher_timeframes
         self._tables = dict[Hashable, Table]()
 
     def __len__(self) -> int:
@@ -89,7 +90,7 @@ class Columns:
 
     def read(self, read: Read) -> Column:
         if read.timeframe:
-            return self._read_longer(read, self._longer[read.timeframe])
+            return self._read_higher(read, self._higher_timeframes[read.timeframe])
         return shifted(self._table(read.series)[read.column], read.offset)
 
     def _table(self, series: Series) -> Table:
@@ -119,35 +120,37 @@ class Columns:
         self._tables[key] = table
         return table
 
-    def _read_longer(self, read: Read, longer: Longer) -> Column:
-        """Return at each bar the value of the last closed longer candle, or of `offset` before."""
-        packed, arrays = np.full(len(self), np.nan), _longer_arrays(longer, self._batch)
+    def _read_higher(self, read: Read, higher: HigherTimeframe) -> Column:
+        """Return at each bar the value of the last closed higher candle, or of `offset` before."""
+        packed, arrays = np.full(len(self), np.nan), _higher_arrays(higher, self._batch)
         stops = dict(arrays.values())  # where arrays begin alike, the last one holds the others
         for block, (start, _) in arrays.items():
             first = self._batch.first_packed(block)
-            index = longer.seen[first : block.stop] - read.offset - start
+            index = higher.seen[first : block.stop] - read.offset - start
             known = np.flatnonzero(index >= 0)
             if len(known):
-                column = self._longer_table(read.series, longer, start, stops[start])[read.column]
+                column = self._higher_table(read.series, higher, start, stops[start])[read.column]
                 packed[block.place - block.first + first + known] = column[index[known]]
         return packed
 
-    def _longer_table(self, series: Series, longer: Longer, start: int, stop: int) -> Table:
-        """Return the columns of a series over the longer candles [start, stop)."""
-        key = series, longer.timeframe, start
+    def _higher_table(
+        self, series: Series, higher: HigherTimeframe, start: int, stop: int
+    ) -> Table:
+        """Return the columns of a series over the higher candles [start, stop)."""
+        key = series, higher.timeframe, start
         table = self._tables.get(key)
         if table is None:
-            table = self._held(key, compute(series, longer.candles.slice(start, stop)))
+            table = self._held(key, compute(series, higher.candles.slice(start, stop)))
         return table
 
 
-def _longer_arrays(longer: Longer, batch: BlockBatch) -> dict[Block, tuple[int, int]]:
-    """Return the longer candles [start, stop) that the values of each block are computed over."""
+def _higher_arrays(higher: HigherTimeframe, batch: BlockBatch) -> dict[Block, tuple[int, int]]:
+    """Return the higher candles [start, stop) that the values of each block are computed over."""
     arrays = {}
     for block in batch.blocks:
-        begins = start_of_block(block.begins, longer.timeframe)
-        start = max(int(np.searchsorted(longer.candles.time, begins)) - WARMUP_BARS, 0)
-        arrays[block] = start, max(int(longer.seen[block.stop - 1]) + 1, start)
+        begins = start_of_block(block.begins, higher.timeframe)
+        start = max(int(np.searchsorted(higher.candles.time, begins)) - WARMUP_BARS, 0)
+        arrays[block] = start, max(int(higher.seen[block.stop - 1]) + 1, start)
     return arrays
 
 

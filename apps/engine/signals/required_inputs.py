@@ -39,14 +39,15 @@ class RequiredInputs(NamedTuple):
 
     `lookbacks` are how many bars before its own each operand is read, with those that confirm, and
     one more, so that the value before is known. `warmups` are the strategy's of its own timeframe,
-    `longer` those of longer ones.
+    `higher_timeframes` those of
+    higher ones.
     """
 
     timeframe: str
     conditions: tuple[SignalCondition, ...]
     lookbacks: tuple[int, ...]
     warmups: tuple[int, ...]
-    longer: tuple[tuple[str, int], ...]
+    higher_timeframes: tuple[tuple[str, int], ...]
     atr_periods: tuple[int, int, int, int]
 
     @property
@@ -122,5 +123,5 @@ def _lookbacks(check: Check) -> Iterator[int]:
 
 
 def _offset(operand: Read | float) -> int:
-    """Return the bars back that an operand is read; offsets of longer timeframes are no bars."""
+    """Return the bars back that an operand is read; offsets of higher timeframes are no bars."""
     return operand.offset if isinstance(operand, Read) and not operand.timeframe else 0

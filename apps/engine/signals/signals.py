@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from apps.engine.candles import Candles
-from apps.engine.indicators.longer import Longer
+from apps.engine.indicators.higher_timeframe import HigherTimeframe
 from apps.engine.indicators.series import Column, Series, series
 from apps.engine.language.sides import Check, Comparison, Hours, Joined, Movement, Pattern, Read
 from apps.engine.signals.columns import ColumnCache, Columns, shifted
@@ -47,7 +47,7 @@ _BEFORE_A_CROSS: Final[Mapping[str, Compare]] = {
 def signals_of(
     inputs: RequiredInputs,
     candles: Candles,
-    longer: Mapping[str, Longer],
+    higher_timeframes: Mapping[str, HigherTimeframe],
     first: int,
     last: int,
     *,
@@ -58,15 +58,15 @@ def signals_of(
     that is given.
 
     `candles` holds the symbol's history in the strategy's timeframe: all of it, or at least
-    WARMUP_BARS bars before the block of bar `first`; `longer` that of every other timeframe that a
-    condition names; `cache` what was computed over these very bars before. Both entry bits are set
-    where both sides are true; what that means is the kernel's to say. EXIT bits are those of
+    WARMUP_BARS bars before the block of bar `first`; `higher_timeframes` those that a condition
+    names; `cache` what was computed over these very bars before. Both entry bits are set where both
+    sides are true; what that means is the kernel's to say. EXIT bits are those of
     exitOnOppositeSignal for an algorithm that trades one side, CLOSE bits those of conditions.
     """
     signals = np.empty(last - first, np.uint8) if into is None else into
     cache = cache or ColumnCache(0)
     for batch in cache.batches_of(candles, inputs.timeframe, first, last, inputs.lookback):
-        mask = _mask(inputs, Columns(candles, batch, longer, cache))
+        mask = _mask(inputs, Columns(candles, batch, higher_timeframes, cache))
         batch.unpack(mask, signals[batch.blocks[0].first - first :])
     return signals
 

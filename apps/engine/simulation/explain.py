@@ -155,7 +155,7 @@ def _found(side: Side, whole: Joined, parts: Sequence[Joined], view: _View) -> S
 def _view(strategy: Strategy, track: Track, bar: int, check: Check, candles: int) -> _View:
     timeframe, bars = strategy.basicInfo.timeframe, lookback(check) + candles
     (batch,) = batches_of(track.used, timeframe, bar, bar + 1, bars)
-    return _View(Columns(track.used, batch, track.longer, ColumnCache(0)), candles)
+    return _View(Columns(track.used, batch, track.higher_timeframes, ColumnCache(0)), candles)
 
 
 class _View:

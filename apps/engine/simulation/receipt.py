@@ -37,7 +37,7 @@ def receipt(
     square-off, at which bars longer candles count) are SHA-256 in hex.
     """
     contracts = [asdict(history.contract) for history in stage.histories]
-    seen = [longer.seen for track in stage.tracks for longer in track.longer.values()]
+    seen = [longer.seen for track in stage.tracks for longer in track.higher_timeframes.values()]
     flags = [track.flags for track in stage.tracks]
     return {
         "engineVersion": ENGINE_VERSION,
@@ -57,7 +57,10 @@ def hash_candles(tracks: Sequence[Track]) -> str:
     read = [
         candles
         for track in tracks
-        for candles in (track.used, *(longer.candles for longer in track.longer.values()))
+        for candles in (
+            track.used,
+            *(longer.candles for longer in track.higher_timeframes.values()),
+        )
     ]
     return _hash_columns([getattr(candles, name) for candles in read for name in COLUMNS])
 

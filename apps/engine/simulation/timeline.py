@@ -15,10 +15,10 @@ from apps.engine.candles import (
     start_of_block,
 )
 from apps.engine.errors import LEAST_BARS, InsufficientData
-from apps.engine.indicators.longer import Longer, longer_of
+from apps.engine.indicators.higher_timeframe import HigherTimeframe, higher_timeframe_of
 from apps.engine.kernel.codes import ENTER, EXIT_LONG, EXIT_SHORT
 from apps.engine.kernel.records import Plan
-from apps.engine.language.strategy import Strategy, longer_warmups
+from apps.engine.language.strategy import Strategy, higher_timeframe_warmups
 from apps.engine.sessions import Sessions, in_session, session_bars
 from apps.engine.signals.columns import Arrays, ColumnCache
 from apps.engine.signals.required_inputs import RequiredInputs
@@ -46,9 +46,10 @@ class History:
     `candles` reach back before the simulated range: WARMUP_BARS bars in session before the block
     that the range starts in (rule 11), or all there are, with any others among them. `sessions` may
     be None where nothing is squared off; longer timeframes then count from midnight, and all bars
-    are in session. `notes` are what a reader of the result must know of the candles. `longer` holds
-    the candles of every longer timeframe that the strategy reads, without unfinished ones: from
-    WARMUP_BARS before their block that holds the first day of that block, or all there are.
+    are in session. `notes` are what a reader of the result must know of the candles.
+    `higher_timeframes` holds the candles of every higher timeframe that the strategy reads, without
+    unfinished ones: from WARMUP_BARS before their block that holds the first day of that block, or
+    all there are.
     """
 
     symbol: str
@@ -56,23 +57,24 @@ class History:
     sessions: Sessions | None = None
     contract: Contract = field(default_factory=Contract)
     notes: tuple[Note, ...] = ()
-    longer: Mapping[str, Candles] = field(default_factory=dict)
+    higher_timeframes: Mapping[str, Candles] = field(default_factory=dict)
 
 
 class Track(NamedTuple):
     """One symbol in the simulated range, and all of it that no number of a strategy changes.
 
     `used` are the candles that any figure can depend on, warm-up included; `candles` are the last
-    of them, those in the range, and `flags` has one row for each. `longer` are the candles of
-    longer timeframes that any figure can depend on, as they are seen at `used`. `out_of_session`
-    counts the bars of the range outside of sessions, whether they are among the candles or not.
+    of them, those in the range, and `flags` has one row for each. `higher_timeframes` are the
+    candles of higher timeframes that any figure can depend on, as they are seen at `used`.
+    `out_of_session` counts the bars of the range outside of sessions, whether they are among the
+    candles or not.
     """
 
     symbol: str
     used: Candles
     candles: Candles
     flags: NDArray[np.uint8]
-    longer: Mapping[str, Longer]
+    higher_timeframes: Mapping[str, HigherTimeframe]
     out_of_session: int = 0
 
 
@@ -98,9 +100,9 @@ def track_of(strategy: Strategy, history: History, start: int, end: int) -> Trac
     if not len(candles):
         raise InsufficientData(history.symbol, held=0, needed=LEAST_BARS)
     flags = square_off_flags(strategy, history.symbol, candles, history.sessions)
-    longer = _longer_used(strategy, history, used, start)
+    higher_timeframes = _higher_timeframes_used(strategy, history, used, start)
     out_of_session = int(np.count_nonzero((outside >= start) & (outside < end)))
-    return Track(history.symbol, used, candles, flags, longer, out_of_session)
+    return Track(history.symbol, used, candles, flags, higher_timeframes, out_of_session)
 
 
 def cues_of(
@@ -114,19 +116,19 @@ def cues_of(
     """`cache` and `into` as for `signals_of`. Raises InsufficientData when too few bars of the
     range are warm.
     """
-    used, longer = track.used, track.longer
+    used, higher = track.used, track.higher_timeframes
     first, last = len(used) - len(track.candles), len(used)
-    warm = last - max(first, *inputs.warmups, *_warm_from(inputs.longer, longer))
+    warm = last - max(first, *inputs.warmups, *_warm_from(inputs.higher_timeframes, higher))
     if warm < LEAST_BARS:
         raise InsufficientData(track.symbol, held=max(warm, 0), needed=LEAST_BARS)
-    return cues_at(inputs, plan, used, longer, first, cache=cache, into=into)
+    return cues_at(inputs, plan, used, higher, first, cache=cache, into=into)
 
 
 def cues_at(
     inputs: RequiredInputs,
     plan: Plan,
     used: Candles,
-    longer: Mapping[str, Longer],
+    higher_timeframes: Mapping[str, HigherTimeframe],
     first: int,
     *,
     cache: ColumnCache | None = None,
@@ -136,7 +138,7 @@ def cues_at(
     `into` as for `signals_of`.
     """
     cache = cache or ColumnCache(0)
-    signals = signals_of(inputs, used, longer, first, len(used), cache=cache, into=into)
+    signals = signals_of(inputs, used, higher_timeframes, first, len(used), cache=cache, into=into)
     if not any(inputs.atr_periods):
         return Cues(signals, NO_RANGES)
     ranges, unknown = _ranges_at(inputs, plan, used, first, cache)
@@ -174,23 +176,25 @@ def _used(candles: Candles, timeframe: str, start: int, end: int) -> Candles:
     return candles.slice(max(begin - WARMUP_BARS, 0), last)
 
 
-def _longer_used(
+def _higher_timeframes_used(
     strategy: Strategy, history: History, used: Candles, start: int
-) -> dict[str, Longer]:
+) -> dict[str, HigherTimeframe]:
     """What rule 11 reads of each longer timeframe, beside the bars `used`."""
     timeframe, found = strategy.basicInfo.timeframe, {}
     begins = start_of_block(start, timeframe)
-    for name in longer_warmups(strategy):
-        candles = history.longer[name]
+    for name in higher_timeframe_warmups(strategy):
+        candles = history.higher_timeframes[name]
         if not strategy.executionSettings.includeOutOfSession:
             candles = session_bars(candles, name, history.sessions)
         begin = int(np.searchsorted(candles.time, start_of_block(begins, name)))
         candles = candles.slice(max(begin - WARMUP_BARS, 0), len(candles))
-        one = longer_of(used, timeframe, candles, name, history.sessions)
+        one = higher_timeframe_of(used, timeframe, candles, name, history.sessions)
         found[name] = one._replace(candles=candles.slice(0, int(one.seen[-1]) + 1))
     return found
 
 
-def _warm_from(needs: Iterable[tuple[str, int]], longer: Mapping[str, Longer]) -> list[int]:
+def _warm_from(
+    needs: Iterable[tuple[str, int]], higher_timeframes: Mapping[str, HigherTimeframe]
+) -> list[int]:
     """The first bar at which so many candles of each longer timeframe are known."""
-    return [int(np.searchsorted(longer[name].seen, candles)) for name, candles in needs]
+    return [int(np.searchsorted(higher_timeframes[name].seen, candles)) for name, candles in needs]

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias, TypeVar
 from pydantic import AfterValidator, Field, ValidationError, model_validator
 
 from apps.engine.errors import Fault, InvalidStrategy
-from apps.engine.language.faults import Told, tell
 from apps.engine.language.fields import LARGEST, Maybe, Part, Percent, Whole, at_most, refused
+from apps.engine.language.validation_errors import Told, tell
 from apps.engine.metrics.table import METRICS
 
 MOST_PARAMETERS = 10

@@ -28,7 +28,7 @@ from apps.engine.candles import (
     resample,
     start_of_block,
 )
-from apps.engine.indicators.longer import Longer, longer_of
+from apps.engine.indicators.higher_timeframe import HigherTimeframe, higher_timeframe_of
 from apps.engine.sessions import Sessions
 from apps.market import intraday_buffer, store
 from apps.market.adjustment import UNADJUSTED, Adjustment
@@ -85,7 +85,7 @@ class IndicatorWindow:
 
     def longer(
         self, symbol: int, names: Sequence[str], calendar: Sessions, *, closes: int
-    ) -> Mapping[str, Longer]:
+    ) -> Mapping[str, HigherTimeframe]:
         """Return the candles of longer timeframes that are finished by the moment `closes`, as they
         are seen at the symbol's bars.
         """
@@ -94,7 +94,7 @@ class IndicatorWindow:
         for name in names:
             resampled = resample(today, self._timeframe, name, calendar, until=closes)
             whole = join([self._stored_of(symbol, name), resampled])
-            by_name[name] = longer_of(bars, self._timeframe, whole, name, calendar)
+            by_name[name] = higher_timeframe_of(bars, self._timeframe, whole, name, calendar)
         return by_name
 
     def _stored_of(self, symbol: int, name: str) -> Candles:

@@ -6,9 +6,9 @@ from typing import Final
 import numpy as np
 
 from apps.engine.candles import Candles, frozen, ist_day
-from apps.engine.indicators.longer import Longer
+from apps.engine.indicators.higher_timeframe import HigherTimeframe
 from apps.engine.kernel.records import Array, Bars, Market
-from apps.engine.language.strategy import Strategy, longer_warmups
+from apps.engine.language.strategy import Strategy, higher_timeframe_warmups
 from apps.engine.sessions import Sessions
 from apps.engine.signals.columns import ColumnCache
 from apps.engine.signals.required_inputs import required_inputs
@@ -35,7 +35,7 @@ class SignalEvaluator:
         self._with_bar = [s for s in range(len(symbols)) if row.has(s)]
         self._bars = {s: window.bars(s) for s in self._with_bar}
         self._columns = {s: ColumnCache(COLUMN_BYTES) for s in self._with_bar}
-        self._longer: dict[tuple[int, str, Sessions], Longer] = {}
+        self._longer: dict[tuple[int, str, Sessions], HigherTimeframe] = {}
         self._flags: dict[tuple[int, bool, str | None, Sessions], Array] = {}
         self._time = frozen(np.array([row.time]))
         self._day = ist_day(self._time)
@@ -65,8 +65,10 @@ class SignalEvaluator:
         )  # fmt: skip
         return SignalInput(market, signals)
 
-    def _longer_of(self, s: int, strategy: Strategy, calendar: Sessions) -> Mapping[str, Longer]:
-        names = list(longer_warmups(strategy))
+    def _longer_of(
+        self, s: int, strategy: Strategy, calendar: Sessions
+    ) -> Mapping[str, HigherTimeframe]:
+        names = list(higher_timeframe_warmups(strategy))
         missing = [name for name in names if (s, name, calendar) not in self._longer]
         bars = self._window.longer(s, missing, calendar, closes=self._closes)
         self._longer |= {(s, name, calendar): candles for name, candles in bars.items()}

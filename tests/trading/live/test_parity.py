@@ -180,7 +180,9 @@ def visible(history: History, context: RunContext) -> Candles:
 
 def before(histories: Sequence[History], start: int, today: int, symbol: int, name: str) -> Candles:
     """Longer candles of the days before the stretch; what comes then makes those that follow."""
-    longer = session_bars(histories[symbol].longer[name], name, histories[symbol].sessions)
+    longer = session_bars(
+        histories[symbol].higher_timeframes[name], name, histories[symbol].sessions
+    )
     begin, end = np.searchsorted(longer.time, (start_of_block(start, name), today)).tolist()
     return longer.slice(max(begin - WARMUP_BARS, 0), end)
 

@@ -112,11 +112,11 @@ def _simulate(strategy: engine.Strategy, loaded: CandleImport, part: InstrumentB
     start, end = int(candles.time[0]), int(candles.time[-1]) + 1
     longer = {
         name: _resample(loaded.timeframe, part, name, sessions)
-        for name in engine.longer_warmups(strategy)
+        for name in engine.higher_timeframe_warmups(strategy)
     }
     history = symbol_history(rules, part.symbol, candles, start=start)
     notes = (*unadjusted_split_notes(part.symbol, candles, timeframe), *history.notes)
-    histories = [replace(history, longer=longer, notes=notes)]
+    histories = [replace(history, higher_timeframes=longer, notes=notes)]
     coverage = coverage_of_histories(
         histories,
         timeframe,

@@ -1,4 +1,4 @@
-"""Longer timeframes: which of their candles are closed at each bar of the shorter one (rule 17)."""
+"""Higher timeframes: which of their candles are closed at each bar of the lower one (rule 17)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from apps.engine.candles import DAY, TIMEFRAMES, Candles, bar_ends, day_start, i
 from apps.engine.sessions import Sessions
 
 
-class Longer(NamedTuple):
+class HigherTimeframe(NamedTuple):
     """Candles of a longer timeframe beside the bars of a strategy's own.
 
     `seen` i8[bars]: at each bar the place of the last longer candle that is closed, -1 for none.
@@ -22,9 +22,9 @@ class Longer(NamedTuple):
     seen: NDArray[np.int64]
 
 
-def longer_of(
+def higher_timeframe_of(
     bars: Candles, timeframe: str, candles: Candles, longer: str, sessions: Sessions | None
-) -> Longer:
+) -> HigherTimeframe:
     """`candles` in the timeframe `longer` as they are seen at `bars` of `timeframe`.
 
     A candle counts at a bar when it ends no later; a day counts from the next date on, a week from
@@ -36,7 +36,7 @@ def longer_of(
         counts_from = bar_ends(candles.time, longer, sessions)
         moment = bar_ends(bars.time, timeframe, sessions)
     seen = np.searchsorted(counts_from, moment, side="right") - 1
-    return Longer(longer, candles, seen.astype(np.int64))
+    return HigherTimeframe(longer, candles, seen.astype(np.int64))
 
 
 def _next_day(time: NDArray[np.int64], timeframe: str) -> NDArray[np.int64]:

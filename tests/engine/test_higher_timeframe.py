@@ -5,7 +5,7 @@ import pytest
 
 from apps.engine.candles import Candles, resample
 from apps.engine.errors import InsufficientData
-from apps.engine.indicators.longer import longer_of
+from apps.engine.indicators.higher_timeframe import higher_timeframe_of
 from apps.engine.sessions import Override, Regime, Sessions
 from apps.engine.simulation.results import trade_dicts
 from apps.engine.simulation.simulate import History, simulate
@@ -33,7 +33,7 @@ def bars(times: list[int], close: list[float] | None = None) -> Candles:
 
 
 def seen(times: list[int], timeframe: str, longer: list[int], name: str) -> list[int]:
-    return list(longer_of(bars(times), timeframe, bars(longer), name, NSE).seen.tolist())
+    return list(higher_timeframe_of(bars(times), timeframe, bars(longer), name, NSE).seen.tolist())
 
 
 def test_a_candle_counts_at_the_bar_that_ends_with_it() -> None:
@@ -77,7 +77,7 @@ def history() -> History:
     times = [moments("09:15")[0] + MINUTE * i for i in range(len(CLOSES))]
     candles = bars(times, CLOSES)
     quarters = resample(candles, "1m", "15m", NSE, until=times[-1] + MINUTE)
-    return History("NSE:TEST", candles, NSE, longer={"15m": quarters})
+    return History("NSE:TEST", candles, NSE, higher_timeframes={"15m": quarters})
 
 
 @pytest.mark.parametrize(
@@ -130,7 +130,9 @@ def test_the_receipt_holds_the_longer_candles_too() -> None:
     one = history()
     other = History(
         one.symbol, one.candles, NSE,
-        longer={"15m": bars(one.longer["15m"].time.tolist(), [1.0, 2.0, 3.0])},
+        higher_timeframes={
+            "15m": bars(one.higher_timeframes["15m"].time.tolist(), [1.0, 2.0, 3.0]),
+        },
     )  # fmt: skip
     first, second = (
         simulate(wanted, [given], start=0, end=2**40, capital=1e6).receipt for given in (one, other)
@@ -145,7 +147,7 @@ def test_the_receipt_holds_the_hours_that_longer_candles_end_at() -> None:
     )
     one = history()
     early = Sessions.build([Regime(19_000, 21_000, 9 * 3600 + 900, 9 * 3600 + 2100)])  # to 09:35
-    other = History(one.symbol, one.candles, early, longer=one.longer)
+    other = History(one.symbol, one.candles, early, higher_timeframes=one.higher_timeframes)
     first, second = (
         simulate(wanted, [given], start=0, end=2**40, capital=1e6).receipt for given in (one, other)
     )
