@@ -21,18 +21,18 @@ from tests.benchmarks.peers.with_ours import CAPITAL, CHARGED, SYMBOL, every_rul
 from tests.benchmarks.peers.with_ours import strategy as crossing
 from tests.benchmarks.side_by_side import compare, report
 from tests.benchmarks.walks import candles_file, minutes, session_bars
-from tests.engine.cases import random_case, twin_of, whole
+from tests.engine.cases import random_case, reference_of, whole
 from tests.engine.steps import complete
 
 pytestmark = pytest.mark.bench
 
 
-def test_the_kernel_against_its_plain_python_twin() -> None:
+def test_the_kernel_against_the_reference_implementation() -> None:
     cases = [random_case(np.random.default_rng(seed)) for seed in range(20)]
     ratio = compare(
         "20 random simulations, compiled kernel against plain Python",
         lambda: [whole(case) for case in cases],
-        lambda: [twin_of(case) for case in cases],
+        lambda: [reference_of(case) for case in cases],
         rounds=5,
     )
     assert ratio > 0

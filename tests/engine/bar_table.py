@@ -13,7 +13,7 @@ trail). What is asked from the outside before the bar: `kill_switch` or `stale_d
 barred for it), `let` (no longer), `stop` (what is held is to be closed), `expire`. Expected are the
 fills of that bar: a side with the position's average entry, or an exit reason with its price. What
 is still open after the last line is closed there (`end_of_data`). Every table is also played by the
-plain twin, which must agree to the last bit.
+reference implementation, which must agree to the last bit.
 """
 
 from collections.abc import Mapping
@@ -34,9 +34,9 @@ from tests.engine.cases import (
     account_of,
     bars_of,
     fills_of,
+    reference_of,
     rejected,
     run_to,
-    twin_of,
 )
 
 SIGNALS = {
@@ -174,16 +174,16 @@ def _run(case: Case) -> Played:
     fills, refusals = np.zeros(400, r.FILL), np.zeros(400, r.REFUSAL)
     running = run_to(case, out=r.Output(np.zeros(200, r.TRADE), np.zeros(rows), fills, refusals))
     running.finish()
-    twin, outcome = twin_of(case), running.outcome
-    twin.finish()
+    reference, outcome = reference_of(case), running.outcome
+    reference.finish()
     trades, account = np.frombuffer(outcome.trades, r.TRADE), account_of(outcome)
-    assert trades.tolist() == twin.trades
-    assert np.frombuffer(outcome.curve).tolist() == twin.curve
-    assert outcome.fills == fills_of(twin)
-    assert np.frombuffer(outcome.refusals, r.REFUSAL).tolist() == twin.refusals
-    assert account["paid"].tolist() == twin.paid
-    assert rejected(outcome) == twin.rejected
-    return Played(trades, twin.curve, account, twin.rejected)
+    assert trades.tolist() == reference.trades
+    assert np.frombuffer(outcome.curve).tolist() == reference.curve
+    assert outcome.fills == fills_of(reference)
+    assert np.frombuffer(outcome.refusals, r.REFUSAL).tolist() == reference.refusals
+    assert account["paid"].tolist() == reference.paid
+    assert rejected(outcome) == reference.rejected
+    return Played(trades, reference.curve, account, reference.rejected)
 
 
 def _fills(trades: NDArray[Any], time: int) -> list[str]:

@@ -1,4 +1,4 @@
-"""Random simulations, and the ways to run one: whole, in pieces, row by row, by the twin."""
+"""Random simulations, and the ways to run one: whole, in pieces, by row, by the reference."""
 
 from typing import Any, NamedTuple
 
@@ -12,7 +12,7 @@ from apps.engine.kernel import records as r
 from apps.engine.kernel import saved
 from apps.engine.kernel.reasons import REJECTIONS
 from apps.engine.kernel.records import Plan
-from tests.engine.twin import Bar, Contract, Ranges, Rate, Seen, Twin
+from tests.engine.reference import Bar, Contract, Ranges, Rate, ReferenceImplementation, Seen
 
 
 class Outside(NamedTuple):
@@ -310,10 +310,10 @@ def row_alone(market: r.Market, t: int) -> r.Market:
     )
 
 
-def twin_of(case: Case) -> Twin:
+def reference_of(case: Case) -> ReferenceImplementation:
     """The case, run by the plain rules."""
     market, signals, contracts, rates = case.market, case.signals, case.contracts, case.rates
-    twin = Twin(
+    reference = ReferenceImplementation(
         case.cash,
         case.plan,
         [Contract(*row) for row in contracts.tolist()],
@@ -324,27 +324,27 @@ def twin_of(case: Case) -> Twin:
     ranges = [Ranges(*row) for row in market.atr.tolist()]
     flags = market.flags.tolist()
     for t in range(market.time.size):
-        if t in case.outside and not twin.ruined:
-            ask_twin(twin, case.outside[t])
+        if t in case.outside and not reference.ruined:
+            ask_reference(reference, case.outside[t])
         seen = {
             s: Seen(bars[c], int(signals[t, s]), ranges[c], flags[c] if flags else 0)
             for s, c in enumerate(market.cell[t].tolist())
             if c >= 0
         }
-        twin.row(int(market.time[t]), int(market.day[t]), seen)
-    return twin
+        reference.row(int(market.time[t]), int(market.day[t]), seen)
+    return reference
 
 
-def ask_twin(twin: Twin, outside: Outside) -> None:
+def ask_reference(reference: ReferenceImplementation, outside: Outside) -> None:
     for symbol in outside.settle:
-        twin.settle(symbol, c.BY_EXPIRY)
-    twin.bar(None if outside.barred is None else REJECTIONS[outside.barred])
+        reference.settle(symbol, c.BY_EXPIRY)
+    reference.bar(None if outside.barred is None else REJECTIONS[outside.barred])
     for symbol in outside.close:
-        twin.close(symbol, c.BY_STOPPED)
+        reference.close(symbol, c.BY_STOPPED)
 
 
-def fills_of(twin: Twin) -> bytes:
-    return np.array(twin.fills, r.FILL).tobytes()
+def fills_of(reference: ReferenceImplementation) -> bytes:
+    return np.array(reference.fills, r.FILL).tobytes()
 
 
 def rejected(outcome: Outcome) -> dict[str, int]:

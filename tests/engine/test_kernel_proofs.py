@@ -17,17 +17,17 @@ from tests.engine.cases import (
     calm_case,
     fills_of,
     random_case,
+    reference_of,
     rejected,
     row_by_row,
     run_to,
     small_out,
     state_of,
-    twin_of,
     whole,
     with_idle_symbols,
 )
 from tests.engine.ledger import Ledger
-from tests.engine.twin import Twin
+from tests.engine.reference import ReferenceImplementation
 
 QUICK, LONG = range(25), range(1000, 4000)
 PROOF = pytest.param(LONG, id="3000", marks=pytest.mark.slow)
@@ -47,27 +47,27 @@ def cases(seeds: range, symbols: int | None = None) -> list[tuple[Case, np.rando
 
 @seeds
 @pytest.mark.timeout(1800)
-def test_the_kernel_equals_the_twin_bit_for_bit_to_the_end_of_data_too(seeds: range) -> None:
+def test_the_kernel_equals_the_reference_bit_for_bit_to_the_end_of_data_too(seeds: range) -> None:
     for case, _ in cases(seeds):
-        twin, running = twin_of(case), run_to(case)
-        assert_equal(running.outcome, twin)
+        reference, running = reference_of(case), run_to(case)
+        assert_equal(running.outcome, reference)
         account = running.loaded.account[0]
         for name in ("cash", "day_start", "day"):
-            assert account[name] == getattr(twin, name), name
-        assert (account["status"] == c.RUINED) == twin.ruined
+            assert account[name] == getattr(reference, name), name
+        assert (account["status"] == c.RUINED) == reference.ruined
         running.finish()
-        twin.finish()
-        assert_equal(running.outcome, twin)
+        reference.finish()
+        assert_equal(running.outcome, reference)
 
 
 @seeds
 @pytest.mark.timeout(1800)
-def test_rows_that_are_passed_at_once_are_the_twins_rows(seeds: range) -> None:
+def test_rows_that_are_passed_at_once_are_the_rows_of_the_reference(seeds: range) -> None:
     for seed in seeds:
         case = calm_case(np.random.default_rng(seed))
-        twin, outcome = twin_of(case), whole(case)
-        assert_equal(outcome, twin)
-        assert account_of(outcome)["day_start"] == twin.day_start
+        reference, outcome = reference_of(case), whole(case)
+        assert_equal(outcome, reference)
+        assert account_of(outcome)["day_start"] == reference.day_start
         assert row_by_row(case) == outcome
 
 
@@ -79,7 +79,7 @@ def test_thousands_of_rows_are_the_rows_of_the_reference(seeds: range) -> None:
         case = random_case(np.random.default_rng(seed), rows=2_500)
         limited = case.plan._replace(max_daily_loss=float(20_000 * (1 + seed % 3)))
         case = case._replace(plan=limited, cash=1e8)
-        assert_equal(whole(case), twin_of(case))
+        assert_equal(whole(case), reference_of(case))
 
 
 @seeds
@@ -87,19 +87,19 @@ def test_thousands_of_rows_are_the_rows_of_the_reference(seeds: range) -> None:
 def test_a_breach_of_the_daily_limit_between_idle_rows_is_no_idle_row(seeds: range) -> None:
     for seed in seeds:
         case = limited_case(np.random.default_rng(seed))
-        assert_equal(whole(case), twin_of(case))
+        assert_equal(whole(case), reference_of(case))
         assert row_by_row(case) == whole(case)
 
 
-def assert_equal(outcome: Outcome, twin: Twin) -> None:
+def assert_equal(outcome: Outcome, reference: ReferenceImplementation) -> None:
     account = account_of(outcome)
-    assert np.frombuffer(outcome.trades, r.TRADE).tolist() == twin.trades
-    assert np.frombuffer(outcome.curve).tolist() == twin.curve
-    assert outcome.fills == fills_of(twin)
-    assert np.frombuffer(outcome.refusals, r.REFUSAL).tolist() == twin.refusals
-    assert account["equity"] == twin.equity
-    assert account["paid"].tolist() == twin.paid
-    assert rejected(outcome) == twin.rejected
+    assert np.frombuffer(outcome.trades, r.TRADE).tolist() == reference.trades
+    assert np.frombuffer(outcome.curve).tolist() == reference.curve
+    assert outcome.fills == fills_of(reference)
+    assert np.frombuffer(outcome.refusals, r.REFUSAL).tolist() == reference.refusals
+    assert account["equity"] == reference.equity
+    assert account["paid"].tolist() == reference.paid
+    assert rejected(outcome) == reference.rejected
 
 
 @seeds

@@ -391,7 +391,7 @@ def is_breached(account: Record, plan: Record) -> bool:
 # active one, as a step through an idle row changes nothing else, but never the other way round.
 
 
-@step
+@phase
 def fast_forward(
     books: Books, market: Market, signals: Array, acting: Array, equity: Array, row: int, stop: int
 ) -> int:

@@ -101,7 +101,7 @@ class Exit:
 
 
 @dataclass
-class Twin:
+class ReferenceImplementation:
     cash: float
     plan: Plan
     contracts: list[Contract]
