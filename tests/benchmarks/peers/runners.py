@@ -91,5 +91,6 @@ def _running(command: list[str]) -> Iterator[Runner]:
 
 
 def _environment() -> dict[str, str]:
-    """One cache of what is compiled, which stays."""
-    return os.environ | {"NUMBA_CACHE_DIR": str(ENVIRONMENT / "numba")}
+    """One cache of what is compiled, which stays. Peers cannot import our locator of it."""
+    inherited = {k: v for k, v in os.environ.items() if k != "NUMBA_CACHE_LOCATOR_CLASSES"}
+    return inherited | {"NUMBA_CACHE_DIR": str(ENVIRONMENT / "numba")}
