@@ -71,8 +71,6 @@ def env_networks(name: str, *, default: str) -> list[IPv4Network | IPv6Network]:
 # Where the service keeps what it must not lose: the embedded database, its secret, compiled
 # kernels.
 DATA_DIR = Path(os.environ.get("DATA_DIR", "").strip() or BASE_DIR / ".data").resolve()
-# What web and workers keep of their own when root hands them to another account.
-SERVICE_DIR = DATA_DIR / "service"
 # Numba reads this when it is imported, so it is set before anything imports the engine.
 # Root has one of its own in somebody else's DATA_DIR, whose owner could not write to it.
 os.environ.setdefault(

@@ -135,29 +135,29 @@ class ServiceCollector(Collector):
 
 def _memory() -> Iterator[Metric]:
     """Yield nothing where there is no /proc."""
-    if memory := _memory_of_session():
+    if memory := [_resident(pid) for pid in _web_processes()]:
         text = "Resident memory of the web processes together; shared pages count in each."
         yield GaugeMetricFamily("algotrade_web_memory_bytes", text, value=sum(memory))
-        text = "Web processes, the one that starts the others included."
+        text = "Web processes."
         yield GaugeMetricFamily("algotrade_web_processes", text, value=len(memory))
 
 
-def _memory_of_session() -> list[int]:
-    """Return the resident bytes of each web process.
-
-    The supervisor gives every child a session of its own, so these are the processes of ours: those
-    that serve and the one that forked them.
-    """
-    session = os.getsid(0)
-    pids = (int(entry.name) for entry in PROC.glob("[0-9]*"))
-    return [_resident(pid) for pid in pids if _session_of(pid) == session]
+def _web_processes() -> Iterator[int]:
+    """Yield the processes that have the name and the parent of this one."""
+    if PROC.exists():
+        own = _name_and_parent(os.getpid())
+        pids = (int(entry.name) for entry in PROC.glob("[0-9]*"))
+        yield from (pid for pid in pids if _name_and_parent(pid) == own)
 
 
-def _session_of(pid: int) -> int | None:
+def _name_and_parent(pid: int) -> tuple[str, str] | None:
+    """Return None for a process that has just ended."""
     try:
-        return os.getsid(pid)
+        name, _, fields = (PROC / str(pid) / "stat").read_text().rpartition(")")
     except OSError:
         return None
+    _, parent, *_ = fields.split()
+    return name.partition("(")[2], parent
 
 
 def _resident(pid: int) -> int:

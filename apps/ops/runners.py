@@ -21,6 +21,8 @@ from procrastinate.contrib.django.utils import connector_params
 from apps.core.database_errors import is_passing
 from apps.market import clock
 from apps.market.intraday_buffer import CHANNEL
+from apps.ops import database_timeouts
+from apps.ops.reaper import REAPERS, reaping
 from apps.ops.supervisor import Backoff
 from apps.trading import bar_streams
 from apps.trading.live.runner import Runner
@@ -35,7 +37,12 @@ log = logging.getLogger(__name__)
 
 def work() -> None:
     """Trade until SIGTERM or SIGINT; bars in progress are committed first."""
-    signals = Signals()
+    database_timeouts.apply(database_timeouts.WORKER)
+    with reaping(*REAPERS):
+        _keep_trading(Signals())
+
+
+def _keep_trading(signals: "Signals") -> None:
     backoff, runner = Backoff(good_run=_GOOD_RUN), Runner()
     lost_at: float | None = None
     while not signals.stopping:

@@ -1,25 +1,39 @@
-"""Keep a few child processes running until SIGINT, SIGTERM or SIGHUP.
+"""Keep a few forks of this process running until SIGINT, SIGTERM or SIGHUP.
 
-A child that ends is started again, after a wait that grows while it keeps ending. Each child has a
-session of its own, so that Ctrl-C reaches only the supervisor, and a parent watcher, so that it
-cannot outlive the supervisor.
+Forks share the memory of what was imported and loaded before them. A child that ends is forked
+again, after a wait that grows while it keeps ending, or at once when it asked to be replaced, by
+exit code 0.
+Each child has a session of its own, so that Ctrl-C reaches only the supervisor, and a parent
+watcher, so that it cannot outlive the supervisor.
 """
 
+import gc
+import logging
+import mmap
 import os
 import signal
-import subprocess
+import struct
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
 from types import FrameType
+from typing import Final, NoReturn
 
+from apps.ops import parent_watcher
 from apps.ops.system_account import SystemAccount
 
-STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-POLL_SECONDS = 0.1
+STOP_SIGNALS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+POLL_SECONDS: Final = 0.1
+SECONDS_TO_HANG: Final = 30.0
+SHORT_LIFE: Final = 1.0  # seconds
+# The name of a process in `ps -e` and `top`; Linux keeps 15 characters of it.
+PROCESS_NAME: Final = Path("/proc/self/comm")
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(slots=True)
@@ -37,84 +51,99 @@ class Backoff:
         return self.wait
 
 
+class Heartbeat:
+    """When a child was last alive, in memory that it shares with the supervisor."""
+
+    def __init__(self) -> None:
+        self._memory = mmap.mmap(-1, 8)
+
+    def beat(self) -> None:
+        struct.pack_into("d", self._memory, 0, time.monotonic())
+
+    def silence(self, now: float) -> float:
+        (moment,) = struct.unpack_from("d", self._memory, 0)
+        return now - float(moment)
+
+
 @dataclass(slots=True)
 class Child:
-    """A Python module to run, its name in messages, and how long it may take to stop.
+    """A function to run in a fork, and the name of the process.
 
-    Without `account` and `environment` it has those of the supervisor.
+    The fork keeps `descriptors` open beside stdout and stderr. A child with a heartbeat is killed
+    when it falls silent.
     """
 
     name: str
-    module: str
-    arguments: Sequence[str]
+    run: Callable[[], None]
+    descriptors: Sequence[int] = ()
+    heartbeat: Heartbeat | None = None
     seconds_to_stop: float = 10.0
-    account: SystemAccount | None = None
-    environment: Mapping[str, str] | None = None
-    process: subprocess.Popen[bytes] | None = field(default=None, init=False)
+    pid: int | None = field(default=None, init=False)
     started: float = field(default=0.0, init=False)
     backoff: Backoff = field(default_factory=Backoff, init=False)
 
-    def start(self, *, watched: int, directory: Path, now: float) -> None:
-        self.started = now
-        user, group = (self.account.user, self.account.group) if self.account else (None, None)
-        self.process = subprocess.Popen(
-            [
-                sys.executable,
-                "-m",
-                "apps.ops.parent_watcher",
-                str(watched),
-                self.module,
-                *self.arguments,
-            ],
-            user=user,
-            group=group,
-            extra_groups=None if user is None else [],
-            env=self.environment,
-            cwd=directory,
-            stdin=subprocess.DEVNULL,
-            start_new_session=True,
-            pass_fds=[watched],
+    def ending(self) -> int | None:
+        """Return the exit code, negative for a signal, if the child has ended just now."""
+        if self.pid is None:
+            return None
+        pid, status = os.waitpid(self.pid, os.WNOHANG)
+        if pid == 0:
+            return None
+        self.pid = None
+        return os.waitstatus_to_exitcode(status)
+
+    def send(self, number: signal.Signals) -> None:
+        if self.pid is not None:
+            os.kill(self.pid, number)
+
+    def hangs(self, now: float) -> bool:
+        return (
+            self.pid is not None
+            and self.heartbeat is not None
+            and self.heartbeat.silence(now) > SECONDS_TO_HANG
         )
 
-    def signal(self, number: signal.Signals) -> None:
-        """Send a signal to the child and all that it started, unless it has ended."""
-        if self.process is not None and self.process.poll() is None:
-            os.killpg(self.process.pid, number)
-
-    def terminate(self) -> None:
-        """Send SIGTERM to the child alone: it ends what it has started itself."""
-        if self.process is not None:
-            self.process.terminate()
-
     def wait(self) -> None:
-        if self.process is None:
-            return
-        try:
-            self.process.wait(max(0.0, self.seconds_to_stop))
-        except subprocess.TimeoutExpired:
-            self.signal(signal.SIGKILL)
-            self.process.wait()
+        """Wait until the child has ended, and kill it when that takes too long."""
+        deadline = time.monotonic() + self.seconds_to_stop
+        while self.pid is not None and self.ending() is None:
+            if time.monotonic() > deadline:
+                self.send(signal.SIGKILL)
+            time.sleep(POLL_SECONDS / 10)
 
 
 class Supervisor:
-    """Runs groups of children; on stopping, each group ends before the next."""
+    """Runs groups of children; on stopping, each group ends before the next.
+
+    Children run as `account`, or as this process's own account.
+    """
 
     def __init__(
-        self, groups: Sequence[Sequence[Child]], *, directory: Path, say: Callable[[str], None]
+        self,
+        groups: Sequence[Sequence[Child]],
+        *,
+        say: Callable[[str], None],
+        account: SystemAccount | None = None,
     ) -> None:
         self.groups = groups
-        self.directory = directory
         self.say = say
+        self.account = account
         self.stopping = False
 
     def run(self, *, on_poll: Callable[[], None]) -> None:
-        """Run until a signal to stop; a second one kills the children that have not ended yet."""
+        """Run until a signal to stop; a second one kills the children that have not ended yet.
+
+        This process must have one thread and no connection to the database: a fork would have
+        neither the other threads nor a connection of its own.
+        """
+        gc.collect()
+        gc.freeze()  # the collector must not touch, and so copy, what the forks share
         watched, held = os.pipe()
         try:
             with self._signals():
                 while not self.stopping:
                     for child in self._children():
-                        self._restart_if_ended(child, watched, time.monotonic())
+                        self._attend(child, watched, time.monotonic())
                     on_poll()
                     time.sleep(POLL_SECONDS)
                 self._stop()
@@ -125,19 +154,59 @@ class Supervisor:
     def _children(self) -> Iterator[Child]:
         return (child for group in self.groups for child in group)
 
-    def _restart_if_ended(self, child: Child, watched: int, now: float) -> None:
-        if child.process is not None and (code := child.process.poll()) is not None:
-            child.process = None
+    def _attend(self, child: Child, watched: int, now: float) -> None:
+        code = child.ending()
+        if code == 0 and now - child.started > SHORT_LIFE:
+            child.backoff.due = now
+        elif code is not None:
             wait = child.backoff.ended(started=child.started, now=now)
             self.say(f"{child.name} ended ({_ending(code)}): starts again in {wait:g} s")
-        if child.process is None and now >= child.backoff.due:
-            child.start(watched=watched, directory=self.directory, now=now)
+        elif child.hangs(now):
+            self.say(f"{child.name} hangs: it is killed")
+            child.send(signal.SIGKILL)
+        if child.pid is None and now >= child.backoff.due:
+            self._fork(child, watched, now)
+
+    def _fork(self, child: Child, watched: int, now: float) -> None:
+        child.started = now
+        if child.heartbeat is not None:
+            child.heartbeat.beat()
+        # A signal that came before the child has its own handlers would be lost.
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, STOP_SIGNALS)
+        pid = os.fork()
+        if pid == 0:
+            self._become(child, watched)
+        child.pid = pid
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+    def _become(self, child: Child, watched: int) -> NoReturn:
+        """Run the child in this fork; never returns to what the parent is doing."""
+        code = 1
+        try:
+            os.setsid()
+            _close_other_descriptors({1, 2, watched, *child.descriptors})
+            if PROCESS_NAME.exists():
+                PROCESS_NAME.write_text(child.name)
+            if self.account is not None:
+                self.account.assume()
+            for number in STOP_SIGNALS:
+                signal.signal(number, signal.SIG_DFL)
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, STOP_SIGNALS)
+            parent_watcher.start(watched)
+            child.run()
+            code = 0
+        except BaseException:
+            log.exception("%s failed", child.name)
+        finally:
+            with suppress(OSError):
+                sys.stdout.flush()
+            os._exit(code)
 
     def _stop(self) -> None:
         self.say("stopping")
         for group in self.groups:
             for child in group:
-                child.terminate()
+                child.send(signal.SIGTERM)
             for child in group:
                 child.wait()
 
@@ -153,8 +222,18 @@ class Supervisor:
     def _on_signal(self, number: int, frame: FrameType | None) -> None:
         if self.stopping:
             for child in self._children():
-                child.signal(signal.SIGKILL)
+                child.send(signal.SIGKILL)
         self.stopping = True
+
+
+def _close_other_descriptors(kept: Iterable[int]) -> None:
+    """Close all that the fork has inherited but these, such as locks; stdin becomes empty."""
+    limits = [0, *sorted(kept), os.sysconf("SC_OPEN_MAX")]
+    for lower, upper in pairwise(limits):
+        os.closerange(lower + 1, upper)
+    empty = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(empty, 0)
+    os.close(empty)
 
 
 def _ending(code: int) -> str:

@@ -67,6 +67,14 @@ class SystemAccount:
             check=False,
         )
 
+    def assume(self) -> None:
+        """Give up this process's own account for good."""
+        if self.user is not None and self.group is not None:
+            os.setgroups([])
+            os.setgid(self.group)
+            os.setuid(self.user)
+            os.environ["HOME"] = "/"  # libpq looks there for certificates
+
     def may_run(self, program: Path) -> bool:
         try:
             return self.run(program, "--version").returncode == 0

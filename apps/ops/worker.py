@@ -1,4 +1,4 @@
-"""Do the jobs of one queue until a signal to stop, also when the database is away for a while.
+"""Do the jobs of some queues until a signal to stop, also when the database is away for a while.
 
 procrastinate's worker ends when it loses the database. Here a new one takes its place, with new
 connections, once the database answers again.
@@ -6,20 +6,27 @@ connections, once the database answers again.
 
 import asyncio
 import logging
+import os
 import signal
 import time
-from collections.abc import Coroutine, Mapping
+from collections.abc import Coroutine, Mapping, Sequence
 from contextlib import suppress
+from pathlib import Path
 from typing import Any, Final
 
 import psycopg
+from procrastinate import App
 from procrastinate.contrib.django import app
 from procrastinate.contrib.django.db_cleanup import close_db_connections
 from procrastinate.contrib.django.utils import connector_params
 from procrastinate.exceptions import ConnectorException
+from procrastinate.job_context import JobContext
+from procrastinate.middleware import AsyncCallNext
 from procrastinate.psycopg_connector import PsycopgConnector
 from procrastinate.worker import Worker
 
+from apps.ops import database_timeouts
+from apps.ops.reaper import REAPERS, reaping
 from apps.ops.supervisor import Backoff
 
 # A backtest is all computation and gets a process to itself; the small jobs mostly wait. The
@@ -35,16 +42,61 @@ _SECONDS_TO_FINISH: Final = 5.0
 SECONDS_FOR_A_CONNECTION: Final = 3.0
 # Seconds after which the backoff starts from the shortest wait again.
 _GOOD_RUN: Final = 10.0
+# Kilobytes that a worker may hold, after a job, beyond those it began with.
+_MOST_GROWTH: Final = 128 * 1024
+MEMORY: Final = Path("/proc/self/status")
 
 log = logging.getLogger(__name__)
 
 
-def work(queue: str) -> None:
-    """Work until SIGTERM or SIGINT; running jobs then end or are requeued."""
+def work(queues: Sequence[str], *, is_replaced: bool = False) -> None:
+    """Work until SIGTERM or SIGINT; running jobs then end or are requeued.
+
+    A worker that `is_replaced` when it ends also ends after a job that has made it large.
+    """
+    database_timeouts.apply(database_timeouts.WORKER)
     logging.getLogger("psycopg.pool").setLevel(logging.ERROR)
-    for name in ("procrastinate.utils", "procrastinate.worker"):
+    workers = [f"procrastinate.worker.{queue}" for queue in queues]  # each has a logger
+    for name in ("procrastinate.utils", "procrastinate.worker", *workers):
         logging.getLogger(name).addFilter(_is_no_lost_database)
-    asyncio.run(_until_signalled(_keep_working(queue)))
+    if "backtests" in queues:
+        os.nice(5)  # on a small machine, web answers first
+    growth = Growth(most=_MOST_GROWTH if is_replaced else None)
+    with reaping(*REAPERS):
+        asyncio.run(_until_signalled(_keep_working(queues, growth)))
+
+
+class Growth:
+    """Stops a worker after a job that has made its process large.
+
+    What a job has freed is not always returned to the system: a new process begins small.
+    """
+
+    def __init__(self, *, most: int | None) -> None:
+        self.is_over = False
+        self._most = most
+        self._began = memory()
+
+    async def check(self, call_next: AsyncCallNext, context: JobContext, worker: Worker) -> Any:
+        """Do a job, as a middleware of its worker."""
+        try:
+            return await call_next()
+        finally:
+            growth = memory() - self._began
+            if self._most is not None and growth > self._most:
+                log.info(
+                    "this worker has grown by %d MB: another one takes its place", growth / 1024
+                )
+                self.is_over = True
+                worker.stop()  # type: ignore[no-untyped-call]  # procrastinate left it untyped
+
+
+def memory() -> int:
+    """Return the kilobytes of this process that are no files; 0 where the system does not say."""
+    if not MEMORY.exists():
+        return 0
+    lines = MEMORY.read_text().splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith("RssAnon:"))
 
 
 def _is_no_lost_database(record: logging.LogRecord) -> bool:
@@ -65,25 +117,26 @@ async def _until_signalled(work: Coroutine[Any, Any, None]) -> None:
         await task
 
 
-async def _keep_working(queue: str) -> None:
-    """Run one worker after another. An outage is logged when it begins and when it is over."""
+async def _keep_working(queues: Sequence[str], growth: Growth) -> None:
+    """Work in one attempt after another. An outage is logged when it begins and when it is over."""
     backoff = Backoff(good_run=_GOOD_RUN)
     lost_at: float | None = None
-    while True:
+    while not growth.is_over:
         started = time.monotonic()
         try:
             await _require_database()
             if lost_at is not None:
                 log.warning("the database is back after %.1f s", time.monotonic() - lost_at)
                 lost_at = None
-            await _work_once(queue)
-        except (ConnectorException, psycopg.Error) as error:
+            await _work_once(queues, growth)
+        except* (ConnectorException, psycopg.Error) as errors:
             if lost_at is None:
                 lost_at = time.monotonic()
-                log.warning("the database is lost and is tried again: %s", _reason(error))
+                log.warning("the database is lost and is tried again: %s", _reason(errors))
         if _is_stopping():
             return
-        await asyncio.sleep(backoff.ended(started=started, now=time.monotonic()))
+        if not growth.is_over:
+            await asyncio.sleep(backoff.ended(started=started, now=time.monotonic()))
 
 
 def _is_stopping() -> bool:
@@ -98,49 +151,38 @@ async def _require_database() -> None:
     await connection.close()
 
 
-async def _work_once(queue: str) -> None:
-    """Run a worker; raises the error that ended it."""
+async def _work_once(queues: Sequence[str], growth: Growth) -> None:
+    """Run a worker for each queue until all are stopped or one has ended, such as by an error."""
     connector = PsycopgConnector(
         kwargs=connector_params(), min_size=1, timeout=SECONDS_FOR_A_CONNECTION
     )
     with app.replace_connector(connector) as opened:
-        async with opened.open_async():
-            worker = WatchedWorker(
-                opened,
-                name=queue,
-                queues=QUEUES[queue],
-                concurrency=CONCURRENCY[queue],
-                shutdown_graceful_timeout=_SECONDS_TO_FINISH,
-                delete_jobs="successful",
-                install_signal_handlers=False,
-                task_middleware=[close_db_connections],
-            )
-            await worker.run()
+        async with opened.open_async(), asyncio.TaskGroup() as group:
+            workers = [_worker(opened, queue, growth) for queue in queues]
+            tasks = [group.create_task(_run(worker)) for worker in workers]
+            await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+            for worker in workers:
+                worker.stop()  # type: ignore[no-untyped-call]  # procrastinate left it untyped
 
 
-class WatchedWorker(Worker):
-    """A worker that ends when its listener or its heartbeat does, with their error.
-
-    procrastinate 3.10 stops watching them as soon as any side task has ended, and without periodic
-    jobs one ends at once. The worker then hears of no new jobs, or counts as lost while it is busy.
-    """
-
-    failure: BaseException | None = None
-
-    async def run(self) -> None:
-        try:
-            await super().run()  # type: ignore[no-untyped-call]  # procrastinate left it untyped
-        finally:
-            # Instead of an error that followed from it on the way out.
-            if self.failure is not None:
-                raise self.failure
-
-    async def _monitor_side_tasks(self, side_tasks: list[asyncio.Task[Any]]) -> None:
-        await asyncio.wait(side_tasks, return_when=asyncio.FIRST_EXCEPTION)
-        failures = (task.exception() for task in side_tasks if task.done())
-        self.failure = next(filter(None, failures), None)
-        self.stop()  # type: ignore[no-untyped-call]  # procrastinate left it untyped
+def _worker(opened: App, queue: str, growth: Growth) -> Worker:
+    return Worker(
+        opened,
+        name=queue,
+        queues=QUEUES[queue],
+        concurrency=CONCURRENCY[queue],
+        shutdown_graceful_timeout=_SECONDS_TO_FINISH,
+        delete_jobs="successful",
+        install_signal_handlers=False,
+        task_middleware=[close_db_connections],
+        worker_middleware=[growth.check],
+    )
 
 
-def _reason(error: BaseException) -> str:
+async def _run(worker: Worker) -> None:
+    await worker.run()  # type: ignore[no-untyped-call]  # procrastinate left it untyped
+
+
+def _reason(errors: BaseExceptionGroup[Exception]) -> str:
+    error = errors.exceptions[0]
     return str(error.__cause__ or error).strip().splitlines()[0]

@@ -20,8 +20,8 @@ from apps.ops.embedded_postgres.shared_server import socket_directory
 from tests.processes import PROJECT, until
 
 COMPILED = PROJECT / ".data" / "numba"  # compiled once for all services that tests start
-WORKERS = ("small", "webhooks", "trading", "backtests")
-# `web` are the process that listens and those that serve.
+WORKERS = ("small-worker", "runner", "backtest-worker")
+# All processes of Python are forks of `up`.
 ROLES = ("up", "web", *WORKERS, "launcher", "postmaster", "backend")
 
 
@@ -108,10 +108,7 @@ class Service:
             self.process.wait()
 
     def running(self) -> dict[str, list[int]]:
-        """The processes of this service by role, the oldest first, orphans among them.
-
-        A child has its parent's command line for a moment: of several, the first is the one.
-        """
+        """The processes of this service by role, the oldest first, orphans among them."""
         pids: dict[str, list[int]] = {role: [] for role in ROLES}
         for pid in sorted(map(int, filter(str.isdigit, os.listdir("/proc")))):
             if role := self._role(pid):
@@ -140,6 +137,7 @@ class Service:
             command = Path(f"/proc/{pid}/cmdline").read_bytes().decode(errors="replace").split("\0")
             folder = os.readlink(f"/proc/{pid}/cwd")
             surroundings = Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
+            name = Path(f"/proc/{pid}/comm").read_text().strip()
         except OSError:  # it has ended
             return None
         data = os.path.realpath(next(self.directory.glob("pg[0-9]*"), self.directory / "pg"))
@@ -153,15 +151,9 @@ class Service:
             return "backend"
         if f"DATA_DIR={self.directory}".encode() not in surroundings:
             return None
-        return _role_of(command)
-
-
-def _role_of(command: list[str]) -> str | None:
-    if "apps.ops.web" in command:
-        return "web"
-    if "work" in command:
-        return command[command.index("--queue") + 1]
-    return "up" if command[-2:-1] == ["up"] else None
+        if command[-2:-1] != ["up"]:
+            return None
+        return name if name in ("web", *WORKERS) else "up"
 
 
 @contextmanager

@@ -22,13 +22,20 @@ def show(parameters=None):
             print(asked.execute("SHOW " + name).fetchone()[0], end=" ")
         print(asked.execute("SHOW application_name").fetchone()[0], flush=True)
 """
-WEB = SHOW + "import config.wsgi; show()"
+WEB = """
+from types import SimpleNamespace
+from config.asgi import application
+from apps.ops.supervisor import Heartbeat
+from apps.ops.web import server
+server.Server = lambda _: SimpleNamespace(config=SimpleNamespace(), run=lambda sockets: show())
+server.serve(application, None, Heartbeat())
+"""
 WORKER = """
 import django; django.setup()
 from django.core.management import call_command
 from procrastinate.contrib.django.utils import connector_params
 from apps.ops import worker
-worker.work = lambda queue: show(connector_params())
+worker.asyncio.run = lambda work: (work.close(), show(connector_params()))
 call_command("work", "--queue", "small"); show()
 """
 COMMAND = SHOW + "import django; django.setup(); show()"
@@ -43,7 +50,7 @@ def _address_with_options(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_web_answers_within_seconds() -> None:
-    with python(WEB) as process:
+    with python(SHOW + WEB) as process:
         assert line(process) == "5s 2s 10s kept"
 
 

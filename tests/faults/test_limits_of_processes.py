@@ -28,7 +28,7 @@ def limited() -> Iterator[Service]:
         RATE_LIMIT_GENERAL="60/d",
         RATE_LIMIT_PAGES="40/d",
     ) as made:
-        assert len(made.running()["web"]) == PROCESSES + 1
+        assert len(made.running()["web"]) == PROCESSES
         yield made
 
 

@@ -165,7 +165,7 @@ def test_idle_connections_of_one_address_do_not_delay_another(up: Service, clien
 def test_clients_that_wait_for_a_backtest_hold_up_nobody(up: Service, client: Client) -> None:
     """They wait for one that nobody runs, and are answered when it is cancelled."""
     undisturbed = probe(client)
-    (worker,) = up.running()["backtests"]
+    (worker,) = up.running()["backtest-worker"]
     up.kill(worker, number=signal.SIGSTOP)
     try:
         backtest = submit(client)

@@ -2,25 +2,24 @@
 
 import os
 import signal
-import sys
 import time
 from types import FrameType
 
 
-def say(word: object) -> None:
+def say(name: str, word: object) -> None:
     """In one write: two children share the pipe."""
-    os.write(1, f"{sys.argv[1]} {word}\n".encode())
+    os.write(1, f"{name} {word}\n".encode())
 
 
-def stop(number: int, frame: FrameType | None) -> None:
-    if "stubborn" in sys.argv:
-        say("stays")
-    else:
-        say("stops")
-        sys.exit()
+def run(name: str, *, is_stubborn: bool) -> None:
+    def stop(number: int, frame: FrameType | None) -> None:
+        if is_stubborn:
+            say(name, "stays")
+        else:
+            say(name, "stops")
+            os._exit(0)
 
-
-signal.signal(signal.SIGTERM, stop)
-say(os.getpid())
-while True:
-    time.sleep(60)
+    signal.signal(signal.SIGTERM, stop)
+    say(name, os.getpid())
+    while True:
+        time.sleep(60)

@@ -1,7 +1,10 @@
 import os
 import signal
 import subprocess
+import time
 from collections.abc import Iterator
+from contextlib import AbstractContextManager
+from pathlib import Path
 
 import pytest
 
@@ -10,15 +13,37 @@ from tests.processes import is_alive, line, python, until
 
 SUPERVISE = """
 import sys
-from pathlib import Path
+from functools import partial
 from apps.ops.supervisor import Child, Supervisor
+from tests.ops import child
 
 def say(line):
     print(line, flush=True)
 
-words = sys.argv[1:]
-web, worker = (Child(name, "tests.ops.child", [name, *words]) for name in ("web", "worker"))
-Supervisor([[web], [worker]], directory=Path.cwd(), say=say).run(on_poll=lambda: None)
+run = partial(child.run, is_stubborn="stubborn" in sys.argv)
+web, worker = (Child(name, partial(run, name)) for name in ("web", "worker"))
+Supervisor([[web], [worker]], say=say).run(on_poll=lambda: None)
+"""
+# Each life of this child reads a line of the file that it was given.
+ENDINGS = """
+import os, sys, time
+from apps.ops import supervisor
+from apps.ops.supervisor import Child, Heartbeat, Supervisor
+
+supervisor.SECONDS_TO_HANG = 1.0
+supervisor.SHORT_LIFE = 0.0
+shared, other = (open(sys.argv[1], "rb", buffering=0) for _ in range(2))
+heartbeat = Heartbeat()
+
+def live():
+    print(os.getpid(), flush=True)
+    exec(shared.readline())
+
+def say(line):
+    print(line, flush=True)
+
+child = Child("web", live, descriptors=[shared.fileno()], heartbeat=heartbeat)
+Supervisor([[child]], say=say).run(on_poll=lambda: None)
 """
 
 
@@ -68,6 +93,52 @@ def test_a_second_signal_does_not_wait() -> None:
         supervisor.send_signal(signal.SIGINT)
         assert supervisor.wait() == 0
     assert not any(is_alive(pid) for pid in children.values())
+
+
+def lives(tmp_path: Path, *code: str) -> AbstractContextManager[subprocess.Popen[str]]:
+    """A supervisor of a child that does a line of code in each life."""
+    path = tmp_path / "lives.py"
+    path.write_text("\n".join(code) + "\n")
+    return python(ENDINGS, str(path))
+
+
+def test_a_child_that_ends_with_code_0_is_replaced_at_once_and_without_a_word(
+    tmp_path: Path,
+) -> None:
+    with lives(tmp_path, "time.sleep(0.2)", "time.sleep(60)") as supervisor:
+        first, second = line(supervisor), line(supervisor)
+        assert int(first) != int(second)
+        assert is_alive(int(second))
+        assert not is_alive(int(first))
+
+
+def test_a_child_that_hangs_is_killed_and_replaced(tmp_path: Path) -> None:
+    beating = "[heartbeat.beat() or time.sleep(0.1) for _ in range(600)]"
+    with lives(tmp_path, "time.sleep(60)", beating) as supervisor:
+        first = int(line(supervisor))
+        assert line(supervisor) == "web hangs: it is killed"
+        assert line(supervisor) == "web ended (SIGKILL): starts again in 0.5 s"
+        second = int(line(supervisor))
+        time.sleep(1.5)
+        assert is_alive(second)
+        assert not is_alive(first)
+
+
+def test_a_child_that_fails_says_why(tmp_path: Path) -> None:
+    with lives(tmp_path, "1 / 0", "time.sleep(60)") as supervisor:
+        line(supervisor)
+        assert line(supervisor) == "web ended (exit code 1): starts again in 0.5 s"
+
+
+@pytest.mark.skipif(not Path("/proc/self").exists(), reason="this system shows no descriptors")
+def test_a_child_inherits_its_own_descriptors_only_and_has_a_name(tmp_path: Path) -> None:
+    with lives(tmp_path, "time.sleep(60)") as supervisor:
+        pid = int(line(supervisor))
+        # stdin, stdout, stderr, the pipe to the supervisor, and the file that it reads.
+        until(lambda: len(os.listdir(f"/proc/{pid}/fd")) == 5)
+        assert os.readlink(f"/proc/{pid}/fd/0") == os.devnull
+        assert Path(f"/proc/{pid}/comm").read_text() == "web\n"
+        assert os.getsid(pid) == pid
 
 
 def test_waits_grow_while_a_child_keeps_ending_and_shrink_after_a_good_run() -> None:

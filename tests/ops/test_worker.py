@@ -13,13 +13,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-import psycopg
 import pytest
 from procrastinate import App, testing
+from procrastinate.worker import Worker
 
 from apps.ops.embedded_postgres.cluster import Cluster
 from apps.ops.embedded_postgres.shared_server import attached, revive, socket_directory
-from apps.ops.worker import WatchedWorker
+from apps.ops.worker import MEMORY, Growth, memory
 from tests.processes import PROJECT, is_alive, until
 
 pytestmark = pytest.mark.timeout(180)
@@ -161,18 +161,42 @@ def test_it_ends_well_when_it_never_had_a_database(site: Site) -> None:
         assert worker.wait(20) == 0
 
 
-class Deaf(testing.InMemoryConnector):
-    """The queue answers, but nobody can listen to it."""
+@pytest.mark.parametrize(("most", "done"), [(None, [1, 2]), (50_000, [1])])
+def test_a_worker_ends_after_a_job_that_has_made_it_large(
+    most: int | None,
+    done: list[int],
+    caplog: pytest.LogCaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """When it is replaced; the job that waits is then the next worker's."""
+    begun: list[int] = []
+    monkeypatch.setattr("apps.ops.worker.memory", lambda: 60_000 * len(begun))
 
-    async def listen_notify(self, on_notification: object, channels: object) -> None:
-        await asyncio.sleep(0.01)  # as long as others of its kind take to end
-        raise psycopg.OperationalError("the listener's connection is gone")
+    async def job(number: int) -> None:
+        begun.append(number)
 
-
-def test_a_worker_that_cannot_listen_ends_and_says_why() -> None:
     async def work() -> None:
-        async with App(connector=Deaf()).open_async() as app:
-            await WatchedWorker(app, install_signal_handlers=False).run()
+        app, growth = App(connector=testing.InMemoryConnector()), Growth(most=most)
+        app.task(name="job")(job)
+        for number in (1, 2):
+            await app.configure_task("job").defer_async(number=number)
+        await Worker(
+            app,
+            install_signal_handlers=False,
+            listen_notify=False,
+            wait=False,
+            worker_middleware=[growth.check],
+        ).run()  # type: ignore[no-untyped-call]  # procrastinate left it untyped
+        assert growth.is_over == (done == [1])
 
-    with pytest.raises(psycopg.OperationalError, match="listener's connection is gone"):
+    with caplog.at_level("INFO"):
         asyncio.run(work())
+    assert begun == done
+    assert ("another one takes its place" in caplog.text) == (done == [1])
+
+
+@pytest.mark.skipif(not MEMORY.exists(), reason="this system does not say")
+def test_memory_is_what_the_process_holds() -> None:
+    before = memory()
+    held = b"1" * 300_000_000
+    assert memory() - before > len(held) / 2048

@@ -7,7 +7,7 @@ import shutil
 import signal
 import socket
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, suppress
 from typing import Any
 
@@ -16,11 +16,12 @@ from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError
 from django.db import OperationalError, connection, connections
 
+from apps.engine import compilation
 from apps.ops import privileges
 from apps.ops.embedded_postgres import roles, shared_server
-from apps.ops.supervisor import Backoff, Child, Supervisor
+from apps.ops.supervisor import Backoff, Supervisor
+from apps.ops.web import server
 
-SECONDS_FOR_WEB = 10.0
 MIGRATING = 7_305_461_019  # an advisory lock: of several machines, one migrates and the rest wait
 
 
@@ -34,8 +35,9 @@ class Command(BaseCommand):
         signal.signal(signal.SIGTERM, signal.default_int_handler)
         with suppress(KeyboardInterrupt):
             require_free_port()
-            with self.database() as keep_database:
+            with compilation.started() as compiling, self.database() as keep_database:
                 self.prepare()
+                compiling.wait(lambda line: self.say(f"kernels   {line}"))
                 self.supervise(keep_database)
         self.say("stopped")
 
@@ -78,31 +80,31 @@ class Command(BaseCommand):
             call_command("seed_symbols", stdout=self.stdout)
 
     def supervise(self, keep_database: Callable[[], None]) -> None:
-        backtests, trading = settings.BACKTEST_WORKERS, settings.TRADING_WORKERS
-        self.say(f"web       {settings.WEB_WORKERS} processes at {address()}")
-        self.say(
-            f"workers   1 for small jobs, 1 for webhooks, {trading} for trading,"
-            f" {backtests} for backtests"
-        )
-        self.say("Ctrl-C stops everything")
+        """Load everything once, and run the processes of the service as forks of this one."""
         share_metrics()
+        from apps.ops import service
+
+        application = service.load()
         identity = privileges.choose_identity(group=self.group)
         if identity.warning:
             self.say(f"warning   {identity.warning}")
-        queues = ["small", "webhooks", *["trading"] * trading, *["backtests"] * backtests]
-        workers = [worker(queue) for queue in queues]
-        children = [web(), *workers]
-        for child in children:
-            child.account, child.environment = identity.account, identity.environment
-        announcement = Announcement(self.say, workers)
+        with closing(server.listen(settings.HOST, settings.PORT)) as listener:
+            self.say(f"web       {settings.WEB_WORKERS} processes at {address()}")
+            self.say(
+                f"workers   1 for small jobs and webhooks, {settings.TRADING_WORKERS} for trading,"
+                f" {settings.BACKTEST_WORKERS} for backtests"
+            )
+            self.say("Ctrl-C stops everything")
+            announcement = Announcement(self.say)
 
-        def on_poll() -> None:
-            keep_database()
-            announcement.poll()
+            def on_poll() -> None:
+                keep_database()
+                announcement.poll()
 
-        Supervisor([children[:1], workers], directory=settings.BASE_DIR, say=self.say).run(
-            on_poll=on_poll
-        )
+            supervisor = Supervisor(
+                service.children(application, listener), say=self.say, account=identity.account
+            )
+            supervisor.run(on_poll=on_poll)
 
 
 class DatabaseWatch:
@@ -128,25 +130,16 @@ class DatabaseWatch:
 
 
 class Announcement:
-    """Prints once that the service is ready, when its own /readyz says so.
+    """Prints once that the service is ready, when its own /readyz says so."""
 
-    The workers start then, or soon: on a small machine web would otherwise start at half the speed.
-    """
-
-    def __init__(self, say: Callable[[str], None], workers: Sequence[Child]) -> None:
+    def __init__(self, say: Callable[[str], None]) -> None:
         self.say = say
-        self.workers = workers
         self.is_announced = False
-        for child in workers:
-            child.backoff.due = time.monotonic() + SECONDS_FOR_WEB
 
     def poll(self) -> None:
-        if self.is_announced or not is_ready():
-            return
-        self.is_announced = True
-        self.say(f"ready: {address()}")
-        for child in self.workers:
-            child.backoff.due = 0.0
+        if not self.is_announced and is_ready():
+            self.is_announced = True
+            self.say(f"ready: {address()}")
 
 
 def share_metrics() -> None:
@@ -154,14 +147,6 @@ def share_metrics() -> None:
     shutil.rmtree(settings.METRICS_DIR, ignore_errors=True)
     settings.METRICS_DIR.mkdir(parents=True)
     os.environ["PROMETHEUS_MULTIPROC_DIR"] = str(settings.METRICS_DIR)
-
-
-def web() -> Child:
-    return Child("web", "apps.ops.web", [])
-
-
-def worker(queue: str) -> Child:
-    return Child(f"worker ({queue})", "django", ["work", "--queue", queue])
 
 
 def require_free_port() -> None:

@@ -1,0 +1,61 @@
+"""The processes of the service: web, workers of the queues, and runners that trade.
+
+All are forks of one process that has loaded everything (apps/ops/supervisor.py), so what they share
+is in memory once.
+"""
+
+import importlib
+import socket
+from collections.abc import Sequence
+from functools import partial
+from typing import Final
+
+from django.conf import settings
+from django.urls import get_resolver
+from django.utils.module_loading import import_string
+
+from apps.ops import worker
+from apps.ops.supervisor import Child
+from apps.ops.web import server
+from apps.ops.web.application import Application
+
+# What jobs, routes and runners import only when they need it.
+_IMPORTED_LATE: Final = (
+    "apps.backtests.execution",
+    "apps.ops.runners",
+    "apps.trading.drift.checking",
+)
+
+
+def load() -> Application:
+    """Import what any process of the service needs, and load the kernels; return the application.
+
+    Opens no connection and starts no thread.
+    """
+    from apps.engine import compilation
+
+    application: Application = import_string(settings.ASGI_APPLICATION)
+    get_resolver().url_patterns  # noqa: B018 (this imports all routes)
+    for module in _IMPORTED_LATE:
+        importlib.import_module(module)
+    compilation.load()
+    return application
+
+
+def children(application: Application, listener: socket.socket) -> Sequence[Sequence[Child]]:
+    """Return all processes in the groups in which they stop: web goes first."""
+    web = server.children(application, listener, count=settings.WEB_WORKERS)
+    runners = [Child("runner", _trade) for _ in range(settings.TRADING_WORKERS)]
+    small = _worker("small-worker", "small", "webhooks")
+    backtests = [_worker("backtest-worker", "backtests") for _ in range(settings.BACKTEST_WORKERS)]
+    return [web, [small, *runners, *backtests]]
+
+
+def _worker(name: str, *queues: str) -> Child:
+    return Child(name, partial(worker.work, queues, is_replaced=True))
+
+
+def _trade() -> None:
+    from apps.ops import runners
+
+    runners.work()
