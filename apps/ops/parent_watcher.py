@@ -9,7 +9,7 @@ from typing import Final
 _SECONDS_TO_FINISH: Final = 5.0
 
 
-def start(descriptor: int) -> None:
+def end_with_parent(descriptor: int) -> None:
     """Watch the read end of a pipe whose write end only the supervisor holds.
 
     Nothing is ever written: the kernel closes the pipe when the supervisor is gone, kill -9

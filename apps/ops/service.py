@@ -27,7 +27,7 @@ _IMPORTED_LATE: Final = (
 )
 
 
-def load() -> Application:
+def load_service() -> Application:
     """Import what any process of the service needs, and load the kernels; return the application.
 
     Opens no connection and starts no thread.
@@ -42,9 +42,9 @@ def load() -> Application:
     return application
 
 
-def children(application: Application, listener: socket.socket) -> Sequence[Sequence[Child]]:
+def child_groups(application: Application, listener: socket.socket) -> Sequence[Sequence[Child]]:
     """Return all processes in the groups in which they stop: web goes first."""
-    web = server.children(application, listener, count=settings.WEB_WORKERS)
+    web = server.web_children(application, listener, count=settings.WEB_WORKERS)
     runners = [Child("runner", _trade) for _ in range(settings.TRADING_WORKERS)]
     small = _worker("small-worker", "small", "webhooks")
     backtests = [_worker("backtest-worker", "backtests") for _ in range(settings.BACKTEST_WORKERS)]

@@ -192,7 +192,7 @@ class Supervisor:
             for number in STOP_SIGNALS:
                 signal.signal(number, signal.SIG_DFL)
             signal.pthread_sigmask(signal.SIG_UNBLOCK, STOP_SIGNALS)
-            parent_watcher.start(watched)
+            parent_watcher.end_with_parent(watched)
             child.run()
             code = 0
         except BaseException:

@@ -20,7 +20,7 @@ def main() -> None:
         listener = server.listen(settings.HOST, settings.PORT)
     except OSError as error:
         sys.exit(f"error: {settings.HOST}:{settings.PORT}: {error.strerror}")
-    children = server.children(application, listener, count=settings.WEB_WORKERS)
+    children = server.web_children(application, listener, count=settings.WEB_WORKERS)
     Supervisor([children], say=print).run(on_poll=lambda: None)
 
 

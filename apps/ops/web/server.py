@@ -103,7 +103,7 @@ def allow_many_files() -> None:
         resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
 
 
-def children(application: Application, listener: socket.socket, *, count: int) -> list[Child]:
+def web_children(application: Application, listener: socket.socket, *, count: int) -> list[Child]:
     """Return the web processes, which all accept connections of `listener`."""
     return [_child(application, listener) for _ in range(count)]
 

@@ -84,7 +84,7 @@ class Command(BaseCommand):
         share_metrics()
         from apps.ops import service
 
-        application = service.load()
+        application = service.load_service()
         identity = privileges.choose_identity(group=self.group)
         if identity.warning:
             self.say(f"warning   {identity.warning}")
@@ -102,7 +102,7 @@ class Command(BaseCommand):
                 announcement.poll()
 
             supervisor = Supervisor(
-                service.children(application, listener), say=self.say, account=identity.account
+                service.child_groups(application, listener), say=self.say, account=identity.account
             )
             supervisor.run(on_poll=on_poll)
 
