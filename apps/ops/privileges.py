@@ -49,7 +49,7 @@ def choose_identity(*, group: int | None) -> Identity:
 def problem_of(account: SystemAccount) -> str:
     """Return why the account cannot run web and workers, or "".
 
-    It must be able to read project and packages, and to reach the database. A fork tries.
+    It must be able to read project, packages and Python's own modules, and to reach the database. A fork tries.
     """
     read, written = os.pipe()
     pid = os.fork()
@@ -70,8 +70,8 @@ def problem_of(account: SystemAccount) -> str:
 
 def require_access() -> None:
     """Raise an error if this process cannot read the project or reach the database."""
-    for path in (settings.BASE_DIR / "manage.py", Path(django.__file__)):
-        path.read_bytes()
+    for path in (settings.BASE_DIR / "manage.py", django.__file__, os.__file__):
+        Path(path).read_bytes()
     connection.ensure_connection()
 
 
