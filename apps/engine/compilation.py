@@ -20,7 +20,7 @@ from typing import Final
 import numba
 from tqdm import tqdm
 
-from apps.engine.kernel_cache import digest_of
+from apps.engine.kernel_cache import digest_of, remove_old
 
 PROJECT: Final = Path(__file__).resolve().parents[2]
 # Modules whose `warm_up` calls each of their compiled functions with every type of arguments that
@@ -135,6 +135,7 @@ def _compile(group: str) -> None:
             importlib.import_module(module).warm_up()
             print(module, flush=True)
         marker.write_text(_version())
+        remove_old(marker.parent, PROJECT / "apps" / "engine")
 
 
 if __name__ == "__main__":

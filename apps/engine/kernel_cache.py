@@ -6,10 +6,13 @@ has changed, and uses compiled functions and constants of its own folder only
 (tests/engine/test_compilation.py).
 """
 
+import re
+import shutil
 from functools import cache
 from hashlib import sha256
 from pathlib import Path
 
+import numba
 from numba.core.caching import UserProvidedCacheLocator
 
 
@@ -20,12 +23,24 @@ class FolderCacheLocator(UserProvidedCacheLocator):
         super().__init__(py_func, py_file)  # type: ignore[no-untyped-call]  # Numba left it untyped
         self.folder = Path(py_file).parent
 
-    def get_source_stamp(self) -> str:
-        return digest_of(self.folder)
+    def get_cache_path(self) -> str:
+        """Return a folder for this version: Numba cannot read what others have stored."""
+        return str(Path(numba.config.CACHE_DIR) / version_of(self.folder))  # type: ignore[attr-defined]  # set from the environment
 
     def get_disambiguator(self) -> str:
-        """Return the same for every version of a function, whose file is then replaced."""
-        return "kernel"
+        return "kernel"  # instead of a line number
+
+
+def version_of(folder: Path) -> str:
+    return f"{folder.name}-{digest_of(folder)[:16]}"
+
+
+def remove_old(cache_folder: Path, engine: Path) -> None:
+    """Remove what other versions of the engine have stored."""
+    current = {version_of(path) for path in engine.rglob("*") if path.is_dir()}
+    for path in cache_folder.iterdir():
+        if re.fullmatch(r"\w+-[0-9a-f]{16}", path.name) and path.name not in current:
+            shutil.rmtree(path, ignore_errors=True)
 
 
 @cache

@@ -49,7 +49,8 @@ def choose_identity(*, group: int | None) -> Identity:
 def problem_of(account: SystemAccount) -> str:
     """Return why the account cannot run web and workers, or "".
 
-    It must be able to read project, packages and Python's own modules, and to reach the database. A fork tries.
+    It must be able to read project, packages and Python's own modules, and to reach the database.
+    A fork tries.
     """
     read, written = os.pipe()
     pid = os.fork()

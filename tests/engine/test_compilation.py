@@ -162,12 +162,22 @@ def test_a_change_in_any_file_of_a_folder_compiles_its_functions_again(
     def stamp() -> object:
         kernel_cache.digest_of.cache_clear()
         locator = kernel_cache.FolderCacheLocator(stamp, str(tmp_path / "rules.py"))
-        return locator.get_source_stamp()
+        return locator.get_cache_path()
 
     first = stamp()
     assert stamp() == first
     (tmp_path / "codes.py").write_text("LIMIT = 2")
     assert stamp() != first
+
+
+def test_what_other_versions_have_stored_is_removed(tmp_path: Path) -> None:
+    engine, cache = tmp_path / "engine", tmp_path / "cache"
+    (engine / "kernel").mkdir(parents=True)
+    current = kernel_cache.version_of(engine / "kernel")
+    for name in (current, "kernel-0123456789abcdef", "somebody_elses"):
+        (cache / name).mkdir(parents=True)
+    kernel_cache.remove_old(cache, engine)
+    assert {path.name for path in cache.iterdir()} == {current, "somebody_elses"}
 
 
 @contextmanager
