@@ -27,8 +27,6 @@ from apps.engine.studies.configs import PERCENTILES, MonteCarloConfig
 from apps.engine.units import Unit, rounded
 
 Floats = NDArray[np.float64]
-Path = tuple[float, float, float, bool]
-"""Equity, its peak, the largest drawdown (a fraction of the peak), whether it ever fell so far."""
 
 LEAST_TRADES: Final = 2
 DRAWS_AT_A_TIME: Final = 10_000_000
@@ -60,6 +58,18 @@ class BlockTooLong(EngineError):
         )
 
 
+class PathRules(NamedTuple):
+    """How paths are drawn: `method` is an index of METHODS, `block` the length of blocks. A path is
+    ruined once its equity is `threshold` rupees or less.
+    """
+
+    capital: float
+    threshold: float
+    method: int
+    block: int
+    seed: np.uint64
+
+
 class Paths(NamedTuple):
     """Of each path: its last equity (rupees), its largest drawdown (a fraction of the running
     peak), whether it fell to the threshold.
@@ -85,53 +95,45 @@ def below(n: np.uint64, drawn: np.uint64) -> np.uint64:
     return ((drawn >> _32) * n) >> _32
 
 
-@step
-def moved(path: Path, profit: float, threshold: float) -> Path:
-    """The path after one more trade."""
-    equity, peak, worst, fell = path
-    equity += profit
-    if equity > peak:
-        peak = equity
-    elif peak - equity > worst * peak:
-        worst = (peak - equity) / peak
-    return equity, peak, worst, fell or equity <= threshold
-
-
 @entry_point
-def draw_paths(
-    profits: Floats, capital: float, threshold: float, method: int, block: int, seed: np.uint64,
-    first: int, last: Floats, drawdown: Floats, ruined: NDArray[np.bool_],
-) -> None:  # fmt: skip
+def draw_paths(profits: Floats, rules: PathRules, first: int, paths: Paths) -> None:
     """Fill the results of the paths `first`, `first` + 1, ...; a path's draws are its own, so it
     is the same whoever computes it.
     """
     trades, one = np.uint64(profits.size), np.uint64(1)
-    left = np.empty(profits.size)
-    for run in range(last.size):
-        state = seed ^ mixed(np.uint64(first + run + 1) * GOLDEN)
-        path = (capital, capital, 0.0, False)
-        if method == SHUFFLE:  # Durstenfeld 1964, from the front
-            left[:] = profits
+    order = np.empty(profits.size, np.uint64)
+    for path in range(paths.last.size):
+        state = rules.seed ^ mixed(np.uint64(first + path + 1) * GOLDEN)
+        if rules.method == SHUFFLE:  # Durstenfeld 1964, from the front
+            for k in range(trades):
+                order[k] = k
             for k in range(trades):
                 state += GOLDEN
                 j = k + below(trades - k, mixed(state))
-                profit = left[j]
-                left[j] = left[k]
-                path = moved(path, profit, threshold)
-        elif method == BOOTSTRAP:
-            for _ in range(trades):
+                order[k], order[j] = order[j], order[k]
+        elif rules.method == BOOTSTRAP:
+            for k in range(trades):
                 state += GOLDEN
-                path = moved(path, profits[below(trades, mixed(state))], threshold)
+                order[k] = below(trades, mixed(state))
         else:
-            j, stays = np.uint64(0), 0
-            for _ in range(trades):
-                if stays == 0:
+            j, left = np.uint64(0), 0
+            for k in range(trades):
+                if left == 0:
                     state += GOLDEN
-                    j, stays = below(trades, mixed(state)), block
-                path = moved(path, profits[j], threshold)
+                    j, left = below(trades, mixed(state)), rules.block
+                order[k] = j
                 j = j + one if j + one < trades else np.uint64(0)
-                stays -= 1
-        last[run], _, drawdown[run], ruined[run] = path
+                left -= 1
+        equity = peak = rules.capital
+        drawdown, ruined = 0.0, False
+        for trade in order:
+            equity += profits[trade]
+            if equity > peak:
+                peak = equity
+            elif peak - equity > drawdown * peak:
+                drawdown = (peak - equity) / peak
+            ruined = ruined or equity <= rules.threshold
+        paths.last[path], paths.drawdown[path], paths.ruined[path] = equity, drawdown, ruined
 
 
 def paths(
@@ -149,15 +151,14 @@ def paths(
     """Draw `runs` paths of as many trades as there are; `threshold` in rupees of equity. `report`
     is told the fraction that is done, in the calling thread; what it raises ends the drawing.
     """
-    found = Paths(np.empty(runs), np.empty(runs), np.empty(runs, np.bool_))
-    code = METHODS.index(method)
+    drawn = Paths(np.empty(runs), np.empty(runs), np.empty(runs, np.bool_))
+    rules = PathRules(
+        float(capital), float(threshold), METHODS.index(method), block, np.uint64(seed)
+    )
 
-    def fill(part: slice) -> None:
-        last, drawdown, ruined = found.last[part], found.drawdown[part], found.ruined[part]
-        draw_paths(
-            profits, capital, threshold, code, block, np.uint64(seed), part.start,
-            last, drawdown, ruined,
-        )  # fmt: skip
+    def fill(share: slice) -> None:
+        last, drawdown, ruined = drawn.last[share], drawn.drawdown[share], drawn.ruined[share]
+        draw_paths(profits, rules, share.start, Paths(last, drawdown, ruined))
 
     size = max(DRAWS_AT_A_TIME // len(profits), threads)
     with ThreadPoolExecutor(threads) as pool:
@@ -166,7 +167,7 @@ def paths(
             edges = np.linspace(begin, end, threads + 1).astype(int).tolist()
             list(pool.map(fill, [slice(*edge) for edge in pairwise(edges)]))
             report(end / runs)
-    return found
+    return drawn
 
 
 def monte_carlo(
