@@ -129,6 +129,11 @@ METRICS_DIR = DATA_DIR / "metrics" / str(PORT)  # each service on a machine has 
 SECRET_KEY = secret_key()
 ALLOWED_HOSTS = env_list("ALLOWED_HOSTS", default=f"localhost,127.0.0.1,[::1],{HOST}")
 
+# Whether nobody but the machine's own people can reach the service.
+SERVES_LOOPBACK_ALONE = {HOST, *ALLOWED_HOSTS} <= {"localhost", "127.0.0.1", "[::1]", "::1"}
+# The address under which people reach the service: links in mails begin with it.
+PUBLIC_URL = os.environ.get("PUBLIC_URL", "").strip().rstrip("/") or f"http://localhost:{PORT}"
+
 INSTALLED_APPS = [
     "apps.ops.apps.OpsConfig",
     "apps.core",
@@ -241,7 +246,8 @@ PASSWORD_HASHERS = [
 ]
 PASSWORD_VALIDATORS = env_choice("PASSWORD_VALIDATORS", allowed=("basic", "strict"))
 AUTH_PASSWORD_VALIDATORS: list[dict[str, Any]] = [
-    {"NAME": "apps.accounts.passwords.LengthValidator"}
+    {"NAME": "apps.accounts.passwords.LengthValidator"},
+    {"NAME": "apps.accounts.passwords.OperatorPasswordValidator"},
 ]
 if PASSWORD_VALIDATORS == "strict":
     AUTH_PASSWORD_VALIDATORS += [
@@ -251,6 +257,10 @@ if PASSWORD_VALIDATORS == "strict":
         },
         {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
     ]
+REQUIRE_VERIFIED_EMAIL = env_flag("REQUIRE_VERIFIED_EMAIL", default=False)
+REQUIRE_OPERATOR_2FA = env_flag(
+    "REQUIRE_OPERATOR_2FA", default=not (DEBUG or SERVES_LOOPBACK_ALONE)
+)
 SIMPLE_JWT = {
     "ACCESS_TOKEN_LIFETIME": timedelta(minutes=15),
     "REFRESH_TOKEN_LIFETIME": timedelta(days=7),

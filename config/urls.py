@@ -4,14 +4,20 @@ from django.contrib import admin
 from django.urls import path
 from rest_framework.routers import SimpleRouter
 
+from apps.accounts import pages
 from apps.accounts.views import (
+    EmailViewSet,
     EntryViewSet,
     KeyViewSet,
     LogOutViewSet,
     PasswordViewSet,
     ProfileViewSet,
+    ProofViewSet,
     RefreshViewSet,
+    ResetViewSet,
+    SecurityLogViewSet,
     SessionViewSet,
+    TwoFactorViewSet,
 )
 from apps.algorithms.views import (
     AlgorithmViewSet,
@@ -68,6 +74,21 @@ urlpatterns = [
         "api/auth/profile", ProfileViewSet.as_view({"get": "retrieve", "patch": "partial_update"})
     ),
     path("api/auth/password", PasswordViewSet.as_view({"post": "create"})),
+    path("api/auth/password-reset", ResetViewSet.as_view({"post": "create"})),
+    path("api/auth/proof", ProofViewSet.as_view({"post": "create"})),
+    path("api/auth/verification", EmailViewSet.as_view({"post": "send_verification"})),
+    path("api/auth/email", EmailViewSet.as_view({"post": "change"})),
+    path("api/auth/activity", SecurityLogViewSet.as_view({"get": "list"})),
+    path(
+        "api/auth/two-factor",
+        TwoFactorViewSet.as_view({"get": "retrieve", "post": "begin", "delete": "destroy"}),
+    ),
+    path("api/auth/two-factor/confirm", TwoFactorViewSet.as_view({"post": "confirm"})),
+    path("api/auth/two-factor/recovery-codes", TwoFactorViewSet.as_view({"post": "renew_codes"})),
+    # What links in mails lead to.
+    path("account/verify/<str:token>", pages.verify),
+    path("account/reset/<str:token>", pages.reset),
+    path("account/address/<str:token>", pages.confirm_address),
     path("api/auth/sessions", SessionViewSet.as_view({"get": "list", "delete": "destroy_all"})),
     path("api/auth/sessions/<str:session_id>", SessionViewSet.as_view({"delete": "destroy"})),
     # ------------------------------------------------------------------------------------ symbols

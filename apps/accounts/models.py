@@ -6,6 +6,7 @@ from enum import StrEnum
 from typing import ClassVar
 
 from django.contrib.auth.base_user import AbstractBaseUser, BaseUserManager
+from django.contrib.auth.password_validation import validate_password
 from django.db import models
 from django.db.models import F, Q
 from django.db.models.functions import Lower
@@ -39,7 +40,12 @@ class UserManager(BaseUserManager["User"]):
         return user
 
     def create_superuser(self, *, email: str, name: str, password: str | None = None) -> "User":
-        """Create an admin, for the command of the same name, which has no clock to pass on."""
+        """Create an admin, for the command of the same name, which has no clock to pass on.
+
+        Raises ValidationError for a password that is good enough for users alone.
+        """
+        if password is not None:
+            validate_password(password, self.model(email=email, name=name, is_staff=True))
         return self.create_user(
             email=email,
             password=password,
@@ -73,11 +79,19 @@ class User(AbstractBaseUser):
         validators=[email_addresses.validate_address],
     )
     name = models.CharField(max_length=100)
+    display_name = models.CharField(
+        max_length=100, blank=True, help_text="what others see beside public templates"
+    )
     email_verified = models.BooleanField(default=False)
     is_active = models.BooleanField(default=True)
     is_staff = models.BooleanField(default=False)
     is_superuser = models.BooleanField(default=False)
     created_at = models.DateTimeField()
+    erase_at = models.DateTimeField(
+        null=True, editable=False, db_index=True,
+        help_text="of a closed account: when its personal data are erased",
+    )  # fmt: skip
+    erased_at = models.DateTimeField(null=True, editable=False)
 
     USERNAME_FIELD = "email"
     REQUIRED_FIELDS = ["name"]
@@ -114,6 +128,8 @@ class SessionEndReason(models.TextChoices):
     LIMIT = "limit"  # the user has opened too many since
     REUSE = "reuse"  # a replaced refresh token was used again: two parties hold it
     OPERATOR = "operator"
+    GUESSING = "guessing"  # too many wrong passwords were tried with its token
+    CLOSED = "closed"  # the user has closed the account
 
 
 class SessionEnded(ServiceError):
@@ -147,6 +163,9 @@ class LoginSession(models.Model):
     rotated_at = models.DateTimeField()
     ended_at = models.DateTimeField(null=True)
     end_reason = models.CharField(max_length=20, choices=SessionEndReason, blank=True)
+    # When its user last proved who they are, by logging in or by password and code.
+    proved_at = models.DateTimeField(null=True)
+    wrong_passwords = models.PositiveSmallIntegerField(default=0)
     address = models.GenericIPAddressField(null=True)
     user_agent = models.CharField(max_length=200, blank=True)
 
@@ -188,8 +207,10 @@ class ApiKey(models.Model):
     last_four = models.CharField(max_length=4)
     created_at = models.DateTimeField()
     last_used_at = models.DateTimeField(null=True)
+    last_address = models.GenericIPAddressField(null=True)
     expires_at = models.DateTimeField(null=True)
     revoked_at = models.DateTimeField(null=True)
+    networks = models.JSONField(default=list, help_text="from which it is accepted; none: from all")
 
     objects: ClassVar[models.Manager["ApiKey"]] = ApiKeyQuerySet.as_manager()
 
@@ -205,3 +226,66 @@ class ApiKey(models.Model):
 
     def is_expired(self, *, now: datetime) -> bool:
         return self.expires_at is not None and self.expires_at <= now
+
+
+class LoginNetwork(models.Model):
+    """A network from which a user has logged in: there, no stranger's guesses shut the user out."""
+
+    user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="networks")
+    network = models.CharField(max_length=43)
+    last_login_at = models.DateTimeField(db_index=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["user", "network"], name="a_network_stands_once"),
+        ]
+
+
+class SecondFactor(models.Model):
+    """What generates a user's one-time codes (RFC 6238). It counts once it is confirmed."""
+
+    user = models.OneToOneField(
+        User, on_delete=models.CASCADE, primary_key=True, related_name="second_factor"
+    )
+    secret = models.BinaryField()  # encrypted
+    created_at = models.DateTimeField()
+    confirmed_at = models.DateTimeField(null=True)
+    # The time step of the code that was used last: no code is accepted twice.
+    last_step = models.BigIntegerField(default=0)
+
+
+class RecoveryCode(models.Model):
+    """A code that stands in for a one-time code, once. Its text is shown once and not stored."""
+
+    user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="recovery_codes")
+    digest = models.CharField(max_length=64)
+    used_at = models.DateTimeField(null=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["user", "digest"], name="a_recovery_code_stands_once"),
+        ]
+
+
+class LinkPurpose(models.TextChoices):
+    """What a link in a mail is for."""
+
+    VERIFY = "verify"  # the address is the user's
+    RESET = "reset"  # a new password
+    LEAVE_ADDRESS = "leave_address"  # the old address agrees to a new one
+    TAKE_ADDRESS = "take_address"  # the new address is the user's
+
+
+class EmailLink(models.Model):
+    """A link in a mail, which works once. Its address is the signed id of this row."""
+
+    id = IdField()
+    user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="email_links")
+    purpose = models.CharField(max_length=20, choices=LinkPurpose)
+    email = models.CharField(
+        max_length=email_addresses.MAX_ADDRESS_LENGTH, help_text="where it was sent"
+    )
+    new_email = models.CharField(max_length=email_addresses.MAX_ADDRESS_LENGTH, blank=True)
+    created_at = models.DateTimeField()
+    expires_at = models.DateTimeField(db_index=True)
+    used_at = models.DateTimeField(null=True)

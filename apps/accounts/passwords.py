@@ -1,15 +1,32 @@
-"""How passwords are hashed, and how long they are: the one rule that always holds.
+"""How passwords are hashed, and the rules that always hold: their length, and more for operators.
 
-The setting PASSWORD_VALIDATORS may add validators of Django.
+The setting PASSWORD_VALIDATORS may add validators of Django for everybody.
 """
 
 from typing import Final
 
 from django.contrib.auth.hashers import Argon2PasswordHasher
+from django.contrib.auth.password_validation import (
+    CommonPasswordValidator,
+    MinimumLengthValidator,
+    UserAttributeSimilarityValidator,
+    validate_password,
+)
 from django.core.exceptions import ValidationError
+
+from apps.core.errors import Fault, InvalidInput
 
 MIN_PASSWORD_LENGTH: Final = 8
 MAX_PASSWORD_LENGTH: Final = 128
+MIN_OPERATOR_PASSWORD_LENGTH: Final = 12
+
+
+def check(password: str, *, user: object, field: str) -> None:
+    """Raise InvalidInput unless the validators of the settings accept the password."""
+    try:
+        validate_password(password, user)  # type: ignore[arg-type]  # any model of users
+    except ValidationError as error:
+        raise InvalidInput(Fault(field, " ".join(error.messages))) from error
 
 
 class LengthValidator:
@@ -21,6 +38,27 @@ class LengthValidator:
 
     def get_help_text(self) -> str:
         return f"A password has {MIN_PASSWORD_LENGTH} to {MAX_PASSWORD_LENGTH} characters."
+
+
+class OperatorPasswordValidator:
+    """A validator that asks more of staff, who can act on every account."""
+
+    _validators = (
+        MinimumLengthValidator(MIN_OPERATOR_PASSWORD_LENGTH),
+        CommonPasswordValidator(),
+        UserAttributeSimilarityValidator(user_attributes=("email", "name")),
+    )
+
+    def validate(self, password: str, user: object = None) -> None:
+        if getattr(user, "is_staff", False):
+            for validator in self._validators:
+                validator.validate(password, user)  # type: ignore[arg-type]
+
+    def get_help_text(self) -> str:
+        return (
+            f"An operator's has {MIN_OPERATOR_PASSWORD_LENGTH} or more, is not common, and is"
+            " unlike the address and the name."
+        )
 
 
 class OwaspArgon2PasswordHasher(Argon2PasswordHasher):

@@ -1,5 +1,6 @@
-"""Accounts on the wire: users, the tokens of a login, sessions and API keys."""
+"""Accounts on the wire: users, the tokens of a login, sessions, API keys, the second factor."""
 
+from ipaddress import ip_network
 from typing import Any, Final
 
 from drf_spectacular.utils import extend_schema_field
@@ -7,6 +8,7 @@ from rest_framework import serializers
 from rest_framework.serializers import BooleanField, CharField, IntegerField
 
 from apps.accounts import email_addresses, passwords
+from apps.accounts.activity import SECURITY_ACTIONS
 from apps.accounts.api_keys import KeyScope
 from apps.accounts.models import Role
 from apps.core.api.schema import ID_EXAMPLE, MOMENT_EXAMPLE, example
@@ -17,12 +19,15 @@ from apps.core.api.serializers import (
     FlagField,
     IdField,
     MomentField,
+    ObjectField,
     SecretField,
     StrictSerializer,
     TextField,
 )
 
 _MAX_NAME: Final = 100
+MAX_CODE: Final = 40
+MAX_NETWORKS: Final = 20
 _SCOPES: Final = [scope.value for scope in KeyScope]
 _PASSWORD: Final = "a long password"
 _CREDENTIALS: Final = {"email": "trader@example.com", "password": _PASSWORD}
@@ -40,7 +45,9 @@ _KEY: Final = {
     "lastFour": "x7Qk",
     "createdAt": MOMENT_EXAMPLE,
     "lastUsedAt": None,
-    "expiresAt": None,
+    "lastAddress": None,
+    "expiresAt": MOMENT_EXAMPLE,
+    "networks": [],
 }
 
 
@@ -59,6 +66,34 @@ class AddressField(serializers.Field[str, str, str, Any]):
         if not isinstance(data, str) or not email_addresses.is_valid(data):
             raise serializers.ValidationError("is not an e-mail address")
         return data
+
+
+@extend_schema_field(
+    {
+        "type": "array",
+        "items": {"type": "string", "maxLength": 43, "example": "203.0.113.0/24"},
+        "maxItems": MAX_NETWORKS,
+    }
+)
+class NetworkListField(serializers.Field[list[str], Any, Any, Any]):
+    """Networks in CIDR notation; a single address is a network of one."""
+
+    def to_internal_value(self, data: object) -> list[str]:
+        if not isinstance(data, list) or len(data) > MAX_NETWORKS:
+            raise serializers.ValidationError(f"must be a list of at most {MAX_NETWORKS} networks")
+        errors: dict[str, list[str]] = {}
+        networks = []
+        for index, text in enumerate(data):
+            try:
+                networks.append(str(ip_network(str(text) if isinstance(text, str) else "")))
+            except ValueError:
+                errors[str(index)] = ["is not a network in CIDR notation, such as 203.0.113.0/24"]
+        if errors:
+            raise serializers.ValidationError(errors)
+        return networks
+
+    def to_representation(self, value: list[str]) -> list[str]:
+        return value
 
 
 class AccountBodySerializer(StrictSerializer):
@@ -87,11 +122,41 @@ class LogInSerializer(AccountBodySerializer):
     sessionCookie = FlagField(
         required=False, help_text="Whether a browser is signed in by a cookie, too."
     )
+    code = SecretField(
+        max_length=MAX_CODE,
+        required=False,
+        help_text="Of an account with two-factor authentication: a one-time or recovery code.",
+    )
 
 
 @example({"name": "A Trader"})
 class ProfileChangeSerializer(AccountBodySerializer):
     name = TextField(max_length=_MAX_NAME, required=False, help_text="What to call the user.")
+
+
+@example({"password": _PASSWORD, "code": "123456"})
+class ProofSerializer(AccountBodySerializer):
+    password = SecretField(help_text="The account's password.")
+    code = SecretField(
+        max_length=MAX_CODE,
+        required=False,
+        help_text="Of an account with two-factor authentication: a one-time or recovery code.",
+    )
+
+
+@example({"email": "trader@example.com"})
+class ResetRequestSerializer(AccountBodySerializer):
+    email = AddressField(help_text="Of the account whose password is forgotten.")
+
+
+@example({"email": "new@example.com"})
+class AddressChangeSerializer(AccountBodySerializer):
+    email = AddressField(help_text="The new address.")
+
+
+@example({"code": "123456"})
+class CodeSerializer(AccountBodySerializer):
+    code = SecretField(max_length=MAX_CODE, help_text="The code that the authenticator shows.")
 
 
 @example({"currentPassword": _PASSWORD, "newPassword": "a longer password"})
@@ -112,7 +177,12 @@ class NewKeySerializer(AccountBodySerializer):
     name = TextField(max_length=_MAX_NAME, help_text="For its owner to tell it from others.")
     scopes = ChoiceSetField(choices=_SCOPES, help_text="What it allows; no scope includes another.")
     expiresAt = MomentField(
-        required=False, allow_null=True, help_text="In the future; null and absent: never."
+        required=False,
+        allow_null=True,
+        help_text="In the future; null: never; absent: in 90 days.",
+    )
+    networks = NetworkListField(
+        required=False, help_text="From which the key is accepted; empty and absent: everywhere."
     )
 
 
@@ -180,6 +250,57 @@ class LoggedInSerializer(DoneSerializer, AccessSerializer):
     user = KnownUserSerializer()
 
 
+@example({"success": True, "message": "The password is changed.", **_ACCESS})
+class PasswordChangedSerializer(DoneSerializer, AccessSerializer):
+    """An access token of the session that replaces that of the call."""
+
+
+@example({"enabled": True, "since": MOMENT_EXAMPLE, "recoveryCodesLeft": 10})
+class TwoFactorSerializer(AnswerSerializer):
+    """Whether the account asks for a code."""
+
+    enabled = BooleanField()
+    since = MomentField(allow_null=True)
+    recoveryCodesLeft = IntegerField()
+
+
+@example(
+    {
+        "uri": "otpauth://totp/algotrade:trader%40example.com?digits=6&secret=JBSWY3DP&algorithm=SHA1&issuer=algotrade&period=30"
+    }
+)
+class FactorSecretSerializer(AnswerSerializer):
+    """A new secret, for an authenticator."""
+
+    uri = CharField(help_text="What the authenticator reads, usually as a QR code.")
+
+
+@example({"recoveryCodes": ["3f9a1-c07be"]})
+class RecoveryCodesSerializer(AnswerSerializer):
+    """Codes that stand in for a one-time code, each once. They are shown this once."""
+
+    recoveryCodes = serializers.ListField(child=CharField())
+
+
+@example(
+    {
+        "at": MOMENT_EXAMPLE,
+        "action": "login",
+        "by": "user",
+        "address": "127.0.0.1",
+        "details": {},
+    }
+)
+class ActivitySerializer(AnswerSerializer):
+    """Something that concerned the account's security."""
+
+    at = MomentField()
+    action = ChoiceField(choices=[action.value for action in SECURITY_ACTIONS])
+    by = CharField(source="actor_kind", help_text="user, operator, system or command.")
+    address = CharField(help_text="Of the client; empty where there was none.")
+    details = ObjectField()
+
+
 @example({"success": True, **_ACCESS})
 class RenewedSerializer(AccessSerializer):
     """A new access token."""
@@ -218,7 +339,9 @@ class KeySerializer(AnswerSerializer):
     lastFour = CharField()
     createdAt = MomentField()
     lastUsedAt = MomentField(allow_null=True)
+    lastAddress = CharField(allow_null=True)
     expiresAt = MomentField(allow_null=True)
+    networks = NetworkListField()
 
 
 @example({**_KEY, "key": "atk_examplexampleexamplexampleexamplex7Qk"})

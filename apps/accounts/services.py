@@ -6,25 +6,37 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final, TypeAlias
 
+from django.conf import settings
 from django.contrib import auth
 from django.contrib.auth.hashers import make_password
-from django.contrib.auth.password_validation import validate_password
-from django.core.exceptions import ValidationError
 from django.db import IntegrityError, transaction
-from django.db.models import BooleanField, ExpressionWrapper, Q, QuerySet
+from django.db.models import BooleanField, ExpressionWrapper, F, Q, QuerySet
 from rest_framework_simplejwt.tokens import AccessToken, RefreshToken
 
-from apps.accounts import api_keys, email_addresses, queries, tokens
+from apps.accounts import (
+    api_keys,
+    email_addresses,
+    login_limits,
+    mails,
+    passwords,
+    queries,
+    tokens,
+    two_factor,
+)
+from apps.accounts.login_limits import NotAFailure
+from apps.accounts.mails import MailKind
 from apps.accounts.models import (
     ApiKey,
+    LinkPurpose,
     LoginSession,
     SessionEnded,
     SessionEndReason,
     User,
     new_token_id,
 )
-from apps.core import audit, jobs
+from apps.core import audit, jobs, request_origin
 from apps.core.audit import Action
+from apps.core.client_address import is_in_networks
 from apps.core.errors import Code, Fault, InvalidInput, NotFound, ServiceError
 from apps.core.ids import is_id
 from apps.core.times import wire_time
@@ -33,6 +45,10 @@ log = logging.getLogger(__name__)
 
 MOST_SESSIONS: Final = 20  # live sessions of a user; one more ends the oldest
 MOST_KEYS: Final = 20  # usable keys of a user
+MOST_WRONG_PASSWORDS: Final = 10  # that a session survives
+# For so long after a login or a proof, a call may give out what outlives the session.
+PROOF_LASTS: Final = timedelta(minutes=10)
+KEY_LIFETIME: Final = timedelta(days=90)  # unless its owner says otherwise
 # A refresh token that is older is replaced when it is used.
 ROTATED_AFTER: Final = timedelta(hours=1)
 # For so long the replaced token still leads to its successor: answers get lost, and tabs refresh at
@@ -66,6 +82,44 @@ class WrongCredentials(ServiceError):
     message = "The e-mail address or the password is wrong."
 
 
+class TwoFactorRequired(ServiceError, NotAFailure):
+    """The password was right, and the account asks for a code too."""
+
+    code = Code.UNAUTHORIZED
+    message = "This account asks for a one-time code too: send `code`."
+
+    def __init__(self) -> None:
+        super().__init__(reason="two_factor_required")
+
+
+class WrongCode(ServiceError):
+    code = Code.UNAUTHORIZED
+    message = "The one-time code is wrong, or was used before."
+
+    def __init__(self) -> None:
+        super().__init__(reason="two_factor_failed")
+
+
+class RecentProofRequired(ServiceError):
+    """What is asked for outlives the session, so its token alone is not enough."""
+
+    code = Code.FORBIDDEN
+    message = "Prove who you are first, by POST /api/auth/proof; that lasts ten minutes."
+
+    def __init__(self) -> None:
+        super().__init__(reason="recent_proof_required")
+
+
+class EmailNotVerified(ServiceError):
+    code = Code.FORBIDDEN
+    message = (
+        "Verify your e-mail address first, by the link that POST /api/auth/verification sends."
+    )
+
+    def __init__(self) -> None:
+        super().__init__(reason="email_not_verified")
+
+
 class KeyRejected(ServiceError):
     code = Code.UNAUTHORIZED
     message = "This API key is no longer accepted."
@@ -97,41 +151,66 @@ def sign_up(
     *, email: str, password: str, name: str, now: datetime, address: str | None, user_agent: str
 ) -> tokens.IssuedTokens:
     """Register a user and open their first session."""
-    _check_password(password, user=User(email=email, name=name), field="password")
+    passwords.check(password, user=User(email=email, name=name), field="password")
     try:
         with transaction.atomic():
             user = User.objects.create_user(email=email, password=password, name=name, now=now)
             audit.record(Action.SIGNUP, user, actor=audit.user(user), now=now)
+            login_limits.record_login(user, now=now)
+            if mails.is_available():
+                mails.send_new_link(user, LinkPurpose.VERIFY, email=user.email, now=now)
             return tokens.issue(user=user, now=now, address=address, user_agent=user_agent)
     except IntegrityError:
         # The unique address is the only rule here that another request can break.
         raise EmailTaken(field="email") from None
 
 
-def _check_password(password: str, *, user: User, field: str) -> None:
-    """Raise InvalidInput unless the validators of the settings accept the password."""
-    try:
-        validate_password(password, user)
-    except ValidationError as error:
-        raise InvalidInput(Fault(field, " ".join(error.messages))) from error
-
-
 def log_in(
-    *, email: str, password: str, now: datetime, address: str | None, user_agent: str
+    *,
+    email: str,
+    password: str,
+    code: str | None = None,
+    now: datetime,
+    address: str | None,
+    user_agent: str,
 ) -> tokens.IssuedTokens:
-    """Open a session; Django hashes the password once, also when the address is unknown."""
+    """Open a session; Django hashes the password once, also when the address is unknown.
+
+    Raises WrongCredentials, TwoFactorRequired, WrongCode.
+    """
     user = auth.authenticate(email=email, password=password)
     if not isinstance(user, User):
         # Not what was typed as the address of nobody: people type passwords there.
         tried = User.objects.filter(email=email_addresses.normalize(email)).first()
         audit.record(Action.LOGIN_FAILED, tried, actor=audit.STRANGER, now=now)
         raise WrongCredentials
+    _check_code(user, code, now=now)
     with transaction.atomic():
         _lock_unchanged(user)
         issued = tokens.issue(user=user, now=now, address=address, user_agent=user_agent)
         _end_surplus(issued.session, now=now)
         audit.record(Action.LOGIN, issued.session, actor=audit.user(user), now=now)
+        _reopen(user, now=now)
+        if not login_limits.record_login(user, now=now):
+            mails.tell(user, MailKind.NEW_LOGIN, now=now, user_agent=user_agent)
     return issued
+
+
+def _check_code(user: User, code: str | None, *, now: datetime) -> None:
+    """Ask for a one-time or recovery code where the account has a second factor."""
+    if not two_factor.is_on(user):
+        return
+    if code is None:
+        raise TwoFactorRequired
+    if not two_factor.take_code(user, code, now=now):
+        audit.record(Action.LOGIN_FAILED, user, actor=audit.STRANGER, now=now, code=True)
+        raise WrongCode
+
+
+def _reopen(user: User, *, now: datetime) -> None:
+    """Undo the closing of the account: whoever logs in within its days wants it back."""
+    if User.objects.filter(pk=user.pk).exclude(erase_at=None).update(erase_at=None):
+        audit.record(Action.ACCOUNT_REOPENED, user, actor=audit.user(user), now=now)
 
 
 def _lock_unchanged(user: User) -> None:
@@ -246,6 +325,9 @@ def authenticate(*, bearer: str, path: str, now: datetime) -> Credential:
         raise tokens.TokenExpired
     if key.revoked_at is not None or not key.user.is_active:
         raise KeyRejected
+    address = request_origin.current().address
+    if key.networks and not is_in_networks(address, tuple(key.networks)):
+        raise KeyRejected
     _record_use(key, now=now)
     return key
 
@@ -275,9 +357,13 @@ def _live_session(session_id: str, *, now: datetime) -> LoginSession:
 def _record_use(credential: Credential, *, now: datetime) -> None:
     """Update `last_used_at`, by one of the calls of a minute."""
     last_used_at = credential.last_used_at
-    if last_used_at is None or now - last_used_at >= LAST_USED_PRECISION:
-        rows = type(credential).objects.filter(pk=credential.pk)
-        rows.exclude(last_used_at__gt=now - LAST_USED_PRECISION).update(last_used_at=now)
+    if last_used_at is not None and now - last_used_at < LAST_USED_PRECISION:
+        return
+    used: dict[str, object] = {"last_used_at": now}
+    if isinstance(credential, ApiKey):
+        used["last_address"] = request_origin.current().address
+    rows = type(credential).objects.filter(pk=credential.pk)
+    rows.exclude(last_used_at__gt=now - LAST_USED_PRECISION).update(**used)
 
 
 # ------------------------------------------------------------------------- profile and sessions
@@ -294,24 +380,68 @@ def change_profile(*, user: User, name: str | None = None, now: datetime) -> Use
     return user
 
 
+def check_password(
+    *, user: User, session: LoginSession, password: str, now: datetime, field: str
+) -> None:
+    """Check that whoever holds a session's token knows the password too.
+
+    A wrong one is on record, and the tenth ends the session: its owner knows the password. Raises
+    InvalidInput about `field`.
+    """
+    row = LoginSession.objects.filter(pk=session.pk)
+    if user.check_password(password):
+        row.exclude(wrong_passwords=0).update(wrong_passwords=0)
+        return
+    with transaction.atomic():
+        audit.record(Action.PASSWORD_REJECTED, user, actor=audit.user(user), now=now)
+        row.update(wrong_passwords=F("wrong_passwords") + 1)
+        guessed = row.filter(wrong_passwords__gte=MOST_WRONG_PASSWORDS)
+        end(guessed, reason=SessionEndReason.GUESSING, now=now, by=audit.SYSTEM)
+    raise InvalidInput(Fault(field, "is not your password"))
+
+
+def prove(
+    *, user: User, session: LoginSession, password: str, code: str | None, now: datetime
+) -> None:
+    """Prove again who holds the session, by the password and, with a second factor, by a code.
+
+    Raises InvalidInput.
+    """
+    check_password(user=user, session=session, password=password, now=now, field="password")
+    if two_factor.is_on(user) and not (code and two_factor.take_code(user, code, now=now)):
+        raise InvalidInput(Fault("code", "is no current one-time code and no recovery code"))
+    LoginSession.objects.filter(pk=session.pk).update(proved_at=now)
+
+
+def require_recent_proof(session: LoginSession, *, now: datetime) -> None:
+    """Raise RecentProofRequired unless the session's user has lately proved who they are."""
+    if session.proved_at is None or now - session.proved_at > PROOF_LASTS:
+        raise RecentProofRequired
+
+
+def require_verified_email(user: User) -> None:
+    """Raise EmailNotVerified where the settings ask for verified addresses."""
+    if settings.REQUIRE_VERIFIED_EMAIL and not user.email_verified:
+        raise EmailNotVerified
+
+
 @transaction.atomic
 def change_password(
-    *, user: User, session: LoginSession, current_password: str, new_password: str, now: datetime
-) -> None:
-    """Change the password and end every other session; keys stay. Raises InvalidInput."""
-    if not user.check_password(current_password):
-        raise _wrong_current_password()
-    _check_password(new_password, user=user, field="newPassword")
+    *, user: User, session: LoginSession, new_password: str, now: datetime
+) -> tokens.IssuedTokens:
+    """Change the password and end every session; a new one replaces that of the call.
+
+    `user` is as it was when the current password was checked. Keys stay. Raises InvalidInput.
+    """
+    passwords.check(new_password, user=user, field="newPassword")
     # Of two changes at once, only one still finds the password that it has checked.
     unchanged = User.objects.filter(pk=user.pk, password=user.password)
     if not unchanged.update(password=make_password(new_password)):
-        raise _wrong_current_password()
+        raise InvalidInput(Fault("currentPassword", "is not your password"))
     audit.record(Action.PASSWORD_CHANGED, user, actor=audit.user(user), now=now)
-    end(user.sessions.exclude(pk=session.pk), reason=SessionEndReason.PASSWORD, now=now)
-
-
-def _wrong_current_password() -> InvalidInput:
-    return InvalidInput(Fault("currentPassword", "is not your password"))
+    end(user.sessions.all(), reason=SessionEndReason.PASSWORD, now=now)
+    mails.tell(user, MailKind.PASSWORD_CHANGED, now=now)
+    return tokens.issue(user=user, now=now, address=session.address, user_agent=session.user_agent)
 
 
 def live_sessions(user: User, *, current: LoginSession, now: datetime) -> QuerySet[LoginSession]:
@@ -365,12 +495,16 @@ def create_key(
     scopes: Sequence[str],
     now: datetime,
     expires_at: datetime | None = None,
+    networks: Sequence[str] = (),
 ) -> tuple[ApiKey, str]:
     """Create a key; return its row and its text, which is not shown again.
+
+    It never expires if `expires_at` is None, and is accepted from everywhere without `networks`.
 
     The lock on the user's row makes concurrent callers count each other's keys. Raises
     InvalidInput, TooManyKeys.
     """
+    require_verified_email(user)
     if expires_at is not None and expires_at <= now:
         raise InvalidInput(Fault("expiresAt", "must lie in the future", wire_time(expires_at)))
     User.objects.select_for_update(no_key=True).get(pk=user.pk)
@@ -384,9 +518,11 @@ def create_key(
         last_four=text[-api_keys.LAST_SHOWN :],
         created_at=now,
         expires_at=expires_at,
+        networks=list(networks),
     )
     actor = audit.user(user)
     audit.record(Action.KEY_CREATED, key, actor=actor, now=now, name=name, scopes=key.scopes)
+    mails.tell(user, MailKind.KEY_CREATED, now=now, key_name=name)
     return key, text
 
 

@@ -71,6 +71,7 @@ def issue(*, user: User, now: datetime, address: str | None, user_agent: str) ->
         last_used_at=now,
         expires_at=now + REFRESH_LIFETIME,
         rotated_at=now,
+        proved_at=now,
         address=address,
         user_agent=user_agent,
     )

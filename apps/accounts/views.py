@@ -6,26 +6,48 @@ from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from apps.accounts import cookies, email_addresses, services, tokens
+from apps.accounts import activity, cookies, email_links, services, tokens, two_factor
 from apps.accounts.authentication import bearer_token, session_of_call
+from apps.accounts.email_links import AlreadyVerified
+from apps.accounts.login_limits import Entrance, count_failure
+from apps.accounts.mails import MailUnavailable
+from apps.accounts.proof import needs_recent_proof
 from apps.accounts.serializers import (
+    AccessSerializer,
+    ActivitySerializer,
+    AddressChangeSerializer,
+    CodeSerializer,
     CreatedKeySerializer,
     DoneSerializer,
+    FactorSecretSerializer,
     KeySerializer,
     LoggedInSerializer,
     LogInSerializer,
     NewKeySerializer,
+    PasswordChangedSerializer,
     PasswordChangeSerializer,
     ProfileChangeSerializer,
     ProfileSerializer,
+    ProofSerializer,
+    RecoveryCodesSerializer,
     RenewedSerializer,
+    ResetRequestSerializer,
     SessionSerializer,
     SignedUpSerializer,
     SignUpSerializer,
+    TwoFactorSerializer,
 )
-from apps.accounts.services import EmailTaken, TooManyKeys, WrongCredentials
+from apps.accounts.services import (
+    EmailNotVerified,
+    EmailTaken,
+    RecentProofRequired,
+    TooManyKeys,
+    TwoFactorRequired,
+    WrongCode,
+    WrongCredentials,
+)
+from apps.accounts.two_factor import FactorOff, FactorOn
 from apps.core import request_origin
-from apps.core.api import limits
 from apps.core.api.schema import ACCOUNT, LOG_OUT, REFRESH, answer_header, refuses
 from apps.core.api.views import OwnedViewSet
 from apps.core.errors import Forbidden
@@ -74,7 +96,7 @@ class EntryViewSet(OwnedViewSet):
         request=LogInSerializer,
         responses={200: LoggedInSerializer},
     )
-    @refuses(WrongCredentials)
+    @refuses(WrongCredentials, TwoFactorRequired, WrongCode)
     def log_in(self, request: Request) -> Response:
         """Open a session.
 
@@ -82,8 +104,7 @@ class EntryViewSet(OwnedViewSet):
         """
         body = self.read(LogInSerializer)
         wants_cookie = body.pop("session_cookie", False)
-        failures = limits.login_failures(email_addresses.normalize(body["email"]))
-        with limits.failures_counted(failures):
+        with count_failure(email=body["email"], entrance=Entrance.API, now=self.now):
             issued = services.log_in(**body, **_origin_of(request), now=self.now)
         if wants_cookie:
             cookies.log_browser_in(request, issued.session)
@@ -97,9 +118,20 @@ def _logged_in(
     message: str,
     status: int,
 ) -> Response:
-    user = issued.session.user
-    values = {"success": True, "message": message, "user": user, **_access(issued.access)}
-    response = Response(serializer.render(values), status)
+    values = {"message": message, "user": issued.session.user}
+    return _with_tokens(issued, serializer, values, status=status)
+
+
+def _with_tokens(
+    issued: tokens.IssuedTokens,
+    serializer: type[AccessSerializer],
+    values: dict[str, object],
+    *,
+    status: int = 200,
+) -> Response:
+    """Answer with the tokens of a new session: one in the body, one in the cookie."""
+    body = serializer.render({"success": True, **values, **_access(issued.access)})
+    response = Response(body, status)
     max_age = int(tokens.REFRESH_LIFETIME.total_seconds())
     cookies.set_refresh_token(response, issued.refresh, max_age=max_age)
     return response
@@ -214,19 +246,167 @@ class ProfileViewSet(OwnedViewSet):
 class PasswordViewSet(OwnedViewSet):
     @extend_schema(
         operation_id="changePassword",
+        parameters=[SET_COOKIE],
         request=PasswordChangeSerializer,
-        responses={200: DoneSerializer},
+        responses={200: PasswordChangedSerializer},
+    )
+    @refuses(RecentProofRequired)
+    def create(self, request: Request) -> Response:
+        """Set a new password, and end all sessions.
+
+        A new session takes the place of the one that made the call: its tokens are in the answer.
+        With two-factor authentication it also needs a recent proof.
+        """
+        body, session = self.read(PasswordChangeSerializer), session_of_call(request)
+        with count_failure(email=self.owner.email, entrance=Entrance.API, now=self.now):
+            services.check_password(
+                user=self.owner,
+                session=session,
+                password=body["current_password"],
+                now=self.now,
+                field="currentPassword",
+            )
+        if two_factor.is_on(self.owner):
+            services.require_recent_proof(session, now=self.now)
+        issued = services.change_password(
+            user=self.owner, session=session, new_password=body["new_password"], now=self.now
+        )
+        if cookies.session_id_in(request._request) is not None:
+            cookies.log_browser_in(request, issued.session)
+        message = "The password is changed; other sessions have ended."
+        return _with_tokens(issued, PasswordChangedSerializer, {"message": message})
+
+
+@extend_schema(tags=["account"], auth=ACCOUNT)
+class ProofViewSet(OwnedViewSet):
+    @extend_schema(
+        operation_id="proveIdentity", request=ProofSerializer, responses={200: DoneSerializer}
     )
     def create(self, request: Request) -> Response:
-        """Set a new password, and end all other sessions."""
-        services.change_password(
-            user=self.owner,
-            session=session_of_call(request),
-            **self.read(PasswordChangeSerializer),
-            now=self.now,
-        )
-        message = "The password is changed; other sessions have ended."
-        return Response(DoneSerializer.render({"success": True, "message": message}))
+        """Prove who you are.
+
+        For ten minutes the session may then do what outlives it: make keys and webhook secrets,
+        change the address, turn the second factor on or off. A login is such a proof too.
+        """
+        body = self.read(ProofSerializer)
+        with count_failure(email=self.owner.email, entrance=Entrance.API, now=self.now):
+            services.prove(
+                user=self.owner,
+                session=session_of_call(request),
+                password=body["password"],
+                code=body.get("code"),
+                now=self.now,
+            )
+        return _done("This session is proved for ten minutes.")
+
+
+@extend_schema(tags=["account"], auth=ACCOUNT)
+class EmailViewSet(OwnedViewSet):
+    """The address of an account, by links in mails."""
+
+    @extend_schema(operation_id="sendVerification", request=None, responses={200: DoneSerializer})
+    @refuses(AlreadyVerified, MailUnavailable)
+    def send_verification(self, request: Request) -> Response:
+        """Send a link that verifies the e-mail address; it works once, for 24 hours."""
+        email_links.send_verification(user=self.owner, now=self.now)
+        return _done("The mail is on its way.")
+
+    @extend_schema(
+        operation_id="changeEmail",
+        request=AddressChangeSerializer,
+        responses={200: DoneSerializer},
+    )
+    @needs_recent_proof
+    @refuses(MailUnavailable)
+    def change(self, request: Request) -> Response:
+        """Change the e-mail address, which takes a link sent to the old and one to the new."""
+        body = self.read(AddressChangeSerializer)
+        email_links.request_new_address(user=self.owner, new_email=body["email"], now=self.now)
+        return _done("Both addresses get a mail; the change is made when both links are used.")
+
+
+@extend_schema(tags=["account"])
+class ResetViewSet(OwnedViewSet):
+    authentication_classes = ()
+    permission_classes = ()
+
+    @extend_schema(
+        operation_id="requestPasswordReset",
+        request=ResetRequestSerializer,
+        responses={200: DoneSerializer},
+    )
+    @refuses(MailUnavailable)
+    def create(self, request: Request) -> Response:
+        """Send a link for a new password, if the account exists; the answer does not tell."""
+        body = self.read(ResetRequestSerializer)
+        email_links.request_reset(email=body["email"])
+        return _done("If there is such an account, a mail is on its way.")
+
+
+@extend_schema(tags=["account"], auth=ACCOUNT)
+class TwoFactorViewSet(OwnedViewSet):
+    """The second factor: one-time codes of an authenticator, and recovery codes."""
+
+    @extend_schema(operation_id="readTwoFactor", responses={200: TwoFactorSerializer})
+    def retrieve(self, request: Request) -> Response:
+        """Whether the account asks for a code, and how many recovery codes are left."""
+        return Response(TwoFactorSerializer.render(two_factor.state_of(self.owner)))
+
+    @extend_schema(
+        operation_id="beginTwoFactor", request=None, responses={200: FactorSecretSerializer}
+    )
+    @needs_recent_proof
+    @refuses(FactorOn)
+    def begin(self, request: Request) -> Response:
+        """Make a secret for an authenticator; it counts once a code confirms it."""
+        uri = two_factor.begin(user=self.owner, now=self.now)
+        return Response(FactorSecretSerializer.render({"uri": uri}))
+
+    @extend_schema(
+        operation_id="confirmTwoFactor",
+        request=CodeSerializer,
+        responses={200: RecoveryCodesSerializer},
+    )
+    @needs_recent_proof
+    @refuses(FactorOn, FactorOff)
+    def confirm(self, request: Request) -> Response:
+        """Turn two-factor authentication on, by a first code."""
+        body = self.read(CodeSerializer)
+        with count_failure(email=self.owner.email, entrance=Entrance.API, now=self.now):
+            codes = two_factor.confirm(user=self.owner, code=body["code"], now=self.now)
+        return Response(RecoveryCodesSerializer.render({"recovery_codes": codes}))
+
+    @extend_schema(
+        operation_id="renewRecoveryCodes",
+        request=None,
+        responses={200: RecoveryCodesSerializer},
+    )
+    @needs_recent_proof
+    @refuses(FactorOff)
+    def renew_codes(self, request: Request) -> Response:
+        """Replace all recovery codes."""
+        codes = two_factor.renew_recovery_codes(user=self.owner, now=self.now)
+        return Response(RecoveryCodesSerializer.render({"recovery_codes": codes}))
+
+    @extend_schema(operation_id="endTwoFactor", responses={204: None})
+    @needs_recent_proof
+    @refuses(FactorOff)
+    def destroy(self, request: Request) -> Response:
+        """Turn two-factor authentication off."""
+        two_factor.turn_off(user=self.owner, now=self.now)
+        return Response(status=204)
+
+
+@extend_schema(tags=["account"], auth=ACCOUNT)
+class SecurityLogViewSet(OwnedViewSet):
+    @extend_schema(operation_id="listActivity", responses=ActivitySerializer(many=True))
+    def list(self, request: Request) -> Response:
+        """What concerned the account's security: logins, passwords, keys, addresses."""
+        return self.page(activity.activity_of(self.owner), ActivitySerializer)
+
+
+def _done(message: str) -> Response:
+    return Response(DoneSerializer.render({"success": True, "message": message}))
 
 
 @extend_schema(tags=["account"], auth=ACCOUNT)
@@ -271,12 +451,12 @@ class KeyViewSet(OwnedViewSet):
     @extend_schema(
         operation_id="createKey", request=NewKeySerializer, responses={201: CreatedKeySerializer}
     )
-    @refuses(TooManyKeys)
+    @needs_recent_proof
+    @refuses(TooManyKeys, EmailNotVerified)
     def create(self, request: Request) -> Response:
         """Make an API key."""
-        key, text = services.create_key(
-            user=self.owner, **self.read(NewKeySerializer), now=self.now
-        )
+        body = {"expires_at": self.now + services.KEY_LIFETIME, **self.read(NewKeySerializer)}
+        key, text = services.create_key(user=self.owner, **body, now=self.now)
         return Response({**KeySerializer.render(key), "key": text}, status=201)
 
     @extend_schema(operation_id="revokeKey", responses={204: None})

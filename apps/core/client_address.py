@@ -46,12 +46,29 @@ def is_trusted(peer: str, trusted: Networks) -> bool:
 
 @lru_cache(maxsize=1024)
 def network_of(address: str) -> str:
-    """What limits count under: an IPv4 address, and of IPv6 the network of 64 bits, as whoever has
-    one address of it has them all.
+    """Return what limits count under: an IPv4 address, and of IPv6 the network of 64 bits, as
+    whoever has one address of it has them all.
     """
     known = _read(address)
     is_long = isinstance(known, IPv6Address)
     return str(ip_network(f"{known}/64", strict=False)) if is_long else str(known or address)
+
+
+@lru_cache(maxsize=1024)
+def provider_network_of(address: str) -> str:
+    """Return the network from which a provider gives its customers addresses, as far as that can be
+    guessed: 24 bits of IPv4, 64 of IPv6.
+    """
+    known = _read(address)
+    if known is None:
+        return address
+    return str(ip_network(f"{known}/{24 if known.version == 4 else 64}", strict=False))
+
+
+def is_in_networks(address: str | None, networks: Sequence[str]) -> bool:
+    """Tell whether an address lies in one of the networks; an unknown address lies in none."""
+    known = _read(address or "")
+    return known is not None and _is_in(known, [ip_network(network) for network in networks])
 
 
 def _is_in(address: Address, networks: Networks) -> bool:

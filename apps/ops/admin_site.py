@@ -2,8 +2,11 @@
 
 from collections.abc import Callable
 from datetime import datetime, timedelta
+from functools import update_wrapper
 from typing import Any, Final
 
+from django import forms
+from django.conf import settings
 from django.contrib.admin import AdminSite
 from django.contrib.admin.forms import AdminAuthenticationForm
 from django.contrib.auth import BACKEND_SESSION_KEY, HASH_SESSION_KEY, SESSION_KEY
@@ -11,15 +14,21 @@ from django.contrib.auth.models import AnonymousUser
 from django.core.exceptions import ValidationError
 from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
+from django.shortcuts import redirect, render
 from django.template.response import TemplateResponse
+from django.urls import URLPattern, URLResolver, path
 from django.utils import timezone
+from django.views.decorators.cache import never_cache
 
-from apps.accounts import email_addresses
+from apps.accounts import email_addresses, two_factor
+from apps.accounts.login_limits import Entrance, NotAFailure, count_failure
 from apps.accounts.models import User
 from apps.core import audit, request_origin
 from apps.core.api import limits
 from apps.core.audit import Action
+from apps.core.errors import InvalidInput, ServiceError
 
+View = Callable[..., HttpResponseBase]
 TITLE: Final = "Algotrade operators"
 PATH: Final = "/admin/"
 MAX_AGE: Final = timedelta(hours=8)
@@ -33,12 +42,25 @@ def _count_the_address() -> None:
     limits.refuse_exceeded(limits.count(scope) if scope else None)
 
 
+class CodeRequired(ValidationError, NotAFailure):
+    """The password was right, and the account asks for a code too."""
+
+
 class LoginForm(AdminAuthenticationForm):
+    code = forms.CharField(
+        label="One-time code",
+        max_length=40,
+        required=False,
+        help_text="or a recovery code, of an account with two-factor authentication",
+        widget=forms.TextInput(attrs={"autocomplete": "one-time-code"}),
+    )
+
     def clean(self) -> dict[str, Any]:
         """Check the limits of the address and of the account before a password is hashed."""
         try:
             _count_the_address()
-            with limits.failures_counted(limits.login_failures(self._email())):
+            email, now = self._email(), timezone.now()
+            with count_failure(email=email, entrance=Entrance.ADMIN, now=now):
                 return self._signed_in()
         except (limits.TooManyRequests, limits.LimiterDown) as refusal:
             raise ValidationError(str(refusal)) from refusal
@@ -49,8 +71,20 @@ class LoginForm(AdminAuthenticationForm):
         except ValidationError:
             self._record(Action.ADMIN_LOGIN_FAILED, audit.STRANGER)
             raise
+        self._check_code()
         self._record(Action.ADMIN_LOGIN, audit.operator(self.get_user()))
         return dict(cleaned)
+
+    def _check_code(self) -> None:
+        """Raises CodeRequired, ValidationError."""
+        user, code = self.get_user(), self.cleaned_data.get("code")
+        if not two_factor.is_on(user):
+            return
+        if not code:
+            raise CodeRequired("This account asks for a one-time code too.")
+        if not two_factor.take_code(user, code, now=timezone.now()):
+            self._record(Action.ADMIN_LOGIN_FAILED, audit.STRANGER)
+            raise ValidationError("The one-time code is wrong, or was used before.")
 
     def _email(self) -> str:
         return email_addresses.normalize(self.cleaned_data.get("username") or "")
@@ -67,6 +101,32 @@ class OperatorSite(AdminSite):
     site_url = None
     enable_nav_sidebar = False  # lists are wide
     login_form = LoginForm
+    login_template = "operators/login.html"
+
+    def get_urls(self) -> list[URLResolver | URLPattern]:
+        view = never_cache(self.two_factor)
+        return [path("two-factor", view, name="two_factor"), *super().get_urls()]
+
+    def admin_view(self, view: View, cacheable: bool = False) -> View:
+        """Lead operators who have to set up a second factor there, from every page."""
+        page = super().admin_view(view, cacheable)
+
+        def checked(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
+            if self.has_permission(request) and _must_set_up(request.user):
+                return redirect("admin:two_factor")
+            return page(request, *args, **kwargs)
+
+        return update_wrapper(checked, view)
+
+    def two_factor(self, request: HttpRequest) -> HttpResponse:
+        """The page on which an operator sets up a second factor."""
+        user = request.user
+        if not (isinstance(user, User) and self.has_permission(request)):
+            return redirect("admin:login")
+        context = {**self.each_context(request), "title": "Two-factor authentication"}
+        if request.method == "POST":
+            context |= _set_up_second_factor(request, user)
+        return render(request, "operators/two_factor.html", context)
 
     def login(
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None
@@ -83,6 +143,25 @@ class OperatorSite(AdminSite):
             actor = audit.operator(request.user)
             audit.record(Action.ADMIN_LOGOUT, request.user, actor=actor, now=timezone.now())
         return super().logout(request, extra_context)
+
+
+def _must_set_up(user: object) -> bool:
+    return settings.REQUIRE_OPERATOR_2FA and isinstance(user, User) and not two_factor.is_on(user)
+
+
+def _set_up_second_factor(request: HttpRequest, user: User) -> dict[str, object]:
+    """Do what a form of the page asks for; return what the page then shows."""
+    now, code = timezone.now(), request.POST.get("code")
+    try:
+        if code is None:
+            return {"uri": two_factor.begin(user=user, now=now)}
+        with count_failure(email=user.email, entrance=Entrance.ADMIN, now=now):
+            return {"codes": two_factor.confirm(user=user, code=code, now=now)}
+    except InvalidInput:
+        uri = two_factor.pending_uri(user)
+        return {"uri": uri, "error": "This is not the code that the authenticator shows now."}
+    except ServiceError as refusal:
+        return {"error": str(refusal)}
 
 
 class AdminSessionMiddleware:

@@ -13,6 +13,7 @@ from django.db.models import F, OuterRef, Subquery, Sum
 from django.db.models.functions import Coalesce
 
 from apps.accounts.models import User
+from apps.accounts.services import require_verified_email
 from apps.algorithms.lifecycle import ALGORITHM_TRANSITIONS, AlgorithmStatus, AlgorithmTransition
 from apps.algorithms.models import Algorithm
 from apps.algorithms.services import WrongStatus, configuration
@@ -55,6 +56,7 @@ def start(*, owner: User, algorithm_id: str, now: datetime) -> StartResult:
     kill_switch_rows = kill_switches.share_user_switch(owner), kill_switches.share_global_switch()
     account = capital.account_of(owner, now=now)
     algorithm = _locked(owner, algorithm_id)
+    require_verified_email(owner)
     _require_startable(algorithm)
     request = StartRequest(algorithm, _strategy_of(configuration(algorithm)), resumed=None)
     kill_switches.require_off(*kill_switch_rows)

@@ -44,7 +44,7 @@ def send_mail_of(*, event_id: str, now: datetime) -> None:
     It runs outside any transaction. Errors of the mail server are raised, to be tried again.
     """
     event = Event.objects.select_related("owner").filter(pk=event_id).first()
-    if event is None:
+    if event is None or not event.owner.email_verified:  # another's address may be a stranger's
         return
     notices = EmailNotices.objects.filter(owner=event.owner, events__contains=event.type).first()
     if notices is not None and notices.counted(most=MOST_A_DAY, now=now):

@@ -5,6 +5,7 @@ from rest_framework.decorators import action
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from apps.accounts.proof import needs_recent_proof
 from apps.core.api.idempotency import idempotent, idempotent_with_secret
 from apps.core.api.schema import NO_FIELDS, refuses
 from apps.core.api.serializers import EmptyBody
@@ -44,6 +45,7 @@ class WebhookViewSet(OwnedViewSet):
         request=NewWebhookSerializer,
         responses={201: WebhookWithSecretSerializer},
     )
+    @needs_recent_proof
     @refuses(TooManyEndpoints)
     @idempotent_with_secret
     def create(self, request: Request) -> Response:
@@ -91,6 +93,7 @@ class WebhookViewSet(OwnedViewSet):
         responses={200: WebhookWithSecretSerializer},
     )
     @action(detail=True, methods=["post"], url_path="rotate-secret")
+    @needs_recent_proof
     @idempotent_with_secret
     def rotate_secret(self, request: Request, webhook_id: str) -> Response:
         """Replace the secret.

@@ -64,7 +64,9 @@ def test_a_key_is_shown_once(api: Api, alice: User) -> None:
         "lastFour": text[-4:],
         "createdAt": body["createdAt"],
         "lastUsedAt": None,
-        "expiresAt": None,
+        "lastAddress": None,
+        "expiresAt": body["expiresAt"],
+        "networks": [],
     }
     listed = client.get(PATH)
     assert listed.json()["data"] == [body]

@@ -78,20 +78,6 @@ def test_no_password_is_hashed_before_the_limiter_has_spoken(
     assert client.post("/api/auth/signup", {}).status_code == 400  # a scope of its own
 
 
-def test_failed_logins_of_an_account_are_limited_over_all_addresses(
-    api: Api, alice: User, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def log_in(n: int, password: str) -> Any:
-        body = {"email": alice.email.upper(), "password": password}
-        return api().post(LOG_IN, body, REMOTE_ADDR=f"192.0.2.{n}")
-
-    for n in range(3):
-        assert log_in(n, "wrong password").status_code == 401
-        assert log_in(n, make.PASSWORD).status_code == (200 if n < 2 else 429)
-    monkeypatch.setattr("apps.accounts.services.log_in", None)
-    assert_error(log_in(9, make.PASSWORD), 429, "TOO_MANY_REQUESTS")
-
-
 def test_addresses_behind_a_trusted_proxy_are_told_apart(api: Api, settings: Settings) -> None:
     from ipaddress import ip_network
 

@@ -11,7 +11,9 @@ from django.utils import timezone
 
 from apps.accounts import services, tokens
 from apps.accounts.models import LoginSession, SessionEndReason, User
+from apps.core.audit import Action
 from apps.core.errors import InvalidInput
+from apps.core.models import AuditRecord
 from tests import make
 from tests.conftest import Api
 from tests.envelope import assert_error
@@ -37,7 +39,7 @@ def test_the_new_one_is_the_one_that_logs_in(change: Change, api: Api, alice: Us
     response = change()
     assert response.status_code == 200
     assert response.json()["success"] is True
-    assert set(response.json()) == {"success", "message"}
+    assert set(response.json()) == {"success", "message", "accessToken", "expiresIn"}
     statuses = [
         api().post("/api/auth/login", {"email": alice.email, "password": password}).status_code
         for password in (NEW, make.PASSWORD)
@@ -59,10 +61,32 @@ def test_every_other_session_ends_at_once(change: Change, api: Api, alice: User,
     )
 
 
-def test_the_session_that_changed_it_stays(change: Change) -> None:
-    assert change().status_code == 200
-    again = change(currentPassword=NEW, newPassword="yet another one")
-    assert again.status_code == 200
+def test_a_new_session_replaces_the_one_that_changed_it(change: Change, api: Api) -> None:
+    response = change()
+    assert_error(change(currentPassword=NEW), 401, "UNAUTHORIZED")
+    client = api()
+    client.credentials(HTTP_AUTHORIZATION=f"Bearer {response.json()['accessToken']}")
+    assert client.get("/api/auth/profile").status_code == 200
+    client.cookies["refreshToken"] = response.cookies["refreshToken"].value
+    assert client.post("/api/auth/refresh-token").status_code == 200
+    assert LoginSession.objects.filter(ended_at=None).count() == 1
+
+
+def test_the_tenth_wrong_current_one_ends_the_session(change: Change, alice: User) -> None:
+    for _ in range(9):
+        change(currentPassword="wrong password")
+    assert not LoginSession.objects.exclude(ended_at=None).exists()
+    change(currentPassword="wrong password")
+    assert LoginSession.objects.get().end_reason == SessionEndReason.GUESSING
+    assert_error(change(), 401, "UNAUTHORIZED")
+    assert AuditRecord.objects.filter(action=Action.PASSWORD_REJECTED).count() == 10
+
+
+def test_a_right_one_forgives_the_wrong_ones_before(api: Api, alice: User) -> None:
+    client = api(alice)
+    for password in (*["a guess"] * 6, make.PASSWORD, *["a guess"] * 6):
+        client.post("/api/auth/proof", {"password": password})
+    assert not LoginSession.objects.exclude(ended_at=None).exists()
 
 
 def test_a_wrong_current_one_changes_nothing(change: Change, alice: User) -> None:
@@ -115,7 +139,6 @@ def test_of_two_changes_at_once_one_is_made() -> None:
             services.change_password(
                 user=account,
                 session=issued.session,
-                current_password=make.PASSWORD,
                 new_password=new,
                 now=timezone.now(),
             )

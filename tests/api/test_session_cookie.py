@@ -232,7 +232,6 @@ def test_it_ends_when_the_password_changes_elsewhere(browser: Browser, alice: Us
     services.change_password(
         user=alice,
         session=tokens.issue(user=alice, now=timezone.now(), address=None, user_agent="").session,
-        current_password=make.PASSWORD,
         new_password="another password",
         now=timezone.now(),
     )

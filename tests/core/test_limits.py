@@ -2,8 +2,9 @@
 
 import itertools
 import time
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 
 import pytest
 from django.core.cache import caches
@@ -23,6 +24,14 @@ RATES = {
 @pytest.fixture(autouse=True)
 def on(settings: Settings) -> None:
     settings.RATE_LIMITS = RATES
+
+
+@contextmanager
+def attempt(scope: RateLimitScope) -> Iterator[None]:
+    """An attempt that is a failure unless what is done inside succeeds."""
+    limits.refuse_exceeded(limits.count_attempt(scope))
+    yield
+    limits.forgive(scope)
 
 
 @pytest.mark.parametrize(
@@ -66,9 +75,8 @@ def test_a_network_of_ipv6_is_one_client() -> None:
 
 
 def test_a_limit_that_is_off_has_no_scope(settings: Settings) -> None:
-    settings.RATE_LIMITS = {**RATES, "general": None, "failures": None}
+    settings.RATE_LIMITS = {**RATES, "general": None}
     assert limits.scope_of("GET", "/api/x", user_id=None, address="1.2.3.4") is None
-    assert limits.login_failures("a@example.com") is None
 
 
 @pytest.mark.django_db
@@ -111,7 +119,7 @@ def test_only_failures_use_up_an_account() -> None:
     scope = RateLimitScope("login-failures", "2/15m", "a@example.com")
 
     def log_in(password: str) -> str:
-        with limits.failures_counted(scope):
+        with attempt(scope):
             if password != "right":
                 raise PermissionError
         return "in"
@@ -147,12 +155,12 @@ def test_without_counters_passwords_stay_shut_and_the_rest_opens(
     [
         ("general", "0123456789abcdef01234567", "0123456789abcdef01234567"),
         ("general", "192.0.2.1", ""),
-        (limits.FAILURES, "typed where the address stands", ""),
-        (limits.FAILURES, "0123456789abcdef01234567", ""),
+        ("login", "typed where the address stands", ""),
+        ("login", "0123456789abcdef01234567", ""),
     ],
 )
 def test_the_first_request_over_a_limit_is_on_record(name: str, key: str, actor: str) -> None:
-    scope = RateLimitScope(name, "2/h", key)
+    scope = RateLimitScope(name, "2/h", key, fails_open=name == "general")
     for _ in range(5):
         limits.count(scope)
     record = AuditRecord.objects.get()
@@ -163,12 +171,12 @@ def test_the_first_request_over_a_limit_is_on_record(name: str, key: str, actor:
 @pytest.mark.django_db(transaction=True)
 def test_of_wrong_passwords_at_once_no_more_than_the_limit_are_tried() -> None:
     """Also when right ones are tried in between."""
-    scope = RateLimitScope(limits.FAILURES, "5/15m", "a@example.com")
+    scope = RateLimitScope("x", "5/15m", "a@example.com")
     tried: list[str] = []
 
     def log_in(password: str) -> None:
         try:
-            with suppress(PermissionError, limits.TooManyRequests), limits.failures_counted(scope):
+            with suppress(PermissionError, limits.TooManyRequests), attempt(scope):
                 tried.append(password)
                 if password == "wrong":
                     raise PermissionError
@@ -185,12 +193,12 @@ def test_of_wrong_passwords_at_once_no_more_than_the_limit_are_tried() -> None:
 def test_successes_of_the_last_window_forgive_nothing_in_this_one(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    scope = RateLimitScope(limits.FAILURES, "2/15m", "a@example.com")
+    scope = RateLimitScope("x", "2/15m", "a@example.com")
     for _ in range(3):
-        with limits.failures_counted(scope):
+        with attempt(scope):
             pass
     times = itertools.chain([time.time()] * 3, itertools.repeat(time.time() + 900))
     monkeypatch.setattr(time, "time", lambda: next(times))
-    usage = limits.count(scope)
+    usage = limits.count_attempt(scope)
     assert usage is not None
     assert usage.count == 1

@@ -5,8 +5,7 @@ django-ratelimit counts, in fixed windows that begin at another moment for each 
 
 import logging
 import time
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Final
@@ -29,13 +28,14 @@ RETRY_AFTER_SECONDS: Final = 5
 UNSAFE: Final = frozenset({"POST", "PUT", "PATCH", "DELETE"})
 # Polled by whatever monitors the service; never limited.
 PROBES: Final = frozenset({"/healthz", "/readyz", "/metrics"})
-FAILURES: Final = "login-failures"
-SUCCESSES: Final = "login-successes"
 # Each is a scope of its own, counted before a password is hashed.
 BEFORE_A_HASH: Final[Mapping[str, str]] = {
     "/api/auth/signup": "signup",
     "/api/auth/login": "login",
     "/api/auth/password": "password",
+    "/api/auth/password-reset": "password-reset",
+    "/api/auth/proof": "proof",
+    "/api/auth/two-factor/confirm": "two-factor",
 }
 
 
@@ -119,12 +119,6 @@ def admin_login(address: str) -> RateLimitScope | None:
     return RateLimitScope("admin-login", rate, network_of(address), fails_open=False)
 
 
-def login_failures(email: str) -> RateLimitScope | None:
-    """Return the scope of wrong passwords for one account, wherever they come from."""
-    rate = settings.RATE_LIMITS["failures"]
-    return RateLimitScope(FAILURES, rate, email, fails_open=False) if rate else None
-
-
 def count_page(path: str, *, address: str) -> Usage | None:
     """Count a request outside of /api; None for a probe and where nothing is counted.
 
@@ -150,8 +144,34 @@ def count(scope: RateLimitScope) -> Usage | None:
 
     Raises LimiterDown.
     """
+    return _count(scope, _usage_of)
+
+
+def count_attempt(scope: RateLimitScope) -> Usage | None:
+    """Count an attempt as a failure until `forgive` says that it was none. As `count` otherwise.
+
+    The successes are read before: of attempts at the same moment, each then sees every attempt
+    before its own, so no more than the limit can fail.
+    """
+
+    def failures(scope: RateLimitScope) -> Usage:
+        successes = _usage_of(_successes(scope), increment=False)
+        attempts = _usage_of(scope)
+        if attempts.ends_at - successes.ends_at > 1:  # a window began in between
+            return attempts
+        return replace(attempts, count=attempts.count - successes.count)
+
+    return _count(scope, failures)
+
+
+def forgive(scope: RateLimitScope) -> None:
+    """Take an attempt off the failures again."""
+    _usage_of(_successes(scope))
+
+
+def _count(scope: RateLimitScope, usage_of: Callable[[RateLimitScope], Usage]) -> Usage | None:
     try:
-        usage = _failures_of(scope) if scope.name == FAILURES else _usage_of(scope)
+        usage = usage_of(scope)
         if usage.count == usage.limit + 1:
             _record_limit_hit(scope, now=timezone.now())
         return usage
@@ -177,30 +197,17 @@ def _usage_of(scope: RateLimitScope, *, increment: bool = True) -> Usage:
     return Usage(usage["limit"], usage["count"], window_end + 1)
 
 
-def _failures_of(scope: RateLimitScope) -> Usage:
-    """Count an attempt as a failure until its success is counted too.
-
-    The successes are read before: of attempts at the same moment, each then sees every attempt
-    before its own, so no more than the limit can fail.
-    """
-    successes = _usage_of(_successes(scope), increment=False)
-    attempts = _usage_of(scope)
-    if attempts.ends_at - successes.ends_at > 1:  # a window began in between
-        return attempts
-    return replace(attempts, count=attempts.count - successes.count)
-
-
 def _successes(scope: RateLimitScope) -> RateLimitScope:
-    return replace(scope, name=SUCCESSES)
+    return replace(scope, name=f"{scope.name}-successes")
 
 
 def _record_limit_hit(scope: RateLimitScope, *, now: datetime) -> None:
     """Put the first request over the limit of a window on the audit record.
 
     Of the key only a user's id is recorded: an address is on record anyway, and as an e-mail
-    address anything may have been typed.
+    address, which scopes that fail closed count under, anything may have been typed.
     """
-    by_user = is_id(scope.key) and scope.name != FAILURES
+    by_user = is_id(scope.key) and scope.fails_open
     actor = audit.Actor(audit.ActorKind.USER, scope.key) if by_user else audit.STRANGER
     action = audit.Action.LIMIT_HIT
     audit.record(action, None, actor=actor, now=now, bucket=scope.name, rate=scope.rate)
@@ -210,14 +217,3 @@ def refuse_exceeded(usage: Usage | None) -> None:
     """Raises TooManyRequests; None, where nothing was counted, passes."""
     if usage is not None and usage.exceeded:
         raise TooManyRequests(retryAfter=usage.seconds_left, limit=usage.limit)
-
-
-@contextmanager
-def failures_counted(scope: RateLimitScope | None) -> Iterator[None]:
-    """Count the attempt made inside unless it succeeds. Raises TooManyRequests, LimiterDown."""
-    if scope is None:
-        yield
-        return
-    refuse_exceeded(count(scope))
-    yield
-    _usage_of(_successes(scope))

@@ -30,8 +30,10 @@ API_HEADERS: Final = {
     "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "no-referrer",
 }
+# Pages that may say by a status of their own that something is refused.
+PAGES: Final = ("/admin/", "/account/")
+# Reports that open without a token, by a signature in the address.
 SIGNED: Final = "/reports/"
-"""What opens without a token, by a signature in the address."""
 MAX_BODY: Final = 1024 * 1024
 MAX_AUTH_BODY: Final = 64 * 1024
 MAX_DRAINED: Final = 8 * MAX_BODY
@@ -68,7 +70,8 @@ def _log(request: HttpRequest, response: HttpResponseBase, *, seconds: float) ->
 
 def _shown(path: str) -> str:
     """An address that opens without a token is itself the secret."""
-    return f"{SIGNED}…" if path.startswith(SIGNED) else path
+    is_secret = path.startswith((SIGNED, "/account/"))
+    return f"/{path.split('/')[1]}/…" if is_secret else path
 
 
 def is_under_api(path: str) -> bool:
@@ -76,15 +79,9 @@ def is_under_api(path: str) -> bool:
 
 
 def _in_envelope(request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:
-    """The admin's own pages stay pages; every other refusal is JSON, and one that is JSON already
-    stays.
-    """
+    """Turn a refusal into JSON, unless it is that already or a page of its own."""
     kind = response.get("Content-Type", "").partition(";")[0]
-    if (
-        response.status_code < 400
-        or kind == "application/json"
-        or request.path.startswith("/admin/")
-    ):
+    if response.status_code < 400 or kind == "application/json" or request.path.startswith(PAGES):
         return response
     headers = {name: response[name] for name in ("Allow", "WWW-Authenticate") if name in response}
     return exceptions.http_response(exceptions.refusal_of_http(response.status_code), headers)

@@ -1,0 +1,174 @@
+"""What users do by links in mails: verify an address, choose a new password, change the address.
+
+A link works once and until it expires, by one conditional UPDATE. Opening it changes nothing, as
+mail scanners open links: the page that it leads to asks for a click.
+"""
+
+from datetime import datetime
+from typing import Final
+
+from django.contrib.auth.hashers import make_password
+from django.core import signing
+from django.db import IntegrityError, transaction
+
+from apps.accounts import email_addresses, mails, passwords, services
+from apps.accounts.mails import MailKind
+from apps.accounts.models import EmailLink, LinkPurpose, SessionEndReason, User
+from apps.accounts.services import EmailTaken
+from apps.core import audit, jobs
+from apps.core.audit import Action
+from apps.core.errors import Code, ServiceError
+
+RESET_JOB: Final = "accounts.reset"
+
+
+class LinkRejected(ServiceError):
+    code = Code.UNPROCESSABLE_ENTITY
+    message = "This link has been used or has expired; ask for a new one."
+
+
+class AlreadyVerified(ServiceError):
+    code = Code.UNPROCESSABLE_ENTITY
+    message = "This e-mail address is verified already."
+
+
+# ------------------------------------------------------------------------------------ verification
+
+
+@transaction.atomic
+def send_verification(*, user: User, now: datetime) -> None:
+    """Send the user a link that verifies the address. Raises MailUnavailable, AlreadyVerified."""
+    mails.require()
+    if user.email_verified:
+        raise AlreadyVerified
+    mails.send_new_link(user, LinkPurpose.VERIFY, email=user.email, now=now)
+
+
+@transaction.atomic
+def verify(*, token: str, now: datetime) -> User:
+    """Verify the address that the link was sent to. Raises LinkRejected."""
+    link = _use(token, LinkPurpose.VERIFY, now=now)
+    # The address may have changed since the mail was sent.
+    if not User.objects.filter(pk=link.user_id, email=link.email).update(email_verified=True):
+        raise LinkRejected
+    audit.record(Action.EMAIL_VERIFIED, link.user, actor=audit.user(link.user), now=now)
+    return link.user
+
+
+# ------------------------------------------------------------------------------------------- reset
+
+
+def request_reset(*, email: str) -> None:
+    """Enqueue the search for the account and its mail, so that no answer tells which exist.
+
+    Raises MailUnavailable.
+    """
+    mails.require()
+    arguments = [{"email": email_addresses.normalize(email)}]
+    jobs.enqueue(RESET_JOB, queue=mails.MAIL_QUEUE, arguments=arguments)
+
+
+@transaction.atomic
+def send_reset(*, email: str, now: datetime) -> None:
+    """Send a link to the account with this address, if there is one."""
+    user = User.objects.filter(email=email, is_active=True).first()
+    if user is not None:
+        audit.record(Action.RESET_REQUESTED, user, actor=audit.STRANGER, now=now)
+        mails.send_new_link(user, LinkPurpose.RESET, email=email, now=now)
+
+
+@transaction.atomic
+def reset_password(*, token: str, new_password: str, revoke_keys: bool, now: datetime) -> User:
+    """Set a new password, and end all sessions and, if asked, all keys.
+
+    The address counts as verified, as the mail was read. Raises LinkRejected, InvalidInput; the
+    link stays good after InvalidInput.
+    """
+    link = _use(token, LinkPurpose.RESET, now=now)
+    user = User.objects.locked(link.user_id)
+    if user is None or not user.is_active or user.email != link.email:
+        raise LinkRejected
+    passwords.check(new_password, user=user, field="newPassword")
+    user.password, user.email_verified = make_password(new_password), True
+    user.save(update_fields=["password", "email_verified"])
+    actor = audit.user(user)
+    audit.record(Action.PASSWORD_RESET, user, actor=actor, now=now, keys_revoked=revoke_keys)
+    services.end(user.sessions.all(), reason=SessionEndReason.PASSWORD, now=now)
+    if revoke_keys:
+        services.revoke(user.keys.all(), now=now)
+    mails.tell(user, MailKind.PASSWORD_CHANGED, now=now)
+    return user
+
+
+# ------------------------------------------------------------------------------- change of address
+
+
+@transaction.atomic
+def request_new_address(*, user: User, new_email: str, now: datetime) -> None:
+    """Send a link to the old and to the new address; the change is made when both are used.
+
+    That the new address has an account already is told in the mail to its owner alone, by none
+    being sent. Raises MailUnavailable.
+    """
+    mails.require()
+    new_email = email_addresses.normalize(new_email)
+    user.email_links.filter(
+        purpose__in=[LinkPurpose.LEAVE_ADDRESS, LinkPurpose.TAKE_ADDRESS], used_at=None
+    ).update(expires_at=now)
+    audit.record(Action.ADDRESS_CHANGE_REQUESTED, user, actor=audit.user(user), now=now)
+    if User.objects.filter(email=new_email).exists():
+        return
+    for purpose, email in (
+        (LinkPurpose.LEAVE_ADDRESS, user.email),
+        (LinkPurpose.TAKE_ADDRESS, new_email),
+    ):
+        mails.send_new_link(user, purpose, email=email, new_email=new_email, now=now)
+
+
+@transaction.atomic
+def confirm_new_address(*, token: str, now: datetime) -> bool:
+    """Confirm one side of a change of address; return whether the change is made.
+
+    Raises LinkRejected, EmailTaken.
+    """
+    link = _use(token, LinkPurpose.LEAVE_ADDRESS, LinkPurpose.TAKE_ADDRESS, now=now)
+    user = User.objects.locked(link.user_id)  # of two confirmations at once one sees the other
+    if user is None:
+        raise LinkRejected
+    pair = user.email_links.filter(new_email=link.new_email, created_at=link.created_at)
+    if pair.exclude(used_at=None).count() < len(
+        (LinkPurpose.LEAVE_ADDRESS, LinkPurpose.TAKE_ADDRESS)
+    ):
+        return False
+    old_email, user.email, user.email_verified = user.email, link.new_email, True
+    try:
+        with transaction.atomic():
+            user.save(update_fields=["email", "email_verified"])
+    except IntegrityError:
+        raise EmailTaken(field="email") from None
+    audit.record(Action.ADDRESS_CHANGED, user, actor=audit.user(user), now=now)
+    mails.tell(user, MailKind.ADDRESS_CHANGED, to=old_email, now=now, new_email=user.email)
+    return True
+
+
+# ------------------------------------------------------------------------------------------- links
+
+
+def find(token: str, *purposes: LinkPurpose, now: datetime) -> EmailLink:
+    """Return the link of this token, which stays usable. Raises LinkRejected."""
+    try:
+        link_id = signing.Signer(salt=mails.LINK_SALT).unsign(token)
+    except signing.BadSignature:
+        raise LinkRejected from None
+    usable = EmailLink.objects.filter(used_at=None, expires_at__gt=now, purpose__in=purposes)
+    link = usable.select_related("user").filter(pk=link_id).first()
+    if link is None:
+        raise LinkRejected
+    return link
+
+
+def _use(token: str, *purposes: LinkPurpose, now: datetime) -> EmailLink:
+    link = find(token, *purposes, now=now)
+    if not EmailLink.objects.filter(pk=link.pk, used_at=None).update(used_at=now):
+        raise LinkRejected
+    return link

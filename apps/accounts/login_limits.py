@@ -1,0 +1,99 @@
+"""How many wrong passwords are taken, so that they shut out whoever guesses and not the owner.
+
+Failures are counted for each account and network, for each network, and for each account from
+anywhere. After too many from anywhere, only networks from which the owner has logged in lately may
+try: no stranger can lock an owner out, nor guess more often by using more networks.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import datetime, timedelta
+from enum import StrEnum
+from typing import Final
+
+from django.conf import settings
+
+from apps.accounts import email_addresses
+from apps.accounts.models import LoginNetwork, User
+from apps.core import request_origin
+from apps.core.api import limits
+from apps.core.api.limits import RateLimitScope
+from apps.core.client_address import provider_network_of
+
+# Failures from one network, over all accounts: an office or a mobile provider has many customers.
+NETWORK_RATE: Final = "100/15m"
+# For so long after its last login a network is known.
+KNOWN_FOR: Final = timedelta(days=30)
+
+
+class Entrance(StrEnum):
+    """Where a password is tried; each has counters of its own."""
+
+    API = "login"
+    ADMIN = "admin-login"
+
+
+class NotAFailure(Exception):  # it marks an attempt, and is not an error itself
+    """Mixed into an error after which an attempt does not count: the password was right."""
+
+
+def current_network() -> str:
+    """Return the network of the request's client."""
+    return provider_network_of(request_origin.current().address or "unknown")
+
+
+@contextmanager
+def count_failure(*, email: str, entrance: Entrance, now: datetime) -> Iterator[None]:
+    """Count the attempt made inside as a failure, unless it succeeds or raises NotAFailure.
+
+    Raises TooManyRequests, LimiterDown.
+    """
+    rate = settings.RATE_LIMITS["failures"]
+    if not rate:
+        yield
+        return
+    account, network = email_addresses.normalize(email), current_network()
+    scopes = [
+        _scope(entrance, "network", NETWORK_RATE, network),
+        _scope(entrance, "account-network", rate, f"{account} {network}"),
+        _scope(entrance, "account", rate, account),
+    ]
+    for scope in scopes[:-1]:
+        limits.refuse_exceeded(limits.count_attempt(scope))
+    from_anywhere = limits.count_attempt(scopes[-1])
+    is_exceeded = from_anywhere is not None and from_anywhere.exceeded
+    if is_exceeded and not _is_known(network, account, now=now):
+        limits.refuse_exceeded(from_anywhere)
+    try:
+        yield
+    except NotAFailure:
+        _forgive(scopes)
+        raise
+    _forgive(scopes)
+
+
+def _scope(entrance: Entrance, counted: str, rate: str, key: str) -> RateLimitScope:
+    return RateLimitScope(f"{entrance}-failures-{counted}", rate, key, fails_open=False)
+
+
+def _forgive(scopes: list[RateLimitScope]) -> None:
+    for scope in scopes:
+        limits.forgive(scope)
+
+
+def _is_known(network: str, account: str, *, now: datetime) -> bool:
+    known = LoginNetwork.objects.filter(user__email=account, network=network)
+    return known.filter(last_login_at__gte=now - KNOWN_FOR).exists()
+
+
+def record_login(user: User, *, now: datetime) -> bool:
+    """Remember the network of a login; tell whether the user has come from it before."""
+    network = current_network()
+    is_known = user.networks.filter(network=network).exists()
+    LoginNetwork.objects.bulk_create(
+        [LoginNetwork(user=user, network=network, last_login_at=now)],
+        update_conflicts=True,
+        unique_fields=["user", "network"],
+        update_fields=["last_login_at"],
+    )
+    return is_known

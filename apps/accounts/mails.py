@@ -1,0 +1,188 @@
+"""Mails to users about their account: links that they asked for, and what has happened to it.
+
+A mail is a job, enqueued in the transaction of its cause and sent by a worker outside of any.
+"""
+
+from datetime import datetime, timedelta
+from enum import StrEnum
+from typing import Final, NamedTuple
+
+from django.conf import settings
+from django.core import signing
+from django.core.mail import EmailMultiAlternatives
+from django.template.loader import render_to_string
+from procrastinate.types import JSONValue
+
+from apps.accounts.models import EmailLink, LinkPurpose, User
+from apps.core import jobs, request_origin
+from apps.core.errors import Code, ServiceError
+from apps.core.times import wire_time
+
+MAIL_JOB: Final = "accounts.mail"
+MAIL_QUEUE: Final = "small"
+LINK_LASTS: Final = timedelta(hours=24)
+RESET_WITHIN: Final = timedelta(minutes=30)
+LINK_SALT: Final = "accounts.email_link"
+
+
+class MailKind(StrEnum):
+    """Each mail that is sent."""
+
+    VERIFY = "verify"
+    RESET = "reset"
+    LEAVE_ADDRESS = "leave_address"
+    TAKE_ADDRESS = "take_address"
+    NEW_LOGIN = "new_login"
+    KEY_CREATED = "key_created"
+    PASSWORD_CHANGED = "password_changed"
+    ADDRESS_CHANGED = "address_changed"
+    FACTOR_ON = "factor_on"
+    FACTOR_OFF = "factor_off"
+    ACCOUNT_CLOSED = "account_closed"
+
+
+class MailText(NamedTuple):
+    """What a mail says; `text` may name its facts, and `button` is the words of its link."""
+
+    subject: str
+    text: str
+    button: str = ""
+
+
+TEXTS: Final = {
+    MailKind.VERIFY: MailText(
+        "Verify your e-mail address",
+        "please verify that this address is yours. Notices are mailed to it from then on.",
+        "Verify the address",
+    ),
+    MailKind.RESET: MailText(
+        "Choose a new password",
+        "somebody asked for a new password for your account. If it was you, choose one here.",
+        "Choose a password",
+    ),
+    MailKind.LEAVE_ADDRESS: MailText(
+        "Your account is about to get another e-mail address",
+        "your account is to get the address {new_email}. It does once both addresses confirm it.",
+        "Confirm the change",
+    ),
+    MailKind.TAKE_ADDRESS: MailText(
+        "Confirm your new e-mail address",
+        "an account is to get the address {new_email}. It does once both addresses confirm it.",
+        "Confirm the change",
+    ),
+    MailKind.NEW_LOGIN: MailText(
+        "A login from a new network",
+        "somebody has logged in to your account from a network that was not used before, with"
+        " {user_agent}.",
+    ),
+    MailKind.KEY_CREATED: MailText(
+        "A new API key", "an API key was made for your account: {key_name}."
+    ),
+    MailKind.PASSWORD_CHANGED: MailText(
+        "Your password was changed", "the password of your account was changed."
+    ),
+    MailKind.ADDRESS_CHANGED: MailText(
+        "Your e-mail address was changed", "the address of your account is {new_email} now."
+    ),
+    MailKind.FACTOR_ON: MailText(
+        "Two-factor authentication is on", "a login asks for a one-time code from now on."
+    ),
+    MailKind.FACTOR_OFF: MailText(
+        "Two-factor authentication is off", "a login asks for the password alone from now on."
+    ),
+    MailKind.ACCOUNT_CLOSED: MailText(
+        "Your account is closed",
+        "your account is closed, and your personal data are erased on {erase_at}. Log in before"
+        " then to keep it.",
+    ),
+}
+# The page that a link leads to.
+PAGES: Final = {
+    LinkPurpose.VERIFY: "/account/verify/",
+    LinkPurpose.RESET: "/account/reset/",
+    LinkPurpose.LEAVE_ADDRESS: "/account/address/",
+    LinkPurpose.TAKE_ADDRESS: "/account/address/",
+}
+
+
+class MailUnavailable(ServiceError):
+    """The service has no mail server, and printing a link would show it to the wrong people."""
+
+    code = Code.SERVICE_UNAVAILABLE
+    message = "This service sends no mail: its operator has set no EMAIL_URL."
+
+    def __init__(self) -> None:
+        super().__init__(reason="no_mail_server")
+
+
+def is_available() -> bool:
+    """Tell whether mails reach their readers: by a server, or on the terminal of whoever runs the
+    service for nobody else.
+    """
+    return bool(settings.EMAIL_HOST) or settings.DEBUG or settings.SERVES_LOOPBACK_ALONE
+
+
+def require() -> None:
+    """Raise MailUnavailable unless mails reach their readers."""
+    if not is_available():
+        raise MailUnavailable
+
+
+def send_new_link(
+    user: User, purpose: LinkPurpose, *, email: str, now: datetime, new_email: str = ""
+) -> None:
+    """Make a link and enqueue the mail that brings it to `email`."""
+    expires_at = now + (RESET_WITHIN if purpose is LinkPurpose.RESET else LINK_LASTS)
+    link = user.email_links.create(
+        purpose=purpose, email=email, new_email=new_email, created_at=now, expires_at=expires_at
+    )
+    arguments = {"kind": purpose.value, "to": email, "facts": {}, "link_id": link.pk}
+    jobs.enqueue(MAIL_JOB, queue=MAIL_QUEUE, arguments=[arguments])
+
+
+def tell(user: User, kind: MailKind, *, now: datetime, to: str | None = None, **facts: str) -> None:
+    """Enqueue a mail about what has just happened, if mails can be sent.
+
+    It goes to the user's address if that is verified: another may be a stranger's.
+    """
+    if not is_available() or not (to or user.email_verified):
+        return
+    known = {"at": wire_time(now), "address": request_origin.current().address or "unknown"}
+    arguments: dict[str, JSONValue] = {
+        "kind": kind.value,
+        "to": to or user.email,
+        "facts": {"name": user.name, **known, **facts},
+        "link_id": None,
+    }
+    jobs.enqueue(MAIL_JOB, queue=MAIL_QUEUE, arguments=[arguments])
+
+
+def send(*, kind: MailKind, to: str, facts: dict[str, str], link_id: str | None) -> None:
+    """Send a mail now. Errors of the mail server are raised, to be tried again."""
+    context = {**facts, "service": settings.PUBLIC_URL}
+    if link_id is not None:
+        link = EmailLink.objects.select_related("user").filter(pk=link_id, used_at=None).first()
+        if link is None:
+            return
+        context |= {
+            "name": link.user.name,
+            "url": url_of(link),
+            "expires": wire_time(link.expires_at),
+            "new_email": link.new_email,
+        }
+    subject, text, button = TEXTS[kind]
+    context |= {"text": text.format_map(context), "button": button}
+    plain, page = (
+        render_to_string(f"accounts/mail/message.{ending}", context) for ending in ("txt", "html")
+    )
+    mail = EmailMultiAlternatives(subject, plain, None, [to])
+    mail.attach_alternative(page, "text/html")
+    mail.send()
+
+
+def url_of(link: EmailLink) -> str:
+    return settings.PUBLIC_URL + PAGES[LinkPurpose(link.purpose)] + signed(link)
+
+
+def signed(link: EmailLink) -> str:
+    return signing.Signer(salt=LINK_SALT).sign(link.pk)

@@ -1,0 +1,31 @@
+"""Calls that give out what outlives a session, and so ask its user for a recent proof."""
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Any, TypeVar
+
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from apps.accounts import services
+from apps.accounts.models import LoginSession
+from apps.accounts.services import RecentProofRequired
+
+Method = TypeVar("Method", bound=Callable[..., Response])
+
+
+def needs_recent_proof(method: Method) -> Method:
+    """Refuse a session whose user has not lately proved who they are; API keys pass.
+
+    It goes outside of `idempotent`, which would remember the refusal.
+    """
+
+    @wraps(method)
+    def checked(self: Any, request: Request, *args: Any, **kwargs: Any) -> Response:
+        if isinstance(request.auth, LoginSession):
+            services.require_recent_proof(request.auth, now=self.now)
+        return method(self, request, *args, **kwargs)
+
+    refusals = (*getattr(method, "refusals", ()), RecentProofRequired)
+    checked.refusals = refusals  # type: ignore[attr-defined]  # as `refuses` says them
+    return checked  # type: ignore[return-value]

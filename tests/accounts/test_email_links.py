@@ -1,0 +1,288 @@
+"""Verification, reset and change of address by links in mails."""
+
+import re
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
+from threading import Barrier
+
+import pytest
+from django.core import mail
+from django.db import connection
+from django.test import Client
+from django.utils import timezone
+from procrastinate.contrib.django.models import ProcrastinateJob
+from pytest_django import Settings
+
+from apps.accounts import email_links, mails, tasks
+from apps.accounts.email_links import LinkRejected
+from apps.accounts.models import EmailLink, LinkPurpose, User
+from apps.accounts.services import require_verified_email
+from tests import make
+from tests.conftest import Api
+from tests.envelope import assert_error
+
+NEW = "a new password"
+
+
+def send_mails() -> list[str]:
+    """Do the jobs that wait; return the links of the mails that were sent by them."""
+    mail.outbox.clear()
+    while job := ProcrastinateJob.objects.filter(task_name__startswith="accounts.").first():
+        with connection.cursor() as cursor:
+            cursor.execute("DELETE FROM procrastinate_jobs WHERE id = %s", [job.id])
+        (tasks.mail if job.task_name == mails.MAIL_JOB else tasks.reset)(**job.args)
+    found = [
+        re.search(r"http://localhost:\d+(/account/\S+)", str(sent.body)) for sent in mail.outbox
+    ]
+    return [match[1] for match in found if match]
+
+
+@pytest.fixture
+def verified(alice: User) -> User:
+    User.objects.filter(pk=alice.pk).update(email_verified=True)
+    alice.refresh_from_db()
+    return alice
+
+
+# Verification
+
+
+def test_signing_up_sends_a_link_that_verifies_the_address(api: Api) -> None:
+    body = {"email": "new@example.com", "password": make.PASSWORD, "name": "New"}
+    assert api().post("/api/auth/signup", body).status_code == 201
+    (path,) = send_mails()
+    assert mail.outbox[0].to == ["new@example.com"]
+    user = User.objects.get(email="new@example.com")
+    page = Client().get(path)
+    assert b"new@example.com" in page.content
+    user.refresh_from_db()
+    assert not user.email_verified  # a scanner of mails has opened the link, and nobody else
+    assert b"is verified" in Client().post(path).content
+    user.refresh_from_db()
+    assert user.email_verified
+
+
+def test_a_link_works_once(api: Api, alice: User) -> None:
+    api(alice).post("/api/auth/verification")
+    (path,) = send_mails()
+    assert Client().post(path).status_code == 200
+    again = Client().post(path)
+    assert (again.status_code, b"has been used or has expired" in again.content) == (422, True)
+
+
+@pytest.mark.parametrize("path", ["/account/verify/x", "/account/reset/x", "/account/address/x:y"])
+def test_a_link_that_nobody_was_sent_is_refused_on_a_page(api: Api, path: str) -> None:
+    response = Client().get(path)
+    assert response.status_code == 422
+    assert response["Content-Type"].startswith("text/html")
+
+
+def test_a_link_expires(api: Api, alice: User) -> None:
+    api(alice).post("/api/auth/verification")
+    (path,) = send_mails()
+    EmailLink.objects.update(expires_at=timezone.now())
+    assert Client().post(path).status_code == 422
+
+
+def test_a_link_for_one_purpose_serves_no_other(api: Api, alice: User) -> None:
+    api(alice).post("/api/auth/verification")
+    (path,) = send_mails()
+    response = Client().post(path.replace("/verify/", "/reset/"), {"newPassword": NEW})
+    assert response.status_code == 422
+    alice.refresh_from_db()
+    assert alice.check_password(make.PASSWORD)
+
+
+def test_a_verified_address_is_not_verified_again(api: Api, verified: User) -> None:
+    response = api(verified).post("/api/auth/verification")
+    assert_error(response, 422, "UNPROCESSABLE_ENTITY")
+
+
+def test_an_address_that_changed_meanwhile_is_not_verified(api: Api, alice: User) -> None:
+    api(alice).post("/api/auth/verification")
+    (path,) = send_mails()
+    User.objects.filter(pk=alice.pk).update(email="other@example.com")
+    assert Client().post(path).status_code == 422
+
+
+def test_where_no_mail_can_be_sent_the_reason_is_told(
+    api: Api, alice: User, settings: Settings
+) -> None:
+    settings.SERVES_LOOPBACK_ALONE = False
+    for response in (
+        api(alice).post("/api/auth/verification"),
+        api(alice).post("/api/auth/email", {"email": "new@example.com"}),
+        api().post("/api/auth/password-reset", {"email": alice.email}),
+    ):
+        assert_error(response, 503, "SERVICE_UNAVAILABLE", reason="no_mail_server")
+    settings.EMAIL_HOST = "mail.example.com"
+    assert api(alice).post("/api/auth/verification").status_code == 200
+
+
+def test_starts_and_keys_wait_for_a_verified_address_where_it_is_asked_for(
+    api: Api, alice: User, settings: Settings
+) -> None:
+    settings.REQUIRE_VERIFIED_EMAIL = True
+    algorithm = make.algorithm(alice, **make.steps())
+    for response in (
+        api(alice).post("/api/auth/keys", {"name": "A key", "scopes": ["read"]}),
+        api(alice).post(f"/api/trading/algorithms/{algorithm.pk}/start"),
+    ):
+        assert_error(response, 403, "FORBIDDEN", reason="email_not_verified")
+    User.objects.update(email_verified=True)
+    alice.refresh_from_db()
+    require_verified_email(alice)
+
+
+# Reset
+
+
+def test_a_reset_ends_all_sessions_and_keys_if_asked(api: Api, alice: User) -> None:
+    client = api(alice)
+    client.post("/api/auth/keys", {"name": "A key", "scopes": ["read"]})
+    api().post("/api/auth/password-reset", {"email": alice.email.upper()})
+    (path,) = send_mails()
+    assert b"Revoke all API keys" in Client().get(path).content
+    done = Client().post(path, {"newPassword": NEW, "revokeKeys": "on"})
+    assert b"The password is changed" in done.content
+    assert_error(client.get("/api/auth/profile"), 401, "UNAUTHORIZED")
+    assert not alice.keys.filter(revoked_at=None).exists()
+    body = {"email": alice.email, "password": NEW}
+    assert api().post("/api/auth/login", body).status_code == 200
+
+
+def test_keys_stay_unless_it_is_asked(api: Api, alice: User) -> None:
+    api(alice).post("/api/auth/keys", {"name": "A key", "scopes": ["read"]})
+    api().post("/api/auth/password-reset", {"email": alice.email})
+    (path,) = send_mails()
+    Client().post(path, {"newPassword": NEW})
+    assert alice.keys.filter(revoked_at=None).exists()
+
+
+def test_the_answer_does_not_tell_whether_there_is_an_account(api: Api, alice: User) -> None:
+    answers = [
+        api().post("/api/auth/password-reset", {"email": email}).json()
+        for email in (alice.email, "nobody@example.com")
+    ]
+    assert answers[0] == answers[1]
+    assert len(send_mails()) == 1
+
+
+def test_a_bad_new_password_leaves_the_link_good(api: Api, alice: User) -> None:
+    api().post("/api/auth/password-reset", {"email": alice.email})
+    (path,) = send_mails()
+    refused = Client().post(path, {"newPassword": "short"})
+    assert (refused.status_code, b'role="alert"' in refused.content) == (400, True)
+    assert Client().post(path, {"newPassword": NEW}).status_code == 200
+
+
+def test_a_reset_link_lasts_thirty_minutes(api: Api, alice: User) -> None:
+    api().post("/api/auth/password-reset", {"email": alice.email})
+    send_mails()
+    link = EmailLink.objects.get()
+    assert link.expires_at - link.created_at == timedelta(minutes=30)
+
+
+# Change of address
+
+
+def change_address(api: Api, user: User, new: str = "new@example.com") -> list[str]:
+    """The paths of the two links: that of the old address, that of the new one."""
+    assert api(user).post("/api/auth/email", {"email": new}).status_code == 200
+    return send_mails()
+
+
+@pytest.mark.parametrize("first", [0, 1])
+def test_both_addresses_confirm_a_change(api: Api, verified: User, first: int) -> None:
+    paths = change_address(api, verified)
+    assert b"other address" in Client().post(paths[first]).content
+    verified.refresh_from_db()
+    assert verified.email == "alice@example.com"
+    assert b"is changed" in Client().post(paths[1 - first]).content
+    verified.refresh_from_db()
+    assert (verified.email, verified.email_verified) == ("new@example.com", True)
+    send_mails()
+    assert [sent.to for sent in mail.outbox] == [["alice@example.com"]]
+
+
+def test_a_later_change_takes_the_place_of_an_earlier_one(api: Api, verified: User) -> None:
+    earlier = change_address(api, verified, "first@example.com")
+    change_address(api, verified, "second@example.com")
+    assert {Client().post(path).status_code for path in earlier} == {422}
+
+
+def test_an_address_of_somebody_else_is_not_told(api: Api, verified: User, bob: User) -> None:
+    assert change_address(api, verified, bob.email) == []
+
+
+def test_an_address_that_somebody_took_meanwhile_is_refused(api: Api, verified: User) -> None:
+    paths = change_address(api, verified)
+    Client().post(paths[0])
+    User.objects.create_user(
+        email="new@example.com", password=None, name="Quicker", now=timezone.now()
+    )
+    assert Client().post(paths[1]).status_code == 422
+    verified.refresh_from_db()
+    assert verified.email == "alice@example.com"
+
+
+# Races
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("purpose", [LinkPurpose.RESET, LinkPurpose.VERIFY])
+def test_of_two_uses_at_once_one_wins(purpose: LinkPurpose) -> None:
+    user = make.user("racer")
+    mails.send_new_link(user, purpose, email=user.email, now=timezone.now())
+    token = mails.signed(EmailLink.objects.get())
+    ready = Barrier(2)
+    uses: dict[LinkPurpose, Callable[[int], object]] = {
+        LinkPurpose.VERIFY: lambda _: email_links.verify(token=token, now=timezone.now()),
+        LinkPurpose.RESET: lambda number: email_links.reset_password(
+            token=token,
+            new_password=f"new password {number}",
+            revoke_keys=False,
+            now=timezone.now(),
+        ),
+    }
+
+    def use(number: int) -> bool:
+        ready.wait()
+        try:
+            uses[purpose](number)
+        except LinkRejected:
+            return False
+        finally:
+            connection.close()
+        return True
+
+    with ThreadPoolExecutor(2) as pool:
+        assert sorted(pool.map(use, range(2))) == [False, True]
+
+
+# What is told
+
+
+def test_what_happens_is_mailed_to_verified_addresses_alone(api: Api, verified: User) -> None:
+    login = {"email": verified.email, "password": make.PASSWORD}
+    api().post("/api/auth/login", login, REMOTE_ADDR="198.51.100.1")
+    api().post("/api/auth/login", login, REMOTE_ADDR="198.51.100.2")
+    api(verified).post("/api/auth/keys", {"name": "Night <b>runner</b>", "scopes": ["read"]})
+    body = {"currentPassword": make.PASSWORD, "newPassword": NEW}
+    api(verified).post("/api/auth/password", body)
+    send_mails()
+    assert [sent.subject for sent in mail.outbox] == [
+        "A login from a new network",
+        "A new API key",
+        "Your password was changed",
+    ]
+    key_mail = mail.outbox[1]
+    assert "Night <b>runner</b>" in str(key_mail.body)
+    html = str(key_mail.alternatives[0][0])  # type: ignore[attr-defined]  # of EmailMultiAlternatives
+    assert "Night &lt;b&gt;runner&lt;/b&gt;" in html
+    User.objects.update(email_verified=False)
+    verified.refresh_from_db()
+    api(verified).post("/api/auth/keys", {"name": "Another", "scopes": ["read"]})
+    send_mails()
+    assert mail.outbox == []

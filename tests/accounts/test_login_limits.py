@@ -1,0 +1,152 @@
+"""Wrong passwords shut out whoever guesses, not the owner."""
+
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.test import Client
+from django.utils import timezone
+from pytest_django import Settings
+
+from apps.accounts import services, two_factor
+from apps.accounts.login_limits import Entrance, NotAFailure, count_failure
+from apps.accounts.models import LoginNetwork, SessionEndReason, User
+from apps.core import request_origin
+from apps.core.api.limits import TooManyRequests
+from tests import make
+from tests.conftest import Api
+from tests.envelope import assert_error
+
+LOG_IN = "/api/auth/login"
+HOME = "203.0.113.7"
+LogIn = Callable[..., Any]
+
+
+@pytest.fixture(autouse=True)
+def on(settings: Settings) -> None:
+    settings.RATE_LIMITS = {
+        "auth": "1000/15m", "failures": "3/15m", "trading": None, "backtests": None,
+        "general": None, "pages": None,
+    }  # fmt: skip
+
+
+@pytest.fixture
+def log_in(api: Api, alice: User) -> LogIn:
+    def log_in(address: str, password: str = make.PASSWORD, email: str = alice.email) -> Any:
+        return api().post(LOG_IN, {"email": email, "password": password}, REMOTE_ADDR=address)
+
+    return log_in
+
+
+def guess_from_many_networks(log_in: LogIn) -> None:
+    """A stranger uses up what an account bears from anywhere."""
+    for number in range(5):
+        log_in(f"198.51.{number}.1", "wrong password")
+
+
+def test_no_stranger_shuts_the_owner_out(log_in: LogIn) -> None:
+    assert log_in(HOME).status_code == 200
+    guess_from_many_networks(log_in)
+    assert_error(log_in("198.51.100.9"), 429, "TOO_MANY_REQUESTS")
+    assert log_in(HOME).status_code == 200
+    assert log_in("203.0.113.250").status_code == 200  # another address of the same network
+
+
+def test_a_network_is_known_for_thirty_days(log_in: LogIn) -> None:
+    log_in(HOME)
+    LoginNetwork.objects.update(last_login_at=timezone.now() - timedelta(days=31))
+    guess_from_many_networks(log_in)
+    assert_error(log_in(HOME), 429, "TOO_MANY_REQUESTS")
+
+
+def test_a_stranger_in_the_owners_network_is_counted_there(log_in: LogIn) -> None:
+    log_in(HOME)
+    statuses = [log_in("203.0.113.99", "wrong password").status_code for _ in range(4)]
+    assert statuses == [401, 401, 401, 429]
+
+
+def test_an_unknown_account_answers_as_a_known_one(log_in: LogIn) -> None:
+    def statuses(email: str) -> list[int]:
+        return [
+            log_in(f"192.0.{number}.1", "wrong password", email).status_code for number in range(5)
+        ]
+
+    assert statuses("nobody@example.com") == statuses("alice@example.com") == [401] * 3 + [429] * 2
+
+
+def test_a_network_tries_so_many_passwords_over_all_accounts(
+    log_in: LogIn, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("apps.accounts.login_limits.NETWORK_RATE", "4/15m")
+    for number in range(4):
+        assert log_in(HOME, "wrong password", f"user{number}@example.com").status_code == 401
+    assert_error(log_in("203.0.113.99", "wrong", "user9@example.com"), 429, "TOO_MANY_REQUESTS")
+
+
+def test_the_admin_has_counters_of_its_own(log_in: LogIn, alice: User) -> None:
+    User.objects.filter(pk=alice.pk).update(is_staff=True)
+    guess_from_many_networks(log_in)
+    body = {"username": alice.email, "password": make.PASSWORD}
+    assert Client(REMOTE_ADDR=HOME).post("/admin/login/", body).status_code == 302
+
+
+def test_a_wrong_current_password_counts_as_a_login_does(api: Api, alice: User) -> None:
+    client = api(alice)
+    body = {"currentPassword": "wrong password", "newPassword": "a new password"}
+    statuses = [client.post("/api/auth/password", body).status_code for _ in range(4)]
+    assert statuses == [400, 400, 400, 429]
+
+
+@pytest.mark.django_db
+def test_a_right_password_without_its_code_is_no_failure() -> None:
+    for _ in range(5):
+        with (
+            pytest.raises(NotAFailure),
+            count_failure(email="a@example.com", entrance=Entrance.API, now=make.NOW),
+        ):
+            raise services.TwoFactorRequired
+
+
+@pytest.mark.django_db
+def test_guesses_of_a_day_are_bounded(alice: User, monkeypatch: pytest.MonkeyPatch) -> None:
+    """From however many networks: what an account bears in a window, times the windows of a day."""
+    taken = 0
+    for number in range(60):
+        origin = request_origin.Origin(address=f"198.51.{number}.1")
+        monkeypatch.setattr(request_origin, "current", lambda origin=origin: origin)
+        try:
+            with count_failure(email=alice.email, entrance=Entrance.API, now=make.NOW):
+                taken += 1
+                raise PermissionError
+        except (PermissionError, TooManyRequests):
+            continue
+    assert taken == 3
+
+
+# A thief has stolen an access token; then the owner reacts.
+
+
+def test_a_thief_has_nothing_after_the_owner_has_reacted(api: Api, alice: User) -> None:
+    thief = api(alice)
+    alice.sessions.update(proved_at=timezone.now() - timedelta(minutes=11))
+    keys, body = "/api/auth/keys", {"name": "Kept", "scopes": ["read"]}
+    for refused in (
+        thief.post(keys, body),
+        thief.post("/api/auth/two-factor"),
+        thief.post("/api/auth/email", {"email": "thief@example.com"}),
+        thief.post("/api/webhooks", {"url": "https://thief.example.com", "events": ["*"]}),
+    ):
+        assert_error(refused, 403, "FORBIDDEN", reason="recent_proof_required")
+    proof = thief.post("/api/auth/proof", {"password": "a guess"})
+    assert_error(proof, 400, "VALIDATION_ERROR", field="password")
+    owner = api(alice)
+    changed = owner.post(
+        "/api/auth/password", {"currentPassword": make.PASSWORD, "newPassword": "a new password"}
+    )
+    assert changed.status_code == 200
+    assert_error(thief.get("/api/auth/profile"), 401, "UNAUTHORIZED")
+    assert not alice.keys.exists()
+    assert not two_factor.is_on(alice)
+    ended = alice.sessions.exclude(ended_at=None)
+    assert {session.end_reason for session in ended} == {SessionEndReason.PASSWORD}
