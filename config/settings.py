@@ -295,6 +295,20 @@ RATE_LIMITS = {
 # Failed logins of one account, from wherever they come: more than an address has, so that a
 # stranger cannot lock its owner out.
 RATE_LIMITS["failures"] = "20/15m" if RATE_LIMITS["auth"] else None
+# What a user may keep and run (apps.core.quotas), by its name on the wire.
+QUOTAS = {
+    "algorithms": env_count("QUOTA_ALGORITHMS", default=500, least=1, most=1_000_000),
+    "activeAlgorithms": env_count("QUOTA_ACTIVE_ALGORITHMS", default=50, least=1, most=1_000_000),
+    "backtests": env_count("QUOTA_BACKTESTS", default=1_000, least=1, most=1_000_000),
+    "backtestBytes": 1024
+    * 1024
+    * env_count("QUOTA_BACKTEST_MEGABYTES", default=2_048, least=1, most=1_000_000),
+    "webhooks": env_count("QUOTA_WEBHOOKS", default=50, least=1, most=1_000),
+    "keys": env_count("QUOTA_KEYS", default=20, least=1, most=1_000),
+}
+# The most versions of one algorithm, and the least capital of a run, in rupees.
+QUOTA_VERSIONS = env_count("QUOTA_VERSIONS", default=200, least=1, most=1_000_000)
+QUOTA_LEAST_CAPITAL = env_count("QUOTA_LEAST_CAPITAL", default=1_000, least=1, most=1_000_000_000)
 TRUSTED_PROXIES = env_networks("TRUSTED_PROXIES", default="")
 REDIS_URL = os.environ.get("REDIS_URL", "").strip()
 # The feed of one broker; `manage.py feed --kite` needs both.

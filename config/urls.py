@@ -9,6 +9,7 @@ from apps.accounts.views import (
     EmailViewSet,
     EntryViewSet,
     KeyViewSet,
+    LimitViewSet,
     LogOutViewSet,
     PasswordViewSet,
     ProfileViewSet,
@@ -78,6 +79,7 @@ urlpatterns = [
     path("api/auth/proof", ProofViewSet.as_view({"post": "create"})),
     path("api/auth/verification", EmailViewSet.as_view({"post": "send_verification"})),
     path("api/auth/email", EmailViewSet.as_view({"post": "change"})),
+    path("api/auth/limits", LimitViewSet.as_view({"get": "retrieve"})),
     path("api/auth/activity", SecurityLogViewSet.as_view({"get": "list"})),
     path(
         "api/auth/two-factor",

@@ -4,14 +4,14 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any, TypeVar
 
+from django.http.response import HttpResponseBase
 from rest_framework.request import Request
-from rest_framework.response import Response
 
 from apps.accounts import services
 from apps.accounts.models import LoginSession
 from apps.accounts.services import RecentProofRequired
 
-Method = TypeVar("Method", bound=Callable[..., Response])
+Method = TypeVar("Method", bound=Callable[..., HttpResponseBase])
 
 
 def needs_recent_proof(method: Method) -> Method:
@@ -21,7 +21,7 @@ def needs_recent_proof(method: Method) -> Method:
     """
 
     @wraps(method)
-    def checked(self: Any, request: Request, *args: Any, **kwargs: Any) -> Response:
+    def checked(self: Any, request: Request, *args: Any, **kwargs: Any) -> HttpResponseBase:
         if isinstance(request.auth, LoginSession):
             services.require_recent_proof(request.auth, now=self.now)
         return method(self, request, *args, **kwargs)

@@ -24,6 +24,7 @@ from apps.core.api.serializers import (
     StrictSerializer,
     TextField,
 )
+from apps.core.quotas import Resource
 
 _MAX_NAME: Final = 100
 MAX_CODE: Final = 40
@@ -129,9 +130,15 @@ class LogInSerializer(AccountBodySerializer):
     )
 
 
-@example({"name": "A Trader"})
+@example({"name": "A Trader", "displayName": "Trader"})
 class ProfileChangeSerializer(AccountBodySerializer):
     name = TextField(max_length=_MAX_NAME, required=False, help_text="What to call the user.")
+    displayName = TextField(
+        max_length=_MAX_NAME,
+        required=False,
+        allow_blank=True,
+        help_text="What others see beside public templates.",
+    )
 
 
 @example({"password": _PASSWORD, "code": "123456"})
@@ -207,10 +214,11 @@ class KnownUserSerializer(IdentitySerializer):
     role = ChoiceField(choices=[role.value for role in Role])
 
 
-@example({**_USER, "role": "user", "createdAt": MOMENT_EXAMPLE})
+@example({**_USER, "role": "user", "displayName": "", "createdAt": MOMENT_EXAMPLE})
 class ProfileSerializer(KnownUserSerializer):
     """The user who calls."""
 
+    displayName = CharField(help_text="What others see beside public templates.")
     createdAt = MomentField()
 
 
@@ -299,6 +307,21 @@ class ActivitySerializer(AnswerSerializer):
     by = CharField(source="actor_kind", help_text="user, operator, system or command.")
     address = CharField(help_text="Of the client; empty where there was none.")
     details = ObjectField()
+
+
+class UsageSerializer(AnswerSerializer):
+    """A resource of the account."""
+
+    resource = ChoiceField(choices=[resource.value for resource in Resource])
+    limit = IntegerField(help_text="How much of it the account may have.")
+    used = IntegerField(help_text="How much of it the account has.")
+
+
+@example({"limits": [{"resource": "algorithms", "limit": 500, "used": 3}]})
+class LimitsSerializer(AnswerSerializer):
+    """What the account may keep and run."""
+
+    limits = UsageSerializer(many=True)
 
 
 @example({"success": True, **_ACCESS})

@@ -11,6 +11,7 @@ from django.contrib import auth
 from django.contrib.auth.hashers import make_password
 from django.db import IntegrityError, transaction
 from django.db.models import BooleanField, ExpressionWrapper, F, Q, QuerySet
+from django.utils import timezone
 from rest_framework_simplejwt.tokens import AccessToken, RefreshToken
 
 from apps.accounts import (
@@ -34,17 +35,17 @@ from apps.accounts.models import (
     User,
     new_token_id,
 )
-from apps.core import audit, jobs, request_origin
+from apps.core import audit, jobs, quotas, request_origin
 from apps.core.audit import Action
 from apps.core.client_address import is_in_networks
 from apps.core.errors import Code, Fault, InvalidInput, NotFound, ServiceError
 from apps.core.ids import is_id
+from apps.core.quotas import Resource
 from apps.core.times import wire_time
 
 log = logging.getLogger(__name__)
 
 MOST_SESSIONS: Final = 20  # live sessions of a user; one more ends the oldest
-MOST_KEYS: Final = 20  # usable keys of a user
 MOST_WRONG_PASSWORDS: Final = 10  # that a session survives
 # For so long after a login or a proof, a call may give out what outlives the session.
 PROOF_LASTS: Final = timedelta(minutes=10)
@@ -123,11 +124,6 @@ class EmailNotVerified(ServiceError):
 class KeyRejected(ServiceError):
     code = Code.UNAUTHORIZED
     message = "This API key is no longer accepted."
-
-
-class TooManyKeys(ServiceError):
-    code = Code.UNPROCESSABLE_ENTITY
-    message = "There are {limit} API keys already; revoke one that is not needed."
 
 
 class RefreshRefused(ServiceError):
@@ -370,13 +366,14 @@ def _record_use(credential: Credential, *, now: datetime) -> None:
 
 
 @transaction.atomic
-def change_profile(*, user: User, name: str | None = None, now: datetime) -> User:
-    """Change the name if one is given."""
-    if name is not None:
-        before, user.name = user.name, name
-        user.save(update_fields=["name"])
-        actor = audit.user(user)
-        audit.record(Action.PROFILE_CHANGED, user, actor=actor, now=now, name=[before, name])
+def change_profile(*, user: User, now: datetime, **changes: str) -> User:
+    """Change the name, the display name, or both."""
+    for field, value in changes.items():
+        before = getattr(user, field)
+        setattr(user, field, value)
+        user.save(update_fields=[field])
+        details = {field: [before, value]}
+        audit.record(Action.PROFILE_CHANGED, user, actor=audit.user(user), now=now, **details)
     return user
 
 
@@ -487,6 +484,11 @@ def end(
 # -------------------------------------------------------------------------------------------- keys
 
 
+@quotas.counted_by(Resource.KEYS)
+def _usable_keys(user_id: str) -> int:
+    return ApiKey.objects.filter(user_id=user_id).usable(now=timezone.now()).count()
+
+
 @transaction.atomic
 def create_key(
     *,
@@ -501,15 +503,12 @@ def create_key(
 
     It never expires if `expires_at` is None, and is accepted from everywhere without `networks`.
 
-    The lock on the user's row makes concurrent callers count each other's keys. Raises
-    InvalidInput, TooManyKeys.
+    Raises InvalidInput, EmailNotVerified, QuotaExceeded.
     """
     require_verified_email(user)
     if expires_at is not None and expires_at <= now:
         raise InvalidInput(Fault("expiresAt", "must lie in the future", wire_time(expires_at)))
-    User.objects.select_for_update(no_key=True).get(pk=user.pk)
-    if user.keys.usable(now=now).count() >= MOST_KEYS:
-        raise TooManyKeys(limit=MOST_KEYS)
+    quotas.require_room(user.pk, Resource.KEYS)
     text = api_keys.new_key()
     key = user.keys.create(
         name=name,

@@ -21,6 +21,7 @@ from apps.accounts.serializers import (
     DoneSerializer,
     FactorSecretSerializer,
     KeySerializer,
+    LimitsSerializer,
     LoggedInSerializer,
     LogInSerializer,
     NewKeySerializer,
@@ -41,16 +42,16 @@ from apps.accounts.services import (
     EmailNotVerified,
     EmailTaken,
     RecentProofRequired,
-    TooManyKeys,
     TwoFactorRequired,
     WrongCode,
     WrongCredentials,
 )
 from apps.accounts.two_factor import FactorOff, FactorOn
-from apps.core import request_origin
+from apps.core import quotas, request_origin
 from apps.core.api.schema import ACCOUNT, LOG_OUT, REFRESH, answer_header, refuses
 from apps.core.api.views import OwnedViewSet
 from apps.core.errors import Forbidden
+from apps.core.quotas import QuotaExceeded
 
 SET_COOKIE: Final = answer_header("Set-Cookie")
 USER_AGENT_LENGTH: Final = 200
@@ -405,6 +406,14 @@ class SecurityLogViewSet(OwnedViewSet):
         return self.page(activity.activity_of(self.owner), ActivitySerializer)
 
 
+@extend_schema(tags=["account"], auth=ACCOUNT)
+class LimitViewSet(OwnedViewSet):
+    @extend_schema(operation_id="readLimits", responses={200: LimitsSerializer})
+    def retrieve(self, request: Request) -> Response:
+        """How much the account may keep and run, and how much of it is used."""
+        return Response(LimitsSerializer.render({"limits": quotas.usages(self.owner.pk)}))
+
+
 def _done(message: str) -> Response:
     return Response(DoneSerializer.render({"success": True, "message": message}))
 
@@ -452,7 +461,7 @@ class KeyViewSet(OwnedViewSet):
         operation_id="createKey", request=NewKeySerializer, responses={201: CreatedKeySerializer}
     )
     @needs_recent_proof
-    @refuses(TooManyKeys, EmailNotVerified)
+    @refuses(QuotaExceeded, EmailNotVerified)
     def create(self, request: Request) -> Response:
         """Make an API key."""
         body = {"expires_at": self.now + services.KEY_LIFETIME, **self.read(NewKeySerializer)}

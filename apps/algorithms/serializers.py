@@ -235,7 +235,10 @@ class TemplateSerializer(AlgorithmItemSerializer):
     """One row of `services.SHOWN`; who made it is shown by name alone."""
 
     description = CharField()
-    owner = CharField(source="owner__name")
+    owner = CharField(
+        source="owner__display_name",
+        help_text="The name that its owner chose for others to see; empty without one.",
+    )
     isPublic = BooleanField()
     basicInfo = _stored_step()
     positionSizing = _stored_step()

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final, TypedDict
 
+from django.conf import settings
 from django.db import transaction
 from django.db.models import Max, QuerySet
 
@@ -16,11 +17,12 @@ from apps.algorithms.models import Algorithm, AlgorithmNotFound, StatusChange, V
 from apps.algorithms.naming import copy_of, number_in, numbered
 from apps.algorithms.steps import STEPS, Configuration
 from apps.algorithms.warnings import warnings_of
-from apps.core import audit
+from apps.core import audit, quotas
 from apps.core.audit import Action
 from apps.core.errors import Code, Fault, InvalidInput, ServiceError
 from apps.core.etags import ANY_STATE, Expectation
 from apps.core.ids import is_id
+from apps.core.quotas import QuotaExceeded, Resource
 from apps.engine.language import strategy
 from apps.engine.sessions import Sessions
 from apps.market.calendars import calendars_of
@@ -33,7 +35,7 @@ _LISTED: Final = (
     "total_trades", "win_rate", "total_profit", "profit_factor", "created_at", "updated_at",
 )  # fmt: skip
 """The columns of a list; the steps are not among them and are not read for one."""
-_SHOWN: Final = (*_LISTED, "description", "is_public", "owner__name", *STEPS.values())
+_SHOWN: Final = (*_LISTED, "description", "is_public", "owner__display_name", *STEPS.values())
 """The columns of a list of templates. Of their owners it has the names alone."""
 CLONED: Final = (*STEPS.values(), "description", "walk_forward_config", "monte_carlo_config")
 _SYSTEM: Final = "system"
@@ -97,9 +99,22 @@ def configuration(algorithm: Algorithm) -> Configuration:
     return {wire: getattr(algorithm, column) for wire, column in STEPS.items()}
 
 
+@quotas.counted_by(Resource.ALGORITHMS)
+def _algorithm_count(owner_id: str) -> int:
+    return (
+        Algorithm.objects.filter(owner_id=owner_id).exclude(status=AlgorithmStatus.ARCHIVED).count()
+    )
+
+
+@quotas.counted_by(Resource.ACTIVE_ALGORITHMS)
+def _active_count(owner_id: str) -> int:
+    return Algorithm.objects.filter(owner_id=owner_id, active=True).count()
+
+
 @transaction.atomic
 def create(*, owner: User, changes: Changes, now: datetime) -> Algorithm:
-    """A new algorithm, a draft until all steps are complete. Raises InvalidInput."""
+    """A new algorithm, a draft until all steps are complete. Raises InvalidInput, QuotaExceeded."""
+    quotas.require_room(owner.pk, Resource.ALGORITHMS)
     algorithm = Algorithm(owner=owner, created_at=now, updated_at=now)
     algorithm.name = changes.get("name") or numbered(_next_number(owner))
     _begin(algorithm, _apply(algorithm, changes), reason="created", now=now)
@@ -109,8 +124,7 @@ def create(*, owner: User, changes: Changes, now: datetime) -> Algorithm:
 
 
 def _next_number(owner: User) -> int:
-    """One more than the owner's highest ever; the owner's row makes concurrent callers wait."""
-    User.objects.select_for_update(no_key=True).get(pk=owner.pk)
+    """One more than the owner's highest ever; the caller has locked the owner's row."""
     highest = Algorithm.objects.filter(owner=owner).aggregate(highest=Max("number"))["highest"]
     return (highest or 0) + 1
 
@@ -119,8 +133,9 @@ def _next_number(owner: User) -> int:
 def clone(*, owner: User, algorithm_id: str, name: str | None, now: datetime) -> Algorithm:
     """A copy of what the owner has, or of a public template, as a new algorithm of the owner's.
 
-    Its description is copied, nothing of what it has done. Raises AlgorithmNotFound.
+    Its description is copied, nothing of what it has done. Raises AlgorithmNotFound, QuotaExceeded.
     """
+    quotas.require_room(owner.pk, Resource.ALGORITHMS)
     source = Algorithm.objects.open_to(owner).fetch(algorithm_id)
     copied = {column: getattr(source, column) for column in CLONED}
     algorithm = Algorithm(owner=owner, cloned_from=source, created_at=now, updated_at=now, **copied)
@@ -293,6 +308,10 @@ def _write(algorithm: Algorithm, columns: Iterable[str], *, now: datetime) -> No
 
 
 def _keep_version(algorithm: Algorithm, *, now: datetime) -> None:
+    """Raises QuotaExceeded."""
+    limit = settings.QUOTA_VERSIONS
+    if algorithm.version > limit:
+        raise QuotaExceeded(resource="versions", limit=limit, used=algorithm.version - 1)
     algorithm.versions.create(
         number=algorithm.version, configuration=configuration(algorithm), created_at=now
     )

@@ -37,6 +37,7 @@ from apps.core.api.serializers import EmptyBody
 from apps.core.api.views import OwnedViewSet
 from apps.core.errors import PreconditionFailed
 from apps.core.etags import tag_of
+from apps.core.quotas import QuotaExceeded
 from apps.engine.indicators.catalogue import CATALOGUE
 from apps.engine.indicators.patterns import PATTERNS
 
@@ -109,7 +110,7 @@ class AlgorithmViewSet(OwnedViewSet):
         request=AlgorithmBodySerializer,
         responses={200: SavedAlgorithmSerializer},
     )
-    @refuses(ConcurrentUpdate, PreconditionFailed)
+    @refuses(ConcurrentUpdate, PreconditionFailed, QuotaExceeded)
     def update(self, request: Request, algorithm_id: str) -> Response:
         """Change an algorithm.
 
@@ -131,7 +132,7 @@ class AlgorithmViewSet(OwnedViewSet):
         request=AlgorithmBodySerializer,
         responses={200: SavedAlgorithmSerializer},
     )
-    @refuses(ConcurrentUpdate, PreconditionFailed)
+    @refuses(ConcurrentUpdate, PreconditionFailed, QuotaExceeded)
     def partial_update(self, request: Request, algorithm_id: str) -> Response:
         """Change an algorithm.
 

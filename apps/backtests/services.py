@@ -3,7 +3,7 @@
 from datetime import datetime
 from typing import Final
 
-from django.db import transaction
+from django.db import connection, transaction
 
 from apps.accounts.models import User
 from apps.algorithms.models import Algorithm
@@ -11,15 +11,30 @@ from apps.algorithms.services import configuration
 from apps.backtests import queue, results, sufficient_history
 from apps.backtests.models import ENDED, Backtest, BacktestStatus, BacktestTransition
 from apps.backtests.submissions import Submission, override_steps, parse_steps, study_config
-from apps.core import audit, request_id
+from apps.core import audit, quotas, request_id
 from apps.core.audit import Action
 from apps.core.errors import Code, ServiceError
+from apps.core.quotas import Resource
 from apps.engine.studies.configs import MonteCarloConfig, OptimizationConfig, WalkForwardConfig
 
 # The most queued backtests of one user, and of all users together.
 MAX_QUEUED_PER_USER: Final = 20
 MAX_QUEUED: Final = 10_000
 _RETRY_SECONDS: Final = 5
+
+
+# As they are stored, compressed; sizes are read without reading the values.
+STORED_BYTES: Final = """
+    SELECT coalesce(sum(pg_column_size(result.curve)), 0) + coalesce(sum(blocks.bytes), 0)
+    FROM backtests_backtest AS backtest
+    JOIN backtests_backtestresult AS result ON result.backtest_id = backtest.id
+    LEFT JOIN LATERAL (
+        SELECT sum(pg_column_size(data) + coalesce(pg_column_size(excursions), 0)
+            + coalesce(pg_column_size(fills), 0)) AS bytes
+        FROM backtests_tradeblock WHERE result_id = backtest.id
+    ) AS blocks ON true
+    WHERE backtest.owner_id = %(owner)s
+"""
 
 
 class TooManyQueued(ServiceError):
@@ -59,6 +74,18 @@ class BacktestNotFailed(ServiceError):
     message = "The backtest is {currentStatus}; only one that failed can be tried again."
 
 
+@quotas.counted_by(Resource.BACKTESTS)
+def _backtest_count(owner_id: str) -> int:
+    return Backtest.objects.filter(owner_id=owner_id).count()
+
+
+@quotas.counted_by(Resource.BACKTEST_BYTES)
+def _backtest_bytes(owner_id: str) -> int:
+    with connection.cursor() as cursor:
+        cursor.execute(STORED_BYTES, {"owner": owner_id})
+        return int(cursor.fetchone()[0])
+
+
 @transaction.atomic
 def submit(*, owner: User, submission: Submission, seed: int, now: datetime) -> Backtest:
     """Freeze the algorithm as it is now and enqueue its simulation, in one transaction.
@@ -86,6 +113,7 @@ def submit(*, owner: User, submission: Submission, seed: int, now: datetime) -> 
     if isinstance(config, WalkForwardConfig):
         sufficient_history.require_sessions(strategy, date_range, config)
     _require_space_in_queue(owner)
+    quotas.require_room(owner.pk, Resource.BACKTESTS, Resource.BACKTEST_BYTES)
     backtest = Backtest.objects.create(
         owner=owner,
         algorithm=algorithm,

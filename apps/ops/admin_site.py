@@ -28,7 +28,6 @@ from apps.core.api import limits
 from apps.core.audit import Action
 from apps.core.errors import InvalidInput, ServiceError
 
-View = Callable[..., HttpResponseBase]
 TITLE: Final = "Algotrade operators"
 PATH: Final = "/admin/"
 MAX_AGE: Final = timedelta(hours=8)
@@ -107,9 +106,9 @@ class OperatorSite(AdminSite):
         view = never_cache(self.two_factor)
         return [path("two-factor", view, name="two_factor"), *super().get_urls()]
 
-    def admin_view(self, view: View, cacheable: bool = False) -> View:
+    def admin_view(self, view: Any, cacheable: bool = False) -> Any:
         """Lead operators who have to set up a second factor there, from every page."""
-        page = super().admin_view(view, cacheable)
+        page: Callable[..., HttpResponseBase] = super().admin_view(view, cacheable)
 
         def checked(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
             if self.has_permission(request) and _must_set_up(request.user):

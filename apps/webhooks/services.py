@@ -8,9 +8,10 @@ from django.db import transaction
 from django.db.models import Prefetch
 
 from apps.accounts.models import User
-from apps.core import audit, encryption
+from apps.core import audit, encryption, quotas
 from apps.core.audit import Action
 from apps.core.errors import Code, Fault, InvalidInput, ServiceError
+from apps.core.quotas import Resource
 from apps.core.times import wire_time
 from apps.webhooks import address_guard, outbox, signing
 from apps.webhooks.event_types import EventType
@@ -31,17 +32,11 @@ from apps.webhooks.models import (
 )
 from apps.webhooks.outbox import EventPayload
 
-MOST_ENDPOINTS: Final = 50
 ROTATION: Final = timedelta(hours=24)  # for so long the previous secret signs too
 MOST_RECOVERED: Final = 10_000  # deliveries that one call queues again
 RECOVERABLE: Final = timedelta(days=14)  # older deliveries are not queued again
 # The health of an endpoint of which nothing is known yet.
 UNKNOWN_HEALTH: Final = {"failing_since": None, "failures": 0, "slow": False}
-
-
-class TooManyEndpoints(ServiceError):
-    code = Code.UNPROCESSABLE_ENTITY
-    message = "There are {limit} webhooks already, which is the most; delete one first."
 
 
 class EndpointDisabled(ServiceError):
@@ -57,6 +52,11 @@ class DeliveryInProgress(ServiceError):
 
 
 # --------------------------------------------------------------------------------------- endpoints
+
+
+@quotas.counted_by(Resource.WEBHOOKS)
+def _endpoint_count(owner_id: str) -> int:
+    return Endpoint.objects.filter(owner_id=owner_id).count()
 
 
 def endpoints_of(owner: User) -> EndpointQuerySet:
@@ -75,13 +75,10 @@ def create(
 ) -> tuple[Endpoint, str]:
     """Create an endpoint; return it with its secret, which is not shown again.
 
-    The lock on the user's row makes concurrent callers count each other's endpoints. Raises
-    InvalidInput, TooManyEndpoints.
+    Raises InvalidInput, QuotaExceeded.
     """
     _check_url(url)
-    User.objects.select_for_update(no_key=True).get(pk=owner.pk)
-    if endpoints_of(owner).count() >= MOST_ENDPOINTS:
-        raise TooManyEndpoints(limit=MOST_ENDPOINTS)
+    quotas.require_room(owner.pk, Resource.WEBHOOKS)
     secret = signing.new_secret()
     endpoint = Endpoint.objects.create(
         owner=owner,

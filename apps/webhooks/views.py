@@ -10,6 +10,7 @@ from apps.core.api.idempotency import idempotent, idempotent_with_secret
 from apps.core.api.schema import NO_FIELDS, refuses
 from apps.core.api.serializers import EmptyBody
 from apps.core.api.views import OwnedViewSet
+from apps.core.quotas import QuotaExceeded
 from apps.webhooks import notices, services
 from apps.webhooks.models import Endpoint
 from apps.webhooks.serializers import (
@@ -24,7 +25,7 @@ from apps.webhooks.serializers import (
     WebhookSerializer,
     WebhookWithSecretSerializer,
 )
-from apps.webhooks.services import DeliveryInProgress, EndpointDisabled, TooManyEndpoints
+from apps.webhooks.services import DeliveryInProgress, EndpointDisabled
 
 
 def _with_secret(endpoint: Endpoint, secret: str, *, status: int = 200) -> Response:
@@ -46,7 +47,7 @@ class WebhookViewSet(OwnedViewSet):
         responses={201: WebhookWithSecretSerializer},
     )
     @needs_recent_proof
-    @refuses(TooManyEndpoints)
+    @refuses(QuotaExceeded)
     @idempotent_with_secret
     def create(self, request: Request) -> Response:
         """Be told of events at an address.

@@ -29,9 +29,10 @@ def names(api: Api, user: User, **query: Any) -> list[str]:
     return [item["name"] for item in body["data"]]
 
 
-def test_a_template_shows_what_it_does_and_of_its_owner_the_name_alone(
+def test_a_template_shows_what_it_does_and_of_its_owner_the_chosen_name_alone(
     api: Api, alice: User, bob: User
 ) -> None:
+    api(alice).patch("/api/auth/profile", {"displayName": "Trader A"})
     made = make.algorithm(
         alice, name="Cross", description="text", isTemplate=True, isPublic=True, **make.steps()
     )
@@ -45,12 +46,12 @@ def test_a_template_shows_what_it_does_and_of_its_owner_the_name_alone(
                     "totalTrades": 0, "winRate": 0, "totalProfit": 0, "profitFactor": 0,
                 },
                 "createdAt": "2026-11-02T04:00:00.000Z", "updatedAt": "2026-11-02T04:00:00.000Z",
-                "description": "text", "owner": "Alice", "isPublic": True, **make.steps(),
+                "description": "text", "owner": "Trader A", "isPublic": True, **make.steps(),
             }
         ],
         "pagination": {"page": 1, "limit": 20, "total": 1, "totalPages": 1},
     }  # fmt: skip
-    for secret in (alice.email, alice.pk):
+    for secret in (alice.email, alice.pk, alice.name):
         assert secret not in response.content.decode()
 
 

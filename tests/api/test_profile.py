@@ -43,6 +43,7 @@ def test_it_is_the_user_itself(api: Api, alice: User) -> None:
         "name": "Alice",
         "emailVerified": False,
         "role": "user",
+        "displayName": "",
         "createdAt": "2026-11-02T04:00:00.000Z",
     }
 

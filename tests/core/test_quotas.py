@@ -1,0 +1,113 @@
+"""What a user may keep and run."""
+
+from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier
+
+import pytest
+from django.db import connection
+from django.utils import timezone
+from pytest_django import Settings
+
+from apps.accounts import services as accounts
+from apps.accounts.models import User
+from apps.algorithms.models import Algorithm
+from apps.core.quotas import QuotaExceeded
+from tests import make
+from tests.backtests.submissions import submit
+from tests.backtests.waves import waves
+from tests.conftest import Api
+from tests.envelope import assert_error
+from tests.market.bars import store_candles
+from tests.trading.standing import standing
+
+ALGORITHMS = "/api/trading/algorithms"
+
+
+@pytest.fixture(autouse=True)
+def small(settings: Settings) -> None:
+    settings.QUOTAS = dict.fromkeys(settings.QUOTAS, 2)
+
+
+def used(api: Api, user: User) -> dict[str, int]:
+    limits = api(user).get("/api/auth/limits").json()["limits"]
+    assert {usage["limit"] for usage in limits} == {2}
+    return {usage["resource"]: usage["used"] for usage in limits}
+
+
+def test_what_is_used_is_told(api: Api, alice: User, bob: User) -> None:
+    assert set(used(api, alice).values()) == {0}
+    make.algorithm(alice)
+    make.algorithm(bob)
+    api(alice).post("/api/auth/keys", {"name": "A key", "scopes": ["read"]})
+    known = used(api, alice)
+    assert (known["algorithms"], known["keys"], known["webhooks"]) == (1, 1, 0)
+
+
+def test_one_algorithm_more_than_the_limit_is_refused(api: Api, alice: User) -> None:
+    client = api(alice)
+    first, _ = (client.post(ALGORITHMS, {}).json()["id"] for _ in range(2))
+    for refused in (client.post(ALGORITHMS, {}), client.post(f"{ALGORITHMS}/{first}/clone")):
+        assert_error(refused, 422, "UNPROCESSABLE_ENTITY", resource="algorithms", limit=2, used=2)
+    assert client.delete(f"{ALGORITHMS}/{first}").status_code == 204
+    assert client.post(ALGORITHMS, {}).status_code == 201
+
+
+def test_versions_of_an_algorithm_are_limited(api: Api, alice: User, settings: Settings) -> None:
+    settings.QUOTA_VERSIONS = 2
+    client, algorithm = api(alice), make.algorithm(alice, **make.steps())
+    path = f"{ALGORITHMS}/{algorithm.pk}"
+    risk = make.steps()["riskParameters"]
+    statuses = [
+        client.patch(path, {"riskParameters": {**risk, "maxOpenPositions": most}}).status_code
+        for most in (4, 5)
+    ]
+    assert statuses == [200, 422]
+    algorithm.refresh_from_db()
+    assert (algorithm.version, algorithm.risk_parameters["maxOpenPositions"]) == (2, 4)
+    assert client.patch(path, {"name": "Another name"}).status_code == 200
+
+
+def test_active_algorithms_and_the_capital_of_a_run_are_limited(
+    api: Api, alice: User, settings: Settings
+) -> None:
+    settings.QUOTAS = {**settings.QUOTAS, "algorithms": 9, "activeAlgorithms": 1}
+    standing(alice, "active")
+    stopped = standing(alice, "stopped")
+    refused = api(alice).post(f"{ALGORITHMS}/{stopped.pk}/start")
+    assert_error(refused, 422, "UNPROCESSABLE_ENTITY", resource="activeAlgorithms")
+    settings.QUOTAS = {**settings.QUOTAS, "activeAlgorithms": 2}
+    settings.QUOTA_LEAST_CAPITAL = 10_000_000
+    refused = api(alice).post(f"{ALGORITHMS}/{stopped.pk}/start")
+    assert_error(refused, 422, "UNPROCESSABLE_ENTITY", limit=10_000_000)
+
+
+@pytest.mark.parametrize("resource", ["backtests", "backtestBytes"])
+def test_backtests_are_limited_by_number_and_size(
+    api: Api, alice: User, settings: Settings, resource: str
+) -> None:
+    store_candles("NSE:NIFTY", "15m", waves("2024-01-01", 45))
+    algorithm = make.algorithm(alice, **make.steps())
+    submit(alice, algorithm.pk)
+    settings.QUOTAS = {**settings.QUOTAS, resource: used(api, alice)[resource]}
+    with pytest.raises(QuotaExceeded):
+        submit(alice, algorithm.pk)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_of_two_keys_at_once_one_finds_room(settings: Settings) -> None:
+    settings.QUOTAS = {**settings.QUOTAS, "keys": 1}
+    user, ready = make.user("racer"), Barrier(2)
+
+    def create(_: int) -> bool:
+        ready.wait()
+        try:
+            accounts.create_key(user=user, name="A key", scopes=["read"], now=timezone.now())
+        except QuotaExceeded:
+            return False
+        finally:
+            connection.close()
+        return True
+
+    with ThreadPoolExecutor(2) as pool:
+        assert sorted(pool.map(create, range(2))) == [False, True]
+    assert not Algorithm.objects.exists()
