@@ -8,6 +8,7 @@ from apps.accounts import pages
 from apps.accounts.views import (
     EmailViewSet,
     EntryViewSet,
+    ExportViewSet,
     KeyViewSet,
     LimitViewSet,
     LogOutViewSet,
@@ -72,8 +73,12 @@ urlpatterns = [
     path("api/auth/refresh-token", RefreshViewSet.as_view({"post": "refresh"})),
     path("api/auth/logout", LogOutViewSet.as_view({"post": "log_out"})),
     path(
-        "api/auth/profile", ProfileViewSet.as_view({"get": "retrieve", "patch": "partial_update"})
+        "api/auth/profile",
+        ProfileViewSet.as_view({"get": "retrieve", "patch": "partial_update", "delete": "destroy"}),
     ),
+    path("api/auth/export", ExportViewSet.as_view({"post": "create"})),
+    path("api/auth/export/<str:export_id>", ExportViewSet.as_view({"get": "retrieve"})),
+    path("api/auth/export/<str:export_id>/archive", ExportViewSet.as_view({"get": "archive"})),
     path("api/auth/password", PasswordViewSet.as_view({"post": "create"})),
     path("api/auth/password-reset", ResetViewSet.as_view({"post": "create"})),
     path("api/auth/proof", ProofViewSet.as_view({"post": "create"})),

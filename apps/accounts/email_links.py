@@ -41,6 +41,7 @@ def send_verification(*, user: User, now: datetime) -> None:
     mails.require()
     if user.email_verified:
         raise AlreadyVerified
+    audit.record(Action.VERIFICATION_REQUESTED, user, actor=audit.user(user), now=now)
     mails.send_new_link(user, LinkPurpose.VERIFY, email=user.email, now=now)
 
 

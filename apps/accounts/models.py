@@ -91,7 +91,6 @@ class User(AbstractBaseUser):
         null=True, editable=False, db_index=True,
         help_text="of a closed account: when its personal data are erased",
     )  # fmt: skip
-    erased_at = models.DateTimeField(null=True, editable=False)
 
     USERNAME_FIELD = "email"
     REQUIRED_FIELDS = ["name"]
@@ -289,3 +288,14 @@ class EmailLink(models.Model):
     created_at = models.DateTimeField()
     expires_at = models.DateTimeField(db_index=True)
     used_at = models.DateTimeField(null=True)
+
+
+class DataExport(models.Model):
+    """An archive of everything that is stored of a user, which the user may fetch for a day."""
+
+    id = IdField()
+    user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="exports")
+    created_at = models.DateTimeField()
+    ready_at = models.DateTimeField(null=True)
+    expires_at = models.DateTimeField(db_index=True)
+    archive = models.BinaryField(null=True)

@@ -309,7 +309,30 @@ class ActivitySerializer(AnswerSerializer):
     details = ObjectField()
 
 
-class UsageSerializer(AnswerSerializer):
+@example(
+    {
+        "id": ID_EXAMPLE,
+        "createdAt": MOMENT_EXAMPLE,
+        "readyAt": None,
+        "expiresAt": MOMENT_EXAMPLE,
+        "archive": f"/api/auth/export/{ID_EXAMPLE}/archive",
+    }
+)
+class ExportSerializer(AnswerSerializer):
+    """An archive of the user's data."""
+
+    id = IdField()
+    createdAt = MomentField()
+    readyAt = MomentField(allow_null=True, help_text="Null while it is being made.")
+    expiresAt = MomentField(help_text="Until when it can be fetched.")
+    archive = CharField(source="pk", help_text="The path of the call that fetches it.")
+
+    def to_representation(self, instance: Any) -> dict[str, Any]:
+        shown: dict[str, Any] = super().to_representation(instance)
+        return {**shown, "archive": f"/api/auth/export/{instance.pk}/archive"}
+
+
+class ResourceUsageSerializer(AnswerSerializer):
     """A resource of the account."""
 
     resource = ChoiceField(choices=[resource.value for resource in Resource])
@@ -321,7 +344,7 @@ class UsageSerializer(AnswerSerializer):
 class LimitsSerializer(AnswerSerializer):
     """What the account may keep and run."""
 
-    limits = UsageSerializer(many=True)
+    limits = ResourceUsageSerializer(many=True)
 
 
 @example({"success": True, **_ACCESS})

@@ -407,7 +407,9 @@ def prove(
     check_password(user=user, session=session, password=password, now=now, field="password")
     if two_factor.is_on(user) and not (code and two_factor.take_code(user, code, now=now)):
         raise InvalidInput(Fault("code", "is no current one-time code and no recovery code"))
-    LoginSession.objects.filter(pk=session.pk).update(proved_at=now)
+    with transaction.atomic():
+        LoginSession.objects.filter(pk=session.pk).update(proved_at=now)
+        audit.record(Action.IDENTITY_PROVED, user, actor=audit.user(user), now=now)
 
 
 def require_recent_proof(session: LoginSession, *, now: datetime) -> None:

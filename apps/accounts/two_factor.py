@@ -55,6 +55,7 @@ def state_of(user: User) -> dict[str, object]:
     }
 
 
+@transaction.atomic
 def begin(*, user: User, now: datetime) -> str:
     """Make a new secret, which counts once it is confirmed; return its otpauth URI, shown once.
 
@@ -67,6 +68,7 @@ def begin(*, user: User, now: datetime) -> str:
     unconfirmed = SecondFactor.objects.filter(user=user, confirmed_at=None)
     if not unconfirmed.update(**new):
         SecondFactor.objects.create(user=user, **new)
+    audit.record(Action.SECOND_FACTOR_BEGUN, user, actor=audit.user(user), now=now)
     return _uri(user, secret)
 
 

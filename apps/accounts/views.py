@@ -2,13 +2,25 @@
 
 from typing import Any, Final
 
+from django.http import HttpResponse
+from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from apps.accounts import activity, cookies, email_links, services, tokens, two_factor
+from apps.accounts import (
+    activity,
+    closing,
+    cookies,
+    email_links,
+    exports,
+    services,
+    tokens,
+    two_factor,
+)
 from apps.accounts.authentication import bearer_token, session_of_call
 from apps.accounts.email_links import AlreadyVerified
+from apps.accounts.exports import ExportNotReady
 from apps.accounts.login_limits import Entrance, count_failure
 from apps.accounts.mails import MailUnavailable
 from apps.accounts.proof import needs_recent_proof
@@ -19,6 +31,7 @@ from apps.accounts.serializers import (
     CodeSerializer,
     CreatedKeySerializer,
     DoneSerializer,
+    ExportSerializer,
     FactorSecretSerializer,
     KeySerializer,
     LimitsSerializer,
@@ -52,6 +65,7 @@ from apps.core.api.schema import ACCOUNT, LOG_OUT, REFRESH, answer_header, refus
 from apps.core.api.views import OwnedViewSet
 from apps.core.errors import Forbidden
 from apps.core.quotas import QuotaExceeded
+from apps.core.times import wire_time
 
 SET_COOKIE: Final = answer_header("Set-Cookie")
 USER_AGENT_LENGTH: Final = 200
@@ -242,6 +256,24 @@ class ProfileViewSet(OwnedViewSet):
         user = services.change_profile(user=self.owner, **changes, now=self.now)
         return Response(ProfileSerializer.render(user))
 
+    @extend_schema(
+        operation_id="closeAccount",
+        parameters=[SET_COOKIE],
+        responses={200: DoneSerializer},
+    )
+    @needs_recent_proof
+    def destroy(self, request: Request) -> Response:
+        """Close the account.
+
+        What trades is stopped, sessions and keys end, and after seven days everything of the
+        account is erased. A login until then keeps it.
+        """
+        erase_at = closing.close(user=self.owner, now=self.now)
+        response = _done(f"The account is closed, and erased at {wire_time(erase_at)}.")
+        cookies.clear_refresh_token(response)
+        cookies.log_browser_out(request)
+        return response
+
 
 @extend_schema(tags=["account"], auth=ACCOUNT)
 class PasswordViewSet(OwnedViewSet):
@@ -404,6 +436,42 @@ class SecurityLogViewSet(OwnedViewSet):
     def list(self, request: Request) -> Response:
         """What concerned the account's security: logins, passwords, keys, addresses."""
         return self.page(activity.activity_of(self.owner), ActivitySerializer)
+
+
+@extend_schema(tags=["account"], auth=ACCOUNT)
+class ExportViewSet(OwnedViewSet):
+    """Everything that is stored of the user, in one archive."""
+
+    @extend_schema(operation_id="exportData", request=None, responses={201: ExportSerializer})
+    @needs_recent_proof
+    def create(self, request: Request) -> Response:
+        """Make an archive of everything that is stored of the user.
+
+        It is made by a job. `archive` is the call that fetches it, for 24 hours from when it is
+        ready.
+        """
+        export = exports.request(user=self.owner, now=self.now)
+        return Response(ExportSerializer.render(export), status=201)
+
+    @extend_schema(operation_id="readExport", responses={200: ExportSerializer})
+    def retrieve(self, request: Request, export_id: str) -> Response:
+        """Whether an archive is ready."""
+        export = exports.find(user=self.owner, export_id=export_id, now=self.now)
+        return Response(ExportSerializer.render(export))
+
+    @extend_schema(
+        operation_id="fetchExport",
+        parameters=[answer_header("Content-Disposition")],
+        responses={(200, "application/zip"): OpenApiTypes.BINARY},
+    )
+    @needs_recent_proof
+    @refuses(ExportNotReady)
+    def archive(self, request: Request, export_id: str) -> HttpResponse:
+        """Fetch the archive: a ZIP file with a table of each kind, as CSV and as JSON."""
+        export = exports.find(user=self.owner, export_id=export_id, now=self.now)
+        headers = {"Content-Disposition": 'attachment; filename="algotrade-export.zip"'}
+        archive = exports.archive_of(export)
+        return HttpResponse(archive, content_type="application/zip", headers=headers)
 
 
 @extend_schema(tags=["account"], auth=ACCOUNT)

@@ -1,14 +1,15 @@
 """The jobs of this app."""
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from django.utils import timezone
 from procrastinate import JobContext
 from procrastinate.contrib.django import app
 
 from apps.backtests import queue
-from apps.backtests.models import Backtest
+from apps.backtests.models import Backtest, BacktestStatus
+from apps.core import personal_data
 from apps.core import request_id as request_ids
 from apps.core.database_errors import is_passing
 from apps.core.errors import Code
@@ -66,3 +67,15 @@ def run_attempt(backtest: Backtest, *, is_stopping: Callable[[], bool]) -> None:
             message = f"The simulation failed; quote {quoted} when you report it."
             fail(Code.INTERNAL_SERVER_ERROR, message)
         raise
+
+
+@personal_data.unpacked("trades_of_backtests")
+def trades_of_backtests(owner_id: str) -> Iterator[personal_data.DataRow]:
+    """Yield every trade of a user's backtests, for the archive of the user's data."""
+    from apps.backtests import results  # numeric libraries, which few workers need
+
+    completed = Backtest.objects.filter(owner_id=owner_id, status=BacktestStatus.COMPLETED)
+    for backtest in completed.order_by("pk").iterator():
+        trades, _ = results.load_result(backtest)
+        for trade in trades.to_wire(backtest.symbols):
+            yield {"backtestId": backtest.pk, **trade}

@@ -36,7 +36,7 @@ class QuotaExceeded(ServiceError):
 
 
 @dataclass(frozen=True, slots=True)
-class Usage:
+class ResourceUsage:
     """How much of a resource a user has, and may have."""
 
     resource: Resource
@@ -72,7 +72,7 @@ def check_room(user_id: str, *resources: Resource) -> None:
             raise QuotaExceeded(resource=resource.value, limit=limit, used=used)
 
 
-def usages(user_id: str) -> Iterator[Usage]:
+def usages(user_id: str) -> Iterator[ResourceUsage]:
     """Yield what the user has of each resource."""
     for resource in Resource:
-        yield Usage(resource, settings.QUOTAS[resource], _COUNTS[resource](user_id))
+        yield ResourceUsage(resource, settings.QUOTAS[resource], _COUNTS[resource](user_id))

@@ -4,6 +4,7 @@ Locks are taken in this order: kill switches, user, account, algorithms by their
 to them, events.
 """
 
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
@@ -180,6 +181,15 @@ def stop(*, owner: User, algorithm_id: str, close_positions: bool, now: datetime
         AlgorithmTransition.STOP, algorithm, run=run, actor=owner, reason="stopped", now=now
     )
     return algorithm
+
+
+def stop_all(*, owner: User, now: datetime) -> None:
+    """Stop every algorithm that can be stopped, and close its positions; each by itself."""
+    stoppable = ALGORITHM_TRANSITIONS[AlgorithmTransition.STOP][0]
+    running = Algorithm.objects.owned_by(owner).filter(status__in=stoppable)
+    for algorithm_id in running.order_by("pk").values_list("pk", flat=True):
+        with suppress(WrongStatus):  # it was stopped in the meantime
+            stop(owner=owner, algorithm_id=algorithm_id, close_positions=True, now=now)
 
 
 @transaction.atomic

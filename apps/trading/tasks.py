@@ -8,6 +8,7 @@ from django.utils import timezone
 from procrastinate import JobContext, RetryStrategy
 from procrastinate.contrib.django import app
 
+from apps.accounts.closing import CLOSE_JOB, CLOSE_QUEUE
 from apps.accounts.models import User
 from apps.accounts.services import DEACTIVATE_JOB, DEACTIVATE_QUEUE
 from apps.core import audit
@@ -77,3 +78,15 @@ def stop_trading_of(user_id: str, operator_id: str) -> None:
             now=timezone.now(),
             operator=audit.Actor(audit.ActorKind.OPERATOR, operator_id),
         )
+
+
+@app.task(
+    name=CLOSE_JOB,
+    queue=CLOSE_QUEUE,
+    retry=RetryStrategy(max_attempts=6, exponential_wait=5),
+)
+def stop_algorithms_of(user_id: str) -> None:
+    """Stop every algorithm of a user who has closed the account, and close its positions."""
+    user = User.objects.filter(pk=user_id).exclude(erase_at=None).first()
+    if user is not None:
+        services.stop_all(owner=user, now=timezone.now())

@@ -8,6 +8,7 @@ from threading import Barrier
 
 import pytest
 from django.core import mail
+from django.core.mail import EmailMultiAlternatives
 from django.db import connection
 from django.test import Client
 from django.utils import timezone
@@ -279,7 +280,8 @@ def test_what_happens_is_mailed_to_verified_addresses_alone(api: Api, verified: 
     ]
     key_mail = mail.outbox[1]
     assert "Night <b>runner</b>" in str(key_mail.body)
-    html = str(key_mail.alternatives[0][0])  # type: ignore[attr-defined]  # of EmailMultiAlternatives
+    assert isinstance(key_mail, EmailMultiAlternatives)
+    html = str(key_mail.alternatives[0][0])
     assert "Night &lt;b&gt;runner&lt;/b&gt;" in html
     User.objects.update(email_verified=False)
     verified.refresh_from_db()

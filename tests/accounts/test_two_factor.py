@@ -8,7 +8,6 @@ from threading import Barrier
 from typing import Any
 
 import pytest
-from cryptography.hazmat.primitives.hashes import SHA1
 from cryptography.hazmat.primitives.twofactor.totp import TOTP
 from django.db import connection
 from django.test import Client
@@ -20,22 +19,11 @@ from apps.accounts.models import RecoveryCode, SecondFactor, User
 from apps.core.audit import Action
 from apps.core.models import AuditRecord
 from tests import make
+from tests.accounts.authenticator import authenticator, code_of
 from tests.conftest import Api
 from tests.envelope import assert_error
 
 PATH = "/api/auth/two-factor"
-
-
-def authenticator(uri: str) -> TOTP:
-    """What a telephone makes of the QR code."""
-    match = re.search(r"secret=([A-Z2-7]+)", uri)
-    assert match
-    secret = match[1] + "=" * (-len(match[1]) % 8)
-    return TOTP(b32decode(secret), 6, SHA1(), 30)
-
-
-def code_of(totp: TOTP, steps_ahead: int = 0) -> str:
-    return totp.generate(timezone.now().timestamp() + 30 * steps_ahead).decode()
 
 
 def turn_on(user: User) -> tuple[TOTP, list[str]]:

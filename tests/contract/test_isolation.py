@@ -20,7 +20,7 @@ from rest_framework.test import APIClient
 from apps.accounts import services as accounts
 from apps.accounts import tokens
 from apps.accounts.api_keys import KeyScope
-from apps.accounts.models import User
+from apps.accounts.models import DataExport, User
 from apps.algorithms.models import Algorithm
 from apps.backtests.models import ReportLink
 from apps.core.times import wire_time
@@ -84,9 +84,19 @@ def order_of(user: User) -> str:
     return str(add_order(standing(user, "active").runs.get()).pk)
 
 
+def export_of(user: User) -> str:
+    """One that is ready: another is asked for again where it is fetched."""
+    now = timezone.now()
+    export = DataExport(user=user, created_at=now, ready_at=now, archive=MARK.encode())
+    export.expires_at = now + timedelta(hours=1)
+    export.save()
+    return str(export.pk)
+
+
 OWNED: dict[str, Callable[[User], str]] = {
     "session_id": session_of,
     "key_id": key_of,
+    "export_id": export_of,
     "algorithm_id": algorithm_of,
     "backtest_id": backtest_of,
     "link_id": link_of,

@@ -18,6 +18,7 @@ from django.urls import URLPattern, get_resolver
 from drf_spectacular import validation
 from rest_framework.test import APIClient
 
+from apps.accounts import tasks as export_tasks
 from apps.accounts.models import User
 from apps.core.api import schema
 from apps.core.errors import Code
@@ -25,6 +26,7 @@ from apps.engine.language import strategy
 from apps.ops import docs
 from apps.trading.models import Run
 from tests import documented, make
+from tests.accounts.authenticator import authenticator, code_of
 from tests.backtests.waves import waves
 from tests.backtests.workers import run_queued
 from tests.conftest import client_of
@@ -316,6 +318,8 @@ OF_A_RESULT = {"readReport", "shareReport", "recallReportLink", "explainCandle"}
 """What only a completed backtest has."""
 OF_A_RUN = {"closePosition", "cancelOrder"}
 """What is about what a run holds and has ordered."""
+OF_A_FACTOR = {"confirmTwoFactor", "renewRecoveryCodes", "endTwoFactor"}
+"""What needs a second factor, and a code of the moment."""
 BEFORE = {
     "stopAlgorithm": ["startAlgorithm"],
     "pauseAlgorithm": ["startAlgorithm"],
@@ -334,6 +338,7 @@ class Reader:
     def __init__(self, client: APIClient, ids: dict[str, str]) -> None:
         self.client = client
         self.ids = ids
+        self.code = ""
 
     def follow(self, name: str) -> Any:
         """Call the operation as its example shows; its answer is held against the document."""
@@ -371,6 +376,8 @@ class Reader:
         body = dict(_example_of(operation.get("requestBody", empty)["content"]["application/json"]))
         if "algorithmId" in body:
             body["algorithmId"] = self.ids["algorithm_id"]
+        if "code" in body and self.code:
+            body["code"] = self.code
         return body
 
 
@@ -410,6 +417,13 @@ def test_the_example_of_an_operation_succeeds(reader: Reader, name: str) -> None
         run = Run.objects.get()
         hold_position(run, "NSE:RELIANCE")
         reader.ids["order_id"] = add_order(run).pk
+    if name in OF_A_FACTOR:
+        reader.code = code_of(authenticator(reader.follow("beginTwoFactor").json()["uri"]))
+    if name in OF_A_FACTOR - {"confirmTwoFactor"}:
+        reader.follow("confirmTwoFactor")
+    if name in ("readExport", "fetchExport"):
+        reader.ids["export_id"] = reader.follow("exportData").json()["id"]
+        export_tasks.export(export_id=reader.ids["export_id"])
     if name == "recallReportLink":
         reader.ids["link_id"] = reader.follow("shareReport").json()["id"]
     reader.follow(name)

@@ -14,6 +14,7 @@ PUBLIC = {
     "/api/auth/login": "post",
     "/api/auth/refresh-token": "post",
     "/api/auth/logout": "post",
+    "/api/auth/password-reset": "post",
 }
 
 

@@ -167,6 +167,7 @@ HEADERS: Final[Mapping[str, tuple[Schema, str]]] = {
     "Content-Security-Policy": (
         {"type": "string"}, "What the page may load: nothing but what it brings.",
     ),
+    "Content-Disposition": ({"type": "string"}, "The name of the file."),
     "Set-Cookie": ({"type": "string"}, "The refresh cookie, set or cleared."),
     REPLAYED: (
         {"type": "string", "const": "true"}, "The answer of the first request with this key.",

@@ -1,0 +1,151 @@
+"""Closing an account, and the archive of its data."""
+
+import csv
+import io
+import json
+import zipfile
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.apps import apps
+from django.utils import timezone
+from procrastinate.contrib.django.models import ProcrastinateJob
+
+from apps.accounts import closing, retention, tasks
+from apps.accounts.models import DataExport, SessionEndReason, User
+from apps.algorithms.models import Algorithm
+from apps.core import personal_data
+from apps.core.audit import Action
+from apps.core.models import AuditRecord
+from apps.trading.tasks import stop_algorithms_of
+from tests import make
+from tests.backtests.submissions import submit
+from tests.backtests.waves import waves
+from tests.backtests.workers import run_queued
+from tests.conftest import Api
+from tests.envelope import assert_error
+from tests.market.bars import store_candles
+from tests.trading.standing import standing
+
+PROFILE, EXPORT = "/api/auth/profile", "/api/auth/export"
+
+
+def log_in(api: Api, user: User) -> Any:
+    return api().post("/api/auth/login", {"email": user.email, "password": make.PASSWORD})
+
+
+def test_closing_ends_sessions_and_keys_and_stops_what_trades(api: Api, alice: User) -> None:
+    algorithm, client = standing(alice, "active"), api(alice)
+    client.post("/api/auth/keys", {"name": "A key", "scopes": ["read"]})
+    response = client.delete(PROFILE)
+    assert response.status_code == 200
+    assert response.cookies["refreshToken"]["max-age"] == "0"
+    assert_error(client.get(PROFILE), 401, "UNAUTHORIZED")
+    assert set(alice.sessions.values_list("end_reason", flat=True)) == {SessionEndReason.CLOSED}
+    assert not alice.keys.filter(revoked_at=None).exists()
+    stop_algorithms_of(**ProcrastinateJob.objects.get(task_name=closing.CLOSE_JOB).args)
+    algorithm.refresh_from_db()
+    assert algorithm.status == "stopped"
+    assert not algorithm.runs.live().exists()
+
+
+def test_it_needs_the_password(api: Api, alice: User) -> None:
+    client = api(alice)
+    alice.sessions.update(proved_at=timezone.now() - timedelta(hours=1))
+    for _ in range(2):
+        refused = client.delete(PROFILE)
+        assert_error(refused, 403, "FORBIDDEN", reason="recent_proof_required")
+        client.post("/api/auth/proof", {"password": "a guess"})
+    alice.refresh_from_db()
+    assert alice.erase_at is None
+
+
+def test_a_login_within_seven_days_undoes_it(api: Api, alice: User) -> None:
+    closing.close(user=alice, now=timezone.now() - timedelta(days=6))
+    assert log_in(api, alice).status_code == 200
+    assert closing.erase_due(now=timezone.now() + timedelta(days=30)) == 0
+    assert User.objects.filter(pk=alice.pk).exists()
+    assert AuditRecord.objects.filter(action=Action.ACCOUNT_REOPENED).count() == 1
+
+
+def test_what_was_to_stop_goes_on_when_it_was_undone_before(alice: User) -> None:
+    algorithm = standing(alice, "active")
+    stop_algorithms_of(user_id=alice.pk)
+    algorithm.refresh_from_db()
+    assert algorithm.status == "active"
+
+
+def test_after_seven_days_nothing_of_the_account_is_left_but_the_audit(
+    api: Api, alice: User, bob: User
+) -> None:
+    standing(alice, "active")
+    kept = make.algorithm(bob)
+    api(alice).post("/api/auth/keys", {"name": "A key", "scopes": ["read"]})
+    closing.close(user=alice, now=timezone.now() - timedelta(days=7, seconds=1))
+    retention.purge(now=timezone.now())
+    assert not User.objects.filter(pk=alice.pk).exists()
+    assert list(Algorithm.objects.values_list("pk", flat=True)) == [kept.pk]
+    for model, path in personal_data.paths_to_user().items():
+        assert not model._default_manager.filter(**{path: alice.pk}).exists(), model
+    assert AuditRecord.objects.filter(actor=alice.pk).exists()
+    assert log_in(api, alice).status_code == 401
+
+
+def archive_of(api: Api, user: User) -> zipfile.ZipFile:
+    client = api(user)
+    asked = client.post(EXPORT)
+    assert asked.status_code == 201
+    path = asked.json()["archive"]
+    assert_error(client.get(path), 409, "CONFLICT")
+    again = client.post(EXPORT)
+    assert again.json()["id"] == asked.json()["id"]  # one is being made already
+    tasks.export(export_id=asked.json()["id"])
+    assert client.get(path.removesuffix("/archive")).json()["readyAt"]
+    response = client.get(path)
+    assert (response.status_code, response["Content-Type"]) == (200, "application/zip")
+    return zipfile.ZipFile(io.BytesIO(response.content))
+
+
+def test_an_archive_has_everything_of_the_users_and_nothing_of_others(
+    api: Api, alice: User, bob: User
+) -> None:
+    store_candles("NSE:NIFTY", "15m", waves("2024-01-01", 45))
+    algorithm = make.algorithm(alice, name="=HYPERLINK(1)", **make.steps())
+    make.algorithm(bob, name="Bob's own")
+    submit(alice, algorithm.pk)
+    run_queued()
+    archive = archive_of(api, alice)
+    stored = {name: archive.read(name).decode() for name in archive.namelist()}
+    assert {"accounts_user.json", "algorithms_algorithm.csv", "backtests_backtest.csv",
+            "trades_of_backtests.csv"} <= set(stored)  # fmt: skip
+    (row,) = json.loads(stored["algorithms_algorithm.json"])
+    assert (row["id"], row["name"]) == (algorithm.pk, "=HYPERLINK(1)")
+    (line,) = csv.DictReader(io.StringIO(stored["algorithms_algorithm.csv"]))
+    assert line["name"] == "'=HYPERLINK(1)"
+    trades = json.loads(stored["trades_of_backtests.json"])
+    assert len(trades) > 0
+    everything = "".join(stored.values())
+    assert "Bob" not in everything
+    assert alice.password not in everything
+
+
+def test_an_archive_is_gone_after_a_day(api: Api, alice: User) -> None:
+    archive_of(api, alice)
+    DataExport.objects.update(expires_at=timezone.now())
+    export = DataExport.objects.get()
+    assert_error(api(alice).get(f"{EXPORT}/{export.pk}"), 404, "NOT_FOUND")
+    retention.purge(now=timezone.now())
+    assert not DataExport.objects.exists()
+
+
+@pytest.mark.django_db
+def test_every_table_that_refers_to_users_is_in_the_archive() -> None:
+    paths = personal_data.paths_to_user()
+    for model in apps.get_models():
+        refers = any(
+            field.related_model in paths and not field.null
+            for field in model._meta.concrete_fields
+            if field.is_relation
+        )
+        assert refers <= (model in paths), model
