@@ -93,9 +93,9 @@ urlpatterns = [
     path("api/auth/two-factor/confirm", TwoFactorViewSet.as_view({"post": "confirm"})),
     path("api/auth/two-factor/recovery-codes", TwoFactorViewSet.as_view({"post": "renew_codes"})),
     # What links in mails lead to.
-    path("account/verify/<str:token>", pages.verify),
-    path("account/reset/<str:token>", pages.reset),
-    path("account/address/<str:token>", pages.confirm_address),
+    path("account/verify/<str:token>", pages.verification_page),
+    path("account/reset/<str:token>", pages.reset_page),
+    path("account/address/<str:token>", pages.address_page),
     path("api/auth/sessions", SessionViewSet.as_view({"get": "list", "delete": "destroy_all"})),
     path("api/auth/sessions/<str:session_id>", SessionViewSet.as_view({"delete": "destroy"})),
     # ------------------------------------------------------------------------------------ symbols

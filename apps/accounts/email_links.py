@@ -46,7 +46,7 @@ def send_verification(*, user: User, now: datetime) -> None:
 
 
 @transaction.atomic
-def verify(*, token: str, now: datetime) -> User:
+def verify_address(*, token: str, now: datetime) -> User:
     """Verify the address that the link was sent to. Raises LinkRejected."""
     link = _use(token, LinkPurpose.VERIFY, now=now)
     # The address may have changed since the mail was sent.
@@ -66,7 +66,7 @@ def request_reset(*, email: str) -> None:
     """
     mails.require()
     arguments = [{"email": email_addresses.normalize(email)}]
-    jobs.enqueue(RESET_JOB, queue=mails.MAIL_QUEUE, arguments=arguments)
+    jobs.enqueue(RESET_JOB, queue=mails.ACCOUNT_MAIL_QUEUE, arguments=arguments)
 
 
 @transaction.atomic
@@ -89,7 +89,7 @@ def reset_password(*, token: str, new_password: str, revoke_keys: bool, now: dat
     user = User.objects.locked(link.user_id)
     if user is None or not user.is_active or user.email != link.email:
         raise LinkRejected
-    passwords.check(new_password, user=user, field="newPassword")
+    passwords.require_strong(new_password, user=user, field="newPassword")
     user.password, user.email_verified = make_password(new_password), True
     user.save(update_fields=["password", "email_verified"])
     actor = audit.user(user)
@@ -155,7 +155,7 @@ def confirm_new_address(*, token: str, now: datetime) -> bool:
 # ------------------------------------------------------------------------------------------- links
 
 
-def find(token: str, *purposes: LinkPurpose, now: datetime) -> EmailLink:
+def find_link(token: str, *purposes: LinkPurpose, now: datetime) -> EmailLink:
     """Return the link of this token, which stays usable. Raises LinkRejected."""
     try:
         link_id = signing.Signer(salt=mails.LINK_SALT).unsign(token)
@@ -169,7 +169,7 @@ def find(token: str, *purposes: LinkPurpose, now: datetime) -> EmailLink:
 
 
 def _use(token: str, *purposes: LinkPurpose, now: datetime) -> EmailLink:
-    link = find(token, *purposes, now=now)
+    link = find_link(token, *purposes, now=now)
     if not EmailLink.objects.filter(pk=link.pk, used_at=None).update(used_at=now):
         raise LinkRejected
     return link

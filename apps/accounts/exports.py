@@ -23,7 +23,7 @@ class ExportNotReady(ServiceError):
 
 
 @transaction.atomic
-def request(*, user: User, now: datetime) -> DataExport:
+def request_export(*, user: User, now: datetime) -> DataExport:
     """Enqueue the making of an archive, unless one is being made; return it."""
     User.objects.locked(user.pk)  # of two requests at once the second finds the first's
     pending = user.exports.filter(ready_at=None, expires_at__gt=now).first()
@@ -35,7 +35,7 @@ def request(*, user: User, now: datetime) -> DataExport:
     return export
 
 
-def make(*, export_id: str, now: datetime) -> None:
+def make_archive(*, export_id: str, now: datetime) -> None:
     """Make the archive; a second try of the job makes it anew."""
     export = DataExport.objects.filter(pk=export_id, ready_at=None).first()
     if export is None:
@@ -49,7 +49,7 @@ def make(*, export_id: str, now: datetime) -> None:
     )
 
 
-def find(*, user: User, export_id: str, now: datetime) -> DataExport:
+def find_export(*, user: User, export_id: str, now: datetime) -> DataExport:
     """Return an export of the user, without its archive. Raises NotFound."""
     usable = user.exports.filter(expires_at__gt=now).defer("archive")
     export = usable.filter(pk=export_id if is_id(export_id) else None).first()

@@ -18,8 +18,8 @@ from apps.core import jobs, request_origin
 from apps.core.errors import Code, ServiceError
 from apps.core.times import wire_time
 
-MAIL_JOB: Final = "accounts.mail"
-MAIL_QUEUE: Final = "small"
+ACCOUNT_MAIL_JOB: Final = "accounts.mail"
+ACCOUNT_MAIL_QUEUE: Final = "small"
 LINK_LASTS: Final = timedelta(hours=24)
 RESET_WITHIN: Final = timedelta(minutes=30)
 LINK_SALT: Final = "accounts.email_link"
@@ -97,7 +97,7 @@ TEXTS: Final = {
     ),
 }
 # The page that a link leads to.
-PAGES: Final = {
+_LINK_PAGES: Final = {
     LinkPurpose.VERIFY: "/account/verify/",
     LinkPurpose.RESET: "/account/reset/",
     LinkPurpose.LEAVE_ADDRESS: "/account/address/",
@@ -137,7 +137,7 @@ def send_new_link(
         purpose=purpose, email=email, new_email=new_email, created_at=now, expires_at=expires_at
     )
     arguments = {"kind": purpose.value, "to": email, "facts": {}, "link_id": link.pk}
-    jobs.enqueue(MAIL_JOB, queue=MAIL_QUEUE, arguments=[arguments])
+    jobs.enqueue(ACCOUNT_MAIL_JOB, queue=ACCOUNT_MAIL_QUEUE, arguments=[arguments])
 
 
 def tell(user: User, kind: MailKind, *, now: datetime, to: str | None = None, **facts: str) -> None:
@@ -154,10 +154,10 @@ def tell(user: User, kind: MailKind, *, now: datetime, to: str | None = None, **
         "facts": {"name": user.name, **known, **facts},
         "link_id": None,
     }
-    jobs.enqueue(MAIL_JOB, queue=MAIL_QUEUE, arguments=[arguments])
+    jobs.enqueue(ACCOUNT_MAIL_JOB, queue=ACCOUNT_MAIL_QUEUE, arguments=[arguments])
 
 
-def send(*, kind: MailKind, to: str, facts: dict[str, str], link_id: str | None) -> None:
+def send_mail_now(*, kind: MailKind, to: str, facts: dict[str, str], link_id: str | None) -> None:
     """Send a mail now. Errors of the mail server are raised, to be tried again."""
     context = {**facts, "service": settings.PUBLIC_URL}
     if link_id is not None:
@@ -181,7 +181,7 @@ def send(*, kind: MailKind, to: str, facts: dict[str, str], link_id: str | None)
 
 
 def url_of(link: EmailLink) -> str:
-    return settings.PUBLIC_URL + PAGES[LinkPurpose(link.purpose)] + signed(link)
+    return settings.PUBLIC_URL + _LINK_PAGES[LinkPurpose(link.purpose)] + signed(link)
 
 
 def signed(link: EmailLink) -> str:

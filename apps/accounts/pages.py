@@ -25,7 +25,7 @@ def _page(
     context: dict[str, Any] = {}
     status = 200
     try:
-        link: EmailLink = email_links.find(token, *purposes, now=timezone.now())
+        link: EmailLink = email_links.find_link(token, *purposes, now=timezone.now())
         context["link"] = link
         if request.method == "POST":
             context["done"] = act(request, token)
@@ -41,16 +41,16 @@ def _public(view: Callable[[HttpRequest, str], HttpResponse]) -> Any:
 
 
 @_public
-def verify(request: HttpRequest, token: str) -> HttpResponse:
+def verification_page(request: HttpRequest, token: str) -> HttpResponse:
     def act(request: HttpRequest, token: str) -> str:
-        user = email_links.verify(token=token, now=timezone.now())
+        user = email_links.verify_address(token=token, now=timezone.now())
         return f"{user.email} is verified."
 
     return _page(request, token, act, LinkPurpose.VERIFY, template="verify")
 
 
 @_public
-def reset(request: HttpRequest, token: str) -> HttpResponse:
+def reset_page(request: HttpRequest, token: str) -> HttpResponse:
     def act(request: HttpRequest, token: str) -> str:
         email_links.reset_password(
             token=token,
@@ -64,7 +64,7 @@ def reset(request: HttpRequest, token: str) -> HttpResponse:
 
 
 @_public
-def confirm_address(request: HttpRequest, token: str) -> HttpResponse:
+def address_page(request: HttpRequest, token: str) -> HttpResponse:
     def act(request: HttpRequest, token: str) -> str:
         if email_links.confirm_new_address(token=token, now=timezone.now()):
             return "The address of the account is changed."

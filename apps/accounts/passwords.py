@@ -21,7 +21,7 @@ MAX_PASSWORD_LENGTH: Final = 128
 MIN_OPERATOR_PASSWORD_LENGTH: Final = 12
 
 
-def check(password: str, *, user: object, field: str) -> None:
+def require_strong(password: str, *, user: object, field: str) -> None:
     """Raise InvalidInput unless the validators of the settings accept the password."""
     try:
         validate_password(password, user)  # type: ignore[arg-type]  # any model of users

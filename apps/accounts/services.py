@@ -147,7 +147,7 @@ def sign_up(
     *, email: str, password: str, name: str, now: datetime, address: str | None, user_agent: str
 ) -> tokens.IssuedTokens:
     """Register a user and open their first session."""
-    passwords.check(password, user=User(email=email, name=name), field="password")
+    passwords.require_strong(password, user=User(email=email, name=name), field="password")
     try:
         with transaction.atomic():
             user = User.objects.create_user(email=email, password=password, name=name, now=now)
@@ -432,7 +432,7 @@ def change_password(
 
     `user` is as it was when the current password was checked. Keys stay. Raises InvalidInput.
     """
-    passwords.check(new_password, user=user, field="newPassword")
+    passwords.require_strong(new_password, user=user, field="newPassword")
     # Of two changes at once, only one still finds the password that it has checked.
     unchanged = User.objects.filter(pk=user.pk, password=user.password)
     if not unchanged.update(password=make_password(new_password)):

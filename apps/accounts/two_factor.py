@@ -27,7 +27,7 @@ DIGITS: Final = 6
 STEP_SECONDS: Final = 30
 # Codes of this many steps before and after are taken too: clocks of telephones differ.
 STEPS_APART: Final = 1
-SECRET_BYTES: Final = 20  # RFC 4226 recommends 160 bits
+_SECRET_BYTES: Final = 20  # RFC 4226 recommends 160 bits
 RECOVERY_CODES: Final = 10
 
 
@@ -63,7 +63,7 @@ def begin(*, user: User, now: datetime) -> str:
     """
     if is_on(user):
         raise FactorOn
-    secret = secrets.token_bytes(SECRET_BYTES)
+    secret = secrets.token_bytes(_SECRET_BYTES)
     new = {"secret": encryption.encrypt(secret), "created_at": now}
     unconfirmed = SecondFactor.objects.filter(user=user, confirmed_at=None)
     if not unconfirmed.update(**new):

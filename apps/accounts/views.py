@@ -450,13 +450,13 @@ class ExportViewSet(OwnedViewSet):
         It is made by a job. `archive` is the call that fetches it, for 24 hours from when it is
         ready.
         """
-        export = exports.request(user=self.owner, now=self.now)
+        export = exports.request_export(user=self.owner, now=self.now)
         return Response(ExportSerializer.render(export), status=201)
 
     @extend_schema(operation_id="readExport", responses={200: ExportSerializer})
     def retrieve(self, request: Request, export_id: str) -> Response:
         """Whether an archive is ready."""
-        export = exports.find(user=self.owner, export_id=export_id, now=self.now)
+        export = exports.find_export(user=self.owner, export_id=export_id, now=self.now)
         return Response(ExportSerializer.render(export))
 
     @extend_schema(
@@ -468,7 +468,7 @@ class ExportViewSet(OwnedViewSet):
     @refuses(ExportNotReady)
     def archive(self, request: Request, export_id: str) -> HttpResponse:
         """Fetch the archive: a ZIP file with a table of each kind, as CSV and as JSON."""
-        export = exports.find(user=self.owner, export_id=export_id, now=self.now)
+        export = exports.find_export(user=self.owner, export_id=export_id, now=self.now)
         headers = {"Content-Disposition": 'attachment; filename="algotrade-export.zip"'}
         archive = exports.archive_of(export)
         return HttpResponse(archive, content_type="application/zip", headers=headers)

@@ -63,9 +63,9 @@ def paths_to_user() -> dict[type[models.Model], str]:
     """Return the models whose rows belong to a user, each with the lookup that leads there."""
     user = get_user_model()
     paths: dict[type[models.Model], str] = {user: "pk"}
-    found = True
-    while found:
-        found = False
+    grew = True
+    while grew:
+        grew = False
         for model in apps.get_models():
             if model in paths:
                 continue
@@ -73,7 +73,7 @@ def paths_to_user() -> dict[type[models.Model], str]:
                 owner = field.related_model if field.is_relation else None
                 if isinstance(owner, type) and owner in paths and not field.null:
                     paths[model] = f"{field.name}__{paths[owner]}"
-                    found = True
+                    grew = True
                     break
     return paths
 

@@ -100,7 +100,7 @@ def archive_of(api: Api, user: User) -> zipfile.ZipFile:
     assert_error(client.get(path), 409, "CONFLICT")
     again = client.post(EXPORT)
     assert again.json()["id"] == asked.json()["id"]  # one is being made already
-    tasks.export(export_id=asked.json()["id"])
+    tasks.export_data(export_id=asked.json()["id"])
     assert client.get(path.removesuffix("/archive")).json()["readyAt"]
     response = client.get(path)
     assert (response.status_code, response["Content-Type"]) == (200, "application/zip")

@@ -32,11 +32,15 @@ def send_mails() -> list[str]:
     while job := ProcrastinateJob.objects.filter(task_name__startswith="accounts.").first():
         with connection.cursor() as cursor:
             cursor.execute("DELETE FROM procrastinate_jobs WHERE id = %s", [job.id])
-        (tasks.mail if job.task_name == mails.MAIL_JOB else tasks.reset)(**job.args)
-    found = [
+        (
+            tasks.send_account_mail
+            if job.task_name == mails.ACCOUNT_MAIL_JOB
+            else tasks.send_reset_link
+        )(**job.args)
+    matches = [
         re.search(r"http://localhost:\d+(/account/\S+)", str(sent.body)) for sent in mail.outbox
     ]
-    return [match[1] for match in found if match]
+    return [match[1] for match in matches if match]
 
 
 @pytest.fixture
@@ -239,7 +243,7 @@ def test_of_two_uses_at_once_one_wins(purpose: LinkPurpose) -> None:
     token = mails.signed(EmailLink.objects.get())
     ready = Barrier(2)
     uses: dict[LinkPurpose, Callable[[int], object]] = {
-        LinkPurpose.VERIFY: lambda _: email_links.verify(token=token, now=timezone.now()),
+        LinkPurpose.VERIFY: lambda _: email_links.verify_address(token=token, now=timezone.now()),
         LinkPurpose.RESET: lambda number: email_links.reset_password(
             token=token,
             new_password=f"new password {number}",

@@ -423,7 +423,7 @@ def test_the_example_of_an_operation_succeeds(reader: Reader, name: str) -> None
         reader.follow("confirmTwoFactor")
     if name in ("readExport", "fetchExport"):
         reader.ids["export_id"] = reader.follow("exportData").json()["id"]
-        export_tasks.export(export_id=reader.ids["export_id"])
+        export_tasks.export_data(export_id=reader.ids["export_id"])
     if name == "recallReportLink":
         reader.ids["link_id"] = reader.follow("shareReport").json()["id"]
     reader.follow(name)

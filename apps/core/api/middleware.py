@@ -31,7 +31,7 @@ API_HEADERS: Final = {
     "Referrer-Policy": "no-referrer",
 }
 # Pages that may say by a status of their own that something is refused.
-PAGES: Final = ("/admin/", "/account/")
+_PAGES: Final = ("/admin/", "/account/")
 # Reports that open without a token, by a signature in the address.
 SIGNED: Final = "/reports/"
 MAX_BODY: Final = 1024 * 1024
@@ -81,7 +81,7 @@ def is_under_api(path: str) -> bool:
 def _in_envelope(request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:
     """Turn a refusal into JSON, unless it is that already or a page of its own."""
     kind = response.get("Content-Type", "").partition(";")[0]
-    if response.status_code < 400 or kind == "application/json" or request.path.startswith(PAGES):
+    if response.status_code < 400 or kind == "application/json" or request.path.startswith(_PAGES):
         return response
     headers = {name: response[name] for name in ("Allow", "WWW-Authenticate") if name in response}
     return exceptions.http_response(exceptions.refusal_of_http(response.status_code), headers)
