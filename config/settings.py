@@ -308,7 +308,7 @@ QUOTAS = {
 }
 # The most versions of one algorithm, and the least capital of a run, in rupees.
 QUOTA_VERSIONS = env_count("QUOTA_VERSIONS", default=200, least=1, most=1_000_000)
-QUOTA_LEAST_CAPITAL = env_count("QUOTA_LEAST_CAPITAL", default=1_000, least=1, most=1_000_000_000)
+QUOTA_LEAST_CAPITAL = env_count("QUOTA_LEAST_CAPITAL", default=1_000, least=0, most=1_000_000_000)
 TRUSTED_PROXIES = env_networks("TRUSTED_PROXIES", default="")
 REDIS_URL = os.environ.get("REDIS_URL", "").strip()
 # The feed of one broker; `manage.py feed --kite` needs both.

@@ -114,7 +114,13 @@ class SignUpSerializer(AccountBodySerializer):
     name = TextField(max_length=_MAX_NAME, help_text="What to call the user.")
 
 
-@example(_CREDENTIALS, **{"From a browser": {**_CREDENTIALS, "sessionCookie": True}})
+@example(
+    _CREDENTIALS,
+    **{
+        "From a browser": {**_CREDENTIALS, "sessionCookie": True},
+        "With a second factor": {**_CREDENTIALS, "code": "123456"},
+    },
+)
 class LogInSerializer(AccountBodySerializer):
     """Any two strings that are not empty: a pair that cannot be right is wrong, not malformed."""
 
@@ -177,7 +183,7 @@ class PasswordChangeSerializer(AccountBodySerializer):
 
 
 @example(
-    {"name": "Night runner", "scopes": ["read"]},
+    {"name": "Night runner", "scopes": ["read"], "networks": ["127.0.0.0/8"]},
     **{"Until a day": {"name": "Trial", "scopes": ["read"], "expiresAt": "2027-01-31T18:30:00Z"}},
 )
 class NewKeySerializer(AccountBodySerializer):

@@ -125,9 +125,9 @@ def test_an_archive_has_everything_of_the_users_and_nothing_of_others(
     assert line["name"] == "'=HYPERLINK(1)"
     trades = json.loads(stored["trades_of_backtests.json"])
     assert len(trades) > 0
-    everything = "".join(stored.values())
-    assert "Bob" not in everything
-    assert alice.password not in everything
+    contents = "".join(stored.values())
+    assert "Bob" not in contents
+    assert alice.password not in contents
 
 
 def test_an_archive_is_gone_after_a_day(api: Api, alice: User) -> None:

@@ -185,4 +185,4 @@ def test_a_copy_takes_as_many_queries_whatever_it_copies(api: Api, alice: User) 
     done = [query["sql"] for query in queries if "SAVEPOINT" not in query["sql"]]
     # The session with its user, the source, the copy, its version, its history, the record; for the
     # review the rulebook's edition, the symbols, and whether a master lists their exchange.
-    assert len(done) == 9
+    assert len(done) == 11

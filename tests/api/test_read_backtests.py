@@ -39,7 +39,7 @@ def completed(alice: User) -> dict[str, Any]:
 def test_reading_a_backtest_unpacks_neither_its_curve_nor_its_trades(
     api: Api, alice: User, completed: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.delattr(results, "unpack")
+    monkeypatch.delattr(results, "unpack_array")
     assert api(alice).get(f"{PATH}/{completed['id']}").json() == completed
 
 
