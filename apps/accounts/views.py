@@ -100,7 +100,11 @@ class EntryViewSet(OwnedViewSet):
     )
     @refuses(EmailTaken)
     def sign_up(self, request: Request) -> Response:
-        """Register, and open a first session."""
+        """Register, and open a first session.
+
+        The access token is in the body, the refresh token in a cookie. Where the service can send
+        mails, a link that verifies the address is sent.
+        """
         body = self.read(SignUpSerializer)
         issued = services.sign_up(**body, **_origin_of(request), now=self.now)
         return _logged_in(issued, SignedUpSerializer, message="Welcome.", status=201)
@@ -204,7 +208,11 @@ class LogOutViewSet(OwnedViewSet):
         responses={200: DoneSerializer},
     )
     def log_out(self, request: Request) -> Response:
-        """End the session that any of the credentials proves."""
+        """End the session that any of the credentials proves.
+
+        Of several credentials each ends its session, and the cookies are cleared. API keys are not
+        taken here; without any valid credential it is a 401.
+        """
         cookies.refuse_cross_site(request)
         services.log_out(
             access_token=bearer_token(request),
@@ -242,7 +250,10 @@ def _browser_session(request: Request) -> str | None:
 class ProfileViewSet(OwnedViewSet):
     @extend_schema(operation_id="readProfile", responses={200: ProfileSerializer})
     def retrieve(self, request: Request) -> Response:
-        """The user who calls."""
+        """The user who calls.
+
+        Their name, address and role, and whether the address is verified.
+        """
         return Response(ProfileSerializer.render(self.owner))
 
     @extend_schema(
@@ -251,7 +262,11 @@ class ProfileViewSet(OwnedViewSet):
         responses={200: ProfileSerializer},
     )
     def partial_update(self, request: Request) -> Response:
-        """Change the name."""
+        """Change the name.
+
+        The name, the display name or both; what is absent stays. Address and password have calls of
+        their own.
+        """
         changes = self.read(ProfileChangeSerializer)
         user = services.change_profile(user=self.owner, **changes, now=self.now)
         return Response(ProfileSerializer.render(user))
@@ -340,7 +355,10 @@ class EmailViewSet(OwnedViewSet):
     @extend_schema(operation_id="sendVerification", request=None, responses={200: DoneSerializer})
     @refuses(AlreadyVerified, MailUnavailable)
     def send_verification(self, request: Request) -> Response:
-        """Send a link that verifies the e-mail address; it works once, for 24 hours."""
+        """Send a link that verifies the e-mail address; it works once, for 24 hours.
+
+        It goes to the address of the account; 422 when that is verified already.
+        """
         email_links.send_verification(user=self.owner, now=self.now)
         return _done("The mail is on its way.")
 
@@ -352,7 +370,11 @@ class EmailViewSet(OwnedViewSet):
     @needs_recent_proof
     @refuses(MailUnavailable)
     def change(self, request: Request) -> Response:
-        """Change the e-mail address, which takes a link sent to the old and one to the new."""
+        """Change the e-mail address, which takes a link sent to the old and one to the new.
+
+        Until both links are used the old address stays; they work for 24 hours, and another request
+        makes them void. Whether the new address has an account already is not told here.
+        """
         body = self.read(AddressChangeSerializer)
         email_links.request_new_address(user=self.owner, new_email=body["email"], now=self.now)
         return _done("Both addresses get a mail; the change is made when both links are used.")
@@ -370,7 +392,10 @@ class ResetViewSet(OwnedViewSet):
     )
     @refuses(MailUnavailable)
     def create(self, request: Request) -> Response:
-        """Send a link for a new password, if the account exists; the answer does not tell."""
+        """Send a link for a new password, if the account exists; the answer does not tell.
+
+        The link works once, for 30 minutes, and opens a page that asks for the new password.
+        """
         body = self.read(ResetRequestSerializer)
         email_links.request_reset(email=body["email"])
         return _done("If there is such an account, a mail is on its way.")
@@ -382,7 +407,10 @@ class TwoFactorViewSet(OwnedViewSet):
 
     @extend_schema(operation_id="readTwoFactor", responses={200: TwoFactorSerializer})
     def retrieve(self, request: Request) -> Response:
-        """Whether the account asks for a code, and how many recovery codes are left."""
+        """Whether the account asks for a code, and how many recovery codes are left.
+
+        `since` is null while it is off. The secret and the codes are never shown here.
+        """
         return Response(TwoFactorSerializer.render(two_factor.state_of(self.owner)))
 
     @extend_schema(
@@ -391,7 +419,11 @@ class TwoFactorViewSet(OwnedViewSet):
     @needs_recent_proof
     @refuses(FactorOn)
     def begin(self, request: Request) -> Response:
-        """Make a secret for an authenticator; it counts once a code confirms it."""
+        """Make a secret for an authenticator; it counts once a code confirms it.
+
+        The answer is its `otpauth` URI, shown once. Called again before a code has confirmed it,
+        this replaces the secret.
+        """
         uri = two_factor.begin(user=self.owner, now=self.now)
         return Response(FactorSecretSerializer.render({"uri": uri}))
 
@@ -403,7 +435,11 @@ class TwoFactorViewSet(OwnedViewSet):
     @needs_recent_proof
     @refuses(FactorOn, FactorOff)
     def confirm(self, request: Request) -> Response:
-        """Turn two-factor authentication on, by a first code."""
+        """Turn two-factor authentication on, by a first code.
+
+        Logins ask for a code from now on. The answer has ten recovery codes, each for one use,
+        which are not shown again.
+        """
         body = self.read(CodeSerializer)
         with count_failure(email=self.owner.email, entrance=Entrance.API, now=self.now):
             codes = two_factor.confirm(user=self.owner, code=body["code"], now=self.now)
@@ -417,7 +453,10 @@ class TwoFactorViewSet(OwnedViewSet):
     @needs_recent_proof
     @refuses(FactorOff)
     def renew_codes(self, request: Request) -> Response:
-        """Replace all recovery codes."""
+        """Replace all recovery codes.
+
+        The earlier ones, used or not, are void. The ten new ones are shown in this answer alone.
+        """
         codes = two_factor.renew_recovery_codes(user=self.owner, now=self.now)
         return Response(RecoveryCodesSerializer.render({"recovery_codes": codes}))
 
@@ -425,7 +464,10 @@ class TwoFactorViewSet(OwnedViewSet):
     @needs_recent_proof
     @refuses(FactorOff)
     def destroy(self, request: Request) -> Response:
-        """Turn two-factor authentication off."""
+        """Turn two-factor authentication off.
+
+        The secret and the recovery codes are deleted; logins ask for the password alone.
+        """
         two_factor.turn_off(user=self.owner, now=self.now)
         return Response(status=204)
 
@@ -434,7 +476,10 @@ class TwoFactorViewSet(OwnedViewSet):
 class SecurityLogViewSet(OwnedViewSet):
     @extend_schema(operation_id="listActivity", responses=ActivitySerializer(many=True))
     def list(self, request: Request) -> Response:
-        """What concerned the account's security: logins, passwords, keys, addresses."""
+        """What concerned the account's security: logins, passwords, keys, addresses.
+
+        The newest first; what others tried on the account is among them.
+        """
         return self.page(activity.activity_of(self.owner), ActivitySerializer)
 
 
@@ -455,7 +500,11 @@ class ExportViewSet(OwnedViewSet):
 
     @extend_schema(operation_id="readExport", responses={200: ExportSerializer})
     def retrieve(self, request: Request, export_id: str) -> Response:
-        """Whether an archive is ready."""
+        """Whether an archive is ready.
+
+        `readyAt` is null while it is being made. 24 hours after it is ready the archive is gone,
+        and this is a 404.
+        """
         export = exports.find_export(user=self.owner, export_id=export_id, now=self.now)
         return Response(ExportSerializer.render(export))
 
@@ -467,7 +516,10 @@ class ExportViewSet(OwnedViewSet):
     @needs_recent_proof
     @refuses(ExportNotReady)
     def archive(self, request: Request, export_id: str) -> HttpResponse:
-        """Fetch the archive: a ZIP file with a table of each kind, as CSV and as JSON."""
+        """Fetch the archive: a ZIP file with a table of each kind, as CSV and as JSON.
+
+        409 while it is being made. Passwords, secrets and the texts of keys are not in it.
+        """
         export = exports.find_export(user=self.owner, export_id=export_id, now=self.now)
         headers = {"Content-Disposition": 'attachment; filename="algotrade-export.zip"'}
         archive = exports.archive_of(export)
@@ -478,7 +530,11 @@ class ExportViewSet(OwnedViewSet):
 class LimitViewSet(OwnedViewSet):
     @extend_schema(operation_id="readLimits", responses={200: LimitsSerializer})
     def retrieve(self, request: Request) -> Response:
-        """How much the account may keep and run, and how much of it is used."""
+        """How much the account may keep and run, and how much of it is used.
+
+        One row for each resource. How many requests are allowed in a time is not among them: the
+        X-RateLimit headers of every answer tell.
+        """
         return Response(LimitsSerializer.render({"limits": quotas.usages(self.owner.pk)}))
 
 
@@ -490,20 +546,31 @@ def _done(message: str) -> Response:
 class SessionViewSet(OwnedViewSet):
     @extend_schema(operation_id="listSessions", responses=SessionSerializer(many=True))
     def list(self, request: Request) -> Response:
-        """Where the user is signed in."""
+        """Where the user is signed in.
+
+        Live sessions, the newest first; `current` marks the session of this call. API keys are no
+        sessions.
+        """
         rows = services.live_sessions(self.owner, current=session_of_call(request), now=self.now)
         return self.page(rows, SessionSerializer)
 
     @extend_schema(operation_id="endSession", parameters=[SET_COOKIE], responses={204: None})
     def destroy(self, request: Request, session_id: str) -> Response:
-        """End one session."""
+        """End one session.
+
+        Its tokens are refused from now on. If it is the session of this call, its cookies are
+        cleared too.
+        """
         services.end_session(user=self.owner, session_id=session_id, now=self.now)
         is_current = session_id == session_of_call(request).pk
         return _logged_out(request) if is_current else Response(status=204)
 
     @extend_schema(operation_id="endSessions", parameters=[SET_COOKIE], responses={204: None})
     def destroy_all(self, request: Request) -> Response:
-        """End all sessions, the current one too."""
+        """End all sessions, the current one too.
+
+        Their tokens are refused from now on. API keys stay valid.
+        """
         services.end_all_sessions(user=self.owner, now=self.now)
         return _logged_out(request)
 
@@ -522,7 +589,11 @@ class KeyViewSet(OwnedViewSet):
 
     @extend_schema(operation_id="listKeys", responses=KeySerializer(many=True))
     def list(self, request: Request) -> Response:
-        """The API keys of the user's programs."""
+        """The API keys of the user's programs.
+
+        The newest first, expired ones included and revoked ones not. The text of a key is never
+        shown again.
+        """
         return self.page(services.keys_of(self.owner), KeySerializer)
 
     @extend_schema(
@@ -531,13 +602,20 @@ class KeyViewSet(OwnedViewSet):
     @needs_recent_proof
     @refuses(QuotaExceeded, EmailNotVerified)
     def create(self, request: Request) -> Response:
-        """Make an API key."""
+        """Make an API key.
+
+        Its text is in this answer alone. It allows what its scopes name, and expires in 90 days
+        unless `expiresAt` says otherwise.
+        """
         body = {"expires_at": self.now + services.KEY_LIFETIME, **self.read(NewKeySerializer)}
         key, text = services.create_key(user=self.owner, **body, now=self.now)
         return Response({**KeySerializer.render(key), "key": text}, status=201)
 
     @extend_schema(operation_id="revokeKey", responses={204: None})
     def destroy(self, request: Request, key_id: str) -> Response:
-        """End an API key."""
+        """End an API key.
+
+        Calls with it are refused from now on; it cannot be made valid again.
+        """
         services.revoke_key(user=self.owner, key_id=key_id, now=self.now)
         return Response(status=204)

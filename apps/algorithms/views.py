@@ -70,7 +70,10 @@ class AlgorithmViewSet(OwnedViewSet):
         responses=AlgorithmItemSerializer(many=True),
     )
     def list(self, request: Request) -> Response:
-        """The caller's algorithms."""
+        """The caller's algorithms.
+
+        Without their steps, which the call for one algorithm has. Deleted ones are not among them.
+        """
         query = self.query(AlgorithmQuery)
         rows = services.listed(
             owner=self.owner,
@@ -101,7 +104,10 @@ class AlgorithmViewSet(OwnedViewSet):
         operation_id="readAlgorithm", parameters=[ETAG], responses={200: AlgorithmSerializer}
     )
     def retrieve(self, request: Request, algorithm_id: str) -> Response:
-        """One algorithm."""
+        """One algorithm.
+
+        With its steps as they were sent. The ETag is what a change may name in If-Match.
+        """
         return shown(services.read(owner=self.owner, algorithm_id=algorithm_id))
 
     @extend_schema(
@@ -162,7 +168,11 @@ class AlgorithmViewSet(OwnedViewSet):
     @action(detail=True, methods=["post"])
     @idempotent
     def clone(self, request: Request, algorithm_id: str) -> Response:
-        """Copy an algorithm of one's own, or a public template."""
+        """Copy an algorithm of one's own, or a public template.
+
+        The steps are copied, and nothing of what it has done. Without `name` the copy gets a name
+        like that of its source.
+        """
         body = self.read(AlgorithmCopySerializer)
         algorithm = services.clone(
             owner=self.owner, algorithm_id=algorithm_id, name=body.get("name"), now=self.now
@@ -186,14 +196,21 @@ class AlgorithmViewSet(OwnedViewSet):
     @extend_schema(operation_id="listVersions", responses=VersionSerializer(many=True))
     @action(detail=True)
     def versions(self, request: Request, algorithm_id: str) -> Response:
-        """Every configuration it has had, newest first."""
+        """Every configuration it has had, newest first.
+
+        Each with all of its steps; `current` marks the one that a start would run. Name,
+        description and alerts are not part of it.
+        """
         rows = services.versions(owner=self.owner, algorithm_id=algorithm_id)
         return self.page(rows, VersionSerializer)
 
     @extend_schema(operation_id="listStatusChanges", responses=StatusChangeSerializer(many=True))
     @action(detail=True)
     def history(self, request: Request, algorithm_id: str) -> Response:
-        """Every change of its status, newest first."""
+        """Every change of its status, newest first.
+
+        Each with its reason and who made it: the id of the user, or `system`.
+        """
         rows = services.history(owner=self.owner, algorithm_id=algorithm_id)
         return self.page(rows, StatusChangeSerializer)
 
@@ -230,7 +247,11 @@ class PerformanceViewSet(OwnedViewSet):
     @extend_schema(operation_id="readAlerts", responses={200: AlertsSerializer})
     @action(detail=True, url_path="performance/alerts")
     def alerts(self, request: Request, algorithm_id: str) -> Response:
-        """When the owner is told, or the algorithm paused."""
+        """When the owner is told, or the algorithm paused.
+
+        At most one for each metric of the performance. An alert that passes its threshold sends an
+        event; with `pause_algorithm` it also pauses an active algorithm.
+        """
         algorithm = services.read(owner=self.owner, algorithm_id=algorithm_id)
         return Response(AlertsSerializer.render({"alerts": algorithm.alerts}))
 
@@ -240,7 +261,11 @@ class PerformanceViewSet(OwnedViewSet):
     @alerts.mapping.put
     @refuses(ConcurrentUpdate)
     def set_alerts(self, request: Request, algorithm_id: str) -> Response:
-        """Replace all alerts."""
+        """Replace all alerts.
+
+        A metric that is not named has no alert afterwards. Any status allows it, and version and
+        ETag stay as they are.
+        """
         algorithm = services.set_alerts(
             owner=self.owner,
             algorithm_id=algorithm_id,
@@ -254,7 +279,11 @@ class PerformanceViewSet(OwnedViewSet):
 class TemplateViewSet(OwnedViewSet):
     @extend_schema(operation_id="listTemplates", responses=TemplateSerializer(many=True))
     def list(self, request: Request) -> Response:
-        """Algorithms to copy: public ones of all users, and one's own."""
+        """Algorithms to copy: public ones of all users, and one's own.
+
+        The newest first, each with its steps. Of an owner the display name is shown, and nothing
+        else.
+        """
         return self.page(services.templates(viewer=self.owner), TemplateSerializer)
 
 

@@ -57,7 +57,11 @@ class BacktestViewSet(OwnedViewSet):
         responses=BacktestSerializer(many=True),
     )
     def list(self, request: Request) -> Response:
-        """The caller's backtests."""
+        """The caller's backtests.
+
+        With their metrics, but without warnings and breakdowns, which the call for one backtest
+        has.
+        """
         query = self.query(BacktestQuery)
         rows = Backtest.objects.owned_by(self.owner).matching(
             algorithm_id=query.get("algorithm_id"),
@@ -118,7 +122,11 @@ class BacktestViewSet(OwnedViewSet):
         responses={200: WholeBacktestSerializer},
     )
     def retrieve(self, request: Request, backtest_id: str) -> Response:
-        """One backtest."""
+        """One backtest.
+
+        With its progress and, once it is completed, its metrics and breakdowns. Trades and equity
+        curve have calls of their own.
+        """
         backtest = services.read(owner=self.owner, backtest_id=backtest_id)
         return self._when_ended(backtest, status=200)
 
@@ -129,7 +137,10 @@ class BacktestViewSet(OwnedViewSet):
     )
     @refuses(BacktestRunning)
     def partial_update(self, request: Request, backtest_id: str) -> Response:
-        """Rename a backtest that has ended."""
+        """Rename a backtest that has ended.
+
+        Nothing else of a backtest can be changed; 422 while it is queued or running.
+        """
         name = self.read(BacktestNameSerializer)["name"]
         backtest = services.rename(
             owner=self.owner, backtest_id=backtest_id, name=name, now=self.now
@@ -139,7 +150,10 @@ class BacktestViewSet(OwnedViewSet):
     @extend_schema(operation_id="deleteBacktest", responses={204: None})
     @refuses(BacktestRunning)
     def destroy(self, request: Request, backtest_id: str) -> Response:
-        """Delete a backtest that has ended, with its result."""
+        """Delete a backtest that has ended, with its result.
+
+        It cannot be undone. 422 while it is queued or running: cancel it first.
+        """
         services.delete(owner=self.owner, backtest_id=backtest_id, now=self.now)
         return Response(status=204)
 
@@ -151,7 +165,10 @@ class BacktestViewSet(OwnedViewSet):
     @action(detail=True, methods=["post"])
     @idempotent
     def cancel(self, request: Request, backtest_id: str) -> Response:
-        """Cancel a backtest that is queued or running."""
+        """Cancel a backtest that is queued or running.
+
+        It ends without a result. 422 when it has ended already.
+        """
         self.read(EmptyBody)
         backtest = services.cancel(owner=self.owner, backtest_id=backtest_id, now=self.now)
         return Response(WholeBacktestSerializer.render(backtest))

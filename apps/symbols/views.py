@@ -36,7 +36,11 @@ class SymbolViewSet(OwnedViewSet):
     )
     @idempotent
     def validate(self, request: Request) -> Response:
-        """Whether a symbol is well formed, and whether it can be traded."""
+        """Whether a symbol is well formed, and whether it can be traded.
+
+        A malformed symbol is a 200 too, with `valid` false. `reason` says what is wrong, and
+        `suggestions` what may have been meant.
+        """
         check = services.check_with_suggestions(
             now=self.now, **self.read(SymbolToValidateSerializer)
         )
@@ -46,7 +50,11 @@ class SymbolViewSet(OwnedViewSet):
         operation_id="searchSymbols", parameters=[SearchQuery], responses={200: MatchesSerializer}
     )
     def search(self, request: Request) -> Response:
-        """Instruments that match what was typed, the best match first."""
+        """Instruments that match what was typed, the best match first.
+
+        `limit` says how many at most; there are no further pages. Expired and delisted instruments
+        come last unless they match exactly.
+        """
         results = services.search(now=self.now, **self.query(SearchQuery))
         return Response(MatchesSerializer.render({"results": results}))
 
@@ -57,6 +65,10 @@ class SymbolViewSet(OwnedViewSet):
     )
     @refuses(NotFound)
     def retrieve(self, request: Request, symbol: str) -> Response:
-        """What is known of an instrument."""
+        """What is known of an instrument.
+
+        Its lot, tick and other terms, the next expiries of its contracts, and what brokers and
+        exchanges call it. Prices are not among it.
+        """
         details = services.read_details(symbol=symbol, now=self.now)
         return Response(InstrumentSerializer.render(details))

@@ -60,7 +60,12 @@ class RunViewSet(OwnedViewSet):
     @action(detail=True, methods=["post"])
     @idempotent
     def start(self, request: Request, algorithm_id: str) -> Response:
-        """Let it trade."""
+        """Let it trade.
+
+        It begins a run of the present steps, which reserves `initialCapital` in the paper account
+        until it ends and holds nothing. Only an algorithm that is stopped or in error can be
+        started.
+        """
         self.read(EmptyBody)
         return _started(services.start(owner=self.owner, algorithm_id=algorithm_id, now=self.now))
 
@@ -93,7 +98,10 @@ class RunViewSet(OwnedViewSet):
     @action(detail=True, methods=["post"])
     @idempotent
     def pause(self, request: Request, algorithm_id: str) -> Response:
-        """Take no new entries; stops and targets still work."""
+        """Take no new entries; stops and targets still work.
+
+        Its run goes on and keeps its capital. Only an active algorithm can be paused.
+        """
         self.read(EmptyBody)
         return shown(services.pause(owner=self.owner, algorithm_id=algorithm_id, now=self.now))
 
@@ -107,7 +115,11 @@ class RunViewSet(OwnedViewSet):
     @action(detail=True, methods=["post"])
     @idempotent
     def resume(self, request: Request, algorithm_id: str) -> Response:
-        """Take entries again."""
+        """Take entries again.
+
+        Only a paused one can be resumed, with the capital and the positions that its run has kept.
+        A requested close that is not done yet is withdrawn.
+        """
         self.read(EmptyBody)
         return _started(services.resume(owner=self.owner, algorithm_id=algorithm_id, now=self.now))
 
@@ -116,7 +128,11 @@ class RunViewSet(OwnedViewSet):
 class AccountViewSet(OwnedViewSet):
     @extend_schema(operation_id="readAccount", responses={200: AccountSerializer})
     def retrieve(self, request: Request) -> Response:
-        """The paper account."""
+        """The paper account.
+
+        All amounts are rupees. What runs have reserved is part of the balance, but not available to
+        others.
+        """
         statement = services.read_account(owner=self.owner, now=self.now)
         return Response(AccountSerializer.render(statement))
 
@@ -125,7 +141,10 @@ class AccountViewSet(OwnedViewSet):
     )
     @idempotent
     def reset(self, request: Request) -> Response:
-        """Begin the paper account anew, when nothing runs."""
+        """Begin the paper account anew, when nothing runs.
+
+        It has the balance of a new account then. 422 while a run holds a part of it.
+        """
         self.read(EmptyBody)
         statement = services.reset_account(owner=self.owner, now=self.now)
         return Response(AccountSerializer.render(statement))
@@ -135,7 +154,11 @@ class AccountViewSet(OwnedViewSet):
 class KillSwitchViewSet(OwnedViewSet):
     @extend_schema(operation_id="readKillSwitch", responses={200: KillSwitchSerializer})
     def retrieve(self, request: Request) -> Response:
-        """Whether the caller has stopped everything."""
+        """Whether the caller has stopped everything.
+
+        With the time and the reason. It is the caller's own switch; that of the operator, for all
+        users, is not shown here.
+        """
         return Response(KillSwitchSerializer.render(services.read_switch(owner=self.owner)))
 
     @extend_schema(
@@ -161,6 +184,10 @@ class KillSwitchViewSet(OwnedViewSet):
 
     @extend_schema(operation_id="allowTrading", responses={204: None})
     def release(self, request: Request) -> Response:
-        """Let algorithms be started and resumed again."""
+        """Let algorithms be started and resumed again.
+
+        What was paused stays paused until it is resumed. A switch that is off already stays off,
+        which is no error.
+        """
         services.release_kill_switch(owner=self.owner, now=self.now)
         return Response(status=204)

@@ -38,7 +38,10 @@ class WebhookViewSet(OwnedViewSet):
 
     @extend_schema(operation_id="listWebhooks", responses=WebhookSerializer(many=True))
     def list(self, request: Request) -> Response:
-        """Where the user is told of events."""
+        """Where the user is told of events.
+
+        The newest first, disabled ones too. Secrets are not shown.
+        """
         return self.page(services.endpoints_of(self.owner), WebhookSerializer)
 
     @extend_schema(
@@ -60,7 +63,10 @@ class WebhookViewSet(OwnedViewSet):
 
     @extend_schema(operation_id="readWebhook", responses={200: WebhookSerializer})
     def retrieve(self, request: Request, webhook_id: str) -> Response:
-        """One webhook."""
+        """One webhook.
+
+        Its secret is not shown; whoever has lost it replaces it.
+        """
         endpoint = services.read(owner=self.owner, endpoint_id=webhook_id)
         return Response(WebhookSerializer.render(endpoint))
 
@@ -84,7 +90,11 @@ class WebhookViewSet(OwnedViewSet):
 
     @extend_schema(operation_id="deleteWebhook", responses={204: None})
     def destroy(self, request: Request, webhook_id: str) -> Response:
-        """Send nothing there any more."""
+        """Send nothing there any more.
+
+        Its secrets are erased. It cannot be undone; to send nothing for a while, switch it off
+        instead.
+        """
         services.delete(owner=self.owner, endpoint_id=webhook_id, now=self.now)
         return Response(status=204)
 
@@ -114,7 +124,11 @@ class WebhookViewSet(OwnedViewSet):
     @action(detail=True, methods=["post"])
     @idempotent
     def test(self, request: Request, webhook_id: str) -> Response:
-        """Send it an event of type webhook.test."""
+        """Send it an event of type webhook.test.
+
+        It is sent whatever events the webhook subscribes to, and the answer is its delivery. 409
+        while the webhook is disabled.
+        """
         self.read(EmptyBody)
         delivery = services.test(owner=self.owner, endpoint_id=webhook_id, now=self.now)
         return Response(DeliverySerializer.render(delivery), status=201)
@@ -126,7 +140,10 @@ class WebhookViewSet(OwnedViewSet):
     )
     @action(detail=True)
     def deliveries(self, request: Request, webhook_id: str) -> Response:
-        """What was sent there in the last 30 days, and each attempt."""
+        """What was sent there in the last 30 days, and each attempt.
+
+        The newest first; `status` and `type` choose among them.
+        """
         query = self.query(DeliveryQuery)
         rows = services.deliveries_of(
             owner=self.owner,
@@ -167,7 +184,11 @@ class DeliveryViewSet(OwnedViewSet):
     @action(detail=True, methods=["post"])
     @idempotent
     def redeliver(self, request: Request, delivery_id: str) -> Response:
-        """Send one delivery again, at once."""
+        """Send one delivery again, at once.
+
+        It is tried as often as a new one. 409 while the webhook is disabled, or the delivery is
+        being sent.
+        """
         self.read(EmptyBody)
         delivery = services.redeliver(owner=self.owner, delivery_id=delivery_id, now=self.now)
         return Response(DeliverySerializer.render(delivery))
@@ -177,7 +198,10 @@ class DeliveryViewSet(OwnedViewSet):
 class NoticesViewSet(OwnedViewSet):
     @extend_schema(operation_id="readNotices", responses={200: NoticesSerializer})
     def retrieve(self, request: Request) -> Response:
-        """Of which events the user is told by e-mail."""
+        """Of which events the user is told by e-mail.
+
+        None unless they were chosen. Mails go to the address of the account, once that is verified.
+        """
         return Response(NoticesSerializer.render(notices.notices_of(self.owner)))
 
     @extend_schema(
@@ -186,7 +210,11 @@ class NoticesViewSet(OwnedViewSet):
         responses={200: NoticesSerializer},
     )
     def update(self, request: Request) -> Response:
-        """Choose of which events to be told by e-mail; none is a choice too."""
+        """Choose of which events to be told by e-mail; none is a choice too.
+
+        The list replaces the one before. At most 50 mails a day are sent; further events go to
+        webhooks alone.
+        """
         subscription = notices.update_notices(
             owner=self.owner, **self.read(NoticesChangeSerializer), now=self.now
         )

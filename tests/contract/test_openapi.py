@@ -146,6 +146,7 @@ def _written_out(schemas: dict[str, Any], name: str, path: tuple[str, ...]) -> i
 def test_an_operation_says_what_it_is(name: str) -> None:
     _, path, operation = OPERATIONS[name]
     assert operation["summary"]
+    assert operation["description"]
     assert operation["tags"][0] in {tag["name"] for tag in document()["tags"]}
     assert "security" in operation
     assert set(re.findall(r"{(\w+)}", path)) == {

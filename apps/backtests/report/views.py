@@ -76,7 +76,10 @@ class ReportLinkViewSet(OwnedViewSet):
 
     @extend_schema(operation_id="listReportLinks", responses=ReportLinkSerializer(many=True))
     def list(self, request: Request, backtest_id: str) -> Response:
-        """The links to the report of a backtest that still open it, the newest first."""
+        """The links to the report of a backtest that still open it, the newest first.
+
+        Links that have expired or were recalled are not among them.
+        """
         links = services.links_of(owner=self.owner, backtest_id=backtest_id, now=self.now)
         page = self.paginate_queryset(links) or ()
         return self.get_paginated_response([self._render(link) for link in page])

@@ -46,7 +46,10 @@ class ActivityViewSet(OwnedViewSet):
     )
     @action(detail=True)
     def positions(self, request: Request, algorithm_id: str) -> Response:
-        """What its runs hold and held."""
+        """What its runs hold and held.
+
+        Of all its runs, ended ones too; `status` chooses those that are open or closed.
+        """
         query = self.query(PositionsQuery)
         rows = services.positions(
             owner=self.owner,
@@ -128,7 +131,11 @@ class ActivityViewSet(OwnedViewSet):
     )
     @action(detail=True)
     def signals(self, request: Request, algorithm_id: str) -> Response:
-        """What its conditions said, and whether it was followed."""
+        """What its conditions said, and whether it was followed.
+
+        Signals are entries and exits at the close of a bar; `reason` says why one was not followed.
+        They are kept for 90 days of the market.
+        """
         query = self.query(SignalsQuery)
         rows = services.signals(
             owner=self.owner,
