@@ -144,6 +144,17 @@ def _registry() -> jsonschema_rs.Registry:
     return jsonschema_rs.Registry([(_DOCUMENT_URI, _closed(document()))])
 
 
+def faults_in(value: object, schema: dict[str, Any]) -> list[str]:
+    """What is wrong with a value by a schema of the document, which others may add fields to."""
+    judge = jsonschema_rs.Draft202012Validator(_at_home(schema), registry=_open_registry())
+    return [str(fault) for fault in judge.iter_errors(value)]
+
+
+@cache
+def _open_registry() -> jsonschema_rs.Registry:
+    return jsonschema_rs.Registry([(_DOCUMENT_URI, document())])
+
+
 def _at_home(value: Any) -> Any:
     """With references that lead into the document from elsewhere."""
     if isinstance(value, dict):

@@ -56,7 +56,7 @@ class DeliveryInProgress(ServiceError):
 
 @quotas.counted_by(Resource.WEBHOOKS)
 def _endpoint_count(owner_id: str) -> int:
-    return Endpoint.objects.filter(owner_id=owner_id).count()
+    return Endpoint.objects.owned_by(User(pk=owner_id)).count()
 
 
 def endpoints_of(owner: User) -> EndpointQuerySet:

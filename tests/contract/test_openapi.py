@@ -185,8 +185,7 @@ def _example_of(media: dict[str, Any]) -> Any:
 
 
 def _faults(schema: dict[str, Any], value: object) -> list[str]:
-    rooted = {**schema, "components": document()["components"]}
-    return [str(fault) for fault in jsonschema_rs.Draft202012Validator(rooted).iter_errors(value)]
+    return documented.faults_in(value, schema)
 
 
 def _fields(schema: dict[str, Any], path: str, seen: set[str]) -> Iterator[tuple[str, Any]]:

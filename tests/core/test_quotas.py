@@ -52,6 +52,17 @@ def test_one_algorithm_more_than_the_limit_is_refused(api: Api, alice: User) -> 
     assert client.post(ALGORITHMS, {}).status_code == 201
 
 
+def test_deleted_webhooks_and_revoked_keys_take_no_room(api: Api, alice: User) -> None:
+    client = api(alice)
+    for number in range(3):
+        webhook = {"url": f"https://hooks.example.com/{number}", "events": ["algorithm.error"]}
+        made = client.post("/api/webhooks", webhook).json()["id"]
+        assert client.delete(f"/api/webhooks/{made}").status_code == 204
+        key = client.post("/api/auth/keys", {"name": "A key", "scopes": ["read"]}).json()["id"]
+        assert client.delete(f"/api/auth/keys/{key}").status_code == 204
+    assert set(used(api, alice).values()) == {0}
+
+
 def test_versions_of_an_algorithm_are_limited(api: Api, alice: User, settings: Settings) -> None:
     settings.QUOTA_VERSIONS = 2
     client, algorithm = api(alice), make.algorithm(alice, **make.steps())
