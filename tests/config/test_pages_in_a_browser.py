@@ -26,6 +26,20 @@ pytestmark = [
 OPERATIONS = "document.querySelectorAll('.opblock').length"
 TRY = "document.querySelector('.opblock-summary-get .opblock-summary-control').click()"
 EXECUTE = "document.querySelector('.try-out__btn').click()"
+SECONDS_TO_OPEN = 10  # on a busy machine; an idle one takes less than one
+NAMES = "Array.from(document.querySelectorAll('.opblock'), call => call.id)"
+OPEN = """(async () => {
+    const call = document.getElementById('%s');
+    const control = call.querySelector('.opblock-summary-control');
+    const begun = performance.now();
+    const seconds = () => (performance.now() - begun) / 1000;
+    control.click();
+    while (!call.querySelector('.responses-inner') && seconds() < %d)
+        await new Promise(done => setTimeout(done, 5));
+    const opened = call.querySelector('.responses-inner') !== null;
+    control.click();
+    return opened;
+})()"""
 ANSWERED = "document.querySelectorAll('.responses-table.live-responses-table').length"
 
 
@@ -85,6 +99,19 @@ def test_the_documentation(live_server: LiveServer, tmp_path: Path) -> None:
             "document.querySelector('.live-responses-table').innerText"
         )
         page.picture(tmp_path / "answer.png")
+
+
+def test_the_documentation_opens_calls(live_server: LiveServer) -> None:
+    with tab() as page:
+        page.screen(1280, 900)
+        page.open(f"{live_server.url}/docs")
+        until(page, f"{OPERATIONS} > 40")
+        names = page.ask(NAMES)
+        # All of them take minutes on a busy machine; of the bodies that of an algorithm is largest.
+        sample = {*names[::5], "operations-algorithms-createAlgorithm"}
+        assert sample <= set(names)
+        assert [name for name in sample if not page.ask(OPEN % (name, SECONDS_TO_OPEN))] == []
+        assert_of_the_service_alone(page, live_server)
 
 
 def test_the_guide_to_webhooks(live_server: LiveServer, tmp_path: Path) -> None:
