@@ -29,7 +29,6 @@ GROUPS: Final[Mapping[str, Sequence[str]]] = {
     "kernel": ("apps.engine.simulation.simulate",),
     "studies": (
         "apps.engine.simulation.market",
-        "apps.engine.metrics.drawdowns",
         "apps.engine.studies.monte_carlo",
     ),
 }

@@ -12,7 +12,6 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from apps.engine.jit import entry_point
 from apps.engine.metrics.equity import DUST, Floats
 
 Days = NDArray[np.int32]
@@ -28,19 +27,14 @@ def drawdowns(equity: Floats) -> Floats:
     return under
 
 
-@entry_point
 def largest_falls(equity: Floats) -> tuple[float, float]:
-    """Return the largest fall under the running peak, as a fraction of the peak and in rupees, in
-    one pass over all rows; 0 where it is DUST.
+    """Return the largest fall under the running peak, as a fraction of the peak and in rupees; 0
+    where it is DUST.
     """
-    peak, fraction, rupees = equity[0], 0.0, 0.0
-    for value in equity:
-        peak = max(peak, value)
-        fall = peak - value
-        if fall > DUST * peak:
-            rupees = max(rupees, fall)
-            fraction = max(fraction, fall / peak)
-    return fraction, rupees
+    peak = np.maximum.accumulate(equity)
+    fall = peak - equity
+    fall[fall <= DUST * peak] = 0.0
+    return float((fall / peak).max()), float(fall.max())
 
 
 def max_drawdown(equity: Floats) -> float:
@@ -117,8 +111,3 @@ def recovery_days(under: Floats, days: Days) -> int | None:
     bottom = int(np.argmax(under))
     back = np.flatnonzero(under[bottom:] == 0)
     return int(days[bottom + back[0]] - days[bottom]) if under[bottom] and len(back) else None
-
-
-def warm_up() -> None:
-    """Compile, or load what was compiled."""
-    largest_falls(np.ones(2))
