@@ -103,6 +103,7 @@ SLOT = np.dtype(
         ("atr", "f8", (4,)),
         ("flag", "i8"),
         ("signal", "i8"),
+        ("awake", "?"),  # an order waits for the bar, or it may close the position
         ("filled_inside", "?"),  # an order was filled on the way through the bar
         ("quiet_until", "i8"),  # bars before this one touch no level of the position
     ]
@@ -236,18 +237,32 @@ def has_room(books: Books) -> bool:
 @phase
 def load_row(books: Books, market: Market, signals: Array, row: int) -> None:
     """Look up the bars and signals of a row, each where its slot has it from."""
-    bars, books.work.time = market.bars, market.time[row]
-    for k in range(books.slots.size):
-        slot = books.slots[k]
-        bar = market.cell[row, slot.instrument]
-        slot.bar, slot.signal = bar, signals[row, slot.source]
+    work, plan, day, cell = books.work, books.plan, market.day[row], market.cell
+    slots, positions, orders = books.slots, books.positions, books.orders
+    bars, ranges, flags = market.bars, market.atr, market.flags
+    opens, highs, lows, closes = bars.open, bars.high, bars.low, bars.close
+    work.time = market.time[row]
+    for k in range(slots.size):
+        slot = slots[k]
+        bar = cell[row, slot.instrument]
+        slot.bar, slot.signal, slot.awake = bar, signals[row, slot.source], False
         if bar >= 0:
-            slot.open, slot.high = bars.open[bar], bars.high[bar]
-            slot.low, slot.close = bars.low[bar], bars.close[bar]
-            slot.flag = market.flags[bar] if market.flags.size > 0 else 0
-            if market.atr.size > 0:
+            slot.high, slot.low, slot.close = highs[bar], lows[bar], closes[bar]
+            slot.awake = orders[k, 0].pending != 0 or may_close(positions[k], slot, work, plan, day)
+            if slot.awake:
+                slot.open, slot.flag = opens[bar], flags[bar] if flags.size > 0 else 0
+            if slot.signal != 0 and ranges.size > 0:
                 for i in range(4):
-                    slot.atr[i] = market.atr[bar, i]
+                    slot.atr[i] = ranges[bar, i]
+
+
+@step
+def may_close(position: Record, slot: Record, work: Record, plan: Record, day: int) -> bool:
+    """Whether a bar may close a position, unless an order that waits does."""
+    if position.side == 0:
+        return False
+    late = work.squaring and position.day != day
+    return late or slot.bar >= slot.quiet_until or 0 < plan.max_holding <= position.bars
 
 
 @phase
@@ -259,8 +274,8 @@ def step_row(books: Books, day: int) -> None:
         drop_blocked_entries(books)
     exit_at_open(books)
     enter_at_open(books)
-    exit_inside(books)
-    account.equity = account.cash + held_worth(books.positions)
+    held = exit_inside(books)
+    account.equity = account.cash + held
     limit_daily_loss(books)
     read_signals(books)
     if account.equity <= 0:
@@ -287,16 +302,17 @@ def drop_blocked_entries(books: Books) -> None:
 def exit_at_open(books: Books) -> None:
     """Rules 2, 3, 8, 9 and 12: exits at the open, of all slots before any entry."""
     account, plan, work = books.account, books.plan, books.work
-    for k in range(books.slots.size):
-        position, slot = books.positions[k], books.slots[k]
-        if position.side == 0 or slot.bar < 0:
+    slots, positions, orders = books.slots, books.positions, books.orders
+    for k in range(slots.size):
+        position, slot = positions[k], slots[k]
+        if not slot.awake or position.side == 0:
             continue
         if work.squaring and position.day != account.day:  # its last session had no last bar
             price = slipped(position, position.close, plan)
             late = Exit(BY_SQUARE_OFF, price, position.quantity)
             close_position(books, k, late, position.time, position.day)
             continue
-        exit_ = open_exit(position, books.orders[k, 0], slot, plan)
+        exit_ = open_exit(position, orders[k, 0], slot, plan)
         if exit_.reason != OPEN:
             close_position(books, k, exit_, work.time, account.day)
 
@@ -304,9 +320,10 @@ def exit_at_open(books: Books) -> None:
 @phase
 def enter_at_open(books: Books) -> None:
     """Rules 2 and 12: the entries that wait, in the listed order of symbols."""
-    for k in range(books.slots.size):
-        order = books.orders[k, 0]
-        if order.pending == 0 or books.slots[k].bar < 0:
+    slots, orders = books.slots, books.orders
+    for k in range(slots.size):
+        order = orders[k, 0]
+        if not slots[k].awake:
             continue
         if order.pending & ENTER:
             reason = try_entry(books, k)
@@ -316,24 +333,32 @@ def enter_at_open(books: Books) -> None:
 
 
 @phase
-def exit_inside(books: Books) -> None:
-    """Rules 2, 3, 5 and 9: stop and target inside the bar, the session's end, the trail."""
+def exit_inside(books: Books) -> float:
+    """Rules 2, 3, 5 and 9: stop and target inside the bar, the session's end, the trail; return
+    what positions add to equity at their last closes, in the order of slots.
+    """
     account, plan, work = books.account, books.plan, books.work
-    for k in range(books.slots.size):
-        position, slot = books.positions[k], books.slots[k]
-        if position.side == 0 or slot.bar < 0:
-            continue
-        position.bars += 1
-        exit_ = inside_exit(position, books.orders[k, 0], slot, plan)
-        if exit_.reason != OPEN:
-            close_position(books, k, exit_, work.time, account.day)
-        else:
-            position.close, position.time, position.day = slot.close, work.time, account.day
-            best = slot.high if position.side > 0 else slot.low
-            if slot.filled_inside and position.bars == 1:  # the trail starts at the fill
-                best = position.extreme
-            trail(position, best, plan, slot.contract)
-        slot.filled_inside = False
+    slots, positions, orders = books.slots, books.positions, books.orders
+    held = 0.0
+    for k in range(slots.size):
+        position, slot = positions[k], slots[k]
+        if position.side != 0 and slot.bar >= 0:
+            position.bars += 1
+            exit_ = Exit(OPEN, slot.close, position.quantity)
+            if slot.awake:
+                exit_ = inside_exit(position, orders[k, 0], slot, plan)
+            if exit_.reason != OPEN:
+                close_position(books, k, exit_, work.time, account.day)
+            else:
+                position.close, position.time, position.day = slot.close, work.time, account.day
+                best = slot.high if position.side > 0 else slot.low
+                if slot.filled_inside and position.bars == 1:  # the trail starts at the fill
+                    best = position.extreme
+                trail(position, best, plan, slot.contract)
+            slot.filled_inside = False
+        if position.side != 0:
+            held += worth(position, position.close)
+    return held
 
 
 @phase
@@ -356,8 +381,9 @@ def limit_daily_loss(books: Books) -> None:
 @phase
 def read_signals(books: Books) -> None:
     """Rules 1, 5 and 12: what is signalled at the close waits for the next bar."""
-    for k in range(books.slots.size):
-        slot, order = books.slots[k], books.orders[k, 0]
+    slots, orders = books.slots, books.orders
+    for k in range(slots.size):
+        slot, order = slots[k], orders[k, 0]
         if slot.signal == 0:
             continue
         accepted = accept(books, k, slot.signal)
@@ -420,11 +446,12 @@ def waits_until(books: Books, days: Array, acting: Array, row: int, stop: int) -
     unless its order is kept or its refusal may be counted.
     """
     account, plan, work = books.account, books.plan, books.work
+    slots, positions, orders = books.slots, books.positions, books.orders
     kept, held = work.keeps_orders or account.blocked or account.halted, False
     for source in range(acting.size):
         acting[source] = 0
-    for k in range(books.slots.size):
-        position, idle = books.positions[k], CLOSE
+    for k in range(slots.size):
+        position, idle = positions[k], CLOSE
         if position.side != 0:
             held, idle = True, CLOSE_SHORT if position.side > 0 else CLOSE_LONG
             if position.entries >= plan.max_entries and not kept:
@@ -433,9 +460,9 @@ def waits_until(books: Books, days: Array, acting: Array, row: int, stop: int) -
                 return row
             if plan.max_holding > 0:
                 stop = min(stop, row + max(plan.max_holding - position.bars, 0))
-        if books.orders[k, 0].pending & ~idle:
+        if orders[k, 0].pending & ~idle:
             return row
-        acting[books.slots[k].source] |= ALL_SIGNALS & ~idle
+        acting[slots[k].source] |= ALL_SIGNALS & ~idle
     if work.squaring and held:  # the day's end closes what its last bar did not
         for other in range(row, stop):
             if days[other] != account.day:
@@ -446,12 +473,14 @@ def waits_until(books: Books, days: Array, acting: Array, row: int, stop: int) -
 @step
 def next_signal(signals: Array, acting: Array, row: int, stop: int) -> Number:
     """Return the first row of [row, stop) at whose close a signal acts, or `stop`."""
-    flat, sources = signals.ravel(), np.uint64(acting.size)
+    flat, sources, act_of_any = signals.ravel(), np.uint64(acting.size), np.uint8(0)
+    for source in range(sources):
+        act_of_any |= acting[source]
     while row < stop:
         end, signalled = min(row + BLOCK, stop), np.uint8(0)
         for other in range(np.uint64(row) * sources, np.uint64(end) * sources):
             signalled |= flat[other]
-        if signalled:
+        if signalled & act_of_any:
             for other in range(np.uint64(row), np.uint64(end)):
                 acts = np.uint8(0)
                 for source in range(sources):
@@ -496,6 +525,16 @@ def find_touch(
     side, trailing, squaring = position.side, trails(plan), flags.size > 0
     worst, best = (bars.low, bars.high) if side > 0 else (bars.high, bars.low)
     stop, target, extreme = position.stop, position.target, position.extreme
+    while first < last and not trailing:  # whole blocks, as long as none touches
+        end, touched = min(first + BLOCK, last), False
+        for bar in range(np.uint64(first), np.uint64(end)):
+            touched |= ((worst[bar] - stop) * side <= 0) | ((best[bar] - target) * side >= 0)
+        if squaring:
+            for bar in range(np.uint64(first), np.uint64(end)):
+                touched |= flags[bar] != 0
+        if touched:
+            break
+        first = end
     for bar in range(np.uint64(first), np.uint64(last)):
         if (worst[bar] - stop) * side <= 0 or (best[bar] - target) * side >= 0:
             return np.int64(bar)
@@ -513,46 +552,85 @@ def mark_rows(books: Books, market: Market, equity: Array, row: int, stop: int) 
     whose close the daily loss is at its limit or the money is gone, or `stop`.
     """
     account, plan, closes, days = books.account, books.plan, market.bars.close, market.day
-    first, rows = np.uint64(row), np.uint64(stop - row)
+    slots, positions, cell = books.slots, books.positions, market.cell
+    first, rows, cash = np.uint64(row), np.uint64(stop - row), account.cash
     for i in range(rows):
         equity[first + i] = 0.0
-    for k in range(books.slots.size):
-        position = books.positions[k]
+    for k in range(slots.size):
+        position = positions[k]
         if position.side != 0:
-            bar = np.uint64(market.cell[row, books.slots[k].instrument])
+            bar = np.uint64(cell[row, slots[k].instrument])
             locked, units, average = position.locked, exposure(position), position.average
             for i in range(rows):
                 equity[first + i] += locked + units * (closes[bar + i] - average)
     for i in range(rows):
-        begin_day(account, days[first + i])
-        equity[first + i] = account.equity = account.cash + equity[first + i]
-        if account.equity <= 0 or (not account.halted and is_breached(account, plan)):
-            return row + np.int64(i)
+        equity[first + i] = cash + equity[first + i]
+    while row < stop:
+        begin_day(account, days[row])
+        end = end_of_day(days, row, stop)
+        row = until_limit(account, plan, equity, row, end)
+        if row < end:
+            return row
     return stop
+
+
+@step
+def end_of_day(days: Array, row: int, stop: int) -> int:
+    """Return the first row of a later day than `row`, or `stop`."""
+    last = stop - 1
+    if days[last] == days[row]:
+        return stop
+    first = row
+    while last - first > 1:
+        middle = (first + last) // 2
+        if days[middle] == days[row]:
+            first = middle
+        else:
+            last = middle
+    return last
+
+
+@step
+def until_limit(account: Record, plan: Record, equity: Array, row: int, stop: int) -> int:
+    """Take equity through rows of one day; return the first at whose close the daily loss is at its
+    limit or the money is gone, or `stop`.
+    """
+    begin, halted = account.day_start, account.halted != 0
+    most = np.inf if halted else plan.max_daily_loss - DUST
+    reached = False
+    for other in range(np.uint64(row), np.uint64(stop)):
+        reached |= (equity[other] <= 0) | (begin - equity[other] >= most)
+    last = stop - 1
+    if reached:
+        last = row
+        while equity[last] > 0 and begin - equity[last] < most:
+            last += 1
+    account.equity = equity[last]
+    return last if reached else stop
 
 
 @step
 def pass_bars(books: Books, market: Market, signals: Array, row: int, stop: int) -> None:
     """Let what is held live through the bars of idle rows."""
-    bars, last, plan = market.bars, stop - 1, books.plan
-    trailing = trails(plan)
-    for k in range(books.slots.size):
-        position, slot = books.positions[k], books.slots[k]
-        if position.side == 0 or stop == row:
+    last, plan, cell, trailing = stop - 1, books.plan, market.cell, trails(books.plan)
+    slots, positions, orders = books.slots, books.positions, books.orders
+    highs, lows, closes = market.bars.high, market.bars.low, market.bars.close
+    if stop == row:
+        return
+    time, day = market.time[last], market.day[last]
+    for k in range(slots.size):
+        position, slot = positions[k], slots[k]
+        if position.side == 0:
             continue
-        bar = market.cell[last, slot.instrument]
+        bar = cell[last, slot.instrument]
         if trailing:
             for other in range(np.uint64(bar - last + row), np.uint64(bar + 1)):
-                best = bars.high[other] if position.side > 0 else bars.low[other]
+                best = highs[other] if position.side > 0 else lows[other]
                 trail(position, best, plan, slot.contract)
         position.bars += stop - row
-        position.close, position.time, position.day = (
-            bars.close[bar],
-            market.time[last],
-            market.day[last],
-        )
+        position.close, position.time, position.day = closes[bar], time, day
         # An entry that is ignored waits too; any other would have made the row active (rule 7).
-        books.orders[k, 0].pending = signals[last, slot.source] & ENTER
+        orders[k, 0].pending = signals[last, slot.source] & ENTER
 
 
 # ------------------------------------------------------------------------------------------ signals
