@@ -325,14 +325,15 @@ def check_shapes(
     """As `check`, of a market and signals whose cells are known to be right."""
     rows, symbols = market.cell.shape
     bars, slots = market.bars.open.size, state.positions.size
+    instruments = set(rules.instruments.tolist())
     fits = (
         market.time.shape == market.day.shape == (rows,)
         and signals.shape == (rows, symbols)
         and rules.instruments.shape == rules.contracts.shape == (symbols,)
         and rules.plan.shape == (1,)
         and state.orders.shape == (slots, ORDERS)
-        and np.isin(state.positions["instrument"], rules.instruments).all()
-        and np.isin(state.positions["source"], rules.instruments).all()
+        and instruments.issuperset(state.positions["instrument"].tolist())
+        and instruments.issuperset(state.positions["source"].tolist())
         and all(column.shape == (bars,) for column in market.bars)
         and market.atr.shape in ((0, 4), (bars, 4))
         and market.flags.shape in ((0,), (bars,))
