@@ -61,7 +61,8 @@ from apps.accounts.services import (
 )
 from apps.accounts.two_factor import FactorOff, FactorOn
 from apps.core import quotas, request_origin
-from apps.core.api.schema import ACCOUNT, LOG_OUT, REFRESH, answer_header, refuses
+from apps.core.api.schema import ACCOUNT, LOG_OUT, NO_FIELDS, REFRESH, answer_header, refuses
+from apps.core.api.serializers import EmptyBody
 from apps.core.api.views import OwnedViewSet
 from apps.core.errors import Forbidden
 from apps.core.quotas import QuotaExceeded
@@ -352,13 +353,16 @@ class ProofViewSet(OwnedViewSet):
 class EmailViewSet(OwnedViewSet):
     """The address of an account, by links in mails."""
 
-    @extend_schema(operation_id="sendVerification", request=None, responses={200: DoneSerializer})
+    @extend_schema(
+        operation_id="sendVerification", request=NO_FIELDS, responses={200: DoneSerializer}
+    )
     @refuses(AlreadyVerified, MailUnavailable)
     def send_verification(self, request: Request) -> Response:
         """Send a link that verifies the e-mail address; it works once, for 24 hours.
 
         It goes to the address of the account; 422 when that is verified already.
         """
+        self.read(EmptyBody)
         email_links.send_verification(user=self.owner, now=self.now)
         return _done("The mail is on its way.")
 
@@ -414,7 +418,7 @@ class TwoFactorViewSet(OwnedViewSet):
         return Response(TwoFactorSerializer.render(two_factor.state_of(self.owner)))
 
     @extend_schema(
-        operation_id="beginTwoFactor", request=None, responses={200: FactorSecretSerializer}
+        operation_id="beginTwoFactor", request=NO_FIELDS, responses={200: FactorSecretSerializer}
     )
     @needs_recent_proof
     @refuses(FactorOn)
@@ -424,6 +428,7 @@ class TwoFactorViewSet(OwnedViewSet):
         The answer is its `otpauth` URI, shown once. Called again before a code has confirmed it,
         this replaces the secret.
         """
+        self.read(EmptyBody)
         uri = two_factor.begin(user=self.owner, now=self.now)
         return Response(FactorSecretSerializer.render({"uri": uri}))
 
@@ -447,7 +452,7 @@ class TwoFactorViewSet(OwnedViewSet):
 
     @extend_schema(
         operation_id="renewRecoveryCodes",
-        request=None,
+        request=NO_FIELDS,
         responses={200: RecoveryCodesSerializer},
     )
     @needs_recent_proof
@@ -457,6 +462,7 @@ class TwoFactorViewSet(OwnedViewSet):
 
         The earlier ones, used or not, are void. The ten new ones are shown in this answer alone.
         """
+        self.read(EmptyBody)
         codes = two_factor.renew_recovery_codes(user=self.owner, now=self.now)
         return Response(RecoveryCodesSerializer.render({"recovery_codes": codes}))
 
@@ -487,7 +493,7 @@ class SecurityLogViewSet(OwnedViewSet):
 class ExportViewSet(OwnedViewSet):
     """Everything that is stored of the user, in one archive."""
 
-    @extend_schema(operation_id="exportData", request=None, responses={201: ExportSerializer})
+    @extend_schema(operation_id="exportData", request=NO_FIELDS, responses={201: ExportSerializer})
     @needs_recent_proof
     def create(self, request: Request) -> Response:
         """Make an archive of everything that is stored of the user.
@@ -495,6 +501,7 @@ class ExportViewSet(OwnedViewSet):
         It is made by a job. `archive` is the call that fetches it, for 24 hours from when it is
         ready.
         """
+        self.read(EmptyBody)
         export = exports.request_export(user=self.owner, now=self.now)
         return Response(ExportSerializer.render(export), status=201)
 

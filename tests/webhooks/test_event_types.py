@@ -60,6 +60,7 @@ def test_every_event_of_an_algorithm_carries_its_name(alice: User) -> None:
     first, second = Event.objects.order_by("sequence")
     assert first.data["algorithmName"] == algorithm.name != "Called\nanew"
     assert second.data["algorithmName"] == "Called\nanew"
+    User.objects.update(email_verified=True)
     notices.update_notices(owner=alice, events=[EventType.ALGORITHM_PAUSED], now=make.NOW)
     notices.send_mail_of(event_id=second.pk, now=make.NOW)
     (sent,) = mail.outbox
