@@ -10,7 +10,16 @@ from apps.engine.metrics.table import METRICS, figures
 from apps.engine.signals.required_inputs import required_inputs
 from apps.engine.simulation import plays
 from apps.engine.simulation.plan import Contract, plan_of, terms_of
-from apps.engine.simulation.plays import Part, Played, part_of, play, play_all, room_for, to_nobody
+from apps.engine.simulation.plays import (
+    Part,
+    Played,
+    TradedMarket,
+    part_of,
+    play,
+    play_all,
+    room_for,
+    to_nobody,
+)
 from apps.engine.simulation.simulate import History
 from apps.engine.simulation.stage import stage_of
 from tests.benchmarks.walks import session_bars
@@ -42,7 +51,8 @@ GIVEN = {"capital": 1e6, "candles": STAGE.candles, "report": to_nobody}
 def together(parts: list[Part]) -> list[Played]:
     room = room_for(MARKET, parts, len(PLANS))
     terms = terms_of(STAGE.symbols, STAGE.contracts, NO_CHARGES)
-    return play_all(PLANS, MARKET, HEARD, terms, parts, room=room, **GIVEN)  # type: ignore[arg-type]
+    traded = TradedMarket(MARKET, terms, STAGE.candles)
+    return play_all(PLANS, traded, HEARD, parts, capital=1e6, report=to_nobody, room=room)
 
 
 def alone(plan: int, rows: slice) -> Played:

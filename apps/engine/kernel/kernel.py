@@ -241,14 +241,16 @@ def load_row(books: Books, market: Market, signals: Array, row: int) -> None:
     slots, positions, orders = books.slots, books.positions, books.orders
     bars, ranges, flags = market.bars, market.atr, market.flags
     opens, highs, lows, closes = bars.open, bars.high, bars.low, bars.close
-    work.time = market.time[row]
+    work.time, trailing = market.time[row], trails(plan)
     for k in range(slots.size):
         slot = slots[k]
         bar = cell[row, slot.instrument]
         slot.bar, slot.signal, slot.awake = bar, signals[row, slot.source], False
         if bar >= 0:
-            slot.high, slot.low, slot.close = highs[bar], lows[bar], closes[bar]
+            slot.close = closes[bar]
             slot.awake = orders[k, 0].pending != 0 or may_close(positions[k], slot, work, plan, day)
+            if slot.awake or trailing:
+                slot.high, slot.low = highs[bar], lows[bar]
             if slot.awake:
                 slot.open, slot.flag = opens[bar], flags[bar] if flags.size > 0 else 0
             if slot.signal != 0 and ranges.size > 0:
@@ -609,7 +611,7 @@ def until_limit(account: Record, plan: Record, equity: Array, row: int, stop: in
     return last if reached else stop
 
 
-@step
+@phase
 def pass_bars(books: Books, market: Market, signals: Array, row: int, stop: int) -> None:
     """Let what is held live through the bars of idle rows."""
     last, plan, cell, trailing = stop - 1, books.plan, market.cell, trails(books.plan)

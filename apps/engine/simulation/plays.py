@@ -104,6 +104,16 @@ class Played(NamedTuple):
         return bool(self.account["status"] == RUINED)
 
 
+class TradedMarket(NamedTuple):
+    """A market, the terms that it is traded by, and the candles of the same symbols, which figures
+    beside prices need.
+    """
+
+    market: Market
+    terms: Terms
+    candles: Sequence[Candles] = ()
+
+
 def play(
     plan: Plan,
     market: Market,
@@ -123,7 +133,7 @@ def play(
     first, end, _ = rows.indices(len(market.time))
     part = Part(first, end, market.time[first:end])
     return play_all(
-        [plan], market, signals[np.newaxis], terms, [part], capital=capital, candles=candles,
+        [plan], TradedMarket(market, terms, candles), signals[np.newaxis], [part], capital=capital,
         report=report, room=room_for(market, [part]),
     )[0]  # fmt: skip
 
@@ -151,13 +161,11 @@ def room_for(market: Market, parts: Sequence[Part], plans: int = 1) -> Room:
 
 def play_all(
     plans: Sequence[Plan],
-    market: Market,
+    traded: TradedMarket,
     signals: NDArray[np.uint8],
-    terms: Terms,
     parts: Sequence[Part],
     *,
     capital: float,
-    candles: Sequence[Candles],
     report: Progress,
     room: Room,
 ) -> list[Played]:
@@ -166,6 +174,7 @@ def play_all(
     `report` is told the fraction that is done, every CELLS_AT_A_TIME. Equity lies in `room` until
     that is used again. Raises TooManyTrades.
     """
+    market, terms, candles = traded
     count = len(plans) * len(parts)
     if len(room.equity) < count:
         raise ArrayMismatch("There is no room for so many plays.")

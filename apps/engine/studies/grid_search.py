@@ -35,6 +35,7 @@ from apps.engine.simulation.plays import (
     Played,
     Progress,
     Room,
+    TradedMarket,
     part_of,
     play,
     play_all,
@@ -185,15 +186,15 @@ class GridSearch:
         report: Progress,
     ) -> Iterator[tuple[int, list[Played]]]:
         """Some sets, at least one, that share ranges; their signals come first in `signals`."""
+        market = next(iter(ready.values())).market
+        traded = TradedMarket(market, self._terms, self.stage.candles)
         for some in [parts] if room.by_days else [[one] for one in parts]:
             played = play_all(
                 [one.plan for one in ready.values()],
-                next(iter(ready.values())).market,
+                traded,
                 signals[: len(ready)],
-                self._terms,
                 some,
                 capital=self.capital,
-                candles=self.stage.candles,
                 report=report,
                 room=room,
             )
