@@ -54,7 +54,7 @@ _OF_STUDIES = (
     "|leads nowhere|leads to what is no number|is no path|is no part of the strategy"
     "|must not be less than from|makes more than 10,000 values"
     "|names a path more than once|parameters make|maxRuns is less"
-    "|is not a known field|must be at (least|most)"  # of a place in the steps
+    "|is required|is not a known field|must be at (least|most)"  # of a place in the steps
 )
 _OF_TARGETS = r"https|not a URL|fragment|user name|port|host|public|reached|characters"
 """A URL may have the form of one and lead where nobody may be called."""
@@ -65,14 +65,16 @@ BEYOND_A_SCHEMA = {
     "logIn": (401, "password"),  # of nobody's account
     "refreshToken": (401, "refresh token"),  # of no session
     "changePassword": (400, "is not your password"),
-    "createKey": (400, "must lie in the future"),
+    "createKey": (400, "must lie in the future|is not a network"),
+    "proveIdentity": (400, "is not your password"),
+    "confirmTwoFactor": (400, "is not the current code"),
     "readCandles": (400, f"lies before from|{_TOO_LATE}|{_HALF_A_CONTRACT}"),
     "readCoverage": (400, _HALF_A_CONTRACT),
     # Brokers are data, and of floats some multiples of 0.0001 have more places.
     "readCharges": (400, f"allowed values|four places|{_HALF_A_CONTRACT}"),
     # The symbols are those it traded.
-    "explainCandle": (400, f"this backtest's|{_TOO_LATE}|{_HALF_A_CONTRACT}"),
-    "listTrades": (400, f"this backtest's|{_HALF_A_CONTRACT}"),
+    "explainCandle": (400, f"of this backtest|{_TOO_LATE}|{_HALF_A_CONTRACT}"),
+    "listTrades": (400, f"of this backtest|{_HALF_A_CONTRACT}"),
     "submitBacktest": (
         400,
         f"in the future|before 1990|before startDate|{_TOO_LATE}|{_HALF_A_CONTRACT}|{_OF_STUDIES}",
