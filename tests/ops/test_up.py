@@ -15,8 +15,10 @@ from urllib.parse import urlencode
 import psycopg
 import pytest
 from django.db import connection
+from pytest_django import Settings
 
 from apps.ops.embedded_postgres.shared_server import socket_directory
+from apps.ops.management.commands.up import exposure_warnings
 from tests.processes import PROJECT, is_alive, line, until
 
 NO_SERVER = "postgresql://nobody@127.0.0.1:1/nothing"
@@ -231,3 +233,15 @@ def answers(port: int) -> bool:
         return status(port, "/readyz") == 200
     except OSError:
         return False
+
+
+def test_a_service_that_others_reach_says_what_is_too_weak(settings: Settings) -> None:
+    assert list(exposure_warnings()) == []
+    settings.SERVES_LOOPBACK_ALONE = False
+    passwords, mails = exposure_warnings()
+    assert ("PASSWORD_VALIDATORS" in passwords, "EMAIL_URL" in mails) == (True, True)
+    settings.PASSWORD_VALIDATORS, settings.EMAIL_HOST = "strict", "mail.example.com"
+    [links] = exposure_warnings()
+    assert "PUBLIC_URL" in links
+    settings.PUBLIC_URL = "https://algotrade.example.com"
+    assert list(exposure_warnings()) == []

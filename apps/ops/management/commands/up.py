@@ -86,8 +86,9 @@ class Command(BaseCommand):
 
         application = service.load_service()
         identity = privileges.choose_identity(group=self.group)
-        if identity.warning:
-            self.say(f"warning   {identity.warning}")
+        for warning in (identity.warning, *exposure_warnings()):
+            if warning:
+                self.say(f"warning   {warning}")
         with closing(server.listen(settings.HOST, settings.PORT)) as listener:
             self.say(f"web       {settings.WEB_WORKERS} processes at {address()}")
             self.say(
@@ -105,6 +106,18 @@ class Command(BaseCommand):
                 service.child_groups(application, listener), say=self.say, account=identity.account
             )
             supervisor.run(on_poll=on_poll)
+
+
+def exposure_warnings() -> Iterator[str]:
+    """Yield what is too weak for a service that others than its own machine reach."""
+    if settings.SERVES_LOOPBACK_ALONE:
+        return
+    if settings.PASSWORD_VALIDATORS != "strict":
+        yield "anybody may choose a common password: set PASSWORD_VALIDATORS=strict"
+    if not settings.EMAIL_HOST:
+        yield "no mails are sent, not even to reset a password: set EMAIL_URL"
+    elif not settings.PUBLIC_URL.startswith("https://"):
+        yield f"links in mails lead to {settings.PUBLIC_URL}: set PUBLIC_URL"
 
 
 class DatabaseWatch:
