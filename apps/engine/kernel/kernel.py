@@ -247,12 +247,12 @@ def load_row(books: Books, market: Market, signals: Array, row: int) -> None:
         bar = cell[row, slot.instrument]
         slot.bar, slot.signal, slot.awake = bar, signals[row, slot.source], False
         if bar >= 0:
-            slot.close = closes[bar]
+            slot.open, slot.close = opens[bar], closes[bar]  # all that is held sizes entries
             slot.awake = orders[k, 0].pending != 0 or may_close(positions[k], slot, work, plan, day)
             if slot.awake or trailing:
                 slot.high, slot.low = highs[bar], lows[bar]
             if slot.awake:
-                slot.open, slot.flag = opens[bar], flags[bar] if flags.size > 0 else 0
+                slot.flag = flags[bar] if flags.size > 0 else 0
             if slot.signal != 0 and ranges.size > 0:
                 for i in range(4):
                     slot.atr[i] = ranges[bar, i]
