@@ -21,7 +21,11 @@ from sqlalchemy import MetaData, exists, func, select
 from sqlalchemy.ext.asyncio import create_async_engine
 
 KEY = os.environ["SIGNING_KEY"]
-ENGINE = create_async_engine(os.environ["DATABASE"], pool_size=8)
+ENGINE = create_async_engine(
+    os.environ["DATABASE"],
+    pool_size=8,
+    isolation_level="AUTOCOMMIT",  # no BEGIN and ROLLBACK
+)
 TABLES = ("accounts_user", "accounts_session", "algorithms_algorithm", "symbols_instrument")
 SCHEMA = MetaData()
 LISTED = (
