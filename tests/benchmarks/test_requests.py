@@ -119,8 +119,9 @@ def turn(side: Side, sides: Sides, sent: bytes) -> Turn:
 
 
 def _processor(pids: list[int]) -> float:
-    """Seconds of processor time that these processes have used."""
-    fields = [Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split() for pid in pids]
+    """Seconds of processor time that these processes have used, those that have ended aside."""
+    paths = [Path(f"/proc/{pid}/stat") for pid in pids]
+    fields = [path.read_text().rpartition(")")[2].split() for path in paths if path.exists()]
     return sum(int(user) + int(system) for *_, user, system in (row[:13] for row in fields)) / TICKS
 
 
