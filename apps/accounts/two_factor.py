@@ -113,13 +113,13 @@ def renew_recovery_codes(*, user: User, now: datetime) -> list[str]:
 
 
 @transaction.atomic
-def turn_off(*, user: User, now: datetime, by: audit.Actor | None = None) -> None:
+def turn_off(*, user: User, now: datetime) -> None:
     """Forget the factor and its recovery codes. Raises FactorOff."""
     deleted, _ = SecondFactor.objects.filter(user=user).exclude(confirmed_at=None).delete()
     if not deleted:
         raise FactorOff
     user.recovery_codes.all().delete()
-    _record(Action.SECOND_FACTOR_OFF, user, MailKind.FACTOR_OFF, now=now, by=by)
+    _record(Action.SECOND_FACTOR_OFF, user, MailKind.FACTOR_OFF, now=now)
 
 
 def take_code(user: User, code: str, *, now: datetime) -> bool:
@@ -167,8 +167,6 @@ def _digest(code: str) -> str:
     ).hexdigest()
 
 
-def _record(
-    action: Action, user: User, mail: MailKind, *, now: datetime, by: audit.Actor | None = None
-) -> None:
-    audit.record(action, user, actor=by or audit.user(user), now=now)
+def _record(action: Action, user: User, mail: MailKind, *, now: datetime) -> None:
+    audit.record(action, user, actor=audit.user(user), now=now)
     mails.tell(user, mail, now=now)

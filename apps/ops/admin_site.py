@@ -21,7 +21,7 @@ from django.utils import timezone
 from django.views.decorators.cache import never_cache
 
 from apps.accounts import email_addresses, two_factor
-from apps.accounts.login_limits import Entrance, NotAFailure, count_failure
+from apps.accounts.login_limits import Entrance, NotAFailure, count_failure, record_login
 from apps.accounts.models import User
 from apps.core import audit, request_origin
 from apps.core.api import limits
@@ -71,6 +71,7 @@ class LoginForm(AdminAuthenticationForm):
             self._record(Action.ADMIN_LOGIN_FAILED, audit.STRANGER)
             raise
         self._check_code()
+        record_login(self.get_user(), now=timezone.now())
         self._record(Action.ADMIN_LOGIN, audit.operator(self.get_user()))
         return dict(cleaned)
 

@@ -91,6 +91,20 @@ def test_the_admin_has_counters_of_its_own(log_in: LogIn, alice: User) -> None:
     assert Client(REMOTE_ADDR=HOME).post("/admin/login/", body).status_code == 302
 
 
+def test_no_stranger_shuts_an_operator_out_of_the_admin(alice: User) -> None:
+    User.objects.filter(pk=alice.pk).update(is_staff=True)
+
+    def log_in(address: str, password: str = make.PASSWORD) -> int:
+        body = {"username": alice.email, "password": password}
+        return Client(REMOTE_ADDR=address).post("/admin/login/", body).status_code
+
+    assert log_in(HOME) == 302
+    for number in range(5):
+        log_in(f"198.51.{number}.1", "wrong password")
+    assert log_in("198.51.100.9") == 200  # the form again, with the refusal
+    assert log_in(HOME) == 302
+
+
 def test_a_wrong_current_password_counts_as_a_login_does(api: Api, alice: User) -> None:
     client = api(alice)
     body = {"currentPassword": "wrong password", "newPassword": "a new password"}
