@@ -25,6 +25,7 @@ from apps.ops import database_timeouts
 from apps.ops.reaper import REAPERS, reaping
 from apps.ops.supervisor import Backoff
 from apps.trading import bar_streams
+from apps.trading.live import liquidation
 from apps.trading.live.runner import Runner
 
 _POLL_SECONDS: Final = 1.0
@@ -38,7 +39,7 @@ log = logging.getLogger(__name__)
 def work() -> None:
     """Trade until SIGTERM or SIGINT; bars in progress are committed first."""
     database_timeouts.apply(database_timeouts.WORKER)
-    with reaping(*REAPERS):
+    with reaping(*REAPERS, liquidation.close_stranded_runs):
         _keep_trading(Signals())
 
 

@@ -1,0 +1,243 @@
+"""The liquidation of stranded runs: what they hold is closed at the last price.
+
+A run is stranded when its saved state or its steps cannot be read: no row takes it any further, so
+its exits would never come and its capital would be held for ever. When its owner stops it, or asks
+for its positions to be closed, they are closed here, from what the tables say is held.
+"""
+
+import logging
+from collections.abc import Collection, Mapping
+from datetime import datetime
+from typing import Any, Final
+
+import numpy as np
+from django.db import transaction
+from django.db.models import Exists, OuterRef, Q, QuerySet, Sum
+
+from apps.algorithms.lifecycle import AlgorithmStatus
+from apps.algorithms.steps import Configuration
+from apps.core.database_errors import is_passing
+from apps.engine.candles import ist_day
+from apps.engine.errors import EngineError
+from apps.engine.kernel import kernel
+from apps.engine.kernel.codes import BY_STOPPED
+from apps.engine.kernel.records import (
+    FILL,
+    NO_FILLS,
+    NO_REFUSALS,
+    REFUSAL,
+    TRADE,
+    Array,
+    Output,
+    Rules,
+    State,
+    instrument_ids,
+    new_state,
+    rules_of,
+)
+from apps.engine.kernel.saved import load
+from apps.engine.language import strategy as engine
+from apps.engine.language.strategy import Strategy
+from apps.engine.simulation.plan import plan_of
+from apps.market import clock
+from apps.market.dates import day_in_india
+from apps.trading import services
+from apps.trading.bar_rows import empty_row
+from apps.trading.booking.record import book_steps
+from apps.trading.live.contract_terms import ContractTerms, contract_terms_for
+from apps.trading.models import (
+    BarRow,
+    BarStream,
+    Book,
+    Fill,
+    Intent,
+    Position,
+    Posting,
+    Run,
+    RunState,
+    SessionStart,
+)
+from apps.trading.step_result import BarStep
+
+# Whose positions nobody would close any more.
+_OVER: Final = (AlgorithmStatus.STOPPED, AlgorithmStatus.ARCHIVED)
+# They stand in for steps that are valid no longer. Nothing is entered by them.
+_VALID_STEPS: Final[Configuration] = {
+    "positionSizing": {"method": "fixed_quantity", "quantity": 1},
+    "entryConditions": {
+        "positionType": "both",
+        "conditions": [
+            {
+                "type": "indicator_value",
+                "indicator": {"type": "PRICE"},
+                "operator": "above",
+                "value": 1,
+            }
+        ],
+    },
+    "exitConditions": {"stopLoss": {"type": "percentage", "percentage": 1}},
+    "riskParameters": {"maxPositionSize": 1, "maxDailyLoss": 1, "maxOpenPositions": 1},
+    "executionSettings": {"mode": "paper", "exchange": "NSE", "orderType": "market"},
+}
+
+log = logging.getLogger(__name__)
+
+
+def close_stranded_runs(*, now: datetime) -> int:
+    """Close what stranded runs hold and somebody wants closed; return how many runs that were."""
+    closed = 0
+    candidates = _candidates().filter(stream__isnull=False)
+    for run_id, stream_id in list(candidates.values_list("run_id", "stream_id")):
+        assert stream_id is not None
+        try:
+            closed += _close_if_stranded(run_id, stream_id, now=now)
+        except Exception as error:
+            if is_passing(error):
+                raise
+            log.exception("the stranded run %s cannot be closed", run_id)
+    return closed
+
+
+@transaction.atomic
+def _close_if_stranded(run_id: str, stream_id: int, *, now: datetime) -> bool:
+    # Whoever steps the runs of the stream is done, or waits for this.
+    BarStream.objects.locked().filter(pk=stream_id).first()
+    state = _candidates().select_related("run__algorithm", "stream").filter(run=run_id).first()
+    if state is None or not _is_stranded(state):
+        return False
+    _close(state, now=now)
+    return True
+
+
+def _candidates() -> QuerySet[RunState]:
+    """Return the states of runs that hold something which is to be closed."""
+    held = Position.objects.open().filter(run=OuterRef("run"))
+    all_wanted = Q(run__algorithm__status__in=_OVER, run__ended_at__isnull=False)
+    all_wanted |= Q(run__close_requested_at__isnull=False)
+    wanted = Exists(held.filter(close_requested_at__isnull=False)) | (all_wanted & Exists(held))
+    return RunState.objects.filter(wanted).order_by("run")
+
+
+def _is_stranded(state: RunState) -> bool:
+    try:
+        load(bytes(state.data), instrument_ids(_symbols_of(state)))
+        engine.parse(state.run.configuration)
+    except EngineError:
+        return True
+    return False
+
+
+def _symbols_of(state: RunState) -> list[str]:
+    assert state.stream is not None  # a run that holds something was stepped
+    return list(state.stream.symbols)
+
+
+def _close(state: RunState, *, now: datetime) -> None:
+    """Settle the positions as an expiry does, at their last close, and book that as a step."""
+    run = state.run
+    step = _closing_step(state, market_now=clock.market_time(now))
+    book_steps([step], now=now)
+    log.warning("closed %d positions of the stranded run %s", len(step.trades), run.pk)
+    if run.ended_at is not None and not run.positions.open().exists():
+        services.release_run(run=Run.objects.select_related("account").get(pk=run.pk), now=now)
+
+
+def _closing_step(state: RunState, *, market_now: int) -> BarStep:
+    run, symbols = state.run, _symbols_of(state)
+    assert state.stream is not None
+    assert state.row_time is not None
+    time = max(market_now, state.row_time + 1)
+    strategy = _strategy_of(run, state.stream)
+    row = empty_row(time, time, symbols=len(symbols))
+    terms = contract_terms_for(strategy, state.stream, row, first=day_in_india(state.row_time))
+    rules = rules_of(plan_of(strategy), instrument_ids(symbols), terms.units, terms.rates)
+    positions = {position.symbol: position for position in run.positions.open()}
+    before = _rebuilt(state, positions, terms, time=time)
+    after = State(*(array.copy() for array in before))
+    is_over = run.close_requested_at is not None or (
+        run.ended_at is not None and run.algorithm.status in _OVER
+    )
+    slots = [
+        symbols.index(symbol)
+        for symbol, position in positions.items()
+        if is_over or position.close_requested_at is not None
+    ]
+    fills, trades = _settle(after, rules, slots)
+    return BarStep(
+        run=run,
+        strategy=strategy,
+        contracts=terms.contracts,
+        time=time,
+        closes=time,
+        signals=np.zeros(len(symbols), np.uint8),
+        before=before,
+        state=after,
+        fills=fills,
+        refusals=NO_REFUSALS,
+        trades=trades,
+    )
+
+
+def _strategy_of(run: Run, stream: BarStream) -> Strategy:
+    """Return the run's strategy, with other steps in place of those that are valid no longer."""
+    reading = engine.read(run.configuration)
+    faulty = {fault.field.partition(".")[0] for fault in (*reading.faults, *reading.incomplete)}
+    basics = {
+        "strategyType": "momentum",
+        "timeframe": stream.timeframe,
+        "symbols": list(stream.symbols),
+    }
+    valid = {"basicInfo": basics, **_VALID_STEPS}
+    return engine.parse({**run.configuration, **{step: valid[step] for step in faulty}})
+
+
+def _rebuilt(
+    state: RunState, positions: Mapping[str, Position], terms: ContractTerms, *, time: int
+) -> State:
+    """Return a state of what the tables say the run holds: enough to close it."""
+    run, symbols = state.run, _symbols_of(state)
+    rebuilt = new_state(instrument_ids(symbols), cash=float(run.capital))
+    day = int(ist_day(np.array([time]))[0])
+    for symbol, held in positions.items():
+        slot = symbols.index(symbol)
+        _fill_position(rebuilt.positions[slot], held, state)
+        rebuilt.positions[slot]["contract"] = terms.units[slot]
+        rebuilt.positions[slot]["time"], rebuilt.positions[slot]["day"] = time, day
+        rebuilt.account["cash"] -= rebuilt.positions[slot]["locked"]
+    session = SessionStart.objects.filter(run=run, day=day_in_india(time)).first()
+    rebuilt.account["day_start"] = session.equity if session else state.equity
+    rebuilt.account["equity"], rebuilt.account["day"] = state.equity, day
+    return rebuilt
+
+
+def _fill_position(record: Any, held: Position, state: RunState) -> None:
+    entries = Fill.objects.filter(
+        order__run=held.run_id,
+        order__symbol=held.symbol,
+        order__intent__in=(Intent.ENTRY, Intent.ADD),
+        at__gte=held.opened_at,
+    )
+    of_position = Q(entry__fill__order__run=held.run_id, entry__fill__order__symbol=held.symbol)
+    locked = Posting.objects.filter(of_position | Q(entry__position=held), book=Book.LOCKED)
+    opened = int(held.opened_at.timestamp())
+    record["side"], record["quantity"] = (1 if held.quantity > 0 else -1), abs(held.quantity)
+    record["average"] = held.entry_price
+    record["close"] = held.entry_price if held.mark is None else held.mark
+    record["stop"] = np.nan if held.stop is None else held.stop
+    record["target"] = np.nan if held.target is None else held.target
+    record["locked"] = locked.aggregate(total=Sum("amount"))["total"] or 0
+    record["charges"] = entries.aggregate(total=Sum("charges"))["total"] or 0
+    record["entries"] = entries.count()
+    record["entry_time"], record["entry_day"] = opened, ist_day(np.array([opened]))[0]
+    record["bars"] = BarRow.objects.filter(stream=state.stream, time__gt=opened).count()
+
+
+def _settle(state: State, rules: Rules, slots: Collection[int]) -> tuple[Array, Array]:
+    """Close these slots; return the FILL and TRADE records of it."""
+    output = Output(np.empty(1, TRADE), np.empty(1), np.empty(1, FILL), np.empty(0, REFUSAL))
+    fills, trades = [NO_FILLS], [np.empty(0, TRADE)]
+    for slot in slots:
+        kernel.settle(state, rules, output, slot, BY_STOPPED)
+        fills.append(output.fills.copy())
+        trades.append(output.trades.copy())
+    return np.concatenate(fills), np.concatenate(trades)
