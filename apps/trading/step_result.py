@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
+from decimal import Decimal
 from enum import StrEnum
 from typing import NamedTuple
 
@@ -27,18 +28,18 @@ class EntryBlock(StrEnum):
 class FractionSettlement(NamedTuple):
     """A part of a share that a split left over, settled in cash.
 
-    `locked` are the rupees that the position locked before and after, `gross` what the fraction won
-    or lost (below 0). There are no charges: the company pays for fractions.
+    `locked` (below 0) are the rupees by which the position locks less, `gross` what the fraction
+    won or lost. There are no charges: the company pays for fractions.
     """
 
-    symbol: int
-    locked: tuple[float, float]
-    gross: float
+    symbol: str
+    locked: Decimal
+    gross: Decimal
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BarStep:
-    """A run before and after a row. Symbols are indices into `strategy`'s.
+    """A run before and after a row. Records name symbols by their index among `symbols`.
 
     `time` is the start of the row's bars, `closes` their nominal end (epoch seconds), `last`
     f8[symbols] their closes, NaN without a bar. `signals` are the signal bits u1[symbols] of the
@@ -66,6 +67,10 @@ class BarStep:
     last: Array = field(default_factory=lambda: np.empty(0))
     cancelled: Collection[str] = ()
     entry_block: EntryBlock | None = None
+
+    @property
+    def symbols(self) -> tuple[str, ...]:
+        return self.strategy.basicInfo.symbols
 
 
 def drop_pending_entry(state: State, strategy: Strategy, symbol: str) -> None:

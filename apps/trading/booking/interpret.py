@@ -6,8 +6,8 @@ bar (a stop, a target, a square-off) is placed and filled in that bar.
 """
 
 from collections import defaultdict
-from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
+from datetime import datetime
 from decimal import Decimal
 from enum import StrEnum
 from hashlib import sha256
@@ -15,6 +15,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from apps.core.times import moment
 from apps.engine.candles import ist_day
 from apps.engine.kernel.codes import (
     CLOSE_LONG,
@@ -28,9 +29,8 @@ from apps.engine.kernel.codes import (
     OPEN,
 )
 from apps.engine.kernel.reasons import EXIT_REASONS, REJECTIONS
-from apps.engine.kernel.records import State
-from apps.trading.models import Intent
-from apps.trading.money import ZERO, rupees
+from apps.trading.models import Intent, Order, Run, Signal
+from apps.trading.money import ZERO, price, rupees
 from apps.trading.step_result import BarStep, EntryBlock
 
 EngineRecord = Any  # a NumPy record
@@ -41,8 +41,11 @@ EXTERNAL_REASONS: Final = frozenset(EntryBlock)
 # Reasons for which a signal is rejected at its own close; all others arise at an open.
 CLOSE_REASONS: Final = EXTERNAL_REASONS | {"both_sides", "daily_loss_limit"}
 EXPIRED: Final = "expiry"
-# Exits at a level, and which of the position's it is.
+LONG_EXITS: Final = CLOSE_LONG | EXIT_LONG
+SHORT_EXITS: Final = CLOSE_SHORT | EXIT_SHORT
+# Exits at a level: which of the position's it is, and the type of the order.
 LEVEL_FIELDS: Final = {"stop_loss": "stop", "trailing_stop": "stop", "take_profit": "target"}
+EXIT_TYPES: Final = {"stop_loss": "stop", "trailing_stop": "stop", "take_profit": "limit"}
 
 
 class OrderSlot(StrEnum):
@@ -53,11 +56,6 @@ class OrderSlot(StrEnum):
     HELD = "held"  # closes what was held when the bar began
     OPENED = "opened"  # closes what the bar itself has opened
     EXPIRY = "expiry"  # settles a contract at its last close
-
-
-def client_order_id(run_id: str, bar_time: int, symbol: str, slot: OrderSlot) -> str:
-    """Return the order's id, which is always the same for the same order: 96 bits of SHA-256."""
-    return sha256(f"{run_id} {bar_time} {symbol} {slot}".encode()).hexdigest()[:24]
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,32 +72,20 @@ class Execution:
     time: int
     side: str
     intent: Intent
-    slot: OrderSlot
-    reason: str
     quantity: int
     price: float
     paid: tuple[int, ...]
     locked: Decimal
-    gross: Decimal
+    held_since: int
+    slot: OrderSlot = OrderSlot.ENTRY
+    reason: str = ""
+    gross: Decimal = ZERO
     level: float | None = None
-    held_since: int = 0
     was_held: bool = False
 
     @property
     def charges(self) -> Decimal:
         return Decimal(sum(self.paid)).scaleb(-2)
-
-
-@dataclass(frozen=True, slots=True)
-class NewOrder:
-    """An order that is pending for the symbol's next bar, with its price unless it is at market."""
-
-    symbol: str
-    side: str
-    intent: Intent
-    slot: OrderSlot
-    reason: str = ""
-    price: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,176 +95,180 @@ class RejectedSignal:
     symbol: str
     side: str
     reason: str
-    held_since: int = 0
+    held_since: int
 
 
-@dataclass(frozen=True, slots=True)
-class SignalRecord:
-    """A signal of this close, with the reason if it is not executed."""
+@dataclass(slots=True)
+class StepOutcome:
+    """The outcome of one step.
 
-    symbol: str
-    side: str
-    action: str
-    reason: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class FractionBooking:
-    """A fraction of a share left by a split, settled in cash.
-
-    `locked` (below 0) are the rupees by which its position locks less, `gross` is the fraction's
-    profit or loss.
+    `signals` are those of the row's close, `orders` one for each exit that is pending after it and
+    each entry that the row has made pending; none of them is saved. `pending` are (symbol, is exit)
+    of all pending orders.
     """
 
-    symbol: str
-    locked: Decimal
-    gross: Decimal
-
-
-@dataclass(frozen=True, slots=True)
-class StepOutcome:
-    """The outcome of one step; `pending` are (symbol, is exit) of the orders pending after it."""
-
     step: BarStep
-    executions: tuple[Execution, ...]
-    rejected: tuple[RejectedSignal, ...]
-    new_orders: tuple[NewOrder, ...]
-    signals: tuple[SignalRecord, ...]
-    pending: frozenset[tuple[str, bool]]
-    fractions: tuple[FractionBooking, ...] = ()
+    executions: list[Execution] = field(default_factory=list)
+    rejected: list[RejectedSignal] = field(default_factory=list)
+    signals: list[Signal] = field(default_factory=list)
+    orders: list[Order] = field(default_factory=list)
+    pending: set[tuple[str, bool]] = field(default_factory=set)
 
 
 def interpret_step(step: BarStep) -> StepOutcome:
-    rejected, ignored = _rejections(step)
-    return StepOutcome(
-        step=step,
-        executions=tuple(_executions(step)),
-        rejected=tuple(rejected),
-        new_orders=tuple(_new_orders(step)),
-        signals=(*ignored, *_followed_signals(step)),
-        pending=frozenset(_pending_orders(step)),
-        fractions=tuple(_fractions(step)),
+    outcome = StepOutcome(step)
+    _interpret_fills(outcome)
+    _interpret_rejections(outcome)
+    _interpret_pending(outcome)
+    return outcome
+
+
+def client_order_id(run_id: str, bar_time: int, symbol: str, slot: OrderSlot) -> str:
+    """Return the order's id, which is always the same for the same order: 96 bits of SHA-256."""
+    return sha256(f"{run_id} {bar_time} {symbol} {slot}".encode()).hexdigest()[:24]
+
+
+def new_order(
+    step: BarStep,
+    symbol: str,
+    slot: OrderSlot,
+    *,
+    side: str,
+    intent: Intent,
+    reason: str = "",
+    level: float | None = None,
+    bar_time: int | None = None,
+) -> Order:
+    """Return an open order, not saved, of the row or of the earlier bar at `bar_time`."""
+    bar_time = step.time if bar_time is None else bar_time
+    entry_type = step.strategy.executionSettings.orderType
+    return Order(
+        id=client_order_id(step.run.pk, bar_time, symbol, slot),
+        run=step.run,
+        algorithm_id=step.run.algorithm_id,
+        symbol=symbol,
+        side=side,
+        intent=intent,
+        type=EXIT_TYPES.get(reason, "market") if intent is Intent.EXIT else entry_type,
+        price=None if level is None else price(level),
+        reason=reason,
+        bar_time=moment(bar_time),
+        placed_at=moment(step.closes),
     )
 
 
-def _symbol(step: BarStep, index: int) -> str:
-    return step.strategy.basicInfo.symbols[index]
+def new_signal(
+    run: Run, symbol: str, bar_time: datetime, *, side: str, action: str, reason: str = ""
+) -> Signal:
+    """Return a signal, not saved, with the reason if it is not executed."""
+    return Signal(
+        run=run,
+        algorithm_id=run.algorithm_id,
+        symbol=symbol,
+        bar_time=bar_time,
+        side=side,
+        action=action,
+        followed=not reason,
+        reason=reason,
+    )
 
 
 # ------------------------------------------------------------------------------------------- fills
 
 
-def _executions(step: BarStep) -> Iterator[Execution]:
+def _interpret_fills(outcome: StepOutcome) -> None:
+    step = outcome.step
+    before, after = step.before.positions, step.state.positions
+    held = set(np.flatnonzero(before["side"]).tolist())
+    locked = {index: float(before[index]["locked"]) for index in held}
+    last_fills = {int(fill["symbol"]): number for number, fill in enumerate(step.fills)}
     trades = iter(step.trades)
-    fills = list(step.fills)
-    last = set({int(fill["symbol"]): number for number, fill in enumerate(fills)}.values())
-    held = set(np.flatnonzero(step.before.positions["side"]).tolist())
-    locked: dict[int, float] = {}
-    for number, fill in enumerate(fills):
+    for number, fill in enumerate(step.fills):
         index = int(fill["symbol"])
-        before = step.before.positions[index]
-        bound = locked.get(index, float(before["locked"]) if before["side"] else 0.0)
-        if fill["reason"] == OPEN:
-            after = step.state.positions[index]
-            now = float(after["locked"]) if number in last else bound + _cost(step, fill)
-            yield _entry(step, fill, added=bound > 0, locked=rupees(now) - rupees(bound))
+        is_last, is_entry = last_fills[index] == number, fill["reason"] == OPEN
+        locked_before = locked_after = locked.get(index, 0.0)
+        if not is_entry:
+            locked_after = 0.0
+        elif is_last:
+            locked_after = float(after[index]["locked"])
         else:
-            now = 0.0
-            position = step.state.positions[index] if number in last else before
-            was_held = index in held
-            yield _exit(step, fill, next(trades), position, was_held, locked=-rupees(bound))
-            held.discard(index)
-        locked[index] = now
-
-
-def _fractions(step: BarStep) -> Iterator[FractionBooking]:
-    for fraction in step.fractions:
-        before, after = map(rupees, fraction.locked)
-        yield FractionBooking(
-            _symbol(step, fraction.symbol), after - before, rupees(fraction.gross)
+            locked_after += _locked_by(step, fill)
+        locked[index] = locked_after
+        execution = Execution(
+            symbol=step.symbols[index],
+            time=int(fill["time"]),
+            side="buy" if fill["side"] > 0 else "sell",
+            intent=Intent.ADD if locked_before > 0 else Intent.ENTRY,
+            quantity=round(float(fill["quantity"])),
+            price=float(fill["price"]),
+            paid=tuple(round(float(paise)) for paise in fill["paid"]),
+            locked=rupees(locked_after) - rupees(locked_before),
+            held_since=int(before[index]["time"]),
         )
+        if not is_entry:
+            position = (after if is_last else before)[index]
+            execution = _exit(execution, fill, next(trades), position, was_held=index in held)
+            held.discard(index)
+        outcome.executions.append(execution)
 
 
-def _cost(step: BarStep, fill: EngineRecord) -> float:
+def _exit(
+    execution: Execution,
+    fill: EngineRecord,
+    trade: EngineRecord,
+    position: EngineRecord,
+    *,
+    was_held: bool,
+) -> Execution:
+    """Return the execution as the exit of the trade; `position` holds the levels at the fill."""
+    reason = EXIT_REASONS[fill["reason"]]
+    slot = OrderSlot.HELD if was_held else OrderSlot.OPENED
+    return replace(
+        execution,
+        intent=Intent.EXIT,
+        slot=OrderSlot.EXPIRY if reason == EXPIRED else slot,
+        reason=reason,
+        gross=rupees(float(trade["gross"])),
+        level=float(position[LEVEL_FIELDS[reason]]) if reason in LEVEL_FIELDS else None,
+        was_held=was_held,
+    )
+
+
+def _locked_by(step: BarStep, fill: EngineRecord) -> float:
     """Return what an entry locks (engine rule 6) whose position was closed in the same row."""
     day = int(ist_day(np.array([fill["time"]]))[0])
     terms = step.contracts[int(fill["symbol"])].on(day)
     return float(fill["quantity"] * fill["price"] * terms.multiplier * terms.margin)
 
 
-def _entry(step: BarStep, fill: EngineRecord, *, added: bool, locked: Decimal) -> Execution:
-    before = step.before.positions[int(fill["symbol"])]
-    return Execution(
-        **_fill_fields(step, fill),
-        intent=Intent.ADD if added else Intent.ENTRY,
-        slot=OrderSlot.ENTRY,
-        reason="",
-        locked=locked,
-        gross=ZERO,
-        held_since=int(before["time"]),
-    )
-
-
-def _exit(
-    step: BarStep,
-    fill: EngineRecord,
-    trade: EngineRecord,
-    position: EngineRecord,
-    was_held: bool,
-    *,
-    locked: Decimal,
-) -> Execution:
-    reason = EXIT_REASONS[fill["reason"]]
-    level = LEVEL_FIELDS.get(reason)
-    slot = OrderSlot.HELD if was_held else OrderSlot.OPENED
-    return Execution(
-        **_fill_fields(step, fill),
-        intent=Intent.EXIT,
-        slot=OrderSlot.EXPIRY if reason == EXPIRED else slot,
-        reason=reason,
-        locked=locked,
-        gross=rupees(float(trade["gross"])),
-        level=float(position[level]) if level else None,
-        was_held=was_held,
-    )
-
-
-def _fill_fields(step: BarStep, fill: EngineRecord) -> dict[str, Any]:
-    """Return the fields that every execution takes from its fill."""
-    return {
-        "symbol": _symbol(step, int(fill["symbol"])),
-        "time": int(fill["time"]),
-        "side": "buy" if fill["side"] > 0 else "sell",
-        "quantity": round(float(fill["quantity"])),
-        "price": float(fill["price"]),
-        "paid": tuple(round(float(paise)) for paise in fill["paid"]),
-    }
-
-
 # -------------------------------------------------------------------------------------- rejections
 
 
-def _rejections(step: BarStep) -> tuple[list[RejectedSignal], list[SignalRecord]]:
-    """Return the pending entries that were rejected, and the rejected signals of this close."""
-    rejected: list[RejectedSignal] = []
-    ignored: list[SignalRecord] = []
-    by_symbol: dict[int, list[str]] = defaultdict(list)
+def _interpret_rejections(outcome: StepOutcome) -> None:
+    """Add the pending entries that were rejected, and the rejected signals of this close."""
+    step = outcome.step
+    reasons_by_symbol: dict[int, list[str]] = defaultdict(list)
     for refusal in step.refusals:
         reason = REJECTIONS[refusal["reason"]]
         if step.entry_block and reason in EXTERNAL_REASONS:
             reason = step.entry_block
-        by_symbol[int(refusal["symbol"])].append(reason)
-    for index, reasons in by_symbol.items():
-        symbol = _symbol(step, index)
+        reasons_by_symbol[int(refusal["symbol"])].append(reason)
+    for index, reasons in reasons_by_symbol.items():
+        symbol = step.symbols[index]
         if _is_of_close(step, index, reasons[-1]):
             reason = reasons.pop()
-            sides = _entry_sides(int(step.signals[index]))
-            ignored += [SignalRecord(symbol, side, "entry", reason) for side in sides]
-        time = int(step.before.positions[index]["time"])
-        sides = _entry_sides(_pending(step.before, index))
-        for reason, side in zip(reasons, sides, strict=False):
-            rejected.append(RejectedSignal(symbol, side, reason, time))
-    return rejected, ignored
+            outcome.signals += [
+                new_signal(
+                    step.run, symbol, moment(step.time), side=side, action="entry", reason=reason
+                )
+                for side in _entry_sides(int(step.signals[index]))
+            ]
+        held_since = int(step.before.positions[index]["time"])
+        sides = _entry_sides(int(step.before.orders[index, 0]["pending"]))
+        outcome.rejected += [
+            RejectedSignal(symbol, side, reason, held_since)
+            for reason, side in zip(reasons, sides, strict=False)
+        ]
 
 
 def _is_of_close(step: BarStep, index: int, reason: str) -> bool:
@@ -312,65 +302,58 @@ def _entry_sides(signal: int) -> list[str]:
 # ----------------------------------------------------------------------------------- pending orders
 
 
-def _pending(state: State, index: int) -> int:
-    """Return the signal bits that wait for the symbol's next bar."""
-    return int(state.orders[index, 0]["pending"])
-
-
-def _followed_signals(step: BarStep) -> Iterator[SignalRecord]:
-    """Yield the signals of this close that led to a pending order."""
-    for index in np.flatnonzero(step.signals).tolist():
-        position, symbol = step.state.positions[index], _symbol(step, index)
-        signal = int(step.signals[index]) & _pending(step.state, index)
-        if signal & ENTER and not _is_idle(step, index, signal & ENTER):
-            yield SignalRecord(symbol, _entry_sides(signal)[0], "entry")
-        if position["side"] > 0 and signal & (CLOSE_LONG | EXIT_LONG):
-            yield SignalRecord(symbol, "long", "exit")
-        if position["side"] < 0 and signal & (CLOSE_SHORT | EXIT_SHORT):
-            yield SignalRecord(symbol, "short", "exit")
-
-
-def _new_orders(step: BarStep) -> Iterator[NewOrder]:
-    """Yield an order for every pending entry and exit, also for exits that have one already."""
-    at_market = step.strategy.executionSettings.orderType == "market"
+def _interpret_pending(outcome: StepOutcome) -> None:
+    """Add what is pending after the row, and the signals of this close that led to it."""
+    step = outcome.step
+    reverse = step.strategy.exits_on_opposite_signal
     for index in np.flatnonzero(step.state.orders["pending"][:, 0]).tolist():
-        position, symbol = step.state.positions[index], _symbol(step, index)
-        if reason := _exit_reason(step, index):
-            side = "sell" if position["side"] > 0 else "buy"
-            yield NewOrder(symbol, side, Intent.EXIT, OrderSlot.EXIT, reason)
-        signal = int(step.signals[index]) & _pending(step.state, index) & ENTER
-        if signal and not _is_idle(step, index, signal):
-            adds = position["side"] != 0 and signal & _own_entry(position)
-            yield NewOrder(
-                symbol,
-                "buy" if signal & ENTER_LONG else "sell",
-                Intent.ADD if adds else Intent.ENTRY,
-                OrderSlot.ENTRY,
-                price=None if at_market else float(step.state.orders[index, 0]["price"]),
+        symbol, position = step.symbols[index], step.state.positions[index]
+        order, is_long = step.state.orders[index, 0], position["side"] > 0
+        signal = int(step.signals[index]) & int(order["pending"])
+        if reason := pending_exit_reason(position, order, reverse=reverse):
+            side = "sell" if is_long else "buy"
+            outcome.pending.add((symbol, True))
+            outcome.orders.append(
+                new_order(
+                    step, symbol, OrderSlot.EXIT, side=side, intent=Intent.EXIT, reason=reason
+                )
+            )
+        if order["pending"] & ENTER:
+            outcome.pending.add((symbol, False))
+        if signal & ENTER and not _is_idle(step, index, signal & ENTER):
+            _add_entry(outcome, index, signal & ENTER)
+        if position["side"] and signal & (LONG_EXITS if is_long else SHORT_EXITS):
+            side = "long" if is_long else "short"
+            outcome.signals.append(
+                new_signal(step.run, symbol, moment(step.time), side=side, action="exit")
             )
 
 
-def _pending_orders(step: BarStep) -> Iterator[tuple[str, bool]]:
-    """Yield (symbol, is exit) of every pending order."""
-    for index in np.flatnonzero(step.state.orders["pending"][:, 0]).tolist():
-        symbol = _symbol(step, index)
-        if _pending(step.state, index) & ENTER:
-            yield symbol, False
-        if _exit_reason(step, index):
-            yield symbol, True
-
-
-def _exit_reason(step: BarStep, index: int) -> str:
-    reverse = step.strategy.exits_on_opposite_signal
-    return pending_exit_reason(
-        step.state.positions[index], step.state.orders[index, 0], reverse=reverse
+def _add_entry(outcome: StepOutcome, index: int, signal: int) -> None:
+    step, symbol = outcome.step, outcome.step.symbols[index]
+    position, is_long = step.state.positions[index], signal & ENTER_LONG
+    adds = position["side"] != 0 and signal & _own_entry(position)
+    at_market = step.strategy.executionSettings.orderType == "market"
+    outcome.orders.append(
+        new_order(
+            step,
+            symbol,
+            OrderSlot.ENTRY,
+            side="buy" if is_long else "sell",
+            intent=Intent.ADD if adds else Intent.ENTRY,
+            level=None if at_market else float(step.state.orders[index, 0]["price"]),
+        )
+    )
+    side = "long" if is_long else "short"
+    outcome.signals.append(
+        new_signal(step.run, symbol, moment(step.time), side=side, action="entry")
     )
 
 
 def pending_exit_reason(position: EngineRecord, order: EngineRecord, *, reverse: bool) -> str:
     """Return why a position will be closed at its symbol's next open; empty when it will not.
 
-    This repeats the kernel's `ordered_exit`, which is compiled and so not for web processes.
+    This repeats the kernel's `ordered_exit`, which is compiled into the kernel's loop.
     """
     if position["side"] == 0:
         return ""

@@ -22,7 +22,7 @@ def settle_fractions(outcomes: Sequence[StepOutcome]) -> Mapping[tuple[str, str]
     rows = [
         (outcome.step.run.pk, fraction.symbol, fraction.gross)
         for outcome in outcomes
-        for fraction in outcome.fractions
+        for fraction in outcome.step.fractions
     ]
     if not rows:
         return {}
@@ -81,7 +81,7 @@ def _brief_positions(outcome: StepOutcome) -> Iterator[Position]:
 
 
 def _held_positions(outcome: StepOutcome) -> Iterator[tuple[object, ...]]:
-    positions, symbols = outcome.step.state.positions, outcome.step.strategy.basicInfo.symbols
+    positions, symbols = outcome.step.state.positions, outcome.step.symbols
     for index in np.flatnonzero(positions["side"]).tolist():
         position = positions[index]
         units = position["side"] * position["quantity"] * position["contract"]["multiplier"]

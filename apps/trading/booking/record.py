@@ -2,11 +2,11 @@
 losses, and the events of all that. However many steps there are, it takes a few statements.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from decimal import Decimal
-from typing import Final, NamedTuple
+from typing import Final
 
 from django.db import transaction
 
@@ -15,7 +15,7 @@ from apps.core.times import moment, wire_time
 from apps.engine.kernel.reasons import CHARGE_KINDS
 from apps.trading import capital, ledger, queries
 from apps.trading.booking.daily_loss import update_daily_losses
-from apps.trading.booking.interpret import Execution, SignalRecord, StepOutcome, interpret_step
+from apps.trading.booking.interpret import Execution, StepOutcome, interpret_step, new_signal
 from apps.trading.booking.orders import OrderChanges, book_orders
 from apps.trading.booking.performance import update_performance
 from apps.trading.booking.positions import ByPosition, book_positions, settle_fractions
@@ -47,6 +47,8 @@ POSITION_SIDES: Final = {"buy": "long", "sell": "short"}
 
 # Each execution as it is stored, in the order of the steps.
 Filled = list[tuple[StepOutcome, Execution, Fill]]
+# A run, and an entry of the ledger by what it won or lost.
+RunEntry = tuple[Run, NewLedgerEntry]
 
 
 @transaction.atomic(savepoint=False)
@@ -62,7 +64,7 @@ def book_steps(steps: Sequence[BarStep], *, now: datetime) -> None:
     fractions = _book_fractions(outcomes)
     changes = book_orders(outcomes)
     filled = _book_fills(outcomes, changes.filled)
-    _book_money([*fractions, *_movements(filled)], accounts, now)
+    _book_money([*fractions, *_ledger_entries(filled)], accounts, now)
     settled = book_positions(outcomes)
     trades = Trade.objects.bulk_create(_trades(outcomes, settled))
     _book_signals(outcomes, changes)
@@ -130,29 +132,21 @@ def _with_names(payloads: Sequence[EventPayload]) -> list[EventPayload]:
 # ------------------------------------------------------------------------------------------- money
 
 
-class MoneyMovement(NamedTuple):
-    """What a run won or lost after charges, and the ledger entry of it."""
-
-    run: Run
-    net: Decimal
-    entry: NewLedgerEntry
-
-
 def _lock_accounts(outcomes: Sequence[StepOutcome]) -> dict[str, Account]:
     """Lock the accounts whose money moves."""
-    moving = (outcome for outcome in outcomes if outcome.executions or outcome.fractions)
+    moving = (outcome for outcome in outcomes if outcome.executions or outcome.step.fractions)
     owners = {outcome.step.run.account_id for outcome in moving}
     locked = Account.objects.filter(pk__in=owners).order_by("pk").locked()
     return {account.pk: account for account in locked}
 
 
-def _book_fractions(outcomes: Sequence[StepOutcome]) -> list[MoneyMovement]:
+def _book_fractions(outcomes: Sequence[StepOutcome]) -> list[RunEntry]:
     """Book the fractions of shares that splits left over, settled in cash before the row."""
     positions = settle_fractions(outcomes)
-    movements = []
+    entries = []
     for outcome in outcomes:
         run = outcome.step.run
-        for fraction in outcome.fractions:
+        for fraction in outcome.step.fractions:
             amounts = {
                 Book.CASH: fraction.gross - fraction.locked,
                 Book.LOCKED: fraction.locked,
@@ -160,11 +154,11 @@ def _book_fractions(outcomes: Sequence[StepOutcome]) -> list[MoneyMovement]:
             }
             position = positions[run.pk, fraction.symbol]
             entry = NewLedgerEntry(run.account_id, EntryKind.FRACTION, amounts, position=position)
-            movements.append(MoneyMovement(run, fraction.gross, entry))
-    return movements
+            entries.append((run, entry))
+    return entries
 
 
-def _movements(filled: Filled) -> Iterator[MoneyMovement]:
+def _ledger_entries(filled: Filled) -> Iterator[RunEntry]:
     for outcome, execution, fill in filled:
         run = outcome.step.run
         amounts = {
@@ -173,24 +167,24 @@ def _movements(filled: Filled) -> Iterator[MoneyMovement]:
             Book.RESULT: -execution.gross,
             Book.CHARGES: execution.charges,
         }
-        entry = NewLedgerEntry(run.account_id, ENTRY_KINDS[execution.intent], amounts, fill)
-        yield MoneyMovement(run, execution.gross - execution.charges, entry)
+        yield run, NewLedgerEntry(run.account_id, ENTRY_KINDS[execution.intent], amounts, fill)
 
 
 def _book_money(
-    movements: Sequence[MoneyMovement], accounts: dict[str, Account], now: datetime
+    entries: Sequence[RunEntry], accounts: Mapping[str, Account], now: datetime
 ) -> None:
-    if not movements:
+    """Write the entries, and change the capital of their runs and the balances of the accounts."""
+    if not entries:
         return
-    runs = {movement.run.pk: movement.run for movement in movements}
-    results = dict.fromkeys(runs, Decimal(0))
-    for movement in movements:
-        results[movement.run.pk] += movement.net
+    runs = {run.pk: run for run, _ in entries}
+    results = dict.fromkeys(runs, ZERO)
+    for run, entry in entries:
+        results[run.pk] += entry.amounts[Book.CASH] + entry.amounts[Book.LOCKED]
     for key, run in runs.items():
         capital.settle(accounts[run.account_id], run, results[key])
-    lent = [capital.lend_shortfall(account) for account in accounts.values()]
-    entries = [movement.entry for movement in movements]
-    ledger.enter_all([*entries, *(entry for entry in lent if entry is not None)], now=now)
+    loans = [capital.lend_shortfall(account) for account in accounts.values()]
+    new_entries = [entry for _, entry in entries] + [loan for loan in loans if loan is not None]
+    ledger.enter_all(new_entries, now=now)
     execute_columns(queries.UPDATE_CAPITALS, [(run.pk, run.capital) for run in runs.values()])
     execute_columns(
         queries.UPDATE_BALANCES,
@@ -233,18 +227,12 @@ def _trades(outcomes: Sequence[StepOutcome], fractions: ByPosition) -> Iterator[
 
 def _book_signals(outcomes: Sequence[StepOutcome], changes: OrderChanges) -> None:
     late = [
-        _signal(
-            order.run,
-            SignalRecord(order.symbol, POSITION_SIDES[order.side], "entry"),
-            order.bar_time,
+        new_signal(
+            order.run, order.symbol, order.bar_time, side=POSITION_SIDES[order.side], action="entry"
         )
         for order in changes.late
     ]
-    signals = [
-        _signal(outcome.step.run, signal, moment(outcome.step.time))
-        for outcome in outcomes
-        for signal in outcome.signals
-    ]
+    signals = [signal for outcome in outcomes for signal in outcome.signals]
     Signal.objects.bulk_create([*late, *signals])
     execute_columns(
         queries.MARK_NOT_EXECUTED,
@@ -252,17 +240,4 @@ def _book_signals(outcomes: Sequence[StepOutcome], changes: OrderChanges) -> Non
             (order.run_id, order.bar_time, order.symbol, POSITION_SIDES[order.side], order.reason)
             for order in changes.not_executed
         ],
-    )
-
-
-def _signal(run: Run, signal: SignalRecord, bar_time: datetime) -> Signal:
-    return Signal(
-        run=run,
-        algorithm_id=run.algorithm_id,
-        symbol=signal.symbol,
-        bar_time=bar_time,
-        side=signal.side,
-        action=signal.action,
-        followed=not signal.reason,
-        reason=signal.reason,
     )

@@ -141,9 +141,9 @@ class _SessionReplay:
 
     def add_step(self, row: BarSnapshot, step: BarStep) -> None:
         self._data = save(step.state)
-        outcome, symbols = interpret_step(step), step.strategy.basicInfo.symbols
-        for at in filter(row.has, range(len(symbols))):
-            self.facts.bars[row.time, symbols[at]] = CandleRecord(*row.bars[at].tolist())
+        outcome = interpret_step(step)
+        for index in filter(row.has, range(len(step.symbols))):
+            self.facts.bars[row.time, step.symbols[index]] = CandleRecord(*row.bars[index].tolist())
         self._add_fills(outcome)
         self._settle_entries(outcome)
         self._add_signals(outcome, row.time)
@@ -153,10 +153,9 @@ class _SessionReplay:
         """Entries that wait beside a position and are told only if that is closed first. They were
         signalled at the position's last close.
         """
-        symbols = step.strategy.basicInfo.symbols
         pending = step.state.orders["pending"][:, 0]
         for index in np.flatnonzero(pending & ENTER).tolist():
-            position, symbol = step.state.positions[index], symbols[index]
+            position, symbol = step.state.positions[index], step.symbols[index]
             if symbol not in self._waiting:
                 side = "long" if pending[index] & ENTER_LONG else "short"
                 yield SignalKey(int(position["time"]), symbol, "entry", side)

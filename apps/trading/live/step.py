@@ -47,6 +47,7 @@ from apps.engine.language.strategy import Strategy
 from apps.trading.bar_rows import BarSnapshot
 from apps.trading.live.contract_terms import CLOSE, ContractTerms, ExecutionTerms
 from apps.trading.models import Run
+from apps.trading.money import rupees
 from apps.trading.step_result import BarStep, EntryBlock, FractionSettlement, drop_pending_entry
 
 _NO_TRADES: Final = np.empty(0, TRADE)
@@ -135,7 +136,7 @@ def step_bar(
     instruments = instrument_ids(symbols)
     before = load(snapshot.data, instruments)
     rules = rules_of(context.plan, instruments, terms.units, terms.rates)
-    conversion = convert(before, changes.ratios, row, context.plan, terms.units)
+    conversion = convert(before, context, changes.ratios, row, terms.units)
     state = State(*(array.copy() for array in before))
     output = _StepOutput(len(state.positions))
     output.settle(state, rules, conversion.too_few, BY_STOPPED)
@@ -257,7 +258,11 @@ class Conversion(NamedTuple):
 
 
 def convert(
-    state: State, ratios: Mapping[int, Fraction], row: BarSnapshot, plan: Plan, contracts: Array
+    state: State,
+    context: RunContext,
+    ratios: Mapping[int, Fraction],
+    row: BarSnapshot,
+    contracts: Array,
 ) -> Conversion:
     """Turn each share of a symbol into `ratio` shares at prices divided by it.
 
@@ -277,30 +282,21 @@ def convert(
             position[name] /= float(ratio)
         for name in _ORDER_PRICES:
             order[name] /= float(ratio)
-        _round_levels(position, order, plan, float(contracts[symbol]["tick"]))
+        _round_levels(position, order, context.plan, float(contracts[symbol]["tick"]))
         if position["side"]:
             price = float(row.bars[symbol, OPEN]) if row.has(symbol) else float(position["close"])
-            fraction = _settle_fraction(position, held, ratio, price)
-            if fraction is not None:
-                state.account["cash"] += fraction.gross + fraction.locked[0] - fraction.locked[1]
-                fractions.append(fraction._replace(symbol=symbol))
+            exact = Fraction(held) * ratio
+            position["quantity"] = floor(exact)
+            if rest := exact - floor(exact):
+                locked = float(position["locked"])
+                position["locked"] = locked * float(floor(exact) / exact)
+                exposure = float(position["side"] * position["contract"]["multiplier"])
+                gross = exposure * float(rest) * (price - float(position["average"]))
+                state.account["cash"] += gross + locked - float(position["locked"])
+                freed = rupees(float(position["locked"])) - rupees(locked)
+                code = context.strategy.basicInfo.symbols[symbol]
+                fractions.append(FractionSettlement(code, freed, rupees(gross)))
     return Conversion(fractions, too_few)
-
-
-def _settle_fraction(
-    position: Any, held: float, ratio: Fraction, price: float
-) -> FractionSettlement | None:
-    """Leave the position its whole shares; return the settlement of the rest, if there is any."""
-    exact = Fraction(held) * ratio
-    whole = floor(exact)
-    locked = float(position["locked"])
-    exposure = float(position["side"] * position["contract"]["multiplier"])
-    position["quantity"] = whole
-    if whole == exact:
-        return None
-    position["locked"] = locked * float(whole / exact)
-    gross = exposure * float(exact - whole) * (price - float(position["average"]))
-    return FractionSettlement(0, (locked, float(position["locked"])), gross)
 
 
 def _mark_at_open(position: Any, row: BarSnapshot, symbol: int, ratio: Fraction) -> None:
