@@ -131,8 +131,8 @@ def client_order_id(run_id: str, bar_time: int, symbol: str, slot: OrderSlot) ->
 def new_order(
     step: BarStep,
     symbol: str,
-    slot: OrderSlot,
     *,
+    slot: OrderSlot,
     side: str,
     intent: Intent,
     reason: str = "",
@@ -315,7 +315,7 @@ def _interpret_pending(outcome: StepOutcome) -> None:
             outcome.pending.add((symbol, True))
             outcome.orders.append(
                 new_order(
-                    step, symbol, OrderSlot.EXIT, side=side, intent=Intent.EXIT, reason=reason
+                    step, symbol, slot=OrderSlot.EXIT, side=side, intent=Intent.EXIT, reason=reason
                 )
             )
         if order["pending"] & ENTER:
@@ -338,7 +338,7 @@ def _add_entry(outcome: StepOutcome, index: int, signal: int) -> None:
         new_order(
             step,
             symbol,
-            OrderSlot.ENTRY,
+            slot=OrderSlot.ENTRY,
             side="buy" if is_long else "sell",
             intent=Intent.ADD if adds else Intent.ENTRY,
             level=None if at_market else float(step.state.orders[index, 0]["price"]),

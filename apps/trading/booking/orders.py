@@ -129,7 +129,7 @@ class _StepOrders:
             order = new_order(
                 self._outcome.step,
                 execution.symbol,
-                execution.slot,
+                slot=execution.slot,
                 side=execution.side,
                 intent=execution.intent,
                 reason=execution.reason,
@@ -148,7 +148,7 @@ class _StepOrders:
             order = new_order(
                 self._outcome.step,
                 rejected.symbol,
-                OrderSlot.ENTRY,
+                slot=OrderSlot.ENTRY,
                 side="buy" if rejected.side == "long" else "sell",
                 intent=Intent.ENTRY,
                 bar_time=rejected.held_since,

@@ -286,12 +286,13 @@ def convert(
         if position["side"]:
             price = float(row.bars[symbol, OPEN]) if row.has(symbol) else float(position["close"])
             exact = Fraction(held) * ratio
-            position["quantity"] = floor(exact)
-            if rest := exact - floor(exact):
+            whole = floor(exact)
+            position["quantity"] = whole
+            if whole != exact:
                 locked = float(position["locked"])
-                position["locked"] = locked * float(floor(exact) / exact)
+                position["locked"] = locked * float(whole / exact)
                 exposure = float(position["side"] * position["contract"]["multiplier"])
-                gross = exposure * float(rest) * (price - float(position["average"]))
+                gross = exposure * float(exact - whole) * (price - float(position["average"]))
                 state.account["cash"] += gross + locked - float(position["locked"])
                 freed = rupees(float(position["locked"])) - rupees(locked)
                 code = context.strategy.basicInfo.symbols[symbol]
