@@ -97,6 +97,24 @@ def secret_key() -> str:
         ) from error
 
 
+def fallback_keys() -> list[str]:
+    """Earlier keys: what they have signed and encrypted is read, nothing new is made with them."""
+    keys = env_list("SECRET_KEY_FALLBACKS", default="")
+    if any(len(key) < 32 for key in keys):
+        raise ImproperlyConfigured(
+            "SECRET_KEY_FALLBACKS: use earlier values of SECRET_KEY, of at least 32 characters,"
+            " comma-separated"
+        )
+    return keys
+
+
+def token_key(key: str) -> str:
+    """A key of its own for tokens: nothing else that is signed with SECRET_KEY can be passed off
+    as one.
+    """
+    return hashlib.blake2b(b"access and refresh tokens", key=key.encode()[:64]).hexdigest()
+
+
 def kept_secret(path: Path) -> str:
     private_files.make(path.parent)
     if not path.exists():
@@ -127,6 +145,7 @@ MAINTENANCE = env_flag("MAINTENANCE", default=False)
 METRICS_ALLOW = env_networks("METRICS_ALLOW", default="127.0.0.0/8,::1/128")
 METRICS_DIR = DATA_DIR / "metrics" / str(PORT)  # each service on a machine has a port of its own
 SECRET_KEY = secret_key()
+SECRET_KEY_FALLBACKS = fallback_keys()
 ALLOWED_HOSTS = env_list("ALLOWED_HOSTS", default=f"localhost,127.0.0.1,[::1],{HOST}")
 
 # Whether nobody but the machine's own people can reach the service.
@@ -265,12 +284,11 @@ SIMPLE_JWT = {
     "ACCESS_TOKEN_LIFETIME": timedelta(minutes=15),
     "REFRESH_TOKEN_LIFETIME": timedelta(days=7),
     "ALGORITHM": "HS256",
-    # A key of its own: nothing else that is signed with SECRET_KEY can be passed off as a token.
-    "SIGNING_KEY": hashlib.blake2b(
-        b"access and refresh tokens", key=SECRET_KEY.encode()[:64]
-    ).hexdigest(),
+    "SIGNING_KEY": token_key(SECRET_KEY),
     "UPDATE_LAST_LOGIN": False,
 }
+# Tokens that were signed before SECRET_KEY was changed.
+TOKEN_KEY_FALLBACKS = [token_key(key) for key in SECRET_KEY_FALLBACKS]
 
 # ---------------------------------------------------------------------------------------- trading
 

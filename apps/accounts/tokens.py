@@ -5,10 +5,13 @@ access tokens. Neither is stored: a token is valid while its signature and its t
 the session that it names is live. The row of a session names its one valid refresh token.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final, TypeGuard
 
+from django.conf import settings
+from rest_framework_simplejwt.backends import TokenBackend
 from rest_framework_simplejwt.exceptions import ExpiredTokenError, TokenError
 from rest_framework_simplejwt.settings import api_settings
 from rest_framework_simplejwt.tokens import AccessToken, RefreshToken, Token
@@ -120,14 +123,24 @@ def read(text: str | None, token_type: TokenType) -> Claims:
 
 def _verify(text: str, token_type: TokenType) -> Token:
     """Verify signature, times and type; only a token that is valid otherwise counts as expired."""
-    try:
-        return token_type(text)  # type: ignore[arg-type]  # annotated as a Token, documented as text
-    except ExpiredTokenError as error:
-        expired = token_type(text, verify=False)  # type: ignore[arg-type]  # the signature was good
-        is_of_type = expired.get(api_settings.TOKEN_TYPE_CLAIM) == token_type.token_type
-        raise (TokenExpired if is_of_type else InvalidToken) from error
-    except TokenError as error:
-        raise InvalidToken from error
+    problem: TokenError | None = None
+    for known_type in (token_type, *_signed_before(token_type)):
+        try:
+            return known_type(text)  # type: ignore[arg-type]  # annotated as a Token, documented as text
+        except ExpiredTokenError as error:
+            expired = known_type(text, verify=False)  # type: ignore[arg-type]  # the signature was good
+            is_of_type = expired.get(api_settings.TOKEN_TYPE_CLAIM) == token_type.token_type
+            raise (TokenExpired if is_of_type else InvalidToken) from error
+        except TokenError as error:
+            problem = error
+    raise InvalidToken from problem
+
+
+def _signed_before(token_type: TokenType) -> Iterator[TokenType]:
+    """Yield the type as it was signed with earlier keys of the service."""
+    for key in settings.TOKEN_KEY_FALLBACKS:
+        backend = TokenBackend(api_settings.ALGORITHM, key)
+        yield type(token_type.__name__, (token_type,), {"token_backend": backend})
 
 
 def _is_id(claim: object) -> TypeGuard[str]:

@@ -130,7 +130,9 @@ def take_code(user: User, code: str, *, now: datetime) -> bool:
     text = code.strip().replace(" ", "").replace("-", "").lower()
     if _take_one_time_code(factor, text, now=now):
         return True
-    unused = user.recovery_codes.filter(digest=_digest(text), used_at=None)
+    keys = (settings.SECRET_KEY, *settings.SECRET_KEY_FALLBACKS)
+    digests = [_digest(text, key) for key in keys]
+    unused = user.recovery_codes.filter(digest__in=digests, used_at=None)
     return unused.update(used_at=now) == 1
 
 
@@ -156,15 +158,13 @@ def _new_recovery_codes(user: User) -> list[str]:
     codes = [secrets.token_hex(5) for _ in range(RECOVERY_CODES)]
     user.recovery_codes.all().delete()
     RecoveryCode.objects.bulk_create(
-        [RecoveryCode(user=user, digest=_digest(code)) for code in codes]
+        [RecoveryCode(user=user, digest=_digest(code, settings.SECRET_KEY)) for code in codes]
     )
     return [f"{code[:5]}-{code[5:]}" for code in codes]
 
 
-def _digest(code: str) -> str:
-    return hashlib.blake2b(
-        code.encode(), key=settings.SECRET_KEY.encode()[:64], digest_size=32
-    ).hexdigest()
+def _digest(code: str, secret_key: str) -> str:
+    return hashlib.blake2b(code.encode(), key=secret_key.encode()[:64], digest_size=32).hexdigest()
 
 
 def _record(action: Action, user: User, mail: MailKind, *, now: datetime) -> None:

@@ -84,6 +84,7 @@ class Action(StrEnum):
     WEBHOOK_TESTED = "webhook_tested"
     WEBHOOK_REDELIVERED = "webhook_redelivered"
     WEBHOOK_RECOVERED = "webhook_recovered"
+    SECRET_KEY_ROTATED = "secret_key_rotated"
     NOTICES_CHANGED = "notices_changed"
     ADMIN_LOGIN = "admin_login"
     ADMIN_LOGIN_FAILED = "admin_login_failed"

@@ -1,19 +1,20 @@
 """Encryption of what is stored and may hold a secret, so that only this service can read it.
 
 Fernet (AES in CBC mode with an HMAC, github.com/fernet/spec) of `cryptography`, with a key derived
-from SECRET_KEY: with another SECRET_KEY nothing can be decrypted any more.
+from SECRET_KEY. What was encrypted with an earlier SECRET_KEY is read while that key is among
+SECRET_KEY_FALLBACKS, and with no other.
 """
 
 import base64
 from functools import cache
 from hashlib import blake2b
 
-from cryptography.fernet import Fernet, InvalidToken
+from cryptography.fernet import Fernet, InvalidToken, MultiFernet
 from django.conf import settings
 
 
 class DecryptionFailed(Exception):
-    """The data was encrypted with another SECRET_KEY, or has been changed since."""
+    """The data was encrypted with a SECRET_KEY that is not known, or has been changed since."""
 
 
 def encrypt(data: bytes) -> bytes:
@@ -23,9 +24,29 @@ def encrypt(data: bytes) -> bytes:
 def decrypt(data: bytes) -> bytes:
     """Return what was given to `encrypt`. Raises DecryptionFailed."""
     try:
-        return _fernet(settings.SECRET_KEY).decrypt(data)
+        return _all_keys().decrypt(data)
     except InvalidToken:
         raise DecryptionFailed from None
+
+
+def is_current(data: bytes) -> bool:
+    """Return whether the present SECRET_KEY reads the data, without a fallback."""
+    try:
+        _fernet(settings.SECRET_KEY).decrypt(data)
+    except InvalidToken:
+        return False
+    return True
+
+
+def fingerprint(secret_key: str) -> str:
+    """Return what tells keys apart and does not tell the key."""
+    key = secret_key.encode()[:64]
+    return blake2b(b"fingerprint", key=key, digest_size=8).hexdigest()
+
+
+def _all_keys() -> MultiFernet:
+    keys = (settings.SECRET_KEY, *settings.SECRET_KEY_FALLBACKS)
+    return MultiFernet([_fernet(key) for key in keys])
 
 
 @cache

@@ -1,9 +1,12 @@
 """What belongs to requests rather than to any app: counters, remembered answers, the record of who
-did what.
+did what; and by which key secrets are encrypted.
 """
+
+from typing import Final
 
 from django.core.serializers.json import DjangoJSONEncoder
 from django.db import models
+from django.db.models import Q
 
 
 class Counter(models.Model):
@@ -69,3 +72,24 @@ class AuditRecord(models.Model):
 
     def __str__(self) -> str:
         return f"{self.action} {self.object_type} {self.object_id}".strip()
+
+
+class InstalledKey(models.Model):
+    """The SECRET_KEY by which this database's secrets are encrypted; one row, made at first start.
+
+    A machine that does not have this key does not start (apps/ops/secret_key.py).
+    """
+
+    SINGLETON_ID: Final = 1
+
+    id = models.PositiveSmallIntegerField(primary_key=True, default=SINGLETON_ID)
+    fingerprint = models.CharField(max_length=16, help_text="encryption.fingerprint of the key")
+    since = models.DateTimeField()
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(condition=Q(id=1), name="there_is_one_installed_key"),
+        ]
+
+    def __str__(self) -> str:
+        return f"key {self.fingerprint}"

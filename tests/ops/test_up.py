@@ -235,6 +235,20 @@ def answers(port: int) -> bool:
         return False
 
 
+@pytest.mark.slow
+@pytest.mark.timeout(180)
+def test_a_machine_with_another_key_does_not_start(
+    service: subprocess.Popen[str], port: int, data_dir: Path
+) -> None:
+    service.send_signal(signal.SIGTERM)
+    service.wait()
+    said = refusal(PORT=str(port), DATA_DIR=str(data_dir), SECRET_KEY="another " * 8)
+    assert re.match(r"error: SECRET_KEY: this machine's key \(fingerprint [0-9a-f]{16}\)", said)
+    assert "SECRET_KEY_FALLBACKS" in said
+    work = manage("work", "--queue", "small", DATA_DIR=str(data_dir), SECRET_KEY="another " * 8)
+    assert (work.communicate()[0].strip(), work.returncode) == (said, 1)
+
+
 def test_a_service_that_others_reach_says_what_is_too_weak(settings: Settings) -> None:
     assert list(exposure_warnings()) == []
     settings.SERVES_LOOPBACK_ALONE = False

@@ -15,6 +15,7 @@ from django.conf import settings
 from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError
 from django.db import OperationalError, connection, connections
+from django.utils import timezone
 
 from apps.engine import compilation
 from apps.ops import privileges
@@ -69,8 +70,19 @@ class Command(BaseCommand):
                 first_line = str(error).strip().splitlines()[0]
                 raise CommandError(f"the database cannot be reached: {first_line}") from error
             call_command("migrate", interactive=False, verbosity=0)
+            self.check_secret_key()
             self.seed()
             connections.close_all()  # lets go of the lock
+
+    def check_secret_key(self) -> None:
+        from apps.ops import secret_key
+
+        secret_key.require_known(now=timezone.now())
+        if secret_key.is_to_be_rotated():
+            self.say(
+                "warning   SECRET_KEY was changed: when all machines have it, run manage.py"
+                " rotate_secret_key"
+            )
 
     def seed(self) -> None:
         from apps.symbols.models import Instrument

@@ -6,6 +6,7 @@ from contextlib import suppress
 from typing import Any, Final
 
 from django.core.management.base import BaseCommand, CommandError
+from django.utils import timezone
 
 from apps.ops import worker
 
@@ -22,7 +23,10 @@ class Command(BaseCommand):
         parser.add_argument("--queue", choices=choices, nargs="+", required=True)
 
     def handle(self, *args: Any, queue: list[str], **options: Any) -> None:
+        from apps.ops import secret_key
+
         signal.signal(signal.SIGTERM, signal.default_int_handler)
+        secret_key.require_known(now=timezone.now())
         with suppress(KeyboardInterrupt):
             if queue == [TRADING]:
                 self.prepare()
