@@ -1,4 +1,4 @@
-"""SECRET_KEY changes: nothing that was encrypted is lost, and no machine starts with a strange key."""
+"""SECRET_KEY changes: nothing encrypted is lost, and no machine starts with a strange key."""
 
 from io import StringIO
 
@@ -63,7 +63,7 @@ def readable(alice: User, endpoint: Endpoint) -> bool:
         return False
 
 
-def test_what_is_sealed_is_read_with_a_fallback_and_rotated_to_the_new_key(
+def test_what_is_encrypted_is_read_with_a_fallback_and_rotated_to_the_new_key(
     settings: Settings, alice: User, encrypted: Endpoint
 ) -> None:
     use(settings, NEW)
@@ -113,7 +113,7 @@ def test_the_first_start_records_its_key(settings: Settings) -> None:
     assert InstalledKey.objects.get().fingerprint == encryption.fingerprint(NEW)
 
 
-def test_every_column_that_is_sealed_is_rotated() -> None:
+def test_every_column_that_is_encrypted_is_rotated() -> None:
     """Columns of bytes that nobody encrypts are of these models."""
     plain = {
         "accounts.DataExport", "backtests.BacktestResult", "backtests.TradeBlock",
