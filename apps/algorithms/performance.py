@@ -1,11 +1,10 @@
-"""What an algorithm has achieved: the shape of the record, said once, under its wire names.
+"""The performance of an algorithm: its metrics, under their wire names, and their formulas.
 
 `maxDrawdown` is a percentage, `maxDrawdownAmount` rupees. A ratio whose denominator is empty is
 None; before the first trade all are 0.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Final
 
 PerformanceValues = dict[str, float | None]
@@ -35,42 +34,38 @@ def new() -> PerformanceValues:
 
 
 def in_order(record: Mapping[str, float | None]) -> PerformanceValues:
-    """As said above, whatever order the database keeps it in."""
+    """Return the metrics in the order above, whatever order the database keeps them in."""
     return {name: record[name] for name in BEFORE_THE_FIRST_TRADE}
 
 
-@dataclass(frozen=True, slots=True)
-class Achieved:
-    """What the record is made of: counts, rupees, and the mean and deviation of trades' returns.
+def compute(
+    *,
+    trades: int,
+    won: int,
+    lost: int,
+    profit: float,
+    loss: float,
+    capital: float,
+    mean: float,
+    deviation: float | None,
+    drawdown: float,
+    drawdown_amount: float,
+) -> PerformanceValues:
+    """Return the metrics by the formulas of the interface.
 
-    `drawdown` is in percent of the peak, `fall` in rupees; `deviation` is None under two trades.
+    `mean` and `deviation` (None under two trades) are those of the trades' returns; `drawdown` is
+    in percent of the peak, amounts are rupees.
     """
-
-    trades: int
-    won: int
-    lost: int
-    profit: float
-    loss: float
-    capital: float
-    mean: float
-    deviation: float | None
-    drawdown: float
-    fall: float
-
-
-def of(achieved: Achieved) -> PerformanceValues:
-    """The record, by the formulas of the interface."""
-    falls: PerformanceValues = {
-        "maxDrawdown": achieved.drawdown,
-        "maxDrawdownAmount": achieved.fall,
+    drawdowns: PerformanceValues = {
+        "maxDrawdown": drawdown,
+        "maxDrawdownAmount": drawdown_amount,
     }
-    if not achieved.trades:
-        return in_order(new() | falls)
-    won, lost, profit, loss = achieved.won, achieved.lost, achieved.profit, achieved.loss
+    if not trades:
+        return in_order(new() | drawdowns)
     net, win, average_loss = profit - loss, _ratio(profit, won), _ratio(loss, lost)
     rate = _ratio(won, won + lost)
     return in_order(
-        falls
+        drawdowns
         | {
             "totalTrades": won + lost,
             "winningTrades": won,
@@ -79,11 +74,11 @@ def of(achieved: Achieved) -> PerformanceValues:
             "totalLoss": loss,
             "winRate": None if rate is None else rate * 100,
             "profitFactor": _ratio(profit, loss),
-            "sharpeRatio": _ratio(achieved.mean, achieved.deviation),
+            "sharpeRatio": _ratio(mean, deviation),
             "averageWin": win,
             "averageLoss": average_loss,
             "netProfit": net,
-            "roi": net / achieved.capital * 100,
+            "roi": net / capital * 100,
             "expectancy": _ratio(net, won + lost),
             "riskRewardRatio": _ratio(win, average_loss) if win is not None else None,
         }

@@ -13,7 +13,7 @@ from apps.core import audit
 from apps.core.operator_pages import AdminAction, OperatorAdmin, ReadOnlyInline
 from apps.core.times import moment
 from apps.trading import services
-from apps.trading.brokers import health
+from apps.trading.brokers import paper
 from apps.trading.models import (
     Account,
     BarStream,
@@ -62,9 +62,9 @@ class GlobalSwitchAdmin(OperatorAdmin):
         return super().changelist_view(request, extra_context)
 
 
-def _declare(state: BrokerState) -> Callable[[BrokerHealth, audit.Actor, str, datetime], object]:
-    def do(row: BrokerHealth, operator: audit.Actor, reason: str, now: datetime) -> object:
-        return health.declare(name=row.name, state=state, operator=operator, reason=reason, now=now)
+def _declare(state: BrokerState) -> Callable[[BrokerHealth, audit.Actor, str, datetime], None]:
+    def do(row: BrokerHealth, operator: audit.Actor, reason: str, now: datetime) -> None:
+        paper.declare_health(row, state=state, operator=operator, reason=reason, now=now)
 
     return do
 
@@ -90,7 +90,7 @@ class BrokerHealthAdmin(OperatorAdmin):
     ordering = ("name",)
 
     def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> HttpResponse:
-        health.paper(now=timezone.now())
+        paper.health_row(now=timezone.now())
         return super().changelist_view(request, extra_context)
 
 

@@ -17,7 +17,8 @@ from apps.webhooks.outbox import EventPayload
 
 @dataclass(frozen=True, slots=True)
 class LossOfDay:
-    """What an algorithm has lost on a day, and its limit.
+    """The rupees that an algorithm has lost since the last mark before the session (0 or more), and
+    its limit.
 
     `breached` says that the step was the first since the session began to reach the limit.
     """
@@ -30,10 +31,13 @@ class LossOfDay:
 
 
 def update_daily_losses(steps: Sequence[BarStep], *, now: datetime) -> list[EventPayload]:
-    """Write the loss of the day where money moved or the limit was reached; return the events of
-    breaches. The algorithms are locked.
+    """Write the loss of the day where a profit or loss was realised or the limit was reached.
+
+    Returns the events of breaches. The algorithms are locked.
     """
-    losses = [_loss(step) for step in steps if _has_moved(step) or _has_breached(step)]
+    losses = [
+        _loss(step) for step in steps if len(step.trades) or step.fractions or _has_breached(step)
+    ]
     if not losses:
         return []
     known = _earlier_breaches([loss for loss in losses if loss.breached])
@@ -55,8 +59,14 @@ def update_daily_losses(steps: Sequence[BarStep], *, now: datetime) -> list[Even
 
 
 def _loss(step: BarStep) -> LossOfDay:
-    limit = rupees(step.strategy.riskParameters.maxDailyLoss)
-    return LossOfDay(step.run, day_in_india(step.time), loss_of(step), limit, _has_breached(step))
+    account = step.state.account[0]
+    return LossOfDay(
+        run=step.run,
+        day=day_in_india(step.time),
+        loss=max(ZERO, rupees(float(account["day_start"] - account["equity"]))),
+        limit=rupees(step.strategy.riskParameters.maxDailyLoss),
+        breached=_has_breached(step),
+    )
 
 
 def _earlier_breaches(losses: Sequence[LossOfDay]) -> set[tuple[str, date]]:
@@ -64,17 +74,6 @@ def _earlier_breaches(losses: Sequence[LossOfDay]) -> set[tuple[str, date]]:
     ids = [loss.run.algorithm_id for loss in losses]
     reported = DailyLoss.objects.filter(algorithm__in=ids, breached_at__isnull=False)
     return set(reported.values_list("algorithm_id", "day")) if ids else set()
-
-
-def loss_of(step: BarStep) -> Decimal:
-    """Return the rupees lost since the last mark before the session, 0 or more."""
-    account = step.state.account[0]
-    return max(ZERO, rupees(float(account["day_start"] - account["equity"])))
-
-
-def _has_moved(step: BarStep) -> bool:
-    """Return whether a profit or loss was realised."""
-    return bool(len(step.trades) or step.fractions)
 
 
 def _has_breached(step: BarStep) -> bool:

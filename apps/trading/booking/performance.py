@@ -14,7 +14,7 @@ from apps.algorithms import alerts, performance
 from apps.algorithms.alerts import Alert
 from apps.algorithms.lifecycle import AlgorithmStatus, AlgorithmTransition
 from apps.algorithms.models import Algorithm
-from apps.algorithms.performance import Achieved, PerformanceValues
+from apps.algorithms.performance import PerformanceValues
 from apps.core.errors import Code
 from apps.core.times import moment, wire_time
 from apps.trading import queries, status_changes
@@ -32,26 +32,23 @@ ERRORS: Final[Mapping[str, Code]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Drawdown:
-    """A fall of a run's equity: percent of its peak, and rupees."""
-
-    percent: float
-    rupees: float
-
-
-@dataclass(frozen=True, slots=True)
 class AlgorithmUpdate:
-    """What of a step concerns its algorithm; `drawdown` is None unless it is the deepest so far."""
+    """What of a step concerns its algorithm.
+
+    `drawdown` is in percent of the run's peak, `drawdown_amount` in rupees; both are 0 unless one
+    of them is the largest so far.
+    """
 
     run: Run
     capital: float
     trades: Sequence[Trade]
-    drawdown: Drawdown | None
+    drawdown: float
+    drawdown_amount: float
     execution: dict[str, object] | None
 
     @property
     def changes_performance(self) -> bool:
-        return bool(self.trades) or self.drawdown is not None
+        return bool(self.trades or self.drawdown)
 
 
 def update_performance(
@@ -97,26 +94,30 @@ def _updates(outcomes: Sequence[StepOutcome], trades: Iterable[Trade]) -> Iterat
         by_run.setdefault(trade.run_id, []).append(trade)
     for outcome in outcomes:
         run = outcome.step.run
+        drawdown, drawdown_amount = _deeper_drawdown(outcome, states.get(run.pk))
         update = AlgorithmUpdate(
             run=run,
             capital=outcome.step.strategy.executionSettings.initialCapital,
             trades=by_run.get(run.pk, ()),
-            drawdown=_deeper_drawdown(outcome, states.get(run.pk)),
+            drawdown=drawdown,
+            drawdown_amount=drawdown_amount,
             execution=_execution(outcome),
         )
         if update.changes_performance or update.execution is not None:
             yield update
 
 
-def _deeper_drawdown(outcome: StepOutcome, state: RunState | None) -> Drawdown | None:
-    """Return the fall from the run's peak to this row's equity, if none before it was deeper."""
+def _deeper_drawdown(outcome: StepOutcome, state: RunState | None) -> tuple[float, float]:
+    """Return the fall from the run's peak to this row's equity, in percent and in rupees, or zeros
+    if those before were deeper.
+    """
     equity = float(outcome.step.state.account["equity"][0])
     if state is None or equity >= state.peak:
-        return None
+        return 0.0, 0.0
     amount = state.peak - equity
     percent = amount / state.peak * 100
     is_deeper = percent > state.drawdown or amount > state.drawdown_amount
-    return Drawdown(percent, float(rupees(amount))) if is_deeper else None
+    return (percent, float(rupees(amount))) if is_deeper else (0.0, 0.0)
 
 
 def _execution(outcome: StepOutcome) -> dict[str, object] | None:
@@ -170,21 +171,18 @@ def _records(
 def _record(
     total: PerformanceTotals, update: AlgorithmUpdate, before: PerformanceValues
 ) -> PerformanceValues:
-    drawdown = update.drawdown or Drawdown(0, 0)
     deviation = sqrt(total.return_squares / (total.trades - 1)) if total.trades > 1 else None
-    return performance.of(
-        Achieved(
-            trades=total.trades,
-            won=total.won,
-            lost=total.lost,
-            profit=float(total.profit),
-            loss=float(total.loss),
-            capital=update.capital,
-            mean=total.return_mean,
-            deviation=deviation,
-            drawdown=max(before["maxDrawdown"] or 0, drawdown.percent),
-            fall=max(before["maxDrawdownAmount"] or 0, drawdown.rupees),
-        )
+    return performance.compute(
+        trades=total.trades,
+        won=total.won,
+        lost=total.lost,
+        profit=float(total.profit),
+        loss=float(total.loss),
+        capital=update.capital,
+        mean=total.return_mean,
+        deviation=deviation,
+        drawdown=max(before["maxDrawdown"] or 0, update.drawdown),
+        drawdown_amount=max(before["maxDrawdownAmount"] or 0, update.drawdown_amount),
     )
 
 

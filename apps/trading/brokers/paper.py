@@ -1,13 +1,14 @@
 """The paper broker. Its order book is the database: orders and fills as they are stored.
 
 Whether an order is filled, at what price and of what size, the engine's rules decide at the next
-bar. What an exchange would say before that is said here: prices far off are refused, and orders
-that come too fast wait.
+bar. What an exchange would say before that is said here: prices too far from the last one are
+refused (`price_band`), and orders that come too fast wait.
 """
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from datetime import datetime, timedelta
+from dataclasses import dataclass
+from datetime import date, datetime, timedelta
 from typing import Final
 from zlib import crc32
 
@@ -15,9 +16,10 @@ from django.db import connection, transaction
 from django.db.models import Count
 from django.db.models.functions import TruncSecond
 
+from apps.core import audit
+from apps.engine.symbols import parse
 from apps.market.dates import day_in_india
 from apps.trading import queries
-from apps.trading.brokers import bands
 from apps.trading.brokers.protocol import FillReport, Health, Receipt
 from apps.trading.models import BrokerHealth, BrokerState, Fill, Intent, Order, OrderStatus
 
@@ -30,6 +32,32 @@ _SECOND: Final = timedelta(seconds=1)
 
 _LOCKS_OF_PACE: Final = 0x0BA0CE
 _BUCKETS: Final = 256
+
+
+@dataclass(frozen=True, slots=True)
+class PriceBand:
+    """How far from the last price an order's own price may lie, to either side, from a date on: so
+    many percent of it, and never less than so many rupees.
+    """
+
+    types: frozenset[str]
+    since: date
+    percent: float
+    least: float = 0.0
+    source: str = ""
+
+
+_BSE: Final = "BSE notice 20251010-20 on order price bands, in force from 2025-12-01"
+# Of contracts on indices; which of NSE and BSE it is makes no difference.
+INDEX_BANDS: Final = (
+    PriceBand(frozenset({"options"}), date(2025, 12, 1), 40.0, 20.0, _BSE),
+    PriceBand(frozenset({"futures"}), date(2025, 12, 1), 2.0, 200.0, _BSE),
+)
+# Without a rule the band is a fifth of the last price, the widest that NSE and BSE set for a share
+# without derivatives in a day; for others it is a bound of ours that catches bad data before it
+# becomes a result.
+DEFAULT_BAND: Final = PriceBand(frozenset(), date.min, 20.0)
+_INDICES: Final = frozenset({"NIFTY", "BANKNIFTY", "FINNIFTY", "MIDCPNIFTY", "SENSEX", "BANKEX"})
 
 
 class PaperBroker:
@@ -77,9 +105,21 @@ def _check(order: Order, last: Mapping[str, float]) -> None:
     if order.price is None or order.intent == Intent.EXIT or order.symbol not in last:
         return
     day = day_in_india(int(order.bar_time.timestamp()))
-    if bands.is_outside(order.symbol, float(order.price), last=last[order.symbol], day=day):
+    if is_outside_band(order.symbol, float(order.price), last=last[order.symbol], day=day):
         order.status, order.reason = OrderStatus.REJECTED, PRICE_BAND
         order.ended_at = order.placed_at
+
+
+def is_outside_band(symbol: str, price: float, *, last: float, day: date) -> bool:
+    """Return whether an order at `price` is refused; at the edge of the band it is not."""
+    parsed = parse(symbol)
+    bands = [
+        band
+        for band in INDEX_BANDS
+        if parsed.root in _INDICES and parsed.type in band.types and band.since <= day
+    ]
+    band = max(bands, key=lambda band: band.since, default=DEFAULT_BAND)
+    return abs(price - last) > max(last * band.percent / 100, band.least)
 
 
 def _pace(orders: Sequence[Order]) -> None:
@@ -128,3 +168,37 @@ def _count_placed(accounts: Iterable[str], *, since: datetime) -> Mapping[str, C
     ).annotate(Count("pk")):
         counts[account][second] = count
     return counts
+
+
+# --------------------------------------------------------------------------------- for operators
+
+
+def health_row(*, now: datetime) -> BrokerHealth:
+    """Return what is known of the broker, created when it is first needed."""
+    state = {"state": BrokerState.OK.value, "since": now, "checked_at": now}
+    return BrokerHealth.objects.get_or_create(name=PAPER, defaults=state)[0]
+
+
+@transaction.atomic
+def declare_health(
+    row: BrokerHealth,
+    *,
+    state: BrokerState,
+    operator: audit.Actor,
+    reason: str,
+    now: datetime,
+) -> None:
+    """Let a broker count as being in this state, on record."""
+    row.since = row.since if row.state == state.value else now
+    row.state, row.checked_at = state.value, now
+    row.detail = "" if state is BrokerState.OK else reason
+    row.save()
+    audit.record(
+        audit.Action.BROKER_DECLARED,
+        row,
+        actor=operator,
+        now=now,
+        broker=row.name,
+        state=state.value,
+        reason=reason,
+    )

@@ -1,6 +1,6 @@
 """What a broker does for us, whoever it is; `tests/trading/brokers` holds every adapter to it.
 
-An order's id is our own (`outcome.client_order_id`), the same however often it is made, and a
+An order's id is our own (`client_order_id`), the same however often it is made, and a
 broker takes it once. So what was lost on the way can be asked for, and sent again only if it is not
 there.
 """

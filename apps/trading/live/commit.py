@@ -8,7 +8,6 @@ the whole attempt begins anew.
 
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Final, NamedTuple
@@ -84,19 +83,18 @@ def commit_batches(batches: Sequence[BarStreamBatch], *, now: datetime) -> Batch
 
     Streams that another runner has leased meanwhile are left as they are.
     """
-    result = _commit_with_retries(batches, now)
+    for attempt in range(_ATTEMPTS):
+        try:
+            result = _commit(batches, now)
+            break
+        except RunsChanged:
+            if attempt == _ATTEMPTS - 1:
+                raise
     for batch in batches:
         if batch.stream.pk in result.held:
-            start, row_time = batch.segment_start, batch.row_time
-            batch.stream.segment_start, batch.stream.row_time = start, row_time
+            stream = batch.stream
+            stream.segment_start, stream.row_time = batch.segment_start, batch.row_time
     return result
-
-
-def _commit_with_retries(batches: Sequence[BarStreamBatch], now: datetime) -> BatchResult:
-    for _ in range(_ATTEMPTS - 1):
-        with suppress(RunsChanged):
-            return _commit(batches, now)
-    return _commit(batches, now)
 
 
 @transaction.atomic

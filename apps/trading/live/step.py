@@ -294,9 +294,9 @@ def convert(
                 exposure = float(position["side"] * position["contract"]["multiplier"])
                 gross = exposure * float(exact - whole) * (price - float(position["average"]))
                 state.account["cash"] += gross + locked - float(position["locked"])
-                freed = rupees(float(position["locked"])) - rupees(locked)
+                change = rupees(float(position["locked"])) - rupees(locked)
                 code = context.strategy.basicInfo.symbols[symbol]
-                fractions.append(FractionSettlement(code, freed, rupees(gross)))
+                fractions.append(FractionSettlement(code, change, rupees(gross)))
     return Conversion(fractions, too_few)
 
 

@@ -4,7 +4,6 @@ kill switches.
 
 from apps.trading.models.accounts import Account, Book, EntryKind, LedgerEntry, Posting
 from apps.trading.models.brokers import BrokerHealth, BrokerState
-from apps.trading.models.drift import DriftReport
 from apps.trading.models.orders import (
     DailyLoss,
     Fill,
@@ -16,7 +15,15 @@ from apps.trading.models.orders import (
     Signal,
     Trade,
 )
-from apps.trading.models.runs import BarRow, BarStream, EndReason, Run, RunState, SessionStart
+from apps.trading.models.runs import (
+    BarRow,
+    BarStream,
+    DriftReport,
+    EndReason,
+    Run,
+    RunState,
+    SessionStart,
+)
 from apps.trading.models.switches import MAX_REASON, GlobalSwitch, KillSwitch
 
 __all__ = [

@@ -7,7 +7,7 @@ import pytest
 from django.db import connection
 
 from apps.accounts.models import User
-from apps.trading.brokers import bands
+from apps.trading.brokers import paper
 from apps.trading.brokers.paper import PaperBroker
 from apps.trading.models import Fill, Intent, Order, OrderStatus, Run, Signal
 from tests import make
@@ -74,20 +74,20 @@ class TestPaperBroker(Conformance):
     ],
 )
 def test_bands_are_dated(symbol: str, day: date, edge: float) -> None:
-    assert not bands.is_outside(symbol, 100 + edge, last=100, day=day)
-    assert bands.is_outside(symbol, 100 + edge + 0.05, last=100, day=day)
+    assert not paper.is_outside_band(symbol, 100 + edge, last=100, day=day)
+    assert paper.is_outside_band(symbol, 100 + edge + 0.05, last=100, day=day)
 
 
 def test_a_band_is_never_narrower_than_its_rupees() -> None:
     day = date(2026, 1, 1)
-    assert not bands.is_outside("NSE:NIFTY26JAN24000CE", 25.0, last=5.0, day=day)
-    assert bands.is_outside("NSE:NIFTY26JAN24000CE", 25.05, last=5.0, day=day)
+    assert not paper.is_outside_band("NSE:NIFTY26JAN24000CE", 25.0, last=5.0, day=day)
+    assert paper.is_outside_band("NSE:NIFTY26JAN24000CE", 25.05, last=5.0, day=day)
 
 
 def test_an_entry_that_is_refused_is_not_traded_later(
     alice: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(bands, "is_outside", lambda *_, **__: True)
+    monkeypatch.setattr(paper, "is_outside_band", lambda *_, **__: True)
     settings = steps_of("NSE:SBIN")["executionSettings"] | {"orderType": "limit"}
     stepper = make_stepper(alice, executionSettings=settings)
     flat = (100.0, 101.0, 99.0, 100.0)

@@ -10,8 +10,7 @@ from decimal import Decimal
 
 import pytest
 
-from apps.trading.brokers import bands
-from apps.trading.brokers.paper import spread_by_second
+from apps.trading.brokers.paper import is_outside_band, spread_by_second
 from apps.trading.brokers.protocol import (
     ATTEMPTS,
     FillReport,
@@ -51,7 +50,7 @@ class Exchange:
         if order.pk in self.book:
             return
         now = order.placed_at
-        if order.price and bands.is_outside(
+        if order.price and is_outside_band(
             order.symbol, float(order.price), last=last[order.symbol], day=now.date()
         ):
             self.book[order.pk] = Receipt(order.pk, OrderStatus.REJECTED, now, "price_band")
