@@ -10,10 +10,10 @@ A line is: bar (its time in minutes) | open high low close | marks | expected. M
 (long, short, exit_long, exit_short, close_long, close_short), `late` (the bar starts after the
 square-off), `last` (the session's last bar) and `atr 1` or `atr 1,2,3,4` (of size, stop, target,
 trail). What is asked from the outside before the bar: `kill_switch` or `stale_data` (entries are
-barred for it), `let` (no longer), `stop` (what is held is to be closed), `expire`. Expected are the
-fills of that bar: a side with the position's average entry, or an exit reason with its price. What
-is still open after the last line is closed there (`end_of_data`). Every table is also played by the
-reference implementation, which must agree to the last bit.
+blocked for it), `let` (no longer), `stop` (what is held is to be closed), `expire`. Expected are
+the fills of that bar: a side with the position's average entry, or an exit reason with its price.
+What is still open after the last line is closed there (`end_of_data`). Every table is also played
+by the reference implementation, which must agree to the last bit.
 """
 
 from collections.abc import Mapping
@@ -150,16 +150,16 @@ def _market(lines: list[list[Line]], squaring: bool) -> tuple[r.Market, NDArray[
 
 def _outside(lines: list[list[Line]]) -> dict[int, Outside]:
     """Of one symbol: what is asked before which row."""
-    found, barred = {}, None
+    outside, rejection = {}, None
     for row, line in enumerate(lines[0]):
         if line.asked in REJECTIONS:
-            barred = REJECTIONS.index(line.asked)
+            rejection = REJECTIONS.index(line.asked)
         if line.asked == "let":
-            barred = None
-        expired, closed = ((0,) if line.asked == what else () for what in ("expire", "stop"))
+            rejection = None
+        expired, closed = ((0,) if line.asked == request else () for request in ("expire", "stop"))
         if line.asked:
-            found[row] = Outside(expired, barred, closed)
-    return found
+            outside[row] = Outside(expired, rejection, closed)
+    return outside
 
 
 def _contracts(symbols: int, **fields: float) -> NDArray[Any]:

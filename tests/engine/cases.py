@@ -16,10 +16,10 @@ from tests.engine.reference import Bar, Contract, Ranges, Rate, ReferenceImpleme
 
 
 class Outside(NamedTuple):
-    """What is asked before a row: symbols that expire, entries barred or let, closes."""
+    """What is asked before a row: symbols that expire, entries blocked or let, closes."""
 
     settle: tuple[int, ...] = ()
-    barred: int | None = None  # the number of a rejection
+    blocked: int | None = None  # the number of a rejection
     close: tuple[int, ...] = ()
 
 
@@ -61,17 +61,17 @@ def random_case(
     """Every rule is drawn now and then."""
     few, symbols = int(rng.integers(60, 300)), symbols or int(rng.integers(1, 6))
     rows = rows or few
-    there = rng.random((rows, symbols)) >= rng.choice([0.0, 0.3])
-    market = _market(rng, there)
+    has_bar = rng.random((rows, symbols)) >= rng.choice([0.0, 0.3])
+    market = _market(rng, has_bar)
     signals = np.zeros((rows, symbols), np.uint8)
     drawn = rng.choice(
         [0, 1, 2, 3, 4, 8, 5, 6, 9],
-        int(there.sum()),
+        int(has_bar.sum()),
         p=[0.7, 0.1, 0.1, 0.01, 0.02, 0.02, 0.02, 0.02, 0.01],
     )
     if rng.random() < 0.5:  # exits by conditions
         drawn |= rng.choice([0, 32, 64, 96], drawn.size, p=[0.6, 0.15, 0.15, 0.1])
-    signals[there] = drawn
+    signals[has_bar] = drawn
     plan, contracts, cash = _plan(rng), _contracts(rng, symbols), _cash(rng)
     return Case(market, signals, plan, contracts, RATES, cash, _outside(rng, rows, symbols))
 
@@ -95,22 +95,22 @@ def calm_case(rng: np.random.Generator) -> Case:
     return case._replace(signals=signals, plan=far)
 
 
-def _market(rng: np.random.Generator, there: NDArray[np.bool_]) -> r.Market:
-    rows, symbols = there.shape
+def _market(rng: np.random.Generator, has_bar: NDArray[np.bool_]) -> r.Market:
+    rows, symbols = has_bar.shape
     scale, tick = float(rng.choice([0.001, 0.004, 0.02, 0.06])), 0.05
-    cell = np.full(there.shape, -1, np.int32)
-    cell.T[there.T] = np.arange(int(there.sum()))
-    table = np.zeros((int(there.sum()), 4))
+    cell = np.full(has_bar.shape, -1, np.int32)
+    cell.T[has_bar.T] = np.arange(int(has_bar.sum()))
+    table = np.zeros((int(has_bar.sum()), 4))
     for s in range(symbols):
-        n = int(there[:, s].sum())
+        n = int(has_bar[:, s].sum())
         close = 100 * (1 + s) * np.exp(np.cumsum(rng.standard_t(3, n) * scale))
         gap = rng.normal(0, scale / 2, n) * (rng.random(n) < 0.3)
         open_ = np.r_[close[:1], close[:-1]] * np.exp(gap)
         high = np.maximum(open_, close) * np.exp(np.abs(rng.normal(0, scale / 2, n)))
         low = np.minimum(open_, close) * np.exp(-np.abs(rng.normal(0, scale / 2, n)))
-        where = cell[there[:, s], s]
+        cells = cell[has_bar[:, s], s]
         prices = np.column_stack((open_, high, low, close))
-        table[where] = np.maximum(np.round(np.round(prices / tick) * tick, 2), tick)
+        table[cells] = np.maximum(np.round(np.round(prices / tick) * tick, 2), tick)
     bars = bars_of(table)
     atr = (bars.high - bars.low + 0.05)[:, None] * np.array([1.0, 0.9, 1.3, 0.7])
     row = np.arange(rows)
@@ -121,7 +121,7 @@ def _market(rng: np.random.Generator, there: NDArray[np.bool_]) -> r.Market:
         by_row |= np.where(minute == ROWS_A_DAY - 1, c.LAST_OF_SESSION, 0)
         if rng.random() < 0.3:  # a written square-off beyond the session's last bar
             by_row &= ~c.AFTER_SQUARE_OFF
-        flags[cell[there]] = np.broadcast_to(by_row[:, None], there.shape)[there]
+        flags[cell[has_bar]] = np.broadcast_to(by_row[:, None], has_bar.shape)[has_bar]
     else:
         flags = flags[:0]
     day = (row // ROWS_A_DAY + 100).astype(np.int32)
@@ -177,14 +177,14 @@ def _contracts(rng: np.random.Generator, symbols: int) -> NDArray[Any]:
 def _outside(rng: np.random.Generator, rows: int, symbols: int) -> dict[int, Outside]:
     """Nothing in half of the cases, else something at six rows."""
 
-    def some(chance: float) -> tuple[int, ...]:
+    def drawn_symbols(chance: float) -> tuple[int, ...]:
         return tuple(np.flatnonzero(rng.random(symbols) < chance).tolist())
 
     drawn = rng.integers(0, rows, 6).tolist() if rng.random() < 0.5 else []
-    barred = rng.permutation([c.KILL_SWITCH, c.STALE_DATA, -1, -1, -1, -1]).tolist()
+    blocked = rng.permutation([c.KILL_SWITCH, c.STALE_DATA, -1, -1, -1, -1]).tolist()
     return {
-        row: Outside(some(0.2), None if reason < 0 else reason, some(0.6))
-        for row, reason in zip(drawn, barred, strict=False)
+        row: Outside(drawn_symbols(0.2), None if reason < 0 else reason, drawn_symbols(0.6))
+        for row, reason in zip(drawn, blocked, strict=False)
     }
 
 
@@ -228,7 +228,7 @@ class Running:
         for symbol in outside.settle:
             n = k.settle(state, self.rules, self.out, symbol, c.BY_EXPIRY)
             self._keep(state, n, b"", n, 0)
-        r.block_entries(state, outside.barred)
+        r.block_entries(state, outside.blocked)
         r.request_close(state, outside.close, c.BY_STOPPED)
         self._keep(state, 0, b"", 0, 0)
 
@@ -252,8 +252,8 @@ class Running:
 
     def _keep(self, state: r.State, trades: int, curve: bytes, fills: int, refusals: int) -> None:
         self.state, out = saved.save(state), self.out
-        told = out.fills[:fills].tobytes(), out.refusals[:refusals].tobytes()
-        self.parts.append((out.trades[:trades].tobytes(), curve, *told))
+        reports = out.fills[:fills].tobytes(), out.refusals[:refusals].tobytes()
+        self.parts.append((out.trades[:trades].tobytes(), curve, *reports))
 
 
 def whole(case: Case, *, cuts: tuple[int, ...] = (), end: int | None = None) -> Outcome:
@@ -338,7 +338,7 @@ def reference_of(case: Case) -> ReferenceImplementation:
 def ask_reference(reference: ReferenceImplementation, outside: Outside) -> None:
     for symbol in outside.settle:
         reference.settle(symbol, c.BY_EXPIRY)
-    reference.bar(None if outside.barred is None else REJECTIONS[outside.barred])
+    reference.bar(None if outside.blocked is None else REJECTIONS[outside.blocked])
     for symbol in outside.close:
         reference.close(symbol, c.BY_STOPPED)
 

@@ -119,7 +119,7 @@ class ReferenceImplementation:
     fills: list[tuple[object, ...]] = field(default_factory=list)
     refusals: list[tuple[int, ...]] = field(default_factory=list)  # time, symbol, reason, side
     asked: dict[int, int] = field(default_factory=dict)  # why a symbol is closed at its next open
-    barred: str | None = None
+    blocked: str | None = None
     day: int = -1
     halted: bool = False
     ruined: bool = False
@@ -132,7 +132,7 @@ class ReferenceImplementation:
             return
         if day != self.day:
             self.day, self.day_start, self.halted = day, self.equity, False
-        if self.barred:
+        if self.blocked:
             for s in sorted(self.waiting):
                 self.waiting[s] = self.without_entry(s, self.waiting[s], time)
         for s in self.held_in(seen):
@@ -171,7 +171,7 @@ class ReferenceImplementation:
     # -------------------------------------------------------------------------- from the outside
 
     def bar(self, reason: str | None) -> None:
-        self.barred = reason
+        self.blocked = reason
 
     def close(self, s: int, reason: int) -> None:
         """Whatever is held of a symbol is closed at its next open."""
@@ -203,7 +203,7 @@ class ReferenceImplementation:
             signal &= ~(c.ENTER | c.EXIT_LONG | c.EXIT_SHORT)
         if self.halted:
             signal = self.after_breach(s, signal, time)
-        if self.barred:
+        if self.blocked:
             signal = self.without_entry(s, signal, time)
         if held and not self.plan.reverse:  # the opposite is ignored
             signal &= ~(c.ENTER_SHORT if held.side > 0 else c.ENTER_LONG)
@@ -221,14 +221,14 @@ class ReferenceImplementation:
         return self.away_from(s, close * (1 + self.plan.order_offset), down=False)
 
     def without_entry(self, s: int, signal: int, time: int) -> int:
-        """A signal while entries are barred: what would reverse still closes."""
-        if not self.barred or not signal & c.ENTER:
+        """A signal while entries are blocked: what would reverse still closes."""
+        if not self.blocked or not signal & c.ENTER:
             return signal
         held, long = self.held.get(s), bool(signal & c.ENTER_LONG)
         if not self.ignores(s, signal):
             if held and long != (held.side > 0):
                 signal |= c.EXIT_SHORT if long else c.EXIT_LONG
-            self.reject(self.barred, s, signal, time)
+            self.reject(self.blocked, s, signal, time)
         return signal & ~c.ENTER
 
     def after_breach(self, s: int, signal: int, time: int) -> int:

@@ -70,10 +70,10 @@ def complete(**changes: object) -> dict[str, Any]:
     steps = deepcopy(_COMPLETE)
     for path, value in changes.items():
         *way, last = [int(part) if part.isdigit() else part for part in path.split("__")]
-        place: Any = steps
+        container: Any = steps
         for part in way:
-            place = place[part]
-        place[last] = value
+            container = container[part]
+        container[last] = value
     return steps
 
 
@@ -82,10 +82,10 @@ def without(*paths: str) -> dict[str, Any]:
     steps = deepcopy(_COMPLETE)
     for path in paths:
         *way, last = path.split(".")
-        place = steps
+        container = steps
         for part in way:
-            place = place[part]
-        del place[last]
+            container = container[part]
+        del container[last]
     return steps
 
 

@@ -17,18 +17,18 @@ SYMBOLS = ["NSE:SBIN", "NSE:INFY", "NSE:TCS"]
 
 def at(*text: str) -> NDArray[np.int64]:
     """Moments in India, as epoch seconds."""
-    moments = [datetime.fromisoformat(one).replace(tzinfo=UTC).timestamp() for one in text]
+    moments = [datetime.fromisoformat(moment).replace(tzinfo=UTC).timestamp() for moment in text]
     return np.array(moments, np.int64) - IST
 
 
 @pytest.fixture
-def found() -> Any:
+def groups() -> Any:
     """Three trades over the turn of a year; the second ends in the new one, in India alone."""
     trades = np.zeros(3, TRADE)
     trades["entry_time"] = at("2023-12-01T10:00", "2023-12-29T15:00", "2024-02-05T09:15")
     trades["exit_time"] = at("2023-12-01T11:00", "2024-01-01T02:00", "2024-02-06T09:15")
     trades["symbol"], trades["side"] = [0, 2, 0], [1, -1, 1]
-    trades["reason"] = [EXIT_REASONS.index(one) for one in ("signal", "stop_loss", "signal")]
+    trades["reason"] = [EXIT_REASONS.index(reason) for reason in ("signal", "stop_loss", "signal")]
     trades["gross"], trades["charges"], trades["value"] = [60, -40, 5], [10, 10, 5], 1000
     curve = np.zeros(4, CURVE)
     curve["time"] = at(
@@ -42,32 +42,32 @@ def profits(groups: list[dict[str, Any]]) -> dict[str, float]:
     return {group["name"]: group["netProfit"] for group in groups}
 
 
-def test_groups_have_the_trades_that_share_a_name_and_none_is_empty(found: Any) -> None:
-    assert profits(found["bySymbol"]) == {"NSE:SBIN": 50, "NSE:TCS": -50}
-    assert profits(found["bySide"]) == {"short": -50, "long": 50}
-    assert profits(found["byExitReason"]) == {"stop_loss": -50, "signal": 50}
-    assert profits(found["byWeekday"]) == {"monday": 0, "friday": 0}
-    assert found["bySymbol"][0] == {
+def test_groups_have_the_trades_that_share_a_name_and_none_is_empty(groups: Any) -> None:
+    assert profits(groups["bySymbol"]) == {"NSE:SBIN": 50, "NSE:TCS": -50}
+    assert profits(groups["bySide"]) == {"short": -50, "long": 50}
+    assert profits(groups["byExitReason"]) == {"stop_loss": -50, "signal": 50}
+    assert profits(groups["byWeekday"]) == {"monday": 0, "friday": 0}
+    assert groups["bySymbol"][0] == {
         "name": "NSE:SBIN", "trades": 2, "winningTrades": 1, "losingTrades": 0, "winRate": 100,
         "grossProfit": 65, "charges": 15, "netProfit": 50, "averageProfit": 25,
     }  # fmt: skip
-    assert found["byWeekday"][0]["winRate"] is None
+    assert groups["byWeekday"][0]["winRate"] is None
 
 
-def test_periods_have_the_trades_that_ended_in_them_and_the_return_of_equity(found: Any) -> None:
-    assert profits(found["byMonth"]) == {"2023-12": 50, "2024-01": -50, "2024-02": 0}
-    returns = [month["returnPercentage"] for month in found["byMonth"]]
+def test_periods_have_the_trades_that_ended_in_them_and_the_return_of_equity(groups: Any) -> None:
+    assert profits(groups["byMonth"]) == {"2023-12": 50, "2024-01": -50, "2024-02": 0}
+    returns = [month["returnPercentage"] for month in groups["byMonth"]]
     assert returns == pytest.approx([10, -100 / 11, 0])
-    assert profits(found["byYear"]) == {"2023": 50, "2024": -50}
-    assert [year["returnPercentage"] for year in found["byYear"]] == pytest.approx([10, -100 / 11])
+    assert profits(groups["byYear"]) == {"2023": 50, "2024": -50}
+    assert [year["returnPercentage"] for year in groups["byYear"]] == pytest.approx([10, -100 / 11])
 
 
-def test_days_are_indias_and_weeks_are_told_by_their_mondays(found: Any) -> None:
+def test_days_are_indias_and_weeks_are_told_by_their_mondays(groups: Any) -> None:
     days = {"2023-12-01": 50, "2023-12-29": 0, "2024-01-01": -50, "2024-02-06": 0}
-    assert profits(found["byDay"]) == days
+    assert profits(groups["byDay"]) == days
     weeks = {"2023-11-27": 50, "2023-12-25": 0, "2024-01-01": -50, "2024-02-05": 0}
-    assert profits(found["byWeek"]) == weeks
-    for periods in (found["byDay"], found["byWeek"]):
+    assert profits(groups["byWeek"]) == weeks
+    for periods in (groups["byDay"], groups["byWeek"]):
         returns = [period["returnPercentage"] for period in periods]
         assert returns == pytest.approx([5, 100 * (1100 / 1050 - 1), -100 / 11, 0])
 
@@ -78,21 +78,23 @@ def test_of_a_long_result_the_newest_periods_are_told() -> None:
     curve["equity"] = np.arange(1.0, 4_001.0)
     trades = np.zeros(2, TRADE)  # one in a period that is too old, one in the newest
     trades["exit_time"], trades["gross"], trades["value"] = curve["time"][[9, -1]], [5, 7], 100
-    found: Any = breakdowns(trades, curve, symbols=SYMBOLS, capital=1.0)
-    told = [(found[name][0]["name"], len(found[name])) for name in ("byDay", "byWeek", "byMonth")]
-    assert told == [("2020-04-01", 260), ("2015-12-28", 260), ("2010-01", 132)]
-    assert found["byDay"][-1]["name"] == "2020-12-16"
-    assert found["byDay"][-1]["returnPercentage"] == pytest.approx(100 / 3_999)
-    assert [sum(profits(found[name]).values()) for name in ("byDay", "byMonth")] == [7, 12]
+    groups: Any = breakdowns(trades, curve, symbols=SYMBOLS, capital=1.0)
+    newest = [
+        (groups[name][0]["name"], len(groups[name])) for name in ("byDay", "byWeek", "byMonth")
+    ]
+    assert newest == [("2020-04-01", 260), ("2015-12-28", 260), ("2010-01", 132)]
+    assert groups["byDay"][-1]["name"] == "2020-12-16"
+    assert groups["byDay"][-1]["returnPercentage"] == pytest.approx(100 / 3_999)
+    assert [sum(profits(groups[name]).values()) for name in ("byDay", "byMonth")] == [7, 12]
 
 
 def test_a_result_without_trades_has_periods_alone() -> None:
     curve = np.zeros(2, CURVE)
     curve["time"], curve["equity"] = at("2024-01-01T10:00", "2024-02-01T10:00"), [0, 10]
-    found = breakdowns(np.empty(0, TRADE), curve, symbols=SYMBOLS, capital=1000.0)
-    assert [len(groups) for groups in found.values()] == [0, 0, 0, 0, 2, 2, 2, 1]
-    assert [month["returnPercentage"] for month in found["byMonth"]] == [-100, 0]
-    assert found["byMonth"][0]["averageProfit"] is None
+    groups = breakdowns(np.empty(0, TRADE), curve, symbols=SYMBOLS, capital=1000.0)
+    assert [len(rows) for rows in groups.values()] == [0, 0, 0, 0, 2, 2, 2, 1]
+    assert [month["returnPercentage"] for month in groups["byMonth"]] == [-100, 0]
+    assert groups["byMonth"][0]["averageProfit"] is None
 
 
 def test_hours_are_those_of_the_entries_in_india() -> None:

@@ -116,8 +116,8 @@ def test_a_day_begins_at_midnight_in_kolkata() -> None:
 def test_blocks_are_months_years_and_decades_in_kolkata(
     timeframe: str, last_of_one: str, first_of_next: str
 ) -> None:
-    one, after = block_id(np.array([at(last_of_one), at(first_of_next)]), timeframe)
-    assert after == one + 1
+    block, after = block_id(np.array([at(last_of_one), at(first_of_next)]), timeframe)
+    assert after == block + 1
 
 
 @given(st.integers(0, 4_000_000_000), st.sampled_from(sorted(TIMEFRAMES)))
@@ -132,12 +132,12 @@ def test_a_block_starts_where_its_number_begins(time: int, timeframe: str) -> No
 
 
 def test_a_longer_bar_is_first_highest_lowest_last_and_sum() -> None:
-    one = bars(
+    minutes = bars(
         ("2024-01-02 09:15", 10, 12, 9, 11, 5),
         ("2024-01-02 09:16", 11, 15, 11, 14, 6),
         ("2024-01-02 09:20", 14, 14, 13, 13, 7),
     )
-    five = resample(one, "1m", "5m", NSE)
+    five = resample(minutes, "1m", "5m", NSE)
     assert [said(time) for time in five.time] == ["01-02 09:15", "01-02 09:20"]
     assert five.open.tolist() == [10, 14]
     assert five.high.tolist() == [15, 14]
@@ -224,8 +224,8 @@ def test_a_shorter_bar_cannot_be_made() -> None:
 
 
 def test_the_same_timeframe_and_no_bars_come_back_as_they_are() -> None:
-    one = flat([60])
-    assert resample(one, "1m", "1m", NSE) is one
+    minute = flat([60])
+    assert resample(minute, "1m", "1m", NSE) is minute
     assert len(resample(flat([]), "1m", "1d", NSE)) == 0
 
 
@@ -235,11 +235,11 @@ def test_the_same_timeframe_and_no_bars_come_back_as_they_are() -> None:
 )
 @settings(max_examples=40, deadline=None)
 def test_nothing_is_lost_and_steps_do_not_matter(minute: list[int], target: str) -> None:
-    one = flat([at("2024-01-01 00:00") + 60 * i for i in sorted(minute)])
-    longer = resample(one, "1m", target, NSE)
-    assert longer.volume.sum() == one.volume.sum()
-    assert (longer.time <= one.time[-1]).all()
-    through_five = resample(resample(one, "1m", "5m", NSE), "5m", target, NSE)
+    minutes = flat([at("2024-01-01 00:00") + 60 * i for i in sorted(minute)])
+    longer = resample(minutes, "1m", target, NSE)
+    assert longer.volume.sum() == minutes.volume.sum()
+    assert (longer.time <= minutes.time[-1]).all()
+    through_five = resample(resample(minutes, "1m", "5m", NSE), "5m", target, NSE)
     assert through_five.time.tolist() == longer.time.tolist()
     assert through_five.volume.tolist() == longer.volume.tolist()
 
@@ -251,13 +251,13 @@ def test_quarter_hours_of_a_year_of_minutes_are_whole(market_data: Path) -> None
     texts = [f"{r['Date'][:4]}-{r['Date'][4:6]}-{r['Date'][6:]}T{r['Time']}" for r in rows]
     times = np.array(texts, "M8[s]").astype(np.int64) - IST
     columns = {n: [float(r[n.title()]) for r in rows] for n in ("open", "high", "low", "close")}
-    one = Candles.build(times, **columns, volume=np.zeros(len(rows)))
-    quarters = resample(one, "1m", "15m", NSE)
+    minutes = Candles.build(times, **columns, volume=np.zeros(len(rows)))
+    quarters = resample(minutes, "1m", "15m", NSE)
     _, per_day = np.unique(ist_day(quarters.time), return_counts=True)
     assert (per_day == 25).sum() == 153
-    first = one.time < quarters.time[1]
-    assert quarters.high[0] == one.high[first].max()
-    assert quarters.close[0] == one.close[first][-1]
-    daily = resample(one, "1m", "1d", NSE)
+    first = minutes.time < quarters.time[1]
+    assert quarters.high[0] == minutes.high[first].max()
+    assert quarters.close[0] == minutes.close[first][-1]
+    daily = resample(minutes, "1m", "1d", NSE)
     assert len(daily) == 156
-    assert daily.high.max() == one.high.max()
+    assert daily.high.max() == minutes.high.max()

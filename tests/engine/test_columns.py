@@ -30,10 +30,10 @@ def test_a_packed_column_holds_what_the_array_of_each_block_alone_would(type: st
         )
         assert len(batch.blocks) > 10
         assert len(column) == batch.size
-        for start, first, stop, _, place in batch.blocks:
+        for start, first, stop, _, offset in batch.blocks:
             alone = compute(computation, CANDLES.slice(start, stop))[output.column]
             wanted = np.concatenate([np.full(3, np.nan), alone])[first - start :]
-            assert column[place - 3 : place + stop - first].tobytes() == wanted.tobytes()
+            assert column[offset - 3 : offset + stop - first].tobytes() == wanted.tobytes()
 
 
 @given(st.integers(0, 3000), st.integers(1, 3000), st.integers(0, 30), st.integers(1, 900))

@@ -31,25 +31,25 @@ compilation.prepare(lambda line: print(line, flush=True))
 @pytest.fixture
 def kinds(monkeypatch: pytest.MonkeyPatch) -> set[object]:
     """Of arguments that the kernel was called with: it is compiled once for each."""
-    found: set[object] = set()
+    calls: set[object] = set()
 
     def noting(name: str) -> Any:
         compiled = getattr(kernel, name)
 
         def call(*arguments: object) -> object:
-            found.add((name, *map(numba.typeof, arguments)))
+            calls.add((name, *map(numba.typeof, arguments)))
             return compiled(*arguments)
 
         return call
 
     for name in ("run", "settle"):
         monkeypatch.setattr(kernel, name, noting(name))
-    return found
+    return calls
 
 
 CROSS = {"positionType": "both", "conditions": [sma_cross(3, 8)]}
 ATR = {"type": "atr", "atrPeriod": 3, "atrMultiplier": 1}
-EVERYTHING = {
+EVERY_RULE = {
     "positionSizing": {
         "method": "volatility_based", "riskPercentage": 1, "atrPeriod": 5, "quantity": None,
         "pyramiding": {"enabled": True, "maxEntries": 2},
@@ -67,17 +67,20 @@ def histories(count: int, *, bars: int) -> list[History]:
     """Of symbols that miss some bars, each, as of contracts with and without charges."""
     rng = np.random.default_rng(count)
     sessions = Sessions.build([Regime(0, 40_000, 9 * 3600, 15 * 3600)])
-    found = []
+    histories_of_symbols = []
     for number in range(count):
-        there = np.flatnonzero(rng.random(bars) < 0.9)
-        close = np.round(100 * np.exp(np.cumsum(rng.normal(0, 0.002, there.size))), 2)
+        minutes = np.flatnonzero(rng.random(bars) < 0.9)
+        close = np.round(100 * np.exp(np.cumsum(rng.normal(0, 0.002, minutes.size))), 2)
         candles = Candles.build(
-            1_704_080_700 + there * 60,
-            open=close, high=close + 0.5, low=close - 0.5, close=close, volume=np.ones(there.size),
+            1_704_080_700 + minutes * 60,
+            open=close, high=close + 0.5, low=close - 0.5, close=close,
+            volume=np.ones(minutes.size),
         )  # fmt: skip
         contract = Contract(lot=1.0 + number, segment=("cash", "")[number % 2])
-        found.append(History(f"NSE:S{number}", candles, sessions=sessions, contract=contract))
-    return found
+        histories_of_symbols.append(
+            History(f"NSE:S{number}", candles, sessions=sessions, contract=contract)
+        )
+    return histories_of_symbols
 
 
 @pytest.mark.parametrize("count", [1, 3])
@@ -85,7 +88,7 @@ def histories(count: int, *, bars: int) -> list[History]:
     "changes",
     [
         {},
-        EVERYTHING,
+        EVERY_RULE,
         {"positionSizing": {"method": "risk_based", "riskPercentage": 1, "quantity": None}},
         {"exitConditions": {"maxHoldingCandles": 5}},
         {"executionSettings": {"productType": "intraday", "charges": "none"}},
@@ -130,13 +133,13 @@ def folders_of_imports(path: Path) -> dict[str, Path]:
     nodes = [
         node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.ImportFrom)
     ]
-    found = {}
+    folders = {}
     for node in nodes:
         if node.module and node.module.startswith("apps.engine"):
-            place = PROJECT / node.module.replace(".", "/")
+            folder = PROJECT / node.module.replace(".", "/")
             for name in node.names:
-                found[name.asname or name.name] = place if place.is_dir() else place.parent
-    return found
+                folders[name.asname or name.name] = folder if folder.is_dir() else folder.parent
+    return folders
 
 
 def test_compiled_functions_use_what_their_own_folder_defines() -> None:

@@ -38,10 +38,10 @@ def test_one_trial_is_compared_with_nothing() -> None:
 
 def test_moments_are_those_of_the_returns() -> None:
     """Of -1, 0, 0, 1: skewness 0, kurtosis 0.5 / 0.25 = 2."""
-    found = deflated(sharpe_estimate(0.2, np.array([-1.0, 0.0, 0.0, 1.0])), [0.2])
+    estimate = deflated(sharpe_estimate(0.2, np.array([-1.0, 0.0, 0.0, 1.0])), [0.2])
     wanted = NormalDist().cdf(0.2 * sqrt(3) / sqrt(1 + (2 - 1) / 4 * 0.2**2))
-    assert found["deflatedSharpeRatio"] == pytest.approx(wanted)
-    assert (found["trials"], found["expectedMaximum"]) == (1, 0)
+    assert estimate["deflatedSharpeRatio"] == pytest.approx(wanted)
+    assert (estimate["trials"], estimate["expectedMaximum"]) == (1, 0)
 
 
 def test_without_a_ratio_there_is_nothing_to_deflate() -> None:

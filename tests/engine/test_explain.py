@@ -81,7 +81,7 @@ def test_each_condition_is_told_in_words_with_what_it_read() -> None:
     band = {**CROSS, "indicator1": {"type": "PRICE"}, "indicator2": upper}
     strategy = entering(band, LONG_ALONE, ENGULFING, EITHER)
     long, short = (findings(strategy, side) for side in (0, 1))
-    assert [(place, found.text) for place, found in long] == [
+    assert [(index, finding.text) for index, finding in long] == [
         (0, "PRICE crosses above BBANDS(20, 2, SMA).upper, 2 back"),
         (1, "RSI(14) above 50"),
         (2, "CDLENGULFING, bullish"),
@@ -91,28 +91,32 @@ def test_each_condition_is_told_in_words_with_what_it_read() -> None:
         "EMA(5) of hl2 rising over 2 candles",
         "starts from 09:15 to before 12:00",
     ]
-    assert [(place, found.text) for place, found in short[:2]] == [
+    assert [(index, finding.text) for index, finding in short[:2]] == [
         (0, "PRICE crosses below BBANDS(20, 2, SMA).lower, 2 back"),
         (2, "CDLENGULFING, bearish"),
     ]
-    price, there = long[0][1].operands
+    price, band_value = long[0][1].operands
     close = walk(260).close
     assert (price.name, price.value, price.before) == ("PRICE", close[200], close[199])
-    assert there.value is not None
+    assert band_value.value is not None
 
 
 def test_what_is_not_known_yet_has_no_value_and_does_not_hold() -> None:
     strategy = entering(RSI_ABOVE_50)
-    ((_, found),) = sides_at(strategy, track(walk(260)), 13)[0].findings
-    assert (found.holds, found.operands[0].value, found.operands[0].before) == (False, None, None)
+    ((_, finding),) = sides_at(strategy, track(walk(260)), 13)[0].findings
+    assert (finding.holds, finding.operands[0].value, finding.operands[0].before) == (
+        False,
+        None,
+        None,
+    )
 
 
 def test_holding_at_a_bar_is_told_apart_from_being_confirmed() -> None:
     strategy = entering(RSI_ABOVE_50, confirmationCandles=2)
-    told = [sides_at(strategy, track(walk(120)), bar)[0].findings[0][1] for bar in range(20, 120)]
-    held = [one.holds for one in told]
-    assert [one.confirmed for one in told[1:]] == [a and b for a, b in pairwise(held)]
-    assert any(one.holds and not one.confirmed for one in told)
+    series = [sides_at(strategy, track(walk(120)), bar)[0].findings[0][1] for bar in range(20, 120)]
+    held = [finding.holds for finding in series]
+    assert [finding.confirmed for finding in series[1:]] == [a and b for a, b in pairwise(held)]
+    assert any(finding.holds and not finding.confirmed for finding in series)
 
 
 LEAVING = {
@@ -131,9 +135,9 @@ LEAVING = {
 def leaving(**changes: Any) -> Strategy:
     """Enters often, on both sides, and leaves in every way."""
     entry = {"positionType": "both", "conditions": [{**CROSS, "indicator2": {"type": "PRICE"}}]}
-    told = {"mode": "paper", "exchange": "NSE", "orderType": "market", "slippage": 0,
+    settings = {"mode": "paper", "exchange": "NSE", "orderType": "market", "slippage": 0,
             "productType": "carryforward"}  # fmt: skip
-    steps = complete(entryConditions=entry, exitConditions=LEAVING, executionSettings=told)
+    steps = complete(entryConditions=entry, exitConditions=LEAVING, executionSettings=settings)
     return parse({**steps, **changes})
 
 
@@ -202,9 +206,9 @@ def test_an_entry_and_its_opposite_at_one_close_are_told_as_both() -> None:
 
 def test_an_opposite_signal_is_told_only_where_it_closes() -> None:
     one_sided = {"positionType": "long", "conditions": [RSI_ABOVE_50]}
-    for written, there in ((None, None), (True, True)):
+    for written, expected in ((None, None), (True, True)):
         exits = {**LEAVING, "conditions": [], "exitOnOppositeSignal": written}
         exits = {name: value for name, value in exits.items() if value is not None}
         given = parse(complete(entryConditions=one_sided, exitConditions=exits))
-        found = [opposite_at("long", given, track(walk(120)), bar) for bar in range(20, 120)]
-        assert (True in found, None in found) == (there is True, there is None)
+        answers = [opposite_at("long", given, track(walk(120)), bar) for bar in range(20, 120)]
+        assert (True in answers, None in answers) == (expected is True, expected is None)

@@ -69,8 +69,8 @@ def test_growth_a_year_is_empyricals_for_days_weeks_and_months() -> None:
 
 
 def test_the_information_ratio_is_empyricals_sharpe_ratio_against_a_benchmark() -> None:
-    found = benchmark_figures.information_ratio(MIXED, BENCHMARK, 252)
-    assert found == pytest.approx(0.34111411441060574)
+    ratio = benchmark_figures.information_ratio(MIXED, BENCHMARK, 252)
+    assert ratio == pytest.approx(0.34111411441060574)
 
 
 def test_figures_of_bacons_24_months(market_data: Path) -> None:
@@ -121,10 +121,10 @@ def test_nothing_is_said_beside_a_benchmark_that_stands_still() -> None:
 def test_spells_under_the_peak() -> None:
     """Two that recover, one that does not; a point at the peak ends one and begins the next."""
     equity = np.array([100.0, 90.0, 100.0, 110.0, 99.0, 88.0, 110.0, 121.0, 60.5])
-    found = drawdown_episodes(drawdowns(equity))
-    assert found.begin.tolist() == [0, 3, 7]
-    assert found.end.tolist() == [2, 6, 8]
-    assert found.depth.tolist() == pytest.approx([0.1, 0.2, 0.5])
+    episodes = drawdown_episodes(drawdowns(equity))
+    assert episodes.begin.tolist() == [0, 3, 7]
+    assert episodes.end.tolist() == [2, 6, 8]
+    assert episodes.depth.tolist() == pytest.approx([0.1, 0.2, 0.5])
     assert not len(drawdown_episodes(drawdowns(np.array([1.0, 2.0, 2.0]))).depth)
     assert drawdown_episodes(drawdowns(np.array([2.0, 1.0]))).end.tolist() == [1]
 

@@ -19,8 +19,8 @@ def grid(*parameters: Parameter) -> Grid:
 
 
 def faults(*parameters: Parameter, steps: Any = None) -> list[tuple[str, str, object]]:
-    found = path_faults(steps or complete(), parameters)
-    return [(fault.field, fault.message, fault.value) for fault in found]
+    errors = path_faults(steps or complete(), parameters)
+    return [(fault.field, fault.message, fault.value) for fault in errors]
 
 
 def test_values_are_decimal_and_whole_ones_are_whole() -> None:
@@ -122,16 +122,16 @@ def test_values_that_only_do_not_fit_together_are_left_to_the_search() -> None:
     macd = {"type": "MACD", "fastPeriod": 12, "slowPeriod": 26}
     condition = {"type": "indicator_value", "indicator": macd, "operator": "above", "value": 0}
     steps = complete(entryConditions__conditions=[condition])
-    place = "entryConditions.conditions[0].indicator"
-    slow = parameter(f"{place}.slowPeriod", 10, 30, 10)
-    assert faults(parameter(f"{place}.fastPeriod", 5, 25, 10), slow, steps=steps) == []
+    indicator = "entryConditions.conditions[0].indicator"
+    slow = parameter(f"{indicator}.slowPeriod", 10, 30, 10)
+    assert faults(parameter(f"{indicator}.fastPeriod", 5, 25, 10), slow, steps=steps) == []
     assert faults(slow, steps=steps)[0][::2] == ("parameters[0].from", 10)
 
 
 def test_a_place_has_one_spelling() -> None:
     sent = {"from": 2, "to": 9, "step": 1}
-    for place, known in (("[0]", True), ("[00]", False), ("[007]", False), ("[10]", True)):
-        path = f"entryConditions.conditions{place}.indicator1.period"
+    for index, known in (("[0]", True), ("[00]", False), ("[007]", False), ("[10]", True)):
+        path = f"entryConditions.conditions{index}.indicator1.period"
         faults = path_faults(complete(), [Parameter.model_validate({**sent, "path": path})])
         assert ("is no path" in "".join(fault.message for fault in faults)) is not known
 

@@ -26,8 +26,8 @@ from tests.benchmarks.walks import minutes
 from tests.engine.strategies import sma_cross, strategy
 
 CANDLES = minutes(3000)
-ONE = [History("NSE:TEST", CANDLES)]
-TWO = [*ONE, History("NSE:OTHER", CANDLES.slice(500, 2500))]
+ONE_HISTORY = [History("NSE:TEST", CANDLES)]
+TWO = [*ONE_HISTORY, History("NSE:OTHER", CANDLES.slice(500, 2500))]
 STOPPED = strategy(
     entryConditions={"positionType": "both", "conditions": [sma_cross(5, 20)]},
     exitConditions={"stopLoss": {"type": "atr", "atrPeriod": 14, "atrMultiplier": 2}},
@@ -52,7 +52,7 @@ def search_over(histories: list[History]) -> GridSearch:
     return GridSearch(stage, STEPS, GRID, NO_CHARGES, 1e6)
 
 
-@pytest.mark.parametrize("histories", [ONE, TWO])
+@pytest.mark.parametrize("histories", [ONE_HISTORY, TWO])
 def test_sets_that_share_ranges_are_played_together(
     histories: list[History], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -70,21 +70,23 @@ def test_sets_that_share_ranges_are_played_together(
     heard = np.empty((len(sets), *market.cell.shape), np.uint8)
     played = dict(search.play_all(sets, parts, room, heard, to_nobody))
     assert together == [4, 4, 4]
-    found = {index: one[0].trades.tobytes() for index, one in played.items() if one}
+    together_trades = {
+        index: outputs[0].trades.tobytes() for index, outputs in played.items() if outputs
+    }
     wanted = {i: search.play(i, report=to_nobody).trades.tobytes() for i in sets}
-    assert found == wanted
+    assert together_trades == wanted
     assert len(set(wanted.values())) == len(sets)
 
 
 def test_a_search_that_is_given_up_puts_no_more_sets_together(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    search, cued = search_over(ONE), list[object]()
-    cue = GridSearch._prepared
+    search, cued = search_over(ONE_HISTORY), list[object]()
+    prepared = GridSearch._prepared
 
     def noted(of: GridSearch, *given):  # type: ignore[no-untyped-def]
         cued.append(given)
-        return cue(of, *given)
+        return prepared(of, *given)
 
     class GivenUp(Exception):
         """What the caller raises."""
@@ -115,7 +117,7 @@ def test_weeks_are_long_enough_for_a_figure_of_a_year_from_the_fifth_on() -> Non
 def test_what_a_search_held_is_free_as_soon_as_it_failed(monkeypatch: pytest.MonkeyPatch) -> None:
     """Its columns are many, and the collector of garbage comes late."""
     monkeypatch.setattr("apps.engine.errors.MOST_TRADES", 2)
-    search = search_over(ONE)
+    search = search_over(ONE_HISTORY)
     held = weakref.ref(search)
     gc.disable()
     try:

@@ -127,15 +127,16 @@ def test_a_range_without_a_warm_longer_candle_is_refused() -> None:
 
 def test_the_receipt_holds_the_longer_candles_too() -> None:
     wanted = strategy(entryConditions={"conditions": [hourly("above", 100)]})
-    one = history()
+    histories = history()
     other = History(
-        one.symbol, one.candles, NSE,
+        histories.symbol, histories.candles, NSE,
         higher_timeframes={
-            "15m": bars(one.higher_timeframes["15m"].time.tolist(), [1.0, 2.0, 3.0]),
+            "15m": bars(histories.higher_timeframes["15m"].time.tolist(), [1.0, 2.0, 3.0]),
         },
     )  # fmt: skip
     first, second = (
-        simulate(wanted, [given], start=0, end=2**40, capital=1e6).receipt for given in (one, other)
+        simulate(wanted, [given], start=0, end=2**40, capital=1e6).receipt
+        for given in (histories, other)
     )
     assert first["candles"] != second["candles"]
 
@@ -145,11 +146,14 @@ def test_the_receipt_holds_the_hours_that_longer_candles_end_at() -> None:
         entryConditions={"conditions": [hourly("above", 100)]},
         executionSettings={"includeOutOfSession": True},
     )
-    one = history()
+    histories = history()
     early = Sessions.build([Regime(19_000, 21_000, 9 * 3600 + 900, 9 * 3600 + 2100)])  # to 09:35
-    other = History(one.symbol, one.candles, early, higher_timeframes=one.higher_timeframes)
+    other = History(
+        histories.symbol, histories.candles, early, higher_timeframes=histories.higher_timeframes
+    )
     first, second = (
-        simulate(wanted, [given], start=0, end=2**40, capital=1e6).receipt for given in (one, other)
+        simulate(wanted, [given], start=0, end=2**40, capital=1e6).receipt
+        for given in (histories, other)
     )
     assert first["candles"] == second["candles"]
     assert first["rulebook"] != second["rulebook"]

@@ -103,13 +103,13 @@ def test_indicators_equal_talibs_own_on_eighteen_years_of_sbin(market_data: Path
         ("stddev20", "STDDEV", "", {}),
         ("sar", "SAR", "", {}),
     ):
-        theirs = np.array([float(row[name] or "nan") for row in outside])
+        published = np.array([float(row[name] or "nan") for row in outside])
         np.testing.assert_allclose(
-            column(sbin, type, output, **changes), theirs, rtol=0, atol=1e-8, err_msg=name
+            column(sbin, type, output, **changes), published, rtol=0, atol=1e-8, err_msg=name
         )
     for name, type, source in (("max20", "MAX", "high"), ("min20", "MIN", "low")):
-        theirs = np.array([float(row[name] or "nan") for row in outside])
-        np.testing.assert_array_equal(column(sbin, type, source=source), theirs)
+        published = np.array([float(row[name] or "nan") for row in outside])
+        np.testing.assert_array_equal(column(sbin, type, source=source), published)
 
 
 def test_indicators_equal_those_of_backtraders_test_suite(market_data: Path) -> None:
@@ -124,16 +124,16 @@ def test_indicators_equal_those_of_backtraders_test_suite(market_data: Path) -> 
         ("RSI", {"period": 14}, 134, (41.630968, 53.352553, 57.644284)),
         ("ATR", {"period": 14}, 134, (34.264286, 54.329064, 35.866308)),
     ):
-        found = column(candles, type, **changes)
-        first = np.flatnonzero(~np.isnan(found))[0]
-        assert found[[first, middle, -1]] == pytest.approx(expected, abs=1e-6), type
+        values = column(candles, type, **changes)
+        first = np.flatnonzero(~np.isnan(values))[0]
+        assert values[[first, middle, -1]] == pytest.approx(expected, abs=1e-6), type
     for type, outputs, last in (
         ("BBANDS", ("middle", "upper", "lower"), (4065.884000, 4190.782310, 3940.985690)),
         ("STOCH", ("k", "d"), (88.667626, 82.845850)),
         ("ADX", ("adx", "plusDI", "minusDI"), (15.302485, 28.809535, 24.638772)),
     ):
-        found = np.array([column(candles, type, output)[-1] for output in outputs])
-        assert found == pytest.approx(last, abs=1e-6), type
+        values = np.array([column(candles, type, output)[-1] for output in outputs])
+        assert values == pytest.approx(last, abs=1e-6), type
 
 
 def quotes(path: Path) -> tuple[list[str], dict[str, list[float]]]:
@@ -152,7 +152,7 @@ def published(market_data: Path) -> tuple[Candles, dict[str, list[dict[str, Any]
 
 
 @pytest.mark.parametrize(
-    ("theirs", "field", "type", "output", "changes"),
+    ("name", "field", "type", "output", "changes"),
     [
         ("sma", "sma", "SMA", "", {}),
         ("ema", "ema", "EMA", "", {}),
@@ -187,22 +187,22 @@ def published(market_data: Path) -> tuple[Candles, dict[str, list[dict[str, Any]
 )
 def test_indicators_equal_another_librarys(  # noqa: PLR0917
     published: tuple[Candles, dict[str, list[dict[str, Any]]]],
-    theirs: str,
+    name: str,
     field: str,
     type: str,
     output: str,
     changes: dict[str, Any],
 ) -> None:
     candles, results = published
-    expected = np.array([row[field] for row in results[theirs]], dtype=float)
-    ours = column(candles, type, output, **changes)
-    both = ~np.isnan(ours) & ~np.isnan(expected)
+    expected = np.array([row[field] for row in results[name]], dtype=float)
+    values = column(candles, type, output, **changes)
+    both = ~np.isnan(values) & ~np.isnan(expected)
     assert both.sum() > 440
-    np.testing.assert_allclose(ours[both], expected[both], rtol=0, atol=1e-9)
+    np.testing.assert_allclose(values[both], expected[both], rtol=0, atol=1e-9)
 
 
 @pytest.mark.parametrize(
-    ("theirs", "field", "type", "output", "changes"),
+    ("name", "field", "type", "output", "changes"),
     [
         ("macd", "macd", "MACD", "macd", {}),
         ("macd", "signal", "MACD", "signal", {}),
@@ -220,16 +220,16 @@ def test_indicators_equal_another_librarys(  # noqa: PLR0917
 )
 def test_where_seeding_or_ties_differ_the_values_meet(  # noqa: PLR0917
     published: tuple[Candles, dict[str, list[dict[str, Any]]]],
-    theirs: str,
+    name: str,
     field: str,
     type: str,
     output: str,
     changes: dict[str, Any],
 ) -> None:
     candles, results = published
-    expected = np.array([row[field] for row in results[theirs]], dtype=float)
-    ours = column(candles, type, output, **changes)
-    np.testing.assert_allclose(ours[-100:], expected[-100:], rtol=0, atol=1e-8)
+    expected = np.array([row[field] for row in results[name]], dtype=float)
+    values = column(candles, type, output, **changes)
+    np.testing.assert_allclose(values[-100:], expected[-100:], rtol=0, atol=1e-8)
 
 
 def test_on_balance_volume_moves_as_another_librarys(
@@ -254,9 +254,9 @@ def test_a_keltner_channel_is_as_wide_as_another_librarys(
 ) -> None:
     """Its middle is an average of closes there, of typical prices here."""
     candles, results = published
-    theirs = [row["upperBand"] - row["lowerBand"] for row in results["keltner"][-100:]]
-    ours = column(candles, "KC", "upper") - column(candles, "KC", "lower")
-    np.testing.assert_allclose(ours[-100:], theirs, rtol=0, atol=1e-8)
+    expected = [row["upperBand"] - row["lowerBand"] for row in results["keltner"][-100:]]
+    widths = column(candles, "KC", "upper") - column(candles, "KC", "lower")
+    np.testing.assert_allclose(widths[-100:], expected, rtol=0, atol=1e-8)
     middle = column(candles, "KC", "middle")
     assert middle.tolist()[19:] == column(candles, "EMA", source="hlc3").tolist()[19:]
 
@@ -290,11 +290,11 @@ def sessions_of(*highs_and_lows: list[tuple[float, float]]) -> Candles:
 
 def test_levels_of_the_previous_session_are_those_of_the_last_date_with_candles() -> None:
     candles = sessions_of([(12, 8), (11, 9)], [(20, 15)], [(30, 25), (31, 24)])
-    found = {
+    levels = {
         name: column(candles, "PREVIOUS_DAY", name).tolist()[2:]
         for name in ("open", "high", "low", "close")
     }
-    assert found == {
+    assert levels == {
         "open": [8, 15, 15], "high": [12, 20, 20], "low": [8, 15, 15], "close": [11, 20, 20],
     }  # fmt: skip
     assert np.isnan(column(candles, "PREVIOUS_DAY")[:2]).all()
@@ -307,8 +307,8 @@ def test_pivot_points_are_the_floor_traders() -> None:
     pivot = 31 / 3
     expected = [pivot, 2 * pivot - 8, pivot + 4, 12 + 2 * (pivot - 8)]
     expected += [2 * pivot - 12, pivot - 4, 8 - 2 * (12 - pivot)]
-    found = [float(column(candles, "PIVOT_POINTS", name)[-1]) for name in names]
-    assert found == pytest.approx(expected)
+    levels = [float(column(candles, "PIVOT_POINTS", name)[-1]) for name in names]
+    assert levels == pytest.approx(expected)
 
 
 def test_the_opening_range_is_known_once_it_is_over() -> None:
@@ -329,9 +329,9 @@ def test_ichimoku_equals_another_librarys(
         ("spanA", "senkouSpanA"),
         ("spanB", "senkouSpanB"),
     ):
-        theirs = np.array([row[field] for row in results["ichimoku"]], dtype=float)
-        ours = column(candles, "ICHIMOKU", output)
-        np.testing.assert_allclose(ours[77:], theirs[77:], rtol=0, atol=1e-9, err_msg=output)
+        expected = np.array([row[field] for row in results["ichimoku"]], dtype=float)
+        values = column(candles, "ICHIMOKU", output)
+        np.testing.assert_allclose(values[77:], expected[77:], rtol=0, atol=1e-9, err_msg=output)
 
 
 def test_the_catalogue_has_every_function_of_talib_but_patterns_and_averages_of_any_period() -> (
@@ -429,9 +429,9 @@ def test_defaults_lie_in_their_ranges_and_names_are_distinct() -> None:
 
 def test_the_opposite_of_the_opposite_is_the_output_itself() -> None:
     for row, output in EVERY_OUTPUT:
-        there = CATALOGUE[row.opposite]
-        back = there.output(output.opposite)
-        assert (there.opposite, back.opposite) == (row.type, output.name)
+        opposite = CATALOGUE[row.opposite]
+        back = opposite.output(output.opposite)
+        assert (opposite.opposite, back.opposite) == (row.type, output.name)
         assert back.mirror is output.mirror
 
 
@@ -456,19 +456,19 @@ def test_the_mirror_is_what_a_market_upside_down_shows() -> None:
             continue
         defaults = {parameter.name: parameter.default for parameter in row.parameters}
         mirrored: dict[str, Any] = row.turned(defaults)
-        there = column(turned, row.opposite, output.opposite, **mirrored)
-        here = column(candles, row.type, output.name)
-        expected = np.array([output.mirror.level(value) for value in here])
+        inverted = column(turned, row.opposite, output.opposite, **mirrored)
+        values = column(candles, row.type, output.name)
+        expected = np.array([output.mirror.level(value) for value in values])
         if output.mirror is Mirror.SAME:
-            expected = 3000.0 - here
+            expected = 3000.0 - values
         if row.type in ("OBV", "AD", "WAD"):  # whose level is arbitrary
-            expected, there = np.diff(expected), np.diff(there)
+            expected, inverted = np.diff(expected), np.diff(inverted)
         # Parabolic stops find their direction in the first bars.
-        expected, there = expected[600:], there[600:]
+        expected, inverted = expected[600:], inverted[600:]
         if row.type in INEXACT:
-            assert np.corrcoef(expected, there)[0, 1] > 0.9, row.type
+            assert np.corrcoef(expected, inverted)[0, 1] > 0.9, row.type
         else:
-            np.testing.assert_allclose(there, expected, rtol=0, atol=1e-6, err_msg=row.type)
+            np.testing.assert_allclose(inverted, expected, rtol=0, atol=1e-6, err_msg=row.type)
 
 
 def test_unequal_accelerations_of_the_sides_change_places() -> None:
@@ -477,9 +477,9 @@ def test_unequal_accelerations_of_the_sides_change_places() -> None:
         row = CATALOGUE[type]
         given: dict[str, Any] = {p.name: changes.get(p.name, p.default) for p in row.parameters}
         mirrored: dict[str, Any] = row.turned(given)
-        there = column(upside_down(candles), type, **mirrored)
-        here = column(candles, type, **given)
-        assert np.corrcoef(3000 - here[600:], there[600:])[0, 1] > 0.999
+        inverted = column(upside_down(candles), type, **mirrored)
+        values = column(candles, type, **given)
+        assert np.corrcoef(3000 - values[600:], inverted[600:])[0, 1] > 0.999
         assert row.turned(row.turned(given)) == given
 
 

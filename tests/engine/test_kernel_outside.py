@@ -6,7 +6,7 @@ from tests.engine.bar_table import play
 
 
 @pytest.mark.parametrize("reason", ["kill_switch", "stale_data"])
-def test_while_entries_are_barred_none_is_traded_and_exits_go_on(reason: str) -> None:
+def test_while_entries_are_blocked_none_is_traded_and_exits_go_on(reason: str) -> None:
     played = play(
         f"""
         1 | 100 100 100 100 | long           |
@@ -23,7 +23,7 @@ def test_while_entries_are_barred_none_is_traded_and_exits_go_on(reason: str) ->
     assert played.rejected == {reason: 2}
 
 
-def test_an_entry_that_waits_is_dropped_when_entries_are_barred() -> None:
+def test_an_entry_that_waits_is_dropped_when_entries_are_blocked() -> None:
     played = play(
         """
         1 | 100 100 100 100 | long        |
@@ -46,7 +46,7 @@ def test_what_would_reverse_a_position_closes_it_and_is_refused() -> None:
     assert played.rejected == {"kill_switch": 1}
 
 
-def test_a_reversal_that_waits_when_entries_are_barred_still_closes() -> None:
+def test_a_reversal_that_waits_when_entries_are_blocked_still_closes() -> None:
     played = play(
         """
         1 | 100 100 100 100 | long        |

@@ -172,7 +172,7 @@ def test_fills_rebuild_trades_cash_and_charges_to_the_last_bit(seeds: range) -> 
         outcome, account, ledger = running.outcome, running.loaded.account[0], Ledger(case)
         for fill in np.frombuffer(outcome.fills, r.FILL):
             ledger.post(fill)
-        assert ledger.trades == [list(told[:3]) + list(told[4:]) for told in trades_of(outcome)]
+        assert ledger.trades == [list(trade[:3]) + list(trade[4:]) for trade in trades_of(outcome)]
         assert ledger.cash == account["cash"]
         assert ledger.paid.tolist() == account["paid"].tolist()
 
@@ -183,15 +183,15 @@ def test_equity_is_the_cash_of_the_fills_and_what_is_held_at_every_row(seeds: ra
     for case, _ in cases(seeds):
         rows, symbols = case.signals.shape
         running, ledger = Running(case, small_out(symbols, rows)), Ledger(case)
-        closes, told = np.zeros(symbols), 0
+        closes, reported = np.zeros(symbols), 0
         for row in range(rows):
             if row in case.outside:
                 running.ask(case.outside[row])
             running.run(case.market, case.signals, row, row + 1)
-            for part in running.parts[told:]:
+            for part in running.parts[reported:]:
                 for fill in np.frombuffer(part[2], r.FILL):
                     ledger.post(fill)
-            told, cell = len(running.parts), case.market.cell[row]
+            reported, cell = len(running.parts), case.market.cell[row]
             closes[cell >= 0] = case.market.bars.close[cell[cell >= 0]]
             equity = np.frombuffer(running.parts[-1][1])[0]
             assert ledger.worth(closes) == pytest.approx(equity, rel=1e-12)
@@ -215,11 +215,13 @@ def test_the_order_of_symbols_does_not_matter_where_money_is_ample(seeds: range)
             signals=np.ascontiguousarray(rich.signals[:, order]),
             contracts=rich.contracts[order],
         )
-        mine, theirs = (np.frombuffer(whole(one).trades, r.TRADE).copy() for one in (rich, other))
-        theirs["symbol"] = order[theirs["symbol"]]
+        trades, reordered = (
+            np.frombuffer(whole(run).trades, r.TRADE).copy() for run in (rich, other)
+        )
+        reordered["symbol"] = order[reordered["symbol"]]
         names = ["exit_time", "entry_time", "symbol"]
-        assert np.sort(mine, order=names).tolist() == np.sort(theirs, order=names).tolist()
-        curves = [np.frombuffer(whole(one).curve) for one in (rich, other)]
+        assert np.sort(trades, order=names).tolist() == np.sort(reordered, order=names).tolist()
+        curves = [np.frombuffer(whole(run).curve) for run in (rich, other)]
         np.testing.assert_allclose(curves[0], curves[1], rtol=1e-12)
 
 
@@ -233,8 +235,8 @@ def trades_of(outcome: Outcome) -> list[tuple[float, ...]]:
 def test_refusals_are_as_many_as_are_counted(seeds: range) -> None:
     for case, _ in cases(seeds):
         outcome = whole(case)
-        told = Counter(np.frombuffer(outcome.refusals, r.REFUSAL)["reason"].tolist())
-        assert {REJECTIONS[reason]: count for reason, count in told.items()} == rejected(outcome)
+        counts = Counter(np.frombuffer(outcome.refusals, r.REFUSAL)["reason"].tolist())
+        assert {REJECTIONS[reason]: count for reason, count in counts.items()} == rejected(outcome)
 
 
 @seeds
@@ -243,9 +245,9 @@ def test_to_ask_for_nothing_changes_nothing(seeds: range) -> None:
     for case, _ in cases(seeds):
         symbols, rows = case.signals.shape[1], case.market.time.size
         quiet = r.Output(np.zeros(2 * symbols, r.TRADE), np.zeros(rows))
-        told = run_to(case)
+        recorded = run_to(case)
         untold = run_to(case, out=quiet)
-        assert untold.outcome[:3] == told.outcome[:3]
+        assert untold.outcome[:3] == recorded.outcome[:3]
         assert untold.outcome[3:] == (b"", b"")
 
 
@@ -258,9 +260,9 @@ def limited_case(rng: np.random.Generator, rows: int | None = None) -> Case:
         max_daily_loss=40 * points * float(rng.uniform(0.3, 1.1)),
     )  # fmt: skip
     drawn = rng.choice([c.ENTER_LONG, c.ENTER_SHORT], case.signals.shape)
-    there = (case.market.cell >= 0) & (rng.random(drawn.shape) < chance)
+    signalled = (case.market.cell >= 0) & (rng.random(drawn.shape) < chance)
     contracts = np.array([(1.0, 1.0, 1.0, 500.0, 2)], r.CONTRACT)
-    signals = np.where(there, drawn, 0).astype(np.uint8)
+    signals = np.where(signalled, drawn, 0).astype(np.uint8)
     return case._replace(plan=plan, signals=signals, contracts=contracts, cash=1e6)
 
 
@@ -272,13 +274,15 @@ def test_a_market_upside_down_gives_the_same_trades_to_the_other_side(seeds: ran
         plain = in_points(case)
         if plain.market.bars.high.max() >= LEVEL:
             continue  # upside down its prices would be below 0
-        there, back = whole(upside_down(plain)), whole(plain)
+        inverted, back = whole(upside_down(plain)), whole(plain)
         names = ["entry_time", "exit_time", "symbol", "bars", "reason", "quantity"]
-        mine, theirs = (np.frombuffer(outcome.trades, r.TRADE) for outcome in (back, there))
-        assert mine[names].tolist() == theirs[names].tolist()
-        assert mine["side"].tolist() == (-theirs["side"]).tolist()
-        np.testing.assert_allclose(mine["gross"], theirs["gross"], atol=1e-6)
-        assert rejected(back) == rejected(there)
+        trades, inverted_trades = (
+            np.frombuffer(outcome.trades, r.TRADE) for outcome in (back, inverted)
+        )
+        assert trades[names].tolist() == inverted_trades[names].tolist()
+        assert trades["side"].tolist() == (-inverted_trades["side"]).tolist()
+        np.testing.assert_allclose(trades["gross"], inverted_trades["gross"], atol=1e-6)
+        assert rejected(back) == rejected(inverted)
 
 
 LEVEL = 100_000.0

@@ -32,12 +32,12 @@ def test_levels_equal_the_kernels_at_every_bar_to_the_last_bit(seeds: range) -> 
             candles = columns[symbol]
             entry, bar = np.searchsorted(candles.time, [p["entry_time"], case.market.time[row]])
             of = (p["side"], int(entry), p["average"], p["atr"])
-            found = levels_at(Position(case.plan, Contract(tick=0.05), candles, *of), int(bar))
+            levels = levels_at(Position(case.plan, Contract(tick=0.05), candles, *of), int(bar))
             kept = [np.nan, p["stop"]] if p["trailed"] else [p["stop"], np.nan]
             if p["trailed"]:
-                found = found._replace(stop=np.nan)
-            np.testing.assert_array_equal(found, [*kept, p["target"]])
-            compared += ~np.isnan(found)
+                levels = levels._replace(stop=np.nan)
+            np.testing.assert_array_equal(levels, [*kept, p["target"]])
+            compared += ~np.isnan(levels)
     assert compared.min() > 30
 
 

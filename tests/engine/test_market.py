@@ -29,12 +29,12 @@ def drawn(rng: np.random.Generator) -> list[Track]:
 
 def in_a_table(tracks: list[Track], rng: np.random.Generator) -> list[Track]:
     """The same, each from some bar on."""
-    table, found = CandleTable.build(1000), []
-    for one in tracks:
-        used = table.add(one.candles)
+    table, sliced = CandleTable.build(1000), []
+    for original in tracks:
+        used = table.add(original.candles)
         candles = used.slice(int(rng.integers(0, len(used))), len(used))
-        found.append(one._replace(used=used, candles=candles))
-    return found
+        sliced.append(original._replace(used=used, candles=candles))
+    return sliced
 
 
 def test_each_row_is_a_time_and_finds_the_bars_and_signals_of_that_time() -> None:
@@ -43,27 +43,27 @@ def test_each_row_is_a_time_and_finds_the_bars_and_signals_of_that_time() -> Non
         tracks = drawn(rng)
         if turn % 2:
             tracks = in_a_table(tracks, rng)
-        heard = [rng.integers(1, 9, len(one.candles)).astype(np.uint8) for one in tracks]
+        heard = [rng.integers(1, 9, len(series.candles)).astype(np.uint8) for series in tracks]
         market, signals = cue(join(tracks), [Cues(bits, np.empty((0, 4))) for bits in heard])
-        times = [one.candles.time.tolist() for one in tracks]
+        times = [series.candles.time.tolist() for series in tracks]
         assert market.time.tolist() == sorted(set().union(*times))
         assert market.day.tolist() == ist_day(market.time).tolist()
         assert not market.time.flags.writeable
         for s, own in enumerate(times):
-            there = market.cell[:, s] >= 0
-            assert market.time[there].tolist() == own
-            assert signals[there, s].tolist() == heard[s].tolist()
-            assert not signals[~there, s].any()
+            has_bar = market.cell[:, s] >= 0
+            assert market.time[has_bar].tolist() == own
+            assert signals[has_bar, s].tolist() == heard[s].tolist()
+            assert not signals[~has_bar, s].any()
             for name in Bars._fields:
-                read = getattr(market.bars, name)[market.cell[there, s]]
+                read = getattr(market.bars, name)[market.cell[has_bar, s]]
                 assert read.tolist() == getattr(tracks[s].candles, name).tolist()
 
 
 def test_one_symbol_is_not_copied() -> None:
-    one = track([1, 2, 3], np.random.default_rng(1))
-    market, _ = join([one])
-    assert market.time is one.candles.time
-    assert np.shares_memory(market.bars.close, one.candles.close)
+    minutes = track([1, 2, 3], np.random.default_rng(1))
+    market, _ = join([minutes])
+    assert market.time is minutes.candles.time
+    assert np.shares_memory(market.bars.close, minutes.candles.close)
 
 
 def test_what_lies_in_one_table_is_not_copied() -> None:
@@ -71,10 +71,10 @@ def test_what_lies_in_one_table_is_not_copied() -> None:
     apart = [track(times, rng) for times in ([1, 2, 3], [1, 2, 3], [2, 3])]
     tracks = in_a_table(apart, rng)
     market, _ = join(tracks)
-    for one in tracks:
+    for series in tracks:
         for name in Bars._fields:
-            assert np.shares_memory(getattr(market.bars, name), getattr(one.candles, name))
-        assert not one.used.volume.flags.writeable
+            assert np.shares_memory(getattr(market.bars, name), getattr(series.candles, name))
+        assert not series.used.volume.flags.writeable
     first, second, later = (track.used.time for track in tracks)
     assert first is second
     assert later.tolist() == [120, 180]
@@ -91,10 +91,10 @@ def test_ranges_and_flags_lie_as_the_bars_do() -> None:
         )
         for flag, times in ((1, [1, 2]), (2, [2]))
     ]
-    cues = [Cues(np.zeros(n, np.uint8), np.full((n, 4), float(n))) for n in (2, 1)]
+    signals = [Cues(np.zeros(n, np.uint8), np.full((n, 4), float(n))) for n in (2, 1)]
     table = CandleTable.build(5)
-    laid = [one._replace(candles=table.add(one.candles)) for one in apart]
+    laid = [series._replace(candles=table.add(series.candles)) for series in apart]
     for tracks in apart, laid:
-        market, _ = cue(join(tracks), cues)
+        market, _ = cue(join(tracks), signals)
         assert market.flags.tolist() == [1, 1, 2]
         assert market.atr[:, 0].tolist() == [2, 2, 1]

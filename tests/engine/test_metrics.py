@@ -48,54 +48,54 @@ def of_curve(made: NDArray[Any]) -> Any:
 
 
 def test_counts_and_sums_are_of_net_profits() -> None:
-    found = figures(30.0, -10.0, 0.0, 20.0, -5.0, charges=1.0)
-    assert found["totalTrades"] == 4
-    assert found["winningTrades"] == 2
-    assert found["losingTrades"] == 2
-    assert found["breakevenTrades"] == 1
-    assert found["totalProfit"] == 50
-    assert found["totalLoss"] == 15
-    assert found["netProfit"] == 35
-    assert found["grossProfit"] == 40
-    assert found["charges"] == 5
-    assert found["roi"] == pytest.approx(3.5)
-    assert found["bestTrade"] == 30
-    assert found["worstTrade"] == -10
+    metrics = figures(30.0, -10.0, 0.0, 20.0, -5.0, charges=1.0)
+    assert metrics["totalTrades"] == 4
+    assert metrics["winningTrades"] == 2
+    assert metrics["losingTrades"] == 2
+    assert metrics["breakevenTrades"] == 1
+    assert metrics["totalProfit"] == 50
+    assert metrics["totalLoss"] == 15
+    assert metrics["netProfit"] == 35
+    assert metrics["grossProfit"] == 40
+    assert metrics["charges"] == 5
+    assert metrics["roi"] == pytest.approx(3.5)
+    assert metrics["bestTrade"] == 30
+    assert metrics["worstTrade"] == -10
 
 
 def test_ratios() -> None:
-    found = figures(30.0, -10.0, 0.0, 20.0, -5.0)
-    assert found["winRate"] == 50
-    assert found["profitFactor"] == 50 / 15
-    assert found["averageWin"] == 25
-    assert found["averageLoss"] == 7.5
-    assert found["riskRewardRatio"] == 25 / 7.5
-    assert found["expectancy"] == 0.5 * 25 - 0.5 * 7.5
-    assert found["averageBars"] == 3
+    metrics = figures(30.0, -10.0, 0.0, 20.0, -5.0)
+    assert metrics["winRate"] == 50
+    assert metrics["profitFactor"] == 50 / 15
+    assert metrics["averageWin"] == 25
+    assert metrics["averageLoss"] == 7.5
+    assert metrics["riskRewardRatio"] == 25 / 7.5
+    assert metrics["expectancy"] == 0.5 * 25 - 0.5 * 7.5
+    assert metrics["averageBars"] == 3
 
 
 def test_a_ratio_without_a_denominator_is_none() -> None:
-    found = figures(30.0)
+    metrics = figures(30.0)
     for name in ("profitFactor", "averageLoss", "riskRewardRatio", "sharpeRatio"):
-        assert found[name] is None
-    found = figures(0.0)
+        assert metrics[name] is None
+    metrics = figures(0.0)
     for name in ("winRate", "profitFactor", "averageWin", "averageLoss", "expectancy"):
-        assert found[name] is None
+        assert metrics[name] is None
 
 
 def test_before_the_first_trade_every_figure_is_zero() -> None:
-    found = figures()
-    assert found.pop("rejectedSignals") == {"both_sides": 2}
-    assert found.pop("chargesByKind") == {"gst": 0.18}
-    assert found.pop("initialCapital") == found.pop("finalEquity") == 1000
-    assert set(found.values()) == {0}
+    metrics = figures()
+    assert metrics.pop("rejectedSignals") == {"both_sides": 2}
+    assert metrics.pop("chargesByKind") == {"gst": 0.18}
+    assert metrics.pop("initialCapital") == metrics.pop("finalEquity") == 1000
+    assert set(metrics.values()) == {0}
 
 
 def test_no_figure_is_ever_nan_or_infinite() -> None:
     for profits in ((), (0.0,), (1.0,), (-1.0,), (1.0, 1.0), (-1.0, -1.0), (1.0, -1.0)):
         for equity in ((1000.0,) * 2, (1000.0,) * 40, (1000.0, 0.0), (*(1000.0,) * 39, -5.0)):
-            found = figures(*profits, equity=equity)
-            numbers = [n for n in found.values() if isinstance(n, int | float)]
+            metrics = figures(*profits, equity=equity)
+            numbers = [n for n in metrics.values() if isinstance(n, int | float)]
             assert np.isfinite(numbers).all()
 
 
@@ -105,16 +105,16 @@ def test_what_binary_fractions_leave_of_nothing_is_breakeven() -> None:
     made["gross"], made["charges"] = 3 * (100.2 - 100.1), 0.3
     assert of_trades.net_profits(made).tolist() == [0.0]
     facts = ResultData(made, curve(1000.0, 1000.0), 1000.0)
-    found = performance(facts, rejected={}, paid={})
-    assert (found["breakevenTrades"], found["winningTrades"]) == (1, 0)
+    metrics = performance(facts, rejected={}, paid={})
+    assert (metrics["breakevenTrades"], metrics["winningTrades"]) == (1, 0)
     made["gross"] = 0.3001
     assert of_trades.net_profits(made).tolist() == [pytest.approx(0.0001)]
 
 
 def test_streaks_end_with_a_trade_of_the_other_kind() -> None:
-    found = figures(1.0, 1.0, 0.0, 1.0, 1.0, 1.0, -1.0, -1.0, 1.0)
-    assert found["winStreak"] == 3
-    assert found["lossStreak"] == 2
+    metrics = figures(1.0, 1.0, 0.0, 1.0, 1.0, 1.0, -1.0, -1.0, 1.0)
+    assert metrics["winStreak"] == 3
+    assert metrics["lossStreak"] == 2
 
 
 def test_exposure_counts_rows_with_a_position_once() -> None:
@@ -126,9 +126,9 @@ def test_exposure_counts_rows_with_a_position_once() -> None:
 
 def test_turnover_is_beside_the_mean_of_equity_at_the_end_of_days() -> None:
     """The capital of 1000 ends no day."""
-    found = figures(0.0, equity=(2000.0, 4000.0))
-    assert found["turnover"] > 0
-    assert found["turnoverRatio"] == pytest.approx(found["turnover"] / 3000)
+    metrics = figures(0.0, equity=(2000.0, 4000.0))
+    assert metrics["turnover"] > 0
+    assert metrics["turnoverRatio"] == pytest.approx(metrics["turnover"] / 3000)
 
 
 def test_sharpe_ratio_is_mean_over_sample_deviation_of_trade_returns() -> None:
@@ -170,11 +170,11 @@ def test_weekly_bars_make_52_returns_a_year_and_last_to_the_end_of_their_week() 
     weeks = curve(*closes)
     weeks["time"] = np.arange(40) * 7 * DAY - IST
     returns = np.diff(np.r_[1000.0, closes]) / np.r_[1000.0, closes[:-1]]
-    found, spread = of_curve(weeks), returns.std(ddof=1)
-    assert found["sharpeRatioAnnualized"] == pytest.approx(returns.mean() / spread * 52**0.5)
-    assert found["annualVolatility"] == pytest.approx(spread * 52**0.5 * 100)
+    metrics, spread = of_curve(weeks), returns.std(ddof=1)
+    assert metrics["sharpeRatioAnnualized"] == pytest.approx(returns.mean() / spread * 52**0.5)
+    assert metrics["annualVolatility"] == pytest.approx(spread * 52**0.5 * 100)
     growth = (closes[-1] / 1000) ** (52 / 40) - 1
-    assert found["cagr"] == pytest.approx(growth * 100)
+    assert metrics["cagr"] == pytest.approx(growth * 100)
     assert of_curve(weeks[:4])["cagr"] is None
     assert of_curve(weeks[:5])["cagr"] is not None  # 35 days
 
@@ -192,9 +192,9 @@ def test_figures_of_a_year_rest_on_the_dates_that_have_a_row() -> None:
     assert of_curve(two_years)["cagr"] == pytest.approx(10, abs=0.01)
     scattered = two_years.copy()
     scattered["time"] = two_years["time"][0] + np.arange(504) * 4 * DAY
-    told, same = of_curve(scattered), of_curve(two_years)
+    scattered_metrics, same = of_curve(scattered), of_curve(two_years)
     for name in ("cagr", "sharpeRatioAnnualized", "annualVolatility", "calmarRatio"):
-        assert told[name] == same[name], name
+        assert scattered_metrics[name] == same[name], name
     few = curve(*np.linspace(1000, 1010, 20))
     few["time"] = few["time"][0] + np.arange(20) * 300 * DAY
     assert of_curve(few)["cagr"] is None
@@ -234,8 +234,8 @@ def test_profit_factor_equals_the_gain_to_loss_ratio_of_bacons_book(market_data:
         rows = list(csv.reader(file))[1:]
     returns = np.array([float(row[1]) for row in rows])
     assert len(returns) == 24
-    found = figures(*(returns * 1000))
-    assert found["profitFactor"] == pytest.approx(1.779783, abs=5e-7)
+    metrics = figures(*(returns * 1000))
+    assert metrics["profitFactor"] == pytest.approx(1.779783, abs=5e-7)
     equity = np.r_[1.0, np.cumprod(1 + returns)]
     assert max_drawdown(equity) == pytest.approx(14.4673, abs=1e-4)
 
@@ -249,6 +249,6 @@ def test_a_day_ends_with_its_last_row_or_with_the_curve() -> None:
 
 def test_figures_of_equity_that_was_nearly_gone_are_finite() -> None:
     for end in (1e9, -1.0):
-        found = of_curve(curve(*[1000.0] * 20, 1e-9, *[1e9] * 30, end))
-        numbers = [n for n in found.values() if isinstance(n, int | float)]
+        metrics = of_curve(curve(*[1000.0] * 20, 1e-9, *[1e9] * 30, end))
+        numbers = [n for n in metrics.values() if isinstance(n, int | float)]
         assert np.isfinite(numbers).all()

@@ -59,19 +59,19 @@ def made(method: str, *, runs: int = 50, block: int = 5, threads: int = 1) -> Pa
 
 @pytest.mark.parametrize("method", METHODS)
 def test_each_path_is_what_plain_python_draws(method: str) -> None:
-    found = made(method)
+    simulated = made(method)
     for run in range(50):
         equity = np.cumsum([1000.0, *drawn(method, 5, 11, run)])
         peak = np.maximum.accumulate(equity)
-        assert found.last[run] == equity[-1]
-        assert found.drawdown[run] == ((peak - equity) / peak).max()
-        assert found.ruined[run] == (equity[1:] <= 900).any()
+        assert simulated.last[run] == equity[-1]
+        assert simulated.drawdown[run] == ((peak - equity) / peak).max()
+        assert simulated.ruined[run] == (equity[1:] <= 900).any()
 
 
 @pytest.mark.parametrize("method", METHODS)
 def test_paths_do_not_depend_on_the_threads(method: str) -> None:
-    one, three = made(method), made(method, threads=3)
-    assert all(a.tobytes() == b.tobytes() for a, b in zip(one, three, strict=True))
+    alone, three = made(method), made(method, threads=3)
+    assert all(a.tobytes() == b.tobytes() for a, b in zip(alone, three, strict=True))
 
 
 def test_a_block_may_be_longer_than_all_trades() -> None:
@@ -81,13 +81,13 @@ def test_a_block_may_be_longer_than_all_trades() -> None:
 def test_all_trades_are_drawn_alike() -> None:
     """30,000 draws of three trades: 10,000 of each, give or take four deviations of 82."""
     profits = np.array([1.0, 1e6, 1e12])  # a path's sum tells how often each was drawn
-    found = paths(profits, capital=1.0, runs=10_000, method="bootstrap", seed=1)
-    sums = found.last.astype(np.int64) - 1
+    drawn = paths(profits, capital=1.0, runs=10_000, method="bootstrap", seed=1)
+    sums = drawn.last.astype(np.int64) - 1
     for scale in (1, 10**6, 10**12):
         assert abs(int((sums // scale % 10).sum()) - 10_000) < 4 * 82
 
 
-def told(*profits: float, **config: object) -> dict[str, Any]:
+def summary(*profits: float, **config: object) -> dict[str, Any]:
     trades = np.zeros(len(profits), TRADE)
     trades["gross"], trades["value"] = profits, 100.0
     made = monte_carlo(trades, parse(MonteCarloConfig, config), capital=100.0, seed=3)
@@ -96,56 +96,56 @@ def told(*profits: float, **config: object) -> dict[str, Any]:
 
 def test_a_shuffle_tells_of_drawdown_alone() -> None:
     """A gain of 10 and a loss of 10: the loss first is 10 % of 100, last 9.09 % of 110."""
-    found = told(10, -10, method="shuffle", runs=1000)
-    assert found["finalEquity"] is None
-    assert found["maxDrawdown"]["p1"] == pytest.approx(10 / 110 * 100)
-    assert found["maxDrawdown"]["p99"] == pytest.approx(10)
-    assert found["maxDrawdown"]["mean"] == pytest.approx(9.545, abs=0.1)
-    assert found["asTraded"] == {"finalEquity": 100, "maxDrawdown": pytest.approx(10 / 110 * 100)}
+    metrics = summary(10, -10, method="shuffle", runs=1000)
+    assert metrics["finalEquity"] is None
+    assert metrics["maxDrawdown"]["p1"] == pytest.approx(10 / 110 * 100)
+    assert metrics["maxDrawdown"]["p99"] == pytest.approx(10)
+    assert metrics["maxDrawdown"]["mean"] == pytest.approx(9.545, abs=0.1)
+    assert metrics["asTraded"] == {"finalEquity": 100, "maxDrawdown": pytest.approx(10 / 110 * 100)}
 
 
 def test_rupees_are_told_as_those_of_other_results_are() -> None:
     """Sums of 0.1 and 0.2 owe the last bits of binary fractions, and a percentile more."""
-    found = told(*[0.1, 0.2, -0.7] * 7, runs=999)
-    spread = [*found["finalEquity"].values(), found["asTraded"]["finalEquity"]]
+    metrics = summary(*[0.1, 0.2, -0.7] * 7, runs=999)
+    spread = [*metrics["finalEquity"].values(), metrics["asTraded"]["finalEquity"]]
     assert [round(amount, 4) for amount in spread] == spread
 
 
 def test_ruin_is_the_share_of_paths_that_lost_the_threshold() -> None:
     """Two draws of a gain or a loss of 30: both lost, one in four, loses half of the capital."""
-    found = told(30, -30, runs=10_000, ruinThreshold=50)
-    assert found["riskOfRuin"] == pytest.approx(25, abs=2)
-    assert found["finalEquity"]["p1"] == 40
-    assert found["finalEquity"]["p50"] == 100
-    assert told(30, -30, ruinThreshold=60)["riskOfRuin"] == pytest.approx(25, abs=2)
-    assert told(30, -30, ruinThreshold=60.1)["riskOfRuin"] == 0
+    metrics = summary(30, -30, runs=10_000, ruinThreshold=50)
+    assert metrics["riskOfRuin"] == pytest.approx(25, abs=2)
+    assert metrics["finalEquity"]["p1"] == 40
+    assert metrics["finalEquity"]["p50"] == 100
+    assert summary(30, -30, ruinThreshold=60)["riskOfRuin"] == pytest.approx(25, abs=2)
+    assert summary(30, -30, ruinThreshold=60.1)["riskOfRuin"] == 0
 
 
 def test_no_study_needs_more_than_was_compiled_before() -> None:
     warm_up()
     prepared = list(draw_paths.signatures)
-    told(10, -10, 5)
+    summary(10, -10, 5)
     assert draw_paths.signatures == prepared
 
 
 def test_two_trades_are_needed() -> None:
     with pytest.raises(TooFewTrades, match="1 trades; 2 are needed"):
-        told(10)
+        summary(10)
 
 
 def test_rule_19_a_block_wraps_from_the_last_trade_to_the_first() -> None:
     """Of 1, 10 and 100 in blocks of two: 102 and 201 need one that begins at the last."""
-    found = paths(
+    drawn = paths(
         np.array([1.0, 10.0, 100.0]), capital=1000.0, runs=400, method="block_bootstrap", block=2,
         threshold=0.0, seed=11, threads=1,
     )  # fmt: skip
-    assert set(found.last - 1000) == {12, 21, 102, 111, 120, 201, 210}
+    assert set(drawn.last - 1000) == {12, 21, 102, 111, 120, 201, 210}
 
 
 def test_rule_19_the_usual_block_is_the_cube_root_of_the_trades() -> None:
     assert [usual_block(n) for n in (2, 27, 1000)] == [1, 3, 10]
-    assert told(1, 2, method="block_bootstrap")["blockLength"] == 1
-    assert told(1, 2)["blockLength"] is None
+    assert summary(1, 2, method="block_bootstrap")["blockLength"] == 1
+    assert summary(1, 2)["blockLength"] is None
 
 
 def test_a_block_of_all_trades_is_refused() -> None:
@@ -164,24 +164,24 @@ def test_a_block_of_all_trades_is_refused() -> None:
 def test_many_draws_are_reported_in_between_and_are_the_same(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    whole, told = made("shuffle"), list[float]()
+    whole, reportsary = made("shuffle"), list[float]()
     monkeypatch.setattr("apps.engine.studies.monte_carlo.DRAWS_AT_A_TIME", 20 * len(PROFITS))
-    found = paths(
+    drawn = paths(
         PROFITS, capital=1000.0, runs=50, method="shuffle", threshold=900.0, seed=11, threads=2,
-        report=told.append,
+        report=reportsary.append,
     )  # fmt: skip
-    assert told == [0.4, 0.8, 1.0]
-    assert all(np.array_equal(a, b) for a, b in zip(found, whole, strict=True))
+    assert reportsary == [0.4, 0.8, 1.0]
+    assert all(np.array_equal(a, b) for a, b in zip(drawn, whole, strict=True))
 
 
 def test_what_the_report_raises_ends_the_drawing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("apps.engine.studies.monte_carlo.DRAWS_AT_A_TIME", 1)
-    told = list[float]()
+    reportsary = list[float]()
 
     def report(done: float) -> None:
-        told.append(done)
+        reportsary.append(done)
         raise InterruptedError
 
     with pytest.raises(InterruptedError):
         paths(PROFITS, capital=1.0, runs=50, method="bootstrap", seed=1, report=report)
-    assert told == [0.02]
+    assert reportsary == [0.02]

@@ -46,9 +46,9 @@ def alone(values: dict[str, float]) -> Result:
 
 
 def test_every_set_is_the_simulation_it_would_be_alone() -> None:
-    best, found = optimised(objective="netProfit")
-    ranking = found["ranking"]
-    assert (found["sets"], found["tried"], found["invalid"], len(ranking)) == (6, 6, 0, 6)
+    best, study = optimised(objective="netProfit")
+    ranking = study["ranking"]
+    assert (study["sets"], study["tried"], study["invalid"], len(ranking)) == (6, 6, 0, 6)
     for row in ranking:
         performance = alone(row["parameters"]).performance
         assert row["objective"] == performance["netProfit"]
@@ -64,35 +64,35 @@ def test_every_set_is_the_simulation_it_would_be_alone() -> None:
 
 
 def test_any_number_of_threads_finds_the_same() -> None:
-    one, three = optimised(), optimised(threads=3)
-    assert one[1] == three[1]
-    assert one[0].trades.tobytes() == three[0].trades.tobytes()
+    alone, three = optimised(), optimised(threads=3)
+    assert alone[1] == three[1]
+    assert alone[0].trades.tobytes() == three[0].trades.tobytes()
 
 
 def test_less_of_a_drawdown_is_better() -> None:
-    found = optimised(objective="maxDrawdown")[1]
-    figures = [row["objective"] for row in found["ranking"]]
+    study = optimised(objective="maxDrawdown")[1]
+    figures = [row["objective"] for row in study["ranking"]]
     assert figures == sorted(figures)
     assert figures[0] < figures[-1]
 
 
 def test_sets_that_do_not_validate_or_never_warm_up_are_counted_and_not_run() -> None:
     slow = {"path": SLOW, "from": 1, "to": 1001, "step": 250}  # 1 is too short, 1001 too long
-    found = optimised(parameters=[slow])[1]
-    assert (found["sets"], found["tried"], found["invalid"]) == (5, 3, 2)
+    study = optimised(parameters=[slow])[1]
+    assert (study["sets"], study["tried"], study["invalid"]) == (5, 3, 2)
     with pytest.raises(NothingToTry, match="None of the 1 sets"):
         optimised(parameters=[{"path": SLOW, "from": 1, "to": 1, "step": 1}])
 
 
 def test_a_random_search_tries_some_of_the_grid_by_its_seed() -> None:
-    found = optimised(method="random", maxRuns=4)[1]
-    assert (found["sets"], found["tried"]) == (6, 4)
-    assert found == optimised(method="random", maxRuns=4)[1]
+    study = optimised(method="random", maxRuns=4)[1]
+    assert (study["sets"], study["tried"]) == (6, 4)
+    assert study == optimised(method="random", maxRuns=4)[1]
     numbers = Grid(
         read(OptimizationConfig, {"parameters": PARAMETERS, "objective": "netProfit"}).parameters
     )
     drawn = [numbers.values(index) for index in numbers.drawn(4, seed=9)]
-    assert all(row["parameters"] in drawn for row in found["ranking"])
+    assert all(row["parameters"] in drawn for row in study["ranking"])
 
 
 def sharpe_of_days(result: Result) -> float:
@@ -103,14 +103,14 @@ def sharpe_of_days(result: Result) -> float:
 
 
 def test_the_deflation_is_of_daily_returns_over_all_that_were_tried() -> None:
-    best, found = optimised(objective="probabilisticSharpeRatio")
-    ratios = [sharpe_of_days(alone(row["parameters"])) for row in found["ranking"]]
-    told = found["deflation"]
-    assert told["trials"] == 6
-    assert told["days"] == len(day_ends(best.curve["time"])) == 4
-    assert told["sharpeRatioDaily"] == ratios[0]
-    assert told["expectedMaximum"] == expected_maximum(6, variance(ratios))
-    assert 0 < told["deflatedSharpeRatio"] < 1
+    best, study = optimised(objective="probabilisticSharpeRatio")
+    ratios = [sharpe_of_days(alone(row["parameters"])) for row in study["ranking"]]
+    deflation = study["deflation"]
+    assert deflation["trials"] == 6
+    assert deflation["days"] == len(day_ends(best.curve["time"])) == 4
+    assert deflation["sharpeRatioDaily"] == ratios[0]
+    assert deflation["expectedMaximum"] == expected_maximum(6, variance(ratios))
+    assert 0 < deflation["deflatedSharpeRatio"] < 1
 
 
 def test_four_days_are_not_ranked_by_a_figure_of_a_year() -> None:
@@ -119,9 +119,9 @@ def test_four_days_are_not_ranked_by_a_figure_of_a_year() -> None:
 
 
 def test_ties_go_to_the_lower_number_and_nothing_to_rank_by_comes_last() -> None:
-    found = {0: None, 1: 2.0, 2: 3.0, 3: 3.0, 4: None}
-    assert rank(found, "netProfit") == [2, 3, 1, 0, 4]
-    assert rank(found, "maxDrawdown") == [1, 2, 3, 0, 4]
+    values = {0: None, 1: 2.0, 2: 3.0, 3: 3.0, 4: None}
+    assert rank(values, "netProfit") == [2, 3, 1, 0, 4]
+    assert rank(values, "maxDrawdown") == [1, 2, 3, 0, 4]
 
 
 def test_a_plateau_is_the_share_of_others_that_the_neighbours_beat() -> None:
@@ -131,7 +131,7 @@ def test_a_plateau_is_the_share_of_others_that_the_neighbours_beat() -> None:
             OptimizationConfig, {"parameters": [{"path": "a.b", "from": 0, "to": 4, "step": 1}]}
         ).parameters
     )
-    places = {index: place for place, index in enumerate([2, 1, 3, 0, 4])}
+    places = {index: rank_of_set for rank_of_set, index in enumerate([2, 1, 3, 0, 4])}
     assert plateau(numbers, 2, places) == pytest.approx((3 / 4 + 2 / 4) / 2)
     assert plateau(numbers, 4, places) == pytest.approx(2 / 4)
     assert plateau(numbers, 4, {4: 0}) is None

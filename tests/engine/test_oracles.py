@@ -71,7 +71,7 @@ def assert_trades(
 ) -> None:
     """Those of the list, and at most one more that was still open."""
     trades = trade_dicts(result.trades, result.symbols, result.excursions)
-    assert [one["exitReason"] for one in trades[len(oracle) :]] in ([], ["end_of_data"])
+    assert [trade["exitReason"] for trade in trades[len(oracle) :]] in ([], ["end_of_data"])
     for record, trade, row in zip(result.trades, trades, oracle, strict=False):
         signed = record["quantity"] * record["side"]
         assert signed == float(row["Size"])
@@ -169,15 +169,15 @@ def test_goog_in_the_test_suite_of_backtesting_py(market_data: Path) -> None:
     assert result.trades[-1]["quantity"] == float(last["Size"])
     assert result.trades[-1]["exit_price"] == float(last["ExitPrice"])
     returns = trade_returns(result.trades)
-    found: Any = result.performance
+    metrics: Any = result.performance
     assert returns[returns > 0].sum() / -returns[returns < 0].sum() == pytest.approx(
         2.167945974262033
     )
     assert (returns.max() * 100, returns.min() * 100) == pytest.approx(
         (53.59595229490424, -18.39887353835481)
     )
-    assert {name: found[name] for name in SUITE} == pytest.approx(SUITE)
-    assert ceil(found["averageDrawdownDays"]) == 41  # whole days there, rounded up
+    assert {name: metrics[name] for name in SUITE} == pytest.approx(SUITE)
+    assert ceil(metrics["averageDrawdownDays"]) == 41  # whole days there, rounded up
 
 
 def ended_at_its_open(candles: Candles) -> Candles:
@@ -212,14 +212,14 @@ def test_sbin_by_its_relative_strength_gives_the_16_trades_of_another_program(
         return {**of, "operator": operator, "value": value}
 
     candles = sbin_daily(market_data)
-    patient = strategy(
+    unhurried = strategy(
         basicInfo={"timeframe": "1d"},
         positionSizing={"quantity": 100},
         entryConditions={"conditions": [through("crosses_above", 30)]},
         exitConditions={"stopLoss": None, "conditions": [through("crosses_below", 70)]},
     )
     history = [History("NSE:TEST", candles)]
-    result = simulate(patient, history, start=0, end=FOREVER, capital=10_000_000.0)
+    result = simulate(unhurried, history, start=0, end=FOREVER, capital=10_000_000.0)
     oracle = rows_of(market_data / "oracle_bt_sbin_daily_rsi14.csv")
     assert len(oracle) == 16
     assert_trades(result, candles, oracle, reason="signal")

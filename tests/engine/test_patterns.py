@@ -45,11 +45,11 @@ def test_patterns_with_a_name_of_their_own_upside_down_are_what_is_seen_there() 
         "CDLDOJI",
         "CDLKICKING",
     ):
-        here = compute(pattern_series(name), candles)[0]
+        values = compute(pattern_series(name), candles)[0]
         there_name, sign = mirrored(name, 1)
-        there = compute(pattern_series(there_name), turned)[0]
-        assert np.nansum(np.abs(here)) > 0
-        np.testing.assert_array_equal(here[20:], sign * there[20:], err_msg=name)
+        inverted = compute(pattern_series(there_name), turned)[0]
+        assert np.nansum(np.abs(values)) > 0
+        np.testing.assert_array_equal(values[20:], sign * inverted[20:], err_msg=name)
 
 
 def test_no_pattern_depends_on_a_later_bar_and_each_mirrors_back() -> None:

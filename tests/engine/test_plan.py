@@ -120,16 +120,16 @@ def test_every_field_of_a_plan_is_plain_numbers() -> None:
 def candles(*hours: str, day: int = 1) -> Candles:
     """Bars that start at these times in Asia/Kolkata."""
     seconds = [int(hour[:2]) * 3600 + int(hour[3:]) * 60 for hour in hours]
-    one = np.ones(len(hours))
+    prices = np.ones(len(hours))
     times = [day * 86400 - 19800 + second for second in seconds]
-    return Candles.build(times, open=one, high=one, low=one, close=one, volume=one)
+    return Candles.build(times, open=prices, high=prices, low=prices, close=prices, volume=prices)
 
 
 def flags(given: Any, *hours: str, sessions: Sessions | None = SESSIONS, day: int = 1) -> list[int]:
-    found: list[int] = square_off_flags(
+    squared: list[int] = square_off_flags(
         given, "NSE:TEST", candles(*hours, day=day), sessions
     ).tolist()
-    return found
+    return squared
 
 
 def intraday(timeframe: str, **exits: Any) -> Any:

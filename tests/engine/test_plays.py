@@ -68,18 +68,18 @@ def test_each_of_many_is_what_it_is_alone(monkeypatch: pytest.MonkeyPatch, at_a_
     monkeypatch.setattr(plays, "CELLS_AT_A_TIME", at_a_time)
     monkeypatch.setattr(plays, "TRADES_AT_A_TIME", at_a_time // 10)
     many = together([part_of(MARKET, rows, by_days=True) for rows in SLICES])
-    assert [one.ruined for one in singles] == [False] * 6 + [True] * 3
-    for one, wanted in zip(many, singles, strict=True):
-        assert one.trades.tobytes() == wanted.trades.tobytes()
-        assert one.account == wanted.account
-        assert one.equity.tolist() == wanted.equity[day_ends(wanted.time)].tolist()
-        assert figures(one.facts, by_days) == figures(wanted.facts, by_days)
+    assert [outcome.ruined for outcome in singles] == [False] * 6 + [True] * 3
+    for outcome, wanted in zip(many, singles, strict=True):
+        assert outcome.trades.tobytes() == wanted.trades.tobytes()
+        assert outcome.account == wanted.account
+        assert outcome.equity.tolist() == wanted.equity[day_ends(wanted.time)].tolist()
+        assert figures(outcome.facts, by_days) == figures(wanted.facts, by_days)
 
 
 def test_the_curve_of_every_row_knows_where_its_days_end() -> None:
     for rows in SLICES:
         part = part_of(MARKET, rows, by_days=False)
-        for k, one in enumerate(together([part])):
+        for k, outcome in enumerate(together([part])):
             wanted = alone(k, rows)
-            assert one.equity.tolist() == wanted.equity.tolist()
-            assert figures(one.facts, METRICS) == figures(wanted.facts, METRICS)
+            assert outcome.equity.tolist() == wanted.equity.tolist()
+            assert figures(outcome.facts, METRICS) == figures(wanted.facts, METRICS)

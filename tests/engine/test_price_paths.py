@@ -22,7 +22,9 @@ BARS = Candles.build(
 )  # fmt: skip
 
 
-def one(*, entry: int, leave: int, bars: int, reason: str, price: float, side: int = 1) -> Any:
+def trade_of_ten(
+    *, entry: int, leave: int, bars: int, reason: str, price: float, side: int = 1
+) -> Any:
     """A trade of ten shares at 100."""
     made = np.zeros(1, TRADE)
     made["entry_time"], made["exit_time"] = BARS.time[entry], BARS.time[leave]
@@ -34,50 +36,54 @@ def one(*, entry: int, leave: int, bars: int, reason: str, price: float, side: i
 
 def furthest(*trades: NDArray[Any], by_limit: bool = False) -> list[tuple[float, float]]:
     records = np.concatenate(trades)
-    found = excursions_of(records, trades_by_symbol(records, [BARS]), by_limit=by_limit)
-    return [(round(a, 9), round(f, 9)) for a, f in zip(*found, strict=True)]
+    excursions = excursions_of(records, trades_by_symbol(records, [BARS]), by_limit=by_limit)
+    return [(round(a, 9), round(f, 9)) for a, f in zip(*excursions, strict=True)]
 
 
 def test_what_counts_are_bars_held_to_their_end_and_both_fills() -> None:
     """Left at the open of bar 3: bars 1 and 2. Stopped inside bar 3: its fill, not its range."""
-    at_open = one(entry=1, leave=3, bars=2, reason="signal", price=100)
-    stopped = one(entry=1, leave=3, bars=3, reason="stop_loss", price=80)
-    at_close = one(entry=1, leave=3, bars=3, reason="end_of_data", price=110)
+    at_open = trade_of_ten(entry=1, leave=3, bars=2, reason="signal", price=100)
+    stopped = trade_of_ten(entry=1, leave=3, bars=3, reason="stop_loss", price=80)
+    at_close = trade_of_ten(entry=1, leave=3, bars=3, reason="end_of_data", price=110)
     assert furthest(at_open) == [(0.1, 0.2)]
     assert furthest(stopped) == [(0.2, 0.2)]
     assert furthest(at_close) == [(0.3, 0.3)]
 
 
 def test_a_gap_through_the_stop_is_an_exit_at_the_open() -> None:
-    assert furthest(one(entry=1, leave=2, bars=1, reason="stop_loss", price=94)) == [(0.06, 0.08)]
+    assert furthest(trade_of_ten(entry=1, leave=2, bars=1, reason="stop_loss", price=94)) == [
+        (0.06, 0.08)
+    ]
 
 
 def test_a_trade_that_is_stopped_inside_its_entry_bar_has_its_fills_alone() -> None:
-    assert furthest(one(entry=1, leave=1, bars=1, reason="stop_loss", price=97)) == [(0.03, 0)]
+    assert furthest(trade_of_ten(entry=1, leave=1, bars=1, reason="stop_loss", price=97)) == [
+        (0.03, 0)
+    ]
 
 
 def test_a_bar_that_a_limit_entered_below_its_open_counts_by_its_fill_alone() -> None:
-    limit = one(entry=1, leave=3, bars=2, reason="signal", price=100)
+    limit = trade_of_ten(entry=1, leave=3, bars=2, reason="signal", price=100)
     limit["entry_price"] = 96
     assert furthest(limit, by_limit=True) == [(round(6 / 96, 9), 0.25)]
 
 
 def test_an_add_that_lowers_the_average_leaves_the_entry_bar_whole() -> None:
-    averaged = one(entry=1, leave=2, bars=1, reason="signal", price=100)
+    averaged = trade_of_ten(entry=1, leave=2, bars=1, reason="signal", price=100)
     averaged["entry_price"] = 96
     assert furthest(averaged) == [(round(1 / 96, 9), 0.125)]
     assert furthest(averaged, by_limit=True) == [(0, round(4 / 96, 9))]
 
 
 def test_a_short_trade_is_mirrored() -> None:
-    short = one(entry=2, leave=3, bars=1, reason="signal", price=100, side=-1)
+    short = trade_of_ten(entry=2, leave=3, bars=1, reason="signal", price=100, side=-1)
     assert furthest(short) == [(0.2, 0.1)]
 
 
 def test_trades_that_follow_each_other_within_a_bar_and_to_the_last_one() -> None:
-    first = one(entry=1, leave=3, bars=2, reason="opposite_signal", price=100)
-    second = one(entry=3, leave=4, bars=2, reason="end_of_data", price=112)
-    stopped = one(entry=4, leave=4, bars=1, reason="stop_loss", price=105)
+    first = trade_of_ten(entry=1, leave=3, bars=2, reason="opposite_signal", price=100)
+    second = trade_of_ten(entry=3, leave=4, bars=2, reason="end_of_data", price=112)
+    stopped = trade_of_ten(entry=4, leave=4, bars=1, reason="stop_loss", price=105)
     assert furthest(first, second, stopped) == [(0.1, 0.2), (0.3, 0.3), (0, 0.05)]
 
 
@@ -96,8 +102,8 @@ def test_excursions_equal_a_loop_over_the_bars() -> None:
     made["entry_price"] = made["exit_price"] = close[edges[:, 0]]
     lows = [bars.low[first:last].min() for first, last in edges]
     expected = (made["entry_price"] - lows) / made["entry_price"]
-    found = excursions_of(made, trades_by_symbol(made, [bars]), by_limit=False)
-    assert found.adverse == pytest.approx(expected)
+    excursions = excursions_of(made, trades_by_symbol(made, [bars]), by_limit=False)
+    assert excursions.adverse == pytest.approx(expected)
 
 
 def test_buying_and_holding_parts_the_money_equally_and_waits_for_the_first_bar() -> None:
@@ -119,17 +125,17 @@ def test_figures_of_who_only_holds_are_the_benchmarks_own() -> None:
     )  # fmt: skip
     curve = np.zeros(60, CURVE)
     curve["time"], curve["equity"] = bars.time, close * 10
-    trade = one(entry=0, leave=4, bars=60, reason="end_of_data", price=float(close[-1]))
+    trade = trade_of_ten(entry=0, leave=4, bars=60, reason="end_of_data", price=float(close[-1]))
     trade["exit_time"] = bars.time[-1]
-    found: Any = performance(ResultData(trade, curve, 1000.0, [bars]), rejected={}, paid={})
-    assert [found["beta"], found["correlation"]] == pytest.approx([1, 1])
-    assert found["alpha"] == pytest.approx(0, abs=1e-9)
-    assert found["trackingError"] == pytest.approx(0, abs=1e-9)
-    assert found["informationRatio"] is None
-    assert found["benchmarkReturn"] == pytest.approx(close[-1] - 100)
-    assert found["benchmarkMaxDrawdown"] == pytest.approx(found["maxDrawdown"])
-    assert found["treynorRatio"] == pytest.approx(found["cagr"])
-    assert found["averageAdverseExcursion"] == pytest.approx(max(0, 100 - bars.low.min()))
+    metrics: Any = performance(ResultData(trade, curve, 1000.0, [bars]), rejected={}, paid={})
+    assert [metrics["beta"], metrics["correlation"]] == pytest.approx([1, 1])
+    assert metrics["alpha"] == pytest.approx(0, abs=1e-9)
+    assert metrics["trackingError"] == pytest.approx(0, abs=1e-9)
+    assert metrics["informationRatio"] is None
+    assert metrics["benchmarkReturn"] == pytest.approx(close[-1] - 100)
+    assert metrics["benchmarkMaxDrawdown"] == pytest.approx(metrics["maxDrawdown"])
+    assert metrics["treynorRatio"] == pytest.approx(metrics["cagr"])
+    assert metrics["averageAdverseExcursion"] == pytest.approx(max(0, 100 - bars.low.min()))
     best = float(bars.high.max())
-    assert found["largestFavorableExcursion"] == pytest.approx(best - 100)
-    assert found["averageEndTradeDrawdown"] == pytest.approx(best - close[-1])
+    assert metrics["largestFavorableExcursion"] == pytest.approx(best - 100)
+    assert metrics["averageEndTradeDrawdown"] == pytest.approx(best - close[-1])

@@ -38,8 +38,8 @@ def test_every_kind_of_charge_has_the_kernels_place() -> None:
     names = ("brokerage", "tax_sell", "exchange", "ipft", "regulator", "stamp_buy")
     rate = np.zeros(1, RATE)
     rate["brokerage_cap"] = np.inf
-    for place, name in enumerate(names, 1):
-        rate[name] = place * 1e-5
+    for index, name in enumerate(names, 1):
+        rate[name] = index * 1e-5
     rate["tax_buy"], rate["gst"], rate["depository"] = rate["tax_sell"], 1.0, 7.0
     paise = charges_on(1e5, True, True, 0, 0, rate)
     assert dict(zip(CHARGE_KINDS, paise, strict=True)) == {

@@ -63,7 +63,7 @@ def test_states_in_databases_are_read_after_an_upgrade() -> None:
 
 
 @pytest.mark.parametrize(
-    "earlier", EARLIER, ids=lambda one: f"{one['version']}-{', '.join(one['holds'])}"
+    "earlier", EARLIER, ids=lambda state: f"{state['version']}-{', '.join(state['holds'])}"
 )
 def test_a_run_that_an_earlier_version_saved_goes_on_as_it_would_have(
     earlier: dict[str, Any],
@@ -72,8 +72,8 @@ def test_a_run_that_an_earlier_version_saved_goes_on_as_it_would_have(
     case = random_case(np.random.default_rng(earlier["seed"]))
     running = resumed(case, earlier["row"], base64.b64decode(earlier["state"]))
     outcome, account = running.outcome, running.loaded.account[0]
-    rest = b"".join([outcome.trades, outcome.curve, outcome.fills, outcome.refusals])
-    assert sha256(rest).hexdigest() == earlier["rest"]
+    remainder = b"".join([outcome.trades, outcome.curve, outcome.fills, outcome.refusals])
+    assert sha256(remainder).hexdigest() == earlier["rest"]
     for name in ("cash", "trades", "paid", "rejected"):
         assert account[name].tolist() == earlier[name]
 
@@ -113,7 +113,9 @@ def resumed(case: Case, row: int, state: bytes) -> Running:
 
 
 def test_a_state_of_version_5_knows_the_terms_of_what_it_holds_as_far_as_they_were_saved() -> None:
-    earlier = next(one for one in EARLIER if one["version"] == 5 and "pyramiding" in one["holds"])
+    earlier = next(
+        state for state in EARLIER if state["version"] == 5 and "pyramiding" in state["holds"]
+    )
     case = random_case(np.random.default_rng(earlier["seed"]))
     data = base64.b64decode(earlier["state"])
     state = saved.load(data, np.arange(case.signals.shape[1]))

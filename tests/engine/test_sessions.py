@@ -85,9 +85,9 @@ def test_a_regime_says_which_weekdays_trade() -> None:
 
 
 def test_a_calendar_may_be_empty() -> None:
-    nothing = Sessions.build([])
-    assert nothing.hours(days("2024-01-01"))[0].tolist() == [-1]
-    assert not nothing.is_session(days("2024-01-01"))[0]
+    empty = Sessions.build([])
+    assert empty.hours(days("2024-01-01"))[0].tolist() == [-1]
+    assert not empty.is_session(days("2024-01-01"))[0]
 
 
 def test_two_regimes_on_one_day_are_refused() -> None:

@@ -188,8 +188,8 @@ def test_each_condition_is_confirmed_for_itself_and_hours_not_at_all() -> None:
 
 
 def engulfing(direction: str | None, **more: str) -> dict[str, Any]:
-    told = {"direction": direction} if direction else {}
-    return {"type": "candle_pattern", "pattern": "CDLENGULFING", **told, **more}
+    fields = {"direction": direction} if direction else {}
+    return {"type": "candle_pattern", "pattern": "CDLENGULFING", **fields, **more}
 
 
 SWINGS = [*[100.0, 101.0] * 8, 99.0, 102.0, 98.0, 98.5, 97.5]
@@ -261,8 +261,8 @@ def test_the_side_of_a_group_is_that_of_all_in_it() -> None:
     sided = group("OR", price("above", 10), price("above", 11, side="short"), side="short")
     assert bits([9, 12], sided, positionType="both") == [0, ENTER_SHORT]
     ways = group("OR", price("above", 10, side="long"), price("below", 5))
-    found = bits([4, 7, 12, 6], ways, positionType="both")
-    assert found == [ENTER_LONG, ENTER_SHORT, ENTER_LONG | ENTER_SHORT, ENTER_SHORT]
+    signals = bits([4, 7, 12, 6], ways, positionType="both")
+    assert signals == [ENTER_LONG, ENTER_SHORT, ENTER_LONG | ENTER_SHORT, ENTER_SHORT]
 
 
 def test_a_group_that_holds_nothing_for_a_side_is_no_condition_of_it() -> None:
@@ -321,8 +321,8 @@ def test_the_opposite_signal_of_one_side_only_closes(
     steps = entering(price("above", 10), positionType=position)
     if exits is not None:
         steps["exitConditions"]["exitOnOppositeSignal"] = exits
-    found = signals_of(required_inputs(parse(steps)), bars([9, 10, 11]), {}, 0, 3)
-    assert found.tolist() == expected
+    signals = signals_of(required_inputs(parse(steps)), bars([9, 10, 11]), {}, 0, 3)
+    assert signals.tolist() == expected
 
 
 def closing(*conditions: dict[str, Any], position: str, **exits: object) -> list[int]:
@@ -330,8 +330,8 @@ def closing(*conditions: dict[str, Any], position: str, **exits: object) -> list
     steps = entering(price("above", 1), positionType=position, confirmationCandles=3)
     steps["exitConditions"] = {"conditions": list(conditions), **exits}
     steps["riskParameters"]["stopLoss"] = 1
-    found = signals_of(required_inputs(parse(steps)), bars([9, 10, 11]), {}, 0, 3)
-    return list((found & (CLOSE_LONG | CLOSE_SHORT)).tolist())
+    signals = signals_of(required_inputs(parse(steps)), bars([9, 10, 11]), {}, 0, 3)
+    return list((signals & (CLOSE_LONG | CLOSE_SHORT)).tolist())
 
 
 def test_conditions_of_exits_are_mirrored_for_the_other_side_and_not_confirmed() -> None:
@@ -367,10 +367,10 @@ def level(indicator: dict[str, Any], operator: str, value: float) -> dict[str, A
     }
 
 
-def pair(one: dict[str, Any], operator: str, other: dict[str, Any]) -> dict[str, Any]:
+def pair(first: dict[str, Any], operator: str, other: dict[str, Any]) -> dict[str, Any]:
     return {
         "type": "indicator_indicator",
-        "indicator1": one,
+        "indicator1": first,
         "operator": operator,
         "indicator2": other,
     }
@@ -378,10 +378,10 @@ def pair(one: dict[str, Any], operator: str, other: dict[str, Any]) -> dict[str,
 
 def said(text: str) -> dict[str, Any]:
     """A condition from its words: `TYPE.output@source operator value-or-indicator`."""
-    one, operator, other = text.split()
+    first, operator, other = text.split()
     if other.lstrip("-").isdigit():
-        return level(indicator(one), operator, int(other))
-    return pair(indicator(one), operator, indicator(other))
+        return level(indicator(first), operator, int(other))
+    return pair(indicator(first), operator, indicator(other))
 
 
 def indicator(text: str) -> dict[str, Any]:
@@ -472,7 +472,7 @@ def walk(count: int, step: int, seed: int = 3) -> Candles:
     )
 
 
-def everything(timeframe: str, longer: str) -> Strategy:
+def every_condition(timeframe: str, longer: str) -> Strategy:
     steps = entering(
         CROSS,
         group("AND", RSI_ABOVE_50, level({"type": "OBV", "timeframe": longer}, "above", 0)),
@@ -493,8 +493,8 @@ def everything(timeframe: str, longer: str) -> Strategy:
 
 def test_signals_are_those_of_the_range() -> None:
     strategy = parse(entering(price("above", 1)))
-    found = signals_of(required_inputs(strategy), bars([2] * 6), {}, 2, 4)
-    assert found.tolist() == [1, 1]
+    signals = signals_of(required_inputs(strategy), bars([2] * 6), {}, 2, 4)
+    assert signals.tolist() == [1, 1]
     assert signals_of(required_inputs(strategy), bars([2] * 6), {}, 3, 3).tolist() == []
     assert signals_of(required_inputs(strategy), bars([]), {}, 0, 0).tolist() == []
 
@@ -506,7 +506,7 @@ KINDS = [("30m", "1d", 1800, 3000), ("1m", "15m", 60, 9000), ("1d", "1w", 86400,
 def over_all(kind: tuple[str, str, int, int]) -> tuple[Candles, Strategy, list[int]]:
     """(candles, strategy, its signals at all of them)."""
     timeframe, longer, step, count = kind
-    candles, strategy = walk(count, step), everything(timeframe, longer)
+    candles, strategy = walk(count, step), every_condition(timeframe, longer)
     every = longer_candles(candles, timeframe, longer)
     whole = signals_of(
         required_inputs(strategy), candles, seen_in(candles, timeframe, longer, every), 0, count
@@ -551,8 +551,8 @@ def test_a_range_in_batches_is_the_range_at_once(
         longer = seen_in(candles, *kind[:2], known)
         cache, inputs = ColumnCache(10**8), required_inputs(strategy)
         for _ in range(2):  # the second time from the cache
-            found = signals_of(inputs, candles, longer, 0, len(candles), cache=cache)
-            assert found.tolist() == whole
+            signals = signals_of(inputs, candles, longer, 0, len(candles), cache=cache)
+            assert signals.tolist() == whole
     assert (
         atr_columns(required_inputs(asked), walk(3000, 1800), 100, 2900).tobytes()
         == averages.tobytes()
@@ -580,14 +580,14 @@ def test_a_longer_timeframe_is_read_from_the_array_of_its_own_block() -> None:
     steps["basicInfo"]["timeframe"] = "30m"
     known = longer_candles(candles, "30m", "1h")
     longer = seen_in(candles, "30m", "1h", known)
-    found = signals_of(required_inputs(parse(steps)), candles, longer, 0, len(candles))
-    assert 0.1 < found.mean() < 0.9
+    signals = signals_of(required_inputs(parse(steps)), candles, longer, 0, len(candles))
+    assert 0.1 < signals.mean() < 0.9
     for bar in range(100, len(candles), 47):
         closed = longer_candles(candles.slice(0, bar + 1), "30m", "1h")
         first_day = start_of_block(int(candles.time[bar]), "30m")
         begin = int(np.searchsorted(closed.time, start_of_block(first_day, "1h")))
         array = closed.slice(max(begin - WARMUP_BARS, 0), len(closed))
-        assert bool(found[bar]) == (talib.OBV(array.close, array.volume)[-2] > 2000), bar
+        assert bool(signals[bar]) == (talib.OBV(array.close, array.volume)[-2] > 2000), bar
 
 
 def opening_of_block(candles: Candles, bar: int, timeframe: str) -> int:
@@ -604,25 +604,25 @@ def test_every_operand_of_a_bar_comes_from_the_array_of_its_own_block() -> None:
     """OBV starts with its array, so one bar too many or a value from the block before shows."""
     candles = walk(4000, 1800)
     strategy = parse(entering(pair({"type": "OBV"}, "crosses_above", {"type": "OBV", "offset": 2})))
-    found = signals_of(required_inputs(strategy), candles, {}, 0, 4000)
+    signals = signals_of(required_inputs(strategy), candles, {}, 0, 4000)
     above = parse(entering(level({"type": "OBV"}, "above", 3000)))
     levels = signals_of(required_inputs(above), candles, {}, 0, 4000)
     for bar in range(3, 4000):
         part = array_of_rule_11(candles, bar, "30m")
         obv = talib.OBV(part.close, part.volume)
         crossed = len(obv) > 3 and obv[-2] <= obv[-4] and obv[-1] > obv[-3]
-        assert (bool(found[bar]), bool(levels[bar])) == (crossed, obv[-1] > 3000)
+        assert (bool(signals[bar]), bool(levels[bar])) == (crossed, obv[-1] > 3000)
 
 
 def test_the_ranges_that_rules_ask_for_come_from_the_same_arrays() -> None:
     candles = walk(3000, 1800)
     strategy = ranges(size=7, stop=14, target=14, trail=21)
-    found = atr_columns(required_inputs(strategy), candles, 2200, 2900)
-    assert found.shape == (700, 4)
+    columns = atr_columns(required_inputs(strategy), candles, 2200, 2900)
+    assert columns.shape == (700, 4)
     for bar in range(2200, 2900, 7):
         part = array_of_rule_11(candles, bar, "30m")
         expected = [talib.ATR(part.high, part.low, part.close, n)[-1] for n in (7, 14, 14, 21)]
-        assert found[bar - 2200].tolist() == expected
+        assert columns[bar - 2200].tolist() == expected
 
 
 def ranges(size: int, stop: int, target: int, trail: int) -> Strategy:
@@ -641,10 +641,10 @@ def ranges(size: int, stop: int, target: int, trail: int) -> Strategy:
 def test_a_range_that_no_rule_asks_for_is_unknown() -> None:
     candles = walk(100, 60)
     only_stop = parse(complete(exitConditions__stopLoss={"type": "atr", "atrPeriod": 10}))
-    found = atr_columns(required_inputs(only_stop), candles, 0, 100)
-    assert np.isnan(found[:, [0, 2, 3]]).all()
-    assert np.isnan(found[:10, 1]).all()
-    assert (found[10:, 1] > 0).all()
+    columns = atr_columns(required_inputs(only_stop), candles, 0, 100)
+    assert np.isnan(columns[:, [0, 2, 3]]).all()
+    assert np.isnan(columns[:10, 1]).all()
+    assert (columns[10:, 1] > 0).all()
 
 
 def test_without_a_rule_that_asks_there_are_no_ranges() -> None:
@@ -658,12 +658,12 @@ def test_a_session_average_is_of_its_own_day_even_after_a_block_edge() -> None:
     """The first day of a month starts afresh, whatever the array holds before it."""
     candles = walk(9000, 60)
     strategy = parse(entering(pair(PRICE, "above", {"type": "VWAP"})))
-    found = signals_of(required_inputs(strategy), candles, {}, 0, 9000)
+    signals = signals_of(required_inputs(strategy), candles, {}, 0, 9000)
     for bar in range(8250, 9000, 13):
         day = slice(bar - bar % 375, bar + 1)
         typical = (candles.high[day] + candles.low[day] + candles.close[day]) / 3
         average = running(typical * candles.volume[day]) / running(candles.volume[day])
-        assert bool(found[bar]) == (candles.close[bar] > average)
+        assert bool(signals[bar]) == (candles.close[bar] > average)
 
 
 def running(values: NDArray[np.float64]) -> float:

@@ -69,15 +69,15 @@ def busy(**changes: Any) -> Strategy:
 
 
 def trades(result: Result) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = trade_dicts(
+    rows: list[dict[str, Any]] = trade_dicts(
         result.trades, result.symbols, result.excursions, result.fills
     )
-    return found
+    return rows
 
 
 def test_a_trade_as_clients_read_it() -> None:
-    found = trades(run(strategy(), history([99, 101, 102, 103, 99, 98])))
-    assert found == [
+    rows = trades(run(strategy(), history([99, 101, 102, 103, 99, 98])))
+    assert rows == [
         {
             "symbol": "NSE:TEST",
             "side": "long",
@@ -116,8 +116,8 @@ def test_orders_and_conditions_of_exits_reach_the_result() -> None:
     )
     result = run(given, history([99, 101, 99, 100, 104, 104, 104]))
     (trade,) = trades(result)
-    found = (trade["entryPrice"], trade["exitPrice"], trade["exitReason"])
-    assert found == (99.95, 104.0, "signal")
+    fills = (trade["entryPrice"], trade["exitPrice"], trade["exitReason"])
+    assert fills == (99.95, 104.0, "signal")
     rejected: Any = result.performance["rejectedSignals"]
     assert rejected["limit_not_reached"] == 1
 
@@ -261,9 +261,9 @@ def test_trades_are_listed_in_the_order_of_their_exits() -> None:
 
 def test_progress_grows_to_one_in_steps(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(plays, "CELLS_AT_A_TIME", 1000)
-    told: list[float] = []
-    run(strategy(), history(walk(2010)), on_progress=told.append)
-    assert told == [0.0, *(pytest.approx(x, abs=1e-3) for x in (0.4975, 0.995, 1.0))]
+    reports: list[float] = []
+    run(strategy(), history(walk(2010)), on_progress=reports.append)
+    assert reports == [0.0, *(pytest.approx(x, abs=1e-3) for x in (0.4975, 0.995, 1.0))]
 
 
 def test_what_progress_raises_ends_the_simulation() -> None:
@@ -340,14 +340,14 @@ def test_intraday_positions_need_a_calendar() -> None:
 def test_lot_and_tick_of_the_contract_hold() -> None:
     sizing = {"method": "fixed_quantity", "quantity": 130}
     contract = Contract(lot=50, tick=0.5)
-    found = trades(
+    rows = trades(
         run(
             strategy(positionSizing=sizing),
             history([99, 101, 102, 90], contract=contract),
             capital=1e6,
         )
     )
-    assert [(t["quantity"], t["exitPrice"]) for t in found] == [(100.0, 98.5)]
+    assert [(t["quantity"], t["exitPrice"]) for t in rows] == [(100.0, 98.5)]
 
 
 @pytest.mark.parametrize(
@@ -367,15 +367,15 @@ def test_charges_are_those_of_the_schedule_unless_none_are_wanted(
 
 
 def notes(result: Result) -> dict[str, str]:
-    found = result.receipt["notes"]
-    assert isinstance(found, list)
-    return {note["code"]: note["message"] for note in found}
+    messages = result.receipt["notes"]
+    assert isinstance(messages, list)
+    return {note["code"]: note["message"] for note in messages}
 
 
 def test_a_result_says_for_which_symbols_no_charges_are_included() -> None:
     day = 19_723  # 2024-01-01
     schedule = (ChargeRow("a", day), ChargeRow("b", day + 1))
-    found = notes(
+    messages = notes(
         run(
             strategy(),
             history([99] * 5, contract=Contract(segment="a")),
@@ -384,7 +384,7 @@ def test_a_result_says_for_which_symbols_no_charges_are_included() -> None:
             schedule=schedule,
         )
     )
-    assert found == {"no_charges": "No charges are included for NSE:LATER, NSE:UNKNOWN."}
+    assert messages == {"no_charges": "No charges are included for NSE:LATER, NSE:UNKNOWN."}
 
 
 def test_rule_5_an_entry_without_a_range_still_closes_as_an_opposite_signal() -> None:
@@ -488,8 +488,8 @@ def test_rule_15_the_curve_in_buckets_keeps_its_lows_highs_and_drawdowns() -> No
     under = 1 - equity / np.maximum.accumulate(equity)
     for point, first, stop in zip(points, edges[:-1], edges[1:], strict=True):
         part = equity[first:stop]
-        told = (point["equity"], point["low"], point["high"])
-        assert told == tuple(
+        point_values = (point["equity"], point["low"], point["high"])
+        assert point_values == tuple(
             rounded(equity, Unit.RUPEES) for equity in (part[-1], part.min(), part.max())
         )
         assert point["drawdown"] == pytest.approx(under[first:stop].max() * 100)
@@ -520,16 +520,18 @@ def test_a_contract_settles_when_its_last_session_is_over() -> None:
     for ends, end in ((close, FOREVER), (close - 1, FOREVER), (None, FOREVER), (close, close - 1)):
         future = history(closes[:4], symbol="NSE:FUT", contract=Contract(ends=ends))
         share = history(closes, symbol="NSE:SHARE")
-        one = strategy(
+        single = strategy(
             basicInfo={"symbols": ["NSE:FUT", "NSE:SHARE"]},
             entryConditions={"conditions": [price("above", 100)]},
             riskParameters={"maxOpenPositions": 1},
         )
-        found = [(t["symbol"], t["exitReason"]) for t in trades(run(one, future, share, end=end))]
+        exits = [
+            (t["symbol"], t["exitReason"]) for t in trades(run(single, future, share, end=end))
+        ]
         if ends is None or end < FOREVER:
-            assert found == [("NSE:FUT", "end_of_data")]
+            assert exits == [("NSE:FUT", "end_of_data")]
         else:
-            assert found == [("NSE:FUT", "expiry"), ("NSE:SHARE", "end_of_data")]
+            assert exits == [("NSE:FUT", "expiry"), ("NSE:SHARE", "end_of_data")]
 
 
 def test_a_contract_settles_at_its_last_close_with_the_last_bar() -> None:
@@ -550,7 +552,7 @@ def test_terms_hold_from_their_day_on() -> None:
     closes = [99, 101, 101, 98, 98]
     bars = [history(closes, start=MONDAY + n * day).candles for n in (0, 1)]
     columns = {
-        name: np.concatenate([getattr(one, name) for one in bars])
+        name: np.concatenate([getattr(day_bars, name) for day_bars in bars])
         for name in ("time", "open", "high", "low", "close", "volume")
     }
     candles = Candles.build(columns.pop("time"), **columns)
@@ -558,8 +560,8 @@ def test_terms_hold_from_their_day_on() -> None:
     always = strategy(positionSizing={"quantity": 5}, exitConditions={"stopLoss": {
         "type": "percentage", "percentage": 2}})  # fmt: skip
     result = run(always, History("NSE:TEST", candles, contract=terms))
-    found = [(t["quantity"], t["exitPrice"]) for t in trades(result)]
-    assert found == [(3.0, 98.95), (5.0, 98.5)]
+    fills = [(t["quantity"], t["exitPrice"]) for t in trades(result)]
+    assert fills == [(3.0, 98.95), (5.0, 98.5)]
 
 
 def test_rule_15_exposure_counts_the_rows_before_a_late_square_off() -> None:
@@ -569,7 +571,7 @@ def test_rule_15_exposure_counts_the_rows_before_a_late_square_off() -> None:
     hours = Sessions.build([Regime(19_000, 21_000, 9 * 3600 + 15 * 60, 11 * 3600)])
     day = MONDAY + np.arange(105) * 60
     times = np.concatenate([day, MONDAY + 86_400 + np.arange(5) * 60])
-    some = np.concatenate([day[:81], times[107:108]])
+    minutes = np.concatenate([day[:81], times[107:108]])
 
     def flat(symbol: str, starts: NDArray[np.int64], price: float) -> History:
         prices = np.full(len(starts), price)
@@ -585,10 +587,10 @@ def test_rule_15_exposure_counts_the_rows_before_a_late_square_off() -> None:
         exitConditions={"stopLoss": {"type": "percentage", "percentage": 50}},
         executionSettings={"productType": "intraday", "slippage": 0},
     )
-    histories = [flat("NSE:ONE", some, 100.0), flat("NSE:TWO", times, 50.0)]
+    histories = [flat("NSE:ONE", minutes, 100.0), flat("NSE:TWO", times, 50.0)]
     result = simulate(given, histories, start=0, end=2**40, capital=100_000.0)
     trade = result.trades[0]
     assert (trade["entry_time"], trade["exit_time"]) == (day[1], day[80])
     assert EXIT_REASONS[trade["reason"]] == "square_off"
-    assert result.trades["entry_time"][1:].tolist() == [some[-1]]  # anew, for its last bar
+    assert result.trades["entry_time"][1:].tolist() == [minutes[-1]]  # anew, for its last bar
     assert result.performance["exposure"] == pytest.approx((80 + 24 + 2 + 1) / 110 * 100)

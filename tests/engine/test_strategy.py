@@ -282,7 +282,7 @@ def test_missing_steps_are_named_in_order() -> None:
 
 
 @pytest.mark.parametrize(
-    ("place", "value"),
+    ("path", "value"),
     [
         ("basicInfo__strategyType", "hodl"),
         ("basicInfo__timeframe", "2h"),
@@ -309,9 +309,9 @@ def test_missing_steps_are_named_in_order() -> None:
         ("executionSettings__charges", True),
     ],
 )
-def test_a_value_outside_a_closed_set_is_told_with_the_set(place: str, value: object) -> None:
-    fault = only_fault(complete(**{place: value}))
-    assert fault.field == dotted(place)
+def test_a_value_outside_a_closed_set_is_told_with_the_set(path: str, value: object) -> None:
+    fault = only_fault(complete(**{path: value}))
+    assert fault.field == dotted(path)
     assert fault.value == value
     assert fault.allowed
     assert value not in fault.allowed
@@ -329,7 +329,7 @@ def test_of_a_long_set_the_message_names_the_one_probably_meant(sent: object, as
 
 
 @pytest.mark.parametrize(
-    "place",
+    "path",
     [
         "positionSizing__riskPercentage",
         "riskParameters__maxPositionSize",
@@ -339,15 +339,15 @@ def test_of_a_long_set_the_message_names_the_one_probably_meant(sent: object, as
         "entryConditions__conditions__1__value",
     ],
 )
-def test_a_number_is_a_finite_number_within_reason(place: str) -> None:
+def test_a_number_is_a_finite_number_within_reason(path: str) -> None:
     infinite = (math.nan, math.inf, -math.inf, 10**400)
     value: object
     for value in (True, "1", None, [], {}, *infinite, 1e13, -1e13, 1e-320):
-        assert only_fault(complete(**{place: value})).field == dotted(place), value
+        assert only_fault(complete(**{path: value})).field == dotted(path), value
 
 
 @pytest.mark.parametrize(
-    "place",
+    "path",
     [
         f"{FIRST}__indicator1__period",
         f"{FIRST}__indicator1__offset",
@@ -357,13 +357,13 @@ def test_a_number_is_a_finite_number_within_reason(place: str) -> None:
         "exitConditions__maxHoldingCandles",
     ],
 )
-def test_a_whole_number_is_one_within_its_range(place: str) -> None:
+def test_a_whole_number_is_one_within_its_range(path: str) -> None:
     for value in (1.5, True, "14", None, -1, 100_000_000, 2**63, 10**400, math.inf):
-        assert only_fault(complete(**{place: value})).field == dotted(place), value
+        assert only_fault(complete(**{path: value})).field == dotted(path), value
 
 
 @pytest.mark.parametrize(
-    ("place", "value"),
+    ("path", "value"),
     [
         ("positionSizing__riskPercentage", 0),
         ("positionSizing__riskPercentage", 100.01),
@@ -390,9 +390,9 @@ def test_a_whole_number_is_one_within_its_range(place: str) -> None:
         ("executionSettings__initialCapital", 0),
     ],
 )
-def test_a_number_outside_its_range_is_told_with_the_limit(place: str, value: float) -> None:
-    fault = only_fault(complete(**{place: value}))
-    assert (fault.field, fault.value) == (dotted(place), value)
+def test_a_number_outside_its_range_is_told_with_the_limit(path: str, value: float) -> None:
+    fault = only_fault(complete(**{path: value}))
+    assert (fault.field, fault.value) == (dotted(path), value)
     assert "must be at " in fault.message
 
 
@@ -402,7 +402,7 @@ def test_one_point_zero_is_one() -> None:
 
 
 @pytest.mark.parametrize(
-    ("place", "value", "says"),
+    ("path", "value", "says"),
     [
         ("basicInfo", [], "an object"),
         ("basicInfo", "x", "an object"),
@@ -422,9 +422,9 @@ def test_one_point_zero_is_one() -> None:
         ("executionSettings__broker", 1, "a string"),
     ],
 )
-def test_a_wrong_type_is_told(place: str, value: object, says: str) -> None:
-    fault = only_fault(complete(**{place: value}))
-    assert fault == Fault(dotted(place), f"{dotted(place)} must be {says}.", value)
+def test_a_wrong_type_is_told(path: str, value: object, says: str) -> None:
+    fault = only_fault(complete(**{path: value}))
+    assert fault == Fault(dotted(path), f"{dotted(path)} must be {says}.", value)
 
 
 @pytest.mark.parametrize(
@@ -436,7 +436,7 @@ def test_a_time_of_day_has_one_form(clock: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("place", "meant"),
+    ("path", "meant"),
     [
         ("exitConditions__stoploss", "stopLoss"),
         ("exitConditions__stopLoss__percent", "percentage"),
@@ -446,25 +446,25 @@ def test_a_time_of_day_has_one_form(clock: str) -> None:
         ("riskParameters__MaxDailyLoss", "maxDailyLoss"),
     ],
 )
-def test_an_unknown_key_is_told_with_the_one_probably_meant(place: str, meant: str) -> None:
-    fault = only_fault(complete(**{place: 1}))
-    assert fault.field == dotted(place)
+def test_an_unknown_key_is_told_with_the_one_probably_meant(path: str, meant: str) -> None:
+    fault = only_fault(complete(**{path: 1}))
+    assert fault.field == dotted(path)
     assert fault.message.endswith(f"is not a known field; did you mean {meant}?")
     assert fault.allowed is not None
     assert meant in fault.allowed
 
 
 @pytest.mark.parametrize(
-    ("place", "value"),
+    ("path", "value"),
     [
         ("exitConditions__confirmationCandles", 2),
         ("exitConditions__takeProfit__percentage", 5),  # a field of another type of target
         ("basicInfo__zzzzzz", 1),
     ],
 )
-def test_any_key_the_service_does_not_know_is_refused(place: str, value: object) -> None:
-    fault = only_fault(complete(**{place: value}))
-    assert (fault.field, fault.value) == (dotted(place), value)
+def test_any_key_the_service_does_not_know_is_refused(path: str, value: object) -> None:
+    fault = only_fault(complete(**{path: value}))
+    assert (fault.field, fault.value) == (dotted(path), value)
 
 
 def test_a_symbol_is_judged_by_its_form_and_its_place() -> None:
@@ -552,18 +552,18 @@ def test_a_timeframe_of_an_operand_is_longer_than_the_algorithms() -> None:
     assert lacking(read_in("5m", "15m")) == []
     assert higher_timeframe_warmups(parse(read_in("1d", "1w"))) == {"1w": 19}
     assert warmup_bars(parse(read_in("5m", "1d"))) == 9
-    where = "entryConditions.conditions[0].conditions[0].indicator2.timeframe"
+    path = "entryConditions.conditions[0].conditions[0].indicator2.timeframe"
     for own, timeframe in (("15m", "15m"), ("1h", "5m"), ("1w", "1d")):
         fault = only_fault(read_in(own, timeframe))
-        message = f"{where} must be longer than basicInfo.timeframe, which is {own}."
-        assert (fault.field, fault.message) == (where, message)
+        message = f"{path} must be longer than basicInfo.timeframe, which is {own}."
+        assert (fault.field, fault.message) == (path, message)
         assert timeframe not in (fault.allowed or ())
     unknown: Any
     for unknown in ("1m", "2h", None, []):
-        assert only_fault(read_in("5m", unknown)).field == where
+        assert only_fault(read_in("5m", unknown)).field == path
     draft = read_in("1h", "5m")
     del draft["riskParameters"], draft["entryConditions"]["positionType"]
-    assert only_fault(draft).field == where
+    assert only_fault(draft).field == path
     del draft["basicInfo"]["timeframe"]
     assert read(draft).faults == ()
 
@@ -572,15 +572,15 @@ def test_conditions_of_exits_are_judged_as_those_of_entries() -> None:
     def leaving(condition: dict[str, Any]) -> dict[str, Any]:
         return complete(exitConditions={"maxHoldingCandles": 5, "conditions": [condition]})
 
-    where = "exitConditions.conditions[0]"
-    assert lacking(leaving({"type": "time_window", "from": "10:00"})) == [f"{where}.to"]
-    assert only_fault(leaving(CROSS | {"operator": "over"})).field == f"{where}.operator"
+    path = "exitConditions.conditions[0]"
+    assert lacking(leaving({"type": "time_window", "from": "10:00"})) == [f"{path}.to"]
+    assert only_fault(leaving(CROSS | {"operator": "over"})).field == f"{path}.operator"
     daily: dict[str, Any] = RSI_ABOVE_50 | {
         "indicator": {"type": "RSI", "period": 30, "timeframe": "1d"}
     }
     assert higher_timeframe_warmups(parse(leaving(daily))) == {"1d": 30}
     daily["indicator"]["timeframe"] = "5m"
-    assert only_fault(leaving(daily)).field == f"{where}.indicator.timeframe"
+    assert only_fault(leaving(daily)).field == f"{path}.indicator.timeframe"
     slow = CROSS | {"indicator2": {"type": "SMA", "period": 80}}
     assert warmup_bars(parse(leaving(slow))) == 80
     steps = complete(exitConditions={"conditions": [CROSS] * 21})
@@ -603,7 +603,7 @@ def test_a_warm_up_of_a_thousand_candles_is_the_longest() -> None:
 
 
 @pytest.mark.parametrize(
-    ("place", "value", "field"),
+    ("path", "value", "field"),
     [
         ("positionSizing", {"riskPercentage": -5}, "positionSizing.riskPercentage"),
         ("positionSizing", {"quantty": 5}, "positionSizing.quantty"),
@@ -617,10 +617,10 @@ def test_a_warm_up_of_a_thousand_candles_is_the_longest() -> None:
         ("exitConditions__takeProfit", {"ratio": "2"}, "exitConditions.takeProfit.ratio"),
     ],
 )
-def test_what_does_not_say_its_kind_is_still_judged(place: str, value: object, field: str) -> None:
-    reading = read(complete(**{place: value}))
+def test_what_does_not_say_its_kind_is_still_judged(path: str, value: object, field: str) -> None:
+    reading = read(complete(**{path: value}))
     assert [fault.field for fault in reading.faults] == [field]
-    assert reading.missing == (dotted(place).partition(".")[0],)
+    assert reading.missing == (dotted(path).partition(".")[0],)
 
 
 def test_a_value_that_fits_some_kind_is_not_refused_before_the_kind_is_known() -> None:
@@ -686,17 +686,17 @@ def places(value: object, way: str = "") -> list[str]:
     entries = dict(enumerate(value)) if isinstance(value, list) else value
     inner = entries.items() if isinstance(entries, dict) else ()
     return [way] * bool(way) + [
-        place for name, below in inner for place in places(below, f"{way}__{name}".strip("_"))
+        path for name, below in inner for path in places(below, f"{way}__{name}".strip("_"))
     ]
 
 
 @given(st.sampled_from(places(complete())), JSON)
 @settings(max_examples=60, deadline=None)
-def test_whatever_is_sent_is_judged_and_never_breaks(place: str, value: object) -> None:
-    reading = read(complete(**{place: value}))
-    for told in (*reading.faults, *reading.incomplete):
-        assert told.field.startswith(STEPS)
-        assert told.message.endswith((".", "?"))
+def test_whatever_is_sent_is_judged_and_never_breaks(path: str, value: object) -> None:
+    reading = read(complete(**{path: value}))
+    for error in (*reading.faults, *reading.incomplete):
+        assert error.field.startswith(STEPS)
+        assert error.message.endswith((".", "?"))
     assert (reading.strategy is None) == bool(reading.faults or reading.incomplete)
     assert bool(reading.missing) == bool(reading.incomplete)
 
@@ -704,8 +704,8 @@ def test_whatever_is_sent_is_judged_and_never_breaks(place: str, value: object) 
 @pytest.mark.parametrize("broker", ["zero\ndha", "\x00", "zerodha\x7f", "\u202eahdorez"])
 def test_a_broker_holds_no_control_character(broker: str) -> None:
     fault = only_fault(complete(executionSettings__broker=broker))
-    where = "executionSettings.broker"
-    assert fault == Fault(where, f"{where} holds a control character.", broker)
+    path = "executionSettings.broker"
+    assert fault == Fault(path, f"{path} holds a control character.", broker)
 
 
 @pytest.mark.parametrize("value", ["x" * 100_000, [0] * 100_000, {"a": "x" * 500}])
@@ -844,7 +844,7 @@ ITSELF = {
 
 
 @pytest.mark.parametrize(
-    ("operator", "changes", "told"),
+    ("operator", "changes", "outcome"),
     [
         *((word, {}, "never") for word in ("crosses_above", "crosses_below", "above", "below")),
         *((word, {}, "always") for word in ("at_or_above", "at_or_below")),
@@ -856,13 +856,13 @@ ITSELF = {
     ],
 )
 def test_an_indicator_beside_itself_is_a_warning(
-    operator: str, changes: dict[str, Any], told: str | None
+    operator: str, changes: dict[str, Any], outcome: str | None
 ) -> None:
     other = ITSELF["indicator2"] | changes  # type: ignore[operator]  # a dict
     steps = entering(ITSELF | {"operator": operator, "indicator2": other})
-    found = [fault.message for fault in warnings(parse(steps))]
-    assert len(found) == (told is not None)
-    assert all(str(told) in message for message in found)
+    messages = [fault.message for fault in warnings(parse(steps))]
+    assert len(messages) == (outcome is not None)
+    assert all(str(outcome) in message for message in messages)
 
 
 @pytest.mark.parametrize(
@@ -919,8 +919,8 @@ def test_lists_far_too_long_do_not_make_answers_far_too_long() -> None:
     assert reading.incomplete == ()
 
 
-def dotted(place: str) -> str:
-    parts = place.split("__")
+def dotted(path: str) -> str:
+    parts = path.split("__")
     return "".join(f"[{p}]" if p.isdigit() else f".{p}" for p in parts).removeprefix(".")
 
 
@@ -959,11 +959,11 @@ def test_a_value_that_an_indicator_never_has_is_a_warning(
         "type": "indicator_value", "indicator": {"type": indicator}, "operator": operator,
         "value": value,
     }  # fmt: skip
-    found = warnings(parse(entering(condition)))
-    assert [fault.field for fault in found] == ["entryConditions.conditions[0].value"] * bool(
+    messages = warnings(parse(entering(condition)))
+    assert [fault.field for fault in messages] == ["entryConditions.conditions[0].value"] * bool(
         expected
     )
-    assert all(str(expected) in fault.message for fault in found)
+    assert all(str(expected) in fault.message for fault in messages)
 
 
 def test_a_value_out_of_range_is_found_in_groups_and_exits() -> None:

@@ -11,9 +11,9 @@ from tests.documented import long_numbers
 
 @pytest.mark.parametrize("unit", list(Unit))
 def test_a_sum_of_binary_fractions_shows_no_tail(unit: Unit) -> None:
-    told = rounded(0.1 + 0.2, unit)
-    assert told == (0.3 if DECIMALS[unit] else 0)
-    assert all_rounded(np.array([0.1 + 0.2]), unit) == [told]
+    number = rounded(0.1 + 0.2, unit)
+    assert number == (0.3 if DECIMALS[unit] else 0)
+    assert all_rounded(np.array([0.1 + 0.2]), unit) == [number]
 
 
 def test_no_negative_zero_is_told() -> None:
@@ -23,18 +23,18 @@ def test_no_negative_zero_is_told() -> None:
 
 def test_every_figure_is_told_with_the_decimals_of_its_unit() -> None:
     figures = dict.fromkeys(METRICS, 2 / 3)
-    told = round_for_wire(figures)
+    wire = round_for_wire(figures)
     assert long_numbers(figures)
-    assert long_numbers(told) == []
-    assert told["netProfit"] == 0.6667
-    assert told["winRate"] == told["sharpeRatio"] == 0.666667
+    assert long_numbers(wire) == []
+    assert wire["netProfit"] == 0.6667
+    assert wire["winRate"] == wire["sharpeRatio"] == 0.666667
 
 
 def test_a_field_without_a_unit_of_its_own_has_that_of_the_field_it_stands_in() -> None:
-    told = round_for_wire(
+    wire = round_for_wire(
         {"finalEquity": {"p5": 2 / 3}, "parameters": {"a.b": 0.1 + 0.2}, "list": [1 / 3]}
     )
-    assert told == {"finalEquity": {"p5": 0.6667}, "parameters": {"a.b": 0.3}, "list": [0.333333]}
+    assert wire == {"finalEquity": {"p5": 0.6667}, "parameters": {"a.b": 0.3}, "list": [0.333333]}
     assert "p5" not in UNITS
 
 

@@ -48,7 +48,7 @@ def candles() -> Candles:
 
 
 @pytest.fixture(scope="module")
-def theirs(candles: Candles, tmp_path_factory: pytest.TempPathFactory) -> Any:
+def vectorbt(candles: Candles, tmp_path_factory: pytest.TempPathFactory) -> Any:
     """What the script tells. Any: JSON."""
     python = ENVIRONMENT / "bin" / "python"
     if not python.exists():
@@ -63,7 +63,7 @@ def theirs(candles: Candles, tmp_path_factory: pytest.TempPathFactory) -> Any:
     return json.loads(done.stdout)
 
 
-def ours(candles: Candles, *, sides: str, exits: dict[str, Any]) -> Result:
+def simulated(candles: Candles, *, sides: str, exits: dict[str, Any]) -> Result:
     given = strategy(
         basicInfo={"timeframe": "1d"},
         positionSizing={"quantity": 10},
@@ -75,52 +75,52 @@ def ours(candles: Candles, *, sides: str, exits: dict[str, Any]) -> Result:
 
 
 def reversing(candles: Candles) -> Result:
-    return ours(candles, sides="both", exits={"exitOnOppositeSignal": True})
+    return simulated(candles, sides="both", exits={"exitOnOppositeSignal": True})
 
 
-def assert_equal(result: Result, candles: Candles, theirs: dict[str, Any]) -> None:
+def assert_equal(result: Result, candles: Candles, vectorbt: dict[str, Any]) -> None:
     trades = result.trades
-    assert np.searchsorted(candles.time, trades["entry_time"]).tolist() == theirs["entry_idx"]
-    assert np.searchsorted(candles.time, trades["exit_time"]).tolist() == theirs["exit_idx"]
-    assert (trades["side"] < 0).tolist() == [one == 1 for one in theirs["direction"]]
-    for mine, name in (
+    assert np.searchsorted(candles.time, trades["entry_time"]).tolist() == vectorbt["entry_idx"]
+    assert np.searchsorted(candles.time, trades["exit_time"]).tolist() == vectorbt["exit_idx"]
+    assert (trades["side"] < 0).tolist() == [direction == 1 for direction in vectorbt["direction"]]
+    for values, name in (
         (trades["entry_price"], "entry_price"),
         (trades["exit_price"], "exit_price"),
         (net_profits(trades), "pnl"),
         (result.curve["equity"], "equity"),
     ):
-        np.testing.assert_allclose(mine, theirs[name], rtol=1e-12, atol=1e-6, err_msg=name)
+        np.testing.assert_allclose(values, vectorbt[name], rtol=1e-12, atol=1e-6, err_msg=name)
 
 
-def test_reversing_at_each_cross(candles: Candles, theirs: Any) -> None:
+def test_reversing_at_each_cross(candles: Candles, vectorbt: Any) -> None:
     result = reversing(candles)
     assert len(result.trades) > 100
-    assert_equal(result, candles, theirs["reversing"])
+    assert_equal(result, candles, vectorbt["reversing"])
 
 
-def test_long_alone_with_a_stop_and_a_target(candles: Candles, theirs: Any) -> None:
+def test_long_alone_with_a_stop_and_a_target(candles: Candles, vectorbt: Any) -> None:
     levels = {
         "stopLoss": {"type": "percentage", "percentage": 1},
         "takeProfit": {"type": "percentage", "percentage": 2},
     }
-    result = ours(candles, sides="long", exits=levels)
+    result = simulated(candles, sides="long", exits=levels)
     assert len(result.trades) > 50
-    assert_equal(result, candles, theirs["stopped"])
+    assert_equal(result, candles, vectorbt["stopped"])
 
 
-def test_figures(candles: Candles, theirs: Any) -> None:
+def test_figures(candles: Candles, vectorbt: Any) -> None:
     """Its moments are corrected for the size of the sample, its information ratio is of days, and
     our rupees are rounded.
     """
-    told, n = theirs["figures"], len(candles)
-    told["skewness"] *= (n - 2) / (n * (n - 1)) ** 0.5
-    told["kurtosis"] = 3 + (told["kurtosis"] * (n - 2) * (n - 3) / (n - 1) - 6) / (n + 1)
-    told["informationRatio"] *= ANNUAL
+    expected, n = vectorbt["figures"], len(candles)
+    expected["skewness"] *= (n - 2) / (n * (n - 1)) ** 0.5
+    expected["kurtosis"] = 3 + (expected["kurtosis"] * (n - 2) * (n - 3) / (n - 1) - 6) / (n + 1)
+    expected["informationRatio"] *= ANNUAL
     for name in LOSSES:
-        told[name] *= -1
+        expected[name] *= -1
     for name in PERCENT | LOSSES:
-        told[name] *= 100
+        expected[name] *= 100
     for name in ("expectancy", "averageWin", "averageLoss"):
-        told[name] = round(told[name], 4)
-    found = reversing(candles).performance
-    assert {name: found[name] for name in told} == pytest.approx(told, rel=1e-9)
+        expected[name] = round(expected[name], 4)
+    metrics = reversing(candles).performance
+    assert {name: metrics[name] for name in expected} == pytest.approx(expected, rel=1e-9)

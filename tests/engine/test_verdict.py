@@ -48,27 +48,27 @@ def verdicts(
     """Of every bar of every symbol."""
     result = simulate(given, histories, start=0, end=2**40, capital=capital)
     rejected: dict[str, Any] = result.performance["rejectedSignals"]  # type: ignore[assignment]
-    told = Told(result.trades, result.curve, capital, rejected)
-    found = []
-    for symbol, one in enumerate(histories):
-        track = track_of(given, one, 0, 2**40)
+    reported = Told(result.trades, result.curve, capital, rejected)
+    outcomes = []
+    for symbol, symbol_history in enumerate(histories):
+        track = track_of(given, symbol_history, 0, 2**40)
         bits = signals_of(required_inputs(given), track.candles, {}, 0, len(track.candles)).tolist()
-        for place, bit in enumerate(bits):
+        for index, bit in enumerate(bits):
             signals = [side for entering, side in SIDES if bit & entering]
             if len(signals) == 1 and bit & (EXIT_LONG | EXIT_SHORT):
                 signals = ["long", "short"]
-            bar = at(given, one, track, place, symbol)
-            found.append(verdict(given, bar, signals, told, ranges_known=True))
-    return result, found
+            bar = at(given, symbol_history, track, index, symbol)
+            outcomes.append(verdict(given, bar, signals, reported, ranges_known=True))
+    return result, outcomes
 
 
-def at(given: Strategy, one: History, track: Track, place: int, symbol: int) -> Bar:
-    time, after = track.candles.time, place + 1
+def at(given: Strategy, symbol_history: History, track: Track, index: int, symbol: int) -> Bar:
+    time, after = track.candles.time, index + 1
     last = after == len(time)
     flag = int(track.flags[after]) if len(track.flags) and not last else 0
     opens = np.nan if last else float(track.candles.open[after])
-    reached = orders_reached(given, one.contract, track.candles, place)
-    return Bar(symbol, int(time[place]), None if last else int(time[after]), flag, opens, reached)
+    reached = orders_reached(given, symbol_history.contract, track.candles, index)
+    return Bar(symbol, int(time[index]), None if last else int(time[after]), flag, opens, reached)
 
 
 BUSY = {"positionType": "both", "conditions": [sma_cross(3, 8)]}
@@ -97,8 +97,8 @@ OPPOSITE = {"exitOnOppositeSignal": True}
 )
 def test_reasons_that_are_certain_add_up(changes: dict[str, Any], reasons: list[str]) -> None:
     given = strategy(**{"entryConditions": BUSY, **changes})
-    result, found = verdicts(given, [days("NSE:TEST", 1)])
-    counted = Counter(one.reason for one in found)
+    result, outcomes = verdicts(given, [days("NSE:TEST", 1)])
+    counted = Counter(outcome.reason for outcome in outcomes)
     assert counted["entered"] == len(result.trades) > 3
     for reason in reasons:
         rejected: Any = result.performance["rejectedSignals"]
@@ -107,18 +107,20 @@ def test_reasons_that_are_certain_add_up(changes: dict[str, Any], reasons: list[
 
 
 def test_an_entry_names_its_trade_and_a_position_that_was_held_names_that() -> None:
-    result, found = verdicts(strategy(entryConditions=BOTH), [days("NSE:TEST", 1)])
-    entered = sorted(cast(int, one.trade) for one in found if one.reason == "entered")
+    result, outcomes = verdicts(strategy(entryConditions=BOTH), [days("NSE:TEST", 1)])
+    entered = sorted(
+        cast(int, outcome.trade) for outcome in outcomes if outcome.reason == "entered"
+    )
     assert entered == list(range(len(result.trades)))
-    held = [one for one in found if one.reason == "position_held"]
+    held = [outcome for outcome in outcomes if outcome.reason == "position_held"]
     assert held
-    assert all(one.trade is not None for one in held)
+    assert all(outcome.trade is not None for outcome in held)
 
 
 def test_a_position_of_another_symbol_is_in_the_way() -> None:
     given, histories = two_symbols(riskParameters={"maxOpenPositions": 1})
-    result, found = verdicts(given, histories)
-    counted = Counter(one.reason for one in found)
+    result, outcomes = verdicts(given, histories)
+    counted = Counter(outcome.reason for outcome in outcomes)
     rejected: Any = result.performance["rejectedSignals"]
     assert counted["position_limit"] == rejected["position_limit"] > 0
     assert counted["entered"] == len(result.trades)
@@ -135,31 +137,31 @@ def two_symbols(**changes: Any) -> tuple[Strategy, list[History]]:
 
 def test_a_reason_that_alone_is_possible_is_certain() -> None:
     given = strategy(entryConditions=BUSY, riskParameters={"maxPositionSize": 50.0})
-    result, found = verdicts(given, [days("NSE:TEST", 1)])
-    counted = Counter(one.reason for one in found)
+    result, outcomes = verdicts(given, [days("NSE:TEST", 1)])
+    counted = Counter(outcome.reason for outcome in outcomes)
     rejected: Any = result.performance["rejectedSignals"]
     assert counted["position_limit"] == rejected["position_limit"] > 0
     assert counted["not_traded"] == 0
-    assert not any(one.possible for one in found)
+    assert not any(outcome.possible for outcome in outcomes)
 
 
 def test_what_the_result_does_not_tell_is_left_open_between_what_it_counted() -> None:
     """Cash pays for one position, and some prices are above what one may be worth."""
     given, histories = two_symbols(riskParameters=DEAR)
-    _, found = verdicts(given, histories, 150.0)
-    left = [one for one in found if one.reason == "not_traded"]
+    _, outcomes = verdicts(given, histories, 150.0)
+    left = [outcome for outcome in outcomes if outcome.reason == "not_traded"]
     assert left
-    assert {one.possible for one in left} == {("position_limit", "insufficient_cash")}
+    assert {outcome.possible for outcome in left} == {("position_limit", "insufficient_cash")}
 
 
 def test_an_order_that_is_reached_was_refused_for_something_else() -> None:
     orders = {"orderType": "limit", "limitOffset": 0.4}
     given, histories = two_symbols(riskParameters=DEAR, executionSettings=orders)
-    result, found = verdicts(given, histories, 150.0)
-    counted = Counter(one.reason for one in found)
+    result, outcomes = verdicts(given, histories, 150.0)
+    counted = Counter(outcome.reason for outcome in outcomes)
     rejected: Any = result.performance["rejectedSignals"]
     assert counted["limit_not_reached"] == rejected["limit_not_reached"] > 0
-    assert not any("limit_not_reached" in one.possible for one in found)
+    assert not any("limit_not_reached" in outcome.possible for outcome in outcomes)
 
 
 def test_an_order_that_is_not_reached_may_have_met_too_many_positions_first() -> None:
@@ -167,10 +169,10 @@ def test_an_order_that_is_not_reached_may_have_met_too_many_positions_first() ->
     given, histories = two_symbols(
         riskParameters={"maxOpenPositions": 1}, executionSettings={"orderType": "limit"}
     )
-    result, found = verdicts(given, histories)
-    counted = Counter(one.reason for one in found)
+    result, outcomes = verdicts(given, histories)
+    counted = Counter(outcome.reason for outcome in outcomes)
     rejected: Any = result.performance["rejectedSignals"]
-    left = [one.possible for one in found if one.reason == "not_traded"]
+    left = [outcome.possible for outcome in outcomes if outcome.reason == "not_traded"]
     assert set(left) == {("position_limit", "limit_not_reached")}
     both = counted["limit_not_reached"] + counted["position_limit"] + len(left)
     assert both == rejected["limit_not_reached"] + rejected["position_limit"]
@@ -191,14 +193,14 @@ def test_a_gap_over_the_stop_leaves_nothing_in_the_way_of_the_next_order() -> No
         executionSettings={"orderType": "limit", "limitOffset": 5.0, "slippage": 0.5},
         exitConditions={"stopLoss": {"type": "percentage", "percentage": 3}},
     )
-    _, found = verdicts(
+    _, outcomes = verdicts(
         given,
         [minutes(
             (100, 101, 99, 100), (94, 95, 93.5, 94), (94, 95, 93, 94), (90.5, 91, 90.4, 90.5),
             (90, 91, 90, 90),
         )],
     )  # fmt: skip
-    assert [one.reason for one in found] == [
+    assert [outcome.reason for outcome in outcomes] == [
         "entered", "position_held", "limit_not_reached", "limit_not_reached", "end_of_data",
     ]  # fmt: skip
 
@@ -213,8 +215,12 @@ def test_a_position_that_ends_with_its_session_was_held_until_then() -> None:
     times = np.array([MONDAY + day * DAY + hours * 3600 for day in (0, 1) for hours in (0, 4)])
     flat = {name: np.full(4, 100.0) for name in ("open", "high", "low", "close", "volume")}
     sessions = Sessions.build([Regime(19_000, 21_000, 9 * 3600 + 900, 15 * 3600 + 1800)])
-    _, found = verdicts(given, [History("NSE:TEST", Candles.build(times, **flat), sessions)])
-    assert [one.reason for one in found][1:] == ["entered", "position_held", "end_of_data"]
+    _, outcomes = verdicts(given, [History("NSE:TEST", Candles.build(times, **flat), sessions)])
+    assert [outcome.reason for outcome in outcomes][1:] == [
+        "entered",
+        "position_held",
+        "end_of_data",
+    ]
 
 
 def test_the_signal_of_the_bar_that_ruins_the_account_is_told_so() -> None:
@@ -224,8 +230,8 @@ def test_the_signal_of_the_bar_that_ruins_the_account_is_told_so() -> None:
         exitConditions={"stopLoss": None, "maxHoldingCandles": 500},
     )
     bars = [(100.0,) * 4, (100.0,) * 4, (150, 260, 150, 250), (250.0,) * 4, (250.0,) * 4]
-    _, found = verdicts(given, [minutes(*bars)])
-    assert [one.reason for one in found] == [
+    _, outcomes = verdicts(given, [minutes(*bars)])
+    assert [outcome.reason for outcome in outcomes] == [
         "entered", "position_held", "ruined", "ruined", "ruined",
     ]  # fmt: skip
 
@@ -240,9 +246,9 @@ def test_an_opposite_signal_that_is_ignored_names_the_position() -> None:
         },
     )  # fmt: skip
     bars = [(100, 102, 100, 101), (101, 102, 99, 99), (90, 91, 89, 90.5), (90, 91, 89, 90)]
-    result, found = verdicts(given, [minutes(*bars)])
+    result, outcomes = verdicts(given, [minutes(*bars)])
     assert len(result.trades) == 2
-    assert (found[1].reason, found[1].trade) == ("position_held", 0)
+    assert (outcomes[1].reason, outcomes[1].trade) == ("position_held", 0)
 
 
 def test_rule_7_at_a_breach_what_is_held_ignores_its_own_direction() -> None:
@@ -253,8 +259,8 @@ def test_rule_7_at_a_breach_what_is_held_ignores_its_own_direction() -> None:
         riskParameters={"maxDailyLoss": 1.0},
     )
     bars = [(100.0,) * 4, (100.0,) * 4, (100, 100, 50, 50), (50.0,) * 4]
-    result, found = verdicts(given, [minutes(*bars)])
+    result, outcomes = verdicts(given, [minutes(*bars)])
     assert EXIT_REASONS[result.trades[0]["reason"]] == "daily_loss_limit"
     rejected: Any = result.performance["rejectedSignals"]
     assert rejected["daily_loss_limit"] == 1  # of the fourth close, when nothing was held
-    assert (found[2].reason, found[2].trade) == ("position_held", 0)
+    assert (outcomes[2].reason, outcomes[2].trade) == ("position_held", 0)

@@ -47,17 +47,17 @@ def walked(*, threads: int = 1, **config: object) -> tuple[Result, dict[str, Any
 
 def between(values: dict[str, float], first: int, last: int, capital: float) -> Result:
     start, end = (int(DAYS[day]) if day < len(DAYS) else 2**40 for day in (first, last))
-    held = [one for one in HISTORIES if len(one.candles.between(start, end))]
+    held = [history for history in HISTORIES if len(history.candles.between(start, end))]
     return simulate(parse(applied(STEPS, values)), held, start=start, end=end, capital=capital)
 
 
 @pytest.mark.parametrize("anchored", [False, True])
 def test_every_window_is_simulations_of_its_days(anchored: bool) -> None:
     """22 days, 5 windows, 0.7: three days each, the first after seven."""
-    joined, found = walked(anchored=anchored)
+    joined, study = walked(anchored=anchored)
     grid = Grid(read(WalkForwardConfig, {"parameters": PARAMETERS}).parameters)
     capital, trades = 1e6, 0
-    for k, row in enumerate(found["windows"]):
+    for k, row in enumerate(study["windows"]):
         train, test = (0 if anchored else 3 * k), 7 + 3 * k
         trained: dict[int, Figure] = {}
         for index in range(grid.size):
@@ -72,18 +72,18 @@ def test_every_window_is_simulations_of_its_days(anchored: bool) -> None:
         part = joined.trades[trades : trades + len(tested.trades)]
         assert part["exit_price"].tolist() == tested.trades["exit_price"].tolist()
         capital, trades = float(tested.curve["equity"][-1]), trades + len(tested.trades)
-    assert len(found["windows"]) == 5
+    assert len(study["windows"]) == 5
     assert len(joined.trades) == trades > 20
     assert joined.performance["finalEquity"] == rounded(capital, Unit.RUPEES)
     assert capital == pytest.approx(1e6 + float(joined.performance["netProfit"]))  # type: ignore[arg-type]
-    assert found["equity"][-1]["equity"] == rounded(capital, Unit.RUPEES)
+    assert study["equity"][-1]["equity"] == rounded(capital, Unit.RUPEES)
     assert joined.curve["time"][0] == CANDLES.time[7 * 75]
 
 
 def test_any_number_of_threads_finds_the_same() -> None:
-    one, three = walked(), walked(threads=3)
-    assert one[1] == three[1]
-    assert one[0].curve.tobytes() == three[0].curve.tobytes()
+    alone, three = walked(), walked(threads=3)
+    assert alone[1] == three[1]
+    assert alone[0].curve.tobytes() == three[0].curve.tobytes()
 
 
 def test_too_few_days_are_told_with_what_is_needed() -> None:
@@ -101,6 +101,6 @@ def test_nothing_is_tested_once_the_money_is_gone() -> None:
     ).model_dump(mode="json", exclude_none=True, by_alias=True)
     risky = [History("NSE:TEST", CANDLES, contract=Contract(margin=0.01))]
     config = read(WalkForwardConfig, {"parameters": PARAMETERS, "objective": "netProfit"})
-    result, found = walk_forward(steps, config, risky, start=0, end=2**40, capital=1e6)
-    assert len(found["windows"]) == 1  # type: ignore[arg-type]
+    result, study = walk_forward(steps, config, risky, start=0, end=2**40, capital=1e6)
+    assert len(study["windows"]) == 1  # type: ignore[arg-type]
     assert "ruined" in {note["code"] for note in result.receipt["notes"]}  # type: ignore[attr-defined]

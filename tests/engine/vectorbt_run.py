@@ -19,29 +19,29 @@ def main(path: str) -> None:
     """Crosses of SMA 5 and 20, filled at the next open: reversing, and long alone with stops."""
     time, *columns = np.load(path)
     index = pd.to_datetime(time, unit="s")
-    opened, high, low, close = (pd.Series(one, index=index) for one in columns)
+    opened, high, low, close = (pd.Series(column, index=index) for column in columns)
     fast, slow = vbt.MA.run(close, 5), vbt.MA.run(close, 20)
     entries = fast.ma_crossed_above(slow).shift(1, fill_value=False)
-    others = fast.ma_crossed_below(slow).shift(1, fill_value=False)
+    exits = fast.ma_crossed_below(slow).shift(1, fill_value=False)
     common = {"close": close, "price": opened, "size": 10, "init_cash": 1e6, "freq": "1D"}
     reversing = vbt.Portfolio.from_signals(
-        entries=entries, short_entries=others, upon_opposite_entry="Reverse", **common
+        entries=entries, short_entries=exits, upon_opposite_entry="Reverse", **common
     )
     stopped = vbt.Portfolio.from_signals(
         entries=entries, exits=False, open=opened, high=high, low=low, sl_stop=0.01, tp_stop=0.02,
         stop_entry_price="FillPrice", stop_exit_price="StopLimit", **common,
     )  # fmt: skip
     market = (close / close.shift(1).fillna(opened.iloc[0])) - 1
-    told: dict[str, object] = {"reversing": trades_of(reversing), "stopped": trades_of(stopped)}
-    told["figures"] = figures_of(reversing, market)
-    json.dump(told, sys.stdout)
+    report: dict[str, object] = {"reversing": trades_of(reversing), "stopped": trades_of(stopped)}
+    report["figures"] = figures_of(reversing, market)
+    json.dump(report, sys.stdout)
 
 
 def trades_of(portfolio: vbt.Portfolio) -> dict[str, object]:
     trades = portfolio.trades.records
     names = ("entry_idx", "exit_idx", "entry_price", "exit_price", "pnl", "direction")
-    told = {name: trades[name].tolist() for name in names}
-    return {**told, "equity": portfolio.value().tolist()}
+    columns = {name: trades[name].tolist() for name in names}
+    return {**columns, "equity": portfolio.value().tolist()}
 
 
 def hours(trades: vbt.Trades) -> float:
