@@ -94,7 +94,14 @@ class PerformanceSerializer(DocumentSerializer):
 
 
 def _step(name: str) -> ObjectField:
-    return ObjectField(required=False, help_text=f"The step {name}, as it was sent.")
+    return ObjectField(help_text=f"The step {name}, as it was sent.")
+
+
+def _stored_steps(sources: Mapping[str, str]) -> dict[str, ObjectField]:
+    return {
+        name: ObjectField(source=source, help_text="As it was sent.")
+        for name, source in sources.items()
+    }
 
 
 @example(examples.ALGORITHM)
@@ -105,7 +112,7 @@ class AlgorithmSerializer(AnswerSerializer):
 
     id = IdField(read_only=True)
     userId = IdField(read_only=True, source="owner_id")
-    name = TextField(required=False, max_length=MAX_NAME, help_text="Unique among the owner's.")
+    name = TextField(max_length=MAX_NAME, help_text="Unique among the owner's.")
     description = CharField(help_text="Free text.")
     status = ChoiceField(read_only=True, choices=[status.value for status in AlgorithmStatus])
     active = BooleanField(read_only=True, help_text="Whether it trades.")
@@ -117,19 +124,15 @@ class AlgorithmSerializer(AnswerSerializer):
     riskParameters = _step("riskParameters")
     executionSettings = _step("executionSettings")
     performance = PerformanceSerializer(read_only=True)
-    walkForwardConfig = FreeField(
-        required=False, allow_null=True, help_text="Any keys, up to 16 KiB as JSON."
-    )
+    walkForwardConfig = FreeField(allow_null=True, help_text="Any keys, up to 16 KiB as JSON.")
     walkForwardResults = StudyHistoryField(
         read_only=True,
         help_text=f"As of its backtest, newest last; {MOST_WALK_FORWARDS} are kept.",
     )
-    monteCarloConfig = FreeField(
-        required=False, allow_null=True, help_text="Any keys, up to 16 KiB as JSON."
-    )
+    monteCarloConfig = FreeField(allow_null=True, help_text="Any keys, up to 16 KiB as JSON.")
     monteCarloResults = MetricsField(read_only=True, allow_null=True)
-    isTemplate = FlagField(required=False, help_text="Whether others may copy it.")
-    isPublic = FlagField(required=False, help_text="Whether other users see the template.")
+    isTemplate = FlagField(help_text="Whether others may copy it.")
+    isPublic = FlagField(help_text="Whether other users see the template.")
     clonedFrom = IdField(read_only=True, allow_null=True, source="cloned_from_id")
     lastExecution = MetricsField(read_only=True, allow_null=True)
     createdAt = MomentField(read_only=True)
@@ -150,7 +153,7 @@ class RemarksSerializer(AnswerSerializer):
         source="missing",
         help_text="The steps that are not complete.",
     )
-    errors = RemarkSerializer(  # type: ignore[assignment]  # a field, no attribute
+    errors_ = RemarkSerializer(
         many=True, read_only=True, help_text="What these steps lack, by dotted path."
     )
     warnings = RemarkSerializer(
@@ -171,9 +174,15 @@ class AlgorithmBodySerializer(SavedAlgorithmSerializer):
 
     is_answer = False
     description = TextField(
-        required=False, allow_null=True, allow_blank=True, lines=True, max_length=2000,
+        allow_null=True, allow_blank=True, lines=True, max_length=2000,
         help_text="Free text; null is as if it was absent.",
     )  # fmt: skip
+
+    def get_fields(self) -> dict[str, serializers.Field[Any, Any, Any, Any]]:
+        fields = super().get_fields()
+        for field in fields.values():
+            field.required = False
+        return fields
 
     @classmethod
     def read(cls, data: Any) -> Any:
@@ -218,10 +227,6 @@ class AlgorithmItemSerializer(AnswerSerializer):
         return super().to_representation({**instance, "symbols": instance["symbols"] or []})
 
 
-def _stored_step() -> ObjectField:
-    return ObjectField(help_text="As it was sent.")
-
-
 @example(
     {
         **examples.ITEM,
@@ -240,12 +245,9 @@ class TemplateSerializer(AlgorithmItemSerializer):
         help_text="The name that its owner chose for others to see; empty without one.",
     )
     isPublic = BooleanField()
-    basicInfo = _stored_step()
-    positionSizing = _stored_step()
-    entryConditions = _stored_step()
-    exitConditions = _stored_step()
-    riskParameters = _stored_step()
-    executionSettings = _stored_step()
+
+    def get_fields(self) -> dict[str, serializers.Field[Any, Any, Any, Any]]:
+        return {**super().get_fields(), **_stored_steps(STEPS)}
 
 
 @example({"version": 1, "current": True, **examples.EXAMPLE_STEPS, "createdAt": MOMENT_EXAMPLE})
@@ -254,13 +256,11 @@ class VersionSerializer(AnswerSerializer):
 
     version = IntegerField(source="number")
     current = BooleanField(source="is_current")
-    basicInfo = ObjectField(source="configuration.basicInfo", help_text="As it was sent.")
-    positionSizing = ObjectField(source="configuration.positionSizing", help_text="As sent.")
-    entryConditions = ObjectField(source="configuration.entryConditions", help_text="As sent.")
-    exitConditions = ObjectField(source="configuration.exitConditions", help_text="As sent.")
-    riskParameters = ObjectField(source="configuration.riskParameters", help_text="As sent.")
-    executionSettings = ObjectField(source="configuration.executionSettings", help_text="As sent.")
     createdAt = MomentField()
+
+    def get_fields(self) -> dict[str, serializers.Field[Any, Any, Any, Any]]:
+        steps = _stored_steps({name: f"configuration.{name}" for name in STEPS})
+        return {**super().get_fields(), **steps}
 
 
 @example(
@@ -275,17 +275,13 @@ class VersionSerializer(AnswerSerializer):
 class StatusChangeSerializer(AnswerSerializer):
     """One change of an algorithm's status."""
 
+    from_ = ChoiceField(
+        choices=[status.value for status in AlgorithmStatus], allow_null=True, source="before"
+    )
     to = ChoiceField(choices=[status.value for status in AlgorithmStatus], source="after")
     by = CharField(source="actor", help_text="The user's id, or system.")
     reason = CharField()
     at = MomentField()
-
-    def get_fields(self) -> dict[str, serializers.Field[Any, Any, Any, Any]]:
-        """`from` is a word of Python's."""
-        before = ChoiceField(
-            choices=[status.value for status in AlgorithmStatus], allow_null=True, source="before"
-        )
-        return {"from": before, **super().get_fields()}
 
 
 @example({"performance": performance.new(), "lastUpdated": MOMENT_EXAMPLE})
@@ -465,7 +461,7 @@ class CataloguePatternSerializer(AnswerSerializer):
 class CataloguePageSerializer(DocumentSerializer):
     """A page of indicators, and all candle patterns on every page."""
 
-    data = CatalogueIndicatorSerializer(many=True)  # type: ignore[assignment]  # a field
+    data_ = CatalogueIndicatorSerializer(many=True)
     pagination = PaginationSerializer()
     candlePatterns = CataloguePatternSerializer(many=True, help_text="All of them.")
 

@@ -7,6 +7,7 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 from rest_framework.serializers import CharField, FloatField, IntegerField
 
+from apps.algorithms.serializers import MetricsField
 from apps.backtests import examples, result_schemas, results
 from apps.backtests.models import Backtest, BacktestKind, BacktestStatus
 from apps.backtests.submissions import ends_in_future
@@ -177,27 +178,23 @@ class PerformanceField(serializers.Field[Any, Any, Any, Any]):
 
 
 @extend_schema_field(result_schemas.STUDY_CONFIG)
-class StudyConfigField(serializers.Field[Any, Any, Any, Any]):
-    def to_representation(self, value: Any) -> Any:
-        return value
+class StudyConfigField(ObjectField):
+    """The configuration of a study."""
 
 
 @extend_schema_field(result_schemas.STUDY_RESULTS)
-class StudyResultsField(serializers.Field[Any, Any, Any, Any]):
-    def to_representation(self, value: Any) -> Any:
-        return round_for_wire(value)
+class StudyResultsField(MetricsField):
+    """What a study computed."""
 
 
 @extend_schema_field(result_schemas.RECEIPT)
-class ReceiptField(serializers.Field[Any, Any, Any, Any]):
-    def to_representation(self, value: Any) -> Any:
-        return value
+class ReceiptField(ObjectField):
+    """What a result rests on."""
 
 
 @extend_schema_field(result_schemas.BREAKDOWNS)
-class BreakdownsField(serializers.Field[Any, Any, Any, Any]):
-    def to_representation(self, value: Any) -> Any:
-        return round_for_wire(value)
+class BreakdownsField(MetricsField):
+    """The metrics of groups of trades."""
 
 
 class BacktestErrorSerializer(DocumentSerializer):

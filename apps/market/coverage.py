@@ -2,7 +2,7 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from datetime import date, datetime
 from typing import Final
 
@@ -60,6 +60,17 @@ def gaps_of(symbol: str) -> Mapping[str, Gaps]:
         timeframe: _gaps(np.unique(np.concatenate(pieces)), sessions)
         for timeframe, pieces in days.items()
     }
+
+
+def timeframes_of(symbol: str) -> list[dict[str, object]]:
+    """Return what is stored of the symbol by timeframe, with the gaps of each except weeks."""
+    gaps = gaps_of(symbol)
+    timeframes = []
+    for stored in store.stored_timeframes(symbol):
+        timeframe = str(stored["timeframe"])
+        checked = asdict(gaps[timeframe]) if timeframe in gaps else {}
+        timeframes.append({**stored, **checked})
+    return timeframes
 
 
 def quality_of(symbol: str, timeframe: str) -> Quality | None:

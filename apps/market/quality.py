@@ -37,6 +37,7 @@ class Quality:
     times of such bars, `silent_runs` the times at which runs without volume begin.
     """
 
+    timeframe: str
     bars: int
     days: Days
     missing_days: Days
@@ -56,6 +57,7 @@ def inspect(symbol: str, candles: Candles, timeframe: str, sessions: Sessions) -
     full, bars = days_of(candles.time[inside])
     moves = parse(symbol).type != "options"
     return Quality(
+        timeframe=timeframe,
         bars=len(candles),
         days=days,
         missing_days=missing_days(days, sessions) if timeframe != "1w" else days[:0],

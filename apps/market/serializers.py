@@ -1,8 +1,7 @@
 """History, sessions and charges on the wire."""
 
-from collections.abc import Mapping, Sequence
-from datetime import date
-from typing import Any, Final, Literal, get_args
+from collections.abc import Mapping
+from typing import Any, Final, get_args
 
 import numpy as np
 from drf_spectacular.utils import extend_schema_field
@@ -29,30 +28,27 @@ from apps.engine.simulation.results import wire_dates
 from apps.engine.symbols import InvalidSymbol, parse
 from apps.engine.units import Unit, all_rounded
 from apps.market.contract_notes import ContractNote
-from apps.market.coverage import MOST_GAPS, Gaps, SessionCoverage
+from apps.market.coverage import MOST_GAPS, SessionCoverage
 from apps.market.dates import read_moment
-from apps.market.models import CorporateAction
-from apps.market.quality import Quality
+from apps.market.quality import Days
 from apps.market.rule_sets import current_rule_set
 from apps.market.rulebook.charges import (
     DEFAULT_BROKER,
     INSTRUMENT_KINDS,
     PRODUCTS,
     SIDES,
-    Charge,
     broker_names,
 )
 from apps.market.rulebook.rows import (
     ChargeItem,
     ChargeSegment,
-    DepositoryRow,
-    Exchange,
     Market,
     Phase,
     Product,
+    RuleRow,
 )
-from apps.market.rulebook.rule_set import RuleSet, file_of
-from apps.market.rulebook.sessions import MARKETS, SessionKind, day_of
+from apps.market.rulebook.rule_set import file_of
+from apps.market.rulebook.sessions import MARKETS, SessionKind
 from apps.market.store import AdjustedCandles
 from apps.symbols.serializers import SYMBOL, SymbolField
 
@@ -236,16 +232,8 @@ class AdjustmentSerializer(AnswerSerializer):
 
     exDate = DateField(help_text="The first day on which it is in the price.")
     kind = ChoiceField(choices=("split", "bonus"), help_text="What it is.")
-    ratio = CharField(help_text="As announced: of a bonus the new shares alone.")
-    source = CharField(help_text="Where it is from.")  # type: ignore[assignment]  # the wire's name
-
-    def to_representation(self, instance: CorporateAction) -> dict[str, Any]:
-        return {
-            "exDate": instance.ex_date.isoformat(),
-            "kind": instance.kind,
-            "ratio": instance.terms,
-            "source": instance.source,
-        }
+    ratio = CharField(source="terms", help_text="As announced: of a bonus the new shares alone.")
+    source_ = CharField(help_text="Where it is from.")
 
 
 @example(
@@ -261,18 +249,21 @@ class CandlesSerializer(AnswerSerializer):
     `adjustedFor` only where there is something.
     """
 
-    may_be_absent = ("dates", "adjustedFor", "synthetic")
-
     symbol = CharField(help_text="EXCHANGE:SYMBOL")
     timeframe = ChoiceField(choices=list(TIMEFRAMES), help_text="How long a candle is.")
     candles = CandlesField(help_text="Oldest first.")
     dates = serializers.ListField(
         child=DateField(),
+        required=False,
         help_text="Of days and weeks alone: the date in Asia/Kolkata of each candle, of a week its"
         " Monday.",
     )
-    adjustedFor = AdjustmentSerializer(many=True, help_text="What changed any of them.")
-    synthetic = BooleanField(help_text="True where the history is a generated sample.")
+    adjustedFor = AdjustmentSerializer(
+        many=True, required=False, help_text="What changed any of them."
+    )
+    synthetic = BooleanField(
+        required=False, help_text="True where the history is a generated sample."
+    )
 
     def to_representation(self, instance: Mapping[str, Any]) -> dict[str, Any]:
         priced: AdjustedCandles = instance["priced"]
@@ -318,50 +309,35 @@ class SessionCoverageSerializer(AnswerSerializer):
 class GapSerializer(AnswerSerializer):
     """Missing sessions in a row."""
 
-    to = DateField(help_text="The last of them.")
+    from_ = DateField(source="first", help_text="The first of them.")
+    to = DateField(source="last", help_text="The last of them.")
     sessions = IntegerField(min_value=0, help_text="How many.")
-
-    def get_fields(self) -> dict[str, serializers.Field[Any, Any, Any, Any]]:
-        """`from` is a word of Python's."""
-        return {"from": DateField(help_text="The first of them."), **super().get_fields()}
 
 
 class TimeframeCoverageSerializer(AnswerSerializer):
     """What is held of one timeframe; of weeks nothing is said of sessions."""
 
-    may_be_absent = ("days", "missingSessions", "gaps", "uncheckedYears", "synthetic", "adjusted")
-
     timeframe = ChoiceField(choices=list(TIMEFRAMES), help_text="How long a bar is.")
     first = MomentField(help_text="The start of the first bar.")
     last = MomentField(help_text="The start of the last bar.")
     bars = IntegerField(min_value=0, help_text="How many.")
-    days = IntegerField(min_value=0, help_text="Dates that have bars.")
-    missingSessions = IntegerField(min_value=0, help_text="The calendar has them.")
-    gaps = GapSerializer(many=True, help_text=f"Missing sessions in a row; the newest {MOST_GAPS}.")
-    uncheckedYears = serializers.ListField(
-        child=IntegerField(), help_text="Nobody knows the holidays of these."
+    days = IntegerField(required=False, min_value=0, help_text="Dates that have bars.")
+    missingSessions = IntegerField(
+        required=False, min_value=0, source="missing", help_text="The calendar has them."
     )
-    synthetic = BooleanField(help_text="True where the history is a generated sample.")
-    adjusted = BooleanField(help_text="Prices as their source adjusted them.")
-
-    def to_representation(self, instance: tuple[Mapping[str, Any], Gaps | None]) -> dict[str, Any]:
-        row, gaps = instance
-        if gaps is None:
-            return dict(row)
-        return {
-            **row,
-            "days": gaps.days,
-            "missingSessions": gaps.missing,
-            "gaps": [
-                {
-                    "from": gap.first.isoformat(),
-                    "to": gap.last.isoformat(),
-                    "sessions": gap.sessions,
-                }
-                for gap in gaps.gaps
-            ],
-            "uncheckedYears": list(gaps.unchecked),
-        }
+    gaps = GapSerializer(
+        many=True, required=False, help_text=f"Missing sessions in a row; the newest {MOST_GAPS}."
+    )
+    uncheckedYears = serializers.ListField(
+        child=IntegerField(),
+        required=False,
+        source="unchecked",
+        help_text="Nobody knows the holidays of these.",
+    )
+    synthetic = BooleanField(
+        required=False, help_text="True where the history is a generated sample."
+    )
+    adjusted = BooleanField(required=False, help_text="Prices as their source adjusted them.")
 
 
 class ListedDaysSerializer(AnswerSerializer):
@@ -372,6 +348,10 @@ class ListedDaysSerializer(AnswerSerializer):
         child=DateField(), help_text=f"The first {_MOST_SHOWN} of them at most."
     )
 
+    def to_representation(self, instance: Days) -> dict[str, Any]:
+        dates = instance[:_MOST_SHOWN].astype("M8[D]").astype(str)
+        return {"count": len(instance), "first": dates.tolist()}
+
 
 class ListedTimesSerializer(AnswerSerializer):
     """How many moments, and the first of them."""
@@ -381,44 +361,36 @@ class ListedTimesSerializer(AnswerSerializer):
         child=MomentField(), help_text=f"The first {_MOST_SHOWN} of them at most."
     )
 
+    def to_representation(self, instance: NDArray[np.int64]) -> dict[str, Any]:
+        times = instance[:_MOST_SHOWN].astype("M8[s]")
+        stamps = np.datetime_as_string(times, unit="ms", timezone="UTC")
+        return {"count": len(instance), "first": stamps.tolist()}
+
 
 class CandleQualitySerializer(AnswerSerializer):
     """The quality of the bars of one timeframe."""
 
     timeframe = ChoiceField(choices=list(TIMEFRAMES), help_text="How long a bar is.")
     bars = IntegerField(min_value=0, help_text="How many are looked at.")
-    days = IntegerField(min_value=0, help_text="Dates that have bars.")
-    barsWithoutVolume = IntegerField(min_value=0, help_text="Bars whose volume is 0.")
-    barsOutsideHours = IntegerField(min_value=0, help_text="Bars outside of all sessions.")
-    missingSessions = ListedDaysSerializer(help_text="The calendar has them.")
+    days = IntegerField(min_value=0, source="days.size", help_text="Dates that have bars.")
+    barsWithoutVolume = IntegerField(
+        min_value=0, source="without_volume", help_text="Bars whose volume is 0."
+    )
+    barsOutsideHours = IntegerField(
+        min_value=0, source="off_session", help_text="Bars outside of all sessions."
+    )
+    missingSessions = ListedDaysSerializer(
+        source="missing_days", help_text="The calendar has them."
+    )
     shortDays = ListedDaysSerializer(help_text="Fewer bars than the session has periods.")
-    daysWithoutSession = ListedDaysSerializer(help_text="Bars though the calendar has no session.")
+    daysWithoutSession = ListedDaysSerializer(
+        source="unlisted_days", help_text="Bars though the calendar has no session."
+    )
     jumps = ListedTimesSerializer(help_text="Open 30 % or more away from the last close.")
     spikes = ListedTimesSerializer(help_text="Close 30 % or more away from both its neighbours.")
-    runsWithoutVolume = ListedTimesSerializer(help_text="Begin ten bars or more without volume.")
-
-    def to_representation(self, instance: tuple[str, Quality]) -> dict[str, Any]:
-        timeframe, quality = instance
-        return {
-            "timeframe": timeframe,
-            "bars": quality.bars,
-            "days": len(quality.days),
-            "barsWithoutVolume": quality.without_volume,
-            "barsOutsideHours": quality.off_session,
-            "missingSessions": _listed(quality.missing_days, "D"),
-            "shortDays": _listed(quality.short_days, "D"),
-            "daysWithoutSession": _listed(quality.unlisted_days, "D"),
-            "jumps": _listed(quality.jumps, "s"),
-            "spikes": _listed(quality.spikes, "s"),
-            "runsWithoutVolume": _listed(quality.silent_runs, "s"),
-        }
-
-
-def _listed(values: NDArray[np.int64] | NDArray[np.int32], unit: Literal["D", "s"]) -> object:
-    """Return how many there are, and the first of them as dates or as times."""
-    shown = values[:_MOST_SHOWN].astype(f"M8[{unit}]")
-    texts = shown.astype(str) if unit == "D" else np.datetime_as_string(shown, "ms", timezone="UTC")
-    return {"count": len(values), "first": texts.tolist()}
+    runsWithoutVolume = ListedTimesSerializer(
+        source="silent_runs", help_text="Begin ten bars or more without volume."
+    )
 
 
 @example(
@@ -442,49 +414,37 @@ def _listed(values: NDArray[np.int64] | NDArray[np.int32], unit: Literal["D", "s
 class CoverageSerializer(AnswerSerializer):
     """What is held of a symbol, and the quality of one timeframe of it."""
 
-    may_be_absent = ("quality",)
-
     symbol = CharField(help_text="EXCHANGE:SYMBOL")
     timeframes = TimeframeCoverageSerializer(many=True, help_text="Shortest first.")
-    quality = CandleQualitySerializer(help_text="Of the timeframe that was asked for.")
-
-    def to_representation(self, instance: Mapping[str, Any]) -> dict[str, Any]:
-        rows: Sequence[Mapping[str, Any]] = instance["held"]
-        gaps: Mapping[str, Gaps] = instance["gaps"]
-        answer: dict[str, Any] = {
-            "symbol": instance["symbol"],
-            "timeframes": [
-                TimeframeCoverageSerializer.render((row, gaps.get(row["timeframe"])))
-                for row in rows
-            ],
-        }
-        if instance["quality"] is not None:
-            quality = (instance["timeframe"], instance["quality"])
-            answer["quality"] = CandleQualitySerializer.render(quality)
-        return answer
+    quality = CandleQualitySerializer(
+        required=False, help_text="Of the timeframe that was asked for."
+    )
 
 
 # ---------------------------------------------------------------------------- sessions and charges
 
 
 @extend_schema_field(_CLOCK_TIME)
-class ClockTimeField(CharField):
+class ClockTimeField(serializers.TimeField):
     """A time of day in Asia/Kolkata, HH:MM."""
+
+    format = "%H:%M"
+
+
+@extend_schema_field({"type": "string"})
+class RuleRowField(serializers.Field[RuleRow, Any, str, Any]):
+    """Where a row of the rulebook stands: file and line."""
+
+    def to_representation(self, value: RuleRow) -> str:
+        return f"{file_of(value)}:{value.line}"
 
 
 class RuleSourceSerializer(AnswerSerializer):
     """Where a row of the rulebook stands and where it is from."""
 
-    row = CharField(help_text="File and line in the edition of the rulebook.")
-    source = CharField(help_text="Where it is from.")  # type: ignore[assignment]  # the wire's name
+    row = RuleRowField(source="*", help_text="File and line in the edition of the rulebook.")
+    source_ = CharField(help_text="Where it is from.")
     unsourced = CharField(help_text="What of the row has no source; empty where all has one.")
-
-    def to_representation(self, instance: Any) -> dict[str, Any]:
-        return {
-            "row": f"{file_of(instance)}:{instance.line}",
-            "source": instance.source,
-            "unsourced": instance.unsourced,
-        }
 
 
 class SessionPhaseSerializer(AnswerSerializer):
@@ -499,10 +459,14 @@ class SegmentSessionSerializer(AnswerSerializer):
     """What a segment does on a date."""
 
     segment = ChoiceField(choices=get_args(Market), help_text="The segment of the exchange.")
-    session = ChoiceField(choices=get_args(SessionKind), help_text="The kind of day.")
-    name = CharField(help_text="What the day is called, or what is not known.")
-    phases = SessionPhaseSerializer(many=True, help_text="In order; none where it is closed.")
-    sources = RuleSourceSerializer(many=True, help_text="The rules behind it.")
+    session = ChoiceField(
+        choices=get_args(SessionKind), source="day.kind", help_text="The kind of day."
+    )
+    name = CharField(source="day.name", help_text="What the day is called, or what is not known.")
+    phases = SessionPhaseSerializer(
+        many=True, source="day.phases", help_text="In order; none where it is closed."
+    )
+    sources = RuleSourceSerializer(many=True, source="day.rows", help_text="The rules behind it.")
 
 
 @example(
@@ -535,31 +499,8 @@ class SessionsSerializer(AnswerSerializer):
     edition = CharField(help_text=_EDITION_HELP)
     segments = SegmentSessionSerializer(many=True, help_text="Each segment of the exchange.")
 
-    def to_representation(self, instance: Any) -> dict[str, Any]:
-        rule_set, exchange, day = instance
-        return {
-            "exchange": exchange,
-            "date": day.isoformat(),
-            "edition": rule_set.sha256,
-            "segments": [_segment(rule_set, exchange, market, day) for market in MARKETS[exchange]],
-        }
 
-
-def _segment(rule_set: RuleSet, exchange: Exchange, market: Market, day: date) -> dict[str, Any]:
-    session = day_of(rule_set, exchange, market, day)
-    return {
-        "segment": market,
-        "session": session.kind,
-        "name": session.name,
-        "phases": [
-            {"phase": phase, "opens": f"{opens:%H:%M}", "closes": f"{closes:%H:%M}"}
-            for phase, opens, closes in session.phases
-        ],
-        "sources": [RuleSourceSerializer.render(row) for row in session.rows],
-    }
-
-
-class ChargeSerializer(RuleSourceSerializer):
+class ChargeSerializer(AnswerSerializer):
     """An item of a contract note, as it is and as it is paid."""
 
     item = ChoiceField(
@@ -570,18 +511,12 @@ class ChargeSerializer(RuleSourceSerializer):
     percent = NumberField(help_text="Of the value; 0 for fixed sums.")
     amount = NumberField(help_text="Rupees, not rounded.")
     rounded = NumberField(help_text="Rupees as a fill pays them.")
-    since = DateField(help_text="The first day of the rate.")
-
-    def to_representation(self, instance: Charge) -> dict[str, Any]:
-        row = instance.row
-        return {
-            "item": instance.item,
-            "percent": 0.0 if isinstance(row, DepositoryRow) else float(row.percent),
-            "amount": float(instance.amount),
-            "rounded": float(instance.rounded),
-            "since": row.first_date.isoformat(),
-            **super().to_representation(row),
-        }
+    since = DateField(source="row.first_date", help_text="The first day of the rate.")
+    row = RuleRowField(help_text="File and line in the edition of the rulebook.")
+    source_ = CharField(source="row.source", help_text="Where it is from.")
+    unsourced = CharField(
+        source="row.unsourced", help_text="What of the row has no source; empty where all has one."
+    )
 
 
 @example(
@@ -618,45 +553,34 @@ class ContractNoteSerializer(AnswerSerializer):
     """A virtual contract note."""
 
     symbol = CharField(help_text="EXCHANGE:SYMBOL")
-    date = DateField(help_text="The day of the trade.")
+    date = DateField(source="day", help_text="The day of the trade.")
     side = ChoiceField(choices=SIDES, help_text="The side of the order.")
     quantity = IntegerField(help_text="Units, not lots.")
     price = NumberField(help_text="Rupees; of an option the premium.")
     multiplier = NumberField(help_text="Rupees a unit gains per rupee of price.")
     value = NumberField(help_text="Rupees: quantity x price x multiplier.")
-    segment = ChoiceField(choices=get_args(ChargeSegment), help_text="Whose rates apply.")
+    segment = ChoiceField(
+        choices=get_args(ChargeSegment), source="basis.segment", help_text="Whose rates apply."
+    )
     instrument = ChoiceField(
         choices=INSTRUMENT_KINDS,
+        source="basis.instrument",
         help_text="ETFs are taxed by what they hold; nothing is charged on an index, which cannot"
         " be traded.",
     )
-    product = ChoiceField(choices=PRODUCTS, help_text="It decides tax and stamp duty of shares.")
-    broker = CharField(help_text="Whose prices.")
-    edition = CharField(help_text=_EDITION_HELP)
-    charges = ChargeSerializer(many=True, help_text="Item by item.")
-    total = NumberField(help_text="Rupees: of the rounded items.")
+    product = ChoiceField(
+        choices=PRODUCTS,
+        source="basis.product",
+        help_text="It decides tax and stamp duty of shares.",
+    )
+    broker = CharField(source="basis.broker", help_text="Whose prices.")
+    edition = CharField(source="rule_set", help_text=_EDITION_HELP)
+    charges = ChargeSerializer(many=True, source="charges.charges", help_text="Item by item.")
+    total = NumberField(source="charges.total", help_text="Rupees: of the rounded items.")
     unknown = serializers.ListField(
-        child=CharField(), help_text="Items without a rate on this date."
+        child=CharField(), source="charges.unknown", help_text="Items without a rate on this date."
     )
 
     def to_representation(self, instance: ContractNote) -> dict[str, Any]:
-        rounded: dict[str, Any] = round_for_wire(
-            {
-                "symbol": instance.symbol,
-                "date": instance.day.isoformat(),
-                "side": instance.side,
-                "quantity": instance.quantity,
-                "price": float(instance.price),
-                "multiplier": float(instance.multiplier),
-                "value": float(instance.value),
-                "segment": instance.basis.segment,
-                "instrument": instance.basis.instrument,
-                "product": instance.basis.product,
-                "broker": instance.basis.broker,
-                "edition": instance.rule_set,
-                "charges": [ChargeSerializer.render(row) for row in instance.charges.charges],
-                "total": float(instance.charges.total),
-                "unknown": list(instance.charges.unknown),
-            }
-        )
+        rounded: dict[str, Any] = round_for_wire(super().to_representation(instance))
         return rounded

@@ -7,6 +7,7 @@ from rest_framework.response import Response
 from apps.core.api.views import OwnedViewSet
 from apps.market import contract_notes, coverage, rule_sets, store
 from apps.market.coverage import MOST_INSPECTED
+from apps.market.rulebook.sessions import MARKETS, day_of
 from apps.market.serializers import (
     CandlesQuery,
     CandlesSerializer,
@@ -59,14 +60,14 @@ class MarketViewSet(OwnedViewSet):
     def coverage(self, request: Request) -> Response:
         """What history is held of a symbol, and how complete."""
         query = self.query(CoverageQuery)
-        symbol, timeframe = query["symbol"], query.get("timeframe")
-        answer = {
+        symbol = query["symbol"]
+        answer: dict[str, object] = {
             "symbol": symbol,
-            "timeframe": timeframe,
-            "held": store.stored_timeframes(symbol),
-            "gaps": coverage.gaps_of(symbol),
-            "quality": coverage.quality_of(symbol, timeframe) if timeframe else None,
+            "timeframes": coverage.timeframes_of(symbol),
         }
+        quality = coverage.quality_of(symbol, query["timeframe"]) if "timeframe" in query else None
+        if quality is not None:
+            answer["quality"] = quality
         return Response(CoverageSerializer.render(answer))
 
 
@@ -83,8 +84,19 @@ class RulebookViewSet(OwnedViewSet):
         holidays are not loaded.
         """
         query = self.query(SessionsQuery)
+        exchange, day = query["exchange"], query["day"]
         rule_set = rule_sets.current_rule_set()
-        return Response(SessionsSerializer.render((rule_set, query["exchange"], query["day"])))
+        segments = [
+            {"segment": segment, "day": day_of(rule_set, exchange, segment, day)}
+            for segment in MARKETS[exchange]
+        ]
+        answer = {
+            "exchange": exchange,
+            "date": day,
+            "edition": rule_set.sha256,
+            "segments": segments,
+        }
+        return Response(SessionsSerializer.render(answer))
 
     @extend_schema(
         operation_id="readCharges",

@@ -11,13 +11,13 @@ from apps.core.api.schema import STRING, Schema, example
 from apps.core.api.serializers import (
     AnswerSerializer,
     ChoiceField,
+    NullableTextField,
     NumberField,
     QueryIntegerField,
     StrictSerializer,
 )
 from apps.engine.symbols import EXCHANGES, MAX_LENGTH
 from apps.symbols.models import Instrument, OptionType, Source, Type
-from apps.symbols.services import InstrumentDetails
 
 LONGEST_QUERY: Final = 100
 
@@ -76,30 +76,22 @@ class VerdictSerializer(AnswerSerializer):
     what may have been meant.
     """
 
-    may_be_absent = ("reason", "suggestions")
-
     valid = BooleanField(help_text="Whether it is well formed.")
     exchange = CharField(allow_null=True)
     symbol = CharField()
     type = ChoiceField(choices=Type.values, allow_null=True)
     tradable = BooleanField(help_text="Whether it can be traded.")
-    reason = CharField(help_text="Why it cannot be traded.")
-    suggestions = serializers.ListField(child=CharField(), help_text="The likeliest first.")
+    reason = CharField(required=False, help_text="Why it cannot be traded.")
+    suggestions = serializers.ListField(
+        child=CharField(), required=False, help_text="The likeliest first."
+    )
 
     def to_representation(self, instance: Any) -> dict[str, Any]:
         check, suggestions = instance
-        answer = {
-            "valid": check.valid,
-            "exchange": check.exchange,
-            "symbol": check.symbol,
-            "type": check.type,
-            "tradable": check.tradable,
-        }
-        if check.reason:
-            answer["reason"] = check.reason
-        if suggestions:
-            answer["suggestions"] = list(suggestions)
-        return answer
+        answer = super().to_representation(check)
+        if check.reason is None:
+            del answer["reason"]
+        return answer | {"suggestions": list(suggestions)} if suggestions else answer
 
 
 @example({"query": "reliance"})
@@ -118,22 +110,17 @@ class SearchQuery(StrictSerializer):
 class MatchSerializer(AnswerSerializer):
     """An instrument that matches a search; a contract has an `expiry`."""
 
-    may_be_absent = ("expiry",)
-
     symbol = CharField()
     name = CharField()
     type = ChoiceField(choices=Type.values)
     exchange = ChoiceField(choices=EXCHANGES)
-    expiry = DateField()
+    expiry = DateField(required=False)
 
     def to_representation(self, instance: Instrument) -> dict[str, Any]:
-        answer = {
-            "symbol": instance.symbol,
-            "name": instance.name,
-            "type": instance.type,
-            "exchange": instance.exchange,
-        }
-        return answer | {"expiry": instance.expiry.isoformat()} if instance.expiry else answer
+        answer = super().to_representation(instance)
+        if instance.expiry is None:
+            del answer["expiry"]
+        return answer
 
 
 @example({"results": [{**_EQUITY, "name": "Reliance Industries Limited"}]})
@@ -146,9 +133,9 @@ class MatchesSerializer(AnswerSerializer):
 class AliasSerializer(AnswerSerializer):
     """What a broker or an exchange calls an instrument."""
 
-    source = ChoiceField(choices=Source.values)  # type: ignore[assignment]  # the wire's name
+    source_ = ChoiceField(choices=Source.values)
     name = CharField()
-    token = CharField(allow_null=True)
+    token = NullableTextField()
 
 
 @example(
@@ -173,47 +160,30 @@ class AliasSerializer(AnswerSerializer):
 class InstrumentSerializer(AnswerSerializer):
     """An instrument; null where a field does not apply or is not known."""
 
-    symbol = CharField()
-    exchange = ChoiceField(choices=EXCHANGES)
-    exchangeName = CharField(help_text="As the exchange writes it.")
-    name = CharField()
-    type = ChoiceField(choices=Type.values)
-    isin = CharField(allow_null=True)
-    underlying = CharField(allow_null=True)
-    expiry = DateField(allow_null=True)
-    strike = NumberField(allow_null=True)
-    optionType = ChoiceField(choices=OptionType.values, allow_null=True)
-    lotSize = IntegerField()
-    tickSize = NumberField(allow_null=True)
-    multiplier = NumberField(allow_null=True, help_text="Rupees a lot gains per rupee of price.")
-    freezeQuantity = IntegerField(allow_null=True)
-    tradable = BooleanField()
+    symbol = CharField(source="instrument.symbol")
+    exchange = ChoiceField(source="instrument.exchange", choices=EXCHANGES)
+    exchangeName = CharField(
+        source="instrument.exchange_name", help_text="As the exchange writes it."
+    )
+    name = CharField(source="instrument.name")
+    type = ChoiceField(source="instrument.type", choices=Type.values)
+    isin = NullableTextField(source="instrument.isin")
+    underlying = NullableTextField(source="instrument.underlying")
+    expiry = DateField(source="instrument.expiry", allow_null=True)
+    strike = NumberField(source="instrument.strike", allow_null=True)
+    optionType = ChoiceField(
+        source="instrument.option_type", choices=OptionType.values, allow_null=True
+    )
+    lotSize = IntegerField(source="instrument.lot_size")
+    tickSize = NumberField(source="instrument.tick_size", allow_null=True)
+    multiplier = NumberField(
+        source="instrument.multiplier",
+        allow_null=True,
+        help_text="Rupees a lot gains per rupee of price.",
+    )
+    freezeQuantity = IntegerField(source="instrument.freeze_quantity", allow_null=True)
+    tradable = BooleanField(source="check.tradable")
     nextExpiries = serializers.ListField(
         child=DateField(), help_text="Of contracts of it, or of what it is derived from."
     )
     aliases = AliasSerializer(many=True, help_text="What brokers and exchanges call it.")
-
-    def to_representation(self, instance: InstrumentDetails) -> dict[str, Any]:
-        row = instance.instrument
-        return {
-            "symbol": row.symbol,
-            "exchange": row.exchange,
-            "exchangeName": row.exchange_name,
-            "name": row.name,
-            "type": row.type,
-            "isin": row.isin or None,
-            "underlying": row.underlying or None,
-            "expiry": row.expiry.isoformat() if row.expiry else None,
-            "strike": row.strike,
-            "optionType": row.option_type or None,
-            "lotSize": row.lot_size,
-            "tickSize": row.tick_size,
-            "multiplier": row.multiplier,
-            "freezeQuantity": row.freeze_quantity,
-            "tradable": instance.check.tradable,
-            "nextExpiries": [day.isoformat() for day in instance.next_expiries],
-            "aliases": [
-                {"source": alias.source, "name": alias.name, "token": alias.token or None}
-                for alias in instance.aliases
-            ],
-        }

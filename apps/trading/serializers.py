@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from rest_framework.serializers import BooleanField, CharField
+from rest_framework.serializers import BooleanField
 
 from apps.algorithms import examples
 from apps.algorithms.serializers import AlgorithmSerializer, RemarkSerializer
@@ -12,11 +12,12 @@ from apps.core.api.serializers import (
     ChoiceField,
     FlagField,
     MomentField,
+    NullableTextField,
     NumberField,
     StrictSerializer,
     TextField,
 )
-from apps.trading.models import MAX_REASON, KillSwitch
+from apps.trading.models import MAX_REASON
 from apps.trading.services import StartResult
 
 
@@ -77,7 +78,4 @@ class KillSwitchSerializer(AnswerSerializer):
 
     active = BooleanField()
     since = MomentField(allow_null=True)
-    reason = CharField(allow_null=True)
-
-    def to_representation(self, instance: KillSwitch) -> dict[str, Any]:
-        return {**super().to_representation(instance), "reason": instance.reason or None}
+    reason = NullableTextField()

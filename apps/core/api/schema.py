@@ -456,8 +456,8 @@ class StrictSerializerSchema(OpenApiSerializerExtension):  # type: ignore[no-unt
         if not vars(type(serializer)).get("__doc__"):
             schema.pop("description", None)  # of the base class
         if serializer.is_answer:
-            properties = schema.get("properties", {})
-            schema["required"] = [n for n in properties if n not in serializer.may_be_absent]
+            fields = serializer.fields.items()
+            schema["required"] = [name for name, f in fields if f.required or f.read_only]
             return schema
         for field in schema.get("properties", {}).values():
             if EMPTY_TEXT in field.get("oneOf", ()):  # which the pattern beside it takes, too

@@ -1,8 +1,9 @@
 """Bodies, queries and answers: strict in what they read, exact in what they write.
 
 Reading takes JSON's types as they are, refuses keys it does not know with a hint at the one that
-was probably meant, and reports every error at once. A field is named as it stands on the wire; its
-source is the same name in snake case.
+was probably meant, and reports every error at once. A field is named as it stands on the wire, with
+an underscore after it where Python or REST framework has the name (`from_`); its source is the same
+name in snake case. A field of an answer that some answers lack is not required.
 """
 
 import difflib
@@ -92,16 +93,29 @@ class NumberField(serializers.FloatField):
         return float(data)
 
     def to_representation(self, value: Any) -> Any:
-        return value
+        return float(value) if isinstance(value, Decimal) else value
+
+
+class NullableTextField(serializers.CharField):
+    """A text of an answer that is null where it is empty."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(allow_null=True, **options)
+
+    def to_representation(self, value: Any) -> Any:
+        return super().to_representation(value) or None
 
 
 class ChoiceField(serializers.ChoiceField):
-    """One of a closed set of strings; the refusal lists the set."""
+    """One of a closed set of strings; a refusal lists the set, and an answer has null for empty."""
 
     def to_internal_value(self, data: object) -> str:
         if not isinstance(data, str) or data not in self.choices:
             raise serializers.ValidationError("is not one of the allowed values")
         return data
+
+    def to_representation(self, value: Any) -> Any:
+        return super().to_representation(value) or None
 
 
 class MomentField(serializers.DateTimeField):
@@ -225,16 +239,13 @@ class StrictSerializer(serializers.Serializer[Any]):
     """
 
     refuses_unknown: ClassVar[bool] = True
-    # An answer has all of its fields, whichever of them a body of its kind may lack.
     is_answer: ClassVar[bool] = False
-    # The fields of an answer that some answers lack.
-    may_be_absent: ClassVar[tuple[str, ...]] = ()
     # Whether values are attributes (or keys) in snake case; a JSON document has the wire's names.
     has_snake_case_sources: ClassVar[bool] = True
     default_error_messages = {"invalid": "must be an object"}
 
     def get_fields(self) -> dict[str, serializers.Field[Any, Any, Any, Any]]:
-        fields = super().get_fields()
+        fields = {name.rstrip("_"): field for name, field in super().get_fields().items()}
         if self.has_snake_case_sources:
             for name, field in fields.items():
                 source = re.sub(r"(?<=[a-z0-9])([A-Z])", lambda match: "_" + match[1].lower(), name)

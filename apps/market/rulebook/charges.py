@@ -78,6 +78,11 @@ class Charge:
     row: ChargeRate | BrokerRow | DepositoryRow
 
     @property
+    def percent(self) -> Decimal:
+        """The rate, in percent of the value; 0 for fixed sums."""
+        return Decimal(0) if isinstance(self.row, DepositoryRow) else self.row.percent
+
+    @property
     def rounded(self) -> Decimal:
         return self.amount.quantize(_PAISA, ROUND_HALF_UP)
 

@@ -15,6 +15,7 @@ from apps.core.api.serializers import (
     ChoiceField,
     IdField,
     MomentField,
+    NullableTextField,
     StrictSerializer,
 )
 from apps.engine.kernel.reasons import CHARGE_KINDS, EXIT_REASONS
@@ -22,7 +23,7 @@ from apps.engine.symbols import InvalidSymbol, parse
 from apps.engine.units import Unit, rounded
 from apps.market.dates import INDIA
 from apps.symbols.serializers import SYMBOL
-from apps.trading.models import Intent, Order, OrderStatus, Position, Signal, Trade
+from apps.trading.models import Intent, OrderStatus, Position, Trade
 
 _SIDES: Final = ("long", "short")
 # What each list can be sorted by, the first by default; and the column of each.
@@ -203,7 +204,7 @@ class OrderSerializer(AnswerSerializer):
     price = FloatField(allow_null=True)
     quantity = IntegerField(allow_null=True, help_text="An entry is sized when it is filled.")
     status = ChoiceField(choices=[status.value for status in OrderStatus])
-    reason = CharField(allow_null=True, help_text="Of an exit, or why it was not filled.")
+    reason = NullableTextField(help_text="Of an exit, or why it was not filled.")
     barTime = MomentField(help_text="Start of the bar that made it.")
     placedAt = MomentField(
         help_text="By the market's time: the close of that bar, or later where many came."
@@ -217,9 +218,6 @@ class OrderSerializer(AnswerSerializer):
     fillPrice = FloatField(source="fill.price", allow_null=True)
     charges = FloatField(source="fill.charges", allow_null=True)
     chargesByKind = ChargesByKindField(source="fill.charges_by_kind", allow_null=True)
-
-    def to_representation(self, instance: Order) -> dict[str, Any]:
-        return {**super().to_representation(instance), "reason": instance.reason or None}
 
 
 @example(
@@ -291,10 +289,7 @@ class SignalSerializer(AnswerSerializer):
     side = ChoiceField(choices=_SIDES)
     action = ChoiceField(choices=("entry", "exit"))
     followed = BooleanField()
-    reason = CharField(allow_null=True, help_text="Why it was not followed.")
-
-    def to_representation(self, instance: Signal) -> dict[str, Any]:
-        return {**super().to_representation(instance), "reason": instance.reason or None}
+    reason = NullableTextField(help_text="Why it was not followed.")
 
 
 class OrderTable(TableRenderer):
