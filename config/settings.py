@@ -7,6 +7,7 @@ import hashlib
 import os
 import re
 import secrets
+import shutil
 import tomllib
 from datetime import timedelta
 from ipaddress import IPv4Network, IPv6Network, ip_network
@@ -131,6 +132,16 @@ def kept_secret(path: Path) -> str:
     return path.read_text()
 
 
+def metrics_directory() -> Path:
+    """In memory where the system offers that: on a full disk, processes that count in files that
+    are mapped into memory are killed.
+    """
+    memory = Path("/dev/shm")
+    if memory.is_dir() and shutil.disk_usage(memory).free > 16 * 1024 * 1024:
+        return memory / socket_directory(DATA_DIR).name
+    return DATA_DIR / "metrics"
+
+
 HOST = os.environ.get("HOST", "").strip() or "127.0.0.1"
 PORT = env_count("PORT", default=8000, least=1, most=65535)
 WEB_WORKERS = env_count("WEB_WORKERS", default=2, least=1, most=64)
@@ -143,7 +154,7 @@ TRADING_WORKERS = env_count("TRADING_WORKERS", default=1, least=1, most=64)
 DEBUG = env_flag("DEBUG", default=False)
 MAINTENANCE = env_flag("MAINTENANCE", default=False)
 METRICS_ALLOW = env_networks("METRICS_ALLOW", default="127.0.0.0/8,::1/128")
-METRICS_DIR = DATA_DIR / "metrics" / str(PORT)  # each service on a machine has a port of its own
+METRICS_DIR = metrics_directory() / str(PORT)  # each service on a machine has a port of its own
 SECRET_KEY = secret_key()
 SECRET_KEY_FALLBACKS = fallback_keys()
 ALLOWED_HOSTS = env_list("ALLOWED_HOSTS", default=f"localhost,127.0.0.1,[::1],{HOST}")
@@ -181,6 +192,7 @@ MIDDLEWARE = [
     "apps.core.api.middleware.EnvelopeMiddleware",
     "apps.core.api.middleware.CrossOriginMiddleware",
     "apps.core.api.middleware.MaintenanceMiddleware",
+    "apps.core.api.middleware.DiskMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "apps.accounts.middleware.LimitMiddleware",
     "apps.core.api.middleware.OptionsMiddleware",
@@ -252,6 +264,9 @@ def _parse_database_url(url: str) -> dict[str, Any]:
     return parsed
 
 
+# Bytes of the embedded database's disk that only what is under way may use.
+_reserve = env_count("DISK_RESERVE_MEGABYTES", default=256, least=0, most=1_000_000)
+DISK_RESERVE = 0 if os.environ.get("DATABASE_URL", "").strip() else _reserve * 1024 * 1024
 EMBEDDED_DATABASE = not os.environ.get("DATABASE_URL", "").strip()
 DATABASES = {"default": database()}
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"

@@ -15,6 +15,8 @@ class Meaning(Enum):
     """A value that no column takes: a check of the input is missing."""
     BUSY = auto()
     """The database answers, but not this statement now."""
+    DISK_FULL = auto()
+    """The database reads, and has no room to write."""
     UNREACHABLE = auto()
     """The database, or our connection to it, is gone."""
 
@@ -27,7 +29,8 @@ STATES: Final[Mapping[str, Meaning]] = {
     "57014": Meaning.BUSY,  # statement_timeout
     "40001": Meaning.BUSY,  # serialization_failure
     "40P01": Meaning.BUSY,  # deadlock_detected
-    "53": Meaning.BUSY,  # out of connections, memory, disk
+    "53100": Meaning.DISK_FULL,
+    "53": Meaning.BUSY,  # out of connections, memory
     "25P03": Meaning.BUSY,  # idle_in_transaction_session_timeout
     "08": Meaning.UNREACHABLE,  # connection exceptions
     "57P": Meaning.UNREACHABLE,  # shutdown, crash, starting up
@@ -54,7 +57,7 @@ def meaning_of(error: BaseException) -> Meaning | None:
 
 def is_passing(error: BaseException) -> bool:
     """Whether the same work, done again a little later, may well succeed."""
-    return meaning_of(error) in (Meaning.BUSY, Meaning.UNREACHABLE)
+    return meaning_of(error) in (Meaning.BUSY, Meaning.DISK_FULL, Meaning.UNREACHABLE)
 
 
 def _causes(error: BaseException) -> Iterator[BaseException]:

@@ -5,6 +5,7 @@ the files up: prometheus_client's multiprocess mode, in a directory that `up` ma
 in the database is read when it is asked for.
 """
 
+import logging
 import os
 import re
 import time
@@ -31,6 +32,8 @@ from apps.core import jobs, request_origin
 from apps.core.api.views import public_page
 from apps.core.client_address import client_address
 from apps.ops.worker import QUEUES
+
+log = logging.getLogger(__name__)
 
 METHODS: Final = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 # The label of values that clients choose freely: labels without bound would fill the memory.
@@ -66,11 +69,18 @@ class MetricsMiddleware:
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
         begun = time.monotonic()
         response = self.get_response(request)
-        route = _route_of(request)
-        method = request.method if request.method in METHODS else OTHER
-        REQUESTS.labels(route, method, response.status_code).inc()
-        SECONDS.labels(route).observe(time.monotonic() - begun)
+        try:
+            _count(request, response.status_code, seconds=time.monotonic() - begun)
+        except OSError as error:  # no room, or no descriptor, for the files of this process
+            log.error("a request is not counted: %s", error)
         return response
+
+
+def _count(request: HttpRequest, status: int, *, seconds: float) -> None:
+    route = _route_of(request)
+    method = request.method if request.method in METHODS else OTHER
+    REQUESTS.labels(route, method, status).inc()
+    SECONDS.labels(route).observe(seconds)
 
 
 def _route_of(request: HttpRequest) -> str:

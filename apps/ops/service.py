@@ -14,6 +14,7 @@ from django.conf import settings
 from django.urls import get_resolver
 from django.utils.module_loading import import_string
 
+from apps.core import disk
 from apps.ops import worker
 from apps.ops.supervisor import Child
 from apps.ops.web import server
@@ -39,6 +40,7 @@ def load_service() -> Application:
     for module in _IMPORTED_LATE:
         importlib.import_module(module)
     compilation.load()
+    disk.is_nearly_full()  # finds the folder while this process may list DATA_DIR
     return application
 
 

@@ -50,6 +50,12 @@ def test_a_sqlstate_has_one_answer_whoever_wraps_it(
     assert (error["status"], error["code"]) == answer
 
 
+def test_a_database_without_room_is_told_from_a_busy_one() -> None:
+    error = for_exception(raised(db.OperationalError, psycopg.errors.DiskFull("no space")))["error"]
+    assert error["details"] == {"reason": "disk_full", "retryAfter": 5}
+    assert "reading works" in str(error["message"])
+
+
 @pytest.mark.parametrize("kind", [psycopg.OperationalError, psycopg.InterfaceError])
 def test_what_the_driver_says_without_a_sqlstate_is_a_lost_connection(
     kind: type[psycopg.Error],

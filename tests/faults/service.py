@@ -84,12 +84,17 @@ class Service:
         return self.answers()
 
     def answers(self) -> bool:
+        return self.get("/readyz")[0] == 200
+
+    def get(self, path: str) -> tuple[int, str]:
+        """Status and text of a page without a token; 0 when no answer came."""
         with closing(http.client.HTTPConnection("127.0.0.1", self.port, timeout=10)) as connection:
             try:
-                connection.request("GET", "/readyz")
-                return connection.getresponse().status == 200
+                connection.request("GET", path)
+                response = connection.getresponse()
+                return response.status, response.read().decode()
             except (OSError, http.client.HTTPException):
-                return False
+                return 0, ""
 
     def said(self, *, lines: int = 40) -> str:
         return "\n".join(self.log.read_text(errors="replace").splitlines()[-lines:])
@@ -157,13 +162,11 @@ class Service:
 
 
 @contextmanager
-def service(**settings: str) -> Iterator[Service]:
-    """A fresh one, ready; at the end stopped, and whatever stays of it killed."""
-    directory = Path(tempfile.mkdtemp(prefix="algotrade-faults-"))
-    directory.chmod(0o711)  # root hands the server to another account, which must get in
-    with closing(create_server(("127.0.0.1", 0))) as probe:
-        port = int(probe.getsockname()[1])
-    made = Service(directory, port, settings)
+def service(*, directory: Path | None = None, **settings: str) -> Iterator[Service]:
+    """A fresh one, ready, in a folder of its own or the given one; at the end stopped, and whatever
+    stays of it killed.
+    """
+    made = Service(directory or fresh_folder(), free_port(), settings)
     try:
         made.start()
         yield made
@@ -172,8 +175,21 @@ def service(**settings: str) -> Iterator[Service]:
         for pid in made.all_pids():
             made.kill(pid)
         until(lambda: not made.all_pids())
-        shutil.rmtree(directory)
-        shutil.rmtree(socket_directory(directory), ignore_errors=True)
+        if directory is None:
+            shutil.rmtree(made.directory)
+        for folder in (Path("/tmp"), Path("/dev/shm")):
+            shutil.rmtree(folder / socket_directory(made.directory).name, ignore_errors=True)
+
+
+def fresh_folder() -> Path:
+    directory = Path(tempfile.mkdtemp(prefix="algotrade-faults-"))
+    directory.chmod(0o711)  # root hands the server to another account, which must get in
+    return directory
+
+
+def free_port() -> int:
+    with closing(create_server(("127.0.0.1", 0))) as probe:
+        return int(probe.getsockname()[1])
 
 
 @dataclass(frozen=True, slots=True)

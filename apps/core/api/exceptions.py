@@ -79,6 +79,11 @@ _DATABASE: Final[Mapping[Meaning, tuple[Code, int, str]]] = {
         logging.WARNING,
         "The service is busy just now; please try again.",
     ),
+    Meaning.DISK_FULL: (
+        Code.SERVICE_UNAVAILABLE,
+        logging.ERROR,
+        "The service has no room to store anything just now; reading works. Please try again.",
+    ),
     Meaning.UNREACHABLE: (
         Code.SERVICE_UNAVAILABLE,
         logging.ERROR,
@@ -121,7 +126,11 @@ def refusal_of_http(status: int) -> ErrorBody:
 def refusal_of_database(meaning: Meaning) -> ErrorBody:
     code, _, message = _DATABASE[meaning]
     status = STATUS[code]
-    details = {"retryAfter": RETRY_AFTER_SECONDS} if status in RETRIED else None
+    details: dict[str, object] = {}
+    if meaning is Meaning.DISK_FULL:
+        details["reason"] = "disk_full"
+    if status in RETRIED:
+        details["retryAfter"] = RETRY_AFTER_SECONDS
     return body_of(code, message, status=status, details=details)
 
 

@@ -15,9 +15,10 @@ from django.http import HttpRequest, HttpResponse, UnreadablePostError
 from django.http.response import HttpResponseBase
 from django.urls import Resolver404, resolve
 
-from apps.core import request_id, request_origin
+from apps.core import disk, request_id, request_origin
 from apps.core.api import exceptions
-from apps.core.api.limits import PROBES
+from apps.core.api.limits import PROBES, UNSAFE
+from apps.core.database_errors import Meaning
 from apps.core.errors import Code, ServiceError
 
 log = logging.getLogger("request")
@@ -167,6 +168,21 @@ class UnderMaintenance(ServiceError):
 
     code = Code.SERVICE_UNAVAILABLE
     message = "The service is under maintenance; please try again later."
+
+
+class DiskMiddleware:
+    """Refuses what would write under /api while the disk of the embedded database is nearly full.
+
+    PostgreSQL ends when it finds no room for its log, and then nobody reads either.
+    """
+
+    def __init__(self, get_response: Handler) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponseBase:
+        if request.method in UNSAFE and is_under_api(request.path) and disk.is_nearly_full():
+            return exceptions.http_response(exceptions.refusal_of_database(Meaning.DISK_FULL))
+        return self.get_response(request)
 
 
 class MaintenanceMiddleware:

@@ -6,6 +6,7 @@ import os
 import shutil
 import signal
 import socket
+import stat
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, suppress
@@ -117,7 +118,12 @@ class Command(BaseCommand):
             supervisor = Supervisor(
                 service.child_groups(application, listener), say=self.say, account=identity.account
             )
-            supervisor.run(on_poll=on_poll)
+            try:
+                supervisor.run(on_poll=on_poll)
+            finally:
+                shutil.rmtree(settings.METRICS_DIR, ignore_errors=True)
+                with suppress(OSError):  # another service of this folder counts there
+                    settings.METRICS_DIR.parent.rmdir()
 
 
 def exposure_warnings() -> Iterator[str]:
@@ -169,8 +175,17 @@ class Announcement:
 
 def share_metrics() -> None:
     """Make an empty directory of the files in which web processes count (apps/ops/metrics.py)."""
+    folder = settings.METRICS_DIR.parent
+    with suppress(FileExistsError):
+        folder.mkdir(mode=0o711)
+    status = folder.lstat()
+    if not stat.S_ISDIR(status.st_mode) or status.st_uid not in (
+        os.geteuid(),
+        settings.DATA_DIR.stat().st_uid,
+    ):
+        raise CommandError(f"{folder} belongs to somebody else: remove it")
     shutil.rmtree(settings.METRICS_DIR, ignore_errors=True)
-    settings.METRICS_DIR.mkdir(parents=True)
+    settings.METRICS_DIR.mkdir()
     os.environ["PROMETHEUS_MULTIPROC_DIR"] = str(settings.METRICS_DIR)
 
 

@@ -1,0 +1,27 @@
+"""The disk of the embedded database: whether there is room left to write."""
+
+import shutil
+from functools import cache
+from pathlib import Path
+
+from django.conf import settings
+
+
+def is_nearly_full() -> bool:
+    """Return whether less is free than the reserve; never with a database elsewhere."""
+    reserve: int = settings.DISK_RESERVE
+    return reserve > 0 and free_bytes() < reserve
+
+
+def free_bytes() -> int:
+    return shutil.disk_usage(_data_folder()).free
+
+
+@cache
+def _data_folder() -> Path:
+    """Return where the data is, which a link in DATA_DIR may lead to.
+
+    An account that cannot list DATA_DIR knows it from the process that forked it.
+    """
+    linked = (path for path in settings.DATA_DIR.glob("pg[0-9]*") if path.is_symlink())
+    return next(linked, settings.DATA_DIR).resolve()
