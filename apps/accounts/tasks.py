@@ -3,14 +3,25 @@
 from django.utils import timezone
 from procrastinate import RetryStrategy
 from procrastinate.contrib.django import app
+from procrastinate.types import JSONValue
 
 from apps.accounts import email_links, exports, mails
+from apps.core import quiet_start
 
 _RETRY = RetryStrategy(max_attempts=6, exponential_wait=5)
 
 
 @app.task(name=mails.ACCOUNT_MAIL_JOB, queue=mails.ACCOUNT_MAIL_QUEUE, retry=_RETRY)
 def send_account_mail(kind: str, to: str, facts: dict[str, str], link_id: str | None) -> None:
+    arguments: dict[str, JSONValue] = {
+        "kind": kind,
+        "to": to,
+        "facts": {**facts},
+        "link_id": link_id,
+    }
+    queue = mails.ACCOUNT_MAIL_QUEUE
+    if quiet_start.postpones(mails.ACCOUNT_MAIL_JOB, queue=queue, arguments=arguments):
+        return
     mails.send_mail_now(kind=mails.MailKind(kind), to=to, facts=facts, link_id=link_id)
 
 

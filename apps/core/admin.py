@@ -1,14 +1,17 @@
 """What operators see of no app's own: the record of who did what, and the jobs."""
 
+from datetime import datetime
+
 from django.contrib import admin
 from django.db.models import Q, QuerySet
 from django.http import HttpRequest
 from procrastinate.contrib.django.admin import ProcrastinateJobAdmin
 from procrastinate.contrib.django.models import ProcrastinateJob
 
+from apps.core import audit, quiet_start
 from apps.core.audit import Action
-from apps.core.models import AuditRecord
-from apps.core.operator_pages import OperatorAdmin
+from apps.core.models import AuditRecord, QuietStart
+from apps.core.operator_pages import AdminAction, OperatorAdmin
 
 admin.site.unregister(ProcrastinateJob)
 
@@ -48,6 +51,23 @@ class AuditRecordAdmin(OperatorAdmin):
 
     def matching(self, term: str) -> Q:
         return Q(actor=term) | Q(object_id=term) | Q(request_id=term)
+
+
+def _end(row: QuietStart, operator: audit.Actor, reason: str, now: datetime) -> None:
+    quiet_start.end_quiet_start(operator=operator, reason=reason, now=now)
+
+
+@admin.register(QuietStart)
+class QuietStartAdmin(OperatorAdmin):
+    """When this database was restored, and since when it trades and sends again."""
+
+    object_actions = (
+        AdminAction(
+            "end", "End the quiet start", _end, lambda row: row.ended_at is None, typed="TRADE HERE"
+        ),
+    )
+    list_display = ("__str__", "began_at", "snapshot_at", "ended_at")
+    ordering = ("-id",)
 
 
 @admin.register(ProcrastinateJob)

@@ -86,6 +86,7 @@ class Action(StrEnum):
     WEBHOOK_RECOVERED = "webhook_recovered"
     SECRET_KEY_ROTATED = "secret_key_rotated"
     NOTICES_CHANGED = "notices_changed"
+    QUIET_START_ENDED = "quiet_start_ended"
     ADMIN_LOGIN = "admin_login"
     ADMIN_LOGIN_FAILED = "admin_login_failed"
     ADMIN_LOGOUT = "admin_logout"

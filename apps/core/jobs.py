@@ -42,9 +42,18 @@ PURGE: Final = """
 """
 
 
-def enqueue(name: str, *, queue: str, arguments: Sequence[Mapping[str, JSONValue]]) -> None:
-    """One job for each set of arguments; they commit, or not, with what else is written."""
-    jobs = configure_task(name=name, job_manager=_manager, queue=queue)
+def enqueue(
+    name: str,
+    *,
+    queue: str,
+    arguments: Sequence[Mapping[str, JSONValue]],
+    at: datetime | None = None,
+) -> None:
+    """One job for each set of arguments; they commit, or not, with what else is written.
+
+    They are begun at once, or not before `at`.
+    """
+    jobs = configure_task(name=name, job_manager=_manager, queue=queue, schedule_at=at)
     jobs.batch_defer(*(dict(job) for job in arguments))
 
 

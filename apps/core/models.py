@@ -74,6 +74,19 @@ class AuditRecord(models.Model):
         return f"{self.action} {self.object_type} {self.object_id}".strip()
 
 
+class QuietStart(models.Model):
+    """That this database was restored, and may trade and send only since an operator has ended the
+    quiet start (apps/core/quiet_start.py).
+    """
+
+    began_at = models.DateTimeField()
+    snapshot_at = models.DateTimeField(help_text="When the backup was taken")
+    ended_at = models.DateTimeField(null=True)
+
+    def __str__(self) -> str:
+        return f"quiet start of the backup of {self.snapshot_at:%Y-%m-%d %H:%M} UTC"
+
+
 class InstalledKey(models.Model):
     """The SECRET_KEY by which this database's secrets are encrypted; one row, made at first start.
 

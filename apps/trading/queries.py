@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from django.db import connection
 
+from apps.core import quiet_start
 from apps.trading.models import (
     BarRow,
     BarStream,
@@ -50,11 +51,12 @@ WAKE_STREAMS: Final = f"""
 # Leases a share of the streams that are due. `wake_at` becomes the end of the lease, so that the
 # streams of a runner that dies are polled again then.
 _IS_DUE: Final = "wake_at <= %(now)s AND (leased_until IS NULL OR leased_until <= %(now)s)"
+# During a quiet start there is none to lease.
 ACQUIRE_LEASES: Final = f"""
     UPDATE {_STREAM} SET lease_token = lease_token + 1,
         leased_until = %(until)s, wake_at = %(until)s
     WHERE id = ANY(ARRAY(
-        SELECT id FROM {_STREAM} WHERE {_IS_DUE}
+        SELECT id FROM {_STREAM} WHERE {_IS_DUE} AND NOT {quiet_start.IS_QUIET}
         ORDER BY wake_at > %(overdue)s, (id, lease_token) IN (
             SELECT * FROM unnest(%(ids)s::int8[], %(tokens)s::int8[])
         ) DESC, wake_at, id

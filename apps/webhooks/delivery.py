@@ -15,7 +15,7 @@ from django.db import connection, transaction
 from django.db.models import Q
 from django.db.models.expressions import RawSQL
 
-from apps.core import audit, jobs
+from apps.core import audit, jobs, quiet_start
 from apps.webhooks import event_types, outbox
 from apps.webhooks.lifecycle import (
     FAILING_TIME,
@@ -70,7 +70,7 @@ CONCURRENT_SENDS: Final = f"""
 """
 NEXT_ENDPOINTS: Final = f"""
     SELECT id FROM webhooks_endpoint
-    WHERE id = ANY(%s) AND status = '{EndpointStatus.ENABLED}'
+    WHERE id = ANY(%s) AND status = '{EndpointStatus.ENABLED}' AND NOT {quiet_start.IS_QUIET}
         AND {CONCURRENT_SENDS} < {MOST_CONCURRENT_SENDS}
         AND EXISTS (SELECT FROM webhooks_delivery
             WHERE endpoint_id = webhooks_endpoint.id AND queue = %s
@@ -304,7 +304,7 @@ def reap(*, now: datetime) -> int:
     """
     count = requeue_stalled(now=now) + drop_undeliverable()
     jobs.put_back_lost(outbox.DISPATCH_QUEUE, silence=WORKER_SILENCE, now=now)
-    if any(_is_due(queue, now) for queue in DeliveryQueue):
+    if not quiet_start.is_quiet() and any(_is_due(queue, now) for queue in DeliveryQueue):
         outbox.ensure_dispatch()
     return count
 

@@ -6,6 +6,7 @@ from django.utils import timezone
 from procrastinate import JobContext, RetryStrategy
 from procrastinate.contrib.django import app
 
+from apps.core import quiet_start
 from apps.webhooks import dispatch, notices, outbox, sending
 from apps.webhooks.address_guard import configured_exemptions
 from apps.webhooks.sending import SendResult
@@ -27,4 +28,7 @@ def _send(url: str, body: bytes, headers: Mapping[str, str]) -> SendResult:
     retry=RetryStrategy(max_attempts=6, exponential_wait=5),
 )
 def mail(event_id: str) -> None:
+    arguments = {"event_id": event_id}
+    if quiet_start.postpones(outbox.MAIL_JOB, queue=outbox.MAIL_QUEUE, arguments=arguments):
+        return
     notices.send_mail_of(event_id=event_id, now=timezone.now())

@@ -16,6 +16,7 @@ from django.db.models import Exists, OuterRef, Q, QuerySet, Sum
 
 from apps.algorithms.lifecycle import AlgorithmStatus
 from apps.algorithms.steps import Configuration
+from apps.core import quiet_start
 from apps.core.database_errors import is_passing
 from apps.engine.candles import ist_day
 from apps.engine.errors import EngineError
@@ -85,6 +86,8 @@ log = logging.getLogger(__name__)
 
 def close_stranded_runs(*, now: datetime) -> int:
     """Close what stranded runs hold and somebody wants closed; return how many runs that were."""
+    if quiet_start.is_quiet():
+        return 0
     closed = 0
     candidates = _candidates().filter(stream__isnull=False)
     for run_id, stream_id in list(candidates.values_list("run_id", "stream_id")):

@@ -76,8 +76,14 @@ class Command(BaseCommand):
             connections.close_all()  # lets go of the lock
 
     def check_secret_key(self) -> None:
+        from apps.core import quiet_start
         from apps.ops import secret_key
 
+        if quiet_start.is_quiet():
+            self.say(
+                "warning   a restored copy: nothing trades and nothing is sent until manage.py"
+                " end_quiet_start"
+            )
         secret_key.require_known(now=timezone.now())
         if secret_key.is_to_be_rotated():
             self.say(

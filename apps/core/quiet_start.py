@@ -1,0 +1,52 @@
+"""The quiet start of a restored copy: it trades and sends nothing until an operator ends that.
+
+The service that was backed up may still run, and would do the same things a second time. A restore
+writes the row of the quiet start in the transaction that brings the data, so no process sees one
+without the other. Whoever would trade or send looks at it in the same statement or transaction.
+"""
+
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+from typing import Final
+
+from django.db import transaction
+from django.utils import timezone
+from procrastinate.types import JSONValue
+
+from apps.core import audit, jobs
+from apps.core.errors import Code, ServiceError
+from apps.core.models import QuietStart
+
+# A condition of SQL.
+IS_QUIET: Final = f"EXISTS (SELECT FROM {QuietStart._meta.db_table} WHERE ended_at IS NULL)"
+# How often a mail looks whether it may be sent.
+POSTPONED_FOR: Final = timedelta(minutes=1)
+
+
+class NoQuietStart(ServiceError):
+    code = Code.UNPROCESSABLE_ENTITY
+    message = "There is no quiet start to end: trading and webhooks go on already."
+
+
+def is_quiet() -> bool:
+    return QuietStart.objects.filter(ended_at=None).exists()
+
+
+def postpones(job: str, *, queue: str, arguments: Mapping[str, JSONValue]) -> bool:
+    """Return whether a job must not do its work now; it is then enqueued again for later."""
+    if not is_quiet():
+        return False
+    jobs.enqueue(job, queue=queue, arguments=[arguments], at=timezone.now() + POSTPONED_FOR)
+    return True
+
+
+@transaction.atomic
+def end_quiet_start(*, operator: audit.Actor, reason: str, now: datetime) -> None:
+    """Let trading, webhooks and mails go on. Raises NoQuietStart."""
+    rows = list(QuietStart.objects.select_for_update().filter(ended_at=None))
+    if not rows:
+        raise NoQuietStart
+    for row in rows:
+        row.ended_at = now
+        row.save(update_fields=["ended_at"])
+        audit.record(audit.Action.QUIET_START_ENDED, row, actor=operator, now=now, reason=reason)

@@ -1,0 +1,28 @@
+"""Let a restored copy trade and send, for whoever has a shell on the machine."""
+
+from argparse import ArgumentParser
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+from django.utils import timezone
+
+from apps.core import audit, quiet_start
+from apps.core.errors import ServiceError
+
+
+class Command(BaseCommand):
+    help = (
+        "Let trading, webhooks and mails of a restored copy go on. First make sure that the service"
+        " that was backed up runs no more: both would do the same."
+    )
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("--reason", required=True, help="for the audit log")
+
+    def handle(self, *args: Any, reason: str, **options: Any) -> None:
+        operator = audit.command_line()
+        try:
+            quiet_start.end_quiet_start(operator=operator, reason=reason, now=timezone.now())
+        except ServiceError as refusal:
+            raise CommandError(str(refusal)) from None
+        self.stdout.write("Trading, webhooks and mails go on.")
