@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Final
 
 import numba
+from numba.core import event
 from tqdm import tqdm
 
 from apps.engine.kernel_cache import digest_of, remove_old
@@ -60,17 +61,17 @@ def started() -> Iterator["Compilation"]:
     """Compile in the background, unless the cache has everything."""
     cold = [group for group in GROUPS if not _is_compiled(group)]
     output, held = os.pipe()
-    processes = [
-        subprocess.Popen(
+    processes = {
+        group: subprocess.Popen(
             [sys.executable, "-m", "apps.engine.compilation", group], cwd=PROJECT, stdout=held
         )
         for group in cold
-    ]
+    }
     os.close(held)
     try:
-        yield Compilation(processes, output, total=sum(len(GROUPS[group]) for group in cold))
+        yield Compilation(processes, output)
     finally:
-        for process in processes:
+        for process in processes.values():
             process.terminate()
             process.wait()
         os.close(output)
@@ -78,33 +79,71 @@ def started() -> Iterator["Compilation"]:
 
 @dataclass(slots=True)
 class Compilation:
-    """Processes that compile; each writes a line to `output` for a module that it has compiled."""
+    """A process for each group to compile.
 
-    processes: Sequence[subprocess.Popen[bytes]]
+    Each writes a line to `output` when it turns to another function, and one without a function
+    when a module is done: its group, a space, the function.
+    """
+
+    processes: Mapping[str, subprocess.Popen[bytes]]
     output: int
-    total: int
 
     def wait(self, say: Say) -> None:
         """Wait for their end. Raises CalledProcessError when one of them has failed."""
         if not self.processes:
             return
         begun = said = time.monotonic()
-        with tqdm(total=self.total, desc="compiling", disable=None, leave=False) as bar:
-            while lines := self._read():
-                bar.update(lines.count(b"\n"))
-                bar.refresh()
+        functions = {group: group for group in self.processes}
+        names = ""
+        total = sum(len(GROUPS[group]) for group in self.processes)
+        with tqdm(total=total, desc="compiling", disable=None, leave=False) as bar:
+            while (lines := self._read()) is not None:
+                functions |= dict(line.split(" ") for line in lines)
+                names = ", ".join(filter(None, functions.values())) or names
+                bar.update(sum(line.endswith(" ") for line in lines))
+                bar.set_postfix_str(names)
                 if bar.disable and time.monotonic() - said > SECONDS_BETWEEN_LINES:
                     said = time.monotonic()
-                    say(f"compiling: {said - begun:.0f} s")
-        for process in self.processes:
+                    say(f"compiling {names}: {said - begun:.0f} s")
+        for process in self.processes.values():
             if code := process.wait():
                 raise subprocess.CalledProcessError(code, process.args)
         say(f"compiled in {time.monotonic() - begun:.0f} s")
 
-    def _read(self) -> bytes:
-        """Return the lines of the last half second, a space if there are none, b"" at the end."""
+    def _read(self) -> Sequence[str] | None:
+        """Return the lines of the last half second, or None at the end."""
         ready, _, _ = select.select([self.output], [], [], SECONDS_BETWEEN_REFRESHES)
-        return os.read(self.output, 4096) if ready else b" "
+        if not ready:
+            return []
+        return os.read(self.output, 4096).decode().splitlines() or None
+
+
+class FunctionNames(event.Listener):
+    """Prints which of the engine's functions a process compiles."""
+
+    def __init__(self, group: str) -> None:
+        self._group = group
+        self._functions: list[str] = []  # each called by the one before
+
+    def on_start(self, event: event.Event) -> None:
+        function = event.data["dispatcher"].py_func
+        if function.__module__.startswith("apps."):
+            self._functions.append(function.__name__)
+            self._print()
+
+    def on_end(self, event: event.Event) -> None:
+        if event.data["dispatcher"].py_func.__module__.startswith("apps."):
+            self._functions.pop()
+            if self._functions:
+                self._print()
+
+    def _print(self) -> None:
+        _write_line(self._group, self._functions[-1])
+
+
+def _write_line(group: str, function: str) -> None:
+    sys.stdout.write(f"{group} {function}\n")  # at once: others write to the same pipe
+    sys.stdout.flush()
 
 
 def _marker(group: str) -> Path:
@@ -123,16 +162,17 @@ def _is_compiled(group: str) -> bool:
 
 
 def _compile(group: str) -> None:
-    """Compile a group, unless another process has done so meanwhile; print what is done."""
+    """Compile a group, unless another process has done so meanwhile; print its functions."""
     marker = _marker(group)
     marker.parent.mkdir(parents=True, exist_ok=True)
     with marker.with_suffix(".lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if _is_compiled(group):
             return
+        event.register("numba:compile", FunctionNames(group))  # type: ignore[no-untyped-call]  # Numba left it untyped
         for module in GROUPS[group]:
             importlib.import_module(module).warm_up()
-            print(module, flush=True)
+            _write_line(group, function="")
         marker.write_text(_version())
         remove_old(marker.parent, PROJECT / "apps" / "engine")
 

@@ -2,6 +2,7 @@
 
 import ast
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -209,10 +210,16 @@ def test_of_two_processes_that_find_the_cache_cold_one_compiles_and_both_load(
     with preparing(tmp_path) as first, preparing(tmp_path) as second:
         until(lambda: len(list(tmp_path.glob("*.compiled"))) == 2, seconds=500)
         written = compiled(tmp_path)
+        functions: set[str] = set()
         for process in (first, second):
-            lines = process.communicate()[0].splitlines()
+            *progress, last = process.communicate()[0].splitlines()
             assert process.returncode == 0
-            assert lines[-1].startswith("compiled in ")
+            assert last.startswith("compiled in ")
+            for line in progress:
+                names = re.fullmatch(r"compiling ([\w, ]+): \d+ s", line)
+                assert names, line
+                functions |= set(names[1].split(", "))
+    assert "run" in functions
     assert compiled(tmp_path) == written
 
 

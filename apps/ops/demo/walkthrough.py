@@ -35,11 +35,11 @@ DEMO_ALGORITHM: Final[Mapping[str, object]] = {
         "slippage": 0.01,
     },
 }
-SECONDS_FOR_A_BACKTEST: Final = 180.0  # the first of all waits for the compiler
+SECONDS_FOR_A_BACKTEST: Final = 180.0
 SPARKS: Final = " ▁▂▃▄▅▆▇█"
 EVENTS: Final = ("algorithm.started", "trade.executed", "algorithm.stopped")
 DAYS_ON_PAPER: Final = 5
-SECONDS_TO_CATCH_UP: Final = 120.0  # the first runner of all waits for the compiler
+SECONDS_TO_CATCH_UP: Final = 120.0
 SECONDS_WITHOUT_SIGNALS: Final = 3.0
 
 # Replays a symbol's stored candles of a timeframe from a date on, as if they came in now.

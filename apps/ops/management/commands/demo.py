@@ -9,17 +9,19 @@ import sys
 import tempfile
 import time
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TextIO
 
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 
 from apps.ops.demo import walkthrough
 from apps.ops.demo.client import Client, DemoFailed
+from apps.ops.demo.output import Output
 from apps.ops.demo.webhook_receiver import receiving
 
 SECONDS_TO_BE_READY: Final = 90.0
@@ -31,16 +33,22 @@ class Command(BaseCommand):
     requires_system_checks = []
 
     def handle(self, *args: Any, **options: Any) -> None:
+        output = Output(self._write)
+        with output.never_silent():
+            self._demonstrate(output.say)
+
+    def _demonstrate(self, say: Callable[[str], None]) -> None:
         with tempfile.TemporaryDirectory(prefix="algotrade-demo-") as directory:
             environment = _environment(directory)
-            self.say(f"Start a fresh service at port {environment['PORT']}")
+            say(f"Start a fresh service at port {environment['PORT']}")
             with _running(environment) as service:
                 address = f"http://127.0.0.1:{environment['PORT']}"
-                _wait_until_ready(service, address)
-                self.say("Load sample candles (generated, not market data)")
+                _wait_until_ready(service, address, say)
+                say("Load sample candles (generated, not market data)")
                 _run(environment, "load_candles", "--sample")
-                self._walk(Client(address, self.say), environment)
-        self.say("Done: the service is stopped and its files are gone")
+                self._walk(Client(address, say), environment)
+                say("Stop the service")
+        say("Done: the service is stopped and its files are gone")
 
     def _walk(self, client: Client, environment: dict[str, str]) -> None:
         def feed(symbol: str, timeframe: str, first: date) -> None:
@@ -54,7 +62,7 @@ class Command(BaseCommand):
         except DemoFailed as error:
             raise CommandError(str(error)) from error
 
-    def say(self, line: str) -> None:
+    def _write(self, line: str) -> None:
         self.stdout.write(line)
         self.stdout.flush()
 
@@ -85,29 +93,41 @@ def _command(*arguments: str) -> list[str]:
     return [sys.executable, str(settings.BASE_DIR / "manage.py"), *arguments]
 
 
+@dataclass(frozen=True, slots=True)
+class Service:
+    """`manage.py up`, and what it prints."""
+
+    process: subprocess.Popen[bytes]
+    log: TextIO
+
+
 @contextmanager
-def _running(environment: dict[str, str]) -> Iterator[subprocess.Popen[bytes]]:
+def _running(environment: dict[str, str]) -> Iterator[Service]:
     """Run `manage.py up`; an error is raised with the last lines of its output."""
     path = Path(environment["DATA_DIR"]) / "up.log"
-    with path.open("wb") as log:
-        service = subprocess.Popen(_command("up"), env=environment, stdout=log, stderr=log)
+    with path.open("wb") as written, path.open(errors="replace") as log:
+        process = subprocess.Popen(_command("up"), env=environment, stdout=written, stderr=written)
         try:
-            yield service
+            yield Service(process, log)
         except CommandError as error:
-            lines = path.read_text(errors="replace").splitlines()[-LINES_SHOWN:]
+            log.seek(0)
+            lines = log.read().splitlines()[-LINES_SHOWN:]
             raise CommandError("\n".join([str(error), *lines])) from error
         finally:
-            service.send_signal(signal.SIGTERM)
-            service.wait(30)
+            process.send_signal(signal.SIGTERM)
+            process.wait(30)
 
 
-def _wait_until_ready(service: subprocess.Popen[bytes], address: str) -> None:
+def _wait_until_ready(service: Service, address: str, say: Callable[[str], None]) -> None:
+    """Wait, and repeat what the service says meanwhile."""
     begun = time.monotonic()
     while time.monotonic() - begun < SECONDS_TO_BE_READY:
-        if service.poll() is not None:
-            raise CommandError(f"the service ended with exit code {service.returncode}")
+        for line in service.log:
+            say(f"    {line.rstrip()}")
+        if (code := service.process.poll()) is not None:
+            raise CommandError(f"the service ended with exit code {code}")
         try:
-            with urllib.request.urlopen(address + "/readyz", timeout=5):
+            with urllib.request.urlopen(address + "/readyz", timeout=2):
                 return
         except OSError:
             time.sleep(0.2)
