@@ -246,6 +246,21 @@ def test_every_field_of_a_request_has_an_example_that_fits_it() -> None:
     assert (without, wrong) == ([], [])
 
 
+def test_of_several_values_of_a_component_the_first_is_its_example() -> None:
+    names = [f"field{number}" for number in range(12)]
+    part: dict[str, Any] = {"type": "string"}
+    whole = {"type": "object", "properties": {name: schema.ref("Part") for name in names}}
+    example = {"value": {name: f"value of {name}" for name in reversed(names)}}
+    answer = {"content": {"application/json": {"schema": whole, "examples": {"": example}}}}
+    schema.add_examples(
+        {
+            "paths": {"/": {"get": {"responses": {"200": answer}}}},
+            "components": {"schemas": {"Part": part}},
+        }
+    )
+    assert part["examples"] == ["value of field0"]
+
+
 def test_the_envelope_lists_every_code() -> None:
     codes = SCHEMAS["Error"]["properties"]["error"]["properties"]["code"]["enum"]
     assert set(codes) == set(Code)

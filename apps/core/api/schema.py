@@ -8,7 +8,6 @@ a token, takes a body or an Idempotency-Key, the headers of every answer) is add
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from copy import deepcopy
 from http import HTTPStatus
 from typing import Any, Final, TypeVar
 
@@ -23,6 +22,7 @@ from drf_spectacular.utils import (
     OpenApiParameter,
     OpenApiRequest,
     PolymorphicProxySerializer,
+    extend_schema_field,
     extend_schema_serializer,
 )
 from rest_framework import serializers
@@ -478,15 +478,12 @@ class TextSchema(OpenApiSerializerFieldExtension):  # type: ignore[no-untyped-ca
     target_class = TextField
 
     def map_serializer_field(self, auto_schema: AutoSchema, direction: Direction) -> Schema:
-        schema: Schema = auto_schema._map_serializer_field(  # type: ignore[no-untyped-call]
-            self.target, direction, bypass_extensions=True
-        )
-        schema["type"] = "string"  # that it may be null is added to what is returned
+        field: TextField = self.target
+        schema = {"type": "string", **_length(field)}
         if direction == "response":
+            schema.pop("minLength", None)
             return schema
-        blank = self.target.allow_blank
-        schema["pattern"] = text_pattern(lines=self.target.lines, blank=blank)
-        return schema if blank else {"minLength": 1, **schema}
+        return schema | {"pattern": text_pattern(lines=field.lines, blank=field.allow_blank)}
 
 
 class SecretSchema(OpenApiSerializerFieldExtension):  # type: ignore[no-untyped-call]
@@ -495,38 +492,18 @@ class SecretSchema(OpenApiSerializerFieldExtension):  # type: ignore[no-untyped-
     target_class = SecretField
 
     def map_serializer_field(self, auto_schema: AutoSchema, direction: Direction) -> Schema:
-        schema: Schema = auto_schema._map_serializer_field(  # type: ignore[no-untyped-call]
-            self.target, direction, bypass_extensions=True
-        )
-        return {"minLength": 1, **schema, **STRING}
+        return {**STRING, **_length(self.target)}
 
 
-class IdSchema(OpenApiSerializerFieldExtension):  # type: ignore[no-untyped-call]
-    """Of an id: its form."""
-
-    target_class = IdField
-
-    def map_serializer_field(self, auto_schema: AutoSchema, direction: Direction) -> Schema:
-        return {"type": "string", "pattern": ID_PATTERN}
+def _length(field: serializers.CharField) -> Schema:
+    least = field.min_length or (0 if field.allow_blank else 1)
+    bounds = {"minLength": least, "maxLength": field.max_length}
+    return {name: bound for name, bound in bounds.items() if bound}
 
 
-class ObjectSchema(OpenApiSerializerFieldExtension):  # type: ignore[no-untyped-call]
-    """Of an object with any keys: what JSON may hold."""
-
-    target_class = ObjectField
-    match_subclasses = True
-
-    def map_serializer_field(self, auto_schema: AutoSchema, direction: Direction) -> Schema:
-        return dict(OBJECT)
-
-
-class ListSchema(OpenApiSerializerFieldExtension):  # type: ignore[no-untyped-call]
-    """Of an array with any items."""
-
-    target_class = ListField
-
-    def map_serializer_field(self, auto_schema: AutoSchema, direction: Direction) -> Schema:
-        return {"type": "array", "items": {}}
+extend_schema_field({"type": "string", "pattern": ID_PATTERN})(IdField)
+extend_schema_field(OBJECT)(ObjectField)
+extend_schema_field({"type": "array", "items": {}})(ListField)
 
 
 class ChoiceSetSchema(OpenApiSerializerFieldExtension):  # type: ignore[no-untyped-call]
@@ -589,29 +566,21 @@ def _refusal_example(code: str, status: int) -> Schema:
     return {"error": {**error, "requestId": "01993c2f7a5b4c6d8e9f0a1b2c3d4e5f"}}
 
 
-def drop_enum_ids(result: Schema, **_: object) -> Schema:
-    """Drop the marks by which drf-spectacular finds enums to name; here they stand where they are
-    used. One of drf-spectacular's POSTPROCESSING_HOOKS.
+def drop_enum_ids(result: Any, **_: object) -> Any:
+    """Return a copy without the marks by which drf-spectacular finds enums to name; here they stand
+    where they are used. One of drf-spectacular's POSTPROCESSING_HOOKS.
     """
-    return _without_enum_ids(result)  # type: ignore[no-any-return]  # an object stays one
-
-
-def _without_enum_ids(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {
-            name: _without_enum_ids(inner)
-            for name, inner in value.items()
-            if name != "x-spec-enum-id"
-        }
-    return [_without_enum_ids(item) for item in value] if isinstance(value, list) else value
+    if isinstance(result, dict):
+        named = result.items()
+        return {name: drop_enum_ids(value) for name, value in named if name != "x-spec-enum-id"}
+    return [drop_enum_ids(item) for item in result] if isinstance(result, list) else result
 
 
 def add_examples(result: Schema, **_: object) -> Schema:
     """Give each field the value that it has in an example of its body or answer, and otherwise its
     constant, its default or one of its choices: pages and clients show fields one by one. One of
-    drf-spectacular's POSTPROCESSING_HOOKS.
+    drf-spectacular's POSTPROCESSING_HOOKS, on the copy of `drop_enum_ids`, which has no constants.
     """
-    result = deepcopy(result)  # parts of it are constants
     schemas = result["components"]["schemas"]
     seen: set[str] = set()
     for item in result["paths"].values():
@@ -649,8 +618,9 @@ def _spread_example(schema: Schema, value: Any, schemas: Mapping[str, Schema]) -
     for branch in _branches(schema):
         _spread_example(branch, value, schemas)
     if isinstance(value, dict):
-        for name in properties.keys() & value.keys():
-            _spread_example(properties[name], value[name], schemas)
+        for name, field in properties.items():
+            if name in value:
+                _spread_example(field, value[name], schemas)
     elif isinstance(value, list) and value and isinstance(schema.get("items"), dict):
         _spread_example(schema["items"], value[0], schemas)
 
