@@ -1,5 +1,6 @@
 """Submit, read, cancel, rename and delete backtests; operators can cancel and retry any."""
 
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Final
 
@@ -9,8 +10,20 @@ from apps.accounts.models import User
 from apps.algorithms.models import Algorithm
 from apps.algorithms.services import configuration
 from apps.backtests import queue, results, sufficient_history
-from apps.backtests.models import ENDED, Backtest, BacktestStatus, BacktestTransition
-from apps.backtests.submissions import Submission, override_steps, parse_steps, study_config
+from apps.backtests.models import (
+    ENDED,
+    Backtest,
+    BacktestKind,
+    BacktestStatus,
+    BacktestTransition,
+)
+from apps.backtests.submissions import (
+    DateRange,
+    StudyConfigs,
+    override_steps,
+    parse_steps,
+    study_config,
+)
 from apps.core import audit, quotas, request_id
 from apps.core.audit import Action
 from apps.core.errors import Code, ServiceError
@@ -87,18 +100,29 @@ def _backtest_bytes(owner_id: str) -> int:
 
 
 @transaction.atomic
-def submit(*, owner: User, submission: Submission, seed: int, now: datetime) -> Backtest:
+def submit(
+    *,
+    owner: User,
+    algorithm_id: str,
+    date_range: DateRange,
+    kind: BacktestKind,
+    name: str,
+    overrides: Mapping[str, object],
+    configs: StudyConfigs,
+    seed: int,
+    now: datetime,
+) -> Backtest:
     """Freeze the algorithm as it is now and enqueue its simulation, in one transaction.
 
     `seed` is for random draws, unless the study names its own.
     """
-    algorithm = Algorithm.objects.owned_by(owner).fetch(submission.algorithm_id)
+    algorithm = Algorithm.objects.owned_by(owner).fetch(algorithm_id)
     stored = configuration(algorithm)
-    steps = override_steps(stored, submission.overrides)
-    strategy = parse_steps(steps, stored, submission.overrides)
+    steps = override_steps(stored, overrides)
+    strategy = parse_steps(steps, stored, overrides)
     config = study_config(
-        submission.kind,
-        requested=submission.configs,
+        kind,
+        requested=configs,
         stored={
             "walkForwardConfig": algorithm.walk_forward_config,
             "monteCarloConfig": algorithm.monte_carlo_config,
@@ -107,7 +131,6 @@ def submit(*, owner: User, submission: Submission, seed: int, now: datetime) -> 
     )
     if isinstance(config, MonteCarloConfig | OptimizationConfig) and config.seed is not None:
         seed = config.seed
-    date_range = submission.date_range
     sufficient_history.require_bars(strategy, date_range)
     sufficient_history.require_coverage(strategy, date_range, now=now)
     if isinstance(config, WalkForwardConfig):
@@ -118,14 +141,14 @@ def submit(*, owner: User, submission: Submission, seed: int, now: datetime) -> 
         owner=owner,
         algorithm=algorithm,
         algorithm_version=algorithm.version,
-        name=submission.name,
-        kind=submission.kind,
+        name=name,
+        kind=kind,
         configuration=steps,
         study=config and config.model_dump(mode="json", by_alias=True, exclude_none=True),
         symbols=list(strategy.basicInfo.symbols),
         timeframe=strategy.basicInfo.timeframe,
-        start_date=date_range.start_text,
-        end_date=date_range.end_text,
+        start_date=date_range.start_date,
+        end_date=date_range.end_date,
         start=date_range.start,
         end=date_range.end,
         initial_capital=round(strategy.executionSettings.initialCapital, 2),  # whole paise

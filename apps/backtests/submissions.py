@@ -58,40 +58,28 @@ class DateRange:
 
     start: int
     end: int
-    start_text: str
-    end_text: str
-
-
-@dataclass(frozen=True, slots=True)
-class Submission:
-    """A request for a backtest; `overrides` and `configs` (of studies) have their wire names."""
-
-    algorithm_id: str
-    date_range: DateRange
-    kind: BacktestKind
-    name: str
-    overrides: Mapping[str, object]
-    configs: StudyConfigs
+    start_date: str
+    end_date: str
 
 
 # -------------------------------------------------------------------------------------- date range
 
 
-def read_date_range(start_text: str, end_text: str, *, now: datetime) -> DateRange:
+def read_date_range(start_date: str, end_date: str, *, now: datetime) -> DateRange:
     """Read the range of a backtest; dates are whole days in India, the last included (rule 18).
 
     Raises InvalidInput where a text is no date or time, the range is empty, or it starts before
     1990 or after `now`.
     """
-    start = read_moment("startDate", start_text, last=False)
-    end = read_moment("endDate", end_text, last=True)
+    start = read_moment("startDate", start_date, last=False)
+    end = read_moment("endDate", end_date, last=True)
     if start > now.timestamp():
-        raise InvalidInput(Fault("startDate", "must not be in the future", start_text))
+        raise InvalidInput(Fault("startDate", "must not be in the future", start_date))
     if start < EARLIEST.timestamp():
-        raise InvalidInput(Fault("startDate", f"must not be before {EARLIEST.date()}", start_text))
+        raise InvalidInput(Fault("startDate", f"must not be before {EARLIEST.date()}", start_date))
     if end <= start:
-        raise InvalidInput(Fault("endDate", "must not be before startDate", end_text))
-    return DateRange(start, end, start_text, end_text)
+        raise InvalidInput(Fault("endDate", "must not be before startDate", end_date))
+    return DateRange(start, end, start_date, end_date)
 
 
 def ends_in_future(end: int, *, submitted_at: datetime) -> bool:

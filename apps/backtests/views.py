@@ -26,7 +26,7 @@ from apps.backtests.serializers import (
     WholeBacktestSerializer,
 )
 from apps.backtests.services import BacktestRunning
-from apps.backtests.submissions import OVERRIDES, STUDY_FIELDS, Submission, read_date_range
+from apps.backtests.submissions import OVERRIDES, STUDY_FIELDS, read_date_range
 from apps.backtests.sufficient_history import InsufficientData
 from apps.core.api.idempotency import idempotent
 from apps.core.api.pagination import Page, PageQuery, ordering, page_with
@@ -100,17 +100,14 @@ class BacktestViewSet(OwnedViewSet):
     def _submit(self, request: Request) -> Response:
         body = self.read(BacktestRequestSerializer)
         configs = [field.name for field in STUDY_FIELDS.values()]
-        submission = Submission(
+        backtest = services.submit(
+            owner=self.owner,
             algorithm_id=body["algorithmId"],
             date_range=read_date_range(body["startDate"], body["endDate"], now=self.now),
             kind=BacktestKind(body.get("kind", BacktestKind.BACKTEST)),
             name=body.get("name", ""),
             overrides={name: body[name] for name in OVERRIDES if name in body},
             configs={name: body[name] for name in configs if name in body},
-        )
-        backtest = services.submit(
-            owner=self.owner,
-            submission=submission,
             seed=secrets.randbelow(MOST_SEED + 1),
             now=self.now,
         )

@@ -1,7 +1,6 @@
 """GET /api/backtests/<id>/report, POST …/report-link, …/report-links, GET /reports/<signed>"""
 
 import re
-from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 from unittest.mock import patch
@@ -24,7 +23,7 @@ from apps.backtests.report.context import report_context
 from apps.backtests.submissions import StudyConfigs
 from apps.core.models import IdempotencyKey
 from tests import make
-from tests.backtests.submissions import submission, submit
+from tests.backtests.submissions import submit
 from tests.backtests.waves import waves
 from tests.backtests.workers import run_queued
 from tests.conftest import Api
@@ -167,9 +166,7 @@ STUDIES = [
 def test_a_study_says_beside_its_figures_on_which_days_they_were_measured(
     api: Api, alice: User, completed: Backtest, study: Study
 ) -> None:
-    plain = submission(alice, completed.algorithm_id)
-    request = replace(plain, kind=study.kind, configs=study.configs)
-    backtest = services.submit(owner=alice, submission=request, seed=7, now=make.NOW)
+    backtest = submit(alice, completed.algorithm_id, kind=study.kind, configs=study.configs)
     run_queued()
     text = api(alice).get(path(backtest)).content.decode()
     assert {words: text.count(words) for words in study.counts} == study.counts

@@ -1,26 +1,32 @@
 """Backtests that were asked for, by the service itself."""
 
 from datetime import datetime
+from typing import Any
 
 from apps.accounts.models import User
 from apps.backtests import services
 from apps.backtests.models import Backtest, BacktestKind
-from apps.backtests.submissions import Submission, read_date_range
+from apps.backtests.submissions import read_date_range
 from tests import make
 
 
-def submission(owner: User, algorithm_id: str = "") -> Submission:
-    """For February 2024, of a new complete algorithm unless one is given."""
-    return Submission(
+def submit(
+    owner: User, algorithm_id: str = "", *, now: datetime = make.NOW, **options: Any
+) -> Backtest:
+    """For February 2024, which needs history of NSE:NIFTY at 15m around it, of a new complete
+    algorithm unless one is given; `options` are arguments of the service.
+    """
+    defaults: dict[str, Any] = {
+        "date_range": read_date_range("2024-02-01", "2024-02-29", now=make.NOW),
+        "kind": BacktestKind.BACKTEST,
+        "name": "",
+        "overrides": {},
+        "configs": {},
+        "seed": 7,
+    }
+    return services.submit(
+        owner=owner,
         algorithm_id=algorithm_id or make.algorithm(owner, **make.steps()).pk,
-        date_range=read_date_range("2024-02-01", "2024-02-29", now=make.NOW),
-        kind=BacktestKind.BACKTEST,
-        name="",
-        overrides={},
-        configs={},
+        now=now,
+        **defaults | options,
     )
-
-
-def submit(owner: User, algorithm_id: str = "", *, now: datetime = make.NOW) -> Backtest:
-    """Needs history of NSE:NIFTY at 15m around February 2024."""
-    return services.submit(owner=owner, submission=submission(owner, algorithm_id), seed=7, now=now)

@@ -28,7 +28,7 @@ def seconds(text: str) -> int:
 def test_a_range_is_half_open_in_seconds(first: str, last: str, start: str, end: str) -> None:
     span = read_date_range(first, last, now=NOW)
     assert (span.start, span.end) == (seconds(start), seconds(end))
-    assert (span.start_text, span.end_text) == (first, last)
+    assert (span.start_date, span.end_date) == (first, last)
 
 
 @pytest.mark.parametrize(

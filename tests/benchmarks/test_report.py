@@ -1,7 +1,6 @@
 """What the report of a year of real minutes weighs, and how soon it is made and seen."""
 
 import time
-from dataclasses import replace
 from io import StringIO
 from pathlib import Path
 from statistics import median
@@ -10,13 +9,12 @@ import pytest
 from django.core.management import call_command
 
 from apps.accounts.models import User
-from apps.backtests import services
 from apps.backtests.models import Backtest
 from apps.backtests.report import page
 from apps.backtests.submissions import read_date_range
 from tests import make
 from tests.backtests.browser import program, tab
-from tests.backtests.submissions import submission
+from tests.backtests.submissions import submit
 from tests.backtests.workers import run_queued
 from tests.benchmarks.side_by_side import MEASURED, Row
 
@@ -51,10 +49,7 @@ def completed(owner: User) -> Backtest:
         basicInfo=basic, entryConditions=entry, exitConditions=exits, riskParameters=risk
     )
     year = read_date_range("2024-04-22", "2025-04-21", now=make.NOW)
-    request = submission(owner, make.algorithm(owner, **steps).pk)
-    backtest = services.submit(
-        owner=owner, submission=replace(request, date_range=year), seed=7, now=make.NOW
-    )
+    backtest = submit(owner, make.algorithm(owner, **steps).pk, date_range=year)
     run_queued()
     return Backtest.objects.select_related("algorithm").get(pk=backtest.pk)
 

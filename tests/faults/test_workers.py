@@ -16,10 +16,11 @@ import pytest
 from django.utils import timezone
 
 from apps.accounts.models import User
-from apps.backtests import services, tasks
-from apps.backtests.models import Backtest, BacktestKind, BacktestResult, BacktestStatus, TradeBlock
-from apps.backtests.submissions import Submission, read_date_range
+from apps.backtests import tasks
+from apps.backtests.models import Backtest, BacktestResult, BacktestStatus, TradeBlock
+from apps.backtests.submissions import read_date_range
 from tests import make
+from tests.backtests.submissions import submit
 from tests.backtests.workers import never
 from tests.faults.history import FIRST, LAST, NOW, SYMBOLS, hold_walks
 from tests.faults.workers import Run, Worker, foreign_writes, recorded, working
@@ -63,11 +64,13 @@ class Bench:
 
     def submit(self, user: int, kind: int) -> Backtest:
         span = read_date_range(FIRST, LAST, now=NOW)
-        submission = Submission(
-            self.algorithms[user, kind], span, BacktestKind.BACKTEST, str(kind), {}, {}
-        )
-        return services.submit(
-            owner=self.users[user], submission=submission, seed=kind, now=timezone.now()
+        return submit(
+            self.users[user],
+            self.algorithms[user, kind],
+            date_range=span,
+            name=str(kind),
+            seed=kind,
+            now=timezone.now(),
         )
 
     def require_results(self) -> None:
