@@ -1,6 +1,5 @@
 """Accounts on the wire: users, the tokens of a login, sessions, API keys, the second factor."""
 
-from ipaddress import ip_network
 from typing import Any, Final
 
 from drf_spectacular.utils import extend_schema_field
@@ -24,6 +23,7 @@ from apps.core.api.serializers import (
     StrictSerializer,
     TextField,
 )
+from apps.core.client_address import read_network
 from apps.core.quotas import Resource
 
 _MAX_NAME: Final = 100
@@ -86,7 +86,7 @@ class NetworkListField(serializers.Field[list[str], Any, Any, Any]):
         networks = []
         for index, text in enumerate(data):
             try:
-                networks.append(str(ip_network(str(text) if isinstance(text, str) else "")))
+                networks.append(read_network(text if isinstance(text, str) else ""))
             except ValueError:
                 errors[str(index)] = ["is not a network in CIDR notation, such as 203.0.113.0/24"]
         if errors:

@@ -65,6 +65,19 @@ def provider_network_of(address: str) -> str:
     return str(ip_network(f"{known}/{24 if known.version == 4 else 64}", strict=False))
 
 
+def read_network(text: str) -> str:
+    """Return a network as clients' addresses are compared with it: without bits of a host, and an
+    IPv4 network mapped into IPv6 as IPv4. Raises ValueError.
+    """
+    network = ip_network(text)
+    if isinstance(network, IPv4Network):
+        return str(network)
+    if network.network_address.scope_id is not None:
+        raise ValueError("a zone means something on one machine alone")
+    mapped = network.network_address.ipv4_mapped
+    return str(network) if mapped is None else f"{mapped}/{network.prefixlen - 96}"
+
+
 def is_in_networks(address: str | None, networks: Sequence[str]) -> bool:
     """Tell whether an address lies in one of the networks; an unknown address lies in none."""
     known = _read(address or "")

@@ -56,6 +56,8 @@ class LoginForm(AdminAuthenticationForm):
 
     def clean(self) -> dict[str, Any]:
         """Check the limits of the address and of the account before a password is hashed."""
+        if not {"username", "password"} <= self.cleaned_data.keys():
+            return self.cleaned_data  # a field is missing, as the form says; nothing is tried
         try:
             _count_the_address()
             email, now = self._email(), timezone.now()

@@ -1,5 +1,6 @@
 """Who comes into the admin, and who is turned away, is on record."""
 
+import pytest
 from django.test import Client
 from pytest_django import Settings
 
@@ -36,6 +37,14 @@ def test_leaving_is_on_record(operator: Client, olga: User) -> None:
     operator.post("/admin/logout/")
     record = AuditRecord.objects.get()
     assert (record.action, record.actor) == (Action.ADMIN_LOGOUT, olga.pk)
+
+
+@pytest.mark.parametrize("sent", [{}, {"username": "olga@example.com"}, {"password": "x"}])
+def test_a_form_with_a_field_missing_is_shown_again(olga: User, sent: dict[str, str]) -> None:
+    answer = Client().post("/admin/login/", sent)
+    assert answer.status_code == 200
+    assert b"This field is required" in answer.content
+    assert not AuditRecord.objects.exists()
 
 
 # Limits

@@ -85,6 +85,35 @@ def test_scopes_are_stored_in_their_order(api: Api, alice: User) -> None:
     assert body["scopes"] == ["read", "backtest"]
 
 
+@pytest.mark.parametrize(
+    ("sent", "answered"),
+    [
+        ("203.0.113.0/24", "203.0.113.0/24"),
+        ("203.0.113.7", "203.0.113.7/32"),
+        ("2001:DB8::/32", "2001:db8::/32"),
+        ("::ffff:203.0.113.0/120", "203.0.113.0/24"),
+    ],
+)
+def test_a_key_is_accepted_from_its_networks_alone(
+    api: Api, with_key: KeyClient, alice: User, sent: str, answered: str
+) -> None:
+    body = api(alice).post(PATH, GOOD | {"networks": [sent]}).json()
+    assert body["networks"] == [answered]
+    client = with_key(body["key"])
+    home = "2001:db8::1" if ":" in answered else "203.0.113.7"
+    assert client.get("/api/trading/algorithms", REMOTE_ADDR=home).status_code == 200
+    for elsewhere in ("198.51.100.1", "2001:db9::1"):
+        refused = client.get("/api/trading/algorithms", REMOTE_ADDR=elsewhere)
+        assert_error(refused, 401, "UNAUTHORIZED")
+    assert ApiKey.objects.get().last_address == home
+
+
+@pytest.mark.parametrize("network", ["203.0.113.7/24", "fe80::1%eth0", "", "localhost", 5, None])
+def test_what_is_no_network_is_refused_by_its_place(api: Api, alice: User, network: object) -> None:
+    response = api(alice).post(PATH, GOOD | {"networks": ["127.0.0.1", network]})
+    assert_error(response, 400, "VALIDATION_ERROR", field="networks[1]")
+
+
 @pytest.mark.parametrize("zone", ["Z", "+00:00", "+05:30"])
 def test_an_expiry_is_told_in_utc(api: Api, alice: User, zone: str) -> None:
     body = api(alice).post(PATH, GOOD | {"expiresAt": f"2999-12-31T18:30:00{zone}"}).json()

@@ -1,5 +1,7 @@
 """Which row of wrong requests is sent, and how many random ones."""
 
+import logging
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -28,3 +30,11 @@ def mutation_seed(request: pytest.FixtureRequest) -> int:
 @pytest.fixture(scope="session")
 def fuzz_examples(request: pytest.FixtureRequest) -> int:
     return int(request.config.getoption("fuzz_examples", default=100))
+
+
+@pytest.fixture
+def quiet() -> Iterator[None]:
+    """Tens of thousands of lines about requests would cost more than the requests."""
+    logging.disable(logging.WARNING)
+    yield
+    logging.disable(logging.NOTSET)

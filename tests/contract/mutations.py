@@ -84,6 +84,27 @@ TIMES: Final = (
     "09:15", "15:30", "00:00", "23:59", "24:00", "9:15", "09:60", "0915", "09:15:00", "09:15Z",
     "09:15\n", "०९:१५", "-1:00",
 )  # fmt: skip
+ADDRESSES: Final = (
+    "bob@example.com", "ALICE@example.com", "new@example.com", "new@example.com ", "new@example",
+    "new@example.c", "new@@example.com", "@example.com", "new@", "new@example.com\n",
+    "new@exa_mple.com", "new@-example.com", "new@[127.0.0.1]", '"a b"@example.com',
+    "n\u0131w@x.com", "new@ex\u0430mple.com", "a" * 64 + "@example.com", "a" * 65 + "@example.com",
+    "new@" + "a." * 120 + "com", "new@" + "a." * 130 + "com", ".new@example.com",
+    "n..w@example.com",
+    "new@example.com, bob@example.com", "new@example.com\r\nBcc: bob@example.com", "<new@x.com>",
+)  # fmt: skip
+NETWORKS: Final = (
+    "127.0.0.0/8", "127.0.0.1", "0.0.0.0/0", "::/0", "::1", "::1/128", "2001:db8::/32",
+    "203.0.113.5/24", "203.0.113.0/33", "203.0.113.0/-1", "203.0.113.0/255.255.255.0",
+    "203.0.113.0/0.0.0.255", "203.0.113", "203.0.113.00/24", "::ffff:203.0.113.5", "fe80::1%eth0",
+    "fe80::1%" + "x" * 9_000, "1.2.3.4:80", "[::1]", "localhost", " 127.0.0.1", "\u0661.2.3.4",
+    "127.0.0.1/\u0668", "2130706433", "0x7f000001",
+)  # fmt: skip
+CODES: Final = (
+    "000000", "123456", "12345", "1234567", "123 456", " 123456",
+    "\u0967\u0968\u0969\u096a\u096b\u096c",
+    "3f9a1-c07be", "3F9A1C07BE", "3f9a1c07be" * 4, "-" * 40, "-" * 41, "%s", "e\u0301", "\u2028",
+)  # fmt: skip
 KINDS: Final = (
     "scalping swing position arbitrage market_making momentum mean_reversion hodl",
     "1m 5m 15m 30m 1h 4h 1d 1w 2h 1M 1D",
@@ -213,9 +234,15 @@ def _swap_type(node: _Node, places: Sequence[_Node], random: Random) -> str:
 
 def _number(node: _Node, places: Sequence[_Node], random: Random) -> str:
     value = node.value
-    if isinstance(value, int | float) and not isinstance(value, bool) and random.random() < 0.3:
+    if _is_float(value) and random.random() < 0.3:
         return _put(node, random.choice((-value, value * 10, value / 10, value + 0.5, value * 1.0)))
     return _put(node, random.choice(NUMBERS))
+
+
+def _is_float(value: Json) -> bool:
+    """Whether this is a number that Python can reckon with as a float."""
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return is_number and abs(value) < 10**300
 
 
 def _text(node: _Node, places: Sequence[_Node], random: Random) -> str:
@@ -231,8 +258,13 @@ def _word(node: _Node, places: Sequence[_Node], random: Random) -> str:
 def _fitting(node: _Node, places: Sequence[_Node], random: Random) -> str:
     """A value of the kind that stands there: what is wrong with it is less plain."""
     name = str(node.key)
-    if name.endswith("Date"):
+    if name.endswith("Date") or name == "expiresAt":
         return _put(node, random.choice(MOMENTS))
+    if name in _FITTING:
+        return _put(node, random.choice(_FITTING[name]))
+    if node.path.startswith("networks"):
+        networks = [random.choice(NETWORKS) for _ in range(random.choice((1, 2, 20, 21)))]
+        return _put(node, networks if name == "networks" else networks[0])
     if "symbols" in node.path:
         listed = [random.choice(SYMBOLS) for _ in range(random.choice((1, 2, 3, 50, 51)))]
         return _put(node, listed if name == "symbols" else listed[0])
@@ -245,6 +277,9 @@ def _fitting(node: _Node, places: Sequence[_Node], random: Random) -> str:
     return _put(node, random.choice(_kin(node.value) if isinstance(node.value, str) else NUMBERS))
 
 
+_FITTING: Final = {"email": ADDRESSES, "username": ADDRESSES, "code": CODES}
+
+
 def _kin(word: str) -> Sequence[str]:
     """The other words of its set."""
     return next((kind.split() for kind in KINDS if word in kind.split()), WORDS)
@@ -253,7 +288,7 @@ def _kin(word: str) -> Sequence[str]:
 def _nudge(node: _Node, places: Sequence[_Node], random: Random) -> str:
     """About as much as there was: often still right."""
     value = node.value
-    if isinstance(value, bool) or not isinstance(value, int | float):
+    if not _is_float(value):
         return _fitting(node, places, random)
     by = random.choice((0.1, 0.5, 0.9, 1.1, 2, 3, 10))
     return _put(node, int(value * by) if isinstance(value, int) else value * by)

@@ -2,11 +2,12 @@
 
 import json
 import math
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from apps.core.api.middleware import MAX_BODY
+from apps.core.api.middleware import MAX_AUTH_BODY, MAX_BODY
 from apps.core.api.strict_json import MAX_DEPTH, MAX_NUMBER, UNSTORABLE
 from tests.contract.mutations import Json
 from tests.envelope import assert_error
@@ -87,8 +88,19 @@ def same(left: Json, right: Json) -> bool:
 # Refusals
 
 
-def assert_refused(response: Any, sent: Sent, raw: bytes) -> None:
-    if len(raw) > MAX_BODY:
+def assert_refused(
+    response: Any,
+    sent: Sent,
+    raw: bytes,
+    *,
+    secrets: frozenset[str] = frozenset(),
+    private: frozenset[str] = frozenset(),
+) -> None:
+    """The refusal names the place and the value, but of a secret the place alone. A name that holds
+    one of the `private` words may be either: a malformed document is refused before its fields are
+    known.
+    """
+    if len(raw) > (MAX_AUTH_BODY if secrets else MAX_BODY):
         assert_error(response, 413, "VALIDATION_ERROR", reason="payload_too_large")
         return
     error = assert_error(response, 400, "VALIDATION_ERROR")
@@ -97,7 +109,11 @@ def assert_refused(response: Any, sent: Sent, raw: bytes) -> None:
     for fault in details.get("errors", [details]):
         if sent.document is None:
             assert "field" not in fault, fault
-        else:
+            continue
+        name = re.split(r"[.\[]", fault.get("field", ""))[0]
+        if name in secrets:
+            assert "value" not in fault, fault
+        elif "value" in fault or not any(word in name.lower() for word in private):
             assert_names_its_place(fault, sent)
 
 

@@ -6,16 +6,12 @@ the place and the value, and nothing is stored. The slow proof runs by `make pro
 """
 
 import json
-import logging
-import time
 import unicodedata
-from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from typing import Any
 
 import pytest
 from procrastinate.contrib.django.models import ProcrastinateJob
-from rest_framework.test import APIClient
 
 from apps.accounts.models import User
 from apps.algorithms.models import Algorithm
@@ -25,6 +21,7 @@ from tests import make
 from tests.backtests.waves import waves
 from tests.conftest import Api
 from tests.contract.mutations import Json, Mutant, mutants
+from tests.contract.senders import PROOF, Rows, Sender, run
 from tests.contract.sent import Sent, assert_refused, is_echo, read, same
 from tests.contract.simulations import simulated
 from tests.engine.steps import complete
@@ -32,18 +29,10 @@ from tests.envelope import assert_error
 from tests.market.bars import store_candles
 
 ALGORITHMS, BACKTESTS = "/api/trading/algorithms", "/api/backtests"
-SLOWEST = 1.0
-"""Seconds of this process's own time that an answer may take: a busy machine does not count."""
-LARGEST = 256 * 1024
 EVERY = 50
-
-CHUNK = 500
 QUICK = pytest.param(0, 150, id="quick")
-WHOLE = [
-    pytest.param(first, CHUNK, marks=[pytest.mark.slow, pytest.mark.timeout(600)])
-    for first in range(0, 10_000, CHUNK)
-]
 
+pytestmark = pytest.mark.usefixtures("quiet")
 
 GOOD_ALGORITHMS = [
     {"name": "Cross", "description": "two\nlines", **make.steps()},
@@ -86,79 +75,10 @@ WHOLE_BACKTEST = {
 }  # fmt: skip
 
 
-Rows: TypeAlias = list[tuple[Any, ...]]
-
-
 def stored() -> Rows:
     """Every algorithm with its revision; how many backtests and jobs there are."""
     kept = list(Algorithm.objects.values_list("pk", "rev"))
     return [*kept, (Backtest.objects.count(), ProcrastinateJob.objects.count())]
-
-
-@dataclass
-class Counts:
-    """What came of the mutants so far."""
-
-    answers: dict[int, int] = field(default_factory=dict)
-    surprises: list[str] = field(default_factory=list)
-    complete: int = 0
-    simulated: int = 0
-    slowest: tuple[float, str] = (0.0, "")
-    largest: int = 0
-
-    def __str__(self) -> str:
-        seconds, changes = self.slowest
-        return (
-            f"{self.answers}, {self.complete} complete, {self.simulated} simulated, "
-            f"slowest {seconds * 1000:.0f} ms ({changes[:100]}), "
-            f"largest answer {self.largest} bytes"
-        )
-
-
-@dataclass
-class Sender:
-    """Sends raw bodies, and times the answers."""
-
-    client: APIClient
-    counts: Counts = field(default_factory=Counts)
-    rows: Rows = field(default_factory=list)
-
-    def settle(self) -> None:
-        """What is stored from here on is what a refusal must leave as it is."""
-        self.rows = stored()
-
-    def send(self, verb: str, path: str, mutant: Mutant) -> Any:
-        begun = time.process_time()
-        response = self.client.generic(verb, path, mutant.raw, content_type="application/json")  # type: ignore[arg-type]  # bytes are taken too
-        seconds = time.process_time() - begun
-        counts = self.counts
-        counts.slowest = max(counts.slowest, (seconds, mutant.changes))
-        counts.largest = max(counts.largest, len(response.content))
-        counts.answers[response.status_code] = counts.answers.get(response.status_code, 0) + 1
-        assert seconds < SLOWEST, f"took {seconds:.2f} s"
-        assert len(response.content) < LARGEST, f"answered {len(response.content)} bytes"
-        return response
-
-
-def run(sender: Sender, batch: Iterator[Mutant], judge: Callable[[Mutant], None]) -> None:
-    """Judge each; tell of all surprises at the end, with what was done to the body."""
-    for number, mutant in enumerate(batch):
-        try:
-            judge(mutant)
-        except AssertionError as surprise:
-            sender.counts.surprises.append(f"{number}: {mutant.changes}\n    {str(surprise)[:600]}")
-            sender.settle()
-    print(f"\n{sender.counts}")
-    surprises = "\n".join(sender.counts.surprises[:10])
-    assert not sender.counts.surprises, f"{len(sender.counts.surprises)} surprises\n{surprises}"
-
-
-@pytest.fixture(autouse=True)
-def _quiet() -> Iterator[None]:
-    """Tens of thousands of lines about requests would cost more than the requests."""
-    logging.disable(logging.WARNING)
-    yield
-    logging.disable(logging.NOTSET)
 
 
 # Algorithms
@@ -197,7 +117,7 @@ class AlgorithmJudge(Sender):
         """The algorithm that there is now, in place of the one that was held."""
         if response.status_code not in (200, 201):
             assert_refused(response, sent, mutant.raw)
-            assert stored() == self.rows
+            assert self.stored() == self.rows
             return held
         assert response.status_code == (200 if held else 201)
         path = f"{ALGORITHMS}/{response.json()['id']}"
@@ -236,12 +156,12 @@ def assert_reads_back(stored: dict[str, Any], sent: dict[str, Json], held: dict[
 
 @pytest.fixture
 def algorithms(api: Api, alice: User) -> AlgorithmJudge:
-    judge = AlgorithmJudge(api(alice))
+    judge = AlgorithmJudge(api(alice), stored)
     judge.begin()
     return judge
 
 
-@pytest.mark.parametrize(("first", "count"), [QUICK, *WHOLE])
+@pytest.mark.parametrize(("first", "count"), [QUICK, *PROOF])
 def test_a_wrong_algorithm_is_refused_by_its_place_or_reads_back(
     algorithms: AlgorithmJudge, first: int, count: int, mutation_seed: int
 ) -> None:
@@ -263,7 +183,7 @@ class BacktestJudge(Sender):
             assert sent.document is not None
             self.assert_queued(response.json(), sent.document)
             return
-        assert stored() == self.rows
+        assert self.stored() == self.rows
         if response.status_code == 404:
             error = assert_error(response, 404, "ALGORITHM_NOT_FOUND")
             assert sent.document is not None
@@ -302,7 +222,7 @@ def as_kept(name: str, value: Json) -> Json:
 def backtests(api: Api, alice: User) -> BacktestJudge:
     for symbol in ("NSE:NIFTY", "NSE:TCS"):
         store_candles(symbol, "15m", waves("2024-01-01", 45))
-    return BacktestJudge(api(alice))
+    return BacktestJudge(api(alice), stored)
 
 
 @pytest.fixture
@@ -316,7 +236,7 @@ def good_backtests(backtests: BacktestJudge, alice: User) -> list[Json]:
     return good
 
 
-@pytest.mark.parametrize(("first", "count"), [QUICK, *WHOLE])
+@pytest.mark.parametrize(("first", "count"), [QUICK, *PROOF])
 def test_a_wrong_backtest_is_refused_by_its_place_or_queued(
     backtests: BacktestJudge, good_backtests: list[Json], first: int, count: int, mutation_seed: int
 ) -> None:

@@ -92,7 +92,12 @@ def test_a_refused_value_is_told_as_far_as_json_can(body: bytes, value: str) -> 
 
 
 @pytest.mark.parametrize(
-    "body", [b'{"newPassword":"x\\u0000y"}', b'{"a":{"password":123456789012345678}}']
+    "body",
+    [
+        b'{"newPassword":"x\\u0000y"}',
+        b'{"a":{"password":123456789012345678}}',
+        b'{"code":"123456","code":"123456"}',
+    ],
 )
 def test_a_refused_secret_is_not_told(body: bytes) -> None:
     with pytest.raises(InvalidInput) as refused:

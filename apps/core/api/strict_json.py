@@ -21,7 +21,7 @@ _MAX_DIGITS: Final = 40
 _TOKEN = re.compile(rb'"(?:[^"\\]|\\.)*"|[\[\]{}]', re.DOTALL)
 UNSTORABLE: Final = re.compile("[\x00\ud800-\udfff]")
 # No field is known here, but what its name calls a secret is not sent back.
-_SECRET: Final = re.compile("password|secret|token", re.IGNORECASE)
+_SECRET: Final = re.compile(r"password|secret|token|^code\b", re.IGNORECASE)
 
 
 class _Refused:
