@@ -1,4 +1,7 @@
-"""Users, login sessions and API keys for operators, who may change users and end the others."""
+"""Accounts for operators, who may change users, and end their sessions and keys.
+
+No page shows a secret, nor the hash of one.
+"""
 
 from http import HTTPStatus
 from typing import Any
@@ -11,9 +14,26 @@ from django.db.models import Q, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.utils import timezone
 
-from apps.accounts import services
-from apps.accounts.models import ApiKey, LoginSession, SessionEndReason, User
-from apps.core.operator_pages import AuditedAdmin, BoundedPaginator, OperatorAdmin, acting_operator
+from apps.accounts import mails, operators, services, two_factor
+from apps.accounts.mails import MailKind
+from apps.accounts.models import (
+    ApiKey,
+    DataExport,
+    EmailLink,
+    LoginNetwork,
+    LoginSession,
+    RecoveryCode,
+    SecondFactor,
+    SessionEndReason,
+    User,
+)
+from apps.core.operator_pages import (
+    AdminAction,
+    AuditedAdmin,
+    BoundedPaginator,
+    OperatorAdmin,
+    acting_operator,
+)
 
 # Roles are flags of the user; Django's groups would say nothing here.
 admin.site.unregister(Group)
@@ -26,6 +46,15 @@ class UserAdmin(AuditedAdmin, DjangoUserAdmin):  # type: ignore[type-arg]  # not
     Operators change users; only admins change operators and admins, and grant these roles.
     """
 
+    object_actions = (
+        AdminAction("unlock", "Forget wrong passwords", operators.unlock, lambda user: True),
+        AdminAction(
+            "remove-second-factor",
+            "Remove the second factor",
+            operators.remove_second_factor,
+            two_factor.is_on,
+        ),
+    )
     paginator = BoundedPaginator
     show_full_result_count = False
     show_facets = admin.ShowFacets.NEVER
@@ -63,11 +92,12 @@ class UserAdmin(AuditedAdmin, DjangoUserAdmin):  # type: ignore[type-arg]  # not
     def user_change_password(
         self, request: HttpRequest, id: str, form_url: str = ""
     ) -> HttpResponse:
-        """Change the password and end all sessions of the user."""
+        """Change the password, end all sessions of the user, and tell the user."""
         response = super().user_change_password(request, id, form_url)
         if response.status_code == HTTPStatus.FOUND:
-            sessions = LoginSession.objects.filter(user_id=id)
-            _end(sessions, request)
+            user, now = User.objects.get(pk=id), timezone.now()
+            _end(user.sessions.all(), request)
+            mails.tell(user, MailKind.PASSWORD_CHANGED, now=now)
         return response
 
 
@@ -80,25 +110,26 @@ def _end(sessions: QuerySet[LoginSession], request: HttpRequest) -> None:
     services.end(sessions, reason=SessionEndReason.OPERATOR, now=timezone.now(), by=by)
 
 
-def _of_user(term: str) -> Q:
-    return Q(user__email=term.lower()) if "@" in term else Q(user_id=term)
+class BelongingAdmin(OperatorAdmin):
+    """Rows that belong to a user, by whose address or id they are searched."""
+
+    list_select_related = ("user",)
+    search_fields = ("user",)
+    search_help_text = "A user's e-mail address or id."
+    ordering = ("-pk",)
+
+    def matching(self, term: str) -> Q:
+        return Q(user__email=term.lower()) if "@" in term else Q(user_id=term)
 
 
 @admin.register(LoginSession)
-class SessionAdmin(OperatorAdmin):
+class SessionAdmin(BelongingAdmin):
     """Login sessions, which can be ended."""
 
     list_display = ("user", "created_at", "last_used_at", "expires_at", "ended_at", "end_reason")
     list_filter = ("end_reason",)
-    list_select_related = ("user",)
-    search_fields = ("user",)
-    search_help_text = "A user's e-mail address or id."
-    ordering = ("-id",)
     exclude = ("token_id", "previous_token_id")
     actions = ("end",)
-
-    def matching(self, term: str) -> Q:
-        return _of_user(term)
 
     @admin.action(description="End the selected sessions")
     def end(self, request: HttpRequest, sessions: QuerySet[LoginSession]) -> None:
@@ -106,23 +137,59 @@ class SessionAdmin(OperatorAdmin):
 
 
 @admin.register(ApiKey)
-class ApiKeyAdmin(OperatorAdmin):
+class ApiKeyAdmin(BelongingAdmin):
     """API keys, which can be revoked."""
 
     list_display = (
-        "user", "name", "scopes", "last_four", "created_at", "last_used_at", "expires_at",
-        "revoked_at",
+        "user", "name", "scopes", "last_four", "created_at", "last_used_at", "last_address",
+        "expires_at", "revoked_at",
     )  # fmt: skip
-    list_select_related = ("user",)
-    search_fields = ("user",)
-    search_help_text = "A user's e-mail address or id."
-    ordering = ("-id",)
     exclude = ("digest",)
     actions = ("revoke",)
-
-    def matching(self, term: str) -> Q:
-        return _of_user(term)
 
     @admin.action(description="Revoke the selected keys")
     def revoke(self, request: HttpRequest, keys: QuerySet[ApiKey]) -> None:
         services.revoke(keys, now=timezone.now(), by=acting_operator(request))
+
+
+@admin.register(SecondFactor)
+class SecondFactorAdmin(BelongingAdmin):
+    """Second factors, one of a user, which that user's page removes."""
+
+    list_display = ("user", "created_at", "confirmed_at")
+    exclude = ("secret", "last_step")
+
+
+@admin.register(RecoveryCode)
+class RecoveryCodeAdmin(BelongingAdmin):
+    """Whether recovery codes were used, and when."""
+
+    list_display = ("user", "used_at")
+    exclude = ("digest",)
+
+
+@admin.register(LoginNetwork)
+class LoginNetworkAdmin(BelongingAdmin):
+    """From which networks users have logged in."""
+
+    list_display = ("user", "network", "last_login_at")
+
+
+@admin.register(EmailLink)
+class EmailLinkAdmin(BelongingAdmin):
+    """Links in mails: for what, to which address, and whether they were used."""
+
+    list_display = ("user", "purpose", "email", "created_at", "expires_at", "used_at")
+    list_filter = ("purpose",)
+
+
+@admin.register(DataExport)
+class DataExportAdmin(BelongingAdmin):
+    """Archives of users' data; what is in them is for their users alone."""
+
+    list_display = ("user", "created_at", "ready_at", "expires_at")
+    exclude = ("archive",)
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[DataExport]:
+        exports: QuerySet[DataExport] = super().get_queryset(request).defer("archive")
+        return exports

@@ -7,11 +7,10 @@ mail scanners open links: the page that it leads to asks for a click.
 from datetime import datetime
 from typing import Final
 
-from django.contrib.auth.hashers import make_password
 from django.core import signing
 from django.db import IntegrityError, transaction
 
-from apps.accounts import email_addresses, mails, passwords, services
+from apps.accounts import email_addresses, login_limits, mails, passwords, services
 from apps.accounts.mails import MailKind
 from apps.accounts.models import EmailLink, LinkPurpose, SessionEndReason, User
 from apps.accounts.services import EmailTaken
@@ -90,8 +89,11 @@ def reset_password(*, token: str, new_password: str, revoke_keys: bool, now: dat
     if user is None or not user.is_active or user.email != link.email:
         raise LinkRejected
     passwords.require_strong(new_password, user=user, field="newPassword")
-    user.password, user.email_verified = make_password(new_password), True
-    user.save(update_fields=["password", "email_verified"])
+    user.set_password(new_password)
+    user.email_verified = True
+    user.save(update_fields=["password", "password_fits_operators", "email_verified"])
+    # Whoever reads the account's mails may log in from here, also while others guess.
+    login_limits.record_login(user, now=now)
     actor = audit.user(user)
     audit.record(Action.PASSWORD_RESET, user, actor=actor, now=now, keys_revoked=revoke_keys)
     services.end(user.sessions.all(), reason=SessionEndReason.PASSWORD, now=now)

@@ -18,12 +18,17 @@ from apps.accounts.models import LoginNetwork, User
 from apps.core import request_origin
 from apps.core.api import limits
 from apps.core.api.limits import RateLimitScope
+from apps.core.audit import Action
 from apps.core.client_address import provider_network_of
+from apps.core.models import AuditRecord
 
 # Failures from one network, over all accounts: an office or a mobile provider has many customers.
 NETWORK_RATE: Final = "100/15m"
 # For so long after its last login a network is known.
 KNOWN_FOR: Final = timedelta(days=30)
+# In which failures are counted.
+WINDOW: Final = timedelta(minutes=15)
+_FAILURES: Final = (Action.LOGIN_FAILED, Action.ADMIN_LOGIN_FAILED, Action.PASSWORD_REJECTED)
 
 
 class Entrance(StrEnum):
@@ -79,6 +84,23 @@ def _scope(entrance: Entrance, counted: str, rate: str, key: str) -> RateLimitSc
 def _forgive(scopes: list[RateLimitScope]) -> None:
     for scope in scopes:
         limits.forgive(scope)
+
+
+def forget_failures(user: User, *, now: datetime) -> None:
+    """Forget the failures of an account, from anywhere and from networks where it lately had some.
+
+    The counters of networks over all accounts stay.
+    """
+    rate = settings.RATE_LIMITS["failures"]
+    if not rate:
+        return
+    failed = AuditRecord.objects.filter(action__in=_FAILURES, object_type="user", object_id=user.pk)
+    addresses = failed.filter(at__gt=now - WINDOW).values_list("address", flat=True)
+    keys = {f"{user.email} {provider_network_of(address)}" for address in addresses}
+    for entrance in Entrance:
+        limits.forget(_scope(entrance, "account", rate, user.email))
+        for key in keys:
+            limits.forget(_scope(entrance, "account-network", rate, key))
 
 
 def _is_known(network: str, account: str, *, now: datetime) -> bool:

@@ -12,7 +12,7 @@ from django.db.models import F, Q
 from django.db.models.functions import Lower
 from django.utils import timezone
 
-from apps.accounts import email_addresses
+from apps.accounts import email_addresses, passwords
 from apps.accounts.api_keys import KeyScope
 from apps.core.errors import Code, ServiceError
 from apps.core.ids import IdField
@@ -86,6 +86,10 @@ class User(AbstractBaseUser):
     is_active = models.BooleanField(default=True)
     is_staff = models.BooleanField(default=False)
     is_superuser = models.BooleanField(default=False)
+    password_fits_operators = models.BooleanField(
+        default=False, editable=False,
+        help_text="whether the password meets the rules for operators",
+    )  # fmt: skip
     created_at = models.DateTimeField()
     erase_at = models.DateTimeField(
         null=True, editable=False, db_index=True,
@@ -110,6 +114,13 @@ class User(AbstractBaseUser):
         if self.is_superuser:
             return Role.ADMIN
         return Role.OPERATOR if self.is_staff else Role.USER
+
+    def set_password(self, raw_password: str | None) -> None:
+        """Hash the password, and note whether it would do for an operator."""
+        super().set_password(raw_password)
+        self.password_fits_operators = raw_password is not None and passwords.is_fit_for_operators(
+            raw_password, self
+        )
 
     def has_perm(self, perm: str, obj: object = None) -> bool:
         return self.is_active and self.is_staff

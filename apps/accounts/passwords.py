@@ -29,6 +29,27 @@ def require_strong(password: str, *, user: object, field: str) -> None:
         raise InvalidInput(Fault(field, " ".join(error.messages))) from error
 
 
+_OPERATOR_VALIDATORS: Final = (
+    MinimumLengthValidator(MIN_OPERATOR_PASSWORD_LENGTH),
+    CommonPasswordValidator(),
+    UserAttributeSimilarityValidator(user_attributes=("email", "name")),
+)
+
+
+def is_fit_for_operators(password: str, user: object) -> bool:
+    """Tell whether the password meets the rules for staff, which its user may become one day."""
+    try:
+        _require_fit_for_operators(password, user)
+    except ValidationError:
+        return False
+    return True
+
+
+def _require_fit_for_operators(password: str, user: object) -> None:
+    for validator in _OPERATOR_VALIDATORS:
+        validator.validate(password, user)  # type: ignore[arg-type]  # any model of users
+
+
 class LengthValidator:
     """A validator for Django's list, so that the admin and its commands apply it too."""
 
@@ -43,16 +64,9 @@ class LengthValidator:
 class OperatorPasswordValidator:
     """A validator that asks more of staff, who can act on every account."""
 
-    _validators = (
-        MinimumLengthValidator(MIN_OPERATOR_PASSWORD_LENGTH),
-        CommonPasswordValidator(),
-        UserAttributeSimilarityValidator(user_attributes=("email", "name")),
-    )
-
     def validate(self, password: str, user: object = None) -> None:
         if getattr(user, "is_staff", False):
-            for validator in self._validators:
-                validator.validate(password, user)  # type: ignore[arg-type]
+            _require_fit_for_operators(password, user)
 
     def get_help_text(self) -> str:
         return (

@@ -8,7 +8,6 @@ from typing import Final, TypeAlias
 
 from django.conf import settings
 from django.contrib import auth
-from django.contrib.auth.hashers import make_password
 from django.db import IntegrityError, transaction
 from django.db.models import BooleanField, ExpressionWrapper, F, Q, QuerySet
 from django.utils import timezone
@@ -435,12 +434,24 @@ def change_password(
     passwords.require_strong(new_password, user=user, field="newPassword")
     # Of two changes at once, only one still finds the password that it has checked.
     unchanged = User.objects.filter(pk=user.pk, password=user.password)
-    if not unchanged.update(password=make_password(new_password)):
+    user.set_password(new_password)
+    if not unchanged.update(
+        password=user.password, password_fits_operators=user.password_fits_operators
+    ):
         raise InvalidInput(Fault("currentPassword", "is not your password"))
-    audit.record(Action.PASSWORD_CHANGED, user, actor=audit.user(user), now=now)
+    end_with_old_password(user, actor=audit.user(user), now=now)
+    return tokens.issue(user=user, now=now, address=session.address, user_agent=session.user_agent)
+
+
+@transaction.atomic
+def end_with_old_password(user: User, *, actor: audit.Actor, now: datetime) -> None:
+    """End all sessions of a user who has chosen a new password, put it on record and tell by mail.
+
+    Keys stay.
+    """
+    audit.record(Action.PASSWORD_CHANGED, user, actor=actor, now=now)
     end(user.sessions.all(), reason=SessionEndReason.PASSWORD, now=now)
     mails.tell(user, MailKind.PASSWORD_CHANGED, now=now)
-    return tokens.issue(user=user, now=now, address=session.address, user_agent=session.user_agent)
 
 
 def live_sessions(user: User, *, current: LoginSession, now: datetime) -> QuerySet[LoginSession]:

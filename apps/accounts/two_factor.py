@@ -114,12 +114,17 @@ def renew_recovery_codes(*, user: User, now: datetime) -> list[str]:
 
 @transaction.atomic
 def turn_off(*, user: User, now: datetime) -> None:
+    """Turn the factor off for the user who has it. Raises FactorOff."""
+    delete(user)
+    _record(Action.SECOND_FACTOR_OFF, user, MailKind.FACTOR_OFF, now=now)
+
+
+def delete(user: User) -> None:
     """Forget the factor and its recovery codes. Raises FactorOff."""
     deleted, _ = SecondFactor.objects.filter(user=user).exclude(confirmed_at=None).delete()
     if not deleted:
         raise FactorOff
     user.recovery_codes.all().delete()
-    _record(Action.SECOND_FACTOR_OFF, user, MailKind.FACTOR_OFF, now=now)
 
 
 def take_code(user: User, code: str, *, now: datetime) -> bool:

@@ -41,6 +41,7 @@ class Action(StrEnum):
     SECOND_FACTOR_BEGUN = "second_factor_begun"
     SECOND_FACTOR_ON = "second_factor_on"
     SECOND_FACTOR_OFF = "second_factor_off"
+    FAILURES_FORGOTTEN = "failures_forgotten"
     RECOVERY_CODES_RENEWED = "recovery_codes_renewed"
     DATA_EXPORTED = "data_exported"
     ACCOUNT_CLOSED = "account_closed"

@@ -79,7 +79,12 @@ class TypedForm(ReasonForm):
 
 
 class AuditedAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # not generic at run time
-    """Every change by a form is audited; the history of an object is its audit records."""
+    """A page with actions. Every change by a form is audited; the history of an object is its audit
+    records.
+    """
+
+    object_actions: ClassVar[Sequence[AdminAction]] = ()
+    change_form_template = "operators/change_form.html"
 
     def construct_change_message(
         self, request: HttpRequest, form: Any, formsets: Any, add: bool = False
@@ -120,65 +125,6 @@ class AuditedAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # not generic a
     ) -> HttpResponse:
         """Show the audit records of the object instead of Django's own history."""
         return redirect(f"{reverse('admin:core_auditrecord_changelist')}?q={unquote(object_id)}")
-
-
-def _change(form: Any, name: str) -> object:
-    """Return the field's value before and after; a password is never shown."""
-    if "password" in name:
-        return "changed"
-    return [form.initial.get(name), form.cleaned_data.get(name)]
-
-
-def acting_operator(request: HttpRequest) -> audit.Actor:
-    """Return the operator who uses the admin, as the actor of an audit record."""
-    user = request.user
-    assert isinstance(user, Model), "the admin opens to users alone"
-    return audit.operator(user)
-
-
-class ReadOnlyInline(admin.TabularInline):  # type: ignore[type-arg]  # not generic at run time
-    """Rows that belong to an object, shown on its page."""
-
-    extra = 0
-    can_delete = False
-
-    def has_add_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
-        return False
-
-    def has_change_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
-        return False
-
-
-class OperatorAdmin(AuditedAdmin):
-    """A read-only page with actions; its lists stay quick however many rows there are."""
-
-    object_actions: ClassVar[Sequence[AdminAction]] = ()
-
-    list_per_page = 50
-    paginator = BoundedPaginator
-    show_full_result_count = False
-    show_facets = admin.ShowFacets.NEVER
-    change_form_template = "operators/change_form.html"
-
-    def has_add_permission(self, request: HttpRequest) -> bool:
-        return False
-
-    def has_change_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
-        return False
-
-    def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
-        return False
-
-    def matching(self, term: str) -> Q:
-        """Return the filter of a search by indexed columns, for pages that have `search_fields`."""
-        return Q()
-
-    def get_search_results(
-        self, request: HttpRequest, queryset: QuerySet[Any], search_term: str
-    ) -> tuple[QuerySet[Any], bool]:
-        """Search by `matching`; Django would look for each word anywhere in each column."""
-        term = search_term.strip()
-        return (queryset.filter(self.matching(term)) if term else queryset), False
 
     def get_urls(self) -> list[URLPattern]:
         """Add the address `<id>/do/<action>/` of the object's actions."""
@@ -223,3 +169,59 @@ class OperatorAdmin(AuditedAdmin):
         except ServiceError as refusal:
             messages.error(request, str(refusal))
         return redirect(change_page)
+
+
+def _change(form: Any, name: str) -> object:
+    """Return the field's value before and after; a password is never shown."""
+    if "password" in name:
+        return "changed"
+    return [form.initial.get(name), form.cleaned_data.get(name)]
+
+
+def acting_operator(request: HttpRequest) -> audit.Actor:
+    """Return the operator who uses the admin, as the actor of an audit record."""
+    user = request.user
+    assert isinstance(user, Model), "the admin opens to users alone"
+    return audit.operator(user)
+
+
+class ReadOnlyInline(admin.TabularInline):  # type: ignore[type-arg]  # not generic at run time
+    """Rows that belong to an object, shown on its page."""
+
+    extra = 0
+    can_delete = False
+
+    def has_add_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        return False
+
+    def has_change_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        return False
+
+
+class OperatorAdmin(AuditedAdmin):
+    """A read-only page; its lists stay quick however many rows there are."""
+
+    list_per_page = 50
+    paginator = BoundedPaginator
+    show_full_result_count = False
+    show_facets = admin.ShowFacets.NEVER
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        return False
+
+    def has_change_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        return False
+
+    def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        return False
+
+    def matching(self, term: str) -> Q:
+        """Return the filter of a search by indexed columns, for pages that have `search_fields`."""
+        return Q()
+
+    def get_search_results(
+        self, request: HttpRequest, queryset: QuerySet[Any], search_term: str
+    ) -> tuple[QuerySet[Any], bool]:
+        """Search by `matching`; Django would look for each word anywhere in each column."""
+        term = search_term.strip()
+        return (queryset.filter(self.matching(term)) if term else queryset), False

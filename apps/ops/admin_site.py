@@ -7,22 +7,27 @@ from typing import Any, Final
 
 from django import forms
 from django.conf import settings
+from django.contrib import messages
 from django.contrib.admin import AdminSite
 from django.contrib.admin.forms import AdminAuthenticationForm
 from django.contrib.auth import BACKEND_SESSION_KEY, HASH_SESSION_KEY, SESSION_KEY
+from django.contrib.auth.forms import PasswordChangeForm
 from django.contrib.auth.models import AnonymousUser
+from django.contrib.auth.views import PasswordChangeView
 from django.core.exceptions import ValidationError
+from django.db import transaction
 from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import redirect, render
 from django.template.response import TemplateResponse
-from django.urls import URLPattern, URLResolver, path
+from django.urls import URLPattern, URLResolver, path, reverse
 from django.utils import timezone
 from django.views.decorators.cache import never_cache
 
-from apps.accounts import email_addresses, two_factor
+from apps.accounts import email_addresses, services, two_factor
 from apps.accounts.login_limits import Entrance, NotAFailure, count_failure, record_login
 from apps.accounts.models import User
+from apps.accounts.passwords import is_fit_for_operators
 from apps.core import audit, request_origin
 from apps.core.api import limits
 from apps.core.audit import Action
@@ -30,6 +35,9 @@ from apps.core.errors import InvalidInput, ServiceError
 
 TITLE: Final = "Algotrade operators"
 PATH: Final = "/admin/"
+WEAK_PASSWORD: Final = (
+    "Your password is older than your role, or than the rules for operators: choose another."
+)
 MAX_AGE: Final = timedelta(hours=8)
 MAX_IDLE: Final = timedelta(minutes=30)
 _BEGAN, _USED = "admin_began", "admin_used"  # in Django's session, epoch seconds
@@ -73,6 +81,7 @@ class LoginForm(AdminAuthenticationForm):
             self._record(Action.ADMIN_LOGIN_FAILED, audit.STRANGER)
             raise
         self._check_code()
+        self._judge_password()
         record_login(self.get_user(), now=timezone.now())
         self._record(Action.ADMIN_LOGIN, audit.operator(self.get_user()))
         return dict(cleaned)
@@ -88,6 +97,14 @@ class LoginForm(AdminAuthenticationForm):
             self._record(Action.ADMIN_LOGIN_FAILED, audit.STRANGER)
             raise ValidationError("The one-time code is wrong, or was used before.")
 
+    def _judge_password(self) -> None:
+        """Note whether the password meets the rules for operators: it may be older than they are,
+        or than the user's role.
+        """
+        user: User = self.get_user()
+        user.password_fits_operators = is_fit_for_operators(self.cleaned_data["password"], user)
+        user.save(update_fields=["password_fits_operators"])
+
     def _email(self) -> str:
         return email_addresses.normalize(self.cleaned_data.get("username") or "")
 
@@ -95,6 +112,26 @@ class LoginForm(AdminAuthenticationForm):
         """Record the account alone, not what was typed: people type passwords there."""
         tried = User.objects.filter(email=self._email()).first()
         audit.record(action, tried, actor=actor, now=timezone.now())
+
+
+class NewPasswordForm(PasswordChangeForm):
+    """The form by which operators change their own password."""
+
+    required_css_class = "required"
+
+    def clean_old_password(self) -> str:
+        """Count a wrong password as one at the login, so that nobody guesses here instead."""
+        try:
+            with count_failure(email=self.user.email, entrance=Entrance.ADMIN, now=timezone.now()):
+                return super().clean_old_password()
+        except (limits.TooManyRequests, limits.LimiterDown) as refusal:
+            raise ValidationError(str(refusal)) from refusal
+
+    @transaction.atomic
+    def save(self, commit: bool = True) -> User:
+        user = super().save(commit)
+        services.end_with_old_password(user, actor=audit.operator(user), now=timezone.now())
+        return user
 
 
 class OperatorSite(AdminSite):
@@ -110,12 +147,19 @@ class OperatorSite(AdminSite):
         return [path("two-factor", view, name="two_factor"), *super().get_urls()]
 
     def admin_view(self, view: Any, cacheable: bool = False) -> Any:
-        """Lead operators who have to set up a second factor there, from every page."""
+        """Lead operators who have to set up a second factor, or to choose another password, there
+        from every page.
+        """
         page: Callable[..., HttpResponseBase] = super().admin_view(view, cacheable)
 
         def checked(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
-            if self.has_permission(request) and _must_set_up(request.user):
+            if view == self.logout or not self.has_permission(request):
+                return page(request, *args, **kwargs)
+            if _must_set_up(request.user):
                 return redirect("admin:two_factor")
+            if view != self.password_change and not _fits_operators(request.user):
+                messages.warning(request, WEAK_PASSWORD)
+                return redirect("admin:password_change")
             return page(request, *args, **kwargs)
 
         return update_wrapper(checked, view)
@@ -129,6 +173,17 @@ class OperatorSite(AdminSite):
         if request.method == "POST":
             context |= _set_up_second_factor(request, user)
         return render(request, "operators/two_factor.html", context)
+
+    def password_change(  # type: ignore[override]  # a redirect, once it is changed
+        self, request: HttpRequest, extra_context: dict[str, Any] | None = None
+    ) -> HttpResponseBase:
+        """The page on which operators change their password."""
+        context = {**self.each_context(request), **(extra_context or {})}
+        done = reverse("admin:password_change_done")
+        page = PasswordChangeView.as_view(
+            form_class=NewPasswordForm, success_url=done, extra_context=context
+        )
+        return page(request)
 
     def login(
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None
@@ -149,6 +204,10 @@ class OperatorSite(AdminSite):
 
 def _must_set_up(user: object) -> bool:
     return settings.REQUIRE_OPERATOR_2FA and isinstance(user, User) and not two_factor.is_on(user)
+
+
+def _fits_operators(user: object) -> bool:
+    return isinstance(user, User) and user.password_fits_operators
 
 
 def _set_up_second_factor(request: HttpRequest, user: User) -> dict[str, object]:

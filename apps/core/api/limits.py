@@ -169,6 +169,14 @@ def forgive(scope: RateLimitScope) -> None:
     _usage_of(_successes(scope))
 
 
+def forget(scope: RateLimitScope) -> None:
+    """Take all failures off. Raises ConnectionError, DatabaseError."""
+    successes = _usage_of(_successes(scope), increment=False)
+    attempts = _usage_of(scope, increment=False)
+    for _ in range(attempts.count - successes.count):
+        forgive(scope)
+
+
 def _count(scope: RateLimitScope, usage_of: Callable[[RateLimitScope], Usage]) -> Usage | None:
     try:
         usage = usage_of(scope)

@@ -1,0 +1,50 @@
+"""What operators do for users who cannot help themselves: a lost second factor, a shut account."""
+
+from datetime import datetime
+
+from django.db import transaction
+
+from apps.accounts import login_limits, mails, two_factor
+from apps.accounts.mails import MailKind
+from apps.accounts.models import User
+from apps.core import audit
+from apps.core.audit import Action
+from apps.core.errors import Code, ServiceError
+
+
+class NotInPower(ServiceError):
+    """Accounts of staff are the business of admins, and never of their own users."""
+
+    code = Code.FORBIDDEN
+    message = "Only another admin may do this for an operator or an admin."
+
+
+@transaction.atomic
+def remove_second_factor(user: User, operator: audit.Actor, reason: str, now: datetime) -> None:
+    """Remove the second factor of a user who has lost it, who is told by mail.
+
+    Raises NotInPower, FactorOff.
+    """
+    _require_power(operator, over=user)
+    two_factor.delete(user)
+    audit.record(Action.SECOND_FACTOR_OFF, user, actor=operator, now=now, reason=reason)
+    mails.tell(user, MailKind.FACTOR_OFF, now=now)
+
+
+@transaction.atomic
+def unlock(user: User, operator: audit.Actor, reason: str, now: datetime) -> None:
+    """Forget the wrong passwords that were tried for an account, so that its user may try again.
+
+    Raises NotInPower.
+    """
+    _require_power(operator, over=user)
+    login_limits.forget_failures(user, now=now)
+    audit.record(Action.FAILURES_FORGOTTEN, user, actor=operator, now=now, reason=reason)
+
+
+def _require_power(operator: audit.Actor, *, over: User) -> None:
+    if not over.is_staff and not over.is_superuser:
+        return
+    admins = User.objects.filter(is_staff=True, is_superuser=True)
+    if operator.user_id == over.pk or not admins.filter(pk=operator.user_id).exists():
+        raise NotInPower
