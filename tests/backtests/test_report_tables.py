@@ -19,7 +19,7 @@ THREE = trades(
 def test_bars_are_measured_by_the_largest_profit_or_loss() -> None:
     groups = breakdowns.by_symbol(THREE, ["NSE:A", "NSE:B", "NSE:C"])
     rows = tables.group_bars(groups)
-    assert [(row.group.name, row.percent, row.width) for row in rows] == [
+    assert [(row.group["name"], row.percent, row.width) for row in rows] == [
         ("NSE:A", -100.0, 100.0), ("NSE:B", -25.0, 25.0),
     ]  # fmt: skip
     assert tables.group_bars([]) == []

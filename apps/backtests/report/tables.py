@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 
 from apps.backtests.report import formats
-from apps.engine.metrics.breakdowns import Bin, Group, Period
+from apps.engine.metrics.breakdowns import Bin, TradeGroup, TradePeriod
 from apps.engine.metrics.table import BENCHMARK, EQUITY, TRADES
 from apps.engine.units import Unit
 
@@ -18,7 +18,7 @@ HISTOGRAM_LABELS: Final = 5
 class GroupBar(NamedTuple):
     """A group of trades, and its profit in percent of the largest profit or loss of the table."""
 
-    group: Group
+    group: TradeGroup
     percent: float
 
     @property
@@ -26,9 +26,9 @@ class GroupBar(NamedTuple):
         return abs(self.percent)
 
 
-def group_bars(groups: Sequence[Group]) -> list[GroupBar]:
-    largest = max([abs(group.profit) for group in groups], default=0.0) or 1.0
-    return [GroupBar(group, group.profit / largest * 100) for group in groups]
+def group_bars(groups: Sequence[TradeGroup]) -> list[GroupBar]:
+    largest = max([abs(group["netProfit"]) for group in groups], default=0.0) or 1.0
+    return [GroupBar(group, group["netProfit"] / largest * 100) for group in groups]
 
 
 class HistogramBar(NamedTuple):
@@ -69,14 +69,14 @@ class YearRow(NamedTuple):
     total: float
 
 
-def monthly_returns(months: Sequence[Period], years: Sequence[Period]) -> list[YearRow]:
+def monthly_returns(months: Sequence[TradePeriod], years: Sequence[TradePeriod]) -> list[YearRow]:
     """Return one row of monthly returns for each year."""
-    returns = {month.group.name: month.percent for month in months}
+    returns = {month["name"]: month["returnPercentage"] for month in months}
     return [
         YearRow(
-            year.group.name,
-            [returns.get(f"{year.group.name}-{number:02}") for number in range(1, 13)],
-            year.percent,
+            year["name"],
+            [returns.get(f"{year['name']}-{number:02}") for number in range(1, 13)],
+            year["returnPercentage"],
         )
         for year in years
     ]

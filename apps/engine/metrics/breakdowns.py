@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import chain, pairwise
 from math import floor, log10
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,9 +21,6 @@ from apps.engine.metrics.equity import day_ends
 from apps.engine.metrics.trades import SECONDS_AN_HOUR, net_profits, trade_returns
 from apps.engine.units import Unit, each_rounded
 
-Floats = NDArray[np.float64]
-Index = NDArray[Any]  # whole numbers of any kind, or truth
-
 WEEKDAYS: Final = (
     "monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday",
 )  # fmt: skip
@@ -34,46 +31,29 @@ DAYS, WEEKS, MONTHS, YEARS = "M8[D]", "M8[W]", "M8[M]", "M8[Y]"
 MOST_PERIODS: Final = {DAYS: 260, WEEKS: 260, MONTHS: 600, YEARS: 600}
 
 
-class Group(NamedTuple):
-    """Trades that have something in common, `name`. `win_rate` is percent of those that won or
-    lost, `average` the rupees of a trade; each is None of none.
+class TradeGroup(TypedDict):
+    """Trades that have something in common, `name`, as on the wire. `winRate` is percent of those
+    that won or lost, `averageProfit` the rupees of a trade; each is None of none.
     """
 
     name: str
     trades: int
-    won: int
-    lost: int
-    win_rate: float | None
-    gross: float
+    winningTrades: int
+    losingTrades: int
+    winRate: float | None
+    grossProfit: float
     charges: float
-    profit: float
-    average: float | None
-
-    def to_wire(self) -> dict[str, object]:
-        return {
-            "name": self.name,
-            "trades": self.trades,
-            "winningTrades": self.won,
-            "losingTrades": self.lost,
-            "winRate": self.win_rate,
-            "grossProfit": self.gross,
-            "charges": self.charges,
-            "netProfit": self.profit,
-            "averageProfit": self.average,
-        }
+    netProfit: float
+    averageProfit: float | None
 
 
-class Period(NamedTuple):
+class TradePeriod(TradeGroup):
     """A day (`2024-01-31`), a week (by its Monday), a month (`2024-01`) or a year: the trades that
     ended in it, and the return of equity in percent, from the last close before it, or the
     capital, to its own last one.
     """
 
-    group: Group
-    percent: float
-
-    def to_wire(self) -> dict[str, object]:
-        return self.group.to_wire() | {"returnPercentage": self.percent}
+    returnPercentage: float
 
 
 class _Grouping(NamedTuple):
@@ -85,7 +65,7 @@ class _Grouping(NamedTuple):
 
 def breakdowns(
     trades: Array, curve: Array, *, symbols: Sequence[str], capital: float
-) -> dict[str, list[dict[str, object]]]:
+) -> dict[str, Sequence[TradeGroup]]:
     """Return every breakdown under its name on the wire."""
     days = _days(trades, curve)
     lengths = {"byDay": DAYS, "byWeek": WEEKS, "byMonth": MONTHS, "byYear": YEARS}
@@ -98,46 +78,50 @@ def breakdowns(
     periods = {name: _periods(days, capital, length) for name, length in lengths.items()}
     by_length = [grouping for grouping, _ in periods.values()]
     groups = _groups(trades, *groupings.values(), *by_length)
-    rows: dict[str, list[Group] | list[Period]] = {
-        name: _traded(some) for name, some in zip(groupings, groups, strict=False)
+    tables: dict[str, Sequence[TradeGroup]] = {
+        name: _traded(rows) for name, rows in zip(groupings, groups, strict=False)
     }
-    for (name, (_, percent)), some in zip(periods.items(), groups[len(groupings) :], strict=True):
-        rows[name] = _newest(some, percent, lengths[name])
-    return {name: [row.to_wire() for row in table] for name, table in rows.items()}
+    for (name, (_, returns)), rows in zip(periods.items(), groups[len(groupings) :], strict=True):
+        tables[name] = _newest(rows, returns, lengths[name])
+    return tables
 
 
-def by_symbol(trades: Array, symbols: Sequence[str]) -> list[Group]:
+def by_symbol(trades: Array, symbols: Sequence[str]) -> list[TradeGroup]:
     return _traded(*_groups(trades, _symbols(trades, symbols)))
 
 
-def by_side(trades: Array) -> list[Group]:
+def by_side(trades: Array) -> list[TradeGroup]:
     return _traded(*_groups(trades, _sides(trades)))
 
 
-def by_exit_reason(trades: Array) -> list[Group]:
+def by_exit_reason(trades: Array) -> list[TradeGroup]:
     return _traded(*_groups(trades, _exit_reasons(trades)))
 
 
-def by_weekday(trades: Array) -> list[Group]:
+def by_weekday(trades: Array) -> list[TradeGroup]:
     """By the weekday of the entry."""
     return _traded(*_groups(trades, _weekdays(trades)))
 
 
-def by_hour(trades: Array) -> list[Group]:
+def by_hour(trades: Array) -> list[TradeGroup]:
     """By the hour of the entry, by the clock of India: `09:00` has entries before 10:00."""
     hour = (trades["entry_time"] + IST) % DAY // SECONDS_AN_HOUR
     return _traded(*_groups(trades, _Grouping(HOURS, hour)))
 
 
-def by_period(trades: Array, curve: Array, capital: float, length: str) -> list[Period]:
+def by_period(trades: Array, curve: Array, capital: float, length: str) -> list[TradePeriod]:
     """Periods of this length in which the curve has a row, oldest first, MOST_PERIODS at most."""
-    grouping, percent = _periods(_days(trades, curve), capital, length)
+    grouping, returns = _periods(_days(trades, curve), capital, length)
     (groups,) = _groups(trades, grouping)
-    return _newest(groups, percent, length)
+    return _newest(groups, returns, length)
 
 
-def _newest(groups: Sequence[Group], percent: Sequence[float], length: str) -> list[Period]:
-    return list(map(Period, groups, percent))[-MOST_PERIODS[length] :]
+def _newest(
+    groups: Sequence[TradeGroup], returns: Sequence[float], length: str
+) -> list[TradePeriod]:
+    newest = slice(-MOST_PERIODS[length], None)
+    pairs = zip(groups[newest], returns[newest], strict=True)
+    return [{**group, "returnPercentage": percent} for group, percent in pairs]
 
 
 def _symbols(trades: Array, symbols: Sequence[str]) -> _Grouping:
@@ -195,38 +179,48 @@ def _first_dates(days: NDArray[np.int64], length: str) -> NDArray[np.datetime64]
     return days.astype(DAYS).astype(length)
 
 
-def _groups(trades: Array, *groupings: _Grouping) -> list[list[Group]]:
-    """Return the groups of each grouping, in the order of their names, all added up at once."""
+def _groups(trades: Array, *groupings: _Grouping) -> list[list[TradeGroup]]:
+    """Return the groups of each grouping, in the order of their names, all added up at once.
+
+    A trade's groups stand beside each other, as a processor adds faster to many sums in turn than
+    to one again and again. Each sum is still that of its trades in their order.
+    """
     edges = np.cumsum([0, *(len(grouping.names) for grouping in groupings)])
-    index = np.empty((len(groupings), len(trades)), np.intp)
-    for row, grouping, begin in zip(index, groupings, edges, strict=False):
-        np.add(grouping.group, begin, out=row)
+    count = int(edges[-1])
+    index = np.empty((len(trades), len(groupings)), np.intp)
+    for column, grouping, begin in zip(index.T, groupings, edges, strict=False):
+        np.add(grouping.group, begin, out=column)
     profit = net_profits(trades)
-    count, won, lost = (
-        np.bincount(index[:, chosen].ravel(), minlength=int(edges[-1]))
-        for chosen in (slice(None), profit > 0, profit < 0)
+    outcome = np.sign(profit).astype(np.intp)[:, np.newaxis]  # -1 where the trade lost
+    outcomes = np.bincount((3 * index + 1 + outcome).ravel(), minlength=3 * count)
+    lost, even, won = outcomes.reshape(count, 3).T
+    total, decided = lost + even + won, lost + won
+    gross, charges, net = (
+        np.bincount(index.ravel(), np.repeat(amounts, len(groupings)), count)
+        for amounts in (trades["gross"], trades["charges"], profit)
     )
-    sums: list[Floats] = []
-    for amounts in (trades["gross"], trades["charges"], profit):
-        weights = np.tile(amounts, len(groupings))
-        total: Any = np.bincount(index.ravel(), weights=weights, minlength=int(edges[-1]))
-        sums.append(total)  # Any: NumPy's types take every count for whole numbers
-    gross, charges, net = sums
-    decided = won + lost
-    groups = list(
-        map(
-            Group,
-            chain.from_iterable(grouping.names for grouping in groupings),
-            count.tolist(),
-            won.tolist(),
-            lost.tolist(),
-            _none_for_zero((won / np.maximum(decided, 1) * 100).tolist(), decided),
-            each_rounded(gross, Unit.RUPEES),
-            each_rounded(charges, Unit.RUPEES),
-            each_rounded(net, Unit.RUPEES),
-            _none_for_zero(each_rounded(net / np.maximum(count, 1), Unit.RUPEES), count),
-        )
+    columns = (
+        chain.from_iterable(grouping.names for grouping in groupings),
+        total.tolist(),
+        won.tolist(),
+        lost.tolist(),
+        _none_for_zero((won / np.maximum(decided, 1) * 100).tolist(), decided),
+        each_rounded(gross, Unit.RUPEES),
+        each_rounded(charges, Unit.RUPEES),
+        each_rounded(net, Unit.RUPEES),
+        _none_for_zero(each_rounded(net / np.maximum(total, 1), Unit.RUPEES), total),
     )
+    groups: list[TradeGroup] = [
+        {
+            "name": name, "trades": trades_of_group, "winningTrades": winners,
+            "losingTrades": losers, "winRate": win_rate, "grossProfit": gross_profit,
+            "charges": charges_of_group, "netProfit": net_profit, "averageProfit": average,
+        }
+        for (
+            name, trades_of_group, winners, losers, win_rate, gross_profit, charges_of_group,
+            net_profit, average,
+        ) in zip(*columns, strict=True)
+    ]  # fmt: skip
     return [groups[begin:end] for begin, end in pairwise(edges.tolist())]
 
 
@@ -235,8 +229,8 @@ def _none_for_zero(quotients: list[float], divisors: NDArray[np.int64]) -> list[
     return [quotient if divisor else None for quotient, divisor in known]
 
 
-def _traded(groups: Sequence[Group]) -> list[Group]:
-    return [group for group in groups if group.trades]
+def _traded(groups: Sequence[TradeGroup]) -> list[TradeGroup]:
+    return [group for group in groups if group["trades"]]
 
 
 class Bin(NamedTuple):
