@@ -7,7 +7,7 @@ The running peak is that of equity at closes, open positions marked (empyrical, 
 from __future__ import annotations
 
 from datetime import date
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +15,10 @@ from numpy.typing import NDArray
 from apps.engine.metrics.equity import DUST, Floats
 
 Days = NDArray[np.int32]
+
+FALL_BLOCK: Final = 512
+# What the quotient of two numbers may be off by, and more.
+LAST_BITS: Final = 1e-12
 
 
 def drawdowns(equity: Floats) -> Floats:
@@ -30,11 +34,27 @@ def drawdowns(equity: Floats) -> Floats:
 def largest_falls(equity: Floats) -> tuple[float, float]:
     """Return the largest fall under the running peak, as a fraction of the peak and in rupees; 0
     where it is DUST.
+
+    The extremes of blocks of rows bound the falls in them; only blocks are looked into that may
+    have a larger one than some block has for certain, which are few of a long curve.
     """
-    peak = np.maximum.accumulate(equity)
-    fall = peak - equity
-    fall[fall <= DUST * peak] = 0.0
-    return float((fall / peak).max()), float(fall.max())
+    starts = np.arange(0, len(equity), FALL_BLOCK)
+    lowest = np.minimum.reduceat(equity, starts)
+    after = np.maximum.accumulate(np.maximum.reduceat(equity, starts))
+    peaks = np.stack([np.append(equity[:1], after[:-1]), after])
+    falls = peaks - lowest  # from the peak before the block, and from the one at its end
+    searched = np.zeros(len(starts), np.bool_)
+    for bounds in (falls, falls / peaks):
+        certain = np.where(falls[0] > DUST * after, bounds.min(axis=0), 0.0)
+        searched |= bounds.max(axis=0) * (1 + LAST_BITS) >= certain.max()
+    share = rupees = 0.0
+    for block in np.flatnonzero(searched & (falls[1] > 0)).tolist():
+        rows = equity[block * FALL_BLOCK : (block + 1) * FALL_BLOCK]
+        peak = np.maximum(np.maximum.accumulate(rows), peaks[0, block])
+        fall = peak - rows
+        fall[fall <= DUST * peak] = 0.0
+        share, rupees = max(share, float((fall / peak).max())), max(rupees, float(fall.max()))
+    return share, rupees
 
 
 def max_drawdown(equity: Floats) -> float:
