@@ -134,13 +134,16 @@ class Sessions:
         """The close of each date's session (epoch seconds) where the calendar is certain of it: -1
         in a year whose holidays are not listed, and where a special session's hours are not known.
         """
-        closes = self.hours(day)[1]
+        return np.where(self.is_certain(day), self.hours(day)[1], -1)
+
+    def is_certain(self, day: NDArray[np.int32]) -> NDArray[np.bool_]:
+        """Return whether the calendar knows if each date has a session, and at which hours."""
         override, listed = self._override(day)
-        sure = ~listed | (self._take(self.override_known, override) == 1)
+        certain = ~listed | (self._take(self.override_known, override) == 1)
         if self.years is not None:
             year = day.astype("M8[D]").astype("M8[Y]").astype(np.int64) + 1970
-            sure &= np.isin(year, self.years)
-        return np.where(sure, closes, -1)
+            certain &= np.isin(year, self.years)
+        return certain
 
     def is_session(self, day: NDArray[np.int32]) -> NDArray[np.bool_]:
         """Whether the calendar has a session on each date."""

@@ -44,13 +44,17 @@ def excursions_of(
     low, high = np.minimum(entry, leave), np.maximum(entry, leave)
     for symbol in by_symbol:
         first, end = _held_bars(symbol, by_limit=by_limit)
-        held, rows = end > first, symbol.rows
+        held = np.flatnonzero(end > first)
+        rows, count = symbol.rows[held], len(symbol.candles)
+        at_end = np.flatnonzero(end[held] == count)
+        edges = np.minimum(np.column_stack([first[held], end[held]]).ravel(), count - 1)
         for extreme, prices, furthest in (
             (np.minimum, symbol.candles.low, low),
             (np.maximum, symbol.candles.high, high),
         ):
-            reached = _extremes(extreme, prices, first, end)
-            furthest[rows] = np.where(held, extreme(reached, furthest[rows]), furthest[rows])
+            reached = extreme.reduceat(prices, edges)[::2]
+            reached[at_end] = extreme(reached[at_end], prices[-1])
+            furthest[rows] = extreme(furthest[rows], reached)
     down, up, is_long = (entry - low) / entry, (high - entry) / entry, trades["side"] > 0
     return Excursions(np.where(is_long, down, up), np.where(is_long, up, down))
 
@@ -64,11 +68,3 @@ def _held_bars(symbol: SymbolTrades, *, by_limit: bool) -> tuple[Indices, Indice
         first = first + np.where(trades["side"] > 0, price < opened, price > opened)
     left_inside = (end - 1 == symbol.exit) & _AT_A_PRICE[trades["reason"]]
     return first, end - left_inside
-
-
-def _extremes(extreme: np.ufunc, prices: Floats, first: Indices, end: Indices) -> Floats:
-    """Return the extreme of prices[first:end] of each trade; anything where that is empty."""
-    edges = np.column_stack([first, end]).ravel()
-    padded = prices if edges.max() < len(prices) else np.append(prices, prices[-1])
-    every_other: Floats = extreme.reduceat(padded, edges)[::2]
-    return every_other

@@ -13,7 +13,7 @@ from apps.engine.candles import (
     IST,
     TIMEFRAMES,
     Candles,
-    bar_ends,
+    day_start,
     ist_day,
 )
 from apps.engine.kernel.reasons import EXIT_REASONS
@@ -101,8 +101,8 @@ def _of_symbol(symbol: SymbolTrades, sessions: Sessions | None, timeframe: str) 
         unknown = np.full(len(reason), np.nan)
         return FillQuality(unknown, unknown, entry_volume, unknown, unknown, exit_volume)
     clock = _SessionClock(bars, sessions, timeframe)
-    entry_bars, entry_minutes = clock.delays(symbol.entry)
-    exit_bars, exit_minutes = clock.delays(symbol.exit)
+    delays = clock.delays(np.concatenate([symbol.entry, symbol.exit]))
+    (entry_bars, exit_bars), (entry_minutes, exit_minutes) = (np.split(d, 2) for d in delays)
     at_once = ~_DECIDED_AT_A_CLOSE[reason]
     exit_bars[at_once] = exit_minutes[at_once] = np.nan
     return FillQuality(
@@ -118,16 +118,17 @@ class _SessionClock:
     """
 
     def __init__(self, bars: Candles, sessions: Sessions, timeframe: str) -> None:
-        self._time, self._sessions = bars.time, sessions
-        self._timeframe, self._length = timeframe, TIMEFRAMES[timeframe]
+        self._time, self._length = bars.time, TIMEFRAMES[timeframe]
         self._first = int(ist_day(bars.time[:1])[0])
         last = int(ist_day(bars.time[-1:])[0]) + TIMEFRAMES["1w"] // DAY
         days = np.arange(self._first, last + 1, dtype=np.int32)
         has_bar = np.zeros(len(days), np.bool_)
         has_bar[self._day(bars.time[day_ends(bars.time)])] = True
-        is_session = sessions.is_session(days) & (sessions.certain_closes(days) >= 0) | has_bar
         self._opens, closes = sessions.hours(days)
-        self._seconds = np.where(is_session & (self._opens >= 0), closes - self._opens, 0)
+        known = self._opens >= 0
+        is_session = sessions.is_session(days) & sessions.is_certain(days) & known | has_bar
+        self._closes = np.where(known, closes, day_start(days + 1))
+        self._seconds = np.where(is_session & known, closes - self._opens, 0)
         self._slots = -(-self._seconds // self._length)
         self._seconds_before = _sums_before(self._seconds)
         self._slots_before = _sums_before(self._slots)
@@ -151,7 +152,8 @@ class _SessionClock:
 
     def _passed(self, before: Times, starts: Times) -> tuple[Times, Times]:
         """Bars and seconds of sessions from the end of one bar to the start of a later one."""
-        ends = bar_ends(before, self._timeframe, self._sessions)
+        close, ends = self._closes[self._day(before)], before + self._length
+        ends = np.where(before < close, np.minimum(ends, close), ends)
         bars = self._slots_until(starts) - self._slots_until(before) - 1
         return bars, self._seconds_until(starts) - self._seconds_until(ends)
 

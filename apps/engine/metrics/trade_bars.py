@@ -47,10 +47,13 @@ def trades_by_symbol(trades: Array, candles: Sequence[Candles]) -> list[SymbolTr
 
 
 def _symbol_trades(symbol: int, candles: Candles, rows: Indices, trades: Array) -> SymbolTrades:
-    entry, leave = (
-        np.searchsorted(candles.time, np.ascontiguousarray(trades[name]))
-        for name in ("entry_time", "exit_time")
-    )
+    time, exit_time = candles.time, trades["exit_time"]
+    entry = np.searchsorted(time, np.ascontiguousarray(trades["entry_time"]))
+    # A position is left in the last bar that it lived through, or at the open of the next.
+    last = np.minimum(entry + trades["bars"] - 1, len(time) - 1)
+    leave = np.minimum(last + (time[last] < exit_time), len(time) - 1)
+    elsewhere = np.flatnonzero(time[leave] != exit_time)
+    leave[elsewhere] = np.searchsorted(time, exit_time[elsewhere])
     return SymbolTrades(symbol, candles, rows, trades, entry, leave)
 
 
