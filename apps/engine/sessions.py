@@ -143,7 +143,7 @@ class Sessions:
         if self.years is not None:
             year = day.astype("M8[D]").astype("M8[Y]").astype(np.int64) + 1970
             certain &= np.isin(year, self.years)
-        return certain
+        return np.asarray(certain)
 
     def is_session(self, day: NDArray[np.int32]) -> NDArray[np.bool_]:
         """Whether the calendar has a session on each date."""

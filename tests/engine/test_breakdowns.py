@@ -1,5 +1,6 @@
 """A result broken down by groups and by periods."""
 
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -10,7 +11,7 @@ from numpy.typing import NDArray
 from apps.engine.candles import IST
 from apps.engine.kernel.reasons import EXIT_REASONS
 from apps.engine.kernel.records import CURVE, TRADE
-from apps.engine.metrics.breakdowns import Bin, breakdowns, by_hour, return_histogram
+from apps.engine.metrics.breakdowns import Bin, TradeGroup, breakdowns, by_hour, return_histogram
 
 SYMBOLS = ["NSE:SBIN", "NSE:INFY", "NSE:TCS"]
 
@@ -38,7 +39,7 @@ def groups() -> Any:
     return breakdowns(trades, curve, symbols=SYMBOLS, capital=1000.0)
 
 
-def profits(groups: list[dict[str, Any]]) -> dict[str, float]:
+def profits(groups: Sequence[TradeGroup]) -> dict[str, float]:
     return {group["name"]: group["netProfit"] for group in groups}
 
 
@@ -91,7 +92,7 @@ def test_of_a_long_result_the_newest_periods_are_told() -> None:
 def test_a_result_without_trades_has_periods_alone() -> None:
     curve = np.zeros(2, CURVE)
     curve["time"], curve["equity"] = at("2024-01-01T10:00", "2024-02-01T10:00"), [0, 10]
-    groups = breakdowns(np.empty(0, TRADE), curve, symbols=SYMBOLS, capital=1000.0)
+    groups: Any = breakdowns(np.empty(0, TRADE), curve, symbols=SYMBOLS, capital=1000.0)
     assert [len(rows) for rows in groups.values()] == [0, 0, 0, 0, 2, 2, 2, 1]
     assert [month["returnPercentage"] for month in groups["byMonth"]] == [-100, 0]
     assert groups["byMonth"][0]["averageProfit"] is None
@@ -101,9 +102,7 @@ def test_hours_are_those_of_the_entries_in_india() -> None:
     trades = np.zeros(3, TRADE)
     trades["entry_time"] = at("2024-02-05T09:15", "2024-02-06T09:59", "2024-02-06T23:30")
     trades["gross"], trades["value"] = [10, -4, 1], 1000
-    assert [(group.name, group.profit) for group in by_hour(trades)] == [
-        ("09:00", 6), ("23:00", 1),
-    ]  # fmt: skip
+    assert profits(by_hour(trades)) == {"09:00": 6, "23:00": 1}
 
 
 def returns(*percent: float) -> NDArray[Any]:

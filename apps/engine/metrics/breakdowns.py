@@ -161,12 +161,12 @@ def _days(trades: Array, curve: Array) -> _Days:
 def _periods(days: _Days, capital: float, length: str) -> tuple[_Grouping, list[float]]:
     """Return the periods of this length, and the return of equity in each, in percent."""
     first_dates = _first_dates(days.number, length)
-    dates, starts, period_of_day = np.unique(first_dates, return_index=True, return_inverse=True)
-    last = np.append(starts, len(first_dates))[1:] - 1
-    closes = np.concatenate([[capital], days.equity[last]])
+    is_last = np.append(first_dates[1:] != first_dates[:-1], True)
+    period_of_day = np.cumsum(is_last) - is_last
+    closes = np.concatenate([[capital], days.equity[is_last]])
     before, after = closes[:-1], closes[1:]
     growth = np.divide(after, before, out=np.ones(len(after)), where=before > 0) - 1
-    names = np.datetime_as_string(dates).tolist()
+    names = np.datetime_as_string(first_dates[is_last]).tolist()
     return _Grouping(names, period_of_day[days.of_exit]), (growth * 100).tolist()
 
 
@@ -191,14 +191,16 @@ def _groups(trades: Array, *groupings: _Grouping) -> list[list[TradeGroup]]:
     for column, grouping, begin in zip(index.T, groupings, edges, strict=False):
         np.add(grouping.group, begin, out=column)
     profit = net_profits(trades)
-    outcome = np.sign(profit).astype(np.intp)[:, np.newaxis]  # -1 where the trade lost
-    outcomes = np.bincount((3 * index + 1 + outcome).ravel(), minlength=3 * count)
+    outcome_index = 3 * index
+    outcome_index += 1 + np.sign(profit).astype(np.intp)[:, np.newaxis]
+    outcomes = np.bincount(outcome_index.ravel(), minlength=3 * count)
     lost, even, won = outcomes.reshape(count, 3).T
     total, decided = lost + even + won, lost + won
-    gross, charges, net = (
-        np.bincount(index.ravel(), np.repeat(amounts, len(groupings)), count)
+    sums: list[NDArray[np.float64]] = [
+        np.asarray(np.bincount(index.ravel(), np.repeat(amounts, len(groupings)), count), float)
         for amounts in (trades["gross"], trades["charges"], profit)
-    )
+    ]
+    gross, charges, net = sums
     columns = (
         chain.from_iterable(grouping.names for grouping in groupings),
         total.tolist(),

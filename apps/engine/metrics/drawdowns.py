@@ -31,17 +31,18 @@ def drawdowns(equity: Floats) -> Floats:
     return under
 
 
-def largest_falls(equity: Floats) -> tuple[float, float]:
-    """Return the largest fall under the running peak, as a fraction of the peak and in rupees; 0
-    where it is DUST.
+def largest_falls(equity: Floats, capital: float = 0.0) -> tuple[float, float]:
+    """Return the largest fall under the running peak, which is at least the capital, as a fraction
+    of the peak and in rupees; 0 where it is DUST.
 
     The extremes of blocks of rows bound the falls in them; only blocks are looked into that may
     have a larger one than some block has for certain, which are few of a long curve.
     """
     starts = np.arange(0, len(equity), FALL_BLOCK)
     lowest = np.minimum.reduceat(equity, starts)
-    after = np.maximum.accumulate(np.maximum.reduceat(equity, starts))
-    peaks = np.stack([np.append(equity[:1], after[:-1]), after])
+    first = max(float(equity[0]), capital)
+    after = np.maximum.accumulate(np.maximum(np.maximum.reduceat(equity, starts), first))
+    peaks = np.stack([np.append(first, after[:-1]), after])
     falls = peaks - lowest  # from the peak before the block, and from the one at its end
     searched = np.zeros(len(starts), np.bool_)
     for bounds in (falls, falls / peaks):

@@ -127,7 +127,14 @@ def value_at_risk(returns: Floats, tail: float) -> float | None:
 
     None of fewer days than hold one such day.
     """
-    return -float(np.quantile(returns, tail) * 100) if len(returns) * tail >= 1 else None
+    if len(returns) * tail < 1:
+        return None
+    rank = (len(returns) - 1) * tail
+    below = int(rank)
+    part = np.partition(returns, (below, below + 1))
+    lower, higher, share = float(part[below]), float(part[below + 1]), rank - below
+    step = higher - lower  # from the nearer one, as NumPy's quantile
+    return -(lower + step * share if share < 0.5 else higher - step * (1 - share)) * 100
 
 
 def expected_shortfall(returns: Floats, tail: float) -> float | None:

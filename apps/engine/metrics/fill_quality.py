@@ -61,9 +61,11 @@ def fill_quality_of(
     by_symbol: Sequence[SymbolTrades], calendars: Sequence[Sessions | None], timeframe: str
 ) -> FillQuality:
     """Return the facts of trades with their bars; `calendars` are in the order of the symbols."""
+    known = [_of_symbol(symbol, calendars[symbol.symbol], timeframe) for symbol in by_symbol]
+    if len(known) == 1:
+        return known[0]
     quality = unknown_fill_quality(sum(len(symbol.rows) for symbol in by_symbol))
-    for symbol in by_symbol:
-        of_symbol = _of_symbol(symbol, calendars[symbol.symbol], timeframe)
+    for symbol, of_symbol in zip(by_symbol, known, strict=True):
         for column, values in zip(quality, of_symbol, strict=True):
             column[symbol.rows] = values
     return quality

@@ -130,14 +130,9 @@ class ResultData:
         return exposure(first, end, len(time))
 
     @lazy
-    def equity(self) -> Floats:
-        """The capital, then the curve."""
-        return np.concatenate([[self.capital], self.curve["equity"]])
-
-    @lazy
     def largest_falls(self) -> tuple[float, float]:
         """Under the running peak of all rows: a fraction of it, and rupees."""
-        return largest_falls(self.equity)
+        return largest_falls(self.curve["equity"], self.capital)
 
     @lazy
     def ends(self) -> NDArray[np.int64]:

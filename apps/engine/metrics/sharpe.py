@@ -27,11 +27,19 @@ _NORMAL: Final = NormalDist()
 
 def sharpe_ratio(returns: Floats) -> float | None:
     """None for fewer than two returns, or when all are equal, the last bits aside."""
-    return sharpe_ratios(returns[np.newaxis])[0]
+    count = len(returns)
+    if count < 2:
+        return None
+    least, most = float(returns.min()), float(returns.max())
+    if most - least <= SAME * max(abs(least), abs(most)):
+        return None
+    mean = float(np.add.reduce(returns)) / count
+    apart = returns - mean
+    return mean / sqrt(float(np.add.reduce(apart * apart)) / (count - 1))
 
 
 def sharpe_ratios(returns: Floats) -> list[float | None]:
-    """Return the ratio of each row."""
+    """Return `sharpe_ratio` of each row, equal to the last bit."""
     rows, count = returns.shape
     if count < 2:
         return [None] * rows

@@ -72,7 +72,7 @@ def _over(part: float | None, whole: float | None) -> float | None:
 
 
 def _growth(f: ResultData) -> float:
-    return equity.annual_growth(f.equity, f.years)
+    return equity.annual_growth(f.closes, f.years)
 
 
 def _adverse(f: ResultData) -> Floats:
@@ -245,7 +245,7 @@ EQUITY: Final[Mapping[str, Metric]] = {
     "expectedShortfall95": Metric(PERCENT, "Lost on average on the worst day of 20.",
         lambda f: equity.expected_shortfall(f.daily, 0.05), falls=True),
     "initialCapital": Metric(RUPEES, "At the start.", lambda f: f.capital),
-    "finalEquity": Metric(RUPEES, "At the end.", lambda f: float(f.equity[-1])),
+    "finalEquity": Metric(RUPEES, "At the end.", lambda f: float(f.closes[-1])),
 }  # fmt: skip
 """Of equity; what is of days reads the last row of each date in Asia/Kolkata."""
 

@@ -10,11 +10,12 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from apps.engine.candles import Candles
+from apps.engine.candles import DAY, Candles, day_start, ist_day
 from apps.engine.kernel.codes import BY_SQUARE_OFF, LAST_OF_SESSION
 from apps.engine.kernel.records import Array
 
 Indices = NDArray[np.intp]
+Times = NDArray[np.int64]
 NO_LATE_SQUARE_OFFS: Final[Mapping[int, int]] = MappingProxyType({})
 
 
@@ -48,13 +49,27 @@ def trades_by_symbol(trades: Array, candles: Sequence[Candles]) -> list[SymbolTr
 
 def _symbol_trades(symbol: int, candles: Candles, rows: Indices, trades: Array) -> SymbolTrades:
     time, exit_time = candles.time, trades["exit_time"]
-    entry = np.searchsorted(time, np.ascontiguousarray(trades["entry_time"]))
+    entry = _bars_at(time, np.ascontiguousarray(trades["entry_time"]))
     # A position is left in the last bar that it lived through, or at the open of the next.
     last = np.minimum(entry + trades["bars"] - 1, len(time) - 1)
     leave = np.minimum(last + (time[last] < exit_time), len(time) - 1)
     elsewhere = np.flatnonzero(time[leave] != exit_time)
     leave[elsewhere] = np.searchsorted(time, exit_time[elsewhere])
     return SymbolTrades(symbol, candles, rows, trades, entry, leave)
+
+
+def _bars_at(time: Times, starts: Times) -> Indices:
+    """Return the index of the bar of each start. It is counted from the first bar of its date, and
+    searched where bars before it are missing.
+    """
+    first_day, last_day = ist_day(time[[0, -1]]).tolist()
+    opens = np.searchsorted(time, day_start(np.arange(first_day, last_day + 1, dtype=np.int32)))
+    length = int(time[1] - time[0]) if len(time) > 1 else DAY
+    first = opens[ist_day(starts) - first_day]
+    index = np.minimum(first + (starts - time[first]) // length, len(time) - 1)
+    elsewhere = np.flatnonzero(time[index] != starts)
+    index[elsewhere] = np.searchsorted(time, starts[elsewhere])
+    return np.asarray(index)
 
 
 def late_square_offs(

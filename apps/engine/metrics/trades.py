@@ -89,15 +89,15 @@ def system_quality(profit: Floats) -> float | None:
 
 def mean(values: NDArray[np.number]) -> float | None:
     """None of nothing."""
-    return float(values.mean()) if len(values) else None
+    return total(values) / len(values) if len(values) else None
 
 
 def median(values: Floats) -> float | None:
     """None of nothing."""
     if not len(values):
         return None
-    ordered = np.sort(values)
-    return float((ordered[(len(values) - 1) // 2] + ordered[len(values) // 2]) / 2)
+    middle = (len(values) - 1) // 2, len(values) // 2
+    return float(np.partition(values, middle)[list(middle)].sum() / 2)
 
 
 def largest(values: NDArray[np.number]) -> float | None:
