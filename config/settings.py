@@ -15,8 +15,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import unquote, urlsplit
 
-import dj_database_url
+import psycopg
 from django.core.exceptions import ImproperlyConfigured
+from psycopg.conninfo import conninfo_to_dict
 
 from apps.ops import private_files
 from apps.ops.embedded_postgres.shared_server import DATABASE, SERVICE, socket_directory
@@ -231,7 +232,18 @@ TEMPLATES = [
 
 # ---------------------------------------------------------------------------------------- database
 
-POSTGRESQL = "django.db.backends.postgresql"
+POSTGRESQL = "apps.core.postgresql"
+
+
+# A server that has gone without a word is noticed by TCP. Together with the attempt to connect anew
+# that is less than the 8 s in which a call is answered; a Unix socket knows none of it.
+CONNECTION_OPTIONS = {
+    "connect_timeout": "3",
+    "keepalives_idle": "5",
+    "keepalives_interval": "2",
+    "keepalives_count": "2",
+    "tcp_user_timeout": "3000",  # milliseconds
+}
 
 
 def database() -> dict[str, Any]:
@@ -241,27 +253,27 @@ def database() -> dict[str, Any]:
         parsed = _parse_database_url(url)
     else:
         parsed = {
-            "ENGINE": POSTGRESQL,
             "HOST": str(socket_directory(DATA_DIR)),
             "PORT": "5432",  # part of the socket's name; else PGPORT would choose another
             "USER": SERVICE,
             "NAME": DATABASE,
         }
-    parsed["OPTIONS"] = {"connect_timeout": 3, **parsed.get("OPTIONS", {})}
-    return {**parsed, "CONN_MAX_AGE": 600, "CONN_HEALTH_CHECKS": True}
+    parsed["OPTIONS"] = {**CONNECTION_OPTIONS, **parsed.get("OPTIONS", {})}
+    return {**parsed, "ENGINE": POSTGRESQL, "CONN_MAX_AGE": 600, "CONN_HEALTH_CHECKS": True}
 
 
 def _parse_database_url(url: str) -> dict[str, Any]:
+    """Read the address as libpq does: several hosts, a Unix socket's directory as ?host=/path."""
     try:
-        parsed: dict[str, Any] = {**dj_database_url.parse(url)}
-    except ValueError:
-        parsed = {}
-    if parsed.get("ENGINE") != POSTGRESQL or not parsed["NAME"]:
+        parts = conninfo_to_dict(url) if url.startswith(("postgresql://", "postgres://")) else {}
+    except psycopg.ProgrammingError:
+        parts = {}
+    ports = str(parts.get("port", "")).replace(",", "")
+    if not parts.get("dbname") or not (ports.isdigit() or not ports):
         raise ImproperlyConfigured("DATABASE_URL: use postgresql://user:password@host:port/name")
-    # A Unix socket's directory cannot stand before the path: it is ?host=/path.
-    if host := parsed.get("OPTIONS", {}).pop("host", ""):
-        parsed["HOST"] = host
-    return parsed
+    names = {"HOST": "host", "PORT": "port", "USER": "user", "PASSWORD": "password"}
+    parsed = {setting: parts.pop(name, "") for setting, name in names.items()}
+    return {**parsed, "NAME": parts.pop("dbname"), "OPTIONS": parts}
 
 
 # Bytes of the embedded database's disk that only what is under way may use.
@@ -520,7 +532,10 @@ TIME_ZONE = "UTC"
 LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
-    "filters": {"requestId": {"()": "apps.core.request_id.AddRequestId"}},
+    "filters": {
+        "requestId": {"()": "apps.core.request_id.AddRequestId"},
+        "noOutage": {"()": "apps.core.database_errors.IsNoOutage"},
+    },
     "formatters": {
         "json": {
             "()": "pythonjsonlogger.json.JsonFormatter",
@@ -535,7 +550,7 @@ LOGGING = {
     "loggers": {
         "django": {"level": "WARNING"},
         # Every request is logged once, by the envelope; Django would warn of a 4xx once more.
-        "django.request": {"level": "ERROR"},
+        "django.request": {"level": "ERROR", "filters": ["noOutage"]},
         "django.security.DisallowedHost": {"level": "CRITICAL"},
         "procrastinate": {"level": "WARNING"},
         # Its warnings are of what clients sent.

@@ -1,5 +1,6 @@
 """What an error of the database means for a client, read from its SQLSTATE."""
 
+import logging
 from collections.abc import Iterator, Mapping
 from enum import Enum, auto
 from typing import Final
@@ -58,6 +59,14 @@ def meaning_of(error: BaseException) -> Meaning | None:
 def is_passing(error: BaseException) -> bool:
     """Whether the same work, done again a little later, may well succeed."""
     return meaning_of(error) in (Meaning.BUSY, Meaning.DISK_FULL, Meaning.UNREACHABLE)
+
+
+class IsNoOutage(logging.Filter):
+    """Drops records whose exception is an outage, which `api.exceptions` logs in a line."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        error = record.exc_info[1] if record.exc_info else None
+        return error is None or not is_passing(error)
 
 
 def _causes(error: BaseException) -> Iterator[BaseException]:

@@ -1,9 +1,13 @@
 """What the settings make of the addresses in the environment."""
 
+from urllib.parse import quote
+
 import pytest
 from django.core.exceptions import ImproperlyConfigured
+from django.db import connection
+from django.db.backends.postgresql.base import DatabaseWrapper
 
-from config.settings import MailServer, database, mail_server
+from config.settings import CONNECTION_OPTIONS, MailServer, database, mail_server
 
 
 def test_the_parts_of_a_mail_server() -> None:
@@ -26,12 +30,36 @@ def test_the_parts_of_a_database(monkeypatch: pytest.MonkeyPatch) -> None:
         "DATABASE_URL", "postgres://a%40b:p%2Fw@db.example.com:6432/x?sslmode=require"
     )
     parts = database()
-    assert (parts["HOST"], str(parts["PORT"]), parts["NAME"]) == ("db.example.com", "6432", "x")
+    assert (parts["HOST"], parts["PORT"], parts["NAME"]) == ("db.example.com", "6432", "x")
     assert (parts["USER"], parts["PASSWORD"]) == ("a@b", "p/w")
-    assert parts["OPTIONS"] == {"connect_timeout": 3, "sslmode": "require"}
+    assert parts["OPTIONS"] == {**CONNECTION_OPTIONS, "sslmode": "require"}
     monkeypatch.setenv("DATABASE_URL", "postgresql://me@/x?host=/run/postgresql&connect_timeout=9")
     parts = database()
-    assert (parts["HOST"], parts["OPTIONS"]) == ("/run/postgresql", {"connect_timeout": 9})
+    assert (parts["HOST"], parts["OPTIONS"]["connect_timeout"]) == ("/run/postgresql", "9")
+
+
+def test_a_database_of_several_hosts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(
+        "DATABASE_URL", "postgresql://me@a:5432,b:5433/x?target_session_attrs=read-write"
+    )
+    parts = database()
+    assert (parts["HOST"], parts["PORT"]) == ("a,b", "5432,5433")
+    assert parts["OPTIONS"]["target_session_attrs"] == "read-write"
+
+
+@pytest.mark.django_db
+def test_the_host_that_takes_writes_is_connected_to(monkeypatch: pytest.MonkeyPatch) -> None:
+    server = connection.get_connection_params()
+    monkeypatch.setenv(
+        "DATABASE_URL",
+        f"postgresql://{server['user']}@127.0.0.1:1,{quote(server['host'], safe='')}:5432"
+        f"/{server['dbname']}?target_session_attrs=read-write",
+    )
+    reached = DatabaseWrapper({**connection.settings_dict, **database()})
+    with reached.cursor() as cursor:
+        cursor.execute("SELECT 1")
+        assert cursor.fetchone() == (1,)
+    reached.close()
 
 
 @pytest.mark.parametrize(

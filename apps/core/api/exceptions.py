@@ -186,10 +186,23 @@ def for_exception(error: Exception) -> ErrorBody:
         case SuspiciousOperation():
             return refusal_of_http(400)
     if meaning := meaning_of(error):
-        log.log(_DATABASE[meaning][1], "the database: %s", meaning.name.lower(), exc_info=error)
+        _log_database_error(error, meaning)
         return refusal_of_database(meaning)
     log.error("unforeseen error", exc_info=error)
     return refusal_of_http(500)
+
+
+def _log_database_error(error: Exception, meaning: Meaning) -> None:
+    """Where the statement does not matter, a line says all: an outage makes many of them."""
+    is_outage = meaning in (Meaning.BUSY, Meaning.DISK_FULL, Meaning.UNREACHABLE)
+    reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
+    log.log(
+        _DATABASE[meaning][1],
+        "the database: %s: %s",
+        meaning.name.lower(),
+        reason,
+        exc_info=None if is_outage else error,
+    )
 
 
 def answer_exception(error: Exception, context: Mapping[str, Any]) -> HttpResponse:

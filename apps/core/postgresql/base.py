@@ -1,0 +1,43 @@
+"""Django's PostgreSQL backend, for a server that does not answer: one thread of the process tries.
+
+An attempt to connect to a server that is gone takes seconds. If each request made its own, all
+threads would wait, also those that could answer without the database.
+"""
+
+import threading
+from typing import Any, Final
+
+import psycopg
+from django.db.backends.postgresql import base
+
+# How long a request waits for the attempt of another; a server that is back answers sooner.
+SECONDS_TO_WAIT: Final = 0.25
+
+
+# Whether the last attempt of this process has failed, and who makes the next.
+_is_lost = threading.Event()
+_attempt = threading.Lock()
+
+
+class DatabaseWrapper(base.DatabaseWrapper):
+    """Connects as Django's does; while the server is lost, one connection at a time is tried."""
+
+    def get_new_connection(self, conn_params: dict[str, Any]) -> Any:
+        """Return a new connection. Raises psycopg.OperationalError."""
+        if not _is_lost.is_set():
+            return self._connect(conn_params)
+        if not _attempt.acquire(timeout=SECONDS_TO_WAIT):
+            raise psycopg.OperationalError("the database is lost; another thread tries to reach it")
+        try:
+            return self._connect(conn_params)
+        finally:
+            _attempt.release()
+
+    def _connect(self, conn_params: dict[str, Any]) -> Any:
+        try:
+            connection = super().get_new_connection(conn_params)
+        except psycopg.OperationalError:
+            _is_lost.set()
+            raise
+        _is_lost.clear()
+        return connection
