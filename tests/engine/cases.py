@@ -214,12 +214,14 @@ class Running:
         self.case, self.out, self.rules = case, out, rules_of(case)
         self.state = saved.save(r.new_state(self.rules.instruments, cash=case.cash))
         self.parts: list[tuple[bytes, bytes, bytes, bytes]] = []  # as in Outcome
-        r.check(self.loaded, case.market, case.signals, self.rules, out)
+        signals = np.ascontiguousarray(case.signals.T)
+        r.check(self.loaded, case.market, signals, self.rules, out)
 
     def run(self, market: r.Market, signals: NDArray[np.uint8], row: int, stop: int) -> int:
         """The next row, which is `stop` when the money is gone."""
         state, out = self.loaded, self.out
-        ran = k.run(state, market, signals, self.rules, out, row, stop)
+        by_symbol = np.ascontiguousarray(signals.T)
+        ran = k.run(state, market, by_symbol, self.rules, out, row, stop)
         self._keep(state, ran.trades, out.equity[row : ran.row].tobytes(), ran.fills, ran.refusals)
         return stop if self.ruined else ran.row
 

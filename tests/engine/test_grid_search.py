@@ -67,7 +67,7 @@ def test_sets_that_share_ranges_are_played_together(
     market, sets = search.stage.market, range(GRID.size)
     parts = [part_of(market, EVERY_ROW, by_days=True)]
     room = room_for(market, parts, len(sets))
-    heard = np.empty((len(sets), *market.cell.shape), np.uint8)
+    heard = np.empty((len(sets), *market.cell.shape[::-1]), np.uint8)
     played = dict(search.play_all(sets, parts, room, heard, to_nobody))
     assert together == [4, 4, 4]
     together_trades = {
@@ -99,7 +99,7 @@ def test_a_search_that_is_given_up_puts_no_more_sets_together(
     market, sets = search.stage.market, range(GRID.size)
     parts = [part_of(market, EVERY_ROW, by_days=True)]
     room = room_for(market, parts, len(sets))
-    heard = np.empty((len(sets), *market.cell.shape), np.uint8)
+    heard = np.empty((len(sets), *market.cell.shape[::-1]), np.uint8)
     with pytest.raises(GivenUp):
         list(search.play_all(sets, parts, room, heard, unless_given_up))
     assert len(cued) == 2

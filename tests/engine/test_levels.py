@@ -49,8 +49,8 @@ def test_rule_5_the_trailing_stop_is_rounded_by_the_tick_of_each_day() -> None:
     names = ("open", "high", "low", "close")
     columns = dict(zip(names, table.T, strict=True))
     candles = Candles.build(time, volume=np.zeros(bars), **columns)
-    cell, signals = np.arange(bars, dtype=np.int32)[:, None], np.zeros((bars, 1), np.uint8)
-    signals[0] = c.ENTER_LONG
+    cell, signals = np.arange(bars, dtype=np.int32)[:, None], np.zeros((1, bars), np.uint8)
+    signals[0, 0] = c.ENTER_LONG
     market = r.Market(
         candles.time, ist_day(time), cell, bars_of(table), np.empty((0, 4)), np.empty(0, np.uint8)
     )

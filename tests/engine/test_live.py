@@ -118,7 +118,7 @@ def live(strategy: Strategy, candles: list[Candles], start: int) -> tuple[bytes,
     for now in times[times >= start].tolist():
         block = int(block_id(np.array([now]), timeframe)[0])
         cell = np.full((1, len(candles)), -1, np.int32)
-        signals = np.zeros((1, len(candles)), np.uint8)
+        signals = np.zeros((len(candles), 1), np.uint8)
         bars: list[Any] = []
         ranges = []
         for s, own in enumerate(candles):
@@ -131,7 +131,7 @@ def live(strategy: Strategy, candles: list[Candles], start: int) -> tuple[bytes,
             bars.append((seen.open[-1], seen.high[-1], seen.low[-1], seen.close[-1]))
             ranges.append(np.nan_to_num(atr_columns(required_inputs(strategy), seen, n - 1, n)[-1]))
             known = higher_timeframes_seen(seen, own.between(0, now + 1), timeframe)
-            signals[0, s] = signals_of(required_inputs(strategy), seen, known, n - 1, n)[-1]
+            signals[s, 0] = signals_of(required_inputs(strategy), seen, known, n - 1, n)[-1]
         time = frozen(np.array([now]))
         market = r.Market(
             time,

@@ -52,8 +52,8 @@ def test_each_row_is_a_time_and_finds_the_bars_and_signals_of_that_time() -> Non
         for s, own in enumerate(times):
             has_bar = market.cell[:, s] >= 0
             assert market.time[has_bar].tolist() == own
-            assert signals[has_bar, s].tolist() == heard[s].tolist()
-            assert not signals[~has_bar, s].any()
+            assert signals[s, has_bar].tolist() == heard[s].tolist()
+            assert not signals[s, ~has_bar].any()
             for name in Bars._fields:
                 read = getattr(market.bars, name)[market.cell[has_bar, s]]
                 assert read.tolist() == getattr(tracks[s].candles, name).tolist()

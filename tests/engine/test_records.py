@@ -153,7 +153,13 @@ def test_an_instrument_without_a_contract_is_refused() -> None:
     case = random_case(np.random.default_rng(0), symbols=2)
     state, rules = r.new_state(np.array([0, 7]), cash=1.0), rules_of(case)
     with pytest.raises(r.ArrayMismatch):
-        r.check(state, case.market, case.signals, rules, small_out(2, len(case.signals)))
+        r.check(
+            state,
+            case.market,
+            np.ascontiguousarray(case.signals.T),
+            rules,
+            small_out(2, len(case.signals)),
+        )
 
 
 def test_results_must_be_writable_and_large_enough() -> None:
@@ -177,4 +183,4 @@ def check(case: Case, output: r.Output | None = None) -> None:
     rows = case.market.time.size
     output = output or r.Output(np.zeros(4, r.TRADE), np.zeros(rows))
     state = r.new_state(INSTRUMENTS, cash=1.0)
-    r.check(state, case.market, case.signals, rules_of(case), output)
+    r.check(state, case.market, np.ascontiguousarray(case.signals.T), rules_of(case), output)

@@ -3,8 +3,8 @@
 A backtest is `run` over all rows and then `finish`; trading live is `run` over each new row. There
 is no second code path and no "live" flag: nothing but `State` survives a row, and State is bytes.
 The rules are numbered in README.md. All that is compiled stands here, but for the formulas of
-`prices.py`: read it from the top down, `run`, `step_row` and its phases, then what these are made
-of. `fast_forward` alone is there for speed; it changes no result.
+`prices.py`: read it from the top down, `run` and its phases, then what these are made of. What is
+due when is there for speed alone; it changes no result.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from apps.engine.jit import entry_point, phase, step
+from apps.engine.jit import entry_point, expression, phase, step
 from apps.engine.kernel import prices
 from apps.engine.kernel.codes import (
     AFTER_SQUARE_OFF,
@@ -59,10 +59,10 @@ from apps.engine.kernel.codes import (
     TRADED,
     TRAIL,
 )  # fmt: skip
-from apps.engine.kernel.records import CONTRACT, Progress
+from apps.engine.kernel.records import CONTRACT, FILL, REFUSAL, Progress
 
 if TYPE_CHECKING:
-    from apps.engine.kernel.records import Array, Bars, Market, Output, Rules, State
+    from apps.engine.kernel.records import Array, Market, Output, Rules, State
 
 # A NumPy record, whose fields compiled code reads as attributes: no type says that.
 Record = Any
@@ -72,10 +72,9 @@ Paise = tuple[float, float, float, float, float, float, float, float]
 
 ALL_SIGNALS = 255
 CLOSE = CLOSE_LONG | CLOSE_SHORT
-# Rows and bars that are scanned together, in loops without branches.
-BLOCK = 64
-# Bars that are looked ahead for one that touches a level.
-SCAN = 1024
+# Rows that are scanned together in loops without branches; the most that are marked at a time; so
+# few that they are marked one after the other.
+BLOCK, STRETCH, FEW = 64, 1024, 32
 
 WORK = np.dtype(
     # Where a call of the kernel stands.
@@ -84,17 +83,25 @@ WORK = np.dtype(
         ("fills", "i8"),
         ("refusals", "i8"),
         ("open", "i8"),  # positions
+        ("due", "i8"),  # slots that are due in the row
+        ("held", "i8"),  # positions
         ("time", "i8"),  # of the row
+        ("funds", "f8"),  # equity at the row's opens, where entries are sized by it
         ("squaring", "?"),  # bars have flags
+        ("keeps_fills", "?"),  # the caller reads them
+        ("keeps_refusals", "?"),
         ("keeps_orders", "?"),  # an entry's signal leaves more than that it waits
+        ("remark", "?"),  # the marks of slots are no longer those of what is held
     ]
 )
 SLOT = np.dtype(
-    # What a slot follows and trades in one call of the kernel, and the row's bar of its instrument.
+    # What a slot follows and trades in one call of the kernel, and its bar of the row in which it
+    # is due.
     [
         ("source", "u8"),  # the column of its signals
         ("instrument", "u8"),  # the column of its cells
         ("contract", CONTRACT),
+        ("lived", "i8"),  # the first row that its position has not lived through yet
         ("bar", "i8"),  # the index of the bar; -1 if there is none, and the next fields are old
         ("open", "f8"),
         ("high", "f8"),
@@ -103,9 +110,21 @@ SLOT = np.dtype(
         ("atr", "f8", (4,)),
         ("flag", "i8"),
         ("signal", "i8"),
-        ("awake", "?"),  # an order waits for the bar, or it may close the position
         ("filled_inside", "?"),  # an order was filled on the way through the bar
-        ("quiet_until", "i8"),  # bars before this one touch no level of the position
+        ("exit_reason", "i8"),  # why its position leaves in this row; OPEN while it does not
+        ("exit_price", "f8"),
+        ("exit_time", "i8"),
+        ("exit_day", "i8"),
+        ("wake", "i8"),  # the row in which it is due
+        # Of all slots together: the i-th has the i-th slot that is due, and what marking the i-th
+        # position that is held reads.
+        ("due", "i8"),
+        ("marked", "i8"),  # the slot
+        ("column", "u8"),  # its instrument
+        ("first", "i8"),  # the bar of the first row
+        ("locked", "f8"),
+        ("units", "f8"),  # rupees that it gains for each rupee of price
+        ("average", "f8"),
     ]
 )
 
@@ -123,6 +142,20 @@ class Books(NamedTuple):
     trades: Array
     fills: Array
     refusals: Array
+
+
+class Ticket(NamedTuple):
+    """What one slot trades by, and where it is written: records alone."""
+
+    account: Record
+    plan: Record
+    work: Record
+    position: Record
+    order: Record
+    slot: Record
+    trade: Record  # the next ones to write
+    fill: Record
+    refusal: Record
 
 
 class Exit(NamedTuple):
@@ -146,24 +179,39 @@ def run(
     The next row is before `stop` when `output` might not hold what another row writes (read it and
     go on from there), or when the money is gone (rule 6: then no further row is run).
     """
+    account, plan = state.account[0], rules.plan[0]
     work, slots = np.zeros(1, WORK), np.zeros(state.positions.size, SLOT)
-    acting = np.zeros(signals.shape[1], np.uint8)
-    account = state.account[0]
+    fills, refusals = or_scratch(output.fills, FILL), or_scratch(output.refusals, REFUSAL)
     books = Books(
-        account, rules.plan[0], work[0], state.positions, state.orders, slots, rules.rates,
-        output.trades, output.fills, output.refusals,
+        account, plan, work[0], state.positions, state.orders, slots, rules.rates,
+        output.trades, fills, refusals,
     )  # fmt: skip
-    prepare_slots(books, rules.instruments, rules.contracts)
-    books.work.squaring = market.flags.size > 0
-    books.work.keeps_orders = market.atr.size > 0 or books.plan.order_by != AT_MARKET
+    work[0].keeps_fills, work[0].keeps_refusals = output.fills.size > 0, output.refusals.size > 0
+    prepare_slots(books, rules.instruments, rules.contracts, start)
+    work[0].squaring = market.flags.size > 0
+    work[0].keeps_orders = market.atr.size > 0 or plan.order_by != AT_MARKET
     row = start
     while row < stop and account.status == RUNNING and has_room(books):
+        row = mark_rows(books, market, output.equity, row, next_due(books, row, stop))
+        if not find_due(books, row, stop):
+            continue
+        begin_day(account, market.day[row])
         load_row(books, market, signals, row)
-        step_row(books, market.day[row])
-        output.equity[row] = account.equity
+        if account.blocked:
+            drop_blocked_entries(books)
+        if exit_at_open(books):
+            close_positions(books)
+        if has_entries(books):
+            enter_at_open(books, market, row)
+        if exit_inside(books):
+            close_positions(books)
+        if is_breached(books, market, output.equity, row):
+            limit_daily_loss(books, market, signals, row)
+        if is_signalled(books):
+            read_signals(books)
         row += 1
-        if row < stop and account.status == RUNNING:
-            row = fast_forward(books, market, signals, acting, output.equity, row, stop)
+        find_wakes(books, market, signals, row, stop)
+    live_on(books, market, signals, row)
     account.rows += row - start
     return Progress(row, work[0].trades, work[0].fills, work[0].refusals)
 
@@ -173,18 +221,24 @@ def settle(state: State, rules: Rules, output: Output, slot: int, reason: int) -
     """Close one slot at its last close without slippage, as an expiry does, and forget what waits
     on it; return how many trades, and as many fills, were written.
     """
-    work, slots = np.zeros(1, WORK), np.zeros(state.positions.size, SLOT)
     account, position = state.account[0], state.positions[slot]
+    work, slots = np.zeros(1, WORK), np.zeros(state.positions.size, SLOT)
+    fills, refusals = or_scratch(output.fills, FILL), or_scratch(output.refusals, REFUSAL)
     books = Books(
         account, rules.plan[0], work[0], state.positions, state.orders, slots, rules.rates,
-        output.trades, output.fills, output.refusals,
+        output.trades, fills, refusals,
     )  # fmt: skip
-    prepare_slots(books, rules.instruments, rules.contracts)
+    work[0].keeps_fills = output.fills.size > 0
+    prepare_slots(books, rules.instruments, rules.contracts, 0)
     if position.side != 0:
         exit_ = Exit(reason, position.close, position.quantity)
-        close_position(books, slot, exit_, position.time, position.day)
+        close_position(ticket_of(books, slot), exit_, position.time, position.day, rules.rates)
     state.orders[slot, 0].pending = 0
-    account.equity = account.cash + held_worth(state.positions)
+    held = 0.0
+    for k in range(state.positions.size):
+        if state.positions[k].side != 0:
+            held += worth(state.positions[k], state.positions[k].close)
+    account.equity = account.cash + held
     return int(work[0].trades)
 
 
@@ -202,14 +256,22 @@ def finish(state: State, rules: Rules, output: Output) -> int:
 
 
 @step
-def prepare_slots(books: Books, instruments: Array, contracts: Array) -> None:
+def or_scratch(records: Array, dtype: Any) -> Array:
+    """Return the records to write, or one that nobody reads where none are asked for."""
+    return records if records.size > 0 else np.zeros(1, dtype)
+
+
+@step
+def prepare_slots(books: Books, instruments: Array, contracts: Array, row: int) -> None:
     """Find the columns and the contract of each slot, and count the open positions."""
     for k in range(books.slots.size):
         slot, position = books.slots[k], books.positions[k]
         slot.source = column_of(position.source, k, instruments)
         slot.instrument = column_of(position.instrument, k, instruments)
         slot.contract = contracts[slot.instrument]
+        slot.lived = slot.wake = row
         books.work.open += position.side != 0
+    books.work.remark = True
 
 
 @step
@@ -221,13 +283,22 @@ def column_of(instrument: int, likely: int, instruments: Array) -> int:
     return column
 
 
+@expression
+def ticket_of(books: Books, k: int) -> Ticket:
+    return Ticket(
+        books.account, books.plan, books.work, books.positions[k], books.orders[k, 0],
+        books.slots[k], books.trades[books.work.trades], books.fills[books.work.fills],
+        books.refusals[books.work.refusals],
+    )  # fmt: skip
+
+
 @phase
 def has_room(books: Books) -> bool:
     """Whether the output holds what one more row may write."""
     slots, work = books.slots.size, books.work
     room = work.trades + 2 * slots <= books.trades.size
-    room &= books.fills.size == 0 or work.fills + 3 * slots <= books.fills.size
-    room &= books.refusals.size == 0 or work.refusals + 2 * slots <= books.refusals.size
+    room &= (not work.keeps_fills) | (work.fills + 3 * slots <= books.fills.size)
+    room &= (not work.keeps_refusals) | (work.refusals + 2 * slots <= books.refusals.size)
     return bool(room)
 
 
@@ -237,54 +308,28 @@ def has_room(books: Books) -> bool:
 @phase
 def load_row(books: Books, market: Market, signals: Array, row: int) -> None:
     """Look up the bars and signals of a row, each where its slot has it from."""
-    work, plan, day, cell = books.work, books.plan, market.day[row], market.cell
-    slots, positions, orders = books.slots, books.positions, books.orders
-    bars, ranges, flags = market.bars, market.atr, market.flags
-    opens, highs, lows, closes = bars.open, bars.high, bars.low, bars.close
-    work.time, trailing = market.time[row], trails(plan)
-    for k in range(slots.size):
-        slot = slots[k]
-        bar = cell[row, slot.instrument]
-        slot.bar, slot.signal, slot.awake = bar, signals[row, slot.source], False
+    work, bars, ranges, flags = books.work, market.bars, market.atr, market.flags
+    work.time = market.time[row]
+    for i in range(np.uint64(work.due)):
+        k = books.slots[i].due
+        slot = books.slots[k]
+        if books.positions[k].side != 0 and slot.lived < row:
+            live_through(
+                books.positions[k], books.orders[k, 0], slot, books.plan, market, signals, row
+            )
+        bar = market.cell[row, slot.instrument]
+        slot.lived, slot.exit_reason = row + 1, OPEN
+        slot.bar, slot.signal = bar, signals[slot.source, row]
         if bar >= 0:
-            slot.open, slot.close = opens[bar], closes[bar]  # all that is held sizes entries
-            slot.awake = orders[k, 0].pending != 0 or may_close(positions[k], slot, work, plan, day)
-            if slot.awake or trailing:
-                slot.high, slot.low = highs[bar], lows[bar]
-            if slot.awake:
-                slot.flag = flags[bar] if flags.size > 0 else 0
+            slot.open, slot.high = bars.open[bar], bars.high[bar]
+            slot.low, slot.close = bars.low[bar], bars.close[bar]
+            slot.flag = flags[bar] if flags.size > 0 else 0
             if slot.signal != 0 and ranges.size > 0:
-                for i in range(4):
-                    slot.atr[i] = ranges[bar, i]
-
-
-@step
-def may_close(position: Record, slot: Record, work: Record, plan: Record, day: int) -> bool:
-    """Whether a bar may close a position, unless an order that waits does."""
-    if position.side == 0:
-        return False
-    late = work.squaring and position.day != day
-    return late or slot.bar >= slot.quiet_until or 0 < plan.max_holding <= position.bars
+                for column in range(4):
+                    slot.atr[column] = ranges[bar, column]
 
 
 @phase
-def step_row(books: Books, day: int) -> None:
-    """Step through one row, in the order of rule 2."""
-    account = books.account
-    begin_day(account, day)
-    if account.blocked:
-        drop_blocked_entries(books)
-    exit_at_open(books)
-    enter_at_open(books)
-    held = exit_inside(books)
-    account.equity = account.cash + held
-    limit_daily_loss(books)
-    read_signals(books)
-    if account.equity <= 0:
-        account.status = RUINED
-
-
-@step
 def begin_day(account: Record, day: int) -> None:
     """Rule 8: the daily loss counts from the last close before the day."""
     if account.day != day:
@@ -297,286 +342,231 @@ def drop_blocked_entries(books: Books) -> None:
     for k in range(books.slots.size):
         order = books.orders[k, 0]
         if order.pending & ENTER:
-            order.pending = without_entry(books, k, order.pending)
+            order.pending = without_entry(ticket_of(books, k), order.pending)
 
 
 @phase
-def exit_at_open(books: Books) -> None:
-    """Rules 2, 3, 8, 9 and 12: exits at the open, of all slots before any entry."""
-    account, plan, work = books.account, books.plan, books.work
-    slots, positions, orders = books.slots, books.positions, books.orders
-    for k in range(slots.size):
-        position, slot = positions[k], slots[k]
-        if not slot.awake or position.side == 0:
-            continue
-        if work.squaring and position.day != account.day:  # its last session had no last bar
-            price = slipped(position, position.close, plan)
-            late = Exit(BY_SQUARE_OFF, price, position.quantity)
-            close_position(books, k, late, position.time, position.day)
-            continue
-        exit_ = open_exit(position, orders[k, 0], slot, plan)
-        if exit_.reason != OPEN:
-            close_position(books, k, exit_, work.time, account.day)
+def exit_at_open(books: Books) -> bool:
+    """Rules 2, 3, 8, 9 and 12: find the exits at the open; return whether there are any."""
+    account, plan, work, leaves = books.account, books.plan, books.work, False
+    for i in range(np.uint64(work.due)):
+        k = books.slots[i].due
+        position, slot = books.positions[k], books.slots[k]
+        if position.side != 0 and slot.bar >= 0:
+            slot.exit_time, slot.exit_day = work.time, account.day
+            if work.squaring and position.day != account.day:  # its last session had no last bar
+                slot.exit_reason = BY_SQUARE_OFF
+                slot.exit_price = slipped(position, position.close, plan)
+                slot.exit_time, slot.exit_day = position.time, position.day
+            else:
+                open_exit(position, books.orders[k, 0], slot, plan)
+            leaves |= slot.exit_reason != OPEN
+    return leaves
+
+
+@step
+def close_positions(books: Books) -> None:
+    """Close what leaves, before anything enters."""
+    for i in range(np.uint64(books.work.due)):
+        k = books.slots[i].due
+        slot = books.slots[k]
+        if slot.exit_reason != OPEN:
+            exit_ = Exit(slot.exit_reason, slot.exit_price, books.positions[k].quantity)
+            close_position(ticket_of(books, k), exit_, slot.exit_time, slot.exit_day, books.rates)
+            slot.exit_reason = OPEN
 
 
 @phase
-def enter_at_open(books: Books) -> None:
+def has_entries(books: Books) -> bool:
+    """Whether an entry may be filled; what else waits was read at the open, and is forgotten."""
+    enters = False
+    for i in range(np.uint64(books.work.due)):
+        k = books.slots[i].due
+        order = books.orders[k, 0]
+        if books.slots[k].bar >= 0:
+            order.pending &= ENTER
+            enters |= order.pending != 0
+    return enters
+
+
+@step
+def enter_at_open(books: Books, market: Market, row: int) -> None:
     """Rules 2 and 12: the entries that wait, in the listed order of symbols."""
-    slots, orders = books.slots, books.orders
-    for k in range(slots.size):
-        order = orders[k, 0]
-        if not slots[k].awake:
-            continue
-        if order.pending & ENTER:
-            reason = try_entry(books, k)
+    for i in range(np.uint64(books.work.due)):
+        k = books.slots[i].due
+        order = books.orders[k, 0]
+        if books.slots[k].bar >= 0 and order.pending != 0:
+            if books.plan.size_by > BY_AMOUNT:
+                books.work.funds = equity_at_open(books, market, row)
+            ticket = ticket_of(books, k)
+            reason = try_entry(ticket, books.rates)
             if reason >= 0:
-                refuse(books, k, order.pending, reason)
-        order.pending = 0
+                refuse(ticket, order.pending, reason)
+            order.pending = 0
 
 
 @phase
-def exit_inside(books: Books) -> float:
+def equity_at_open(books: Books, market: Market, row: int) -> float:
+    """Marked at this row's opens, or at the last close of what has no bar (rule 6)."""
+    funds = books.account.cash
+    for k in range(books.slots.size):
+        position = books.positions[k]
+        if position.side != 0:
+            bar = market.cell[row, books.slots[k].instrument]
+            funds += worth(position, market.bars.open[bar] if bar >= 0 else position.close)
+    return float(funds)
+
+
+@phase
+def exit_inside(books: Books) -> bool:
     """Rules 2, 3, 5 and 9: stop and target inside the bar, the session's end, the trail; return
-    what positions add to equity at their last closes, in the order of slots.
+    whether anything leaves.
     """
-    account, plan, work = books.account, books.plan, books.work
-    slots, positions, orders = books.slots, books.positions, books.orders
-    held = 0.0
-    for k in range(slots.size):
-        position, slot = positions[k], slots[k]
+    account, plan, work, leaves = books.account, books.plan, books.work, False
+    for i in range(np.uint64(work.due)):
+        k = books.slots[i].due
+        position, slot = books.positions[k], books.slots[k]
         if position.side != 0 and slot.bar >= 0:
             position.bars += 1
-            exit_ = Exit(OPEN, slot.close, position.quantity)
-            if slot.awake:
-                exit_ = inside_exit(position, orders[k, 0], slot, plan)
-            if exit_.reason != OPEN:
-                close_position(books, k, exit_, work.time, account.day)
-            else:
+            inside_exit(position, books.orders[k, 0], slot, plan)
+            slot.exit_time, slot.exit_day = work.time, account.day
+            leaves |= slot.exit_reason != OPEN
+            if slot.exit_reason == OPEN:
                 position.close, position.time, position.day = slot.close, work.time, account.day
                 best = slot.high if position.side > 0 else slot.low
                 if slot.filled_inside and position.bars == 1:  # the trail starts at the fill
                     best = position.extreme
                 trail(position, best, plan, slot.contract)
             slot.filled_inside = False
-        if position.side != 0:
-            held += worth(position, position.close)
-    return held
+    return leaves
 
 
-@phase
-def limit_daily_loss(books: Books) -> None:
+@step
+def limit_daily_loss(books: Books, market: Market, signals: Array, row: int) -> None:
     """Rule 8: at a breach, close what is open at the next opens, and drop the entries that wait."""
-    if books.account.halted or not is_breached(books.account, books.plan):
-        return
     books.account.halted = 1
     for k in range(books.slots.size):
-        position, order = books.positions[k], books.orders[k, 0]
+        position, order, slot = books.positions[k], books.orders[k, 0], books.slots[k]
+        slot.wake = row + 1
+        if position.side != 0 and slot.lived <= row:  # it was not due
+            live_through(position, order, slot, books.plan, market, signals, row + 1)
+            slot.lived, order.pending = row + 1, 0
         if position.side != 0:
             order.pending |= FLATTEN
             order.close_reason = BY_DAILY_LOSS
         if order.pending & ENTER:
             if not is_ignored(position, order.pending, books.plan):
-                refuse(books, k, order.pending, DAILY_LOSS_LIMIT)
+                refuse(ticket_of(books, k), order.pending, DAILY_LOSS_LIMIT)
             order.pending &= ~ENTER
 
 
 @phase
-def read_signals(books: Books) -> None:
-    """Rules 1, 5 and 12: what is signalled at the close waits for the next bar."""
-    slots, orders = books.slots, books.orders
-    for k in range(slots.size):
-        slot, order = slots[k], orders[k, 0]
-        if slot.signal == 0:
-            continue
-        accepted = accept(books, k, slot.signal)
-        order.pending |= accepted
-        if accepted & ENTER:
-            for i in range(4):
-                order.atr[i] = slot.atr[i]
-            if books.plan.order_by != AT_MARKET:
-                order.price = order_price(slot.close, accepted, books.plan, slot.contract)
+def is_breached(books: Books, market: Market, equity: Array, row: int) -> bool:
+    """Mark what is held to market at the row's close (rule 8); return whether the daily loss is at
+    its limit now. Without any money the simulation ends (rule 6).
+    """
+    account = books.account
+    list_marks(books)
+    held = 0.0
+    for i in range(np.uint64(books.work.held)):
+        mark = books.slots[i]
+        bar = market.cell[row, mark.column]
+        price = market.bars.close[bar] if bar >= 0 else books.positions[mark.marked].close
+        held += mark.locked + mark.units * (price - mark.average)
+    account.equity = equity[row] = account.cash + held
+    if account.equity <= 0:
+        account.status = RUINED
+    lost = account.day_start - account.equity
+    return bool(lost >= books.plan.max_daily_loss - DUST and not account.halted)
 
 
 @phase
-def held_worth(positions: Array) -> float:
-    """What all positions add to equity at their last closes, in the order of slots."""
-    held = 0.0
-    for k in range(positions.size):
-        if positions[k].side != 0:
-            held += worth(positions[k], positions[k].close)
-    return held
+def is_signalled(books: Books) -> bool:
+    signalled = False
+    for i in range(np.uint64(books.work.due)):
+        signalled |= books.slots[books.slots[i].due].signal != 0
+    return signalled
 
 
 @step
-def is_breached(account: Record, plan: Record) -> bool:
-    return bool(account.day_start - account.equity >= plan.max_daily_loss - DUST)
+def read_signals(books: Books) -> None:
+    """Rules 1, 5 and 12: what is signalled at the close waits for the next bar."""
+    for i in range(np.uint64(books.work.due)):
+        k = books.slots[i].due
+        slot, order = books.slots[k], books.orders[k, 0]
+        if slot.signal != 0:
+            accepted = accept(ticket_of(books, k), slot.signal)
+            order.pending |= accepted
+            if accepted & ENTER:
+                for column in range(4):
+                    order.atr[column] = slot.atr[column]
+                if books.plan.order_by != AT_MARKET:
+                    order.price = order_price(slot.close, accepted, books.plan, slot.contract)
 
 
-# ------------------------------------------------------------------------------------- fast-forward
-#
-# Most rows are idle: no order waits, no bar touches a level, no signal acts; positions are only
-# marked to market. A run without this part gives the same bytes. It may take an idle row for an
-# active one, as a step through an idle row changes nothing else, but never the other way round.
+# --------------------------------------------------------------------------------- marked to market
 
 
 @phase
-def fast_forward(
-    books: Books, market: Market, signals: Array, acting: Array, equity: Array, row: int, stop: int
-) -> int:
-    """Pass over the idle rows from `row` on; return the next active one, at most `stop`.
+def list_marks(books: Books) -> None:
+    """List what is held, in the order of slots, unless it is listed."""
+    work, count = books.work, 0
+    if work.remark:
+        for k in range(books.slots.size):
+            position = books.positions[k]
+            if position.side != 0:
+                mark = books.slots[count]
+                mark.marked, mark.column = k, books.slots[k].instrument
+                mark.locked, mark.average = position.locked, position.average
+                mark.units = exposure(position)
+                count += 1
+        work.held, work.remark = count, False
 
-    `acting` is memory for the signals of each source that act.
+
+@phase
+def mark_rows(books: Books, market: Market, equity: Array, row: int, stop: int) -> Number:
+    """Mark what is held to market at the closes of rows in which nothing is due (rule 8); return
+    the first row at whose close the daily loss is at its limit or the money is gone, or `stop`.
     """
-    stop = waits_until(books, market.day, acting, row, stop)
-    ahead = BLOCK
+    account, cash = books.account, books.account.cash
+    first, rows = np.uint64(row), np.uint64(max(stop - row, 0))
+    list_marks(books)
+    held = np.uint64(books.work.held)
+    if rows > 0:
+        for m in range(held):
+            mark = books.slots[m]
+            mark.first = market.cell[row, mark.column]
+    if rows < FEW:
+        for i in range(rows):
+            worth_of_all = 0.0
+            for m in range(held):
+                mark = books.slots[m]
+                price = market.bars.close[np.uint64(mark.first) + i]
+                worth_of_all += mark.locked + mark.units * (price - mark.average)
+            equity[first + i] = cash + worth_of_all
+    else:
+        for i in range(rows):
+            equity[first + i] = 0.0
+        for m in range(held):
+            mark = books.slots[m]
+            bar, locked, units = np.uint64(mark.first), mark.locked, mark.units
+            average = mark.average
+            for i in range(rows):
+                equity[first + i] += locked + units * (market.bars.close[bar + i] - average)
+        for i in range(rows):
+            equity[first + i] = cash + equity[first + i]
     while row < stop:
-        limit = min(row + ahead, stop)
-        end = next_signal(signals, acting, row, limit)
-        end = next_touch(books, market, row, end)
-        end = mark_rows(books, market, equity, row, end)
-        pass_bars(books, market, signals, row, end)
-        row, ahead = end, min(2 * ahead, SCAN)
-        if row < limit:
-            break
+        begin_day(account, market.day[row])
+        end = end_of_day(market.day, row, stop)
+        row = until_limit(account, books.plan, equity, row, end)
+        if row < end:
+            stop = row
+            for k in range(books.slots.size):
+                books.slots[k].wake = row
     return row
 
 
-@step
-def waits_until(books: Books, days: Array, acting: Array, row: int, stop: int) -> int:
-    """Return the row until which only bars and signals can make a row active, and find the signals
-    that act: not exits of a side that is not held, nor an entry that what is held ignores (rule 7),
-    unless its order is kept or its refusal may be counted.
-    """
-    account, plan, work = books.account, books.plan, books.work
-    slots, positions, orders = books.slots, books.positions, books.orders
-    kept, held = work.keeps_orders or account.blocked or account.halted, False
-    for source in range(acting.size):
-        acting[source] = 0
-    for k in range(slots.size):
-        position, idle = positions[k], CLOSE
-        if position.side != 0:
-            held, idle = True, CLOSE_SHORT if position.side > 0 else CLOSE_LONG
-            if position.entries >= plan.max_entries and not kept:
-                idle |= ENTER_LONG if position.side > 0 else ENTER_SHORT
-            if work.squaring and position.day != account.day:  # closed at its next bar (rule 9)
-                return row
-            if plan.max_holding > 0:
-                stop = min(stop, row + max(plan.max_holding - position.bars, 0))
-        if orders[k, 0].pending & ~idle:
-            return row
-        acting[slots[k].source] |= ALL_SIGNALS & ~idle
-    if work.squaring and held:  # the day's end closes what its last bar did not
-        for other in range(row, stop):
-            if days[other] != account.day:
-                return other
-    return stop
-
-
-@step
-def next_signal(signals: Array, acting: Array, row: int, stop: int) -> Number:
-    """Return the first row of [row, stop) at whose close a signal acts, or `stop`."""
-    flat, sources, act_of_any = signals.ravel(), np.uint64(acting.size), np.uint8(0)
-    for source in range(sources):
-        act_of_any |= acting[source]
-    while row < stop:
-        end, signalled = min(row + BLOCK, stop), np.uint8(0)
-        for other in range(np.uint64(row) * sources, np.uint64(end) * sources):
-            signalled |= flat[other]
-        if signalled & act_of_any:
-            for other in range(np.uint64(row), np.uint64(end)):
-                acts = np.uint8(0)
-                for source in range(sources):
-                    acts |= flat[other * sources + source] & acting[source]
-                if acts:
-                    return np.int64(other)
-        row = end
-    return stop
-
-
-@step
-def next_touch(books: Books, market: Market, row: int, stop: int) -> Number:
-    """Return the first row of [row, stop) in which the bar of something held touches a level, or
-    before which it has none; or `stop`.
-    """
-    positions, slots, cell = books.positions, books.slots, market.cell
-    bars, flags, plan = market.bars, market.flags, books.plan
-    for k in range(slots.size):
-        if positions[k].side == 0 or stop == row:
-            continue
-        slot, bar = slots[k], np.int64(cell[row, slots[k].instrument])
-        if bar < 0:
-            return row
-        while cell[stop - 1, slot.instrument] - bar != stop - 1 - row:
-            stop -= 1
-        if bar >= slot.quiet_until:
-            end = min(bar + SCAN, bars.low.size)
-            slot.quiet_until = find_touch(positions[k], slot.contract, plan, bars, flags, bar, end)
-        stop = min(stop, row + slot.quiet_until - bar)
-    return stop
-
-
-@step
-def find_touch(
-    position: Record, contract: Record, plan: Record, bars: Bars, flags: Array, first: Number,
-    last: Number,
-) -> Number:  # fmt: skip
-    """Scan bars [first, last) for one that touches a level or has a flag, while the stop trails
-    their extreme; return `last` if there is none. Bars of another instrument that follow do no
-    harm: no row has them for this one.
-    """
-    side, trailing, squaring = position.side, trails(plan), flags.size > 0
-    worst, best = (bars.low, bars.high) if side > 0 else (bars.high, bars.low)
-    stop, target, extreme = position.stop, position.target, position.extreme
-    while first < last and not trailing:  # whole blocks, as long as none touches
-        end, touched = min(first + BLOCK, last), False
-        for bar in range(np.uint64(first), np.uint64(end)):
-            touched |= ((worst[bar] - stop) * side <= 0) | ((best[bar] - target) * side >= 0)
-        if squaring:
-            for bar in range(np.uint64(first), np.uint64(end)):
-                touched |= flags[bar] != 0
-        if touched:
-            break
-        first = end
-    for bar in range(np.uint64(first), np.uint64(last)):
-        if (worst[bar] - stop) * side <= 0 or (best[bar] - target) * side >= 0:
-            return np.int64(bar)
-        if squaring and flags[bar] != 0:
-            return np.int64(bar)
-        if trailing and (best[bar] - extreme) * side > 0:
-            extreme = best[bar]
-            stop = trailed_stop(position, stop, extreme, plan, contract)
-    return last
-
-
-@step
-def mark_rows(books: Books, market: Market, equity: Array, row: int, stop: int) -> Number:
-    """Mark what is held to market at the closes of idle rows (rule 8); return the first row at
-    whose close the daily loss is at its limit or the money is gone, or `stop`.
-    """
-    account, plan, closes, days = books.account, books.plan, market.bars.close, market.day
-    slots, positions, cell = books.slots, books.positions, market.cell
-    first, rows, cash = np.uint64(row), np.uint64(stop - row), account.cash
-    for i in range(rows):
-        equity[first + i] = 0.0
-    for k in range(slots.size):
-        position = positions[k]
-        if position.side != 0:
-            bar = np.uint64(cell[row, slots[k].instrument])
-            locked, units, average = position.locked, exposure(position), position.average
-            for i in range(rows):
-                equity[first + i] += locked + units * (closes[bar + i] - average)
-    for i in range(rows):
-        equity[first + i] = cash + equity[first + i]
-    while row < stop:
-        begin_day(account, days[row])
-        end = end_of_day(days, row, stop)
-        row = until_limit(account, plan, equity, row, end)
-        if row < end:
-            return row
-    return stop
-
-
-@step
+@phase
 def end_of_day(days: Array, row: int, stop: int) -> int:
     """Return the first row of a later day than `row`, or `stop`."""
     last = stop - 1
@@ -592,7 +582,7 @@ def end_of_day(days: Array, row: int, stop: int) -> int:
     return last
 
 
-@step
+@phase
 def until_limit(account: Record, plan: Record, equity: Array, row: int, stop: int) -> int:
     """Take equity through rows of one day; return the first at whose close the daily loss is at its
     limit or the money is gone, or `stop`.
@@ -611,52 +601,200 @@ def until_limit(account: Record, plan: Record, equity: Array, row: int, stop: in
     return last if reached else stop
 
 
+# ------------------------------------------------------------------------------------- what is due
+#
+# A slot is due in a row in which something may happen to it: an order waits, its bar touches a
+# level, a signal acts. In all other rows its position only lives on, and is marked to market. A row
+# in which nothing happens may be taken for one in which something does, as a step through it
+# changes nothing else, but never the other way round. A run in which every slot is due in every row
+# gives the same bytes.
+
+
 @phase
-def pass_bars(books: Books, market: Market, signals: Array, row: int, stop: int) -> None:
-    """Let what is held live through the bars of idle rows."""
-    last, plan, cell, trailing = stop - 1, books.plan, market.cell, trails(books.plan)
-    slots, positions, orders = books.slots, books.positions, books.orders
-    highs, lows, closes = market.bars.high, market.bars.low, market.bars.close
-    if stop == row:
-        return
-    time, day = market.time[last], market.day[last]
-    for k in range(slots.size):
-        position, slot = positions[k], slots[k]
-        if position.side == 0:
-            continue
-        bar = cell[last, slot.instrument]
-        if trailing:
-            for other in range(np.uint64(bar - last + row), np.uint64(bar + 1)):
-                best = highs[other] if position.side > 0 else lows[other]
-                trail(position, best, plan, slot.contract)
-        position.bars += stop - row
-        position.close, position.time, position.day = closes[bar], time, day
-        # An entry that is ignored waits too; any other would have made the row active (rule 7).
-        orders[k, 0].pending = signals[last, slot.source] & ENTER
+def next_due(books: Books, row: int, stop: int) -> int:
+    """Return the next row in which a slot is due, or as far as rows are marked together."""
+    until = min(stop, row + STRETCH)
+    for k in range(np.uint64(books.slots.size)):
+        until = min(until, books.slots[k].wake)
+    return max(until, row)
+
+
+@phase
+def find_due(books: Books, row: int, stop: int) -> bool:
+    """List the slots that are due in a row; return whether there are any."""
+    count = 0
+    if row < stop:
+        for k in range(books.slots.size):
+            if books.slots[k].wake <= row:
+                books.slots[count].due = k
+                count += 1
+    books.work.due = count
+    return count > 0
+
+
+@phase
+def find_wakes(books: Books, market: Market, signals: Array, row: int, stop: int) -> None:
+    """Find the next rows, from `row` on, in which the slots of the row before are due."""
+    work = books.work
+    for i in range(np.uint64(work.due)):
+        k = books.slots[i].due
+        position, order, slot = books.positions[k], books.orders[k, 0], books.slots[k]
+        acting = ALL_SIGNALS & ~idle_signals(books.account, books.plan, work, position)
+        end = stop if order.pending & acting == 0 else row
+        if position.side != 0 and row < end:
+            if books.plan.max_holding > 0:
+                end = min(end, row + max(books.plan.max_holding - position.bars, 0))
+            if work.squaring:  # the next bar of another day closes what is left (rule 9)
+                late = position.day != books.account.day
+                end = row if late else end_of_day(market.day, row - 1, end)
+        first, ahead = row, BLOCK
+        while first < end:
+            limit = min(first + ahead, end)
+            found = next_signal(signals, slot.source, np.uint8(acting), first, limit)
+            if position.side != 0 and first < found:
+                found = next_touch(position, slot, books.plan, market, first, found)
+            if found < limit:
+                end = found
+            first, ahead = limit, min(2 * ahead, STRETCH)
+        slot.wake = end
+
+
+@phase
+def idle_signals(account: Record, plan: Record, work: Record, position: Record) -> int:
+    """The bits of signals that change nothing: exits of a side that is not held, and an entry that
+    what is held ignores (rule 7), unless its order is kept or its refusal may be counted.
+    """
+    if position.side == 0:
+        return CLOSE
+    idle = CLOSE_SHORT if position.side > 0 else CLOSE_LONG
+    kept = work.keeps_orders or account.blocked or account.halted
+    if position.entries >= plan.max_entries and not kept:
+        idle |= ENTER_LONG if position.side > 0 else ENTER_SHORT
+    return idle
+
+
+@phase
+def next_signal(signals: Array, source: int, acting: int, row: int, stop: int) -> Number:
+    """Return the first row of [row, stop) at whose close a signal acts, or `stop`."""
+    end = row
+    while row < stop and end == row:
+        end, signalled = min(row + BLOCK, stop), np.uint8(0)
+        for other in range(np.uint64(row), np.uint64(end)):
+            signalled |= signals[source, other]
+        if signalled & acting:
+            while row < end and not signals[source, np.uint64(row)] & acting:
+                row += 1
+        else:
+            row = end
+    return row
+
+
+@phase
+def next_touch(
+    position: Record, slot: Record, plan: Record, market: Market, row: int, stop: int
+) -> Number:
+    """Return the first row of [row, stop) in which the bar of a position touches a level or has a
+    flag, or in which it has none; or `stop`.
+    """
+    column, last = slot.instrument, stop
+    bar = np.int64(market.cell[row, column])
+    if bar < 0:
+        last = row
+    while last > row and market.cell[last - 1, column] - bar != last - 1 - row:
+        last -= 1
+    end = bar + last - row
+    return row - bar + find_touch(position, slot.contract, plan, market, bar, end)
+
+
+@phase
+def find_touch(
+    position: Record, contract: Record, plan: Record, market: Market, first: Number, last: Number
+) -> Number:
+    """Scan bars [first, last) for one that touches a level or has a flag, while the stop trails
+    their extreme; return `last` if there is none.
+    """
+    side, trailing, squaring = position.side, trails(plan), market.flags.size > 0
+    long, stop, target, extreme = side > 0, position.stop, position.target, position.extreme
+    touched = trailing
+    while first < last and not touched:  # whole blocks, as long as none touches
+        end = min(first + BLOCK, last)
+        if long:
+            for bar in range(np.uint64(first), np.uint64(end)):
+                touched |= (market.bars.low[bar] <= stop) | (market.bars.high[bar] >= target)
+        else:
+            for bar in range(np.uint64(first), np.uint64(end)):
+                touched |= (market.bars.high[bar] >= stop) | (market.bars.low[bar] <= target)
+        if squaring:
+            for bar in range(np.uint64(first), np.uint64(end)):
+                touched |= market.flags[bar] != 0
+        if not touched:
+            first = end
+    touched = False
+    while first < last and not touched:
+        bar = np.uint64(first)
+        worst = market.bars.low[bar] if long else market.bars.high[bar]
+        best = market.bars.high[bar] if long else market.bars.low[bar]
+        touched = (worst - stop) * side <= 0 or (best - target) * side >= 0
+        if squaring:
+            touched |= market.flags[bar] != 0
+        if trailing and (best - extreme) * side > 0:
+            extreme = best
+            stop = trailed_stop(position, stop, extreme, plan, contract)
+        if not touched:
+            first += 1
+    return first
+
+
+@phase
+def live_through(
+    position: Record, order: Record, slot: Record, plan: Record, market: Market, signals: Array,
+    row: int,
+) -> None:  # fmt: skip
+    """Let a position live through its bars in the rows before `row` in which nothing happened."""
+    last, rows = row - 1, row - slot.lived
+    bar = np.int64(market.cell[last, slot.instrument])
+    if trails(plan):
+        for other in range(np.uint64(bar + 1 - rows), np.uint64(bar + 1)):
+            best = market.bars.high[other] if position.side > 0 else market.bars.low[other]
+            trail(position, best, plan, slot.contract)
+    position.bars += rows
+    position.close, position.time = market.bars.close[bar], market.time[last]
+    position.day = market.day[last]
+    # An entry that is ignored waits too; any other would have made the slot due (rule 7).
+    order.pending = signals[slot.source, last] & ENTER
+
+
+@phase
+def live_on(books: Books, market: Market, signals: Array, row: int) -> None:
+    """Let all positions live through the rows before `row`."""
+    for k in range(books.slots.size):
+        position, slot = books.positions[k], books.slots[k]
+        if position.side != 0 and slot.lived < row:
+            live_through(position, books.orders[k, 0], slot, books.plan, market, signals, row)
 
 
 # ------------------------------------------------------------------------------------------ signals
 
 
 @step
-def accept(books: Books, k: int, signal: int) -> int:
+def accept(ticket: Ticket, signal: int) -> int:
     """Return a signal without what does not trade: both sides, entries after a breach or while they
     are blocked, those that what is held ignores, and exits of what is not held.
     """
-    account, position, plan = books.account, books.positions[k], books.plan
+    account, position, plan = ticket.account, ticket.position, ticket.plan
     if position.side <= 0:
         signal &= ~CLOSE_LONG
     if position.side >= 0:
         signal &= ~CLOSE_SHORT
     if is_both(signal):
-        refuse(books, k, signal, BOTH_SIDES)
+        refuse(ticket, signal, BOTH_SIDES)
         signal &= ~(ENTER | EXIT_LONG | EXIT_SHORT)
     if signal & ENTER and account.halted:
         if not is_ignored(position, signal, plan):
-            refuse(books, k, signal, DAILY_LOSS_LIMIT)
+            refuse(ticket, signal, DAILY_LOSS_LIMIT)
         signal &= ~ENTER
     if signal & ENTER and account.blocked:
-        return without_entry(books, k, signal)
+        return without_entry(ticket, signal)
     if position.side != 0 and not plan.reverse:
         signal &= ~(ENTER_SHORT if position.side > 0 else ENTER_LONG)
     return signal
@@ -682,16 +820,16 @@ def is_ignored(position: Record, signal: int, plan: Record) -> bool:
 
 
 @step
-def without_entry(books: Books, k: int, signal: int) -> int:
+def without_entry(ticket: Ticket, signal: int) -> int:
     """Return a signal without its entry, which is blocked; one that would reverse still closes
     (rule 20). One that would be ignored is not refused.
     """
-    position = books.positions[k]
-    if not is_ignored(position, signal, books.plan):
+    position = ticket.position
+    if not is_ignored(position, signal, ticket.plan):
         against = ENTER_SHORT if position.side > 0 else ENTER_LONG
         if position.side != 0 and signal & against:
             signal |= EXIT_LONG if position.side > 0 else EXIT_SHORT
-        refuse(books, k, signal, books.account.blocked - 1)
+        refuse(ticket, signal, ticket.account.blocked - 1)
     return signal & ~ENTER
 
 
@@ -699,11 +837,10 @@ def without_entry(books: Books, k: int, signal: int) -> int:
 
 
 @step
-def try_entry(books: Books, k: int) -> int:
+def try_entry(ticket: Ticket, rates: Array) -> int:
     """Fill the entry that waits on a slot (rules 3 to 7); return TRADED, IGNORED or why not."""
-    account, plan, work = books.account, books.plan, books.work
-    position, order, slot = books.positions[k], books.orders[k, 0], books.slots[k]
-    reason = refusal(position, order, slot, work, plan)
+    plan, position, order, slot = ticket.plan, ticket.position, ticket.order, ticket.slot
+    reason = refusal(position, order, slot, ticket.work, plan)
     if reason != TRADED:
         return reason
     price, inside = filled_at(position, order, slot, plan)
@@ -713,17 +850,17 @@ def try_entry(books: Books, k: int) -> int:
     if plan.order_by != AT_LIMIT:
         price *= 1 + side * plan.slippage
     contract = slot.contract
-    lots = wanted_lots(books, k, price)
+    lots = wanted_lots(ticket, price)
     if not lots >= 1:
         return BELOW_ONE_LOT
     room = plan.max_position_value / (price * contract.multiplier) - position.quantity
     lots = min(lots, np.floor(room / contract.lot + 1e-9))
     if lots < 1:
         return POSITION_LIMIT
-    lots = affordable_lots(account, side, price, lots, contract, books.rates)
+    lots = affordable_lots(ticket.account, side, price, lots, contract, rates)
     if lots < 1:
         return INSUFFICIENT_CASH
-    open_position(books, k, side, price, lots)
+    open_position(ticket, side, price, lots, rates)
     slot.filled_inside = inside
     return TRADED
 
@@ -767,16 +904,16 @@ def filled_at(position: Record, order: Record, bar: Record, plan: Record) -> tup
 
 
 @step
-def wanted_lots(books: Books, k: int, price: float) -> float:
+def wanted_lots(ticket: Ticket, price: float) -> float:
     """The lots that the plan's sizing asks for (rule 6)."""
-    plan, position, contract = books.plan, books.positions[k], books.slots[k].contract
-    ranges = books.orders[k, 0].atr if position.side == 0 else position.atr
+    plan, position, contract = ticket.plan, ticket.position, ticket.slot.contract
+    ranges = ticket.order.atr if position.side == 0 else position.atr
     if plan.size_by == BY_QUANTITY:
         wanted = plan.size
     elif plan.size_by == BY_AMOUNT:
         wanted = plan.size / (price * contract.multiplier)
     else:
-        funds = equity_at_open(books) * plan.size
+        funds = ticket.work.funds * plan.size
         if plan.size_by == BY_EQUITY:
             wanted = funds / (price * contract.multiplier)
         elif plan.size_by == BY_RISK:
@@ -785,17 +922,6 @@ def wanted_lots(books: Books, k: int, price: float) -> float:
         else:
             wanted = funds / (plan.size_atr * ranges[SIZE] * contract.multiplier)
     return float(np.floor(wanted / contract.lot + 1e-9))
-
-
-@step
-def equity_at_open(books: Books) -> float:
-    """Marked at this row's opens, or at the last close of what has no bar."""
-    funds = books.account.cash
-    for k in range(books.slots.size):
-        position, slot = books.positions[k], books.slots[k]
-        if position.side != 0:
-            funds += worth(position, slot.open if slot.bar >= 0 else position.close)
-    return float(funds)
 
 
 @step
@@ -816,23 +942,23 @@ def affordable_lots(
 
 
 @step
-def open_position(books: Books, k: int, side: float, price: float, lots: float) -> None:
+def open_position(ticket: Ticket, side: float, price: float, lots: float, rates: Array) -> None:
     """Fill an entry or an add: pay, write the fill, set the levels."""
-    account, position, contract = books.account, books.positions[k], books.slots[k].contract
+    account, position, contract = ticket.account, ticket.position, ticket.slot.contract
     value = lots * contract.lot * price * contract.multiplier
-    items = charges_on(value, side > 0, False, contract.segment, account.day, books.rates)
+    items = charges_on(value, side > 0, False, contract.segment, account.day, rates)
     quantity, locked, fee = lots * contract.lot, value * contract.margin, pay(account, items)
-    write_fill(books, k, books.work.time, side, Exit(OPEN, price, quantity), items)
+    write_fill(ticket, ticket.work.time, side, Exit(OPEN, price, quantity), items)
     account.cash -= locked + fee
     if position.side == 0:
-        books.work.open += 1
+        ticket.work.open += 1
         position.side, position.average, position.quantity = side, price, quantity
         position.locked, position.charges, position.extreme = locked, fee, price
         position.stop, position.target, position.trailed = np.nan, np.nan, 0
-        position.entry_time, position.entry_day = books.work.time, account.day
+        position.entry_time, position.entry_day = ticket.work.time, account.day
         position.entries, position.bars = 1, 0
         for i in range(4):
-            position.atr[i] = books.orders[k, 0].atr[i]
+            position.atr[i] = ticket.order.atr[i]
     else:
         whole = position.average * position.quantity + price * quantity
         position.average = whole / (position.quantity + quantity)
@@ -841,28 +967,29 @@ def open_position(books: Books, k: int, side: float, price: float, lots: float) 
         position.charges += fee
         position.entries += 1
     position.contract = contract
-    set_levels(position, books.plan)
-    books.slots[k].quiet_until = 0
+    set_levels(position, ticket.plan)
+    ticket.work.remark = True
 
 
 # -------------------------------------------------------------------------------------------- exits
 
 
-@step
-def open_exit(position: Record, order: Record, bar: Record, plan: Record) -> Exit:
-    """The exit at the open: the first reason that applies (rules 2, 3, 8, 9 and 12)."""
-    price, quantity, side = bar.open, position.quantity, position.side
+@phase
+def open_exit(position: Record, order: Record, slot: Record, plan: Record) -> None:
+    """Find the exit at the open: the first reason that applies (rules 2, 3, 8, 9 and 12)."""
+    price, side = slot.open, position.side
     reason = ordered_exit(position, order, plan) if order.pending != 0 else OPEN
+    slot.exit_price = slipped(position, price, plan)
     if reason == OPEN:
-        if bar.flag & AFTER_SQUARE_OFF:
+        if slot.flag & AFTER_SQUARE_OFF:
             reason = BY_SQUARE_OFF
         elif 0 < plan.max_holding <= position.bars:
             reason = BY_HOLDING
         elif (price - position.stop) * side <= 0:
             reason = BY_TRAIL if position.trailed else BY_STOP
         elif (price - position.target) * side >= 0:
-            return Exit(BY_TARGET, price, quantity)
-    return Exit(reason, slipped(position, price, plan), quantity)
+            reason, slot.exit_price = BY_TARGET, price
+    slot.exit_reason = reason
 
 
 @step
@@ -878,24 +1005,23 @@ def ordered_exit(position: Record, order: Record, plan: Record) -> int:
     return int(order.close_reason) if pending & FLATTEN else OPEN
 
 
-@step
-def inside_exit(position: Record, order: Record, bar: Record, plan: Record) -> Exit:
-    """The exit inside the bar: the stop first, then the target, then the session's end (rules 3 and
-    9); in the bar that an order was filled inside, without the target (rule 12).
+@phase
+def inside_exit(position: Record, order: Record, slot: Record, plan: Record) -> None:
+    """Find the exit inside the bar: the stop first, then the target, then the session's end (rules
+    3 and 9); in the bar that an order was filled inside, without the target (rule 12).
     """
-    side, quantity = position.side, position.quantity
-    worst, best = (bar.low, bar.high) if side > 0 else (bar.high, bar.low)
+    side = position.side
+    worst, best = (slot.low, slot.high) if side > 0 else (slot.high, slot.low)
     if (worst - position.stop) * side <= 0:
         # Slippage can put the stop of a new position beyond the price that it was filled at.
-        filled = order.price if bar.filled_inside else bar.open
+        filled = order.price if slot.filled_inside else slot.open
         level = position.stop if (filled - position.stop) * side > 0 else filled
-        reason = BY_TRAIL if position.trailed else BY_STOP
-        return Exit(reason, slipped(position, level, plan), quantity)
-    if (best - position.target) * side >= 0 and not bar.filled_inside:
-        return Exit(BY_TARGET, position.target, quantity)
-    if bar.flag & LAST_OF_SESSION:
-        return Exit(BY_SQUARE_OFF, slipped(position, bar.close, plan), quantity)
-    return Exit(OPEN, bar.close, quantity)
+        slot.exit_reason = BY_TRAIL if position.trailed else BY_STOP
+        slot.exit_price = slipped(position, level, plan)
+    elif (best - position.target) * side >= 0 and not slot.filled_inside:
+        slot.exit_reason, slot.exit_price = BY_TARGET, position.target
+    elif slot.flag & LAST_OF_SESSION:
+        slot.exit_reason, slot.exit_price = BY_SQUARE_OFF, slipped(position, slot.close, plan)
 
 
 @step
@@ -905,22 +1031,27 @@ def slipped(position: Record, price: float, plan: Record) -> float:
 
 
 @step
-def close_position(books: Books, k: int, exit_: Exit, time: int, day: int) -> None:
+def close_position(ticket: Ticket, exit_: Exit, time: int, day: int, rates: Array) -> None:
     """Leave a position: pay, write the fill and the trade."""
-    account, position, slot, work = books.account, books.positions[k], books.slots[k], books.work
-    contract = slot.contract
+    account, position, work = ticket.account, ticket.position, ticket.work
+    contract = ticket.slot.contract
     value = exit_.quantity * exit_.price * contract.multiplier
     from_demat = position.side > 0 and position.entry_day < day
-    items = charges_on(value, position.side < 0, from_demat, contract.segment, day, books.rates)
+    items = charges_on(value, position.side < 0, from_demat, contract.segment, day, rates)
     fee = pay(account, items)
-    write_fill(books, k, time, -position.side, exit_, items)
+    write_fill(ticket, time, -position.side, exit_, items)
     gross = exposure(position) * (exit_.price - position.average)
     account.cash += position.locked + gross - fee
     account.trades += 1
-    trade = books.trades[work.trades]
+    trade = ticket.trade
     work.trades += 1
     work.open -= 1
-    trade.entry_time, trade.exit_time, trade.symbol = position.entry_time, time, slot.instrument
+    work.remark = True
+    trade.entry_time, trade.exit_time, trade.symbol = (
+        position.entry_time,
+        time,
+        ticket.slot.instrument,
+    )
     trade.bars, trade.side, trade.reason = position.bars, position.side, exit_.reason
     trade.quantity, trade.entry_price = exit_.quantity, position.average
     trade.exit_price, trade.gross = exit_.price, gross
@@ -1042,13 +1173,13 @@ def pay(account: Record, items: Paise) -> float:
 
 
 @step
-def write_fill(books: Books, k: int, time: int, side: float, filled: Exit, items: Paise) -> None:
+def write_fill(ticket: Ticket, time: int, side: float, filled: Exit, items: Paise) -> None:
     """Write a fill, where the caller asks for them."""
-    if books.fills.size == 0:
+    if not ticket.work.keeps_fills:
         return
-    fill = books.fills[books.work.fills]
-    books.work.fills += 1
-    fill.time, fill.symbol, fill.side = time, books.slots[k].instrument, side
+    fill = ticket.fill
+    ticket.work.fills += 1
+    fill.time, fill.symbol, fill.side = time, ticket.slot.instrument, side
     fill.reason, fill.quantity, fill.price = filled.reason, filled.quantity, filled.price
     fill.charges = sum(items) / 100
     for kind in range(len(items)):
@@ -1056,13 +1187,13 @@ def write_fill(books: Books, k: int, time: int, side: float, filled: Exit, items
 
 
 @step
-def refuse(books: Books, k: int, signal: int, reason: int) -> None:
+def refuse(ticket: Ticket, signal: int, reason: int) -> None:
     """Count an entry that is not traded, and write it where the caller asks for refusals."""
-    books.account.rejected[reason] += 1
-    if books.refusals.size == 0:
+    ticket.account.rejected[reason] += 1
+    if not ticket.work.keeps_refusals:
         return
-    refused = books.refusals[books.work.refusals]
-    books.work.refusals += 1
-    refused.time, refused.symbol = books.work.time, books.slots[k].instrument
+    refused = ticket.refusal
+    ticket.work.refusals += 1
+    refused.time, refused.symbol = ticket.work.time, ticket.slot.instrument
     refused.reason = reason
     refused.side = (signal & ENTER_LONG != 0) - (signal & ENTER_SHORT != 0)

@@ -312,7 +312,7 @@ def check(state: State, market: Market, signals: Array, rules: Rules, output: Ou
     check_shapes(state, market, signals, rules, output)
     has_bar = market.cell >= 0
     beyond = market.cell.max(initial=-1) >= market.bars.open.size
-    if beyond or np.any(signals[~has_bar]):
+    if beyond or np.any(signals[~has_bar.T]):
         raise ArrayMismatch("The arrays of the simulation do not fit each other.")
     columns: Sequence[tuple[Array, Array]] = list(zip(market.cell.T, has_bar.T, strict=True))
     if any(np.any(np.diff(cells[has]) != 1) for cells, has in columns):
@@ -328,7 +328,7 @@ def check_shapes(
     instruments = set(rules.instruments.tolist())
     fits = (
         market.time.shape == market.day.shape == (rows,)
-        and signals.shape == (rows, symbols)
+        and signals.shape == (symbols, rows)
         and rules.instruments.shape == rules.contracts.shape == (symbols,)
         and rules.plan.shape == (1,)
         and state.orders.shape == (slots, ORDERS)

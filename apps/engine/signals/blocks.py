@@ -55,12 +55,15 @@ class BlockBatch(NamedTuple):
 
     def pack(self, tables: Iterable[Table]) -> Table:
         """Pack what was computed over the array of each block; what is infinite is unknown."""
-        parts = list[Table]()
+        packed = np.empty((0, 0))
         for block, table in zip(self.blocks, tables, strict=True):
-            first = self.first_packed(block)
-            missing = self.lookback - (block.first - first)
-            parts += [np.full((len(table), missing), np.nan), table[:, first - block.start :]]
-        return known(np.concatenate(parts, axis=1))
+            if not packed.size:
+                packed = np.empty((len(table), self.size))
+            first, end = self.first_packed(block), block.place + block.stop - block.first
+            begin = end - (block.stop - first)
+            packed[:, block.place - self.lookback : begin] = np.nan
+            packed[:, begin:end] = table[:, first - block.start :]
+        return known(packed)
 
     def unpack(self, column: NDArray[np.generic], into: NDArray[np.generic]) -> None:
         """Write the values of the wanted bars one after the other."""

@@ -49,31 +49,33 @@ def cue(
     into: SignalMask | None = None,
     laid: Floats | None = None,
 ) -> tuple[Market, SignalMask]:
-    """The market with the ranges of one strategy, and its signals u1[rows, symbols]; `into` is the
+    """The market with the ranges of one strategy, and its signals u1[symbols, rows]; `into` is the
     place of these, and `laid` are the ranges, as they lie in another market, if they are given.
     """
     market, places = joined
+    rows = len(market.time)
     if len(places) == 1:
         (only,) = cues
         alone = market._replace(atr=only.ranges) if len(only.ranges) else market
-        return alone, only.signals[:, np.newaxis]
-    signals = np.empty(len(market.bars.open), np.uint8)
+        return alone, only.signals[np.newaxis]
+    signals = np.empty((len(places), rows), np.uint8) if into is None else into
     ranges = market.atr if laid is None else laid
-    for place, one in zip(places, cues, strict=True):
-        signals[place] = one.signals
+    for own, cell, place, one in zip(signals, market.cell.T, places, cues, strict=True):
+        if len(one.signals) == rows:
+            own[:] = one.signals
+        else:
+            own[:] = 0
+            own[cell >= 0] = one.signals
         if laid is None and len(one.ranges):
-            ranges = ranges if len(ranges) else np.empty((len(signals), 4))
+            ranges = ranges if len(ranges) else np.empty((len(market.bars.open), 4))
             ranges[place] = one.ranges
-    heard = np.empty(market.cell.shape, np.uint8) if into is None else into
-    _hear(signals, market.cell, heard)
-    return market._replace(atr=ranges), heard
+    return market._replace(atr=ranges), signals
 
 
 def warm_up() -> None:
     """Compile, or load what was compiled."""
     one, other = frozen(np.array([0, 60])), frozen(np.array([60]))
-    cell = _cells([one, other], np.array([0, 2]), _union([one, other]))
-    _hear(np.zeros(3, np.uint8), cell, np.empty(cell.shape, np.uint8))
+    _cells([one, other], np.array([0, 2]), _union([one, other]))
 
 
 def _bars(candles: Sequence[Candles]) -> tuple[Bars, list[int]]:
@@ -178,13 +180,3 @@ def _place(cell: Cells, own: Times, begin: int, time: Times) -> None:
         there = bar < own.size and own[bar] == time[row]
         cell[row] = begin + bar if there else -1
         bar += there
-
-
-@njit(nogil=True, cache=True)
-def _hear(signals: SignalMask, cell: Cells, heard: SignalMask) -> None:
-    """What is signalled in each cell, 0 where there is no bar."""
-    rows, symbols = cell.shape
-    for row in range(np.uint64(rows)):
-        for symbol in range(np.uint64(symbols)):
-            bar = cell[row, symbol]
-            heard[row, symbol] = signals[bar] if bar >= 0 else 0

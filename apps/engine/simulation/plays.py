@@ -169,7 +169,7 @@ def play_all(
     report: Progress,
     room: Room,
 ) -> list[Played]:
-    """Each plan, with its own of the signals u1[plans, rows, symbols], over each of the parts.
+    """Each plan, with its own of the signals u1[plans, symbols, rows], over each of the parts.
 
     `report` is told the fraction that is done, every CELLS_AT_A_TIME. Equity lies in `room` until
     that is used again. Raises TooManyTrades.

@@ -53,13 +53,13 @@ class Stage(NamedTuple):
         plan: Plan,
         into: SignalMask | None = None,
     ) -> tuple[Market, SignalMask]:
-        """The market with the ranges that are required, and its signals u1[rows, symbols]; `into`
+        """The market with the ranges that are required, and its signals u1[symbols, rows]; `into`
         is the place of these, if it is given.
 
         Raises InsufficientData when too few bars are warm for it.
         """
         if len(self.tracks) == 1:
-            own = None if into is None else into[:, 0]
+            own = None if into is None else into[0]
             only = cues_of(inputs, plan, self.tracks[0], cache=self.caches[0], into=own)
             return cue(self.joined, [only])
         cues = (

@@ -86,7 +86,7 @@ class CandidatePlan(NamedTuple):
 
 
 class PreparedPlan(NamedTuple):
-    """A plan, the market with its ranges, and its signals u1[rows, symbols]."""
+    """A plan, the market with its ranges, and its signals u1[symbols, rows]."""
 
     plan: Plan
     market: Market
@@ -157,8 +157,8 @@ class GridSearch:
         report: Progress,
     ) -> Iterator[tuple[int, list[Played] | None]]:
         """Each set from the capital, in each part or in one after the other; None for one that
-        cannot run. In any order; a whole curve lasts until the next. `signals` u1[sets, rows,
-        symbols] is where signals are put together.
+        cannot run. In any order; a whole curve lasts until the next. `signals` u1[sets, symbols,
+        rows] is where signals are put together.
         """
         ready, begin = dict[int, PreparedPlan](), 0
         candidates = {index: self._candidate(index) for index in indices}
@@ -218,7 +218,7 @@ class _Workspace(NamedTuple):
 def _workspace(market: Market, parts: Sequence[Part], plans: int) -> _Workspace:
     by_days = parts[0].sampled is not None
     room = room_for(market, parts if by_days else parts[:1], plans)
-    return _Workspace(room, np.empty((plans, *market.cell.shape), np.uint8))
+    return _Workspace(room, np.empty((plans, *market.cell.shape[::-1]), np.uint8))
 
 
 def search_grid(

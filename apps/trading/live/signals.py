@@ -48,7 +48,7 @@ class SignalEvaluator:
 
         Raises MissingCalendar, and what the engine cannot compute.
         """
-        signals = np.zeros((1, len(self._symbols)), np.uint8)
+        signals = np.zeros((len(self._symbols), 1), np.uint8)
         ranges, flags, inputs = [NO_RANGES], [_NO_FLAGS], required_inputs(context.strategy)
         for s in self._with_bar:
             bars, calendar = self._bars[s], terms.calendars[s]
@@ -56,7 +56,7 @@ class SignalEvaluator:
             evaluated = cues_at(
                 inputs, context.plan, bars, longer, len(bars) - 1, cache=self._columns[s]
             )
-            signals[0, s] = evaluated.signals[0]
+            signals[s] = evaluated.signals
             ranges.append(evaluated.ranges)
             flags.append(self._flags_of(s, context.strategy, calendar))
         market = Market(

@@ -158,7 +158,7 @@ def step_bar(
         contracts=terms.contracts,
         time=row.time,
         closes=row.closes,
-        signals=signals.signals[0],
+        signals=signals.signals[:, 0],
         before=before,
         state=state,
         fills=output.fills,
