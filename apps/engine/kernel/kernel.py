@@ -674,7 +674,7 @@ def idle_signals(account: Record, plan: Record, work: Record, position: Record) 
 
 
 @phase
-def next_signal(signals: Array, source: int, acting: int, row: int, stop: int) -> Number:
+def next_signal(signals: Array, source: int, acting: Number, row: int, stop: int) -> Number:
     """Return the first row of [row, stop) at whose close a signal acts, or `stop`."""
     end = row
     while row < stop and end == row:
@@ -731,12 +731,12 @@ def find_touch(
             first = end
     touched = False
     while first < last and not touched:
-        bar = np.uint64(first)
-        worst = market.bars.low[bar] if long else market.bars.high[bar]
-        best = market.bars.high[bar] if long else market.bars.low[bar]
+        tried: Number = np.uint64(first)
+        worst = market.bars.low[tried] if long else market.bars.high[tried]
+        best = market.bars.high[tried] if long else market.bars.low[tried]
         touched = (worst - stop) * side <= 0 or (best - target) * side >= 0
         if squaring:
-            touched |= market.flags[bar] != 0
+            touched |= market.flags[tried] != 0
         if trailing and (best - extreme) * side > 0:
             extreme = best
             stop = trailed_stop(position, stop, extreme, plan, contract)
