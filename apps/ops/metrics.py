@@ -31,6 +31,7 @@ from apps.backtests.models import Backtest, BacktestStatus
 from apps.core import jobs, request_origin
 from apps.core.api.views import public_page
 from apps.core.client_address import client_address
+from apps.ops.backups import schedule
 from apps.ops.worker import QUEUES
 
 log = logging.getLogger(__name__)
@@ -135,7 +136,12 @@ class ServiceCollector(Collector):
         yield from _memory()
         up = GaugeMetricFamily("algotrade_database_up", "Whether the database answers.")
         try:
-            metrics = [_jobs(), _backtests(), _oldest_queued(now=timezone.now())]
+            metrics = [
+                _jobs(),
+                _backtests(),
+                _oldest_queued(now=timezone.now()),
+                *_backup_age(),
+            ]
             up.add_metric([], 1)
         except Error:
             metrics = []
@@ -196,6 +202,13 @@ def _backtests() -> Metric:
     for status in BacktestStatus:
         metric.add_metric([status], counts.get(status, 0))
     return metric
+
+
+def _backup_age() -> Iterator[Metric]:
+    """Yield nothing before the first backup."""
+    if (seconds := schedule.seconds_since_backup()) is not None:
+        text = "Seconds since the snapshot of the newest backup."
+        yield GaugeMetricFamily("algotrade_backup_age_seconds", text, value=seconds)
 
 
 def _oldest_queued(*, now: datetime) -> Metric:

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import psycopg
+from django.conf import settings
 from procrastinate import App
 from procrastinate.contrib.django import app
 from procrastinate.contrib.django.db_cleanup import close_db_connections
@@ -32,7 +33,7 @@ from apps.ops.supervisor import Backoff
 # A backtest is all computation and gets a process to itself; the small jobs mostly wait. The
 # dispatch of webhooks has threads of its own.
 QUEUES: Final[Mapping[str, list[str]]] = {
-    "small": ["small", "default", "builtin"],
+    "small": ["small", "default", "builtin", *(["backups"] if settings.BACKUP_DIR else [])],
     "webhooks": ["webhooks"],
     "backtests": ["backtests"],
 }

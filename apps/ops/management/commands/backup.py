@@ -7,7 +7,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from apps.ops.backups import archive, dump
+from apps.ops.backups import archive, dump, schedule
 from apps.ops.backups.archive import BackupFailed, Manifest, Writer
 from apps.ops.embedded_postgres import roles
 
@@ -36,11 +36,14 @@ class Command(BaseCommand):
                 if target == "-":
                     archive.write_stream(sys.stdout.buffer, write)
                     return
-                path, manifest = archive.write_file(Path(target).resolve(), write)
+                folder = Path(target).resolve()
+                record = schedule.back_up(folder, with_secret=with_secret)
         except BackupFailed as error:
             raise CommandError(str(error)) from error
         except OSError as error:
             raise CommandError(f"the backup could not be written: {error.strerror}") from error
-        size = path.stat().st_size
-        rows = sum(manifest.rows.values())
-        self.stdout.write(f"{path}: {size:,} bytes, {rows:,} rows as of {manifest.taken_at:%c} UTC")
+        if record.error:
+            raise CommandError(record.error)
+        self.stdout.write(
+            f"{folder / record.name}: {record.size:,} bytes, as of {record.taken_at:%c} UTC"
+        )
