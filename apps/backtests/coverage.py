@@ -1,6 +1,6 @@
 """How much of a backtest's range is stored of its symbols, and the warning of low coverage."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from datetime import datetime
 from typing import Any, Final
@@ -12,7 +12,6 @@ from apps.market.coverage import (
     SessionCoverage,
     coverage_of,
     history_of_bars,
-    stored_history_of,
 )
 from apps.market.dates import day_in_india, day_number
 from apps.symbols.services import expiries_of
@@ -71,13 +70,6 @@ def coverage_of_histories(
             )
         )
     return coverages
-
-
-def first_stored_days(symbols: Collection[str], timeframe: str) -> Mapping[str, int | None]:
-    """Return the first day of each symbol that is stored in any timeframe."""
-    return {
-        symbol: stored.since for symbol, stored in stored_history_of(symbols, timeframe).items()
-    }
 
 
 def low_coverage_notes(coverages: Sequence[SessionCoverage]) -> list[Note]:

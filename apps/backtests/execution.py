@@ -18,7 +18,7 @@ from django.utils import timezone
 
 from apps.algorithms import study_results
 from apps.backtests import queue, results
-from apps.backtests.coverage import add_coverage, coverage_of_histories, first_stored_days
+from apps.backtests.coverage import add_coverage, coverage_of_histories
 from apps.backtests.histories import load_histories, max_bars_of
 from apps.backtests.models import Backtest, BacktestKind, BacktestStatus, BacktestTransition
 from apps.backtests.queue import HEARTBEAT_SECONDS
@@ -28,6 +28,7 @@ from apps.core.times import wire_time
 from apps.engine.language import strategy as engine
 from apps.market import store
 from apps.market.contracts import market_rules_of
+from apps.market.coverage import first_stored_days
 from apps.market.dates import day_in_india
 
 log = logging.getLogger(__name__)
@@ -137,7 +138,7 @@ def run(
         end=backtest.end,
         now=backtest.created_at,
         include_out_of_session=strategy.executionSettings.includeOutOfSession,
-        since=first_stored_days(backtest.symbols, backtest.timeframe),
+        since=first_stored_days(backtest.symbols),
     )
     return replace(output, coverage=tuple(coverage))
 

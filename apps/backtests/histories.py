@@ -60,7 +60,9 @@ def load_histories(
     histories, bars = [], 0
     table = CandleTable.build(max_bars) if len(symbols) > 1 else None
     for symbol in symbols:
-        adjusted = store.read_adjusted(symbol, timeframe, start=start, end=end)
+        adjusted = store.read_adjusted(
+            symbol, timeframe, start=start, end=end, calendar=rules.sessions(symbol)
+        )
         longer = {
             name: longer_candles(symbol, timeframe, name, start=start, end=end)
             for name in higher_timeframe_warmups(rules.strategy)

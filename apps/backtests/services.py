@@ -136,7 +136,7 @@ def submit(
     if isinstance(config, WalkForwardConfig):
         sufficient_history.require_sessions(strategy, date_range, config)
     _require_space_in_queue(owner)
-    quotas.require_room(owner.pk, Resource.BACKTESTS, Resource.BACKTEST_BYTES)
+    quotas.check_room(owner.pk, Resource.BACKTESTS, Resource.BACKTEST_BYTES)
     backtest = Backtest.objects.create(
         owner=owner,
         algorithm=algorithm,

@@ -247,6 +247,15 @@ def stored_history_of(symbols: Collection[str], timeframe: str) -> Mapping[str, 
     }
 
 
+def first_stored_days(symbols: Collection[str]) -> Mapping[str, int | None]:
+    """Return the first day of each symbol that is stored in any timeframe."""
+    chunks = CandleChunk.objects.filter(symbol__in=list(symbols)).order_by().values_list("symbol")
+    first = {symbol: int(time.timestamp()) for symbol, time in chunks.annotate(Min("first_time"))}
+    for symbol, _, _, time, _ in _buffered_days(symbols):
+        first[symbol] = min(time, first.get(symbol, time))
+    return {symbol: _day(first[symbol]) if symbol in first else None for symbol in symbols}
+
+
 def _of_the_longest(bars: Mapping[str, int]) -> int:
     """Return the count of the longest timeframe."""
     return bars[max(bars, key=TIMEFRAMES.__getitem__)] if bars else 0

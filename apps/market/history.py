@@ -61,7 +61,7 @@ def history_of(
 
 
 def adjusted_history_of(
-    symbol: str, timeframe: str, *, until: int
+    symbol: str, timeframe: str, *, until: int, calendar: Sessions | None = None
 ) -> tuple[History, list[CorporateAction]]:
     """Return the history adjusted to the last day before `until` (epoch seconds), or to the last
     stored day, and the corporate actions up to that day.
@@ -71,7 +71,7 @@ def adjusted_history_of(
     newest = _newest_day(symbol, until) if actions else 0
     known = [action for action in actions if day_number(action.ex_date) <= newest]
     adjustment = Adjustment.to(newest, map(ratio_change_of, known))
-    return _build(adjustment, calendar_of(symbol), timeframe, plan), known
+    return _build(adjustment, calendar or calendar_of(symbol), timeframe, plan), known
 
 
 def recent_histories(since: Mapping[SeriesKey, int], *, until: int) -> Mapping[SeriesKey, History]:

@@ -25,7 +25,7 @@ from apps.engine.candles import (
     ist_days,
     start_of_block,
 )
-from apps.engine.sessions import in_session
+from apps.engine.sessions import Sessions, in_session
 from apps.market import intraday_buffer
 from apps.market.adjustment import UNADJUSTED, Adjustment
 from apps.market.bar_counts import lower_bounds
@@ -97,13 +97,21 @@ def read_all_closed(since: Mapping[SeriesKey, int], *, clock: int) -> Mapping[Se
 
 
 def read_adjusted(
-    symbol: str, timeframe: str, *, start: int, end: int, warmup: bool = True
+    symbol: str,
+    timeframe: str,
+    *,
+    start: int,
+    end: int,
+    warmup: bool = True,
+    calendar: Sessions | None = None,
 ) -> AdjustedCandles:
     """Return what `read` does, with all prices adjusted to the last day before `end`.
 
+    `calendar` is the symbol's, where the caller knows it.
+
     Later corporate actions, and actions of later days that are loaded later, do not change them.
     """
-    history, actions = adjusted_history_of(symbol, timeframe, until=end)
+    history, actions = adjusted_history_of(symbol, timeframe, until=end, calendar=calendar)
     return _with_actions(_read(history, timeframe, start, end, warmup=warmup), actions)
 
 
