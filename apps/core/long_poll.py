@@ -29,6 +29,9 @@ class LongPoll:
     render: Callable[[], bytes]
     headers: Mapping[str, str]
 
+    def render_if_over(self) -> bytes | None:
+        return self.render() if self.is_over() else None
+
 
 def attach(response: HttpResponse, long_poll: LongPoll) -> None:
     setattr(response, _ATTRIBUTE, long_poll)

@@ -237,8 +237,7 @@ class Application:
         self._polls += 1
         client = asyncio.ensure_future(receive())
         try:
-            await self._wait(poll, context, client)
-            body = await self._run(context.run, _with_connection, poll.render)
+            body = await self._wait(poll, context, client)
         except Error as error:
             log.warning("an answer did not wait: %s", error)
             return first.response
@@ -249,15 +248,21 @@ class Application:
         kept = [header for header in headers if header[0] != b"content-length"]
         return _raw_response(status, poll.headers.items(), body, kept)
 
-    async def _wait(self, poll: LongPoll, context: Context, client: asyncio.Future[object]) -> None:
+    async def _wait(
+        self, poll: LongPoll, context: Context, client: asyncio.Future[object]
+    ) -> bytes:
+        """Return the body of the answer when the wait is over."""
         loop = asyncio.get_running_loop()
         end = loop.time() + poll.seconds
         with self._notifications.subscription(poll.channel, poll.payload) as event:
             client.add_done_callback(lambda _: event.set())
-            while not await self._run(context.run, _with_connection, poll.is_over):
+            while True:
+                body = await self._run(context.run, _with_connection, poll.render_if_over)
+                if body is not None:
+                    return body
                 left = end - loop.time()
                 if left <= 0 or self._is_stopping or client.done():
-                    return
+                    return await self._run(context.run, _with_connection, poll.render)
                 with suppress(TimeoutError):
                     async with asyncio.timeout(min(left, SECONDS_BETWEEN_CHECKS)):
                         await event.wait()
