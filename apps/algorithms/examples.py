@@ -57,6 +57,33 @@ ALGORITHM: Final[dict[str, Any]] = {
     "updatedAt": MOMENT_EXAMPLE,
 }
 SAVED_ALGORITHM: Final = {**ALGORITHM, "missingFields": [], "errors": [], "warnings": []}
+SUMMARY: Final[dict[str, Any]] = {
+    "algorithmId": ID_EXAMPLE,
+    "version": 2,
+    "steps": [
+        {
+            "step": "exitConditions",
+            "isComplete": True,
+            "sentences": [
+                {
+                    "field": "exitConditions.stopLoss",
+                    "text": "A stop loss stands 0.5 % from the average entry price.",
+                }
+            ],
+        }
+    ],
+}
+VERSION_SUMMARY: Final = {
+    **SUMMARY,
+    "since": 1,
+    "changes": [
+        {
+            "field": "exitConditions.stopLoss",
+            "before": ["A stop loss stands 1 % from the average entry price."],
+            "after": ["A stop loss stands 0.5 % from the average entry price."],
+        }
+    ],
+}
 ITEM: Final[dict[str, Any]] = {
     **{name: ALGORITHM[name] for name in ("id", "name", "status", "active")},
     "strategyType": "momentum",

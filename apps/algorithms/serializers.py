@@ -263,6 +263,68 @@ class VersionSerializer(AnswerSerializer):
         return {**super().get_fields(), **steps}
 
 
+class SentenceSerializer(AnswerSerializer):
+    """What is said of a setting."""
+
+    field = CharField(help_text="The dotted path of the setting.")
+    text = CharField(help_text="A sentence in English.")
+
+
+class StepSummarySerializer(AnswerSerializer):
+    """A step in words."""
+
+    step = ChoiceField(choices=list(STEPS))
+    isComplete = BooleanField(help_text="Whether it can be run; else it says what it lacks.")
+    sentences = SentenceSerializer(many=True, help_text="One at least for each setting.")
+
+
+class SettingChangeSerializer(AnswerSerializer):
+    """The sentences of a setting that one of two versions has and the other has not."""
+
+    field = CharField(help_text="The dotted path of the setting.")
+    before = serializers.ListField(child=CharField(), help_text="As it was in `since`.")
+    after = serializers.ListField(child=CharField(), help_text="As it is in this version.")
+
+
+@example(examples.SUMMARY)
+class SummarySerializer(AnswerSerializer):
+    """What an algorithm does, in words."""
+
+    algorithmId = IdField()
+    version = IntegerField(help_text="Counts changes of its steps.")
+    steps = StepSummarySerializer(many=True, help_text="In the order of the steps.")
+
+
+@example(examples.VERSION_SUMMARY)
+class VersionSummarySerializer(SummarySerializer):
+    """What a version does, in words, and what changed since another one."""
+
+    since = IntegerField(allow_null=True, help_text="The version it is compared with, if any.")
+    changes = SettingChangeSerializer(many=True, help_text="Empty where nothing differs.")
+
+
+MAX_VERSION: Final = 1_000_000
+VERSION_NUMBER: Final[dict[str, Any]] = {
+    "type": "integer", "minimum": 1, "maximum": MAX_VERSION, "examples": [1]
+}  # fmt: skip
+
+
+@extend_schema_field(VERSION_NUMBER)
+class VersionNumberField(IntegerField):
+    """The number of a version."""
+
+
+class VersionSummaryQuery(StrictSerializer):
+    """Which version it is compared with."""
+
+    since = VersionNumberField(
+        required=False,
+        min_value=1,
+        max_value=MAX_VERSION,
+        help_text="The number of another version.",
+    )
+
+
 @example(
     {
         "from": None,

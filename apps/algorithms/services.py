@@ -19,11 +19,12 @@ from apps.algorithms.steps import STEPS, Configuration
 from apps.algorithms.warnings import warnings_of
 from apps.core import audit, quotas
 from apps.core.audit import Action
-from apps.core.errors import Code, Fault, InvalidInput, ServiceError
+from apps.core.errors import Code, Fault, InvalidInput, NotFound, ServiceError
 from apps.core.etags import ANY_STATE, Expectation
 from apps.core.ids import is_id
 from apps.core.quotas import QuotaExceeded, Resource
 from apps.engine.language import strategy
+from apps.engine.language.summary import Change, StepSummary, changes, summarize
 from apps.engine.sessions import Sessions
 from apps.market.calendars import calendars_of
 from apps.market.coverage import SessionCoverage, coverage_until
@@ -367,6 +368,47 @@ def versions(*, owner: User, algorithm_id: str) -> QuerySet[Version]:
     """
     algorithm = read(owner=owner, algorithm_id=algorithm_id)
     return algorithm.versions.filter(number__lte=algorithm.version).order_by("-number")
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """A version of an algorithm in words; `changes` are what is said of it and not of the version
+    `since`, and the other way round.
+    """
+
+    algorithm_id: str
+    version: int
+    steps: tuple[StepSummary, ...]
+    since: int | None = None
+    changes: tuple[Change, ...] = ()
+
+
+def summary(*, owner: User, algorithm_id: str) -> Summary:
+    """Say in words what an algorithm does, as it is stored. Raises AlgorithmNotFound."""
+    algorithm = read(owner=owner, algorithm_id=algorithm_id)
+    return Summary(algorithm.pk, algorithm.version, summarize(configuration(algorithm)))
+
+
+def version_summary(
+    *, owner: User, algorithm_id: str, number: int, since: int | None = None
+) -> Summary:
+    """Say in words what a version does, and how it differs from the version `since`.
+
+    Raises AlgorithmNotFound, NotFound for the version, InvalidInput for `since`.
+    """
+    rows = versions(owner=owner, algorithm_id=algorithm_id)
+    version = rows.filter(number=number).first()
+    if version is None:
+        raise NotFound
+    steps = summarize(version.configuration)
+    if since is None:
+        return Summary(algorithm_id, number, steps)
+    earlier = rows.filter(number=since).first()
+    if earlier is None:
+        raise InvalidInput(Fault("since", "is no version of this algorithm", since))
+    return Summary(
+        algorithm_id, number, steps, since, changes(summarize(earlier.configuration), steps)
+    )
 
 
 def listed(

@@ -3,7 +3,7 @@
 from datetime import datetime
 from typing import Any
 
-from drf_spectacular.utils import extend_schema
+from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework.decorators import action
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -12,6 +12,7 @@ from apps.algorithms import services
 from apps.algorithms.models import Algorithm, AlgorithmNotFound
 from apps.algorithms.serializers import (
     SORTS,
+    VERSION_NUMBER,
     AlertsSerializer,
     AlgorithmBodySerializer,
     AlgorithmCopySerializer,
@@ -26,8 +27,11 @@ from apps.algorithms.serializers import (
     ReviewSerializer,
     SavedAlgorithmSerializer,
     StatusChangeSerializer,
+    SummarySerializer,
     TemplateSerializer,
     VersionSerializer,
+    VersionSummaryQuery,
+    VersionSummarySerializer,
 )
 from apps.algorithms.services import ConcurrentUpdate
 from apps.core.api.idempotency import idempotent
@@ -35,7 +39,7 @@ from apps.core.api.pagination import ordering
 from apps.core.api.schema import IF_MATCH, NO_FIELDS, answer_header, refuses
 from apps.core.api.serializers import EmptyBody
 from apps.core.api.views import OwnedViewSet
-from apps.core.errors import PreconditionFailed
+from apps.core.errors import NotFound, PreconditionFailed
 from apps.core.etags import tag_of
 from apps.core.quotas import QuotaExceeded
 from apps.engine.indicators.catalogue import CATALOGUE
@@ -203,6 +207,43 @@ class AlgorithmViewSet(OwnedViewSet):
         """
         rows = services.versions(owner=self.owner, algorithm_id=algorithm_id)
         return self.page(rows, VersionSerializer)
+
+    @extend_schema(operation_id="summarizeAlgorithm", responses={200: SummarySerializer})
+    @action(detail=True)
+    def summary(self, request: Request, algorithm_id: str) -> Response:
+        """What an algorithm does, in plain English.
+
+        A sentence for every setting, its default too; a step that is not complete says what it
+        lacks.
+        """
+        summary = services.summary(owner=self.owner, algorithm_id=algorithm_id)
+        return Response(SummarySerializer.render(summary))
+
+    @extend_schema(
+        operation_id="summarizeVersion",
+        parameters=[
+            VersionSummaryQuery,
+            OpenApiParameter(
+                "number", VERSION_NUMBER, OpenApiParameter.PATH, description="Of the version."
+            ),
+        ],
+        responses={200: VersionSummarySerializer},
+    )
+    @refuses(NotFound)
+    @action(detail=True, url_path="versions/<int:number>/summary")
+    def version_summary(self, request: Request, algorithm_id: str, number: int) -> Response:
+        """What a version does, in plain English, and what changed since another one.
+
+        Of conditions those are told that only one of the two has. 404 for a version that there was
+        not.
+        """
+        summary = services.version_summary(
+            owner=self.owner,
+            algorithm_id=algorithm_id,
+            number=number,
+            since=self.query(VersionSummaryQuery).get("since"),
+        )
+        return Response(VersionSummarySerializer.render(summary))
 
     @extend_schema(operation_id="listStatusChanges", responses=StatusChangeSerializer(many=True))
     @action(detail=True)

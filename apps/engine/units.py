@@ -75,3 +75,10 @@ def all_rounded(values: NDArray[np.float64], unit: Unit) -> list[float]:
     """Round a column as NumPy does, in which ties may end otherwise than in `rounded`."""
     column: list[float] = (np.round(values, DECIMALS[unit]) + 0.0).tolist()
     return column
+
+
+def group_digits(digits: str) -> str:
+    """Set lakhs and crores apart, as India does: the last three digits, and the others in pairs."""
+    head, tail = digits[:-3], digits[-3:]
+    pairs = [head[max(end - 2, 0) : end] for end in range(len(head), 0, -2)]
+    return ",".join([*reversed(pairs), tail])

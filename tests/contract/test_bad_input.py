@@ -133,6 +133,7 @@ def routes() -> Iterator[tuple[str, set[str]]]:
         if isinstance(pattern, URLPattern) and str(pattern.pattern).startswith("api/"):
             path = re.sub(r"<\w+:(algorithm|backtest)_id>", r"{\1}", "/" + str(pattern.pattern))
             path = re.sub(r"<[^>]*symbol>", "NSE:TCS", path)
+            path = re.sub(r"<int:[^>]+>", "1", path)
             path = re.sub(r"<[^>]+>", "0123456789abcdef01234567", path)
             yield path, set(pattern.callback.actions)  # type: ignore[attr-defined]  # set by DRF's as_view
 

@@ -40,7 +40,10 @@ BODIES: tuple[dict[str, Any], ...] = ({}, {"name": "Mine now"}, {"alerts": {}}, 
 """Among them is one that each method takes, so that it comes as far as looking for the id."""
 QUESTIONS = {"explain": "?symbol=NSE:NIFTY&at=2024-02-05T06:30:00Z"}
 """What a route that asks for more than an id is asked."""
-NOT_PRIVATE = {"symbol"}
+SYMBOL = "NSE:NIFTY"
+"""Of what is private, where it is not told by an id of its own."""
+NOT_PRIVATE = {"symbol": SYMBOL, "number": "1"}
+"""Places that are no ids, and what stands there."""
 ABSENT = "0123456789abcdef01234567"
 MARK = "Belongs to Alice"
 
@@ -104,8 +107,6 @@ OWNED: dict[str, Callable[[User], str]] = {
     "delivery_id": delivery_of,
     "order_id": order_of,
 }
-SYMBOL = "NSE:NIFTY"
-"""Of what is private, where it is not told by an id of its own."""
 
 
 def owned(kind: str, user: User) -> str:
@@ -141,7 +142,7 @@ def prepared(text: str, ids: dict[str, str]) -> dict[str, str]:
 
 
 def filled(text: str, ids: dict[str, str]) -> str:
-    path = re.sub(r"<\w+:(\w+)>", lambda match: ids.get(match[1], SYMBOL), text)
+    path = re.sub(r"<\w+:(\w+)>", lambda match: {**NOT_PRIVATE, **ids}[match[1]], text)
     return path + QUESTIONS.get(text.rpartition("/")[2], "")
 
 

@@ -359,7 +359,7 @@ class Reader:
         """Call the operation as its example shows; its answer is held against the document."""
         method, path, operation = OPERATIONS[name]
         for part, value in self._places(operation):
-            path = path.replace(f"{{{part}}}", value)
+            path = path.replace(f"{{{part}}}", str(value))
         response = self.client.generic(
             method.upper(),
             path,
@@ -371,7 +371,7 @@ class Reader:
         assert response.status_code < 300, response.content
         return response
 
-    def _places(self, operation: dict[str, Any]) -> list[tuple[str, str]]:
+    def _places(self, operation: dict[str, Any]) -> list[tuple[str, Any]]:
         return [
             (parameter["name"], self.ids.get(parameter["name"]) or _example_of(parameter))
             for parameter in operation.get("parameters", [])

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Final
 
 from apps.engine.candles import DAY, IST
-from apps.engine.units import Unit
+from apps.engine.units import Unit, group_digits
 
 # Stands for a metric without a value, such as a ratio without a denominator.
 NO_VALUE: Final = "\N{EN DASH}"
@@ -44,14 +44,7 @@ def format_rupees(amount: float, digits: int = 2) -> str:
     text = f"{abs(amount):.{digits}f}"
     sign = MINUS if amount < 0 and float(text) else ""
     whole, point, fraction = text.partition(".")
-    return f"{sign}₹{_group_digits(whole)}{point}{fraction}"
-
-
-def _group_digits(digits: str) -> str:
-    """Group the last three digits, and the others in pairs."""
-    head, tail = digits[:-3], digits[-3:]
-    pairs = [head[max(end - 2, 0) : end] for end in range(len(head), 0, -2)]
-    return ",".join([*reversed(pairs), tail])
+    return f"{sign}₹{group_digits(whole)}{point}{fraction}"
 
 
 def format_number(value: float, digits: int = 2) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import inf
-from typing import Literal
+from typing import Final, Literal, NamedTuple
 
 from pydantic import ConfigDict, Field, ValidationError
 
@@ -104,6 +104,27 @@ STEPS = tuple(Strategy.model_fields)
 """The names of the steps, in the order users fill them in."""
 
 
+STAND_INS: Final[Mapping[str, Mapping[str, object]]] = {
+    "basicInfo": {"strategyType": "momentum", "timeframe": "1m", "symbols": ["NSE:SBIN"]},
+    "positionSizing": {"method": "fixed_quantity", "quantity": 1},
+    "entryConditions": {
+        "positionType": "both",
+        "conditions": [
+            {
+                "type": "indicator_value",
+                "indicator": {"type": "PRICE"},
+                "operator": "above",
+                "value": 1,
+            }
+        ],
+    },
+    "exitConditions": {"stopLoss": {"type": "percentage", "percentage": 1}},
+    "riskParameters": {"maxPositionSize": 1, "maxDailyLoss": 1, "maxOpenPositions": 1},
+    "executionSettings": {"mode": "paper", "exchange": "NSE", "orderType": "market"},
+}
+"""Valid steps, for where the others are read and these are missing. Nothing is traded by them."""
+
+
 @dataclass(frozen=True, slots=True)
 class Reading:
     """What one pass over the steps finds.
@@ -142,6 +163,25 @@ def parse(steps: Mapping[str, object]) -> Strategy:
     if reading.strategy is None:
         raise IncompleteStrategy(reading.missing, reading.incomplete)
     return reading.strategy
+
+
+class Completed(NamedTuple):
+    """A strategy that stands in for steps, and the steps of it that are not those."""
+
+    strategy: Strategy
+    replaced: frozenset[str]
+
+
+def completed(
+    steps: Mapping[str, object], stand_ins: Mapping[str, Mapping[str, object]] = STAND_INS
+) -> Completed:
+    """Return the strategy of steps of which some may be incomplete or wrong: those are replaced."""
+    replaced: frozenset[str] = frozenset()
+    while (reading := read(steps)).strategy is None:
+        problems = (*reading.faults, *reading.incomplete)
+        replaced |= {problem.field.partition(".")[0] for problem in problems}
+        steps = {**steps, **{step: stand_ins[step] for step in replaced}}
+    return Completed(reading.strategy, replaced)
 
 
 def _unmet_needs(steps: Mapping[str, object]) -> tuple[Fault, ...]:

@@ -15,7 +15,6 @@ from django.db import transaction
 from django.db.models import Exists, OuterRef, Q, QuerySet, Sum
 
 from apps.algorithms.lifecycle import AlgorithmStatus
-from apps.algorithms.steps import Configuration
 from apps.core import quiet_start
 from apps.core.database_errors import is_passing
 from apps.engine.candles import ist_day
@@ -62,25 +61,6 @@ from apps.trading.step_result import BarStep
 
 # Whose positions nobody would close any more.
 _OVER: Final = (AlgorithmStatus.STOPPED, AlgorithmStatus.ARCHIVED)
-# They stand in for steps that are valid no longer. Nothing is entered by them.
-_VALID_STEPS: Final[Configuration] = {
-    "positionSizing": {"method": "fixed_quantity", "quantity": 1},
-    "entryConditions": {
-        "positionType": "both",
-        "conditions": [
-            {
-                "type": "indicator_value",
-                "indicator": {"type": "PRICE"},
-                "operator": "above",
-                "value": 1,
-            }
-        ],
-    },
-    "exitConditions": {"stopLoss": {"type": "percentage", "percentage": 1}},
-    "riskParameters": {"maxPositionSize": 1, "maxDailyLoss": 1, "maxOpenPositions": 1},
-    "executionSettings": {"mode": "paper", "exchange": "NSE", "orderType": "market"},
-}
-
 log = logging.getLogger(__name__)
 
 
@@ -183,15 +163,13 @@ def _closing_step(state: RunState, *, market_now: int) -> BarStep:
 
 def _strategy_of(run: Run, stream: BarStream) -> Strategy:
     """Return the run's strategy, with other steps in place of those that are valid no longer."""
-    reading = engine.read(run.configuration)
-    faulty = {fault.field.partition(".")[0] for fault in (*reading.faults, *reading.incomplete)}
     basics = {
         "strategyType": "momentum",
         "timeframe": stream.timeframe,
         "symbols": list(stream.symbols),
     }
-    valid = {"basicInfo": basics, **_VALID_STEPS}
-    return engine.parse({**run.configuration, **{step: valid[step] for step in faulty}})
+    stand_ins = {**engine.STAND_INS, "basicInfo": basics}
+    return engine.completed(run.configuration, stand_ins).strategy
 
 
 def _rebuilt(

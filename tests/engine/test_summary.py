@@ -1,0 +1,339 @@
+"""Algorithms in plain English: every setting is said."""
+
+from collections.abc import Iterator, Mapping
+from copy import deepcopy
+from typing import Any, get_args
+
+import pytest
+from pydantic import BaseModel
+
+from apps.engine.errors import EngineError
+from apps.engine.indicators.catalogue import CATALOGUE
+from apps.engine.indicators.indicator import HIGHER_TIMEFRAMES, SOURCES, Indicator
+from apps.engine.language.operands import Operand
+from apps.engine.language.steps import PositionSizing
+from apps.engine.language.strategy import STEPS, Strategy, parse
+from apps.engine.language.summary import Change, StepSummary, changes, summarize
+from tests.engine.steps import complete
+
+Path = tuple[str | int, ...]
+
+CROSS = {
+    "type": "indicator_indicator",
+    "indicator1": {"type": "EMA", "period": 9, "offset": 1},
+    "operator": "crosses_above",
+    "indicator2": {"type": "MACD", "output": "signal", "timeframe": "1h"},
+    "side": "long",
+}
+LEVEL = {
+    "type": "indicator_value",
+    "indicator": {"type": "RSI"},
+    "operator": "above",
+    "value": 55.5,
+    "side": "short",
+}
+RISING = {
+    "type": "indicator_value",
+    "indicator": {"type": "PRICE", "source": "hlc3"},
+    "operator": "rising",
+    "candles": 3,
+}
+PATTERN = {"type": "candle_pattern", "pattern": "CDLENGULFING", "direction": "bullish"}
+HOURS = {"type": "time_window", "from": "09:30", "to": "14:30", "side": "long"}
+GROUP = {
+    "type": "group",
+    "logicalOperator": "OR",
+    "side": "long",
+    "conditions": [
+        LEVEL,
+        {
+            "type": "group",
+            "logicalOperator": "AND",
+            "conditions": [
+                PATTERN,
+                {"type": "group", "logicalOperator": "OR", "conditions": [HOURS, RISING]},
+            ],
+        },
+    ],
+}
+SIZINGS = (
+    {"method": "risk_based", "riskPercentage": 1.5},
+    {"method": "fixed_quantity", "quantity": 100},
+    {"method": "fixed_amount", "amount": 1_234_567.5},
+    {"method": "percentage_of_equity", "percentage": 12.5},
+    {
+        "method": "volatility_based",
+        "riskPercentage": 1,
+        "atrPeriod": 20,
+        "atrMultiplier": 3,
+        "pyramiding": {"enabled": True, "maxEntries": 4},
+    },
+)
+EXITS = (
+    {
+        "conditions": [CROSS],
+        "logicalOperator": "OR",
+        "stopLoss": {"type": "percentage", "percentage": 1.5},
+        "takeProfit": {"type": "risk_reward", "ratio": 2.5},
+        "trailingStop": {"enabled": True, "percentage": 1, "activationThreshold": 2},
+        "squareOffTime": "15:10",
+        "maxHoldingCandles": 12,
+        "exitOnOppositeSignal": True,
+    },
+    {
+        "stopLoss": {"type": "points", "points": 5},
+        "takeProfit": {"type": "points", "points": 10},
+        "trailingStop": {"type": "points", "enabled": True, "points": 4},
+    },
+    {
+        "stopLoss": {"type": "atr", "atrPeriod": 10, "atrMultiplier": 1.5},
+        "takeProfit": {"type": "atr", "atrPeriod": 11, "atrMultiplier": 3},
+        "trailingStop": {"type": "atr", "enabled": False, "atrPeriod": 12, "atrMultiplier": 2.5},
+    },
+    {
+        "stopLoss": {"type": "percentage", "percentage": 1},
+        "takeProfit": {"type": "percentage", "percentage": 3},
+        "trailingStop": {
+            "type": "points",
+            "enabled": False,
+            "points": 4,
+            "activationThreshold": 1,
+        },
+    },
+)
+ENTRIES = (
+    {"positionType": "both", "confirmationCandles": 3, "conditions": [GROUP, CROSS, RISING]},
+    {"positionType": "long", "logicalOperator": "OR", "conditions": [PATTERN, HOURS, LEVEL]},
+)
+SETTINGS = (
+    {"mode": "paper", "exchange": "NSE", "orderType": "market", "limitOffset": 0.5},
+    {
+        "mode": "paper",
+        "exchange": "BSE",
+        "orderType": "limit",
+        "limitOffset": 0.25,
+        "broker": "zerodha",
+        "slippage": 0.05,
+        "productType": "delivery",
+        "initialCapital": 2_500_000,
+        "charges": "none",
+        "includeOutOfSession": True,
+    },
+)
+WHOLE = (
+    *(complete(positionSizing=sizing) for sizing in SIZINGS),
+    *(complete(exitConditions=exits) for exits in EXITS),
+    *(complete(entryConditions=entry) for entry in ENTRIES),
+    *(complete(executionSettings=settings) for settings in SETTINGS),
+)
+# What a setting of text may be changed to, besides what stands in it somewhere else.
+TEXTS = (
+    "1m", "15m", "1d", "NSE", "MCX", "live", "stop", "AND", "OR", "short", "both", "below",
+    "at_or_above", "at_or_below", "crosses_below", "falling", "bearish", "CDLDOJI", "09:45",
+    "14:45", "intraday", "carryforward", "standard", "scalping", "volume", "fyers",
+)  # fmt: skip
+
+
+def texts(summary: tuple[StepSummary, ...]) -> list[tuple[str, str]]:
+    return [(said.field, said.text) for step in summary for said in step.sentences]
+
+
+def leaves(value: object, path: Path = ()) -> Iterator[tuple[Path, object]]:
+    if isinstance(value, Mapping):
+        for name, member in value.items():
+            yield from leaves(member, (*path, name))
+    elif isinstance(value, list | tuple):
+        for index, member in enumerate(value):
+            yield from leaves(member, (*path, index))
+    else:
+        yield path, value
+
+
+def with_leaf(steps: Mapping[str, Any], path: Path, value: object) -> dict[str, Any]:
+    changed = deepcopy(dict(steps))
+    place: Any = changed
+    for name in path[:-1]:
+        place = place[name]
+    if value is None:
+        del place[path[-1]]
+    else:
+        place[path[-1]] = value
+    return changed
+
+
+def alternatives(value: object) -> tuple[object, ...]:
+    if isinstance(value, bool):
+        return (not value, None)
+    if isinstance(value, int | float):
+        return (value + 1, value * 2, value / 2, value + 0.001, None)
+    return (*TEXTS, None)
+
+
+def written(strategy: Strategy) -> dict[str, Any]:
+    """The steps with every setting that has a value."""
+    return strategy.model_dump(mode="json", by_alias=True, exclude_none=True)
+
+
+@pytest.mark.parametrize("steps", WHOLE, ids=range(len(WHOLE)))
+def test_no_setting_can_be_changed_without_another_sentence(steps: dict[str, Any]) -> None:
+    strategy = parse(steps)
+    said, whole = texts(summarize(steps)), written(strategy)
+    told: set[Path] = set()
+    for path, value in leaves(whole):
+        for other in alternatives(value):
+            changed = with_leaf(whole, path, other)
+            try:
+                differs = parse(changed) != strategy
+            except EngineError:
+                continue
+            if differs:
+                assert texts(summarize(changed)) != said, (path, value, other)
+                told.add(path)
+    # What decides of which kind an object is cannot be changed alone; outputs are looked at below.
+    kinds = {"type", "method", "output"}
+    assert {path for path, _ in leaves(whole) if path[-1] not in kinds} - told == set()
+
+
+def test_the_examples_have_every_setting() -> None:
+    """Those of indicators are looked at one by one below."""
+    seen = {
+        (type(part), name)
+        for steps in WHOLE
+        for part in parts(parse(steps))
+        for name in part.model_fields_set
+    }
+    kinds = {kind for kind, _ in seen}
+    sizings = get_args(get_args(PositionSizing)[0])
+    assert kinds.issuperset(sizings)
+    missing = {
+        (kind.__name__, name)
+        for kind in kinds
+        for name in kind.model_fields
+        if not issubclass(kind, Operand) and (kind, name) not in seen
+    }
+    # These have one alternative that sets them, of the kinds that share them.
+    shared = {"pyramiding", "activationThreshold", "side", "value", "candles", "enabled"}
+    assert {(kind, name) for kind, name in missing if name not in shared} == set()
+
+
+def parts(value: object) -> Iterator[BaseModel]:
+    if isinstance(value, BaseModel):
+        yield value
+        for name in type(value).model_fields:
+            yield from parts(getattr(value, name))
+    elif isinstance(value, tuple):
+        for member in value:
+            yield from parts(member)
+
+
+@pytest.mark.parametrize("row", CATALOGUE.values(), ids=list(CATALOGUE))
+def test_every_parameter_of_an_indicator_is_said(row: Indicator) -> None:
+    def said(**settings: object) -> str:
+        operand = {"type": row.type, **settings}
+        condition = {**LEVEL, "indicator": operand}
+        steps = complete(entryConditions={"positionType": "long", "conditions": [condition]})
+        parse(steps)
+        return dict(texts(summarize(steps)))["entryConditions.conditions"]
+
+    settings: list[dict[str, object]] = [{}, {"offset": 1}, {"offset": 2}]
+    settings += [{"timeframe": name} for name in HIGHER_TIMEFRAMES[1:]]
+    settings += [{"output": output.name} for output in row.outputs[1:]]
+    if row.has_source:
+        settings += [{"source": source} for source in SOURCES[1:]]
+    for parameter in row.parameters:
+        values: list[object] = [name for name, _ in parameter.names]
+        values = values or [parameter.low, parameter.high]
+        others = [value for value in values if value != parameter.written(parameter.default)]
+        settings += [{parameter.name: value} for value in others]
+    sentences = []
+    for setting in settings:
+        try:
+            sentences.append(said(**setting))
+        except EngineError:  # beyond what another parameter allows
+            continue
+    assert len(set(sentences)) == len(sentences)
+    assert len(sentences) > len(settings) / 2
+
+
+def test_an_algorithm_reads_as_plain_english() -> None:
+    steps = complete(entryConditions={"positionType": "long", "conditions": [CROSS, GROUP]})
+    said = [sentence.text for sentence in summarize(steps)[2].sentences]
+    assert said == [
+        "It opens long positions alone.",
+        "An entry is signalled where every condition below holds.",
+        "No further candle has to confirm a condition.",
+        "Entry condition: for long positions alone, the EMA of the close (period 9), 1 candle"
+        " before, crosses above the MACD signal of the close (fast period 12, slow period 26,"
+        " signal period 9) on candles of 1 hour.",
+        "Entry condition: for long positions alone, any of (for short positions alone, the RSI of"
+        " the close (period 14) is above 55.5; all of (the candle pattern Engulfing"
+        " (CDLENGULFING) ends, bullish; any of (for long positions alone, the candle starts from"
+        " 09:30 until before 14:30, exchange time; (high + low + close) / 3 rises over 3"
+        " candles))).",
+    ]
+
+
+def test_a_draft_says_what_it_lacks_and_what_it_has() -> None:
+    steps = complete(positionSizing={"method": "fixed_quantity"}, exitConditions={})
+    summary = {step.step: step for step in summarize(steps)}
+    assert [name for name, step in summary.items() if not step.is_complete] == [
+        "positionSizing",
+        "exitConditions",
+    ]
+    assert [sentence.text for sentence in summary["positionSizing"].sentences] == [
+        "It is not complete: positionSizing.quantity is required."
+    ]
+    whole = {step.step: step for step in summarize(complete())}
+    assert summary["basicInfo"] == whole["basicInfo"]
+
+
+def test_a_trailing_stop_that_is_off_may_lack_its_distance() -> None:
+    exits = {"maxHoldingCandles": 5, "trailingStop": {"type": "points", "enabled": False}}
+    said = dict(texts(summarize(complete(exitConditions=exits))))
+    assert said["exitConditions.trailingStop"] == (
+        "The trailing stop is switched off; it would follow the best price at a distance in rupees"
+        " that is not set, from the entry on."
+    )
+
+
+def test_steps_with_more_faults_than_are_told_are_not_read_as_others() -> None:
+    symbols = [f"NSE:{'X' * 60}{number}" for number in range(50)]
+    steps = complete(
+        basicInfo={"strategyType": "x", "timeframe": "x", "symbols": symbols},
+        riskParameters={"maxPositionSize": "x"},
+    )
+    unread = [step.step for step in summarize(steps) if not step.is_complete]
+    assert unread == ["basicInfo", "riskParameters"]
+
+
+def test_what_changed_is_said_field_by_field() -> None:
+    before = complete()
+    stop = {"type": "points", "points": 12.5}
+    after = {**before, "exitConditions": {**before["exitConditions"], "stopLoss": stop}}
+    assert changes(summarize(before), summarize(before)) == ()
+    assert changes(summarize(before), summarize(after)) == (
+        Change(
+            "exitConditions.stopLoss",
+            ("A stop loss stands 1.5 % from the average entry price.",),
+            ("A stop loss stands ₹12.5 from the average entry price.",),
+        ),
+    )
+
+
+def test_of_conditions_the_ones_that_came_and_went_are_said_and_their_order() -> None:
+    def steps(*conditions: dict[str, Any]) -> tuple[StepSummary, ...]:
+        return summarize(complete(entryConditions={"positionType": "long",
+                                                   "conditions": list(conditions)}))  # fmt: skip
+
+    [change] = changes(steps(CROSS, RISING), steps(RISING, HOURS))
+    assert (len(change.before), len(change.after)) == (1, 1)
+    assert "crosses above" in change.before[0]
+    assert "the candle starts" in change.after[0]
+    [change] = changes(steps(CROSS, RISING), steps(RISING, CROSS))
+    assert change.before == tuple(reversed(change.after))
+    [change] = changes(steps(RISING), steps(RISING, RISING))
+    assert (len(change.before), len(change.after)) == (1, 2)
+
+
+def test_the_steps_stand_in_their_order() -> None:
+    assert tuple(step.step for step in summarize({})) == STEPS
