@@ -38,7 +38,7 @@ def in_order(record: Mapping[str, float | None]) -> PerformanceValues:
     return {name: record[name] for name in BEFORE_THE_FIRST_TRADE}
 
 
-def compute(
+def compute_performance(
     *,
     trades: int,
     won: int,

@@ -48,7 +48,7 @@ from apps.engine.indicators.patterns import PATTERNS
 ETAG = answer_header("ETag")
 
 
-def shown(algorithm: Algorithm) -> Response:
+def answer_with(algorithm: Algorithm) -> Response:
     """Answer the algorithm as it is now, with the ETag that a write may name in If-Match."""
     return Response(AlgorithmSerializer.render(algorithm), headers={"ETag": tag_of(algorithm.rev)})
 
@@ -112,7 +112,7 @@ class AlgorithmViewSet(OwnedViewSet):
 
         With its steps as they were sent. The ETag is what a change may name in If-Match.
         """
-        return shown(services.read(owner=self.owner, algorithm_id=algorithm_id))
+        return answer_with(services.read(owner=self.owner, algorithm_id=algorithm_id))
 
     @extend_schema(
         operation_id="putAlgorithm",

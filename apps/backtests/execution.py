@@ -85,7 +85,7 @@ def _update_running(backtest: Backtest, **changes: object) -> bool:
     return bool(running.update(**changes))
 
 
-def run(
+def run_backtest(
     backtest: Backtest,
     *,
     is_stopping: Callable[[], bool],

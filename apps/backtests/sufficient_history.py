@@ -25,7 +25,7 @@ from apps.market.coverage import SessionCoverage, coverage_of, stored_history_of
 _BEGUN_CANDLES: Final = 2
 
 
-class InsufficientData(ServiceError):
+class InsufficientHistory(ServiceError):
     """Too little history of a symbol is stored for the range."""
 
     code = Code.INSUFFICIENT_DATA
@@ -45,7 +45,7 @@ class TooLittleCoverage(ServiceError):
     )
 
 
-class TooFewSessions(ServiceError):
+class TooFewStoredSessions(ServiceError):
     """Too few session days of the range are stored for the windows of a walk-forward."""
 
     code = Code.INSUFFICIENT_DATA
@@ -56,7 +56,7 @@ def require_bars(strategy: engine.Strategy, date_range: DateRange) -> None:
     """Require enough bars of each symbol in the range at which every indicator has its warm-up.
 
     An indicator that has its warm-up at a bar keeps it, so each timeframe is checked by itself.
-    Raises InsufficientData.
+    Raises InsufficientHistory.
     """
     basic, warmup = strategy.basicInfo, engine.warmup_bars(strategy)
     for symbol, (before, stored) in store.insufficient_history(
@@ -68,17 +68,19 @@ def require_bars(strategy: engine.Strategy, date_range: DateRange) -> None:
         total=LEAST_BARS + warmup,
     ):
         usable = max(min(stored, before + stored - warmup), 0)
-        raise _insufficient_data(symbol, basic.timeframe, warmup, usable)
+        raise _insufficient_history(symbol, basic.timeframe, warmup, usable)
     for timeframe, warmup in engine.higher_timeframe_warmups(strategy).items():
         for symbol in _symbols_to_inspect(strategy, timeframe, warmup, date_range):
             usable = _count_usable_bars(strategy, symbol, timeframe, warmup, date_range)
             if usable < LEAST_BARS:
-                raise _insufficient_data(symbol, timeframe, warmup, usable)
+                raise _insufficient_history(symbol, timeframe, warmup, usable)
 
 
-def _insufficient_data(symbol: str, timeframe: str, warmup: int, usable: int) -> InsufficientData:
+def _insufficient_history(
+    symbol: str, timeframe: str, warmup: int, usable: int
+) -> InsufficientHistory:
     stored = store.stored_timeframes(symbol)
-    return InsufficientData(
+    return InsufficientHistory(
         symbol=symbol,
         timeframe=timeframe,
         barsInRange=usable,
@@ -153,7 +155,7 @@ def require_sessions(
 ) -> None:
     """Require sessions for windows that test on at least a day each (engine rule 19).
 
-    Raises TooFewSessions.
+    Raises TooFewStoredSessions.
     """
     needed = sessions_needed(config.windows, config.trainRatio)
     basic = strategy.basicInfo
@@ -161,4 +163,4 @@ def require_sessions(
         basic.symbols, basic.timeframe, start=date_range.start, end=date_range.end, most=needed
     )
     if sessions < needed:
-        raise TooFewSessions(sessions=sessions, needed=needed, windows=config.windows)
+        raise TooFewStoredSessions(sessions=sessions, needed=needed, windows=config.windows)

@@ -52,7 +52,7 @@ def run_attempt(backtest: Backtest, *, is_stopping: Callable[[], bool]) -> None:
 
     try:
         with execution.heartbeat(backtest) as is_stale:
-            output = execution.run(backtest, is_stopping=is_stopping, is_stale=is_stale)
+            output = execution.run_backtest(backtest, is_stopping=is_stopping, is_stale=is_stale)
             execution.complete(backtest=backtest, output=output, now=timezone.now())
     except execution.WorkerStopping:
         execution.requeue(backtest=backtest)

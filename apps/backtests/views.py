@@ -27,7 +27,7 @@ from apps.backtests.serializers import (
 )
 from apps.backtests.services import BacktestRunning
 from apps.backtests.submissions import OVERRIDES, STUDY_FIELDS, read_date_range
-from apps.backtests.sufficient_history import InsufficientData
+from apps.backtests.sufficient_history import InsufficientHistory
 from apps.core.api.idempotency import idempotent
 from apps.core.api.pagination import Page, PageQuery, ordering, page_with
 from apps.core.api.renderers import JsonRenderer
@@ -76,7 +76,7 @@ class BacktestViewSet(OwnedViewSet):
         request=BacktestRequestSerializer,
         responses={201: WholeBacktestSerializer},
     )
-    @refuses(AlgorithmNotFound, AlgorithmIncomplete, InsufficientData)
+    @refuses(AlgorithmNotFound, AlgorithmIncomplete, InsufficientHistory)
     def create(self, request: Request) -> Response | HttpResponse:
         """Submit a backtest.
 

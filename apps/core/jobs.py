@@ -21,7 +21,7 @@ from procrastinate.tasks import configure_task
 from procrastinate.types import JSONValue
 
 
-class State(Enum):
+class JobState(Enum):
     """Where a job stands, as operators say it; those that went well are not kept."""
 
     WAITING = Status.TODO.value

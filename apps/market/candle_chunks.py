@@ -55,7 +55,7 @@ def split(candles: Candles, timeframe: str) -> list[Chunk]:
     ]
 
 
-def join(pieces: Iterable[Candles]) -> Candles:
+def concat(pieces: Iterable[Candles]) -> Candles:
     """Join pieces that have no time in common into one series."""
     filled = [piece for piece in pieces if len(piece)]
     if len(filled) < 2:

@@ -54,7 +54,7 @@ class SplitCandidate:
 
 
 @transaction.atomic
-def load(*, rows: Sequence[ActionRow], now: datetime) -> ActionCounts:
+def store_actions(*, rows: Sequence[ActionRow], now: datetime) -> ActionCounts:
     """Store corporate actions; a symbol has one of a kind on one day, and the newer one wins."""
     new = {
         (row.symbol, row.ex_date, row.kind): CorporateAction(

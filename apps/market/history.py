@@ -22,7 +22,7 @@ from apps.engine.sessions import Sessions
 from apps.market import intraday_buffer
 from apps.market.adjustment import UNADJUSTED, Adjustment, RatioChange
 from apps.market.calendars import calendar_of, calendars_of
-from apps.market.candle_chunks import decode, join, overlay
+from apps.market.candle_chunks import concat, decode, overlay
 from apps.market.chunk_slices import ChunkSlice, Days, read_data, slices_of, slices_since
 from apps.market.dates import day_number
 from apps.market.intraday_buffer import SeriesKey
@@ -31,7 +31,7 @@ from apps.market.models import CandleChunk, CorporateAction
 _WEEK: Final = TIMEFRAMES["1w"]
 
 
-class History(Protocol):
+class BarHistory(Protocol):
     """Bars by period of engine rule 11; a period is named by its first moment (epoch seconds)."""
 
     @property
@@ -51,7 +51,7 @@ class History(Protocol):
 
 def history_of(
     symbol: str, timeframe: str, *, until: int = 0, adjustment: Adjustment = UNADJUSTED
-) -> History:
+) -> BarHistory:
     """Return the history as stored now, with prices as traded or adjusted.
 
     A longer bar that ends by `until` (epoch seconds) is finished, whatever its last bars are.
@@ -62,7 +62,7 @@ def history_of(
 
 def adjusted_history_of(
     symbol: str, timeframe: str, *, until: int, calendar: Sessions | None = None
-) -> tuple[History, list[CorporateAction]]:
+) -> tuple[BarHistory, list[CorporateAction]]:
     """Return the history adjusted to the last day before `until` (epoch seconds), or to the last
     stored day, and the corporate actions up to that day.
     """
@@ -74,7 +74,9 @@ def adjusted_history_of(
     return _build(adjustment, calendar or calendar_of(symbol), timeframe, plan), known
 
 
-def recent_histories(since: Mapping[SeriesKey, int], *, until: int) -> Mapping[SeriesKey, History]:
+def recent_histories(
+    since: Mapping[SeriesKey, int], *, until: int
+) -> Mapping[SeriesKey, BarHistory]:
     """Return for each series the history of its bars from a moment (epoch seconds) on, as
     `history_of` does, for any number of series by five statements.
 
@@ -128,7 +130,7 @@ def _build(
     timeframe: str,
     plan: _Plan,
     data: Mapping[int, bytes] | None = None,
-) -> History:
+) -> BarHistory:
     """Build the history; `data` are the chunks' bytes, if they were read already."""
     bars = {name: _SessionBars(name, sessions, plan[name], adjustment, data) for name in plan}
     return bars[timeframe] if timeframe != "1w" else _WeekBars(bars["1w"], bars["1d"])
@@ -187,7 +189,7 @@ class _SessionBars:
         for chunk in slices:
             if chunk.pk in data or len(chunk.buffered):
                 by_source[chunk.timeframe].append(chunk)
-        return join(self._resample(source, data, chunks) for source, chunks in by_source.items())
+        return concat(self._resample(source, data, chunks) for source, chunks in by_source.items())
 
     def count_of(self, period: int) -> int | None:
         slices = self._slices.get(period, [])
@@ -240,7 +242,7 @@ class _WeekBars:
     def bars(self, periods: Collection[int]) -> Candles:
         stored = self._stored.bars(periods)
         weeks = self._from_days(block_id(np.array(list(periods), dtype=np.int64), "1w"))
-        return join([stored, weeks.where(~np.isin(weeks.time, stored.time))])
+        return concat([stored, weeks.where(~np.isin(weeks.time, stored.time))])
 
     def count_of(self, period: int) -> int | None:
         return None

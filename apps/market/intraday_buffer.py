@@ -87,7 +87,7 @@ def last_starts(symbols: Collection[str], timeframe: str) -> Mapping[str, int]:
     return dict(rows.values("symbol").annotate(last=Max("time")).values_list("symbol", "last"))
 
 
-def save(series: Mapping[str, Candles], timeframe: str, *, now: datetime) -> None:
+def store_bars(series: Mapping[str, Candles], timeframe: str, *, now: datetime) -> None:
     """Store bars by symbol; where the buffer has a bar of the same time, the newer values win."""
     rows = [(symbol, *row) for symbol, bars in series.items() for row in rows_of(bars)]
     if rows:

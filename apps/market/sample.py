@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from apps.engine.candles import Candles, day_start, resample
 from apps.engine.sessions import Sessions
-from apps.market.candle_chunks import join
+from apps.market.candle_chunks import concat
 from apps.market.rulebook.sessions import sessions_of
 
 SESSIONS: Final = 56
@@ -63,7 +63,7 @@ def _samples_of(recipe: _Recipe) -> Iterator[Sample]:
     times = _minutes(sessions, late)
     minutes = _bars(rng, times, recipe, float(daily.close[-1]), parts=len(times) // SESSIONS)
     summed = resample(minutes, "1m", "1d", sessions)
-    yield Sample(recipe.symbol, "1d", join([daily, summed]))
+    yield Sample(recipe.symbol, "1d", concat([daily, summed]))
     yield Sample(recipe.symbol, "1m", minutes)
 
 

@@ -29,9 +29,9 @@ from apps.engine.sessions import Sessions, in_session
 from apps.market import intraday_buffer
 from apps.market.adjustment import UNADJUSTED, Adjustment
 from apps.market.bar_counts import lower_bounds
-from apps.market.candle_chunks import EMPTY, join
+from apps.market.candle_chunks import EMPTY, concat
 from apps.market.dates import day_number
-from apps.market.history import History, adjusted_history_of, history_of, recent_histories
+from apps.market.history import BarHistory, adjusted_history_of, history_of, recent_histories
 from apps.market.intraday_buffer import SeriesKey
 from apps.market.models import CandleChunk, CorporateAction
 
@@ -121,7 +121,7 @@ def _with_actions(candles: Candles, actions: Iterable[CorporateAction]) -> Adjus
     return AdjustedCandles(candles, tuple(applied))
 
 
-def _read(history: History, timeframe: str, start: int, end: int, *, warmup: bool) -> Candles:
+def _read(history: BarHistory, timeframe: str, start: int, end: int, *, warmup: bool) -> Candles:
     first = start_of_block(start, timeframe)
     periods = [period for period in history.periods if first <= period < end]
     if not warmup:
@@ -137,7 +137,7 @@ def _read(history: History, timeframe: str, start: int, end: int, *, warmup: boo
         older = _newest(history, begin, WARMUP_BARS - len(inside))
         if not len(older):
             return bars
-        bars, begin = join([older, bars]), int(older.time[0])
+        bars, begin = concat([older, bars]), int(older.time[0])
 
 
 def count_bars(symbol: str, timeframe: str, *, start: int, end: int) -> tuple[int, int]:
@@ -210,7 +210,7 @@ def read_page(
 
 
 def _page(
-    history: History, timeframe: str, start: int | None, end: int | None, limit: int
+    history: BarHistory, timeframe: str, start: int | None, end: int | None, limit: int
 ) -> Candles:
     stop = _ALWAYS if end is None else end
     if start is None:
@@ -221,7 +221,7 @@ def _page(
             bars = history.bars([period]).between(start, stop).slice(0, limit)
             pieces.append(bars)
             limit -= len(bars)
-    return join(pieces)
+    return concat(pieces)
 
 
 def stored_timeframes(symbol: str) -> Sequence[Mapping[str, object]]:
@@ -282,7 +282,7 @@ def synthetic_symbols(symbols: Iterable[str]) -> list[str]:
     return list(chunks.order_by("symbol").values_list("symbol", flat=True).distinct())
 
 
-def _periods_before(history: History, stop: int, limit: int) -> list[int]:
+def _periods_before(history: BarHistory, stop: int, limit: int) -> list[int]:
     """Return the newest periods before `stop` with `limit` bars, as far as counts are known."""
     periods: list[int] = []
     for period in reversed(history.periods):
@@ -295,14 +295,14 @@ def _periods_before(history: History, stop: int, limit: int) -> list[int]:
     return periods
 
 
-def _newest(history: History, stop: int, limit: int) -> Candles:
+def _newest(history: BarHistory, stop: int, limit: int) -> Candles:
     pieces: list[Candles] = []
     for period in reversed(history.periods):
         if period < stop and limit > 0:
             bars = history.bars([period]).between(-_ALWAYS, stop)
             pieces.append(bars.slice(max(0, len(bars) - limit), len(bars)))
             limit -= len(pieces[-1])
-    return join(pieces)
+    return concat(pieces)
 
 
 def _period_after(start: int, timeframe: str) -> int:

@@ -191,7 +191,7 @@ def _jobs() -> Metric:
         "algotrade_jobs", "Jobs of the queues, by queue and state.", labels=("queue", "state")
     )
     for queue in QUEUES:
-        for state in jobs.State:
+        for state in jobs.JobState:
             metric.add_metric([queue, state.name.lower()], counts.get((queue, state.value), 0))
     return metric
 

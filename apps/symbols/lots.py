@@ -28,7 +28,7 @@ _UNKNOWN: Final = Lot(None, None)
 
 
 @cache
-def known() -> dict[tuple[str, str], Lot]:
+def known_lots() -> dict[tuple[str, str], Lot]:
     """Return the known lots by exchange and underlying."""
     with _FILE.open(encoding="utf-8", newline="") as lines:
         return {
@@ -43,7 +43,7 @@ def lot_of_row(row: InstrumentRow) -> Lot:
         return _plain(row.lot)
     if row.expiry is None:
         return _UNKNOWN
-    usual = known().get((row.exchange, row.raw), _UNKNOWN)
+    usual = known_lots().get((row.exchange, row.raw), _UNKNOWN)
     size = row.lot or usual.size
     if row.multiplier is not None:
         return Lot(size, row.multiplier)

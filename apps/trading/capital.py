@@ -84,7 +84,7 @@ def release_capital(account: Account, run: Run, *, now: datetime) -> None:
     account.save(update_fields=["reserved"])
 
 
-def settle(account: Account, run: Run, amount: Decimal) -> None:
+def add_result(account: Account, run: Run, amount: Decimal) -> None:
     """Add what a run has won, or lost (below 0), to its capital; the caller saves both rows.
 
     A run can lose more than its capital: a short position has no bound. The rest of the account

@@ -8,7 +8,7 @@ from rest_framework.response import Response
 from apps.algorithms.models import AlgorithmNotFound
 from apps.algorithms.serializers import AlgorithmSerializer
 from apps.algorithms.services import ConcurrentUpdate
-from apps.algorithms.views import ETAG, shown
+from apps.algorithms.views import ETAG, answer_with
 from apps.core.api.idempotency import idempotent
 from apps.core.api.schema import NO_FIELDS, refuses
 from apps.core.api.serializers import EmptyBody
@@ -86,7 +86,7 @@ class RunViewSet(OwnedViewSet):
         algorithm = services.stop(
             owner=self.owner, algorithm_id=algorithm_id, now=self.now, **self.read(StopSerializer)
         )
-        return shown(algorithm)
+        return answer_with(algorithm)
 
     @extend_schema(
         operation_id="pauseAlgorithm",
@@ -103,7 +103,9 @@ class RunViewSet(OwnedViewSet):
         Its run goes on and keeps its capital. Only an active algorithm can be paused.
         """
         self.read(EmptyBody)
-        return shown(services.pause(owner=self.owner, algorithm_id=algorithm_id, now=self.now))
+        return answer_with(
+            services.pause(owner=self.owner, algorithm_id=algorithm_id, now=self.now)
+        )
 
     @extend_schema(
         operation_id="resumeAlgorithm",

@@ -118,7 +118,7 @@ class Target:
 # --------------------------------------------------------------------------------------------- URLs
 
 
-def parse(url: str, exemptions: Exemptions) -> Target:
+def parse_url(url: str, exemptions: Exemptions) -> Target:
     """Return the target that a URL names, without resolving its host. Raises UrlRejected."""
     if len(url) > MAX_URL_LENGTH:
         raise UrlRejected(f"Use at most {MAX_URL_LENGTH} characters.")

@@ -27,7 +27,7 @@ from apps.webhooks.address_guard import (
     Target,
     Unresolvable,
     UrlRejected,
-    parse,
+    parse_url,
     resolve_host,
     resolve_target,
 )
@@ -89,7 +89,7 @@ def send(
     retry_after: float | None = None
     error: Failure | None = None
     try:
-        target = parse(url, exemptions)
+        target = parse_url(url, exemptions)
         with closing(_open(target, resolve, deadline)) as connection:
             url_sent = httpcore2.URL(
                 scheme=target.scheme, host=target.host, port=target.port, target=target.path

@@ -103,7 +103,7 @@ def create(
 def _check_url(url: str) -> None:
     """Raise InvalidInput for a URL that the address guard rejects."""
     try:
-        address_guard.parse(url, address_guard.configured_exemptions())
+        address_guard.parse_url(url, address_guard.configured_exemptions())
     except address_guard.UrlRejected as rejection:
         raise InvalidInput(Fault("url", str(rejection), url)) from rejection
 

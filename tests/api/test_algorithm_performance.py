@@ -79,7 +79,7 @@ def test_a_backtest_is_no_performance(api: Api, alice: User) -> None:
     submit(alice, algorithm.pk)
     backtest = queue.begin_next(now=make.NOW)
     assert backtest is not None
-    output = execution.run(backtest, is_stopping=never, is_stale=never)
+    output = execution.run_backtest(backtest, is_stopping=never, is_stale=never)
     execution.complete(backtest=backtest, output=output, now=make.NOW)
     performance = Backtest.objects.get().performance
     assert performance is not None

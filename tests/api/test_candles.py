@@ -88,7 +88,7 @@ def test_prices_are_adjusted_for_a_split_unless_told_otherwise(client: APIClient
         "NSE:SBIN", "1d", flat([at("2014-11-19 00:00"), at("2014-11-20 00:00")], [2900.0, 293.0])
     )
     row = ActionRow("NSE:SBIN", date(2014, 11, 20), "split", 1, 10, "NSE circular")
-    corporate_actions.load(rows=[row], now=NOW)
+    corporate_actions.store_actions(rows=[row], now=NOW)
     days = SBIN | {"timeframe": "1d"}
     answer = client.get(PATH, days).json()
     assert [candle[4:] for candle in answer["candles"]] == [[290, 100], [293, 10]]
@@ -109,10 +109,10 @@ def test_prices_and_volumes_are_told_to_four_decimals(client: APIClient) -> None
     asked = SBIN | {"timeframe": "1d"}
     assert client.get(PATH, asked).json()["candles"][1][1:] == [293.12] * 4 + [10]
     row = ActionRow("NSE:SBIN", date(2014, 11, 20), "split", 1, 10, "NSE circular")
-    corporate_actions.load(rows=[row], now=NOW)
+    corporate_actions.store_actions(rows=[row], now=NOW)
     assert client.get(PATH, asked).json()["candles"][0][1:] == [279.22] * 4 + [100]
     consolidated = ActionRow("NSE:SBIN", date(2014, 11, 20), "split", 3, 1, "NSE circular")
-    corporate_actions.load(rows=[consolidated], now=NOW)
+    corporate_actions.store_actions(rows=[consolidated], now=NOW)
     assert client.get(PATH, asked).json()["candles"][0][5] == 3.3333
 
 

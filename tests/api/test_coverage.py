@@ -93,7 +93,7 @@ def test_the_quality_of_a_timeframe(client: APIClient) -> None:
         "runsWithoutVolume": none_of_them,
     }
     row = ActionRow("NSE:SBIN", date(2024, 1, 18), "split", 1, 10, "a test")
-    corporate_actions.load(rows=[row], now=NOW)
+    corporate_actions.store_actions(rows=[row], now=NOW)
     answer = client.get(PATH, SBIN | {"timeframe": "1d"}).json()
     assert answer["quality"]["jumps"] == none_of_them  # explained by the split
     assert "quality" not in client.get(PATH, SBIN | {"timeframe": "1m"}).json()

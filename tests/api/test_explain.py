@@ -140,7 +140,7 @@ def test_adjusted_prices_of_the_candle_are_reported_as_those_of_trades_are(
     client = api(alice)
     before = ask(client, completed).json()["candle"]
     row = ActionRow(SYMBOL, date(2024, 2, 6), "split", 1, 3, "NSE circular")
-    corporate_actions.load(rows=[row], now=make.NOW)
+    corporate_actions.store_actions(rows=[row], now=make.NOW)
     candle = ask(client, completed).json()["candle"]
     for name in ("open", "high", "low", "close"):
         assert candle[name] == round(before[name] / 3, 4)

@@ -268,7 +268,7 @@ def test_a_search_that_is_cancelled_ends_at_its_next_report(
         return answers[-1]
 
     with pytest.raises(execution.StaleAttempt):
-        execution.run(running, is_stopping=never, is_stale=cancelled)
+        execution.run_backtest(running, is_stopping=never, is_stale=cancelled)
     assert client.post(f"{PATH}/{created['id']}/cancel").json()["status"] == "cancelled"
 
 

@@ -59,7 +59,7 @@ def test_a_backtest_that_lost_too_many_workers_writes_an_event(alice: User) -> N
 
 def test_a_stale_attempt_writes_no_event(alice: User) -> None:
     backtest = begin(alice)
-    output = execution.run(backtest, is_stopping=never, is_stale=never)
+    output = execution.run_backtest(backtest, is_stopping=never, is_stale=never)
     services.cancel(owner=alice, backtest_id=backtest.pk, now=make.NOW)
     with pytest.raises(execution.StaleAttempt):
         execution.complete(backtest=backtest, output=output, now=make.NOW)

@@ -26,7 +26,7 @@ def queued(history: None, alice: User) -> Backtest:
 
 
 def run(backtest: Backtest) -> BacktestOutput:
-    return execution.run(backtest, is_stopping=never, is_stale=never)
+    return execution.run_backtest(backtest, is_stopping=never, is_stale=never)
 
 
 def begin() -> Backtest:
@@ -57,7 +57,10 @@ def test_a_stale_attempt_writes_nothing(queued: Backtest) -> None:
         execution.complete(backtest=old, output=output, now=make.NOW)
     with pytest.raises(execution.StaleAttempt):
         execution.fail(
-            backtest=old, code=sufficient_history.InsufficientData.code, message="x", now=make.NOW
+            backtest=old,
+            code=sufficient_history.InsufficientHistory.code,
+            message="x",
+            now=make.NOW,
         )
     with pytest.raises(execution.StaleAttempt):
         execution.requeue(backtest=old)
@@ -80,7 +83,7 @@ def test_prices_are_adjusted_and_the_receipt_says_for_what(queued: Backtest) -> 
     raw = run(backtest).result
     row = ActionRow("NSE:NIFTY", date(2024, 2, 15), "bonus", 1, 2, "a test")
     later = replace(row, ex_date=date(2024, 3, 15))
-    corporate_actions.load(rows=[row, later], now=make.NOW)
+    corporate_actions.store_actions(rows=[row, later], now=make.NOW)
     adjusted = run(backtest).result
     message = "Prices of NSE:NIFTY are adjusted for: bonus 1:1 of 2024-02-15."
     notes = cast("list[object]", adjusted.receipt["notes"])
@@ -103,7 +106,9 @@ def test_progress_is_reported_and_counts_as_a_heartbeat(queued: Backtest) -> Non
         reported.append(Backtest.objects.get().progress)
         return False
 
-    execution.run(backtest, is_stopping=record_progress, is_stale=never, clock=half_seconds())
+    execution.run_backtest(
+        backtest, is_stopping=record_progress, is_stale=never, clock=half_seconds()
+    )
     assert set(reported) == {0, 30}  # nothing yet, and read
     now = Backtest.objects.get()
     assert now.progress == 99
@@ -115,9 +120,9 @@ def test_a_cancelled_backtest_stops_at_its_next_report(queued: Backtest, alice: 
     backtest = begin()
     services.cancel(owner=alice, backtest_id=queued.pk, now=make.NOW)
     with pytest.raises(execution.StaleAttempt):
-        execution.run(backtest, is_stopping=never, is_stale=never, clock=half_seconds())
+        execution.run_backtest(backtest, is_stopping=never, is_stale=never, clock=half_seconds())
     with pytest.raises(execution.StaleAttempt):
-        execution.run(backtest, is_stopping=never, is_stale=lambda: True)
+        execution.run_backtest(backtest, is_stopping=never, is_stale=lambda: True)
 
 
 @pytest.mark.django_db(transaction=True)
@@ -171,7 +176,7 @@ def test_an_unexpected_error_fails_the_backtest_and_is_raised(
     request_id.begin("quoted")
     submit(alice)
     request_id.begin(None)
-    monkeypatch.setattr(execution, "run", broken_by(ZeroDivisionError()))
+    monkeypatch.setattr(execution, "run_backtest", broken_by(ZeroDivisionError()))
     with pytest.raises(ZeroDivisionError):
         tasks.run_next(is_stopping=never)
     failed = Backtest.objects.get()
@@ -183,7 +188,9 @@ def test_an_unexpected_error_fails_the_backtest_and_is_raised(
 def test_a_lost_database_is_not_the_backtests_fault(
     queued: Backtest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(execution, "run", broken_by(OperationalError("the connection is lost")))
+    monkeypatch.setattr(
+        execution, "run_backtest", broken_by(OperationalError("the connection is lost"))
+    )
     with pytest.raises(OperationalError):
         tasks.run_next(is_stopping=never)
     assert (

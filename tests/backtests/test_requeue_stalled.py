@@ -50,7 +50,7 @@ def test_a_stalled_backtest_is_requeued_with_a_slot(running: Backtest) -> None:
 
 
 def test_a_worker_that_was_only_slow_writes_nothing(running: Backtest) -> None:
-    output = execution.run(running, is_stopping=never, is_stale=never)
+    output = execution.run_backtest(running, is_stopping=never, is_stale=never)
     queue.requeue_stalled(now=LATER)
     other = begin()
     with pytest.raises(execution.StaleAttempt):

@@ -58,7 +58,7 @@ class Market:
         with transaction.atomic():
             for symbol, bars in self._series.items():
                 bar = bars.slice(self._next, self._next + 1)
-                intraday_buffer.save({symbol: bar}, "5m", now=now)
+                intraday_buffer.store_bars({symbol: bar}, "5m", now=now)
             clock.move(start + LENGTH, symbols=SYMBOLS, timeframe="5m", now=now)
         self._next += 1
 

@@ -29,7 +29,7 @@ def days(first: str, *prices: float) -> Candles:
 
 def act(ex_date: str, after: int, before: int = 1, *, kind: str = "split") -> None:
     row = ActionRow(SBIN, date.fromisoformat(ex_date), kind, before, after, "a test")
-    corporate_actions.load(rows=[row], now=NOW)
+    corporate_actions.store_actions(rows=[row], now=NOW)
 
 
 def adjusted(timeframe: str, end: str = "2030-01-01") -> store.AdjustedCandles:

@@ -16,7 +16,7 @@ pytestmark = pytest.mark.django_db
 
 def hold_quarter(symbol: str) -> None:
     days = [f"2024-0{month}-{day:02}" for month in (1, 2, 3) for day in range(1, 29, 3)]
-    store_candles(symbol, "1m", candle_chunks.join(minutes(f"{day} 09:15", 375) for day in days))
+    store_candles(symbol, "1m", candle_chunks.concat(minutes(f"{day} 09:15", 375) for day in days))
 
 
 def short(*symbols: str, timeframe: str, within: int, total: int) -> list[Any]:

@@ -78,7 +78,7 @@ def test_bars_are_cut_at_the_blocks_of_rule_11(timeframe: str, starts: list[str]
     held = flat([at("2024-12-31 15:00"), at("2025-01-01 09:15")])
     cut = candle_chunks.split(held, timeframe)
     assert [block.start for block in cut] == [at(start) for start in starts]
-    assert same(candle_chunks.join(block.candles for block in cut), held)
+    assert same(candle_chunks.concat(block.candles for block in cut), held)
 
 
 def test_the_days_of_a_block_are_those_of_its_bars() -> None:
@@ -98,7 +98,7 @@ def test_joining_pieces_in_any_order_sorts_them() -> None:
     bars = minutes("2024-01-01 09:15", 10)
     odd = np.arange(10) % 2 == 1
     pieces = [bars.where(odd), candle_chunks.EMPTY, bars.where(~odd)]
-    assert same(candle_chunks.join(pieces), bars)
+    assert same(candle_chunks.concat(pieces), bars)
 
 
 @pytest.mark.parametrize("compression", ["zstd", "none"])
@@ -118,7 +118,7 @@ def test_blocks_of_different_decimals_are_one_series() -> None:
         flat(range(3600, 6000, 60), 100 / 3),
     ]
     assert same(
-        candle_chunks.decode(*map(candle_chunks.encode, pieces)), candle_chunks.join(pieces)
+        candle_chunks.decode(*map(candle_chunks.encode, pieces)), candle_chunks.concat(pieces)
     )
 
 

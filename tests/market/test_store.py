@@ -89,14 +89,14 @@ def test_nothing_is_held_of_an_unknown_symbol() -> None:
 
 @pytest.mark.parametrize("timeframe", ["5m", "15m", "30m", "1h", "4h", "1d"])
 def test_longer_bars_are_made_from_minutes(timeframe: str) -> None:
-    held = candle_chunks.join(minutes(f"2024-01-{d} 09:15", 375) for d in (30, 31))
+    held = candle_chunks.concat(minutes(f"2024-01-{d} 09:15", 375) for d in (30, 31))
     store_candles(SBIN, "1m", held)
     assert same(read_all(timeframe), resample(held, "1m", timeframe, sessions_of(SBIN)))
 
 
 def test_a_stored_day_beats_one_made_from_minutes() -> None:
     store_candles(
-        SBIN, "1m", candle_chunks.join(minutes(f"2024-01-{d} 09:15", 375) for d in (30, 31))
+        SBIN, "1m", candle_chunks.concat(minutes(f"2024-01-{d} 09:15", 375) for d in (30, 31))
     )
     store_candles(SBIN, "1d", flat(days("2024-01-30", 1), 777.0))
     assert read_all("1d").close.tolist() == [777.0, 118.7]
@@ -104,7 +104,7 @@ def test_a_stored_day_beats_one_made_from_minutes() -> None:
 
 def test_each_day_takes_the_coarsest_timeframe_that_is_fine_enough() -> None:
     store_candles(
-        SBIN, "1m", candle_chunks.join(minutes(f"2024-01-{d} 09:15", 375) for d in (30, 31))
+        SBIN, "1m", candle_chunks.concat(minutes(f"2024-01-{d} 09:15", 375) for d in (30, 31))
     )
     store_candles(SBIN, "5m", minutes("2024-01-31 09:15", 75, step=300, first_price=500.0))
     quarters = read_all("15m")
@@ -143,7 +143,7 @@ def test_an_unfinished_week_is_not_seen_and_a_stored_one_is() -> None:
 
 
 def test_warmup_is_the_beginning_of_the_block_and_2000_bars_before_it() -> None:
-    held = candle_chunks.join(
+    held = candle_chunks.concat(
         minutes(f"2024-{month}-{day:02} 09:15", 375)
         for month in ("01", "02")
         for day in range(1, 9)
@@ -167,7 +167,9 @@ def test_warmup_is_all_there_is_when_that_is_less() -> None:
 
 def test_count_says_what_read_would_give() -> None:
     store_candles(
-        SBIN, "1m", candle_chunks.join(minutes(f"2024-0{m}-05 09:15", 375) for m in (1, 2, 3, 4))
+        SBIN,
+        "1m",
+        candle_chunks.concat(minutes(f"2024-0{m}-05 09:15", 375) for m in (1, 2, 3, 4)),
     )
     start, end = at("2024-01-05 09:20"), at("2024-04-05 09:20")
     for timeframe in ("1m", "15m", "1d"):
@@ -184,7 +186,7 @@ def page(**span: Any) -> Candles:
 
 
 def test_a_page_is_the_first_bars_from_a_moment_or_the_last_before_one() -> None:
-    held = candle_chunks.join(minutes(f"2024-0{m}-05 09:15", 10) for m in (1, 2, 3))
+    held = candle_chunks.concat(minutes(f"2024-0{m}-05 09:15", 10) for m in (1, 2, 3))
     store_candles(SBIN, "1m", held)
     end = at("2024-03-05 09:17")
     assert same(page(start=None, end=None, limit=15), held.slice(15, 30))

@@ -162,7 +162,7 @@ def test_an_algorithm_without_bars_is_reported(alice: User) -> None:
 
 def test_what_came_in_before_today_is_folded() -> None:
     yesterday, today = minutes("2026-11-01 10:00", 5), minutes("2026-11-02 09:15", 10)
-    intraday_buffer.save({SBIN: yesterday, TCS: today}, "1m", now=NOW)
+    intraday_buffer.store_bars({SBIN: yesterday, TCS: today}, "1m", now=NOW)
     compact_nightly(timestamp=int(NOW.timestamp()))
     assert set(BufferedCandle.objects.values_list("symbol", flat=True)) == {TCS}
     assert same(store.read(SBIN, "1m", start=0, end=2**33), yesterday)

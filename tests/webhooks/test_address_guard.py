@@ -18,7 +18,7 @@ from apps.webhooks.address_guard import (
     Unresolvable,
     UrlRejected,
     is_public,
-    parse,
+    parse_url,
     resolve_target,
 )
 from tests.webhooks.urls import ACCEPTED, BY_HOST, BY_NAME_SERVER, BY_SPELLING
@@ -28,7 +28,7 @@ LOOPBACK = Exemptions(networks=[ip_network("127.0.0.0/8"), ip_network("::1")], h
 
 
 def check(url: str, exemptions: Exemptions = NONE) -> tuple[Target, Sequence[IPAddress]]:
-    target = parse(url, exemptions)
+    target = parse_url(url, exemptions)
     return target, resolve_target(target, name_server, within=5)
 
 
@@ -88,10 +88,10 @@ def test_a_refusal_says_what_to_write_instead(url: str, words: str) -> None:
 
 
 def test_a_target_has_the_parts_of_its_url() -> None:
-    target = parse("HTTPS://Sub.Example.co.in?a=%20b;c", NONE)
+    target = parse_url("HTTPS://Sub.Example.co.in?a=%20b;c", NONE)
     assert target == Target("https", "sub.example.co.in", 443, "/?a=%20b;c", None)
     assert target.authority == "sub.example.co.in"
-    assert parse("https://[2606:4700::1111]/", NONE).authority == "[2606:4700::1111]"
+    assert parse_url("https://[2606:4700::1111]/", NONE).authority == "[2606:4700::1111]"
 
 
 def test_a_name_is_looked_up_once_and_a_literal_never() -> None:
@@ -102,7 +102,7 @@ def test_a_name_is_looked_up_once_and_a_literal_never() -> None:
         return [ip_address("93.184.216.34")]
 
     for url in ("https://example.com/", "https://8.8.8.8/"):
-        resolve_target(parse(url, NONE), resolve, within=5)
+        resolve_target(parse_url(url, NONE), resolve, within=5)
     assert queried == ["example.com"]
 
 
@@ -144,7 +144,7 @@ def test_networks_without_http_still_ask_for_tls() -> None:
 @given(st.text(max_size=40), st.sampled_from(["", "https://", "http://", "https://127.0.0.1"]))
 def test_any_text_is_a_target_or_is_refused(text: str, start: str) -> None:
     try:
-        target = parse(start + text, NONE)
+        target = parse_url(start + text, NONE)
     except UrlRejected:
         return
     assert target.port == 443
@@ -155,7 +155,7 @@ def test_any_text_is_a_target_or_is_refused(text: str, start: str) -> None:
 def test_what_the_system_takes_for_an_address_is_that_very_address(host: str) -> None:
     """Or is refused: no spelling of an address passes for a name."""
     try:
-        target = parse(f"https://{host}/", NONE)
+        target = parse_url(f"https://{host}/", NONE)
     except UrlRejected:
         return
     if target.literal is None:

@@ -138,7 +138,7 @@ def _write(
     if history:
         candle_writer.compact_into_chunks(history, now=now)
         candle_writer.merge_candles(history, timeframe, now=now)
-    intraday_buffer.save(
+    intraday_buffer.store_bars(
         {symbol: new[symbol] for symbol in new.keys() - history}, timeframe, now=now
     )
     updated = [

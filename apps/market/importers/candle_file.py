@@ -17,7 +17,7 @@ from apps.market.importers.content import BadCandleFile, Content, contents_of
 from apps.market.importers.file_format import FileFormat
 from apps.market.importers.formats import broker_json, format_of
 from apps.market.importers.instrument_names import instrument_name
-from apps.market.importers.layout import Layout, layout_of, number_columns
+from apps.market.importers.layout import FileLayout, layout_of, number_columns
 from apps.market.importers.tables import Column, FileTable, csv_table, parquet_table
 from apps.market.importers.timestamps import StampSide, starts_of, timeframe_of
 from apps.market.rulebook.sessions import bundled_sessions
@@ -138,7 +138,7 @@ def _number_columns(header: Sequence[str]) -> Collection[int]:
 
 
 def _instruments(
-    table: FileTable, layout: Layout, file_format: FileFormat, options: ImportOptions
+    table: FileTable, layout: FileLayout, file_format: FileFormat, options: ImportOptions
 ) -> FileInstruments:
     """Return the instruments as the format finds them, or the one that the user gives."""
     instruments = file_format.instruments(table, layout)
@@ -190,7 +190,7 @@ def _numbers(table: FileTable, index: int, file_format: FileFormat) -> NDArray[n
     return np.asarray(table.converted(plain, index, pa.float64(), "is no number")) * scale
 
 
-def _volume(table: FileTable, layout: Layout, file_format: FileFormat) -> NDArray[np.float64]:
+def _volume(table: FileTable, layout: FileLayout, file_format: FileFormat) -> NDArray[np.float64]:
     """Return the volume: zero where the file has no volume, as for an index."""
     if layout.volume is None or _is_blank(table.columns[layout.volume]):
         return np.zeros(len(table))

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from apps.market.importers.bar_columns import BarColumns, FileInstruments
-from apps.market.importers.layout import COMMON, Layout, Names, column_positions
+from apps.market.importers.layout import COMMON, FileLayout, Names, column_positions
 from apps.market.importers.tables import FileTable
 from apps.market.importers.timestamps import StampSide, seconds_of
 
@@ -31,10 +31,10 @@ class FileFormat:
     """
 
     name: str
-    instruments: Callable[[FileTable, Layout], FileInstruments]
+    instruments: Callable[[FileTable, FileLayout], FileInstruments]
     marks: frozenset[str] = frozenset()
     columns: Names = field(default_factory=lambda: COMMON)
-    seconds: Callable[[FileTable, Layout], NDArray[np.int64]] = seconds_of
+    seconds: Callable[[FileTable, FileLayout], NDArray[np.int64]] = seconds_of
     amend: Callable[[FileTable, BarColumns], BarColumns] = unchanged
     timeframe: str | None = None
     stamps: StampSide | None = None

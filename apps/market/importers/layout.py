@@ -27,7 +27,7 @@ COMMON: Final[Names] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Layout:
+class FileLayout:
     """Indices of the columns, `prices` in the order of PRICES.
 
     `stamp` is None where the rows have no date of their own; `clock` is the time of day where the
@@ -41,7 +41,7 @@ class Layout:
     symbol: int | None
 
 
-def layout_of(table: FileTable, names: Names) -> Layout:
+def layout_of(table: FileTable, names: Names) -> FileLayout:
     """Return the file's layout; refuse a header that has none with what it has and lacks."""
     header = column_positions(table.names)
     columns = {role: _position(header, names, role) for role in (*PRICES, "volume", "symbol")}
@@ -58,7 +58,7 @@ def layout_of(table: FileTable, names: Names) -> Layout:
         )
     clock = _position(header, names, "clock") if stamp == header.get("date") else None
     prices = tuple(index for role in PRICES if (index := columns[role]) is not None)
-    return Layout(stamp, clock, prices, columns["volume"], columns["symbol"])
+    return FileLayout(stamp, clock, prices, columns["volume"], columns["symbol"])
 
 
 def number_columns(header: Sequence[str], names: Names) -> Collection[int]:

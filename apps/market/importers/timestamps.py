@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from apps.engine.candles import DAY, IST, TIMEFRAMES, ist_day
 from apps.engine.sessions import Sessions
 from apps.market.dates import EARLIEST
-from apps.market.importers.layout import Layout
+from apps.market.importers.layout import FileLayout
 from apps.market.importers.tables import Column, FileTable
 
 _EPOCH_SECONDS: Final = re.compile(r"[0-9]{9,10}")
@@ -53,7 +53,7 @@ class StampSide(Enum):
     END = "end"
 
 
-def seconds_of(table: FileTable, layout: Layout) -> NDArray[np.int64]:
+def seconds_of(table: FileTable, layout: FileLayout) -> NDArray[np.int64]:
     """Return each row's stamp as epoch seconds UTC; refuse the file if one cannot be read."""
     stamp = stamp_column(table, layout)
     column = table.columns[stamp]
@@ -90,7 +90,7 @@ def day_from(text: str) -> date | None:
     return None
 
 
-def stamp_column(table: FileTable, layout: Layout) -> int:
+def stamp_column(table: FileTable, layout: FileLayout) -> int:
     if layout.stamp is None:
         table.refuse("has no column of dates")
     return layout.stamp
@@ -104,7 +104,7 @@ def _of_timestamps(column: Column) -> NDArray[np.int64]:
     return seconds if column.type.tz else seconds - IST
 
 
-def _of_text(table: FileTable, layout: Layout, stamp: int) -> NDArray[np.int64]:
+def _of_text(table: FileTable, layout: FileLayout, stamp: int) -> NDArray[np.int64]:
     first = str(table.columns[stamp][0].as_py())
     if layout.clock is None and first.isdigit() and len(first) > 8:
         return _of_epoch(table, stamp, first)
@@ -145,7 +145,7 @@ def _as_iso(column: Column, first: str) -> Column:
     return column
 
 
-def _with_clock(table: FileTable, layout: Layout, dates: Column) -> Column:
+def _with_clock(table: FileTable, layout: FileLayout, dates: Column) -> Column:
     if layout.clock is None:
         return dates
     clock = table.columns[layout.clock]

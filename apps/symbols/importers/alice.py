@@ -62,7 +62,7 @@ def _share(record: Record, line: int, venue: MarketSegment, alias: str) -> Instr
     raw, series = shares.split_series(alias) if venue.exchange == "NSE" else (alias, "")
     if raw.endswith(_INDICATIVE_VALUE) and name.upper().startswith(_INDICATIVE_VALUE):
         raise RejectedRow(RejectReason.NOT_A_SHARE, f"{raw} is a fund's indicative value")
-    rank = shares.rank(venue.exchange, series=series)
+    rank = shares.rank_of(venue.exchange, series=series)
     return InstrumentRow(
         line, *venue, Type.EQUITY, raw, name or raw, alias, text(record, "Token"),
         whole(record, "Lot Size"), tick=positive(record, "Tick Size"), rank=rank,

@@ -44,7 +44,7 @@ def read(record: Record, line: int) -> InstrumentRow:
         return InstrumentRow(line, *venue, Type.INDEX, name or alias, alias, alias, token)
     if venue.segment == Segment.CASH:
         raw, series = shares.split_series(alias) if venue.exchange == "NSE" else (alias, "")
-        rank = shares.rank(venue.exchange, series=series)
+        rank = shares.rank_of(venue.exchange, series=series)
         return InstrumentRow(
             line, *venue, Type.EQUITY, raw, name or raw, alias, token, lot, tick=tick, rank=rank
         )

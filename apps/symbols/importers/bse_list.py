@@ -15,7 +15,7 @@ def read(record: Record, line: int) -> InstrumentRow:
     status = text(record, "Status")
     if status != "Active":
         raise RejectedRow(RejectReason.ELSEWHERE, f"status {status}")
-    rank = shares.rank("BSE", series=text(record, "Group"), isin=isin)
+    rank = shares.rank_of("BSE", series=text(record, "Group"), isin=isin)
     name = text(record, "Issuer Name") or text(record, "Security Name")
     return InstrumentRow(
         line, *rows.BSE_CASH, Type.EQUITY, raw, name or raw, raw,

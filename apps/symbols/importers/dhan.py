@@ -102,7 +102,7 @@ def _rank(record: Record, exchange: str) -> int:
     kind = text(record, "kind")
     if kind.upper() not in _TRADED:
         raise RejectedRow(RejectReason.NOT_A_SHARE, f"type {kind}")
-    return shares.rank(exchange, series=text(record, "series"), isin=text(record, "isin"))
+    return shares.rank_of(exchange, series=text(record, "series"), isin=text(record, "isin"))
 
 
 def _freeze(record: Record) -> int | None:

@@ -39,7 +39,7 @@ def read(record: Record, line: int) -> InstrumentRow:
     full_name = text(record, "FullName")
     if venue.segment == Segment.CASH:
         isin = text(record, "ISIN")
-        rank = shares.rank(venue.exchange, series=_series(record, venue), isin=isin)
+        rank = shares.rank_of(venue.exchange, series=_series(record, venue), isin=isin)
         return InstrumentRow(
             line, *venue, Type.EQUITY, alias, full_name or alias, alias, token, lot,
             tick=tick, freeze=freeze, isin=isin, rank=rank,

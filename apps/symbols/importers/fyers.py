@@ -68,7 +68,7 @@ def read(record: Record, line: int) -> InstrumentRow:
 def _share(record: Record, line: int, venue: MarketSegment, alias: str) -> InstrumentRow:
     raw, _, series = alias.rpartition("-")
     isin = text(record, "isin")
-    rank = shares.rank(venue.exchange, series=series, isin=isin)
+    rank = shares.rank_of(venue.exchange, series=series, isin=isin)
     return InstrumentRow(
         line, *venue, Type.EQUITY, raw, text(record, "name"), text(record, "ticker"),
         text(record, "token"), whole(record, "lot"), tick=positive(record, "tick"), isin=isin,

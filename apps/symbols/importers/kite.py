@@ -37,7 +37,7 @@ def read(record: Record, line: int) -> InstrumentRow:
     kind = text(record, "instrument_type")
     if venue.segment == Segment.CASH:
         raw, series = shares.split_series(alias) if venue.exchange == "NSE" else (alias, "")
-        rank = shares.rank(venue.exchange, series=series)
+        rank = shares.rank_of(venue.exchange, series=series)
         lot = whole(record, "lot_size")
         return InstrumentRow(
             line, *venue, Type.EQUITY, raw, name or raw, alias, token, lot, tick=tick, rank=rank

@@ -12,7 +12,7 @@ COLUMNS: Final = frozenset(("SYMBOL", "NAME OF COMPANY", "SERIES", "ISIN NUMBER"
 
 def read(record: Record, line: int) -> InstrumentRow:
     raw, isin = rows.required(record, "SYMBOL"), text(record, "ISIN NUMBER")
-    rank = shares.rank("NSE", series=text(record, "SERIES"), isin=isin)
+    rank = shares.rank_of("NSE", series=text(record, "SERIES"), isin=isin)
     return InstrumentRow(
         line, *rows.NSE_CASH, Type.EQUITY, raw, rows.required(record, "NAME OF COMPANY"), raw,
         token="", lot=whole(record, "MARKET LOT"), isin=isin, rank=rank,

@@ -26,7 +26,7 @@ _SERIES_LENGTH: Final = 2
 _ISIN_LENGTH: Final = 12
 
 
-def rank(exchange: str, *, series: str = "", isin: str = "") -> int:
+def rank_of(exchange: str, *, series: str = "", isin: str = "") -> int:
     """Return the rank of a share among rows of one symbol, 0 for the best. Raises RejectedRow for
     anything else.
     """

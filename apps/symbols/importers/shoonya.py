@@ -35,7 +35,7 @@ def read(record: Record, line: int) -> InstrumentRow:
     if kind in ("INDEX", "UNDIND", "UNDCUR", "UNDCOM"):
         return InstrumentRow(line, *venue, Type.INDEX, raw, raw, alias, token)
     if venue.segment == Segment.CASH:
-        rank = shares.rank(venue.exchange, series=kind)
+        rank = shares.rank_of(venue.exchange, series=kind)
         return InstrumentRow(
             line, *venue, Type.EQUITY, raw, raw, alias, token, lot, tick=tick, rank=rank
         )

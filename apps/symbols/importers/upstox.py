@@ -46,7 +46,7 @@ def read(record: Record, line: int) -> InstrumentRow:
     tick, lot = positive(record, "tick_size", times=paise), whole(record, "lot_size")
     if venue.segment == Segment.CASH:
         isin = _isin(key)
-        rank = shares.rank(venue.exchange, isin=isin)
+        rank = shares.rank_of(venue.exchange, isin=isin)
         return InstrumentRow(
             line, *venue, Type.EQUITY, alias, name, alias, key, lot, tick=tick, isin=isin, rank=rank
         )
@@ -76,7 +76,7 @@ def read_json(record: Record, line: int) -> InstrumentRow:
     lot, freeze = whole(record, "lot_size"), whole(record, "freeze_quantity")
     if venue.segment == Segment.CASH:
         isin = text(record, "isin")
-        rank = shares.rank(venue.exchange, series=kind, isin=isin)
+        rank = shares.rank_of(venue.exchange, series=kind, isin=isin)
         return InstrumentRow(
             line, *venue, Type.EQUITY, alias, name, alias, key, lot,
             tick=tick, freeze=freeze, isin=isin, rank=rank,

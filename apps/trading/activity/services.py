@@ -74,7 +74,9 @@ def signals(
 
 
 @transaction.atomic
-def close_position(*, owner: User, algorithm_id: str, symbol: str, now: datetime) -> Position:
+def request_position_close(
+    *, owner: User, algorithm_id: str, symbol: str, now: datetime
+) -> Position:
     """Ask for a position to be closed at its symbol's next open. Raises AlgorithmNotFound,
     NotFound.
     """

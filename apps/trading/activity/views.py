@@ -82,7 +82,7 @@ class ActivityViewSet(OwnedViewSet):
         It is open until that bar has come.
         """
         self.read(EmptyBody)
-        position = services.close_position(
+        position = services.request_position_close(
             owner=self.owner, algorithm_id=algorithm_id, symbol=symbol, now=self.now
         )
         return Response(PositionSerializer.render(position))

@@ -172,7 +172,7 @@ def _record(
     total: PerformanceTotals, update: AlgorithmUpdate, before: PerformanceValues
 ) -> PerformanceValues:
     deviation = sqrt(total.return_squares / (total.trades - 1)) if total.trades > 1 else None
-    return performance.compute(
+    return performance.compute_performance(
         trades=total.trades,
         won=total.won,
         lost=total.lost,

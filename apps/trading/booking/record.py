@@ -181,7 +181,7 @@ def _book_money(
     for run, entry in entries:
         results[run.pk] += entry.amounts[Book.CASH] + entry.amounts[Book.LOCKED]
     for key, run in runs.items():
-        capital.settle(accounts[run.account_id], run, results[key])
+        capital.add_result(accounts[run.account_id], run, results[key])
     loans = [capital.lend_shortfall(account) for account in accounts.values()]
     new_entries = [entry for _, entry in entries] + [loan for loan in loans if loan is not None]
     ledger.enter_all(new_entries, now=now)

@@ -32,7 +32,7 @@ from apps.engine.indicators.higher_timeframe import HigherTimeframe, higher_time
 from apps.engine.sessions import Sessions
 from apps.market import intraday_buffer, store
 from apps.market.adjustment import UNADJUSTED, Adjustment
-from apps.market.candle_chunks import join
+from apps.market.candle_chunks import concat
 from apps.market.dates import day_in_india, day_number
 from apps.market.history import ratio_change_of
 from apps.market.models import CandleChunk, CorporateAction
@@ -93,7 +93,7 @@ class IndicatorWindow:
         today = bars.between(self._today, closes)
         for name in names:
             resampled = resample(today, self._timeframe, name, calendar, until=closes)
-            whole = join([self._stored_of(symbol, name), resampled])
+            whole = concat([self._stored_of(symbol, name), resampled])
             by_name[name] = higher_timeframe_of(bars, self._timeframe, whole, name, calendar)
         return by_name
 
@@ -149,7 +149,7 @@ class _Reader:
         start, timeframe = self.segment_start, self.stream.timeframe
         stored = self._read(symbol, timeframe, start=start, end=start)
         terms = UNADJUSTED if self._may_be_adjusted(symbol) else self.terms[symbol]
-        bars = join([stored, terms.apply(used.of(symbol))])
+        bars = concat([stored, terms.apply(used.of(symbol))])
         return _trimmed(self._visible(symbol, timeframe, bars), self.chunk_start)
 
     def _may_be_adjusted(self, symbol: int) -> bool:

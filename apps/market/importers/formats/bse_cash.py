@@ -15,7 +15,7 @@ from apps.market.importers.bar_columns import FileInstruments
 from apps.market.importers.file_format import FileFormat
 from apps.market.importers.formats.nse_cash import share_in_series
 from apps.market.importers.instrument_names import group_rows
-from apps.market.importers.layout import Layout
+from apps.market.importers.layout import FileLayout
 from apps.market.importers.tables import FileTable
 
 _DATES: Final = (
@@ -24,13 +24,13 @@ _DATES: Final = (
 )
 
 
-def by_scrip_code(table: FileTable, layout: Layout) -> FileInstruments:
+def by_scrip_code(table: FileTable, layout: FileLayout) -> FileInstruments:
     by_row, keys = group_rows(table, ["sccode", "scgroup"])
     names = tuple(share_in_series("BSE", code, group) for code, group in keys)
     return FileInstruments(by_row, names, "column SC_CODE")
 
 
-def day_of_name(table: FileTable, layout: Layout) -> NDArray[np.int64]:
+def day_of_name(table: FileTable, layout: FileLayout) -> NDArray[np.int64]:
     """Return the date in the file's name, for each row."""
     matches = (form.fullmatch(table.name) for form in _DATES)
     match = next(filter(None, matches), None)

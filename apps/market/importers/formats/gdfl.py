@@ -18,7 +18,7 @@ from apps.market.importers.instrument_names import (
     resolve_collisions,
     share_symbol,
 )
-from apps.market.importers.layout import COMMON, Layout
+from apps.market.importers.layout import COMMON, FileLayout
 from apps.market.importers.tables import FileTable
 from apps.market.importers.timestamps import StampSide
 
@@ -29,7 +29,7 @@ _SEGMENTS: Final = {
 _CASH: Final = frozenset({"NSE", "NSE_IDX", "BSE", "BSE_IDX"})
 
 
-def _instruments_by_ticker(table: FileTable, layout: Layout) -> FileInstruments:
+def _instruments_by_ticker(table: FileTable, layout: FileLayout) -> FileInstruments:
     by_row, keys = group_rows(table, ["ticker"])
     tickers = [ticker for (ticker,) in keys]
     names = name_contracts(map(_by_ticker, tickers))

@@ -14,20 +14,20 @@ from numpy.typing import NDArray
 from apps.market.importers.bar_columns import BarColumns, FileInstruments
 from apps.market.importers.file_format import FileFormat
 from apps.market.importers.instrument_names import group_rows, instrument_name, symbol_of_name
-from apps.market.importers.layout import COMMON, PRICES, Layout, column_index
+from apps.market.importers.layout import COMMON, PRICES, FileLayout, column_index
 from apps.market.importers.tables import FileTable
 from apps.market.importers.timestamps import StampSide, seconds_of
 
 _SCALE: Final = 10_000.0
 
 
-def by_symbol(table: FileTable, layout: Layout) -> FileInstruments:
+def by_symbol_column(table: FileTable, layout: FileLayout) -> FileInstruments:
     by_row, keys = group_rows(table, ["symbol"])
     names = tuple(instrument_name(name, symbol_of_name(name)) for (name,) in keys)
     return FileInstruments(by_row, names, "column symbol")
 
 
-def since_midnight(table: FileTable, layout: Layout) -> NDArray[np.int64]:
+def since_midnight(table: FileTable, layout: FileLayout) -> NDArray[np.int64]:
     column = column_index(table, "mssincemidnight")
     milliseconds = table.cast(column, pa.int64(), "is no number of milliseconds")
     seconds: NDArray[np.int64] = milliseconds.to_numpy() // 1000
@@ -47,7 +47,7 @@ FORMAT: Final = FileFormat(
     name="Lean",
     marks=frozenset({"symbol", "date", "entry", "mssincemidnight"}),
     columns={**COMMON, "stamp": ("date",)},
-    instruments=by_symbol,
+    instruments=by_symbol_column,
     seconds=since_midnight,
     amend=in_rupees,
     stamps=StampSide.START,

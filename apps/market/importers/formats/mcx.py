@@ -17,14 +17,14 @@ from apps.market.importers.instrument_names import (
     resolve_collisions,
     strike_of,
 )
-from apps.market.importers.layout import COMMON, Layout
+from apps.market.importers.layout import COMMON, FileLayout
 from apps.market.importers.tables import FileTable
 from apps.market.importers.timestamps import expiry_day
 
 _KEY: Final = ("symbol", "expirydate", "strikeprice", "optiontype")
 
 
-def by_expiry(table: FileTable, layout: Layout) -> FileInstruments:
+def by_expiry(table: FileTable, layout: FileLayout) -> FileInstruments:
     by_row, keys = group_rows(table, _KEY)
     names = name_contracts(_contract(table, key) for key in keys)
     names_in_file = [name.name_in_file for name in names]
@@ -39,7 +39,7 @@ def _contract(table: FileTable, key: tuple[str, ...]) -> FileContract:
     return FileContract(name_in_file, "MCX", root, day, strike_of(table, strike), option_type)
 
 
-def by_name(table: FileTable, layout: Layout) -> FileInstruments:
+def by_name(table: FileTable, layout: FileLayout) -> FileInstruments:
     by_row, keys = group_rows(table, ["symbol"])
     raw = [name for (name,) in keys]
     names = name_contracts(map(_by_name, raw))

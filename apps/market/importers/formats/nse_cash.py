@@ -15,10 +15,10 @@ from apps.market.importers.instrument_names import (
     resolve_collisions,
     share_symbol,
 )
-from apps.market.importers.layout import Layout
+from apps.market.importers.layout import FileLayout
 from apps.market.importers.tables import FileTable
 from apps.symbols.importers import RejectedRow
-from apps.symbols.importers.shares import rank
+from apps.symbols.importers.shares import rank_of
 
 _PRICES: Final = {
     "open": ("open", "openprice"),
@@ -28,7 +28,7 @@ _PRICES: Final = {
 }
 
 
-def by_series(table: FileTable, layout: Layout) -> FileInstruments:
+def by_series(table: FileTable, layout: FileLayout) -> FileInstruments:
     by_row, keys = group_rows(table, ["symbol", "series"])
     names = [share_in_series("NSE", name, series) for name, series in keys]
     raw = [name for name, _ in keys]
@@ -37,7 +37,7 @@ def by_series(table: FileTable, layout: Layout) -> FileInstruments:
 
 def share_in_series(exchange: str, name: str, series: str) -> InstrumentName:
     try:
-        rank(exchange, series=series)
+        rank_of(exchange, series=series)
     except RejectedRow:
         return InstrumentName(name, None, "series that are no shares")
     return instrument_name(name, share_symbol(exchange, name))

@@ -14,7 +14,7 @@ from apps.market.importers.instrument_names import (
     resolve_collisions,
     strike_of,
 )
-from apps.market.importers.layout import Layout
+from apps.market.importers.layout import FileLayout
 from apps.market.importers.tables import FileTable
 from apps.market.importers.timestamps import expiry_day
 
@@ -22,7 +22,7 @@ _KEY: Final = ("symbol", "expirydt", "strikepr", "optiontyp")
 _FUTURE: Final = "XX"
 
 
-def by_contract(table: FileTable, layout: Layout) -> FileInstruments:
+def by_contract(table: FileTable, layout: FileLayout) -> FileInstruments:
     by_row, keys = group_rows(table, _KEY)
     names = name_contracts(_contract(table, key) for key in keys)
     names_in_file = [name.name_in_file for name in names]

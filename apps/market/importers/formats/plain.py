@@ -15,7 +15,7 @@ from apps.market.importers.instrument_names import (
     resolve_collisions,
     symbol_of_name,
 )
-from apps.market.importers.layout import Layout, normalise
+from apps.market.importers.layout import FileLayout, normalise
 from apps.market.importers.tables import FileTable
 
 _FILE_NAME: Final = re.compile(
@@ -23,7 +23,7 @@ _FILE_NAME: Final = re.compile(
 )
 
 
-def by_column_or_name(table: FileTable, layout: Layout) -> FileInstruments:
+def by_column_or_name(table: FileTable, layout: FileLayout) -> FileInstruments:
     """Find the instruments by a column, else by the file's name (`INFY_1m_2024.parquet`,
     `BSE_SENSEX_1d.csv`).
     """

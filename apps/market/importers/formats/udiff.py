@@ -22,7 +22,7 @@ from apps.market.importers.instrument_names import (
     resolve_collisions,
     strike_of,
 )
-from apps.market.importers.layout import Layout, column_index
+from apps.market.importers.layout import FileLayout, column_index
 from apps.market.importers.tables import Column, FileTable
 from apps.market.importers.timestamps import expiry_day
 
@@ -34,7 +34,7 @@ _FUTURES: Final = frozenset({"IDF", "STF", "COF"})
 _OPTIONS: Final = frozenset({"IDO", "STO", "COO", "FUO"})
 
 
-def by_kind(table: FileTable, layout: Layout) -> FileInstruments:
+def by_kind(table: FileTable, layout: FileLayout) -> FileInstruments:
     by_row, keys = group_rows(table, _KEY)
     names = name_contracts(_cash(key) or _contract(table, key) for key in keys)
     raw = ["|".join(key[2:3] + key[4:]) for key in keys]

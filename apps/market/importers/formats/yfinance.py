@@ -12,13 +12,13 @@ from apps.market.importers.bar_columns import FileInstruments
 from apps.market.importers.file_format import FileFormat
 from apps.market.importers.formats.plain import by_column_or_name
 from apps.market.importers.instrument_names import instrument_name, share_symbol
-from apps.market.importers.layout import Layout
+from apps.market.importers.layout import FileLayout
 from apps.market.importers.tables import FileTable
 
 _SUFFIXES: Final = {"NS": "NSE", "BO": "BSE"}
 
 
-def _instruments_by_ticker(table: FileTable, layout: Layout) -> FileInstruments:
+def _instruments_by_ticker(table: FileTable, layout: FileLayout) -> FileInstruments:
     if table.name_in_file is None:
         return by_column_or_name(table, layout)
     name, _, suffix = table.name_in_file.rpartition(".")

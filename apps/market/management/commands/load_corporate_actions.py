@@ -51,7 +51,7 @@ class Command(BaseCommand):
         if dry_run:
             self.stdout.write("dry run: nothing stored")
             return
-        done = corporate_actions.load(rows=rows, now=clock.now())
+        done = corporate_actions.store_actions(rows=rows, now=clock.now())
         self.stdout.write(
             f"{done.added} added, {done.changed} changed, {done.unchanged} held already"
         )

@@ -17,7 +17,7 @@ from apps.engine.candles import TIMEFRAMES, Candles
 from apps.engine.symbols import InvalidSymbol, parse
 from apps.market import clock, store
 from apps.market.calendars import calendars_of
-from apps.market.candle_chunks import join
+from apps.market.candle_chunks import concat
 from apps.market.dates import INDIA, read_moment
 from apps.market.feeds import replay
 from apps.market.feeds.follower import follow
@@ -137,7 +137,7 @@ class Command(BaseCommand):
             raise CommandError(message, returncode=GAP)
         self.stdout.write(f"{description}, which are played first")
         later = {name: bars.between(start, _ALWAYS) for name, bars in series.items()}
-        return standing, {name: join([gap[name], later[name]]) for name in series}
+        return standing, {name: concat([gap[name], later[name]]) for name in series}
 
     def _warn(self, unfed: Iterable[UnfedAlgorithm]) -> None:
         for algorithm in unfed:
