@@ -34,7 +34,15 @@ FOLDERS: Final = (
 )  # fmt: skip
 PAGES: Final = {
     folder: (ROOT / folder / "README.md").read_text()
-    for folder in (".", *FOLDERS, "apps", "apps/core", "apps/engine", "tests/benchmarks")
+    for folder in (
+        ".",
+        *FOLDERS,
+        "apps",
+        "apps/core",
+        "apps/engine",
+        "config/deploy",
+        "tests/benchmarks",
+    )
 }
 TOP: Final = (ROOT / "CONTRIBUTING.md", ROOT / "SECURITY.md", ROOT / "CHANGELOG.md")
 README: Final = PAGES["."]

@@ -1,0 +1,302 @@
+"""The examples of config/deploy: units, image, compose file, proxies and alerts."""
+
+import http.client
+import re
+import shlex
+import shutil
+import socket
+import ssl
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+import yaml
+
+from apps.ops.backups import schedule
+from tests.faults.service import Caller, Service, free_port, fresh_folder, service
+from tests.ops.test_metrics import samples
+from tests.processes import PROJECT, until
+from tests.webhooks.certificates import Authority
+
+FOLDER: Final = PROJECT / "config" / "deploy"
+SITE: Final = "trade.example.com"
+UNITS: Final = ("algotrade.service", "algotrade-worker@.service")
+
+
+def needs(program: str) -> pytest.MarkDecorator:
+    missing = shutil.which(program) is None
+    return pytest.mark.skipif(missing, reason=f"no {program} on this machine")
+
+
+# ------------------------------------------------------------------------------------------- units
+
+
+@needs("systemd-analyze")
+def test_systemd_takes_the_units(tmp_path: Path) -> None:
+    for name in UNITS:
+        text = (FOLDER / name).read_text()
+        installed = text.replace("/opt/algotrade", str(PROJECT)).replace(
+            "User=algotrade", "User=daemon"
+        )
+        (tmp_path / name).write_text(installed)
+    paths = [tmp_path / UNITS[0], tmp_path / "algotrade-worker@backtests.service"]
+    paths[1].symlink_to(tmp_path / UNITS[1])
+    checked = subprocess.run(
+        ["systemd-analyze", "verify", *paths], capture_output=True, text=True, check=False
+    )
+    complaints = [line for line in checked.stderr.splitlines() if "algotrade" in line]
+    assert complaints == []
+
+
+@pytest.mark.parametrize("name", UNITS)
+def test_the_units_run_commands_that_there_are(name: str) -> None:
+    [command] = re.findall(r"^ExecStart=(.*)$", (FOLDER / name).read_text(), re.MULTILINE)
+    words = shlex.split(command.replace("%i", "backtests"))
+    assert words[:2] == ["/opt/algotrade/.venv/bin/python", "manage.py"]
+    shown = subprocess.run(
+        [sys.executable, *words[1:3], "--help"], cwd=PROJECT, capture_output=True, check=False
+    )
+    assert shown.returncode == 0
+
+
+# ------------------------------------------------------------------------------------------- image
+
+
+def steps_of(containerfile: str) -> Iterator[tuple[str, str]]:
+    for line in containerfile.splitlines():
+        if line and not line.startswith("#"):
+            instruction, _, words = line.partition(" ")
+            yield instruction, words
+
+
+def compose() -> dict[str, Any]:
+    loaded = yaml.safe_load((FOLDER / "compose.yaml").read_text())
+    assert isinstance(loaded, dict)
+    return loaded
+
+
+def test_the_compose_file_sets_settings_that_there_are() -> None:
+    documented = (PROJECT / "config" / "README.md").read_text()
+    services = compose()["services"]
+    for name in ("service", "workers"):
+        for setting in services[name]["environment"]:
+            assert f"`{setting}`" in documented, setting
+        assert services[name]["build"]["dockerfile"] == "config/deploy/Containerfile"
+    for name in services["service"]["depends_on"]:
+        assert name in services
+
+
+def test_the_image_has_all_that_the_compose_file_runs() -> None:
+    copied = {
+        word
+        for instruction, words in steps_of((FOLDER / "Containerfile").read_text())
+        if instruction == "COPY"
+        for word in words.split()[:-1]
+    }
+    assert copied == {"requirements.txt", "manage.py", "pyproject.toml", "apps", "config"}
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+def test_the_steps_of_the_image_give_a_service_that_runs() -> None:
+    """In an empty folder in the place of the image's root, by this Python."""
+    image = fresh_folder()
+    environment = {"PATH": "/usr/bin:/bin", "HOME": str(image)}
+    command: list[str] = []
+    for instruction, words in steps_of((FOLDER / "Containerfile").read_text()):
+        if instruction == "COPY":
+            *sources, target = words.split()
+            for source in sources:
+                run_in(image, f"cp -R {PROJECT / source} {target}", environment)
+        elif instruction == "RUN" and not words.startswith("useradd"):
+            run_in(image, words.replace("python -m venv", f"{sys.executable} -m venv"), environment)
+        elif instruction == "CMD":
+            command = yaml.safe_load(words)
+    port = free_port()
+    running = Service(image / "data", port)
+    running.directory.mkdir()
+    started = {**environment, "DATA_DIR": str(running.directory), "PORT": str(port)}
+    process = subprocess.Popen(
+        [str(image / command[0]), *command[1:]], cwd=image, env=started, stdout=subprocess.DEVNULL
+    )
+    try:
+        until(running.answers, seconds=300, every=0.5)
+    finally:
+        process.terminate()
+        process.wait(60)
+        shutil.rmtree(image)
+
+
+def run_in(folder: Path, line: str, environment: Mapping[str, str]) -> None:
+    subprocess.run(["sh", "-euc", line], cwd=folder, env=environment, check=True)
+
+
+# ------------------------------------------------------------------------------------------ alerts
+
+
+def rules() -> list[dict[str, Any]]:
+    loaded = yaml.safe_load((FOLDER / "alerts.yaml").read_text())
+    return [rule for group in loaded["groups"] for rule in group["rules"]]
+
+
+@needs("promtool")
+def test_prometheus_takes_the_alerts() -> None:
+    checked = subprocess.run(
+        ["promtool", "check", "rules", FOLDER / "alerts.yaml"],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert checked.returncode == 0, checked.stderr
+
+
+@pytest.mark.django_db
+def test_the_alerts_are_about_metrics_that_there_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(schedule, "seconds_since_backup", lambda: 60.0)
+    samples()  # a request has to be counted first
+    known = {name for name, _ in samples()}
+    named = {name for rule in rules() for name in re.findall(r"algotrade_\w+", rule["expr"])}
+    assert named - known == set()
+    for rule in rules():
+        assert rule["labels"]["severity"] in ("page", "ticket")
+        assert rule["annotations"]["summary"].endswith(".")
+
+
+# ----------------------------------------------------------------------------------------- proxies
+
+
+@contextmanager
+def nginx(folder: Path, behind: Service, port: int, certificate: Path) -> Iterator[None]:
+    site = (FOLDER / "nginx.conf").read_text()
+    replaced = {
+        "127.0.0.1:8000": f"127.0.0.1:{behind.port}",
+        "listen 80;": f"listen 127.0.0.1:{free_port()};",
+        "listen 443": f"listen 127.0.0.1:{port}",
+        f"/etc/ssl/{SITE}.pem": str(certificate),
+        f"/etc/ssl/{SITE}.key": str(certificate),
+    }
+    for text, replacement in replaced.items():
+        assert text in site
+        site = site.replace(text, replacement)
+    (folder / "site.conf").write_text(site)
+    log = folder / "nginx.log"
+    (folder / "nginx.conf").write_text(
+        f"daemon off; pid {folder}/pid; error_log {log};\nevents {{}}\n"
+        f"http {{ access_log off; client_body_temp_path {folder}/body;"
+        f" proxy_temp_path {folder}/proxy; include {folder}/site.conf; }}\n"
+    )
+    with program(["nginx", "-p", str(folder), "-c", str(folder / "nginx.conf")], folder):
+        yield
+
+
+@contextmanager
+def caddy(folder: Path, behind: Service, port: int, certificate: Path) -> Iterator[None]:
+    site = (FOLDER / "Caddyfile").read_text()
+    site = site.replace("reverse_proxy 127.0.0.1:8000", f"reverse_proxy 127.0.0.1:{behind.port}")
+    site = site.replace(
+        f"\n{SITE} {{", f"\nhttps://{SITE}:{port} {{\n\ttls {certificate} {certificate}"
+    )
+    options = "{\n\tadmin off\n\tauto_https disable_redirects\n}\n"
+    (folder / "Caddyfile").write_text(options + site)
+    command = ["caddy", "run", "--config", str(folder / "Caddyfile"), "--adapter", "caddyfile"]
+    with program(command, folder):
+        yield
+
+
+@contextmanager
+def program(command: list[str], folder: Path) -> Iterator[None]:
+    environment = {"PATH": "/usr/sbin:/usr/bin:/bin", "HOME": str(folder)}
+    with (folder / "proxy.log").open("wb") as log:
+        process = subprocess.Popen(command, env=environment, stdout=log, stderr=log)
+        try:
+            yield
+        finally:
+            process.terminate()
+            process.wait(30)
+
+
+def ask(
+    port: int, path: str, context: ssl.SSLContext, **headers: str
+) -> tuple[int, Mapping[str, str]]:
+    """Call the site, whose name leads to this machine."""
+    with (
+        socket.create_connection(("127.0.0.1", port), timeout=40) as plain,
+        context.wrap_socket(plain, server_hostname=SITE) as encrypted,
+    ):
+        connection = http.client.HTTPSConnection(SITE, port)
+        connection.sock = encrypted
+        connection.request("GET", path, headers={"Host": SITE, **headers})
+        response = connection.getresponse()
+        response.read()
+        return response.status, dict(response.headers)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize(
+    "proxy", [pytest.param(nginx, marks=needs("nginx")), pytest.param(caddy, marks=needs("caddy"))]
+)
+def test_a_proxy_ends_tls_and_says_who_calls(proxy: Callable[..., Any], tmp_path: Path) -> None:
+    authority = Authority(tmp_path)
+    authority.context(SITE)
+    certificate = tmp_path / "server.pem"
+    context = ssl.create_default_context(cafile=authority.file)
+    port = free_port()
+    settings = {
+        "ALLOWED_HOSTS": f"{SITE},127.0.0.1", "TRUSTED_PROXIES": "127.0.0.1",
+        "BACKTEST_WORKERS": "1", "RATE_LIMIT_GENERAL": "5/m",
+    }  # fmt: skip
+    with service(directory=None, **settings) as behind, proxy(tmp_path, behind, port, certificate):
+        until(lambda: is_open(port))
+        status, headers = ask(port, "/readyz", context)
+        assert status == 200
+        assert headers["Strict-Transport-Security"] == "max-age=31536000"
+        assert ask(port, "/metrics", context)[0] == 404
+        path = "/api/trading/algorithms"
+        # What a client says of itself counts for nothing: all of these are one address.
+        statuses = [
+            ask(
+                port,
+                "/api/trading/algorithms",
+                context,
+                **{"X-Forwarded-For": f"203.0.113.{number}"},
+            )[0]
+            for number in range(7)
+        ]
+        assert statuses[-1] == 429, statuses
+        # Another client, at the service itself, has its own counter.
+        direct = Caller(behind.port, address="203.0.113.99")
+        assert direct.call("GET", path).status == 401
+
+
+def is_open(port: int) -> bool:
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) == 0
+
+
+# ----------------------------------------------------------------------------------------- README
+
+
+def test_every_line_of_the_log_is_one_that_the_service_writes() -> None:
+    page = (FOLDER / "README.md").read_text().split("## The log\n")[1]
+    messages = re.findall(r"^\| `(.*?)` \|", page, re.MULTILINE)
+    assert len(messages) > 10
+    sources = "\n".join(path.read_text() for path in (PROJECT / "apps").rglob("*.py"))
+    assert [message for message in messages if message not in sources] == []
+
+
+def test_the_settings_of_the_example_are_documented() -> None:
+    page = (FOLDER / "README.md").read_text()
+    documented = (PROJECT / "config" / "README.md").read_text()
+    names = re.findall(r"^    ([A-Z_]+)=", page, re.MULTILINE)
+    assert len(names) > 5
+    assert [name for name in names if f"`{name}`" not in documented] == []
+
+
+def test_the_page_names_every_file_of_the_folder() -> None:
+    page = (FOLDER / "README.md").read_text()
+    files = {path.name for path in FOLDER.iterdir()} - {"README.md", "algotrade-worker@.service"}
+    assert {name for name in files if f"({name})" not in page} == set()
+    assert "algotrade-worker@backtests" in page
