@@ -1117,7 +1117,7 @@ def trail(position: Record, best: float, plan: Record, contract: Record) -> None
 
 @step
 def trailed_stop(
-    position: Record, stop: float, extreme: float, plan: Record, contract: Record
+    position: Record, stop: float, extreme: Number, plan: Record, contract: Record
 ) -> float:
     """Where an extreme puts the stop, never looser; where it is, if that is not armed (rule 5)."""
     side = position.side
