@@ -509,9 +509,9 @@ def test_warming_up_compiles_what_a_simulation_runs() -> None:
     from apps.engine.kernel import kernel
 
     warm_up()
-    compiled = len(kernel.run.signatures)
+    compiled = len(kernel.run_all.signatures)
     run(busy(), history(walk(100)))
-    assert len(kernel.run.signatures) == compiled
+    assert len(kernel.run_all.signatures) == compiled
 
 
 def test_a_contract_settles_when_its_last_session_is_over() -> None:

@@ -59,10 +59,19 @@ from apps.engine.kernel.codes import (
     TRADED,
     TRAIL,
 )  # fmt: skip
-from apps.engine.kernel.records import CONTRACT, FILL, REFUSAL, Progress
+from apps.engine.kernel.records import (
+    CONTRACT,
+    FILL,
+    NO_END,
+    NO_SAMPLING,
+    REFUSAL,
+    Progress,
+    Span,
+    State,
+)
 
 if TYPE_CHECKING:
-    from apps.engine.kernel.records import Array, Market, Output, Rules, State
+    from apps.engine.kernel.records import Array, Market, Output, Rules, Sampling
 
 # A NumPy record, whose fields compiled code reads as attributes: no type says that.
 Record = Any
@@ -169,7 +178,6 @@ class Exit(NamedTuple):
 # ------------------------------------------------------------------------------------- entry points
 
 
-@entry_point
 def run(
     state: State, market: Market, signals: Array, rules: Rules, output: Output, start: int,
     stop: int,
@@ -179,20 +187,56 @@ def run(
     The next row is before `stop` when `output` might not hold what another row writes (read it and
     go on from there), or when the money is gone (rule 6: then no further row is run).
     """
-    account, plan = state.account[0], rules.plan[0]
-    work, slots = np.zeros(1, WORK), np.zeros(state.positions.size, SLOT)
+    states = State(state.account, state.positions[np.newaxis], state.orders[np.newaxis])
+    outputs = output._replace(equity=output.equity[np.newaxis])
+    span = Span(start, stop, 0, start, NO_END)
+    return run_all(states, market, signals[np.newaxis], rules, outputs, NO_SAMPLING, span)
+
+
+@entry_point
+def run_all(
+    states: State, market: Market, signals: Array, rules: Rules, output: Output, sampling: Sampling,
+    span: Span,
+) -> Progress:  # fmt: skip
+    """Step through rows of one market with many plans, one after the other: states, signals, plans
+    and equity have one more axis. Trades, fills and refusals follow each other as the plans do.
+
+    Returns before the last plan's end when `output` might not hold what another row writes.
+    """
+    work = np.zeros(1, WORK)
     fills, refusals = or_scratch(output.fills, FILL), or_scratch(output.refusals, REFUSAL)
-    books = Books(
-        account, plan, work[0], state.positions, state.orders, slots, rules.rates,
-        output.trades, fills, refusals,
-    )  # fmt: skip
     work[0].keeps_fills, work[0].keeps_refusals = output.fills.size > 0, output.refusals.size > 0
-    prepare_slots(books, rules.instruments, rules.contracts, start)
-    work[0].squaring = market.flags.size > 0
-    work[0].keeps_orders = market.atr.size > 0 or plan.order_by != AT_MARKET
-    row = start
+    number, row, done = span.number, span.row, True
+    while number < states.account.size and done:
+        slots = np.zeros(states.positions.shape[1], SLOT)
+        books = Books(
+            states.account[number], rules.plan[number], work[0], states.positions[number],
+            states.orders[number], slots, rules.rates, output.trades, fills, refusals,
+        )  # fmt: skip
+        prepare_slots(books, market, rules.instruments, rules.contracts, row)
+        curve = sampling.curve if sampling.rows.size > 0 else output.equity[number]
+        end = run_rows(books, market, signals[number], curve, row, span.stop)
+        if sampling.rows.size > 0:
+            sample(sampling, output.equity[number], row, end)
+        ruined = books.account.status != RUNNING
+        closes = span.end != NO_END and (ruined or end == span.end)
+        done = (ruined or end == span.stop) and (not closes or has_room(books))
+        row = end
+        if done:
+            if closes:
+                close_all(books)
+            number, row = number + 1, span.first
+    return Progress(number, end, work[0].trades, work[0].fills, work[0].refusals)
+
+
+@step
+def run_rows(
+    books: Books, market: Market, signals: Array, equity: Array, row: int, stop: int
+) -> int:
+    """Step through rows of one plan, as far as there is room and money; return the next one."""
+    account, begun = books.account, row
     while row < stop and account.status == RUNNING and has_room(books):
-        row = mark_rows(books, market, output.equity, row, next_due(books, row, stop))
+        row = mark_rows(books, market, equity, row, next_due(books, row, stop))
         if not find_due(books, row, stop):
             continue
         begin_day(account, market.day[row])
@@ -205,15 +249,37 @@ def run(
             enter_at_open(books, market, row)
         if exit_inside(books):
             close_positions(books)
-        if is_breached(books, market, output.equity, row):
+        if is_breached(books, market, equity, row):
             limit_daily_loss(books, market, signals, row)
         if is_signalled(books):
             read_signals(books)
         row += 1
         find_wakes(books, market, signals, row, stop)
     live_on(books, market, signals, row)
-    account.rows += row - start
-    return Progress(row, work[0].trades, work[0].fills, work[0].refusals)
+    account.rows += row - begun
+    return row
+
+
+@step
+def sample(sampling: Sampling, points: Array, row: int, stop: int) -> None:
+    """Keep the equity of the sampled rows among [row, stop)."""
+    for i in range(sampling.rows.size):
+        if row <= sampling.rows[i] < stop:
+            points[i] = sampling.curve[sampling.rows[i]]
+
+
+@step
+def close_all(books: Books) -> None:
+    """Close what is open at its last close (rule 13). Live trading never does this."""
+    account = books.account
+    for k in range(books.slots.size):
+        position = books.positions[k]
+        if position.side != 0:
+            exit_ = Exit(BY_END_OF_DATA, position.close, position.quantity)
+            close_position(ticket_of(books, k), exit_, position.time, position.day, books.rates)
+            account.equity = account.cash
+    if account.equity <= 0:
+        account.status = RUINED
 
 
 @entry_point
@@ -229,7 +295,9 @@ def settle(state: State, rules: Rules, output: Output, slot: int, reason: int) -
         output.trades, fills, refusals,
     )  # fmt: skip
     work[0].keeps_fills = output.fills.size > 0
-    prepare_slots(books, rules.instruments, rules.contracts, 0)
+    for k in range(slots.size):
+        slots[k].instrument = column_of(books.positions[k].instrument, k, rules.instruments)
+        slots[k].contract = rules.contracts[slots[k].instrument]
     if position.side != 0:
         exit_ = Exit(reason, position.close, position.quantity)
         close_position(ticket_of(books, slot), exit_, position.time, position.day, rules.rates)
@@ -243,8 +311,8 @@ def settle(state: State, rules: Rules, output: Output, slot: int, reason: int) -
 
 
 def finish(state: State, rules: Rules, output: Output) -> int:
-    """Close what is open at its last close (rule 13); return how many trades, and as many fills,
-    were written. Live trading never does this.
+    """Close what is open at its last close, as `run_all` does; return how many trades, and as many
+    fills, were written.
     """
     written = 0
     for slot in np.flatnonzero(state.positions["side"]).tolist():
@@ -262,16 +330,20 @@ def or_scratch(records: Array, dtype: Any) -> Array:
 
 
 @step
-def prepare_slots(books: Books, instruments: Array, contracts: Array, row: int) -> None:
+def prepare_slots(
+    books: Books, market: Market, instruments: Array, contracts: Array, row: int
+) -> None:
     """Find the columns and the contract of each slot, and count the open positions."""
+    work = books.work
+    work.open, work.remark, work.squaring = 0, True, market.flags.size > 0
+    work.keeps_orders = market.atr.size > 0 or books.plan.order_by != AT_MARKET
     for k in range(books.slots.size):
         slot, position = books.slots[k], books.positions[k]
         slot.source = column_of(position.source, k, instruments)
         slot.instrument = column_of(position.instrument, k, instruments)
         slot.contract = contracts[slot.instrument]
         slot.lived = slot.wake = row
-        books.work.open += position.side != 0
-    books.work.remark = True
+        work.open += position.side != 0
 
 
 @step

@@ -127,6 +127,13 @@ def new_state(instruments: NDArray[np.int64], *, cash: float) -> State:
     return state
 
 
+def new_states(instruments: NDArray[np.int64], plans: int, *, cash: float) -> State:
+    """Return such states of so many plans, each array with one more axis."""
+    one = new_state(instruments, cash=cash)
+    many = (np.repeat(array[np.newaxis], plans, axis=0) for array in (one.positions, one.orders))
+    return State(np.repeat(one.account, plans), *many)
+
+
 def block_entries(state: State, reason: int | None) -> None:
     """Block entries from the next row on, for a rejection of `codes`; None allows them again.
 
@@ -291,9 +298,37 @@ class Output(NamedTuple):
     refusals: Array = NO_REFUSALS  # REFUSAL[at least 2 x slots]
 
 
-class Progress(NamedTuple):
-    """What `run` did: the next row, and how much of each it wrote to Output."""
+class Sampling(NamedTuple):
+    """Of which rows equity is kept: of all, where none are named."""
 
+    rows: NDArray[np.int64]
+    curve: NDArray[np.float64]  # [rows of the market] memory for the equity of one plan
+
+
+NO_SAMPLING = Sampling(np.empty(0, np.int64), np.empty(0))
+
+
+class Span(NamedTuple):
+    """The rows [first, stop) of each plan; the plan to go on with, and its next row. What is open
+    is closed before row `end`, or when the money is gone (rule 13); never where that is NO_END.
+    """
+
+    first: int
+    stop: int
+    number: int
+    row: int
+    end: int
+
+
+NO_END: Final = -1
+
+
+class Progress(NamedTuple):
+    """What a call did: the next plan and the next row of the last one that it ran, and how much of
+    each it wrote to Output.
+    """
+
+    number: int
     row: int
     trades: int
     fills: int

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -14,6 +15,8 @@ from apps.engine.kernel import kernel
 from apps.engine.kernel.codes import AT_LIMIT, BY_EXPIRY, RUINED, RUNNING
 from apps.engine.kernel.reasons import CHARGE_KINDS, REJECTIONS
 from apps.engine.kernel.records import (
+    NO_SAMPLING,
+    PLAN,
     TRADE,
     Array,
     ArrayMismatch,
@@ -21,11 +24,12 @@ from apps.engine.kernel.records import (
     Output,
     Plan,
     Rules,
+    Sampling,
+    Span,
+    State,
     check_shapes,
-    new_state,
-    rules_of,
+    new_states,
 )
-from apps.engine.lazy import lazy
 from apps.engine.metrics.equity import day_ends
 from apps.engine.metrics.many import Told, facts_of, know_returns
 from apps.engine.metrics.result_data import ResultData
@@ -141,7 +145,8 @@ def play(
 class Room(NamedTuple):
     """Where is played: new memory would have to be made ready by the system for each play.
 
-    `equity` is f8[plays, points]; `curve` f8[rows] is that of one play where rows are sampled.
+    `equity` is f8[parts, plans, points]; `curve` f8[rows] is that of one play where rows are
+    sampled.
     """
 
     trades: Array  # TRADE
@@ -154,8 +159,8 @@ def room_for(market: Market, parts: Sequence[Part], plans: int = 1) -> Room:
     """For so many plans at once in all of the parts."""
     rows, symbols = market.cell.shape
     sampled = [len(one.sampled) for one in parts if one.sampled is not None]
-    equity = np.empty((plans * len(parts), max(sampled, default=rows)))
-    trades = np.empty(2 * symbols + TRADES_AT_A_TIME, TRADE)
+    equity = np.empty((len(parts), plans, max(sampled, default=rows)))
+    trades = np.empty(2 * symbols + plans * TRADES_AT_A_TIME, TRADE)
     return Room(trades, equity, np.empty(rows if sampled else 0), bool(sampled))
 
 
@@ -174,31 +179,27 @@ def play_all(
     `report` is told the fraction that is done, every CELLS_AT_A_TIME. Equity lies in `room` until
     that is used again. Raises TooManyTrades.
     """
-    market, terms, candles = traded
-    count = len(plans) * len(parts)
-    if len(room.equity) < count:
+    market, _, candles = traded
+    if len(parts) > len(room.equity) or len(plans) > room.equity.shape[1]:
         raise ArrayMismatch("There is no room for so many plays.")
-    simulations, curves = list[_Simulation](), list[Told]()
-    segments = [_segments(market, part, terms) for part in parts]
-    for plan, signals_of_plan in zip(plans, signals, strict=True):
-        rules = rules_of(plan, terms.instruments, terms.units[0], terms.rates)
-        for part, segments_of_part in zip(parts, segments, strict=True):
-            done, equity = len(simulations), room.equity[len(simulations)]
-            output = Output(room.trades, equity if part.sampled is None else room.curve)
-            simulation = _Simulation(market, signals_of_plan, rules, output, capital)
-            for fraction in simulation.run(part, segments_of_part):
-                report((done + fraction) / count)
-            simulations.append(simulation)
-            curves.append(_curve(market, part, simulation, equity))
-    ends = np.cumsum([len(one.trades) for one in simulations]).tolist()
+    batches = list[_Batch]()
+    for part, equity in zip(parts, room.equity[:, : len(plans)], strict=False):
+        batch = _Batch(plans, traded, signals, part, room._replace(equity=equity), capital=capital)
+        for fraction in batch.run():
+            report((len(batches) + fraction) / len(parts))
+        batches.append(batch)
+    each = [(batch, number) for number in range(len(plans)) for batch in batches]
+    trades = [batch.trades_of(number) for batch, number in each]
+    curves = [batch.curve_of(number) for batch, number in each]
+    ends = np.cumsum([len(some) for some in trades]).tolist()
     by_limit = plans[0].order_by == AT_LIMIT  # no number changes it
-    trades = np.frombuffer(b"".join([one.trades.tobytes() for one in simulations]), TRADE)
-    facts = facts_of(trades, ends, curves, capital, candles, by_limit=by_limit, flags=market.flags)
+    joined = np.frombuffer(b"".join(some.tobytes() for some in trades), TRADE)
+    facts = facts_of(joined, ends, curves, capital, candles, by_limit=by_limit, flags=market.flags)
     for one in facts:
         one.curve["equity"][-1] = capital + one.net  # the account's equity but for last bits
     if room.by_days:
         know_returns(facts)
-    accounts = [one.state.account[0] for one in simulations]
+    accounts = [batch.states.account[number] for batch, number in each]
     return [Played(*both) for both in zip(facts, accounts, strict=True)]
 
 
@@ -225,75 +226,91 @@ def _segments(market: Market, part: Part, terms: Terms) -> list[_Segment]:
     return segments
 
 
-class _Simulation:
-    """One plan over some rows of a market."""
+class _Batch:
+    """Plans over some rows of a market."""
 
     def __init__(
-        self, market: Market, signals: NDArray[np.uint8], rules: Rules, output: Output,
-        capital: float,
+        self, plans: Sequence[Plan], traded: TradedMarket, signals: NDArray[np.uint8], part: Part,
+        room: Room, *, capital: float,
     ) -> None:  # fmt: skip
-        self.market, self.signals, self.rules, self.output = market, signals, rules, output
-        self.state = new_state(rules.instruments, cash=capital)
-        self.row = 0
-        self._written = list[bytes]()
-        check_shapes(self.state, market, signals, rules, output)
+        market, terms = traded.market, traded.terms
+        self.market, self.terms, self.signals, self.part = market, terms, signals, part
+        self.states = new_states(terms.instruments, len(plans), cash=capital)
+        self._rules = Rules(np.array(plans, PLAN), terms.instruments, terms.units[0], terms.rates)
+        self._output = Output(room.trades, room.equity)
+        sampled = part.sampled
+        self._sampling = NO_SAMPLING if sampled is None else Sampling(sampled, room.curve)
+        self._written: list[list[bytes]] = [[] for _ in plans]
+        curve = room.equity[0] if sampled is None else room.curve
+        first = State(self.states.account[:1], self.states.positions[0], self.states.orders[0])
+        check_shapes(
+            first, market, signals[0], self._rules._replace(plan=self._rules.plan[:1]),
+            self._output._replace(equity=curve),
+        )  # fmt: skip
+        if not len(signals) == len(room.equity) == len(plans):
+            raise ArrayMismatch("Each plan has its own signals and equity.")
 
-    @lazy
-    def trades(self) -> Array:
+    def run(self) -> Iterator[float]:
+        """Step through the part's rows and close what is open; yield the fraction that is done."""
+        row, end = self.part.first, self.part.end
+        most = max(CELLS_AT_A_TIME // self.states.positions.size, 1)
+        for segment in _segments(self.market, self.part, self.terms):
+            self._rules = self._rules._replace(contracts=segment.contracts)
+            while row < segment.stop:
+                stop = min(segment.stop, row + most)
+                self._run_rows(row, stop, NEVER if segment.ending else end)
+                row = stop
+                yield (row - self.part.first) / (end - self.part.first)
+            for slot in segment.ending:
+                self._settle(slot)
+        self._run_rows(end, end, end)  # closes what is still open
+
+    def trades_of(self, number: int) -> Array:
         """TRADE records in the order of their exits, once all rows are run."""
         # As bytes and by `take`: NumPy joins and picks records a field at a time, 20 times as slow.
-        trades = np.frombuffer(b"".join(self._written), TRADE)
-        if len(self.state.positions) == 1:
+        trades = np.frombuffer(b"".join(self._written[number]), TRADE)
+        if self.states.positions.shape[1] == 1:
             return trades
         return trades.take(np.argsort(trades["exit_time"], kind="stable"))
 
-    @property
-    def is_running(self) -> bool:
-        return bool(self.state.account["status"][0] == RUNNING)
+    def curve_of(self, number: int) -> Told:
+        """The equity at the rows that are kept; the last row of a ruined account ends it."""
+        part, equity = self.part, self._output.equity[number]
+        end = part.first + int(self.states.account["rows"][number])
+        time, rows, ends = part.time, part.sampled, part.day_ends
+        if end < part.end:
+            time, ends = self.market.time[part.first : end], None
+            if rows is not None:
+                rows = np.append(rows[rows < end - 1], end - 1)
+                time = self.market.time[rows]
+        points = equity[part.first : end] if rows is None else equity[: len(rows)]
+        return Told({"time": time, "equity": points}, ends)
 
-    def run(self, part: Part, segments: Sequence[_Segment]) -> Iterator[float]:
-        """Step through the part's rows and close what is open; yield the fraction that is done."""
-        self.row = part.first
-        for stop, contracts, ending in segments:
-            self.rules = self.rules._replace(contracts=contracts)
-            while self.row < stop and self.is_running:
-                self._run_rows(stop)
-                yield (self.row - part.first) / (part.end - part.first)
-            for slot in ending if self.is_running else ():
-                self._keep(kernel.settle(self.state, self.rules, self.output, slot, BY_EXPIRY))
-            if not self.is_running:
-                break
-        self._keep(kernel.finish(self.state, self.rules, self.output))
+    def _run_rows(self, first: int, stop: int, end: int) -> None:
+        number, row, accounts = 0, first, self.states.account
+        while number < len(accounts):
+            before = accounts["trades"].copy()
+            number, row, trades, _, _ = kernel.run_all(
+                self.states, self.market, self.signals, self._rules, self._output, self._sampling,
+                Span(first, stop, number, row, end),
+            )  # fmt: skip
+            if trades:
+                self._keep(np.cumsum(accounts["trades"] - before).tolist())
+            if accounts["trades"].max() > errors.MOST_TRADES:
+                raise errors.TooManyTrades
 
-    def _run_rows(self, stop: int) -> None:
-        most = max(CELLS_AT_A_TIME // len(self.state.positions), 1)
-        progress = kernel.run(
-            self.state, self.market, self.signals, self.rules, self.output, self.row,
-            min(stop, self.row + most),
-        )  # fmt: skip
-        self.row = progress.row
-        self._keep(progress.trades)
-        if self.state.account["trades"][0] > errors.MOST_TRADES:
-            raise errors.TooManyTrades
+    def _settle(self, slot: int) -> None:
+        """Let the contract of a slot expire for every plan that has money."""
+        accounts, positions, orders = self.states
+        for number in np.flatnonzero(accounts["status"] == RUNNING).tolist():
+            state = State(accounts[number : number + 1], positions[number], orders[number])
+            rules = self._rules._replace(plan=self._rules.plan[number : number + 1])
+            output = self._output._replace(equity=self._output.equity[number])
+            if trades := kernel.settle(state, rules, output, slot, BY_EXPIRY):
+                self._written[number].append(self._output.trades[:trades].tobytes())
 
-    def _keep(self, trades: int) -> None:
-        if trades:
-            self._written.append(self.output.trades[:trades].tobytes())
-
-
-def _curve(market: Market, part: Part, simulation: _Simulation, points: Floats) -> Told:
-    """The equity of a part at the rows that are kept; the last row of a ruined account ends it.
-
-    `points` is memory for it.
-    """
-    row, equity = simulation.row, simulation.output.equity
-    time, rows, ends = part.time, part.sampled, part.day_ends
-    if row < part.end:
-        time, ends = market.time[part.first : row], None
-        if rows is not None:
-            rows = np.append(rows[rows < row - 1], row - 1)
-            time = market.time[rows]
-    if rows is None:
-        return Told({"time": time, "equity": equity[part.first : row]}, ends)
-    points[: len(rows)] = equity[rows]
-    return Told({"time": time, "equity": points[: len(rows)]}, ends)
+    def _keep(self, ends: Sequence[int]) -> None:
+        """Take the trades over, which end there for each plan."""
+        for written, (begin, end) in zip(self._written, pairwise([0, *ends]), strict=True):
+            if begin < end:
+                written.append(self._output.trades[begin:end].tobytes())

@@ -21,14 +21,12 @@ from apps.engine.candles import ist_day
 from apps.engine.charges import Schedule
 from apps.engine.errors import EngineError, InsufficientData
 from apps.engine.kernel.records import Market, Plan
-from apps.engine.language.strategy import read
 from apps.engine.lazy import lazy
 from apps.engine.metrics.equity import day_ends, years_held
 from apps.engine.metrics.result_data import ResultData
 from apps.engine.metrics.table import LEAST_DAYS, METRICS, Figure, figures, is_too_short
-from apps.engine.signals.required_inputs import RequiredInputs, required_inputs
 from apps.engine.signals.signals import SignalMask
-from apps.engine.simulation.plan import Terms, plan_of, terms_of
+from apps.engine.simulation.plan import Terms, terms_of
 from apps.engine.simulation.plays import (
     EVERY_ROW,
     Part,
@@ -42,8 +40,9 @@ from apps.engine.simulation.plays import (
     room_for,
 )
 from apps.engine.simulation.stage import Stage
+from apps.engine.studies.candidates import CandidatePlan, Candidates
 from apps.engine.studies.configs import SHOWN
-from apps.engine.studies.grid import Grid, applied
+from apps.engine.studies.grid import Grid
 
 CACHE_BYTES: Final = 256 * 2**20
 """Of indicator columns that the sets of a search share."""
@@ -78,13 +77,6 @@ class CannotRun(EngineError):
     """A set that does not validate, or has too few bars with warm indicators."""
 
 
-class CandidatePlan(NamedTuple):
-    """The plan of a set of parameters, and the inputs that its conditions and exits read."""
-
-    plan: Plan
-    inputs: RequiredInputs
-
-
 class PreparedPlan(NamedTuple):
     """A plan, the market with its ranges, and its signals u1[symbols, rows]."""
 
@@ -111,12 +103,9 @@ class GridSearch:
     def _terms(self) -> Terms:
         return terms_of(self.stage.symbols, self.stage.contracts, self.schedule)
 
-    def _candidate(self, index: int) -> CandidatePlan | None:
-        """None where the steps with the values of the set do not validate."""
-        strategy = read(applied(self.steps, self.grid.values(index))).strategy
-        if strategy is None:
-            return None
-        return CandidatePlan(plan_of(strategy), required_inputs(strategy))
+    @lazy
+    def _candidates(self) -> Candidates:
+        return Candidates(self.steps, self.grid)
 
     def _prepared(
         self, candidate: CandidatePlan | None, into: SignalMask | None = None
@@ -140,7 +129,7 @@ class GridSearch:
     ) -> Played:
         """Some of the rows, from the capital. Raises CannotRun."""
         return play(
-            *self._prepared(self._candidate(index)),
+            *self._prepared(self._candidates.candidate(index)),
             self._terms,
             capital=self.capital if capital is None else capital,
             report=report,
@@ -161,7 +150,7 @@ class GridSearch:
         rows] is where signals are put together.
         """
         ready, begin = dict[int, PreparedPlan](), 0
-        candidates = {index: self._candidate(index) for index in indices}
+        candidates = {index: self._candidates.candidate(index) for index in indices}
         for index, candidate in sorted(candidates.items(), key=_by_ranges):
             report(0.0)  # the columns of a shard may take long
             try:

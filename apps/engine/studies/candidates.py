@@ -1,0 +1,90 @@
+"""The plan and the inputs of each set of a grid, put together from those of its values.
+
+To read the steps of a set takes longer than to simulate it. What is read of them are numbers in
+tuples of one shape, and a number comes of one object of the steps: so the values of one object are
+read beside the others as they are written, once, and a set has what each of its objects changes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from apps.engine.kernel.records import Plan
+from apps.engine.language.strategy import read
+from apps.engine.lazy import lazy
+from apps.engine.signals.required_inputs import RequiredInputs, required_inputs
+from apps.engine.simulation.plan import plan_of
+from apps.engine.studies.grid import Grid, applied
+
+Values = Mapping[str, float]
+
+
+class CandidatePlan(NamedTuple):
+    """The plan of a set of parameters, and the inputs that its conditions and exits read."""
+
+    plan: Plan
+    inputs: RequiredInputs
+
+
+class Overlap(Exception):
+    """Values of two objects change one number, such as candles that confirm and an offset."""
+
+
+@dataclass(frozen=True)
+class Candidates:
+    """Those of a grid over the steps of an algorithm, JSON as the client wrote it."""
+
+    steps: Mapping[str, Any]
+    grid: Grid
+    _of_objects: dict[tuple[tuple[str, float], ...], CandidatePlan | None] = field(
+        default_factory=dict
+    )
+
+    def candidate(self, index: int) -> CandidatePlan | None:
+        """Return that of a set; None where the steps with its values do not validate."""
+        values = self.grid.values(index)
+        objects = dict[str, dict[str, float]]()
+        for path, value in values.items():
+            objects.setdefault(path.rpartition(".")[0], {})[path] = value
+        as_written = self._as_written
+        if as_written is None or len(objects) == 1:
+            return self._read(values)
+        alone = [self._of_object(changes) for changes in objects.values()]
+        valid = [candidate for candidate in alone if candidate is not None]
+        if len(valid) < len(alone):
+            return self._read(values)
+        try:
+            return CandidatePlan(*combined(as_written, valid))
+        except Overlap:
+            return self._read(values)
+
+    @lazy
+    def _as_written(self) -> CandidatePlan | None:
+        return self._read({})
+
+    def _of_object(self, values: Values) -> CandidatePlan | None:
+        key = tuple(values.items())
+        if key not in self._of_objects:
+            self._of_objects[key] = self._read(values)
+        return self._of_objects[key]
+
+    def _read(self, values: Values) -> CandidatePlan | None:
+        strategy = read(applied(self.steps, values)).strategy
+        if strategy is None:
+            return None
+        return CandidatePlan(plan_of(strategy), required_inputs(strategy))
+
+
+def combined(as_written: Any, changed: list[Any]) -> Any:
+    """Return a tuple of tuples and numbers with what each of the others changes in it. Raises
+    Overlap.
+    """
+    others = [other for other in changed if other != as_written]
+    if len(others) < 2:
+        return others[0] if others else as_written
+    if not isinstance(as_written, tuple) or len({len(as_written), *map(len, others)}) > 1:
+        raise Overlap
+    parts = [combined(part, list(rest)) for part, *rest in zip(as_written, *others, strict=True)]
+    return type(as_written)(*parts) if hasattr(as_written, "_fields") else tuple(parts)
