@@ -44,7 +44,9 @@ def drawn(random: Random, count: int) -> Grid:
 
 def as_read(grid: Grid, index: int) -> CandidatePlan | None:
     strategy = read(applied(complete(), grid.values(index))).strategy
-    return strategy and CandidatePlan(plan_of(strategy), required_inputs(strategy))
+    if strategy is None:
+        return None
+    return CandidatePlan(plan_of(strategy), required_inputs(strategy))
 
 
 @pytest.mark.parametrize("count", [1, 2, 3, 5])
