@@ -15,7 +15,7 @@ from apps.accounts.mails import MailKind
 from apps.accounts.models import SessionEndReason, User
 from apps.core import audit, jobs
 from apps.core.audit import Action
-from apps.core.times import wire_time
+from apps.core.times import indian_time
 
 log = logging.getLogger(__name__)
 
@@ -35,7 +35,7 @@ def close(*, user: User, now: datetime) -> datetime:
     services.end(user.sessions.all(), reason=SessionEndReason.CLOSED, now=now)
     services.revoke(user.keys.all(), now=now)
     jobs.enqueue(CLOSE_JOB, queue=CLOSE_QUEUE, arguments=[{"user_id": user.pk}])
-    mails.tell(user, MailKind.ACCOUNT_CLOSED, now=now, erase_at=wire_time(erase_at))
+    mails.tell(user, MailKind.ACCOUNT_CLOSED, now=now, erase_at=indian_time(erase_at))
     return erase_at
 
 

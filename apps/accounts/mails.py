@@ -16,7 +16,7 @@ from procrastinate.types import JSONValue
 from apps.accounts.models import EmailLink, LinkPurpose, User
 from apps.core import jobs, request_origin
 from apps.core.errors import Code, ServiceError
-from apps.core.times import wire_time
+from apps.core.times import indian_time
 
 ACCOUNT_MAIL_JOB: Final = "accounts.mail"
 ACCOUNT_MAIL_QUEUE: Final = "small"
@@ -52,47 +52,47 @@ class MailText(NamedTuple):
 TEXTS: Final = {
     MailKind.VERIFY: MailText(
         "Verify your e-mail address",
-        "please verify that this address is yours. Notices are mailed to it from then on.",
+        "Please verify that this address is yours. Notices are mailed to it from then on.",
         "Verify the address",
     ),
     MailKind.RESET: MailText(
         "Choose a new password",
-        "somebody asked for a new password for your account. If it was you, choose one here.",
+        "Somebody asked for a new password for your account. If it was you, choose one here.",
         "Choose a password",
     ),
     MailKind.LEAVE_ADDRESS: MailText(
         "Your account is about to get another e-mail address",
-        "your account is to get the address {new_email}. It does once both addresses confirm it.",
+        "Your account is to get the address {new_email}. It does once both addresses confirm it.",
         "Confirm the change",
     ),
     MailKind.TAKE_ADDRESS: MailText(
         "Confirm your new e-mail address",
-        "an account is to get the address {new_email}. It does once both addresses confirm it.",
+        "An account is to get the address {new_email}. It does once both addresses confirm it.",
         "Confirm the change",
     ),
     MailKind.NEW_LOGIN: MailText(
         "A login from a new network",
-        "somebody has logged in to your account from a network that was not used before, with"
+        "Somebody has logged in to your account from a network that was not used before, with"
         " {user_agent}.",
     ),
     MailKind.KEY_CREATED: MailText(
-        "A new API key", "an API key was made for your account: {key_name}."
+        "A new API key", "An API key was made for your account: {key_name}."
     ),
     MailKind.PASSWORD_CHANGED: MailText(
-        "Your password was changed", "the password of your account was changed."
+        "Your password was changed", "The password of your account was changed."
     ),
     MailKind.ADDRESS_CHANGED: MailText(
-        "Your e-mail address was changed", "the address of your account is {new_email} now."
+        "Your e-mail address was changed", "The address of your account is {new_email} now."
     ),
     MailKind.FACTOR_ON: MailText(
-        "Two-factor authentication is on", "a login asks for a one-time code from now on."
+        "Two-factor authentication is on", "A login asks for a one-time code from now on."
     ),
     MailKind.FACTOR_OFF: MailText(
-        "Two-factor authentication is off", "a login asks for the password alone from now on."
+        "Two-factor authentication is off", "A login asks for the password alone from now on."
     ),
     MailKind.ACCOUNT_CLOSED: MailText(
         "Your account is closed",
-        "your account is closed, and your personal data are erased on {erase_at}. Log in before"
+        "Your account is closed, and your personal data are erased on {erase_at}. Log in before"
         " then to keep it.",
     ),
 }
@@ -147,7 +147,7 @@ def tell(user: User, kind: MailKind, *, now: datetime, to: str | None = None, **
     """
     if not is_available() or not (to or user.email_verified):
         return
-    known = {"at": wire_time(now), "address": request_origin.current().address or "unknown"}
+    known = {"at": indian_time(now), "address": request_origin.current().address or "unknown"}
     arguments: dict[str, JSONValue] = {
         "kind": kind.value,
         "to": to or user.email,
@@ -167,11 +167,11 @@ def send_mail_now(*, kind: MailKind, to: str, facts: dict[str, str], link_id: st
         context |= {
             "name": link.user.name,
             "url": url_of(link),
-            "expires": wire_time(link.expires_at),
+            "expires": indian_time(link.expires_at),
             "new_email": link.new_email,
         }
     subject, text, button = TEXTS[kind]
-    context |= {"text": text.format_map(context), "button": button}
+    context |= {"subject": subject, "text": text.format_map(context), "button": button}
     plain, page = (
         render_to_string(f"accounts/mail/message.{ending}", context) for ending in ("txt", "html")
     )

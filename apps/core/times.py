@@ -1,6 +1,10 @@
-"""Moments on the wire, and from epoch seconds."""
+"""Moments on the wire, in mails, and from epoch seconds."""
 
 from datetime import UTC, datetime
+from typing import Final
+from zoneinfo import ZoneInfo
+
+_KOLKATA: Final = ZoneInfo("Asia/Kolkata")
 
 
 def wire_time(moment: datetime) -> str:
@@ -16,3 +20,9 @@ def wire_time(moment: datetime) -> str:
 def moment(seconds: int) -> datetime:
     """Of epoch seconds, in UTC."""
     return datetime.fromtimestamp(seconds, UTC)
+
+
+def indian_time(moment: datetime) -> str:
+    """Return a moment as people in India write it: 2 November 2026, 09:30 IST."""
+    local = moment.astimezone(_KOLKATA)
+    return f"{local.day} {local:%B %Y, %H:%M} IST"

@@ -1,5 +1,6 @@
 """Wrong passwords shut out whoever guesses, not the owner."""
 
+import time
 from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
@@ -12,13 +13,13 @@ from pytest_django import Settings
 from apps.accounts import services, two_factor
 from apps.accounts.login_limits import Entrance, NotAFailure, count_failure
 from apps.accounts.models import LoginNetwork, SessionEndReason, User
-from apps.core import request_origin
-from apps.core.api.limits import TooManyRequests
 from tests import make
+from tests.accounts.test_email_links import send_mails
 from tests.conftest import Api
 from tests.envelope import assert_error
 
 LOG_IN = "/api/auth/login"
+WINDOW = 15 * 60
 HOME = "203.0.113.7"
 LogIn = Callable[..., Any]
 
@@ -122,20 +123,29 @@ def test_a_right_password_without_its_code_is_no_failure() -> None:
             raise services.TwoFactorRequired
 
 
-@pytest.mark.django_db
-def test_guesses_of_a_day_are_bounded(alice: User, monkeypatch: pytest.MonkeyPatch) -> None:
-    """From however many networks: what an account bears in a window, times the windows of a day."""
-    taken = 0
-    for number in range(60):
-        origin = request_origin.Origin(address=f"198.51.{number}.1")
-        monkeypatch.setattr(request_origin, "current", lambda origin=origin: origin)
-        try:
-            with count_failure(email=alice.email, entrance=Entrance.API, now=make.NOW):
-                taken += 1
-                raise PermissionError
-        except (PermissionError, TooManyRequests):
-            continue
-    assert taken == 3
+# A stranger guesses at an account by the limits of production, from more networks than it takes.
+
+
+@pytest.fixture
+def limits_of_production(settings: Settings) -> None:
+    settings.RATE_LIMITS = {**settings.RATE_LIMITS, "auth": "5/15m", "failures": "20/15m"}
+
+
+@pytest.mark.usefixtures("limits_of_production")
+def test_a_stranger_has_1920_guesses_a_day_and_shuts_the_owner_out_0_times(
+    log_in: LogIn, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert log_in(HOME).status_code == 200
+    begun = int(time.time()) // WINDOW * WINDOW
+    monkeypatch.setattr("time.time", lambda: float(begun))  # all of it is in one window
+    guessed, shut_out = 0, 0
+    for number in range(120):
+        address = f"198.51.{number}.1"
+        guessed += log_in(address, f"guess {number}").status_code == 401
+        if number % 30 == 10:
+            shut_out += log_in(HOME).status_code != 200
+    windows_of_a_day = 24 * 60 * 60 // WINDOW
+    assert (guessed * windows_of_a_day, shut_out) == (1_920, 0)
 
 
 # A thief has stolen an access token; then the owner reacts.
@@ -164,3 +174,24 @@ def test_a_thief_has_nothing_after_the_owner_has_reacted(api: Api, alice: User) 
     assert not two_factor.is_on(alice)
     ended = alice.sessions.exclude(ended_at=None)
     assert {session.end_reason for session in ended} == {SessionEndReason.PASSWORD}
+
+
+def test_not_even_a_key_is_left_to_a_thief_of_the_first_minutes(api: Api, alice: User) -> None:
+    """A login is a proof for ten minutes, and so is its token; the owner's reset takes all back."""
+    login = api().post(LOG_IN, {"email": alice.email, "password": make.PASSWORD})
+    thief, with_key = api(), api()
+    thief.credentials(HTTP_AUTHORIZATION=f"Bearer {login.json()['accessToken']}")
+    thief.cookies["refreshToken"] = login.cookies["refreshToken"].value
+    key = thief.post("/api/auth/keys", {"name": "Kept", "scopes": ["trade"]}).json()["key"]
+    with_key.credentials(HTTP_AUTHORIZATION=f"Bearer {key}")
+    assert with_key.post("/api/trading/algorithms", {}).status_code == 201
+    api().post("/api/auth/password-reset", {"email": alice.email})
+    (path,) = send_mails()
+    Client().post(path, {"newPassword": "a new password", "revokeKeys": "on"})
+    for refused in (
+        thief.get("/api/auth/profile"),
+        thief.post("/api/auth/refresh-token"),
+        with_key.post("/api/trading/algorithms", {}),
+        api().post(LOG_IN, {"email": alice.email, "password": make.PASSWORD}),
+    ):
+        assert_error(refused, 401, "UNAUTHORIZED")

@@ -1,0 +1,86 @@
+"""What mails say, as text and as HTML, and how a browser shows them."""
+
+from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from django.core import mail
+from django.core.mail import EmailMultiAlternatives
+
+from apps.accounts import mails
+from apps.accounts.mails import MailKind
+from apps.accounts.models import LinkPurpose, User
+from apps.core.times import indian_time
+from tests import make
+from tests.backtests.browser import Tab, program, tab
+
+LONG = "a.very.long.name.of.somebody@" + "a-long-domain-name." * 6 + "example.com"
+FACTS = {
+    "name": "Alice <Trader>",
+    "at": indian_time(make.NOW),
+    "address": "203.0.113.7",
+    "new_email": LONG,
+    "key_name": "n" * 100,
+    "user_agent": "Mozilla/5.0 (X11; Linux x86_64) " + "AppleWebKit/537.36" * 9,
+    "erase_at": indian_time(make.NOW + timedelta(days=7)),
+}
+
+
+def sent(user: User, kind: MailKind) -> EmailMultiAlternatives:
+    """The mail of this kind, with a link where it has one."""
+    link_id = None
+    if kind.value in LinkPurpose.values:
+        purpose = LinkPurpose(kind.value)
+        mails.send_new_link(user, purpose, email=user.email, now=make.NOW, new_email=LONG)
+        link_id = user.email_links.latest("pk").pk
+    mail.outbox.clear()
+    mails.send_mail_now(kind=kind, to=user.email, facts=FACTS, link_id=link_id)
+    (message,) = mail.outbox
+    assert isinstance(message, EmailMultiAlternatives)
+    return message
+
+
+@pytest.mark.parametrize("kind", MailKind)
+def test_both_forms_say_the_same(alice: User, kind: MailKind) -> None:
+    User.objects.filter(pk=alice.pk).update(name="Alice <Trader>")
+    message = sent(alice, kind)
+    text, html = str(message.body), str(message.alternatives[0][0])
+    subject, words, button = mails.TEXTS[kind]
+    assert (message.subject, message.to) == (subject, [alice.email])
+    assert "Hello Alice <Trader>," in text
+    assert "Hello Alice &lt;Trader&gt;," in html
+    assert words.format_map(FACTS) in text
+    assert f"<title>{subject}</title>" in html
+    for form in (text, html):
+        assert "{" not in form
+        assert "None" not in form
+        if button:
+            (link,) = alice.email_links.all()
+            assert mails.url_of(link) in form
+            assert f"until {indian_time(link.expires_at)}" in form
+        else:
+            assert "2 November 2026, 09:30 IST" in form
+
+
+@pytest.fixture(scope="module")
+def page() -> Iterator[Tab]:
+    with tab() as opened:
+        yield opened
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(program() is None, reason="no Chromium on this machine")
+@pytest.mark.parametrize("width", [390, 700])
+@pytest.mark.parametrize("kind", MailKind)
+def test_nothing_is_cut_off_on_a_phone(
+    alice: User, page: Tab, tmp_path: Path, kind: MailKind, width: int
+) -> None:
+    file = tmp_path / "mail.html"
+    file.write_text(str(sent(alice, kind).alternatives[0][0]))
+    page.screen(width, 800)
+    page.open(file.as_uri())
+    page.picture(tmp_path / "mail.png")
+    assert page.ask("document.documentElement.scrollWidth") == width
+    assert page.ask("document.querySelector('div').getBoundingClientRect().right") <= width
+    assert page.complaints() == []
