@@ -253,12 +253,15 @@ POSTGRESQL = "apps.core.postgresql"
 
 # A server that has gone without a word is noticed by TCP. Together with the attempt to connect anew
 # that is less than the 8 s in which a call is answered; a Unix socket knows none of it.
-CONNECTION_OPTIONS = {
+CONNECTION_OPTIONS: dict[str, Any] = {
     "connect_timeout": "3",
     "keepalives_idle": "5",
     "keepalives_interval": "2",
     "keepalives_count": "2",
     "tcp_user_timeout": "3000",  # milliseconds
+    # What a connection has executed five times is prepared: PostgreSQL parses it no more.
+    "server_side_binding": True,
+    "prepare_threshold": 5,
 }
 
 

@@ -70,8 +70,8 @@ DELIVER_TO_ENDPOINT: Final = f"{_insert_deliveries('endpoint.id = %s')} SELECT i
 INSERT_MISSED: Final = f"""
     INSERT INTO webhooks_delivery
         (id, event_id, endpoint_id, status, queue, due_at, attempts, failures, created_at)
-    SELECT {NEW_ID}, id, %(endpoint)s, '{DeliveryStatus.FAILED}', '{DeliveryQueue.RETRY}', %(now)s,
-        0, 0, created_at
+    SELECT {NEW_ID}, id, %(endpoint)s::text, '{DeliveryStatus.FAILED}', '{DeliveryQueue.RETRY}',
+        %(now)s, 0, 0, created_at
     FROM webhooks_event
     WHERE owner_id = %(owner)s AND created_at >= %(since)s AND type = ANY(%(types)s)
         AND type <> '{EventType.WEBHOOK_TEST}'

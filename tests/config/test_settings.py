@@ -7,6 +7,7 @@ from django.core.exceptions import ImproperlyConfigured
 from django.db import connection
 from django.db.backends.postgresql.base import DatabaseWrapper
 
+from apps.accounts.models import User
 from config.settings import CONNECTION_OPTIONS, MailServer, database, mail_server
 
 
@@ -60,6 +61,18 @@ def test_the_host_that_takes_writes_is_connected_to(monkeypatch: pytest.MonkeyPa
         cursor.execute("SELECT 1")
         assert cursor.fetchone() == (1,)
     reached.close()
+
+
+@pytest.mark.django_db
+def test_what_is_executed_again_and_again_is_prepared() -> None:
+    for number in range(7):
+        assert list(User.objects.filter(name=f"prepared {number}")) == []
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT count(*) FROM pg_prepared_statements WHERE statement LIKE %s",
+            ["%accounts_user%name%"],
+        )
+        assert cursor.fetchone() == (1,)
 
 
 @pytest.mark.parametrize(
