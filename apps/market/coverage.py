@@ -1,18 +1,19 @@
 """How complete the stored history of a symbol is by the dated calendar, and how good its bars."""
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import date, datetime
 from typing import Final
 
 import numpy as np
-from django.db.models import F, Max, Min
+from django.db import connection
+from django.db.models import Min
 
 from apps.core.times import moment, wire_time
 from apps.engine.candles import DAY, IST, TIMEFRAMES, Candles, ist_days
 from apps.engine.sessions import Sessions
-from apps.market import candle_chunks, intraday_buffer, store
+from apps.market import candle_chunks, intraday_buffer, queries, store
 from apps.market.calendars import calendar_of
 from apps.market.dates import midnight
 from apps.market.models import BufferedCandle, CandleChunk
@@ -213,28 +214,27 @@ def history_of_bars(candles: Candles, timeframe: str, *, since: int | None) -> S
 def stored_history_of(symbols: Collection[str], timeframe: str) -> Mapping[str, StoredHistory]:
     """Describe what is stored to serve a timeframe: its own bars and the shorter ones that make it.
 
-    It takes two statements for any number of symbols, and reads no bar.
+    It takes one statement for any number of symbols, and reads no bar.
     """
     sources = set(intraday_buffer.sources_of(timeframe))
     days: dict[str, list[Days]] = defaultdict(list)
     bars: dict[str, Counter[str]] = defaultdict(Counter)
     starts: dict[str, list[int]] = defaultdict(list)
     since: dict[str, list[int]] = defaultdict(list)
-    chunks = CandleChunk.objects.filter(symbol__in=list(symbols)).order_by()
-    columns = ("symbol", "timeframe", "period_start", "first_time", "last_time", "bars", "days")
-    for symbol, source, start, first, last, count, bits in chunks.values_list(*columns):
-        times = int(first.timestamp()), int(last.timestamp())
-        since[symbol].append(times[0])
-        if source in sources:
-            chunk_days = candle_chunks.days_from_bits(bytes(bits), midnight(start))
-            days[symbol].append(_covered(chunk_days, source))
-            bars[symbol][source] += count
-            starts[symbol] += times
-    for symbol, source, day, first_time, last_time in _buffered_days(symbols):
+    with connection.cursor() as cursor:
+        cursor.execute(queries.STORED_DAYS, {"symbols": list(symbols)})
+        rows = cursor.fetchall()
+    for symbol, source, first_time, last_time, count, start, bits in rows:
         since[symbol].append(first_time)
-        if source in sources:
-            days[symbol].append(_covered(np.array([day], np.int32), source))
-            starts[symbol] += (first_time, last_time)
+        if source not in sources:
+            continue
+        if bits is None:  # a day of the intraday buffer
+            stored_days = np.array([_day(first_time)], np.int32)
+        else:
+            stored_days = candle_chunks.days_from_bits(bytes(bits), midnight(start))
+            bars[symbol][source] += count
+        days[symbol].append(_covered(stored_days, source))
+        starts[symbol] += (first_time, last_time)
     return {
         symbol: StoredHistory(
             days=np.unique(np.concatenate(days.get(symbol, [_NO_DAYS]))),
@@ -251,7 +251,8 @@ def first_stored_days(symbols: Collection[str]) -> Mapping[str, int | None]:
     """Return the first day of each symbol that is stored in any timeframe."""
     chunks = CandleChunk.objects.filter(symbol__in=list(symbols)).order_by().values_list("symbol")
     first = {symbol: int(time.timestamp()) for symbol, time in chunks.annotate(Min("first_time"))}
-    for symbol, _, _, time, _ in _buffered_days(symbols):
+    buffered = BufferedCandle.objects.filter(symbol__in=list(symbols)).values_list("symbol")
+    for symbol, time in buffered.order_by().annotate(Min("time")):
         first[symbol] = min(time, first.get(symbol, time))
     return {symbol: _day(first[symbol]) if symbol in first else None for symbol in symbols}
 
@@ -259,16 +260,6 @@ def first_stored_days(symbols: Collection[str]) -> Mapping[str, int | None]:
 def _of_the_longest(bars: Mapping[str, int]) -> int:
     """Return the count of the longest timeframe."""
     return bars[max(bars, key=TIMEFRAMES.__getitem__)] if bars else 0
-
-
-def _buffered_days(symbols: Collection[str]) -> Iterable[tuple[str, str, int, int, int]]:
-    """Return for each day in the intraday buffer its symbol, timeframe and day number, and the
-    starts of its first and last bar.
-    """
-    bars = BufferedCandle.objects.filter(symbol__in=list(symbols)).order_by()
-    days = bars.values("symbol", "timeframe", day=(F("time") + IST) / DAY)
-    first_and_last = days.annotate(first=Min("time"), last=Max("time"))
-    return first_and_last.values_list("symbol", "timeframe", "day", "first", "last")
 
 
 def _covered(days: Days, timeframe: str) -> Days:

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Final
 
+from apps.engine.candles import DAY, IST
 from apps.market.models import BufferedCandle, CandleChunk
 
 _CHUNKS: Final = CandleChunk._meta.db_table
@@ -38,6 +39,17 @@ UPDATE_CHUNK: Final = (
     f"UPDATE {_CHUNKS} SET bars = %s, first_time = %s, last_time = %s,"
     " days = %s, data = %s, sha256 = %s, updated_at = %s WHERE id = %s"
 )
+
+# What is stored of symbols: a row for each chunk, and one for each day in the intraday buffer.
+STORED_DAYS: Final = f"""
+    SELECT symbol, timeframe, extract(epoch FROM first_time)::int8,
+        extract(epoch FROM last_time)::int8, bars, block_start, days
+    FROM {_CHUNKS} WHERE symbol = ANY(%(symbols)s)
+    UNION ALL
+    SELECT symbol, timeframe, min(time), max(time), NULL, NULL, NULL
+    FROM {_BUFFER} WHERE symbol = ANY(%(symbols)s)
+    GROUP BY symbol, timeframe, (time + {IST}) / {DAY}
+"""
 
 BUFFERED_SINCE: Final = f"""
     SELECT symbol, timeframe, {_CANDLE}

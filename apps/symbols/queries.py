@@ -158,11 +158,21 @@ UNDERLYINGS_WITH_DERIVATIVES: Final = f"""
     )
 """
 
-# The types of instruments that masters of these exchanges list; of each, one row is looked for.
-LISTED_TYPES: Final = f"""
-    SELECT exchange, type FROM unnest(%s::text[]) AS exchange, unnest(%s::text[]) AS type
+# Instruments by symbol; one of the sample is valid until a master lists its type on its exchange.
+VALID_INSTRUMENTS: Final = f"""
+    SELECT {", ".join(f"known.{field.column}" for field in Instrument._meta.concrete_fields)}
+    FROM {Instrument._meta.db_table} AS known
+    WHERE symbol = ANY(%s) AND NOT (sample AND EXISTS (
+        SELECT FROM {Instrument._meta.db_table} AS listed
+        WHERE NOT listed.sample AND listed.exchange = known.exchange AND listed.type = known.type
+    ))
+"""
+
+# Those of these exchanges of which a master has been loaded; of each, one row is looked for.
+EXCHANGES_WITH_MASTER: Final = f"""
+    SELECT exchange FROM unnest(%s::text[]) AS exchange
     WHERE EXISTS (
         SELECT FROM {Instrument._meta.db_table} AS listed
-        WHERE NOT sample AND listed.exchange = exchange.exchange AND listed.type = type.type
+        WHERE NOT sample AND listed.exchange = exchange.exchange
     )
 """

@@ -75,28 +75,29 @@ def check_with_suggestions(*, symbol: str, now: datetime) -> tuple[SymbolCheck, 
 
 
 def check_all(*, symbols: Iterable[str], now: datetime) -> list[SymbolCheck]:
-    """Check symbols, in their order.
+    """Check symbols, in their order, by one statement; by two if some of them are not known.
 
     The master decides. For an exchange without a loaded master (the bundled sample is not one), a
     well-formed symbol that has not expired by its form counts as tradable. A row of the sample is
     valid until a master lists instruments of its type on its exchange.
     """
     symbol_list = list(symbols)
-    rows = Instrument.objects.filter(symbol__in=symbol_list)
-    listed = _listed_types({symbol.partition(":")[0] for symbol in symbol_list})
-    known = {
-        row.symbol: row for row in rows if not (row.sample and (row.exchange, row.type) in listed)
-    }
-    mastered = {exchange for exchange, _ in listed}
+    rows = Instrument.objects.raw(queries.VALID_INSTRUMENTS, [symbol_list])
+    known = {row.symbol: row for row in rows}
+    mastered = _with_master(
+        {symbol.partition(":")[0] for symbol in symbol_list if symbol not in known}
+    )
     today = _today(now)
     return [_verdict(symbol, known.get(symbol), mastered, today) for symbol in symbol_list]
 
 
-def _listed_types(exchanges: Collection[str]) -> set[tuple[str, str]]:
-    """Return the exchanges, each with the types of instruments that its masters list."""
+def _with_master(exchanges: Collection[str]) -> set[str]:
+    """Return those of the exchanges of which a master has been loaded."""
+    if not exchanges:
+        return set()
     with connection.cursor() as cursor:
-        cursor.execute(queries.LISTED_TYPES, [list(exchanges), Type.values])
-        return set(cursor.fetchall())
+        cursor.execute(queries.EXCHANGES_WITH_MASTER, [list(exchanges)])
+        return {exchange for (exchange,) in cursor.fetchall()}
 
 
 def _verdict(symbol: str, row: Instrument | None, mastered: set[str], today: date) -> SymbolCheck:
