@@ -4,6 +4,7 @@ An attempt to connect to a server that is gone takes seconds. If each request ma
 threads would wait, also those that could answer without the database.
 """
 
+import select
 import threading
 from typing import Any, Final
 
@@ -41,3 +42,16 @@ class DatabaseWrapper(base.DatabaseWrapper):
             raise
         _is_lost.clear()
         return connection
+
+    def is_usable(self) -> bool:
+        """Return whether the server has left the connection open, which its socket tells: between
+        statements a server sends nothing but its farewell.
+
+        Django's sends `SELECT 1`, before the first statement of each request: that is 0.1 of the
+        1.5 ms that a short call takes.
+        """
+        if self.connection is None or self.connection.closed:
+            return False
+        socket = select.poll()
+        socket.register(self.connection.fileno(), select.POLLIN)
+        return not socket.poll(0)
