@@ -1,8 +1,9 @@
 """Three calls that clients make all day, as FastAPI with SQLAlchemy answers them and as we do.
 
 Both are one process, with the same token, session, rows and PostgreSQL, which eight connections
-keep busy in turns; neither counts requests against limits or logs to a file. The peer writes no
-line for a request, we do. Processor time is that of the web process and of PostgreSQL's processes.
+keep busy in turns. Both give the same answers and write a line of log for each request. They are
+compared twice: without limits, and with requests counted in the database. Processor time is that of
+the web process and of PostgreSQL's processes.
 """
 
 import hashlib
@@ -20,7 +21,8 @@ import pytest
 from apps.ops.demo.client import Client
 from apps.ops.demo.walkthrough import DEMO_ALGORITHM
 from apps.ops.embedded_postgres.shared_server import socket_directory
-from tests.benchmarks.load import CONNECTIONS, ask, request
+from tests.benchmarks.load import CONNECTIONS, ask
+from tests.benchmarks.load import request as request_of
 from tests.benchmarks.peers.environments import PeersMissing
 from tests.benchmarks.peers.web import fastapi
 from tests.benchmarks.side_by_side import MEASURED, Row, report
@@ -59,26 +61,42 @@ class Sides(NamedTuple):
     service: Service
     token: str
     algorithm: str
+    # Whether requests count against limits, which none of them reaches.
+    are_counted: bool
 
 
-@pytest.fixture(scope="module")
-def sides() -> Iterator[Sides]:
+@pytest.fixture(scope="module", params=[False, True], ids=["uncounted", "counted"])
+def sides(request: pytest.FixtureRequest) -> Iterator[Sides]:
+    are_counted: bool = request.param
+    limit = "1000000/m" if are_counted else "off"
     with ExitStack() as running:
         started = running.enter_context(
-            service(WEB_WORKERS="1", BACKTEST_WORKERS="1", SECRET_KEY=SECRET)
+            service(
+                WEB_WORKERS="1",
+                BACKTEST_WORKERS="1",
+                SECRET_KEY=SECRET,
+                RATE_LIMIT_GENERAL=limit,
+                RATE_LIMIT_TRADING=limit,
+            )
         )
         token, algorithm = _filled(started)
         socket = socket_directory(started.directory)
         database = f"postgresql+asyncpg://algotrade@/algotrade?host={socket}&port=5432"
         try:
             peer = running.enter_context(
-                fastapi({"SIGNING_KEY": SIGNING_KEY, "DATABASE": database})
+                fastapi(
+                    {
+                        "SIGNING_KEY": SIGNING_KEY,
+                        "DATABASE": database,
+                        "COUNTED": str(int(are_counted)),
+                    }
+                )
             )
         except PeersMissing as missing:
             pytest.skip(str(missing))
         django_side = Side(started.port, started.running()["web"])
         fastapi_side = Side(peer.port, [peer.pid])
-        yield Sides(django_side, fastapi_side, started, token, algorithm)
+        yield Sides(django_side, fastapi_side, started, token, algorithm, are_counted)
 
 
 def _filled(started: Service) -> tuple[str, str]:
@@ -125,17 +143,30 @@ def _processor(pids: list[int]) -> float:
     return sum(int(user) + int(system) for *_, user, system in (row[:13] for row in fields)) / TICKS
 
 
-def compare(name: str, sides: Sides, method: str, path: str) -> None:
+def compare(
+    name: str, sides: Sides, method: str, path: str, *, peer_path: str | None = None
+) -> None:
     """Turns, of which the first of each side is not counted.
 
     One ratio is of requests a second. The other, of the processor time of web and database, is the
-    same on a machine that has other work to do.
+    same on a machine that has other work to do. The answers are the same, unless the peer is asked
+    for something else at `peer_path`.
     """
-    sent = request(method, path, token=sides.token)
+    django_side, fastapi_side = sides.django_side, sides.fastapi_side
+    if peer_path is None:
+        ours, theirs = (
+            Client(f"http://127.0.0.1:{side.port}", lambda line: None, token=sides.token)
+            for side in (django_side, fastapi_side)
+        )
+        assert ours.call(method, path) == theirs.call(method, path)
+    sent = request_of(method, path, token=sides.token)
+    sent_to_peer = request_of(method, peer_path or path, token=sides.token)
     pairs = [
-        (turn(sides.django_side, sides, sent), turn(sides.fastapi_side, sides, sent))
+        (turn(django_side, sides, sent), turn(fastapi_side, sides, sent_to_peer))
         for _ in range(TURNS)
     ]
+    if sides.are_counted:
+        name = f"{name}, counted"
     django_turns, fastapi_turns = zip(*pairs[1:], strict=True)
     report(
         f"{name}, ours against FastAPI",
@@ -169,6 +200,8 @@ def _tail(turns: Sequence[Turn]) -> str:
 
 def test_logins(sides: Sides) -> None:
     """One after another, as the row of the user is locked; the hash is most of it."""
+    if sides.are_counted:
+        pytest.skip("one measurement of logins is enough")
     client = Client(f"http://127.0.0.1:{sides.django_side.port}", lambda line: None)
     login = {"email": "trader@example.com", "password": "a long password"}
     before = _processor(sides.django_side.web)
@@ -190,3 +223,15 @@ def test_one(sides: Sides) -> None:
 def test_validation(sides: Sides) -> None:
     path = f"/api/trading/algorithms/{sides.algorithm}/validate"
     compare("an algorithm judged", sides, "POST", path)
+
+
+def test_validation_beside_less(sides: Sides) -> None:
+    """The peer reads and answers no coverage of the symbols here, which our contract asks for."""
+    path = f"/api/trading/algorithms/{sides.algorithm}"
+    compare(
+        "an algorithm judged, ours with coverage against FastAPI without",
+        sides,
+        "POST",
+        f"{path}/validate",
+        peer_path=f"{path}/judge",
+    )

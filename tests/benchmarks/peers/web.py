@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
 from socket import create_connection, create_server
@@ -28,12 +29,16 @@ def fastapi(settings: Mapping[str, str]) -> Iterator[Web]:
     )
     with closing(create_server(("127.0.0.1", 0))) as probe:
         port = int(probe.getsockname()[1])
-    quiet = ["--log-level", "warning", "--no-access-log"]
-    with subprocess.Popen(
-        [str(python), "-m", "uvicorn", "with_fastapi:app", "--port", str(port), *quiet],
-        cwd=FOLDER,
-        env=os.environ | settings,
-    ) as process:
+    with (
+        tempfile.TemporaryFile() as log,
+        subprocess.Popen(
+            [str(python), "-m", "uvicorn", "with_fastapi:app", "--port", str(port)],
+            cwd=FOLDER,
+            env=os.environ | settings,
+            stdout=log,
+            stderr=log,
+        ) as process,
+    ):
         try:
             until(lambda: _answers(port), every=0.1)
             yield Web(port, process.pid)

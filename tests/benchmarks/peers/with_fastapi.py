@@ -2,7 +2,10 @@
 
 It gets what is quickest for it: uvloop and httptools, a pool of connections as large as the
 client's, SQLAlchemy's Core instead of instances, answers by orjson that no model walks through
-again, and the loop itself for what never waits.
+again, and the loop itself for what never waits. It logs a line for each request, as uvicorn does.
+
+With COUNTED=1 it counts requests against a limit in the database, and POST .../validate answers
+what ours does; POST .../judge leaves out the coverage, and what is read for it.
 """
 
 from __future__ import annotations
@@ -17,7 +20,7 @@ import jwt
 import orjson
 from fastapi import Depends, FastAPI, Header, HTTPException, Response
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
-from sqlalchemy import MetaData, exists, func, select
+from sqlalchemy import MetaData, exists, func, select, text
 from sqlalchemy.ext.asyncio import create_async_engine
 
 KEY = os.environ["SIGNING_KEY"]
@@ -26,7 +29,10 @@ ENGINE = create_async_engine(
     pool_size=8,
     isolation_level="AUTOCOMMIT",  # no BEGIN and ROLLBACK
 )
-TABLES = ("accounts_user", "accounts_session", "algorithms_algorithm", "symbols_instrument")
+TABLES = (
+    "accounts_user", "accounts_session", "algorithms_algorithm", "symbols_instrument",
+    "market_edition",
+)  # fmt: skip
 SCHEMA = MetaData()
 LISTED = (
     "id", "name", "status", "active", "strategy_type", "timeframe", "symbols", "total_trades",
@@ -53,6 +59,36 @@ async def reflected(_: FastAPI) -> AsyncIterator[None]:
 app = FastAPI(lifespan=reflected)
 
 
+COUNT = text("""
+    INSERT INTO core_counter AS counted (key, count, expires_at)
+    VALUES (:key, 1, now() + interval '1 minute')
+    ON CONFLICT (key) DO UPDATE SET count = counted.count + 1
+    RETURNING count
+""")
+IS_COUNTED = os.environ.get("COUNTED") == "1"
+LIMIT = 1_000_000
+
+# What ours reads for the coverage of symbols, beside the rule set in force.
+HAVE_DERIVATIVES = text("""
+    SELECT exchange, code FROM unnest(CAST(:exchanges AS text[]), CAST(:codes AS text[]))
+        AS asked (exchange, code)
+    WHERE NOT EXISTS (SELECT FROM symbols_masterload
+            WHERE exchange = asked.exchange AND segment = 'derivatives')
+        OR EXISTS (SELECT FROM symbols_instrument
+            WHERE underlying = asked.code AND exchange = asked.exchange
+                AND segment = 'derivatives' AND NOT type IN ('equity', 'index'))
+""")
+STORED_DAYS = text("""
+    SELECT symbol, timeframe, extract(epoch FROM first_time)::int8,
+        extract(epoch FROM last_time)::int8, bars, block_start, days
+    FROM market_candleblock WHERE symbol = ANY(:symbols)
+    UNION ALL
+    SELECT symbol, timeframe, min(time), max(time), NULL, NULL, NULL
+    FROM market_livecandle WHERE symbol = ANY(:symbols)
+    GROUP BY symbol, timeframe, (time + 19800) / 86400
+""")
+
+
 async def signed_in(authorization: Annotated[str, Header()]) -> str:
     """The user of a good token whose session lives; the session is read at each call."""
     try:
@@ -69,6 +105,11 @@ async def signed_in(authorization: Annotated[str, Header()]) -> str:
         row = (await connection.execute(asked)).first()
     if row is None or row.ended_at or row.expires_at <= datetime.now(UTC) or not row.is_active:
         raise HTTPException(401)
+    if IS_COUNTED:
+        async with ENGINE.connect() as connection:
+            count = await connection.scalar(COUNT, {"key": claims["sub"]})
+        if count > LIMIT:
+            raise HTTPException(429)
     return str(claims["sub"])
 
 
@@ -111,6 +152,18 @@ async def shown(user: User, algorithm: str) -> Response:
 
 @app.post("/api/trading/algorithms/{algorithm}/validate")
 async def validated(user: User, algorithm: str) -> Response:
+    strategy, answered = await judged(user, algorithm)
+    coverage = await covered(strategy.basicInfo.symbols) if strategy else []
+    return answer({**answered, "coverage": coverage})
+
+
+@app.post("/api/trading/algorithms/{algorithm}/judge")
+async def without_coverage(user: User, algorithm: str) -> Response:
+    _, answered = await judged(user, algorithm)
+    return answer(answered)
+
+
+async def judged(user: str, algorithm: str) -> tuple[Strategy | None, dict[str, object]]:
     row = await fetch_algorithm(user, algorithm)
     try:
         strategy = Strategy.model_validate({wire: row[column] for wire, column in STEPS.items()})
@@ -119,12 +172,33 @@ async def validated(user: User, algorithm: str) -> Response:
             {"field": ".".join(map(str, fault["loc"])), "message": fault["msg"]}
             for fault in error.errors()
         ]
-        return answer({"valid": False, "missingFields": [], "errors": errors, "warnings": []})
+        return None, {"missingFields": [], "errors": errors, "warnings": [], "valid": False}
     warnings = [
         {"field": "basicInfo.symbols", "message": f"{symbol} cannot be traded"}
         for symbol in await untradable(strategy.basicInfo.symbols)
     ]
-    return answer({"valid": True, "missingFields": [], "errors": [], "warnings": warnings})
+    return strategy, {"missingFields": [], "errors": [], "warnings": warnings, "valid": True}
+
+
+async def covered(symbols: list[str]) -> list[dict[str, object]]:
+    """The coverage of symbols of which nothing is stored, as in this benchmark; what is read to
+    know that is read.
+    """
+    editions = SCHEMA.tables["market_edition"]
+    parts = [symbol.partition(":") for symbol in symbols]
+    asked = {"exchanges": [exchange for exchange, _, _ in parts], "codes": [c for _, _, c in parts]}
+    async with ENGINE.connect() as connection:
+        await connection.scalar(select(editions.c.sha256).order_by(editions.c.id.desc()).limit(1))
+        await connection.execute(HAVE_DERIVATIVES, asked)
+        stored = (await connection.execute(STORED_DAYS, {"symbols": symbols})).all()
+    assert not stored, "the benchmark stores no bars"
+    return [
+        {
+            "symbol": symbol, "bars": 0, "firstBar": None, "lastBar": None, "heldSessions": 0,
+            "sessions": 0, "percentage": None, "since": None, "sessionsSince": 0,
+        }
+        for symbol in symbols
+    ]  # fmt: skip
 
 
 async def fetch_algorithm(user: str, algorithm: str) -> Mapping[str, Any]:
@@ -141,15 +215,16 @@ async def fetch_algorithm(user: str, algorithm: str) -> Mapping[str, Any]:
 async def untradable(symbols: list[str]) -> list[str]:
     """Those that the master does not list, for exchanges of which it has been loaded."""
     table = SCHEMA.tables["symbols_instrument"]
-    missing = []
     async with ENGINE.connect() as connection:
         rows = await connection.execute(select(table).where(table.c.symbol.in_(symbols)))
-        known = {row.symbol for row in rows if row.enabled}
-        for exchange in {symbol.partition(":")[0] for symbol in symbols}:
+        enabled = {row.symbol: row.enabled for row in rows}
+        exchanges = {symbol.partition(":")[0] for symbol in symbols if symbol not in enabled}
+        mastered = set()
+        for exchange in exchanges:
             master = exists().where(table.c.exchange == exchange, ~table.c.sample)
             if await connection.scalar(select(master)):
-                missing += [s for s in symbols if s.startswith(exchange) and s not in known]
-    return missing
+                mastered.add(exchange)
+    return [s for s in symbols if not enabled.get(s, s.partition(":")[0] not in mastered)]
 
 
 def item(row: Any) -> dict[str, object]:
