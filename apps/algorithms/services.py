@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any, Final, TypedDict
 
 from django.conf import settings
-from django.db import transaction
+from django.db import connection, transaction
 from django.db.models import Max, QuerySet
 
 from apps.accounts.models import User
@@ -23,6 +23,7 @@ from apps.core.errors import Code, Fault, InvalidInput, NotFound, ServiceError
 from apps.core.etags import ANY_STATE, Expectation
 from apps.core.ids import is_id
 from apps.core.quotas import QuotaExceeded, Resource
+from apps.core.rows import columns_of, instance_of
 from apps.engine.language import strategy
 from apps.engine.language.summary import Change, StepSummary, changes, summarize
 from apps.engine.sessions import Sessions
@@ -36,6 +37,7 @@ _LISTED: Final = (
     "total_trades", "win_rate", "total_profit", "profit_factor", "created_at", "updated_at",
 )  # fmt: skip
 """The columns of a list; the steps are not among them and are not read for one."""
+_LISTED_ROWS = Algorithm.objects.values(*_LISTED)
 _SHOWN: Final = (*_LISTED, "description", "is_public", "owner__display_name", *STEPS.values())
 """The columns of a list of templates. Of their owners it has the names alone."""
 CLONED: Final = (*STEPS.values(), "description", "walk_forward_config", "monte_carlo_config")
@@ -165,21 +167,21 @@ def _begin(
 
 
 OWNED_ALGORITHM: Final = f"""
-    SELECT * FROM {Algorithm._meta.db_table}
+    SELECT {columns_of(Algorithm, "algorithm")} FROM {Algorithm._meta.db_table} AS algorithm
     WHERE id = %s AND owner_id = %s AND status <> '{AlgorithmStatus.ARCHIVED}'
 """
 
 
 def read(*, owner: User, algorithm_id: str) -> Algorithm:
-    """Return `Algorithm.objects.owned_by(owner).fetch(algorithm_id)`. Raises AlgorithmNotFound.
-
-    The ORM writes its SQL anew for each call, which takes 0.5 ms for 35 columns where reading them
-    takes 0.3.
-    """
+    """Return `Algorithm.objects.owned_by(owner).fetch(algorithm_id)`. Raises AlgorithmNotFound."""
+    row = None
     if is_id(algorithm_id):
-        for algorithm in Algorithm.objects.raw(OWNED_ALGORITHM, [algorithm_id, owner.pk]):
-            return algorithm
-    raise AlgorithmNotFound(algorithmId=algorithm_id)
+        with connection.cursor() as cursor:
+            cursor.execute(OWNED_ALGORITHM, [algorithm_id, owner.pk])
+            row = cursor.fetchone()
+    if row is None:
+        raise AlgorithmNotFound(algorithmId=algorithm_id)
+    return instance_of(Algorithm, row)
 
 
 @transaction.atomic
@@ -421,9 +423,10 @@ def listed(
     """Return the owner's algorithms as rows of LISTED."""
     wanted = {"status": status, "strategy_type": strategy_type}
     filters = {column: value for column, value in wanted.items() if value}
-    rows = Algorithm.objects.owned_by(owner).filter(**filters).in_order(ordering)
-    shown: QuerySet[Algorithm, dict[str, Any]] = rows.values(*_LISTED)
-    return shown
+    rows: QuerySet[Algorithm, dict[str, Any]] = (
+        _LISTED_ROWS.owned_by(owner).filter(**filters).in_order(ordering)
+    )
+    return rows
 
 
 @dataclass(frozen=True, slots=True)

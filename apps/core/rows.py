@@ -1,0 +1,41 @@
+"""Rows that nearly every request reads, by statements that are written once.
+
+The ORM writes a statement anew each time it is asked, and `raw()` finds out anew which column is
+which field: 0.5 and 0.2 of the 1.3 ms that a short call takes. Two statements are worth that: the
+session behind a token, and an algorithm.
+"""
+
+from collections.abc import Sequence
+from functools import cache
+from typing import Any, TypeVar
+
+from django.db import DEFAULT_DB_ALIAS, connection
+from django.db.models import Model
+
+Row = TypeVar("Row", bound=Model)
+
+
+def columns_of(model: type[Model], alias: str) -> str:
+    """Return the columns of a model as a statement selects them, in the order of its fields."""
+    return ", ".join(f"{alias}.{field.column}" for field in model._meta.concrete_fields)
+
+
+def instance_of(model: type[Row], values: Sequence[Any]) -> Row:
+    """Return the instance that these values of `columns_of` are, as the ORM would."""
+    names, converters = _fields_of(model)
+    row = list(values)
+    for index, convert in converters:
+        row[index] = convert(row[index], None, connection)
+    return model.from_db(DEFAULT_DB_ALIAS, names, row)
+
+
+@cache
+def _fields_of(model: type[Model]) -> tuple[list[str], list[tuple[int, Any]]]:
+    """Return the names of the fields, and what converts values of the columns at these indices."""
+    fields = model._meta.concrete_fields
+    converters = [
+        (index, convert)
+        for index, field in enumerate(fields)
+        for convert in field.get_db_converters(connection)
+    ]
+    return [field.attname for field in fields], converters
