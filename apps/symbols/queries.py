@@ -2,6 +2,7 @@
 
 from typing import Final
 
+from apps.core.rows import columns_of
 from apps.symbols.models import Instrument, MasterLoad, Segment, Type
 
 CREATE_STAGED: Final = """
@@ -160,8 +161,7 @@ UNDERLYINGS_WITH_DERIVATIVES: Final = f"""
 
 # Instruments by symbol; one of the sample is valid until a master lists its type on its exchange.
 VALID_INSTRUMENTS: Final = f"""
-    SELECT {", ".join(f"known.{field.column}" for field in Instrument._meta.concrete_fields)}
-    FROM {Instrument._meta.db_table} AS known
+    SELECT {columns_of(Instrument, "known")} FROM {Instrument._meta.db_table} AS known
     WHERE symbol = ANY(%s) AND NOT (sample AND EXISTS (
         SELECT FROM {Instrument._meta.db_table} AS listed
         WHERE NOT listed.sample AND listed.exchange = known.exchange AND listed.type = known.type

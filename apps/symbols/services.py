@@ -11,6 +11,7 @@ from django.db import connection, transaction
 
 from apps.core import audit
 from apps.core.errors import Code, NotFound, ServiceError
+from apps.core.rows import instance_of
 from apps.engine.symbols import MAX_LENGTH, InvalidSymbol, Symbol, parse
 from apps.symbols import queries, sample
 from apps.symbols.models import (
@@ -82,7 +83,9 @@ def check_all(*, symbols: Iterable[str], now: datetime) -> list[SymbolCheck]:
     valid until a master lists instruments of its type on its exchange.
     """
     symbol_list = list(symbols)
-    rows = Instrument.objects.raw(queries.VALID_INSTRUMENTS, [symbol_list])
+    with connection.cursor() as cursor:
+        cursor.execute(queries.VALID_INSTRUMENTS, [symbol_list])
+        rows = [instance_of(Instrument, row) for row in cursor.fetchall()]
     known = {row.symbol: row for row in rows}
     mastered = _with_master(
         {symbol.partition(":")[0] for symbol in symbol_list if symbol not in known}

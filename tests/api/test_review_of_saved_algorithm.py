@@ -127,10 +127,14 @@ def test_the_number_of_queries_does_not_grow_with_the_symbols(api: Api, alice: U
     assert counts[0] == counts[1]
 
 
-def test_a_review_takes_four_queries_at_most(alice: User) -> None:
-    """The edition, the symbols, whether a master lists their exchange, what has derivatives."""
+def test_a_review_takes_three_queries_and_one_more_for_unknown_symbols(alice: User) -> None:
+    """The edition, the symbols, what has derivatives; for the others whether there is a master."""
     steps = steps_with({"exitConditions": {"squareOffTime": "15:00"}})
     algorithm = make.algorithm(alice, **steps)
-    with CaptureQueriesContext(connection) as queries:
-        services.review(algorithm=algorithm, now=make.NOW)
-    assert len(queries) == 4
+    counts = []
+    for unknown in ([], ["NSE:UNHEARDOF"]):
+        algorithm.basic_info["symbols"] += unknown
+        with CaptureQueriesContext(connection) as queries:
+            services.review(algorithm=algorithm, now=make.NOW)
+        counts.append(len(queries))
+    assert counts == [3, 4]

@@ -154,11 +154,11 @@ def compare(
     """
     django_side, fastapi_side = sides.django_side, sides.fastapi_side
     if peer_path is None:
-        ours, theirs = (
+        django_client, fastapi_client = (
             Client(f"http://127.0.0.1:{side.port}", lambda line: None, token=sides.token)
             for side in (django_side, fastapi_side)
         )
-        assert ours.call(method, path) == theirs.call(method, path)
+        assert django_client.call(method, path) == fastapi_client.call(method, path)
     sent = request_of(method, path, token=sides.token)
     sent_to_peer = request_of(method, peer_path or path, token=sides.token)
     pairs = [
