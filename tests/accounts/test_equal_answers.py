@@ -24,7 +24,7 @@ from tests.accounts.authenticator import authenticator, code_of
 from tests.conftest import Api
 
 LOG_IN, RESET, ADMIN = "/api/auth/login", "/api/auth/password-reset", "/admin/login/"
-NOBODY = "nobody@example.com"
+UNKNOWN = "nobody@example.com"
 TRIES = 300
 # Of all pairs of a known and an unknown address: in how many more than half the one may be slower.
 # Of TRIES each, chance alone gives 0.1 once in 50,000 runs.
@@ -104,7 +104,7 @@ def test_an_answer_costs_the_same_whether_there_is_an_account(
     KINDS[kind](alice)
     send(path, "another@example.com", "192.0.2.1")  # what is made by the first call is there
     answers, costs = [], []
-    for address, email in (("198.51.100.1", NOBODY), ("203.0.113.1", alice.email)):
+    for address, email in (("198.51.100.1", UNKNOWN), ("203.0.113.1", alice.email)):
         hashes.clear()
         with CaptureQueriesContext(connection) as statements:
             response = send(path, email, address)
@@ -125,15 +125,15 @@ def test_no_time_tells_whether_there_is_an_account(send: Send, alice: User, path
     """Tries take turns, so that what else the machine does slows both kinds alike."""
     alice.set_password(make.PASSWORD)
     alice.save()
-    seconds: dict[str, list[float]] = {NOBODY: [], alice.email: []}
+    seconds: dict[str, list[float]] = {UNKNOWN: [], alice.email: []}
     for number in range(2 * TRIES + 20):
         # The order within a pair takes turns too.
-        email = (NOBODY, alice.email)[(number + number // 2) % 2]
+        email = (UNKNOWN, alice.email)[(number + number // 2) % 2]
         begun = time.perf_counter()
         send(path, email, "198.51.100.1")
         if number >= 20:
             seconds[email].append(time.perf_counter() - begun)
-    unknown, known = seconds[NOBODY], seconds[alice.email]
+    unknown, known = seconds[UNKNOWN], seconds[alice.email]
     slower = sum((k > u) + (k == u) / 2 for k in known for u in unknown)
     separable = slower / (len(known) * len(unknown)) - 0.5
     medians = [statistics.median(times) * 1000 for times in (known, unknown)]
