@@ -114,7 +114,7 @@ class AlgorithmSerializer(AnswerSerializer):
     userId = IdField(read_only=True, source="owner_id")
     name = TextField(max_length=MAX_NAME, help_text="Unique among the owner's.")
     description = CharField(help_text="Free text.")
-    status = ChoiceField(read_only=True, choices=[status.value for status in AlgorithmStatus])
+    status = ChoiceField(read_only=True, choices=AlgorithmStatus)
     active = BooleanField(read_only=True, help_text="Whether it trades.")
     version = IntegerField(read_only=True, help_text="Counts changes of its steps.")
     basicInfo = _step("basicInfo")
@@ -148,7 +148,7 @@ class RemarksSerializer(AnswerSerializer):
     """What a review of an algorithm found."""
 
     missingFields = serializers.ListField(
-        child=ChoiceField(choices=list(STEPS)),
+        child=ChoiceField(choices=STEPS),
         read_only=True,
         source="missing",
         help_text="The steps that are not complete.",
@@ -214,7 +214,7 @@ class AlgorithmItemSerializer(AnswerSerializer):
 
     id = IdField()
     name = CharField()
-    status = ChoiceField(choices=[status.value for status in AlgorithmStatus])
+    status = ChoiceField(choices=AlgorithmStatus)
     active = BooleanField(help_text="Whether it trades.")
     strategyType = CharField(allow_null=True)
     timeframe = CharField(allow_null=True)
@@ -273,7 +273,7 @@ class SentenceSerializer(AnswerSerializer):
 class StepSummarySerializer(AnswerSerializer):
     """A step in words."""
 
-    step = ChoiceField(choices=list(STEPS))
+    step = ChoiceField(choices=STEPS)
     isComplete = BooleanField(help_text="Whether it can be run; else it says what it lacks.")
     sentences = SentenceSerializer(many=True, help_text="One at least for each setting.")
 
@@ -337,10 +337,8 @@ class VersionSummaryQuery(StrictSerializer):
 class StatusChangeSerializer(AnswerSerializer):
     """One change of an algorithm's status."""
 
-    from_ = ChoiceField(
-        choices=[status.value for status in AlgorithmStatus], allow_null=True, source="before"
-    )
-    to = ChoiceField(choices=[status.value for status in AlgorithmStatus], source="after")
+    from_ = ChoiceField(choices=AlgorithmStatus, allow_null=True, source="before")
+    to = ChoiceField(choices=AlgorithmStatus, source="after")
     by = CharField(source="actor", help_text="The user's id, or system.")
     reason = CharField()
     at = MomentField()
@@ -507,13 +505,13 @@ class CatalogueIndicatorSerializer(AnswerSerializer):
 class CataloguePatternSerializer(AnswerSerializer):
     """One candle pattern."""
 
-    pattern = ChoiceField(choices=list(PATTERNS), source="name")
+    pattern = ChoiceField(choices=PATTERNS, source="name")
     description = CharField()
     directions = serializers.ListField(
         child=ChoiceField(choices=BOTH),
         help_text="That it can have; none: it says nothing of direction.",
     )
-    opposite = ChoiceField(choices=list(PATTERNS), help_text="What it becomes on the short side.")
+    opposite = ChoiceField(choices=PATTERNS, help_text="What it becomes on the short side.")
 
 
 @extend_schema_serializer(
@@ -535,5 +533,5 @@ class AlgorithmQuery(StrictSerializer):
     strategyType = ChoiceField(
         choices=STRATEGY_TYPES, required=False, help_text="Of this strategy type alone."
     )
-    sort = ChoiceField(choices=list(SORTS), default="createdAt", help_text="The field to sort by.")
+    sort = ChoiceField(choices=SORTS, default="createdAt", help_text="The field to sort by.")
     order = ChoiceField(choices=("asc", "desc"), default="desc", help_text="The direction.")

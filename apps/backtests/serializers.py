@@ -33,8 +33,6 @@ from apps.engine.metrics.wire_units import round_for_wire
 from apps.market.serializers import RANGE_END
 from apps.symbols.serializers import SYMBOL
 
-BACKTEST_KINDS: Final = tuple(kind.value for kind in BacktestKind)
-BACKTEST_STATUSES: Final = tuple(status.value for status in BacktestStatus)
 # What a list can be sorted by, and the column of each.
 BACKTEST_SORTS: Final = {"createdAt": "created_at", "name": "name"}
 # The objects in a performance, and their names in order.
@@ -93,7 +91,7 @@ class BacktestRequestSerializer(StrictSerializer):
     endDate = RangeEndField(
         exact=True, max_length=40, help_text="As startDate; a date is included."
     )
-    kind = ChoiceField(choices=BACKTEST_KINDS, required=False, help_text="A study, if not plain.")
+    kind = ChoiceField(choices=BacktestKind, required=False, help_text="A study, if not plain.")
     name = TextField(max_length=100, required=False, help_text="For its owner to find it by.")
     symbols = SymbolsField(required=False, help_text="Instead of the algorithm's.")
     timeframe = TimeframeField(
@@ -131,10 +129,8 @@ class BacktestQuery(StrictSerializer):
     """Which backtests to list, and in which order."""
 
     algorithmId = AlgorithmFilterField(required=False, help_text="Of this algorithm alone.")
-    status = ChoiceField(
-        choices=BACKTEST_STATUSES, required=False, help_text="Of this status alone."
-    )
-    kind = ChoiceField(choices=BACKTEST_KINDS, required=False, help_text="Of this kind alone.")
+    status = ChoiceField(choices=BacktestStatus, required=False, help_text="Of this status alone.")
+    kind = ChoiceField(choices=BacktestKind, required=False, help_text="Of this kind alone.")
     sort = ChoiceField(
         choices=list(BACKTEST_SORTS), default="createdAt", help_text="The field to sort by."
     )
@@ -214,13 +210,13 @@ class BacktestSerializer(AnswerSerializer):
     algorithmId = IdField()
     algorithmVersion = IntegerField()
     name = CharField()
-    kind = ChoiceField(choices=BACKTEST_KINDS)
-    status = ChoiceField(choices=BACKTEST_STATUSES)
+    kind = ChoiceField(choices=BacktestKind)
+    status = ChoiceField(choices=BacktestStatus)
     progress = IntegerField(min_value=0, max_value=100, help_text="Percent.")
     startDate = CharField(help_text="As it was sent.")
     endDate = CharField(help_text="As it was sent.")
     symbols = serializers.ListField(child=CharField())
-    timeframe = ChoiceField(choices=list(TIMEFRAMES))
+    timeframe = ChoiceField(choices=TIMEFRAMES)
     initialCapital = FloatField(help_text="Rupees.")
     config = StudyConfigField(source="study")
     performance = PerformanceField()

@@ -137,7 +137,7 @@ class CandlesQuery(StrictSerializer):
     """Which candles are wanted."""
 
     symbol = ParsedSymbolField(exact=True, help_text="EXCHANGE:SYMBOL")
-    timeframe = ChoiceField(choices=list(TIMEFRAMES), help_text="How long a candle is.")
+    timeframe = ChoiceField(choices=TIMEFRAMES, help_text="How long a candle is.")
     to = QueryMomentField(
         source="end", last=True, required=False, help_text="Where they end; a date is included."
     )
@@ -177,7 +177,7 @@ class CoverageQuery(StrictSerializer):
 class SessionsQuery(StrictSerializer):
     """Which day is wanted, and of which exchange."""
 
-    exchange = ChoiceField(choices=list(MARKETS), help_text="The exchange.")
+    exchange = ChoiceField(choices=MARKETS, help_text="The exchange.")
     date = QueryDateField(source="day", help_text="A day in Asia/Kolkata.")
 
 
@@ -250,7 +250,7 @@ class CandlesSerializer(AnswerSerializer):
     """
 
     symbol = CharField(help_text="EXCHANGE:SYMBOL")
-    timeframe = ChoiceField(choices=list(TIMEFRAMES), help_text="How long a candle is.")
+    timeframe = ChoiceField(choices=TIMEFRAMES, help_text="How long a candle is.")
     candles = CandlesField(help_text="Oldest first.")
     dates = serializers.ListField(
         child=DateField(),
@@ -317,7 +317,7 @@ class GapSerializer(AnswerSerializer):
 class TimeframeCoverageSerializer(AnswerSerializer):
     """What is held of one timeframe; of weeks nothing is said of sessions."""
 
-    timeframe = ChoiceField(choices=list(TIMEFRAMES), help_text="How long a bar is.")
+    timeframe = ChoiceField(choices=TIMEFRAMES, help_text="How long a bar is.")
     first = MomentField(help_text="The start of the first bar.")
     last = MomentField(help_text="The start of the last bar.")
     bars = IntegerField(min_value=0, help_text="How many.")
@@ -370,7 +370,7 @@ class ListedTimesSerializer(AnswerSerializer):
 class CandleQualitySerializer(AnswerSerializer):
     """The quality of the bars of one timeframe."""
 
-    timeframe = ChoiceField(choices=list(TIMEFRAMES), help_text="How long a bar is.")
+    timeframe = ChoiceField(choices=TIMEFRAMES, help_text="How long a bar is.")
     bars = IntegerField(min_value=0, help_text="How many are looked at.")
     days = IntegerField(min_value=0, source="days.size", help_text="Dates that have bars.")
     barsWithoutVolume = IntegerField(
@@ -494,7 +494,7 @@ class SegmentSessionSerializer(AnswerSerializer):
 class SessionsSerializer(AnswerSerializer):
     """What an exchange does on a date, and why."""
 
-    exchange = ChoiceField(choices=list(MARKETS), help_text="The exchange.")
+    exchange = ChoiceField(choices=MARKETS, help_text="The exchange.")
     date = DateField(help_text="The day in Asia/Kolkata.")
     edition = CharField(help_text=_EDITION_HELP)
     segments = SegmentSessionSerializer(many=True, help_text="Each segment of the exchange.")

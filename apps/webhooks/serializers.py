@@ -71,13 +71,6 @@ class UrlField(TextField):
         super().__init__(exact=True, max_length=MAX_URL_LENGTH, help_text=help_text, **options)
 
 
-class OptionalChoiceField(ChoiceField):
-    """A choice that is stored as an empty text, and answered as null, when there is none."""
-
-    def to_representation(self, value: Any) -> Any:
-        return value or None
-
-
 @example({name: WEBHOOK_EXAMPLE[name] for name in ("url", "events", "description")})
 class NewWebhookSerializer(StrictSerializer):
     url = UrlField()
@@ -113,9 +106,7 @@ class WebhookSerializer(AnswerSerializer):
     events = ChoiceSetField(choices=_TYPES)
     description = CharField()
     status = ChoiceField(choices=SETTABLE)
-    disabledReason = OptionalChoiceField(
-        choices=[reason.value for reason in DisabledReason], allow_null=True
-    )
+    disabledReason = ChoiceField(choices=DisabledReason, allow_null=True)
     failingSince = MomentField(
         allow_null=True, help_text="Of the first failure since the last success."
     )
@@ -138,7 +129,7 @@ class DeliveryAttemptSerializer(AnswerSerializer):
     latency = IntegerField(
         allow_null=True, min_value=0, source="milliseconds", help_text="Milliseconds."
     )
-    error = OptionalChoiceField(choices=[failure.value for failure in Failure], allow_null=True)
+    error = ChoiceField(choices=Failure, allow_null=True)
 
 
 @example(WAITING_EXAMPLE)

@@ -1,8 +1,11 @@
 """POST /api/trading/algorithms/<id>/pause"""
 
+from typing import Any
+
 import pytest
 
 from apps.accounts.models import User
+from apps.algorithms.models import Algorithm
 from apps.trading.models import Account, Run
 from apps.webhooks.models import Event
 from tests.conftest import Api
@@ -12,10 +15,14 @@ from tests.trading.standing import hold, ready, standing, start
 PATH = "/api/trading/algorithms"
 
 
+def post(api: Api, algorithm: Algorithm, body: object = None) -> Any:
+    return api(algorithm.owner).post(f"{PATH}/{algorithm.pk}/pause", body)
+
+
 def test_it_keeps_its_run_its_capital_and_its_positions(api: Api, alice: User) -> None:
     algorithm = ready(alice)
     hold(start(algorithm))
-    response = api(alice).post(f"{PATH}/{algorithm.pk}/pause")
+    response = post(api, algorithm)
     assert response.status_code == 200
     assert (response.json()["status"], response.json()["active"]) == ("paused", False)
     run = Run.objects.live().get()
@@ -26,7 +33,7 @@ def test_it_keeps_its_run_its_capital_and_its_positions(api: Api, alice: User) -
 
 def test_it_is_in_the_history_and_told(api: Api, alice: User) -> None:
     algorithm = standing(alice, "active")
-    api(alice).post(f"{PATH}/{algorithm.pk}/pause")
+    post(api, algorithm)
     change = algorithm.status_changes.latest("id")
     assert (change.before, change.after, change.actor) == ("active", "paused", alice.pk)
     event = Event.objects.get(sequence=2)
@@ -35,12 +42,12 @@ def test_it_is_in_the_history_and_told(api: Api, alice: User) -> None:
 
 @pytest.mark.parametrize("status", ["draft", "paused", "stopped", "error"])
 def test_only_an_active_one_can_be_paused(api: Api, alice: User, status: str) -> None:
-    response = api(alice).post(f"{PATH}/{standing(alice, status).pk}/pause")
+    response = post(api, standing(alice, status))
     assert_error(
         response, 422, "UNPROCESSABLE_ENTITY", currentStatus=status, requiredStatus="active"
     )
 
 
 def test_a_body_that_says_something_is_refused(api: Api, alice: User) -> None:
-    response = api(alice).post(f"{PATH}/{standing(alice, 'active').pk}/pause", {"for": "an hour"})
+    response = post(api, standing(alice, "active"), {"for": "an hour"})
     assert_error(response, 400, "VALIDATION_ERROR", field="for")

@@ -229,7 +229,7 @@ class ExplanationSerializer(DocumentSerializer):
     """A candle, explained."""
 
     symbol = CharField()
-    timeframe = ChoiceField(choices=list(TIMEFRAMES))
+    timeframe = ChoiceField(choices=TIMEFRAMES)
     candle = ExplainedCandleSerializer()
     confirmationCandles = IntegerField()
     sides = ExplainedSideSerializer(many=True)

@@ -9,7 +9,7 @@ name in snake case. A field of an answer that some answers lack is not required.
 import difflib
 import re
 import unicodedata
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from functools import cache, cached_property
@@ -108,7 +108,12 @@ class NullableTextField(serializers.CharField):
 
 
 class ChoiceField(serializers.ChoiceField):
-    """One of a closed set of strings; a refusal lists the set, and an answer has null for empty."""
+    """One of a closed set of strings, such as an enum; a refusal lists the set, and an answer has
+    null for an empty string.
+    """
+
+    def __init__(self, choices: Iterable[str], **options: Any) -> None:
+        super().__init__([str(choice) for choice in choices], **options)
 
     def to_internal_value(self, data: object) -> str:
         if not isinstance(data, str) or data not in self.choices:

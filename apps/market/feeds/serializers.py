@@ -229,9 +229,7 @@ class RefusedCandleSerializer(AnswerSerializer):
 
     index = IntegerField(min_value=0, help_text="Among those sent, from 0.")
     time = MomentField(help_text="Its start.")
-    reason = ChoiceField(
-        choices=[reason.value for reason in BarRejectReason], help_text="Why it was not taken."
-    )
+    reason = ChoiceField(choices=BarRejectReason, help_text="Why it was not taken.")
 
 
 _RECEIVED_EXAMPLE: Final = {

@@ -74,7 +74,7 @@ class OrdersQuery(ActivityQuery):
     """Which orders to list, and in which order."""
 
     status = ChoiceField(
-        choices=[status.value for status in OrderStatus],
+        choices=OrderStatus,
         required=False,
         help_text="Of this status alone.",
     )
@@ -199,11 +199,11 @@ class OrderSerializer(AnswerSerializer):
     runId = IdField()
     symbol = CharField()
     side = ChoiceField(choices=("buy", "sell"))
-    intent = ChoiceField(choices=[intent.value for intent in Intent])
+    intent = ChoiceField(choices=Intent)
     type = ChoiceField(choices=("market", "limit", "stop"))
     price = FloatField(allow_null=True)
     quantity = IntegerField(allow_null=True, help_text="An entry is sized when it is filled.")
-    status = ChoiceField(choices=[status.value for status in OrderStatus])
+    status = ChoiceField(choices=OrderStatus)
     reason = NullableTextField(help_text="Of an exit, or why it was not filled.")
     barTime = MomentField(help_text="Start of the bar that made it.")
     placedAt = MomentField(

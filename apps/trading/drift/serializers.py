@@ -34,7 +34,7 @@ class DriftQuery(StrictSerializer):
 class DifferenceSerializer(DocumentSerializer):
     """A difference between the backtester and the paper trading."""
 
-    kind = ChoiceField(choices=[kind.value for kind in DifferenceKind])
+    kind = ChoiceField(choices=DifferenceKind)
     time = MomentField(help_text="Start of the candle.")
     symbol = CharField()
     what = CharField(help_text="Of what: a candle, a signal, a side of a fill.")
