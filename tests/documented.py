@@ -11,7 +11,7 @@ from django.urls import Resolver404, resolve
 
 from apps.algorithms.steps import STEPS
 from apps.core.api import schema
-from apps.engine.metrics.wire_units import UNITS
+from apps.engine.metrics.wire_units import FIELD_UNITS
 from apps.engine.units import DECIMALS, Unit
 
 _DOCUMENT_URI = "urn:document"
@@ -78,7 +78,9 @@ def long_numbers(value: Any, name: str = "", unit: Unit = Unit.RATIO) -> list[tu
     else:
         inner = [(name, item) for item in value] if isinstance(value, list) else []
     return [
-        number for key, item in inner for number in long_numbers(item, key, UNITS.get(key, unit))
+        number
+        for key, item in inner
+        for number in long_numbers(item, key, FIELD_UNITS.get(key, unit))
     ]
 
 

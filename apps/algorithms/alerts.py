@@ -6,7 +6,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Final, TypedDict
 
-METRICS: Final = ("maxDrawdown", "profitFactor", "winRate")
+ALERT_METRICS: Final = ("maxDrawdown", "profitFactor", "winRate")
 ACTIONS: Final = ("pause_algorithm", "send_notification")
 
 

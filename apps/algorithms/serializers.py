@@ -38,9 +38,9 @@ from apps.engine.indicators.indicator import (
     LARGEST_OFFSET,
     SOURCES,
     Indicator,
-    Mirror,
-    Output,
-    Parameter,
+    IndicatorOutput,
+    IndicatorParameter,
+    Inversion,
 )
 from apps.engine.indicators.patterns import BOTH, PATTERNS
 from apps.engine.language.fields import LARGEST
@@ -421,10 +421,10 @@ _PARAMETER: Final = {
 
 
 @extend_schema_field(_PARAMETER)
-class ParameterField(serializers.Field[Parameter, Any, dict[str, Any], Any]):
+class ParameterField(serializers.Field[IndicatorParameter, Any, dict[str, Any], Any]):
     """A number within bounds, or one of a set of names."""
 
-    def to_representation(self, value: Parameter) -> dict[str, Any]:
+    def to_representation(self, value: IndicatorParameter) -> dict[str, Any]:
         if value.names:
             return {
                 "name": value.name,
@@ -444,19 +444,19 @@ class ParameterField(serializers.Field[Parameter, Any, dict[str, Any], Any]):
 class IndicatorOutputSerializer(AnswerSerializer):
     name = CharField()
     mirror = ChoiceField(
-        choices=[mirror.value for mirror in Mirror],
-        source="mirror.value",
+        choices=[inversion.value for inversion in Inversion],
+        source="inversion.value",
         help_text="What a level of it becomes on the short side.",
     )
     opposite = CharField(help_text="The output that takes its place on the short side.")
     minimum = NumberField(allow_null=True, help_text="No value is below it.")
     maximum = NumberField(allow_null=True, help_text="No value is above it.")
 
-    def to_representation(self, instance: Output) -> dict[str, Any]:
+    def to_representation(self, instance: IndicatorOutput) -> dict[str, Any]:
         low, high = instance.range
         return {
             "name": instance.name,
-            "mirror": instance.mirror.value,
+            "mirror": instance.inversion.value,
             "opposite": instance.opposite,
             "minimum": low if isfinite(low) else None,
             "maximum": high if isfinite(high) else None,

@@ -471,7 +471,7 @@ def review(*, algorithm: Algorithm, now: datetime) -> Review:
 
 
 def _unfinished(reading: strategy.Reading) -> Review:
-    errors = tuple(map(steps.to_fault, reading.faults + reading.incomplete))
+    errors = tuple(map(steps.to_fault, reading.errors + reading.incomplete))
     return Review(tuple(steps.unfinished_steps(reading)), errors, ())
 
 

@@ -42,7 +42,7 @@ def is_complete(configuration: Configuration, *, sent: Collection[str]) -> bool:
     configuration is then merely not complete.
     """
     reading = strategy.read(configuration)
-    refused = [to_fault(fault) for fault in reading.faults if step_of(fault) in sent]
+    refused = [to_fault(fault) for fault in reading.errors if step_of(fault) in sent]
     if refused:
         raise InvalidInput(*refused)
     return reading.strategy is not None
@@ -52,15 +52,15 @@ def unfinished_steps(reading: strategy.Reading) -> list[str]:
     """The steps that keep what is stored from running: incomplete ones, and those that were stored
     before a rule became stricter.
     """
-    faulty = {step_of(fault) for fault in (*reading.faults, *reading.incomplete)}
+    faulty = {step_of(fault) for fault in (*reading.errors, *reading.incomplete)}
     return [step for step in STEPS if step in faulty]
 
 
-def step_of(fault: engine.Fault) -> str:
+def step_of(fault: engine.FieldError) -> str:
     return fault.field.partition(".")[0]
 
 
-def to_fault(fault: engine.Fault) -> Fault:
+def to_fault(fault: engine.FieldError) -> Fault:
     """The engine's fault in the service's shape; there the path is not repeated in the message."""
     return Fault(
         field=fault.field,

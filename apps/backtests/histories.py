@@ -12,7 +12,7 @@ from apps.engine.candles import Candles, CandleTable, start_of_block
 from apps.engine.errors import EngineError
 from apps.engine.language.strategy import higher_timeframe_warmups
 from apps.engine.simulation.timeline import History, Note
-from apps.engine.symbols import parse
+from apps.engine.symbols import parse_symbol
 from apps.market import store
 from apps.market.contracts import MarketRules
 from apps.market.corporate_actions import find_split_candidates
@@ -97,7 +97,7 @@ def _adjustment_notes(symbol: str, adjusted: AdjustedCandles, timeframe: str) ->
 
 def unadjusted_split_notes(symbol: str, candles: Candles, timeframe: str) -> tuple[Note, ...]:
     """Return a note if the prices of a share fall from one day to the next as in a split."""
-    if timeframe == "1w" or parse(symbol).type != "equity":
+    if timeframe == "1w" or parse_symbol(symbol).type != "equity":
         return ()
     splits = find_split_candidates(candles)
     if not splits:

@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple
 from apps.algorithms.steps import AlgorithmIncomplete, to_fault, unfinished_steps
 from apps.backtests.models import BacktestKind
 from apps.core.errors import Fault, InvalidInput
-from apps.engine.errors import Fault as EngineFault
+from apps.engine.errors import FieldError
 from apps.engine.language import strategy as engine
 from apps.engine.studies import configs as studies
 from apps.engine.studies.configs import (
@@ -20,7 +20,7 @@ from apps.engine.studies.configs import (
     OptimizationConfig,
     WalkForwardConfig,
 )
-from apps.engine.studies.grid import path_faults
+from apps.engine.studies.grid import path_errors
 from apps.market.dates import EARLIEST, day_in_india, midnight, read_moment
 
 # The steps of an algorithm, as JSON.
@@ -109,9 +109,9 @@ def parse_steps(steps: Steps, stored: Steps, overrides: Mapping[str, object]) ->
     any other.
     """
     reading = engine.read(steps)
-    engine_faults = (*reading.faults, *reading.incomplete)
+    engine_faults = (*reading.errors, *reading.incomplete)
     faults = [fault for error in engine_faults if (fault := _fault_in_override(error, overrides))]
-    if reading.faults and not faults:
+    if reading.errors and not faults:
         faults = _faults_caused_by_overrides(stored, overrides)
     if faults:
         raise InvalidInput(*faults)
@@ -120,7 +120,7 @@ def parse_steps(steps: Steps, stored: Steps, overrides: Mapping[str, object]) ->
     return reading.strategy
 
 
-def _fault_in_override(error: EngineFault, overrides: Iterable[str]) -> Fault | None:
+def _fault_in_override(error: FieldError, overrides: Iterable[str]) -> Fault | None:
     fault = to_fault(error)
     for name in overrides:
         path = ".".join(OVERRIDES[name])
@@ -133,11 +133,11 @@ def _faults_caused_by_overrides(stored: Steps, overrides: Mapping[str, object]) 
     """Return errors that an override causes elsewhere, such as a timeframe that is longer than
     those of indicators.
     """
-    before = {fault.field for fault in engine.read(stored).faults}
+    before = {fault.field for fault in engine.read(stored).errors}
     return [
         Fault(name, fault.message, value)
         for name, value in overrides.items()
-        for fault in engine.read(override_steps(stored, {name: value})).faults
+        for fault in engine.read(override_steps(stored, {name: value})).errors
         if fault.field not in before
     ]
 
@@ -165,15 +165,15 @@ def study_config(
     try:
         config = studies.parse(field.model, values or {})
     except InvalidStudy as error:
-        raise _invalid_config(field.name, error.faults, is_stored=is_stored) from error
+        raise _invalid_config(field.name, error.errors, is_stored=is_stored) from error
     if not isinstance(config, MonteCarloConfig):
-        faults = path_faults(steps, config.parameters) or studies.search_faults(config)
+        faults = path_errors(steps, config.parameters) or studies.search_errors(config)
         if faults:
             raise _invalid_config(field.name, faults, is_stored=is_stored)
     return config
 
 
-def _invalid_config(name: str, faults: tuple[EngineFault, ...], *, is_stored: bool) -> InvalidInput:
+def _invalid_config(name: str, faults: tuple[FieldError, ...], *, is_stored: bool) -> InvalidInput:
     """Return the errors of a configuration, with paths that begin at its field in the request."""
     origin = " (in the algorithm, as the request has none)" if is_stored else ""
     return InvalidInput(

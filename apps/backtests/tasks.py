@@ -13,7 +13,7 @@ from apps.core import personal_data
 from apps.core import request_id as request_ids
 from apps.core.database_errors import is_passing
 from apps.core.errors import Code
-from apps.engine.errors import EngineError, InsufficientData
+from apps.engine.errors import EngineError, InsufficientBars
 from apps.engine.studies.windows import TooFewSessions
 
 log = logging.getLogger(__name__)
@@ -59,7 +59,7 @@ def run_attempt(backtest: Backtest, *, is_stopping: Callable[[], bool]) -> None:
     except execution.StaleAttempt:
         raise
     except EngineError as error:
-        is_insufficient = isinstance(error, InsufficientData | TooFewSessions)
+        is_insufficient = isinstance(error, InsufficientBars | TooFewSessions)
         fail(Code.INSUFFICIENT_DATA if is_insufficient else Code.UNPROCESSABLE_ENTITY, str(error))
     except Exception as error:
         if not is_passing(error):

@@ -43,7 +43,7 @@ COLUMNS = ("time", *NUMBERS)
 _MONTHS_IN_BLOCK = {"1h": 12, "4h": 12, "1d": 120, "1w": 120}
 
 Numbers = NDArray[np.float64]
-Number = TypeVar("Number", np.int64, np.float64)
+Numeric = TypeVar("Numeric", np.int64, np.float64)
 
 
 class InvalidCandles(EngineError):
@@ -102,7 +102,7 @@ class Candles:
             placement=placement and placement._replace(first=placement.first + start),
         )
 
-    def where(self, mask: NDArray[np.bool_]) -> Candles:
+    def select(self, mask: NDArray[np.bool_]) -> Candles:
         """The bars where `mask` is true: copied, unless it is everywhere."""
         if mask.all():
             return self
@@ -167,7 +167,7 @@ def shared_columns(candles: Sequence[Candles]) -> tuple[Numbers, list[int]] | No
     return placements[0].table.columns[:, first:last], [begin - first for begin in begins]
 
 
-def frozen(values: NDArray[Number]) -> NDArray[Number]:
+def frozen(values: NDArray[Numeric]) -> NDArray[Numeric]:
     """The same values as a contiguous column that refuses to be written, copied only if need be."""
     column = np.ascontiguousarray(values).view()
     column.flags.writeable = False
@@ -191,10 +191,10 @@ def _check(candles: Candles) -> None:
     _refuse(candles, ~good_volume, "has a volume below 0 or none")
 
 
-def _refuse(candles: Candles, wrong: NDArray[np.bool_], what: str) -> None:
+def _refuse(candles: Candles, wrong: NDArray[np.bool_], problem: str) -> None:
     if wrong.any():
         index = int(np.argmax(wrong))
-        raise InvalidCandles(f"Bar {index} (time {int(candles.time[index])}) {what}.")
+        raise InvalidCandles(f"Bar {index} (time {int(candles.time[index])}) {problem}.")
 
 
 def ist_day(time: NDArray[np.int64]) -> NDArray[np.int32]:

@@ -21,7 +21,7 @@ import numba
 from numba.core import event
 from tqdm import tqdm
 
-from apps.engine.kernel_cache import digest_of, remove_old
+from apps.engine.kernel_cache import folder_digest, remove_old
 
 PROJECT: Final = Path(__file__).resolve().parents[2]
 # Modules whose `warm_up` calls each of their compiled functions with every type of arguments that
@@ -47,10 +47,10 @@ def prepare(say: Say) -> None:
     """
     with started() as compilation:
         compilation.wait(say)
-    load()
+    load_kernels()
 
 
-def load() -> None:
+def load_kernels() -> None:
     """Load what was compiled into this process."""
     for module in MODULES:
         importlib.import_module(module).warm_up()
@@ -153,7 +153,7 @@ def _marker(group: str) -> Path:
 
 def _version() -> str:
     """Return what the cache's content depends on but for the processor, which Numba checks."""
-    return f"{digest_of(PROJECT / 'apps' / 'engine')} {numba.__version__} {sys.version}"
+    return f"{folder_digest(PROJECT / 'apps' / 'engine')} {numba.__version__} {sys.version}"
 
 
 def _is_compiled(group: str) -> bool:

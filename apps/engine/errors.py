@@ -1,4 +1,4 @@
-"""What can be wrong with what the engine is given. Each error carries facts, not prose alone."""
+"""What can be wrong with what the engine is given. Each error carries values, not prose alone."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ ABSENT: Final = _Absent()
 
 
 @dataclass(frozen=True, slots=True)
-class Fault:
+class FieldError:
     """One thing that is wrong or missing in a strategy.
 
     `field` is the dotted path (`entryConditions.conditions[0].indicator1.period`), `message` a
@@ -38,25 +38,25 @@ class Fault:
 class InvalidStrategy(EngineError):
     """A field of a strategy has a wrong type, range, value or name."""
 
-    def __init__(self, faults: tuple[Fault, ...]) -> None:
-        super().__init__(faults[0].message)
-        self.faults = faults
+    def __init__(self, errors: tuple[FieldError, ...]) -> None:
+        super().__init__(errors[0].message)
+        self.errors = errors
 
 
 class IncompleteStrategy(EngineError):
     """Every field that is there is right, but steps are not finished."""
 
-    def __init__(self, missing: tuple[str, ...], faults: tuple[Fault, ...]) -> None:
+    def __init__(self, missing: tuple[str, ...], errors: tuple[FieldError, ...]) -> None:
         super().__init__(f"These steps are not complete: {', '.join(missing)}.")
         self.missing = missing
-        self.faults = faults
+        self.errors = errors
 
 
 LEAST_BARS = 2
 """A signal at one bar's close trades at the next one's open."""
 
 
-class InsufficientData(EngineError):
+class InsufficientBars(EngineError):
     """Too few bars of a symbol are left in the range once its indicators are warm."""
 
     def __init__(self, symbol: str, *, held: int, needed: int) -> None:

@@ -32,7 +32,7 @@ class FolderCacheLocator(UserProvidedCacheLocator):
 
 
 def version_of(folder: Path) -> str:
-    return f"{folder.name}-{digest_of(folder)[:16]}"
+    return f"{folder.name}-{folder_digest(folder)[:16]}"
 
 
 def remove_old(cache_folder: Path, engine: Path) -> None:
@@ -44,7 +44,7 @@ def remove_old(cache_folder: Path, engine: Path) -> None:
 
 
 @cache
-def digest_of(folder: Path) -> str:
+def folder_digest(folder: Path) -> str:
     """Hash the Python files of a folder and below it."""
     digest = sha256()
     for path in sorted(folder.rglob("*.py")):

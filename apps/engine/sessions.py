@@ -195,7 +195,7 @@ def in_session(
 
 def session_bars(candles: Candles, timeframe: str, sessions: Sessions | None) -> Candles:
     """The bars that are `in_session`; the very same columns where all are."""
-    return candles.where(in_session(candles.time, timeframe, sessions))
+    return candles.select(in_session(candles.time, timeframe, sessions))
 
 
 def _check_hours(opens: int, closes: int) -> None:

@@ -69,7 +69,7 @@ class Symbol:
         return f"{self.exchange}:{self.code}"
 
 
-def parse(text: str) -> Symbol:
+def parse_symbol(text: str) -> Symbol:
     """The first reading of `text`; raises InvalidSymbol."""
     return readings(text)[0]
 

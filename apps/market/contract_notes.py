@@ -4,10 +4,10 @@ from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
 
-from apps.engine.symbols import parse
+from apps.engine.symbols import parse_symbol
 from apps.market.rulebook.charges import ChargeBasis, FillCharges, charge_basis_of, charges_of
 from apps.market.rulebook.expiries import expiry_of
-from apps.market.rulebook.rows import Product, Side
+from apps.market.rulebook.rows import OrderSide, Product
 from apps.market.rulebook.rule_set import RuleSet
 from apps.market.rulebook.sessions import sessions_of
 from apps.symbols.services import expiries_of, indices_among, terms_on
@@ -21,7 +21,7 @@ class ContractNote:
 
     symbol: str
     day: date
-    side: Side
+    side: OrderSide
     quantity: int
     price: Decimal
     multiplier: Decimal
@@ -38,7 +38,7 @@ def make_contract_note(
     rule_set: RuleSet,
     *,
     symbol: str,
-    side: Side,
+    side: OrderSide,
     quantity: int,
     price: Decimal,
     day: date,
@@ -70,4 +70,4 @@ def make_contract_note(
 def _last_day(rule_set: RuleSet, symbol: str) -> date | None:
     """Return the date of a contract's last session, by the master or else by its name."""
     listed = expiries_of([symbol]).get(symbol)
-    return listed or expiry_of(parse(symbol), sessions_of(symbol, rule_set=rule_set))
+    return listed or expiry_of(parse_symbol(symbol), sessions_of(symbol, rule_set=rule_set))

@@ -15,7 +15,7 @@ from apps.engine.language.strategy import Strategy
 from apps.engine.sessions import Sessions
 from apps.engine.simulation.plan import Contract
 from apps.engine.simulation.timeline import Note
-from apps.engine.symbols import parse
+from apps.engine.symbols import parse_symbol
 from apps.market import rule_sets
 from apps.market.dates import day_number
 from apps.market.rulebook.charges import ChargeBasis, charge_basis_of, schedule_of, unknown_items
@@ -106,17 +106,19 @@ class MarketRules:
     def _last_day(self, symbol: str) -> date | None:
         """Return the date of the symbol's last session."""
         facts = self.facts[symbol]
-        return facts.expiry if facts.listed else expiry_of(parse(symbol), self.sessions(symbol))
+        return (
+            facts.expiry if facts.listed else expiry_of(parse_symbol(symbol), self.sessions(symbol))
+        )
 
     def _days_of_change(self, symbol: str) -> list[date]:
         """Return the later days with new terms in the master, or a new tick or margin."""
-        key = parse(symbol).exchange, self._kind(symbol)
+        key = parse_symbol(symbol).exchange, self._kind(symbol)
         days = {terms.valid_from for terms in self.facts[symbol].terms}
         days |= dates_of(self.rule_set.ticks, *key) | dates_of(self.rule_set.margins, *key)
         return sorted(day for day in days if self.first < day <= self.last)
 
     def _on(self, symbol: str, day: date, price: Decimal) -> Contract:
-        plain, exchange, kind = Contract(), parse(symbol).exchange, self._kind(symbol)
+        plain, exchange, kind = Contract(), parse_symbol(symbol).exchange, self._kind(symbol)
         begun = [terms for terms in self.facts[symbol].terms if terms.valid_from <= day]
         terms = begun[-1] if begun else None
         lot, unit = lot_of(self.rule_set, symbol, terms)
@@ -133,7 +135,7 @@ class MarketRules:
         )
 
     def _kind(self, symbol: str) -> ContractKind:
-        return kind_of(parse(symbol), on_index=self.facts[symbol].on_index)
+        return kind_of(parse_symbol(symbol), on_index=self.facts[symbol].on_index)
 
     def _charge_basis(self, symbol: str) -> ChargeBasis:
         broker = self.strategy.executionSettings.broker
@@ -175,7 +177,7 @@ class MarketRules:
         return f"{message} Trade a future on it, such as {future}, or an option ({option}) instead."
 
     def _on_contract(self, symbol: str) -> Iterator[Note]:
-        kind, exchange = self._kind(symbol), parse(symbol).exchange
+        kind, exchange = self._kind(symbol), parse_symbol(symbol).exchange
         if not self.facts[symbol].listed and self._last_day(symbol):
             terms = self._on(symbol, self.first, Decimal(0))
             message = (
@@ -199,7 +201,7 @@ def lot_of(rule_set: RuleSet, symbol: str, terms: DatedTerms | None) -> tuple[fl
     """Return the units of a lot and the rupees that a unit gains per rupee of price, by the master
     or else by the rule set.
     """
-    commodity = commodity_of(rule_set, parse(symbol))
+    commodity = commodity_of(rule_set, parse_symbol(symbol))
     if terms and (terms.multiplier is not None or commodity is None or commodity.lot is None):
         return float(terms.lot_size), float(terms.unit_value)
     if commodity is None or commodity.lot is None or commodity.multiplier is None:
@@ -230,7 +232,7 @@ def bundled_market_rules(strategy: Strategy, *, first: date, last: date) -> Mark
     """Return the rules by the bundled rule set, for a simulation without a database."""
     indices = {row.code for row in instruments() if row.type == "index"}
     facts = {
-        symbol: InstrumentFacts(on_index=parse(symbol).root in indices, listed=False)
+        symbol: InstrumentFacts(on_index=parse_symbol(symbol).root in indices, listed=False)
         for symbol in strategy.basicInfo.symbols
     }
     return MarketRules(bundled_rule_set(), strategy, facts, first, last)
@@ -243,7 +245,7 @@ def expiry_dates(calendars: Mapping[str, Sessions]) -> dict[str, date]:
     """
     listed = symbols.expiries_of(calendars)
     by_name = {
-        symbol: expiry_of(parse(symbol), calendar)
+        symbol: expiry_of(parse_symbol(symbol), calendar)
         for symbol, calendar in calendars.items()
         if symbol not in listed
     }

@@ -210,13 +210,13 @@ class _SessionBars:
         bars = _decode(ordered, data)
         if not all(chunk.whole for chunk in ordered):
             served = np.concatenate([chunk.days for chunk in ordered])
-            bars = bars.where(np.isin(ist_day(bars.time), served))
+            bars = bars.select(np.isin(ist_day(bars.time), served))
         until = ordered[0].known_until
         bars = resample(bars, source, self.timeframe, self._sessions, until=until)
         if ordered[0].adjusted:
             return bars
         if self.timeframe == "1w":  # a stored week across a corporate action is made from days
-            bars = bars.where(~self._adjustment.crossed_by_week(bars))
+            bars = bars.select(~self._adjustment.crossed_by_week(bars))
         return self._adjustment.apply(bars)
 
 
@@ -242,7 +242,7 @@ class _WeekBars:
     def bars(self, periods: Collection[int]) -> Candles:
         stored = self._stored.bars(periods)
         weeks = self._from_days(block_id(np.array(list(periods), dtype=np.int64), "1w"))
-        return concat([stored, weeks.where(~np.isin(weeks.time, stored.time))])
+        return concat([stored, weeks.select(~np.isin(weeks.time, stored.time))])
 
     def count_of(self, period: int) -> int | None:
         return None
@@ -257,7 +257,7 @@ class _WeekBars:
         days = self._days.bars(stored[touched].tolist())
         in_periods = np.isin(block_id(_mondays(ist_day(days.time)), "1w"), wanted)
         return resample(
-            days.where(in_periods), "1d", "1w", self._days.sessions, until=self._known_until()
+            days.select(in_periods), "1d", "1w", self._days.sessions, until=self._known_until()
         )
 
     def _known_until(self) -> int:

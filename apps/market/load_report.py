@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from apps.engine.candles import IST
-from apps.engine.symbols import parse
+from apps.engine.symbols import parse_symbol
 from apps.market.calendars import calendar_of
 from apps.market.corporate_actions import find_split_candidates
 from apps.market.importers import CandleImport, ImportReport, InstrumentBars
@@ -90,7 +90,7 @@ def _lines_of_part(part: InstrumentBars, timeframe: str) -> list[str]:
 
 def _suggested(part: InstrumentBars, timeframe: str) -> list[str]:
     """Return the days of a share that look like a split, known or not."""
-    if timeframe == "1w" or parse(part.symbol).type != "equity":
+    if timeframe == "1w" or parse_symbol(part.symbol).type != "equity":
         return []
     candidates = find_split_candidates(part.candles)
     days = ", ".join(

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from apps.engine.candles import DAY, TIMEFRAMES, Candles, ist_day
 from apps.engine.sessions import Sessions, in_session
-from apps.engine.symbols import parse
+from apps.engine.symbols import parse_symbol
 
 Days = NDArray[np.int32]
 Flags = NDArray[np.bool_]
@@ -55,7 +55,7 @@ def inspect(symbol: str, candles: Candles, timeframe: str, sessions: Sessions) -
     days, _ = days_of(candles.time)
     inside = in_session(candles.time, timeframe, sessions)
     full, bars = days_of(candles.time[inside])
-    moves = parse(symbol).type != "options"
+    moves = parse_symbol(symbol).type != "options"
     return Quality(
         timeframe=timeframe,
         bars=len(candles),

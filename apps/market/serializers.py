@@ -25,7 +25,7 @@ from apps.core.errors import Fault, InvalidInput
 from apps.engine.candles import TIMEFRAMES, Candles
 from apps.engine.metrics.wire_units import round_for_wire
 from apps.engine.simulation.results import wire_dates
-from apps.engine.symbols import InvalidSymbol, parse
+from apps.engine.symbols import InvalidSymbol, parse_symbol
 from apps.engine.units import Unit, all_rounded
 from apps.market.contract_notes import ContractNote
 from apps.market.coverage import MOST_GAPS, SessionCoverage
@@ -93,7 +93,7 @@ class ParsedSymbolField(TextField):
     def to_internal_value(self, data: object) -> str:
         text = super().to_internal_value(data)
         try:
-            return str(parse(text))
+            return str(parse_symbol(text))
         except InvalidSymbol as error:
             raise serializers.ValidationError(error.reason) from None
 

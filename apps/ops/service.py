@@ -39,7 +39,7 @@ def load_service() -> Application:
     get_resolver().url_patterns  # noqa: B018 (this imports all routes)
     for module in _IMPORTED_LATE:
         importlib.import_module(module)
-    compilation.load()
+    compilation.load_kernels()
     disk.is_nearly_full()  # finds the folder while this process may list DATA_DIR
     return application
 

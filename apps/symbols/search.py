@@ -24,7 +24,7 @@ from django.db import connection
 from django.db.models import DecimalField, F, OrderBy, Q, QuerySet, Value
 from django.db.models.functions import Abs
 
-from apps.engine.symbols import EXCHANGES, InvalidSymbol, parse
+from apps.engine.symbols import EXCHANGES, InvalidSymbol, parse_symbol
 from apps.symbols.contract_query import ContractQuery, DaySpan, read_contract
 from apps.symbols.models import CASH, DERIVATIVE, Instrument, InstrumentAlias, Type
 
@@ -200,7 +200,7 @@ def _nearest_strikes(
     among: QuerySet[Instrument], symbol: str, today: date, limit: int
 ) -> list[Instrument]:
     try:
-        form = parse(symbol)
+        form = parse_symbol(symbol)
     except InvalidSymbol:
         return []
     if form.strike is None:

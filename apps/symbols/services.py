@@ -12,7 +12,7 @@ from django.db import connection, transaction
 from apps.core import audit
 from apps.core.errors import Code, NotFound, ServiceError
 from apps.core.rows import instance_of
-from apps.engine.symbols import MAX_LENGTH, InvalidSymbol, Symbol, parse
+from apps.engine.symbols import MAX_LENGTH, InvalidSymbol, Symbol, parse_symbol
 from apps.symbols import queries, sample
 from apps.symbols.models import (
     Instrument,
@@ -105,7 +105,7 @@ def _with_master(exchanges: Collection[str]) -> set[str]:
 
 def _verdict(symbol: str, row: Instrument | None, mastered: set[str], today: date) -> SymbolCheck:
     try:
-        form = parse(symbol)
+        form = parse_symbol(symbol)
     except InvalidSymbol as error:
         reason = error.reason + _suggestion(symbol)
         return SymbolCheck(symbol, False, error.exchange, None, reason, None)
@@ -149,7 +149,7 @@ class InstrumentDetails:
 def read_details(*, symbol: str, now: datetime) -> InstrumentDetails:
     """Return what is known of an instrument. Raises NotFound."""
     try:
-        parse(symbol)
+        parse_symbol(symbol)
     except InvalidSymbol:
         raise NotFound from None
     verdict = check(symbol=symbol, now=now)
@@ -182,7 +182,9 @@ def expiries_of(symbols: Iterable[str]) -> dict[str, date]:
 
 def indices_among(symbols: Iterable[str]) -> set[str]:
     """Return those of `symbols` that are an index or derived from one."""
-    roots = {symbol: (parse(symbol).exchange, parse(symbol).root) for symbol in symbols}
+    roots = {
+        symbol: (parse_symbol(symbol).exchange, parse_symbol(symbol).root) for symbol in symbols
+    }
     codes = {root for _, root in roots.values()}
     rows = Instrument.objects.filter(type=Type.INDEX, code__in=codes)
     known = set(rows.values_list("exchange", "code"))
@@ -193,7 +195,7 @@ def next_futures(symbols: Iterable[str], *, day: date) -> dict[str, str]:
     """Return by each of `symbols`, where there is one, the future on it that expires first on or
     after `day`.
     """
-    underlyings = {symbol: parse(symbol) for symbol in symbols}
+    underlyings = {symbol: parse_symbol(symbol) for symbol in symbols}
     codes = [form.code for form in underlyings.values() if form.type == "equity"]
     if not codes:
         return {}
@@ -211,7 +213,9 @@ def symbols_with_derivatives(symbols: Iterable[str]) -> set[str]:
     """Return those of `symbols` that have derivatives, or may have: those of exchanges without a
     master of derivatives. It takes one statement for any number of symbols.
     """
-    roots = {symbol: (parse(symbol).exchange, parse(symbol).root) for symbol in symbols}
+    roots = {
+        symbol: (parse_symbol(symbol).exchange, parse_symbol(symbol).root) for symbol in symbols
+    }
     names = list(dict.fromkeys(roots.values()))
     with connection.cursor() as cursor:
         cursor.execute(

@@ -8,7 +8,7 @@ from apps.engine.language import strategy
 def faults_of(**steps: object) -> dict[str, Fault]:
     """Every fault and gap of these steps, by its path."""
     reading = strategy.read(steps)
-    return {fault.field: to_fault(fault) for fault in (*reading.faults, *reading.incomplete)}
+    return {fault.field: to_fault(fault) for fault in (*reading.errors, *reading.incomplete)}
 
 
 def test_a_null_that_was_sent_is_shown_and_a_missing_field_has_no_value() -> None:

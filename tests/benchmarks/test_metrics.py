@@ -53,7 +53,9 @@ def test_all_that_follows_a_simulation_against_the_simulation() -> None:
     candles_hash = hash_candles(stage.tracks)
 
     def metrics() -> object:
-        fresh = played._replace(facts=replace(played.facts))  # with nothing computed yet
+        fresh = played._replace(
+            result_data=replace(played.result_data)
+        )  # with nothing computed yet
         result = result_of(
             QUICK_TRADES, stage, CHARGED, fresh, capital=CAPITAL, seed=0,
             candles_hash=lambda: candles_hash,

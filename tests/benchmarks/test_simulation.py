@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from apps.engine.candles import block_id
-from apps.engine.indicators.series import compute, series
+from apps.engine.indicators.series import compute_series, series
 from apps.engine.kernel import records as r
 from apps.engine.kernel.kernel import run
 from apps.engine.language.strategy import parse
@@ -79,7 +79,7 @@ def test_indicators_by_blocks_against_one_pass() -> None:
     blocks = len(np.unique(block_id(candles.time, "1m")))
     ratio = compare(
         f"two averages of 100,000 minutes, one pass against {blocks} blocks with all signals",
-        lambda: [compute(indicator, candles) for indicator in ema],
+        lambda: [compute_series(indicator, candles) for indicator in ema],
         lambda: signals_of(required_inputs(strategy), candles, {}, 0, len(candles)),
         rounds=15,
     )

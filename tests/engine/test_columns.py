@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from apps.engine.candles import WARMUP_BARS, resample
 from apps.engine.indicators.catalogue import CATALOGUE
-from apps.engine.indicators.series import compute, series
+from apps.engine.indicators.series import compute_series, series
 from apps.engine.language.sides import Read
 from apps.engine.signals import blocks
 from apps.engine.signals.blocks import Block, BlockBatch, batches_of
@@ -31,7 +31,7 @@ def test_a_packed_column_holds_what_the_array_of_each_block_alone_would(type: st
         assert len(batch.blocks) > 10
         assert len(column) == batch.size
         for start, first, stop, _, offset in batch.blocks:
-            alone = compute(computation, CANDLES.slice(start, stop))[output.column]
+            alone = compute_series(computation, CANDLES.slice(start, stop))[output.column]
             wanted = np.concatenate([np.full(3, np.nan), alone])[first - start :]
             assert column[offset - 3 : offset + stop - first].tobytes() == wanted.tobytes()
 

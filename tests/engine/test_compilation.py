@@ -145,7 +145,7 @@ def folders_of_imports(path: Path) -> dict[str, Path]:
 
 def test_compiled_functions_use_what_their_own_folder_defines() -> None:
     """As a change in another folder would not compile them again."""
-    compilation.load()
+    compilation.load_kernels()
     foreign = [
         f"{path.name}: {function.py_func.__name__} uses {name} of {folders[name].name}"
         for path, function in kernels()
@@ -164,7 +164,7 @@ def test_a_change_in_any_file_of_a_folder_compiles_its_functions_again(
     monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path / "cache"))
 
     def stamp() -> object:
-        kernel_cache.digest_of.cache_clear()
+        kernel_cache.folder_digest.cache_clear()
         locator = kernel_cache.FolderCacheLocator(stamp, str(tmp_path / "rules.py"))
         return locator.get_cache_path()
 

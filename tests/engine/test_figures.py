@@ -14,7 +14,7 @@ from apps.engine.metrics import benchmark as benchmark_figures
 from apps.engine.metrics import equity as equity_figures
 from apps.engine.metrics import trades as trade_figures
 from apps.engine.metrics.drawdowns import (
-    Drawdown,
+    DrawdownEpisode,
     drawdown_episodes,
     drawdowns,
     largest_falls,
@@ -134,10 +134,10 @@ def test_the_worst_drawdowns_have_their_dates() -> None:
     equity = np.array([100.0, 90.0, 95.0, 100.0, 110.0, 99.0, 110.0, 220.0, 200.0, 110.0, 120.0])
     days = np.array([0, 0, 1, 4, 5, 6, 7, 8, 11, 12, 13], np.int32)
     deepest, older = worst_drawdowns(equity, days, 2)
-    assert deepest == Drawdown(date(1970, 1, 9), date(1970, 1, 13), None, 50.0, 5)
+    assert deepest == DrawdownEpisode(date(1970, 1, 9), date(1970, 1, 13), None, 50.0, 5)
     assert older.percent == pytest.approx(10)
     dates = (date(1970, 1, 1), date(1970, 1, 1), date(1970, 1, 5))
-    assert older == Drawdown(*dates, percent=older.percent, days=4)
+    assert older == DrawdownEpisode(*dates, percent=older.percent, days=4)
     assert worst_drawdowns(np.array([1.0, 2.0]), days[:2], 2) == []
 
 

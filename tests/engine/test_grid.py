@@ -3,7 +3,7 @@
 from typing import Any
 
 from apps.engine.studies.configs import Parameter
-from apps.engine.studies.grid import Grid, applied, path_faults
+from apps.engine.studies.grid import Grid, applied, path_errors
 from tests.engine.steps import complete
 
 FAST = "entryConditions.conditions[0].indicator1.period"
@@ -18,9 +18,9 @@ def grid(*parameters: Parameter) -> Grid:
     return Grid(parameters)
 
 
-def faults(*parameters: Parameter, steps: Any = None) -> list[tuple[str, str, object]]:
-    errors = path_faults(steps or complete(), parameters)
-    return [(fault.field, fault.message, fault.value) for fault in errors]
+def errors(*parameters: Parameter, steps: Any = None) -> list[tuple[str, str, object]]:
+    errors = path_errors(steps or complete(), parameters)
+    return [(error.field, error.message, error.value) for error in errors]
 
 
 def test_values_are_decimal_and_whole_ones_are_whole() -> None:
@@ -85,35 +85,35 @@ def test_values_are_put_in_a_copy() -> None:
 
 
 def test_good_parameters_have_no_faults() -> None:
-    assert faults(parameter(FAST, 5, 30, 5), parameter(STOP, 0.5, 2, 0.5)) == []
+    assert errors(parameter(FAST, 5, 30, 5), parameter(STOP, 0.5, 2, 0.5)) == []
 
 
 def test_a_field_that_is_not_written_may_be_set() -> None:
     unset = "entryConditions.conditions[1].indicator.offset"
-    assert faults(parameter(unset, 0, 5, 1)) == []
+    assert errors(parameter(unset, 0, 5, 1)) == []
 
 
 def test_a_path_that_leads_nowhere_is_named_with_the_reason() -> None:
     nowhere = ("entryConditions.conditions[7].value", "stopLoss", "a..b", "__class__.x", "a.b\n")
-    assert [field for field, *_ in faults(*(parameter(path, 1, 2, 1) for path in nowhere))] == [
+    assert [field for field, *_ in errors(*(parameter(path, 1, 2, 1) for path in nowhere))] == [
         f"parameters[{i}].path" for i in range(len(nowhere))
     ]
-    (field, message, value) = faults(parameter("exitConditions.stopLoss.type", 1, 2, 1))[0]
+    (field, message, value) = errors(parameter("exitConditions.stopLoss.type", 1, 2, 1))[0]
     assert (field, value) == ("parameters[0].path", "exitConditions.stopLoss.type")
     assert message == "exitConditions.stopLoss.type leads to what is no number"
-    assert "own" in faults(parameter("executionSettings.initialCapital", 1, 2, 1))[0][1]
+    assert "own" in errors(parameter("executionSettings.initialCapital", 1, 2, 1))[0][1]
 
 
 def test_a_mistyped_field_is_refused_with_the_name_that_was_meant() -> None:
-    message = faults(parameter("exitConditions.stopLoss.percentag", 1, 2, 1))[0][1]
+    message = errors(parameter("exitConditions.stopLoss.percentag", 1, 2, 1))[0][1]
     assert "did you mean percentage?" in message
 
 
 def test_a_value_that_is_never_valid_is_named() -> None:
-    [(field, message, value)] = faults(parameter(STOP, 50, 150, 50))
+    [(field, message, value)] = errors(parameter(STOP, 50, 150, 50))
     assert (field, value) == ("parameters[0].to", 150)
     assert message == f"{STOP} must be at most 100."
-    (field, message, value) = faults(parameter(FAST, 5, 6, 0.5))[0]
+    (field, message, value) = errors(parameter(FAST, 5, 6, 0.5))[0]
     assert (field, value) == ("parameters[0].step", 0.5)
     assert message.startswith("5.5 is tried, and ")
 
@@ -124,20 +124,20 @@ def test_values_that_only_do_not_fit_together_are_left_to_the_search() -> None:
     steps = complete(entryConditions__conditions=[condition])
     indicator = "entryConditions.conditions[0].indicator"
     slow = parameter(f"{indicator}.slowPeriod", 10, 30, 10)
-    assert faults(parameter(f"{indicator}.fastPeriod", 5, 25, 10), slow, steps=steps) == []
-    assert faults(slow, steps=steps)[0][::2] == ("parameters[0].from", 10)
+    assert errors(parameter(f"{indicator}.fastPeriod", 5, 25, 10), slow, steps=steps) == []
+    assert errors(slow, steps=steps)[0][::2] == ("parameters[0].from", 10)
 
 
 def test_a_place_has_one_spelling() -> None:
     sent = {"from": 2, "to": 9, "step": 1}
     for index, known in (("[0]", True), ("[00]", False), ("[007]", False), ("[10]", True)):
         path = f"entryConditions.conditions{index}.indicator1.period"
-        faults = path_faults(complete(), [Parameter.model_validate({**sent, "path": path})])
-        assert ("is no path" in "".join(fault.message for fault in faults)) is not known
+        errors = path_errors(complete(), [Parameter.model_validate({**sent, "path": path})])
+        assert ("is no path" in "".join(error.message for error in errors)) is not known
 
 
 def test_sets_that_cannot_be_numbered_are_too_many() -> None:
     paths = [f"riskParameters.{n}" for n in ("maxPositionSize", "maxDailyLoss", "stopLoss")]
     many = [parameter(path, 1, 50, 0.01) for path in [*paths, STOP, "riskParameters.takeProfit"]]
     many += [parameter("executionSettings.slippage", 0, 5, 0.001)]
-    assert faults(*many)[0][0] == "parameters"
+    assert errors(*many)[0][0] == "parameters"

@@ -132,5 +132,5 @@ def test_what_a_search_held_is_free_as_soon_as_it_failed(monkeypatch: pytest.Mon
         gc.enable()
 
 
-def trades_of(facts: ResultData) -> int:
-    return len(facts.trades)
+def trades_of(result_data: ResultData) -> int:
+    return len(result_data.trades)

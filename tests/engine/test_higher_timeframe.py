@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from apps.engine.candles import Candles, resample
-from apps.engine.errors import InsufficientData
+from apps.engine.errors import InsufficientBars
 from apps.engine.indicators.higher_timeframe import higher_timeframe_of
 from apps.engine.sessions import Override, Regime, Sessions
 from apps.engine.simulation.results import trade_dicts
@@ -121,7 +121,7 @@ def test_a_falling_longer_candle_is_held_while_it_is_the_last() -> None:
 def test_a_range_without_a_warm_longer_candle_is_refused() -> None:
     slow = {"indicator": {"type": "SMA", "period": 4, "timeframe": "15m"}}
     wanted = strategy(entryConditions={"conditions": [price("above", 1) | slow]})
-    with pytest.raises(InsufficientData):
+    with pytest.raises(InsufficientBars):
         simulate(wanted, [history()], start=0, end=2**40, capital=1e6)
 
 

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from apps.engine.candles import Candles
 from apps.engine.indicators.catalogue import CATALOGUE
-from apps.engine.indicators.indicator import AVERAGES, SOURCES, Indicator, Mirror
-from apps.engine.indicators.series import compute, lookback, series
+from apps.engine.indicators.indicator import AVERAGES, SOURCES, Indicator, Inversion
+from apps.engine.indicators.series import compute_series, series, series_lookback
 from tests.engine.market_files import backtraders_daily
 
 Column = NDArray[np.float64]
@@ -30,7 +30,7 @@ def column(
     chosen = row.output(output or row.outputs[0].name)
     defaults = {parameter.name: parameter.default for parameter in row.parameters}
     wanted = series(type, chosen.name, source, defaults | changes)
-    column: NDArray[np.float64] = compute(wanted, candles)[chosen.column]
+    column: NDArray[np.float64] = compute_series(wanted, candles)[chosen.column]
     return column
 
 
@@ -367,7 +367,7 @@ def test_values_begin_where_the_look_back_says() -> None:
     for row, output in EVERY_OUTPUT:
         values = column(candles, row.type, output.name)
         defaults = {parameter.name: parameter.default for parameter in row.parameters}
-        first = lookback(series(row.type, output.name, "close", defaults))
+        first = series_lookback(series(row.type, output.name, "close", defaults))
         begun = np.isfinite(values[first:]).all()
         if row.type in OF_SESSIONS:
             assert first == 0
@@ -388,9 +388,11 @@ def test_no_value_leaves_the_range_of_its_output() -> None:
 
 def test_a_range_is_its_own_mirror() -> None:
     for row, output in EVERY_OUTPUT:
-        if output.mirror not in (Mirror.SAME, Mirror.NONE):
+        if output.inversion not in (Inversion.SAME, Inversion.NONE):
             low, high = output.range
-            assert (output.mirror.level(high), output.mirror.level(low)) == (low, high), row.type
+            assert (output.inversion.level(high), output.inversion.level(low)) == (low, high), (
+                row.type
+            )
 
 
 def test_both_ends_of_every_range_are_computable() -> None:
@@ -432,7 +434,7 @@ def test_the_opposite_of_the_opposite_is_the_output_itself() -> None:
         opposite = CATALOGUE[row.opposite]
         back = opposite.output(output.opposite)
         assert (opposite.opposite, back.opposite) == (row.type, output.name)
-        assert back.mirror is output.mirror
+        assert back.inversion is output.inversion
 
 
 INEXACT = {
@@ -458,8 +460,8 @@ def test_the_mirror_is_what_a_market_upside_down_shows() -> None:
         mirrored: dict[str, Any] = row.turned(defaults)
         inverted = column(turned, row.opposite, output.opposite, **mirrored)
         values = column(candles, row.type, output.name)
-        expected = np.array([output.mirror.level(value) for value in values])
-        if output.mirror is Mirror.SAME:
+        expected = np.array([output.inversion.level(value) for value in values])
+        if output.inversion is Inversion.SAME:
             expected = 3000.0 - values
         if row.type in ("OBV", "AD", "WAD"):  # whose level is arbitrary
             expected, inverted = np.diff(expected), np.diff(inverted)
@@ -486,7 +488,7 @@ def test_unequal_accelerations_of_the_sides_change_places() -> None:
 @pytest.mark.parametrize("source", SOURCES)
 def test_every_source_is_a_column_of_prices_or_volumes(source: str) -> None:
     candles = random_candles(30)
-    values = compute(series("PRICE", "value", source, {}), candles)[0]
+    values = compute_series(series("PRICE", "value", source, {}), candles)[0]
     high, low, close, opened = candles.high, candles.low, candles.close, candles.open
     combined = {
         "hl2": (high + low) / 2,

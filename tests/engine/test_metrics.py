@@ -38,8 +38,8 @@ def curve(*equity: float) -> NDArray[Any]:
 
 
 def figures(*profits: float, equity: tuple[float, ...] = (1000.0,) * 40, **given: float) -> Any:
-    facts = ResultData(trades(*profits, **given), curve(*equity), 1000.0)
-    return performance(facts, rejected={"both_sides": 2}, paid={"gst": 0.18})
+    result_data = ResultData(trades(*profits, **given), curve(*equity), 1000.0)
+    return performance(result_data, rejected={"both_sides": 2}, paid={"gst": 0.18})
 
 
 def of_curve(made: NDArray[Any]) -> Any:
@@ -104,8 +104,8 @@ def test_what_binary_fractions_leave_of_nothing_is_breakeven() -> None:
     made = trades(0.0, value=300.3)
     made["gross"], made["charges"] = 3 * (100.2 - 100.1), 0.3
     assert of_trades.net_profits(made).tolist() == [0.0]
-    facts = ResultData(made, curve(1000.0, 1000.0), 1000.0)
-    metrics = performance(facts, rejected={}, paid={})
+    result_data = ResultData(made, curve(1000.0, 1000.0), 1000.0)
+    metrics = performance(result_data, rejected={}, paid={})
     assert (metrics["breakevenTrades"], metrics["winningTrades"]) == (1, 0)
     made["gross"] = 0.3001
     assert of_trades.net_profits(made).tolist() == [pytest.approx(0.0001)]

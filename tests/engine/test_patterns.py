@@ -11,10 +11,10 @@ from apps.engine.indicators.patterns import (
     BULLISH,
     PATTERNS,
     Pattern,
-    mirrored,
+    inverted,
     pattern_series,
 )
-from apps.engine.indicators.series import compute
+from apps.engine.indicators.series import compute_series
 
 
 @cache
@@ -45,21 +45,21 @@ def test_patterns_with_a_name_of_their_own_upside_down_are_what_is_seen_there() 
         "CDLDOJI",
         "CDLKICKING",
     ):
-        values = compute(pattern_series(name), candles)[0]
-        there_name, sign = mirrored(name, 1)
-        inverted = compute(pattern_series(there_name), turned)[0]
+        values = compute_series(pattern_series(name), candles)[0]
+        inverted_name, sign = inverted(name, 1)
+        expected = compute_series(pattern_series(inverted_name), turned)[0]
         assert np.nansum(np.abs(values)) > 0
-        np.testing.assert_array_equal(values[20:], sign * inverted[20:], err_msg=name)
+        np.testing.assert_array_equal(values[20:], sign * expected[20:], err_msg=name)
 
 
 def test_no_pattern_depends_on_a_later_bar_and_each_mirrors_back() -> None:
     candles = random_shapes(300)
     for name in PATTERNS:
-        (whole,) = compute(pattern_series(name), candles)
+        (whole,) = compute_series(pattern_series(name), candles)
         for bars in (40, 150, 299):
-            (part,) = compute(pattern_series(name), candles.slice(0, bars))
+            (part,) = compute_series(pattern_series(name), candles.slice(0, bars))
             assert part.tobytes() == whole[:bars].tobytes(), name
-        assert mirrored(*mirrored(name, 1)) == (name, 1)
+        assert inverted(*inverted(name, 1)) == (name, 1)
 
 
 def test_the_table_has_every_pattern_of_talib() -> None:
@@ -75,6 +75,6 @@ def test_a_pattern_has_the_directions_that_its_row_says() -> None:
 
 def directions(row: Pattern) -> tuple[str, ...]:
     """Those in which it is seen; what says nothing of direction counts as bullish."""
-    (signs,) = compute(pattern_series(row.name), random_shapes(200_000))
+    (signs,) = compute_series(pattern_series(row.name), random_shapes(200_000))
     seen = (bool((signs > 0).any()), bool((signs < 0).any()))
     return tuple(name for name, is_seen in zip(BOTH, seen, strict=True) if is_seen)

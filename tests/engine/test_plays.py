@@ -73,7 +73,7 @@ def test_each_of_many_is_what_it_is_alone(monkeypatch: pytest.MonkeyPatch, at_a_
         assert outcome.trades.tobytes() == wanted.trades.tobytes()
         assert outcome.account == wanted.account
         assert outcome.equity.tolist() == wanted.equity[day_ends(wanted.time)].tolist()
-        assert figures(outcome.facts, by_days) == figures(wanted.facts, by_days)
+        assert figures(outcome.result_data, by_days) == figures(wanted.result_data, by_days)
 
 
 def test_the_curve_of_every_row_knows_where_its_days_end() -> None:
@@ -82,4 +82,4 @@ def test_the_curve_of_every_row_knows_where_its_days_end() -> None:
         for k, outcome in enumerate(together([part])):
             wanted = alone(k, rows)
             assert outcome.equity.tolist() == wanted.equity.tolist()
-            assert figures(outcome.facts, METRICS) == figures(wanted.facts, METRICS)
+            assert figures(outcome.result_data, METRICS) == figures(wanted.result_data, METRICS)

@@ -8,7 +8,7 @@ import pytest
 from numpy.typing import NDArray
 
 from apps.engine.candles import Candles, ist_day, resample
-from apps.engine.errors import InsufficientData
+from apps.engine.errors import InsufficientBars
 from apps.engine.kernel.reasons import EXIT_REASONS
 from apps.engine.language.strategy import Strategy
 from apps.engine.metrics.wire_units import round_for_wire
@@ -184,7 +184,7 @@ def with_pre_open(days: int, *, symbol: str = "NSE:TEST") -> History:
 def test_rule_9_bars_outside_of_sessions_are_left_out_and_counted() -> None:
     whole = with_pre_open(days=20)
     inside = (whole.candles.time + 19_800) % 86_400 >= 33_300
-    session_alone = History(whole.symbol, whole.candles.where(inside), whole.sessions)
+    session_alone = History(whole.symbol, whole.candles.select(inside), whole.sessions)
     start = MONDAY + 5 * 86_400 - 33_300
     result, expected = run(busy(), whole, start=start), run(busy(), session_alone, start=start)
     assert len(result.trades) > 20
@@ -225,7 +225,7 @@ def test_rule_9_longer_candles_outside_of_sessions_are_left_out() -> None:
         return History(whole.symbol, candles, whole.sessions, higher_timeframes={"15m": quarters})
 
     result = run(given, with_quarters(whole.candles))
-    expected = run(given, with_quarters(whole.candles.where(inside)))
+    expected = run(given, with_quarters(whole.candles.select(inside)))
     assert len(result.trades) == 3
     assert result.trades.tobytes() == expected.trades.tobytes()
 
@@ -287,12 +287,12 @@ def test_long_runs_do_not_depend_on_the_steps_they_are_run_in() -> None:
 
 
 def test_too_few_bars_are_refused_with_what_is_held() -> None:
-    with pytest.raises(InsufficientData) as refused:
+    with pytest.raises(InsufficientBars) as refused:
         run(strategy(), history([99, 101]), start=MONDAY + MINUTE)
     assert (refused.value.symbol, refused.value.held) == ("NSE:TEST", 1)
-    with pytest.raises(InsufficientData):
+    with pytest.raises(InsufficientBars):
         run(strategy(), history([99, 101]), start=FOREVER - 1)
-    with pytest.raises(InsufficientData) as cold:
+    with pytest.raises(InsufficientBars) as cold:
         run(busy(), history(walk(9)))
     assert cold.value.held == 1
 

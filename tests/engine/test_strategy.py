@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from apps.engine.errors import Fault, IncompleteStrategy, InvalidStrategy
+from apps.engine.errors import FieldError, IncompleteStrategy, InvalidStrategy
 from apps.engine.language import validation_errors
 from apps.engine.language.conditions import IndicatorValue
 from apps.engine.language.strategy import (
-    STEPS,
+    STEP_NAMES,
     Strategy,
     higher_timeframe_warmups,
     parse,
@@ -24,15 +24,15 @@ from tests.engine.steps import CROSS, RSI_ABOVE_50, complete, entering, without
 FIRST = "entryConditions__conditions__0"
 
 
-def only_fault(steps: dict[str, Any]) -> Fault:
-    (fault,) = read(steps).faults
-    return fault
+def only_error(steps: dict[str, Any]) -> FieldError:
+    (error,) = read(steps).errors
+    return error
 
 
 def lacking(steps: dict[str, Any]) -> list[str]:
     """Paths of what is missing, where nothing is wrong."""
     reading = read(steps)
-    assert reading.faults == ()
+    assert reading.errors == ()
     assert reading.strategy is None or not reading.missing
     return [gap.field for gap in reading.incomplete]
 
@@ -151,7 +151,7 @@ def test_orders_are_at_market_limit_or_stop() -> None:
 
 def test_the_schema_documents_every_step_and_indicator() -> None:
     schema = Strategy.model_json_schema()
-    assert schema["required"] == list(STEPS)
+    assert schema["required"] == list(STEP_NAMES)
     assert schema["$defs"]["MACD"]["properties"]["slowPeriod"] == {
         "default": 26,
         "description": "Candles of the slow moving average.",
@@ -176,13 +176,13 @@ def test_nothing_at_all_lacks_every_step() -> None:
         "riskParameters",
         "executionSettings",
     )
-    assert reading.faults == ()
+    assert reading.errors == ()
 
 
-@pytest.mark.parametrize("step", STEPS)
+@pytest.mark.parametrize("step", STEP_NAMES)
 def test_an_empty_step_is_incomplete(step: str) -> None:
     reading = read(complete(**{step: {}}))
-    assert (reading.faults, reading.strategy) == ((), None)
+    assert (reading.errors, reading.strategy) == ((), None)
     assert step in reading.missing
 
 
@@ -272,7 +272,7 @@ def test_missing_steps_are_named_in_order() -> None:
     with pytest.raises(IncompleteStrategy) as refused:
         parse(steps)
     assert refused.value.missing == ("basicInfo", "riskParameters")
-    assert {fault.field for fault in refused.value.faults} == {
+    assert {error.field for error in refused.value.errors} == {
         "basicInfo.symbols",
         "riskParameters",
     }
@@ -310,22 +310,22 @@ def test_missing_steps_are_named_in_order() -> None:
     ],
 )
 def test_a_value_outside_a_closed_set_is_told_with_the_set(path: str, value: object) -> None:
-    fault = only_fault(complete(**{path: value}))
-    assert fault.field == dotted(path)
-    assert fault.value == value
-    assert fault.allowed
-    assert value not in fault.allowed
-    assert fault.message.startswith(f"{fault.field} must be ")
-    assert str(fault.allowed[-1]) in fault.message
+    error = only_error(complete(**{path: value}))
+    assert error.field == dotted(path)
+    assert error.value == value
+    assert error.allowed
+    assert value not in error.allowed
+    assert error.message.startswith(f"{error.field} must be ")
+    assert str(error.allowed[-1]) in error.message
 
 
 @pytest.mark.parametrize(("sent", "asked"), [("ema", " did you mean EMA?"), (True, "values.")])
 def test_of_a_long_set_the_message_names_the_one_probably_meant(sent: object, asked: str) -> None:
-    fault = only_fault(complete(**{f"{FIRST}__indicator1__type": sent}))
-    assert fault.message.endswith(asked)
-    assert len(fault.message) < 200
-    assert fault.allowed is not None
-    assert "EMA" in fault.allowed
+    error = only_error(complete(**{f"{FIRST}__indicator1__type": sent}))
+    assert error.message.endswith(asked)
+    assert len(error.message) < 200
+    assert error.allowed is not None
+    assert "EMA" in error.allowed
 
 
 @pytest.mark.parametrize(
@@ -343,7 +343,7 @@ def test_a_number_is_a_finite_number_within_reason(path: str) -> None:
     infinite = (math.nan, math.inf, -math.inf, 10**400)
     value: object
     for value in (True, "1", None, [], {}, *infinite, 1e13, -1e13, 1e-320):
-        assert only_fault(complete(**{path: value})).field == dotted(path), value
+        assert only_error(complete(**{path: value})).field == dotted(path), value
 
 
 @pytest.mark.parametrize(
@@ -359,7 +359,7 @@ def test_a_number_is_a_finite_number_within_reason(path: str) -> None:
 )
 def test_a_whole_number_is_one_within_its_range(path: str) -> None:
     for value in (1.5, True, "14", None, -1, 100_000_000, 2**63, 10**400, math.inf):
-        assert only_fault(complete(**{path: value})).field == dotted(path), value
+        assert only_error(complete(**{path: value})).field == dotted(path), value
 
 
 @pytest.mark.parametrize(
@@ -391,9 +391,9 @@ def test_a_whole_number_is_one_within_its_range(path: str) -> None:
     ],
 )
 def test_a_number_outside_its_range_is_told_with_the_limit(path: str, value: float) -> None:
-    fault = only_fault(complete(**{path: value}))
-    assert (fault.field, fault.value) == (dotted(path), value)
-    assert "must be at " in fault.message
+    error = only_error(complete(**{path: value}))
+    assert (error.field, error.value) == (dotted(path), value)
+    assert "must be at " in error.message
 
 
 def test_one_point_zero_is_one() -> None:
@@ -423,16 +423,16 @@ def test_one_point_zero_is_one() -> None:
     ],
 )
 def test_a_wrong_type_is_told(path: str, value: object, says: str) -> None:
-    fault = only_fault(complete(**{path: value}))
-    assert fault == Fault(dotted(path), f"{dotted(path)} must be {says}.", value)
+    error = only_error(complete(**{path: value}))
+    assert error == FieldError(dotted(path), f"{dotted(path)} must be {says}.", value)
 
 
 @pytest.mark.parametrize(
     "clock", ["9:15", "24:00", "09:60", "0915", "09:15:00", "09:15\n", "०९:१५"]
 )
 def test_a_time_of_day_has_one_form(clock: str) -> None:
-    fault = only_fault(complete(exitConditions__squareOffTime=clock))
-    assert fault.message == 'exitConditions.squareOffTime must be a time of the form "HH:MM".'
+    error = only_error(complete(exitConditions__squareOffTime=clock))
+    assert error.message == 'exitConditions.squareOffTime must be a time of the form "HH:MM".'
 
 
 @pytest.mark.parametrize(
@@ -447,11 +447,11 @@ def test_a_time_of_day_has_one_form(clock: str) -> None:
     ],
 )
 def test_an_unknown_key_is_told_with_the_one_probably_meant(path: str, meant: str) -> None:
-    fault = only_fault(complete(**{path: 1}))
-    assert fault.field == dotted(path)
-    assert fault.message.endswith(f"is not a known field; did you mean {meant}?")
-    assert fault.allowed is not None
-    assert meant in fault.allowed
+    error = only_error(complete(**{path: 1}))
+    assert error.field == dotted(path)
+    assert error.message.endswith(f"is not a known field; did you mean {meant}?")
+    assert error.allowed is not None
+    assert meant in error.allowed
 
 
 @pytest.mark.parametrize(
@@ -463,25 +463,25 @@ def test_an_unknown_key_is_told_with_the_one_probably_meant(path: str, meant: st
     ],
 )
 def test_any_key_the_service_does_not_know_is_refused(path: str, value: object) -> None:
-    fault = only_fault(complete(**{path: value}))
-    assert (fault.field, fault.value) == (dotted(path), value)
+    error = only_error(complete(**{path: value}))
+    assert (error.field, error.value) == (dotted(path), value)
 
 
 def test_a_symbol_is_judged_by_its_form_and_its_place() -> None:
-    faults = read(complete(basicInfo__symbols=[1, "NSE:TCS", None, "NSE:tcs"])).faults
-    assert [fault.field for fault in faults] == [
+    errors = read(complete(basicInfo__symbols=[1, "NSE:TCS", None, "NSE:tcs"])).errors
+    assert [error.field for error in errors] == [
         "basicInfo.symbols[0]",
         "basicInfo.symbols[2]",
         "basicInfo.symbols[3]",
     ]
-    assert faults[2].value == "NSE:tcs"
+    assert errors[2].value == "NSE:tcs"
 
 
 def test_symbols_are_distinct_and_at_most_fifty() -> None:
-    twice = only_fault(complete(basicInfo__symbols=["NSE:TCS", "NSE:INFY", "NSE:TCS"]))
+    twice = only_error(complete(basicInfo__symbols=["NSE:TCS", "NSE:INFY", "NSE:TCS"]))
     assert twice.field == "basicInfo.symbols"
     assert "NSE:TCS more than once" in twice.message
-    many = only_fault(complete(basicInfo__symbols=[f"NSE:A{i}" for i in range(10_001)]))
+    many = only_error(complete(basicInfo__symbols=[f"NSE:A{i}" for i in range(10_001)]))
     assert many.message == "basicInfo.symbols must have at most 50 entries."
 
 
@@ -499,7 +499,7 @@ def test_symbols_are_distinct_and_at_most_fifty() -> None:
     ],
 )
 def test_a_condition_that_makes_no_sense_is_refused(condition: dict[str, Any], field: str) -> None:
-    assert only_fault(entering(condition)).field == f"entryConditions.conditions[0]{field}"
+    assert only_error(entering(condition)).field == f"entryConditions.conditions[0]{field}"
 
 
 def nested(depth: int, *conditions: dict[str, Any]) -> dict[str, Any]:
@@ -510,21 +510,21 @@ def nested(depth: int, *conditions: dict[str, Any]) -> dict[str, Any]:
 
 def test_groups_go_three_deep() -> None:
     assert lacking(entering(nested(3, CROSS))) == []
-    fault = only_fault(entering(nested(4, CROSS)))
-    assert fault.field == "entryConditions.conditions[0]" + ".conditions[0]" * 3 + ".type"
-    assert (fault.value, "group" in (fault.allowed or ())) == ("group", False)
+    error = only_error(entering(nested(4, CROSS)))
+    assert error.field == "entryConditions.conditions[0]" + ".conditions[0]" * 3 + ".type"
+    assert (error.value, "group" in (error.allowed or ())) == ("group", False)
 
 
 def test_what_is_in_a_group_is_judged_like_any_condition() -> None:
     inside = "entryConditions.conditions[0].conditions[0].conditions[1]"
     unfinished = nested(2, CROSS, {"type": "time_window", "from": "10:00"})
     assert lacking(entering(unfinished)) == [f"{inside}.to"]
-    wrong = only_fault(entering(nested(2, CROSS, CROSS | {"operater": "above"})))
+    wrong = only_error(entering(nested(2, CROSS, CROSS | {"operater": "above"})))
     assert wrong.field == f"{inside}.operater"
     assert wrong.message.endswith("did you mean operator?")
     assert lacking(entering(nested(2))) == [inside.removesuffix("[1]")]
     untold = {"conditions": [{"operator": "bogus"}]}
-    assert read(entering(untold)).faults[0].field.endswith("[0].conditions[0].operator")
+    assert read(entering(untold)).errors[0].field.endswith("[0].conditions[0].operator")
     assert warmup_bars(parse(entering(nested(3, CROSS)))) == 21
 
 
@@ -535,10 +535,10 @@ def test_a_pattern_is_one_of_talibs() -> None:
         "entryConditions.conditions[0].pattern"
     ]
     for field, value in (("pattern", "CDLHAMER"), ("pattern", "EMA"), ("direction", "up")):
-        fault = only_fault(entering(star | {field: value}))
-        assert (fault.field, fault.value) == (f"entryConditions.conditions[0].{field}", value)
-        assert fault.allowed
-    assert only_fault(entering(star | {"value": 1})).field.endswith("[0].value")
+        error = only_error(entering(star | {field: value}))
+        assert (error.field, error.value) == (f"entryConditions.conditions[0].{field}", value)
+        assert error.allowed
+    assert only_error(entering(star | {"value": 1})).field.endswith("[0].value")
     assert warmup_bars(parse(entering(star, confirmationCandles=3))) == 14
 
 
@@ -554,18 +554,18 @@ def test_a_timeframe_of_an_operand_is_longer_than_the_algorithms() -> None:
     assert warmup_bars(parse(read_in("5m", "1d"))) == 9
     path = "entryConditions.conditions[0].conditions[0].indicator2.timeframe"
     for own, timeframe in (("15m", "15m"), ("1h", "5m"), ("1w", "1d")):
-        fault = only_fault(read_in(own, timeframe))
+        error = only_error(read_in(own, timeframe))
         message = f"{path} must be longer than basicInfo.timeframe, which is {own}."
-        assert (fault.field, fault.message) == (path, message)
-        assert timeframe not in (fault.allowed or ())
+        assert (error.field, error.message) == (path, message)
+        assert timeframe not in (error.allowed or ())
     unknown: Any
     for unknown in ("1m", "2h", None, []):
-        assert only_fault(read_in("5m", unknown)).field == path
+        assert only_error(read_in("5m", unknown)).field == path
     draft = read_in("1h", "5m")
     del draft["riskParameters"], draft["entryConditions"]["positionType"]
-    assert only_fault(draft).field == path
+    assert only_error(draft).field == path
     del draft["basicInfo"]["timeframe"]
-    assert read(draft).faults == ()
+    assert read(draft).errors == ()
 
 
 def test_conditions_of_exits_are_judged_as_those_of_entries() -> None:
@@ -574,27 +574,27 @@ def test_conditions_of_exits_are_judged_as_those_of_entries() -> None:
 
     path = "exitConditions.conditions[0]"
     assert lacking(leaving({"type": "time_window", "from": "10:00"})) == [f"{path}.to"]
-    assert only_fault(leaving(CROSS | {"operator": "over"})).field == f"{path}.operator"
+    assert only_error(leaving(CROSS | {"operator": "over"})).field == f"{path}.operator"
     daily: dict[str, Any] = RSI_ABOVE_50 | {
         "indicator": {"type": "RSI", "period": 30, "timeframe": "1d"}
     }
     assert higher_timeframe_warmups(parse(leaving(daily))) == {"1d": 30}
     daily["indicator"]["timeframe"] = "5m"
-    assert only_fault(leaving(daily)).field == f"{path}.indicator.timeframe"
+    assert only_error(leaving(daily)).field == f"{path}.indicator.timeframe"
     slow = CROSS | {"indicator2": {"type": "SMA", "period": 80}}
     assert warmup_bars(parse(leaving(slow))) == 80
     steps = complete(exitConditions={"conditions": [CROSS] * 21})
-    assert only_fault(steps).field == "exitConditions.conditions"
+    assert only_error(steps).field == "exitConditions.conditions"
 
 
 def test_four_hundred_conditions_are_the_most() -> None:
     groups = [nested(1, *[CROSS] * 20) for _ in range(20)]
     assert lacking(entering(*groups)) == []
-    assert only_fault(entering(nested(1, *[CROSS] * 21))).field.endswith("[0].conditions")
-    fault = only_fault(
+    assert only_error(entering(nested(1, *[CROSS] * 21))).field.endswith("[0].conditions")
+    error = only_error(
         entering(*groups[1:], nested(2, *[CROSS] * 20) | {"conditions": [CROSS, groups[0]]})
     )
-    assert fault.message.startswith("entryConditions.conditions hold 401 conditions")
+    assert error.message.startswith("entryConditions.conditions hold 401 conditions")
 
 
 def test_a_warm_up_of_a_thousand_candles_is_the_longest() -> None:
@@ -619,7 +619,7 @@ def test_a_warm_up_of_a_thousand_candles_is_the_longest() -> None:
 )
 def test_what_does_not_say_its_kind_is_still_judged(path: str, value: object, field: str) -> None:
     reading = read(complete(**{path: value}))
-    assert [fault.field for fault in reading.faults] == [field]
+    assert [error.field for error in reading.errors] == [field]
     assert reading.missing == (dotted(path).partition(".")[0],)
 
 
@@ -634,7 +634,7 @@ def test_all_faults_are_told_at_once_and_wrong_comes_before_incomplete() -> None
     steps = complete(basicInfo__timeframe="2h", riskParameters={"maxDailyLoss": -1})
     with pytest.raises(InvalidStrategy) as refused:
         parse(steps)
-    assert [fault.field for fault in refused.value.faults] == [
+    assert [error.field for error in refused.value.errors] == [
         "basicInfo.timeframe",
         "riskParameters.maxDailyLoss",
     ]
@@ -642,7 +642,7 @@ def test_all_faults_are_told_at_once_and_wrong_comes_before_incomplete() -> None
 
 def test_ten_thousand_unknown_keys_are_told_a_hundred_times() -> None:
     exits = complete()["exitConditions"] | {f"key{i}": 1 for i in range(10_000)}
-    assert len(read(complete(exitConditions=exits)).faults) == 100
+    assert len(read(complete(exitConditions=exits)).errors) == 100
 
 
 @pytest.mark.parametrize(
@@ -662,7 +662,7 @@ def test_ten_thousand_unknown_keys_of_what_does_not_say_its_kind_cost_as_little(
         "get_close_matches",
         lambda *key, n: looked_up.append(key) or [],  # type: ignore[func-returns-value]  # for its effect
     )
-    assert len(read(entering(condition, condition)).faults) == 100
+    assert len(read(entering(condition, condition)).errors) == 100
     assert len(looked_up) < 1_000
 
 
@@ -694,30 +694,30 @@ def places(value: object, way: str = "") -> list[str]:
 @settings(max_examples=60, deadline=None)
 def test_whatever_is_sent_is_judged_and_never_breaks(path: str, value: object) -> None:
     reading = read(complete(**{path: value}))
-    for error in (*reading.faults, *reading.incomplete):
-        assert error.field.startswith(STEPS)
+    for error in (*reading.errors, *reading.incomplete):
+        assert error.field.startswith(STEP_NAMES)
         assert error.message.endswith((".", "?"))
-    assert (reading.strategy is None) == bool(reading.faults or reading.incomplete)
+    assert (reading.strategy is None) == bool(reading.errors or reading.incomplete)
     assert bool(reading.missing) == bool(reading.incomplete)
 
 
 @pytest.mark.parametrize("broker", ["zero\ndha", "\x00", "zerodha\x7f", "\u202eahdorez"])
 def test_a_broker_holds_no_control_character(broker: str) -> None:
-    fault = only_fault(complete(executionSettings__broker=broker))
+    error = only_error(complete(executionSettings__broker=broker))
     path = "executionSettings.broker"
-    assert fault == Fault(path, f"{path} holds a control character.", broker)
+    assert error == FieldError(path, f"{path} holds a control character.", broker)
 
 
 @pytest.mark.parametrize("value", ["x" * 100_000, [0] * 100_000, {"a": "x" * 500}])
 def test_a_large_value_is_told_too(value: object) -> None:
-    assert only_fault(complete(executionSettings__broker=value)).value is value
+    assert only_error(complete(executionSettings__broker=value)).value is value
 
 
 # Warnings and warm-up
 
 
 def warned(steps: dict[str, Any]) -> list[str]:
-    return [fault.field for fault in warnings(parse(steps))]
+    return [error.field for error in warnings(parse(steps))]
 
 
 @pytest.mark.parametrize(
@@ -860,7 +860,7 @@ def test_an_indicator_beside_itself_is_a_warning(
 ) -> None:
     other = ITSELF["indicator2"] | changes  # type: ignore[operator]  # a dict
     steps = entering(ITSELF | {"operator": operator, "indicator2": other})
-    messages = [fault.message for fault in warnings(parse(steps))]
+    messages = [error.message for error in warnings(parse(steps))]
     assert len(messages) == (outcome is not None)
     assert all(str(outcome) in message for message in messages)
 
@@ -912,7 +912,7 @@ def test_lists_far_too_long_do_not_make_answers_far_too_long() -> None:
     steps = complete(basicInfo__symbols=["x"] * 10_000)
     steps["entryConditions"]["conditions"] = [{}] * 10_000
     reading = read(steps)
-    assert [fault.field for fault in reading.faults] == [
+    assert [error.field for error in reading.errors] == [
         "basicInfo.symbols",
         "entryConditions.conditions",
     ]
@@ -960,10 +960,10 @@ def test_a_value_that_an_indicator_never_has_is_a_warning(
         "value": value,
     }  # fmt: skip
     messages = warnings(parse(entering(condition)))
-    assert [fault.field for fault in messages] == ["entryConditions.conditions[0].value"] * bool(
+    assert [error.field for error in messages] == ["entryConditions.conditions[0].value"] * bool(
         expected
     )
-    assert all(str(expected) in fault.message for fault in messages)
+    assert all(str(expected) in error.message for error in messages)
 
 
 def test_a_value_out_of_range_is_found_in_groups_and_exits() -> None:

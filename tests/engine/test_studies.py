@@ -10,16 +10,16 @@ from apps.engine.studies.configs import (
     OptimizationConfig,
     WalkForwardConfig,
     parse,
-    search_faults,
+    search_errors,
 )
 
 STOP = {"path": "exitConditions.stopLoss.percentage", "from": 0.5, "to": 2, "step": 0.5}
 
 
-def faults(kind: Any, **sent: object) -> list[str]:
+def errors(kind: Any, **sent: object) -> list[str]:
     with pytest.raises(InvalidStudy) as refusal:
         parse(kind, sent)
-    return [fault.field for fault in refusal.value.faults]
+    return [error.field for error in refusal.value.errors]
 
 
 def test_defaults() -> None:
@@ -53,17 +53,17 @@ def test_defaults() -> None:
     ],
 )
 def test_what_is_wrong_is_named(kind: Any, sent: dict[str, Any], field: str) -> None:
-    assert faults(kind, **sent)[0] == field
+    assert errors(kind, **sent)[0] == field
 
 
 def test_a_grid_over_the_most_runs_is_a_fault_and_a_random_search_is_none() -> None:
     sent = {"parameters": [STOP], "maxRuns": 3}
-    assert [fault.field for fault in search_faults(parse(OptimizationConfig, sent))] == ["maxRuns"]
-    assert search_faults(parse(OptimizationConfig, {**sent, "method": "random"})) == ()
-    assert search_faults(parse(OptimizationConfig, {**sent, "maxRuns": 4})) == ()
+    assert [error.field for error in search_errors(parse(OptimizationConfig, sent))] == ["maxRuns"]
+    assert search_errors(parse(OptimizationConfig, {**sent, "method": "random"})) == ()
+    assert search_errors(parse(OptimizationConfig, {**sent, "maxRuns": 4})) == ()
 
 
 def test_a_walk_forward_tries_a_bounded_number_of_sets() -> None:
     many = [{"path": f"a.b{i}", "from": 1, "to": 101, "step": 1} for i in range(2)]
-    errors = search_faults(parse(WalkForwardConfig, {"parameters": many}))
-    assert [fault.field for fault in errors] == ["parameters"]
+    errors = search_errors(parse(WalkForwardConfig, {"parameters": many}))
+    assert [error.field for error in errors] == ["parameters"]

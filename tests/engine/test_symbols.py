@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from apps.engine.symbols import MAX_LENGTH, InvalidSymbol, Symbol, parse, readings
+from apps.engine.symbols import MAX_LENGTH, InvalidSymbol, Symbol, parse_symbol, readings
 
 
 @pytest.mark.parametrize(
@@ -77,7 +77,7 @@ def test_an_option_with_two_readings_gives_the_monthly_one_first() -> None:
     monthly, weekly = readings("NSE:NIFTY24JAN1118000CE")
     assert (monthly.day, monthly.strike) == (None, 1118000)
     assert (weekly.day, weekly.strike) == (11, 18000)
-    assert parse("NSE:NIFTY24JAN1118000CE") == monthly
+    assert parse_symbol("NSE:NIFTY24JAN1118000CE") == monthly
 
 
 def test_a_day_that_the_month_does_not_have_is_part_of_the_strike() -> None:
@@ -146,7 +146,7 @@ def test_a_day_that_the_month_does_not_have_is_part_of_the_strike() -> None:
 )
 def test_what_is_no_symbol_says_why(text: str) -> None:
     with pytest.raises(InvalidSymbol) as refused:
-        parse(text)
+        parse_symbol(text)
     assert refused.value.reason.endswith(".")
 
 
@@ -163,12 +163,12 @@ def test_the_parts_that_could_be_read_are_told(
     text: str, exchange: str | None, code: str | None
 ) -> None:
     with pytest.raises(InvalidSymbol) as refused:
-        parse(text)
+        parse_symbol(text)
     assert (refused.value.exchange, refused.value.code) == (exchange, code)
 
 
 def test_a_symbol_prints_as_it_was_written() -> None:
-    assert str(parse("NSE:NIFTY24JAN1118000CE")) == "NSE:NIFTY24JAN1118000CE"
+    assert str(parse_symbol("NSE:NIFTY24JAN1118000CE")) == "NSE:NIFTY24JAN1118000CE"
 
 
 def test_every_listed_share_of_nse_is_an_equity(market_data: Path) -> None:
@@ -176,7 +176,7 @@ def test_every_listed_share_of_nse_is_an_equity(market_data: Path) -> None:
         names = [row["SYMBOL"] for row in csv.DictReader(file)]
     carried = [f"NSE:{re.sub('[^A-Z0-9]', '', name)}" for name in names]
     assert len(carried) > 2000
-    assert {parse(symbol).type for symbol in carried} == {"equity"}
+    assert {parse_symbol(symbol).type for symbol in carried} == {"equity"}
 
 
 @pytest.mark.parametrize("step", [7, pytest.param(1, marks=pytest.mark.slow)])
@@ -191,7 +191,7 @@ def test_month_contracts_of_a_broker_have_the_parts_its_master_says(
         for row in islice(csv.DictReader(file), 0, None, step):
             if row["exchange"] != "NFO" or not monthly.fullmatch(row["tradingsymbol"]):
                 continue
-            option = parse(f"NSE:{row['tradingsymbol']}")
+            option = parse_symbol(f"NSE:{row['tradingsymbol']}")
             assert (option.strike, option.option_type) == (
                 int(float(row["strike"])),
                 row["instrument_type"],

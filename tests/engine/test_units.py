@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from apps.engine.metrics.table import METRICS
-from apps.engine.metrics.wire_units import UNITS, round_for_wire
+from apps.engine.metrics.wire_units import FIELD_UNITS, round_for_wire
 from apps.engine.units import DECIMALS, Unit, all_rounded, each_rounded, rounded
 from tests.documented import long_numbers
 
@@ -35,7 +35,7 @@ def test_a_field_without_a_unit_of_its_own_has_that_of_the_field_it_stands_in() 
         {"finalEquity": {"p5": 2 / 3}, "parameters": {"a.b": 0.1 + 0.2}, "list": [1 / 3]}
     )
     assert wire == {"finalEquity": {"p5": 0.6667}, "parameters": {"a.b": 0.3}, "list": [0.333333]}
-    assert "p5" not in UNITS
+    assert "p5" not in FIELD_UNITS
 
 
 def test_what_is_no_fraction_stays_as_it_is() -> None:

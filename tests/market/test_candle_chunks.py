@@ -97,7 +97,7 @@ def test_equal_bars_are_equal_bytes() -> None:
 def test_joining_pieces_in_any_order_sorts_them() -> None:
     bars = minutes("2024-01-01 09:15", 10)
     odd = np.arange(10) % 2 == 1
-    pieces = [bars.where(odd), candle_chunks.EMPTY, bars.where(~odd)]
+    pieces = [bars.select(odd), candle_chunks.EMPTY, bars.select(~odd)]
     assert same(candle_chunks.concat(pieces), bars)
 
 

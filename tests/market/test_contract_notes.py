@@ -11,7 +11,7 @@ from apps.engine.kernel.kernel import charges_on
 from apps.engine.simulation.plan import rate_rows
 from apps.market.dates import day_number
 from apps.market.rulebook.charges import ChargeBasis, charge_basis_of, charges_of, schedule_of
-from apps.market.rulebook.rows import Product, Side
+from apps.market.rulebook.rows import OrderSide, Product
 from apps.market.rulebook.rule_set import bundled_rule_set
 
 pytestmark = pytest.mark.proof
@@ -37,7 +37,7 @@ class Vector:
     source: str
     day: str
     symbol: str
-    fills: tuple[tuple[Side, int, str, bool], ...]
+    fills: tuple[tuple[OrderSide, int, str, bool], ...]
     expected: dict[str, str]
     product: Product = "carryforward"
     broker: str = "none"
@@ -50,11 +50,11 @@ class Vector:
         )
 
 
-def bought(quantity: int, price: str) -> tuple[Side, int, str, bool]:
+def bought(quantity: int, price: str) -> tuple[OrderSide, int, str, bool]:
     return "buy", quantity, price, False
 
 
-def sold(quantity: int, price: str, *, overnight: bool = False) -> tuple[Side, int, str, bool]:
+def sold(quantity: int, price: str, *, overnight: bool = False) -> tuple[OrderSide, int, str, bool]:
     return "sell", quantity, price, overnight
 
 

@@ -13,7 +13,7 @@ import pytest
 from django.core.management import call_command
 
 from apps.engine.simulation.plan import Contract
-from apps.engine.symbols import parse
+from apps.engine.symbols import parse_symbol
 from apps.market.calendars import calendars_of
 from apps.market.contracts import (
     InstrumentFacts,
@@ -245,7 +245,7 @@ def test_expiries_of_names_are_those_of_the_masters(market_data: Path) -> None:
     contracts = Instrument.objects.filter(type="futures", exchange__in=["NSE", "BSE"])
     calendars = calendars_of(list(contracts.values_list("symbol", flat=True)))
     for symbol, expiry in contracts.values_list("symbol", "expiry"):
-        if (computed := expiry_of(parse(symbol), calendars[symbol])) != expiry:
+        if (computed := expiry_of(parse_symbol(symbol), calendars[symbol])) != expiry:
             wrong[symbol] = (expiry, computed)
     assert wrong == {}
     assert contracts.count() > 500

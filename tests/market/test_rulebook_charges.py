@@ -20,7 +20,7 @@ from apps.market.rulebook.charges import (
     schedule_of,
     unknown_items,
 )
-from apps.market.rulebook.rows import Product, Side
+from apps.market.rulebook.rows import OrderSide, Product
 from apps.market.rulebook.rule_set import bundled_rule_set
 
 BOOK = bundled_rule_set()
@@ -28,7 +28,7 @@ BOOK = bundled_rule_set()
 
 def note(
     symbol: str,
-    side: Side,
+    side: OrderSide,
     value: str,
     day: str,
     *,
@@ -354,7 +354,7 @@ PLACES = ("brokerage", "transaction_tax", "exchange_fee", "ipft", "sebi_fee", "s
     st.booleans(),
 )
 def test_the_kernel_charges_what_the_note_says(
-    basis: ChargeBasis, side: Side, day: date, paise: int, from_demat: bool
+    basis: ChargeBasis, side: OrderSide, day: date, paise: int, from_demat: bool
 ) -> None:
     """Values in paise, as money is; the kernel counts in binary fractions and rounds the same."""
     value = Decimal(paise) / 100

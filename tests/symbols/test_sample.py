@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from django.core.management import call_command
 
-from apps.engine.symbols import parse
+from apps.engine.symbols import parse_symbol
 from apps.symbols import sample, services
 from apps.symbols.models import Instrument, Type
 from tests.symbols.instruments import equity
@@ -46,7 +46,7 @@ def test_every_row_is_well_formed_and_says_where_it_comes_from() -> None:
     rows = sample.instruments()
     assert len({row.symbol for row in rows}) == len(rows)
     for row in rows:
-        assert parse(row.symbol).type == "equity"
+        assert parse_symbol(row.symbol).type == "equity"
         assert row.source
         row.full_clean(validate_unique=False, validate_constraints=False)
 

@@ -6,7 +6,7 @@ MAVP, whose period is another series; and what traders of sessions use beside th
 
 from apps.engine.indicators.indicator import Indicator
 from apps.engine.indicators.motion import MOTION
-from apps.engine.indicators.price import PRICES
+from apps.engine.indicators.price import PRICE_INDICATORS
 
-CATALOGUE: dict[str, Indicator] = {row.type: row for row in (*PRICES, *MOTION)}
+CATALOGUE: dict[str, Indicator] = {row.type: row for row in (*PRICE_INDICATORS, *MOTION)}
 """Every indicator by its type."""

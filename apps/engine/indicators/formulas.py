@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from apps.engine.candles import day_start
 
-Column = NDArray[np.float64]
+Floats = NDArray[np.float64]
 Days = NDArray[np.int32]
 
 
@@ -27,15 +27,15 @@ class Formula(NamedTuple):
     What begins with a session has no fixed number of such bars and says 0.
     """
 
-    compute: Callable[..., Column | tuple[Column, ...]]
+    compute: Callable[..., Floats | tuple[Floats, ...]]
     lookback: Callable[..., int]
 
 
-def _column(values: Column) -> Column:
+def _column(values: Floats) -> Floats:
     return values
 
 
-def _session_vwap(day: Days, price: Column, volume: Column) -> Column:
+def _session_vwap(day: Days, price: Floats, volume: Floats) -> Floats:
     """Sum of price x volume over sum of volume since the first bar of the date; NaN without."""
     values, traded = price * volume, np.empty(len(price))
     for start, stop in pairwise([*_begins(day).tolist(), len(day)]):
@@ -56,14 +56,14 @@ def _lengths(begins: NDArray[np.intp], bars: int) -> NDArray[np.intp]:
     return np.diff(begins, append=bars)
 
 
-def _second_of_day(day: Days, time: NDArray[np.int64]) -> Column:
+def _second_of_day(day: Days, time: NDArray[np.int64]) -> Floats:
     """Seconds since midnight in Asia/Kolkata at which each bar starts."""
     return (time - day_start(day)).astype(np.float64)
 
 
 def _opening_range(
-    day: Days, time: NDArray[np.int64], high: Column, low: Column, minutes: float
-) -> tuple[Column, Column]:
+    day: Days, time: NDArray[np.int64], high: Floats, low: Floats, minutes: float
+) -> tuple[Floats, Floats]:
     """High and low of the bars that start less than `minutes` after the date's first; NaN there."""
     begins = _begins(day)
     lengths = _lengths(begins, len(day))
@@ -77,8 +77,8 @@ def _opening_range(
 
 
 def _previous_day(
-    day: Days, opens: Column, high: Column, low: Column, close: Column
-) -> tuple[Column, ...]:
+    day: Days, opens: Floats, high: Floats, low: Floats, close: Floats
+) -> tuple[Floats, ...]:
     """Close, high, low and open of the date before."""
     begins = _begins(day)
     before = _dates_before(begins, opens, high, low, close)
@@ -86,8 +86,8 @@ def _previous_day(
 
 
 def _dates_before(
-    begins: NDArray[np.intp], opens: Column, high: Column, low: Column, close: Column
-) -> tuple[Column, ...]:
+    begins: NDArray[np.intp], opens: Floats, high: Floats, low: Floats, close: Floats
+) -> tuple[Floats, ...]:
     """Close, high, low and open of the date before each date, NaN before the first."""
     if not len(begins):
         return close, high, low, opens
@@ -96,7 +96,7 @@ def _dates_before(
     return tuple([np.concatenate(([np.nan], column)) for column in of_dates])
 
 
-def _pivot_points(day: Days, high: Column, low: Column, close: Column) -> tuple[Column, ...]:
+def _pivot_points(day: Days, high: Floats, low: Floats, close: Floats) -> tuple[Floats, ...]:
     """Pivot, three resistances, three supports of the date before (the floor traders' formulas)."""
     begins = _begins(day)
     close, high, low, _ = _dates_before(begins, close, high, low, close)
@@ -108,8 +108,8 @@ def _pivot_points(day: Days, high: Column, low: Column, close: Column) -> tuple[
 
 
 def _ichimoku(
-    high: Column, low: Column, *, conversion: int, base: int, span: int, displacement: int
-) -> tuple[Column, ...]:
+    high: Floats, low: Floats, *, conversion: int, base: int, span: int, displacement: int
+) -> tuple[Floats, ...]:
     """Conversion, base, span A, span B; a span at a bar is that of `displacement` bars before.
 
     All begin together, as TA-Lib's functions of several outputs do.
@@ -126,7 +126,7 @@ def _ichimoku_lookback(*, displacement: int, **periods: int) -> int:
     return max(periods.values()) - 1 + displacement
 
 
-def _later(column: Column, bars: int) -> Column:
+def _later(column: Floats, bars: int) -> Floats:
     moved = np.full(len(column), np.nan)
     moved[bars:] = column[: max(len(column) - bars, 0)]
     return moved
@@ -135,7 +135,7 @@ def _later(column: Column, bars: int) -> Column:
 def _since(index_of: Callable[..., NDArray[np.int32]]) -> Formula:
     """Bars since the bar that TA-Lib names by its place in the array."""
 
-    def compute(values: Column, timeperiod: int) -> Column:
+    def compute(values: Floats, timeperiod: int) -> Floats:
         since = (np.arange(len(values)) - index_of(values, timeperiod)).astype(np.float64)
         since[: timeperiod - 1] = np.nan
         return since
@@ -143,7 +143,7 @@ def _since(index_of: Callable[..., NDArray[np.int32]]) -> Formula:
     return Formula(compute, lambda timeperiod: timeperiod - 1)
 
 
-def _extended_sar(high: Column, low: Column, **arguments: float) -> Column:
+def _extended_sar(high: Floats, low: Floats, **arguments: float) -> Floats:
     """The line itself, where TA-Lib writes that of a short as a negative number."""
     return np.abs(talib.SAREXT(high, low, **arguments))
 
@@ -152,7 +152,7 @@ def _at_once(**_: float) -> int:
     return 0
 
 
-OWN = {
+OWN_FORMULAS = {
     "COLUMN": Formula(_column, _at_once),
     "SECOND_OF_DAY": Formula(_second_of_day, _at_once),
     "SESSION_VWAP": Formula(_session_vwap, _at_once),

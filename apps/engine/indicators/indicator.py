@@ -75,11 +75,11 @@ PARAMETERS = {
 """What each parameter sets, by its name on the wire."""
 
 
-class Mirror(Enum):
+class Inversion(Enum):
     """What an output becomes when the market is turned upside down, in the words of the wire.
 
     A value v of an output keeps its place (prices) or changes sign around a centre. NONE is an
-    output that says nothing of direction: in a mirrored condition it stays as it is.
+    output that says nothing of direction: in an inverted condition it stays as it is.
     """
 
     SAME = "same"
@@ -93,25 +93,25 @@ class Mirror(Enum):
     def level(self, level: float) -> float:
         """The level to compare with on the other side."""
         match self:
-            case Mirror.FROM_2:
+            case Inversion.FROM_2:
                 return 2.0 - level
-            case Mirror.FROM_100:
+            case Inversion.FROM_100:
                 return 100.0 - level
-            case Mirror.FROM_200:
+            case Inversion.FROM_200:
                 return 200.0 - level
-            case Mirror.FROM_MINUS_100:
+            case Inversion.FROM_MINUS_100:
                 return -100.0 - level
-            case Mirror.NEGATED:
+            case Inversion.NEGATED:
                 return -level
         return level
 
 
-class Parameter(NamedTuple):
+class IndicatorParameter(NamedTuple):
     """A number the user may set: its name on the wire, TA-Lib's names, default and range.
 
     A parameter whose default is an int takes whole numbers alone; one with `names` is written by
     name, and the numbers are TA-Lib's. On the other side it takes the value of the parameter
-    `opposite` (its own, unless said), turned by `mirror`.
+    `opposite` (its own, unless said), turned by `inversion`.
     """
 
     name: str
@@ -121,7 +121,7 @@ class Parameter(NamedTuple):
     high: float
     names: tuple[tuple[str, int], ...] = ()
     opposite: str = ""
-    mirror: Mirror = Mirror.SAME
+    inversion: Inversion = Inversion.SAME
 
     @property
     def description(self) -> str:
@@ -151,8 +151,8 @@ class Range(NamedTuple):
 UNBOUNDED = Range()
 
 
-class Output(NamedTuple):
-    """One value per bar: which formula and which of its columns, its mirror and its range.
+class IndicatorOutput(NamedTuple):
+    """One value per bar: which formula and which of its columns, its inversion and its range.
 
     `opposite` is the output that takes its place on the other side (upper for lower). The range is
     that of averages that do not overshoot (`OVERSHOOTING`), where the indicator takes any.
@@ -161,7 +161,7 @@ class Output(NamedTuple):
     name: str
     formula: str
     column: int
-    mirror: Mirror
+    inversion: Inversion
     opposite: str
     range: Range = UNBOUNDED
 
@@ -176,21 +176,23 @@ class Indicator(NamedTuple):
     type: str
     description: str
     inputs: tuple[str, ...]
-    parameters: tuple[Parameter, ...]
-    outputs: tuple[Output, ...]
+    parameters: tuple[IndicatorParameter, ...]
+    outputs: tuple[IndicatorOutput, ...]
     opposite: str
 
     @property
     def has_source(self) -> bool:
         return "source" in self.inputs
 
-    def output(self, name: str) -> Output:
+    def output(self, name: str) -> IndicatorOutput:
         return next(output for output in self.outputs if output.name == name)
 
     def turned(self, parameters: Mapping[str, float]) -> dict[str, float]:
         """The parameters on the other side."""
         return {
-            parameter.name: parameter.mirror.level(parameters[parameter.opposite or parameter.name])
+            parameter.name: parameter.inversion.level(
+                parameters[parameter.opposite or parameter.name]
+            )
             for parameter in self.parameters
         }
 
@@ -211,32 +213,32 @@ def period(
     argument: str = "timeperiod",
     low: int = 2,
     high: int = LONGEST_WARMUP,
-) -> Parameter:
-    return Parameter(name, (argument,), default, low, high)
+) -> IndicatorParameter:
+    return IndicatorParameter(name, (argument,), default, low, high)
 
 
-def multiplier(default: float, *arguments: str) -> Parameter:
-    return Parameter("multiplier", arguments, default, 0.01, 100.0)
+def multiplier(default: float, *arguments: str) -> IndicatorParameter:
+    return IndicatorParameter("multiplier", arguments, default, 0.01, 100.0)
 
 
-def average(name: str = "maType", argument: str = "matype", default: int = 0) -> Parameter:
+def average(name: str = "maType", argument: str = "matype", default: int = 0) -> IndicatorParameter:
     """Which moving average is taken."""
     numbers = [number for _, number in AVERAGES]
-    return Parameter(name, (argument,), default, min(numbers), max(numbers), AVERAGES)
+    return IndicatorParameter(name, (argument,), default, min(numbers), max(numbers), AVERAGES)
 
 
 def single(
     type: str,
     description: str,
     inputs: str,
-    mirror: Mirror,
-    *parameters: Parameter,
+    inversion: Inversion,
+    *parameters: IndicatorParameter,
     formula: str | None = None,
     opposite: str | None = None,
     range: Range = UNBOUNDED,
 ) -> Indicator:
     """A row with one output, called `value`."""
-    output = Output("value", formula or type, 0, mirror, "value", range)
+    output = IndicatorOutput("value", formula or type, 0, inversion, "value", range)
     return Indicator(
         type, description, tuple(inputs.split()), parameters, (output,), opposite or type
     )
@@ -246,32 +248,33 @@ def several(
     type: str,
     description: str,
     inputs: str,
-    outputs: tuple[Output, ...],
-    *parameters: Parameter,
+    outputs: tuple[IndicatorOutput, ...],
+    *parameters: IndicatorParameter,
 ) -> Indicator:
     return Indicator(type, description, tuple(inputs.split()), parameters, outputs, type)
 
 
 def alike(
-    formula: str, mirror: Mirror, *names: str, range: Range = UNBOUNDED
-) -> tuple[Output, ...]:
+    formula: str, inversion: Inversion, *names: str, range: Range = UNBOUNDED
+) -> tuple[IndicatorOutput, ...]:
     """Outputs in the formula's order, each its own opposite, all of one range."""
-    return swapping(formula, mirror, *((name, name) for name in names), range=range)
+    return swapping(formula, inversion, *((name, name) for name in names), range=range)
 
 
 def swapping(
-    formula: str, mirror: Mirror, *pairs: tuple[str, str], range: Range = UNBOUNDED
-) -> tuple[Output, ...]:
+    formula: str, inversion: Inversion, *pairs: tuple[str, str], range: Range = UNBOUNDED
+) -> tuple[IndicatorOutput, ...]:
     """Outputs in the formula's order, each by its name and its opposite's, all of one range."""
     return tuple(
-        Output(name, formula, i, mirror, there, range) for i, (name, there) in enumerate(pairs)
+        IndicatorOutput(name, formula, i, inversion, opposite, range)
+        for i, (name, opposite) in enumerate(pairs)
     )
 
 
-def band(formula: str) -> tuple[Output, ...]:
+def band(formula: str) -> tuple[IndicatorOutput, ...]:
     """Middle, upper and lower of a TA-Lib band, whose columns are upper, middle, lower."""
     return (
-        Output("middle", formula, 1, Mirror.SAME, "middle"),
-        Output("upper", formula, 0, Mirror.SAME, "lower"),
-        Output("lower", formula, 2, Mirror.SAME, "upper"),
+        IndicatorOutput("middle", formula, 1, Inversion.SAME, "middle"),
+        IndicatorOutput("upper", formula, 0, Inversion.SAME, "lower"),
+        IndicatorOutput("lower", formula, 2, Inversion.SAME, "upper"),
     )

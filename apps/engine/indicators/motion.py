@@ -5,9 +5,9 @@ from __future__ import annotations
 from apps.engine.indicators.indicator import (
     UNBOUNDED,
     Indicator,
-    Mirror,
-    Output,
-    Parameter,
+    IndicatorOutput,
+    IndicatorParameter,
+    Inversion,
     Range,
     alike,
     average,
@@ -22,26 +22,30 @@ _HLC = "high low close"
 _PERCENT, _EITHER_WAY = Range(0, 100), Range(-100, 100)
 _FRACTION, _SIGNED_FRACTION = Range(0, 1), Range(-1, 1)
 _POSITIVE = Range(low=0)
-_NEGATED, _FROM_100, _NONE = Mirror.NEGATED, Mirror.FROM_100, Mirror.NONE
+_NEGATED, _FROM_100, _NONE = Inversion.NEGATED, Inversion.FROM_100, Inversion.NONE
 _EMA, _RMA = 1, 13
 
 
-def _fast(default: int) -> Parameter:
+def _fast(default: int) -> IndicatorParameter:
     return period(default, "fastPeriod", "fastperiod")
 
 
-def _slow(default: int) -> Parameter:
+def _slow(default: int) -> IndicatorParameter:
     return period(default, "slowPeriod", "slowperiod", low=3)
 
 
-def _signal(default: int, low: int = 1) -> Parameter:
+def _signal(default: int, low: int = 1) -> IndicatorParameter:
     return period(default, "signalPeriod", "signalperiod", low=low)
 
 
 def _of_source(
-    type: str, description: str, mirror: Mirror, *parameters: Parameter, range: Range = UNBOUNDED
+    type: str,
+    description: str,
+    inversion: Inversion,
+    *parameters: IndicatorParameter,
+    range: Range = UNBOUNDED,
 ) -> Indicator:
-    return single(type, description, "source", mirror, *parameters, range=range)
+    return single(type, description, "source", inversion, *parameters, range=range)
 
 
 _MOMENTUM = (
@@ -57,8 +61,8 @@ _MOMENTUM = (
     _of_source("MOM", "Momentum: change in price", _NEGATED, period(10, low=1)),
     _of_source("ROC", "Rate of change in percent", _NEGATED, period(10, low=1)),
     _of_source("ROCP", "Rate of change as a fraction", _NEGATED, period(10, low=1)),
-    _of_source("ROCR", "Ratio to the price before", Mirror.FROM_2, period(10, low=1)),
-    _of_source("ROCR100", "Ratio to the price before x 100", Mirror.FROM_200, period(10, low=1)),
+    _of_source("ROCR", "Ratio to the price before", Inversion.FROM_2, period(10, low=1)),
+    _of_source("ROCR100", "Ratio to the price before x 100", Inversion.FROM_200, period(10, low=1)),
     _of_source("TRIX", "Rate of change of a triple average", _NEGATED, period(15)),
     _of_source("DPO", "Detrended price oscillator", _NEGATED, period(20)),
     _of_source("FOSC", "Price less its forecast, in percent", _NEGATED, period(5)),
@@ -191,7 +195,7 @@ _OSCILLATORS = (
         _HLC,
         (
             *alike("KDJ", _FROM_100, "k", "d", range=_PERCENT),
-            Output("j", "KDJ", 2, _FROM_100, "j", Range(-200, 300)),
+            IndicatorOutput("j", "KDJ", 2, _FROM_100, "j", Range(-200, 300)),
         ),
         period(9, "kPeriod", "fastk_period", low=1),
         period(3, "smoothing", "slowk_period", low=1),
@@ -209,7 +213,9 @@ _OSCILLATORS = (
         _slow(25),
         _signal(9, low=2),
     ),
-    single("WILLR", "Williams' %R", _HLC, Mirror.FROM_MINUS_100, period(14), range=Range(-100, 0)),
+    single(
+        "WILLR", "Williams' %R", _HLC, Inversion.FROM_MINUS_100, period(14), range=Range(-100, 0)
+    ),
     single(
         "ULTOSC",
         "Ultimate oscillator",
@@ -237,9 +243,9 @@ _TREND = (
         "Average directional index, with its directional indicators",
         _HLC,
         (
-            Output("adx", "ADX", 0, _NONE, "adx", _PERCENT),
-            Output("plusDI", "PLUS_DI", 0, _NONE, "minusDI", _PERCENT),
-            Output("minusDI", "MINUS_DI", 0, _NONE, "plusDI", _PERCENT),
+            IndicatorOutput("adx", "ADX", 0, _NONE, "adx", _PERCENT),
+            IndicatorOutput("plusDI", "PLUS_DI", 0, _NONE, "minusDI", _PERCENT),
+            IndicatorOutput("minusDI", "MINUS_DI", 0, _NONE, "plusDI", _PERCENT),
         ),
         period(14),
     ),
@@ -287,8 +293,8 @@ _TREND = (
         "Aroon: how recent the highest high and the lowest low are",
         "high low",
         (
-            Output("aroonUp", "AROON", 1, _NONE, "aroonDown", _PERCENT),
-            Output("aroonDown", "AROON", 0, _NONE, "aroonUp", _PERCENT),
+            IndicatorOutput("aroonUp", "AROON", 1, _NONE, "aroonDown", _PERCENT),
+            IndicatorOutput("aroonDown", "AROON", 0, _NONE, "aroonUp", _PERCENT),
         ),
         period(25),
     ),
@@ -306,8 +312,8 @@ _TREND = (
             ("swingLow", "swingHigh"),
             range=_PERCENT,
         ),
-        Parameter("leftBars", ("leftbars",), 2, 1, 100),
-        Parameter("rightBars", ("rightbars",), 2, 1, 100),
+        IndicatorParameter("leftBars", ("leftbars",), 2, 1, 100),
+        IndicatorParameter("rightBars", ("rightbars",), 2, 1, 100),
     ),
     single(
         "MAXINDEX",
@@ -334,8 +340,8 @@ _TREND = (
         "Candles since the lowest and since the highest value of the last ones",
         "source",
         (
-            Output("min", "SINCE_MIN", 0, _NONE, "max", _POSITIVE),
-            Output("max", "SINCE_MAX", 0, _NONE, "min", _POSITIVE),
+            IndicatorOutput("min", "SINCE_MIN", 0, _NONE, "max", _POSITIVE),
+            IndicatorOutput("max", "SINCE_MAX", 0, _NONE, "min", _POSITIVE),
         ),
         period(20),
     ),
@@ -412,8 +418,8 @@ _VOLATILITY = (
 _VOLUME = (
     single("OBV", "On-balance volume, from any start", "source volume", _NEGATED),
     single("PVT", "Price and volume trend, from any start", "close volume", _NEGATED),
-    single("NVI", "Negative volume index, from any start", "close volume", Mirror.SAME),
-    single("PVI", "Positive volume index, from any start", "close volume", Mirror.SAME),
+    single("NVI", "Negative volume index, from any start", "close volume", Inversion.SAME),
+    single("PVI", "Positive volume index, from any start", "close volume", Inversion.SAME),
     single("AD", "Accumulation and distribution, from any start", _HLC + " volume", _NEGATED),
     single("WAD", "Williams' accumulation and distribution, from any start", _HLC, _NEGATED),
     single(

@@ -24,18 +24,18 @@ NEITHER: Final[Directions] = ()
 class Pattern(NamedTuple):
     """A pattern by TA-Lib's name, and the directions that it can have.
 
-    Without any it says nothing of direction, and TA-Lib marks it above 0. `there` is the pattern
-    that a market upside down shows in its place, where that is not itself.
+    Without any it says nothing of direction, and TA-Lib marks it above 0. `inverted_name` is the
+    pattern that a market upside down shows in its place, where that is not itself.
     """
 
     name: str
     description: str
     directions: Directions
-    there: str = ""
+    inverted_name: str = ""
 
     @property
     def opposite(self) -> str:
-        return self.there or self.name
+        return self.inverted_name or self.name
 
 
 _ROWS: Final = (
@@ -109,7 +109,7 @@ def pattern_series(pattern: str) -> Series:
     return Series(pattern, ("open", "high", "low", "close"), ())
 
 
-def mirrored(pattern: str, sign: int) -> tuple[str, int]:
+def inverted(pattern: str, sign: int) -> tuple[str, int]:
     """The pattern and the sign that a market upside down shows in place of these."""
     row = PATTERNS[pattern]
     return row.opposite, -sign if row.directions else sign

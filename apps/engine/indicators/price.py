@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from apps.engine.indicators.indicator import (
     Indicator,
-    Mirror,
-    Output,
-    Parameter,
+    IndicatorOutput,
+    IndicatorParameter,
+    Inversion,
     Range,
     average,
     band,
@@ -18,17 +18,17 @@ from apps.engine.indicators.indicator import (
 )
 
 _HLC = "high low close"
-_SAME = Mirror.SAME
+_SAME = Inversion.SAME
 
 
 def _of_source(
-    type: str, description: str, *parameters: Parameter, opposite: str | None = None
+    type: str, description: str, *parameters: IndicatorParameter, opposite: str | None = None
 ) -> Indicator:
     return single(type, description, "source", _SAME, *parameters, opposite=opposite)
 
 
-def _acceleration(name: str, argument: str, default: float, opposite: str) -> Parameter:
-    return Parameter(name, (argument,), default, 0.001, 1.0, opposite=opposite)
+def _acceleration(name: str, argument: str, default: float, opposite: str) -> IndicatorParameter:
+    return IndicatorParameter(name, (argument,), default, 0.001, 1.0, opposite=opposite)
 
 
 _PLAIN = (
@@ -37,7 +37,7 @@ _PLAIN = (
         "VOLUME",
         "Volume of the candle",
         "volume",
-        Mirror.NONE,
+        Inversion.NONE,
         formula="COLUMN",
         range=Range(low=0),
     ),
@@ -50,10 +50,10 @@ _PLAIN = (
         "Heikin-Ashi candle",
         "open high low close",
         (
-            Output("close", "HA", 3, _SAME, "close"),
-            Output("open", "HA", 0, _SAME, "open"),
-            Output("high", "HA", 1, _SAME, "low"),
-            Output("low", "HA", 2, _SAME, "high"),
+            IndicatorOutput("close", "HA", 3, _SAME, "close"),
+            IndicatorOutput("open", "HA", 0, _SAME, "open"),
+            IndicatorOutput("high", "HA", 1, _SAME, "low"),
+            IndicatorOutput("low", "HA", 2, _SAME, "high"),
         ),
     ),
 )
@@ -73,7 +73,7 @@ _AVERAGES = (
         "T3",
         "Tillson's smooth exponential moving average",
         period(5, high=160),
-        Parameter("vFactor", ("vfactor",), 0.7, 0.0, 1.0),
+        IndicatorParameter("vFactor", ("vfactor",), 0.7, 0.0, 1.0),
     ),
     _of_source("MA", "Moving average of a chosen kind", period(20), average()),
     several(
@@ -81,8 +81,8 @@ _AVERAGES = (
         "MESA adaptive moving average, and the average that follows it",
         "source",
         swapping("MAMA", _SAME, ("mama", "mama"), ("fama", "fama")),
-        Parameter("fastLimit", ("fastlimit",), 0.5, 0.01, 0.99),
-        Parameter("slowLimit", ("slowlimit",), 0.05, 0.01, 0.99),
+        IndicatorParameter("fastLimit", ("fastlimit",), 0.5, 0.01, 0.99),
+        IndicatorParameter("slowLimit", ("slowlimit",), 0.05, 0.01, 0.99),
     ),
     single("VWMA", "Volume-weighted moving average", "source volume", _SAME, period(20)),
     _of_source("HT_TRENDLINE", "Hilbert transform: the trend without the dominant cycle"),
@@ -117,22 +117,24 @@ _LEVELS = (
         "PERCENTILE",
         "The value that so many percent of the last candles do not exceed (nearest rank)",
         period(30),
-        Parameter("percentile", ("percentile",), 50.0, 0.0, 100.0, mirror=Mirror.FROM_100),
+        IndicatorParameter(
+            "percentile", ("percentile",), 50.0, 0.0, 100.0, inversion=Inversion.FROM_100
+        ),
     ),
     single(
         "SAR",
         "Parabolic stop and reverse",
         "high low",
         _SAME,
-        Parameter("acceleration", ("acceleration",), 0.02, 0.001, 1.0),
-        Parameter("maximum", ("maximum",), 0.2, 0.001, 1.0),
+        IndicatorParameter("acceleration", ("acceleration",), 0.02, 0.001, 1.0),
+        IndicatorParameter("maximum", ("maximum",), 0.2, 0.001, 1.0),
     ),
     single(
         "SAREXT",
         "Parabolic stop and reverse with accelerations of each side",
         "high low",
         _SAME,
-        Parameter("offsetOnReverse", ("offsetonreverse",), 0.0, 0.0, 1.0),
+        IndicatorParameter("offsetOnReverse", ("offsetonreverse",), 0.0, 0.0, 1.0),
         _acceleration(
             "accelerationInitLong", "accelerationinitlong", 0.02, "accelerationInitShort"
         ),
@@ -150,8 +152,8 @@ _LEVELS = (
         "SuperTrend line, and the trend: 1 up, -1 down",
         _HLC,
         (
-            Output("supertrend", "SUPERTREND", 0, _SAME, "supertrend"),
-            Output("trend", "SUPERTREND", 1, Mirror.NEGATED, "trend", Range(-1, 1)),
+            IndicatorOutput("supertrend", "SUPERTREND", 0, _SAME, "supertrend"),
+            IndicatorOutput("trend", "SUPERTREND", 1, Inversion.NEGATED, "trend", Range(-1, 1)),
         ),
         period(10),
         multiplier(3.0, "multiplier"),
@@ -223,7 +225,7 @@ _SESSIONS = (
         "High and low of the session's first minutes, known once they are over",
         "day time high low",
         swapping("OPENING_RANGE", _SAME, ("high", "low"), ("low", "high")),
-        Parameter("minutes", ("minutes",), 15, 1, 720),
+        IndicatorParameter("minutes", ("minutes",), 15, 1, 720),
     ),
     several(
         "PREVIOUS_DAY",
@@ -258,11 +260,11 @@ _SESSIONS = (
 
 _TRANSFORMS = (
     single("ADD", "High plus low", "high low", _SAME),
-    single("SUB", "High less low", "high low", Mirror.NONE),
+    single("SUB", "High less low", "high low", Inversion.NONE),
     single("MULT", "High times low", "high low", _SAME),
-    single("DIV", "High divided by low", "high low", Mirror.NONE),
+    single("DIV", "High divided by low", "high low", Inversion.NONE),
     _of_source("SUM", "Sum of the last candles", period(20)),
-    single("CUMSUM", "Sum of all candles, from any start", "source", Mirror.NONE),
+    single("CUMSUM", "Sum of all candles, from any start", "source", Inversion.NONE),
     _of_source("CEIL", "The whole number at or above", opposite="FLOOR"),
     _of_source("FLOOR", "The whole number at or below", opposite="CEIL"),
     _of_source("SQRT", "Square root"),
@@ -274,10 +276,10 @@ _TRANSFORMS = (
     _of_source("TANH", "Hyperbolic tangent"),
     _of_source("ATAN", "Arc tangent"),
     _of_source("ASIN", "Arc sine; unknown above 1"),
-    single("ACOS", "Arc cosine; unknown above 1", "source", Mirror.NONE),
-    single("SIN", "Sine", "source", Mirror.NONE),
-    single("COS", "Cosine", "source", Mirror.NONE),
-    single("TAN", "Tangent", "source", Mirror.NONE),
+    single("ACOS", "Arc cosine; unknown above 1", "source", Inversion.NONE),
+    single("SIN", "Sine", "source", Inversion.NONE),
+    single("COS", "Cosine", "source", Inversion.NONE),
+    single("TAN", "Tangent", "source", Inversion.NONE),
 )
 
-PRICES = (*_PLAIN, *_AVERAGES, *_LEVELS, *_BANDS, *_SESSIONS, *_TRANSFORMS)
+PRICE_INDICATORS = (*_PLAIN, *_AVERAGES, *_LEVELS, *_BANDS, *_SESSIONS, *_TRANSFORMS)

@@ -21,9 +21,9 @@ from talib import abstract
 
 from apps.engine.candles import Candles, ist_days
 from apps.engine.indicators.catalogue import CATALOGUE
-from apps.engine.indicators.formulas import OWN
+from apps.engine.indicators.formulas import OWN_FORMULAS
 
-Column = NDArray[np.float64]
+Floats = NDArray[np.float64]
 Table = NDArray[np.float64]
 """All columns of a series, f8[columns, bars]."""
 
@@ -50,9 +50,9 @@ def series(type: str, output: str, source: str, parameters: Mapping[str, float])
     )
 
 
-def compute(series: Series, candles: Candles) -> Table:
+def compute_series(series: Series, candles: Candles) -> Table:
     """All columns of a series, NaN where unknown, from the first bar of `candles`."""
-    return known(next(over(series, candles, [slice(None)])))
+    return mask_infinite(next(over(series, candles, [slice(None)])))
 
 
 def over(series: Series, candles: Candles, parts: Iterable[slice]) -> Iterator[Table]:
@@ -61,9 +61,9 @@ def over(series: Series, candles: Candles, parts: Iterable[slice]) -> Iterator[T
     NaN where not known yet; infinite, or NaN, where something was divided by nothing.
     """
     inputs = [source(candles, name) for name in series.inputs]
-    own = OWN.get(series.formula)
+    own = OWN_FORMULAS.get(series.formula)
     formula = own.compute if own else getattr(talib, series.formula)
-    arguments, warmup = dict(series.arguments), lookback(series)
+    arguments, warmup = dict(series.arguments), series_lookback(series)
     for part in parts:
         result = formula(*[column[part] for column in inputs], **arguments)
         if isinstance(result, tuple):
@@ -72,7 +72,7 @@ def over(series: Series, candles: Candles, parts: Iterable[slice]) -> Iterator[T
             yield _begun(result, warmup)[np.newaxis]
 
 
-def _begun(column: NDArray[np.generic], warmup: int) -> Column:
+def _begun(column: NDArray[np.generic], warmup: int) -> Floats:
     """NaN before the first value, where TA-Lib fills whole numbers with 0."""
     if column.dtype == np.float64:
         return column.view(np.float64)
@@ -81,16 +81,16 @@ def _begun(column: NDArray[np.generic], warmup: int) -> Column:
     return values
 
 
-def known(table: Table) -> Table:
+def mask_infinite(table: Table) -> Table:
     """NaN where the columns are infinite."""
     infinite = np.isinf(table)
     return np.where(infinite, np.nan, table) if infinite.any() else table
 
 
 @lru_cache(maxsize=4096)
-def lookback(series: Series) -> int:
+def series_lookback(series: Series) -> int:
     """Bars before the first value."""
-    own = OWN.get(series.formula)
+    own = OWN_FORMULAS.get(series.formula)
     if own:
         return own.lookback(**dict(series.arguments))
     function = abstract.Function(series.formula)  # type: ignore[attr-defined]
@@ -110,5 +110,5 @@ def source(candles: Candles, name: str) -> NDArray[np.generic]:
             return (candles.open + candles.high + candles.low + candles.close) / 4
         case "day":
             return ist_days(candles.time)
-    column: Column = getattr(candles, name)
+    column: Floats = getattr(candles, name)
     return column

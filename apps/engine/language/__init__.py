@@ -1,1 +1,1 @@
-"""The six steps of an algorithm: their one description, and their faults in users' words."""
+"""The six steps of an algorithm: their one description, and their errors in users' words."""

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, TypeAlias, TypeV
 from pydantic import AfterValidator, Field, model_validator
 
 from apps.engine.indicators.patterns import PATTERNS, Direction, pattern_series
-from apps.engine.indicators.series import lookback
+from apps.engine.indicators.series import series_lookback
 from apps.engine.language.fields import (
     Level,
     Maybe,
-    Part,
+    StrictModel,
     TimeOfDay,
     Whole,
     at_most,
@@ -52,7 +52,7 @@ Warmups: TypeAlias = tuple[tuple[str | None, int], ...]
 be true, one by one for what it reads."""
 
 
-class IndicatorIndicator(Part):
+class IndicatorIndicator(StrictModel):
     """Two indicators compared."""
 
     type: Literal["indicator_indicator"]
@@ -68,12 +68,12 @@ class IndicatorIndicator(Part):
     def warmups(self) -> Warmups:
         before = self.operator.startswith("crosses")
         return tuple(
-            (one.timeframe, one.warmup + (before if one.timeframe is None else 0))
-            for one in (self.indicator1, self.indicator2)
+            (operand.timeframe, operand.warmup + (before if operand.timeframe is None else 0))
+            for operand in (self.indicator1, self.indicator2)
         )
 
 
-class IndicatorValue(Part):
+class IndicatorValue(StrictModel):
     """An indicator compared with a number, or with itself some candles ago (rising, falling)."""
 
     type: Literal["indicator_value"]
@@ -117,7 +117,7 @@ class IndicatorValue(Part):
         return self
 
 
-class CandlePattern(Part):
+class CandlePattern(StrictModel):
     """A pattern of candles that ends at this one; of either direction where none is given."""
 
     type: Literal["candle_pattern"]
@@ -134,10 +134,10 @@ class CandlePattern(Part):
 
     @property
     def warmups(self) -> Warmups:
-        return ((None, lookback(pattern_series(self.pattern))),)
+        return ((None, series_lookback(pattern_series(self.pattern))),)
 
 
-class TimeWindow(Part):
+class TimeWindow(StrictModel):
     """True for bars that start in [from, to), exchange time."""
 
     type: Literal["time_window"]
@@ -167,7 +167,7 @@ Single: TypeAlias = IndicatorIndicator | IndicatorValue | CandlePattern | TimeWi
 T = TypeVar("T")
 
 
-def _some(conditions: tuple[T, ...]) -> tuple[T, ...]:
+def _at_least_one(conditions: tuple[T, ...]) -> tuple[T, ...]:
     if not conditions:
         raise incomplete("needs at least one condition")
     return conditions
@@ -179,11 +179,11 @@ UpToTwenty: TypeAlias = Annotated[
     at_most(20),
 ]
 """Up to twenty conditions."""
-Some: TypeAlias = Annotated[UpToTwenty[T], AfterValidator(_some)]
+OneToTwenty: TypeAlias = Annotated[UpToTwenty[T], AfterValidator(_at_least_one)]
 """At least one of them."""
 
 
-class _Group(Part):
+class _Group(StrictModel):
     type: Literal["group"]
     logicalOperator: LogicalOperator = Field(
         description="`AND`: all of its conditions must be true. `OR`: one is enough."
@@ -194,19 +194,19 @@ class _Group(Part):
 class InnermostGroup(_Group):
     """Conditions of which all (AND) or one (OR) must be true."""
 
-    conditions: Some[Single] = Field(description=_OF_A_GROUP)
+    conditions: OneToTwenty[Single] = Field(description=_OF_A_GROUP)
 
 
 class InnerGroup(_Group):
     """Conditions, groups of them too, of which all (AND) or one (OR) must be true."""
 
-    conditions: Some[Single | InnermostGroup] = Field(description=_OF_A_GROUP)
+    conditions: OneToTwenty[Single | InnermostGroup] = Field(description=_OF_A_GROUP)
 
 
 class Group(_Group):
     """Conditions, groups of them too, of which all (AND) or one (OR) must be true."""
 
-    conditions: Some[Single | InnerGroup] = Field(description=_OF_A_GROUP)
+    conditions: OneToTwenty[Single | InnerGroup] = Field(description=_OF_A_GROUP)
 
 
 AnyGroup: TypeAlias = Group | InnerGroup | InnermostGroup
@@ -233,10 +233,10 @@ def _not_too_many(conditions: tuple[Condition, ...]) -> tuple[Condition, ...]:
 
 
 AnyConditions: TypeAlias = Annotated[UpToTwenty[Single | Group], AfterValidator(_not_too_many)]
-Conditions: TypeAlias = Annotated[AnyConditions, AfterValidator(_some)]
+Conditions: TypeAlias = Annotated[AnyConditions, AfterValidator(_at_least_one)]
 
 
-class EntryConditions(Part):
+class EntryConditions(StrictModel):
     """When a position is opened, and on which side."""
 
     positionType: Literal["long", "short", "both"] = Field(

@@ -12,26 +12,26 @@ from apps.engine.language.fields import (
     LargePercent,
     Maybe,
     Multiplier,
-    Part,
-    Percent,
+    Percentage,
     Points,
     Ratio,
+    StrictModel,
     TimeOfDay,
     Whole,
     incomplete,
 )
 
 
-class PercentageStop(Part):
+class PercentageStop(StrictModel):
     """Percent of the entry price."""
 
     type: Literal["percentage"]
-    percentage: Percent = Field(
+    percentage: Percentage = Field(
         description="Distance of the stop in percent of the average entry price; 0.5 means 0.5 %."
     )
 
 
-class PointsStop(Part):
+class PointsStop(StrictModel):
     """Rupees away from the entry price."""
 
     type: Literal["points"]
@@ -40,7 +40,7 @@ class PointsStop(Part):
     )
 
 
-class AtrStop(Part):
+class AtrStop(StrictModel):
     """Average true ranges away from the entry price, taken at the signal bar."""
 
     type: Literal["atr"]
@@ -48,7 +48,7 @@ class AtrStop(Part):
     atrMultiplier: Multiplier = 2.0
 
 
-class RiskRewardTarget(Part):
+class RiskRewardTarget(StrictModel):
     """A multiple of the distance to the stop."""
 
     type: Literal["risk_reward"]
@@ -58,7 +58,7 @@ class RiskRewardTarget(Part):
     )
 
 
-class PercentageTarget(Part):
+class PercentageTarget(StrictModel):
     """Percent of the entry price."""
 
     type: Literal["percentage"]
@@ -67,7 +67,7 @@ class PercentageTarget(Part):
     )
 
 
-class PointsTarget(Part):
+class PointsTarget(StrictModel):
     """Rupees away from the entry price."""
 
     type: Literal["points"]
@@ -77,7 +77,7 @@ class PointsTarget(Part):
     )
 
 
-class AtrTarget(Part):
+class AtrTarget(StrictModel):
     """Average true ranges away from the entry price, taken at the signal bar."""
 
     type: Literal["atr"]
@@ -85,7 +85,7 @@ class AtrTarget(Part):
     atrMultiplier: Multiplier = 2.0
 
 
-class _Trail(Part):
+class _Trail(StrictModel):
     """A stop that follows the best price since entry.
 
     It starts once that price has gone `activationThreshold` percent past the entry. One that is
@@ -106,7 +106,7 @@ class PercentageTrail(_Trail):
     """Percent of the best price."""
 
     type: Literal["percentage"]
-    percentage: Maybe[Percent] = Field(
+    percentage: Maybe[Percentage] = Field(
         None,
         description="Distance in percent of the best price since the entry. Needed when enabled.",
         examples=[1],
@@ -159,7 +159,7 @@ TrailingStop: TypeAlias = Annotated[
 ]
 
 
-class ExitConditions(Part):
+class ExitConditions(StrictModel):
     """What closes a position; at least one way out must be given.
 
     `conditions` close at the next open, and are written for the side that entries are. An empty
@@ -210,10 +210,10 @@ class ExitConditions(Part):
 
     @model_validator(mode="after")
     def _has_a_way_out(self) -> ExitConditions:
-        others = (self.stopLoss, self.takeProfit, self.squareOffTime, self.maxHoldingCandles)
+        rules = (self.stopLoss, self.takeProfit, self.squareOffTime, self.maxHoldingCandles)
         trailing = self.trailingStop is not None and self.trailingStop.enabled
         said = self.conditions or self.exitOnOppositeSignal
-        if not (trailing or said or any(o is not None for o in others)):
+        if not (trailing or said or any(rule is not None for rule in rules)):
             raise incomplete(
                 "needs at least one of stopLoss, takeProfit, trailingStop (enabled), conditions, "
                 "squareOffTime, maxHoldingCandles, exitOnOppositeSignal (true)"

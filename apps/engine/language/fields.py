@@ -14,7 +14,7 @@ from pydantic_core import PydanticCustomError
 LARGEST = 1e12
 
 
-class Part(BaseModel):
+class StrictModel(BaseModel):
     """An object of a strategy: strict, frozen, without keys that the service does not know.
 
     Its validator is built when it is first used: most are only ever used as parts of a whole.
@@ -38,7 +38,7 @@ else:
 
 
 def refused(message: str, field: str | None = None) -> PydanticCustomError:
-    """A fault that no range says; `message` follows the path, `field` is under the object."""
+    """An error that no range says; `message` follows the path, `field` is under the object."""
     return PydanticCustomError("refused", "{message}", {"message": message, "field": field})
 
 
@@ -68,7 +68,7 @@ def _not_denormal(value: float) -> float:
     return value
 
 
-Percent = Annotated[float, Field(ge=0.0001, le=100)]
+Percentage = Annotated[float, Field(ge=0.0001, le=100)]
 LargePercent = Annotated[float, Field(ge=0.0001, le=1000)]
 Rupees = Annotated[float, Field(ge=0.01, le=LARGEST)]
 Points = Annotated[float, Field(ge=0.0001, le=LARGEST)]

@@ -17,10 +17,10 @@ from apps.engine.indicators.indicator import (
     LONGEST_WARMUP,
     SOURCES,
     Indicator,
-    Parameter,
+    IndicatorParameter,
 )
-from apps.engine.indicators.series import Series, lookback, series
-from apps.engine.language.fields import Maybe, Part, Whole, refused
+from apps.engine.indicators.series import Series, series, series_lookback
+from apps.engine.language.fields import Maybe, StrictModel, Whole, refused
 
 if TYPE_CHECKING:
     Timeframe: TypeAlias = str
@@ -28,7 +28,7 @@ else:
     Timeframe = Literal[HIGHER_TIMEFRAMES]
 
 
-class Operand(Part):
+class Operand(StrictModel):
     """An indicator as a condition names it; parameters are fields of the model of its type."""
 
     type: str
@@ -70,7 +70,7 @@ class Operand(Part):
     @cached_property
     def warmup(self) -> int:
         """Candles of its own timeframe before its first value."""
-        return lookback(self.series) + self.offset
+        return series_lookback(self.series) + self.offset
 
     @model_validator(mode="after")
     def _is_computable(self) -> Operand:
@@ -103,7 +103,7 @@ def _model(row: Indicator) -> type[Operand]:
     return model
 
 
-def _parameter_type(parameter: Parameter) -> object:
+def _parameter_type(parameter: IndicatorParameter) -> object:
     if parameter.names:
         return Literal[tuple(name for name, _ in parameter.names)]
     limits = Field(ge=parameter.low, le=parameter.high)

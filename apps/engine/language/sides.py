@@ -15,7 +15,7 @@ from typing import NamedTuple, TypeAlias
 
 from apps.engine.indicators import patterns
 from apps.engine.indicators.catalogue import CATALOGUE
-from apps.engine.indicators.indicator import Mirror
+from apps.engine.indicators.indicator import Inversion
 from apps.engine.indicators.series import Series, series
 from apps.engine.language.conditions import (
     CandlePattern,
@@ -73,7 +73,7 @@ class Movement(NamedTuple):
     steps: int
 
 
-class Pattern(NamedTuple):
+class PatternCheck(NamedTuple):
     """Bars that end a pattern: a bullish one (sign 1), a bearish one (-1), or either (0)."""
 
     read: Read
@@ -87,24 +87,24 @@ class Hours(NamedTuple):
     end: int
 
 
-class Joined(NamedTuple):
+class GroupCheck(NamedTuple):
     """Checks of which all (AND) or one (OR) must be true; never true when there are none."""
 
     operator: LogicalOperator
     checks: tuple[Check, ...]
 
 
-Check: TypeAlias = Comparison | Movement | Pattern | Hours | Joined
+Check: TypeAlias = Comparison | Movement | PatternCheck | Hours | GroupCheck
 
 
-def entry_check(side: Side, entry: EntryConditions) -> Joined:
+def entry_check(side: Side, entry: EntryConditions) -> GroupCheck:
     """What opens a side; for the side that is not traded, the mirror of the one that is."""
-    return Joined(entry.logicalOperator, _checks(entry.conditions, side, _written_for(entry)))
+    return GroupCheck(entry.logicalOperator, _checks(entry.conditions, side, _written_for(entry)))
 
 
-def exit_check(side: Side, exits: ExitConditions, entry: EntryConditions) -> Joined:
+def exit_check(side: Side, exits: ExitConditions, entry: EntryConditions) -> GroupCheck:
     """The conditions that close a position of a side; they are written for the same as entries."""
-    return Joined(exits.logicalOperator, _checks(exits.conditions, side, _written_for(entry)))
+    return GroupCheck(exits.logicalOperator, _checks(exits.conditions, side, _written_for(entry)))
 
 
 def _written_for(entry: EntryConditions) -> Side:
@@ -119,55 +119,55 @@ def _checks(conditions: Sequence[Condition], side: Side, written_for: Side) -> t
             continue
         as_written = condition.side is not None or side == written_for
         if condition.type != "group":
-            checks.append(_resolve(condition, mirrored=not as_written))
+            checks.append(_resolve(condition, inverted=not as_written))
             continue
         inner = _checks(condition.conditions, side, side if as_written else written_for)
         if inner:
-            checks.append(Joined(condition.logicalOperator, inner))
+            checks.append(GroupCheck(condition.logicalOperator, inner))
     return tuple(checks)
 
 
-def _resolve(condition: Single, *, mirrored: bool) -> Check:
+def _resolve(condition: Single, *, inverted: bool) -> Check:
     if condition.type == "indicator_indicator":
-        return _compare(condition, mirrored=mirrored)
+        return _compare(condition, inverted=inverted)
     if condition.type == "indicator_value":
-        return _measure(condition, mirrored=mirrored)
+        return _measure(condition, inverted=inverted)
     if condition.type == "candle_pattern":
-        return _pattern(condition, mirrored=mirrored)
+        return _pattern(condition, inverted=inverted)
     return Hours(seconds_of_day(condition.from_), seconds_of_day(condition.to))
 
 
-def _pattern(condition: CandlePattern, *, mirrored: bool) -> Pattern:
+def _pattern(condition: CandlePattern, *, inverted: bool) -> PatternCheck:
     name, sign = condition.pattern, _SIGNS[condition.direction]
-    if mirrored:
-        name, sign = patterns.mirrored(name, sign)
-    return Pattern(Read(patterns.pattern_series(name), 0, 0), sign)
+    if inverted:
+        name, sign = patterns.inverted(name, sign)
+    return PatternCheck(Read(patterns.pattern_series(name), 0, 0), sign)
 
 
-def _compare(condition: IndicatorIndicator, *, mirrored: bool) -> Comparison:
+def _compare(condition: IndicatorIndicator, *, inverted: bool) -> Comparison:
     left, right, operator = condition.indicator1, condition.indicator2, condition.operator
-    turns = mirrored and _mirror(left) is not Mirror.NONE
-    if not mirrored or turns != (_mirror(right) is not Mirror.NONE):
+    turns = inverted and _inversion(left) is not Inversion.NONE
+    if not inverted or turns != (_inversion(right) is not Inversion.NONE):
         return Comparison(_as_written(left), operator, _as_written(right))
-    operator_there = _OPPOSITE_OPERATOR[operator] if turns else operator
-    return Comparison(_opposite(left), operator_there, _opposite(right))
+    opposite_operator = _OPPOSITE_OPERATOR[operator] if turns else operator
+    return Comparison(_opposite(left), opposite_operator, _opposite(right))
 
 
-def _measure(condition: IndicatorValue, *, mirrored: bool) -> Comparison | Movement:
+def _measure(condition: IndicatorValue, *, inverted: bool) -> Comparison | Movement:
     operand, operator, value = condition.indicator, str(condition.operator), condition.value
-    read = _opposite(operand) if mirrored else _as_written(operand)
-    if mirrored and _mirror(operand) is not Mirror.NONE:
+    read = _opposite(operand) if inverted else _as_written(operand)
+    if inverted and _inversion(operand) is not Inversion.NONE:
         operator = _OPPOSITE_OPERATOR[operator]
     if value is None:
         return Movement(read, operator, condition.candles or 1)
-    return Comparison(read, operator, _mirror(operand).level(value) if mirrored else value)
+    return Comparison(read, operator, _inversion(operand).level(value) if inverted else value)
 
 
-def _mirror(operand: Operand) -> Mirror:
+def _inversion(operand: Operand) -> Inversion:
     """How the operand turns; what is taken of the volume does not."""
     if operand.source == "volume":
-        return Mirror.NONE
-    return CATALOGUE[operand.type].output(operand.output).mirror
+        return Inversion.NONE
+    return CATALOGUE[operand.type].output(operand.output).inversion
 
 
 def _as_written(operand: Operand) -> Read:
@@ -180,5 +180,5 @@ def _opposite(operand: Operand) -> Read:
     row = CATALOGUE[operand.type]
     output = CATALOGUE[row.opposite].output(row.output(operand.output).opposite)
     source = _OPPOSITE_SOURCE.get(operand.source, operand.source)
-    there = series(row.opposite, output.name, source, row.turned(operand.parameters))
-    return Read(there, output.column, operand.offset, operand.timeframe or "")
+    inverted = series(row.opposite, output.name, source, row.turned(operand.parameters))
+    return Read(inverted, output.column, operand.offset, operand.timeframe or "")

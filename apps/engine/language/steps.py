@@ -13,21 +13,21 @@ from apps.engine.language.fields import (
     LargePercent,
     Maybe,
     Multiplier,
-    Part,
-    Percent,
+    Percentage,
     Ratio,
     Rupees,
+    StrictModel,
     Whole,
     at_most,
     incomplete,
     refused,
 )
-from apps.engine.symbols import InvalidSymbol, parse
+from apps.engine.symbols import InvalidSymbol, parse_symbol
 
 
 def _well_formed(symbol: str) -> str:
     try:
-        parse(symbol)
+        parse_symbol(symbol)
     except InvalidSymbol as wrong:
         raise refused(f"is no symbol: {wrong.reason}") from None
     return symbol
@@ -42,7 +42,7 @@ def _some_and_distinct(symbols: tuple[str, ...]) -> tuple[str, ...]:
     return symbols
 
 
-class BasicInfo(Part):
+class BasicInfo(StrictModel):
     """What is traded, and on which candles."""
 
     strategyType: Literal[
@@ -70,7 +70,7 @@ class BasicInfo(Part):
     )
 
 
-class Pyramiding(Part):
+class Pyramiding(StrictModel):
     """Whether new signals add to a position; `maxEntries` counts the first one."""
 
     enabled: bool = Field(
@@ -81,7 +81,7 @@ class Pyramiding(Part):
     )
 
 
-class _Sizing(Part):
+class _Sizing(StrictModel):
     pyramiding: Pyramiding = Field(
         Pyramiding(),
         description="Whether, and how often, entries are added to an open position.",
@@ -93,7 +93,7 @@ class RiskBased(_Sizing):
     """As many as lose `riskPercentage` of equity at the stop."""
 
     method: Literal["risk_based"]
-    riskPercentage: Percent = Field(
+    riskPercentage: Percentage = Field(
         description="Percent of equity that is lost if the stop is hit; 1 means 1 %. Needs a stop"
         " loss, in exitConditions or riskParameters."
     )
@@ -123,7 +123,7 @@ class PercentageOfEquity(_Sizing):
     """As many as so much of the equity buys."""
 
     method: Literal["percentage_of_equity"]
-    percentage: Percent = Field(
+    percentage: Percentage = Field(
         description="Percent of equity that each entry is worth.", examples=[10]
     )
 
@@ -132,7 +132,7 @@ class VolatilityBased(_Sizing):
     """As many as lose `riskPercentage` of equity over `atrMultiplier` average true ranges."""
 
     method: Literal["volatility_based"]
-    riskPercentage: Percent = Field(
+    riskPercentage: Percentage = Field(
         description="Percent of equity that is lost if the price moves by atrMultiplier average"
         " true ranges against the entry.",
         examples=[1],
@@ -149,7 +149,7 @@ PositionSizing: TypeAlias = Annotated[
 ]
 
 
-class RiskParameters(Part):
+class RiskParameters(StrictModel):
     """Limits over all symbols, in rupees; `stopLoss` and `takeProfit` in percent."""
 
     maxPositionSize: Rupees = Field(
@@ -162,7 +162,7 @@ class RiskParameters(Part):
     maxOpenPositions: Annotated[int, Field(ge=1, le=50), Whole] = Field(
         description="Positions open at the same time, over all symbols: 1 to 50."
     )
-    stopLoss: Maybe[Percent] = Field(
+    stopLoss: Maybe[Percentage] = Field(
         None,
         description="Stop loss in percent of the entry price. Where exitConditions has one too, the"
         " tighter of the two holds.",
@@ -188,7 +188,7 @@ def _without_control(text: str) -> str:
     return text
 
 
-class ExecutionSettings(Part):
+class ExecutionSettings(StrictModel):
     """How orders are filled. `slippage` and `limitOffset` are in percent.
 
     A limit order for an entry stands `limitOffset` below the signal's close (above it for a short),

@@ -14,7 +14,7 @@ from typing import Final, Literal, NamedTuple
 from pydantic import ConfigDict, Field, ValidationError
 
 from apps.engine.candles import DAY, TIMEFRAMES
-from apps.engine.errors import Fault, IncompleteStrategy, InvalidStrategy
+from apps.engine.errors import FieldError, IncompleteStrategy, InvalidStrategy
 from apps.engine.indicators.catalogue import CATALOGUE
 from apps.engine.indicators.indicator import OVERSHOOTING, UNBOUNDED, Range
 from apps.engine.indicators.patterns import PATTERNS
@@ -41,7 +41,7 @@ from apps.engine.language.exits import (
     PointsTarget,
     RiskRewardTarget,
 )
-from apps.engine.language.fields import Part
+from apps.engine.language.fields import StrictModel
 from apps.engine.language.operands import Operand
 from apps.engine.language.sides import entry_check
 from apps.engine.language.steps import (
@@ -51,11 +51,11 @@ from apps.engine.language.steps import (
     RiskParameters,
     VolatilityBased,
 )
-from apps.engine.language.validation_errors import MOST_FAULTS, tell
-from apps.engine.symbols import parse as parse_symbol
+from apps.engine.language.validation_errors import MOST_ERRORS, field_errors
+from apps.engine.symbols import parse_symbol
 
 
-class Strategy(Part):
+class Strategy(StrictModel):
     """The steps, by their names on the wire."""
 
     model_config = ConfigDict(defer_build=False)
@@ -100,7 +100,7 @@ class Strategy(Part):
         )
 
 
-STEPS = tuple(Strategy.model_fields)
+STEP_NAMES = tuple(Strategy.model_fields)
 """The names of the steps, in the order users fill them in."""
 
 
@@ -127,39 +127,39 @@ STAND_INS: Final[Mapping[str, Mapping[str, object]]] = {
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What one pass over the steps finds.
+    """The result of one pass over the steps.
 
-    `faults` is what is wrong; `missing` names the steps that are not complete, in order, and
+    `errors` is what is wrong; `missing` names the steps that are not complete, in order, and
     `incomplete` says what each lacks. `strategy` is there when nothing is wrong or missing.
     """
 
     strategy: Strategy | None
-    faults: tuple[Fault, ...]
+    errors: tuple[FieldError, ...]
     missing: tuple[str, ...]
-    incomplete: tuple[Fault, ...]
+    incomplete: tuple[FieldError, ...]
 
 
 def read(steps: Mapping[str, object]) -> Reading:
-    """Judge steps that may be partial. A step that is absent, or `{}`, is merely incomplete."""
+    """Validate steps that may be partial. A step that is absent, or `{}`, is merely incomplete."""
     strategy: Strategy | None = None
-    faults: tuple[Fault, ...] = ()
+    errors: tuple[FieldError, ...] = ()
     incomplete = _unmet_needs(steps)
     try:
         strategy = Strategy.model_validate(dict(steps))
     except ValidationError as error:
-        problems = tell(error, Strategy)
-        faults, incomplete = problems.faults, problems.gaps + incomplete
-    faults = (faults + _not_longer(steps))[:MOST_FAULTS]
-    unfinished = {gap.field.partition(".")[0] for gap in incomplete}
-    missing = tuple(step for step in STEPS if step in unfinished)
-    return Reading(None if incomplete or faults else strategy, faults, missing, incomplete)
+        errors, missing_fields = field_errors(error, Strategy)
+        incomplete = missing_fields + incomplete
+    errors = (errors + _not_longer(steps))[:MOST_ERRORS]
+    unfinished = {needed.field.partition(".")[0] for needed in incomplete}
+    missing = tuple(step for step in STEP_NAMES if step in unfinished)
+    return Reading(None if incomplete or errors else strategy, errors, missing, incomplete)
 
 
 def parse(steps: Mapping[str, object]) -> Strategy:
     """The strategy of complete steps; raises InvalidStrategy, then IncompleteStrategy."""
     reading = read(steps)
-    if reading.faults:
-        raise InvalidStrategy(reading.faults)
+    if reading.errors:
+        raise InvalidStrategy(reading.errors)
     if reading.strategy is None:
         raise IncompleteStrategy(reading.missing, reading.incomplete)
     return reading.strategy
@@ -178,13 +178,13 @@ def completed(
     """Return the strategy of steps of which some may be incomplete or wrong: those are replaced."""
     replaced: frozenset[str] = frozenset()
     while (reading := read(steps)).strategy is None:
-        problems = (*reading.faults, *reading.incomplete)
+        problems = (*reading.errors, *reading.incomplete)
         replaced |= {problem.field.partition(".")[0] for problem in problems}
         steps = {**steps, **{step: stand_ins[step] for step in replaced}}
     return Completed(reading.strategy, replaced)
 
 
-def _unmet_needs(steps: Mapping[str, object]) -> tuple[Fault, ...]:
+def _unmet_needs(steps: Mapping[str, object]) -> tuple[FieldError, ...]:
     """What one step needs of another: a stop loss, in exitConditions or in riskParameters."""
     if _at(steps, "exitConditions", "stopLoss") or _at(steps, "riskParameters", "stopLoss"):
         return ()
@@ -194,15 +194,15 @@ def _unmet_needs(steps: Mapping[str, object]) -> tuple[Fault, ...]:
             _at(steps, "exitConditions", "takeProfit", "type") == "risk_reward"
         ),
     }
-    where = "set exitConditions.stopLoss or riskParameters.stopLoss"
+    remedy = "set exitConditions.stopLoss or riskParameters.stopLoss"
     return tuple(
-        Fault("exitConditions.stopLoss", f"{who} needs a stop loss: {where}.")
-        for who, needs in needy.items()
+        FieldError("exitConditions.stopLoss", f"{setting} needs a stop loss: {remedy}.")
+        for setting, needs in needy.items()
         if needs
     )
 
 
-def _not_longer(steps: Mapping[str, object]) -> tuple[Fault, ...]:
+def _not_longer(steps: Mapping[str, object]) -> tuple[FieldError, ...]:
     """Operands of a timeframe that is no longer than that of the algorithm."""
     own = _at(steps, "basicInfo", "timeframe")
     if not (isinstance(own, str) and own in TIMEFRAMES):
@@ -214,7 +214,7 @@ def _not_longer(steps: Mapping[str, object]) -> tuple[Fault, ...]:
         for operand in _operands(f"{step}.conditions", _at(steps, step, "conditions"))
     )
     return tuple(
-        Fault(
+        FieldError(
             f"{path}.timeframe",
             f"{path}.timeframe must be longer than basicInfo.timeframe, which is {own}.",
             operand["timeframe"],
@@ -237,10 +237,10 @@ def _operands(path: str, conditions: object) -> Iterator[tuple[str, Mapping[str,
 
 
 def _at(steps: Mapping[str, object], *path: str) -> object:
-    place: object = steps
+    value: object = steps
     for name in path:
-        place = place.get(name) if isinstance(place, Mapping) else None
-    return place
+        value = value.get(name) if isinstance(value, Mapping) else None
+    return value
 
 
 def warmup_bars(strategy: Strategy) -> int:
@@ -277,9 +277,9 @@ def needs(strategy: Strategy) -> Warmups:
     return (*own, *read)
 
 
-def warnings(strategy: Strategy) -> tuple[Fault, ...]:
+def warnings(strategy: Strategy) -> tuple[FieldError, ...]:
     """What is allowed, but probably not meant."""
-    faults = (
+    errors = (
         _low_reward(strategy),
         _idle_square_off(strategy),
         *_idle_sides(strategy),
@@ -288,15 +288,15 @@ def warnings(strategy: Strategy) -> tuple[Fault, ...]:
         *_values_out_of_range(strategy),
         _other_exchange(strategy),
     )
-    return tuple(fault for fault in faults if fault is not None)
+    return tuple(error for error in errors if error is not None)
 
 
-def _low_reward(strategy: Strategy) -> Fault | None:
+def _low_reward(strategy: Strategy) -> FieldError | None:
     wanted, offered = strategy.riskParameters.riskRewardRatio, _offered_ratio(strategy)
     if wanted is None or offered is None or offered >= wanted * (1 - 1e-9):  # 0.15 / 0.1 is 1.5
         return None
     message = f"The exits offer {offered:g} times the risk, less than the {wanted:g} asked for."
-    return Fault("riskParameters.riskRewardRatio", message, wanted)
+    return FieldError("riskParameters.riskRewardRatio", message, wanted)
 
 
 def _offered_ratio(strategy: Strategy) -> float | None:
@@ -335,27 +335,27 @@ def _distance(
     return None
 
 
-def _idle_square_off(strategy: Strategy) -> Fault | None:
+def _idle_square_off(strategy: Strategy) -> FieldError | None:
     time = strategy.exitConditions.squareOffTime
     if time is None or strategy.is_intraday or TIMEFRAMES[strategy.basicInfo.timeframe] < DAY:
         return None
     message = "A square-off time has no effect on daily or weekly candles with this product."
-    return Fault("exitConditions.squareOffTime", message, time)
+    return FieldError("exitConditions.squareOffTime", message, time)
 
 
-def _idle_sides(strategy: Strategy) -> tuple[Fault, ...]:
+def _idle_sides(strategy: Strategy) -> tuple[FieldError, ...]:
     entry = strategy.entryConditions
     traded: tuple[Side, ...] = ("long", "short")
     if entry.positionType != "both":
         traded = (entry.positionType,)
     return tuple(
-        Fault("entryConditions.conditions", f"No condition can open a {side} position.")
+        FieldError("entryConditions.conditions", f"No condition can open a {side} position.")
         for side in traded
         if not entry_check(side, entry).checks
     )
 
 
-def _same_sides(strategy: Strategy) -> Fault | None:
+def _same_sides(strategy: Strategy) -> FieldError | None:
     """Conditions that a mirror leaves as they are: both sides at one close are neither."""
     entry = strategy.entryConditions
     if entry.positionType != "both" and not strategy.exits_on_opposite_signal:
@@ -364,19 +364,19 @@ def _same_sides(strategy: Strategy) -> Fault | None:
     if not long.checks or long != entry_check("short", entry):
         return None
     message = "These say the same of both sides, and where both are signalled neither is traded."
-    return Fault("entryConditions.conditions", message)
+    return FieldError("entryConditions.conditions", message)
 
 
-def _other_exchange(strategy: Strategy) -> Fault | None:
+def _other_exchange(strategy: Strategy) -> FieldError | None:
     """Orders go where their symbols say."""
     exchange, symbols = strategy.executionSettings.exchange, strategy.basicInfo.symbols
     if exchange in {parse_symbol(symbol).exchange for symbol in symbols}:
         return None
     message = f"No symbol is of {exchange}; each is traded on the exchange that it names."
-    return Fault("executionSettings.exchange", message, exchange)
+    return FieldError("executionSettings.exchange", message, exchange)
 
 
-def _idle_conditions(strategy: Strategy) -> Iterator[Fault]:
+def _idle_conditions(strategy: Strategy) -> Iterator[FieldError]:
     """Conditions that are never true, or always."""
     for step, conditions in (
         ("entryConditions", strategy.entryConditions.conditions),
@@ -385,7 +385,7 @@ def _idle_conditions(strategy: Strategy) -> Iterator[Fault]:
         for condition in singles(conditions):
             message = _why_idle(condition, strategy.basicInfo.timeframe)
             if message:
-                yield Fault(f"{step}.conditions", message)
+                yield FieldError(f"{step}.conditions", message)
 
 
 def _why_idle(condition: Single, timeframe: str) -> str:
@@ -402,7 +402,7 @@ def _why_idle(condition: Single, timeframe: str) -> str:
     return ""
 
 
-def _values_out_of_range(strategy: Strategy) -> Iterator[Fault]:
+def _values_out_of_range(strategy: Strategy) -> Iterator[FieldError]:
     """Comparisons with a value that decides them for ever, such as an RSI above 160."""
     for step, conditions in (
         ("entryConditions", strategy.entryConditions.conditions),
@@ -419,7 +419,7 @@ def _values_out_of_range(strategy: Strategy) -> Iterator[Fault]:
                     bounds = f"never below {values.low:g}"
                 comparison = f"{condition.operator.replace('_', ' ')} {condition.value:g}"
                 message = f"{condition.indicator.type} is {bounds}: {comparison} is {truth} true."
-                yield Fault(f"{path}.value", message, condition.value)
+                yield FieldError(f"{path}.value", message, condition.value)
 
 
 def _with_paths(path: str, conditions: Sequence[Condition]) -> Iterator[tuple[str, Single]]:

@@ -1,23 +1,23 @@
-"""Pydantic's errors told in the words of the interface: dotted path, sentence, allowed values."""
+"""Pydantic's errors in the words of the interface: dotted path, sentence, allowed values."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from difflib import get_close_matches
 from functools import cache
-from itertools import islice
+from itertools import chain, islice
 from typing import Any, Literal, NamedTuple, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
-from apps.engine.errors import ABSENT, Fault
+from apps.engine.errors import ABSENT, FieldError
 
-MOST_FAULTS = 100
-"""More are not told: nobody reads them, and a body of ten thousand unknown keys has as many."""
+MOST_ERRORS = 100
+"""More are not reported: nobody reads them, and a body of ten thousand unknown keys has as many."""
 
 MOST_NAMED = 20
-"""A message that lists more allowed values than this is not read; the fault holds them all."""
+"""A message that lists more allowed values than this is not read; the error holds them all."""
 
 _MESSAGES = {
     "missing": "is required",
@@ -41,90 +41,90 @@ _MESSAGES = {
 }
 
 
-class Told(NamedTuple):
-    """Faults (something is wrong) and gaps (something is missing)."""
+class FieldErrors(NamedTuple):
+    """Fields that are wrong, and fields that are missing."""
 
-    faults: tuple[Fault, ...]
-    gaps: tuple[Fault, ...]
+    wrong: tuple[FieldError, ...]
+    missing: tuple[FieldError, ...]
 
 
-def tell(error: ValidationError, model: type[BaseModel]) -> Told:
-    """The errors of one validation by `model`, whose fields are the top level."""
-    faults: list[Fault] = []
-    gaps: list[Fault] = []
+def field_errors(error: ValidationError, model: type[BaseModel]) -> FieldErrors:
+    """Return the errors of one validation by `model`, whose fields are the top level."""
+    wrong: list[FieldError] = []
+    missing: list[FieldError] = []
     for detail in error.errors(include_url=False):
-        if detail["type"] == "extra_forbidden" and len(faults) >= MOST_FAULTS:
+        if detail["type"] == "extra_forbidden" and len(wrong) >= MOST_ERRORS:
             continue
-        for is_gap, fault in _read(detail, _Place("", model)):
-            if not is_gap and len(faults) >= MOST_FAULTS:
-                break  # gaps come first
-            (gaps if is_gap else faults).append(fault)
-    return Told(tuple(faults), tuple(gaps))
+        for is_missing, field_error in _read(detail, _Location("", model)):
+            if not is_missing and len(wrong) >= MOST_ERRORS:
+                break  # missing fields come first
+            (missing if is_missing else wrong).append(field_error)
+    return FieldErrors(tuple(wrong), tuple(missing))
 
 
-class _Place(NamedTuple):
+class _Location(NamedTuple):
     """Where an error is: the path as the client wrote it, and what the models expect there."""
 
     path: str
     kind: Any
 
-    def below(self, part: str | int) -> _Place:
+    def below(self, part: str | int) -> _Location:
         """One step of Pydantic's location: a field, an index, or the tag of a union."""
         models = _models(self.kind)
         if isinstance(part, int):
-            return _Place(f"{self.path}[{part}]", self.kind)
+            return _Location(f"{self.path}[{part}]", self.kind)
         if len(models) > 1:
-            return _Place(self.path, next(m for m in models if part in _tags(m)))
+            return _Location(self.path, next(m for m in models if part in _tags(m)))
         kind = _fields(models[0]).get(part) if models else None
         return self.named(part)._replace(kind=kind)
 
-    def named(self, field: str) -> _Place:
+    def named(self, field: str) -> _Location:
         return self._replace(path=f"{self.path}.{field}" if self.path else field)
 
 
-def _read(detail: ErrorDetails, place: _Place) -> Iterator[tuple[bool, Fault]]:
-    """(is it a gap, the fault) of one error; several for an object whose kind is not known."""
-    parent = place
+def _read(detail: ErrorDetails, location: _Location) -> Iterator[tuple[bool, FieldError]]:
+    """Yield whether a field is missing, and its error; several where its kind is not known."""
+    parent = location
     for part in detail["loc"]:
-        parent, place = place, place.below(part)
+        parent, location = location, location.below(part)
     kind, context, value = detail["type"], detail.get("ctx", {}), detail["input"]
     match kind:
         case "missing":
-            yield True, _fault(place, kind, ABSENT)
+            yield True, _error(location, kind, ABSENT)
         case "extra_forbidden":
-            yield False, _unknown(place, _models(parent.kind), str(detail["loc"][-1]), value)
+            yield False, _unknown(location, _models(parent.kind), str(detail["loc"][-1]), value)
         case "union_tag_not_found":
             tag = context["discriminator"].strip("'")
-            yield True, _fault(place.named(tag), kind, ABSENT)
-            yield from _untagged(place, tag, value)
+            yield True, _error(location.named(tag), kind, ABSENT)
+            yield from _untagged(location, tag, value)
         case "union_tag_invalid":
             tag = context["discriminator"].strip("'")
-            allowed = tuple(name for model in _models(place.kind) for name in _tags(model))
-            yield False, _fault(place.named(tag), kind, value[tag], allowed=allowed)
+            allowed = tuple(name for model in _models(location.kind) for name in _tags(model))
+            yield False, _error(location.named(tag), kind, value[tag], allowed=allowed)
         case "literal_error":
-            yield False, _fault(place, kind, value, allowed=_literals(place.kind))
+            yield False, _error(location, kind, value, allowed=_literals(location.kind))
         case "refused" | "incomplete":
             field = context["field"]
-            sentence = f"{place.named(field).path if field else place.path} {context['message']}"
-            where = place.named(field) if field else place
-            inner = value.get(field, ABSENT) if field else value
-            yield kind == "incomplete", Fault(where.path, _sentence(sentence), inner)
+            if field:
+                location, value = location.named(field), value.get(field, ABSENT)
+            sentence = _sentence(f"{location.path} {context['message']}")
+            yield kind == "incomplete", FieldError(location.path, sentence, value)
         case _:
-            yield False, _fault(place, kind, value, context=context, otherwise=detail["msg"])
+            yield False, _error(location, kind, value, context=context, otherwise=detail["msg"])
 
 
-def _fault(
-    place: _Place,
+def _error(
+    location: _Location,
     kind: str,
     value: object,
     *,
     allowed: tuple[object, ...] | None = None,
     context: Mapping[str, Any] | None = None,
     otherwise: str = "",
-) -> Fault:
+) -> FieldError:
     template = _MESSAGES.get(kind, otherwise)
     message = template.format(allowed=_choice(allowed or (), value), **(context or {}))
-    return Fault(place.path, _sentence(f"{place.path} {message}"), value, allowed)
+    return FieldError(location.path, _sentence(f"{location.path} {message}"), value, allowed)
 
 
 def _choice(allowed: tuple[object, ...], value: object) -> str:
@@ -143,25 +143,29 @@ def _meant(word: str, names: Iterable[str]) -> str:
     return f"; did you mean {by_case[near[0]]}?" if near else ""
 
 
-def _unknown(place: _Place, models: list[type[BaseModel]], key: str, value: object) -> Fault:
+def _unknown(
+    location: _Location, models: list[type[BaseModel]], key: str, value: object
+) -> FieldError:
     names = sorted({name for model in models for name in _fields(model)})
-    message = f"{place.path} {_MESSAGES['extra_forbidden']}{_meant(key, names)}"
-    return Fault(place.path, _sentence(message), value, tuple(names))
+    message = f"{location.path} {_MESSAGES['extra_forbidden']}{_meant(key, names)}"
+    return FieldError(location.path, _sentence(message), value, tuple(names))
 
 
-def _untagged(place: _Place, tag: str, value: Mapping[str, Any]) -> Iterator[tuple[bool, Fault]]:
-    """Faults of an object that does not say what it is: those it has whatever it becomes."""
-    models = _models(place.kind)
+def _untagged(
+    location: _Location, tag: str, value: Mapping[str, Any]
+) -> Iterator[tuple[bool, FieldError]]:
+    """Yield the errors of an object without a kind: those that it has whatever it becomes."""
+    models = _models(location.kind)
     known = {name for model in models for name in _fields(model)}
     for key in value:
         if key not in known:
-            yield False, _unknown(place.named(key), models, key, value[key])
+            yield False, _unknown(location.named(key), models, key, value[key])
             continue
         candidates = _each_kind_of(key, models)
-        told = [_faults_at(key, model, tag, value, place) for model in candidates]
-        if all(told):
-            widest = max(told, key=lambda faults: len(faults[0].allowed or ()))
-            yield from ((False, fault) for fault in widest)
+        errors = [_errors_at(key, model, tag, value, location) for model in candidates]
+        if all(errors):
+            widest = max(errors, key=lambda of_model: len(of_model[0].allowed or ()))
+            yield from ((False, field_error) for field_error in widest)
 
 
 def _each_kind_of(key: str, models: list[type[BaseModel]]) -> list[type[BaseModel]]:
@@ -177,16 +181,17 @@ def _expected(model: type[BaseModel]) -> dict[str, str]:
     return {field.alias or name: f"{field.annotation}{field.metadata}" for name, field in fields}
 
 
-def _faults_at(
-    key: str, model: type[BaseModel], tag: str, value: Mapping[str, Any], place: _Place
-) -> list[Fault]:
+def _errors_at(
+    key: str, model: type[BaseModel], tag: str, value: Mapping[str, Any], location: _Location
+) -> list[FieldError]:
     try:
         model.model_validate({key: value[key], tag: _tags(model)[0]})
     except ValidationError as error:
-        here = _Place(place.path, model)
-        told = (_read(d, here) for d in error.errors(include_url=False) if d["loc"][:1] == (key,))
-        wrong = (fault for faults in told for is_gap, fault in faults if not is_gap)
-        return list(islice(wrong, MOST_FAULTS))
+        top = _Location(location.path, model)
+        details = (d for d in error.errors(include_url=False) if d["loc"][:1] == (key,))
+        read = chain.from_iterable(_read(detail, top) for detail in details)
+        wrong = (field_error for is_missing, field_error in read if not is_missing)
+        return list(islice(wrong, MOST_ERRORS))
     return []
 
 

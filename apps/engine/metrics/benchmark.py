@@ -17,7 +17,7 @@ from apps.engine.metrics.sharpe import SAME, sharpe_ratio
 
 Floats = NDArray[np.float64]
 
-MOST_A_DAY = 10.0
+MOST_DAILY_RETURN = 10.0
 """The mean daily return that is still compounded: a year of it is near the largest number."""
 
 
@@ -29,13 +29,14 @@ def beta(returns: Floats, benchmark: Floats) -> float | None:
 
 
 def alpha(returns: Floats, benchmark: Floats, beta: float | None, periods: int) -> float | None:
-    """Percent a year beside beta x the benchmark: the rest of a period, compounded (Jensen 1968,
-    empyrical). None of a rest that cannot be compounded: MOST_A_DAY or more, or all that there is.
+    """Percent a year beside beta x the benchmark: the excess of a period, compounded (Jensen
+    1968, empyrical). None of an excess that cannot be compounded: MOST_DAILY_RETURN or more, or a
+    loss of all.
     """
     if beta is None:
         return None
-    rest = float(returns.mean() - beta * benchmark.mean())
-    return ((1 + rest) ** periods - 1) * 100 if -1 < rest < MOST_A_DAY else None
+    excess = float(returns.mean() - beta * benchmark.mean())
+    return ((1 + excess) ** periods - 1) * 100 if -1 < excess < MOST_DAILY_RETURN else None
 
 
 def correlation(returns: Floats, benchmark: Floats) -> float | None:
@@ -53,11 +54,11 @@ def tracking_error(returns: Floats, benchmark: Floats, periods: int) -> float | 
 def information_ratio(returns: Floats, benchmark: Floats, periods: int) -> float | None:
     """Mean difference over its deviation, for a year (empyrical's excess Sharpe)."""
     apart = returns - benchmark
-    return None if _is_flat(apart, beside=returns) else of_a_year(sharpe_ratio(apart), periods)
+    return None if _is_flat(apart, scale=returns) else of_a_year(sharpe_ratio(apart), periods)
 
 
-def _is_flat(returns: Floats, *, beside: Floats | None = None) -> bool:
-    scale = returns if beside is None else beside
+def _is_flat(returns: Floats, *, scale: Floats | None = None) -> bool:
+    scale = returns if scale is None else scale
     return len(returns) < 2 or bool(np.ptp(returns) <= SAME * np.abs(scale).max())
 
 

@@ -25,7 +25,7 @@ WEEKDAYS: Final = (
     "monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday",
 )  # fmt: skip
 HOURS: Final = tuple(f"{hour:02}:00" for hour in range(24))
-SIDES: Final = ("short", "long")
+SIDE_NAMES: Final = ("short", "long")
 DAYS, WEEKS, MONTHS, YEARS = "M8[D]", "M8[W]", "M8[M]", "M8[Y]"
 # The newest that are reported: a year of days, five of weeks, fifty of months.
 MOST_PERIODS: Final = {DAYS: 260, WEEKS: 260, MONTHS: 600, YEARS: 600}
@@ -129,7 +129,7 @@ def _symbols(trades: Array, symbols: Sequence[str]) -> _Grouping:
 
 
 def _sides(trades: Array) -> _Grouping:
-    return _Grouping(SIDES, trades["side"] > 0)
+    return _Grouping(SIDE_NAMES, trades["side"] > 0)
 
 
 def _exit_reasons(trades: Array) -> _Grouping:

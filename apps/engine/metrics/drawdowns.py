@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from apps.engine.metrics.equity import DUST, Floats
+from apps.engine.metrics.equity import NEGLIGIBLE, Floats
 
 Days = NDArray[np.int32]
 
@@ -23,17 +23,17 @@ LAST_BITS: Final = 1e-12
 
 def drawdowns(equity: Floats) -> Floats:
     """Return how far each point lies under the running peak, as a fraction of the peak; 0 where
-    that is DUST.
+    that is NEGLIGIBLE.
     """
     peak = np.maximum.accumulate(equity)
     under: Floats = (peak - equity) / peak
-    under[under <= DUST] = 0.0
+    under[under <= NEGLIGIBLE] = 0.0
     return under
 
 
 def largest_falls(equity: Floats, capital: float = 0.0) -> tuple[float, float]:
     """Return the largest fall under the running peak, which is at least the capital, as a fraction
-    of the peak and in rupees; 0 where it is DUST.
+    of the peak and in rupees; 0 where it is NEGLIGIBLE.
 
     The extremes of blocks of rows bound the falls in them; only blocks are looked into that may
     have a larger one than some block has for certain, which are few of a long curve.
@@ -46,14 +46,14 @@ def largest_falls(equity: Floats, capital: float = 0.0) -> tuple[float, float]:
     falls = peaks - lowest  # from the peak before the block, and from the one at its end
     searched = np.zeros(len(starts), np.bool_)
     for bounds in (falls, falls / peaks):
-        certain = np.where(falls[0] > DUST * after, bounds.min(axis=0), 0.0)
+        certain = np.where(falls[0] > NEGLIGIBLE * after, bounds.min(axis=0), 0.0)
         searched |= bounds.max(axis=0) * (1 + LAST_BITS) >= certain.max()
     share = rupees = 0.0
     for block in np.flatnonzero(searched & (falls[1] > 0)).tolist():
         rows = equity[block * FALL_BLOCK : (block + 1) * FALL_BLOCK]
         peak = np.maximum(np.maximum.accumulate(rows), peaks[0, block])
         fall = peak - rows
-        fall[fall <= DUST * peak] = 0.0
+        fall[fall <= NEGLIGIBLE * peak] = 0.0
         share, rupees = max(share, float((fall / peak).max())), max(rupees, float(fall.max()))
     return share, rupees
 
@@ -90,7 +90,7 @@ def drawdown_episodes(under: Floats) -> DrawdownEpisodes:
     return DrawdownEpisodes(edges[:-1][deep], edges[1:][deep], depth[deep])
 
 
-class Drawdown(NamedTuple):
+class DrawdownEpisode(NamedTuple):
     """One episode as people read it. `recovered` is None where equity has not come back to its
     peak; `days` are those of the calendar from the peak to the recovery, or to the end.
     """
@@ -102,7 +102,7 @@ class Drawdown(NamedTuple):
     days: int
 
 
-def worst_drawdowns(equity: Floats, days: Days, count: int) -> list[Drawdown]:
+def worst_drawdowns(equity: Floats, days: Days, count: int) -> list[DrawdownEpisode]:
     """Return the `count` deepest episodes, deepest first; ties go to the older one (the columns of
     pyfolio's gen_drawdown_table). `days`: the date of each point, as a day number.
     """
@@ -114,7 +114,7 @@ def worst_drawdowns(equity: Floats, days: Days, count: int) -> list[Drawdown]:
         begin, end = int(episodes.begin[episode]), int(episodes.end[episode])
         trough = begin + int(np.argmax(under[begin : end + 1]))
         worst.append(
-            Drawdown(
+            DrawdownEpisode(
                 peak=dates[begin],
                 trough=dates[trough],
                 recovered=dates[end] if under[end] == 0 else None,

@@ -23,7 +23,7 @@ Curve = Array | Mapping[str, Array]
 
 SESSIONS_A_YEAR, WEEKS_A_YEAR = 252, 52
 DAYS_A_YEAR = 365.25
-DUST = 1e-12
+NEGLIGIBLE = 1e-12
 """What binary fractions leave of nothing, as a share of what it was taken from."""
 DAYS_A_WEEK, LEAST_OF_A_WEEK = 7, 5
 """Days from a weekly bar to the next, and the fewest that may be."""
@@ -52,10 +52,10 @@ def daily_returns(equity: Floats, ends: NDArray[np.int64], capital: float) -> Fl
 
 def returns_of(held: Floats) -> Floats:
     """From each point to the next, in the last axis; all but the last point are above 0. 0 where
-    only DUST is between them.
+    only NEGLIGIBLE is between them.
     """
     returns: Floats = held[..., 1:] / held[..., :-1] - 1
-    returns[np.abs(returns) <= DUST] = 0.0
+    returns[np.abs(returns) <= NEGLIGIBLE] = 0.0
     return returns
 
 

@@ -38,7 +38,7 @@ _WITHOUT_ORDER = np.isin(EXIT_REASONS, ("end_of_data", "expiry"))
 
 
 class FillQuality(NamedTuple):
-    """One column a fact, one value a trade; NaN where it is not known, or where there is none.
+    """One value a trade; NaN where it is not known, or where there is none.
 
     Delays are bars and minutes of sessions between the end of the symbol's last bar before the
     fill, which gave the signal, and the start of the bar of the fill. Volumes are those of the bars
@@ -53,14 +53,14 @@ class FillQuality(NamedTuple):
     exit_volume: Floats
 
     def of(self, rows: slice | NDArray[np.intp]) -> FillQuality:
-        """The facts of some of the trades."""
+        """The columns of some of the trades."""
         return FillQuality(*(column[rows] for column in self))
 
 
 def fill_quality_of(
     by_symbol: Sequence[SymbolTrades], calendars: Sequence[Sessions | None], timeframe: str
 ) -> FillQuality:
-    """Return the facts of trades with their bars; `calendars` are in the order of the symbols."""
+    """Return the columns of trades with their bars; `calendars` are in the order of the symbols."""
     known = [_of_symbol(symbol, calendars[symbol.symbol], timeframe) for symbol in by_symbol]
     if len(known) == 1:
         return known[0]

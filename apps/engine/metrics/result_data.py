@@ -34,7 +34,7 @@ from apps.engine.metrics.trade_bars import (
     trades_by_symbol,
 )
 from apps.engine.metrics.trades import (
-    exposure,
+    exposed_percent,
     holding_hours,
     net_profits,
     total,
@@ -127,7 +127,7 @@ class ResultData:
             first = np.searchsorted(time, self.trades["entry_time"])
             end = np.searchsorted(time, self.trades["exit_time"]) + 1
         end[list(late)] = np.searchsorted(time, list(late.values()))
-        return exposure(first, end, len(time))
+        return exposed_percent(first, end, len(time))
 
     @lazy
     def largest_falls(self) -> tuple[float, float]:

@@ -51,9 +51,11 @@ class Metric(NamedTuple):
     annual: bool = False
     within_days: bool = False
 
-    def of(self, facts: ResultData) -> Figure:
+    def of(self, result_data: ResultData) -> Figure:
         """Rupees as people write them, ratios as they are."""
-        value = None if self.annual and is_too_short(facts.years) else self.formula(facts)
+        value = (
+            None if self.annual and is_too_short(result_data.years) else self.formula(result_data)
+        )
         return rounded(value, RUPEES) if self.unit == RUPEES and value is not None else value
 
 
@@ -276,16 +278,16 @@ METRICS: Final[Mapping[str, Metric]] = {**TRADES, **EQUITY, **BENCHMARK}
 
 
 def performance(
-    facts: ResultData, *, rejected: Mapping[str, int], paid: Mapping[str, float]
+    result_data: ResultData, *, rejected: Mapping[str, int], paid: Mapping[str, float]
 ) -> Performance:
     """Every figure of METRICS; `rejected` counts signals by reason, `paid` are charges by kind."""
-    found: Performance = {**figures(facts, METRICS)}
-    return {**found, "chargesByKind": dict(paid), "rejectedSignals": dict(rejected)}
+    metrics: Performance = {**figures(result_data, METRICS)}
+    return {**metrics, "chargesByKind": dict(paid), "rejectedSignals": dict(rejected)}
 
 
-def figures(facts: ResultData, names: Iterable[str]) -> dict[str, Figure]:
+def figures(result_data: ResultData, names: Iterable[str]) -> dict[str, Figure]:
     """Some of METRICS, by name; 0 for what has no denominator before the first trade."""
-    found = {name: METRICS[name].of(facts) for name in names}
-    if len(facts.trades):
-        return found
-    return {name: 0 if value is None else value for name, value in found.items()}
+    metrics = {name: METRICS[name].of(result_data) for name in names}
+    if len(result_data.trades):
+        return metrics
+    return {name: 0 if value is None else value for name, value in metrics.items()}

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from apps.engine.kernel.records import Array
-from apps.engine.metrics.equity import DUST
+from apps.engine.metrics.equity import NEGLIGIBLE
 from apps.engine.metrics.sharpe import sharpe_ratio
 
 Floats = NDArray[np.float64]
@@ -20,9 +20,9 @@ SECONDS_AN_HOUR = 3600
 
 
 def net_profits(trades: Array) -> Floats:
-    """Rupees of each trade, after charges; 0 where only DUST of its value is left."""
+    """Rupees of each trade, after charges; 0 where only NEGLIGIBLE of its value is left."""
     profits: Floats = trades["gross"] - trades["charges"]
-    profits[np.abs(profits) <= DUST * trades["value"]] = 0.0
+    profits[np.abs(profits) <= NEGLIGIBLE * trades["value"]] = 0.0
     return profits
 
 
@@ -123,7 +123,7 @@ def longest_run(truth: NDArray[np.bool_]) -> int:
     return int(np.diff(ends).max()) - 1
 
 
-def exposure(first: Indices, end: Indices, rows: int) -> float:
+def exposed_percent(first: Indices, end: Indices, rows: int) -> float:
     """Return the percent of rows in which a position was open for any part (as backtesting.py has
     it). Each trade was open in the rows from `first` to before `end`.
     """

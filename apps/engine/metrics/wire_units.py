@@ -21,7 +21,7 @@ _PERCENT: Final = (
     "ruinThreshold",
 )  # fmt: skip
 
-UNITS: Final[Mapping[str, Unit]] = {
+FIELD_UNITS: Final[Mapping[str, Unit]] = {
     **{name: metric.unit for name, metric in METRICS.items()},
     **dict.fromkeys(_PRICES, Unit.PRICE),
     **dict.fromkeys(_RUPEES, Unit.RUPEES),
@@ -41,7 +41,10 @@ def round_for_wire(value: Any, unit: Unit = Unit.RATIO) -> Any:
     if isinstance(value, float):
         return rounded(value, unit)
     if isinstance(value, dict):
-        return {name: round_for_wire(inner, UNITS.get(name, unit)) for name, inner in value.items()}
+        return {
+            name: round_for_wire(inner, FIELD_UNITS.get(name, unit))
+            for name, inner in value.items()
+        }
     if isinstance(value, list):
         return [round_for_wire(item, unit) for item in value]
     return value

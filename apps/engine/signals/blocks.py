@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from apps.engine.candles import WARMUP_BARS, Candles, block_id, block_starts
-from apps.engine.indicators.series import Table, known
+from apps.engine.indicators.series import Table, mask_infinite
 
 BATCH_BARS = 100_000
 """Bars whose columns are held at a time, or one block: they fit a processor's cache."""
@@ -63,7 +63,7 @@ class BlockBatch(NamedTuple):
             begin = end - (block.stop - first)
             packed[:, block.place - self.lookback : begin] = np.nan
             packed[:, begin:end] = table[:, first - block.start :]
-        return known(packed)
+        return mask_infinite(packed)
 
     def unpack(self, column: NDArray[np.generic], into: NDArray[np.generic]) -> None:
         """Write the values of the wanted bars one after the other."""

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from apps.engine.candles import WARMUP_BARS, Candles, start_of_block
 from apps.engine.indicators.higher_timeframe import HigherTimeframe
-from apps.engine.indicators.series import Column, Series, Table, compute, over
+from apps.engine.indicators.series import Floats, Series, Table, compute_series, over
 from apps.engine.language.sides import Read
 from apps.engine.signals.blocks import Block, BlockBatch, batches_of
 
@@ -88,7 +88,7 @@ class Columns:
     def __len__(self) -> int:
         return self._batch.size
 
-    def read(self, read: Read) -> Column:
+    def read(self, read: Read) -> Floats:
         if read.timeframe:
             return self._read_higher(read, self._higher_timeframes[read.timeframe])
         return shifted(self._table(read.series)[read.column], read.offset)
@@ -120,7 +120,7 @@ class Columns:
         self._tables[key] = table
         return table
 
-    def _read_higher(self, read: Read, higher: HigherTimeframe) -> Column:
+    def _read_higher(self, read: Read, higher: HigherTimeframe) -> Floats:
         """Return at each bar the value of the last closed higher candle, or of `offset` before."""
         packed, arrays = np.full(len(self), np.nan), _higher_arrays(higher, self._batch)
         stops = dict(arrays.values())  # where arrays begin alike, the last one holds the others
@@ -140,7 +140,7 @@ class Columns:
         key = series, higher.timeframe, start
         table = self._tables.get(key)
         if table is None:
-            table = self._held(key, compute(series, higher.candles.slice(start, stop)))
+            table = self._held(key, compute_series(series, higher.candles.slice(start, stop)))
         return table
 
 
@@ -154,7 +154,7 @@ def _higher_arrays(higher: HigherTimeframe, batch: BlockBatch) -> dict[Block, tu
     return arrays
 
 
-def shifted(column: Column, bars: int) -> Column:
+def shifted(column: Floats, bars: int) -> Floats:
     """Return the value of so many bars ago; unknown before the array starts."""
     if not bars:
         return column

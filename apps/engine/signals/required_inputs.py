@@ -17,7 +17,7 @@ from apps.engine.language.conditions import Side
 from apps.engine.language.sides import (
     Check,
     Comparison,
-    Joined,
+    GroupCheck,
     Movement,
     Read,
     entry_check,
@@ -87,7 +87,7 @@ def _conditions(strategy: Strategy) -> Iterator[SignalCondition]:
             yield SignalCondition(bit, _unwrapped(exit_check(side, exits, entry)), 1)
 
 
-def _unwrapped(check: Joined) -> Check:
+def _unwrapped(check: GroupCheck) -> Check:
     """Return the only check of a group of one."""
     return check.checks[0] if len(check.checks) == 1 else check
 
@@ -115,7 +115,7 @@ def _lookbacks(check: Check) -> Iterator[int]:
     match check:
         case Comparison(left, _, right):
             yield from (1 + _offset(left), 1 + _offset(right))
-        case Joined(_, checks):
+        case GroupCheck(_, checks):
             for part in checks:
                 yield from _lookbacks(part)
         case Movement(read, _, steps) if not read.timeframe:

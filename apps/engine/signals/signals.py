@@ -16,8 +16,16 @@ from numpy.typing import NDArray
 
 from apps.engine.candles import Candles
 from apps.engine.indicators.higher_timeframe import HigherTimeframe
-from apps.engine.indicators.series import Column, Series, series
-from apps.engine.language.sides import Check, Comparison, Hours, Joined, Movement, Pattern, Read
+from apps.engine.indicators.series import Floats, Series, series
+from apps.engine.language.sides import (
+    Check,
+    Comparison,
+    GroupCheck,
+    Hours,
+    Movement,
+    PatternCheck,
+    Read,
+)
 from apps.engine.signals.columns import ColumnCache, Columns, shifted
 from apps.engine.signals.required_inputs import RequiredInputs
 
@@ -29,7 +37,7 @@ NO_RANGES = np.empty((0, 4))
 """Of a strategy that asks for none."""
 SECOND_OF_DAY = Read(Series("SECOND_OF_DAY", ("day", "time"), ()), 0, 0)
 
-Compare: TypeAlias = Callable[[Column, Column | float], Truth]
+Compare: TypeAlias = Callable[[Floats, Floats | float], Truth]
 _LEVELS: Final[Mapping[str, Compare]] = {
     "above": np.greater,
     "crosses_above": np.greater,
@@ -87,7 +95,7 @@ def atr_columns(
     last: int,
     *,
     cache: ColumnCache | None = None,
-) -> Column:
+) -> Floats:
     """Return the average true ranges that size, stop, target and trail ask for at the bars
     [first, last), f8[last - first, 4] in that order.
 
@@ -117,15 +125,15 @@ def confirmed(check: Check, columns: Columns, candles: int) -> Truth:
     confirmed each for itself.
     """
     match check:
-        case Joined(_, ()):
+        case GroupCheck(_, ()):
             return np.zeros(len(columns), dtype=np.bool_)
-        case Joined(operator, checks):
+        case GroupCheck(operator, checks):
             truths = (confirmed(part, columns, candles) for part in checks)
             return reduce(np.logical_and if operator == "AND" else np.logical_or, truths)
         case Hours(start, end):
             second = columns.read(SECOND_OF_DAY)
             return (second >= start) & (second < end)
-        case Pattern(read, sign):
+        case PatternCheck(read, sign):
             pattern = columns.read(read)
             seen = pattern * sign > 0 if sign else np.abs(pattern) > 0
             return _earlier(seen, candles - 1)
@@ -152,11 +160,11 @@ def _offsets(read: Read, steps: int) -> list[Read]:
     return [read._replace(offset=read.offset + step) for step in range(steps, -1, -1)]
 
 
-def _moved(later: Column, before: Column, operator: str) -> Truth:
+def _moved(later: Floats, before: Floats, operator: str) -> Truth:
     return later > before if operator == "rising" else later < before
 
 
-def _compared(left: Column, operator: str, right: Column | float, candles: int) -> Truth:
+def _compared(left: Floats, operator: str, right: Floats | float, candles: int) -> Truth:
     level, before = _LEVELS[operator](left, right), _BEFORE_A_CROSS.get(operator)
     if before is None:
         return _held(level, candles)

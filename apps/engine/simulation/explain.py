@@ -9,16 +9,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from apps.engine.indicators.catalogue import CATALOGUE
-from apps.engine.indicators.indicator import Indicator, Output
+from apps.engine.indicators.indicator import Indicator, IndicatorOutput
 from apps.engine.indicators.series import Series
 from apps.engine.language.conditions import Condition, EntryConditions, Side
 from apps.engine.language.sides import (
     Check,
     Comparison,
+    GroupCheck,
     Hours,
-    Joined,
     Movement,
-    Pattern,
+    PatternCheck,
     Read,
     entry_check,
     exit_check,
@@ -107,7 +107,7 @@ def entry_at(side: Side, strategy: Strategy, track: Track, bar: int) -> SideFoun
     """
     entry = strategy.entryConditions
 
-    def joined(conditions: tuple[Condition, ...]) -> Joined:
+    def joined(conditions: tuple[Condition, ...]) -> GroupCheck:
         return entry_check(side, entry.model_copy(update={"conditions": conditions}))
 
     whole, parts = joined(entry.conditions), [joined((one,)) for one in entry.conditions]
@@ -119,7 +119,7 @@ def exits_at(side: Side, strategy: Strategy, track: Track, bar: int) -> SideFoun
     """What the conditions of exits say of a position of a side; nothing confirms them."""
     entry, exits = strategy.entryConditions, strategy.exitConditions
 
-    def joined(conditions: tuple[Condition, ...]) -> Joined:
+    def joined(conditions: tuple[Condition, ...]) -> GroupCheck:
         return exit_check(side, exits.model_copy(update={"conditions": conditions}), entry)
 
     whole, parts = joined(exits.conditions), [joined((one,)) for one in exits.conditions]
@@ -138,7 +138,7 @@ def opposite_at(side: Side, strategy: Strategy, track: Track, bar: int) -> bool 
     return not entry_at(side, strategy, track, bar).signal
 
 
-def _found(side: Side, whole: Joined, parts: Sequence[Joined], view: _View) -> SideFound:
+def _found(side: Side, whole: GroupCheck, parts: Sequence[GroupCheck], view: _View) -> SideFound:
     """`parts`: each condition alone, of which nothing is left where it is of the other side."""
     return SideFound(
         side,
@@ -168,7 +168,7 @@ class _View:
         return bool(confirmed(check, self._columns, self._candles)[-1])
 
     def finding(self, check: Check) -> Finding:
-        parts = check.checks if isinstance(check, Joined) else ()
+        parts = check.checks if isinstance(check, GroupCheck) else ()
         return Finding(
             text_of(check),
             bool(confirmed(check, self._columns, 1)[-1]),
@@ -190,7 +190,7 @@ def _reads(check: Check) -> tuple[Read, ...]:
     match check:
         case Comparison(left, _, right):
             return (left, right) if isinstance(right, Read) else (left,)
-        case Movement(read, _, _) | Pattern(read, _):
+        case Movement(read, _, _) | PatternCheck(read, _):
             return (read,)
     return ()
 
@@ -198,11 +198,11 @@ def _reads(check: Check) -> tuple[Read, ...]:
 def text_of(check: Check) -> str:
     """A check as a sentence would have it."""
     match check:
-        case Joined(operator, checks):
+        case GroupCheck(operator, checks):
             return "all of these" if operator == "AND" else f"any of these {len(checks)}"
         case Hours(start, end):
             return f"starts from {_clock(start)} to before {_clock(end)}"
-        case Pattern(read, sign):
+        case PatternCheck(read, sign):
             return f"{name_of(read)}, {_SIGNS[sign]}"
         case Movement(read, operator, steps):
             return f"{name_of(read)} {operator} over {steps} candle{'s' if steps > 1 else ''}"
@@ -236,7 +236,7 @@ def _computed(series: Series, column: int) -> str:
     return name if source in ("", _DEFAULT_SOURCE) else f"{name} of {source}"
 
 
-def _rows(series: Series, column: int) -> Iterator[tuple[Indicator, Output]]:
+def _rows(series: Series, column: int) -> Iterator[tuple[Indicator, IndicatorOutput]]:
     """Rows of the catalogue, and their outputs, that are this computation."""
     for row in CATALOGUE.values():
         for output in row.outputs:

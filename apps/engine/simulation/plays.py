@@ -30,8 +30,8 @@ from apps.engine.kernel.records import (
     check_shapes,
     new_states,
 )
+from apps.engine.metrics.batch import PlayCurve, fill_in_returns, result_data_of
 from apps.engine.metrics.equity import day_ends
-from apps.engine.metrics.many import Told, facts_of, know_returns
 from apps.engine.metrics.result_data import ResultData
 from apps.engine.simulation.plan import NEVER, Terms
 
@@ -78,20 +78,20 @@ class Played(NamedTuple):
     The trades are in the order of their exits.
     """
 
-    facts: ResultData
+    result_data: ResultData
     account: Array
 
     @property
     def trades(self) -> Array:
-        return self.facts.trades
+        return self.result_data.trades
 
     @property
     def time(self) -> NDArray[np.int64]:
-        return self.facts.curve["time"]
+        return self.result_data.curve["time"]
 
     @property
     def equity(self) -> Floats:
-        return self.facts.curve["equity"]
+        return self.result_data.curve["equity"]
 
     @property
     def rejected(self) -> dict[str, int]:
@@ -194,13 +194,15 @@ def play_all(
     ends = np.cumsum([len(some) for some in trades]).tolist()
     by_limit = plans[0].order_by == AT_LIMIT  # no number changes it
     joined = np.frombuffer(b"".join(some.tobytes() for some in trades), TRADE)
-    facts = facts_of(joined, ends, curves, capital, candles, by_limit=by_limit, flags=market.flags)
-    for one in facts:
-        one.curve["equity"][-1] = capital + one.net  # the account's equity but for last bits
+    results = result_data_of(
+        joined, ends, curves, capital, candles, by_limit=by_limit, flags=market.flags
+    )
+    for result in results:
+        result.curve["equity"][-1] = capital + result.net  # the account's equity but for last bits
     if room.by_days:
-        know_returns(facts)
+        fill_in_returns(results)
     accounts = [batch.states.account[number] for batch, number in each]
-    return [Played(*both) for both in zip(facts, accounts, strict=True)]
+    return [Played(*both) for both in zip(results, accounts, strict=True)]
 
 
 class _Segment(NamedTuple):
@@ -273,7 +275,7 @@ class _Batch:
             return trades
         return trades.take(np.argsort(trades["exit_time"], kind="stable"))
 
-    def curve_of(self, number: int) -> Told:
+    def curve_of(self, number: int) -> PlayCurve:
         """The equity at the rows that are kept; the last row of a ruined account ends it."""
         part, equity = self.part, self._output.equity[number]
         end = part.first + int(self.states.account["rows"][number])
@@ -284,7 +286,7 @@ class _Batch:
                 rows = np.append(rows[rows < end - 1], end - 1)
                 time = self.market.time[rows]
         points = equity[part.first : end] if rows is None else equity[: len(rows)]
-        return Told({"time": time, "equity": points}, ends)
+        return PlayCurve({"time": time, "equity": points}, ends)
 
     def _run_rows(self, first: int, stop: int, end: int) -> None:
         number, row, accounts = 0, first, self.states.account

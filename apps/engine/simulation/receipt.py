@@ -18,7 +18,7 @@ from apps.engine.language.strategy import Strategy
 from apps.engine.metrics.fill_quality import LATE_BARS, THIN_SHARE, FillQuality, is_late, is_thin
 from apps.engine.simulation.stage import Stage
 from apps.engine.simulation.timeline import Note, Track
-from apps.engine.symbols import parse
+from apps.engine.symbols import parse_symbol
 
 
 def receipt(
@@ -138,4 +138,4 @@ def _sells_shares_short(strategy: Strategy) -> bool:
     """Whether a share may be held short over night."""
     if strategy.is_intraday or strategy.entryConditions.positionType == "long":
         return False
-    return any(parse(symbol).type == "equity" for symbol in strategy.basicInfo.symbols)
+    return any(parse_symbol(symbol).type == "equity" for symbol in strategy.basicInfo.symbols)

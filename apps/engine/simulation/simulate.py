@@ -87,7 +87,7 @@ def simulate(
 
     Symbols trade in the order of `histories`. `on_progress` is told the fraction that is done, at
     least every CELLS_AT_A_TIME bars; what it raises ends the simulation. `seed` is for whoever
-    draws from the result later; it is only recorded. Raises InsufficientData, MissingCalendar,
+    draws from the result later; it is only recorded. Raises InsufficientBars, MissingCalendar,
     TooManyTrades.
     """
     report = on_progress or to_nobody
@@ -118,19 +118,19 @@ def result_of(
     """What was played, with its figures and its receipt. `candles_hash` returns what
     `hash_candles` does, where it is worked out elsewhere.
     """
-    facts = played.facts
+    result_data = played.result_data
     calendars = [history.sessions for history in stage.histories]
-    fills = fill_quality_of(facts.by_symbol, calendars, strategy.basicInfo.timeframe)
+    fills = fill_quality_of(result_data.by_symbol, calendars, strategy.basicInfo.timeframe)
     notes = [
         *notes_on(strategy, stage, schedule, ruined=played.ruined),
-        *notes_on_fills(facts.trades["quantity"], fills),
+        *notes_on_fills(result_data.trades["quantity"], fills),
     ]
-    metrics = performance(facts, rejected=played.rejected, paid=played.paid)
+    metrics = performance(result_data, rejected=played.rejected, paid=played.paid)
     return Result(
         symbols=stage.symbols,
-        trades=facts.trades,
+        trades=result_data.trades,
         curve=curve_of(played),
-        excursions=facts.excursions,
+        excursions=result_data.excursions,
         fills=fills,
         performance=metrics,
         receipt=receipt(

@@ -14,7 +14,7 @@ from apps.engine.candles import (
     Candles,
     start_of_block,
 )
-from apps.engine.errors import LEAST_BARS, InsufficientData
+from apps.engine.errors import LEAST_BARS, InsufficientBars
 from apps.engine.indicators.higher_timeframe import HigherTimeframe, higher_timeframe_of
 from apps.engine.kernel.codes import ENTER, EXIT_LONG, EXIT_SHORT
 from apps.engine.kernel.records import Plan
@@ -87,18 +87,18 @@ class Cues(NamedTuple):
 
 def track_of(strategy: Strategy, history: History, start: int, end: int) -> Track:
     """The bars with start <= time < end, without those outside of sessions unless the strategy
-    includes them (rule 9). Raises InsufficientData when none is there.
+    includes them (rule 9). Raises InsufficientBars when none is there.
     """
     timeframe = strategy.basicInfo.timeframe
     inside = in_session(history.candles.time, timeframe, history.sessions)
     outside = history.candles.time[~inside]
     tradable = history.candles
     if not strategy.executionSettings.includeOutOfSession:
-        tradable = tradable.where(inside)
+        tradable = tradable.select(inside)
     used = _used(tradable, timeframe, start, end)
     candles = used.between(start, end)
     if not len(candles):
-        raise InsufficientData(history.symbol, held=0, needed=LEAST_BARS)
+        raise InsufficientBars(history.symbol, held=0, needed=LEAST_BARS)
     flags = square_off_flags(strategy, history.symbol, candles, history.sessions)
     higher_timeframes = _higher_timeframes_used(strategy, history, used, start)
     out_of_session = int(np.count_nonzero((outside >= start) & (outside < end)))
@@ -113,14 +113,14 @@ def cues_of(
     cache: ColumnCache | None = None,
     into: SignalMask | None = None,
 ) -> Cues:
-    """`cache` and `into` as for `signals_of`. Raises InsufficientData when too few bars of the
+    """`cache` and `into` as for `signals_of`. Raises InsufficientBars when too few bars of the
     range are warm.
     """
     used, higher = track.used, track.higher_timeframes
     first, last = len(used) - len(track.candles), len(used)
     warm = last - max(first, *inputs.warmups, *_warm_from(inputs.higher_timeframes, higher))
     if warm < LEAST_BARS:
-        raise InsufficientData(track.symbol, held=max(warm, 0), needed=LEAST_BARS)
+        raise InsufficientBars(track.symbol, held=max(warm, 0), needed=LEAST_BARS)
     return cues_at(inputs, plan, used, higher, first, cache=cache, into=into)
 
 

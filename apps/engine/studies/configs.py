@@ -11,9 +11,17 @@ from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias, TypeVar
 
 from pydantic import AfterValidator, Field, ValidationError, model_validator
 
-from apps.engine.errors import Fault, InvalidStrategy
-from apps.engine.language.fields import LARGEST, Maybe, Part, Percent, Whole, at_most, refused
-from apps.engine.language.validation_errors import Told, tell
+from apps.engine.errors import FieldError, InvalidStrategy
+from apps.engine.language.fields import (
+    LARGEST,
+    Maybe,
+    Percentage,
+    StrictModel,
+    Whole,
+    at_most,
+    refused,
+)
+from apps.engine.language.validation_errors import field_errors
 from apps.engine.metrics.table import METRICS
 
 MOST_PARAMETERS = 10
@@ -56,7 +64,7 @@ _SEED = Field(
 )
 
 
-class Parameter(Part):
+class Parameter(StrictModel):
     """A number of the steps that is tried at `from`, `from` + `step` and so on, up to `to`."""
 
     path: Annotated[str, Field(max_length=200, json_schema_extra={"pattern": PATH})] = Field(
@@ -107,7 +115,7 @@ Parameters = Annotated[
 ]
 
 
-class WalkForwardConfig(Part):
+class WalkForwardConfig(StrictModel):
     """Parameters chosen in each window's training days and traded in the days after them."""
 
     windows: Annotated[int, Field(ge=2, le=50), Whole] = Field(
@@ -124,7 +132,7 @@ class WalkForwardConfig(Part):
     objective: Objective = _OBJECTIVE
 
 
-class MonteCarloConfig(Part):
+class MonteCarloConfig(StrictModel):
     """The trades drawn anew, many times. `ruinThreshold`: percent of the capital that is lost;
     `blockLength`, trades that stay together, is for block_bootstrap.
     """
@@ -143,13 +151,13 @@ class MonteCarloConfig(Part):
         " their number.",
         examples=[5],
     )
-    ruinThreshold: Percent = Field(
+    ruinThreshold: Percentage = Field(
         50.0, description="Percent of the capital whose loss counts as ruin."
     )
     seed: Maybe[Seed] = _SEED
 
 
-class OptimizationConfig(Part):
+class OptimizationConfig(StrictModel):
     """Parameters tried over the whole range, all of them or `maxRuns` drawn at random."""
 
     parameters: Parameters
@@ -164,7 +172,7 @@ class OptimizationConfig(Part):
 
 
 Config: TypeAlias = WalkForwardConfig | MonteCarloConfig | OptimizationConfig
-Asked = TypeVar("Asked", bound=Part)
+Asked = TypeVar("Asked", bound=StrictModel)
 
 
 class InvalidStudy(InvalidStrategy):
@@ -172,24 +180,20 @@ class InvalidStudy(InvalidStrategy):
 
 
 def parse(kind: type[Asked], sent: Mapping[str, object]) -> Asked:
-    """Raises InvalidStudy with every fault; its paths begin inside the configuration."""
+    """Raises InvalidStudy with every error; its paths begin inside the configuration."""
     try:
         return kind.model_validate(dict(sent))
     except ValidationError as error:
-        raise InvalidStudy(_everything(tell(error, kind))) from error
-
-
-def _everything(told: Told) -> tuple[Fault, ...]:
-    """Nothing of a study may be left for later: what is missing is wrong."""
-    return (*told.faults, *told.gaps)
+        wrong, missing = field_errors(error, kind)  # nothing of a study may be left for later
+        raise InvalidStudy((*wrong, *missing)) from error
 
 
 def sent_of(parameters: Sequence[Parameter]) -> list[dict[str, object]]:
-    """The parameters as JSON, which a fault shows."""
+    """The parameters as JSON, which an error shows."""
     return [parameter.model_dump(mode="json", by_alias=True) for parameter in parameters]
 
 
-def search_faults(config: WalkForwardConfig | OptimizationConfig) -> tuple[Fault, ...]:
+def search_errors(config: WalkForwardConfig | OptimizationConfig) -> tuple[FieldError, ...]:
     """Of a search that would run more sets than may be."""
     size = prod(parameter.count for parameter in config.parameters)
     if isinstance(config, WalkForwardConfig):
@@ -197,8 +201,8 @@ def search_faults(config: WalkForwardConfig | OptimizationConfig) -> tuple[Fault
         if size <= most:
             return ()
         message = f"parameters make {size:,} sets; at most {most:,} are tried in so many windows"
-        return (Fault("parameters", message, sent_of(config.parameters)),)
+        return (FieldError("parameters", message, sent_of(config.parameters)),)
     if config.method == "random" or size <= config.maxRuns:
         return ()
     message = f"maxRuns is less than the {size:,} sets of the grid; method random draws from them"
-    return (Fault("maxRuns", message, config.maxRuns),)
+    return (FieldError("maxRuns", message, config.maxRuns),)

@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from apps.engine.errors import Fault
+from apps.engine.errors import FieldError
 from apps.engine.language import strategy
 from apps.engine.lazy import lazy
 from apps.engine.studies.configs import PATH, Parameter, sent_of
@@ -118,7 +118,9 @@ def with_value(place: Any, way: Way, value: float) -> Any:
     return copied
 
 
-def path_faults(steps: Mapping[str, Any], parameters: Sequence[Parameter]) -> tuple[Fault, ...]:
+def path_errors(
+    steps: Mapping[str, Any], parameters: Sequence[Parameter]
+) -> tuple[FieldError, ...]:
     """What is wrong with the parameters of a search over complete steps.
 
     A path leads nowhere, or to what is no number; or a first, second or last value is refused
@@ -126,17 +128,17 @@ def path_faults(steps: Mapping[str, Any], parameters: Sequence[Parameter]) -> tu
     which a search counts and does not run (rule 19).
     """
     lost = [
-        Fault(f"parameters[{i}].path", f"{one.path} {why}", one.path)
+        FieldError(f"parameters[{i}].path", f"{one.path} {why}", one.path)
         for i, one in enumerate(parameters)
         if (why := _why_not(steps, one.path))
     ]
     if not lost and prod(parameter.count for parameter in parameters) >= LARGEST_GRID:
         sizes = " x ".join(str(parameter.count) for parameter in parameters)
         message = f"parameters make {sizes} sets, too many to be numbered"
-        lost = [Fault("parameters", message, sent_of(parameters))]
+        lost = [FieldError("parameters", message, sent_of(parameters))]
     if lost:
         return tuple(lost)
-    return tuple(fault for i in range(len(parameters)) for fault in _refused(steps, parameters, i))
+    return tuple(error for i in range(len(parameters)) for error in _refused(steps, parameters, i))
 
 
 def _why_not(steps: Mapping[str, Any], path: str) -> str:
@@ -164,7 +166,7 @@ def way_of(path: str) -> Way:
 
 def _refused(
     steps: Mapping[str, Any], parameters: Sequence[Parameter], tried: int
-) -> Iterator[Fault]:
+) -> Iterator[FieldError]:
     parameter = parameters[tried]
     ends = {"from": 0, "step": min(1, parameter.count - 1), "to": parameter.count - 1}
     seen = set()
@@ -173,7 +175,7 @@ def _refused(
         if value not in seen and (why := _never_valid(steps, parameters, tried, value)):
             sent = getattr(parameter, "from_" if field == "from" else field)
             message = why if value == sent else f"{value:g} is tried, and {why}"
-            yield Fault(f"parameters[{tried}].{field}", message, sent)
+            yield FieldError(f"parameters[{tried}].{field}", message, sent)
         seen.add(value)
 
 
@@ -189,7 +191,7 @@ def _never_valid(
     lasts = {one.path: one.value(one.count - 1) for one in others}
     for beside in ({}, firsts, lasts):
         reading = strategy.read(applied(steps, {**beside, path: value}))
-        found = [fault for fault in reading.faults if fault.field == path]
+        found = [error for error in reading.errors if error.field == path]
         if not found:
             return ""
         why = found[0].message

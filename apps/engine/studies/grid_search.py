@@ -19,7 +19,7 @@ import numpy as np
 
 from apps.engine.candles import ist_day
 from apps.engine.charges import Schedule
-from apps.engine.errors import EngineError, InsufficientData
+from apps.engine.errors import EngineError, InsufficientBars
 from apps.engine.kernel.records import Market, Plan
 from apps.engine.lazy import lazy
 from apps.engine.metrics.equity import day_ends, years_held
@@ -116,7 +116,7 @@ class GridSearch:
         plan, inputs = candidate
         try:
             return PreparedPlan(plan, *self.stage.cued(inputs, plan, into))
-        except InsufficientData as error:
+        except InsufficientBars as error:
             raise CannotRun from error
 
     def play(
@@ -242,7 +242,7 @@ def search_grid(
             for index, played in search.play_all(shard, parts, *workspace, unless_abandoned):
                 judged = found.setdefault(index, [] if played else None)
                 if judged is not None:
-                    judged += [judge(one.facts) for one in played or ()]
+                    judged += [judge(one.result_data) for one in played or ()]
 
     with ThreadPoolExecutor(threads) as pool:
         working = set[Future[None]]()
@@ -283,11 +283,11 @@ def require_days(market: Market, slices: Iterable[slice], objective: str) -> Non
                 raise TooShort(objective, len(days))
 
 
-def objective_of(facts: ResultData, name: str) -> Figure:
+def objective_of(result_data: ResultData, name: str) -> Figure:
     """The figure that a search ranks by; None, which ranks last, where nothing was traded or the
     figure is null.
     """
-    return METRICS[name].of(facts) if len(facts.trades) else None
+    return METRICS[name].of(result_data) if len(result_data.trades) else None
 
 
 def rank(found: Mapping[int, Figure], name: str) -> list[int]:
@@ -301,5 +301,5 @@ def rank(found: Mapping[int, Figure], name: str) -> list[int]:
     return sorted(found, key=place)
 
 
-def shown(facts: ResultData) -> dict[str, Figure]:
-    return figures(facts, SHOWN)
+def shown(result_data: ResultData) -> dict[str, Figure]:
+    return figures(result_data, SHOWN)

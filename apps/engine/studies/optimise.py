@@ -83,8 +83,8 @@ def optimise(
         "tried": len(judged),
         "invalid": len(indices) - len(judged),
         "deflation": {
-            **deflated(best.facts.sharpe_estimate, ratios),
-            "days": len(best.facts.daily),
+            **deflated(best.result_data.sharpe_estimate, ratios),
+            "days": len(best.result_data.daily),
         },
         "ranking": _table(search, ranked, judged, threads, on_progress),
     }
@@ -99,8 +99,8 @@ def searched(
 ) -> dict[int, Judged]:
     """The sets that can run, by number."""
 
-    def judge(facts: ResultData) -> Judged:
-        return Judged(objective_of(facts, config.objective), facts.sharpe)
+    def judge(result_data: ResultData) -> Judged:
+        return Judged(objective_of(result_data, config.objective), result_data.sharpe)
 
     found = search_grid(
         search,

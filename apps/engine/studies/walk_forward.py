@@ -120,8 +120,8 @@ def _trained(
     """The best set of each window. A set is read once for all of them (rule 11 lets it be)."""
     indices = range(search.grid.size)
 
-    def judge(facts: ResultData) -> Figure:
-        return objective_of(facts, config.objective)
+    def judge(result_data: ResultData) -> Figure:
+        return objective_of(result_data, config.objective)
 
     found = search_grid(
         search,
@@ -151,13 +151,13 @@ def _joined(tests: Sequence[Played], capital: float, stage: Stage) -> Played:
     for field in ("rejected", "paid"):
         account[field] = sum(test.account[field] for test in tests)
     curve = {
-        name: np.concatenate([test.facts.curve[name] for test in tests])
+        name: np.concatenate([test.result_data.curve[name] for test in tests])
         for name in ("time", "equity")
     }
     trades = np.concatenate([test.trades for test in tests])
-    by_limit, flags = tests[0].facts.by_limit, tests[0].facts.flags
-    facts = ResultData(trades, curve, capital, stage.candles, by_limit=by_limit, flags=flags)
-    return Played(facts, account)
+    by_limit, flags = tests[0].result_data.by_limit, tests[0].result_data.flags
+    result_data = ResultData(trades, curve, capital, stage.candles, by_limit=by_limit, flags=flags)
+    return Played(result_data, account)
 
 
 def _trained_again(
@@ -175,6 +175,6 @@ def _told(played: Played, objective: str) -> dict[str, object]:
     return {
         "from": first,
         "to": last,
-        "objective": objective_of(played.facts, objective),
-        "performance": shown(played.facts),
+        "objective": objective_of(played.result_data, objective),
+        "performance": shown(played.result_data),
     }

@@ -124,12 +124,12 @@ def _write(
     to chunks too; all others go to the intraday buffer.
     """
     corrections = {
-        symbol: series[symbol].where(comparison.corrected)
+        symbol: series[symbol].select(comparison.corrected)
         for symbol, comparison in comparisons.items()
         if comparison.corrected.any()
     }
     new = {
-        symbol: series[symbol].where(comparison.fresh | comparison.changed & ~comparison.corrected)
+        symbol: series[symbol].select(comparison.fresh | comparison.changed & ~comparison.corrected)
         for symbol, comparison in comparisons.items()
     }
     history = {symbol: bars for symbol, bars in new.items() if len(bars) > _MANY}

@@ -17,7 +17,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Final
 
-from apps.engine.symbols import InvalidSymbol, parse
+from apps.engine.symbols import InvalidSymbol, parse_symbol
 from apps.market.importers.content import BadCandleFile, contents_of
 from apps.market.importers.instrument_names import symbol_of_name
 from apps.market.importers.timestamps import day_from
@@ -156,7 +156,7 @@ def _of_subject(subject: str) -> tuple[str, Fraction] | None:
 
 def _symbol(name: str) -> str:
     try:
-        return str(parse(symbol_of_name(name)))
+        return str(parse_symbol(symbol_of_name(name)))
     except InvalidSymbol as error:
         raise _InvalidRow(f"{name!r} is no symbol ({error.reason})") from None
 

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from apps.engine.symbols import MONTHS, InvalidSymbol, parse
+from apps.engine.symbols import MONTHS, InvalidSymbol, parse_symbol
 from apps.market.importers.bar_columns import InstrumentName
 from apps.market.importers.layout import column_index
 from apps.market.importers.tables import FileTable
@@ -89,7 +89,7 @@ def symbol_of_name(name: str) -> str:
 def instrument_name(name_in_file: str, symbol: str) -> InstrumentName:
     """Return the instrument under a symbol, or with the reason why that is not a symbol."""
     try:
-        return InstrumentName(name_in_file, str(parse(symbol)))
+        return InstrumentName(name_in_file, str(parse_symbol(symbol)))
     except InvalidSymbol as error:
         reason = f"{symbol!r} is no symbol ({error.reason})"
         return InstrumentName(name_in_file, None, reason)

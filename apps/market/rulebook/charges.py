@@ -15,7 +15,7 @@ from functools import lru_cache
 from typing import Final, Literal, NamedTuple, TypeAlias, get_args
 
 from apps.engine import charges as engine
-from apps.engine.symbols import Symbol, parse
+from apps.engine.symbols import Symbol, parse_symbol
 from apps.market.dates import day_number
 from apps.market.rulebook.instruments import commodity_group_of, etf_kind_of
 from apps.market.rulebook.rows import (
@@ -25,8 +25,8 @@ from apps.market.rulebook.rows import (
     ChargeSegment,
     DepositoryRow,
     EtfKind,
+    OrderSide,
     Product,
-    Side,
 )
 from apps.market.rulebook.rule_set import RuleSet
 
@@ -34,7 +34,7 @@ _PAISA: Final = Decimal("0.01")
 # The broker whose prices hold where none is named, or one without known prices.
 DEFAULT_BROKER: Final = "discount"
 
-SIDES: Final[tuple[Side, ...]] = get_args(Side)
+SIDES: Final[tuple[OrderSide, ...]] = get_args(OrderSide)
 PRODUCTS: Final[tuple[Product, ...]] = get_args(Product)
 
 _ITEMS: Final[tuple[ChargeItem, ...]] = get_args(ChargeItem)
@@ -115,7 +115,7 @@ def charge_basis_of(
     `is_index` is what the instrument master says, `expiry` the last session of a contract. Raises
     InvalidSymbol.
     """
-    known = parse(symbol)
+    known = parse_symbol(symbol)
     name = broker if broker in broker_names(rule_set) else DEFAULT_BROKER
     segment = _segment(rule_set, known)
     if segment == "equity":
@@ -177,7 +177,7 @@ def charges_of(
     rule_set: RuleSet,
     basis: ChargeBasis,
     *,
-    side: Side,
+    side: OrderSide,
     value: Decimal,
     day: date,
     from_demat: bool = True,
@@ -221,7 +221,7 @@ def _brokerage(row: BrokerRow, value: Decimal) -> Decimal:
 
 
 def _rate(
-    rule_set: RuleSet, basis: ChargeBasis, item: ChargeItem, side: Side, day: date
+    rule_set: RuleSet, basis: ChargeBasis, item: ChargeItem, side: OrderSide, day: date
 ) -> ChargeRate | None:
     """Return the row in force: one that names the root beats one for all, and one that names the
     kind of ETF, or the nearest expiry, that of the whole segment.
@@ -306,7 +306,7 @@ def _schedule(rule_set: RuleSet, basis: ChargeBasis) -> engine.Schedule:
 
 
 def _engine_row(rule_set: RuleSet, basis: ChargeBasis, day: date) -> engine.ChargeRow:
-    def rate(item: ChargeItem, side: Side) -> float:
+    def rate(item: ChargeItem, side: OrderSide) -> float:
         row = _rate(rule_set, basis, item, side, day)
         return 0.0 if row is None else float(row.percent / _HUNDRED)
 

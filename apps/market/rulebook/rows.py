@@ -35,7 +35,7 @@ ContractKind: TypeAlias = Literal[
     "goods_future", "goods_option",
 ]  # fmt: skip
 Product: TypeAlias = Literal["intraday", "delivery", "carryforward"]
-Side: TypeAlias = Literal["buy", "sell"]
+OrderSide: TypeAlias = Literal["buy", "sell"]
 ChargeItem: TypeAlias = Literal[
     "transaction_tax", "exchange_fee", "ipft", "sebi_fee", "stamp_duty", "gst"
 ]  # fmt: skip
@@ -88,7 +88,7 @@ class ChargeRate(RuleRow):
     segments: OneOrMore[RateScope]
     roots: ZeroOrMore[str]
     products: ZeroOrMore[Product]
-    sides: OneOrMore[Side]
+    sides: OneOrMore[OrderSide]
     item: ChargeItem
     first_date: date
     percent: Percent

@@ -17,7 +17,7 @@ from typing import Final, Literal, NamedTuple
 from zoneinfo import ZoneInfo
 
 from apps.engine.sessions import Override, Regime, Sessions
-from apps.engine.symbols import parse
+from apps.engine.symbols import parse_symbol
 from apps.market.dates import day_number
 from apps.market.rulebook.instruments import commodity_group_of
 from apps.market.rulebook.rows import DayRow, Exchange, HoursRow, Market, Phase
@@ -79,7 +79,7 @@ def bundled_sessions(symbols: Collection[str]) -> Mapping[str, Sessions]:
 
 def market_of(rule_set: RuleSet, symbol: str, *, has_derivatives: bool) -> tuple[Exchange, Market]:
     """Return the exchange and market of a symbol."""
-    known = parse(symbol)
+    known = parse_symbol(symbol)
     exchange: Exchange = known.exchange  # type: ignore[assignment]  # the grammar knows these four
     if exchange in ("MCX", "NCDEX"):
         return exchange, commodity_group_of(rule_set, known)

@@ -19,7 +19,7 @@ from apps.core.api.serializers import (
     StrictSerializer,
 )
 from apps.engine.kernel.reasons import CHARGE_KINDS, EXIT_REASONS
-from apps.engine.symbols import InvalidSymbol, parse
+from apps.engine.symbols import InvalidSymbol, parse_symbol
 from apps.engine.units import Unit, rounded
 from apps.market.dates import INDIA
 from apps.symbols.serializers import SYMBOL
@@ -43,7 +43,7 @@ class SymbolFilterField(serializers.Field[str, str, str, Any]):
 
     def to_internal_value(self, data: str) -> str:
         try:
-            return str(parse(data))
+            return str(parse_symbol(data))
         except InvalidSymbol as error:
             raise serializers.ValidationError(error.reason) from None
 

@@ -15,7 +15,7 @@ from apps.core import audit
 from apps.core.audit import Action
 from apps.core.errors import Code, NotFound, ServiceError
 from apps.core.ids import is_id
-from apps.engine.symbols import InvalidSymbol, parse
+from apps.engine.symbols import InvalidSymbol, parse_symbol
 from apps.trading.models import Fill, Intent, Order, OrderStatus, Position, Signal, Trade
 
 
@@ -99,7 +99,7 @@ def request_position_close(
 def _lock_open_position(algorithm: Algorithm, symbol: str) -> Position:
     """Return the open position, locked. Raises NotFound, also of what is no symbol."""
     try:
-        parse(symbol)
+        parse_symbol(symbol)
     except InvalidSymbol:
         raise NotFound from None
     positions = Position.objects.open().filter(run__algorithm=algorithm, symbol=symbol)

@@ -17,7 +17,7 @@ from django.db.models import Count
 from django.db.models.functions import TruncSecond
 
 from apps.core import audit
-from apps.engine.symbols import parse
+from apps.engine.symbols import parse_symbol
 from apps.market.dates import day_in_india
 from apps.trading import queries
 from apps.trading.brokers.protocol import FillReport, Health, Receipt
@@ -112,7 +112,7 @@ def _check(order: Order, last: Mapping[str, float]) -> None:
 
 def is_outside_band(symbol: str, price: float, *, last: float, day: date) -> bool:
     """Return whether an order at `price` is refused; at the edge of the band it is not."""
-    parsed = parse(symbol)
+    parsed = parse_symbol(symbol)
     bands = [
         band
         for band in INDEX_BANDS

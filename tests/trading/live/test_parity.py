@@ -13,7 +13,7 @@ import pytest
 
 from apps.backtests.histories import symbol_history
 from apps.engine.candles import DAY, IST, WARMUP_BARS, Candles, resample, start_of_block
-from apps.engine.errors import InsufficientData
+from apps.engine.errors import InsufficientBars
 from apps.engine.kernel.codes import BY_END_OF_DATA
 from apps.engine.kernel.records import instrument_ids, new_state
 from apps.engine.kernel.saved import load, save
@@ -84,7 +84,7 @@ def test_two_hundred_strategies_trade_live_as_in_their_backtests(market: Market)
             result = simulate(
                 strategy, histories, start=start, end=end, capital=capital, schedule=rules.schedule
             )
-        except InsufficientData:
+        except InsufficientBars:
             skipped += 1
             continue
         live = list(stepped(steps, histories, rules, start=start, end=end))

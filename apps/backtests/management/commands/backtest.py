@@ -19,7 +19,7 @@ from apps.engine.errors import (
     LEAST_BARS,
     EngineError,
     IncompleteStrategy,
-    InsufficientData,
+    InsufficientBars,
     InvalidStrategy,
 )
 from apps.engine.language import strategy as engine
@@ -93,7 +93,7 @@ def _read_steps(path: Path) -> dict[str, Any]:
         raise CommandError(f"{path}: {error.strerror}") from error
     if not isinstance(document, dict):
         raise CommandError(f"{path}: the file must hold a JSON object")
-    return {name: document[name] for name in engine.STEPS if name in document}
+    return {name: document[name] for name in engine.STEP_NAMES if name in document}
 
 
 def _parse_strategy(steps: Mapping[str, Any], symbol: str) -> engine.Strategy:
@@ -143,13 +143,13 @@ def _resample(source: str, part: InstrumentBars, timeframe: str, sessions: Sessi
     known_until = int(part.candles.time[-1]) + TIMEFRAMES[source]
     candles = resample(part.candles, source, timeframe, sessions, until=known_until)
     if not len(candles):
-        raise InsufficientData(part.symbol, held=0, needed=LEAST_BARS)
+        raise InsufficientBars(part.symbol, held=0, needed=LEAST_BARS)
     return candles
 
 
 def _describe(error: InvalidStrategy | IncompleteStrategy) -> str:
     """Return the message of the error, then that of each fault that differs."""
-    lines = [f"  {fault.message}" for fault in error.faults if fault.message != str(error)]
+    lines = [f"  {fault.message}" for fault in error.errors if fault.message != str(error)]
     return "\n".join([str(error), *lines])
 
 

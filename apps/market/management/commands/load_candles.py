@@ -13,7 +13,7 @@ from tqdm import tqdm
 
 from apps.core.errors import ServiceError
 from apps.engine.candles import TIMEFRAMES
-from apps.engine.symbols import InvalidSymbol, parse
+from apps.engine.symbols import InvalidSymbol, parse_symbol
 from apps.market import services
 from apps.market.calendars import calendars_of
 from apps.market.candle_loader import CandleLoader
@@ -113,7 +113,7 @@ class Command(BaseCommand):
 
 def _symbol(text: str) -> str:
     try:
-        return str(parse(text))
+        return str(parse_symbol(text))
     except InvalidSymbol as error:
         raise argparse.ArgumentTypeError(f"{text!r}: {error.reason}") from None
 

@@ -14,7 +14,7 @@ from django.utils import timezone
 
 from apps.core.errors import InvalidInput, ServiceError
 from apps.engine.candles import TIMEFRAMES, Candles
-from apps.engine.symbols import InvalidSymbol, parse
+from apps.engine.symbols import InvalidSymbol, parse_symbol
 from apps.market import clock, store
 from apps.market.calendars import calendars_of
 from apps.market.candle_chunks import concat
@@ -208,7 +208,7 @@ def _range(options: Mapping[str, Any], *, stored: bool) -> tuple[int, int]:
 
 def _symbol(text: str) -> str:
     try:
-        return str(parse(text))
+        return str(parse_symbol(text))
     except InvalidSymbol as error:
         raise argparse.ArgumentTypeError(f"{text!r}: {error.reason}") from None
 
