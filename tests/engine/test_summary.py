@@ -12,7 +12,7 @@ from apps.engine.indicators.catalogue import CATALOGUE
 from apps.engine.indicators.indicator import HIGHER_TIMEFRAMES, SOURCES, Indicator
 from apps.engine.language.operands import Operand
 from apps.engine.language.steps import PositionSizing
-from apps.engine.language.strategy import STEPS, Strategy, parse
+from apps.engine.language.strategy import STEP_NAMES, Strategy, parse
 from apps.engine.language.summary import Change, StepSummary, changes, summarize
 from tests.engine.steps import complete
 
@@ -151,13 +151,13 @@ def leaves(value: object, path: Path = ()) -> Iterator[tuple[Path, object]]:
 
 def with_leaf(steps: Mapping[str, Any], path: Path, value: object) -> dict[str, Any]:
     changed = deepcopy(dict(steps))
-    place: Any = changed
+    container: Any = changed
     for name in path[:-1]:
-        place = place[name]
+        container = container[name]
     if value is None:
-        del place[path[-1]]
+        del container[path[-1]]
     else:
-        place[path[-1]] = value
+        container[path[-1]] = value
     return changed
 
 
@@ -178,7 +178,7 @@ def written(strategy: Strategy) -> dict[str, Any]:
 def test_no_setting_can_be_changed_without_another_sentence(steps: dict[str, Any]) -> None:
     strategy = parse(steps)
     said, whole = texts(summarize(steps)), written(strategy)
-    told: set[Path] = set()
+    reported: set[Path] = set()
     for path, value in leaves(whole):
         for other in alternatives(value):
             changed = with_leaf(whole, path, other)
@@ -188,10 +188,10 @@ def test_no_setting_can_be_changed_without_another_sentence(steps: dict[str, Any
                 continue
             if differs:
                 assert texts(summarize(changed)) != said, (path, value, other)
-                told.add(path)
+                reported.add(path)
     # What decides of which kind an object is cannot be changed alone; outputs are looked at below.
     kinds = {"type", "method", "output"}
-    assert {path for path, _ in leaves(whole) if path[-1] not in kinds} - told == set()
+    assert {path for path, _ in leaves(whole) if path[-1] not in kinds} - reported == set()
 
 
 def test_the_examples_have_every_setting() -> None:
@@ -243,8 +243,8 @@ def test_every_parameter_of_an_indicator_is_said(row: Indicator) -> None:
     for parameter in row.parameters:
         values: list[object] = [name for name, _ in parameter.names]
         values = values or [parameter.low, parameter.high]
-        others = [value for value in values if value != parameter.written(parameter.default)]
-        settings += [{parameter.name: value} for value in others]
+        other_values = [value for value in values if value != parameter.written(parameter.default)]
+        settings += [{parameter.name: value} for value in other_values]
     sentences = []
     for setting in settings:
         try:
@@ -336,4 +336,4 @@ def test_of_conditions_the_ones_that_came_and_went_are_said_and_their_order() ->
 
 
 def test_the_steps_stand_in_their_order() -> None:
-    assert tuple(step.step for step in summarize({})) == STEPS
+    assert tuple(step.step for step in summarize({})) == STEP_NAMES

@@ -13,7 +13,7 @@ from decimal import Decimal
 from itertools import groupby
 from typing import Final, NamedTuple, TypeAlias
 
-from apps.engine.errors import Fault
+from apps.engine.errors import FieldError
 from apps.engine.indicators.catalogue import CATALOGUE
 from apps.engine.indicators.patterns import PATTERNS
 from apps.engine.language.conditions import (
@@ -53,7 +53,7 @@ from apps.engine.language.steps import (
     RiskParameters,
     VolatilityBased,
 )
-from apps.engine.language.strategy import STEPS, completed, read
+from apps.engine.language.strategy import STEP_NAMES, completed, read
 from apps.engine.units import group_digits
 
 _TIMEFRAMES: Final = {"m": "minute", "h": "hour", "d": "day", "w": "week"}
@@ -123,13 +123,13 @@ class Change(NamedTuple):
 def summarize(steps: Mapping[str, object]) -> tuple[StepSummary, ...]:
     """Return the steps, which may be partial, in words, in their order."""
     reading = read(steps)
-    problems = (*reading.faults, *reading.incomplete)
+    problems = (*reading.errors, *reading.incomplete)
     strategy, replaced = completed(steps)
     return tuple(
         _without(step, problems)
         if step in replaced
         else StepSummary(step, True, tuple(_sentences(step, getattr(strategy, step))))
-        for step in STEPS
+        for step in STEP_NAMES
     )
 
 
@@ -158,7 +158,7 @@ def _by_field(summaries: Iterable[StepSummary]) -> dict[str, tuple[str, ...]]:
     }
 
 
-def _without(step: str, problems: Iterable[Fault]) -> StepSummary:
+def _without(step: str, problems: Iterable[FieldError]) -> StepSummary:
     """Return what a step lacks, of what is wrong with all of them."""
     own = (problem.message for problem in problems if problem.field.partition(".")[0] == step)
     lacks = tuple(Sentence(step, f"It is not complete: {message}") for message in own)

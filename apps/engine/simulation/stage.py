@@ -56,7 +56,7 @@ class Stage(NamedTuple):
         """The market with the ranges that are required, and its signals u1[symbols, rows]; `into`
         is the place of these, if it is given.
 
-        Raises InsufficientData when too few bars are warm for it.
+        Raises InsufficientBars when too few bars are warm for it.
         """
         if len(self.tracks) == 1:
             own = None if into is None else into[0]
@@ -86,7 +86,7 @@ def stage_of(
 ) -> Stage:
     """The bars with start <= time < end. `cache_bytes`: of columns that are kept, of all symbols.
 
-    Raises InsufficientData, MissingCalendar.
+    Raises InsufficientBars, MissingCalendar.
     """
     tracks = []
     for history in histories:
