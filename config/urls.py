@@ -27,6 +27,7 @@ from apps.algorithms.views import (
     PerformanceViewSet,
     TemplateViewSet,
 )
+from apps.backtests.compare.views import ComparisonViewSet
 from apps.backtests.explain.views import ExplanationViewSet
 from apps.backtests.report.views import ReportLinkViewSet, ReportViewSet, shared_report
 from apps.backtests.views import BacktestViewSet
@@ -57,6 +58,7 @@ router.register("api/webhooks/deliveries", DeliveryViewSet, basename="delivery")
 
 urlpatterns = [
     path("api/webhooks/email", NoticesViewSet.as_view({"get": "retrieve", "put": "update"})),
+    path("api/backtests/compare", ComparisonViewSet.as_view({"get": "retrieve"})),
     *router.urls,
     path("", docs.root),
     path("healthz", health.healthz),

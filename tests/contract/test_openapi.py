@@ -329,7 +329,9 @@ def test_the_draft_of_a_step_takes_what_the_engine_takes(name: str, step: dict[s
 
 # ---------------------------------------------------------------------------------- the examples
 
-OF_A_RESULT = {"readReport", "shareReport", "recallReportLink", "explainCandle"}
+OF_A_RESULT = {
+    "readReport", "shareReport", "recallReportLink", "explainCandle", "compareBacktests"
+}  # fmt: skip
 """What only a completed backtest has."""
 OF_A_RUN = {"closePosition", "cancelOrder"}
 """What is about what a run holds and has ordered."""
@@ -378,10 +380,9 @@ class Reader:
             if _is_place(parameter)
         ]
 
-    @staticmethod
-    def _query(operation: dict[str, Any]) -> str:
+    def _query(self, operation: dict[str, Any]) -> str:
         return "&".join(
-            f"{parameter['name']}={parameter['example']}"
+            f"{parameter['name']}={self.ids.get(parameter['name'], parameter['example'])}"
             for parameter in operation.get("parameters", [])
             if parameter["in"] == "query" and "example" in parameter
         )
@@ -426,6 +427,9 @@ def reader(db: None, joined: Reader) -> Reader:
 def test_the_example_of_an_operation_succeeds(reader: Reader, name: str) -> None:
     for earlier in BEFORE.get(name, []):
         reader.follow(earlier)
+    if name == "compareBacktests":
+        other = reader.follow("submitBacktest").json()["id"]
+        reader.ids["ids"] = f"{reader.ids['backtest_id']},{other}"
     if name in OF_A_RESULT:
         run_queued()
     if name in OF_A_RUN:

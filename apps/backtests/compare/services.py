@@ -1,0 +1,88 @@
+"""Compare two backtests: their metrics, what their steps differ in, and which one is better."""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from apps.accounts.models import User
+from apps.backtests import results
+from apps.backtests.models import Backtest
+from apps.engine.language.summary import Change, changes, summarize
+from apps.engine.metrics.comparison import LEAST_DAYS, PATHS, PairedReturns, compare_returns
+
+IdPair = tuple[str, str]
+
+
+class MetricPair(NamedTuple):
+    """A metric of both; `difference` is the second less the first, where both have it."""
+
+    name: str
+    first: float | None
+    second: float | None
+
+    @property
+    def difference(self) -> float | None:
+        return None if self.first is None or self.second is None else self.second - self.first
+
+
+@dataclass(frozen=True, slots=True)
+class BacktestComparison:
+    """Two completed backtests of one user, in the order in which they were named.
+
+    `returns` is None where both have too few days in common. `verdict` is what may be said of
+    them, in a sentence, and `not_examined` what was not looked at.
+    """
+
+    backtests: tuple[Backtest, Backtest]
+    metrics: tuple[MetricPair, ...]
+    changes: tuple[Change, ...]
+    returns: PairedReturns | None
+    verdict: str
+    not_examined: tuple[str, ...]
+
+
+def compare_backtests(*, owner: User, ids: IdPair) -> BacktestComparison:
+    """Compare two backtests. Raises BacktestNotFound, NotCompleted."""
+    first, second = (results.fetch_completed(owner=owner, backtest_id=pk) for pk in ids)
+    curves = results.load_result(first)[1], results.load_result(second)[1]
+    capitals = float(first.initial_capital), float(second.initial_capital)
+    returns = compare_returns(curves, capitals, seed=second.seed)
+    return BacktestComparison(
+        backtests=(first, second),
+        metrics=_metrics(first, second),
+        changes=changes(summarize(first.configuration), summarize(second.configuration)),
+        returns=returns,
+        verdict=_verdict(returns),
+        not_examined=_not_examined(first, second),
+    )
+
+
+def _metrics(first: Backtest, second: Backtest) -> tuple[MetricPair, ...]:
+    """Return the metrics that are one number; a result of an earlier release has fewer."""
+    own, other = first.performance or {}, second.performance or {}
+    return tuple(
+        MetricPair(name, value, other[name])
+        for name, value in own.items()
+        if name in other and not isinstance(value, dict)
+    )
+
+
+def _verdict(returns: PairedReturns | None) -> str:
+    if returns is None:
+        return f"Nothing can be said: they have fewer than {LEAST_DAYS} days in common."
+    share = f"{returns.probability:.1%} of {PATHS:,} resampled histories"
+    statement = f"The second one's mean daily return is higher in {share}"
+    match returns.better:
+        case None:
+            return f"{statement}: not enough to say that either is better."
+        case 1:
+            return f"{statement}: enough to say that the second was better in this history."
+    return f"{statement}: enough to say that the first was better in this history."
+
+
+def _not_examined(first: Backtest, second: Backtest) -> tuple[str, ...]:
+    sentences = ["How many other configurations were tried before these two."]
+    if (first.start, first.end) != (second.start, second.end):
+        sentences.append("Days that only one of them has: their ranges differ.")
+    if first.symbols != second.symbols:
+        sentences.append("Whether the markets did the same: their symbols differ.")
+    return tuple(sentences)
