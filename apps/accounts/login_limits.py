@@ -89,7 +89,7 @@ def _forgive(scopes: list[RateLimitScope]) -> None:
 def forget_failures(user: User, *, now: datetime) -> None:
     """Forget the failures of an account, from anywhere and from networks where it lately had some.
 
-    The counters of networks over all accounts stay.
+    The counters of networks over all accounts stay. Raises LimiterDown.
     """
     rate = settings.RATE_LIMITS["failures"]
     if not rate:

@@ -35,7 +35,7 @@ def remove_second_factor(user: User, operator: audit.Actor, reason: str, now: da
 def unlock(user: User, operator: audit.Actor, reason: str, now: datetime) -> None:
     """Forget the wrong passwords that were tried for an account, so that its user may try again.
 
-    Raises NotInPower.
+    Raises NotInPower, LimiterDown.
     """
     _require_power(operator, over=user)
     login_limits.forget_failures(user, now=now)

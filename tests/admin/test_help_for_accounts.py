@@ -115,6 +115,18 @@ def test_an_account_is_unlocked_for_its_user(api: Api, operator: Client, alice: 
 
 
 @pytest.mark.usefixtures("limited")
+def test_counters_that_are_down_are_told(
+    operator: Client, alice: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def down(*arguments: object, **options: object) -> None:
+        raise ConnectionError
+
+    monkeypatch.setattr("apps.core.api.limits.get_usage", down)
+    assert "cannot count requests just now" in act(operator, alice, "unlock")
+    assert not AuditRecord.objects.filter(action=Action.FAILURES_FORGOTTEN).exists()
+
+
+@pytest.mark.usefixtures("limited")
 def test_a_reset_lets_its_user_in_while_others_guess(api: Api, alice: User) -> None:
     for number in range(5):
         log_in(api, alice, "a guess", f"198.51.{number}.1")

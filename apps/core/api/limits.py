@@ -170,11 +170,14 @@ def forgive(scope: RateLimitScope) -> None:
 
 
 def forget(scope: RateLimitScope) -> None:
-    """Take all failures off. Raises ConnectionError, DatabaseError."""
-    successes = _usage_of(_successes(scope), increment=False)
-    attempts = _usage_of(scope, increment=False)
-    for _ in range(attempts.count - successes.count):
-        forgive(scope)
+    """Take all failures off. Raises LimiterDown."""
+    try:
+        successes = _usage_of(_successes(scope), increment=False)
+        attempts = _usage_of(scope, increment=False)
+        for _ in range(attempts.count - successes.count):
+            forgive(scope)
+    except (DatabaseError, OSError) as error:
+        raise LimiterDown(retryAfter=RETRY_AFTER_SECONDS) from error
 
 
 def _count(scope: RateLimitScope, usage_of: Callable[[RateLimitScope], Usage]) -> Usage | None:
