@@ -4,10 +4,13 @@ Django's own cache in a database reads and then writes, so that of calls at the 
 are not counted.
 """
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+import logging
+import math
+import time
+from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
-from typing import Any
+from functools import partial
+from typing import Any, Final
 
 from django.core.cache.backends.base import DEFAULT_TIMEOUT, BaseCache
 from django.core.cache.backends.redis import RedisCache
@@ -15,6 +18,13 @@ from django.db import connection
 from django.utils import timezone
 
 from apps.core.models import Counter
+
+# Redis answers within a millisecond; after so long nobody waits for it.
+SECONDS_TO_COUNT: Final = 0.2
+SECONDS_BETWEEN_ATTEMPTS: Final = 5.0
+SECONDS_BETWEEN_LINES: Final = 60.0
+
+log = logging.getLogger(__name__)
 
 ADD = """
     INSERT INTO core_counter (key, count, expires_at) VALUES (%s, %s, %s)
@@ -74,30 +84,68 @@ class PostgresCounters(BaseCache):
         return float(self.default_timeout or 0) if timeout is DEFAULT_TIMEOUT else timeout or 0
 
 
+class RedisOutage:
+    """Whether this process leaves Redis alone for a while, since it did not answer in time."""
+
+    def __init__(self) -> None:
+        self._ends_at = self._next_line_at = -math.inf
+
+    @property
+    def is_on(self) -> bool:
+        return time.monotonic() < self._ends_at
+
+    def begin(self, error: Exception) -> None:
+        now = time.monotonic()
+        self._ends_at = now + SECONDS_BETWEEN_ATTEMPTS
+        if now >= self._next_line_at:
+            self._next_line_at = now + SECONDS_BETWEEN_LINES
+            log.warning("Redis does not count, PostgreSQL does: %s", error)
+
+
+_outage: Final = RedisOutage()
+
+
 class RedisCounters(RedisCache):
-    """Counters for many machines. Whatever fails is a ConnectionError."""
+    """Counters for many machines; those of PostgreSQL while Redis is slow or gone.
+
+    What one of them has counted of a window the other does not know: for its rest the limit is
+    higher.
+    """
+
+    def __init__(self, location: str, params: dict[str, Any]) -> None:
+        from redis.backoff import NoBackoff  # imported late: it takes long
+        from redis.retry import Retry
+
+        in_time = {
+            "socket_timeout": SECONDS_TO_COUNT,
+            "socket_connect_timeout": SECONDS_TO_COUNT,
+            "retry": Retry(NoBackoff(), 0),
+        }
+        super().__init__(location, {**params, "OPTIONS": in_time})
+        self._substitute = PostgresCounters("", params)
 
     def add(self, *args: Any, **options: Any) -> bool:
-        with _as_connection_error():
-            return bool(super().add(*args, **options))
+        in_redis = partial(super().add, *args, **options)
+        return bool(_count(in_redis, partial(self._substitute.add, *args, **options)))
 
     def incr(self, *args: Any, **options: Any) -> int:
-        with _as_connection_error():
-            return int(super().incr(*args, **options))
+        in_redis = partial(super().incr, *args, **options)
+        return int(_count(in_redis, partial(self._substitute.incr, *args, **options)))
 
     def get(self, *args: Any, **options: Any) -> Any:
-        with _as_connection_error():
-            return super().get(*args, **options)
+        in_redis = partial(super().get, *args, **options)
+        return _count(in_redis, partial(self._substitute.get, *args, **options))
 
 
-@contextmanager
-def _as_connection_error() -> Iterator[None]:
-    from redis.exceptions import RedisError  # imported late: it takes long
+def _count(in_redis: Callable[[], Any], in_postgres: Callable[[], Any]) -> Any:
+    from redis.exceptions import RedisError
 
-    try:
-        yield
-    except RedisError as error:
-        raise ConnectionError(str(error)) from error
+    if not _outage.is_on:
+        try:
+            return in_redis()
+        except RedisError as error:
+            _outage.begin(error)
+    return in_postgres()
 
 
 def _fetch_number(statement: str, arguments: Sequence[str | int | datetime]) -> int | None:

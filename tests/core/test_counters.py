@@ -1,6 +1,10 @@
 """Counters that lose nothing of what is counted at the same moment."""
 
+import socket
+import time
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from datetime import timedelta
 
 import pytest
@@ -8,7 +12,8 @@ from django.core.cache import caches
 from django.db import connection
 from django.utils import timezone
 
-from apps.core.counters import RedisCounters
+from apps.core import counters
+from apps.core.counters import RedisCounters, RedisOutage
 from apps.core.models import Counter
 
 
@@ -35,11 +40,54 @@ def test_a_counter_whose_time_is_over_is_not_there() -> None:
     assert cache.get("a") == 1
 
 
-def test_redis_that_is_not_there_is_an_error_of_connections() -> None:
-    cache = RedisCounters("redis://127.0.0.1:1", {})
-    for call in (lambda: cache.add("a", 1, 60), lambda: cache.incr("a"), lambda: cache.get("a")):
-        with pytest.raises(ConnectionError):
-            call()
+@pytest.fixture
+def outage(monkeypatch: pytest.MonkeyPatch) -> RedisOutage:
+    outage = RedisOutage()
+    monkeypatch.setattr(counters, "_outage", outage)
+    return outage
+
+
+@pytest.fixture(params=["gone", "frozen"])
+def redis_url(request: pytest.FixtureRequest) -> Iterator[str]:
+    """Of a server that refuses connections, and of one that takes them and never answers."""
+    with closing(socket.create_server(("127.0.0.1", 0))) as server:
+        port = server.getsockname()[1]
+        if request.param == "gone":
+            server.close()
+        yield f"redis://127.0.0.1:{port}"
+
+
+@pytest.mark.django_db
+@pytest.mark.usefixtures("outage")
+def test_postgresql_counts_while_redis_does_not(
+    redis_url: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    cache = RedisCounters(redis_url, {})
+    begun = time.monotonic()
+    assert cache.add("a", 1, 60)
+    assert time.monotonic() - begun < 2.0  # the library alone would try for seconds
+    assert not cache.add("a", 1, 60)
+    assert (cache.incr("a"), cache.incr("a", 3), cache.get("a")) == (2, 5, 5)
+    assert RedisCounters(redis_url, {}).get("a") == 5  # of another thread
+    assert Counter.objects.count() == 1
+    assert [record.levelname for record in caplog.records] == ["WARNING"]
+    assert "PostgreSQL does" in caplog.text
+
+
+@pytest.mark.usefixtures("db")
+def test_an_outage_is_told_once_a_minute_and_redis_is_tried_again(
+    outage: RedisOutage, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    seconds = 1000.0
+    monkeypatch.setattr(counters.time, "monotonic", lambda: seconds)
+    states = []
+    for _ in range(13):  # one minute
+        outage.begin(ConnectionError("gone"))
+        states.append(outage.is_on)
+        seconds += counters.SECONDS_BETWEEN_ATTEMPTS
+        states.append(outage.is_on)
+    assert states == [True, False] * 13
+    assert len(caplog.records) == 2
 
 
 @pytest.mark.django_db(transaction=True)
