@@ -332,6 +332,8 @@ SIMPLE_JWT = {
     "ALGORITHM": "HS256",
     "SIGNING_KEY": token_key(SECRET_KEY),
     "UPDATE_LAST_LOGIN": False,
+    # Of machines whose clocks differ; apps/accounts/tokens.py goes by the database's clock.
+    "LEEWAY": timedelta(seconds=30),
 }
 # Tokens that were signed before SECRET_KEY was changed.
 TOKEN_KEY_FALLBACKS = [token_key(key) for key in SECRET_KEY_FALLBACKS]

@@ -3,14 +3,13 @@
 from dataclasses import dataclass
 
 from django.http import HttpRequest
-from django.utils import timezone
 from rest_framework.authentication import BaseAuthentication
 from rest_framework.request import Request
 
 from apps.accounts import api_keys, cookies, services
 from apps.accounts.models import ApiKey, LoginSession, User
 from apps.accounts.services import Credential
-from apps.core import request_origin
+from apps.core import database_clock, request_origin
 from apps.core.errors import Forbidden, ServiceError
 
 
@@ -64,7 +63,7 @@ def identify(request: HttpRequest) -> Caller:
 
 
 def _credential_of(request: HttpRequest) -> Credential | None:
-    now = timezone.now()
+    now = database_clock.now()
     if "Authorization" in request.headers:
         bearer = bearer_token(request)
         return services.authenticate(bearer=bearer, path=request.path, now=now) if bearer else None

@@ -17,6 +17,7 @@ from rest_framework_simplejwt.settings import api_settings
 from rest_framework_simplejwt.tokens import AccessToken, RefreshToken, Token
 
 from apps.accounts.models import LoginSession, User
+from apps.core import database_clock
 from apps.core.errors import Code, ServiceError
 from apps.core.ids import is_id
 
@@ -115,6 +116,8 @@ def read(text: str | None, token_type: TokenType) -> Claims:
     if text is None:
         raise NoToken
     token = _verify(text, token_type)
+    if token["exp"] <= database_clock.now().timestamp():
+        raise TokenExpired
     session_id, user_id, token_id = token.get(_SESSION), token.get(_USER), token.get(_ID)
     if not (_is_id(session_id) and _is_id(user_id) and isinstance(token_id, str)):
         raise InvalidToken
@@ -139,7 +142,7 @@ def _verify(text: str, token_type: TokenType) -> Token:
 def _signed_before(token_type: TokenType) -> Iterator[TokenType]:
     """Yield the type as it was signed with earlier keys of the service."""
     for key in settings.TOKEN_KEY_FALLBACKS:
-        backend = TokenBackend(api_settings.ALGORITHM, key)
+        backend = TokenBackend(api_settings.ALGORITHM, key, leeway=api_settings.LEEWAY)
         yield type(token_type.__name__, (token_type,), {"token_backend": backend})
 
 

@@ -14,7 +14,6 @@ from datetime import datetime
 from typing import Final
 
 from django.db import InterfaceError, OperationalError, connection, transaction
-from django.utils import timezone
 
 from apps.algorithms import study_results
 from apps.backtests import queue, results
@@ -23,6 +22,7 @@ from apps.backtests.histories import load_histories, max_bars_of
 from apps.backtests.models import Backtest, BacktestKind, BacktestStatus, BacktestTransition
 from apps.backtests.queue import HEARTBEAT_SECONDS
 from apps.backtests.studies import BacktestOutput, simulate_backtest
+from apps.core import database_clock
 from apps.core.errors import Code
 from apps.core.times import wire_time
 from apps.engine.language import strategy as engine
@@ -62,7 +62,7 @@ def heartbeat(backtest: Backtest) -> Iterator[Callable[[], bool]]:
     def beat() -> None:
         while not done.wait(HEARTBEAT_SECONDS):
             try:
-                if not _update_running(backtest, heartbeat_at=timezone.now()):
+                if not _update_running(backtest, heartbeat_at=database_clock.now()):
                     stale.set()
                     break
             except (OperationalError, InterfaceError) as error:
@@ -109,7 +109,7 @@ def run_backtest(
         if clock() - reported_at >= REPORT_SECONDS:
             reported_at = clock()
             percent = min(99, int(done * 100))
-            if not _update_running(backtest, progress=percent, heartbeat_at=timezone.now()):
+            if not _update_running(backtest, progress=percent, heartbeat_at=database_clock.now()):
                 raise StaleAttempt
 
     def report_simulated(done: float) -> None:

@@ -3,13 +3,12 @@
 import logging
 from collections.abc import Callable, Iterator
 
-from django.utils import timezone
 from procrastinate import JobContext
 from procrastinate.contrib.django import app
 
 from apps.backtests import queue
 from apps.backtests.models import Backtest, BacktestStatus
-from apps.core import personal_data
+from apps.core import database_clock, personal_data
 from apps.core import request_id as request_ids
 from apps.core.database_errors import is_passing
 from apps.core.errors import Code
@@ -29,7 +28,7 @@ def run_next(*, is_stopping: Callable[[], bool]) -> None:
     # This import loads the compiler: web processes and commands import the jobs and never run them.
     from apps.backtests import execution
 
-    backtest = queue.begin_next(now=timezone.now())
+    backtest = queue.begin_next(now=database_clock.now())
     if backtest is None:
         return
     request_ids.begin(backtest.request_id)
@@ -48,12 +47,12 @@ def run_attempt(backtest: Backtest, *, is_stopping: Callable[[], bool]) -> None:
     from apps.backtests import execution
 
     def fail(code: Code, message: str) -> None:
-        execution.fail(backtest=backtest, code=code, message=message, now=timezone.now())
+        execution.fail(backtest=backtest, code=code, message=message, now=database_clock.now())
 
     try:
         with execution.heartbeat(backtest) as is_stale:
             output = execution.run_backtest(backtest, is_stopping=is_stopping, is_stale=is_stale)
-            execution.complete(backtest=backtest, output=output, now=timezone.now())
+            execution.complete(backtest=backtest, output=output, now=database_clock.now())
     except execution.WorkerStopping:
         execution.requeue(backtest=backtest)
     except execution.StaleAttempt:

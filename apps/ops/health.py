@@ -1,25 +1,35 @@
-"""Whether the process is up, and whether it can do its work."""
+"""Whether the process is up, whether it can do its work, and what of the service is wrong."""
+
+from collections.abc import Iterator, Mapping
 
 from django.db import Error, connection
 from django.db.migrations.executor import MigrationExecutor
 from django.http import HttpRequest, JsonResponse
 
+from apps.core import database_clock, disk
 from apps.core.api.views import public_page
 from apps.core.database_errors import Meaning, meaning_of
+from apps.ops.models import SILENCE, ServiceProcess
+
+OK = "ok"
 
 
 @public_page
 def healthz(request: HttpRequest) -> JsonResponse:
     """Respond that the process is up, whatever it depends on."""
-    return JsonResponse({"status": "ok"})
+    return JsonResponse({"status": OK})
 
 
 @public_page
 def readyz(request: HttpRequest) -> JsonResponse:
     """Respond with 200 when the database answers, all migrations are applied and the queue's tables
     exist, else with 503 and what is missing.
+
+    What else is wrong does not keep this process from answering: `status` is then `degraded`, and
+    the checks say why.
     """
-    checks = {"database": "ok", "migrations": "ok", "queue": "ok"}
+    checks = {"database": OK, "migrations": OK, "queue": OK}
+    concerns: Mapping[str, str] = {}
     try:
         executor = MigrationExecutor(connection)
         unapplied = len(executor.migration_plan(executor.loader.graph.leaf_nodes()))
@@ -27,9 +37,27 @@ def readyz(request: HttpRequest) -> JsonResponse:
             checks["migrations"] = f"{unapplied} not applied"
         if "procrastinate_jobs" not in connection.introspection.table_names():
             checks["queue"] = "not set up"
+        if not unapplied:
+            concerns = dict(find_concerns())
     except Error as error:
         state = "busy" if meaning_of(error) is Meaning.BUSY else "unreachable"
         checks = {"database": state, "migrations": "unknown", "queue": "unknown"}
-    ready = set(checks.values()) == {"ok"}
-    status = "ok" if ready else "unavailable"
-    return JsonResponse({"status": status, "checks": checks}, status=200 if ready else 503)
+    if set(checks.values()) != {OK}:
+        return JsonResponse({"status": "unavailable", "checks": checks}, status=503)
+    status = "degraded" if concerns else OK
+    return JsonResponse({"status": status, "checks": {**checks, **concerns}})
+
+
+def find_concerns() -> Iterator[tuple[str, str]]:
+    """Yield what is wrong although calls are answered, by what it concerns. Raises Error."""
+    if disk.is_nearly_full():
+        yield "disk", f"{disk.free_bytes() // 1024**2} MB are free: calls that write are refused"
+    if database_clock.machine.seconds_ahead:
+        yield "clock", database_clock.machine.description
+    silent = [
+        f"{process} for {process.silent_for.total_seconds():.0f} s"
+        for process in ServiceProcess.objects.known()
+        if process.silent_for > SILENCE
+    ]
+    if silent:
+        yield "processes", f"not heard of: {'; '.join(silent)}"

@@ -5,6 +5,7 @@ the files up: prometheus_client's multiprocess mode, in a directory that `up` ma
 in the database is read when it is asked for.
 """
 
+import collections
 import logging
 import os
 import re
@@ -20,7 +21,6 @@ from django.conf import settings
 from django.db import Error
 from django.http import Http404, HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
-from django.utils import timezone
 from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest, values
 from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.exposition import CONTENT_TYPE_LATEST
@@ -28,10 +28,12 @@ from prometheus_client.multiprocess import MultiProcessCollector
 from prometheus_client.registry import Collector
 
 from apps.backtests.models import Backtest, BacktestStatus
-from apps.core import jobs, request_origin
+from apps.core import database_clock, encryption, jobs, request_origin
 from apps.core.api.views import public_page
 from apps.core.client_address import client_address
+from apps.ops.backlog import Backlog, QueueBacklog, read_backlog
 from apps.ops.backups import schedule
+from apps.ops.models import SILENCE, ServiceProcess
 from apps.ops.worker import QUEUES
 
 log = logging.getLogger(__name__)
@@ -136,10 +138,13 @@ class ServiceCollector(Collector):
         yield from _memory()
         up = GaugeMetricFamily("algotrade_database_up", "Whether the database answers.")
         try:
+            database_clock.compare_clocks()
             metrics = [
                 _jobs(),
                 _backtests(),
-                _oldest_queued(now=timezone.now()),
+                _oldest_queued(now=database_clock.now()),
+                *_backlog(read_backlog()),
+                *_processes(),
                 *_backup_age(),
             ]
             up.add_metric([], 1)
@@ -209,6 +214,54 @@ def _backup_age() -> Iterator[Metric]:
     if (seconds := schedule.seconds_since_backup()) is not None:
         text = "Seconds since the snapshot of the newest backup."
         yield GaugeMetricFamily("algotrade_backup_age_seconds", text, value=seconds)
+
+
+def _backlog(backlog: Backlog) -> Iterator[Metric]:
+    waiting = GaugeMetricFamily(
+        "algotrade_queue_waiting", "Jobs that could run now, by queue.", labels=("queue",)
+    )
+    oldest = GaugeMetricFamily(
+        "algotrade_queue_oldest_seconds",
+        "For how long the oldest of them waits.",
+        labels=("queue",),
+    )
+    stalled = GaugeMetricFamily(
+        "algotrade_queue_stalled", "Jobs whose worker is not heard of.", labels=("queue",)
+    )
+    for queue in QUEUES:
+        counts = backlog.queues.get(queue, QueueBacklog(0, 0.0, 0))
+        waiting.add_metric([queue], counts.waiting)
+        oldest.add_metric([queue], counts.oldest_seconds)
+        stalled.add_metric([queue], counts.stalled)
+    yield from (waiting, oldest, stalled)
+    text = "Deliveries of webhooks that are due."
+    yield GaugeMetricFamily("algotrade_deliveries_due", text, value=backlog.deliveries_due)
+    text = "For how long the bars of the stream that waits longest are due."
+    yield GaugeMetricFamily("algotrade_live_bar_lag_seconds", text, value=backlog.bar_lag)
+    if backlog.feed_age is not None:
+        text = "Time since a bar came in."
+        yield GaugeMetricFamily("algotrade_feed_age_seconds", text, value=backlog.feed_age)
+
+
+def _processes() -> Iterator[Metric]:
+    known = list(ServiceProcess.objects.known())
+    counts = collections.Counter((process.role, process.silent_for > SILENCE) for process in known)
+    metric = GaugeMetricFamily(
+        "algotrade_processes",
+        "Processes of all machines, by role and by whether they are heard of.",
+        labels=("role", "state"),
+    )
+    for (role, is_silent), count in sorted(counts.items()):
+        metric.add_metric([role, "silent" if is_silent else "alive"], count)
+    yield metric
+    build = GaugeMetricFamily(
+        "algotrade_build_info", "Version and key of this process.", labels=("version", "key")
+    )
+    build.add_metric([settings.VERSION, encryption.fingerprint(settings.SECRET_KEY)], 1)
+    yield build
+    text = "Seconds by which this machine's clock is ahead of the database's, if it is off."
+    ahead = database_clock.machine.seconds_ahead
+    yield GaugeMetricFamily("algotrade_clock_ahead_seconds", text, value=ahead)
 
 
 def _oldest_queued(*, now: datetime) -> Metric:

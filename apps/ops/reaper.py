@@ -8,9 +8,9 @@ from datetime import datetime
 from typing import Final, Protocol
 
 from django.db import connection
-from django.utils import timezone
 
 from apps.backtests import queue as backtests
+from apps.core import database_clock
 from apps.core.database_errors import meaning_of
 from apps.webhooks import delivery
 
@@ -53,7 +53,7 @@ def _run(reapers: Sequence[Reap], stop: threading.Event, every: float) -> None:
     while not stop.wait(every):
         for reap in reapers:
             try:
-                reap(now=timezone.now())
+                reap(now=database_clock.now())
                 failing.discard(reap)
             except Exception as error:
                 if reap not in failing:

@@ -15,13 +15,13 @@ from typing import Final
 
 import psycopg
 from django.db import connection
-from django.utils import timezone
 from procrastinate.contrib.django.utils import connector_params
 
+from apps.core import database_clock
 from apps.core.database_errors import is_passing
 from apps.market import clock
 from apps.market.intraday_buffer import CHANNEL
-from apps.ops import database_timeouts
+from apps.ops import database_timeouts, presence
 from apps.ops.reaper import REAPERS, reaping
 from apps.ops.supervisor import Backoff
 from apps.trading import bar_streams
@@ -39,7 +39,10 @@ log = logging.getLogger(__name__)
 def work() -> None:
     """Trade until SIGTERM or SIGINT; bars in progress are committed first."""
     database_timeouts.apply(database_timeouts.WORKER)
-    with reaping(*REAPERS, liquidation.close_stranded_runs):
+    with (
+        presence.present("runner") as beat,
+        reaping(beat, *REAPERS, liquidation.close_stranded_runs),
+    ):
         _keep_trading(Signals())
 
 
@@ -83,11 +86,14 @@ def _listening() -> Iterator[psycopg.Connection]:
 
 
 def _serve(runner: Runner, notifications: psycopg.Connection, signals: Signals) -> None:
+    database_clock.compare_clocks()
     missed = MissedNotifications()
-    bar_streams.wake_all(now=timezone.now())
+    bar_streams.wake_all(now=database_clock.now())
     while not signals.stopping:
-        bar_streams.assign_runs(now=timezone.now())
-        while not signals.stopping and runner.work(now=timezone.now()):
+        bar_streams.assign_runs(now=database_clock.now())
+        while not (signals.stopping or database_clock.is_far_off()) and runner.work(
+            now=database_clock.now()
+        ):
             pass
         payloads = [
             notification.payload
@@ -95,7 +101,7 @@ def _serve(runner: Runner, notifications: psycopg.Connection, signals: Signals) 
         ]
         payloads += [notification.payload for notification in notifications.notifies(timeout=0)]
         for timeframe, symbols in _by_timeframe(payloads).items():
-            bar_streams.wake(symbols, timeframe, now=timezone.now())
+            bar_streams.wake(symbols, timeframe, now=database_clock.now())
         missed.poll()
 
 
@@ -111,11 +117,11 @@ class MissedNotifications:
     """Looks once a second for bars and replays that no notification has told of."""
 
     def __init__(self) -> None:
-        self._polled_at = timezone.now()
+        self._polled_at = database_clock.now()
         self._replayed_until = clock.replayed_until()
 
     def poll(self) -> None:
-        now = timezone.now()
+        now = database_clock.now()
         if (now - self._polled_at).total_seconds() < _POLL_SECONDS:
             return
         bar_streams.wake_for_new_bars(since=self._polled_at - MARGIN, now=now)

@@ -26,7 +26,8 @@ from procrastinate.middleware import AsyncCallNext
 from procrastinate.psycopg_connector import PsycopgConnector
 from procrastinate.worker import Worker
 
-from apps.ops import database_timeouts
+from apps.core import database_clock
+from apps.ops import database_timeouts, presence
 from apps.ops.reaper import REAPERS, reaping
 from apps.ops.supervisor import Backoff
 
@@ -40,6 +41,7 @@ QUEUES: Final[Mapping[str, list[str]]] = {
 CONCURRENCY: Final[Mapping[str, int]] = {"small": 4, "webhooks": 1, "backtests": 1}
 # After that, a backtest that still runs is requeued.
 _SECONDS_TO_FINISH: Final = 5.0
+_SECONDS_BETWEEN_LOOKS: Final = 1.0
 SECONDS_FOR_A_CONNECTION: Final = 3.0
 # Seconds after which the backoff starts from the shortest wait again.
 _GOOD_RUN: Final = 10.0
@@ -63,7 +65,7 @@ def work(queues: Sequence[str], *, is_replaced: bool = False) -> None:
     if "backtests" in queues:
         os.nice(5)  # on a small machine, web answers first
     growth = Growth(most=_MOST_GROWTH if is_replaced else None)
-    with reaping(*REAPERS):
+    with presence.present("+".join(queues)) as beat, reaping(beat, *REAPERS):
         asyncio.run(_until_signalled(_keep_working(queues, growth)))
 
 
@@ -126,6 +128,7 @@ async def _keep_working(queues: Sequence[str], growth: Growth) -> None:
         started = time.monotonic()
         try:
             await _require_database()
+            await _until_fit()
             if lost_at is not None:
                 log.warning("the database is back after %.1f s", time.monotonic() - lost_at)
                 lost_at = None
@@ -147,13 +150,39 @@ def _is_stopping() -> bool:
 
 
 async def _require_database() -> None:
-    """Raises psycopg.OperationalError. The pool itself would try on, and log each time."""
+    """Connect, and compare the clocks, before the first job is taken.
+
+    Raises psycopg.OperationalError. The pool itself would try on, and log each time.
+    """
     connection = await psycopg.AsyncConnection.connect(**connector_params())
-    await connection.close()
+    async with connection:
+        begun = time.time()
+        [database_seconds] = await (await connection.execute(database_clock.QUERY)).fetchone() or [
+            0
+        ]
+        database_clock.machine.note(database_seconds, begun=begun, ended=time.time())
+
+
+async def _until_fit() -> None:
+    """Wait while this machine takes no work, which is said once."""
+    reason = presence.reason_to_rest()
+    if not reason:
+        return
+    log.error("this worker takes no work: %s", reason)
+    while presence.reason_to_rest():
+        await asyncio.sleep(_SECONDS_BETWEEN_LOOKS)
+    log.warning("this worker takes work again")
+
+
+async def _until_unfit() -> None:
+    while not presence.reason_to_rest():
+        await asyncio.sleep(_SECONDS_BETWEEN_LOOKS)
 
 
 async def _work_once(queues: Sequence[str], growth: Growth) -> None:
-    """Run a worker for each queue until all are stopped or one has ended, such as by an error."""
+    """Run a worker for each queue until all are stopped, one has ended, such as by an error, or
+    this machine takes no more work.
+    """
     connector = PsycopgConnector(
         kwargs=connector_params(), min_size=1, timeout=SECONDS_FOR_A_CONNECTION
     )
@@ -161,7 +190,9 @@ async def _work_once(queues: Sequence[str], growth: Growth) -> None:
         async with opened.open_async(), asyncio.TaskGroup() as group:
             workers = [_worker(opened, queue, growth) for queue in queues]
             tasks = [group.create_task(_run(worker)) for worker in workers]
-            await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+            unfit = group.create_task(_until_unfit())
+            await asyncio.wait([*tasks, unfit], return_when=asyncio.FIRST_COMPLETED)
+            unfit.cancel()
             for worker in workers:
                 worker.stop()  # type: ignore[no-untyped-call]  # procrastinate left it untyped
 

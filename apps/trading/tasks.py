@@ -4,14 +4,13 @@ import logging
 from datetime import UTC, date, datetime
 from typing import Final
 
-from django.utils import timezone
 from procrastinate import JobContext, RetryStrategy
 from procrastinate.contrib.django import app
 
 from apps.accounts.closing import CLOSE_JOB, CLOSE_QUEUE
 from apps.accounts.models import User
 from apps.accounts.services import DEACTIVATE_JOB, DEACTIVATE_QUEUE
-from apps.core import audit
+from apps.core import audit, database_clock
 from apps.market import clock
 from apps.trading import services
 from apps.trading.drift.services import CHECK_JOB, CHECK_QUEUE
@@ -43,7 +42,7 @@ def check_drift_of_day(algorithm_id: str, day: str) -> None:
     """Compare the sessions of a day whose drift somebody has asked for."""
     from apps.trading.drift import checking
 
-    now = timezone.now()
+    now = database_clock.now()
     checking.check_day(
         algorithm_id=algorithm_id,
         day=date.fromisoformat(day),
@@ -75,7 +74,7 @@ def stop_trading_of(user_id: str, operator_id: str) -> None:
             owner=user,
             reason="The account was switched off.",
             close_positions=False,
-            now=timezone.now(),
+            now=database_clock.now(),
             operator=audit.Actor(audit.ActorKind.OPERATOR, operator_id),
         )
 
@@ -89,4 +88,4 @@ def stop_algorithms_of(user_id: str) -> None:
     """Stop every algorithm of a user who has closed the account, and close its positions."""
     user = User.objects.filter(pk=user_id).exclude(erase_at=None).first()
     if user is not None:
-        services.stop_all(owner=user, now=timezone.now())
+        services.stop_all(owner=user, now=database_clock.now())

@@ -2,11 +2,10 @@
 
 from collections.abc import Mapping
 
-from django.utils import timezone
 from procrastinate import JobContext, RetryStrategy
 from procrastinate.contrib.django import app
 
-from apps.core import quiet_start
+from apps.core import database_clock, quiet_start
 from apps.webhooks import dispatch, notices, outbox, sending
 from apps.webhooks.address_guard import configured_exemptions
 from apps.webhooks.sending import SendResult
@@ -14,7 +13,7 @@ from apps.webhooks.sending import SendResult
 
 @app.task(name=outbox.DISPATCH_JOB, queue=outbox.DISPATCH_QUEUE, pass_context=True)
 def dispatch_deliveries(context: JobContext) -> None:
-    dispatch.Dispatcher(send=_send, clock=timezone.now).run(stopping=context.should_abort)
+    dispatch.Dispatcher(send=_send, clock=database_clock.now).run(stopping=context.should_abort)
 
 
 def _send(url: str, body: bytes, headers: Mapping[str, str]) -> SendResult:
@@ -31,4 +30,4 @@ def mail(event_id: str) -> None:
     arguments = {"event_id": event_id}
     if quiet_start.postpones(outbox.MAIL_JOB, queue=outbox.MAIL_QUEUE, arguments=arguments):
         return
-    notices.send_mail_of(event_id=event_id, now=timezone.now())
+    notices.send_mail_of(event_id=event_id, now=database_clock.now())

@@ -79,7 +79,7 @@ def test_an_outage_is_told_once_a_minute_and_redis_is_tried_again(
     outage: RedisOutage, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     seconds = 1000.0
-    monkeypatch.setattr(counters.time, "monotonic", lambda: seconds)
+    monkeypatch.setattr(time, "monotonic", lambda: seconds)
     states = []
     for _ in range(13):  # one minute
         outage.begin(ConnectionError("gone"))

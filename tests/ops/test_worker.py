@@ -150,6 +150,28 @@ def test_it_ends_cleanly_on_sigterm_while_the_database_is_away(
 
 
 @pytest.mark.slow
+def test_it_takes_no_job_while_its_disk_is_nearly_full(site: Site) -> None:
+    environment = site.environment() | {"DISK_RESERVE_MEGABYTES": "1000000"}
+    with (
+        site.log.open("wb") as log,
+        subprocess.Popen(WORK, cwd=PROJECT, env=environment, stderr=log) as worker,
+    ):
+        until(lambda: site.times_said("takes no work: disk_full"))
+        with site.cluster.connect() as connection:
+            connection.execute(A_JOB)
+        try:
+            resting = [("small", "disk_full")]
+            until(lambda: site.ask("SELECT role, resting FROM ops_serviceprocess") == resting)
+            assert site.ask("SELECT status FROM procrastinate_jobs") == [("todo",)]
+            worker.terminate()
+            assert worker.wait(10) == 0
+        finally:
+            worker.kill()
+    with working(site):
+        until(lambda: not site.ask("SELECT 1 FROM procrastinate_jobs"))
+
+
+@pytest.mark.slow
 def test_it_ends_well_when_it_never_had_a_database(site: Site) -> None:
     environment = site.environment() | {"DATABASE_URL": "postgresql://nobody@127.0.0.1:1/nothing"}
     with subprocess.Popen(

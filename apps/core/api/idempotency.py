@@ -16,12 +16,11 @@ from typing import Any, Concatenate, Final, ParamSpec, TypeVar
 
 from django.db import OperationalError, connection, transaction
 from django.http import HttpResponse
-from django.utils import timezone
 from psycopg.errors import LockNotAvailable
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from apps.core import encryption, request_origin
+from apps.core import database_clock, encryption, request_origin
 from apps.core.api import exceptions
 from apps.core.api.renderers import JsonRenderer
 from apps.core.errors import Code, Fault, InvalidInput, ServiceError
@@ -107,7 +106,7 @@ def _wrapped(
             return method(view, request, *args, **kwargs)
         credential = request_origin.current().session_id if holds_secret else ""
         with transaction.atomic():
-            row, is_new = _claimed(request, key, credential=credential, now=timezone.now())
+            row, is_new = _claimed(request, key, credential=credential, now=database_clock.now())
             if not is_new:
                 return _replay(row, _fingerprint(request.data))
             response = _answer(lambda: method(view, request, *args, **kwargs))

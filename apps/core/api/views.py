@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from django.db.models import QuerySet
 from django.http.response import HttpResponseBase
-from django.utils import timezone
 from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_safe
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.viewsets import GenericViewSet
 
+from apps.core import database_clock
 from apps.core.api.pagination import Pagination
 from apps.core.api.serializers import StrictSerializer
 from apps.core.errors import NotFound, ServiceError
@@ -39,7 +39,7 @@ class OwnedViewSet(GenericViewSet[Any]):
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
         super().initial(request, *args, **kwargs)
-        self.now: datetime = timezone.now()
+        self.now: datetime = database_clock.now()
 
     @property
     def owner(self) -> User:

@@ -4,17 +4,22 @@ While one of them is replaced, the others serve, or connections wait at the sock
 finishes its requests within a few seconds.
 """
 
+import asyncio
 import errno
+import logging
 import resource
 import socket
 import sys
 import time
+from collections.abc import Callable
 from functools import partial
 from typing import Final
 
 import uvicorn
+from django.db import Error, connection
+from django.utils import timezone
 
-from apps.ops import database_timeouts
+from apps.ops import database_timeouts, presence
 from apps.ops.supervisor import Child, Heartbeat
 from apps.ops.web.application import Application
 from apps.ops.web.http_protocol import SECONDS_KEPT_ALIVE, HttpProtocol
@@ -33,6 +38,9 @@ SECONDS_TO_BIND: Final = 10.0
 # each request, and would else wait 5 ms each time while a page is rendered.
 SWITCH_INTERVAL: Final = 0.0005
 _POLL_SECONDS: Final = 0.1
+_SECONDS_BETWEEN_BEATS: Final = 5.0
+
+log = logging.getLogger(__name__)
 
 
 class Server(uvicorn.Server):
@@ -121,8 +129,35 @@ def serve(application: Application, listener: socket.socket, heartbeat: Heartbea
     database_timeouts.apply(database_timeouts.WEB)
     server = Server(application)
 
-    async def notify() -> None:
-        heartbeat.beat()
+    with presence.present("web") as tell:
+        telling = Telling(tell)
 
-    server.config.callback_notify = notify
-    server.run(sockets=[listener])
+        async def notify() -> None:
+            heartbeat.beat()
+            telling.poll()
+
+        server.config.callback_notify = notify
+        server.run(sockets=[listener])
+
+
+class Telling:
+    """Tells of this process every few seconds, in a thread: the event loop never waits."""
+
+    def __init__(self, beat: Callable[..., int]) -> None:
+        self._beat = beat
+        self._due = 0.0
+        self._last: asyncio.Future[None] | None = None
+
+    def poll(self) -> None:
+        now = time.monotonic()
+        if now >= self._due and (self._last is None or self._last.done()):
+            self._due = now + _SECONDS_BETWEEN_BEATS
+            self._last = asyncio.get_running_loop().run_in_executor(None, self._tell)
+
+    def _tell(self) -> None:
+        try:
+            self._beat(now=timezone.now())
+        except Error as error:
+            log.debug("nobody hears of this process: %s", error)  # requests say so themselves
+        finally:
+            connection.close()

@@ -15,7 +15,7 @@ from apps.trading import queries
 from apps.trading.models import BarStream
 
 # How long a lease holds without being renewed.
-LEASE: Final = timedelta(seconds=15)
+LEASE: Final = timedelta(seconds=8)
 # A runner leases one in SHARE of the streams that are due, so that other runners find some too, but
 # at least FEWEST_STREAMS (a pass costs as much as so many streams) and at most MOST_STREAMS.
 SHARE: Final = 3

@@ -32,7 +32,7 @@ RUNS_PER_TRANSACTION: Final = 500
 # Rows of one stream before other streams are leased.
 ROWS_PER_LEASE: Final = 50
 # After so many seconds nothing more is begun: far before the leases end.
-MAX_BATCH_SECONDS: Final = 5.0
+MAX_BATCH_SECONDS: Final = 3.0
 
 log = logging.getLogger(__name__)
 

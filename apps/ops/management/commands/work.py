@@ -1,17 +1,23 @@
 """A worker: does jobs of some queues, or steps runs by new bars, until it is stopped."""
 
 import argparse
+import logging
 import signal
+import time
 from contextlib import suppress
 from typing import Any, Final
 
 from django.core.management.base import BaseCommand, CommandError
+from django.db import OperationalError
 from django.utils import timezone
 
 from apps.ops import worker
 
 # Not a queue of jobs: new bars are the work (apps/ops/runners.py).
 TRADING: Final = "trading"
+
+
+log = logging.getLogger(__name__)
 
 
 class Command(BaseCommand):
@@ -23,11 +29,9 @@ class Command(BaseCommand):
         parser.add_argument("--queue", choices=choices, nargs="+", required=True)
 
     def handle(self, *args: Any, queue: list[str], **options: Any) -> None:
-        from apps.ops import secret_key
-
         signal.signal(signal.SIGTERM, signal.default_int_handler)
-        secret_key.require_known(now=timezone.now())
         with suppress(KeyboardInterrupt):
+            require_known_key()
             if queue == [TRADING]:
                 self.prepare()
                 from apps.ops import runners
@@ -51,3 +55,23 @@ class Command(BaseCommand):
         with suppress(OSError):
             self.stdout.write(f"kernels   {line}")
             self.stdout.flush()
+
+
+def require_known_key() -> None:
+    """Wait for the database, and refuse to work with a key that is not its own.
+
+    Raises ImproperlyConfigured.
+    """
+    from apps.ops import secret_key
+
+    is_lost = False
+    while True:
+        try:
+            secret_key.require_known(now=timezone.now())
+            return
+        except OperationalError as error:
+            if not is_lost:
+                reason = (str(error).strip().splitlines() or ["no reason given"])[0]
+                log.warning("the database is lost and is tried again: %s", reason)
+            is_lost = True
+            time.sleep(1)

@@ -1,0 +1,66 @@
+"""The time by which the service goes: the database's clock, which all machines share.
+
+`now` is this machine's time, corrected when its clock is off. Heartbeats, leases and tokens of
+several machines are compared with one another: a clock that is 25 s ahead would take everybody's
+work for abandoned.
+"""
+
+import logging
+import time
+from datetime import datetime, timedelta
+from typing import Final
+
+from django.db import connection
+from django.utils import timezone
+
+# A smaller difference is left alone: a query takes time too.
+SECONDS_TOLERATED: Final = 2.0
+# A machine whose clock is further off is not trusted with work.
+SECONDS_TO_REST: Final = 30.0
+QUERY: Final = "SELECT extract(epoch FROM clock_timestamp())::float8"
+
+log = logging.getLogger(__name__)
+
+
+class MachineClock:
+    """By how much this machine's clock was ahead of the database's, when they were compared."""
+
+    def __init__(self) -> None:
+        self.seconds_ahead = 0.0
+
+    def note(self, database_seconds: float, *, begun: float, ended: float) -> None:
+        """Compare the database's time with this machine's before and after it was asked."""
+        ahead = (begun + ended) / 2 - database_seconds
+        is_off = abs(ahead) > SECONDS_TOLERATED + (ended - begun) / 2
+        before, self.seconds_ahead = self.seconds_ahead, ahead if is_off else 0.0
+        if abs(self.seconds_ahead - before) > SECONDS_TOLERATED:
+            log.warning("%s", self.description)
+
+    @property
+    def description(self) -> str:
+        ahead = self.seconds_ahead
+        if not ahead:
+            return "the clock of this machine agrees with the database's"
+        direction = "ahead of" if ahead > 0 else "behind"
+        return f"the clock of this machine is {abs(ahead):.1f} s {direction} the database's"
+
+
+machine: Final = MachineClock()
+
+
+def now() -> datetime:
+    """Return the present moment by the database's clock, as far as it is known."""
+    return timezone.now() - timedelta(seconds=machine.seconds_ahead)
+
+
+def compare_clocks() -> None:
+    """Ask the database for its time. Raises what the database raises."""
+    with connection.cursor() as cursor:
+        begun = time.time()
+        cursor.execute(QUERY)
+        database_seconds = float(cursor.fetchone()[0])
+        machine.note(database_seconds, begun=begun, ended=time.time())
+
+
+def is_far_off() -> bool:
+    return abs(machine.seconds_ahead) > SECONDS_TO_REST

@@ -1,0 +1,69 @@
+"""What waits, and for how long: jobs by queue, deliveries, live bars, by the database's clock."""
+
+from typing import Final, NamedTuple
+
+from django.db import connection
+from django.db.models import Max, Min
+from django.db.models.functions import Now
+
+from apps.market.models import BufferedCandle
+from apps.trading.models import BarStream
+from apps.webhooks.lifecycle import DeliveryStatus
+from apps.webhooks.models import Delivery
+
+# Jobs of a worker that has not been heard of for so long are stalled.
+_SECONDS_OF_SILENCE: Final = 30
+
+QUEUE_COUNTS: Final = """
+    SELECT job.queue_name,
+        count(*) FILTER (WHERE job.status = 'todo'),
+        coalesce(max(extract(epoch FROM now() - coalesce(
+            job.scheduled_at,
+            (SELECT min(at) FROM procrastinate_events WHERE job_id = job.id)
+        ))) FILTER (WHERE job.status = 'todo'), 0)::float8,
+        count(*) FILTER (WHERE job.status = 'doing' AND (
+            worker.id IS NULL OR worker.last_heartbeat < now() - make_interval(secs => %s)
+        ))
+    FROM procrastinate_jobs AS job
+    LEFT JOIN procrastinate_workers AS worker ON worker.id = job.worker_id
+    WHERE job.status = 'doing' OR job.status = 'todo'
+        AND (job.scheduled_at IS NULL OR job.scheduled_at <= now())
+    GROUP BY job.queue_name
+"""
+
+
+class QueueBacklog(NamedTuple):
+    """Jobs of a queue that could run now, since when the oldest of them, and stalled ones."""
+
+    waiting: int
+    oldest_seconds: float
+    stalled: int
+
+
+class Backlog(NamedTuple):
+    """What of the service waits.
+
+    `bar_lag` are the seconds since the longest-waiting stream with runs was due, `feed_age` those
+    since a bar came in; None when none is stored.
+    """
+
+    queues: dict[str, QueueBacklog]
+    deliveries_due: int
+    bar_lag: float
+    feed_age: float | None
+
+
+def read_backlog() -> Backlog:
+    with connection.cursor() as cursor:
+        cursor.execute(QUEUE_COUNTS, [_SECONDS_OF_SILENCE])
+        queues = {name: QueueBacklog(*counts) for name, *counts in cursor.fetchall()}
+    due = Delivery.objects.filter(status=DeliveryStatus.WAITING, due_at__lte=Now())
+    waiting = BarStream.objects.filter(wake_at__lte=Now(), states__isnull=False)
+    lag = waiting.aggregate(lag=Now() - Min("wake_at"))["lag"]
+    age = BufferedCandle.objects.aggregate(age=Now() - Max("received_at"))["age"]
+    return Backlog(
+        queues=queues,
+        deliveries_due=due.count(),
+        bar_lag=lag.total_seconds() if lag else 0.0,
+        feed_age=age.total_seconds() if age else None,
+    )

@@ -1,0 +1,77 @@
+"""How a process tells the others that it is alive, and learns whether its machine may work."""
+
+import os
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import datetime
+from functools import partial
+from pathlib import Path
+from typing import Final
+
+from django.conf import settings
+from django.db import Error, connection
+from django.db.models.functions import Now
+
+from apps.core import database_clock, disk, encryption
+from apps.ops.models import FORGOTTEN, ServiceProcess
+
+MACHINE: Final = socket.gethostname()[:64]
+PROC: Final = Path("/proc")
+
+
+def reason_to_rest() -> str:
+    """Return why this machine takes no work, or ""."""
+    if database_clock.is_far_off():
+        return "clock"
+    return "disk_full" if disk.is_nearly_full() else ""
+
+
+def beat(role: str, *, now: datetime) -> int:
+    """Say that this process is alive, compare the clocks, and remove what has ended here.
+
+    It is called as a sweep; `now` does not matter, as the database's clock counts. Return how many
+    rows were removed.
+    """
+    database_clock.compare_clocks()
+    ServiceProcess.objects.bulk_create(
+        [
+            ServiceProcess(
+                machine=MACHINE,
+                pid=os.getpid(),
+                role=role,
+                version=settings.VERSION,
+                key_fingerprint=encryption.fingerprint(settings.SECRET_KEY),
+                clock_ahead=database_clock.machine.seconds_ahead,
+                resting=reason_to_rest(),
+            )
+        ],
+        update_conflicts=True,
+        unique_fields=["machine", "pid"],
+        update_fields=["role", "version", "key_fingerprint", "clock_ahead", "resting", "beat_at"],
+    )
+    return _remove_ended()
+
+
+def _remove_ended() -> int:
+    of_machine = ServiceProcess.objects.filter(machine=MACHINE)
+    ended = [pid for pid in of_machine.values_list("pid", flat=True) if not _is_running(pid)]
+    forgotten = ServiceProcess.objects.filter(beat_at__lt=Now() - FORGOTTEN)
+    return of_machine.filter(pid__in=ended).delete()[0] + forgotten.delete()[0]
+
+
+def _is_running(pid: int) -> bool:
+    """Return True also where the system does not say."""
+    return (PROC / str(pid)).exists() if PROC.exists() else True
+
+
+@contextmanager
+def present(role: str) -> Iterator[partial[int]]:
+    """Yield what tells of this process; at the end it is forgotten, if the database answers."""
+    try:
+        yield partial(beat, role)
+    finally:
+        try:
+            ServiceProcess.objects.filter(machine=MACHINE, pid=os.getpid()).delete()
+        except Error:
+            connection.close()  # the next process of this machine removes the row

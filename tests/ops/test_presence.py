@@ -1,0 +1,113 @@
+"""What runs where, who is silent, what waits: in /readyz, in /metrics, and on a page for people."""
+
+import os
+import subprocess
+import sys
+from datetime import timedelta
+from io import StringIO
+from pathlib import Path
+
+import pytest
+from django.core.management import call_command
+from django.core.management.base import CommandError
+from django.db import connection
+from django.test import Client
+from django.utils import timezone
+from pytest_django import Settings
+
+from apps.core import jobs
+from apps.ops import presence
+from apps.ops.backlog import read_backlog
+from apps.ops.models import ServiceProcess
+from tests.ops.test_metrics import samples, value
+
+pytestmark = pytest.mark.django_db
+
+
+def beat(role: str = "backtests") -> None:
+    presence.beat(role, now=timezone.now())
+
+
+def freeze(seconds: int) -> None:
+    ServiceProcess.objects.update(beat_at=timezone.now() - timedelta(seconds=seconds))
+
+
+def status() -> str:
+    said = StringIO()
+    call_command("status", stdout=said)
+    return said.getvalue()
+
+
+def test_a_frozen_worker_is_noticed(settings: Settings) -> None:
+    beat()
+    assert Client().get("/readyz").json() == {
+        "status": "ok", "checks": {"database": "ok", "migrations": "ok", "queue": "ok"},
+    }  # fmt: skip
+    assert value("algotrade_processes", role="backtests", state="alive") == 1
+    assert f"backtests          {os.getpid():8} {settings.VERSION} works" in status()
+    freeze(45)
+    answer = Client().get("/readyz")
+    assert (answer.status_code, answer.json()["status"]) == (200, "degraded")
+    reason = f"not heard of: backtests {os.getpid()} on {presence.MACHINE} for 45 s"
+    assert answer.json()["checks"]["processes"] == reason
+    assert value("algotrade_processes", role="backtests", state="silent") == 1
+    with pytest.raises(CommandError, match=reason):
+        status()
+    beat()
+    assert Client().get("/readyz").json()["status"] == "ok"
+
+
+def test_a_process_that_has_ended_is_forgotten_by_its_machine_or_after_a_while() -> None:
+    ended = subprocess.Popen([sys.executable, "-c", ""])
+    ended.wait()
+    rows = [("elsewhere", ended.pid), (presence.MACHINE, ended.pid)]
+    for machine, pid in rows:
+        ServiceProcess.objects.create(
+            machine=machine, pid=pid, role="web", version="1", key_fingerprint="", clock_ahead=0
+        )
+    beat()
+    assert set(ServiceProcess.objects.values_list("machine", "pid")) == {
+        ("elsewhere", ended.pid), (presence.MACHINE, os.getpid()),
+    }  # fmt: skip
+    freeze(601)
+    beat()
+    assert ServiceProcess.objects.get().pid == os.getpid()
+    with presence.present("web"):
+        pass
+    assert not ServiceProcess.objects.exists()
+
+
+def test_a_full_disk_is_a_concern_and_keeps_nobody_from_reading(settings: Settings) -> None:
+    settings.DISK_RESERVE = 2**60
+    answer = Client().get("/readyz")
+    assert (answer.status_code, answer.json()["status"]) == (200, "degraded")
+    assert "calls that write are refused" in answer.json()["checks"]["disk"]
+    assert presence.reason_to_rest() == "disk_full"
+
+
+def test_what_waits_is_counted_by_queue() -> None:
+    jobs.enqueue("backtests.use_slot", queue="backtests", arguments=[{}, {}])
+    with connection.cursor() as cursor:
+        cursor.execute("UPDATE procrastinate_events SET at = at - interval '90 seconds'")
+        cursor.execute(
+            "UPDATE procrastinate_jobs SET status = 'doing'"
+            " WHERE id = (SELECT max(id) FROM procrastinate_jobs)"
+        )
+    counts = read_backlog().queues["backtests"]
+    assert (counts.waiting, counts.stalled) == (1, 1)
+    assert 89 < counts.oldest_seconds < 120
+    assert value("algotrade_queue_waiting", queue="backtests") == 1
+    assert value("algotrade_queue_stalled", queue="backtests") == 1
+    assert value("algotrade_queue_oldest_seconds", queue="small") == 0
+    names = {name for name, _ in samples()}
+    assert {"algotrade_deliveries_due", "algotrade_live_bar_lag_seconds"} <= names
+    assert "backtests 1 jobs wait, the oldest for 9" in status()
+
+
+def test_a_link_out_of_the_data_folder_is_said(settings: Settings, tmp_path: Path) -> None:
+    outside, folder = tmp_path / "outside", tmp_path / "data"
+    outside.mkdir()
+    folder.mkdir()
+    (folder / "pg18").symlink_to(outside)
+    settings.DATA_DIR = folder
+    assert f"pg18 is a link to {outside}" in status()
