@@ -22,7 +22,7 @@ from apps.core.models import Counter
 # Redis answers within a millisecond; after so long nobody waits for it.
 SECONDS_TO_COUNT: Final = 0.2
 SECONDS_BETWEEN_ATTEMPTS: Final = 5.0
-SECONDS_BETWEEN_LINES: Final = 60.0
+SECONDS_BETWEEN_WARNINGS: Final = 60.0
 
 log = logging.getLogger(__name__)
 
@@ -98,7 +98,7 @@ class RedisOutage:
         now = time.monotonic()
         self._ends_at = now + SECONDS_BETWEEN_ATTEMPTS
         if now >= self._next_line_at:
-            self._next_line_at = now + SECONDS_BETWEEN_LINES
+            self._next_line_at = now + SECONDS_BETWEEN_WARNINGS
             log.warning("Redis does not count, PostgreSQL does: %s", error)
 
 
