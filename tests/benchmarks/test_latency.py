@@ -57,10 +57,7 @@ def minutes_of_2024() -> Candles:
     )  # fmt: skip
 
 
-@pytest.fixture
-def running(tmp_path: Path) -> Iterator[Service]:
-    """A service that holds the minutes."""
-    path = tmp_path / "minutes.csv"
+def write_minutes(path: Path) -> None:
     candles = minutes_of_2024()
     with path.open("w", newline="") as file:
         writer = csv.writer(file)
@@ -69,14 +66,21 @@ def running(tmp_path: Path) -> Iterator[Service]:
         rows = zip(*(column.tolist() for column in columns), strict=True)
         for stamp, row in zip(candles.time.tolist(), rows, strict=True):
             writer.writerow([datetime.fromtimestamp(stamp, tz=UTC).isoformat(), *row])
+
+
+@pytest.fixture
+def running(tmp_path: Path) -> Iterator[Service]:
+    """A service that holds the minutes."""
+    path = tmp_path / "minutes.csv"
+    write_minutes(path)
     with service() as started:
         started.manage("load_candles", str(path), "--symbol", SYMBOL, "--timeframe", "1m")
         yield started
 
 
-def signed_up(port: int) -> Client:
+def signed_up(port: int, email: str = "trader@example.com") -> Client:
     client = Client(f"http://127.0.0.1:{port}", lambda line: None)
-    body = {"email": "trader@example.com", "password": "a long password", "name": "A Trader"}
+    body = {"email": email, "password": "a long password", "name": "A Trader"}
     client.token = client.call("POST", "/api/auth/signup", body, expect=201)["accessToken"]
     return client
 

@@ -66,7 +66,7 @@ class Service:
                 stderr=log,
                 start_new_session=True,
             )
-        until(self.is_ready, seconds=90)
+        until(self.is_ready, seconds=180)
 
     def manage(self, *words: str) -> None:
         """Another command beside it, to its end."""
