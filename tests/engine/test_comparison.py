@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 from apps.engine.candles import DAY
 from apps.engine.kernel.records import CURVE, Array
 from apps.engine.metrics.comparison import (
-    LEAST_DAYS,
+    LEAST_COMMON_DAYS,
     PATHS,
     PairedReturns,
     compare_returns,
@@ -70,7 +70,7 @@ def test_only_days_that_both_have_count() -> None:
     base = noise(60, 1)
     result = compared(curve(base, first_day=20_000), curve(base, first_day=20_030))
     assert result.days == 30
-    few = curve(base, first_day=20_060 - LEAST_DAYS + 1)
+    few = curve(base, first_day=20_060 - LEAST_COMMON_DAYS + 1)
     assert compare_returns((curve(base), few), (CAPITAL, CAPITAL), seed=1) is None
 
 

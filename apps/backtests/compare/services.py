@@ -7,7 +7,7 @@ from apps.accounts.models import User
 from apps.backtests import results
 from apps.backtests.models import Backtest
 from apps.engine.language.summary import Change, changes, summarize
-from apps.engine.metrics.comparison import LEAST_DAYS, PATHS, PairedReturns, compare_returns
+from apps.engine.metrics.comparison import LEAST_COMMON_DAYS, PATHS, PairedReturns, compare_returns
 
 IdPair = tuple[str, str]
 
@@ -68,7 +68,7 @@ def _metrics(first: Backtest, second: Backtest) -> tuple[MetricPair, ...]:
 
 def _verdict(returns: PairedReturns | None) -> str:
     if returns is None:
-        return f"Nothing can be said: they have fewer than {LEAST_DAYS} days in common."
+        return f"Nothing can be said: they have fewer than {LEAST_COMMON_DAYS} days in common."
     share = f"{returns.probability:.1%} of {PATHS:,} resampled histories"
     statement = f"The second one's mean daily return is higher in {share}"
     match returns.better:

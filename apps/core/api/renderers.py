@@ -104,10 +104,10 @@ def headers_of(pagination: Mapping[str, int], request: HttpRequest) -> dict[str,
     """
     headers = {"X-Total-Count": str(pagination["total"])}
     number = pagination["page"]
-    beside = {"prev": number - 1, "next": number + 1}
+    neighbours = {"prev": number - 1, "next": number + 1}
     links = [
         f'<{_at(request, page)}>; rel="{name}"'
-        for name, page in beside.items()
+        for name, page in neighbours.items()
         if 1 <= page <= pagination["totalPages"]
     ]
     return {**headers, "Link": ", ".join(links)} if links else headers

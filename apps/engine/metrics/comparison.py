@@ -21,7 +21,7 @@ from apps.engine.metrics.sharpe import sharpe_ratio, sharpe_ratios
 Floats = NDArray[np.float64]
 
 PATHS: Final = 2_000
-LEAST_DAYS: Final = 20
+LEAST_COMMON_DAYS: Final = 20
 """Fewer common days say nothing."""
 SURE: Final = 0.95
 _INTERVAL: Final = (0.05, 0.95)
@@ -60,12 +60,12 @@ class PairedReturns(NamedTuple):
 def compare_returns(
     curves: tuple[Array, Array], capitals: tuple[float, float], *, seed: int
 ) -> PairedReturns | None:
-    """Compare two curves (CURVE records); None with fewer common days than LEAST_DAYS."""
+    """Compare two curves (CURVE records); None with fewer common days than LEAST_COMMON_DAYS."""
     (days, returns), (other_days, other_returns) = (
         _returns_by_day(curve, capital) for curve, capital in zip(curves, capitals, strict=True)
     )
     common, rows, other_rows = np.intersect1d(days, other_days, return_indices=True)
-    if len(common) < LEAST_DAYS:
+    if len(common) < LEAST_COMMON_DAYS:
         return None
     pair = np.stack([returns[rows], other_returns[other_rows]])
     means, ratios = _resampled(pair, np.random.default_rng(seed))

@@ -46,15 +46,15 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class ResultData:
-    """Each is worked out once, and only when it is asked for.
+    """A result's trades and curve, and what metrics share, computed once when it is asked for.
 
     `trades` are TRADE records in the order of their exits; a trade's profit is net of charges.
     `curve` are CURVE records: equity at the close of each row. `candles` are the bars that were
-    simulated, in the order of the symbols; without them nothing is known of prices beside the
-    trades. A day is a date in Asia/Kolkata that has a row; `day_ends` are the last points of each,
-    where they are known. `by_limit`: entries are limit orders. `flags` u1[bars] are those of all
-    candles, one symbol after the other, where positions are squared off. A curve of days alone has
-    all figures but those of METRICS that say so.
+    simulated, in the order of the symbols; without them the prices around the trades are unknown.
+    A day is a date in Asia/Kolkata that has a row; `day_ends` are the last points of each, where
+    they are known. `by_limit`: entries are limit orders. `flags` u1[bars] are those of all candles,
+    one symbol after the other, where positions are squared off. A curve of days alone has all
+    figures but those of METRICS that say so.
     """
 
     trades: Array
@@ -209,7 +209,7 @@ class ResultData:
         return np.concatenate([[1.0], held])
 
     @lazy
-    def beside(self) -> tuple[Floats, Floats] | None:
+    def return_pairs(self) -> tuple[Floats, Floats] | None:
         """The daily returns and the benchmark's; None where either is not known."""
         if self.benchmark is None or not len(self.daily):
             return None
@@ -217,7 +217,7 @@ class ResultData:
 
     @lazy
     def beta(self) -> float | None:
-        return None if self.beside is None else beta(*self.beside)
+        return None if self.return_pairs is None else beta(*self.return_pairs)
 
     @lazy
     def _day_ends(self) -> NDArray[np.int64]:

@@ -17,8 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from apps.engine.kernel.reasons import EXIT_REASONS
-from apps.engine.metrics import benchmark as beside
-from apps.engine.metrics import drawdowns, equity
+from apps.engine.metrics import benchmark, drawdowns, equity
 from apps.engine.metrics import trades as trade
 from apps.engine.metrics.result_data import ResultData
 from apps.engine.metrics.sharpe import sharpe_ratio
@@ -90,14 +89,14 @@ def _given_back(f: ResultData) -> Floats:
     return _favorable(f) - f.trades["gross"] / f.trades["value"] * 100 if f.candles else np.empty(0)
 
 
-def _beside(f: ResultData, formula: Callable[[Floats, Floats], float | None]) -> float | None:
-    return None if f.beside is None else formula(*f.beside)
+def _relative(f: ResultData, formula: Callable[[Floats, Floats], float | None]) -> float | None:
+    return None if f.return_pairs is None else formula(*f.return_pairs)
 
 
-def _beside_a_year(
+def _relative_a_year(
     f: ResultData, formula: Callable[[Floats, Floats, int], float | None]
 ) -> float | None:
-    return None if f.beside is None else formula(*f.beside, f.periods_a_year)
+    return None if f.return_pairs is None else formula(*f.return_pairs, f.periods_a_year)
 
 
 def _benchmark(f: ResultData, formula: Callable[[Floats], float]) -> float | None:
@@ -257,17 +256,18 @@ BENCHMARK: Final[Mapping[str, Metric]] = {
     "benchmarkMaxDrawdown": Metric(PERCENT, "Its largest fall, by days.",
         lambda f: _benchmark(f, drawdowns.max_drawdown), falls=True, within_days=True),
     "alpha": Metric(PERCENT, "A year, beside beta x the benchmark.",
-        lambda f: f.beside and beside.alpha(*f.beside, f.beta, f.periods_a_year), annual=True,
+        lambda f: f.return_pairs
+        and benchmark.alpha(*f.return_pairs, f.beta, f.periods_a_year), annual=True,
         within_days=True),
     "beta": Metric(RATIO, "Movement with the benchmark's.",
         lambda f: f.beta, within_days=True),
     "correlation": Metric(RATIO, "With the benchmark, -1 to 1.",
-        lambda f: _beside(f, beside.correlation), within_days=True),
+        lambda f: _relative(f, benchmark.correlation), within_days=True),
     "trackingError": Metric(PERCENT, "Deviation from the benchmark, for a year.",
-        lambda f: _beside_a_year(f, beside.tracking_error), falls=True, annual=True,
+        lambda f: _relative_a_year(f, benchmark.tracking_error), falls=True, annual=True,
         within_days=True),
     "informationRatio": Metric(RATIO, "Mean difference to the benchmark over its deviation.",
-        lambda f: _beside_a_year(f, beside.information_ratio), annual=True, within_days=True),
+        lambda f: _relative_a_year(f, benchmark.information_ratio), annual=True, within_days=True),
     "treynorRatio": Metric(PERCENT, "Growth a year for each unit of beta.",
         lambda f: _over(_growth(f), f.beta), annual=True, within_days=True),
 }  # fmt: skip
