@@ -213,6 +213,23 @@ def test_data_of_another_version_is_named_and_kept(empty_dir: Path) -> None:
     assert (empty_dir / "pg9").is_dir()
 
 
+@pytest.mark.parametrize("is_link", [True, False])
+def test_data_that_is_not_where_the_folder_points_is_no_reason_to_begin_anew(
+    empty_dir: Path, is_link: bool
+) -> None:
+    """Such as on a disk that is not mounted."""
+    data = empty_dir / f"pg{find().major}"
+    if is_link:
+        data.symlink_to("/nowhere/pg")
+        expected = rf"{data} leads to /nowhere/pg, and no database is there: bring it back"
+    else:
+        data.mkdir()
+        expected = rf"{data} holds no database: bring it back, such as by mounting its disk"
+    with pytest.raises(NoDatabase, match=expected):
+        running(empty_dir)
+    assert data.is_symlink() or not list(data.iterdir())
+
+
 def test_programs_that_are_not_there_are_named(
     empty_dir: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -69,6 +69,20 @@ def test_a_port_that_is_taken_is_named(data_dir: Path) -> None:
     assert said == f"CommandError: port {port} is taken: stop what uses it, or set PORT to another"
 
 
+def test_too_few_open_files_are_refused(port: int, data_dir: Path) -> None:
+    command = f"ulimit -n 200; exec {sys.executable} manage.py up"
+    environment = os.environ | {
+        "DJANGO_SETTINGS_MODULE": "config.settings", "PORT": str(port), "DATA_DIR": str(data_dir),
+    }  # fmt: skip
+    done = subprocess.run(
+        ["sh", "-c", command], cwd=PROJECT, env=environment, capture_output=True, text=True,
+        check=False,
+    )  # fmt: skip
+    assert done.returncode == 1
+    assert "a process may open 200 files, and 512 are needed" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
 @pytest.mark.slow
 def test_a_host_that_is_not_ours_is_named(data_dir: Path) -> None:
     said = refusal(HOST="192.0.2.1", DATA_DIR=str(data_dir))

@@ -132,6 +132,7 @@ class Cluster:
 
     def _start(self) -> None:
         if not (self.data / "PG_VERSION").exists():
+            _refuse_missing_data(self.data)
             self._create()
         self._write_access_rules()
         self._remove_stale_pid_file()
@@ -189,8 +190,6 @@ class Cluster:
         )
         if answer.returncode != 0:
             raise NoDatabase(f"initdb failed: {' '.join(answer.stderr.split())}")
-        if self.data.is_symlink():  # leads nowhere, else the data would have been found
-            self.data.unlink()
         finished = unfinished.rename(folder / self.data.name)
         if finished != self.data:
             self.data.symlink_to(finished)
@@ -272,6 +271,22 @@ def _refuse_another_major(data: Path) -> None:
             f"{clusters[0]} was made by PostgreSQL {clusters[0].name[2:]}, found is"
             f" {data.name[2:]}: set PG_BIN to the old one's bin directory, or DATA_DIR to another"
             " directory"
+        )
+
+
+def _refuse_missing_data(data: Path) -> None:
+    """Refuse to begin with an empty database where there was one, such as on a disk that is not
+    mounted.
+    """
+    if data.is_symlink():
+        raise NoDatabase(
+            f"{data} leads to {data.readlink()}, and no database is there: bring it back, or remove"
+            " the link to begin with an empty one"
+        )
+    if data.exists():
+        raise NoDatabase(
+            f"{data} holds no database: bring it back, such as by mounting its disk, or remove the"
+            " folder to begin with an empty one"
         )
 
 

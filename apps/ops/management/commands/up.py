@@ -3,6 +3,7 @@
 import errno
 import http.client
 import os
+import resource
 import shutil
 import signal
 import socket
@@ -24,6 +25,7 @@ from apps.ops.embedded_postgres import roles, shared_server
 from apps.ops.supervisor import Backoff, Supervisor
 from apps.ops.web import server
 
+LEAST_DESCRIPTORS = 512  # of each process: every connection is one
 MIGRATING = 7_305_461_019  # an advisory lock: of several machines, one migrates and the rest wait
 
 
@@ -37,6 +39,7 @@ class Command(BaseCommand):
         signal.signal(signal.SIGTERM, signal.default_int_handler)
         with suppress(KeyboardInterrupt):
             require_free_port()
+            require_descriptors()
             with compilation.started() as compiling, self.database() as keep_database:
                 self.prepare()
                 compiling.wait(lambda line: self.say(f"kernels   {line}"))
@@ -193,6 +196,16 @@ def share_metrics() -> None:
     shutil.rmtree(settings.METRICS_DIR, ignore_errors=True)
     settings.METRICS_DIR.mkdir()
     os.environ["PROMETHEUS_MULTIPROC_DIR"] = str(settings.METRICS_DIR)
+
+
+def require_descriptors() -> None:
+    """Refuse a limit of open files under which connections would be refused at random."""
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if hard != resource.RLIM_INFINITY and hard < LEAST_DESCRIPTORS:
+        raise CommandError(
+            f"a process may open {hard} files, and {LEAST_DESCRIPTORS} are needed: raise the limit"
+            " (ulimit -n, or LimitNOFILE of the systemd unit)"
+        )
 
 
 def require_free_port() -> None:
