@@ -39,34 +39,27 @@ class FractionSettlement(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BarStep:
-    """A run before and after a row. Records name symbols by their index among `symbols`.
+    """A run before and after a row.
 
-    `time` is the start of the row's bars, `closes` their nominal end (epoch seconds), `last`
-    f8[symbols] their closes, NaN without a bar. `signals` are the signal bits u1[symbols] of the
-    close. `fills`, `refusals` and `trades` are FILL, REFUSAL and TRADE records in the order in
-    which they happened. `before` is the state in the shares of the row's day, `state` the one after
-    the row, in which `pending` says what waits for the next bar.
-
-    `fractions` are parts of shares that splits left over, settled before the row. `cancelled` are
-    the symbols whose pending entry the owner cancelled. `entry_block` is why the row could enter
-    nothing; the engine knows fewer reasons.
+    Records name symbols by their index among `symbols`, and stand in the order in which they
+    happened.
     """
 
     run: Run
     strategy: Strategy
     contracts: tuple[Contract, ...]
-    time: int
-    closes: int
-    signals: Array
-    before: State
-    state: State
-    fills: Array
-    refusals: Array
-    trades: Array
-    fractions: Sequence[FractionSettlement] = ()
-    last: Array = field(default_factory=lambda: np.empty(0))
-    cancelled: Collection[str] = ()
-    entry_block: EntryBlock | None = None
+    time: int  # start of the row's bars, epoch seconds
+    closes: int  # nominal end of the row's bars
+    signals: Array  # u1[symbols], signal bits of the close
+    before: State  # in the shares of the row's day
+    state: State  # after the row; `pending` says what waits for the next bar
+    fills: Array  # FILL records
+    refusals: Array  # REFUSAL records
+    trades: Array  # TRADE records
+    fractions: Sequence[FractionSettlement] = ()  # settled before the row
+    last: Array = field(default_factory=lambda: np.empty(0))  # f8[symbols], closes, NaN without bar
+    cancelled: Collection[str] = ()  # symbols whose pending entry the owner cancelled
+    entry_block: EntryBlock | None = None  # why nothing was entered; the engine knows fewer reasons
 
     @property
     def symbols(self) -> tuple[str, ...]:

@@ -60,13 +60,7 @@ class OrderSlot(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Execution:
-    """One fill, and how it changes the money.
-
-    `locked` are the rupees that it locks, or frees when below 0; `gross` is the profit or loss of
-    an exit before charges; `paid` are paise by kind of charge. `level` is the price of a stop or a
-    target that was reached. `held_since` is the start of the last bar at whose close the symbol was
-    held, if any; `was_held` says that an exit closes what the row began with.
-    """
+    """One fill, and how it changes the money."""
 
     symbol: str
     time: int
@@ -74,14 +68,15 @@ class Execution:
     intent: Intent
     quantity: int
     price: float
-    paid: tuple[int, ...]
-    locked: Decimal
-    held_since: int
+    paid: tuple[int, ...]  # paise by kind of charge
+    locked: Decimal  # rupees that it locks, or releases when below 0
+    held_since: int  # start of the last bar at whose close the symbol was held, if any
     slot: OrderSlot = OrderSlot.ENTRY
+    # Of exits alone.
     reason: str = ""
-    gross: Decimal = ZERO
-    level: float | None = None
-    was_held: bool = False
+    gross: Decimal = ZERO  # profit or loss before charges
+    level: float | None = None  # price of the stop or target that was reached
+    was_held: bool = False  # whether it closes what the row began with
 
     @property
     def charges(self) -> Decimal:
@@ -100,18 +95,16 @@ class RejectedSignal:
 
 @dataclass(slots=True)
 class StepOutcome:
-    """The outcome of one step.
-
-    `signals` are those of the row's close, `orders` one for each exit that is pending after it and
-    each entry that the row has made pending; none of them is saved. `pending` are (symbol, is exit)
-    of all pending orders.
-    """
+    """The outcome of one step; its signals and orders are not saved."""
 
     step: BarStep
     executions: list[Execution] = field(default_factory=list)
     rejected: list[RejectedSignal] = field(default_factory=list)
+    # Signals of the row's close.
     signals: list[Signal] = field(default_factory=list)
+    # An order for each exit that is pending after the row, and each entry that the row has made so.
     orders: list[Order] = field(default_factory=list)
+    # (symbol, is exit) of all pending orders.
     pending: set[tuple[str, bool]] = field(default_factory=set)
 
 

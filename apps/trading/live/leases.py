@@ -42,12 +42,12 @@ def acquire(*, known: Iterable[BarStream], now: datetime) -> list[BarStream]:
     return sorted(leased, key=lambda stream: stream.pk)
 
 
-def renew(leased: Collection[BarStream], *, now: datetime) -> frozenset[int]:
+def renew(streams: Collection[BarStream], *, now: datetime) -> frozenset[int]:
     """Lock the streams for the transaction and renew their leases; return the ids of those that the
     caller still holds. For the others nothing may be written.
     """
     with connection.cursor() as cursor:
-        cursor.execute(queries.RENEW_LEASES, _columns(dict.fromkeys(leased, now + LEASE)))
+        cursor.execute(queries.RENEW_LEASES, _columns(dict.fromkeys(streams, now + LEASE)))
         return frozenset(pk for (pk,) in cursor.fetchall())
 
 

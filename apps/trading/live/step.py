@@ -81,13 +81,7 @@ class SignalInput(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RunSnapshot:
-    """Where a run stands before a row, and what is wanted of it.
-
-    `kill_switch_since` is when the owner's kill switch or the operators' was turned on,
-    `close_requested_at` when the owner asked for all positions to be closed. `closing` maps symbols
-    whose positions the owner wants closed to when they asked; `cancelled` are the symbols whose
-    pending entry they cancelled.
-    """
+    """Where a run stands before a row, and what is wanted of it."""
 
     context: RunContext
     data: bytes
@@ -97,10 +91,10 @@ class RunSnapshot:
     drawdown_amount: float
     status: str
     ended_at: datetime | None
-    close_requested_at: datetime | None
-    kill_switch_since: datetime | None
-    closing: Mapping[str, datetime]
-    cancelled: Collection[str]
+    close_requested_at: datetime | None  # when the owner asked for all positions to be closed
+    kill_switch_since: datetime | None  # the owner's, or the operators'
+    closing: Mapping[str, datetime]  # when the owner asked for a symbol's position to be closed
+    cancelled: Collection[str]  # symbols whose pending entry the owner cancelled
 
     @property
     def preconditions(self) -> tuple[object, ...]:

@@ -3,7 +3,6 @@ kill switches.
 """
 
 from apps.trading.models.accounts import Account, Book, EntryKind, LedgerEntry, Posting
-from apps.trading.models.brokers import BrokerHealth, BrokerState
 from apps.trading.models.orders import (
     DailyLoss,
     Fill,
@@ -24,7 +23,13 @@ from apps.trading.models.runs import (
     RunState,
     SessionStart,
 )
-from apps.trading.models.switches import MAX_REASON, GlobalSwitch, KillSwitch
+from apps.trading.models.switches import (
+    MAX_REASON,
+    BrokerHealth,
+    BrokerState,
+    GlobalSwitch,
+    KillSwitch,
+)
 
 __all__ = [
     "MAX_REASON",
