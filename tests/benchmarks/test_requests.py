@@ -229,7 +229,7 @@ def test_validation_beside_less(sides: Sides) -> None:
     """The peer reads and answers no coverage of the symbols here, which our contract asks for."""
     path = f"/api/trading/algorithms/{sides.algorithm}"
     compare(
-        "an algorithm judged, ours with coverage against FastAPI without",
+        "an algorithm judged with coverage beside one without",
         sides,
         "POST",
         f"{path}/validate",
