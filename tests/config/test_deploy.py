@@ -124,7 +124,7 @@ def test_the_steps_of_the_image_give_a_service_that_runs() -> None:
         [str(image / command[0]), *command[1:]], cwd=image, env=started, stdout=subprocess.DEVNULL
     )
     try:
-        until(running.answers, seconds=300, every=0.5)
+        until(running.answers, seconds=600, every=0.5)
     finally:
         process.terminate()
         process.wait(60)

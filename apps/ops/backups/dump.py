@@ -76,6 +76,7 @@ def write_backup(writer: Writer, *, with_secret: bool) -> Manifest:
             server.execute("SET idle_in_transaction_session_timeout = 0")
             snapshot = _Snapshot(server)
             server_version = server.info.server_version
+            migrations, rows = snapshot.migrations(), snapshot.rows()
             _dump(writer, snapshot.name, server_version)
             if with_secret:
                 _require_own_key(snapshot)
@@ -87,8 +88,8 @@ def write_backup(writer: Writer, *, with_secret: bool) -> Manifest:
                 taken_at=snapshot.taken_at,
                 server_version=server_version,
                 key_fingerprint=snapshot.key_fingerprint(),
-                migrations=snapshot.migrations(),
-                rows=snapshot.rows(),
+                migrations=migrations,
+                rows=rows,
                 parts=dict(writer.parts),
             )
     except psycopg.errors.UndefinedTable as error:
@@ -110,7 +111,7 @@ def _require_own_key(snapshot: _Snapshot) -> None:
 def _dump(writer: Writer, snapshot: str, server_version: int) -> None:
     command = programs.programs_for(server_version).command(
         "pg_dump",
-        *("--format=custom", "--compress=gzip:1", f"--snapshot={snapshot}"),
+        *("--format=custom", "--compress=1", f"--snapshot={snapshot}"),
         *("--no-unlogged-table-data", "--no-owner", "--no-privileges", "--no-comments"),
         *("--no-password", f"--dbname={programs.database_address()}"),
     )

@@ -10,11 +10,18 @@ from pathlib import Path
 from typing import Final
 
 from django.db import connection
+from psycopg.conninfo import make_conninfo
 
 from apps.ops.backups.archive import BackupFailed
 from apps.ops.embedded_postgres.binaries import program_folders
 
 _NEEDED: Final = ("pg_dump", "pg_restore", "psql")
+# Those that every libpq of the last years knows; psycopg's may have more by default.
+_PARAMETERS: Final = (
+    "host", "port", "dbname", "user", "options", "connect_timeout", "target_session_attrs",
+    "sslmode", "sslrootcert", "sslcert", "sslkey", "tcp_user_timeout", "keepalives_idle",
+    "keepalives_interval", "keepalives_count",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +72,9 @@ def _major(folder: Path) -> int:
 def database_address() -> str:
     """Return how libpq reaches the service's database, without the password."""
     connection.ensure_connection()
-    return str(connection.connection.info.dsn)
+    parameters = connection.connection.info.get_parameters()
+    known = {name: parameters[name] for name in _PARAMETERS if name in parameters}
+    return make_conninfo(**known)
 
 
 def environment() -> Mapping[str, str]:

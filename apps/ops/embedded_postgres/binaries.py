@@ -54,6 +54,16 @@ def find() -> Binaries:
     )
 
 
+def old_programs() -> Binaries | None:
+    """Return PG_BIN_OLD, whose data is to be upgraded, if it is set. Raises NoDatabase."""
+    if "PG_BIN_OLD" not in os.environ:
+        return None
+    directory = Path(os.environ["PG_BIN_OLD"]).absolute()
+    if major := _major(directory):
+        return Binaries(directory, major)
+    raise NoDatabase(f"PG_BIN_OLD={directory} holds no working postgres")
+
+
 def for_account(binaries: Binaries, account: SystemAccount) -> Binaries:
     """Return the programs where the account can run them: those under /root are copied once."""
     if account.may_run(binaries.directory / "postgres"):

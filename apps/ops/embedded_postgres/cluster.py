@@ -269,8 +269,8 @@ def _refuse_another_major(data: Path) -> None:
     if clusters and data not in clusters:
         raise NoDatabase(
             f"{clusters[0]} was made by PostgreSQL {clusters[0].name[2:]}, found is"
-            f" {data.name[2:]}: set PG_BIN to the old one's bin directory, or DATA_DIR to another"
-            " directory"
+            f" {data.name[2:]}: set PG_BIN to the old one's bin directory to go on with it, or"
+            " PG_BIN_OLD to have `manage.py up` upgrade the data, or DATA_DIR to another directory"
         )
 
 

@@ -21,7 +21,7 @@ from django.utils import timezone
 
 from apps.engine import compilation
 from apps.ops import privileges
-from apps.ops.embedded_postgres import roles, shared_server
+from apps.ops.embedded_postgres import major_upgrade, roles, shared_server
 from apps.ops.supervisor import Backoff, Supervisor
 from apps.ops.web import server
 
@@ -59,6 +59,7 @@ class Command(BaseCommand):
             self.say("database  DATABASE_URL")
             yield lambda: None
             return
+        major_upgrade.upgrade_if_asked(settings.DATA_DIR, self.say)
         with shared_server.attached(settings.DATA_DIR) as cluster:
             self.say(f"database  PostgreSQL {cluster.binaries.major} in {cluster.data}")
             self.group = cluster.account.group
