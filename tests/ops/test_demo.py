@@ -18,7 +18,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(600)
 def test_the_demo_ends_well_and_cleans_up(tmp_path: Path) -> None:
     environment = {
         **os.environ,

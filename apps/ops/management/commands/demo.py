@@ -24,7 +24,7 @@ from apps.ops.demo.client import Client, DemoFailed
 from apps.ops.demo.output import Output
 from apps.ops.demo.webhook_receiver import receiving
 
-SECONDS_TO_BE_READY: Final = 90.0
+SECONDS_TO_BE_READY: Final = 300.0
 LINES_SHOWN: Final = 20
 
 
