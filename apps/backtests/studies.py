@@ -78,14 +78,14 @@ def simulate_backtest(
         case WalkForwardConfig():
             return BacktestOutput(
                 *walk_forward(
-                    steps, config, histories, start=start, end=end, capital=capital,
+                    steps, config, histories=histories, start=start, end=end, capital=capital,
                     schedule=schedule, seed=seed, threads=THREADS, on_progress=report,
                 )
             )  # fmt: skip
         case OptimizationConfig():
             return BacktestOutput(
                 *optimise(
-                    steps, config, histories, start=start, end=end, capital=capital,
+                    steps, config, histories=histories, start=start, end=end, capital=capital,
                     schedule=schedule, seed=seed, threads=THREADS, on_progress=report,
                 )
             )  # fmt: skip

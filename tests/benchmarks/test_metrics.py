@@ -9,10 +9,10 @@ from apps.engine.metrics.breakdowns import breakdowns
 from apps.engine.sessions import Regime, Sessions
 from apps.engine.signals.required_inputs import required_inputs
 from apps.engine.simulation.plan import plan_of, terms_of
-from apps.engine.simulation.plays import Played, play, to_nobody
+from apps.engine.simulation.simulations import Played, TradedMarket, play, to_nobody
 from apps.engine.simulation.receipt import hash_candles
 from apps.engine.simulation.simulate import History, result_of
-from apps.engine.simulation.stage import Stage, stage_of
+from apps.engine.simulation.prepared_data import Stage, stage_of
 from tests.benchmarks.peers.with_ours import CAPITAL, CHARGED, SYMBOL, strategy
 from tests.benchmarks.side_by_side import compare
 from tests.benchmarks.walks import session_bars
@@ -43,11 +43,10 @@ def test_all_that_follows_a_simulation_against_the_simulation() -> None:
 
     def simulation() -> tuple[Stage, Played]:
         stage = stage_of(QUICK_TRADES, [history], start=0, end=end, report=to_nobody)
-        cued = stage.cued(required_inputs(QUICK_TRADES), plan)
+        market, signals = stage.cued(required_inputs(QUICK_TRADES), plan)
         terms = terms_of(stage.symbols, stage.contracts, CHARGED)
-        return stage, play(
-            plan, *cued, terms, capital=CAPITAL, report=to_nobody, candles=stage.candles
-        )
+        traded = TradedMarket(market, terms, stage.candles)
+        return stage, play(plan, traded, signals, capital=CAPITAL, report=to_nobody)
 
     stage, played = simulation()
     candles_hash = hash_candles(stage.tracks)

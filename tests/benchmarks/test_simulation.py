@@ -13,9 +13,9 @@ from apps.engine.language.strategy import parse
 from apps.engine.signals.required_inputs import required_inputs
 from apps.engine.signals.signals import signals_of
 from apps.engine.simulation.plan import Terms, plan_of, terms_of
-from apps.engine.simulation.plays import to_nobody
+from apps.engine.simulation.simulations import to_nobody
 from apps.engine.simulation.simulate import NO_CHARGES, History
-from apps.engine.simulation.stage import stage_of
+from apps.engine.simulation.prepared_data import stage_of
 from tests.benchmarks.peers.runners import service_runner
 from tests.benchmarks.peers.with_ours import CAPITAL, CHARGED, SYMBOL, every_rule
 from tests.benchmarks.peers.with_ours import strategy as crossing

@@ -11,9 +11,9 @@ from apps.engine.candles import ist_day
 from apps.engine.language.strategy import parse
 from apps.engine.metrics.result_data import ResultData
 from apps.engine.metrics.table import Figure
-from apps.engine.simulation.plays import EVERY_ROW, to_nobody
+from apps.engine.simulation.simulations import EVERY_ROW, to_nobody
 from apps.engine.simulation.simulate import NO_CHARGES, History, simulate
-from apps.engine.simulation.stage import stage_of
+from apps.engine.simulation.prepared_data import stage_of
 from apps.engine.studies.configs import Parameter, WalkForwardConfig
 from apps.engine.studies.configs import parse as config_of
 from apps.engine.studies.grid import Grid, applied
@@ -143,7 +143,7 @@ def test_a_walk_forward_against_one_simulation_after_another() -> None:
 
     def walked() -> object:
         return walk_forward(
-            STEPS, config, histories, start=0, end=2**40, capital=CAPITAL, threads=2
+            STEPS, config, histories=histories, start=0, end=2**40, capital=CAPITAL, threads=2
         )
 
     def alone() -> object:

@@ -12,11 +12,11 @@ from apps.engine.candles import DAY, frozen
 from apps.engine.errors import TooManyTrades
 from apps.engine.language.strategy import parse
 from apps.engine.metrics.result_data import ResultData
-from apps.engine.simulation import plays
+from apps.engine.simulation import simulations
 from apps.engine.simulation.market import join
-from apps.engine.simulation.plays import EVERY_ROW, part_of, room_for, to_nobody
+from apps.engine.simulation.simulations import EVERY_ROW, part_of, room_for, to_nobody
 from apps.engine.simulation.simulate import NO_CHARGES, History
-from apps.engine.simulation.stage import stage_of
+from apps.engine.simulation.prepared_data import stage_of
 from apps.engine.simulation.timeline import track_of
 from apps.engine.studies import grid_search
 from apps.engine.studies.configs import Parameter

@@ -35,7 +35,7 @@ def optimised(*, threads: int = 1, **config: object) -> tuple[Result, dict[str, 
         OptimizationConfig, {"parameters": PARAMETERS, "objective": "sharpeRatio", **config}
     )
     result, findings = optimise(
-        STEPS, asked, HISTORIES, start=0, end=2**40, capital=1e6, seed=9, threads=threads
+        STEPS, asked, histories=HISTORIES, start=0, end=2**40, capital=1e6, seed=9, threads=threads
     )
     return result, dict(findings)
 
@@ -147,7 +147,7 @@ def test_what_a_report_raises_ends_the_search() -> None:
 
     asked = read(OptimizationConfig, {"parameters": PARAMETERS, "objective": "netProfit"})
     with pytest.raises(Stop):
-        optimise(STEPS, asked, HISTORIES, start=0, end=2**40, capital=1e6, on_progress=report)
+        optimise(STEPS, asked, histories=HISTORIES, start=0, end=2**40, capital=1e6, on_progress=report)
 
 
 def test_what_breaks_in_one_set_ends_the_search(monkeypatch: pytest.MonkeyPatch) -> None:

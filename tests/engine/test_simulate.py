@@ -13,7 +13,7 @@ from apps.engine.kernel.reasons import EXIT_REASONS
 from apps.engine.language.strategy import Strategy
 from apps.engine.metrics.wire_units import round_for_wire
 from apps.engine.sessions import Regime, Sessions
-from apps.engine.simulation import plays
+from apps.engine.simulation import simulations
 from apps.engine.simulation.results import curve_points, trade_dicts
 from apps.engine.simulation.simulate import (
     ChargeRow,
@@ -260,7 +260,7 @@ def test_trades_are_listed_in_the_order_of_their_exits() -> None:
 
 
 def test_progress_grows_to_one_in_steps(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(plays, "CELLS_AT_A_TIME", 1000)
+    monkeypatch.setattr(simulations, "CELLS_AT_A_TIME", 1000)
     reports: list[float] = []
     run(strategy(), history(walk(2010)), on_progress=reports.append)
     assert reports == [0.0, *(pytest.approx(x, abs=1e-3) for x in (0.4975, 0.995, 1.0))]

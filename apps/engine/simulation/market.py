@@ -34,7 +34,7 @@ def join(tracks: Sequence[Track]) -> Joined:
     What one symbol alone needs is not copied, nor what lies in one `candles.CandleTable`.
     """
     candles = [track.candles for track in tracks]
-    times = [one.time for one in candles]
+    times = [symbol.time for symbol in candles]
     time = _union(times)
     bars, begins = _bars(candles)
     places = [slice(begin, begin + len(own)) for begin, own in zip(begins, times, strict=True)]
@@ -60,15 +60,15 @@ def cue(
         return alone, only.signals[np.newaxis]
     signals = np.empty((len(places), rows), np.uint8) if into is None else into
     ranges = market.atr if laid is None else laid
-    for own, cell, place, one in zip(signals, market.cell.T, places, cues, strict=True):
-        if len(one.signals) == rows:
-            own[:] = one.signals
+    for own, cell, place, symbol in zip(signals, market.cell.T, places, cues, strict=True):
+        if len(symbol.signals) == rows:
+            own[:] = symbol.signals
         else:
             own[:] = 0
-            own[cell >= 0] = one.signals
-        if laid is None and len(one.ranges):
+            own[cell >= 0] = symbol.signals
+        if laid is None and len(symbol.ranges):
             ranges = ranges if len(ranges) else np.empty((len(market.bars.open), 4))
-            ranges[place] = one.ranges
+            ranges[place] = symbol.ranges
     return market._replace(atr=ranges), signals
 
 
@@ -80,7 +80,7 @@ def warm_up() -> None:
 
 def _bars(candles: Sequence[Candles]) -> tuple[Bars, list[int]]:
     """Of all symbols, and where each one's begin."""
-    columns = [[getattr(one, name) for one in candles] for name in Bars._fields]
+    columns = [[getattr(symbol, name) for symbol in candles] for name in Bars._fields]
     if len(candles) == 1:
         return Bars(*(only for (only,) in columns)), [0]
     shared = shared_columns(candles)
@@ -88,7 +88,7 @@ def _bars(candles: Sequence[Candles]) -> tuple[Bars, list[int]]:
         table, begins = shared
         return Bars(*map(frozen, table[: len(columns)])), begins
     begins = list(accumulate(map(len, candles), initial=0))[:-1]
-    return Bars(*(frozen(np.concatenate(each)) for each in columns)), begins
+    return Bars(*(frozen(np.concatenate(column)) for column in columns)), begins
 
 
 def _laid(parts: Sequence[SignalMask], places: Sequence[slice], bars: int) -> SignalMask:

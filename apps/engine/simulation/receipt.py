@@ -16,7 +16,7 @@ from apps.engine.charges import Schedule, has_rates
 from apps.engine.kernel.records import ENGINE_VERSION
 from apps.engine.language.strategy import Strategy
 from apps.engine.metrics.fill_quality import LATE_BARS, THIN_SHARE, FillQuality, is_late, is_thin
-from apps.engine.simulation.stage import Stage
+from apps.engine.simulation.prepared_data import Stage
 from apps.engine.simulation.timeline import Note, Track
 from apps.engine.symbols import parse_symbol
 

@@ -34,9 +34,9 @@ from apps.engine.simulation.plan import (
     plan_of,
     terms_of,
 )
-from apps.engine.simulation.plays import Played, Progress, play, to_nobody
+from apps.engine.simulation.simulations import Played, Progress, TradedMarket, play, to_nobody
 from apps.engine.simulation.receipt import hash_candles, notes_on, notes_on_fills, receipt
-from apps.engine.simulation.stage import Stage, stage_of
+from apps.engine.simulation.prepared_data import Stage, stage_of
 from apps.engine.simulation.timeline import Cues, History, Track
 
 __all__ = [
@@ -97,8 +97,9 @@ def simulate(
     with ThreadPoolExecutor(1) as pool:  # hashing takes as long as simulating, and needs no lock
         candles_hash = pool.submit(hash_candles, stage.tracks)
         terms = terms_of(stage.symbols, stage.contracts, schedule)
-        cued = stage.cued(required_inputs(strategy), plan)
-        played = play(plan, *cued, terms, capital=capital, report=report, candles=stage.candles)
+        market, signals = stage.cued(required_inputs(strategy), plan)
+        traded = TradedMarket(market, terms, stage.candles)
+        played = play(plan, traded, signals, capital=capital, report=report)
         return result_of(
             strategy, stage, schedule, played, capital=capital, seed=seed,
             candles_hash=candles_hash.result,
@@ -153,13 +154,13 @@ def curve_of(played: Played) -> Array:
 
 def warm_up() -> None:
     """Compile the kernel, or load it from its cache: the first simulation then does not wait."""
-    one = np.ones(2)
-    bars = Candles.build([0, 60], open=one, high=one, low=one, close=one, volume=one)
+    price = np.ones(2)
+    bars = Candles.build([0, 60], open=price, high=price, low=price, close=price, volume=price)
     track = Track("", bars, bars, np.empty(0, np.uint8), {})
     cues = Cues(np.zeros(2, np.uint8), NO_RANGES)
-    cued = cue(join([track]), [cues])
+    market, signals = cue(join([track]), [cues])
     terms = terms_of([""], [Contract()], NO_CHARGES)
-    play(Plan(), *cued, terms, capital=1.0, report=to_nobody)
+    play(Plan(), TradedMarket(market, terms), signals, capital=1.0, report=to_nobody)
     rules = rules_of(Plan(), terms.instruments, terms.units[0], terms.rates)
-    output = Output(np.empty(2, TRADE), one)
+    output = Output(np.empty(2, TRADE), price)
     kernel.settle(new_state(terms.instruments, cash=1.0), rules, output, 0, BY_EXPIRY)

@@ -56,8 +56,8 @@ class Grid:
         """The one that changes slowest first."""
         counts = [one.count for one in self.parameters]
         return tuple(
-            _Axis(one.path, [one.value(i) for i in range(one.count)], prod(counts[place + 1 :]))
-            for place, one in enumerate(self.parameters)
+            _Axis(one.path, [one.value(i) for i in range(one.count)], prod(counts[index + 1 :]))
+            for index, one in enumerate(self.parameters)
         )
 
     def values(self, index: int) -> dict[str, float]:
@@ -78,7 +78,7 @@ class Grid:
         values: halved again and again along the one that has most places in them.
         """
         numbers = np.array(indices, np.int64)
-        places = np.array([numbers // one.stride % len(one.values) for one in self._axes])
+        places = np.array([numbers // axis.stride % len(axis.values) for axis in self._axes])
         parts = _halved(np.arange(len(numbers)), places, count)
         return [numbers[np.sort(part)].tolist() for part in parts]
 

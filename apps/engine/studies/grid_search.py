@@ -27,7 +27,7 @@ from apps.engine.metrics.result_data import ResultData
 from apps.engine.metrics.table import LEAST_DAYS, METRICS, Figure, figures, is_too_short
 from apps.engine.signals.signals import SignalMask
 from apps.engine.simulation.plan import Terms, terms_of
-from apps.engine.simulation.plays import (
+from apps.engine.simulation.simulations import (
     EVERY_ROW,
     Part,
     Played,
@@ -39,7 +39,7 @@ from apps.engine.simulation.plays import (
     play_all,
     room_for,
 )
-from apps.engine.simulation.stage import Stage
+from apps.engine.simulation.prepared_data import Stage
 from apps.engine.studies.candidates import CandidatePlan, Candidates
 from apps.engine.studies.configs import SHOWN
 from apps.engine.studies.grid import Grid
@@ -128,13 +128,14 @@ class GridSearch:
         report: Progress,
     ) -> Played:
         """Some of the rows, from the capital. Raises CannotRun."""
+        plan, market, signals = self._prepared(self._candidates.candidate(index))
         return play(
-            *self._prepared(self._candidates.candidate(index)),
-            self._terms,
+            plan,
+            TradedMarket(market, self._terms, self.stage.candles),
+            signals,
             capital=self.capital if capital is None else capital,
             report=report,
             rows=rows,
-            candles=self.stage.candles,
         )
 
     def play_all(
@@ -177,18 +178,18 @@ class GridSearch:
         """Some sets, at least one, that share ranges; their signals come first in `signals`."""
         market = next(iter(ready.values())).market
         traded = TradedMarket(market, self._terms, self.stage.candles)
-        for some in [parts] if room.by_days else [[one] for one in parts]:
+        for group in [parts] if room.by_days else [[part] for part in parts]:
             played = play_all(
-                [one.plan for one in ready.values()],
+                [prepared.plan for prepared in ready.values()],
                 traded,
                 signals[: len(ready)],
-                some,
+                group,
                 capital=self.capital,
                 report=report,
                 room=room,
             )
             for place, index in enumerate(ready):
-                yield index, played[place * len(some) : (place + 1) * len(some)]
+                yield index, played[place * len(group) : (place + 1) * len(group)]
 
 
 def _by_ranges(item: tuple[int, CandidatePlan | None]) -> tuple[tuple[int, ...], int]:
@@ -242,7 +243,7 @@ def search_grid(
             for index, played in search.play_all(shard, parts, *workspace, unless_abandoned):
                 judged = found.setdefault(index, [] if played else None)
                 if judged is not None:
-                    judged += [judge(one.result_data) for one in played or ()]
+                    judged += [judge(simulation.result_data) for simulation in played or ()]
 
     with ThreadPoolExecutor(threads) as pool:
         working = set[Future[None]]()

@@ -22,7 +22,7 @@ from apps.engine.jit import entry_point, step
 from apps.engine.kernel.records import Array
 from apps.engine.metrics.drawdowns import max_drawdown
 from apps.engine.metrics.trades import net_profits
-from apps.engine.simulation.plays import Progress, to_nobody
+from apps.engine.simulation.simulations import Progress, to_nobody
 from apps.engine.studies.configs import PERCENTILES, MonteCarloConfig
 from apps.engine.units import Unit, rounded
 

@@ -14,9 +14,9 @@ from apps.engine.language.strategy import parse
 from apps.engine.metrics.result_data import ResultData
 from apps.engine.metrics.sharpe import deflated
 from apps.engine.metrics.table import METRICS, Figure
-from apps.engine.simulation.plays import EVERY_ROW, Progress, to_nobody
+from apps.engine.simulation.simulations import EVERY_ROW, Progress, to_nobody
 from apps.engine.simulation.simulate import Result, charged, result_of
-from apps.engine.simulation.stage import stage_of
+from apps.engine.simulation.prepared_data import stage_of
 from apps.engine.simulation.timeline import History
 from apps.engine.studies.configs import OptimizationConfig
 from apps.engine.studies.grid import Grid
@@ -47,8 +47,8 @@ class Judged(NamedTuple):
 def optimise(
     steps: Mapping[str, Any],
     config: OptimizationConfig,
-    histories: Sequence[History],
     *,
+    histories: Sequence[History],
     start: int,
     end: int,
     capital: float,
@@ -151,7 +151,7 @@ def plateau(grid: Grid, index: int, places: Mapping[int, int]) -> float | None:
     peak, which is what luck looks like. It speaks of places in the ranking, so it is free of the
     objective's unit and sign. None where no neighbour was tried.
     """
-    near = [places[one] for one in grid.neighbours(index) if one in places]
+    near = [places[neighbour] for neighbour in grid.neighbours(index) if neighbour in places]
     if not near:
         return None
     others = len(places) - 1

@@ -15,10 +15,10 @@ from apps.engine.charges import NO_CHARGES, Schedule
 from apps.engine.language.strategy import parse
 from apps.engine.metrics.result_data import ResultData
 from apps.engine.metrics.table import METRICS, Figure
-from apps.engine.simulation.plays import Played, Progress, to_nobody
+from apps.engine.simulation.simulations import Played, Progress, to_nobody
 from apps.engine.simulation.results import curve_points, wire_times
 from apps.engine.simulation.simulate import Result, charged, result_of
-from apps.engine.simulation.stage import Stage, stage_of
+from apps.engine.simulation.prepared_data import Stage, stage_of
 from apps.engine.simulation.timeline import History
 from apps.engine.studies.configs import WalkForwardConfig
 from apps.engine.studies.grid import Grid
@@ -43,8 +43,8 @@ SHARE_OF_TRAINING: Final = 0.9
 def walk_forward(
     steps: Mapping[str, Any],
     config: WalkForwardConfig,
-    histories: Sequence[History],
     *,
+    histories: Sequence[History],
     start: int,
     end: int,
     capital: float,

@@ -7,8 +7,8 @@ from functools import partial
 
 from apps.engine.charges import NO_CHARGES
 from apps.engine.metrics.result_data import ResultData
-from apps.engine.simulation.plays import EVERY_ROW, to_nobody
-from apps.engine.simulation.stage import stage_of
+from apps.engine.simulation.simulations import EVERY_ROW, to_nobody
+from apps.engine.simulation.prepared_data import stage_of
 from apps.engine.simulation.timeline import History
 from apps.engine.studies.configs import OptimizationConfig, parse
 from apps.engine.studies.grid import Grid
@@ -61,7 +61,7 @@ def whole_study(path: str) -> Work:
 
     def run() -> int:
         result, _ = optimise(
-            STEPS, CONFIG, [history], start=start, end=end, capital=CAPITAL, threads=THREADS
+            STEPS, CONFIG, histories=[history], start=start, end=end, capital=CAPITAL, threads=THREADS
         )
         return len(result.trades)
 

@@ -14,9 +14,9 @@ from apps.engine.charges import NO_CHARGES, ChargeRow, Schedule
 from apps.engine.language.strategy import Strategy, parse
 from apps.engine.signals.required_inputs import required_inputs
 from apps.engine.simulation.plan import plan_of, terms_of
-from apps.engine.simulation.plays import play, to_nobody
+from apps.engine.simulation.simulations import TradedMarket, play, to_nobody
 from apps.engine.simulation.simulate import History, simulate
-from apps.engine.simulation.stage import Stage, stage_of
+from apps.engine.simulation.prepared_data import Stage, stage_of
 from manage import OBJECTS_BETWEEN_COLLECTIONS
 from tests.benchmarks.peers.serve import Work, serve
 from tests.engine.steps import CROSS
@@ -147,9 +147,9 @@ def by_every_rule(path: str) -> Work:
 
 def _traded(crossing: Strategy, stage: Stage, schedule: Schedule) -> int:
     plan = plan_of(crossing)
-    cued = stage.cued(required_inputs(crossing), plan)
-    terms = terms_of(stage.symbols, stage.contracts, schedule)
-    return len(play(plan, *cued, terms, capital=CAPITAL, report=to_nobody).trades)
+    market, signals = stage.cued(required_inputs(crossing), plan)
+    traded = TradedMarket(market, terms_of(stage.symbols, stage.contracts, schedule))
+    return len(play(plan, traded, signals, capital=CAPITAL, report=to_nobody).trades)
 
 
 if __name__ == "__main__":

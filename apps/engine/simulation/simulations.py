@@ -120,25 +120,23 @@ class TradedMarket(NamedTuple):
 
 def play(
     plan: Plan,
-    market: Market,
+    traded: TradedMarket,
     signals: NDArray[np.uint8],
-    terms: Terms,
     *,
     capital: float,
     report: Progress,
     rows: slice = EVERY_ROW,
-    candles: Sequence[Candles] = (),
 ) -> Played:
     """Step through the rows of the market, or some of them, then close what is open.
 
-    `market` and `signals` are those of `timeline.cue`, `terms` and `candles` of the same symbols;
-    figures beside prices need the candles.
+    `signals` are those of `Stage.cued`; figures beside prices need the candles of the market.
     """
+    market = traded.market
     first, end, _ = rows.indices(len(market.time))
     part = Part(first, end, market.time[first:end])
     return play_all(
-        [plan], TradedMarket(market, terms, candles), signals[np.newaxis], [part], capital=capital,
-        report=report, room=room_for(market, [part]),
+        [plan], traded, signals[np.newaxis], [part], capital=capital, report=report,
+        room=room_for(market, [part]),
     )[0]  # fmt: skip
 
 
@@ -158,7 +156,7 @@ class Room(NamedTuple):
 def room_for(market: Market, parts: Sequence[Part], plans: int = 1) -> Room:
     """For so many plans at once in all of the parts."""
     rows, symbols = market.cell.shape
-    sampled = [len(one.sampled) for one in parts if one.sampled is not None]
+    sampled = [len(part.sampled) for part in parts if part.sampled is not None]
     equity = np.empty((len(parts), plans, max(sampled, default=rows)))
     trades = np.empty(2 * symbols + plans * TRADES_AT_A_TIME, TRADE)
     return Room(trades, equity, np.empty(rows if sampled else 0), bool(sampled))
@@ -188,12 +186,12 @@ def play_all(
         for fraction in batch.run():
             report((len(batches) + fraction) / len(parts))
         batches.append(batch)
-    each = [(batch, number) for number in range(len(plans)) for batch in batches]
-    trades = [batch.trades_of(number) for batch, number in each]
-    curves = [batch.curve_of(number) for batch, number in each]
-    ends = np.cumsum([len(some) for some in trades]).tolist()
+    pairs = [(batch, number) for number in range(len(plans)) for batch in batches]
+    trades = [batch.trades_of(number) for batch, number in pairs]
+    curves = [batch.curve_of(number) for batch, number in pairs]
+    ends = np.cumsum([len(written) for written in trades]).tolist()
     by_limit = plans[0].order_by == AT_LIMIT  # no number changes it
-    joined = np.frombuffer(b"".join(some.tobytes() for some in trades), TRADE)
+    joined = np.frombuffer(b"".join(written.tobytes() for written in trades), TRADE)
     results = result_data_of(
         joined, ends, curves, capital, candles, by_limit=by_limit, flags=market.flags
     )
@@ -201,7 +199,7 @@ def play_all(
         result.curve["equity"][-1] = capital + result.net  # the account's equity but for last bits
     if room.by_days:
         fill_in_returns(results)
-    accounts = [batch.states.account[number] for batch, number in each]
+    accounts = [batch.states.account[number] for batch, number in pairs]
     return [Played(*both) for both in zip(results, accounts, strict=True)]
 
 

@@ -8,9 +8,9 @@ from apps.engine.charges import NO_CHARGES
 from apps.engine.metrics.equity import day_ends
 from apps.engine.metrics.table import METRICS, figures
 from apps.engine.signals.required_inputs import required_inputs
-from apps.engine.simulation import plays
+from apps.engine.simulation import simulations
 from apps.engine.simulation.plan import Contract, plan_of, terms_of
-from apps.engine.simulation.plays import (
+from apps.engine.simulation.simulations import (
     Part,
     Played,
     TradedMarket,
@@ -21,7 +21,7 @@ from apps.engine.simulation.plays import (
     to_nobody,
 )
 from apps.engine.simulation.simulate import History
-from apps.engine.simulation.stage import stage_of
+from apps.engine.simulation.prepared_data import stage_of
 from tests.benchmarks.walks import session_bars
 from tests.engine.strategies import sma_cross, strategy
 
@@ -45,7 +45,6 @@ PLANS = [
 STAGE = stage_of(CROSS, SYMBOLS, start=0, end=2**40, report=to_nobody)
 MARKET, SIGNALS = STAGE.cued(required_inputs(CROSS), PLANS[0])
 HEARD = np.stack([SIGNALS, SIGNALS & 1, SIGNALS])  # the second never sells short
-GIVEN = {"capital": 1e6, "candles": STAGE.candles, "report": to_nobody}
 
 
 def together(parts: list[Part]) -> list[Played]:
@@ -57,16 +56,17 @@ def together(parts: list[Part]) -> list[Played]:
 
 def alone(plan: int, rows: slice) -> Played:
     terms = terms_of(STAGE.symbols, STAGE.contracts, NO_CHARGES)
-    return play(PLANS[plan], MARKET, HEARD[plan], terms, rows=rows, **GIVEN)  # type: ignore[arg-type]
+    traded = TradedMarket(MARKET, terms, STAGE.candles)
+    return play(PLANS[plan], traded, HEARD[plan], capital=1e6, report=to_nobody, rows=rows)
 
 
-@pytest.mark.parametrize("at_a_time", [plays.CELLS_AT_A_TIME, 50])
+@pytest.mark.parametrize("at_a_time", [simulations.CELLS_AT_A_TIME, 50])
 def test_each_of_many_is_what_it_is_alone(monkeypatch: pytest.MonkeyPatch, at_a_time: int) -> None:
     """Whether or not they are run in many steps, of few trades each."""
     by_days = [name for name, metric in METRICS.items() if not metric.within_days]
     singles = [alone(plan, rows) for plan in range(len(PLANS)) for rows in SLICES]
-    monkeypatch.setattr(plays, "CELLS_AT_A_TIME", at_a_time)
-    monkeypatch.setattr(plays, "TRADES_AT_A_TIME", at_a_time // 10)
+    monkeypatch.setattr(simulations, "CELLS_AT_A_TIME", at_a_time)
+    monkeypatch.setattr(simulations, "TRADES_AT_A_TIME", at_a_time // 10)
     many = together([part_of(MARKET, rows, by_days=True) for rows in SLICES])
     assert [outcome.ruined for outcome in singles] == [False] * 6 + [True] * 3
     for outcome, wanted in zip(many, singles, strict=True):

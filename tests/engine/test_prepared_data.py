@@ -5,9 +5,9 @@ import numpy as np
 from apps.engine.signals.columns import ColumnCache
 from apps.engine.signals.required_inputs import required_inputs
 from apps.engine.simulation.plan import plan_of, terms_of
-from apps.engine.simulation.plays import play, to_nobody
+from apps.engine.simulation.simulations import TradedMarket, play, to_nobody
 from apps.engine.simulation.simulate import NO_CHARGES, History, simulate
-from apps.engine.simulation.stage import stage_of
+from apps.engine.simulation.prepared_data import stage_of
 from tests.benchmarks.walks import minutes
 from tests.engine.strategies import sma_cross, strategy
 
@@ -34,10 +34,9 @@ def test_rows_played_alone_are_a_simulation_of_their_range() -> None:
     stage = stage_of(CROSS, HISTORIES, start=0, end=2**40, report=to_nobody)
     plan = plan_of(CROSS)
     market, signals = stage.cued(required_inputs(CROSS), plan)
-    played = play(
-        plan, market, signals, terms_of(stage.symbols, stage.contracts, NO_CHARGES),
-        capital=1e6, report=to_nobody, rows=slice(first, last),
-    )  # fmt: skip
+    terms = terms_of(stage.symbols, stage.contracts, NO_CHARGES)
+    traded, rows = TradedMarket(market, terms, stage.candles), slice(first, last)
+    played = play(plan, traded, signals, capital=1e6, report=to_nobody, rows=rows)
     assert len(wanted.trades) > 10
     assert played.trades.tobytes() == wanted.trades.tobytes()
     assert played.equity.tobytes() == wanted.curve["equity"].tobytes()
