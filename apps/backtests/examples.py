@@ -59,7 +59,7 @@ BACKTEST: Final[dict[str, Any]] = {
     "receipt": None,
 }
 WHOLE_BACKTEST: Final = {**BACKTEST, "warnings": [], "breakdowns": None}
-TRADE: Final[dict[str, Any]] = {
+TRADE_EXAMPLE: Final[dict[str, Any]] = {
     "symbol": "NSE:RELIANCE",
     "side": "long",
     "quantity": 100,

@@ -258,7 +258,7 @@ def _warnings(backtest: Backtest) -> Iterator[dict[str, str]]:
         yield {"field": "endDate", "message": f"{message} it ends with the last stored bar."}
 
 
-@example(examples.TRADE)
+@example(examples.TRADE_EXAMPLE)
 class TradeSerializer(DocumentSerializer):
     """A closed trade. Delays, volumes and excursions are null in results of releases without
     them.

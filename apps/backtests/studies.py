@@ -13,7 +13,7 @@ from apps.backtests.submissions import STUDY_FIELDS
 from apps.engine.charges import Schedule
 from apps.engine.language.strategy import Strategy
 from apps.engine.simulation.receipt import hash_of
-from apps.engine.simulation.simulate import History, Result, simulate
+from apps.engine.simulation.simulate import History, SimulationResult, simulate
 from apps.engine.studies import configs as studies
 from apps.engine.studies.configs import MonteCarloConfig, OptimizationConfig, WalkForwardConfig
 from apps.engine.studies.monte_carlo import monte_carlo
@@ -36,7 +36,7 @@ class BacktestOutput:
     the range, by symbol.
     """
 
-    result: Result
+    result: SimulationResult
     study_results: dict[str, object] | None
     coverage: tuple[SessionCoverage, ...] = ()
 
@@ -66,14 +66,14 @@ def simulate_backtest(
     start, end, seed = backtest.start, backtest.end, backtest.seed
     steps, capital = backtest.configuration, float(backtest.initial_capital)
 
-    def simulate_once(on_progress: Callable[[float], None]) -> Result:
+    def simulate_once(on_progress: Callable[[float], None]) -> SimulationResult:
         return simulate(
             strategy, histories, start=start, end=end, capital=capital, schedule=schedule,
             seed=seed, on_progress=on_progress,
         )  # fmt: skip
 
     field = STUDY_FIELDS.get(BacktestKind(backtest.kind))
-    config = field and studies.parse(field.model, backtest.study or {})
+    config = field and studies.parse_config(field.model, backtest.study or {})
     match config:
         case WalkForwardConfig():
             return BacktestOutput(

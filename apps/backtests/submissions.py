@@ -163,7 +163,7 @@ def study_config(
     is_stored = field.name not in requested and stored.get(field.name) is not None
     values = (stored if is_stored else requested).get(field.name)
     try:
-        config = studies.parse(field.model, values or {})
+        config = studies.parse_config(field.model, values or {})
     except InvalidStudy as error:
         raise _invalid_config(field.name, error.errors, is_stored=is_stored) from error
     if not isinstance(config, MonteCarloConfig):

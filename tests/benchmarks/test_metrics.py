@@ -9,10 +9,15 @@ from apps.engine.metrics.breakdowns import breakdowns
 from apps.engine.sessions import Regime, Sessions
 from apps.engine.signals.required_inputs import required_inputs
 from apps.engine.simulation.plan import plan_of, terms_of
-from apps.engine.simulation.simulations import Played, TradedMarket, play, to_nobody
+from apps.engine.simulation.prepared_data import PreparedData, prepare_data
 from apps.engine.simulation.receipt import hash_candles
 from apps.engine.simulation.simulate import History, result_of
-from apps.engine.simulation.prepared_data import Stage, stage_of
+from apps.engine.simulation.simulations import (
+    Simulation,
+    TradedMarket,
+    ignore_progress,
+    simulate_plan,
+)
 from tests.benchmarks.peers.with_ours import CAPITAL, CHARGED, SYMBOL, strategy
 from tests.benchmarks.side_by_side import compare
 from tests.benchmarks.walks import session_bars
@@ -41,28 +46,28 @@ def test_all_that_follows_a_simulation_against_the_simulation() -> None:
     end = int(history.candles.time[-1]) + 60
     plan = plan_of(QUICK_TRADES)
 
-    def simulation() -> tuple[Stage, Played]:
-        stage = stage_of(QUICK_TRADES, [history], start=0, end=end, report=to_nobody)
-        market, signals = stage.cued(required_inputs(QUICK_TRADES), plan)
-        terms = terms_of(stage.symbols, stage.contracts, CHARGED)
-        traded = TradedMarket(market, terms, stage.candles)
-        return stage, play(plan, traded, signals, capital=CAPITAL, report=to_nobody)
+    def simulated() -> tuple[PreparedData, Simulation]:
+        data = prepare_data(QUICK_TRADES, [history], start=0, end=end, report=ignore_progress)
+        market, signals = data.with_signals(required_inputs(QUICK_TRADES), plan)
+        terms = terms_of(data.symbols, data.contracts, CHARGED)
+        traded = TradedMarket(market, terms, data.candles)
+        return data, simulate_plan(plan, traded, signals, capital=CAPITAL, report=ignore_progress)
 
-    stage, played = simulation()
-    candles_hash = hash_candles(stage.tracks)
+    data, simulation = simulated()
+    candles_hash = hash_candles(data.all_series)
 
     def metrics() -> object:
-        fresh = played._replace(
-            result_data=replace(played.result_data)
+        fresh = simulation._replace(
+            result_data=replace(simulation.result_data)
         )  # with nothing computed yet
         result = result_of(
-            QUICK_TRADES, stage, CHARGED, fresh, capital=CAPITAL, seed=0,
+            QUICK_TRADES, data, CHARGED, fresh, capital=CAPITAL, seed=0,
             candles_hash=lambda: candles_hash,
         )  # fmt: skip
-        return breakdowns(result.trades, result.curve, symbols=stage.symbols, capital=CAPITAL)
+        return breakdowns(result.trades, result.curve, symbols=data.symbols, capital=CAPITAL)
 
     name = (
-        f"{len(played.trades):,} trades in {len(played.time):,} minutes, metrics, breakdowns and"
-        " receipt against the simulation"
+        f"{len(simulation.trades):,} trades in {len(simulation.time):,} minutes, metrics,"
+        " breakdowns and receipt against the simulation"
     )
     assert compare(name, metrics, simulation, rounds=31) > 0

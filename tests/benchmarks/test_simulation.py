@@ -13,9 +13,9 @@ from apps.engine.language.strategy import parse
 from apps.engine.signals.required_inputs import required_inputs
 from apps.engine.signals.signals import signals_of
 from apps.engine.simulation.plan import Terms, plan_of, terms_of
-from apps.engine.simulation.simulations import to_nobody
+from apps.engine.simulation.prepared_data import prepare_data
 from apps.engine.simulation.simulate import NO_CHARGES, History
-from apps.engine.simulation.prepared_data import stage_of
+from apps.engine.simulation.simulations import ignore_progress
 from tests.benchmarks.peers.runners import service_runner
 from tests.benchmarks.peers.with_ours import CAPITAL, CHARGED, SYMBOL, every_rule
 from tests.benchmarks.peers.with_ours import strategy as crossing
@@ -45,12 +45,14 @@ def test_every_rule_in_the_kernel_against_the_plain_case() -> None:
     strategy = crossing()
     candles = session_bars(267).slice(0, 100_000)
     end = int(candles.time[-1]) + 60
-    stage = stage_of(strategy, [History(SYMBOL, candles)], start=0, end=end, report=to_nobody)
+    data = prepare_data(
+        strategy, [History(SYMBOL, candles)], start=0, end=end, report=ignore_progress
+    )
     plain, every = plan_of(strategy), plan_of(every_rule())
-    market, signals = stage.cued(required_inputs(strategy), plain)
-    symbols, contracts = stage.symbols, stage.contracts
+    market, signals = data.with_signals(required_inputs(strategy), plain)
+    symbols, contracts = data.symbols, data.contracts
     free, charged = (terms_of(symbols, contracts, rates) for rates in (NO_CHARGES, CHARGED))
-    out = r.Output(np.empty(1000, r.TRADE), np.empty(len(market.time)))
+    out = r.SimulationOutput(np.empty(1000, r.TRADE), np.empty(len(market.time)))
 
     def kernel_run(plan: r.Plan, terms: Terms) -> object:
         state = r.new_state(terms.instruments, cash=CAPITAL)

@@ -11,14 +11,14 @@ from apps.engine.candles import ist_day
 from apps.engine.language.strategy import parse
 from apps.engine.metrics.result_data import ResultData
 from apps.engine.metrics.table import Figure
-from apps.engine.simulation.simulations import EVERY_ROW, to_nobody
+from apps.engine.simulation.prepared_data import prepare_data
 from apps.engine.simulation.simulate import NO_CHARGES, History, simulate
-from apps.engine.simulation.prepared_data import stage_of
+from apps.engine.simulation.simulations import EVERY_ROW, ignore_progress
 from apps.engine.studies.configs import Parameter, WalkForwardConfig
-from apps.engine.studies.configs import parse as config_of
+from apps.engine.studies.configs import parse_config as config_of
 from apps.engine.studies.grid import Grid, applied
 from apps.engine.studies.grid_search import CACHE_BYTES, GridSearch, objective_of, search_grid
-from apps.engine.studies.monte_carlo import METHODS, paths
+from apps.engine.studies.monte_carlo import RESAMPLING_METHODS, paths
 from apps.engine.studies.walk_forward import walk_forward
 from apps.engine.studies.windows import windows_of
 from tests.benchmarks.peers.environments import PeersMissing
@@ -58,7 +58,7 @@ def in_numpy(
 
 def test_paths_against_numpy() -> None:
     profits = np.random.default_rng(1).normal(50, 1000, TRADES)
-    for method in METHODS:
+    for method in RESAMPLING_METHODS:
         ratio = compare(
             f"{RUNS:,} paths of {TRADES} trades, {method}, compiled against NumPy",
             partial(
@@ -106,12 +106,23 @@ def test_a_search_against_one_simulation_after_another(
         return objective_of(facts, "netProfit")
 
     def shared() -> object:
-        stage = stage_of(
-            parse(steps), [history], start=0, end=2**40, report=to_nobody, cache_bytes=CACHE_BYTES
+        data = prepare_data(
+            parse(steps),
+            [history],
+            start=0,
+            end=2**40,
+            report=ignore_progress,
+            cache_bytes=CACHE_BYTES,
         )
-        search = GridSearch(stage, steps, grid, NO_CHARGES, CAPITAL)
+        search = GridSearch(data, steps, grid, NO_CHARGES, CAPITAL)
         return search_grid(
-            search, range(grid.size), [EVERY_ROW], judge, by_days=True, threads=2, report=to_nobody
+            search,
+            range(grid.size),
+            [EVERY_ROW],
+            judge,
+            by_days=True,
+            threads=2,
+            report=ignore_progress,
         )
 
     def alone() -> object:

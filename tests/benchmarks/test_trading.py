@@ -38,7 +38,7 @@ PROMPT, BARS, APART = 500, 8, 2.0
 """Algorithms, and seconds from the end of one bar's work to the next bar."""
 
 
-class Market:
+class MarketRows:
     """History up to a morning, and then bars that come in live, those of all symbols at once."""
 
     def __init__(self) -> None:
@@ -115,7 +115,7 @@ def all_through(start: int) -> bool:
 
 def bar_of(count: int, runners: int, directory: Path) -> tuple[float, str]:
     """Seconds from the commit of a bar to that of the last run, the middle of TIMED, and words."""
-    market, walls, cpus = Market(), [], []
+    market, walls, cpus = MarketRows(), [], []
     algorithms(count, crossing, since=market.start)
     with working(runners, directory, queue="trading") as workers:
         for _ in range(UNTIMED + TIMED):
@@ -163,7 +163,7 @@ def orders_seen(start: int) -> list[float]:
 def test_from_a_bar_to_its_orders(
     configuration: Callable[[int], dict[str, Any]], kind: str, tmp_path: Path
 ) -> None:
-    market = Market()
+    market = MarketRows()
     algorithms(PROMPT, configuration, since=market.start)
     seen: list[float] = []
     with working(2, tmp_path, queue="trading"):

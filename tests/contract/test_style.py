@@ -9,10 +9,6 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 ROOT: Final = Path(__file__).resolve().parents[2]
-# The simulation follows in a later change.
-SKIPPED: Final = tuple(
-    f"apps/engine/{package}/" for package in ("kernel", "signals", "simulation", "studies")
-)
 
 # Words that only this project understood; the field has its own.
 PRIVATE_WORDS: Final = frozenset(
@@ -48,6 +44,8 @@ ROLES: Final = frozenset(
         "Command", "IdField", "application", "log", "main",
         # Services, called as `services.create`, and the lifecycle of jobs.
         "create", "delete", "enqueue", "fail", "purge", "read", "requeue_stalled", "trades", "work",
+        # What compiles, or loads, the functions of a module.
+        "warm_up",
         # What a request's id and its origin are read by.
         "begin", "current",
         # Descriptions of file formats, and the name of a header: `fyers.SOURCE`, `lean.FORMAT`.
@@ -94,7 +92,7 @@ def modules(*folders: str) -> list[Module]:
     return [
         Module(name, ast.parse(path.read_text()))
         for path, name in names.items()
-        if not name.startswith(SKIPPED) and "/migrations/" not in name
+        if "/migrations/" not in name
     ]
 
 

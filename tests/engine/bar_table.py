@@ -128,7 +128,7 @@ def _mark(line: Line, marks: list[str]) -> None:
             line.signal |= SIGNALS[mark]
 
 
-def _market(lines: list[list[Line]], squaring: bool) -> tuple[r.Market, NDArray[np.uint8]]:
+def _market(lines: list[list[Line]], squaring: bool) -> tuple[r.MarketRows, NDArray[np.uint8]]:
     days = {line.time: line.day for own in lines for line in own}
     times = sorted(days)
     cell = np.full((len(times), len(lines)), -1, np.int32)
@@ -137,7 +137,7 @@ def _market(lines: list[list[Line]], squaring: bool) -> tuple[r.Market, NDArray[
     for index, (symbol, line) in enumerate(flat):
         cell[times.index(line.time), symbol] = index
         signals[times.index(line.time), symbol] = line.signal
-    market = r.Market(
+    market = r.MarketRows(
         frozen(np.array(times, np.int64) * 60),
         np.array([days[time] for time in times], np.int32),
         cell,
@@ -172,7 +172,9 @@ def _contracts(symbols: int, **fields: float) -> NDArray[Any]:
 def _run(case: Case) -> Played:
     rows = len(case.signals)
     fills, refusals = np.zeros(400, r.FILL), np.zeros(400, r.REFUSAL)
-    running = run_to(case, out=r.Output(np.zeros(200, r.TRADE), np.zeros(rows), fills, refusals))
+    running = run_to(
+        case, out=r.SimulationOutput(np.zeros(200, r.TRADE), np.zeros(rows), fills, refusals)
+    )
     running.finish()
     reference, outcome = reference_of(case), running.outcome
     reference.finish()

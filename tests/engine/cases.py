@@ -26,7 +26,7 @@ class Outside(NamedTuple):
 class Case(NamedTuple):
     """Everything `kernel.run` is given, the opening cash, and what is asked before which row."""
 
-    market: r.Market
+    market: r.MarketRows
     signals: NDArray[np.uint8]
     plan: Plan
     contracts: NDArray[Any]
@@ -95,7 +95,7 @@ def calm_case(rng: np.random.Generator) -> Case:
     return case._replace(signals=signals, plan=far)
 
 
-def _market(rng: np.random.Generator, has_bar: NDArray[np.bool_]) -> r.Market:
+def _market(rng: np.random.Generator, has_bar: NDArray[np.bool_]) -> r.MarketRows:
     rows, symbols = has_bar.shape
     scale, tick = float(rng.choice([0.001, 0.004, 0.02, 0.06])), 0.05
     cell = np.full(has_bar.shape, -1, np.int32)
@@ -125,7 +125,7 @@ def _market(rng: np.random.Generator, has_bar: NDArray[np.bool_]) -> r.Market:
     else:
         flags = flags[:0]
     day = (row // ROWS_A_DAY + 100).astype(np.int32)
-    return r.Market(frozen(row * 60 + 1_600_000_000), day, cell, bars, atr, flags)
+    return r.MarketRows(frozen(row * 60 + 1_600_000_000), day, cell, bars, atr, flags)
 
 
 def _plan(rng: np.random.Generator) -> Plan:
@@ -210,14 +210,14 @@ def rules_of(case: Case) -> r.Rules:
 class Running:
     """A simulation of which only bytes go on from one call of the kernel to the next."""
 
-    def __init__(self, case: Case, out: r.Output) -> None:
+    def __init__(self, case: Case, out: r.SimulationOutput) -> None:
         self.case, self.out, self.rules = case, out, rules_of(case)
         self.state = saved.save(r.new_state(self.rules.instruments, cash=case.cash))
         self.parts: list[tuple[bytes, bytes, bytes, bytes]] = []  # as in Outcome
         signals = np.ascontiguousarray(case.signals.T)
-        r.check(self.loaded, case.market, signals, self.rules, out)
+        r.check_arrays(self.loaded, case.market, signals, self.rules, out)
 
-    def run(self, market: r.Market, signals: NDArray[np.uint8], row: int, stop: int) -> int:
+    def run(self, market: r.MarketRows, signals: NDArray[np.uint8], row: int, stop: int) -> int:
         """The next row, which is `stop` when the money is gone."""
         state, out = self.loaded, self.out
         by_symbol = np.ascontiguousarray(signals.T)
@@ -264,7 +264,11 @@ def whole(case: Case, *, cuts: tuple[int, ...] = (), end: int | None = None) -> 
 
 
 def run_to(
-    case: Case, *, cuts: tuple[int, ...] = (), end: int | None = None, out: r.Output | None = None
+    case: Case,
+    *,
+    cuts: tuple[int, ...] = (),
+    end: int | None = None,
+    out: r.SimulationOutput | None = None,
 ) -> Running:
     rows, symbols = case.signals.shape
     end = rows if end is None else end
@@ -277,10 +281,10 @@ def run_to(
     return running
 
 
-def small_out(symbols: int, rows: int) -> r.Output:
+def small_out(symbols: int, rows: int) -> r.SimulationOutput:
     """It fills up now and then."""
     trades, fills = np.zeros(4 * symbols + 8, r.TRADE), np.zeros(5 * symbols + 8, r.FILL)
-    return r.Output(trades, np.zeros(rows), fills, np.zeros(2 * symbols + 5, r.REFUSAL))
+    return r.SimulationOutput(trades, np.zeros(rows), fills, np.zeros(2 * symbols + 5, r.REFUSAL))
 
 
 def row_by_row(case: Case) -> Outcome:
@@ -296,13 +300,13 @@ def row_by_row(case: Case) -> Outcome:
     return running.outcome
 
 
-def row_alone(market: r.Market, t: int) -> r.Market:
+def row_alone(market: r.MarketRows, t: int) -> r.MarketRows:
     """A row with its bars and nothing else."""
     seen = np.flatnonzero(market.cell[t] >= 0)
     cells = market.cell[t, seen]
     cell = np.full((1, market.cell.shape[1]), -1, np.int32)
     cell[0, seen] = np.arange(seen.size)
-    return r.Market(
+    return r.MarketRows(
         market.time[t : t + 1],
         market.day[t : t + 1],
         cell,
@@ -355,7 +359,7 @@ def rejected(outcome: Outcome) -> dict[str, int]:
 
 def state_of(outcome: Outcome) -> r.State:
     state = outcome.state
-    slots = (len(state) - len(saved.LAYOUT.header) - r.ACCOUNT.itemsize) // SLOT_SIZE
+    slots = (len(state) - len(saved.LAYOUT.header) - r.ACCOUNT_STATE.itemsize) // SLOT_SIZE
     return saved.load(state, np.arange(slots))
 
 

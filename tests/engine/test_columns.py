@@ -11,7 +11,7 @@ from apps.engine.indicators.series import compute_series, series
 from apps.engine.language.sides import Read
 from apps.engine.signals import blocks
 from apps.engine.signals.blocks import Block, BlockBatch, batches_of
-from apps.engine.signals.columns import ColumnCache, Columns, shifted
+from apps.engine.signals.columns import BatchColumns, ColumnCache, shifted
 from tests.benchmarks.walks import session_bars
 
 CANDLES = resample(session_bars(400, length=900), "15m", "30m", None)  # 20 months or so
@@ -25,7 +25,7 @@ def test_a_packed_column_holds_what_the_array_of_each_block_alone_would(type: st
     for output in row.outputs:
         computation = series(type, output.name, "close", defaults)
         (batch,) = batches_of(CANDLES, "30m", 100, len(CANDLES) - 7, 3)
-        column = Columns(CANDLES, batch, {}, ColumnCache(0)).read(
+        column = BatchColumns(CANDLES, batch, {}, ColumnCache(0)).read(
             Read(computation, output.column, 0)
         )
         assert len(batch.blocks) > 10
@@ -51,7 +51,7 @@ def test_batches_hold_each_bar_of_the_range_once(
         numbers = np.arange(batch.size)
         wanted = np.empty(batch.blocks[-1].stop - batch.blocks[0].first, np.int64)
         batch.unpack(numbers, wanted)
-        places = [np.arange(b.place, b.place + b.stop - b.first) for b in batch.blocks]
+        places = [np.arange(b.packed_at, b.packed_at + b.stop - b.first) for b in batch.blocks]
         assert wanted.tolist() == np.concatenate(places).tolist()
 
 
@@ -77,9 +77,9 @@ def test_what_is_infinite_is_packed_as_unknown() -> None:
 def test_a_series_is_computed_once_and_read_at_any_offset(monkeypatch: pytest.MonkeyPatch) -> None:
     (batch,) = batches_of(CANDLES, "30m", 0, len(CANDLES), 9)
     cache = ColumnCache(10**8)
-    column = Columns(CANDLES, batch, {}, cache).read(Read(RSI, 0, 0))
+    column = BatchColumns(CANDLES, batch, {}, cache).read(Read(RSI, 0, 0))
     monkeypatch.delattr("apps.engine.signals.columns.over")
-    again = Columns(CANDLES, batch, {}, cache)
+    again = BatchColumns(CANDLES, batch, {}, cache)
     assert again.read(Read(RSI, 0, 0)).tobytes() == column.tobytes()
     assert again.read(Read(RSI, 0, 4)).tobytes() == shifted(column, 4).tobytes()
 

@@ -16,7 +16,7 @@ from apps.engine.simulation.explain import Finding, exits_at, opposite_at, sides
 from apps.engine.simulation.levels import Levels, levels_of
 from apps.engine.simulation.plan import Contract
 from apps.engine.simulation.simulate import History, simulate
-from apps.engine.simulation.timeline import Track, track_of
+from apps.engine.simulation.timeline import SymbolSeries, symbol_series_of
 from apps.engine.simulation.verdict import lived_at
 from tests.engine.steps import CROSS, RSI_ABOVE_50, complete
 
@@ -37,9 +37,9 @@ def walk(n: int) -> Candles:
     )
 
 
-def track(candles: Candles) -> Track:
+def symbol_series(candles: Candles) -> SymbolSeries:
     longer = higher_timeframe_of(candles, "5m", candles, "1h", None)
-    return Track("NSE:TEST", candles, candles, np.empty(0, np.uint8), {"1h": longer})
+    return SymbolSeries("NSE:TEST", candles, candles, np.empty(0, np.uint8), {"1h": longer})
 
 
 def entering(*conditions: dict[str, Any], **entry: Any) -> Strategy:
@@ -65,7 +65,7 @@ def test_a_side_has_a_signal_exactly_where_signals_have_its_bit() -> None:
         entering(CROSS, LONG_ALONE, ENGULFING, logicalOperator="OR"),
     ):
         bits = signals_of(required_inputs(strategy), candles, {}, 0, len(candles))
-        seen, changes = track(candles), np.flatnonzero(np.diff(bits))[:12]
+        seen, changes = symbol_series(candles), np.flatnonzero(np.diff(bits))[:12]
         for bar in {*range(0, len(candles), 20), *changes.tolist(), *(changes + 1).tolist()}:
             long, short = sides_at(strategy, seen, bar)
             assert long.signal is bool(bits[bar] & ENTER_LONG)
@@ -73,7 +73,7 @@ def test_a_side_has_a_signal_exactly_where_signals_have_its_bit() -> None:
 
 
 def findings(strategy: Strategy, side: int) -> list[tuple[int, Finding]]:
-    return list(sides_at(strategy, track(walk(260)), 200)[side].findings)
+    return list(sides_at(strategy, symbol_series(walk(260)), 200)[side].findings)
 
 
 def test_each_condition_is_told_in_words_with_what_it_read() -> None:
@@ -103,7 +103,7 @@ def test_each_condition_is_told_in_words_with_what_it_read() -> None:
 
 def test_what_is_not_known_yet_has_no_value_and_does_not_hold() -> None:
     strategy = entering(RSI_ABOVE_50)
-    ((_, finding),) = sides_at(strategy, track(walk(260)), 13)[0].findings
+    ((_, finding),) = sides_at(strategy, symbol_series(walk(260)), 13)[0].findings
     assert (finding.holds, finding.operands[0].value, finding.operands[0].before) == (
         False,
         None,
@@ -113,7 +113,10 @@ def test_what_is_not_known_yet_has_no_value_and_does_not_hold() -> None:
 
 def test_holding_at_a_bar_is_told_apart_from_being_confirmed() -> None:
     strategy = entering(RSI_ABOVE_50, confirmationCandles=2)
-    series = [sides_at(strategy, track(walk(120)), bar)[0].findings[0][1] for bar in range(20, 120)]
+    series = [
+        sides_at(strategy, symbol_series(walk(120)), bar)[0].findings[0][1]
+        for bar in range(20, 120)
+    ]
     held = [finding.holds for finding in series]
     assert [finding.confirmed for finding in series[1:]] == [a and b for a, b in pairwise(held)]
     assert any(finding.holds and not finding.confirmed for finding in series)
@@ -146,7 +149,7 @@ def test_every_exit_is_explained_by_the_candle_and_levels_that_made_it() -> None
     result = simulate(
         given, [History("NSE:TEST", candles)], start=0, end=2**40, capital=1_000_000.0
     )
-    seen = track_of(given, History("NSE:TEST", candles), 0, 2**40)
+    seen = symbol_series_of(given, History("NSE:TEST", candles), 0, 2**40)
     met = set()
     for index, trade in enumerate(result.trades):
         entry, leave = np.searchsorted(candles.time, [trade["entry_time"], trade["exit_time"]])
@@ -182,7 +185,7 @@ def test_levels_of_a_position_that_may_have_been_added_to_are_not_told() -> None
     result = simulate(
         given, [History("NSE:TEST", candles)], start=0, end=2**40, capital=1_000_000.0
     )
-    seen = track_of(given, History("NSE:TEST", candles), 0, 2**40)
+    seen = symbol_series_of(given, History("NSE:TEST", candles), 0, 2**40)
     assert levels_of(result.trades[0], given, Contract(), seen, 100) is None
 
 
@@ -199,7 +202,7 @@ def test_an_entry_and_its_opposite_at_one_close_are_told_as_both() -> None:
                 exitConditions={**LEAVING, "conditions": [], "exitOnOppositeSignal": closes},
             )
         )
-        seen = track(walk(30))
+        seen = symbol_series(walk(30))
         assert signals_at(sides_at(given, seen, 20), given, seen, 20) == wanted
         assert opposite_at("long", given, seen, 20) is (False if closes else None)
 
@@ -210,5 +213,7 @@ def test_an_opposite_signal_is_told_only_where_it_closes() -> None:
         exits = {**LEAVING, "conditions": [], "exitOnOppositeSignal": written}
         exits = {name: value for name, value in exits.items() if value is not None}
         given = parse(complete(entryConditions=one_sided, exitConditions=exits))
-        answers = [opposite_at("long", given, track(walk(120)), bar) for bar in range(20, 120)]
+        answers = [
+            opposite_at("long", given, symbol_series(walk(120)), bar) for bar in range(20, 120)
+        ]
         assert (True in answers, None in answers) == (expected is True, expected is None)

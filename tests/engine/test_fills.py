@@ -10,7 +10,7 @@ import pytest
 from apps.engine.candles import IST, Candles
 from apps.engine.sessions import Override, Regime, Sessions
 from apps.engine.simulation.results import trade_dicts
-from apps.engine.simulation.simulate import History, Result, simulate
+from apps.engine.simulation.simulate import History, SimulationResult, simulate
 from tests.engine.strategies import price, strategy
 
 NINE_FIFTEEN, HALF_PAST_THREE = 33_300, 55_800
@@ -40,7 +40,7 @@ def traded(
     volumes: Sequence[float] | float = 1000.0,
     sessions: Sessions | None = CALENDAR,
     **steps: Any,
-) -> Result:
+) -> SimulationResult:
     """A long entry signalled by the bar of index `rises`; all other bars stand still."""
     close = np.full(len(moments), 90.0)
     close[rises:] = 110.0
@@ -58,13 +58,13 @@ def traded(
     return simulate(given, [history], start=0, end=2**40, capital=1_000_000.0)
 
 
-def first_trade(result: Result) -> dict[str, Any]:
+def first_trade(result: SimulationResult) -> dict[str, Any]:
     trades = trade_dicts(result.trades, result.symbols, result.excursions, result.fills)
     trade: dict[str, Any] = trades[0]
     return trade
 
 
-def noted(result: Result, code: str) -> list[str]:
+def noted(result: SimulationResult, code: str) -> list[str]:
     notes: Any = result.receipt["notes"]
     return [note["message"] for note in notes if note["code"] == code]
 

@@ -14,10 +14,10 @@ from apps.engine.language.strategy import parse
 from apps.engine.metrics.result_data import ResultData
 from apps.engine.simulation import simulations
 from apps.engine.simulation.market import join
-from apps.engine.simulation.simulations import EVERY_ROW, part_of, room_for, to_nobody
+from apps.engine.simulation.prepared_data import prepare_data
 from apps.engine.simulation.simulate import NO_CHARGES, History
-from apps.engine.simulation.prepared_data import stage_of
-from apps.engine.simulation.timeline import track_of
+from apps.engine.simulation.simulations import EVERY_ROW, buffers_for, ignore_progress, row_range_of
+from apps.engine.simulation.timeline import symbol_series_of
 from apps.engine.studies import grid_search
 from apps.engine.studies.configs import Parameter
 from apps.engine.studies.grid import Grid
@@ -46,10 +46,10 @@ GRID = Grid(
 
 
 def search_over(histories: list[History]) -> GridSearch:
-    stage = stage_of(
-        parse(STEPS), histories, start=0, end=2**40, report=to_nobody, cache_bytes=10**8
+    data = prepare_data(
+        parse(STEPS), histories, start=0, end=2**40, report=ignore_progress, cache_bytes=10**8
     )
-    return GridSearch(stage, STEPS, GRID, NO_CHARGES, 1e6)
+    return GridSearch(data, STEPS, GRID, NO_CHARGES, 1e6)
 
 
 @pytest.mark.parametrize("histories", [ONE_HISTORY, TWO])
@@ -57,23 +57,23 @@ def test_sets_that_share_ranges_are_played_together(
     histories: list[History], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     search, together = search_over(histories), list[int]()
-    play_all = plays.play_all
+    simulate_plans = simulations.simulate_plans
 
     def noted(plans, *given, **named):  # type: ignore[no-untyped-def]
         together.append(len(plans))
-        return play_all(plans, *given, **named)
+        return simulate_plans(plans, *given, **named)
 
     monkeypatch.setattr(grid_search, "play_all", noted)
-    market, sets = search.stage.market, range(GRID.size)
-    parts = [part_of(market, EVERY_ROW, by_days=True)]
-    room = room_for(market, parts, len(sets))
-    heard = np.empty((len(sets), *market.cell.shape[::-1]), np.uint8)
-    played = dict(search.play_all(sets, parts, room, heard, to_nobody))
+    market, sets = search.data.market, range(GRID.size)
+    row_ranges = [row_range_of(market, EVERY_ROW, by_days=True)]
+    buffers = buffers_for(market, row_ranges, len(sets))
+    signals = np.empty((len(sets), *market.cell.shape[::-1]), np.uint8)
+    simulation = dict(search.simulate_plans(sets, row_ranges, buffers, signals, ignore_progress))
     assert together == [4, 4, 4]
     together_trades = {
-        index: outputs[0].trades.tobytes() for index, outputs in played.items() if outputs
+        index: outputs[0].trades.tobytes() for index, outputs in simulation.items() if outputs
     }
-    wanted = {i: search.play(i, report=to_nobody).trades.tobytes() for i in sets}
+    wanted = {i: search.simulate_plan(i, report=ignore_progress).trades.tobytes() for i in sets}
     assert together_trades == wanted
     assert len(set(wanted.values())) == len(sets)
 
@@ -81,34 +81,34 @@ def test_sets_that_share_ranges_are_played_together(
 def test_a_search_that_is_given_up_puts_no_more_sets_together(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    search, cued = search_over(ONE_HISTORY), list[object]()
+    search, with_signals = search_over(ONE_HISTORY), list[object]()
     prepared = GridSearch._prepared
 
     def noted(of: GridSearch, *given):  # type: ignore[no-untyped-def]
-        cued.append(given)
+        with_signals.append(given)
         return prepared(of, *given)
 
     class GivenUp(Exception):
         """What the caller raises."""
 
     def unless_given_up(done: float) -> None:
-        if len(cued) == 2:
+        if len(with_signals) == 2:
             raise GivenUp
 
     monkeypatch.setattr(GridSearch, "_prepared", noted)
-    market, sets = search.stage.market, range(GRID.size)
-    parts = [part_of(market, EVERY_ROW, by_days=True)]
-    room = room_for(market, parts, len(sets))
-    heard = np.empty((len(sets), *market.cell.shape[::-1]), np.uint8)
+    market, sets = search.data.market, range(GRID.size)
+    row_ranges = [row_range_of(market, EVERY_ROW, by_days=True)]
+    buffers = buffers_for(market, row_ranges, len(sets))
+    signals = np.empty((len(sets), *market.cell.shape[::-1]), np.uint8)
     with pytest.raises(GivenUp):
-        list(search.play_all(sets, parts, room, heard, unless_given_up))
-    assert len(cued) == 2
+        list(search.simulate_plans(sets, row_ranges, buffers, signals, unless_given_up))
+    assert len(with_signals) == 2
 
 
 def test_weeks_are_long_enough_for_a_figure_of_a_year_from_the_fifth_on() -> None:
     weeks = minutes(5)
     weeks = replace(weeks, time=frozen(weeks.time[0] + np.arange(5) * 7 * DAY))
-    market = join([track_of(STOPPED, History("NSE:TEST", weeks), 0, 2**40)]).market
+    market = join([symbol_series_of(STOPPED, History("NSE:TEST", weeks), 0, 2**40)]).market
     require_days(market, [EVERY_ROW], "sharpeRatioAnnualized")  # 35 days
     with pytest.raises(TooShort, match="over 4"):
         require_days(market, [slice(4)], "sharpeRatioAnnualized")
@@ -123,7 +123,7 @@ def test_what_a_search_held_is_free_as_soon_as_it_failed(monkeypatch: pytest.Mon
     try:
         with suppress(TooManyTrades):
             search_grid(
-                search, range(GRID.size), [EVERY_ROW], trades_of, threads=1, report=to_nobody
+                search, range(GRID.size), [EVERY_ROW], trades_of, threads=1, report=ignore_progress
             )
             pytest.fail("it has more trades than that")
         del search

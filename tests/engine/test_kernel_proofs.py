@@ -244,7 +244,7 @@ def test_refusals_are_as_many_as_are_counted(seeds: range) -> None:
 def test_to_ask_for_nothing_changes_nothing(seeds: range) -> None:
     for case, _ in cases(seeds):
         symbols, rows = case.signals.shape[1], case.market.time.size
-        quiet = r.Output(np.zeros(2 * symbols, r.TRADE), np.zeros(rows))
+        quiet = r.SimulationOutput(np.zeros(2 * symbols, r.TRADE), np.zeros(rows))
         recorded = run_to(case)
         untold = run_to(case, out=quiet)
         assert untold.outcome[:3] == recorded.outcome[:3]

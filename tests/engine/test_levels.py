@@ -10,7 +10,7 @@ from apps.engine.candles import Candles, ist_day
 from apps.engine.kernel import codes as c
 from apps.engine.kernel import records as r
 from apps.engine.kernel.kernel import run
-from apps.engine.simulation.levels import Position, levels_at
+from apps.engine.simulation.levels import HeldPosition, levels_at
 from apps.engine.simulation.plan import Contract
 from tests.engine.bar_table import NO_RATES
 from tests.engine.cases import Case, Running, bars_of, random_case, row_alone, small_out
@@ -32,7 +32,7 @@ def test_levels_equal_the_kernels_at_every_bar_to_the_last_bit(seeds: range) -> 
             candles = columns[symbol]
             entry, bar = np.searchsorted(candles.time, [p["entry_time"], case.market.time[row]])
             of = (p["side"], int(entry), p["average"], p["atr"])
-            levels = levels_at(Position(case.plan, Contract(tick=0.05), candles, *of), int(bar))
+            levels = levels_at(HeldPosition(case.plan, Contract(tick=0.05), candles, *of), int(bar))
             kept = [np.nan, p["stop"]] if p["trailed"] else [p["stop"], np.nan]
             if p["trailed"]:
                 levels = levels._replace(stop=np.nan)
@@ -51,13 +51,13 @@ def test_rule_5_the_trailing_stop_is_rounded_by_the_tick_of_each_day() -> None:
     candles = Candles.build(time, volume=np.zeros(bars), **columns)
     cell, signals = np.arange(bars, dtype=np.int32)[:, None], np.zeros((1, bars), np.uint8)
     signals[0, 0] = c.ENTER_LONG
-    market = r.Market(
+    market = r.MarketRows(
         candles.time, ist_day(time), cell, bars_of(table), np.empty((0, 4)), np.empty(0, np.uint8)
     )
     instruments, plan = np.arange(1), r.Plan(trail_rate=0.01)
     state = r.new_state(instruments, cash=1e6)
     contract = Contract(tick=0.05, later=((1, Contract(tick=0.01)),))
-    position = Position(plan, contract, candles, 1.0, 1, 100.0, np.zeros(4))
+    position = HeldPosition(plan, contract, candles, 1.0, 1, 100.0, np.zeros(4))
     for start, stop, tick, level in (
         (0, 3, 500, 100.25),
         (3, 4, 100, 100.28),

@@ -29,7 +29,7 @@ from apps.engine.language.strategy import Strategy, parse
 from apps.engine.signals.required_inputs import required_inputs
 from apps.engine.signals.signals import atr_columns, signals_of
 from apps.engine.simulation.plan import Contract, contract_rows, plan_of
-from apps.engine.simulation.simulate import History, Result, simulate
+from apps.engine.simulation.simulate import History, SimulationResult, simulate
 from tests.engine.cases import bars_of
 from tests.engine.steps import CROSS, complete
 
@@ -114,7 +114,7 @@ def live(strategy: Strategy, candles: list[Candles], start: int) -> tuple[bytes,
     rules = r.rules_of(plan, instruments, contracts, np.zeros(0, r.RATE))
     data = saved.save(r.new_state(instruments, cash=CAPITAL))
     trades, curve = b"", b""
-    out = r.Output(np.zeros(2 * len(candles), r.TRADE), np.zeros(1))
+    out = r.SimulationOutput(np.zeros(2 * len(candles), r.TRADE), np.zeros(1))
     for now in times[times >= start].tolist():
         block = int(block_id(np.array([now]), timeframe)[0])
         cell = np.full((1, len(candles)), -1, np.int32)
@@ -133,7 +133,7 @@ def live(strategy: Strategy, candles: list[Candles], start: int) -> tuple[bytes,
             known = higher_timeframes_seen(seen, own.between(0, now + 1), timeframe)
             signals[s, 0] = signals_of(required_inputs(strategy), seen, known, n - 1, n)[-1]
         time = frozen(np.array([now]))
-        market = r.Market(
+        market = r.MarketRows(
             time,
             ist_day(time),
             cell,
@@ -142,7 +142,7 @@ def live(strategy: Strategy, candles: list[Candles], start: int) -> tuple[bytes,
             np.empty(0, np.uint8),
         )
         state = saved.load(data, instruments)
-        r.check(state, market, signals, rules, out)
+        r.check_arrays(state, market, signals, rules, out)
         ran = k.run(state, market, signals, rules, out, 0, 1)
         data = saved.save(state)
         trades += out.trades[: ran.trades].tobytes()
@@ -168,7 +168,7 @@ def higher_timeframes_seen(
     }
 
 
-def backtest(strategy: Strategy, candles: list[Candles], start: int) -> Result:
+def backtest(strategy: Strategy, candles: list[Candles], start: int) -> SimulationResult:
     timeframe = strategy.basicInfo.timeframe
     histories = [
         History(symbol, own, higher_timeframes=longer_candles(own, timeframe))

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from apps.engine.kernel.records import TRADE
-from apps.engine.studies.configs import MonteCarloConfig, parse
+from apps.engine.studies.configs import MonteCarloConfig, parse_config
 from apps.engine.studies.monte_carlo import (
-    METHODS,
+    RESAMPLING_METHODS,
     BlockTooLong,
     Paths,
     TooFewTrades,
@@ -57,7 +57,7 @@ def made(method: str, *, runs: int = 50, block: int = 5, threads: int = 1) -> Pa
     )  # fmt: skip
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", RESAMPLING_METHODS)
 def test_each_path_is_what_plain_python_draws(method: str) -> None:
     simulated = made(method)
     for run in range(50):
@@ -68,7 +68,7 @@ def test_each_path_is_what_plain_python_draws(method: str) -> None:
         assert simulated.ruined[run] == (equity[1:] <= 900).any()
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", RESAMPLING_METHODS)
 def test_paths_do_not_depend_on_the_threads(method: str) -> None:
     alone, three = made(method), made(method, threads=3)
     assert all(a.tobytes() == b.tobytes() for a, b in zip(alone, three, strict=True))
@@ -90,7 +90,7 @@ def test_all_trades_are_drawn_alike() -> None:
 def summary(*profits: float, **config: object) -> dict[str, Any]:
     trades = np.zeros(len(profits), TRADE)
     trades["gross"], trades["value"] = profits, 100.0
-    made = monte_carlo(trades, parse(MonteCarloConfig, config), capital=100.0, seed=3)
+    made = monte_carlo(trades, parse_config(MonteCarloConfig, config), capital=100.0, seed=3)
     return dict(made)
 
 
@@ -151,7 +151,7 @@ def test_rule_19_the_usual_block_is_the_cube_root_of_the_trades() -> None:
 def test_a_block_of_all_trades_is_refused() -> None:
     trades = np.zeros(3, TRADE)
     for length, refused in ((2, False), (3, True), (10_000, True)):
-        asked = parse(
+        asked = parse_config(
             MonteCarloConfig, {"runs": 10, "method": "block_bootstrap", "blockLength": length}
         )
         if refused:

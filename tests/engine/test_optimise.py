@@ -9,9 +9,9 @@ from apps.engine.errors import TooManyTrades
 from apps.engine.language.strategy import parse
 from apps.engine.metrics.equity import daily_returns, day_ends
 from apps.engine.metrics.sharpe import expected_maximum, sharpe_ratio
-from apps.engine.simulation.simulate import History, Result, simulate
+from apps.engine.simulation.simulate import History, SimulationResult, simulate
 from apps.engine.studies.configs import OptimizationConfig
-from apps.engine.studies.configs import parse as read
+from apps.engine.studies.configs import parse_config as read
 from apps.engine.studies.grid import Grid, applied
 from apps.engine.studies.grid_search import NothingToTry, TooShort, rank
 from apps.engine.studies.optimise import optimise, plateau
@@ -30,7 +30,7 @@ PARAMETERS = [
 ]
 
 
-def optimised(*, threads: int = 1, **config: object) -> tuple[Result, dict[str, Any]]:
+def optimised(*, threads: int = 1, **config: object) -> tuple[SimulationResult, dict[str, Any]]:
     asked = read(
         OptimizationConfig, {"parameters": PARAMETERS, "objective": "sharpeRatio", **config}
     )
@@ -40,7 +40,7 @@ def optimised(*, threads: int = 1, **config: object) -> tuple[Result, dict[str, 
     return result, dict(findings)
 
 
-def alone(values: dict[str, float]) -> Result:
+def alone(values: dict[str, float]) -> SimulationResult:
     steps = applied(STEPS, values)
     return simulate(parse(steps), HISTORIES, start=0, end=2**40, capital=1e6, seed=9)
 
@@ -95,7 +95,7 @@ def test_a_random_search_tries_some_of_the_grid_by_its_seed() -> None:
     assert all(row["parameters"] in drawn for row in study["ranking"])
 
 
-def sharpe_of_days(result: Result) -> float:
+def sharpe_of_days(result: SimulationResult) -> float:
     curve = result.curve
     ratio = sharpe_ratio(daily_returns(curve["equity"], day_ends(curve["time"]), 1e6))
     assert ratio is not None
@@ -147,7 +147,9 @@ def test_what_a_report_raises_ends_the_search() -> None:
 
     asked = read(OptimizationConfig, {"parameters": PARAMETERS, "objective": "netProfit"})
     with pytest.raises(Stop):
-        optimise(STEPS, asked, histories=HISTORIES, start=0, end=2**40, capital=1e6, on_progress=report)
+        optimise(
+            STEPS, asked, histories=HISTORIES, start=0, end=2**40, capital=1e6, on_progress=report
+        )
 
 
 def test_what_breaks_in_one_set_ends_the_search(monkeypatch: pytest.MonkeyPatch) -> None:

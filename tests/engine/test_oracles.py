@@ -23,7 +23,7 @@ from apps.engine.simulation.simulate import (
     ChargeRow,
     Contract,
     History,
-    Result,
+    SimulationResult,
     Schedule,
     simulate,
 )
@@ -39,7 +39,7 @@ def reversing(
     capital: float,
     schedule: Schedule = NO_CHARGES,
     slow: int = 20,
-) -> Result:
+) -> SimulationResult:
     """Long on the cross of SMA 10 above SMA 20, short on the cross below, never flat."""
     always = strategy(
         basicInfo={"timeframe": "1d"},
@@ -52,19 +52,19 @@ def reversing(
 
 
 @pytest.fixture(scope="module")
-def goog(market_data: Path) -> Result:
+def goog(market_data: Path) -> SimulationResult:
     sizing: dict[str, object] = {"method": "percentage_of_equity", "percentage": 100}
     return reversing(goog_daily(market_data), sizing, 10_000.0)
 
 
 @pytest.fixture(scope="module")
-def sbin(market_data: Path) -> Result:
+def sbin(market_data: Path) -> SimulationResult:
     sizing: dict[str, object] = {"method": "fixed_quantity", "quantity": 100}
     return reversing(sbin_daily(market_data), sizing, 10_000_000.0)
 
 
 def assert_trades(
-    result: Result,
+    result: SimulationResult,
     candles: Candles,
     oracle: list[dict[str, str]],
     reason: str = "opposite_signal",
@@ -87,7 +87,7 @@ def assert_trades(
 
 
 def test_goog_all_equity_always_reversing_gives_its_93_trades(
-    goog: Result, market_data: Path
+    goog: SimulationResult, market_data: Path
 ) -> None:
     oracle = rows_of(market_data / "oracle_bt_goog_sma10_20_nocost.csv")
     assert len(oracle) == 93
@@ -95,7 +95,7 @@ def test_goog_all_equity_always_reversing_gives_its_93_trades(
 
 
 def test_sbin_a_hundred_shares_always_reversing_gives_its_241_trades(
-    sbin: Result, market_data: Path
+    sbin: SimulationResult, market_data: Path
 ) -> None:
     oracle = rows_of(market_data / "oracle_bt_sbin_daily_sma10_20.csv")
     assert len(oracle) == 241
@@ -119,37 +119,39 @@ def test_goog_with_a_commission_buys_as_much_as_its_cash_pays_with_it(market_dat
     assert system_quality(net_profits(result.trades[:-1])) == pytest.approx(1.584392, abs=1e-4)
 
 
-def test_goog_equity_and_drawdown_are_the_published_ones(goog: Result) -> None:
+def test_goog_equity_and_drawdown_are_the_published_ones(goog: SimulationResult) -> None:
     assert goog.performance["finalEquity"] == pytest.approx(81812.37, abs=0.005)
     assert goog.performance["maxDrawdown"] == pytest.approx(32.793662, abs=5e-7)
 
 
-def test_goog_system_quality_is_the_published_one(goog: Result) -> None:
+def test_goog_system_quality_is_the_published_one(goog: SimulationResult) -> None:
     assert system_quality(net_profits(goog.trades[:-1])) == pytest.approx(1.945456, abs=5e-7)
 
 
-def test_sbin_equity_and_drawdown_are_the_published_ones(sbin: Result) -> None:
+def test_sbin_equity_and_drawdown_are_the_published_ones(sbin: SimulationResult) -> None:
     assert sbin.performance["finalEquity"] == pytest.approx(9671680.0, abs=0.005)
     assert sbin.performance["maxDrawdown"] == pytest.approx(4.995112, abs=5e-7)
 
 
-def test_win_rates_of_the_closed_trades_are_the_published_ones(goog: Result, sbin: Result) -> None:
+def test_win_rates_of_the_closed_trades_are_the_published_ones(
+    goog: SimulationResult, sbin: SimulationResult
+) -> None:
     """Over all trades there; here a trade without profit or loss is on neither side (rule 15)."""
     assert published_win_rate(goog) == pytest.approx(54.838710, abs=5e-7)
     assert published_win_rate(sbin) == pytest.approx(36.099585, abs=5e-7)
 
 
-def published_win_rate(result: Result) -> float:
+def published_win_rate(result: SimulationResult) -> float:
     profit = net_profits(result.trades[:-1])
     return float((profit > 0).mean() * 100)
 
 
-def test_exposure_of_the_closed_trades_is_the_published_one(goog: Result) -> None:
+def test_exposure_of_the_closed_trades_is_the_published_one(goog: SimulationResult) -> None:
     closed = ResultData(goog.trades[:-1], goog.curve, 10_000.0)
     assert closed.exposure == pytest.approx(94.273743, abs=5e-7)
 
 
-def test_sbin_has_one_trade_that_breaks_even(sbin: Result) -> None:
+def test_sbin_has_one_trade_that_breaks_even(sbin: SimulationResult) -> None:
     figures = sbin.performance
     assert (figures["breakevenTrades"], figures["totalTrades"]) == (1, 241)
 
@@ -239,7 +241,9 @@ SOLD = [
 ]  # fmt: skip
 
 
-def crossing(candles: Candles, contract: Contract, schedule: Schedule = NO_CHARGES) -> Result:
+def crossing(
+    candles: Candles, contract: Contract, schedule: Schedule = NO_CHARGES
+) -> SimulationResult:
     """In as the close crosses above its SMA 15, out as it crosses below."""
     average, price = {"type": "SMA", "period": 15}, {"type": "PRICE"}
     of = {"type": "indicator_indicator", "indicator1": price, "indicator2": average}

@@ -5,9 +5,9 @@ import numpy as np
 from apps.engine.signals.columns import ColumnCache
 from apps.engine.signals.required_inputs import required_inputs
 from apps.engine.simulation.plan import plan_of, terms_of
-from apps.engine.simulation.simulations import TradedMarket, play, to_nobody
+from apps.engine.simulation.prepared_data import prepare_data
 from apps.engine.simulation.simulate import NO_CHARGES, History, simulate
-from apps.engine.simulation.prepared_data import stage_of
+from apps.engine.simulation.simulations import TradedMarket, ignore_progress, simulate_plan
 from tests.benchmarks.walks import minutes
 from tests.engine.strategies import sma_cross, strategy
 
@@ -18,28 +18,30 @@ CROSS = strategy(entryConditions={"positionType": "both", "conditions": [sma_cro
 
 def test_what_was_computed_before_is_read_and_gives_the_same_signals() -> None:
     cold, warm = (
-        stage_of(CROSS, HISTORIES, start=0, end=2**40, report=to_nobody, cache_bytes=size)
+        prepare_data(CROSS, HISTORIES, start=0, end=2**40, report=ignore_progress, cache_bytes=size)
         for size in (0, 10**8)
     )
-    wanted = cold.cued(required_inputs(CROSS), plan_of(CROSS))[1]
+    wanted = cold.with_signals(required_inputs(CROSS), plan_of(CROSS))[1]
     assert wanted.any()
     for _ in range(2):
-        assert np.array_equal(warm.cued(required_inputs(CROSS), plan_of(CROSS))[1], wanted)
+        assert np.array_equal(warm.with_signals(required_inputs(CROSS), plan_of(CROSS))[1], wanted)
 
 
 def test_rows_played_alone_are_a_simulation_of_their_range() -> None:
     first, last = 1000, 2200
     start, end = (int(CANDLES.time[row]) for row in (first, last))
     wanted = simulate(CROSS, HISTORIES, start=start, end=end, capital=1e6)
-    stage = stage_of(CROSS, HISTORIES, start=0, end=2**40, report=to_nobody)
+    data = prepare_data(CROSS, HISTORIES, start=0, end=2**40, report=ignore_progress)
     plan = plan_of(CROSS)
-    market, signals = stage.cued(required_inputs(CROSS), plan)
-    terms = terms_of(stage.symbols, stage.contracts, NO_CHARGES)
-    traded, rows = TradedMarket(market, terms, stage.candles), slice(first, last)
-    played = play(plan, traded, signals, capital=1e6, report=to_nobody, rows=rows)
+    market, signals = data.with_signals(required_inputs(CROSS), plan)
+    terms = terms_of(data.symbols, data.contracts, NO_CHARGES)
+    traded, rows = TradedMarket(market, terms, data.candles), slice(first, last)
+    simulation = simulate_plan(
+        plan, traded, signals, capital=1e6, report=ignore_progress, rows=rows
+    )
     assert len(wanted.trades) > 10
-    assert played.trades.tobytes() == wanted.trades.tobytes()
-    assert played.equity.tobytes() == wanted.curve["equity"].tobytes()
+    assert simulation.trades.tobytes() == wanted.trades.tobytes()
+    assert simulation.equity.tobytes() == wanted.curve["equity"].tobytes()
 
 
 def test_a_cache_keeps_what_was_read_last_within_its_bytes() -> None:

@@ -153,7 +153,7 @@ def test_an_instrument_without_a_contract_is_refused() -> None:
     case = random_case(np.random.default_rng(0), symbols=2)
     state, rules = r.new_state(np.array([0, 7]), cash=1.0), rules_of(case)
     with pytest.raises(r.ArrayMismatch):
-        r.check(
+        r.check_arrays(
             state,
             case.market,
             np.ascontiguousarray(case.signals.T),
@@ -169,18 +169,18 @@ def test_results_must_be_writable_and_large_enough() -> None:
     frozen.flags.writeable = False
     trades = np.zeros(4, r.TRADE)
     for wrong in (
-        r.Output(np.zeros(3, r.TRADE), np.zeros(rows)),
-        r.Output(trades, np.zeros(rows - 1)),
-        r.Output(trades, frozen),
-        r.Output(trades, np.zeros(rows), fills=np.zeros(5, r.FILL)),
-        r.Output(trades, np.zeros(rows), refusals=np.zeros(3, r.REFUSAL)),
+        r.SimulationOutput(np.zeros(3, r.TRADE), np.zeros(rows)),
+        r.SimulationOutput(trades, np.zeros(rows - 1)),
+        r.SimulationOutput(trades, frozen),
+        r.SimulationOutput(trades, np.zeros(rows), fills=np.zeros(5, r.FILL)),
+        r.SimulationOutput(trades, np.zeros(rows), refusals=np.zeros(3, r.REFUSAL)),
     ):
         with pytest.raises(r.ArrayMismatch):
             check(case, wrong)
 
 
-def check(case: Case, output: r.Output | None = None) -> None:
+def check(case: Case, output: r.SimulationOutput | None = None) -> None:
     rows = case.market.time.size
-    output = output or r.Output(np.zeros(4, r.TRADE), np.zeros(rows))
+    output = output or r.SimulationOutput(np.zeros(4, r.TRADE), np.zeros(rows))
     state = r.new_state(INSTRUMENTS, cash=1.0)
-    r.check(state, case.market, np.ascontiguousarray(case.signals.T), rules_of(case), output)
+    r.check_arrays(state, case.market, np.ascontiguousarray(case.signals.T), rules_of(case), output)

@@ -20,7 +20,7 @@ from apps.engine.simulation.simulate import (
     Contract,
     History,
     MissingCalendar,
-    Result,
+    SimulationResult,
     simulate,
     warm_up,
 )
@@ -51,7 +51,7 @@ def history(
 
 def run(
     given: Strategy, *histories: History, start: int = 0, end: int = FOREVER, **more: Any
-) -> Result:
+) -> SimulationResult:
     return simulate(given, histories, start=start, end=end, **{"capital": 10_000.0, **more})
 
 
@@ -68,7 +68,7 @@ def busy(**changes: Any) -> Strategy:
     )
 
 
-def trades(result: Result) -> list[dict[str, Any]]:
+def trades(result: SimulationResult) -> list[dict[str, Any]]:
     rows: list[dict[str, Any]] = trade_dicts(
         result.trades, result.symbols, result.excursions, result.fills
     )
@@ -156,7 +156,7 @@ def test_adding_bars_never_changes_what_came_before_them() -> None:
         assert whole.curve[: n - 1].tolist() == early.curve[: n - 1].tolist()
 
 
-def noted(result: Result, code: str) -> list[str]:
+def noted(result: SimulationResult, code: str) -> list[str]:
     """The messages of the notes with this code."""
     notes: Any = result.receipt["notes"]
     return [note["message"] for note in notes if note["code"] == code]
@@ -366,7 +366,7 @@ def test_charges_are_those_of_the_schedule_unless_none_are_wanted(
     assert ("no_charges" not in notes(result)) == charged
 
 
-def notes(result: Result) -> dict[str, str]:
+def notes(result: SimulationResult) -> dict[str, str]:
     messages = result.receipt["notes"]
     assert isinstance(messages, list)
     return {note["code"]: note["message"] for note in messages}

@@ -10,18 +10,18 @@ from apps.engine.metrics.table import METRICS, figures
 from apps.engine.signals.required_inputs import required_inputs
 from apps.engine.simulation import simulations
 from apps.engine.simulation.plan import Contract, plan_of, terms_of
-from apps.engine.simulation.simulations import (
-    Part,
-    Played,
-    TradedMarket,
-    part_of,
-    play,
-    play_all,
-    room_for,
-    to_nobody,
-)
+from apps.engine.simulation.prepared_data import prepare_data
 from apps.engine.simulation.simulate import History
-from apps.engine.simulation.prepared_data import stage_of
+from apps.engine.simulation.simulations import (
+    RowRange,
+    Simulation,
+    TradedMarket,
+    buffers_for,
+    ignore_progress,
+    row_range_of,
+    simulate_plan,
+    simulate_plans,
+)
 from tests.benchmarks.walks import session_bars
 from tests.engine.strategies import sma_cross, strategy
 
@@ -42,22 +42,32 @@ PLANS = [
 ]
 
 
-STAGE = stage_of(CROSS, SYMBOLS, start=0, end=2**40, report=to_nobody)
-MARKET, SIGNALS = STAGE.cued(required_inputs(CROSS), PLANS[0])
-HEARD = np.stack([SIGNALS, SIGNALS & 1, SIGNALS])  # the second never sells short
+DATA = prepare_data(CROSS, SYMBOLS, start=0, end=2**40, report=ignore_progress)
+MARKET, SIGNALS = DATA.with_signals(required_inputs(CROSS), PLANS[0])
+SIGNALS_OF_PLANS = np.stack([SIGNALS, SIGNALS & 1, SIGNALS])  # the second never sells short
 
 
-def together(parts: list[Part]) -> list[Played]:
-    room = room_for(MARKET, parts, len(PLANS))
-    terms = terms_of(STAGE.symbols, STAGE.contracts, NO_CHARGES)
-    traded = TradedMarket(MARKET, terms, STAGE.candles)
-    return play_all(PLANS, traded, HEARD, parts, capital=1e6, report=to_nobody, room=room)
+def together(row_ranges: list[RowRange]) -> list[Simulation]:
+    buffers = buffers_for(MARKET, row_ranges, len(PLANS))
+    terms = terms_of(DATA.symbols, DATA.contracts, NO_CHARGES)
+    traded = TradedMarket(MARKET, terms, DATA.candles)
+    return simulate_plans(
+        PLANS,
+        traded,
+        SIGNALS_OF_PLANS,
+        row_ranges,
+        capital=1e6,
+        report=ignore_progress,
+        buffers=buffers,
+    )
 
 
-def alone(plan: int, rows: slice) -> Played:
-    terms = terms_of(STAGE.symbols, STAGE.contracts, NO_CHARGES)
-    traded = TradedMarket(MARKET, terms, STAGE.candles)
-    return play(PLANS[plan], traded, HEARD[plan], capital=1e6, report=to_nobody, rows=rows)
+def alone(plan: int, rows: slice) -> Simulation:
+    terms = terms_of(DATA.symbols, DATA.contracts, NO_CHARGES)
+    traded = TradedMarket(MARKET, terms, DATA.candles)
+    return simulate_plan(
+        PLANS[plan], traded, SIGNALS_OF_PLANS[plan], capital=1e6, report=ignore_progress, rows=rows
+    )
 
 
 @pytest.mark.parametrize("at_a_time", [simulations.CELLS_AT_A_TIME, 50])
@@ -67,7 +77,7 @@ def test_each_of_many_is_what_it_is_alone(monkeypatch: pytest.MonkeyPatch, at_a_
     singles = [alone(plan, rows) for plan in range(len(PLANS)) for rows in SLICES]
     monkeypatch.setattr(simulations, "CELLS_AT_A_TIME", at_a_time)
     monkeypatch.setattr(simulations, "TRADES_AT_A_TIME", at_a_time // 10)
-    many = together([part_of(MARKET, rows, by_days=True) for rows in SLICES])
+    many = together([row_range_of(MARKET, rows, by_days=True) for rows in SLICES])
     assert [outcome.ruined for outcome in singles] == [False] * 6 + [True] * 3
     for outcome, wanted in zip(many, singles, strict=True):
         assert outcome.trades.tobytes() == wanted.trades.tobytes()
@@ -78,8 +88,8 @@ def test_each_of_many_is_what_it_is_alone(monkeypatch: pytest.MonkeyPatch, at_a_
 
 def test_the_curve_of_every_row_knows_where_its_days_end() -> None:
     for rows in SLICES:
-        part = part_of(MARKET, rows, by_days=False)
-        for k, outcome in enumerate(together([part])):
+        row_range = row_range_of(MARKET, rows, by_days=False)
+        for k, outcome in enumerate(together([row_range])):
             wanted = alone(k, rows)
             assert outcome.equity.tolist() == wanted.equity.tolist()
             assert figures(outcome.result_data, METRICS) == figures(wanted.result_data, METRICS)

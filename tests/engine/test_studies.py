@@ -9,7 +9,7 @@ from apps.engine.studies.configs import (
     MonteCarloConfig,
     OptimizationConfig,
     WalkForwardConfig,
-    parse,
+    parse_config,
     search_errors,
 )
 
@@ -18,15 +18,15 @@ STOP = {"path": "exitConditions.stopLoss.percentage", "from": 0.5, "to": 2, "ste
 
 def errors(kind: Any, **sent: object) -> list[str]:
     with pytest.raises(InvalidStudy) as refusal:
-        parse(kind, sent)
+        parse_config(kind, sent)
     return [error.field for error in refusal.value.errors]
 
 
 def test_defaults() -> None:
-    made = parse(WalkForwardConfig, {"parameters": [STOP]})
+    made = parse_config(WalkForwardConfig, {"parameters": [STOP]})
     assert (made.windows, made.trainRatio, made.anchored) == (5, 0.7, False)
     assert made.objective == "sharpeRatioAnnualized"
-    assert parse(MonteCarloConfig, {}).method == "bootstrap"
+    assert parse_config(MonteCarloConfig, {}).method == "bootstrap"
 
 
 @pytest.mark.parametrize(
@@ -58,12 +58,14 @@ def test_what_is_wrong_is_named(kind: Any, sent: dict[str, Any], field: str) -> 
 
 def test_a_grid_over_the_most_runs_is_a_fault_and_a_random_search_is_none() -> None:
     sent = {"parameters": [STOP], "maxRuns": 3}
-    assert [error.field for error in search_errors(parse(OptimizationConfig, sent))] == ["maxRuns"]
-    assert search_errors(parse(OptimizationConfig, {**sent, "method": "random"})) == ()
-    assert search_errors(parse(OptimizationConfig, {**sent, "maxRuns": 4})) == ()
+    assert [error.field for error in search_errors(parse_config(OptimizationConfig, sent))] == [
+        "maxRuns"
+    ]
+    assert search_errors(parse_config(OptimizationConfig, {**sent, "method": "random"})) == ()
+    assert search_errors(parse_config(OptimizationConfig, {**sent, "maxRuns": 4})) == ()
 
 
 def test_a_walk_forward_tries_a_bounded_number_of_sets() -> None:
     many = [{"path": f"a.b{i}", "from": 1, "to": 101, "step": 1} for i in range(2)]
-    errors = search_errors(parse(WalkForwardConfig, {"parameters": many}))
+    errors = search_errors(parse_config(WalkForwardConfig, {"parameters": many}))
     assert [error.field for error in errors] == ["parameters"]

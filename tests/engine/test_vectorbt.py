@@ -18,7 +18,7 @@ import pytest
 
 from apps.engine.candles import DAY, IST, Candles
 from apps.engine.metrics.trades import net_profits
-from apps.engine.simulation.simulate import Contract, History, Result, simulate
+from apps.engine.simulation.simulate import Contract, History, SimulationResult, simulate
 from tests.benchmarks.peers.runners import ENVIRONMENT
 from tests.engine.strategies import sma_cross, strategy
 
@@ -63,7 +63,7 @@ def vectorbt(candles: Candles, tmp_path_factory: pytest.TempPathFactory) -> Any:
     return json.loads(done.stdout)
 
 
-def simulated(candles: Candles, *, sides: str, exits: dict[str, Any]) -> Result:
+def simulated(candles: Candles, *, sides: str, exits: dict[str, Any]) -> SimulationResult:
     given = strategy(
         basicInfo={"timeframe": "1d"},
         positionSizing={"quantity": 10},
@@ -74,11 +74,11 @@ def simulated(candles: Candles, *, sides: str, exits: dict[str, Any]) -> Result:
     return simulate(given, [history], start=-IST, end=2**40, capital=1e6)
 
 
-def reversing(candles: Candles) -> Result:
+def reversing(candles: Candles) -> SimulationResult:
     return simulated(candles, sides="both", exits={"exitOnOppositeSignal": True})
 
 
-def assert_equal(result: Result, candles: Candles, vectorbt: dict[str, Any]) -> None:
+def assert_equal(result: SimulationResult, candles: Candles, vectorbt: dict[str, Any]) -> None:
     trades = result.trades
     assert np.searchsorted(candles.time, trades["entry_time"]).tolist() == vectorbt["entry_idx"]
     assert np.searchsorted(candles.time, trades["exit_time"]).tolist() == vectorbt["exit_idx"]

@@ -17,9 +17,9 @@ from apps.engine.sessions import Regime, Sessions
 from apps.engine.signals.required_inputs import required_inputs
 from apps.engine.signals.signals import signals_of
 from apps.engine.simulation.levels import orders_reached
-from apps.engine.simulation.simulate import History, Result, simulate
-from apps.engine.simulation.timeline import Track, track_of
-from apps.engine.simulation.verdict import Bar, Told, Verdict, verdict
+from apps.engine.simulation.simulate import History, SimulationResult, simulate
+from apps.engine.simulation.timeline import SymbolSeries, symbol_series_of
+from apps.engine.simulation.verdict import SignalBar, StoredResult, Verdict, verdict
 from tests.engine.strategies import price, sma_cross, strategy
 from tests.engine.test_simulate import MONDAY, history, walk
 
@@ -44,31 +44,37 @@ SIDES: list[tuple[int, Side]] = [(ENTER_LONG, "long"), (ENTER_SHORT, "short")]
 
 def verdicts(
     given: Strategy, histories: list[History], capital: float = CAPITAL
-) -> tuple[Result, list[Verdict]]:
+) -> tuple[SimulationResult, list[Verdict]]:
     """Of every bar of every symbol."""
     result = simulate(given, histories, start=0, end=2**40, capital=capital)
     rejected: dict[str, Any] = result.performance["rejectedSignals"]  # type: ignore[assignment]
-    reported = Told(result.trades, result.curve, capital, rejected)
+    reported = StoredResult(result.trades, result.curve, capital, rejected)
     outcomes = []
     for symbol, symbol_history in enumerate(histories):
-        track = track_of(given, symbol_history, 0, 2**40)
-        bits = signals_of(required_inputs(given), track.candles, {}, 0, len(track.candles)).tolist()
+        symbol_series = symbol_series_of(given, symbol_history, 0, 2**40)
+        bits = signals_of(
+            required_inputs(given), symbol_series.candles, {}, 0, len(symbol_series.candles)
+        ).tolist()
         for index, bit in enumerate(bits):
             signals = [side for entering, side in SIDES if bit & entering]
             if len(signals) == 1 and bit & (EXIT_LONG | EXIT_SHORT):
                 signals = ["long", "short"]
-            bar = at(given, symbol_history, track, index, symbol)
+            bar = at(given, symbol_history, symbol_series, index, symbol)
             outcomes.append(verdict(given, bar, signals, reported, ranges_known=True))
     return result, outcomes
 
 
-def at(given: Strategy, symbol_history: History, track: Track, index: int, symbol: int) -> Bar:
-    time, after = track.candles.time, index + 1
+def at(
+    given: Strategy, symbol_history: History, symbol_series: SymbolSeries, index: int, symbol: int
+) -> SignalBar:
+    time, after = symbol_series.candles.time, index + 1
     last = after == len(time)
-    flag = int(track.flags[after]) if len(track.flags) and not last else 0
-    opens = np.nan if last else float(track.candles.open[after])
-    reached = orders_reached(given, symbol_history.contract, track.candles, index)
-    return Bar(symbol, int(time[index]), None if last else int(time[after]), flag, opens, reached)
+    flag = int(symbol_series.flags[after]) if len(symbol_series.flags) and not last else 0
+    opens = np.nan if last else float(symbol_series.candles.open[after])
+    reached = orders_reached(given, symbol_history.contract, symbol_series.candles, index)
+    return SignalBar(
+        symbol, int(time[index]), None if last else int(time[after]), flag, opens, reached
+    )
 
 
 BUSY = {"positionType": "both", "conditions": [sma_cross(3, 8)]}

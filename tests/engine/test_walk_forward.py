@@ -7,9 +7,9 @@ import pytest
 
 from apps.engine.language.strategy import parse
 from apps.engine.metrics.table import Figure
-from apps.engine.simulation.simulate import Contract, History, Result, simulate
+from apps.engine.simulation.simulate import Contract, History, SimulationResult, simulate
 from apps.engine.studies.configs import WalkForwardConfig
-from apps.engine.studies.configs import parse as read
+from apps.engine.studies.configs import parse_config as read
 from apps.engine.studies.grid import Grid, applied
 from apps.engine.studies.grid_search import rank
 from apps.engine.studies.walk_forward import walk_forward
@@ -37,7 +37,7 @@ PARAMETERS = [
 DAYS = np.unique((CANDLES.time + 19_800) // 86_400) * 86_400 - 19_800
 
 
-def walked(*, threads: int = 1, **config: object) -> tuple[Result, dict[str, Any]]:
+def walked(*, threads: int = 1, **config: object) -> tuple[SimulationResult, dict[str, Any]]:
     asked = read(WalkForwardConfig, {"parameters": PARAMETERS, "objective": "netProfit", **config})
     result, findings = walk_forward(
         STEPS, asked, histories=HISTORIES, start=0, end=2**40, capital=1e6, threads=threads
@@ -45,7 +45,7 @@ def walked(*, threads: int = 1, **config: object) -> tuple[Result, dict[str, Any
     return result, dict(findings)
 
 
-def between(values: dict[str, float], first: int, last: int, capital: float) -> Result:
+def between(values: dict[str, float], first: int, last: int, capital: float) -> SimulationResult:
     start, end = (int(DAYS[day]) if day < len(DAYS) else 2**40 for day in (first, last))
     held = [history for history in HISTORIES if len(history.candles.between(start, end))]
     return simulate(parse(applied(STEPS, values)), held, start=start, end=end, capital=capital)

@@ -76,7 +76,7 @@ class Stepper:
         columns = records.Bars(*(frozen(prices[:, k].copy()) for k in range(4)))
         time = frozen(np.array([self.time]))
         flags, ranges = np.empty(0, np.uint8), np.empty((0, 4))
-        market = records.Market(time, ist_day(time), cell, columns, ranges, flags)
+        market = records.MarketRows(time, ist_day(time), cell, columns, ranges, flags)
         out, rules = self._output(), self._rules(strategy)
         before, state = self.state, self._copy()
         ran = kernel.run(state, market, bits, rules, out, 0, 1)
@@ -107,9 +107,9 @@ class Stepper:
         rates = np.array([RATE], records.RATE)
         return records.rules_of(plan_of(strategy), instruments, contracts, rates)
 
-    def _output(self) -> records.Output:
+    def _output(self) -> records.SimulationOutput:
         n = len(self.state.positions)
-        return records.Output(
+        return records.SimulationOutput(
             np.empty(2 * n, records.TRADE), np.empty(1), np.empty(3 * n, records.FILL),
             np.empty(2 * n, records.REFUSAL),
         )  # fmt: skip

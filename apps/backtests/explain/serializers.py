@@ -7,7 +7,7 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 from rest_framework.serializers import BooleanField, CharField, IntegerField
 
-from apps.backtests.examples import TRADE
+from apps.backtests.examples import TRADE_EXAMPLE
 from apps.backtests.explain.services import ExplainedPosition, Explanation
 from apps.backtests.serializers import BacktestSymbolField, RangeEndField, TradeSerializer
 from apps.core.api.schema import MOMENT_EXAMPLE, example, ref
@@ -215,7 +215,7 @@ class ExplainedPositionSerializer(ConditionsSerializer):
             {
                 "reason": HELD,
                 "message": POSITION_MESSAGES[HELD],
-                "trade": TRADE,
+                "trade": TRADE_EXAMPLE,
                 "levels": {"stopLoss": 1393.45, "trailingStop": None, "takeProfit": 1414.5},
                 "oppositeSignal": False,
                 "logicalOperator": "AND",

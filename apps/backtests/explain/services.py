@@ -30,8 +30,8 @@ from apps.engine.simulation.explain import (
 from apps.engine.simulation.levels import Levels, levels_of, orders_reached
 from apps.engine.simulation.plan import Contract
 from apps.engine.simulation.results import wire_times
-from apps.engine.simulation.timeline import Track, track_of
-from apps.engine.simulation.verdict import Bar, Told, Verdict, lived_at, verdict
+from apps.engine.simulation.timeline import SymbolSeries, symbol_series_of
+from apps.engine.simulation.verdict import SignalBar, StoredResult, Verdict, lived_at, verdict
 from apps.market.contracts import market_rules_of
 from apps.market.dates import day_in_india
 
@@ -100,22 +100,22 @@ class _Candle(NamedTuple):
     backtest: Backtest
     strategy: Strategy
     contract: Contract
-    track: Track
+    symbol_series: SymbolSeries
     candle_index: int
 
     @property
     def bar(self) -> int:
-        """The candle's index in `track.used`, which begins with the warm-up."""
-        return len(self.track.used) - len(self.track.candles) + self.candle_index
+        """The candle's index in `symbol_series.used`, which begins with the warm-up."""
+        return len(self.symbol_series.used) - len(self.symbol_series.candles) + self.candle_index
 
     @property
     def symbol_index(self) -> int:
         """The index of the symbol in the backtest's list."""
-        return results.symbol_index(self.track.symbol, self.backtest)
+        return results.symbol_index(self.symbol_series.symbol, self.backtest)
 
     @property
     def time(self) -> int:
-        return int(self.track.candles.time[self.candle_index])
+        return int(self.symbol_series.candles.time[self.candle_index])
 
 
 def explain(*, owner: User, backtest_id: str, symbol: str, at: int) -> Explanation:
@@ -131,9 +131,9 @@ def explain(*, owner: User, backtest_id: str, symbol: str, at: int) -> Explanati
     trades, curve = results.load_result(backtest)
     try:
         candle = _read_candle(backtest, symbol, at)
-        sides = sides_at(candle.strategy, candle.track, candle.bar)
-        signals = signals_at(sides, candle.strategy, candle.track, candle.bar)
-        known = ranges_known(candle.strategy, candle.track, candle.bar)
+        sides = sides_at(candle.strategy, candle.symbol_series, candle.bar)
+        signals = signals_at(sides, candle.strategy, candle.symbol_series, candle.bar)
+        known = ranges_known(candle.strategy, candle.symbol_series, candle.bar)
         positions = [
             _explain_position(candle, trades, index)
             for index in lived_at(trades.records, candle.symbol_index, candle.time)
@@ -144,7 +144,9 @@ def explain(*, owner: User, backtest_id: str, symbol: str, at: int) -> Explanati
         candle.strategy,
         _bar(candle),
         signals,
-        Told(trades.records, curve, float(backtest.initial_capital), _rejected_signals(backtest)),
+        StoredResult(
+            trades.records, curve, float(backtest.initial_capital), _rejected_signals(backtest)
+        ),
         ranges_known=known,
     )
     trade = None if outcome.trade is None else _trade_to_wire(trades, outcome.trade, backtest)
@@ -166,44 +168,56 @@ def _read_candle(backtest: Backtest, symbol: str, at: int) -> _Candle:
         max_bars=MAX_BARS,
         on_progress=lambda done: None,
     )
-    track = track_of(own_strategy, history, backtest.start, backtest.end)
-    return _Candle(backtest, strategy, history.contract, track, _candle_index(track, strategy, at))
+    symbol_series = symbol_series_of(own_strategy, history, backtest.start, backtest.end)
+    return _Candle(
+        backtest,
+        strategy,
+        history.contract,
+        symbol_series,
+        _candle_index(symbol_series, strategy, at),
+    )
 
 
-def _candle_index(track: Track, strategy: Strategy, at: int) -> int:
+def _candle_index(symbol_series: SymbolSeries, strategy: Strategy, at: int) -> int:
     """Return the index, in the range, of the candle that holds the moment. Raises NoCandle."""
-    time = track.candles.time
+    time = symbol_series.candles.time
     index = int(np.searchsorted(time, at, side="right")) - 1
     if index < 0 or at >= time[index] + TIMEFRAMES[strategy.basicInfo.timeframe]:
         near = {"before": time[max(index, 0) : index + 1], "after": time[index + 1 : index + 2]}
         nearest = {name: wire_times(times)[0] for name, times in near.items() if len(times)}
-        raise NoCandle(symbol=track.symbol, nearest=nearest)
+        raise NoCandle(symbol=symbol_series.symbol, nearest=nearest)
     return index
 
 
 def _explain_position(candle: _Candle, trades: Trades, index: int) -> ExplainedPosition:
-    strategy, track, bar = candle.strategy, candle.track, candle.bar
+    strategy, symbol_series, bar = candle.strategy, candle.symbol_series, candle.bar
     record = trades.records[index]
     side: Side = "long" if record["side"] > 0 else "short"
     return ExplainedPosition(
         trade=_trade_to_wire(trades, index, candle.backtest),
         has_ended=bool(record["exit_time"] == candle.time),
-        levels=levels_of(record, strategy, candle.contract, track, bar),
-        conditions=exits_at(side, strategy, track, bar),
-        opposite_signal=opposite_at(side, strategy, track, bar),
+        levels=levels_of(record, strategy, candle.contract, symbol_series, bar),
+        conditions=exits_at(side, strategy, symbol_series, bar),
+        opposite_signal=opposite_at(side, strategy, symbol_series, bar),
     )
 
 
-def _bar(candle: _Candle) -> Bar:
-    time, opens, flags = candle.track.candles.time, candle.track.candles.open, candle.track.flags
+def _bar(candle: _Candle) -> SignalBar:
+    time, opens, flags = (
+        candle.symbol_series.candles.time,
+        candle.symbol_series.candles.open,
+        candle.symbol_series.flags,
+    )
     after = candle.candle_index + 1
-    return Bar(
+    return SignalBar(
         candle.symbol_index,
         candle.time,
         int(time[after]) if after < len(time) else None,
         int(flags[after]) if after < len(flags) else 0,
         float(opens[after]) if after < len(opens) else math.nan,
-        orders_reached(candle.strategy, candle.contract, candle.track.candles, candle.candle_index),
+        orders_reached(
+            candle.strategy, candle.contract, candle.symbol_series.candles, candle.candle_index
+        ),
     )
 
 
@@ -213,7 +227,7 @@ def _rejected_signals(backtest: Backtest) -> dict[str, int]:
 
 
 def _prices(candle: _Candle) -> dict[str, object]:
-    bar = candle.track.candles.slice(candle.candle_index, candle.candle_index + 1)
+    bar = candle.symbol_series.candles.slice(candle.candle_index, candle.candle_index + 1)
     names = ("open", "high", "low", "close", "volume")
     prices = {name: float(getattr(bar, name)[0]) for name in names}
     return {"time": wire_times(bar.time)[0], **prices}

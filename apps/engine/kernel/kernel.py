@@ -65,25 +65,25 @@ from apps.engine.kernel.records import (
     NO_END,
     NO_SAMPLING,
     REFUSAL,
-    Progress,
+    KernelProgress,
     Span,
     State,
 )
 
 if TYPE_CHECKING:
-    from apps.engine.kernel.records import Array, Market, Output, Rules, Sampling
+    from apps.engine.kernel.records import Array, MarketRows, Rules, Sampling, SimulationOutput
 
 # A NumPy record, whose fields compiled code reads as attributes: no type says that.
-Record = Any
+StructuredRecord = Any
 # A number of compiled code: NumPy's and Python's are the same there, as no type says.
-Number = Any
+AnyNumber = Any
 Paise = tuple[float, float, float, float, float, float, float, float]
 
 ALL_SIGNALS = 255
-CLOSE = CLOSE_LONG | CLOSE_SHORT
+CLOSE_EITHER = CLOSE_LONG | CLOSE_SHORT
 # Rows that are scanned together in loops without branches; the most that are marked at a time; so
 # few that they are marked one after the other.
-BLOCK, STRETCH, FEW = 64, 1024, 32
+BLOCK, MARKED_TOGETHER, FEW = 64, 1024, 32
 
 WORK = np.dtype(
     # Where a call of the kernel stands.
@@ -141,9 +141,9 @@ SLOT = np.dtype(
 class Books(NamedTuple):
     """What a row changes, and by which rules: records, and arrays of them."""
 
-    account: Record
-    plan: Record
-    work: Record
+    account: StructuredRecord
+    plan: StructuredRecord
+    work: StructuredRecord
     positions: Array
     orders: Array
     slots: Array
@@ -156,15 +156,15 @@ class Books(NamedTuple):
 class Ticket(NamedTuple):
     """What one slot trades by, and where it is written: records alone."""
 
-    account: Record
-    plan: Record
-    work: Record
-    position: Record
-    order: Record
-    slot: Record
-    trade: Record  # the next ones to write
-    fill: Record
-    refusal: Record
+    account: StructuredRecord
+    plan: StructuredRecord
+    work: StructuredRecord
+    position: StructuredRecord
+    order: StructuredRecord
+    slot: StructuredRecord
+    trade: StructuredRecord  # the next ones to write
+    fill: StructuredRecord
+    refusal: StructuredRecord
 
 
 class Exit(NamedTuple):
@@ -179,9 +179,9 @@ class Exit(NamedTuple):
 
 
 def run(
-    state: State, market: Market, signals: Array, rules: Rules, output: Output, start: int,
-    stop: int,
-) -> Progress:  # fmt: skip
+    state: State, market: MarketRows, signals: Array, rules: Rules, output: SimulationOutput,
+    start: int, stop: int,
+) -> KernelProgress:  # fmt: skip
     """Step through rows [start, stop).
 
     The next row is before `stop` when `output` might not hold what another row writes (read it and
@@ -195,9 +195,9 @@ def run(
 
 @entry_point
 def run_all(
-    states: State, market: Market, signals: Array, rules: Rules, output: Output, sampling: Sampling,
-    span: Span,
-) -> Progress:  # fmt: skip
+    states: State, market: MarketRows, signals: Array, rules: Rules, output: SimulationOutput,
+    sampling: Sampling, span: Span,
+) -> KernelProgress:  # fmt: skip
     """Step through rows of one market with many plans, one after the other: states, signals, plans
     and equity have one more axis. Trades, fills and refusals follow each other as the plans do.
 
@@ -226,12 +226,12 @@ def run_all(
             if closes:
                 close_all(books)
             number, row = number + 1, span.first
-    return Progress(number, end, work[0].trades, work[0].fills, work[0].refusals)
+    return KernelProgress(number, end, work[0].trades, work[0].fills, work[0].refusals)
 
 
 @step
 def run_rows(
-    books: Books, market: Market, signals: Array, equity: Array, row: int, stop: int
+    books: Books, market: MarketRows, signals: Array, equity: Array, row: int, stop: int
 ) -> int:
     """Step through rows of one plan, as far as there is room and money; return the next one."""
     account, begun = books.account, row
@@ -283,7 +283,7 @@ def close_all(books: Books) -> None:
 
 
 @entry_point
-def settle(state: State, rules: Rules, output: Output, slot: int, reason: int) -> int:
+def settle(state: State, rules: Rules, output: SimulationOutput, slot: int, reason: int) -> int:
     """Close one slot at its last close without slippage, as an expiry does, and forget what waits
     on it; return how many trades, and as many fills, were written.
     """
@@ -310,7 +310,7 @@ def settle(state: State, rules: Rules, output: Output, slot: int, reason: int) -
     return int(work[0].trades)
 
 
-def finish(state: State, rules: Rules, output: Output) -> int:
+def finish(state: State, rules: Rules, output: SimulationOutput) -> int:
     """Close what is open at its last close, as `run_all` does; return how many trades, and as many
     fills, were written.
     """
@@ -331,7 +331,7 @@ def or_scratch(records: Array, dtype: Any) -> Array:
 
 @step
 def prepare_slots(
-    books: Books, market: Market, instruments: Array, contracts: Array, row: int
+    books: Books, market: MarketRows, instruments: Array, contracts: Array, row: int
 ) -> None:
     """Find the columns and the contract of each slot, and count the open positions."""
     work = books.work
@@ -378,7 +378,7 @@ def has_room(books: Books) -> bool:
 
 
 @phase
-def load_row(books: Books, market: Market, signals: Array, row: int) -> None:
+def load_row(books: Books, market: MarketRows, signals: Array, row: int) -> None:
     """Look up the bars and signals of a row, each where its slot has it from."""
     work, bars, ranges, flags = books.work, market.bars, market.atr, market.flags
     work.time = market.time[row]
@@ -402,7 +402,7 @@ def load_row(books: Books, market: Market, signals: Array, row: int) -> None:
 
 
 @phase
-def begin_day(account: Record, day: int) -> None:
+def begin_day(account: StructuredRecord, day: int) -> None:
     """Rule 8: the daily loss counts from the last close before the day."""
     if account.day != day:
         account.day_start, account.day, account.halted = account.equity, day, 0
@@ -462,7 +462,7 @@ def has_entries(books: Books) -> bool:
 
 
 @step
-def enter_at_open(books: Books, market: Market, row: int) -> None:
+def enter_at_open(books: Books, market: MarketRows, row: int) -> None:
     """Rules 2 and 12: the entries that wait, in the listed order of symbols."""
     for i in range(np.uint64(books.work.due)):
         k = books.slots[i].due
@@ -478,7 +478,7 @@ def enter_at_open(books: Books, market: Market, row: int) -> None:
 
 
 @phase
-def equity_at_open(books: Books, market: Market, row: int) -> float:
+def equity_at_open(books: Books, market: MarketRows, row: int) -> float:
     """Marked at this row's opens, or at the last close of what has no bar (rule 6)."""
     funds = books.account.cash
     for k in range(books.slots.size):
@@ -514,7 +514,7 @@ def exit_inside(books: Books) -> bool:
 
 
 @step
-def limit_daily_loss(books: Books, market: Market, signals: Array, row: int) -> None:
+def limit_daily_loss(books: Books, market: MarketRows, signals: Array, row: int) -> None:
     """Rule 8: at a breach, close what is open at the next opens, and drop the entries that wait."""
     books.account.halted = 1
     for k in range(books.slots.size):
@@ -533,7 +533,7 @@ def limit_daily_loss(books: Books, market: Market, signals: Array, row: int) -> 
 
 
 @phase
-def is_breached(books: Books, market: Market, equity: Array, row: int) -> bool:
+def is_breached(books: Books, market: MarketRows, equity: Array, row: int) -> bool:
     """Mark what is held to market at the row's close (rule 8); return whether the daily loss is at
     its limit now. Without any money the simulation ends (rule 6).
     """
@@ -596,7 +596,7 @@ def list_marks(books: Books) -> None:
 
 
 @phase
-def mark_rows(books: Books, market: Market, equity: Array, row: int, stop: int) -> Number:
+def mark_rows(books: Books, market: MarketRows, equity: Array, row: int, stop: int) -> AnyNumber:
     """Mark what is held to market at the closes of rows in which nothing is due (rule 8); return
     the first row at whose close the daily loss is at its limit or the money is gone, or `stop`.
     """
@@ -655,7 +655,9 @@ def end_of_day(days: Array, row: int, stop: int) -> int:
 
 
 @phase
-def until_limit(account: Record, plan: Record, equity: Array, row: int, stop: int) -> int:
+def until_limit(
+    account: StructuredRecord, plan: StructuredRecord, equity: Array, row: int, stop: int
+) -> int:
     """Take equity through rows of one day; return the first at whose close the daily loss is at its
     limit or the money is gone, or `stop`.
     """
@@ -685,7 +687,7 @@ def until_limit(account: Record, plan: Record, equity: Array, row: int, stop: in
 @phase
 def next_due(books: Books, row: int, stop: int) -> int:
     """Return the next row in which a slot is due, or as far as rows are marked together."""
-    until = min(stop, row + STRETCH)
+    until = min(stop, row + MARKED_TOGETHER)
     for k in range(np.uint64(books.slots.size)):
         until = min(until, books.slots[k].wake)
     return max(until, row)
@@ -705,7 +707,7 @@ def find_due(books: Books, row: int, stop: int) -> bool:
 
 
 @phase
-def find_wakes(books: Books, market: Market, signals: Array, row: int, stop: int) -> None:
+def find_wakes(books: Books, market: MarketRows, signals: Array, row: int, stop: int) -> None:
     """Find the next rows, from `row` on, in which the slots of the row before are due."""
     work = books.work
     for i in range(np.uint64(work.due)):
@@ -722,22 +724,27 @@ def find_wakes(books: Books, market: Market, signals: Array, row: int, stop: int
         first, ahead = row, BLOCK
         while first < end:
             limit = min(first + ahead, end)
-            found = next_signal(signals, slot.source, np.uint8(acting), first, limit)
-            if position.side != 0 and first < found:
-                found = next_touch(position, slot, books.plan, market, first, found)
-            if found < limit:
-                end = found
-            first, ahead = limit, min(2 * ahead, STRETCH)
+            event = next_signal(signals, slot.source, np.uint8(acting), first, limit)
+            if position.side != 0 and first < event:
+                event = next_touch(position, slot, books.plan, market, first, event)
+            if event < limit:
+                end = event
+            first, ahead = limit, min(2 * ahead, MARKED_TOGETHER)
         slot.wake = end
 
 
 @phase
-def idle_signals(account: Record, plan: Record, work: Record, position: Record) -> int:
+def idle_signals(
+    account: StructuredRecord,
+    plan: StructuredRecord,
+    work: StructuredRecord,
+    position: StructuredRecord,
+) -> int:
     """The bits of signals that change nothing: exits of a side that is not held, and an entry that
     what is held ignores (rule 7), unless its order is kept or its refusal may be counted.
     """
     if position.side == 0:
-        return CLOSE
+        return CLOSE_EITHER
     idle = CLOSE_SHORT if position.side > 0 else CLOSE_LONG
     kept = work.keeps_orders or account.blocked or account.halted
     if position.entries >= plan.max_entries and not kept:
@@ -746,7 +753,7 @@ def idle_signals(account: Record, plan: Record, work: Record, position: Record) 
 
 
 @phase
-def next_signal(signals: Array, source: int, acting: Number, row: int, stop: int) -> Number:
+def next_signal(signals: Array, source: int, acting: AnyNumber, row: int, stop: int) -> AnyNumber:
     """Return the first row of [row, stop) at whose close a signal acts, or `stop`."""
     end = row
     while row < stop and end == row:
@@ -763,8 +770,13 @@ def next_signal(signals: Array, source: int, acting: Number, row: int, stop: int
 
 @phase
 def next_touch(
-    position: Record, slot: Record, plan: Record, market: Market, row: int, stop: int
-) -> Number:
+    position: StructuredRecord,
+    slot: StructuredRecord,
+    plan: StructuredRecord,
+    market: MarketRows,
+    row: int,
+    stop: int,
+) -> AnyNumber:
     """Return the first row of [row, stop) in which the bar of a position touches a level or has a
     flag, or in which it has none; or `stop`.
     """
@@ -780,8 +792,13 @@ def next_touch(
 
 @phase
 def find_touch(
-    position: Record, contract: Record, plan: Record, market: Market, first: Number, last: Number
-) -> Number:
+    position: StructuredRecord,
+    contract: StructuredRecord,
+    plan: StructuredRecord,
+    market: MarketRows,
+    first: AnyNumber,
+    last: AnyNumber,
+) -> AnyNumber:
     """Scan bars [first, last) for one that touches a level or has a flag, while the stop trails
     their extreme; return `last` if there is none.
     """
@@ -803,7 +820,7 @@ def find_touch(
             first = end
     touched = False
     while first < last and not touched:
-        tried: Number = np.uint64(first)
+        tried: AnyNumber = np.uint64(first)
         worst = market.bars.low[tried] if long else market.bars.high[tried]
         best = market.bars.high[tried] if long else market.bars.low[tried]
         touched = (worst - stop) * side <= 0 or (best - target) * side >= 0
@@ -819,8 +836,8 @@ def find_touch(
 
 @phase
 def live_through(
-    position: Record, order: Record, slot: Record, plan: Record, market: Market, signals: Array,
-    row: int,
+    position: StructuredRecord, order: StructuredRecord, slot: StructuredRecord,
+    plan: StructuredRecord, market: MarketRows, signals: Array, row: int,
 ) -> None:  # fmt: skip
     """Let a position live through its bars in the rows before `row` in which nothing happened."""
     last, rows = row - 1, row - slot.lived
@@ -837,7 +854,7 @@ def live_through(
 
 
 @phase
-def live_on(books: Books, market: Market, signals: Array, row: int) -> None:
+def live_on(books: Books, market: MarketRows, signals: Array, row: int) -> None:
     """Let all positions live through the rows before `row`."""
     for k in range(books.slots.size):
         position, slot = books.positions[k], books.slots[k]
@@ -880,7 +897,7 @@ def is_both(signal: int) -> bool:
 
 
 @step
-def is_ignored(position: Record, signal: int, plan: Record) -> bool:
+def is_ignored(position: StructuredRecord, signal: int, plan: StructuredRecord) -> bool:
     """Whether what is held ignores this entry (rule 7): no add is left in its direction, or the
     strategy chose to ignore opposite signals.
     """
@@ -938,7 +955,13 @@ def try_entry(ticket: Ticket, rates: Array) -> int:
 
 
 @step
-def refusal(position: Record, order: Record, slot: Record, work: Record, plan: Record) -> int:
+def refusal(
+    position: StructuredRecord,
+    order: StructuredRecord,
+    slot: StructuredRecord,
+    work: StructuredRecord,
+    plan: StructuredRecord,
+) -> int:
     """Why the entry that waits may not trade before any price is known; TRADED when it may."""
     long = order.pending & ENTER_LONG != 0
     if position.side != 0 and (position.entries >= plan.max_entries or (position.side > 0) != long):
@@ -951,7 +974,9 @@ def refusal(position: Record, order: Record, slot: Record, work: Record, plan: R
 
 
 @step
-def order_price(close: float, signal: int, plan: Record, contract: Record) -> float:
+def order_price(
+    close: float, signal: int, plan: StructuredRecord, contract: StructuredRecord
+) -> float:
     """Of a limit order, rounded in our favour, or of a stop order, rounded away (rule 12)."""
     up = (signal & ENTER_LONG != 0) != (plan.order_by == AT_LIMIT)
     price = offset_price(close, up, plan)
@@ -959,7 +984,12 @@ def order_price(close: float, signal: int, plan: Record, contract: Record) -> fl
 
 
 @step
-def filled_at(position: Record, order: Record, bar: Record, plan: Record) -> tuple[float, bool]:
+def filled_at(
+    position: StructuredRecord,
+    order: StructuredRecord,
+    bar: StructuredRecord,
+    plan: StructuredRecord,
+) -> tuple[float, bool]:
     """(price, inside the bar) of the entry that waits; NaN where it is not reached (rule 12)."""
     if plan.order_by == AT_MARKET:
         return bar.open, False
@@ -998,7 +1028,12 @@ def wanted_lots(ticket: Ticket, price: float) -> float:
 
 @step
 def affordable_lots(
-    account: Record, side: float, price: float, lots: float, contract: Record, rates: Array
+    account: StructuredRecord,
+    side: float,
+    price: float,
+    lots: float,
+    contract: StructuredRecord,
+    rates: Array,
 ) -> float:
     """The most lots, at most `lots`, that cash pays with their own charges; by bisection."""
     paid, beyond, middle = 0.0, lots + 1.0, lots
@@ -1047,7 +1082,12 @@ def open_position(ticket: Ticket, side: float, price: float, lots: float, rates:
 
 
 @phase
-def open_exit(position: Record, order: Record, slot: Record, plan: Record) -> None:
+def open_exit(
+    position: StructuredRecord,
+    order: StructuredRecord,
+    slot: StructuredRecord,
+    plan: StructuredRecord,
+) -> None:
     """Find the exit at the open: the first reason that applies (rules 2, 3, 8, 9 and 12)."""
     price, side = slot.open, position.side
     reason = ordered_exit(position, order, plan) if order.pending != 0 else OPEN
@@ -1065,7 +1105,9 @@ def open_exit(position: Record, order: Record, slot: Record, plan: Record) -> No
 
 
 @step
-def ordered_exit(position: Record, order: Record, plan: Record) -> int:
+def ordered_exit(
+    position: StructuredRecord, order: StructuredRecord, plan: StructuredRecord
+) -> int:
     """Why what waits closes the position at the open; OPEN when it does not (rules 1 and 8)."""
     long, pending = position.side > 0, order.pending
     if pending & (CLOSE_LONG if long else CLOSE_SHORT):
@@ -1078,7 +1120,12 @@ def ordered_exit(position: Record, order: Record, plan: Record) -> int:
 
 
 @phase
-def inside_exit(position: Record, order: Record, slot: Record, plan: Record) -> None:
+def inside_exit(
+    position: StructuredRecord,
+    order: StructuredRecord,
+    slot: StructuredRecord,
+    plan: StructuredRecord,
+) -> None:
     """Find the exit inside the bar: the stop first, then the target, then the session's end (rules
     3 and 9); in the bar that an order was filled inside, without the target (rule 12).
     """
@@ -1097,7 +1144,7 @@ def inside_exit(position: Record, order: Record, slot: Record, plan: Record) -> 
 
 
 @step
-def slipped(position: Record, price: float, plan: Record) -> float:
+def slipped(position: StructuredRecord, price: float, plan: StructuredRecord) -> float:
     """The price of a market or stop exit: slippage works against it (rule 4)."""
     return float(price * (1 - position.side * plan.slippage))
 
@@ -1137,24 +1184,25 @@ def close_position(ticket: Ticket, exit_: Exit, time: int, day: int, rates: Arra
 
 tick_down, tick_up = step(prices.tick_down), step(prices.tick_up)
 stop_distance, target_distance = step(prices.stop_distance), step(prices.target_distance)
-is_armed, trail_distance = step(prices.is_armed), step(prices.trail_distance)
-offset_price = step(prices.offset_price)
+is_armed, trail_distance, offset_price = (
+    step(formula) for formula in (prices.is_armed, prices.trail_distance, prices.offset_price)
+)
 
 
 @step
-def exposure(position: Record) -> float:
+def exposure(position: StructuredRecord) -> float:
     """Rupees that a position gains for each rupee of price."""
     return float(position.side * position.quantity * position.contract.multiplier)
 
 
 @step
-def worth(position: Record, price: float) -> float:
+def worth(position: StructuredRecord, price: float) -> float:
     """What a position adds to equity at this price."""
     return float(position.locked + exposure(position) * (price - position.average))
 
 
 @step
-def set_levels(position: Record, plan: Record) -> None:
+def set_levels(position: StructuredRecord, plan: StructuredRecord) -> None:
     """Stop and target from the average entry, rounded away from it (rules 3 and 7)."""
     side, average, tick = position.side, position.average, position.contract.tick
     distance = stop_distance(average, position.atr[STOP], plan)
@@ -1171,12 +1219,14 @@ def set_levels(position: Record, plan: Record) -> None:
 
 
 @step
-def trails(plan: Record) -> bool:
+def trails(plan: StructuredRecord) -> bool:
     return bool(plan.trail_rate > 0 or plan.trail_points > 0 or plan.trail_atr > 0)
 
 
 @step
-def trail(position: Record, best: float, plan: Record, contract: Record) -> None:
+def trail(
+    position: StructuredRecord, best: float, plan: StructuredRecord, contract: StructuredRecord
+) -> None:
     """Move the stop after the extreme of completed bars; it lives from the next bar (rule 5)."""
     if not trails(plan):
         return
@@ -1189,7 +1239,11 @@ def trail(position: Record, best: float, plan: Record, contract: Record) -> None
 
 @step
 def trailed_stop(
-    position: Record, stop: float, extreme: Number, plan: Record, contract: Record
+    position: StructuredRecord,
+    stop: float,
+    extreme: AnyNumber,
+    plan: StructuredRecord,
+    contract: StructuredRecord,
 ) -> float:
     """Where an extreme puts the stop, never looser; where it is, if that is not armed (rule 5)."""
     side = position.side
@@ -1237,7 +1291,7 @@ def paise(rupees: float) -> float:
 
 
 @step
-def pay(account: Record, items: Paise) -> float:
+def pay(account: StructuredRecord, items: Paise) -> float:
     """Count them by kind; return the rupees that leave the account."""
     for kind in range(len(items)):
         account.paid[kind] += items[kind]

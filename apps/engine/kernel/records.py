@@ -43,7 +43,7 @@ RATE = np.dtype(
 
 # ------------------------------------------------------------------------------------------- state
 
-ACCOUNT = np.dtype(
+ACCOUNT_STATE = np.dtype(
     [
         ("cash", "f8"),  # free: what open positions lock is in their records
         ("equity", "f8"),  # at the last close
@@ -119,7 +119,9 @@ def instrument_ids(symbols: Iterable[str]) -> NDArray[np.int64]:
 def new_state(instruments: NDArray[np.int64], *, cash: float) -> State:
     """Return the state before the first row: flat, with `cash` rupees."""
     slots = len(instruments)
-    state = State(np.zeros(1, ACCOUNT), np.zeros(slots, POSITION), np.zeros((slots, ORDERS), ORDER))
+    state = State(
+        np.zeros(1, ACCOUNT_STATE), np.zeros(slots, POSITION), np.zeros((slots, ORDERS), ORDER)
+    )
     for field in ("cash", "equity", "day_start"):
         state.account[field] = cash
     state.account["day"] = -1
@@ -129,9 +131,11 @@ def new_state(instruments: NDArray[np.int64], *, cash: float) -> State:
 
 def new_states(instruments: NDArray[np.int64], plans: int, *, cash: float) -> State:
     """Return such states of so many plans, each array with one more axis."""
-    one = new_state(instruments, cash=cash)
-    many = (np.repeat(array[np.newaxis], plans, axis=0) for array in (one.positions, one.orders))
-    return State(np.repeat(one.account, plans), *many)
+    state = new_state(instruments, cash=cash)
+    many = (
+        np.repeat(array[np.newaxis], plans, axis=0) for array in (state.positions, state.orders)
+    )
+    return State(np.repeat(state.account, plans), *many)
 
 
 def block_entries(state: State, reason: int | None) -> None:
@@ -177,7 +181,7 @@ class Bars(NamedTuple):
     close: NDArray[np.float64]
 
 
-class Market(NamedTuple):
+class MarketRows(NamedTuple):
     """Rows of the union of all symbols' timelines; each symbol's bars lie together, in their order.
 
     `time` and `bars` are read-only (`candles.frozen`): compiled code has another type, and would be
@@ -289,7 +293,7 @@ CURVE = np.dtype([("time", "i8"), ("equity", "f8")])
 NO_FILLS, NO_REFUSALS = np.empty(0, FILL), np.empty(0, REFUSAL)
 
 
-class Output(NamedTuple):
+class SimulationOutput(NamedTuple):
     """Where results are written. Fills and refusals are written unless their arrays are empty."""
 
     trades: Array  # TRADE[at least 2 x slots]
@@ -323,7 +327,7 @@ class Span(NamedTuple):
 NO_END: Final = -1
 
 
-class Progress(NamedTuple):
+class KernelProgress(NamedTuple):
     """What a call did: the next plan and the next row of the last one that it ran, and how much of
     each it wrote to Output.
     """
@@ -342,7 +346,9 @@ class ArrayMismatch(EngineError):
     """Arrays of a simulation that do not fit each other."""
 
 
-def check(state: State, market: Market, signals: Array, rules: Rules, output: Output) -> None:
+def check_arrays(
+    state: State, market: MarketRows, signals: Array, rules: Rules, output: SimulationOutput
+) -> None:
     """Raise ArrayMismatch where `run`, which checks no bounds, would read beside its arrays."""
     check_shapes(state, market, signals, rules, output)
     has_bar = market.cell >= 0
@@ -355,9 +361,9 @@ def check(state: State, market: Market, signals: Array, rules: Rules, output: Ou
 
 
 def check_shapes(
-    state: State, market: Market, signals: Array, rules: Rules, output: Output
+    state: State, market: MarketRows, signals: Array, rules: Rules, output: SimulationOutput
 ) -> None:
-    """As `check`, of a market and signals whose cells are known to be right."""
+    """As `check_arrays`, of a market and signals whose cells are known to be right."""
     rows, symbols = market.cell.shape
     bars, slots = market.bars.open.size, state.positions.size
     instruments = set(rules.instruments.tolist())

@@ -10,14 +10,22 @@ from numpy.typing import NDArray
 
 from apps.engine.candles import ist_day
 from apps.engine.errors import EngineError
-from apps.engine.kernel.records import ACCOUNT, CONTRACT, ORDER, ORDERS, POSITION, State, new_state
+from apps.engine.kernel.records import (
+    ACCOUNT_STATE,
+    CONTRACT,
+    ORDER,
+    ORDERS,
+    POSITION,
+    State,
+    new_state,
+)
 
 # Goes up with every change of what State holds, or of what a field of it means. A run that was
 # saved by an earlier version goes on only if `load` converts its state, as it does those of
 # versions 4 and 5.
 STATE_VERSION: Final = 6
 
-Record = np.dtype[Any]
+StateRecord = np.dtype[Any]
 
 
 class ForeignState(EngineError):
@@ -28,8 +36,8 @@ class Layout(NamedTuple):
     """How a version lays out its states: a header, an account, and records for each slot."""
 
     version: int
-    account: Record
-    of_slots: tuple[Record, ...]
+    account: StateRecord
+    of_slots: tuple[StateRecord, ...]
 
     @property
     def header(self) -> bytes:
@@ -56,7 +64,7 @@ _UNREADABLE: Final = "The engine has changed: it cannot read what it saved befor
 
 _ATR: Final = ("f8", (4,))
 _ACCOUNT_5: Final = np.dtype(
-    [("barred", "i2") if field[0] == "blocked" else field for field in ACCOUNT.descr]
+    [("barred", "i2") if field[0] == "blocked" else field for field in ACCOUNT_STATE.descr]
 )
 _POSITION_5: Final = np.dtype(
     [
@@ -90,7 +98,7 @@ _ACCOUNT_4: Final = np.dtype(
 )
 _POSITION_4: Final = np.dtype([field for field in _POSITION_5.descr if field[0] != "entry_day"])
 
-LAYOUT: Final = Layout(STATE_VERSION, ACCOUNT, (POSITION, ORDER))
+LAYOUT: Final = Layout(STATE_VERSION, ACCOUNT_STATE, (POSITION, ORDER))
 LAYOUT_5: Final = Layout(5, _ACCOUNT_5, (_POSITION_5,))
 LAYOUT_4: Final = Layout(4, _ACCOUNT_4, (_POSITION_4,))
 
@@ -144,7 +152,7 @@ def _from_version_5(
     if positions.size != instruments.size:
         raise ForeignState("The saved state is of other symbols.")
     state = new_state(instruments, cash=0.0)
-    for name in ACCOUNT.names or ():
+    for name in ACCOUNT_STATE.names or ():
         state.account[name] = account["barred" if name == "blocked" else name]
     for name in set(POSITION.names or ()) & set(_POSITION_5.names or ()):
         state.positions[name] = positions[name]

@@ -22,15 +22,15 @@ BATCH_BARS = 50_000
 class Block(NamedTuple):
     """The wanted bars [first, stop) of a block, which are computed over the bars [start, stop).
 
-    `begins` is the first moment of the block (epoch seconds), `place` where its first wanted bar is
-    in a packed column.
+    `begins` is the first moment of the block (epoch seconds), `packed_at` where its first wanted
+    bar is in a packed column.
     """
 
     start: int
     first: int
     stop: int
     begins: int
-    place: int
+    packed_at: int
 
 
 class BlockBatch(NamedTuple):
@@ -46,8 +46,8 @@ class BlockBatch(NamedTuple):
     @property
     def size(self) -> int:
         """The length of a packed column."""
-        *_, (_, first, stop, _, place) = self.blocks
-        return place + stop - first
+        *_, (_, first, stop, _, packed_at) = self.blocks
+        return packed_at + stop - first
 
     def first_packed(self, block: Block) -> int:
         """Return the first bar of the block's array that is packed."""
@@ -59,17 +59,17 @@ class BlockBatch(NamedTuple):
         for block, table in zip(self.blocks, tables, strict=True):
             if not packed.size:
                 packed = np.empty((len(table), self.size))
-            first, end = self.first_packed(block), block.place + block.stop - block.first
+            first, end = self.first_packed(block), block.packed_at + block.stop - block.first
             begin = end - (block.stop - first)
-            packed[:, block.place - self.lookback : begin] = np.nan
+            packed[:, block.packed_at - self.lookback : begin] = np.nan
             packed[:, begin:end] = table[:, first - block.start :]
         return mask_infinite(packed)
 
     def unpack(self, column: NDArray[np.generic], into: NDArray[np.generic]) -> None:
         """Write the values of the wanted bars one after the other."""
         begin = self.blocks[0].first
-        for _, first, stop, _, place in self.blocks:
-            into[first - begin : stop - begin] = column[place : place + stop - first]
+        for _, first, stop, _, packed_at in self.blocks:
+            into[first - begin : stop - begin] = column[packed_at : packed_at + stop - first]
 
 
 def batches_of(
@@ -80,7 +80,7 @@ def batches_of(
     """
     if first >= last:
         return []
-    batches, blocks, place = list[BlockBatch](), list[Block](), 0
+    batches, blocks, packed_at = list[BlockBatch](), list[Block](), 0
     low, high = block_id(candles.time[[first, last - 1]], timeframe).tolist()
     begins = block_starts(np.arange(low, high + 1), timeframe)
     edges = np.searchsorted(candles.time, begins).tolist()
@@ -88,10 +88,10 @@ def batches_of(
         wanted = max(edge, first)
         if wanted == end:
             continue  # a block without bars
-        if place >= BATCH_BARS:
+        if packed_at >= BATCH_BARS:
             batches.append(BlockBatch(tuple(blocks), lookback))
-            blocks, place = [], 0
-        place += lookback
-        blocks.append(Block(max(edge - WARMUP_BARS, 0), wanted, end, begin, place))
-        place += end - wanted
+            blocks, packed_at = [], 0
+        packed_at += lookback
+        blocks.append(Block(max(edge - WARMUP_BARS, 0), wanted, end, begin, packed_at))
+        packed_at += end - wanted
     return [*batches, BlockBatch(tuple(blocks), lookback)]

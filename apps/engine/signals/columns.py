@@ -71,7 +71,7 @@ def _bytes_of(arrays: Arrays) -> int:
     return sum(array.nbytes for array in arrays)
 
 
-class Columns:
+class BatchColumns:
     """Columns over the bars of a batch, packed; each series is computed once."""
 
     def __init__(
@@ -130,7 +130,7 @@ class Columns:
             known = np.flatnonzero(index >= 0)
             if len(known):
                 column = self._higher_table(read.series, higher, start, stops[start])[read.column]
-                packed[block.place - block.first + first + known] = column[index[known]]
+                packed[block.packed_at - block.first + first + known] = column[index[known]]
         return packed
 
     def _higher_table(

@@ -26,7 +26,7 @@ from apps.engine.language.sides import (
     PatternCheck,
     Read,
 )
-from apps.engine.signals.columns import ColumnCache, Columns, shifted
+from apps.engine.signals.columns import BatchColumns, ColumnCache, shifted
 from apps.engine.signals.required_inputs import RequiredInputs
 
 Truth: TypeAlias = NDArray[np.bool_]
@@ -74,12 +74,12 @@ def signals_of(
     signals = np.empty(last - first, np.uint8) if into is None else into
     cache = cache or ColumnCache(0)
     for batch in cache.batches_of(candles, inputs.timeframe, first, last, inputs.lookback):
-        mask = _mask(inputs, Columns(candles, batch, higher_timeframes, cache))
+        mask = _mask(inputs, BatchColumns(candles, batch, higher_timeframes, cache))
         batch.unpack(mask, signals[batch.blocks[0].first - first :])
     return signals
 
 
-def _mask(inputs: RequiredInputs, columns: Columns) -> SignalMask:
+def _mask(inputs: RequiredInputs, columns: BatchColumns) -> SignalMask:
     """Return the bits of all conditions, packed as the columns are."""
     masks = (
         confirmed(check, columns, candles) * np.uint8(bit)
@@ -106,7 +106,7 @@ def atr_columns(
         return NO_RANGES
     ranges, cache = np.full((last - first, 4), np.nan), cache or ColumnCache(0)
     for batch in cache.batches_of(candles, inputs.timeframe, first, last, 0):
-        columns, begin = Columns(candles, batch, {}, cache), batch.blocks[0].first - first
+        columns, begin = BatchColumns(candles, batch, {}, cache), batch.blocks[0].first - first
         for position, period in enumerate(inputs.atr_periods):
             if period:
                 batch.unpack(columns.read(_atr(period)), ranges[begin:, position])
@@ -117,7 +117,7 @@ def _atr(period: int) -> Read:
     return Read(series("ATR", "value", "close", {"period": period}), 0, 0)
 
 
-def confirmed(check: Check, columns: Columns, candles: int) -> Truth:
+def confirmed(check: Check, columns: BatchColumns, candles: int) -> Truth:
     """Return whether the check holds at each bar, confirmed by so many candles.
 
     Levels and movements hold on each of them. A pattern ended at the first of them; a cross

@@ -25,17 +25,17 @@ from apps.engine.language.sides import (
 )
 from apps.engine.language.strategy import Strategy
 from apps.engine.signals.blocks import batches_of
-from apps.engine.signals.columns import ColumnCache, Columns
+from apps.engine.signals.columns import BatchColumns, ColumnCache
 from apps.engine.signals.required_inputs import lookback, required_inputs
 from apps.engine.signals.signals import atr_columns, confirmed
-from apps.engine.simulation.timeline import Track
+from apps.engine.simulation.timeline import SymbolSeries
 
-OTHER: Final[Mapping[Side, Side]] = {"long": "short", "short": "long"}
+OPPOSITE: Final[Mapping[Side, Side]] = {"long": "short", "short": "long"}
 _SIGNS = {1: "bullish", -1: "bearish", 0: "of either direction"}
 _DEFAULT_SOURCE = "close"
 
 
-class Operand(NamedTuple):
+class OperandValue(NamedTuple):
     """A value that a check reads at the bar, and as it was a bar before; None where unknown."""
 
     name: str
@@ -52,7 +52,7 @@ class Finding(NamedTuple):
     text: str
     holds: bool
     confirmed: bool
-    operands: tuple[Operand, ...] = ()
+    operands: tuple[OperandValue, ...] = ()
     parts: tuple[Finding, ...] = ()
 
 
@@ -69,39 +69,41 @@ class SideFound(NamedTuple):
     findings: tuple[tuple[int, Finding], ...]
 
 
-def sides_at(strategy: Strategy, track: Track, bar: int) -> list[SideFound]:
-    """For each side that is traded, at a bar of `track.used`."""
-    return [entry_at(side, strategy, track, bar) for side in traded(strategy.entryConditions)]
+def sides_at(strategy: Strategy, symbol_series: SymbolSeries, bar: int) -> list[SideFound]:
+    """For each side that is traded, at a bar of `symbol_series.used`."""
+    return [
+        entry_at(side, strategy, symbol_series, bar) for side in traded(strategy.entryConditions)
+    ]
 
 
 def signals_at(
-    sides: Sequence[SideFound], strategy: Strategy, track: Track, bar: int
+    sides: Sequence[SideFound], strategy: Strategy, symbol_series: SymbolSeries, bar: int
 ) -> list[Side]:
     """Which of `sides_at` are signalled. Of one side that an opposite signal closes: both, where
     that is true too.
     """
-    found = [one.side for one in sides if one.signal]
+    matches = [part.side for part in sides if part.signal]
     asked = len(sides) == 1 and strategy.exits_on_opposite_signal
-    if asked and found and entry_at(OTHER[found[0]], strategy, track, bar).signal:
+    if asked and matches and entry_at(OPPOSITE[matches[0]], strategy, symbol_series, bar).signal:
         return ["long", "short"]
-    return found
+    return matches
 
 
 def traded(entry: EntryConditions) -> tuple[Side, ...]:
     return ("long", "short") if entry.positionType == "both" else (entry.positionType,)
 
 
-def ranges_known(strategy: Strategy, track: Track, bar: int) -> bool:
+def ranges_known(strategy: Strategy, symbol_series: SymbolSeries, bar: int) -> bool:
     """Whether every average true range that the strategy asks for is there: without, no entry."""
     if not any(strategy.atr_periods):
         return True
-    (found,) = atr_columns(required_inputs(strategy), track.used, bar, bar + 1)
+    (matches,) = atr_columns(required_inputs(strategy), symbol_series.used, bar, bar + 1)
     return all(
-        value > 0 for value, period in zip(found, strategy.atr_periods, strict=True) if period
+        value > 0 for value, period in zip(matches, strategy.atr_periods, strict=True) if period
     )
 
 
-def entry_at(side: Side, strategy: Strategy, track: Track, bar: int) -> SideFound:
+def entry_at(side: Side, strategy: Strategy, symbol_series: SymbolSeries, bar: int) -> SideFound:
     """What speaks for opening a side; of the one that is not traded, what speaks against the other
     where an opposite signal closes.
     """
@@ -110,58 +112,67 @@ def entry_at(side: Side, strategy: Strategy, track: Track, bar: int) -> SideFoun
     def joined(conditions: tuple[Condition, ...]) -> GroupCheck:
         return entry_check(side, entry.model_copy(update={"conditions": conditions}))
 
-    whole, parts = joined(entry.conditions), [joined((one,)) for one in entry.conditions]
-    view = _view(strategy, track, bar, whole, max(entry.confirmationCandles, 1))
-    return _found(side, whole, parts, view)
+    whole, parts = joined(entry.conditions), [joined((part,)) for part in entry.conditions]
+    view = _view(strategy, symbol_series, bar, whole, max(entry.confirmationCandles, 1))
+    return _side_found(side, whole, parts, view)
 
 
-def exits_at(side: Side, strategy: Strategy, track: Track, bar: int) -> SideFound:
+def exits_at(side: Side, strategy: Strategy, symbol_series: SymbolSeries, bar: int) -> SideFound:
     """What the conditions of exits say of a position of a side; nothing confirms them."""
     entry, exits = strategy.entryConditions, strategy.exitConditions
 
     def joined(conditions: tuple[Condition, ...]) -> GroupCheck:
         return exit_check(side, exits.model_copy(update={"conditions": conditions}), entry)
 
-    whole, parts = joined(exits.conditions), [joined((one,)) for one in exits.conditions]
-    return _found(side, whole, parts, _view(strategy, track, bar, whole, 1))
+    whole, parts = joined(exits.conditions), [joined((part,)) for part in exits.conditions]
+    return _side_found(side, whole, parts, _view(strategy, symbol_series, bar, whole, 1))
 
 
-def opposite_at(side: Side, strategy: Strategy, track: Track, bar: int) -> bool | None:
+def opposite_at(
+    side: Side, strategy: Strategy, symbol_series: SymbolSeries, bar: int
+) -> bool | None:
     """Whether an opposite signal closes a position of a side; None where none ever does.
 
     Both sides at once are neither (rule 12).
     """
     if not strategy.exits_on_opposite_signal:
         return None
-    if not entry_at(OTHER[side], strategy, track, bar).signal:
+    if not entry_at(OPPOSITE[side], strategy, symbol_series, bar).signal:
         return False
-    return not entry_at(side, strategy, track, bar).signal
+    return not entry_at(side, strategy, symbol_series, bar).signal
 
 
-def _found(side: Side, whole: GroupCheck, parts: Sequence[GroupCheck], view: _View) -> SideFound:
+def _side_found(
+    side: Side, whole: GroupCheck, parts: Sequence[GroupCheck], view: _View
+) -> SideFound:
     """`parts`: each condition alone, of which nothing is left where it is of the other side."""
     return SideFound(
         side,
         whole.operator,
         view.is_confirmed(whole),
         tuple(
-            (place, view.finding(check))
-            for place, part in enumerate(parts)
+            (index, view.finding(check))
+            for index, part in enumerate(parts)
             for check in part.checks
         ),
     )
 
 
-def _view(strategy: Strategy, track: Track, bar: int, check: Check, candles: int) -> _View:
+def _view(
+    strategy: Strategy, symbol_series: SymbolSeries, bar: int, check: Check, candles: int
+) -> _View:
     timeframe, bars = strategy.basicInfo.timeframe, lookback(check) + candles
-    (batch,) = batches_of(track.used, timeframe, bar, bar + 1, bars)
-    return _View(Columns(track.used, batch, track.higher_timeframes, ColumnCache(0)), candles)
+    (batch,) = batches_of(symbol_series.used, timeframe, bar, bar + 1, bars)
+    return _View(
+        BatchColumns(symbol_series.used, batch, symbol_series.higher_timeframes, ColumnCache(0)),
+        candles,
+    )
 
 
 class _View:
     """The columns that lead up to a bar, and how many candles confirm."""
 
-    def __init__(self, columns: Columns, candles: int) -> None:
+    def __init__(self, columns: BatchColumns, candles: int) -> None:
         self._columns, self._candles = columns, candles
 
     def is_confirmed(self, check: Check) -> bool:
@@ -173,13 +184,13 @@ class _View:
             text_of(check),
             bool(confirmed(check, self._columns, 1)[-1]),
             self.is_confirmed(check),
-            tuple(self._operand(one) for one in _reads(check)),
+            tuple(self._operand(part) for part in _reads(check)),
             tuple(self.finding(part) for part in parts),
         )
 
-    def _operand(self, read: Read) -> Operand:
+    def _operand(self, read: Read) -> OperandValue:
         before, value = self._columns.read(read)[-2:].tolist()
-        return Operand(name_of(read), _if_known(value), _if_known(before))
+        return OperandValue(name_of(read), _if_known(value), _if_known(before))
 
 
 def _if_known(value: float) -> float | None:
@@ -207,8 +218,8 @@ def text_of(check: Check) -> str:
         case Movement(read, operator, steps):
             return f"{name_of(read)} {operator} over {steps} candle{'s' if steps > 1 else ''}"
         case Comparison(left, operator, right):
-            there = name_of(right) if isinstance(right, Read) else f"{right:.12g}"
-            return f"{name_of(left)} {operator.replace('_', ' ')} {there}"
+            right_name = name_of(right) if isinstance(right, Read) else f"{right:.12g}"
+            return f"{name_of(left)} {operator.replace('_', ' ')} {right_name}"
 
 
 def _clock(seconds: int) -> str:
@@ -223,14 +234,14 @@ def name_of(read: Read) -> str:
 
 
 def _computed(series: Series, column: int) -> str:
-    found = next(_rows(series, column), None)
-    if found is None:
+    matches = next(_rows(series, column), None)
+    if matches is None:
         return series.formula  # a pattern, which has no row
-    row, output = found
+    row, output = matches
     given = dict(series.arguments)
-    written = (one.written(given[one.arguments[0]]) for one in row.parameters)
-    told = ", ".join(one if isinstance(one, str) else f"{one:g}" for one in written)
-    name = f"{row.type}({told})" if told else row.type
+    written = (part.written(given[part.arguments[0]]) for part in row.parameters)
+    words = ", ".join(part if isinstance(part, str) else f"{part:g}" for part in written)
+    name = f"{row.type}({words})" if words else row.type
     name += f".{output.name}" if len(row.outputs) > 1 else ""
     source = _source(row, series)
     return name if source in ("", _DEFAULT_SOURCE) else f"{name} of {source}"

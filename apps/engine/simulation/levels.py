@@ -22,15 +22,15 @@ from apps.engine.language.strategy import Strategy
 from apps.engine.signals.required_inputs import required_inputs
 from apps.engine.signals.signals import atr_columns
 from apps.engine.simulation.plan import Contract, plan_of
-from apps.engine.simulation.timeline import Track
+from apps.engine.simulation.timeline import SymbolSeries
 
 Floats = NDArray[np.float64]
 
 NONE = math.nan
-SIDES: Final[dict[Side, float]] = {"long": 1.0, "short": -1.0}
+SIDES_BY_SIGN: Final[dict[Side, float]] = {"long": 1.0, "short": -1.0}
 
 
-class Position(NamedTuple):
+class HeldPosition(NamedTuple):
     """One that nothing was added to: of which plan and contract, over which candles; a long (1) or
     a short (-1), entered at which bar of them and at which price; the average true ranges of its
     signal, f8[4], 0 where none is asked for.
@@ -54,25 +54,25 @@ class Levels(NamedTuple):
 
 
 def levels_of(
-    trade: Array, strategy: Strategy, contract: Contract, track: Track, bar: int
+    trade: Array, strategy: Strategy, contract: Contract, symbol_series: SymbolSeries, bar: int
 ) -> Levels | None:
-    """Those of a trade at a bar of `track.used` that it lived in. `trade`: one TRADE record.
+    """Those of a trade at a bar of `symbol_series.used` that it lived in. `trade`: a TRADE record.
 
     None where the position may have been added to, which no result records the time of, and where
     the candle of its entry is not there.
     """
-    plan, used = plan_of(strategy), track.used
+    plan, used = plan_of(strategy), symbol_series.used
     entry = int(np.searchsorted(used.time, trade["entry_time"]))
-    there = 0 < entry < len(used) and used.time[entry] == trade["entry_time"]
-    if plan.max_entries > 1 or not there:
+    is_known = 0 < entry < len(used) and used.time[entry] == trade["entry_time"]
+    if plan.max_entries > 1 or not is_known:
         return None
-    found = atr_columns(required_inputs(strategy), used, entry - 1, entry)
-    ranges = np.nan_to_num(found[0]) if len(found) else np.zeros(4)
+    known_ranges = atr_columns(required_inputs(strategy), used, entry - 1, entry)
+    ranges = np.nan_to_num(known_ranges[0]) if len(known_ranges) else np.zeros(4)
     side, price = float(trade["side"]), float(trade["entry_price"])
-    return levels_at(Position(plan, contract, used, side, entry, price, ranges), bar)
+    return levels_at(HeldPosition(plan, contract, used, side, entry, price, ranges), bar)
 
 
-def levels_at(p: Position, bar: int) -> Levels:
+def levels_at(p: HeldPosition, bar: int) -> Levels:
     """Those that the prices of a bar were held against, in a position that was held to the end of
     every bar from its entry's to the one before.
     """
@@ -89,7 +89,7 @@ def levels_at(p: Position, bar: int) -> Levels:
     return Levels(stop, NONE if (stop - trailed) * p.side >= 0 else trailed, target)
 
 
-def _trailed(p: Position, bar: int) -> float:
+def _trailed(p: HeldPosition, bar: int) -> float:
     """Where the bars before this one have put the trailing stop; NaN before it is armed."""
     plan = p.plan
     best = (p.candles.high if p.side > 0 else p.candles.low)[p.entry : bar].copy()
@@ -111,21 +111,21 @@ def orders_reached(
     """
     plan, entry = plan_of(strategy), signal + 1
     if plan.order_by == AT_MARKET or entry >= len(candles):
-        return frozenset(SIDES)
+        return frozenset(SIDES_BY_SIGN)
     entries = {
-        side: Position(plan, contract, candles, sign, entry, NONE, np.zeros(4))
-        for side, sign in SIDES.items()
+        side: HeldPosition(plan, contract, candles, sign, entry, NONE, np.zeros(4))
+        for side, sign in SIDES_BY_SIGN.items()
     }
-    return frozenset(side for side, one in entries.items() if _is_reached(one))
+    return frozenset(side for side, order in entries.items() if _is_reached(order))
 
 
-def _is_reached(p: Position) -> bool:
+def _is_reached(p: HeldPosition) -> bool:
     up, ordered = _order(p)
     high, low = float(p.candles.high[p.entry]), float(p.candles.low[p.entry])
     return high >= ordered if up else low <= ordered
 
 
-def _filled_inside(p: Position) -> bool:
+def _filled_inside(p: HeldPosition) -> bool:
     """Whether a limit or stop order was reached after the open of its bar (rule 12)."""
     if p.plan.order_by == AT_MARKET:
         return False
@@ -134,7 +134,7 @@ def _filled_inside(p: Position) -> bool:
     return opened < ordered if up else opened > ordered
 
 
-def _order(p: Position) -> tuple[bool, float]:
+def _order(p: HeldPosition) -> tuple[bool, float]:
     """Whether prices reach the order of the entry from below, and its price (rule 12)."""
     plan, signal = p.plan, p.entry - 1
     up = (p.side > 0) != (plan.order_by == AT_LIMIT)
@@ -142,7 +142,7 @@ def _order(p: Position) -> tuple[bool, float]:
     return up, float(_rounded(price, 1.0 if up else -1.0, _ticks(p, signal, p.entry))[0])
 
 
-def _ticks(p: Position, first: int, last: int) -> Floats:
+def _ticks(p: HeldPosition, first: int, last: int) -> Floats:
     """The tick of each bar's day, in ten-thousandths of a rupee."""
     days = ist_day(p.candles.time[first:last])
     ticks = np.full(len(days), p.contract.tick)

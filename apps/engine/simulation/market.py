@@ -11,9 +11,9 @@ from numba import njit
 from numpy.typing import NDArray
 
 from apps.engine.candles import DAY, IST, Candles, frozen, shared_columns
-from apps.engine.kernel.records import Bars, Market
+from apps.engine.kernel.records import Bars, MarketRows
 from apps.engine.signals.signals import NO_RANGES, SignalMask
-from apps.engine.simulation.timeline import Cues, Track
+from apps.engine.simulation.timeline import SymbolSeries, SymbolSignals
 
 Times = NDArray[np.int64]
 Days = NDArray[np.int32]
@@ -21,61 +21,63 @@ Cells = NDArray[np.int32]
 Floats = NDArray[np.float64]
 
 
-class Joined(NamedTuple):
+class JoinedMarket(NamedTuple):
     """A market without ranges, and where the bars of each symbol lie in it."""
 
-    market: Market
-    places: Sequence[slice]
+    market: MarketRows
+    sections: Sequence[slice]
 
 
-def join(tracks: Sequence[Track]) -> Joined:
+def join(all_series: Sequence[SymbolSeries]) -> JoinedMarket:
     """The bars of each symbol stay together, in their order, and `cell` finds them.
 
     What one symbol alone needs is not copied, nor what lies in one `candles.CandleTable`.
     """
-    candles = [track.candles for track in tracks]
+    candles = [symbol_series.candles for symbol_series in all_series]
     times = [symbol.time for symbol in candles]
     time = _union(times)
     bars, begins = _bars(candles)
-    places = [slice(begin, begin + len(own)) for begin, own in zip(begins, times, strict=True)]
-    flags = _laid([track.flags for track in tracks], places, len(bars.open))
+    sections = [slice(begin, begin + len(own)) for begin, own in zip(begins, times, strict=True)]
+    flags = _packed([symbol_series.flags for symbol_series in all_series], sections, len(bars.open))
     cells = _cells(times, np.array(begins), time)
-    return Joined(Market(time, _days(time), cells, bars, NO_RANGES, flags), places)
+    return JoinedMarket(MarketRows(time, _days(time), cells, bars, NO_RANGES, flags), sections)
 
 
-def cue(
-    joined: Joined,
-    cues: Iterable[Cues],
+def combine_signals(
+    joined: JoinedMarket,
+    symbol_signals: Iterable[SymbolSignals],
     into: SignalMask | None = None,
-    laid: Floats | None = None,
-) -> tuple[Market, SignalMask]:
-    """The market with the ranges of one strategy, and its signals u1[symbols, rows]; `into` is the
-    place of these, and `laid` are the ranges, as they lie in another market, if they are given.
+    packed_ranges: Floats | None = None,
+) -> tuple[MarketRows, SignalMask]:
+    """Return the market with the ranges of one strategy, and its signals u1[symbols, rows], in
+    `into` if that is given; `packed_ranges` are the ranges as they lie in another market.
     """
-    market, places = joined
+    market, sections = joined
     rows = len(market.time)
-    if len(places) == 1:
-        (only,) = cues
+    if len(sections) == 1:
+        (only,) = symbol_signals
         alone = market._replace(atr=only.ranges) if len(only.ranges) else market
         return alone, only.signals[np.newaxis]
-    signals = np.empty((len(places), rows), np.uint8) if into is None else into
-    ranges = market.atr if laid is None else laid
-    for own, cell, place, symbol in zip(signals, market.cell.T, places, cues, strict=True):
+    signals = np.empty((len(sections), rows), np.uint8) if into is None else into
+    ranges = market.atr if packed_ranges is None else packed_ranges
+    for own, cell, section, symbol in zip(
+        signals, market.cell.T, sections, symbol_signals, strict=True
+    ):
         if len(symbol.signals) == rows:
             own[:] = symbol.signals
         else:
             own[:] = 0
             own[cell >= 0] = symbol.signals
-        if laid is None and len(symbol.ranges):
+        if packed_ranges is None and len(symbol.ranges):
             ranges = ranges if len(ranges) else np.empty((len(market.bars.open), 4))
-            ranges[place] = symbol.ranges
+            ranges[section] = symbol.ranges
     return market._replace(atr=ranges), signals
 
 
 def warm_up() -> None:
     """Compile, or load what was compiled."""
-    one, other = frozen(np.array([0, 60])), frozen(np.array([60]))
-    _cells([one, other], np.array([0, 2]), _union([one, other]))
+    first, other = frozen(np.array([0, 60])), frozen(np.array([60]))
+    _cells([first, other], np.array([0, 2]), _union([first, other]))
 
 
 def _bars(candles: Sequence[Candles]) -> tuple[Bars, list[int]]:
@@ -91,13 +93,13 @@ def _bars(candles: Sequence[Candles]) -> tuple[Bars, list[int]]:
     return Bars(*(frozen(np.concatenate(column)) for column in columns)), begins
 
 
-def _laid(parts: Sequence[SignalMask], places: Sequence[slice], bars: int) -> SignalMask:
+def _packed(parts: Sequence[SignalMask], sections: Sequence[slice], bars: int) -> SignalMask:
     """Each at its place; nothing where they are empty, as nobody asks for them."""
     if len(parts) == 1 or not len(parts[0]):
         return parts[0]
     whole = np.empty(bars, np.uint8)
-    for part, place in zip(parts, places, strict=True):
-        whole[place] = part
+    for part, section in zip(parts, sections, strict=True):
+        whole[section] = part
     return whole
 
 
@@ -106,26 +108,26 @@ def _union(times: Sequence[Times]) -> Times:
     if len(times) == 1:
         return times[0]
     half = len(times) // 2
-    one, other = _union(times[:half]), _union(times[half:])
-    same = one is other or np.array_equal(one, other)
+    first, other = _union(times[:half]), _union(times[half:])
+    same = first is other or np.array_equal(first, other)
     if same:
-        return one
-    merged = np.empty(one.size + other.size, np.int64)
-    return frozen(merged[: _merge(one, other, merged)].copy())
+        return first
+    merged = np.empty(first.size + other.size, np.int64)
+    return frozen(merged[: _merge(first, other, merged)].copy())
 
 
 @njit(nogil=True, cache=True)
-def _merge(one: Times, other: Times, merged: Times) -> int:
+def _merge(first: Times, other: Times, merged: Times) -> int:
     """Write two ascending columns as one, each time once; return how many there are."""
     i = j = size = 0
-    while i < one.size and j < other.size:
-        a, b = one[i], other[j]
+    while i < first.size and j < other.size:
+        a, b = first[i], other[j]
         merged[size] = min(a, b)
         i, j, size = i + (a <= b), j + (b <= a), size + 1
-    rest = one[i:] if i < one.size else other[j:]
-    for k in range(rest.size):  # a slice takes two seconds to compile
-        merged[size + k] = rest[k]
-    return size + rest.size
+    remainder = first[i:] if i < first.size else other[j:]
+    for k in range(remainder.size):  # a slice takes two seconds to compile
+        merged[size + k] = remainder[k]
+    return size + remainder.size
 
 
 @njit(nogil=True, cache=True)
@@ -177,6 +179,6 @@ def _place(cell: Cells, own: Times, begin: int, time: Times) -> None:
     """The cells i4[rows] of a symbol with bars at its `own` times only."""
     bar = 0
     for row in range(time.size):
-        there = bar < own.size and own[bar] == time[row]
-        cell[row] = begin + bar if there else -1
-        bar += there
+        has_bar = bar < own.size and own[bar] == time[row]
+        cell[row] = begin + bar if has_bar else -1
+        bar += has_bar

@@ -246,7 +246,7 @@ def terms_of(symbols: Sequence[str], contracts: Sequence[Contract], schedule: Sc
     segments = {contract.segment: number for number, contract in enumerate(contracts)}
     days = sorted({first for contract in contracts for first, _ in contract.later})
     later = [[contract.on(day) for contract in contracts] for day in days]
-    units = np.stack([contract_rows(one, segments) for one in (contracts, *later)])
+    units = np.stack([contract_rows(dated, segments) for dated in (contracts, *later)])
     ends = [NEVER if contract.ends is None else contract.ends for contract in contracts]
     rates = rate_rows(schedule, segments)
     return Terms(

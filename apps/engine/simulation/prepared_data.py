@@ -6,31 +6,36 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from apps.engine.candles import Candles
-from apps.engine.kernel.records import Market, Plan
+from apps.engine.kernel.records import MarketRows, Plan
 from apps.engine.language.strategy import Strategy
 from apps.engine.signals.columns import ColumnCache
 from apps.engine.signals.required_inputs import RequiredInputs
 from apps.engine.signals.signals import SignalMask
-from apps.engine.simulation.market import Joined, cue, join
+from apps.engine.simulation.market import JoinedMarket, combine_signals, join
 from apps.engine.simulation.plan import Contract, ranges_asked
-from apps.engine.simulation.timeline import History, Track, cues_of, track_of
+from apps.engine.simulation.timeline import (
+    History,
+    SymbolSeries,
+    signals_of_series,
+    symbol_series_of,
+)
 
 
-class Stage(NamedTuple):
+class PreparedData(NamedTuple):
     """`joined` is without ranges: they and the signals are a strategy's own. `caches` keep the
-    columns of each track, `laid` the ranges of all that are put together.
+    columns of each track, `ranges_cache` the ranges of all that are put together.
     """
 
     histories: Sequence[History]
-    tracks: Sequence[Track]
-    joined: Joined
+    all_series: Sequence[SymbolSeries]
+    joined: JoinedMarket
     caches: Sequence[ColumnCache]
-    laid: ColumnCache
+    ranges_cache: ColumnCache
     start: int
     end: int
 
     @property
-    def market(self) -> Market:
+    def market(self) -> MarketRows:
         return self.joined.market
 
     @property
@@ -45,37 +50,39 @@ class Stage(NamedTuple):
     @property
     def candles(self) -> list[Candles]:
         """The bars in the range, of each symbol."""
-        return [track.candles for track in self.tracks]
+        return [symbol_series.candles for symbol_series in self.all_series]
 
-    def cued(
+    def with_signals(
         self,
         inputs: RequiredInputs,
         plan: Plan,
         into: SignalMask | None = None,
-    ) -> tuple[Market, SignalMask]:
+    ) -> tuple[MarketRows, SignalMask]:
         """The market with the ranges that are required, and its signals u1[symbols, rows]; `into`
         is the place of these, if it is given.
 
         Raises InsufficientBars when too few bars are warm for it.
         """
-        if len(self.tracks) == 1:
+        if len(self.all_series) == 1:
             own = None if into is None else into[0]
-            only = cues_of(inputs, plan, self.tracks[0], cache=self.caches[0], into=own)
-            return cue(self.joined, [only])
-        cues = (
-            cues_of(inputs, plan, track, cache=cache)
-            for track, cache in zip(self.tracks, self.caches, strict=True)
+            only = signals_of_series(
+                inputs, plan, self.all_series[0], cache=self.caches[0], into=own
+            )
+            return combine_signals(self.joined, [only])
+        symbol_signals = (
+            signals_of_series(inputs, plan, symbol_series, cache=cache)
+            for symbol_series, cache in zip(self.all_series, self.caches, strict=True)
         )
         if not any(inputs.atr_periods):
-            return cue(self.joined, cues, into)
+            return combine_signals(self.joined, symbol_signals, into)
         key = inputs.atr_periods, ranges_asked(plan).tobytes()
-        (laid,) = self.laid.get(key) or (None,)
-        market, heard = cue(self.joined, cues, into, laid)
-        self.laid.add(key, (market.atr,))
-        return market, heard
+        (ranges_cache,) = self.ranges_cache.get(key) or (None,)
+        market, signals = combine_signals(self.joined, symbol_signals, into, ranges_cache)
+        self.ranges_cache.add(key, (market.atr,))
+        return market, signals
 
 
-def stage_of(
+def prepare_data(
     strategy: Strategy,
     histories: Sequence[History],
     *,
@@ -83,15 +90,17 @@ def stage_of(
     end: int,
     report: Callable[[float], None],
     cache_bytes: int = 0,
-) -> Stage:
+) -> PreparedData:
     """The bars with start <= time < end. `cache_bytes`: of columns that are kept, of all symbols.
 
     Raises InsufficientBars, MissingCalendar.
     """
-    tracks = []
+    all_series = []
     for history in histories:
-        tracks.append(track_of(strategy, history, start, end))
+        all_series.append(symbol_series_of(strategy, history, start, end))
         report(0.0)
-    share = cache_bytes // (len(tracks) + (len(tracks) > 1))
-    caches = [ColumnCache(share) for _ in tracks]
-    return Stage(histories, tracks, join(tracks), caches, ColumnCache(share), start, end)
+    share = cache_bytes // (len(all_series) + (len(all_series) > 1))
+    caches = [ColumnCache(share) for _ in all_series]
+    return PreparedData(
+        histories, all_series, join(all_series), caches, ColumnCache(share), start, end
+    )

@@ -16,14 +16,14 @@ from apps.engine.charges import Schedule, has_rates
 from apps.engine.kernel.records import ENGINE_VERSION
 from apps.engine.language.strategy import Strategy
 from apps.engine.metrics.fill_quality import LATE_BARS, THIN_SHARE, FillQuality, is_late, is_thin
-from apps.engine.simulation.prepared_data import Stage
-from apps.engine.simulation.timeline import Note, Track
+from apps.engine.simulation.prepared_data import PreparedData
+from apps.engine.simulation.timeline import Note, SymbolSeries
 from apps.engine.symbols import parse_symbol
 
 
 def receipt(
     strategy: Strategy,
-    stage: Stage,
+    data: PreparedData,
     schedule: Schedule,
     *,
     candles_hash: str,
@@ -36,30 +36,34 @@ def receipt(
     `configuration`, `candles` (what `hash_candles` returns) and `rulebook` (charges, contracts,
     square-off, at which bars longer candles count) are SHA-256 in hex.
     """
-    contracts = [asdict(history.contract) for history in stage.histories]
-    seen = [longer.seen for track in stage.tracks for longer in track.higher_timeframes.values()]
-    flags = [track.flags for track in stage.tracks]
+    contracts = [asdict(history.contract) for history in data.histories]
+    seen = [
+        longer.seen
+        for symbol_series in data.all_series
+        for longer in symbol_series.higher_timeframes.values()
+    ]
+    flags = [symbol_series.flags for symbol_series in data.all_series]
     return {
         "engineVersion": ENGINE_VERSION,
         "configuration": hash_of(strategy.model_dump(mode="json", exclude_none=True)),
         "candles": candles_hash,
         "rulebook": hash_of([schedule, contracts, _hash_columns([*flags, *seen])]),
-        "start": stage.start,
-        "end": stage.end,
+        "start": data.start,
+        "end": data.end,
         "capital": capital,
         "seed": seed,
         "notes": [asdict(note) for note in notes],
     }
 
 
-def hash_candles(tracks: Sequence[Track]) -> str:
+def hash_candles(all_series: Sequence[SymbolSeries]) -> str:
     """Return the hash of all candles that were read: a second for every two gigabytes."""
     read = [
         candles
-        for track in tracks
+        for symbol_series in all_series
         for candles in (
-            track.used,
-            *(longer.candles for longer in track.higher_timeframes.values()),
+            symbol_series.used,
+            *(longer.candles for longer in symbol_series.higher_timeframes.values()),
         )
     ]
     return _hash_columns([getattr(candles, name) for candles in read for name in COLUMNS])
@@ -79,15 +83,17 @@ def _hash_columns(columns: Sequence[NDArray[Any]]) -> str:
     return digest.hexdigest()
 
 
-def notes_on(strategy: Strategy, stage: Stage, schedule: Schedule, *, ruined: bool) -> list[Note]:
+def notes_on(
+    strategy: Strategy, data: PreparedData, schedule: Schedule, *, ruined: bool
+) -> list[Note]:
     """What the reader of a result must know."""
-    notes = [note for history in stage.histories for note in history.notes]
-    notes += _on_bars_out_of_session(strategy, stage.tracks)
+    notes = [note for history in data.histories for note in history.notes]
+    notes += _on_bars_out_of_session(strategy, data.all_series)
     free = [
         history.symbol
-        for history, track in zip(stage.histories, stage.tracks, strict=True)
+        for history, symbol_series in zip(data.histories, data.all_series, strict=True)
         if not has_rates(
-            schedule, history.contract.segment, int(ist_day(track.candles.time[:1])[0])
+            schedule, history.contract.segment, int(ist_day(symbol_series.candles.time[:1])[0])
         )
     ]
     if free:
@@ -124,14 +130,18 @@ def notes_on_fills(quantity: NDArray[np.float64], fills: FillQuality) -> list[No
     return notes
 
 
-def _on_bars_out_of_session(strategy: Strategy, tracks: Sequence[Track]) -> list[Note]:
-    counts = {track.symbol: track.out_of_session for track in tracks if track.out_of_session}
+def _on_bars_out_of_session(strategy: Strategy, all_series: Sequence[SymbolSeries]) -> list[Note]:
+    counts = {
+        symbol_series.symbol: symbol_series.out_of_session
+        for symbol_series in all_series
+        if symbol_series.out_of_session
+    }
     if not counts:
         return []
     of_symbols = ", ".join(f"{count:,} of {symbol}" for symbol, count in counts.items())
     included = strategy.executionSettings.includeOutOfSession
-    what = "are included, as includeOutOfSession asks" if included else "are left out"
-    return [Note("out_of_session", f"Bars outside of sessions {what}: {of_symbols}.")]
+    handling = "are included, as includeOutOfSession asks" if included else "are left out"
+    return [Note("out_of_session", f"Bars outside of sessions {handling}: {of_symbols}.")]
 
 
 def _sells_shares_short(strategy: Strategy) -> bool:

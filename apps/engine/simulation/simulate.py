@@ -16,8 +16,8 @@ from apps.engine.kernel.records import (
     CURVE,
     TRADE,
     Array,
-    Output,
     Plan,
+    SimulationOutput,
     new_state,
     rules_of,
 )
@@ -27,17 +27,23 @@ from apps.engine.metrics.fill_quality import FillQuality, fill_quality_of
 from apps.engine.metrics.table import Performance, performance
 from apps.engine.signals.required_inputs import required_inputs
 from apps.engine.signals.signals import NO_RANGES
-from apps.engine.simulation.market import cue, join
+from apps.engine.simulation.market import combine_signals, join
 from apps.engine.simulation.plan import (
     Contract,
     MissingCalendar,
     plan_of,
     terms_of,
 )
-from apps.engine.simulation.simulations import Played, Progress, TradedMarket, play, to_nobody
+from apps.engine.simulation.prepared_data import PreparedData, prepare_data
 from apps.engine.simulation.receipt import hash_candles, notes_on, notes_on_fills, receipt
-from apps.engine.simulation.prepared_data import Stage, stage_of
-from apps.engine.simulation.timeline import Cues, History, Track
+from apps.engine.simulation.simulations import (
+    ReportProgress,
+    Simulation,
+    TradedMarket,
+    ignore_progress,
+    simulate_plan,
+)
+from apps.engine.simulation.timeline import History, SymbolSeries, SymbolSignals
 
 __all__ = [
     "NO_CHARGES",
@@ -45,15 +51,15 @@ __all__ = [
     "Contract",
     "History",
     "MissingCalendar",
-    "Result",
     "Schedule",
+    "SimulationResult",
     "simulate",
     "warm_up",
 ]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Result:
+class SimulationResult:
     """What a simulation found.
 
     `trades`: TRADE records in the order of their exits, `symbol` an index into `symbols`; `curve`:
@@ -81,8 +87,8 @@ def simulate(
     capital: float,
     schedule: Schedule = NO_CHARGES,
     seed: int = 0,
-    on_progress: Progress | None = None,
-) -> Result:
+    on_progress: ReportProgress | None = None,
+) -> SimulationResult:
     """Run `strategy` over the bars with start <= time < end (epoch seconds), from `capital` rupees.
 
     Symbols trade in the order of `histories`. `on_progress` is told the fraction that is done, at
@@ -90,53 +96,53 @@ def simulate(
     draws from the result later; it is only recorded. Raises InsufficientBars, MissingCalendar,
     TooManyTrades.
     """
-    report = on_progress or to_nobody
-    stage = stage_of(strategy, histories, start=start, end=end, report=report)
+    report = on_progress or ignore_progress
+    data = prepare_data(strategy, histories, start=start, end=end, report=report)
     schedule = charged(strategy, schedule)
     plan = plan_of(strategy)
     with ThreadPoolExecutor(1) as pool:  # hashing takes as long as simulating, and needs no lock
-        candles_hash = pool.submit(hash_candles, stage.tracks)
-        terms = terms_of(stage.symbols, stage.contracts, schedule)
-        market, signals = stage.cued(required_inputs(strategy), plan)
-        traded = TradedMarket(market, terms, stage.candles)
-        played = play(plan, traded, signals, capital=capital, report=report)
+        candles_hash = pool.submit(hash_candles, data.all_series)
+        terms = terms_of(data.symbols, data.contracts, schedule)
+        market, signals = data.with_signals(required_inputs(strategy), plan)
+        traded = TradedMarket(market, terms, data.candles)
+        simulation = simulate_plan(plan, traded, signals, capital=capital, report=report)
         return result_of(
-            strategy, stage, schedule, played, capital=capital, seed=seed,
+            strategy, data, schedule, simulation, capital=capital, seed=seed,
             candles_hash=candles_hash.result,
         )  # fmt: skip
 
 
 def result_of(
     strategy: Strategy,
-    stage: Stage,
+    data: PreparedData,
     schedule: Schedule,
-    played: Played,
+    simulation: Simulation,
     *,
     capital: float,
     seed: int,
     candles_hash: Callable[[], str] | None = None,
-) -> Result:
+) -> SimulationResult:
     """What was played, with its figures and its receipt. `candles_hash` returns what
     `hash_candles` does, where it is worked out elsewhere.
     """
-    result_data = played.result_data
-    calendars = [history.sessions for history in stage.histories]
+    result_data = simulation.result_data
+    calendars = [history.sessions for history in data.histories]
     fills = fill_quality_of(result_data.by_symbol, calendars, strategy.basicInfo.timeframe)
     notes = [
-        *notes_on(strategy, stage, schedule, ruined=played.ruined),
+        *notes_on(strategy, data, schedule, ruined=simulation.ruined),
         *notes_on_fills(result_data.trades["quantity"], fills),
     ]
-    metrics = performance(result_data, rejected=played.rejected, paid=played.paid)
-    return Result(
-        symbols=stage.symbols,
+    metrics = performance(result_data, rejected=simulation.rejected, paid=simulation.paid)
+    return SimulationResult(
+        symbols=data.symbols,
         trades=result_data.trades,
-        curve=curve_of(played),
+        curve=curve_of(simulation),
         excursions=result_data.excursions,
         fills=fills,
         performance=metrics,
         receipt=receipt(
-            strategy, stage, schedule, capital=capital, seed=seed, notes=notes,
-            candles_hash=candles_hash() if candles_hash else hash_candles(stage.tracks),
+            strategy, data, schedule, capital=capital, seed=seed, notes=notes,
+            candles_hash=candles_hash() if candles_hash else hash_candles(data.all_series),
         ),
     )  # fmt: skip
 
@@ -146,9 +152,9 @@ def charged(strategy: Strategy, schedule: Schedule) -> Schedule:
     return NO_CHARGES if strategy.executionSettings.charges == "none" else schedule
 
 
-def curve_of(played: Played) -> Array:
-    curve = np.empty(len(played.time), CURVE)
-    curve["time"], curve["equity"] = played.time, played.equity
+def curve_of(simulation: Simulation) -> Array:
+    curve = np.empty(len(simulation.time), CURVE)
+    curve["time"], curve["equity"] = simulation.time, simulation.equity
     return curve
 
 
@@ -156,11 +162,11 @@ def warm_up() -> None:
     """Compile the kernel, or load it from its cache: the first simulation then does not wait."""
     price = np.ones(2)
     bars = Candles.build([0, 60], open=price, high=price, low=price, close=price, volume=price)
-    track = Track("", bars, bars, np.empty(0, np.uint8), {})
-    cues = Cues(np.zeros(2, np.uint8), NO_RANGES)
-    market, signals = cue(join([track]), [cues])
+    symbol_series = SymbolSeries("", bars, bars, np.empty(0, np.uint8), {})
+    symbol_signals = SymbolSignals(np.zeros(2, np.uint8), NO_RANGES)
+    market, signals = combine_signals(join([symbol_series]), [symbol_signals])
     terms = terms_of([""], [Contract()], NO_CHARGES)
-    play(Plan(), TradedMarket(market, terms), signals, capital=1.0, report=to_nobody)
+    simulate_plan(Plan(), TradedMarket(market, terms), signals, capital=1.0, report=ignore_progress)
     rules = rules_of(Plan(), terms.instruments, terms.units[0], terms.rates)
-    output = Output(np.empty(2, TRADE), price)
+    output = SimulationOutput(np.empty(2, TRADE), price)
     kernel.settle(new_state(terms.instruments, cash=1.0), rules, output, 0, BY_EXPIRY)

@@ -1,4 +1,4 @@
-"""Plans played over a market: what the kernel leaves of each."""
+"""Plans simulated over a market: what the kernel leaves of each."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from apps.engine.kernel.records import (
     TRADE,
     Array,
     ArrayMismatch,
-    Market,
-    Output,
+    MarketRows,
     Plan,
     Rules,
     Sampling,
+    SimulationOutput,
     Span,
     State,
     check_shapes,
@@ -35,7 +35,7 @@ from apps.engine.metrics.equity import day_ends
 from apps.engine.metrics.result_data import ResultData
 from apps.engine.simulation.plan import NEVER, Terms
 
-Progress = Callable[[float], None]
+ReportProgress = Callable[[float], None]
 Floats = NDArray[np.float64]
 
 CELLS_AT_A_TIME = 10_000_000
@@ -45,11 +45,11 @@ TRADES_AT_A_TIME = 1_000
 EVERY_ROW = slice(None)
 
 
-def to_nobody(done: float) -> None:
-    """Progress that nobody asked for."""
+def ignore_progress(done: float) -> None:
+    """Report progress to nobody."""
 
 
-class Part(NamedTuple):
+class RowRange(NamedTuple):
     """Rows [first, end) of a market. Equity is kept at the close of each, or where there are
     `sampled` of those rows alone. `time` is that of the points of equity, and `day_ends` are the
     last of each date, where they are known.
@@ -62,18 +62,18 @@ class Part(NamedTuple):
     day_ends: NDArray[np.int64] | None = None
 
 
-def part_of(market: Market, rows: slice, *, by_days: bool) -> Part:
+def row_range_of(market: MarketRows, rows: slice, *, by_days: bool) -> RowRange:
     """By days: equity is kept at the last row of each date alone."""
     first, end, _ = rows.indices(len(market.time))
     time = market.time[first:end]
     ends = day_ends(time)
     if by_days:
-        return Part(first, end, time[ends], first + ends, np.arange(len(ends)))
-    return Part(first, end, time, None, ends)
+        return RowRange(first, end, time[ends], first + ends, np.arange(len(ends)))
+    return RowRange(first, end, time, None, ends)
 
 
-class Played(NamedTuple):
-    """What the kernel left of a plan: what figures are made of, and the ACCOUNT record at the end.
+class Simulation(NamedTuple):
+    """What the kernel left of a plan: the data of its metrics, and the account at the end.
 
     The trades are in the order of their exits.
     """
@@ -113,38 +113,38 @@ class TradedMarket(NamedTuple):
     beside prices need.
     """
 
-    market: Market
+    market: MarketRows
     terms: Terms
     candles: Sequence[Candles] = ()
 
 
-def play(
+def simulate_plan(
     plan: Plan,
     traded: TradedMarket,
     signals: NDArray[np.uint8],
     *,
     capital: float,
-    report: Progress,
+    report: ReportProgress,
     rows: slice = EVERY_ROW,
-) -> Played:
+) -> Simulation:
     """Step through the rows of the market, or some of them, then close what is open.
 
-    `signals` are those of `Stage.cued`; figures beside prices need the candles of the market.
+    `signals` are those of `PreparedData.with_signals`; metrics beside prices need the candles.
     """
     market = traded.market
     first, end, _ = rows.indices(len(market.time))
-    part = Part(first, end, market.time[first:end])
-    return play_all(
-        [plan], traded, signals[np.newaxis], [part], capital=capital, report=report,
-        room=room_for(market, [part]),
+    row_range = RowRange(first, end, market.time[first:end])
+    return simulate_plans(
+        [plan], traded, signals[np.newaxis], [row_range], capital=capital, report=report,
+        buffers=buffers_for(market, [row_range]),
     )[0]  # fmt: skip
 
 
-class Room(NamedTuple):
-    """Where is played: new memory would have to be made ready by the system for each play.
+class Buffers(NamedTuple):
+    """Memory of simulations: the system would have to make new memory ready for each.
 
-    `equity` is f8[parts, plans, points]; `curve` f8[rows] is that of one play where rows are
-    sampled.
+    `equity` is f8[parts, plans, points]; `curve` f8[rows] is that of one plan where rows
+    are sampled.
     """
 
     trades: Array  # TRADE
@@ -153,38 +153,40 @@ class Room(NamedTuple):
     by_days: bool  # it is for parts of which rows are sampled
 
 
-def room_for(market: Market, parts: Sequence[Part], plans: int = 1) -> Room:
+def buffers_for(market: MarketRows, row_ranges: Sequence[RowRange], plans: int = 1) -> Buffers:
     """For so many plans at once in all of the parts."""
     rows, symbols = market.cell.shape
-    sampled = [len(part.sampled) for part in parts if part.sampled is not None]
-    equity = np.empty((len(parts), plans, max(sampled, default=rows)))
+    sampled = [len(row_range.sampled) for row_range in row_ranges if row_range.sampled is not None]
+    equity = np.empty((len(row_ranges), plans, max(sampled, default=rows)))
     trades = np.empty(2 * symbols + plans * TRADES_AT_A_TIME, TRADE)
-    return Room(trades, equity, np.empty(rows if sampled else 0), bool(sampled))
+    return Buffers(trades, equity, np.empty(rows if sampled else 0), bool(sampled))
 
 
-def play_all(
+def simulate_plans(
     plans: Sequence[Plan],
     traded: TradedMarket,
     signals: NDArray[np.uint8],
-    parts: Sequence[Part],
+    row_ranges: Sequence[RowRange],
     *,
     capital: float,
-    report: Progress,
-    room: Room,
-) -> list[Played]:
-    """Each plan, with its own of the signals u1[plans, symbols, rows], over each of the parts.
+    report: ReportProgress,
+    buffers: Buffers,
+) -> list[Simulation]:
+    """Simulate each plan, with its own of the signals u1[plans, symbols, rows], over each range.
 
-    `report` is told the fraction that is done, every CELLS_AT_A_TIME. Equity lies in `room` until
-    that is used again. Raises TooManyTrades.
+    `report` is called with the fraction that is done, every CELLS_AT_A_TIME. Equity lies in
+    `buffers` until they are used again. Raises TooManyTrades.
     """
     market, _, candles = traded
-    if len(parts) > len(room.equity) or len(plans) > room.equity.shape[1]:
-        raise ArrayMismatch("There is no room for so many plays.")
+    if len(row_ranges) > len(buffers.equity) or len(plans) > buffers.equity.shape[1]:
+        raise ArrayMismatch("The buffers do not hold so many simulations.")
     batches = list[_Batch]()
-    for part, equity in zip(parts, room.equity[:, : len(plans)], strict=False):
-        batch = _Batch(plans, traded, signals, part, room._replace(equity=equity), capital=capital)
+    for row_range, equity in zip(row_ranges, buffers.equity[:, : len(plans)], strict=False):
+        batch = _Batch(
+            plans, traded, signals, row_range, buffers._replace(equity=equity), capital=capital
+        )
         for fraction in batch.run():
-            report((len(batches) + fraction) / len(parts))
+            report((len(batches) + fraction) / len(row_ranges))
         batches.append(batch)
     pairs = [(batch, number) for number in range(len(plans)) for batch in batches]
     trades = [batch.trades_of(number) for batch, number in pairs]
@@ -197,10 +199,10 @@ def play_all(
     )
     for result in results:
         result.curve["equity"][-1] = capital + result.net  # the account's equity but for last bits
-    if room.by_days:
+    if buffers.by_days:
         fill_in_returns(results)
     accounts = [batch.states.account[number] for batch, number in pairs]
-    return [Played(*both) for both in zip(results, accounts, strict=True)]
+    return [Simulation(*both) for both in zip(results, accounts, strict=True)]
 
 
 class _Segment(NamedTuple):
@@ -211,13 +213,15 @@ class _Segment(NamedTuple):
     ending: Sequence[int]
 
 
-def _segments(market: Market, part: Part, terms: Terms) -> list[_Segment]:
+def _segments(market: MarketRows, row_range: RowRange, terms: Terms) -> list[_Segment]:
     """Divide a part where contracts change or end (rule 13)."""
     changes = np.searchsorted(market.day, terms.days)
     ends = np.searchsorted(market.time, terms.ends)
-    within = [row for row in (*changes.tolist(), *ends.tolist()) if part.first < row < part.end]
-    segments, row = list[_Segment](), part.first
-    for stop in sorted({*within, part.end}):
+    within = [
+        row for row in (*changes.tolist(), *ends.tolist()) if row_range.first < row < row_range.end
+    ]
+    segments, row = list[_Segment](), row_range.first
+    for stop in sorted({*within, row_range.end}):
         contracts = terms.units[np.searchsorted(changes, row, side="right")]
         order = np.argsort(terms.ends, kind="stable")
         ending = order[(ends[order] == stop) & (terms.ends[order] < NEVER)].tolist()
@@ -230,37 +234,37 @@ class _Batch:
     """Plans over some rows of a market."""
 
     def __init__(
-        self, plans: Sequence[Plan], traded: TradedMarket, signals: NDArray[np.uint8], part: Part,
-        room: Room, *, capital: float,
+        self, plans: Sequence[Plan], traded: TradedMarket, signals: NDArray[np.uint8],
+        row_range: RowRange, buffers: Buffers, *, capital: float,
     ) -> None:  # fmt: skip
         market, terms = traded.market, traded.terms
-        self.market, self.terms, self.signals, self.part = market, terms, signals, part
+        self.market, self.terms, self.signals, self.row_range = market, terms, signals, row_range
         self.states = new_states(terms.instruments, len(plans), cash=capital)
         self._rules = Rules(np.array(plans, PLAN), terms.instruments, terms.units[0], terms.rates)
-        self._output = Output(room.trades, room.equity)
-        sampled = part.sampled
-        self._sampling = NO_SAMPLING if sampled is None else Sampling(sampled, room.curve)
+        self._output = SimulationOutput(buffers.trades, buffers.equity)
+        sampled = row_range.sampled
+        self._sampling = NO_SAMPLING if sampled is None else Sampling(sampled, buffers.curve)
         self._written: list[list[bytes]] = [[] for _ in plans]
-        curve = room.equity[0] if sampled is None else room.curve
+        curve = buffers.equity[0] if sampled is None else buffers.curve
         first = State(self.states.account[:1], self.states.positions[0], self.states.orders[0])
         check_shapes(
             first, market, signals[0], self._rules._replace(plan=self._rules.plan[:1]),
             self._output._replace(equity=curve),
         )  # fmt: skip
-        if not len(signals) == len(room.equity) == len(plans):
+        if not len(signals) == len(buffers.equity) == len(plans):
             raise ArrayMismatch("Each plan has its own signals and equity.")
 
     def run(self) -> Iterator[float]:
         """Step through the part's rows and close what is open; yield the fraction that is done."""
-        row, end = self.part.first, self.part.end
+        row, end = self.row_range.first, self.row_range.end
         most = max(CELLS_AT_A_TIME // self.states.positions.size, 1)
-        for segment in _segments(self.market, self.part, self.terms):
+        for segment in _segments(self.market, self.row_range, self.terms):
             self._rules = self._rules._replace(contracts=segment.contracts)
             while row < segment.stop:
                 stop = min(segment.stop, row + most)
                 self._run_rows(row, stop, NEVER if segment.ending else end)
                 row = stop
-                yield (row - self.part.first) / (end - self.part.first)
+                yield (row - self.row_range.first) / (end - self.row_range.first)
             for slot in segment.ending:
                 self._settle(slot)
         self._run_rows(end, end, end)  # closes what is still open
@@ -275,15 +279,15 @@ class _Batch:
 
     def curve_of(self, number: int) -> PlayCurve:
         """The equity at the rows that are kept; the last row of a ruined account ends it."""
-        part, equity = self.part, self._output.equity[number]
-        end = part.first + int(self.states.account["rows"][number])
-        time, rows, ends = part.time, part.sampled, part.day_ends
-        if end < part.end:
-            time, ends = self.market.time[part.first : end], None
+        row_range, equity = self.row_range, self._output.equity[number]
+        end = row_range.first + int(self.states.account["rows"][number])
+        time, rows, ends = row_range.time, row_range.sampled, row_range.day_ends
+        if end < row_range.end:
+            time, ends = self.market.time[row_range.first : end], None
             if rows is not None:
                 rows = np.append(rows[rows < end - 1], end - 1)
                 time = self.market.time[rows]
-        points = equity[part.first : end] if rows is None else equity[: len(rows)]
+        points = equity[row_range.first : end] if rows is None else equity[: len(rows)]
         return PlayCurve({"time": time, "equity": points}, ends)
 
     def _run_rows(self, first: int, stop: int, end: int) -> None:

@@ -60,7 +60,7 @@ class History:
     higher_timeframes: Mapping[str, Candles] = field(default_factory=dict)
 
 
-class Track(NamedTuple):
+class SymbolSeries(NamedTuple):
     """One symbol in the simulated range, and all of it that no number of a strategy changes.
 
     `used` are the candles that any figure can depend on, warm-up included; `candles` are the last
@@ -78,14 +78,14 @@ class Track(NamedTuple):
     out_of_session: int = 0
 
 
-class Cues(NamedTuple):
+class SymbolSignals(NamedTuple):
     """What a strategy reads off a track: signal bits and average true ranges at each bar."""
 
     signals: SignalMask
     ranges: NDArray[np.float64]
 
 
-def track_of(strategy: Strategy, history: History, start: int, end: int) -> Track:
+def symbol_series_of(strategy: Strategy, history: History, start: int, end: int) -> SymbolSeries:
     """The bars with start <= time < end, without those outside of sessions unless the strategy
     includes them (rule 9). Raises InsufficientBars when none is there.
     """
@@ -102,29 +102,29 @@ def track_of(strategy: Strategy, history: History, start: int, end: int) -> Trac
     flags = square_off_flags(strategy, history.symbol, candles, history.sessions)
     higher_timeframes = _higher_timeframes_used(strategy, history, used, start)
     out_of_session = int(np.count_nonzero((outside >= start) & (outside < end)))
-    return Track(history.symbol, used, candles, flags, higher_timeframes, out_of_session)
+    return SymbolSeries(history.symbol, used, candles, flags, higher_timeframes, out_of_session)
 
 
-def cues_of(
+def signals_of_series(
     inputs: RequiredInputs,
     plan: Plan,
-    track: Track,
+    symbol_series: SymbolSeries,
     *,
     cache: ColumnCache | None = None,
     into: SignalMask | None = None,
-) -> Cues:
+) -> SymbolSignals:
     """`cache` and `into` as for `signals_of`. Raises InsufficientBars when too few bars of the
     range are warm.
     """
-    used, higher = track.used, track.higher_timeframes
-    first, last = len(used) - len(track.candles), len(used)
+    used, higher = symbol_series.used, symbol_series.higher_timeframes
+    first, last = len(used) - len(symbol_series.candles), len(used)
     warm = last - max(first, *inputs.warmups, *_warm_from(inputs.higher_timeframes, higher))
     if warm < LEAST_BARS:
-        raise InsufficientBars(track.symbol, held=max(warm, 0), needed=LEAST_BARS)
-    return cues_at(inputs, plan, used, higher, first, cache=cache, into=into)
+        raise InsufficientBars(symbol_series.symbol, held=max(warm, 0), needed=LEAST_BARS)
+    return signals_at_bars(inputs, plan, used, higher, first, cache=cache, into=into)
 
 
-def cues_at(
+def signals_at_bars(
     inputs: RequiredInputs,
     plan: Plan,
     used: Candles,
@@ -133,20 +133,20 @@ def cues_at(
     *,
     cache: ColumnCache | None = None,
     into: SignalMask | None = None,
-) -> Cues:
+) -> SymbolSignals:
     """What is read at the bars of `used` from `first` on, however few of them are warm; `cache` and
     `into` as for `signals_of`.
     """
     cache = cache or ColumnCache(0)
     signals = signals_of(inputs, used, higher_timeframes, first, len(used), cache=cache, into=into)
     if not any(inputs.atr_periods):
-        return Cues(signals, NO_RANGES)
+        return SymbolSignals(signals, NO_RANGES)
     ranges, unknown = _ranges_at(inputs, plan, used, first, cache)
     entries = signals[unknown] & ENTER
     signals[unknown] ^= entries
     if plan.reverse:
         signals[unknown] |= CLOSES[entries]
-    return Cues(signals, ranges)
+    return SymbolSignals(signals, ranges)
 
 
 def _ranges_at(
@@ -180,7 +180,7 @@ def _higher_timeframes_used(
     strategy: Strategy, history: History, used: Candles, start: int
 ) -> dict[str, HigherTimeframe]:
     """What rule 11 reads of each longer timeframe, beside the bars `used`."""
-    timeframe, found = strategy.basicInfo.timeframe, {}
+    timeframe, selected = strategy.basicInfo.timeframe, {}
     begins = start_of_block(start, timeframe)
     for name in higher_timeframe_warmups(strategy):
         candles = history.higher_timeframes[name]
@@ -188,9 +188,9 @@ def _higher_timeframes_used(
             candles = session_bars(candles, name, history.sessions)
         begin = int(np.searchsorted(candles.time, start_of_block(begins, name)))
         candles = candles.slice(max(begin - WARMUP_BARS, 0), len(candles))
-        one = higher_timeframe_of(used, timeframe, candles, name, history.sessions)
-        found[name] = one._replace(candles=candles.slice(0, int(one.seen[-1]) + 1))
-    return found
+        higher = higher_timeframe_of(used, timeframe, candles, name, history.sessions)
+        selected[name] = higher._replace(candles=candles.slice(0, int(higher.seen[-1]) + 1))
+    return selected
 
 
 def _warm_from(

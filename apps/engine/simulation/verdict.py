@@ -30,7 +30,7 @@ _AT_AN_OPEN = frozenset({"opposite_signal", "signal", "max_holding", "daily_loss
 _STOPS = frozenset({"stop_loss", "trailing_stop"})
 
 
-class Told(NamedTuple):
+class StoredResult(NamedTuple):
     """A stored result: TRADE and CURVE records, rupees, and signals rejected by reason."""
 
     trades: Array
@@ -39,7 +39,7 @@ class Told(NamedTuple):
     rejected: Mapping[str, int]
 
 
-class Bar(NamedTuple):
+class SignalBar(NamedTuple):
     """The bar of a signal: of which symbol (its place in the list), when it starts, when its
     symbol's next bar starts (None: there is none), the flags of that one, where it opens, and the
     sides whose order it reaches.
@@ -65,10 +65,15 @@ class Verdict(NamedTuple):
 
 
 def verdict(
-    strategy: Strategy, bar: Bar, signals: Sequence[Side], told: Told, *, ranges_known: bool
+    strategy: Strategy,
+    bar: SignalBar,
+    signals: Sequence[Side],
+    result: StoredResult,
+    *,
+    ranges_known: bool,
 ) -> Verdict:
     """`signals`: as of `explain.signals_at`."""
-    if not len(told.curve) or told.curve["time"][-1] < bar.time:
+    if not len(result.curve) or result.curve["time"][-1] < bar.time:
         return Verdict("ruined")
     if not signals:
         return Verdict("no_signal")
@@ -79,31 +84,31 @@ def verdict(
     (side,) = signals
     if bar.next_time is None:
         return Verdict("end_of_data", side)
-    if told.curve["time"][-1] < bar.next_time:
+    if result.curve["time"][-1] < bar.next_time:
         return Verdict("ruined", side)
-    entered = _entered(told.trades, bar, bar.next_time, side)
+    entered = _entered(result.trades, bar, bar.next_time, side)
     if entered is not None:
         return Verdict("entered", side, entered)
-    if _was_halted(told, bar, bar.next_time, limit=strategy.riskParameters.maxDailyLoss):
-        ignoring = _ignoring(strategy, told.trades, bar, side)
+    if _was_halted(result, bar, bar.next_time, limit=strategy.riskParameters.maxDailyLoss):
+        ignoring = _ignoring(strategy, result.trades, bar, side)
         if ignoring is not None:
             return Verdict("position_held", side, ignoring)
         return Verdict("daily_loss_limit", side)
-    held = _held(strategy, told.trades, bar, bar.next_time, side)
+    held = _held(strategy, result.trades, bar, bar.next_time, side)
     if held is not None:
         return Verdict("position_held", side, held)
     if bar.next_flag & AFTER_SQUARE_OFF:
         return Verdict("outside_session", side)
-    if _others_held(told.trades, bar, bar.next_time) >= strategy.riskParameters.maxOpenPositions:
+    if _others_held(result.trades, bar, bar.next_time) >= strategy.riskParameters.maxOpenPositions:
         return Verdict("position_limit", side)
-    possible = _possible(strategy, bar, bar.next_time, side, told)
+    possible = _possible(strategy, bar, bar.next_time, side, result)
     if len(possible) == 1:
         return Verdict(possible[0], side)
     return Verdict(UNCERTAIN, side, None, possible)
 
 
 def _possible(
-    strategy: Strategy, bar: Bar, next_time: int, side: Side, told: Told
+    strategy: Strategy, bar: SignalBar, next_time: int, side: Side, result: StoredResult
 ) -> tuple[str, ...]:
     """Those of the reasons that the result counted for which an entry is not filled. One whose
     order is not reached has none but that, unless too many positions were held before (rule 12).
@@ -111,29 +116,31 @@ def _possible(
     most = strategy.riskParameters.maxOpenPositions
     if side in bar.reached:
         names = {"position_limit", "insufficient_cash", "below_one_lot"}
-    elif _others_perhaps_held(told.trades, bar, next_time) < most:
+    elif _others_perhaps_held(result.trades, bar, next_time) < most:
         names = {"limit_not_reached"}
     else:
         names = {"limit_not_reached", "position_limit"}
-    return tuple(name for name, n in told.rejected.items() if n and name in names)
+    return tuple(name for name, n in result.rejected.items() if n and name in names)
 
 
 def lived_at(trades: Array, symbol: int, time: int) -> list[int]:
     """The places of the symbol's trades that were held for any part of its bar of this time, or
     were closed at its open; those that were entered first come first.
     """
-    mine = (trades["symbol"] == symbol) & (trades["entry_time"] <= time)
-    found = np.flatnonzero(mine & (trades["exit_time"] >= time))
-    places: list[int] = found[np.argsort(trades["entry_time"][found], kind="stable")].tolist()
+    of_symbol = (trades["symbol"] == symbol) & (trades["entry_time"] <= time)
+    matches = np.flatnonzero(of_symbol & (trades["exit_time"] >= time))
+    places: list[int] = matches[np.argsort(trades["entry_time"][matches], kind="stable")].tolist()
     return places
 
 
-def _entered(trades: Array, bar: Bar, next_time: int, side: Side) -> int | None:
+def _entered(trades: Array, bar: SignalBar, next_time: int, side: Side) -> int | None:
     is_side = trades["side"] > 0 if side == "long" else trades["side"] < 0
     return _first((trades["symbol"] == bar.symbol) & (trades["entry_time"] == next_time) & is_side)
 
 
-def _held(strategy: Strategy, trades: Array, bar: Bar, next_time: int, side: Side) -> int | None:
+def _held(
+    strategy: Strategy, trades: Array, bar: SignalBar, next_time: int, side: Side
+) -> int | None:
     """The trade that still was open when the entries of the next bar were looked at, or that was
     when its opposite was signalled, where that is ignored.
     """
@@ -142,7 +149,7 @@ def _held(strategy: Strategy, trades: Array, bar: Bar, next_time: int, side: Sid
     return _first(_held_at_close(trades, bar) & (ignored | ~early))
 
 
-def _ignoring(strategy: Strategy, trades: Array, bar: Bar, side: Side) -> int | None:
+def _ignoring(strategy: Strategy, trades: Array, bar: SignalBar, side: Side) -> int | None:
     """The trade held at the close of the signal that ignored it, at a breach too (rule 7): by
     choice, or as it could not be added to. Trades do not say how many adds were left to those that
     could.
@@ -153,33 +160,33 @@ def _ignoring(strategy: Strategy, trades: Array, bar: Bar, side: Side) -> int | 
     return _first(_held_at_close(trades, bar) & (by_choice | full))
 
 
-def _held_at_close(trades: Array, bar: Bar) -> NDArray[np.bool_]:
-    mine = trades["symbol"] == bar.symbol
+def _held_at_close(trades: Array, bar: SignalBar) -> NDArray[np.bool_]:
+    of_symbol = trades["symbol"] == bar.symbol
     held = (trades["entry_time"] <= bar.time) & (trades["exit_time"] > bar.time)
-    return np.asarray(mine & held)
+    return np.asarray(of_symbol & held)
 
 
 def _is_opposite(trades: Array, side: Side) -> NDArray[np.bool_]:
     return np.asarray(trades["side"] < 0 if side == "long" else trades["side"] > 0)
 
 
-def _at_the_open(strategy: Strategy, trades: Array, bar: Bar) -> NDArray[np.bool_]:
+def _at_the_open(strategy: Strategy, trades: Array, bar: SignalBar) -> NDArray[np.bool_]:
     """Which trades were closed at the open of the next bar, if they were closed in that."""
     slippage = strategy.executionSettings.slippage / 100
     stopped = trades["exit_price"] == bar.next_open * (1 - trades["side"] * slippage)
     gained = trades["exit_price"] == bar.next_open  # no limit slips
-    found = _left_for(_AT_AN_OPEN, trades)
-    found |= (_left_for(_STOPS, trades) & stopped) | (_left_for({"take_profit"}, trades) & gained)
+    matches = _left_for(_AT_AN_OPEN, trades)
+    matches |= (_left_for(_STOPS, trades) & stopped) | (_left_for({"take_profit"}, trades) & gained)
     if bar.next_flag & AFTER_SQUARE_OFF:
-        found |= _left_for({"square_off"}, trades)
-    return found
+        matches |= _left_for({"square_off"}, trades)
+    return matches
 
 
 def _left_for(reasons: Set[str], trades: Array) -> NDArray[np.bool_]:
     return np.isin(trades["reason"], [EXIT_REASONS.index(name) for name in reasons])
 
 
-def _others_held(trades: Array, bar: Bar, next_time: int) -> int:
+def _others_held(trades: Array, bar: SignalBar, next_time: int) -> int:
     """Positions that surely were open when this entry's turn came: those from before the next row,
     and those that symbols listed earlier entered in it.
     """
@@ -188,7 +195,7 @@ def _others_held(trades: Array, bar: Bar, next_time: int) -> int:
     return int(np.count_nonzero(through | before))
 
 
-def _others_perhaps_held(trades: Array, bar: Bar, next_time: int) -> int:
+def _others_perhaps_held(trades: Array, bar: SignalBar, next_time: int) -> int:
     """Positions that may have been open then: those above, those left in that row, and those
     squared off earlier, which end in their symbol's next row, whenever that comes (rule 9).
     """
@@ -199,19 +206,19 @@ def _others_perhaps_held(trades: Array, bar: Bar, next_time: int) -> int:
     return len(np.unique(trades["symbol"][perhaps]))
 
 
-def _was_halted(told: Told, bar: Bar, next_time: int, *, limit: float) -> bool:
+def _was_halted(result: StoredResult, bar: SignalBar, next_time: int, *, limit: float) -> bool:
     """Whether the loss of a day reached the limit at a close from the beginning of the bar's day to
     the last one before its next bar (rule 8).
     """
-    time, equity = told.curve["time"], told.curve["equity"]
+    time, equity = result.curve["time"], result.curve["equity"]
     day = ist_day(time)
     begins = np.flatnonzero(np.diff(day, prepend=day[0] - 1))
-    marks = np.concatenate([[told.capital], equity])[begins]  # the last before each day
+    marks = np.concatenate([[result.capital], equity])[begins]  # the last before each day
     losses = np.repeat(marks, np.diff(begins, append=len(day))) - equity
     today = day >= ist_day(np.array([bar.time]))[0]
     return bool((today & (time < next_time) & (losses >= limit - DUST)).any())
 
 
 def _first(chosen: Array) -> int | None:
-    found = np.flatnonzero(chosen)
-    return int(found[0]) if len(found) else None
+    matches = np.flatnonzero(chosen)
+    return int(matches[0]) if len(matches) else None

@@ -81,10 +81,12 @@ def combined(as_written: Any, changed: list[Any]) -> Any:
     """Return a tuple of tuples and numbers with what each of the others changes in it. Raises
     Overlap.
     """
-    others = [other for other in changed if other != as_written]
-    if len(others) < 2:
-        return others[0] if others else as_written
-    if not isinstance(as_written, tuple) or len({len(as_written), *map(len, others)}) > 1:
+    changes = [other for other in changed if other != as_written]
+    if len(changes) < 2:
+        return changes[0] if changes else as_written
+    if not isinstance(as_written, tuple) or len({len(as_written), *map(len, changes)}) > 1:
         raise Overlap
-    parts = [combined(part, list(rest)) for part, *rest in zip(as_written, *others, strict=True)]
+    parts = [
+        combined(part, list(column)) for part, *column in zip(as_written, *changes, strict=True)
+    ]
     return type(as_written)(*parts) if hasattr(as_written, "_fields") else tuple(parts)

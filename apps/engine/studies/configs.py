@@ -25,14 +25,14 @@ from apps.engine.language.validation_errors import field_errors
 from apps.engine.metrics.table import METRICS
 
 MOST_PARAMETERS = 10
-MOST_VALUES = 10_000
+MOST_PARAMETER_VALUES = 10_000
 """Of one parameter."""
 MOST_SETS = 10_000
 """Simulations of one study: a set counts once for each window of a walk-forward."""
 MOST_RUNS = 100_000
 """Resamplings of one Monte Carlo."""
 _NAME = r"[A-Za-z][A-Za-z0-9]*(\[(0|[1-9][0-9]{0,2})\])*"
-PATH = rf"^{_NAME}(\.{_NAME})+$"
+PARAMETER_PATH = rf"^{_NAME}(\.{_NAME})+$"
 """A place in the steps, such as entryConditions.conditions[0].indicator1.period."""
 
 Number = Annotated[float, Field(ge=-LARGEST, le=LARGEST)]
@@ -67,9 +67,11 @@ _SEED = Field(
 class Parameter(StrictModel):
     """A number of the steps that is tried at `from`, `from` + `step` and so on, up to `to`."""
 
-    path: Annotated[str, Field(max_length=200, json_schema_extra={"pattern": PATH})] = Field(
-        description="Which number of the steps is tried, by its dotted path.",
-        examples=["entryConditions.conditions[0].indicator1.period"],
+    path: Annotated[str, Field(max_length=200, json_schema_extra={"pattern": PARAMETER_PATH})] = (
+        Field(
+            description="Which number of the steps is tried, by its dotted path.",
+            examples=["entryConditions.conditions[0].indicator1.period"],
+        )
     )
     from_: Number = Field(alias="from", description="The first value.", examples=[5])
     to: Number = Field(description="The last value, tried if the steps meet it.", examples=[20])
@@ -91,8 +93,8 @@ class Parameter(StrictModel):
     def _ascends(self) -> Parameter:
         if self.to < self.from_:
             raise refused("must not be less than from", "to")
-        if self.count > MOST_VALUES:
-            raise refused(f"makes more than {MOST_VALUES:,} values", "step")
+        if self.count > MOST_PARAMETER_VALUES:
+            raise refused(f"makes more than {MOST_PARAMETER_VALUES:,} values", "step")
         return self
 
 
@@ -104,7 +106,7 @@ def _some_distinct(parameters: tuple[Parameter, ...]) -> tuple[Parameter, ...]:
     return parameters
 
 
-Parameters = Annotated[
+ParameterList = Annotated[
     tuple[Parameter, ...],
     Field(strict=False, max_length=MOST_PARAMETERS, json_schema_extra={"minItems": 1}),
     at_most(MOST_PARAMETERS),
@@ -128,7 +130,7 @@ class WalkForwardConfig(StrictModel):
         False,
         description="Whether every window's training begins on the first day, or moves along.",
     )
-    parameters: Parameters
+    parameters: ParameterList
     objective: Objective = _OBJECTIVE
 
 
@@ -160,7 +162,7 @@ class MonteCarloConfig(StrictModel):
 class OptimizationConfig(StrictModel):
     """Parameters tried over the whole range, all of them or `maxRuns` drawn at random."""
 
-    parameters: Parameters
+    parameters: ParameterList
     objective: Objective = _OBJECTIVE
     method: Literal["grid", "random"] = Field(
         "grid", description="Whether all sets are tried, or maxRuns of them drawn at random."
@@ -179,7 +181,7 @@ class InvalidStudy(InvalidStrategy):
     """A field of a study has a wrong type, range, value or name, or is missing."""
 
 
-def parse(kind: type[Asked], sent: Mapping[str, object]) -> Asked:
+def parse_config(kind: type[Asked], sent: Mapping[str, object]) -> Asked:
     """Raises InvalidStudy with every error; its paths begin inside the configuration."""
     try:
         return kind.model_validate(dict(sent))

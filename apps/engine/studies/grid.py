@@ -15,19 +15,19 @@ from numpy.typing import NDArray
 from apps.engine.errors import FieldError
 from apps.engine.language import strategy
 from apps.engine.lazy import lazy
-from apps.engine.studies.configs import PATH, Parameter, sent_of
+from apps.engine.studies.configs import PARAMETER_PATH, Parameter, sent_of
 
 LARGEST_GRID: Final = 2**62
 """Sets that can be numbered; a random search may draw from so many."""
 
-Steps = dict[str, dict[str, Any]]
+StepsJson = dict[str, dict[str, Any]]
 """Any: steps are JSON as the client wrote it."""
 
 Places = NDArray[np.int64]
 Way = list[str | int]
 """Keys and indices, of which the first leads on from where one stands."""
 
-_PATH: Final = re.compile(PATH)
+_PATH: Final = re.compile(PARAMETER_PATH)
 _PART: Final = re.compile(r"[A-Za-z0-9]+")
 _FIXED: Final = frozenset({"executionSettings.initialCapital"})
 """What a simulation is told beside its steps."""
@@ -49,15 +49,19 @@ class Grid:
 
     @lazy
     def size(self) -> int:
-        return prod(one.count for one in self.parameters)
+        return prod(parameter.count for parameter in self.parameters)
 
     @lazy
     def _axes(self) -> tuple[_Axis, ...]:
         """The one that changes slowest first."""
-        counts = [one.count for one in self.parameters]
+        counts = [parameter.count for parameter in self.parameters]
         return tuple(
-            _Axis(one.path, [one.value(i) for i in range(one.count)], prod(counts[index + 1 :]))
-            for index, one in enumerate(self.parameters)
+            _Axis(
+                parameter.path,
+                [parameter.value(i) for i in range(parameter.count)],
+                prod(counts[index + 1 :]),
+            )
+            for index, parameter in enumerate(self.parameters)
         )
 
     def values(self, index: int) -> dict[str, float]:
@@ -66,12 +70,12 @@ class Grid:
 
     def neighbours(self, index: int) -> list[int]:
         """The sets that are one step of one parameter away."""
-        found = []
+        matches = []
         for _, values, stride in self._axes:
             i = index // stride % len(values)
-            found += [index - stride] if i > 0 else []
-            found += [index + stride] if i < len(values) - 1 else []
-        return sorted(found)
+            matches += [index - stride] if i > 0 else []
+            matches += [index + stride] if i < len(values) - 1 else []
+        return sorted(matches)
 
     def shards(self, indices: Sequence[int], count: int) -> list[list[int]]:
         """So many parts of the sets, as even as can be, in each of which parameters have few
@@ -100,7 +104,7 @@ def _halved(sets: Places, places: Places, count: int) -> list[Places]:
     return _halved(along[:cut], places, fewer) + _halved(along[cut:], places, count - fewer)
 
 
-def applied(steps: Mapping[str, Any], values: Mapping[str, float]) -> Steps:
+def applied(steps: Mapping[str, Any], values: Mapping[str, float]) -> StepsJson:
     """The steps with these values at their paths, which lead somewhere; what no path goes through
     is shared.
     """
@@ -110,11 +114,11 @@ def applied(steps: Mapping[str, Any], values: Mapping[str, float]) -> Steps:
     return dict(changed)
 
 
-def with_value(place: Any, way: Way, value: float) -> Any:
+def with_value(container: Any, way: Way, value: float) -> Any:
     """A copy of an object or array of JSON with another value at the end of the way."""
-    copied: Any = list(place) if isinstance(place, list) else dict(place)
-    first, *rest = way
-    copied[first] = with_value(copied[first], rest, value) if rest else value
+    copied: Any = list(container) if isinstance(container, list) else dict(container)
+    first, *remaining = way
+    copied[first] = with_value(copied[first], remaining, value) if remaining else value
     return copied
 
 
@@ -128,9 +132,9 @@ def path_errors(
     which a search counts and does not run (rule 19).
     """
     lost = [
-        FieldError(f"parameters[{i}].path", f"{one.path} {why}", one.path)
-        for i, one in enumerate(parameters)
-        if (why := _why_not(steps, one.path))
+        FieldError(f"parameters[{i}].path", f"{parameter.path} {reason}", parameter.path)
+        for i, parameter in enumerate(parameters)
+        if (reason := _why_not(steps, parameter.path))
     ]
     if not lost and prod(parameter.count for parameter in parameters) >= LARGEST_GRID:
         sizes = " x ".join(str(parameter.count) for parameter in parameters)
@@ -149,10 +153,10 @@ def _why_not(steps: Mapping[str, Any], path: str) -> str:
         return "is no path such as exitConditions.stopLoss.percentage"
     try:
         *way, last = way_of(path)
-        place: Any = steps
+        container: Any = steps
         for part in way:
-            place = place[part]
-        value = place[last] if isinstance(last, int) else place.get(last, 0)
+            container = container[part]
+        value = container[last] if isinstance(last, int) else container.get(last, 0)
     except (KeyError, IndexError, TypeError, AttributeError):
         return "leads nowhere in the steps of the algorithm"
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
@@ -172,9 +176,9 @@ def _refused(
     seen = set()
     for field, i in ends.items():
         value = parameter.value(i)
-        if value not in seen and (why := _never_valid(steps, parameters, tried, value)):
+        if value not in seen and (reason := _never_valid(steps, parameters, tried, value)):
             sent = getattr(parameter, "from_" if field == "from" else field)
-            message = why if value == sent else f"{value:g} is tried, and {why}"
+            message = reason if value == sent else f"{value:g} is tried, and {reason}"
             yield FieldError(f"parameters[{tried}].{field}", message, sent)
         seen.add(value)
 
@@ -185,14 +189,14 @@ def _never_valid(
     """Why the value is refused at its path beside the others as they are, at their first and at
     their last; empty when one of the three takes it.
     """
-    path, why = parameters[tried].path, ""
-    others = [one for i, one in enumerate(parameters) if i != tried]
-    firsts = {one.path: one.value(0) for one in others}
-    lasts = {one.path: one.value(one.count - 1) for one in others}
+    path, reason = parameters[tried].path, ""
+    siblings = [parameter for i, parameter in enumerate(parameters) if i != tried]
+    firsts = {parameter.path: parameter.value(0) for parameter in siblings}
+    lasts = {parameter.path: parameter.value(parameter.count - 1) for parameter in siblings}
     for beside in ({}, firsts, lasts):
         reading = strategy.read(applied(steps, {**beside, path: value}))
-        found = [error for error in reading.errors if error.field == path]
-        if not found:
+        matches = [error for error in reading.errors if error.field == path]
+        if not matches:
             return ""
-        why = found[0].message
-    return why
+        reason = matches[0].message
+    return reason

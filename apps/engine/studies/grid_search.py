@@ -20,26 +20,26 @@ import numpy as np
 from apps.engine.candles import ist_day
 from apps.engine.charges import Schedule
 from apps.engine.errors import EngineError, InsufficientBars
-from apps.engine.kernel.records import Market, Plan
+from apps.engine.kernel.records import MarketRows, Plan
 from apps.engine.lazy import lazy
 from apps.engine.metrics.equity import day_ends, years_held
 from apps.engine.metrics.result_data import ResultData
 from apps.engine.metrics.table import LEAST_DAYS, METRICS, Figure, figures, is_too_short
 from apps.engine.signals.signals import SignalMask
 from apps.engine.simulation.plan import Terms, terms_of
+from apps.engine.simulation.prepared_data import PreparedData
 from apps.engine.simulation.simulations import (
     EVERY_ROW,
-    Part,
-    Played,
-    Progress,
-    Room,
+    Buffers,
+    ReportProgress,
+    RowRange,
+    Simulation,
     TradedMarket,
-    part_of,
-    play,
-    play_all,
-    room_for,
+    buffers_for,
+    row_range_of,
+    simulate_plan,
+    simulate_plans,
 )
-from apps.engine.simulation.prepared_data import Stage
 from apps.engine.studies.candidates import CandidatePlan, Candidates
 from apps.engine.studies.configs import SHOWN
 from apps.engine.studies.grid import Grid
@@ -52,7 +52,7 @@ CELLS_AT_ONCE: Final = 10_000_000
 MOST_AT_ONCE, LEAST_ROUNDS = 96, 4
 """Sets that share columns while these are near, and how often a thread takes some at least."""
 
-Found = TypeVar("Found")
+Judgement = TypeVar("Judgement")
 
 
 class NothingToTry(EngineError):
@@ -81,7 +81,7 @@ class PreparedPlan(NamedTuple):
     """A plan, the market with its ranges, and its signals u1[symbols, rows]."""
 
     plan: Plan
-    market: Market
+    market: MarketRows
     signals: SignalMask
 
 
@@ -93,7 +93,7 @@ class _Abandoned(Exception):
 class GridSearch:
     """What every set of a search has in common."""
 
-    stage: Stage
+    data: PreparedData
     steps: Mapping[str, Any]  # JSON as the client wrote it
     grid: Grid
     schedule: Schedule
@@ -101,7 +101,7 @@ class GridSearch:
 
     @lazy
     def _terms(self) -> Terms:
-        return terms_of(self.stage.symbols, self.stage.contracts, self.schedule)
+        return terms_of(self.data.symbols, self.data.contracts, self.schedule)
 
     @lazy
     def _candidates(self) -> Candidates:
@@ -110,42 +110,44 @@ class GridSearch:
     def _prepared(
         self, candidate: CandidatePlan | None, into: SignalMask | None = None
     ) -> PreparedPlan:
-        """Return what is simulated of a set; `into` as for `Stage.cued`. Raises CannotRun."""
+        """Return what is simulated of a set; `into` as for `PreparedData.with_signals`. Raises
+        CannotRun.
+        """
         if candidate is None:
             raise CannotRun
         plan, inputs = candidate
         try:
-            return PreparedPlan(plan, *self.stage.cued(inputs, plan, into))
+            return PreparedPlan(plan, *self.data.with_signals(inputs, plan, into))
         except InsufficientBars as error:
             raise CannotRun from error
 
-    def play(
+    def simulate_plan(
         self,
         index: int,
         rows: slice = EVERY_ROW,
         *,
         capital: float | None = None,
-        report: Progress,
-    ) -> Played:
+        report: ReportProgress,
+    ) -> Simulation:
         """Some of the rows, from the capital. Raises CannotRun."""
         plan, market, signals = self._prepared(self._candidates.candidate(index))
-        return play(
+        return simulate_plan(
             plan,
-            TradedMarket(market, self._terms, self.stage.candles),
+            TradedMarket(market, self._terms, self.data.candles),
             signals,
             capital=self.capital if capital is None else capital,
             report=report,
             rows=rows,
         )
 
-    def play_all(
+    def simulate_plans(
         self,
         indices: Sequence[int],
-        parts: Sequence[Part],
-        room: Room,
+        row_ranges: Sequence[RowRange],
+        buffers: Buffers,
         signals: SignalMask,
-        report: Progress,
-    ) -> Iterator[tuple[int, list[Played] | None]]:
+        report: ReportProgress,
+    ) -> Iterator[tuple[int, list[Simulation] | None]]:
         """Each set from the capital, in each part or in one after the other; None for one that
         cannot run. In any order; a whole curve lasts until the next. `signals` u1[sets, symbols,
         rows] is where signals are put together.
@@ -161,35 +163,35 @@ class GridSearch:
                 continue
             before = next(iter(ready.values()), prepared)
             if before.market.atr is not prepared.market.atr:
-                yield from self._played(ready, signals[begin:], parts, room, report)
+                yield from self._simulated(ready, signals[begin:], row_ranges, buffers, report)
                 ready, begin = {}, begin + len(ready)
             ready[index] = prepared
         if ready:
-            yield from self._played(ready, signals[begin:], parts, room, report)
+            yield from self._simulated(ready, signals[begin:], row_ranges, buffers, report)
 
-    def _played(
+    def _simulated(
         self,
         ready: Mapping[int, PreparedPlan],
         signals: SignalMask,
-        parts: Sequence[Part],
-        room: Room,
-        report: Progress,
-    ) -> Iterator[tuple[int, list[Played]]]:
+        row_ranges: Sequence[RowRange],
+        buffers: Buffers,
+        report: ReportProgress,
+    ) -> Iterator[tuple[int, list[Simulation]]]:
         """Some sets, at least one, that share ranges; their signals come first in `signals`."""
         market = next(iter(ready.values())).market
-        traded = TradedMarket(market, self._terms, self.stage.candles)
-        for group in [parts] if room.by_days else [[part] for part in parts]:
-            played = play_all(
+        traded = TradedMarket(market, self._terms, self.data.candles)
+        for group in [row_ranges] if buffers.by_days else [[row_range] for row_range in row_ranges]:
+            simulation = simulate_plans(
                 [prepared.plan for prepared in ready.values()],
                 traded,
                 signals[: len(ready)],
                 group,
                 capital=self.capital,
                 report=report,
-                room=room,
+                buffers=buffers,
             )
-            for place, index in enumerate(ready):
-                yield index, played[place * len(group) : (place + 1) * len(group)]
+            for position, index in enumerate(ready):
+                yield index, simulation[position * len(group) : (position + 1) * len(group)]
 
 
 def _by_ranges(item: tuple[int, CandidatePlan | None]) -> tuple[tuple[int, ...], int]:
@@ -201,37 +203,37 @@ def _by_ranges(item: tuple[int, CandidatePlan | None]) -> tuple[tuple[int, ...],
 class _Workspace(NamedTuple):
     """Where a thread works."""
 
-    room: Room
+    buffers: Buffers
     signals: SignalMask
 
 
-def _workspace(market: Market, parts: Sequence[Part], plans: int) -> _Workspace:
-    by_days = parts[0].sampled is not None
-    room = room_for(market, parts if by_days else parts[:1], plans)
-    return _Workspace(room, np.empty((plans, *market.cell.shape[::-1]), np.uint8))
+def _workspace(market: MarketRows, row_ranges: Sequence[RowRange], plans: int) -> _Workspace:
+    by_days = row_ranges[0].sampled is not None
+    buffers = buffers_for(market, row_ranges if by_days else row_ranges[:1], plans)
+    return _Workspace(buffers, np.empty((plans, *market.cell.shape[::-1]), np.uint8))
 
 
 def search_grid(
     search: GridSearch,
     indices: Sequence[int],
     slices: Sequence[slice],
-    judge: Callable[[ResultData], Found],
+    judge: Callable[[ResultData], Judgement],
     *,
     by_days: bool = False,
     threads: int,
-    report: Progress,
-) -> list[list[Found] | None]:
+    report: ReportProgress,
+) -> list[list[Judgement] | None]:
     """What `judge` says of each set in each slice of the rows; None for a set that cannot run.
 
     `by_days`: it reads figures of METRICS that are. `report` is told the fraction that is done, ten
     times a second, in the calling thread; what it raises ends the search.
     """
-    market = search.stage.market
-    parts = [part_of(market, rows, by_days=by_days) for rows in slices]
+    market = search.data.market
+    row_ranges = [row_range_of(market, rows, by_days=by_days) for rows in slices]
     size = _sets_at_a_time(market, len(indices), threads, by_days=by_days)
-    abandoned, workspaces = Event(), [_workspace(market, parts, size) for _ in range(threads)]
+    abandoned, workspaces = Event(), [_workspace(market, row_ranges, size) for _ in range(threads)]
     shards = iter(search.grid.shards(indices, ceil(len(indices) / size)))
-    found = dict[int, list[Found] | None]()
+    judgements = dict[int, list[Judgement] | None]()
 
     def unless_abandoned(done: float) -> None:
         if abandoned.is_set():
@@ -240,10 +242,12 @@ def search_grid(
     def work(workspace: _Workspace) -> None:
         for shard in shards:  # of all threads: each takes the next
             unless_abandoned(0.0)
-            for index, played in search.play_all(shard, parts, *workspace, unless_abandoned):
-                judged = found.setdefault(index, [] if played else None)
+            for index, simulation in search.simulate_plans(
+                shard, row_ranges, *workspace, unless_abandoned
+            ):
+                judged = judgements.setdefault(index, [] if simulation else None)
                 if judged is not None:
-                    judged += [judge(simulation.result_data) for simulation in played or ()]
+                    judged += [judge(simulation.result_data) for simulation in simulation or ()]
 
     with ThreadPoolExecutor(threads) as pool:
         working = set[Future[None]]()
@@ -254,14 +258,14 @@ def search_grid(
                 ended, working = wait_for(working, timeout, return_when=FIRST_COMPLETED)
                 while ended:  # a failure knows this frame, which must not know it too
                     ended.pop().result()
-                report(len(found) / len(indices))
+                report(len(judgements) / len(indices))
         finally:
             abandoned.set()
             ended = set()
-    return [found[index] for index in indices]
+    return [judgements[index] for index in indices]
 
 
-def _sets_at_a_time(market: Market, sets: int, threads: int, *, by_days: bool) -> int:
+def _sets_at_a_time(market: MarketRows, sets: int, threads: int, *, by_days: bool) -> int:
     """Few enough that threads end together, and that their signals are not much memory; one where
     each leaves a whole curve.
     """
@@ -272,7 +276,7 @@ def _sets_at_a_time(market: Market, sets: int, threads: int, *, by_days: bool) -
     return max(ceil(sets / (threads * rounds)), 1)
 
 
-def require_days(market: Market, slices: Iterable[slice], objective: str) -> None:
+def require_days(market: MarketRows, slices: Iterable[slice], objective: str) -> None:
     """That each slice of the rows is long enough for the objective to be told of it. Raises
     TooShort.
     """
@@ -291,15 +295,15 @@ def objective_of(result_data: ResultData, name: str) -> Figure:
     return METRICS[name].of(result_data) if len(result_data.trades) else None
 
 
-def rank(found: Mapping[int, Figure], name: str) -> list[int]:
+def rank(judgements: Mapping[int, Figure], name: str) -> list[int]:
     """The sets, best first: ties by their number, None last (rule 19)."""
     sign = 1 if METRICS[name].falls else -1
 
-    def place(index: int) -> tuple[bool, float, int]:
-        figure = found[index]
+    def position(index: int) -> tuple[bool, float, int]:
+        figure = judgements[index]
         return (True, 0.0, index) if figure is None else (False, sign * figure, index)
 
-    return sorted(found, key=place)
+    return sorted(judgements, key=position)
 
 
 def shown(result_data: ResultData) -> dict[str, Figure]:

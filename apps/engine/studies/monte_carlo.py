@@ -22,7 +22,7 @@ from apps.engine.jit import entry_point, step
 from apps.engine.kernel.records import Array
 from apps.engine.metrics.drawdowns import max_drawdown
 from apps.engine.metrics.trades import net_profits
-from apps.engine.simulation.simulations import Progress, to_nobody
+from apps.engine.simulation.simulations import ReportProgress, ignore_progress
 from apps.engine.studies.configs import PERCENTILES, MonteCarloConfig
 from apps.engine.units import Unit, rounded
 
@@ -31,8 +31,8 @@ Floats = NDArray[np.float64]
 LEAST_TRADES: Final = 2
 DRAWS_AT_A_TIME: Final = 10_000_000
 """Trades drawn between two reports of progress: a fraction of a second."""
-METHODS: Final = ("shuffle", "bootstrap", "block_bootstrap")
-SHUFFLE, BOOTSTRAP, _ = range(len(METHODS))
+RESAMPLING_METHODS: Final = ("shuffle", "bootstrap", "block_bootstrap")
+SHUFFLE, BOOTSTRAP, _ = range(len(RESAMPLING_METHODS))
 
 # SplitMix64 (Steele, Lea and Flood 2014). The types are written out: an unsigned and a signed
 # integer would make a float.
@@ -100,7 +100,7 @@ def draw_paths(profits: Floats, rules: PathRules, first: int, paths: Paths) -> N
     """Fill the results of the paths `first`, `first` + 1, ...; a path's draws are its own, so it
     is the same whoever computes it.
     """
-    trades, one = np.uint64(profits.size), np.uint64(1)
+    trades, unit = np.uint64(profits.size), np.uint64(1)
     order = np.empty(profits.size, np.uint64)
     for path in range(paths.last.size):
         state = rules.seed ^ mixed(np.uint64(first + path + 1) * GOLDEN)
@@ -122,7 +122,7 @@ def draw_paths(profits: Floats, rules: PathRules, first: int, paths: Paths) -> N
                     state += GOLDEN
                     j, left = below(trades, mixed(state)), rules.block
                 order[k] = j
-                j = j + one if j + one < trades else np.uint64(0)
+                j = j + unit if j + unit < trades else np.uint64(0)
                 left -= 1
         equity = peak = rules.capital
         drawdown, ruined = 0.0, False
@@ -146,14 +146,14 @@ def paths(
     threshold: float = 0.0,
     seed: int,
     threads: int = 1,
-    report: Progress = to_nobody,
+    report: ReportProgress = ignore_progress,
 ) -> Paths:
     """Draw `runs` paths of as many trades as there are; `threshold` in rupees of equity. `report`
     is told the fraction that is done, in the calling thread; what it raises ends the drawing.
     """
     drawn = Paths(np.empty(runs), np.empty(runs), np.empty(runs, np.bool_))
     rules = PathRules(
-        float(capital), float(threshold), METHODS.index(method), block, np.uint64(seed)
+        float(capital), float(threshold), RESAMPLING_METHODS.index(method), block, np.uint64(seed)
     )
 
     def fill(share: slice) -> None:
@@ -177,7 +177,7 @@ def monte_carlo(
     capital: float,
     seed: int,
     threads: int = 1,
-    on_progress: Progress = to_nobody,
+    on_progress: ReportProgress = ignore_progress,
 ) -> dict[str, object]:
     """The findings: percentiles of final equity and of drawdown, risk of ruin in percent of paths.
 
@@ -190,7 +190,7 @@ def monte_carlo(
     block = config.blockLength or usual_block(len(profits))
     if config.method == "block_bootstrap" and block >= len(profits):
         raise BlockTooLong(block, len(profits))
-    found = paths(
+    outcomes = paths(
         profits,
         capital=capital,
         runs=config.runs,
@@ -209,9 +209,9 @@ def monte_carlo(
         "blockLength": block if config.method == "block_bootstrap" else None,
         "ruinThreshold": config.ruinThreshold,
         "seed": seed,
-        "finalEquity": None if config.method == "shuffle" else _in_rupees(_spread(found.last)),
-        "maxDrawdown": _spread(found.drawdown * 100),
-        "riskOfRuin": float(found.ruined.mean() * 100),
+        "finalEquity": None if config.method == "shuffle" else _in_rupees(_spread(outcomes.last)),
+        "maxDrawdown": _spread(outcomes.drawdown * 100),
+        "riskOfRuin": float(outcomes.ruined.mean() * 100),
         "asTraded": {
             "finalEquity": rounded(float(traded[-1]), Unit.RUPEES),
             "maxDrawdown": max_drawdown(traded),

@@ -14,9 +14,9 @@ from apps.engine.language.strategy import parse
 from apps.engine.metrics.result_data import ResultData
 from apps.engine.metrics.sharpe import deflated
 from apps.engine.metrics.table import METRICS, Figure
-from apps.engine.simulation.simulations import EVERY_ROW, Progress, to_nobody
-from apps.engine.simulation.simulate import Result, charged, result_of
-from apps.engine.simulation.prepared_data import stage_of
+from apps.engine.simulation.prepared_data import prepare_data
+from apps.engine.simulation.simulate import SimulationResult, charged, result_of
+from apps.engine.simulation.simulations import EVERY_ROW, ReportProgress, ignore_progress
 from apps.engine.simulation.timeline import History
 from apps.engine.studies.configs import OptimizationConfig
 from apps.engine.studies.grid import Grid
@@ -55,28 +55,28 @@ def optimise(
     schedule: Schedule = NO_CHARGES,
     seed: int = 0,
     threads: int = 1,
-    on_progress: Progress = to_nobody,
-) -> tuple[Result, dict[str, object]]:
+    on_progress: ReportProgress = ignore_progress,
+) -> tuple[SimulationResult, dict[str, object]]:
     """The best set's result, and the findings: what was tried, the ranked table, the deflation.
 
     `steps` are complete; `seed` draws the sets of a random search. Raises NothingToTry, TooShort
     and what `simulate` raises. Any: JSON as the client wrote it.
     """
     strategy = parse(steps)
-    stage = stage_of(
+    data = prepare_data(
         strategy, histories, start=start, end=end, report=on_progress, cache_bytes=CACHE_BYTES
     )
     grid = Grid(config.parameters)
-    search = GridSearch(stage, steps, grid, charged(strategy, schedule), capital)
+    search = GridSearch(data, steps, grid, charged(strategy, schedule), capital)
     indices = grid.drawn(config.maxRuns, seed=seed)
-    require_days(stage.market, [EVERY_ROW], config.objective)
+    require_days(data.market, [EVERY_ROW], config.objective)
     judged = searched(search, config, indices, threads, on_progress)
     if not judged:
         raise NothingToTry(len(indices))
-    ranked = rank({i: one.objective for i, one in judged.items()}, config.objective)
-    best = search.play(ranked[0], report=to_nobody)
-    ratios = [one.sharpe for one in judged.values() if one.sharpe is not None]
-    return result_of(strategy, stage, search.schedule, best, capital=capital, seed=seed), {
+    ranked = rank({i: judgement.objective for i, judgement in judged.items()}, config.objective)
+    best = search.simulate_plan(ranked[0], report=ignore_progress)
+    ratios = [judgement.sharpe for judgement in judged.values() if judgement.sharpe is not None]
+    return result_of(strategy, data, search.schedule, best, capital=capital, seed=seed), {
         "objective": config.objective,
         "method": config.method,
         "sets": grid.size,
@@ -95,14 +95,14 @@ def searched(
     config: OptimizationConfig,
     indices: Sequence[int],
     threads: int,
-    report: Progress,
+    report: ReportProgress,
 ) -> dict[int, Judged]:
     """The sets that can run, by number."""
 
     def judge(result_data: ResultData) -> Judged:
         return Judged(objective_of(result_data, config.objective), result_data.sharpe)
 
-    found = search_grid(
+    judgements = search_grid(
         search,
         indices,
         [EVERY_ROW],
@@ -111,7 +111,11 @@ def searched(
         threads=threads,
         report=lambda done: report(SHARE_OF_SEARCH * done),
     )
-    return {i: one[0] for i, one in zip(indices, found, strict=True) if one is not None}
+    return {
+        i: judgement[0]
+        for i, judgement in zip(indices, judgements, strict=True)
+        if judgement is not None
+    }
 
 
 def _table(
@@ -119,12 +123,12 @@ def _table(
     ranked: Sequence[int],
     judged: Mapping[int, Judged],
     threads: int,
-    report: Progress,
+    report: ReportProgress,
 ) -> list[dict[str, object]]:
     """The best sets, each with a few figures, for which it is played once more."""
-    places = {index: place for place, index in enumerate(ranked)}
+    positions = {index: position for position, index in enumerate(ranked)}
     best = ranked[:MOST_SHOWN]
-    found = search_grid(
+    judgements = search_grid(
         search,
         best,
         [EVERY_ROW],
@@ -134,25 +138,27 @@ def _table(
     )
     return [
         {
-            "rank": place + 1,
+            "rank": position + 1,
             "parameters": search.grid.values(index),
             "objective": judged[index].objective,
-            "plateau": plateau(search.grid, index, places),
+            "plateau": plateau(search.grid, index, positions),
             "performance": figures,
         }
-        for place, (index, (figures,)) in enumerate(zip(best, filter(None, found), strict=True))
+        for position, (index, (figures,)) in enumerate(
+            zip(best, filter(None, judgements), strict=True)
+        )
     ]
 
 
-def plateau(grid: Grid, index: int, places: Mapping[int, int]) -> float | None:
+def plateau(grid: Grid, index: int, positions: Mapping[int, int]) -> float | None:
     """The share of the other sets that a neighbour of this one beats, on average.
 
     Near 1 the set stands on a plateau, and a little error in it costs little; near 0 it is a lone
     peak, which is what luck looks like. It speaks of places in the ranking, so it is free of the
     objective's unit and sign. None where no neighbour was tried.
     """
-    near = [places[neighbour] for neighbour in grid.neighbours(index) if neighbour in places]
+    near = [positions[neighbour] for neighbour in grid.neighbours(index) if neighbour in positions]
     if not near:
         return None
-    others = len(places) - 1
-    return sum(others - place for place in near) / (others * len(near))
+    other_sets = len(positions) - 1
+    return sum(other_sets - position for position in near) / (other_sets * len(near))

@@ -15,10 +15,10 @@ from apps.engine.charges import NO_CHARGES, Schedule
 from apps.engine.language.strategy import parse
 from apps.engine.metrics.result_data import ResultData
 from apps.engine.metrics.table import METRICS, Figure
-from apps.engine.simulation.simulations import Played, Progress, to_nobody
+from apps.engine.simulation.prepared_data import PreparedData, prepare_data
 from apps.engine.simulation.results import curve_points, wire_times
-from apps.engine.simulation.simulate import Result, charged, result_of
-from apps.engine.simulation.prepared_data import Stage, stage_of
+from apps.engine.simulation.simulate import SimulationResult, charged, result_of
+from apps.engine.simulation.simulations import ReportProgress, Simulation, ignore_progress
 from apps.engine.simulation.timeline import History
 from apps.engine.studies.configs import WalkForwardConfig
 from apps.engine.studies.grid import Grid
@@ -51,8 +51,8 @@ def walk_forward(
     schedule: Schedule = NO_CHARGES,
     seed: int = 0,
     threads: int = 1,
-    on_progress: Progress = to_nobody,
-) -> tuple[Result, dict[str, object]]:
+    on_progress: ReportProgress = ignore_progress,
+) -> tuple[SimulationResult, dict[str, object]]:
     """The joined tests as a result, and the findings: one row a window, and the joined equity.
 
     Each training starts from the capital, each test flat with the equity that the last one ended
@@ -60,24 +60,24 @@ def walk_forward(
     NothingToTry and what `simulate` raises. Any: JSON as the client wrote it.
     """
     strategy = parse(steps)
-    stage = stage_of(
+    data = prepare_data(
         strategy, histories, start=start, end=end, report=on_progress, cache_bytes=CACHE_BYTES
     )
     grid = Grid(config.parameters)
-    search = GridSearch(stage, steps, grid, charged(strategy, schedule), capital)
-    windows = _rows(stage, config)
+    search = GridSearch(data, steps, grid, charged(strategy, schedule), capital)
+    windows = _rows(data, config)
     trained = [slice(window.train, window.test) for window in windows]
-    require_days(stage.market, trained, config.objective)
+    require_days(data.market, trained, config.objective)
     chosen = _trained(search, config, trained, threads, on_progress)
-    tests: list[Played] = []
+    tests: list[Simulation] = []
     rows, held = [], capital
     for window, index in zip(windows, chosen, strict=True):
-        test = _played(search, index, slice(window.test, window.end), held)
+        test = _simulated(search, index, slice(window.test, window.end), held)
         rows.append(
             {
                 "parameters": grid.values(index),
                 "inSample": _trained_again(search, index, window, config.objective),
-                "outOfSample": _told(test, config.objective),
+                "outOfSample": _window_summary(test, config.objective),
             }
         )
         tests.append(test)
@@ -85,8 +85,8 @@ def walk_forward(
         on_progress(SHARE_OF_TRAINING + (1 - SHARE_OF_TRAINING) * len(tests) / len(windows))
         if test.ruined or held <= 0:
             break
-    played = _joined(tests, capital, stage)
-    result = result_of(strategy, stage, search.schedule, played, capital=capital, seed=seed)
+    simulation = _joined(tests, capital, data)
+    result = result_of(strategy, data, search.schedule, simulation, capital=capital, seed=seed)
     return result, {
         "objective": config.objective,
         "anchored": config.anchored,
@@ -97,9 +97,9 @@ def walk_forward(
     }
 
 
-def _rows(stage: Stage, config: WalkForwardConfig) -> list[Window]:
+def _rows(data: PreparedData, config: WalkForwardConfig) -> list[Window]:
     """The windows in rows of the market; a session day is a date that has one."""
-    day = stage.market.day
+    day = data.market.day
     begins = np.append(np.flatnonzero(np.diff(day, prepend=day[0] - 1)), len(day)).tolist()
     windows = windows_of(
         len(begins) - 1,
@@ -115,7 +115,7 @@ def _trained(
     config: WalkForwardConfig,
     trained: Sequence[slice],
     threads: int,
-    report: Progress,
+    report: ReportProgress,
 ) -> list[int]:
     """The best set of each window. A set is read once for all of them (rule 11 lets it be)."""
     indices = range(search.grid.size)
@@ -123,7 +123,7 @@ def _trained(
     def judge(result_data: ResultData) -> Figure:
         return objective_of(result_data, config.objective)
 
-    found = search_grid(
+    judgements = search_grid(
         search,
         indices,
         trained,
@@ -132,20 +132,26 @@ def _trained(
         threads=threads,
         report=lambda done: report(SHARE_OF_TRAINING * done),
     )
-    judged = {index: one for index, one in zip(indices, found, strict=True) if one is not None}
+    judged = {
+        index: judgement
+        for index, judgement in zip(indices, judgements, strict=True)
+        if judgement is not None
+    }
     if not judged:
         raise NothingToTry(len(indices))
     return [
-        rank({index: one[place] for index, one in judged.items()}, config.objective)[0]
-        for place in range(len(trained))
+        rank({index: judgement[position] for index, judgement in judged.items()}, config.objective)[
+            0
+        ]
+        for position in range(len(trained))
     ]
 
 
-def _played(search: GridSearch, index: int, rows: slice, capital: float) -> Played:
-    return search.play(index, rows, capital=capital, report=to_nobody)
+def _simulated(search: GridSearch, index: int, rows: slice, capital: float) -> Simulation:
+    return search.simulate_plan(index, rows, capital=capital, report=ignore_progress)
 
 
-def _joined(tests: Sequence[Played], capital: float, stage: Stage) -> Played:
+def _joined(tests: Sequence[Simulation], capital: float, data: PreparedData) -> Simulation:
     """What is rejected and paid is that of all, the rest of the account that of the last."""
     account = tests[-1].account.copy()
     for field in ("rejected", "paid"):
@@ -156,8 +162,8 @@ def _joined(tests: Sequence[Played], capital: float, stage: Stage) -> Played:
     }
     trades = np.concatenate([test.trades for test in tests])
     by_limit, flags = tests[0].result_data.by_limit, tests[0].result_data.flags
-    result_data = ResultData(trades, curve, capital, stage.candles, by_limit=by_limit, flags=flags)
-    return Played(result_data, account)
+    result_data = ResultData(trades, curve, capital, data.candles, by_limit=by_limit, flags=flags)
+    return Simulation(result_data, account)
 
 
 def _trained_again(
@@ -166,15 +172,15 @@ def _trained_again(
     """What the chosen set did where it was chosen: of all that were tried only the objective is
     kept.
     """
-    trained = _played(search, index, slice(window.train, window.test), search.capital)
-    return _told(trained, objective)
+    trained = _simulated(search, index, slice(window.train, window.test), search.capital)
+    return _window_summary(trained, objective)
 
 
-def _told(played: Played, objective: str) -> dict[str, object]:
-    first, last = wire_times(played.time[[0, -1]])
+def _window_summary(simulation: Simulation, objective: str) -> dict[str, object]:
+    first, last = wire_times(simulation.time[[0, -1]])
     return {
         "from": first,
         "to": last,
-        "objective": objective_of(played.result_data, objective),
-        "performance": shown(played.result_data),
+        "objective": objective_of(simulation.result_data, objective),
+        "performance": shown(simulation.result_data),
     }

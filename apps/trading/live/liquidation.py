@@ -28,8 +28,8 @@ from apps.engine.kernel.records import (
     REFUSAL,
     TRADE,
     Array,
-    Output,
     Rules,
+    SimulationOutput,
     State,
     instrument_ids,
     new_state,
@@ -215,7 +215,9 @@ def _fill_position(record: Any, held: Position, state: RunState) -> None:
 
 def _settle(state: State, rules: Rules, slots: Collection[int]) -> tuple[Array, Array]:
     """Close these slots; return the FILL and TRADE records of it."""
-    output = Output(np.empty(1, TRADE), np.empty(1), np.empty(1, FILL), np.empty(0, REFUSAL))
+    output = SimulationOutput(
+        np.empty(1, TRADE), np.empty(1), np.empty(1, FILL), np.empty(0, REFUSAL)
+    )
     fills, trades = [NO_FILLS], [np.empty(0, TRADE)]
     for slot in slots:
         kernel.settle(state, rules, output, slot, BY_STOPPED)

@@ -7,14 +7,14 @@ import numpy as np
 
 from apps.engine.candles import Candles, frozen, ist_day
 from apps.engine.indicators.higher_timeframe import HigherTimeframe
-from apps.engine.kernel.records import Array, Bars, Market
+from apps.engine.kernel.records import Array, Bars, MarketRows
 from apps.engine.language.strategy import Strategy, higher_timeframe_warmups
 from apps.engine.sessions import Sessions
 from apps.engine.signals.columns import ColumnCache
 from apps.engine.signals.required_inputs import required_inputs
 from apps.engine.signals.signals import NO_RANGES
 from apps.engine.simulation.plan import square_off_flags, squares_off
-from apps.engine.simulation.timeline import cues_at
+from apps.engine.simulation.timeline import signals_at_bars
 from apps.trading.bar_rows import BarSnapshot
 from apps.trading.live.contract_terms import ContractTerms
 from apps.trading.live.indicator_window import IndicatorWindow
@@ -53,13 +53,13 @@ class SignalEvaluator:
         for s in self._with_bar:
             bars, calendar = self._bars[s], terms.calendars[s]
             longer = self._longer_of(s, context.strategy, calendar)
-            evaluated = cues_at(
+            evaluated = signals_at_bars(
                 inputs, context.plan, bars, longer, len(bars) - 1, cache=self._columns[s]
             )
             signals[s] = evaluated.signals
             ranges.append(evaluated.ranges)
             flags.append(self._flags_of(s, context.strategy, calendar))
-        market = Market(
+        market = MarketRows(
             self._time, self._day, self._cell, self._prices,
             np.concatenate(ranges), np.concatenate(flags),
         )  # fmt: skip

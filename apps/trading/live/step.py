@@ -32,10 +32,10 @@ from apps.engine.kernel.records import (
     REFUSAL,
     TRADE,
     Array,
-    Market,
-    Output,
+    MarketRows,
     Plan,
     Rules,
+    SimulationOutput,
     State,
     block_entries,
     instrument_ids,
@@ -75,7 +75,7 @@ class RunContext:
 class SignalInput(NamedTuple):
     """A row as the runs of one signal key see it: its bars, and signal bits u1[1, symbols]."""
 
-    market: Market
+    market: MarketRows
     signals: Array
 
 
@@ -169,7 +169,7 @@ class _StepOutput:
     """What the calls of the kernel in one step have written; each writes the buffers anew."""
 
     def __init__(self, symbols: int) -> None:
-        self.buffers = Output(
+        self.buffers = SimulationOutput(
             np.empty(2 * symbols, TRADE),
             np.empty(1),
             np.empty(3 * symbols, FILL),

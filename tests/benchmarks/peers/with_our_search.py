@@ -7,10 +7,10 @@ from functools import partial
 
 from apps.engine.charges import NO_CHARGES
 from apps.engine.metrics.result_data import ResultData
-from apps.engine.simulation.simulations import EVERY_ROW, to_nobody
-from apps.engine.simulation.prepared_data import stage_of
+from apps.engine.simulation.prepared_data import prepare_data
+from apps.engine.simulation.simulations import EVERY_ROW, ignore_progress
 from apps.engine.simulation.timeline import History
-from apps.engine.studies.configs import OptimizationConfig, parse
+from apps.engine.studies.configs import OptimizationConfig, parse_config
 from apps.engine.studies.grid import Grid
 from apps.engine.studies.grid_search import CACHE_BYTES, GridSearch, search_grid
 from apps.engine.studies.optimise import optimise, searched
@@ -20,7 +20,7 @@ from tests.benchmarks.peers.with_ours import CAPITAL, history_of, strategy
 
 THREADS = 2
 PERIOD = "entryConditions.conditions[0].indicator{}.period"
-CONFIG = parse(
+CONFIG = parse_config(
     OptimizationConfig,
     {
         "objective": "netProfit",
@@ -37,11 +37,11 @@ Read = tuple[History, int, int]
 def search_over(read: Read) -> tuple[GridSearch, range]:
     """With its stage set up anew, and the numbers of its sets."""
     history, start, end = read
-    stage = stage_of(
-        strategy(), [history], start=start, end=end, report=to_nobody, cache_bytes=CACHE_BYTES
+    data = prepare_data(
+        strategy(), [history], start=start, end=end, report=ignore_progress, cache_bytes=CACHE_BYTES
     )
     grid = Grid(CONFIG.parameters)
-    return GridSearch(stage, STEPS, grid, NO_CHARGES, CAPITAL), range(grid.size)
+    return GridSearch(data, STEPS, grid, NO_CHARGES, CAPITAL), range(grid.size)
 
 
 def ranked_sets(path: str, most: int) -> Work:
@@ -50,7 +50,7 @@ def ranked_sets(path: str, most: int) -> Work:
 
     def run() -> int:
         search, sets = search_over(read)
-        return len(searched(search, CONFIG, sets[:most], THREADS, to_nobody))
+        return len(searched(search, CONFIG, sets[:most], THREADS, ignore_progress))
 
     return run
 
@@ -61,7 +61,13 @@ def whole_study(path: str) -> Work:
 
     def run() -> int:
         result, _ = optimise(
-            STEPS, CONFIG, histories=[history], start=start, end=end, capital=CAPITAL, threads=THREADS
+            STEPS,
+            CONFIG,
+            histories=[history],
+            start=start,
+            end=end,
+            capital=CAPITAL,
+            threads=THREADS,
         )
         return len(result.trades)
 
@@ -78,7 +84,7 @@ def trades_of_some(path: str) -> Work:
     def run() -> int:
         sets = [*range(25), *range(19 * 25, 20 * 25)]
         results = search_grid(
-            search, sets, [EVERY_ROW], traded, by_days=True, threads=THREADS, report=to_nobody
+            search, sets, [EVERY_ROW], traded, by_days=True, threads=THREADS, report=ignore_progress
         )
         return sum(result[0] for result in results if result)
 

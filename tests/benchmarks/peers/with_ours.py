@@ -14,9 +14,9 @@ from apps.engine.charges import NO_CHARGES, ChargeRow, Schedule
 from apps.engine.language.strategy import Strategy, parse
 from apps.engine.signals.required_inputs import required_inputs
 from apps.engine.simulation.plan import plan_of, terms_of
-from apps.engine.simulation.simulations import TradedMarket, play, to_nobody
+from apps.engine.simulation.prepared_data import PreparedData, prepare_data
 from apps.engine.simulation.simulate import History, simulate
-from apps.engine.simulation.prepared_data import Stage, stage_of
+from apps.engine.simulation.simulations import TradedMarket, ignore_progress, simulate_plan
 from manage import OBJECTS_BETWEEN_COLLECTIONS
 from tests.benchmarks.peers.serve import Work, serve
 from tests.engine.steps import CROSS
@@ -115,8 +115,8 @@ def candles_to_curve(path: str) -> Work:
     crossing = strategy(len(histories))
 
     def run() -> int:
-        stage = stage_of(crossing, histories, start=start, end=end, report=to_nobody)
-        return _traded(crossing, stage, NO_CHARGES)
+        data = prepare_data(crossing, histories, start=start, end=end, report=ignore_progress)
+        return _traded(crossing, data, NO_CHARGES)
 
     return run
 
@@ -125,10 +125,10 @@ def joined_to_curve(path: str) -> Work:
     """From a market that was made before."""
     histories, start, end = histories_of(path)
     crossing = strategy(len(histories))
-    stage = stage_of(crossing, histories, start=start, end=end, report=to_nobody)
+    data = prepare_data(crossing, histories, start=start, end=end, report=ignore_progress)
 
     def run() -> int:
-        return _traded(crossing, stage, NO_CHARGES)
+        return _traded(crossing, data, NO_CHARGES)
 
     return run
 
@@ -139,17 +139,17 @@ def by_every_rule(path: str) -> Work:
     full = every_rule()
 
     def run() -> int:
-        stage = stage_of(full, histories, start=start, end=end, report=to_nobody)
-        return _traded(full, stage, CHARGED)
+        data = prepare_data(full, histories, start=start, end=end, report=ignore_progress)
+        return _traded(full, data, CHARGED)
 
     return run
 
 
-def _traded(crossing: Strategy, stage: Stage, schedule: Schedule) -> int:
+def _traded(crossing: Strategy, data: PreparedData, schedule: Schedule) -> int:
     plan = plan_of(crossing)
-    market, signals = stage.cued(required_inputs(crossing), plan)
-    traded = TradedMarket(market, terms_of(stage.symbols, stage.contracts, schedule))
-    return len(play(plan, traded, signals, capital=CAPITAL, report=to_nobody).trades)
+    market, signals = data.with_signals(required_inputs(crossing), plan)
+    traded = TradedMarket(market, terms_of(data.symbols, data.contracts, schedule))
+    return len(simulate_plan(plan, traded, signals, capital=CAPITAL, report=ignore_progress).trades)
 
 
 if __name__ == "__main__":

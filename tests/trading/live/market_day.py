@@ -10,7 +10,7 @@ from apps.algorithms.models import Algorithm
 from apps.backtests.histories import load_histories
 from apps.engine.candles import Candles
 from apps.engine.language import strategy as engine
-from apps.engine.simulation.simulate import Result, simulate
+from apps.engine.simulation.simulate import SimulationResult, simulate
 from apps.market import clock
 from apps.market import services as market
 from apps.market.contracts import market_rules_of
@@ -93,7 +93,7 @@ def step(runner: Runner, symbols: Sequence[str], timeframe: str, at: int) -> Non
         pass
 
 
-def backtested(run: Run, *, start: int, end: int) -> Result:
+def backtested(run: Run, *, start: int, end: int) -> SimulationResult:
     """The backtest of what a run did, over what is stored."""
     strategy = engine.parse(run.configuration)
     rules = market_rules_of(strategy, first=day_in_india(start), last=day_in_india(end))

@@ -21,7 +21,7 @@ from apps.engine.language import strategy as engine
 from apps.engine.language.strategy import Strategy
 from apps.engine.sessions import Sessions, session_bars
 from apps.engine.simulation.plan import contract_rows, rate_rows
-from apps.engine.simulation.simulate import Result, simulate
+from apps.engine.simulation.simulate import SimulationResult, simulate
 from apps.engine.simulation.timeline import History
 from apps.market.contracts import MarketRules, bundled_market_rules
 from apps.market.dates import day_in_india
@@ -94,7 +94,7 @@ def test_two_hundred_strategies_trade_live_as_in_their_backtests(market: Market)
     assert skipped < CASES / 20
 
 
-def require_equal(result: Result, live: Sequence[BarStep], case: int) -> None:
+def require_equal(result: SimulationResult, live: Sequence[BarStep], case: int) -> None:
     """Trades to the last bit, equity at every close, charges to the paisa."""
     trades = np.concatenate([step.trades for step in live])
     trades = trades[np.argsort(trades["exit_time"], kind="stable")]

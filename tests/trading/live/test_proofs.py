@@ -16,7 +16,7 @@ from apps.algorithms.lifecycle import AlgorithmStatus
 from apps.algorithms.models import Algorithm
 from apps.engine.candles import Candles, frozen, ist_day
 from apps.engine.kernel.codes import ENTER_LONG, ENTER_SHORT, OPEN
-from apps.engine.kernel.records import RATE, Bars, Market, instrument_ids, new_state
+from apps.engine.kernel.records import RATE, Bars, MarketRows, instrument_ids, new_state
 from apps.engine.kernel.saved import save
 from apps.engine.simulation.plan import Contract, contract_rows
 from apps.trading import services
@@ -53,11 +53,11 @@ def bars_of(prices: Candles) -> Iterator[BarSnapshot]:
         yield BarSnapshot(start, start + LENGTH, np.array([bar]))
 
 
-def market_of(row: BarSnapshot) -> Market:
+def market_of(row: BarSnapshot) -> MarketRows:
     at = frozen(np.array([row.time]))
     prices = Bars(*(frozen(row.bars[:, column]) for column in range(4)))
     cell = np.zeros((1, 1), np.int32)
-    return Market(at, ist_day(at), cell, prices, np.empty((0, 4)), np.empty(0, np.uint8))
+    return MarketRows(at, ist_day(at), cell, prices, np.empty((0, 4)), np.empty(0, np.uint8))
 
 
 @pytest.mark.slow

@@ -7,7 +7,7 @@ import pytest
 from apps.accounts.models import User
 from apps.core.times import moment
 from apps.engine.kernel.codes import BY_END_OF_DATA
-from apps.engine.simulation.simulate import Result
+from apps.engine.simulation.simulate import SimulationResult
 from apps.trading import services
 from apps.trading.live.runner import Runner
 from apps.trading.models import BarRow, Order, Posting, Run, RunState, SessionStart, Trade
@@ -40,7 +40,7 @@ def trades_of(run: Run) -> list[tuple[object, ...]]:
     ]  # fmt: skip
 
 
-def expected_of(result: Result) -> list[tuple[object, ...]]:
+def expected_of(result: SimulationResult) -> list[tuple[object, ...]]:
     """What a backtest traded, but for what it closes at its end."""
     closed = result.trades[result.trades["reason"] != BY_END_OF_DATA]
     rows = [

@@ -26,7 +26,7 @@ from apps.engine.language import strategy as engine
 from apps.engine.metrics.wire_units import round_for_wire
 from apps.engine.sessions import Sessions
 from apps.engine.simulation.results import curve_points, trade_dicts, wire_times
-from apps.engine.simulation.simulate import Result, simulate
+from apps.engine.simulation.simulate import SimulationResult, simulate
 from apps.market.contracts import bundled_market_rules
 from apps.market.dates import day_in_india, day_number
 from apps.market.importers import (
@@ -104,7 +104,9 @@ def _parse_strategy(steps: Mapping[str, Any], symbol: str) -> engine.Strategy:
     return engine.parse(steps)
 
 
-def _simulate(strategy: engine.Strategy, loaded: CandleImport, part: InstrumentBars) -> Result:
+def _simulate(
+    strategy: engine.Strategy, loaded: CandleImport, part: InstrumentBars
+) -> SimulationResult:
     first, last = (day_in_india(int(part.candles.time[n])) for n in (0, -1))
     rules = bundled_market_rules(strategy, first=first, last=last)
     timeframe, sessions = strategy.basicInfo.timeframe, rules.sessions(part.symbol)
@@ -153,7 +155,7 @@ def _describe(error: InvalidStrategy | IncompleteStrategy) -> str:
     return "\n".join([str(error), *lines])
 
 
-def _to_json(result: Result) -> str:
+def _to_json(result: SimulationResult) -> str:
     return orjson.dumps(
         {
             "performance": round_for_wire(result.performance),
@@ -165,7 +167,7 @@ def _to_json(result: Result) -> str:
     ).decode()
 
 
-def _summary_lines(result: Result) -> Iterator[str]:
+def _summary_lines(result: SimulationResult) -> Iterator[str]:
     """Yield the lines of a summary: metrics, the last trades, and notes."""
     first, last = wire_times(result.curve["time"][[0, -1]])
     yield f"{', '.join(result.symbols)}: {len(result.curve):,} bars, {first} to {last}"
@@ -181,7 +183,7 @@ def _summary_lines(result: Result) -> Iterator[str]:
         yield f"Note: {note['message']}"
 
 
-def _trade_lines(result: Result) -> Iterator[str]:
+def _trade_lines(result: SimulationResult) -> Iterator[str]:
     trades = trade_dicts(result.trades[-_LAST_TRADES:], result.symbols, None)
     if not trades:
         yield "  No trades."
