@@ -70,4 +70,4 @@ def test_all_that_follows_a_simulation_against_the_simulation() -> None:
         f"{len(simulation.trades):,} trades in {len(simulation.time):,} minutes, metrics,"
         " breakdowns and receipt against the simulation"
     )
-    assert compare(name, metrics, simulation, rounds=31) > 0
+    assert compare(name, metrics, simulated, rounds=31) > 0

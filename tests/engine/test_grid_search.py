@@ -63,7 +63,7 @@ def test_sets_that_share_ranges_are_played_together(
         together.append(len(plans))
         return simulate_plans(plans, *given, **named)
 
-    monkeypatch.setattr(grid_search, "play_all", noted)
+    monkeypatch.setattr(grid_search, "simulate_plans", noted)
     market, sets = search.data.market, range(GRID.size)
     row_ranges = [row_range_of(market, EVERY_ROW, by_days=True)]
     buffers = buffers_for(market, row_ranges, len(sets))

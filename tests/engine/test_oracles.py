@@ -23,8 +23,8 @@ from apps.engine.simulation.simulate import (
     ChargeRow,
     Contract,
     History,
-    SimulationResult,
     Schedule,
+    SimulationResult,
     simulate,
 )
 from tests.engine.market_files import backtraders_daily, goog_daily, rows_of, sbin_daily
