@@ -87,7 +87,7 @@ class User(AbstractBaseUser):
     is_staff = models.BooleanField(default=False)
     is_superuser = models.BooleanField(default=False)
     password_fits_operators = models.BooleanField(
-        default=False, editable=False,
+        default=False, db_default=False, editable=False,
         help_text="whether the password meets the rules for operators",
     )  # fmt: skip
     created_at = models.DateTimeField()

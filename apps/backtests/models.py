@@ -10,6 +10,7 @@ from django.db.models import Count, Min, Q
 
 from apps.core.errors import Code, ServiceError
 from apps.core.ids import IdField, is_id
+from apps.core.rows import columns_of
 from apps.core.transitions import StatusQuerySet, Transition
 
 
@@ -59,24 +60,6 @@ BACKTEST_TRANSITIONS: Final[Mapping[BacktestTransition, Transition]] = {
 ENDED: Final = frozenset(
     {BacktestStatus.COMPLETED, BacktestStatus.FAILED, BacktestStatus.CANCELLED}
 )
-
-
-# The next backtest to run, as `next_in_queue` describes it. As a queryset it would take several
-# times as long to compile as to run, and each backtest waits for it.
-NEXT_IN_QUEUE: Final = """
-    SELECT * FROM backtests_backtest WHERE id = (
-        SELECT oldest.id FROM (
-            SELECT DISTINCT ON (owner_id) id, owner_id, created_at FROM backtests_backtest
-            WHERE status = 'queued' ORDER BY owner_id, created_at, id
-        ) AS oldest
-        LEFT JOIN backtests_lastturn AS served ON served.owner_id = oldest.owner_id
-        ORDER BY (
-            SELECT count(*) FROM backtests_backtest AS running
-            WHERE running.owner_id = oldest.owner_id AND running.status = 'running'
-        ), served.taken_at NULLS FIRST, oldest.created_at, oldest.id
-        LIMIT 1
-    )
-"""
 
 
 class BacktestNotFound(ServiceError):
@@ -274,6 +257,24 @@ class TradeBlock(models.Model):
         constraints = [
             models.UniqueConstraint(fields=["result", "first"], name="trade_block_is_one")
         ]
+
+
+# The next backtest to run, as `next_in_queue` describes it. As a queryset it would take several
+# times as long to compile as to run, and each backtest waits for it.
+NEXT_IN_QUEUE: Final = f"""
+    SELECT {columns_of(Backtest, "backtest")} FROM backtests_backtest AS backtest WHERE id = (
+        SELECT oldest.id FROM (
+            SELECT DISTINCT ON (owner_id) id, owner_id, created_at FROM backtests_backtest
+            WHERE status = 'queued' ORDER BY owner_id, created_at, id
+        ) AS oldest
+        LEFT JOIN backtests_lastturn AS served ON served.owner_id = oldest.owner_id
+        ORDER BY (
+            SELECT count(*) FROM backtests_backtest AS running
+            WHERE running.owner_id = oldest.owner_id AND running.status = 'running'
+        ), served.taken_at NULLS FIRST, oldest.created_at, oldest.id
+        LIMIT 1
+    )
+"""
 
 
 class LastDispatch(models.Model):

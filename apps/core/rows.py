@@ -16,7 +16,10 @@ Row = TypeVar("Row", bound=Model)
 
 
 def columns_of(model: type[Model], alias: str) -> str:
-    """Return the columns of a model as a statement selects them, in the order of its fields."""
+    """Return the columns of a model as a statement selects them, in the order of its fields.
+
+    A prepared `SELECT *` would fail on each connection once a newer machine has added a column.
+    """
     return ", ".join(f"{alias}.{field.column}" for field in model._meta.concrete_fields)
 
 

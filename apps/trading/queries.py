@@ -9,6 +9,7 @@ from typing import Any, Final
 from django.db import connection
 
 from apps.core import quiet_start
+from apps.core.rows import columns_of
 from apps.trading.models import (
     BarRow,
     BarStream,
@@ -65,7 +66,7 @@ ACQUIRE_LEASES: Final = f"""
             FROM (SELECT FROM {_STREAM} WHERE {_IS_DUE} LIMIT %(most)s) AS due
         )
         FOR NO KEY UPDATE SKIP LOCKED
-    )) RETURNING *
+    )) RETURNING {columns_of(BarStream, _STREAM)}
 """
 
 # Locks, in the order of their ids, the streams whose lease token is still the caller's.
@@ -193,10 +194,11 @@ UPSERT_DAILY_LOSSES: Final = f"""
 # ------------------------------------------------------------------------------------------- locks
 
 SHARE_USER_SWITCHES: Final = (
-    f'SELECT * FROM "{KillSwitch._meta.db_table}" WHERE "owner_id" = ANY(%s)'
-    ' ORDER BY "owner_id" FOR SHARE'
+    f"SELECT {columns_of(KillSwitch, 'switch')} FROM {KillSwitch._meta.db_table} AS switch"
+    " WHERE owner_id = ANY(%s) ORDER BY owner_id FOR SHARE"
 )
 SHARE_GLOBAL_SWITCH: Final = (
-    f'SELECT * FROM "{GlobalSwitch._meta.db_table}" WHERE "id" = %s FOR SHARE'
+    f"SELECT {columns_of(GlobalSwitch, 'switch')} FROM {GlobalSwitch._meta.db_table} AS switch"
+    " WHERE id = %s FOR SHARE"
 )
 LOCK_ORDER_PACE: Final = "SELECT pg_advisory_xact_lock(%s, bucket) FROM unnest(%s::int[]) AS bucket"
