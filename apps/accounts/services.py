@@ -417,6 +417,16 @@ def require_recent_proof(session: LoginSession, *, now: datetime) -> None:
         raise RecentProofRequired
 
 
+def require_proof_after_login(session: LoginSession, *, now: datetime) -> None:
+    """Raise RecentProofRequired unless the password was asked for again, lately: a login is none.
+
+    Whoever has stolen the token of a fresh login could otherwise lock its user out.
+    """
+    require_recent_proof(session, now=now)
+    if session.proved_at is None or session.proved_at <= session.created_at:
+        raise RecentProofRequired
+
+
 def require_verified_email(user: User) -> None:
     """Raise EmailNotVerified where the settings ask for verified addresses."""
     if settings.REQUIRE_VERIFIED_EMAIL and not user.email_verified:

@@ -335,7 +335,8 @@ class ProofViewSet(OwnedViewSet):
         """Prove who you are.
 
         For ten minutes the session may then do what outlives it: make keys and webhook secrets,
-        change the address, turn the second factor on or off. A login is such a proof too.
+        change the address, turn the second factor on or off. A login is such a proof too, but not
+        for turning it on.
         """
         body = self.read(ProofSerializer)
         with count_failure(email=self.owner.email, entrance=Entrance.API, now=self.now):
@@ -420,15 +421,16 @@ class TwoFactorViewSet(OwnedViewSet):
     @extend_schema(
         operation_id="beginTwoFactor", request=NO_FIELDS, responses={200: FactorSecretSerializer}
     )
-    @needs_recent_proof
-    @refuses(FactorOn)
+    @refuses(FactorOn, RecentProofRequired)
     def begin(self, request: Request) -> Response:
         """Make a secret for an authenticator; it counts once a code confirms it.
 
+        It needs a proof of the last ten minutes by `POST /api/auth/proof`: a login is none here.
         The answer is its `otpauth` URI, shown once. Called again before a code has confirmed it,
         this replaces the secret.
         """
         self.read(EmptyBody)
+        services.require_proof_after_login(session_of_call(request), now=self.now)
         uri = two_factor.begin(user=self.owner, now=self.now)
         return Response(FactorSecretSerializer.render({"uri": uri}))
 

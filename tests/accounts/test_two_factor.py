@@ -13,6 +13,7 @@ from django.db import connection
 from django.test import Client
 from django.utils import timezone
 from pytest_django import Settings
+from rest_framework.test import APIClient
 
 from apps.accounts import two_factor
 from apps.accounts.models import RecoveryCode, SecondFactor, User
@@ -38,9 +39,27 @@ def log_in(api: Api, user: User, **more: str) -> Any:
     return api().post("/api/auth/login", body)
 
 
+def prove(client: APIClient) -> None:
+    assert client.post("/api/auth/proof", {"password": make.PASSWORD}).status_code == 200
+
+
+def test_a_login_is_no_proof_for_turning_it_on(api: Api, alice: User) -> None:
+    """The thief of its token would lock the owner out for good."""
+    login = log_in(api, alice).json()
+    client = api()
+    client.credentials(HTTP_AUTHORIZATION=f"Bearer {login['accessToken']}")
+    refused = client.post(PATH)
+    assert_error(refused, 403, "FORBIDDEN", reason="recent_proof_required")
+    prove(client)
+    assert client.post(PATH).status_code == 200
+    alice.sessions.update(proved_at=timezone.now() - timedelta(minutes=11))
+    assert_error(client.post(PATH), 403, "FORBIDDEN", reason="recent_proof_required")
+
+
 def test_it_is_turned_on_by_a_first_code(api: Api, alice: User) -> None:
     client = api(alice)
     assert client.get(PATH).json() == {"enabled": False, "since": None, "recoveryCodesLeft": 0}
+    prove(client)
     totp = authenticator(client.post(PATH).json()["uri"])
     assert log_in(api, alice).status_code == 200  # not confirmed yet
     wrong = client.post(f"{PATH}/confirm", {"code": "000000"})

@@ -188,6 +188,7 @@ def calls(api: Api, alice: User, bob: User) -> list[Call]:
     totp = authenticator(two_factor.begin(user=bob, now=now))
     code = two_factor.confirm(user=bob, code=code_of(totp, -1), now=now)[0]
     alices, bobs, nobodys = api(alice), api(bob), api()
+    alice.sessions.update(proved_at=timezone.now())
     of_alice = {"email": alice.email, "password": make.PASSWORD}
     of_bob = {"email": bob.email, "password": make.PASSWORD, "code": code}
     logins: list[Json] = [{**of_alice, "sessionCookie": True}, of_bob]

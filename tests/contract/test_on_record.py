@@ -89,6 +89,12 @@ def switched_on(user: User) -> str:
     return ""
 
 
+def proved(user: User) -> str:
+    """The session's user has given the password once more."""
+    user.sessions.update(proved_at=timezone.now())
+    return ""
+
+
 def backtest(user: User) -> str:
     return str(submit(user).pk)
 
@@ -174,7 +180,7 @@ CHANGES = [
     Change("post", "/api/auth/verification", Action.VERIFICATION_REQUESTED, {}),
     Change("post", "/api/auth/email", Action.ADDRESS_CHANGE_REQUESTED, ADDRESS),
     Change("post", "/api/auth/export", Action.DATA_EXPORTED, {}),
-    Change("post", "/api/auth/two-factor", Action.SECOND_FACTOR_BEGUN, {}),
+    Change("post", "/api/auth/two-factor", Action.SECOND_FACTOR_BEGUN, {}, proved),
     Change("post", "/api/auth/two-factor/confirm", Action.SECOND_FACTOR_ON, {}, pending_factor),
     Change(
         "post", "/api/auth/two-factor/recovery-codes", Action.RECOVERY_CODES_RENEWED, {}, factor

@@ -436,6 +436,8 @@ def test_the_example_of_an_operation_succeeds(reader: Reader, name: str) -> None
         run = Run.objects.get()
         hold_position(run, "NSE:RELIANCE")
         reader.ids["order_id"] = add_order(run).pk
+    if name in OF_A_FACTOR | {"beginTwoFactor"}:
+        reader.follow("proveIdentity")
     if name in OF_A_FACTOR:
         reader.code = code_of(authenticator(reader.follow("beginTwoFactor").json()["uri"]))
     if name in OF_A_FACTOR - {"confirmTwoFactor"}:
