@@ -71,7 +71,7 @@ class Stepper:
         symbols = strategy.basicInfo.symbols
         present = [symbol for symbol in symbols if symbol in bars]
         cell = np.array([[present.index(s) if s in bars else -1 for s in symbols]], np.int32)
-        bits = np.array([[signals.get(symbol, 0) for symbol in symbols]], np.uint8)
+        bits = np.array([[signals.get(symbol, 0)] for symbol in symbols], np.uint8)
         prices = np.array([bars[symbol] for symbol in present], float).reshape(-1, 4)
         columns = records.Bars(*(frozen(prices[:, k].copy()) for k in range(4)))
         time = frozen(np.array([self.time]))
@@ -79,11 +79,12 @@ class Stepper:
         market = records.MarketRows(time, ist_day(time), cell, columns, ranges, flags)
         out, rules = self._output(), self._rules(strategy)
         before, state = self.state, self._copy()
+        records.check_arrays(state, market, bits, rules, out)
         ran = kernel.run(state, market, bits, rules, out, 0, 1)
         self.state = state
         written = out.fills[: ran.fills], out.refusals[: ran.refusals], out.trades[: ran.trades]
         last = np.array([bars[symbol][3] if symbol in bars else np.nan for symbol in symbols])
-        return replace(self._report(before, bits[0], *written), last=last)
+        return replace(self._report(before, bits[:, 0], *written), last=last)
 
     def expire(self, symbol: str) -> BarStep:
         """It is settled at its last close, in a step of its own."""
