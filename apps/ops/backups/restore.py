@@ -85,14 +85,14 @@ def restore(backup: Backup, *, quiet: bool, without_key: bool) -> Restored:
     call_command("migrate", interactive=False, verbosity=0)
     with connection.cursor() as cursor:
         cursor.execute("ANALYZE")
-    return Restored(backup.manifest, _take_key(backup))
+    return Restored(backup.manifest, _take_key(backup, without_key=without_key))
 
 
-def _take_key(backup: Backup) -> dict[str, int]:
+def _take_key(backup: Backup, *, without_key: bool) -> dict[str, int]:
     """Take the key from the backup if need be; without it, count what is not readable any more."""
     if _is_known(backup.manifest.key_fingerprint):
         return {}
-    if backup.secret is not None:
+    if backup.secret is not None and not without_key:
         _keep_secret(backup.secret)
         return {}
     own = encryption.fingerprint(settings.SECRET_KEY)
@@ -113,7 +113,8 @@ def _keep_secret(secret: str) -> None:
     with private_files.private_file(draft, os.O_WRONLY | os.O_TRUNC) as descriptor:
         os.write(descriptor, secret.encode())
         os.fsync(descriptor)
-    path.rename(before)
+    before.unlink(missing_ok=True)
+    before.hardlink_to(path)  # so that there is a secret at any moment
     draft.rename(path)
 
 

@@ -203,6 +203,37 @@ def test_a_secret_key_that_was_set_is_not_replaced(
         restore(path)
 
 
+def test_without_the_key_a_secret_key_that_was_set_stays_though_the_backup_holds_another(
+    tmp_path: Path, settings: Settings, endpoint: Endpoint
+) -> None:
+    path = back_up(tmp_path / "backups", "--with-secret")
+    settings.DATA_DIR, settings.SECRET_KEY = tmp_path, OTHER_KEY
+    with empty_database():
+        said = restore(path, "--without-key")
+        assert "Not readable without their SECRET_KEY: 1 of webhooks_endpoint.secret." in said
+        secret_key.require_known(now=timezone.now())
+    assert not (tmp_path / "secret").exists()
+
+
+def test_killed_while_it_replaces_the_secret_it_leaves_a_whole_one(
+    tmp_path: Path, settings: Settings, endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = back_up(tmp_path / "backups", "--with-secret")
+    kept = use_kept_secret(settings, tmp_path, OTHER_KEY)
+    rename = Path.rename
+
+    def be_killed(draft: Path, target: Path) -> Path:
+        if target == kept:
+            raise KeyboardInterrupt
+        return rename(draft, target)
+
+    monkeypatch.setattr(Path, "rename", be_killed)
+    with empty_database(), pytest.raises(KeyboardInterrupt):
+        restore(path)
+    assert kept.read_text() == OTHER_KEY
+    assert (tmp_path / "secret.before-restore").read_text() == OTHER_KEY
+
+
 # ------------------------------------------------------------------------------------- quiet start
 
 
