@@ -31,7 +31,8 @@ TABLES: Final = """
     ORDER BY relname
 """
 MIGRATIONS: Final = "SELECT app, name FROM django_migrations ORDER BY app, name"
-INSTALLED_KEY: Final = f"SELECT fingerprint FROM {InstalledKey._meta.db_table}"
+_KEY_TABLE: Final = InstalledKey._meta.db_table
+INSTALLED_KEY: Final = f"SELECT fingerprint FROM {_KEY_TABLE}"
 _LONGEST_REASON: Final = 500
 
 
@@ -62,8 +63,11 @@ class _Snapshot:
         return applied
 
     def key_fingerprint(self) -> str:
-        """Return that of the key which encrypts the database's secrets."""
-        row = self._server.execute(INSTALLED_KEY).fetchone()
+        """Return that of the key which encrypts the database's secrets: this machine's where none
+        is installed yet, as before the first start of this version.
+        """
+        known = self._server.execute("SELECT to_regclass(%s)", [_KEY_TABLE]).fetchone()
+        row = self._server.execute(INSTALLED_KEY).fetchone() if known and known[0] else None
         return str(row[0]) if row else encryption.fingerprint(settings.SECRET_KEY)
 
 

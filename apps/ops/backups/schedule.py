@@ -45,7 +45,10 @@ def back_up_if_due() -> BackupRecord | None:
 
 
 def back_up(folder: Path, *, with_secret: bool) -> BackupRecord:
-    """Write a backup into the folder; return the record of it, which may be one of a failure."""
+    """Write a backup into the folder; return the record of it, which may be one of a failure.
+
+    The record is not saved in a database that this version has not migrated yet.
+    """
 
     def write(writer: Writer) -> Manifest:
         return dump.write_backup(writer, with_secret=with_secret)
@@ -60,7 +63,8 @@ def back_up(folder: Path, *, with_secret: bool) -> BackupRecord:
     else:
         record.name, record.taken_at = path.name, manifest.taken_at
         record.size = path.stat().st_size
-    record.save()
+    if BackupRecord._meta.db_table in connection.introspection.table_names():
+        record.save()
     return record
 
 

@@ -199,3 +199,21 @@ def test_a_name_is_never_given_twice(tmp_path: Path) -> None:
         archive.write_file(tmp_path, lambda writer: manifest)
     assert path.read_bytes() == before
     assert [entry for entry in os.listdir(tmp_path) if entry != path.name] == []
+
+
+def test_a_database_of_the_release_before_is_backed_up_before_it_is_migrated(
+    tmp_path: Path,
+) -> None:
+    """An upgrade begins with a backup, when tables of the new version are not there yet."""
+    unknown = ("core_installedkey", "ops_backuprecord")
+    with connection.cursor() as cursor:
+        for table in unknown:
+            cursor.execute(f"ALTER TABLE {table} RENAME TO {table}_later")
+    try:
+        path = back_up(tmp_path)
+    finally:
+        with connection.cursor() as cursor:
+            for table in unknown:
+                cursor.execute(f"ALTER TABLE {table}_later RENAME TO {table}")
+    with archive.opened(path) as backup:
+        assert backup.manifest.key_fingerprint == encryption.fingerprint(settings.SECRET_KEY)
