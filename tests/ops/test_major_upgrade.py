@@ -6,12 +6,13 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from apps.ops.backups import archive
 from apps.ops.embedded_postgres import binaries, major_upgrade
-from apps.ops.embedded_postgres.binaries import NoDatabase, find
+from apps.ops.embedded_postgres.binaries import Binaries, NoDatabase, find
 from apps.ops.embedded_postgres.shared_server import attached, socket_directory
 from tests.faults.service import COMPILED, fresh_folder
 from tests.processes import PROJECT
@@ -97,3 +98,31 @@ def test_old_programs_that_are_not_there_are_named(monkeypatch: pytest.MonkeyPat
     monkeypatch.setenv("PG_BIN_OLD", "/nowhere")
     with pytest.raises(NoDatabase, match="PG_BIN_OLD=/nowhere holds no working postgres"):
         binaries.old_programs()
+
+
+def test_killed_at_its_end_it_leaves_data_that_is_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where DATA_DIR has a link to the data, the next start must not begin with an empty one."""
+    elsewhere, data_dir = tmp_path / "elsewhere", tmp_path / "data"
+    data_dir.mkdir()
+    (elsewhere / "pg17").mkdir(parents=True)
+    (elsewhere / "pg17" / "PG_VERSION").write_text("17")
+    (data_dir / "pg17").symlink_to(elsewhere / "pg17")
+
+    def make_data(upgrade: Any) -> None:
+        upgrade.target.mkdir()
+        (upgrade.target / "PG_VERSION").write_text("18")
+
+    def be_killed(path: Path, target: Path) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(major_upgrade, "old_programs", lambda: Binaries(tmp_path, 17))
+    monkeypatch.setattr(major_upgrade, "find", lambda: Binaries(tmp_path, 18))
+    monkeypatch.setattr(major_upgrade, "for_account", lambda binaries, account: binaries)
+    monkeypatch.setattr(major_upgrade, "_back_up", lambda *_: tmp_path / "backup.tar")
+    monkeypatch.setattr(major_upgrade, "_run", make_data)
+    monkeypatch.setattr(Path, "rename", be_killed)
+    with pytest.raises(KeyboardInterrupt):
+        major_upgrade.upgrade_if_asked(data_dir, print)
+    assert (data_dir / "pg18" / "PG_VERSION").read_text() == "18"

@@ -64,11 +64,11 @@ def upgrade_if_asked(data_dir: Path, say: Callable[[str], None]) -> None:
     say(f"database  upgrading PostgreSQL {old.major} to {new.major}")
     _run(upgrade)
     kept = data.resolve().with_name(f"pg{old.major}-before-{new.major}")
+    if not (data_dir / upgrade.target.name).exists():  # the data stands elsewhere
+        (data_dir / upgrade.target.name).symlink_to(upgrade.target)
     data.resolve().rename(kept)
     if data.is_symlink():
         data.unlink()
-    if upgrade.target.parent != data.parent:
-        (data_dir / upgrade.target.name).symlink_to(upgrade.target)
     say(f"database  upgraded; the old data is kept in {kept}")
 
 
@@ -119,6 +119,7 @@ def _run(upgrade: _Upgrade) -> None:
                 directory=folder,
             )
         )
+    shutil.rmtree(upgrade.target, ignore_errors=True)  # of an upgrade that was killed; none uses it
     unfinished.rename(upgrade.target)
 
 
