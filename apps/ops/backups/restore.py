@@ -40,6 +40,7 @@ RELATIONS: Final = """
 # pg_restore sets it whatever the server; servers before 17 do not know it.
 NEWER_SETTING: Final = b"SET transaction_timeout = "
 _LINES_OF_SETTINGS: Final = 40
+QUIET_START: Final = "0007_quiet_start"  # the migration that makes its table
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,10 +51,15 @@ class Restored:
     unreadable: dict[str, int]
 
 
-def require_restorable(backup: Backup, *, without_key: bool) -> None:
+def require_restorable(backup: Backup, *, quiet: bool, without_key: bool) -> None:
     """Raise BackupFailed where restoring would fail or lose something."""
     manifest = backup.manifest
     _require_known_version(manifest)
+    if quiet and QUIET_START not in manifest.migrations.get("core", []):
+        raise BackupFailed(
+            f"the backup of version {manifest.service_version} knows no quiet start: if the service"
+            " that was backed up is gone for good, restore with --no-quiet-start"
+        )
     with connection.cursor() as cursor:
         cursor.execute(RELATIONS)
         if cursor.fetchone()[0]:
@@ -80,7 +86,7 @@ def require_restorable(backup: Backup, *, without_key: bool) -> None:
 
 def restore(backup: Backup, *, quiet: bool, without_key: bool) -> Restored:
     """Restore into the database, verify it, and migrate it to this version. Raises BackupFailed."""
-    require_restorable(backup, without_key=without_key)
+    require_restorable(backup, quiet=quiet, without_key=without_key)
     _load(backup, _ending(backup.manifest, quiet=quiet))
     call_command("migrate", interactive=False, verbosity=0)
     with connection.cursor() as cursor:

@@ -245,3 +245,14 @@ def test_the_quiet_start_is_the_default(tmp_path: Path) -> None:
     with empty_database():
         assert "trades nothing" not in restore(path, "--no-quiet-start")
         assert not QuietStart.objects.exists()
+
+
+def test_a_backup_of_before_quiet_starts_is_restored_without_one_alone(tmp_path: Path) -> None:
+    def forget(manifest: dict[str, Any]) -> None:
+        manifest["migrations"]["core"].remove("0007_quiet_start")
+
+    path = changed(back_up(tmp_path), forget)
+    with empty_database():
+        with pytest.raises(CommandError, match=r"knows no quiet start: .*--no-quiet-start"):
+            restore(path)
+        assert tables() == []
