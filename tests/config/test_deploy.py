@@ -1,6 +1,7 @@
 """The examples of config/deploy: units, image, compose file, proxies and alerts."""
 
 import http.client
+import json
 import re
 import shlex
 import shutil
@@ -194,15 +195,36 @@ def nginx(folder: Path, behind: Service, port: int, certificate: Path) -> Iterat
 @contextmanager
 def caddy(folder: Path, behind: Service, port: int, certificate: Path) -> Iterator[None]:
     site = (FOLDER / "Caddyfile").read_text()
-    site = site.replace("reverse_proxy 127.0.0.1:8000", f"reverse_proxy 127.0.0.1:{behind.port}")
-    site = site.replace(
-        f"\n{SITE} {{", f"\nhttps://{SITE}:{port} {{\n\ttls {certificate} {certificate}"
-    )
+    replaced = {
+        "{$SERVICE:127.0.0.1:8000}": f"127.0.0.1:{behind.port}",
+        f"{{$SITE:{SITE}}} {{": f"https://{SITE}:{port} {{\n\ttls {certificate} {certificate}",
+    }
+    for text, replacement in replaced.items():
+        assert text in site
+        site = site.replace(text, replacement)
     options = "{\n\tadmin off\n\tauto_https disable_redirects\n}\n"
     (folder / "Caddyfile").write_text(options + site)
     command = ["caddy", "run", "--config", str(folder / "Caddyfile"), "--adapter", "caddyfile"]
     with program(command, folder):
         yield
+
+
+@needs("caddy")
+def test_the_proxy_of_the_compose_file_is_the_caddy_that_keeps_the_metrics_inside() -> None:
+    proxy = compose()["services"]["proxy"]
+    assert "./Caddyfile:/etc/caddy/Caddyfile:ro" in proxy["volumes"]
+    assert "command" not in proxy  # the image's own reads that file
+    adapted = subprocess.run(
+        ["caddy", "adapt", "--config", FOLDER / "Caddyfile", "--adapter", "caddyfile"],
+        env={"PATH": "/usr/bin:/bin", **proxy["environment"], "SITE": SITE},
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    [server] = json.loads(adapted.stdout)["apps"]["http"]["servers"].values()
+    [route] = server["routes"]
+    assert route["match"] == [{"host": [SITE]}]
+    text = json.dumps(route)
+    assert '{"dial": "service:8000"}' in text
+    assert '"match": [{"path": ["/metrics"]}]' in text
 
 
 @contextmanager
