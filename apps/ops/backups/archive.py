@@ -9,6 +9,7 @@ nobody writes it any more.
 import fcntl
 import hashlib
 import os
+import secrets
 import shutil
 import tarfile
 import tempfile
@@ -106,8 +107,9 @@ def write_file(folder: Path, write: Write) -> tuple[Path, Manifest]:
     """Write a backup into the folder. Raises BackupFailed, OSError."""
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     _remove_old_drafts(folder)
-    draft = folder / f".algotrade-{os.getpid()}.draft"
-    flags = os.O_RDWR | os.O_TRUNC
+    # Not named by the process: containers that share the folder have processes of the same id.
+    draft = folder / f".algotrade-{secrets.token_hex(8)}.draft"
+    flags = os.O_RDWR | os.O_EXCL
     try:
         with private_files.private_file(draft, flags) as descriptor:
             fcntl.flock(descriptor, fcntl.LOCK_EX)

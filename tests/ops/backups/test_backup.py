@@ -10,7 +10,7 @@ import sys
 import tarfile
 from collections.abc import Iterator
 from contextlib import contextmanager
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from io import StringIO
 from pathlib import Path
 
@@ -199,6 +199,22 @@ def test_a_name_is_never_given_twice(tmp_path: Path) -> None:
         archive.write_file(tmp_path, lambda writer: manifest)
     assert path.read_bytes() == before
     assert [entry for entry in os.listdir(tmp_path) if entry != path.name] == []
+
+
+@pytest.mark.timeout(30)
+def test_backups_of_two_containers_with_the_same_process_id_do_not_meet(tmp_path: Path) -> None:
+    with archive.opened(back_up(tmp_path / "first")) as backup:
+        manifest = backup.manifest
+    later = manifest.model_copy(update={"taken_at": manifest.taken_at + timedelta(hours=1)})
+    folder = tmp_path / "shared"
+
+    def write(writer: archive.Writer) -> archive.Manifest:
+        archive.write_file(folder, lambda other: later)  # by the other one, meanwhile
+        return manifest
+
+    archive.write_file(folder, write)
+    names = {manifest.file_name, later.file_name}
+    assert {path.name for path in folder.iterdir()} == names
 
 
 def test_a_database_of_the_release_before_is_backed_up_before_it_is_migrated(

@@ -47,7 +47,7 @@ def _places() -> Iterator[str]:
 
 
 def _links_out_of(folder: Path) -> Iterator[tuple[Path, Path]]:
-    for path in sorted(folder.iterdir()):
+    for path in sorted(folder.iterdir()) if folder.exists() else ():
         if path.is_symlink() and not path.resolve().is_relative_to(folder):
             yield path, path.resolve()
 
