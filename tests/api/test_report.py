@@ -19,6 +19,7 @@ from apps.backtests.models import (
     ReportPage,
 )
 from apps.backtests.report import page_cache
+from apps.backtests.report import services as report_services
 from apps.backtests.report.context import report_context
 from apps.backtests.submissions import StudyConfigs
 from apps.core.models import IdempotencyKey
@@ -370,15 +371,16 @@ def test_links_are_listed_newest_first_until_they_end(
     links = []
     for hours in (0, 1, 2):
         at = timezone.now() + timedelta(hours=hours)
-        with patch("apps.backtests.report.views.timezone.now", return_value=at):
-            links.append(client.post(path(completed, "report-link")).json())
+        link = report_services.share_report(owner=alice, backtest_id=completed.pk, now=at)
+        links.append(link.pk)
     listed = client.get(path(completed, "report-links")).json()
-    assert listed["data"] == links[::-1]
+    assert [link["id"] for link in listed["data"]] == links[::-1]
     assert listed["pagination"] == {"page": 1, "limit": 20, "total": 3, "totalPages": 1}
     second = client.get(path(completed, "report-links?page=2&limit=2")).json()
-    assert second["data"] == links[:1]
-    ReportLink.objects.filter(pk=links[0]["id"]).update(expires_at=timezone.now())
-    assert client.get(path(completed, "report-links")).json()["data"] == links[:0:-1]
+    assert [link["id"] for link in second["data"]] == links[:1]
+    ReportLink.objects.filter(pk=links[0]).update(expires_at=timezone.now())
+    remaining = client.get(path(completed, "report-links")).json()["data"]
+    assert [link["id"] for link in remaining] == links[:0:-1]
 
 
 def test_a_recalled_link_is_as_unknown_as_one_that_never_was(
