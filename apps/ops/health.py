@@ -9,6 +9,7 @@ from django.http import HttpRequest, JsonResponse
 from apps.core import database_clock, disk
 from apps.core.api.views import public_page
 from apps.core.database_errors import Meaning, meaning_of
+from apps.ops import metrics
 from apps.ops.models import SILENCE, ServiceProcess
 
 OK = "ok"
@@ -26,7 +27,7 @@ def readyz(request: HttpRequest) -> JsonResponse:
     exist, else with 503 and what is missing.
 
     What else is wrong does not keep this process from answering: `status` is then `degraded`, and
-    the checks say why.
+    the checks say why, to the addresses that METRICS_ALLOW names; others read of what kind it is.
     """
     checks = {"database": OK, "migrations": OK, "queue": OK}
     concerns: Mapping[str, str] = {}
@@ -44,6 +45,8 @@ def readyz(request: HttpRequest) -> JsonResponse:
         checks = {"database": state, "migrations": "unknown", "queue": "unknown"}
     if set(checks.values()) != {OK}:
         return JsonResponse({"status": "unavailable", "checks": checks}, status=503)
+    if not metrics.is_allowed(request):
+        concerns = dict.fromkeys(concerns, "degraded")
     status = "degraded" if concerns else OK
     return JsonResponse({"status": status, "checks": {**checks, **concerns}})
 

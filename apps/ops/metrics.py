@@ -100,7 +100,7 @@ def _template(route: str) -> str:
 @public_page
 def metrics(request: HttpRequest) -> HttpResponse:
     """Serve `/metrics` to the addresses that METRICS_ALLOW names, and a 404 to others."""
-    if not _may_read(request):
+    if not is_allowed(request):
         raise Http404
     current = CollectorRegistry()
     current.register(ServiceCollector())
@@ -108,8 +108,8 @@ def metrics(request: HttpRequest) -> HttpResponse:
     return HttpResponse(body, content_type=CONTENT_TYPE_LATEST)
 
 
-def _may_read(request: HttpRequest) -> bool:
-    """Return whether the client may see the metrics.
+def is_allowed(request: HttpRequest) -> bool:
+    """Return whether METRICS_ALLOW names the client, who may then see what the service is made of.
 
     A forwarded request is nobody's unless a trusted proxy names its client: a proxy on this machine
     would otherwise show the page to the world.

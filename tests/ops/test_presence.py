@@ -50,6 +50,8 @@ def test_a_frozen_worker_is_noticed(settings: Settings) -> None:
     assert (answer.status_code, answer.json()["status"]) == (200, "degraded")
     reason = f"not heard of: backtests {os.getpid()} on {presence.MACHINE} for 45 s"
     assert answer.json()["checks"]["processes"] == reason
+    stranger = Client(REMOTE_ADDR="203.0.113.9").get("/readyz")
+    assert stranger.json()["checks"]["processes"] == "degraded"
     assert value("algotrade_processes", role="backtests", state="silent") == 1
     with pytest.raises(CommandError, match=reason):
         status()
