@@ -57,6 +57,7 @@ def vectorbt(candles: Candles, tmp_path_factory: pytest.TempPathFactory) -> Any:
     names = ("time", "open", "high", "low", "close")
     np.save(path, np.array([getattr(candles, name) for name in names], float))
     environment = os.environ | {"NUMBA_CACHE_DIR": str(ENVIRONMENT / "numba")}
+    environment.pop("NUMBA_CACHE_LOCATOR_CLASSES", None)  # a class that is not in that environment
     done = subprocess.run(
         [str(python), str(SCRIPT), str(path)], stdout=subprocess.PIPE, env=environment, check=True
     )

@@ -54,7 +54,6 @@ def figures_of(portfolio: vbt.Portfolio, market: pd.Series) -> dict[str, float]:
     trades, returns = portfolio.trades, portfolio.returns()
     won, lost, falls = trades.winning, trades.losing, portfolio.drawdowns
     daily = returns.vbt.returns(freq="1D", year_freq="252D")
-    by_calendar = returns.vbt.returns(freq="1D", year_freq=pd.Timedelta(days=365.25))
     return {
         "maxDrawdown": portfolio.max_drawdown(),
         "winRate": trades.win_rate(),
@@ -72,8 +71,8 @@ def figures_of(portfolio: vbt.Portfolio, market: pd.Series) -> dict[str, float]:
         "averageHoldingHours": hours(trades),
         "averageHoldingHoursWon": hours(won),
         "averageHoldingHoursLost": hours(lost),
-        "cagr": by_calendar.annualized(),
-        "calmarRatio": by_calendar.calmar_ratio(),
+        "cagr": daily.annualized(),
+        "calmarRatio": daily.calmar_ratio(),
         "averageDrawdown": falls.avg_drawdown(),
         "maxDrawdownDays": float(falls.duration.max()),
         "winStreak": float(trades.winning_streak.max()),
