@@ -223,9 +223,13 @@ def equity_points(backtest: Backtest, points: int) -> list[dict[str, object]]:
 
 def load_result(backtest: Backtest) -> tuple[Trades, Array]:
     """Return all trades and CURVE records; none of either before the backtest is completed."""
-    trades = _unpack_trades(TradeBlock.objects.filter(result=backtest.pk))
+    return _unpack_trades(TradeBlock.objects.filter(result=backtest.pk)), load_curve(backtest)
+
+
+def load_curve(backtest: Backtest) -> Array:
+    """Return CURVE records; none before the backtest is completed."""
     curves = BacktestResult.objects.filter(pk=backtest.pk).values_list("curve", flat=True)
-    return trades, np.concatenate([np.empty(0, CURVE), *map(unpack_array, curves)])
+    return np.concatenate([np.empty(0, CURVE), *map(unpack_array, curves)])
 
 
 def load_breakdowns(backtest: Backtest) -> dict[str, list[dict[str, object]]] | None:

@@ -19,7 +19,8 @@ from apps.core.api.serializers import (
     TextField,
 )
 from apps.core.ids import is_id
-from apps.engine.metrics.wire_units import round_for_wire
+from apps.engine.metrics.wire_units import FIELD_UNITS, round_for_wire
+from apps.engine.units import Unit
 
 _PAIR: Final[dict[str, Any]] = {
     "type": "string",
@@ -49,7 +50,7 @@ class CompareQuery(StrictSerializer):
 class ComparedBacktestSerializer(AnswerSerializer):
     id = IdField()
     name = CharField()
-    kind = ChoiceField(choices=[kind.value for kind in BacktestKind])
+    kind = ChoiceField(choices=BacktestKind)
     algorithmId = IdField()
     algorithmVersion = IntegerField()
     symbols = serializers.ListField(child=CharField())
@@ -67,16 +68,10 @@ class MetricPairSerializer(AnswerSerializer):
     difference = NumberField(allow_null=True, help_text="Second less first.")
 
     def to_representation(self, instance: MetricPair) -> dict[str, Any]:
-        numbers = {
-            "first": instance.first,
-            "second": instance.second,
-            "difference": instance.difference,
-        }
-        rounded_numbers = {
-            name: round_for_wire({instance.name: value})[instance.name]
-            for name, value in numbers.items()
-        }
-        return {"name": instance.name, **rounded_numbers}
+        """Round all three by the metric's own unit."""
+        unit = FIELD_UNITS.get(instance.name, Unit.RATIO)
+        rounded: dict[str, Any] = round_for_wire(super().to_representation(instance), unit)
+        return rounded
 
 
 class IntervalSerializer(AnswerSerializer):

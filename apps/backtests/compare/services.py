@@ -43,7 +43,7 @@ class BacktestComparison:
 def compare_backtests(*, owner: User, ids: IdPair) -> BacktestComparison:
     """Compare two backtests. Raises BacktestNotFound, NotCompleted."""
     first, second = (results.fetch_completed(owner=owner, backtest_id=pk) for pk in ids)
-    curves = results.load_result(first)[1], results.load_result(second)[1]
+    curves = results.load_curve(first), results.load_curve(second)
     capitals = float(first.initial_capital), float(second.initial_capital)
     returns = compare_returns(curves, capitals, seed=second.seed)
     return BacktestComparison(

@@ -165,23 +165,23 @@ def parse(steps: Mapping[str, object]) -> Strategy:
     return reading.strategy
 
 
-class Completed(NamedTuple):
+class StandInStrategy(NamedTuple):
     """A strategy that stands in for steps, and the steps of it that are not those."""
 
     strategy: Strategy
     replaced: frozenset[str]
 
 
-def completed(
+def with_stand_ins(
     steps: Mapping[str, object], stand_ins: Mapping[str, Mapping[str, object]] = STAND_INS
-) -> Completed:
+) -> StandInStrategy:
     """Return the strategy of steps of which some may be incomplete or wrong: those are replaced."""
     replaced: frozenset[str] = frozenset()
     while (reading := read(steps)).strategy is None:
         problems = (*reading.errors, *reading.incomplete)
         replaced |= {problem.field.partition(".")[0] for problem in problems}
         steps = {**steps, **{step: stand_ins[step] for step in replaced}}
-    return Completed(reading.strategy, replaced)
+    return StandInStrategy(reading.strategy, replaced)
 
 
 def _unmet_needs(steps: Mapping[str, object]) -> tuple[FieldError, ...]:

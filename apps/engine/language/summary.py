@@ -53,7 +53,7 @@ from apps.engine.language.steps import (
     RiskParameters,
     VolatilityBased,
 )
-from apps.engine.language.strategy import STEP_NAMES, completed, read
+from apps.engine.language.strategy import STEP_NAMES, read, with_stand_ins
 from apps.engine.units import group_digits
 
 _TIMEFRAMES: Final = {"m": "minute", "h": "hour", "d": "day", "w": "week"}
@@ -124,7 +124,7 @@ def summarize(steps: Mapping[str, object]) -> tuple[StepSummary, ...]:
     """Return the steps, which may be partial, in words, in their order."""
     reading = read(steps)
     problems = (*reading.errors, *reading.incomplete)
-    strategy, replaced = completed(steps)
+    strategy, replaced = with_stand_ins(steps)
     return tuple(
         _without(step, problems)
         if step in replaced

@@ -169,7 +169,7 @@ def _strategy_of(run: Run, stream: BarStream) -> Strategy:
         "symbols": list(stream.symbols),
     }
     stand_ins = {**engine.STAND_INS, "basicInfo": basics}
-    return engine.completed(run.configuration, stand_ins).strategy
+    return engine.with_stand_ins(run.configuration, stand_ins).strategy
 
 
 def _rebuilt(
