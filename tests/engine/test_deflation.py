@@ -32,6 +32,46 @@ def test_the_published_example() -> None:
     assert chance(88, skewness=0, kurtosis=3) == pytest.approx(0.9505, abs=1e-4)
 
 
+def test_the_published_example_of_a_hedge_fund() -> None:
+    """Bailey and Lopez de Prado 2012, "The Sharpe Ratio Efficient Frontier": two years of months,
+    annualised 1.585; its skewness of -2.448 and kurtosis of 10.164 take a probability of 0.982 to
+    0.913.
+    """
+    ratio = 1.585 / sqrt(12)
+    assert SharpeEstimate(ratio, 24, 0, 3).probability(0) == pytest.approx(0.982, abs=5e-4)
+    skewed = SharpeEstimate(ratio, 24, -2.448, 10.164)
+    assert skewed.probability(0) == pytest.approx(0.913, abs=5e-4)
+
+
+@pytest.mark.parametrize(
+    ("periods", "observed", "true", "skewness", "kurtosis", "years"),
+    [
+        (250, 2, 1, 0, 3, 2.73),
+        (52, 2, 1, 0, 3, 2.83),
+        (12, 2, 1, 0, 3, 3.24),
+        (12, 2, 1, -0.72, 5.78, 4.99),
+        (12, 3, 2.5, -0.72, 5.78, 27.35),
+    ],
+)
+def test_published_minimum_track_records(
+    *, periods: int, observed: float, true: float, skewness: float, kurtosis: float, years: float
+) -> None:
+    """The tables of the same paper: years until a ratio is above another at 95 %."""
+    estimate = SharpeEstimate(observed / sqrt(periods), periods, skewness, kurtosis)
+    least = estimate.least_returns(true / sqrt(periods), 0.95)
+    assert least is not None
+    assert least / periods == pytest.approx(years, abs=5e-3)
+
+
+def test_a_record_that_is_just_long_enough_is_as_likely_as_was_asked() -> None:
+    estimate = SharpeEstimate(0.1, 250, -0.5, 6)
+    least = estimate.least_returns(0.02, 0.95)
+    assert least is not None
+    longer = SharpeEstimate(0.1, round(least), -0.5, 6).probability(0.02)
+    assert longer == pytest.approx(0.95, abs=1e-3)
+    assert estimate.least_returns(0.1, 0.95) is None
+
+
 def test_one_trial_is_compared_with_nothing() -> None:
     assert expected_maximum(1, 0.0) == 0
 

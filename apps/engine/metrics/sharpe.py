@@ -78,10 +78,22 @@ class SharpeEstimate(NamedTuple):
         """Return how likely the true ratio is above the benchmark; None where the estimate has no
         deviation (the formula's root is of nothing).
         """
-        noise = 1 - self.skewness * self.ratio + (self.kurtosis - 1) / 4 * self.ratio**2
-        if self.returns < 2 or noise <= 0:
+        if self.returns < 2 or self.noise <= 0:
             return None
-        return _NORMAL.cdf((self.ratio - benchmark) * sqrt(self.returns - 1) / sqrt(noise))
+        return _NORMAL.cdf((self.ratio - benchmark) * sqrt(self.returns - 1) / sqrt(self.noise))
+
+    def least_returns(self, benchmark: float, confidence: float) -> float | None:
+        """Return the minimum track record length: how many returns like these make it so likely
+        that the true ratio is above the benchmark; None where no number does.
+        """
+        if self.ratio <= benchmark or self.noise <= 0:
+            return None
+        return 1 + self.noise * (_NORMAL.inv_cdf(confidence) / (self.ratio - benchmark)) ** 2
+
+    @property
+    def noise(self) -> float:
+        """The variance of the estimate, of one return less than there are times as large."""
+        return 1 - self.skewness * self.ratio + (self.kurtosis - 1) / 4 * self.ratio**2
 
 
 def sharpe_estimate(ratio: float | None, returns: Floats) -> SharpeEstimate | None:

@@ -1,0 +1,1 @@
+"""Evidence: how far a result can be trusted."""

@@ -1,0 +1,148 @@
+"""How likely it is that the best set of a study owes its place to chance.
+
+The probability of backtest overfitting by combinatorially symmetric cross-validation: Bailey,
+Borwein, Lopez de Prado and Zhu, "The Probability of Backtest Overfitting", Journal of Computational
+Finance 20 (4), 2017. The days are cut into blocks, and each half of the blocks is in sample once,
+the other half out of sample. Sets are compared by their daily Sharpe ratios, which follow from the
+sums and the sums of squares of the blocks.
+"""
+
+from __future__ import annotations
+
+from itertools import combinations
+from math import comb
+from typing import Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from apps.engine.metrics.sharpe import SAME
+
+Floats = NDArray[np.float64]
+Sums = NDArray[np.float32]
+
+BLOCKS: Final = 16
+MOST_SETS: Final = 10_000
+"""Of a larger study a sample is looked at."""
+_SPLITS_AT_A_TIME: Final = 256
+
+
+class BlockSums(NamedTuple):
+    """`days` of each block, which all sets share, and f4[sets, blocks] the sums and the sums of
+    squares of their daily returns: 128 bytes a set, good for seven digits of a Sharpe ratio.
+    """
+
+    days: NDArray[np.int64]
+    sums: Sums
+    squares: Sums
+
+
+class Splits(NamedTuple):
+    """Of each split the best set in sample: its daily Sharpe ratio there and out of sample, and its
+    rank out of sample, 1 for the worst (ties have the mean).
+    """
+
+    in_sample: Floats
+    out_of_sample: Floats
+    rank: Floats
+
+
+class Overfitting(NamedTuple):
+    """`probability`: the share of the splits in which the best set in sample is not above the
+    median out of sample. `loss`: the share in which it loses there. `in_sample` and `out_of_sample`
+    are the medians of its daily Sharpe ratio; `slope` and `intercept` those of the line through the
+    pairs, out of sample over in sample; None where all are alike in sample.
+    """
+
+    sets: int
+    splits: int
+    probability: float
+    loss: float
+    in_sample: float
+    out_of_sample: float
+    slope: float | None
+    intercept: float | None
+
+
+def block_sums(returns: Floats, blocks: int = BLOCKS) -> BlockSums:
+    """Return those of daily returns f8[sets, days], in blocks as even as can be; at least as many
+    days as blocks.
+    """
+    edges = np.arange(blocks) * returns.shape[1] // blocks
+    days = np.diff(edges, append=returns.shape[1])
+    sums = np.add.reduceat(returns, edges, axis=1)
+    squares = np.add.reduceat(returns * returns, edges, axis=1)
+    return BlockSums(days, sums.astype(np.float32), squares.astype(np.float32))
+
+
+def sampled_sets(sets: int, winner: int, *, seed: int, most: int = MOST_SETS) -> NDArray[np.int64]:
+    """Return so many of the sets at random, the winner among them, in their order."""
+    if sets <= most:
+        return np.arange(sets)
+    losers = np.random.default_rng(seed).choice(sets - 1, most - 1, replace=False)
+    return np.sort(np.append(losers + (losers >= winner), winner))
+
+
+def cross_validated(blocks: BlockSums) -> Splits:
+    """Return what becomes of the best set of each split; of at least two sets. A set that never
+    varies has a ratio of 0.
+    """
+    halves = _halves(len(blocks.days))
+    count = (halves @ blocks.days).astype(np.float32)[:, np.newaxis]
+    sums, squares = np.ascontiguousarray(blocks.sums.T), np.ascontiguousarray(blocks.squares.T)
+    all_sums, all_squares = sums.sum(axis=0), squares.sum(axis=0)
+    splits = Splits(*np.empty((3, len(halves))))
+    for begin in range(0, len(halves), _SPLITS_AT_A_TIME):
+        rows = slice(begin, begin + _SPLITS_AT_A_TIME)
+        total, square = halves[rows] @ sums, halves[rows] @ squares
+        inside = _ratios(total, square, count[rows])
+        count_outside = blocks.days.sum().astype(np.float32) - count[rows]
+        outside = _ratios(all_sums - total, all_squares - square, count_outside)
+        best = inside.argmax(axis=1)[:, np.newaxis]
+        chosen = np.take_along_axis(outside, best, axis=1)
+        below, equal = (outside < chosen).sum(axis=1), (outside == chosen).sum(axis=1)
+        splits.rank[rows] = below + (equal + 1) / 2
+        splits.in_sample[rows] = np.take_along_axis(inside, best, axis=1)[:, 0]
+        splits.out_of_sample[rows] = chosen[:, 0]
+    return splits
+
+
+def overfitting(blocks: BlockSums) -> Overfitting:
+    """Return what all splits say of at least two sets."""
+    splits, sets = cross_validated(blocks), len(blocks.sums)
+    slope, intercept = _line(splits.in_sample, splits.out_of_sample)
+    return Overfitting(
+        sets=sets,
+        splits=len(splits.rank),
+        probability=float((splits.rank <= (sets + 1) / 2).mean()),
+        loss=float((splits.out_of_sample < 0).mean()),
+        in_sample=float(np.median(splits.in_sample)),
+        out_of_sample=float(np.median(splits.out_of_sample)),
+        slope=slope,
+        intercept=intercept,
+    )
+
+
+def _halves(blocks: int) -> Sums:
+    """Return which blocks are in sample, f4[splits, blocks]: 1 or 0."""
+    halves = np.zeros((comb(blocks, blocks // 2), blocks), np.float32)
+    chosen = np.array(list(combinations(range(blocks), blocks // 2)))
+    np.put_along_axis(halves, chosen, 1, axis=1)
+    return halves
+
+
+def _ratios(total: Sums, square: Sums, count: Sums) -> Sums:
+    """Return the Sharpe ratios of sets over splits, by the sample deviation."""
+    mean = total / count
+    variance = (square - total * mean) / (count - 1)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratios: Sums = np.where(variance > 0, mean / np.sqrt(variance), np.float32(0))
+    return ratios
+
+
+def _line(x: Floats, y: Floats) -> tuple[float | None, float | None]:
+    """Return slope and intercept of the least squares, y over x."""
+    if np.ptp(x) <= SAME * np.abs(x).max():
+        return None, None
+    slope = float(np.cov(x, y)[0, 1] / x.var(ddof=1))
+    return slope, float(y.mean() - slope * x.mean())
