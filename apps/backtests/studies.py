@@ -16,15 +16,14 @@ from apps.engine.simulation.receipt import hash_of
 from apps.engine.simulation.simulate import History, SimulationResult, simulate
 from apps.engine.studies import configs as studies
 from apps.engine.studies.configs import MonteCarloConfig, OptimizationConfig, WalkForwardConfig
-from apps.engine.studies.monte_carlo import monte_carlo
-from apps.engine.studies.optimise import optimise
-from apps.engine.studies.walk_forward import walk_forward
+from apps.engine.studies.monte_carlo import MonteCarlo
+from apps.engine.studies.optimise import Optimisation
+from apps.engine.studies.study import Study, run_whole
+from apps.engine.studies.walk_forward import WalkForward
 from apps.market.coverage import SessionCoverage
 
 # The threads of a study; its results do not depend on their number.
 THREADS: Final = os.cpu_count() or 1
-# The share of the progress of a Monte Carlo that the simulation makes up; the rest is drawing.
-SHARE_OF_SIMULATION: Final = 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +49,47 @@ class BacktestOutput:
         return {"result": hash_of([digest, self.study_results]), "study": hash_of(study)}
 
 
+def study_of(
+    backtest: Backtest,
+    strategy: Strategy,
+    histories: Sequence[History],
+    schedule: Schedule,
+    *,
+    report: Callable[[float], None],
+) -> Study | None:
+    """Set up the study that the backtest is; None for a plain one. `report` is told 0 from time to
+    time; what it raises ends the work. A Monte Carlo is simulated here.
+
+    Raises EngineError.
+    """
+    start, end, seed = backtest.start, backtest.end, backtest.seed
+    steps, capital = backtest.configuration, float(backtest.initial_capital)
+
+    def keep_alive(done: float) -> None:
+        report(0.0)
+
+    field = STUDY_FIELDS.get(BacktestKind(backtest.kind))
+    config = field and studies.parse_config(field.model, backtest.study or {})
+    match config:
+        case WalkForwardConfig():
+            return WalkForward.prepare(
+                steps, config, histories=histories, start=start, end=end, capital=capital,
+                schedule=schedule, seed=seed, on_progress=keep_alive,
+            )  # fmt: skip
+        case OptimizationConfig():
+            return Optimisation.prepare(
+                steps, config, histories=histories, start=start, end=end, capital=capital,
+                schedule=schedule, seed=seed, on_progress=keep_alive,
+            )  # fmt: skip
+        case MonteCarloConfig():
+            result = simulate(
+                strategy, histories, start=start, end=end, capital=capital, schedule=schedule,
+                seed=seed, on_progress=keep_alive,
+            )  # fmt: skip
+            return MonteCarlo(config, result, capital, seed)
+    return None
+
+
 def simulate_backtest(
     backtest: Backtest,
     strategy: Strategy,
@@ -63,39 +103,12 @@ def simulate_backtest(
 
     Raises EngineError.
     """
-    start, end, seed = backtest.start, backtest.end, backtest.seed
-    steps, capital = backtest.configuration, float(backtest.initial_capital)
-
-    def simulate_once(on_progress: Callable[[float], None]) -> SimulationResult:
-        return simulate(
-            strategy, histories, start=start, end=end, capital=capital, schedule=schedule,
-            seed=seed, on_progress=on_progress,
-        )  # fmt: skip
-
-    field = STUDY_FIELDS.get(BacktestKind(backtest.kind))
-    config = field and studies.parse_config(field.model, backtest.study or {})
-    match config:
-        case WalkForwardConfig():
-            return BacktestOutput(
-                *walk_forward(
-                    steps, config, histories=histories, start=start, end=end, capital=capital,
-                    schedule=schedule, seed=seed, threads=THREADS, on_progress=report,
-                )
-            )  # fmt: skip
-        case OptimizationConfig():
-            return BacktestOutput(
-                *optimise(
-                    steps, config, histories=histories, start=start, end=end, capital=capital,
-                    schedule=schedule, seed=seed, threads=THREADS, on_progress=report,
-                )
-            )  # fmt: skip
-        case MonteCarloConfig():
-            result = simulate_once(lambda done: report(SHARE_OF_SIMULATION * done))
-            study_results = monte_carlo(
-                result.trades, config, capital=capital, seed=seed, threads=THREADS,
-                on_progress=lambda done: report(
-                    SHARE_OF_SIMULATION + (1 - SHARE_OF_SIMULATION) * done
-                ),
-            )  # fmt: skip
-            return BacktestOutput(result, study_results)
-    return BacktestOutput(simulate_once(report), None)
+    study = study_of(backtest, strategy, histories, schedule, report=report)
+    if study is not None:
+        return BacktestOutput(*run_whole(study, threads=THREADS, on_progress=report))
+    result = simulate(
+        strategy, histories, start=backtest.start, end=backtest.end,
+        capital=float(backtest.initial_capital), schedule=schedule, seed=backtest.seed,
+        on_progress=report,
+    )  # fmt: skip
+    return BacktestOutput(result, None)

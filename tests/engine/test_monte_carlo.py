@@ -5,19 +5,22 @@ from typing import Any
 import numpy as np
 import pytest
 
-from apps.engine.kernel.records import TRADE
+from apps.engine.kernel.records import CURVE, TRADE, Array
+from apps.engine.metrics.fill_quality import FillQuality
+from apps.engine.simulation.simulate import SimulationResult
 from apps.engine.studies.configs import MonteCarloConfig, parse_config
 from apps.engine.studies.monte_carlo import (
     RESAMPLING_METHODS,
     BlockTooLong,
+    MonteCarlo,
     Paths,
     TooFewTrades,
     draw_paths,
-    monte_carlo,
     paths,
     usual_block,
     warm_up,
 )
+from apps.engine.studies.study import run_whole
 
 MASK, GOLDEN = 2**64 - 1, 0x9E3779B97F4A7C15
 PROFITS = np.round(np.random.default_rng(5).normal(3, 100, 37), 2)
@@ -90,8 +93,14 @@ def test_all_trades_are_drawn_alike() -> None:
 def summary(*profits: float, **config: object) -> dict[str, Any]:
     trades = np.zeros(len(profits), TRADE)
     trades["gross"], trades["value"] = profits, 100.0
-    made = monte_carlo(trades, parse_config(MonteCarloConfig, config), capital=100.0, seed=3)
-    return dict(made)
+    asked = parse_config(MonteCarloConfig, config)
+    return run_whole(MonteCarlo(asked, result_with(trades), capital=100.0, seed=3)).findings
+
+
+def result_with(trades: Array) -> SimulationResult:
+    """Return a result of these trades and nothing else."""
+    fills = FillQuality(*[np.zeros(len(trades))] * len(FillQuality._fields))
+    return SimulationResult((), trades, np.empty(0, CURVE), None, fills, {}, {})
 
 
 def test_a_shuffle_tells_of_drawdown_alone() -> None:
@@ -156,9 +165,9 @@ def test_a_block_of_all_trades_is_refused() -> None:
         )
         if refused:
             with pytest.raises(BlockTooLong, match=f"3 trades; blockLength is {length}"):
-                monte_carlo(trades, asked, capital=1000.0, seed=1)
+                MonteCarlo(asked, result_with(trades), capital=1000.0, seed=1)
         else:
-            assert monte_carlo(trades, asked, capital=1000.0, seed=1)["blockLength"] == 2
+            assert MonteCarlo(asked, result_with(trades), capital=1000.0, seed=1).block == 2
 
 
 def test_many_draws_are_reported_in_between_and_are_the_same(

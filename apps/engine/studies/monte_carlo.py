@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final, NamedTuple
 
@@ -20,10 +21,13 @@ from numpy.typing import NDArray
 from apps.engine.errors import EngineError
 from apps.engine.jit import entry_point, step
 from apps.engine.kernel.records import Array
+from apps.engine.lazy import lazy
 from apps.engine.metrics.drawdowns import max_drawdown
 from apps.engine.metrics.trades import net_profits
+from apps.engine.simulation.simulate import SimulationResult
 from apps.engine.simulation.simulations import ReportProgress, ignore_progress
 from apps.engine.studies.configs import PERCENTILES, MonteCarloConfig
+from apps.engine.studies.study import StudyOutput
 from apps.engine.units import Unit, rounded
 
 Floats = NDArray[np.float64]
@@ -145,11 +149,13 @@ def paths(
     block: int = 1,
     threshold: float = 0.0,
     seed: int,
+    first: int = 0,
     threads: int = 1,
     report: ReportProgress = ignore_progress,
 ) -> Paths:
-    """Draw `runs` paths of as many trades as there are; `threshold` in rupees of equity. `report`
-    is told the fraction that is done, in the calling thread; what it raises ends the drawing.
+    """Draw `runs` paths from number `first` on, of as many trades as there are; `threshold` in
+    rupees of equity. `report` is told the fraction that is done, in the calling thread; what it
+    raises ends the drawing.
     """
     drawn = Paths(np.empty(runs), np.empty(runs), np.empty(runs, np.bool_))
     rules = PathRules(
@@ -158,7 +164,7 @@ def paths(
 
     def fill(share: slice) -> None:
         last, drawdown, ruined = drawn.last[share], drawn.drawdown[share], drawn.ruined[share]
-        draw_paths(profits, rules, share.start, Paths(last, drawdown, ruined))
+        draw_paths(profits, rules, first + share.start, Paths(last, drawdown, ruined))
 
     size = max(DRAWS_AT_A_TIME // len(profits), threads)
     with ThreadPoolExecutor(threads) as pool:
@@ -170,53 +176,82 @@ def paths(
     return drawn
 
 
-def monte_carlo(
-    trades: Array,
-    config: MonteCarloConfig,
-    *,
-    capital: float,
-    seed: int,
-    threads: int = 1,
-    on_progress: ReportProgress = ignore_progress,
-) -> dict[str, object]:
-    """The findings: percentiles of final equity and of drawdown, risk of ruin in percent of paths.
+PATH_SCORE: Final = np.dtype([("last", np.float64), ("drawdown", np.float64), ("ruined", np.bool_)])
+"""The fields of `Paths` for one of them."""
 
-    A shuffle cannot change the final equity and tells none. `on_progress` as for `simulate`. Raises
-    TooFewTrades, BlockTooLong.
-    """
-    profits = net_profits(trades)
-    if len(profits) < LEAST_TRADES:
-        raise TooFewTrades(len(profits))
-    block = config.blockLength or usual_block(len(profits))
-    if config.method == "block_bootstrap" and block >= len(profits):
-        raise BlockTooLong(block, len(profits))
-    outcomes = paths(
-        profits,
-        capital=capital,
-        runs=config.runs,
-        method=config.method,
-        block=block,
-        threshold=capital * (1 - config.ruinThreshold / 100),
-        seed=seed,
-        threads=threads,
-        report=on_progress,
-    )
-    traded = np.cumsum(np.concatenate([[capital], profits]))
-    return {
-        "method": config.method,
-        "runs": config.runs,
-        "trades": len(profits),
-        "blockLength": block if config.method == "block_bootstrap" else None,
-        "ruinThreshold": config.ruinThreshold,
-        "seed": seed,
-        "finalEquity": None if config.method == "shuffle" else _in_rupees(_spread(outcomes.last)),
-        "maxDrawdown": _spread(outcomes.drawdown * 100),
-        "riskOfRuin": float(outcomes.ruined.mean() * 100),
-        "asTraded": {
-            "finalEquity": rounded(float(traded[-1]), Unit.RUPEES),
-            "maxDrawdown": max_drawdown(traded),
-        },
-    }
+
+@dataclass(frozen=True)
+class MonteCarlo:
+    """The study in parts; its items are the paths. Raises TooFewTrades, BlockTooLong."""
+
+    config: MonteCarloConfig
+    result: SimulationResult
+    capital: float
+    seed: int
+
+    def __post_init__(self) -> None:
+        trades = len(self.result.trades)
+        if trades < LEAST_TRADES:
+            raise TooFewTrades(trades)
+        if self.config.method == "block_bootstrap" and self.block >= trades:
+            raise BlockTooLong(self.block, trades)
+
+    @property
+    def size(self) -> int:
+        return self.config.runs
+
+    @lazy
+    def profits(self) -> Floats:
+        return net_profits(self.result.trades)
+
+    @property
+    def block(self) -> int:
+        """Trades that stay together."""
+        return self.config.blockLength or usual_block(len(self.result.trades))
+
+    def score(self, items: slice, *, threads: int, report: ReportProgress) -> Array:
+        """Return a PATH_SCORE for each."""
+        drawn = paths(
+            self.profits,
+            capital=self.capital,
+            runs=items.stop - items.start,
+            method=self.config.method,
+            block=self.block,
+            threshold=self.capital * (1 - self.config.ruinThreshold / 100),
+            seed=self.seed,
+            first=items.start,
+            threads=threads,
+            report=report,
+        )
+        scores = np.empty(len(drawn.last), PATH_SCORE)
+        for field, values in drawn._asdict().items():
+            scores[field] = values
+        return scores
+
+    def conclude(self, scores: Array, *, threads: int, report: ReportProgress) -> StudyOutput:
+        """Return the result as it was traded, and the findings: percentiles of final equity and of
+        drawdown, risk of ruin in percent of paths.
+
+        A shuffle cannot change the final equity and tells none.
+        """
+        config, profits = self.config, self.profits
+        traded = np.cumsum(np.concatenate([[self.capital], profits]))
+        is_shuffle = config.method == "shuffle"
+        return StudyOutput(self.result, {
+            "method": config.method,
+            "runs": config.runs,
+            "trades": len(profits),
+            "blockLength": self.block if config.method == "block_bootstrap" else None,
+            "ruinThreshold": config.ruinThreshold,
+            "seed": self.seed,
+            "finalEquity": None if is_shuffle else _in_rupees(_spread(scores["last"])),
+            "maxDrawdown": _spread(scores["drawdown"] * 100),
+            "riskOfRuin": float(scores["ruined"].mean() * 100),
+            "asTraded": {
+                "finalEquity": rounded(float(traded[-1]), Unit.RUPEES),
+                "maxDrawdown": max_drawdown(traded),
+            },
+        })  # fmt: skip
 
 
 def usual_block(trades: int) -> int:

@@ -7,15 +7,21 @@ all sets that were tried, and each shown set's plateau.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Final, NamedTuple
+from dataclasses import dataclass
+from math import isnan
+from typing import Any, Final
+
+import numpy as np
 
 from apps.engine.charges import NO_CHARGES, Schedule
-from apps.engine.language.strategy import parse
+from apps.engine.kernel.records import Array
+from apps.engine.language.strategy import Strategy, parse
+from apps.engine.lazy import lazy
 from apps.engine.metrics.result_data import ResultData
 from apps.engine.metrics.sharpe import deflated
 from apps.engine.metrics.table import METRICS, Figure
 from apps.engine.simulation.prepared_data import prepare_data
-from apps.engine.simulation.simulate import SimulationResult, charged, result_of
+from apps.engine.simulation.simulate import charged, result_of
 from apps.engine.simulation.simulations import EVERY_ROW, ReportProgress, ignore_progress
 from apps.engine.simulation.timeline import History
 from apps.engine.studies.configs import OptimizationConfig
@@ -30,18 +36,119 @@ from apps.engine.studies.grid_search import (
     search_grid,
     shown,
 )
+from apps.engine.studies.study import StudyOutput, run_whole
 
 MOST_SHOWN: Final = 50
 """Sets in the ranked table."""
-SHARE_OF_SEARCH: Final = 0.9
-"""Of the progress; the rest is telling of the best."""
+SCORE: Final = np.dtype(
+    [("ran", np.bool_), ("objective", np.float64), ("whole", np.bool_), ("sharpe", np.float64)]
+)
+"""Of each set: whether it can run, what it is ranked by, whether that is a whole number, and the
+Sharpe ratio of its daily returns. NaN stands for None.
+"""
 
 
-class Judged(NamedTuple):
-    """Of one set: what it is ranked by, and the Sharpe ratio of its daily returns."""
+@dataclass(frozen=True)
+class Optimisation:
+    """The search of a grid as a study in parts; its items are the sets that were drawn."""
 
-    objective: Figure
-    sharpe: float | None
+    config: OptimizationConfig
+    strategy: Strategy
+    search: GridSearch
+    seed: int
+
+    @classmethod
+    def prepare(
+        cls,
+        steps: Mapping[str, Any],
+        config: OptimizationConfig,
+        *,
+        histories: Sequence[History],
+        start: int,
+        end: int,
+        capital: float,
+        schedule: Schedule = NO_CHARGES,
+        seed: int = 0,
+        on_progress: ReportProgress = ignore_progress,
+    ) -> Optimisation:
+        """Set up the bars. `steps` are complete; `seed` draws the sets of a random search. Raises
+        TooShort and what `prepare_data` raises. Any: JSON as the client wrote it.
+        """
+        strategy = parse(steps)
+        data = prepare_data(
+            strategy, histories, start=start, end=end, report=on_progress, cache_bytes=CACHE_BYTES
+        )
+        require_days(data.market, [EVERY_ROW], config.objective)
+        grid = Grid(config.parameters)
+        search = GridSearch(data, steps, grid, charged(strategy, schedule), capital)
+        return cls(config, strategy, search, seed)
+
+    @lazy
+    def indices(self) -> Sequence[int]:
+        """The sets that are tried, by number."""
+        return self.search.grid.drawn(self.config.maxRuns, seed=self.seed)
+
+    @property
+    def size(self) -> int:
+        return len(self.indices)
+
+    def score(self, items: slice, *, threads: int, report: ReportProgress) -> Array:
+        """Return a SCORE of each set."""
+        objective = self.config.objective
+
+        def judge(result_data: ResultData) -> tuple[Figure, float | None]:
+            return objective_of(result_data, objective), result_data.sharpe
+
+        judgements = search_grid(
+            self.search,
+            self.indices[items],
+            [EVERY_ROW],
+            judge,
+            by_days=not METRICS[objective].within_days,
+            threads=threads,
+            report=report,
+        )
+        scores = np.zeros(len(judgements), SCORE)
+        scores["objective"] = scores["sharpe"] = np.nan
+        for score, judgement in zip(scores, judgements, strict=True):
+            if judgement is not None:
+                ((figure, sharpe),) = judgement
+                score["ran"], score["whole"] = True, isinstance(figure, int)
+                score["objective"] = np.nan if figure is None else figure
+                score["sharpe"] = np.nan if sharpe is None else sharpe
+        return scores
+
+    def conclude(self, scores: Array, *, threads: int, report: ReportProgress) -> StudyOutput:
+        """Return the best set's result, and the findings: what was tried, the ranked table, the
+        deflation. Raises NothingToTry.
+        """
+        search, config = self.search, self.config
+        objectives = {
+            index: objective_in(score)
+            for index, score in zip(self.indices, scores, strict=True)
+            if score["ran"]
+        }
+        if not objectives:
+            raise NothingToTry(self.size)
+        ranked = rank(objectives, config.objective)
+        best = search.simulate_plan(ranked[0], report=ignore_progress)
+        ratios = scores["sharpe"][~np.isnan(scores["sharpe"])].tolist()
+        result = result_of(
+            self.strategy, search.data, search.schedule, best, capital=search.capital,
+            seed=self.seed,
+        )  # fmt: skip
+        return StudyOutput(result, {
+            "objective": config.objective,
+            "method": config.method,
+            "sets": search.grid.size,
+            "tried": len(objectives),
+            "invalid": self.size - len(objectives),
+            "deflation": {
+                **deflated(best.result_data.sharpe_estimate, ratios),
+                "days": len(best.result_data.daily),
+            },
+            "ranking": _table(search, ranked, objectives, threads, report),
+        })  # fmt: skip
 
 
 def optimise(
@@ -56,91 +163,39 @@ def optimise(
     seed: int = 0,
     threads: int = 1,
     on_progress: ReportProgress = ignore_progress,
-) -> tuple[SimulationResult, dict[str, object]]:
-    """The best set's result, and the findings: what was tried, the ranked table, the deflation.
-
-    `steps` are complete; `seed` draws the sets of a random search. Raises NothingToTry, TooShort
-    and what `simulate` raises. Any: JSON as the client wrote it.
-    """
-    strategy = parse(steps)
-    data = prepare_data(
-        strategy, histories, start=start, end=end, report=on_progress, cache_bytes=CACHE_BYTES
-    )
-    grid = Grid(config.parameters)
-    search = GridSearch(data, steps, grid, charged(strategy, schedule), capital)
-    indices = grid.drawn(config.maxRuns, seed=seed)
-    require_days(data.market, [EVERY_ROW], config.objective)
-    judged = searched(search, config, indices, threads, on_progress)
-    if not judged:
-        raise NothingToTry(len(indices))
-    ranked = rank({i: judgement.objective for i, judgement in judged.items()}, config.objective)
-    best = search.simulate_plan(ranked[0], report=ignore_progress)
-    ratios = [judgement.sharpe for judgement in judged.values() if judgement.sharpe is not None]
-    return result_of(strategy, data, search.schedule, best, capital=capital, seed=seed), {
-        "objective": config.objective,
-        "method": config.method,
-        "sets": grid.size,
-        "tried": len(judged),
-        "invalid": len(indices) - len(judged),
-        "deflation": {
-            **deflated(best.result_data.sharpe_estimate, ratios),
-            "days": len(best.result_data.daily),
-        },
-        "ranking": _table(search, ranked, judged, threads, on_progress),
-    }
+) -> StudyOutput:
+    """The whole study, in this process, as `Optimisation` describes it."""
+    study = Optimisation.prepare(
+        steps, config, histories=histories, start=start, end=end, capital=capital,
+        schedule=schedule, seed=seed, on_progress=on_progress,
+    )  # fmt: skip
+    return run_whole(study, threads=threads, on_progress=on_progress)
 
 
-def searched(
-    search: GridSearch,
-    config: OptimizationConfig,
-    indices: Sequence[int],
-    threads: int,
-    report: ReportProgress,
-) -> dict[int, Judged]:
-    """The sets that can run, by number."""
-
-    def judge(result_data: ResultData) -> Judged:
-        return Judged(objective_of(result_data, config.objective), result_data.sharpe)
-
-    judgements = search_grid(
-        search,
-        indices,
-        [EVERY_ROW],
-        judge,
-        by_days=not METRICS[config.objective].within_days,
-        threads=threads,
-        report=lambda done: report(SHARE_OF_SEARCH * done),
-    )
-    return {
-        i: judgement[0]
-        for i, judgement in zip(indices, judgements, strict=True)
-        if judgement is not None
-    }
+def objective_in(score: Array) -> Figure:
+    """The objective of a SCORE, as it was told."""
+    figure = float(score["objective"])
+    if isnan(figure):
+        return None
+    return int(figure) if score["whole"] else figure
 
 
 def _table(
     search: GridSearch,
     ranked: Sequence[int],
-    judged: Mapping[int, Judged],
+    objectives: Mapping[int, Figure],
     threads: int,
     report: ReportProgress,
 ) -> list[dict[str, object]]:
     """The best sets, each with a few figures, for which it is played once more."""
     positions = {index: position for position, index in enumerate(ranked)}
     best = ranked[:MOST_SHOWN]
-    judgements = search_grid(
-        search,
-        best,
-        [EVERY_ROW],
-        shown,
-        threads=threads,
-        report=lambda done: report(SHARE_OF_SEARCH + (1 - SHARE_OF_SEARCH) * done),
-    )
+    judgements = search_grid(search, best, [EVERY_ROW], shown, threads=threads, report=report)
     return [
         {
             "rank": position + 1,
             "parameters": search.grid.values(index),
-            "objective": judged[index].objective,
+            "objective": objectives[index],
             "plateau": plateau(search.grid, index, positions),
             "performance": figures,
         }

@@ -7,17 +7,20 @@ have earned, not what the chosen did where they were chosen.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import isnan
 from typing import Any, Final
 
 import numpy as np
 
 from apps.engine.charges import NO_CHARGES, Schedule
-from apps.engine.language.strategy import parse
+from apps.engine.kernel.records import Array
+from apps.engine.language.strategy import Strategy, parse
 from apps.engine.metrics.result_data import ResultData
 from apps.engine.metrics.table import METRICS, Figure
 from apps.engine.simulation.prepared_data import PreparedData, prepare_data
 from apps.engine.simulation.results import curve_points, wire_times
-from apps.engine.simulation.simulate import SimulationResult, charged, result_of
+from apps.engine.simulation.simulate import charged, result_of
 from apps.engine.simulation.simulations import ReportProgress, Simulation, ignore_progress
 from apps.engine.simulation.timeline import History
 from apps.engine.studies.configs import WalkForwardConfig
@@ -32,12 +35,135 @@ from apps.engine.studies.grid_search import (
     search_grid,
     shown,
 )
+from apps.engine.studies.study import StudyOutput, run_whole
 from apps.engine.studies.windows import Window, windows_of
 
 POINTS: Final = 50
 """Of the joined equity that stands beside the windows; the whole curve is the result's own."""
-SHARE_OF_TRAINING: Final = 0.9
-"""Of the progress; the rest is the tests."""
+
+
+@dataclass(frozen=True)
+class WalkForward:
+    """The study in parts. Its items are the sets, each trained in all windows: what it reads of the
+    bars is read once for all of them (rule 11 lets it be).
+    """
+
+    config: WalkForwardConfig
+    strategy: Strategy
+    search: GridSearch
+    windows: Sequence[Window]
+    seed: int
+
+    @classmethod
+    def prepare(
+        cls,
+        steps: Mapping[str, Any],
+        config: WalkForwardConfig,
+        *,
+        histories: Sequence[History],
+        start: int,
+        end: int,
+        capital: float,
+        schedule: Schedule = NO_CHARGES,
+        seed: int = 0,
+        on_progress: ReportProgress = ignore_progress,
+    ) -> WalkForward:
+        """Set up the bars and the windows. Raises TooFewSessions, TooShort and what `prepare_data`
+        raises. Any: JSON as the client wrote it.
+        """
+        strategy = parse(steps)
+        data = prepare_data(
+            strategy, histories, start=start, end=end, report=on_progress, cache_bytes=CACHE_BYTES
+        )
+        grid = Grid(config.parameters)
+        search = GridSearch(data, steps, grid, charged(strategy, schedule), capital)
+        study = cls(config, strategy, search, _rows(data, config), seed)
+        require_days(data.market, study.trained, config.objective)
+        return study
+
+    @property
+    def size(self) -> int:
+        return self.search.grid.size
+
+    @property
+    def trained(self) -> list[slice]:
+        """The rows that each window trains on."""
+        return [slice(window.train, window.test) for window in self.windows]
+
+    def score(self, items: slice, *, threads: int, report: ReportProgress) -> Array:
+        """Return whether each set can run, and its objective in each window; NaN for None."""
+        objective = self.config.objective
+
+        def judge(result_data: ResultData) -> Figure:
+            return objective_of(result_data, objective)
+
+        judgements = search_grid(
+            self.search,
+            range(items.start, items.stop),
+            self.trained,
+            judge,
+            by_days=not METRICS[objective].within_days,
+            threads=threads,
+            report=report,
+        )
+        windows = ("objectives", np.float64, (len(self.windows),))
+        scores = np.zeros(len(judgements), np.dtype([("ran", np.bool_), windows]))
+        for score, judgement in zip(scores, judgements, strict=True):
+            score["ran"] = judgement is not None
+            score["objectives"] = np.nan if judgement is None else np.array(judgement, np.float64)
+        return scores
+
+    def conclude(self, scores: Array, *, threads: int, report: ReportProgress) -> StudyOutput:
+        """Return the joined tests as a result, and the findings: one row a window, and the joined
+        equity.
+
+        Each training starts from the capital, each test flat with the equity that the last one
+        ended with; once that is gone no further window is tested. Raises NothingToTry.
+        """
+        search, config, capital = self.search, self.config, self.search.capital
+        tests: list[Simulation] = []
+        rows, held = [], capital
+        for window, index in zip(self.windows, self._chosen(scores), strict=True):
+            test = _simulated(search, index, slice(window.test, window.end), held)
+            rows.append(
+                {
+                    "parameters": search.grid.values(index),
+                    "inSample": _trained_again(search, index, window, config.objective),
+                    "outOfSample": _window_summary(test, config.objective),
+                }
+            )
+            tests.append(test)
+            held = float(test.equity[-1])
+            report(len(tests) / len(self.windows))
+            if test.ruined or held <= 0:
+                break
+        simulation = _joined(tests, capital, search.data)
+        result = result_of(
+            self.strategy, search.data, search.schedule, simulation, capital=capital,
+            seed=self.seed,
+        )  # fmt: skip
+        return StudyOutput(result, {
+            "objective": config.objective,
+            "anchored": config.anchored,
+            "trainRatio": config.trainRatio,
+            "sets": search.grid.size,
+            "windows": rows,
+            "equity": curve_points(result.curve, POINTS),
+        })  # fmt: skip
+
+    def _chosen(self, scores: Array) -> list[int]:
+        """Return the best set of each window."""
+        ran = np.flatnonzero(scores["ran"]).tolist()
+        if not ran:
+            raise NothingToTry(self.size)
+        chosen = []
+        for figures in scores["objectives"][ran].T.tolist():
+            trained = {
+                index: None if isnan(figure) else figure
+                for index, figure in zip(ran, figures, strict=True)
+            }
+            chosen.append(rank(trained, self.config.objective)[0])
+        return chosen
 
 
 def walk_forward(
@@ -52,49 +178,13 @@ def walk_forward(
     seed: int = 0,
     threads: int = 1,
     on_progress: ReportProgress = ignore_progress,
-) -> tuple[SimulationResult, dict[str, object]]:
-    """The joined tests as a result, and the findings: one row a window, and the joined equity.
-
-    Each training starts from the capital, each test flat with the equity that the last one ended
-    with; once that is gone no further window is tested. Raises TooFewSessions, TooShort,
-    NothingToTry and what `simulate` raises. Any: JSON as the client wrote it.
-    """
-    strategy = parse(steps)
-    data = prepare_data(
-        strategy, histories, start=start, end=end, report=on_progress, cache_bytes=CACHE_BYTES
-    )
-    grid = Grid(config.parameters)
-    search = GridSearch(data, steps, grid, charged(strategy, schedule), capital)
-    windows = _rows(data, config)
-    trained = [slice(window.train, window.test) for window in windows]
-    require_days(data.market, trained, config.objective)
-    chosen = _trained(search, config, trained, threads, on_progress)
-    tests: list[Simulation] = []
-    rows, held = [], capital
-    for window, index in zip(windows, chosen, strict=True):
-        test = _simulated(search, index, slice(window.test, window.end), held)
-        rows.append(
-            {
-                "parameters": grid.values(index),
-                "inSample": _trained_again(search, index, window, config.objective),
-                "outOfSample": _window_summary(test, config.objective),
-            }
-        )
-        tests.append(test)
-        held = float(test.equity[-1])
-        on_progress(SHARE_OF_TRAINING + (1 - SHARE_OF_TRAINING) * len(tests) / len(windows))
-        if test.ruined or held <= 0:
-            break
-    simulation = _joined(tests, capital, data)
-    result = result_of(strategy, data, search.schedule, simulation, capital=capital, seed=seed)
-    return result, {
-        "objective": config.objective,
-        "anchored": config.anchored,
-        "trainRatio": config.trainRatio,
-        "sets": grid.size,
-        "windows": rows,
-        "equity": curve_points(result.curve, POINTS),
-    }
+) -> StudyOutput:
+    """The whole study, in this process, as `WalkForward` describes it."""
+    study = WalkForward.prepare(
+        steps, config, histories=histories, start=start, end=end, capital=capital,
+        schedule=schedule, seed=seed, on_progress=on_progress,
+    )  # fmt: skip
+    return run_whole(study, threads=threads, on_progress=on_progress)
 
 
 def _rows(data: PreparedData, config: WalkForwardConfig) -> list[Window]:
@@ -108,43 +198,6 @@ def _rows(data: PreparedData, config: WalkForwardConfig) -> list[Window]:
         anchored=config.anchored,
     )
     return [Window(*(begins[edge] for edge in window)) for window in windows]
-
-
-def _trained(
-    search: GridSearch,
-    config: WalkForwardConfig,
-    trained: Sequence[slice],
-    threads: int,
-    report: ReportProgress,
-) -> list[int]:
-    """The best set of each window. A set is read once for all of them (rule 11 lets it be)."""
-    indices = range(search.grid.size)
-
-    def judge(result_data: ResultData) -> Figure:
-        return objective_of(result_data, config.objective)
-
-    judgements = search_grid(
-        search,
-        indices,
-        trained,
-        judge,
-        by_days=not METRICS[config.objective].within_days,
-        threads=threads,
-        report=lambda done: report(SHARE_OF_TRAINING * done),
-    )
-    judged = {
-        index: judgement
-        for index, judgement in zip(indices, judgements, strict=True)
-        if judgement is not None
-    }
-    if not judged:
-        raise NothingToTry(len(indices))
-    return [
-        rank({index: judgement[position] for index, judgement in judged.items()}, config.objective)[
-            0
-        ]
-        for position in range(len(trained))
-    ]
 
 
 def _simulated(search: GridSearch, index: int, rows: slice, capital: float) -> Simulation:

@@ -13,7 +13,7 @@ from apps.engine.simulation.timeline import History
 from apps.engine.studies.configs import OptimizationConfig, parse_config
 from apps.engine.studies.grid import Grid
 from apps.engine.studies.grid_search import CACHE_BYTES, GridSearch, search_grid
-from apps.engine.studies.optimise import optimise, searched
+from apps.engine.studies.optimise import Optimisation, optimise
 from manage import OBJECTS_BETWEEN_COLLECTIONS
 from tests.benchmarks.peers.serve import Work, serve
 from tests.benchmarks.peers.with_ours import CAPITAL, history_of, strategy
@@ -34,14 +34,14 @@ STEPS = strategy().model_dump(mode="json", exclude_none=True, by_alias=True)
 Read = tuple[History, int, int]
 
 
-def search_over(read: Read) -> tuple[GridSearch, range]:
-    """With its stage set up anew, and the numbers of its sets."""
+def search_over(read: Read) -> GridSearch:
+    """With its stage set up anew."""
     history, start, end = read
     data = prepare_data(
         strategy(), [history], start=start, end=end, report=ignore_progress, cache_bytes=CACHE_BYTES
     )
     grid = Grid(CONFIG.parameters)
-    return GridSearch(data, STEPS, grid, NO_CHARGES, CAPITAL), range(grid.size)
+    return GridSearch(data, STEPS, grid, NO_CHARGES, CAPITAL)
 
 
 def ranked_sets(path: str, most: int) -> Work:
@@ -49,8 +49,8 @@ def ranked_sets(path: str, most: int) -> Work:
     read = history_of(path)
 
     def run() -> int:
-        search, sets = search_over(read)
-        return len(searched(search, CONFIG, sets[:most], THREADS, ignore_progress))
+        study = Optimisation(CONFIG, strategy(), search_over(read), seed=0)
+        return len(study.score(slice(0, most), threads=THREADS, report=ignore_progress))
 
     return run
 
@@ -76,7 +76,7 @@ def whole_study(path: str) -> Work:
 
 def trades_of_some(path: str) -> Work:
     """What the peer's fifty sets trade: those of the fast averages 5 and 24."""
-    search, _ = search_over(history_of(path))
+    search = search_over(history_of(path))
 
     def traded(facts: ResultData) -> int:
         return len(facts.trades)

@@ -1,0 +1,88 @@
+"""A study gives the same bytes however its items are divided, and in whatever order."""
+
+import itertools
+import json
+from collections.abc import Callable
+from functools import partial
+
+import numpy as np
+import pytest
+
+from apps.engine.simulation.simulate import simulate
+from apps.engine.simulation.simulations import ignore_progress
+from apps.engine.studies.configs import MonteCarloConfig, OptimizationConfig, WalkForwardConfig
+from apps.engine.studies.configs import parse_config as read
+from apps.engine.studies.monte_carlo import MonteCarlo
+from apps.engine.studies.optimise import Optimisation
+from apps.engine.studies.study import Study, StudyOutput, run_whole
+from apps.engine.studies.walk_forward import WalkForward
+from tests.engine import test_optimise, test_walk_forward
+
+PARAMETERS = {"parameters": test_optimise.PARAMETERS}
+
+
+def optimisation(objective: str) -> Study:
+    config = read(OptimizationConfig, {**PARAMETERS, "objective": objective})
+    return Optimisation.prepare(
+        test_optimise.STEPS, config, histories=test_optimise.HISTORIES, start=0, end=2**40,
+        capital=1e6, seed=9,
+    )  # fmt: skip
+
+
+def optimisation_of_some() -> Study:
+    """With sets that cannot run, and drawn at random."""
+    slow = {"path": test_optimise.SLOW, "from": 1, "to": 1001, "step": 50}
+    asked = {"parameters": [slow], "objective": "winStreak", "method": "random", "maxRuns": 15}
+    return Optimisation.prepare(
+        test_optimise.STEPS, read(OptimizationConfig, asked), histories=test_optimise.HISTORIES,
+        start=0, end=2**40, capital=1e6, seed=9,
+    )  # fmt: skip
+
+
+def walk_forward() -> Study:
+    asked = {"parameters": test_walk_forward.PARAMETERS, "objective": "netProfit"}
+    return WalkForward.prepare(
+        test_walk_forward.STEPS, read(WalkForwardConfig, asked),
+        histories=test_walk_forward.HISTORIES, start=0, end=2**40, capital=1e6,
+    )  # fmt: skip
+
+
+def monte_carlo(method: str) -> Study:
+    result = simulate(
+        test_optimise.CROSS, test_optimise.HISTORIES, start=0, end=2**40, capital=1e6, seed=9
+    )
+    return MonteCarlo(read(MonteCarloConfig, {"runs": 500, "method": method}), result, 1e6, 9)
+
+
+def bytes_of(output: StudyOutput) -> tuple[str, bytes, bytes]:
+    findings = json.dumps([output.findings, output.result.performance])
+    return findings, output.result.trades.tobytes(), output.result.curve.tobytes()
+
+
+@pytest.mark.parametrize(
+    "prepare",
+    [
+        partial(optimisation, "netProfit"),
+        partial(optimisation, "totalTrades"),
+        partial(optimisation, "probabilisticSharpeRatio"),
+        optimisation_of_some,
+        walk_forward,
+        partial(monte_carlo, "shuffle"),
+        partial(monte_carlo, "block_bootstrap"),
+    ],
+)
+def test_parts_scored_by_several_in_any_order_give_the_same_bytes(
+    prepare: Callable[[], Study],
+) -> None:
+    whole = bytes_of(run_whole(prepare()))
+    workers = [prepare(), prepare()]
+    size = workers[0].size
+    edges = [0, 1, size // 3, size // 2, size]
+    parts = {
+        first: workers[number % 2].score(
+            slice(first, end), threads=1 + number % 2, report=ignore_progress
+        )
+        for number, (first, end) in reversed(list(enumerate(itertools.pairwise(edges))))
+    }
+    scores = np.concatenate([parts[first] for first in sorted(parts)])
+    assert bytes_of(workers[1].conclude(scores, threads=1, report=ignore_progress)) == whole
