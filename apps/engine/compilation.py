@@ -31,6 +31,7 @@ GROUPS: Final[Mapping[str, Sequence[str]]] = {
     "studies": (
         "apps.engine.simulation.market",
         "apps.engine.studies.monte_carlo",
+        "apps.engine.studies.permutations",
     ),
 }
 MODULES: Final = tuple(module for modules in GROUPS.values() for module in modules)

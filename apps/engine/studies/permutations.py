@@ -1,0 +1,126 @@
+"""Whether entries at other moments would have done as well: the permutation test of timing.
+
+Each symbol's positions are laid anew over its bars: as many, as long, on the same sides and of the
+same values, in any order and with any gaps between them that sum up to those there were. What the
+market did to everybody stays: in a market that rose, random long positions gain too. (The test of
+Fisher, "The Design of Experiments", 1935; for trading rules: Aronson, "Evidence-Based Technical
+Analysis", 2006, chapter 5.)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from apps.engine.candles import Candles, ist_day
+from apps.engine.jit import entry_point, step
+from apps.engine.metrics.trade_bars import SymbolTrades
+from apps.engine.studies.monte_carlo import GOLDEN, below, mixed
+
+Floats = NDArray[np.float64]
+
+PERMUTATIONS: Final = 1_000
+_11: Final = np.uint64(11)
+
+
+class Positions(NamedTuple):
+    """Of one symbol: how many bars each position spans from its entry to its exit, the rupees that
+    it was worth at its entry, negative when short, and the bars between positions.
+    """
+
+    spans: NDArray[np.int64]
+    values: Floats
+    free: float
+
+
+class TimingTest(NamedTuple):
+    """`gross` is the rupees that the positions made before charges, `permuted` what they made at
+    random places. `p_value` is the share of all of these, the real one counted, that made as much.
+    """
+
+    gross: float
+    permuted: Floats
+    p_value: float
+
+
+@step
+def waited(drawn: np.uint64) -> float:
+    """Return a draw of the exponential distribution."""
+    return float(-np.log(((drawn >> _11) + 0.5) * 2.0**-53))
+
+
+@entry_point
+def place_at_random(
+    opens: Floats, closes: Floats, positions: Positions, seed: np.uint64, gross: Floats
+) -> None:
+    """Add to each of `gross` what the positions make when they are laid at random: entered at an
+    open, left at the close of as many bars later.
+    """
+    size, spans = np.uint64(positions.spans.size), positions.spans
+    order, gaps = np.empty(spans.size, np.uint64), np.empty(spans.size)
+    for number in range(gross.size):
+        state = seed ^ mixed(np.uint64(number + 1) * GOLDEN)
+        for k in range(size):
+            order[k] = k
+        elapsed = 0.0
+        for k in range(size):  # Durstenfeld 1964; gaps are spacings of uniform places
+            state += GOLDEN
+            j = k + below(size - k, mixed(state))
+            order[k], order[j] = order[j], order[k]
+            state += GOLDEN
+            elapsed += waited(mixed(state))
+            gaps[k] = elapsed
+        state += GOLDEN
+        bars = positions.free / (elapsed + waited(mixed(state)))
+        held = 0
+        for k in range(spans.size):
+            position = order[k]
+            entry = held + np.int64(gaps[k] * bars)
+            leave = entry + spans[position]
+            gross[number] += positions.values[position] * (closes[leave] / opens[entry] - 1)
+            held += max(spans[position], 1)
+
+
+def timing_test(
+    by_symbol: Sequence[SymbolTrades], *, slippage: float = 0.0, intraday: bool, seed: int
+) -> TimingTest | None:
+    """Return the test of all trades; None where they have no free bar to be laid on.
+
+    `slippage` (a fraction) is paid at both ends of a random position too. Of an `intraday` strategy
+    no random position earns what happened between two dates.
+    """
+    permuted, gross, seeds = np.zeros(PERMUTATIONS), 0.0, np.random.default_rng(seed)
+    for trades in by_symbol:
+        spans = np.minimum(trades.exit - trades.entry, len(trades.candles) - 1).astype(np.int64)
+        values = trades.trades["value"] * trades.trades["side"]
+        free = len(trades.candles) - int(np.maximum(spans, 1).sum())
+        if free < 1:
+            return None
+        opens, closes = _prices(trades.candles, intraday=intraday)
+        positions = Positions(spans, values, float(free))
+        place_at_random(opens, closes, positions, seeds.integers(2**63, dtype=np.uint64), permuted)
+        permuted -= 2 * slippage * float(np.abs(values).sum())
+        gross += float(trades.trades["gross"].sum())
+    as_good = int(np.count_nonzero(permuted >= gross))
+    return TimingTest(gross, permuted, (as_good + 1) / (PERMUTATIONS + 1))
+
+
+def _prices(candles: Candles, *, intraday: bool) -> tuple[Floats, Floats]:
+    """Return opens and closes; intraday without what prices did from one date to the next."""
+    opens, closes = np.ascontiguousarray(candles.open), np.ascontiguousarray(candles.close)
+    if not intraday:
+        return opens.copy(), closes.copy()
+    nights = np.flatnonzero(np.diff(ist_day(candles.time))) + 1
+    jumps = np.ones(len(opens))
+    jumps[nights] = closes[nights - 1] / opens[nights]
+    factors = np.cumprod(jumps)
+    return opens * factors, closes * factors
+
+
+def warm_up() -> None:
+    """Compile, or load what was compiled."""
+    positions = Positions(np.zeros(1, np.int64), np.ones(1), 1.0)
+    place_at_random(np.ones(2), np.ones(2), positions, np.uint64(0), np.zeros(1))
