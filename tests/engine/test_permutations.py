@@ -30,8 +30,8 @@ def places(spans: list[int], free: int, *, runs: int = 4_000) -> tuple[Numbers, 
     values[0] = 1.0
     positions = Positions(np.array(spans), values, float(free))
     sums = []
-    numbers, ones = np.arange(bars, dtype=np.float64), np.ones(bars)
-    prices: list[tuple[Floats, Floats]] = [(1 / (1 + numbers), ones), (ones, 1 + numbers)]
+    numbers, flat = np.arange(bars, dtype=np.float64), np.ones(bars)
+    prices: list[tuple[Floats, Floats]] = [(1 / (1 + numbers), flat), (flat, 1 + numbers)]
     for opens, closes in prices:
         gross = np.zeros(runs)
         place_at_random(opens, closes, positions, np.uint64(5), gross)
