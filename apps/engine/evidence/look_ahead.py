@@ -1,0 +1,203 @@
+"""Whether a strategy decides by what it could know: its history cut short, and its future shuffled.
+
+At bars where it decided to enter, the bars after are taken away, or put into another order. What it
+decides up to that bar must stay the same, to the last bit: signals, the ranges that orders are
+sized by, and equity. An indicator that reads one bar ahead, a candle of a longer timeframe that
+counts before it is closed, or a simulation that knows the next price would show.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from hashlib import sha256
+from typing import Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from apps.engine.candles import NUMBERS, TIMEFRAMES, Candles, frozen, ist_day
+from apps.engine.charges import NO_CHARGES, Schedule
+from apps.engine.errors import InsufficientBars
+from apps.engine.kernel.codes import ENTER
+from apps.engine.kernel.records import ENGINE_VERSION
+from apps.engine.language.strategy import Strategy
+from apps.engine.signals.required_inputs import required_inputs
+from apps.engine.simulation.market import combine_signals
+from apps.engine.simulation.plan import plan_of, terms_of
+from apps.engine.simulation.prepared_data import PreparedData, prepare_data
+from apps.engine.simulation.simulate import charged
+from apps.engine.simulation.simulations import TradedMarket, ignore_progress, simulate_plan
+from apps.engine.simulation.timeline import History, signals_of_series
+
+CUTS: Final = 16
+SHUFFLED_FUTURES: Final = 8
+
+Times = NDArray[np.int64]
+
+
+class Decisions(NamedTuple):
+    """What a strategy decided: of each symbol the times of its bars, and its signals and ranges at
+    them; the times of all rows, and equity at them.
+    """
+
+    symbols: Sequence[tuple[Times, NDArray[np.uint8], NDArray[np.float64]]]
+    time: Times
+    equity: NDArray[np.float64]
+
+    def before(self, moment: int, *, last_row: bool = True) -> bytes:
+        """Return the bytes of all decisions before a moment; at its last row open positions may
+        have been closed as the data ended.
+        """
+        parts = list[bytes]()
+        for time, signals, ranges in self.symbols:
+            bars = int(np.searchsorted(time, moment))
+            parts += [signals[:bars].tobytes(), ranges[:bars].tobytes()]
+        rows = int(np.searchsorted(self.time, moment))
+        return b"".join([*parts, self.equity[: rows if last_row else max(rows - 1, 0)].tobytes()])
+
+
+class LookAhead(NamedTuple):
+    """How many histories were cut short, and how many futures shuffled; how many decisions to enter
+    came before the last cut; the moments (epoch seconds) before which decisions changed; and the
+    hash of the decisions themselves.
+    """
+
+    cuts: int
+    futures: int
+    decisions: int
+    changed: tuple[int, ...]
+    digest: str
+
+    @property
+    def certificate(self) -> dict[str, object]:
+        """What a receipt holds of it."""
+        return {
+            "engineVersion": ENGINE_VERSION,
+            "cuts": self.cuts,
+            "futures": self.futures,
+            "decisions": self.decisions,
+            "changed": len(self.changed),
+            "hash": self.digest,
+        }
+
+
+def look_ahead(
+    strategy: Strategy,
+    histories: Sequence[History],
+    *,
+    start: int,
+    end: int,
+    capital: float,
+    schedule: Schedule = NO_CHARGES,
+    seed: int = 0,
+) -> LookAhead:
+    """Look for decisions that depend on later bars; arguments as for `simulate`, whose errors it
+    raises.
+    """
+
+    def decisions_on(changed: Sequence[History]) -> Decisions:
+        data = prepare_data(strategy, changed, start=start, end=end, report=ignore_progress)
+        return _decided(strategy, data, charged(strategy, schedule), capital)
+
+    whole, random = decisions_on(histories), np.random.default_rng(seed)
+    entries = _times_of_entries(whole)
+    moments, changed, cuts, futures = _moments(whole.time, entries), list[int](), 0, 0
+    for number, moment in enumerate(moments):
+        try:
+            short = decisions_on([_cut(history, moment) for history in histories])
+        except InsufficientBars:  # a symbol had too few bars by then
+            continue
+        cuts += 1
+        same = short.before(moment, last_row=False) == whole.before(moment, last_row=False)
+        if number % (CUTS // SHUFFLED_FUTURES) == 0:
+            futures += 1
+            shuffled = decisions_on([_shuffled(history, moment, random) for history in histories])
+            same = same and shuffled.before(moment) == whole.before(moment)
+        if not same:
+            changed.append(moment)
+    decided = int(np.searchsorted(entries, moments[-1])) if cuts else 0
+    digest = sha256(whole.before(end)).hexdigest()
+    return LookAhead(cuts, futures, decided, tuple(changed), digest)
+
+
+def _decided(
+    strategy: Strategy, data: PreparedData, schedule: Schedule, capital: float
+) -> Decisions:
+    plan, inputs = plan_of(strategy), required_inputs(strategy)
+    read = [signals_of_series(inputs, plan, symbol_series) for symbol_series in data.all_series]
+    market, signals = combine_signals(data.joined, read)
+    simulation = simulate_plan(
+        plan,
+        TradedMarket(market, terms_of(data.symbols, data.contracts, schedule), data.candles),
+        signals,
+        capital=capital,
+        report=ignore_progress,
+    )
+    symbols = [
+        (candles.time, decided.signals, decided.ranges)
+        for candles, decided in zip(data.candles, read, strict=True)
+    ]
+    return Decisions(symbols, simulation.time, simulation.equity)
+
+
+def _times_of_entries(decisions: Decisions) -> Times:
+    """Return the starts of all bars that signal an entry."""
+    return np.unique(
+        np.concatenate([time[signals & ENTER > 0] for time, signals, _ in decisions.symbols])
+    )
+
+
+def _moments(time: Times, entries: Times) -> list[int]:
+    """Return the starts of the rows after some of the entries, spread evenly over them."""
+    following = np.searchsorted(time, entries, side="right")
+    rows = np.unique(following[following < len(time)])
+    if not len(rows):
+        return []
+    chosen = np.unique(np.linspace(0, len(rows) - 1, CUTS).round().astype(np.int64))
+    moments: list[int] = time[rows[chosen]].tolist()
+    return moments
+
+
+def _cut(history: History, moment: int) -> History:
+    """Return the history as it was known at a moment, before the bar that starts then."""
+    return replace(
+        history,
+        candles=history.candles.slice(0, int(np.searchsorted(history.candles.time, moment))),
+        higher_timeframes={
+            name: candles.slice(0, _known(candles, name, moment))
+            for name, candles in history.higher_timeframes.items()
+        },
+    )
+
+
+def _shuffled(history: History, moment: int, random: np.random.Generator) -> History:
+    """Return the history with all that was not known at a moment in another order."""
+    known = int(np.searchsorted(history.candles.time, moment))
+    return replace(
+        history,
+        candles=_reordered(history.candles, known, random),
+        higher_timeframes={
+            name: _reordered(candles, _known(candles, name, moment), random)
+            for name, candles in history.higher_timeframes.items()
+        },
+    )
+
+
+def _known(candles: Candles, timeframe: str, moment: int) -> int:
+    """Return how many candles of a timeframe are over: their length has passed, or their day or
+    week has.
+    """
+    day, today = ist_day(candles.time), int(ist_day(np.array([moment]))[0])
+    weekly = timeframe == "1w"
+    past = (day + 3) // 7 < (today + 3) // 7 if weekly else day < today  # 1970-01-01: a Thursday
+    over = past | (candles.time + TIMEFRAMES[timeframe] <= moment)
+    return int(np.count_nonzero(over))
+
+
+def _reordered(candles: Candles, known: int, random: np.random.Generator) -> Candles:
+    """Return the candles with the prices and volumes from an index on in another order."""
+    order = np.arange(len(candles))
+    random.shuffle(order[known:])
+    columns = (frozen(getattr(candles, name)[order]) for name in NUMBERS)
+    return Candles(candles.time, *columns)

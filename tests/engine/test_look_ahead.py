@@ -1,0 +1,117 @@
+"""An indicator that reads ahead is caught; what the catalogue has is not."""
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+from apps.engine.candles import Candles, resample
+from apps.engine.charges import NO_CHARGES
+from apps.engine.evidence.look_ahead import CUTS, SHUFFLED_FUTURES, LookAhead, look_ahead
+from apps.engine.indicators.higher_timeframe import HigherTimeframe, higher_timeframe_of
+from apps.engine.indicators.series import Series, Table, over
+from apps.engine.language.strategy import Strategy
+from apps.engine.signals import columns
+from apps.engine.simulation import timeline
+from apps.engine.simulation.timeline import History
+from tests.benchmarks.walks import session_bars
+from tests.engine.strategies import sma_cross, strategy
+
+CROSS = strategy(entryConditions={"positionType": "both", "conditions": [sma_cross(3, 8)]})
+LONGER = strategy(
+    entryConditions={
+        "positionType": "both",
+        "conditions": [
+            sma_cross(3, 8),
+            {
+                "type": "indicator_value",
+                "indicator": {"type": "RSI", "period": 3, "timeframe": "15m"},
+                "operator": "above",
+                "value": 40,
+            },
+        ],
+    }
+)
+
+
+def looked(
+    steps: Strategy, *, sessions: int = 4, seed: int = 1, longer: tuple[str, ...] = ()
+) -> LookAhead:
+    histories = []
+    for number, symbol in enumerate(steps.basicInfo.symbols):
+        candles = session_bars(sessions, seed=seed + number)
+        higher = {name: resample(candles, "1m", name, None) for name in longer}
+        histories.append(History(symbol, candles, higher_timeframes=higher))
+    return look_ahead(steps, histories, start=0, end=2**40, capital=1e6, schedule=NO_CHARGES)
+
+
+def reading_ahead(
+    bars: int, at_the_end: Callable[[Table], Table]
+) -> Callable[[Series, Candles, Iterable[slice]], Iterator[Table]]:
+    """Indicators of so many bars later; where there are none yet, of what is known."""
+
+    def ahead(series: Series, candles: Candles, parts: Iterable[slice]) -> Iterator[Table]:
+        for table in over(series, candles, parts):
+            shifted = at_the_end(table)
+            shifted[:, :-bars] = table[:, bars:]
+            yield shifted
+
+    return ahead
+
+
+@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize(
+    "at_the_end",
+    [np.copy, lambda table: np.full_like(table, np.nan), np.zeros_like],
+    ids=["repeated", "unknown", "zero"],
+)
+def test_an_indicator_that_reads_one_bar_ahead_is_caught_every_time(
+    monkeypatch: pytest.MonkeyPatch, seed: int, at_the_end: Callable[[Table], Table]
+) -> None:
+    monkeypatch.setattr(columns, "over", reading_ahead(1, at_the_end))
+    result = looked(CROSS, sessions=2, seed=seed)
+    assert len(result.changed) > result.cuts / 4
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_what_reads_only_the_past_is_not(seed: int) -> None:
+    result = looked(CROSS, seed=seed)
+    assert (result.cuts, result.futures, result.changed) == (CUTS, SHUFFLED_FUTURES, ())
+    assert result.decisions > CUTS
+
+
+def test_ranges_longer_timeframes_and_many_symbols_are_looked_at() -> None:
+    many = LONGER.model_copy(
+        update={"basicInfo": LONGER.basicInfo.model_copy(update={"symbols": ("NSE:A", "NSE:B")})}
+    )
+    result = looked(many, longer=("15m",))
+    assert (result.cuts > CUTS / 2, result.changed) == (True, ())
+
+
+def test_a_longer_candle_that_counts_before_it_is_closed_is_caught(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def early(*arguments: Any) -> HigherTimeframe:
+        higher = higher_timeframe_of(*arguments)
+        return higher._replace(seen=np.minimum(higher.seen + 1, len(higher.candles) - 1))
+
+    monkeypatch.setattr(timeline, "higher_timeframe_of", early)
+    assert looked(LONGER, longer=("15m",)).changed
+
+
+def test_without_a_decision_nothing_is_certified() -> None:
+    never = strategy(exitConditions={"stopLoss": {"type": "percentage", "percentage": 1}})
+    flat = session_bars(2)
+    far = Candles.build(
+        flat.time, open=flat.open + 1e6, high=flat.high + 1e6, low=flat.low + 1e6,
+        close=flat.close + 1e6, volume=flat.volume,
+    )  # fmt: skip
+    result = look_ahead(never, [History("NSE:TEST", far)], start=0, end=2**40, capital=1e6)
+    assert (result.cuts, result.decisions, result.changed) == (0, 0, ())
+
+
+def test_the_certificate_names_the_decisions_themselves() -> None:
+    first, again = looked(CROSS).certificate, looked(CROSS).certificate
+    assert first == again
+    assert first["hash"] != looked(CROSS, seed=2).certificate["hash"]
