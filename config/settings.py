@@ -19,6 +19,7 @@ import psycopg
 from django.core.exceptions import ImproperlyConfigured
 from psycopg.conninfo import conninfo_to_dict
 
+from apps.core.cpus import cpu_count
 from apps.ops import private_files
 from apps.ops.embedded_postgres.shared_server import DATABASE, SERVICE, socket_directory
 
@@ -157,9 +158,7 @@ HOST = os.environ.get("HOST", "").strip() or "127.0.0.1"
 PORT = env_count("PORT", default=8000, least=1, most=65535)
 WEB_WORKERS = env_count("WEB_WORKERS", default=2, least=1, most=64)
 WEB_THREADS = 4  # of each web process
-BACKTEST_WORKERS = env_count(
-    "BACKTEST_WORKERS", default=max(1, (os.cpu_count() or 2) - 1), least=1, most=64
-)
+BACKTEST_WORKERS = env_count("BACKTEST_WORKERS", default=max(1, cpu_count() - 1), least=1, most=64)
 TRADING_WORKERS = env_count("TRADING_WORKERS", default=1, least=1, most=64)
 
 DEBUG = env_flag("DEBUG", default=False)

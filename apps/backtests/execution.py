@@ -1,4 +1,5 @@
 """One attempt at a backtest in a worker: simulate with no transaction open, report, and record.
+What a study has beside it is in `shards`.
 
 Every write names its attempt, so a worker that was presumed lost cannot overwrite the work of the
 next one.
@@ -9,7 +10,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
@@ -19,16 +20,26 @@ from apps.algorithms import study_results
 from apps.backtests import queue, results
 from apps.backtests.coverage import add_coverage, coverage_of_histories
 from apps.backtests.histories import load_histories, max_bars_of
-from apps.backtests.models import Backtest, BacktestKind, BacktestStatus, BacktestTransition
-from apps.backtests.queue import HEARTBEAT_SECONDS
-from apps.backtests.studies import BacktestOutput, simulate_backtest
+from apps.backtests.models import (
+    Backtest,
+    BacktestKind,
+    BacktestStatus,
+    BacktestTransition,
+    ShardState,
+    StudyShard,
+)
+from apps.backtests.queue import HEARTBEAT_SECONDS, Work
+from apps.backtests.studies import BacktestOutput
 from apps.core import database_clock
 from apps.core.errors import Code
 from apps.core.times import wire_time
+from apps.engine.charges import Schedule
 from apps.engine.language import strategy as engine
+from apps.engine.language.strategy import Strategy
+from apps.engine.simulation.simulate import History, simulate
 from apps.market import store
 from apps.market.contracts import market_rules_of
-from apps.market.coverage import first_stored_days
+from apps.market.coverage import SessionCoverage, first_stored_days
 from apps.market.dates import day_in_india
 
 log = logging.getLogger(__name__)
@@ -52,21 +63,21 @@ class WorkerStopping(Exception):
 
 
 @contextmanager
-def heartbeat(backtest: Backtest) -> Iterator[Callable[[], bool]]:
+def heartbeat(work: Work) -> Iterator[Callable[[], bool]]:
     """Update the heartbeat every few seconds from a thread of its own, whatever the worker does.
 
-    Yields a function that returns whether the attempt is stale.
+    Yields a function that returns whether the attempt, or the try, is stale.
     """
     done, stale = threading.Event(), threading.Event()
 
     def beat() -> None:
         while not done.wait(HEARTBEAT_SECONDS):
             try:
-                if not _update_running(backtest, heartbeat_at=database_clock.now()):
+                if not work.update_running(heartbeat_at=database_clock.now()):
                     stale.set()
                     break
             except (OperationalError, InterfaceError) as error:
-                log.warning("backtest %s has no heartbeat: %s", backtest.pk, error)
+                log.warning("%s has no heartbeat: %s", work.pk, error)
                 connection.close()
         connection.close()
 
@@ -79,25 +90,18 @@ def heartbeat(backtest: Backtest) -> Iterator[Callable[[], bool]]:
         thread.join()
 
 
-def _update_running(backtest: Backtest, **changes: object) -> bool:
-    """Update the row; return False when the attempt is stale."""
-    running = Backtest.objects.attempt(backtest).filter(status=BacktestStatus.RUNNING)
-    return bool(running.update(**changes))
-
-
-def run_backtest(
-    backtest: Backtest,
+def progress_reporter(
+    work: Work,
     *,
     is_stopping: Callable[[], bool],
     is_stale: Callable[[], bool],
     clock: Callable[[], float] = time.monotonic,
-) -> BacktestOutput:
-    """Simulate, and report progress every half second.
+) -> Callable[[float], None]:
+    """Return what is told the fraction that is done, and writes it every half second; of a shard it
+    writes a heartbeat alone, as the progress of a study is that of all its shards.
 
-    Raises WorkerStopping or StaleAttempt soon after `is_stopping` or `is_stale` returns True, and
-    EngineError.
+    It raises WorkerStopping or StaleAttempt soon after `is_stopping` or `is_stale` returns True.
     """
-    strategy = engine.parse(backtest.configuration)
     reported_at = clock()
 
     def report(done: float) -> None:
@@ -108,16 +112,28 @@ def run_backtest(
             raise StaleAttempt
         if clock() - reported_at >= REPORT_SECONDS:
             reported_at = clock()
-            percent = min(99, int(done * 100))
-            if not _update_running(backtest, progress=percent, heartbeat_at=database_clock.now()):
+            changes: dict[str, object] = {"heartbeat_at": database_clock.now()}
+            if isinstance(work, Backtest):
+                changes["progress"] = min(99, int(done * 100))
+            if not work.update_running(**changes):
                 raise StaleAttempt
 
-    def report_simulated(done: float) -> None:
-        report(SHARE_OF_READING + (1 - SHARE_OF_READING) * done)
+    return report
 
-    def report_read(done: float) -> None:
-        report(SHARE_OF_READING * done)
 
+@dataclass(frozen=True, slots=True)
+class LoadedBacktest:
+    """What a backtest is simulated on."""
+
+    strategy: Strategy
+    histories: list[History]
+    schedule: Schedule
+    coverage: tuple[SessionCoverage, ...]
+
+
+def load_backtest(backtest: Backtest, report: Callable[[float], None]) -> LoadedBacktest:
+    """Read what the backtest needs of the market. Raises EngineError."""
+    strategy = engine.parse(backtest.configuration)
     rules = market_rules_of(
         strategy, first=day_in_india(backtest.start), last=day_in_india(backtest.end)
     )
@@ -126,10 +142,7 @@ def run_backtest(
         start=backtest.start,
         end=backtest.end,
         max_bars=max_bars_of(BacktestKind(backtest.kind)),
-        on_progress=report_read,
-    )
-    output = simulate_backtest(
-        backtest, strategy, histories, rules.schedule, report=report_simulated
+        on_progress=lambda done: report(SHARE_OF_READING * done),
     )
     coverage = coverage_of_histories(
         histories,
@@ -140,7 +153,23 @@ def run_backtest(
         include_out_of_session=strategy.executionSettings.includeOutOfSession,
         since=first_stored_days(backtest.symbols),
     )
-    return replace(output, coverage=tuple(coverage))
+    return LoadedBacktest(strategy, histories, rules.schedule, tuple(coverage))
+
+
+def run_backtest(backtest: Backtest, report: Callable[[float], None]) -> BacktestOutput:
+    """Simulate a plain backtest. Raises EngineError and what `report` raises."""
+    loaded = load_backtest(backtest, report)
+    result = simulate(
+        loaded.strategy,
+        loaded.histories,
+        start=backtest.start,
+        end=backtest.end,
+        capital=float(backtest.initial_capital),
+        schedule=loaded.schedule,
+        seed=backtest.seed,
+        on_progress=lambda done: report(SHARE_OF_READING + (1 - SHARE_OF_READING) * done),
+    )
+    return BacktestOutput(result, None, loaded.coverage)
 
 
 @transaction.atomic
@@ -160,6 +189,7 @@ def complete(*, backtest: Backtest, output: BacktestOutput, now: datetime) -> No
     )
     if not completed:
         raise StaleAttempt
+    backtest.shards.all().delete()
     trades = results.Trades(result.trades, result.excursions, result.fills)
     results.save_result(backtest, trades=trades, curve=result.curve)
     _save_with_algorithm(backtest, output.study_results, now)
@@ -197,11 +227,14 @@ def _receipt(output: BacktestOutput, backtest: Backtest) -> dict[str, object]:
 
 
 @transaction.atomic
-def requeue(*, backtest: Backtest) -> None:
-    """Queue the backtest again, with a new dispatch slot. Raises StaleAttempt."""
-    requeued = Backtest.objects.attempt(backtest).transition(
-        BacktestTransition.REQUEUE, progress=0, started_at=None
-    )
+def requeue(*, work: Work) -> None:
+    """Queue the backtest or the shard again, with a new dispatch slot. Raises StaleAttempt."""
+    if isinstance(work, StudyShard):
+        requeued = StudyShard.objects.held(work).update(state=ShardState.WAITING)
+    else:
+        requeued = Backtest.objects.attempt(work).transition(
+            BacktestTransition.REQUEUE, progress=0, started_at=None
+        )
     if not requeued:
         raise StaleAttempt
     queue.enqueue()
@@ -216,4 +249,5 @@ def fail(*, backtest: Backtest, code: Code, message: str, now: datetime) -> None
     )
     if not failed:
         raise StaleAttempt
+    backtest.shards.all().delete()
     queue.write_end_event(backtest, BacktestStatus.FAILED, error=error, now=now)

@@ -6,7 +6,7 @@ from enum import StrEnum
 from typing import Final, Self
 
 from django.db import models
-from django.db.models import Count, Min, Q
+from django.db.models import Count, Exists, Min, OuterRef, Q
 
 from apps.core.errors import Code, ServiceError
 from apps.core.ids import IdField, is_id
@@ -98,18 +98,27 @@ class BacktestQuerySet(StatusQuerySet["Backtest"]):
         return dict(rows)
 
     def stalled_since(self, moment: datetime) -> Self:
-        """Return running backtests whose last heartbeat is older than `moment`."""
-        return self.filter(status=BacktestStatus.RUNNING, heartbeat_at__lt=moment)
+        """Return running backtests whose last heartbeat is older than `moment`. A divided study has
+        none: its shards do.
+        """
+        return self.undivided().filter(status=BacktestStatus.RUNNING, heartbeat_at__lt=moment)
 
     def attempt(self, backtest: "Backtest") -> Self:
         """Select the backtest only while this attempt is its current one."""
         return self.filter(pk=backtest.pk, attempt=backtest.attempt)
 
-    def next_in_queue(self) -> "Backtest | None":
-        """Return the oldest backtest of the user who has the fewest running and, among equals, was
-        served longest ago.
+    def undivided(self) -> Self:
+        """Leave out studies that are divided into shards, which are in the queue themselves."""
+        shards = StudyShard.objects.filter(backtest=OuterRef("pk"), attempt=OuterRef("attempt"))
+        return self.filter(~Exists(shards))
 
-        A user who submits a hundred backtests delays another user's by at most the one that runs.
+    def next_in_queue(self) -> "Backtest | None":
+        """Return what a free worker does next; `shard_in_queue` is the shard if it is one.
+
+        It is that of the user whose work fewest workers do, and among equals of the one who has
+        used fewest seconds of them lately: a plain backtest, else a shard of a running study, else
+        a queued study. A plain backtest that two shards went before since its user was served
+        comes before all.
         """
         return next(iter(self.raw(NEXT_IN_QUEUE)), None)
 
@@ -164,6 +173,9 @@ class Backtest(models.Model):
     started_at = models.DateTimeField(null=True)
     heartbeat_at = models.DateTimeField(null=True, db_column="beat_at")
     completed_at = models.DateTimeField(null=True, help_text="When it ended, whatever its status")
+
+    # Set by `next_in_queue` alone.
+    shard_in_queue: int | None = None
 
     objects = BacktestQuerySet.as_manager()
 
@@ -222,6 +234,101 @@ class Backtest(models.Model):
     def __str__(self) -> str:
         return self.name or self.pk
 
+    def update_running(self, **changes: object) -> bool:
+        """Update the row; return False when the attempt is stale."""
+        running = Backtest.objects.attempt(self).filter(status=BacktestStatus.RUNNING)
+        return bool(running.update(**changes))
+
+
+class ShardState(StrEnum):
+    """The states of a shard; those of a study that has ended are deleted."""
+
+    WAITING = "waiting"
+    RUNNING = "running"
+    DONE = "done"
+
+
+class ShardQuerySet(models.QuerySet["StudyShard"]):
+    """Reads of shards, and the selections that their workers write by."""
+
+    def of(self, backtest: Backtest) -> Self:
+        """Select the shards of this attempt at a study."""
+        return self.filter(backtest=backtest, attempt=backtest.attempt)
+
+    def held(self, shard: "StudyShard") -> Self:
+        """Select the shard only while the worker that began this try still has it."""
+        return self.filter(pk=shard.pk, tries=shard.tries, state=ShardState.RUNNING)
+
+    def unfinished(self) -> Self:
+        return self.exclude(state=ShardState.DONE)
+
+    def stalled_since(self, moment: datetime) -> Self:
+        """Return running shards whose last heartbeat is older than `moment`."""
+        return self.filter(state=ShardState.RUNNING, heartbeat_at__lt=moment)
+
+
+class StudyShard(models.Model):
+    """A part of one attempt at a study, for any worker: `count` of its items from number `first`
+    on, and the scores of these once it is done. The one without items, added when all others are
+    done, is the conclusion.
+
+    `tries` counts how often a worker began it, and every write of a worker names its try. `losses`
+    counts the workers that were lost while they had it.
+    """
+
+    backtest = models.ForeignKey(Backtest, on_delete=models.CASCADE, related_name="shards")
+    attempt = models.PositiveIntegerField()
+    number = models.PositiveIntegerField(help_text="Its place among the shards of the attempt")
+    first = models.PositiveIntegerField(help_text="Number of its first set or path")
+    count = models.PositiveIntegerField(help_text="Sets or paths; 0 for the conclusion")
+    state = models.CharField(max_length=7, choices=[(s.value, s.value) for s in ShardState])
+    tries = models.PositiveSmallIntegerField(default=0)
+    losses = models.PositiveSmallIntegerField(default=0)
+    started_at = models.DateTimeField(null=True)
+    heartbeat_at = models.DateTimeField(null=True)
+    result = models.BinaryField(null=True, help_text="Scores (see results.pack_array)")
+
+    objects = ShardQuerySet.as_manager()
+
+    class Meta:
+        indexes = [
+            models.Index(
+                fields=["backtest", "attempt", "number"],
+                condition=Q(state=ShardState.WAITING.value),
+                name="study_shard_waiting",
+            ),
+            models.Index(
+                fields=["heartbeat_at"],
+                condition=Q(state=ShardState.RUNNING.value),
+                name="study_shard_running",
+            ),
+            models.Index(fields=["started_at"], name="study_shard_started"),
+        ]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["backtest", "attempt", "number"], name="study_shard_is_one"
+            ),
+            models.CheckConstraint(
+                condition=Q(state__in=[state.value for state in ShardState]),
+                name="study_shard_state_is_known",
+            ),
+            models.CheckConstraint(
+                condition=~Q(state=ShardState.RUNNING.value) | Q(heartbeat_at__isnull=False),
+                name="study_shard_running_has_a_beat",
+            ),
+            models.CheckConstraint(
+                condition=~Q(state=ShardState.DONE.value) | Q(count=0) | Q(result__isnull=False),
+                name="study_shard_done_has_a_result",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"shard {self.number} of {self.backtest_id}"
+
+    def update_running(self, **changes: object) -> bool:
+        """Update the row; return False when another worker has it or the study has ended."""
+        return bool(StudyShard.objects.held(self).update(**changes))
+
 
 class BacktestResult(models.Model):
     """The equity curve of a completed backtest as one packed array (see `results.pack_array`), its
@@ -259,31 +366,68 @@ class TradeBlock(models.Model):
         ]
 
 
-# The next backtest to run, as `next_in_queue` describes it. As a queryset it would take several
+# Seconds of workers that a user has used; half of them are forgotten every minute.
+RECENT_SECONDS: Final = """
+    seconds_used * power(0.5, least(extract(epoch FROM now() - used_at)::float8 / 60, 100))
+"""
+
+# What a free worker does next, as `next_in_queue` describes it. As a queryset it would take several
 # times as long to compile as to run, and each backtest waits for it.
 NEXT_IN_QUEUE: Final = f"""
-    SELECT {columns_of(Backtest, "backtest")} FROM backtests_backtest AS backtest WHERE id = (
-        SELECT oldest.id FROM (
-            SELECT DISTINCT ON (owner_id) id, owner_id, created_at FROM backtests_backtest
-            WHERE status = 'queued' ORDER BY owner_id, created_at, id
-        ) AS oldest
-        LEFT JOIN backtests_lastturn AS served ON served.owner_id = oldest.owner_id
-        ORDER BY (
-            SELECT count(*) FROM backtests_backtest AS running
-            WHERE running.owner_id = oldest.owner_id AND running.status = 'running'
-        ), served.taken_at NULLS FIRST, oldest.created_at, oldest.id
-        LIMIT 1
+    WITH candidate AS (
+        SELECT DISTINCT ON (owner_id) id, owner_id, created_at, kind, shard_id FROM (
+            SELECT id, owner_id, created_at, kind, NULL::bigint AS shard_id,
+                CASE kind WHEN 'backtest' THEN 0 ELSE 2 END AS place
+            FROM backtests_backtest WHERE status = 'queued'
+            UNION ALL
+            SELECT study.id, study.owner_id, study.created_at, study.kind, shard.id, 1
+            FROM backtests_backtest AS study CROSS JOIN LATERAL (
+                SELECT id FROM backtests_studyshard
+                WHERE backtest_id = study.id AND attempt = study.attempt AND state = 'waiting'
+                ORDER BY number LIMIT 1
+            ) AS shard
+            WHERE study.status = 'running'
+        ) AS work
+        ORDER BY owner_id, place, created_at, id
+    ), busy AS (
+        SELECT owner_id, count(*) AS workers FROM (
+            SELECT owner_id FROM backtests_backtest AS whole
+            WHERE status = 'running' AND NOT EXISTS (
+                SELECT FROM backtests_studyshard
+                WHERE backtest_id = whole.id AND attempt = whole.attempt
+            )
+            UNION ALL
+            SELECT owner_id FROM backtests_studyshard AS shard
+            JOIN backtests_backtest AS study ON study.id = shard.backtest_id
+            WHERE shard.state = 'running'
+        ) AS running GROUP BY owner_id
     )
+    SELECT {columns_of(Backtest, "backtest")}, candidate.shard_id AS shard_in_queue
+    FROM candidate
+    JOIN backtests_backtest AS backtest ON backtest.id = candidate.id
+    LEFT JOIN backtests_lastturn AS served ON served.owner_id = candidate.owner_id
+    LEFT JOIN busy ON busy.owner_id = candidate.owner_id
+    ORDER BY coalesce(candidate.kind = 'backtest' AND (
+            SELECT started_at FROM backtests_studyshard WHERE started_at IS NOT NULL
+            ORDER BY started_at DESC OFFSET 1 LIMIT 1
+        ) > greatest(candidate.created_at, served.taken_at), false) DESC,
+        coalesce(busy.workers, 0), coalesce({RECENT_SECONDS}, 0),
+        served.taken_at NULLS FIRST, candidate.created_at, candidate.id
+    LIMIT 1
 """
 
 
 class LastDispatch(models.Model):
-    """When the queue last began a backtest of a user."""
+    """When the queue last began work of a user, and how many seconds of workers the user had used
+    by `used_at`, of which half are forgotten every minute.
+    """
 
     owner = models.OneToOneField(
         "accounts.User", on_delete=models.CASCADE, primary_key=True, related_name="+"
     )
     taken_at = models.DateTimeField()
+    seconds_used = models.FloatField(db_default=0.0)
+    used_at = models.DateTimeField(null=True)
 
     class Meta:
         db_table = "backtests_lastturn"

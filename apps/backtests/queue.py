@@ -1,24 +1,27 @@
 """The queue of backtests: which one runs next, and what happens when a worker is lost.
 
 A job of the queue is a dispatch slot, not a backtest. There is one slot for each waiting backtest,
-and which backtest runs is decided when a worker takes a slot. So the order can be fair to every
-user, and a superfluous slot finds nothing to do.
+and for each waiting shard of a study, and which of them runs is decided when a worker takes a slot.
+So the order can be fair to every user, and a superfluous slot finds nothing to do.
 """
 
 import logging
 from collections.abc import Mapping
 from datetime import datetime, timedelta
-from typing import Final
+from typing import Final, TypeAlias
 
-from django.db import transaction
-from django.db.models import F
+from django.db import connection, transaction
+from django.db.models import Exists, F
 
 from apps.backtests.models import (
+    RECENT_SECONDS,
     Backtest,
     BacktestQuerySet,
     BacktestStatus,
     BacktestTransition,
     LastDispatch,
+    ShardState,
+    StudyShard,
 )
 from apps.core import jobs
 from apps.core.errors import Code
@@ -37,40 +40,89 @@ HEARTBEAT_TIMEOUT: Final = timedelta(seconds=4 * HEARTBEAT_SECONDS)
 MAX_LOST_WORKERS: Final = 5
 
 
+# What a slot does next.
+Work: TypeAlias = Backtest | StudyShard
+
+CHARGE: Final = f"""
+    UPDATE backtests_lastturn
+    SET seconds_used = %s + coalesce({RECENT_SECONDS}, 0), used_at = now() WHERE owner_id = %s
+"""
+
+
 def enqueue(slots: int = 1) -> None:
     """Add dispatch slots; they commit with the backtests that need them."""
     jobs.enqueue(JOB, queue=QUEUE, arguments=[{}] * slots)
 
 
+def backtest_of(work: Work) -> Backtest:
+    """Return the backtest that the work is, or is a shard of."""
+    return work if isinstance(work, Backtest) else work.backtest
+
+
 @transaction.atomic
-def begin_next(*, now: datetime) -> Backtest | None:
-    """Begin a new attempt at the next backtest; return None when none is queued."""
+def begin_next(*, now: datetime, study: Backtest | None = None) -> Work | None:
+    """Begin a new attempt at the next backtest, or a new try at the next shard; return None when
+    nothing waits, or when a `study` is given and what is next is no shard of this attempt at it.
+    """
     while (backtest := Backtest.objects.next_in_queue()) is not None:
-        begun = Backtest.objects.attempt(backtest).transition(
-            BacktestTransition.BEGIN,
-            attempt=backtest.attempt + 1,
-            started_at=now,
-            heartbeat_at=now,
-            progress=0,
-        )
-        if begun:
-            backtest.attempt += 1
+        if study is not None and not _is_shard_of(backtest, study):
+            return None
+        shard_id = backtest.shard_in_queue
+        work = _begin(backtest, now) if shard_id is None else _begin_shard(backtest, shard_id, now)
+        if work is not None:
             LastDispatch.objects.bulk_create(
                 [LastDispatch(owner_id=backtest.owner_id, taken_at=now)],
                 update_conflicts=True,
                 unique_fields=["owner"],
                 update_fields=["taken_at"],
             )
-            return backtest
+            return work
     return None
 
 
-def shortfall() -> int:
-    """Count the slots that queued and running backtests lack: none, unless jobs were lost."""
-    unfinished = (BacktestStatus.QUEUED, BacktestStatus.RUNNING)
-    return max(
-        0, Backtest.objects.filter(status__in=unfinished).count() - jobs.count_unfinished(QUEUE)
+def _is_shard_of(backtest: Backtest, study: Backtest) -> bool:
+    is_shard = backtest.shard_in_queue is not None
+    return is_shard and (backtest.pk, backtest.attempt) == (study.pk, study.attempt)
+
+
+def _begin(backtest: Backtest, now: datetime) -> Backtest | None:
+    begun = Backtest.objects.attempt(backtest).transition(
+        BacktestTransition.BEGIN,
+        attempt=backtest.attempt + 1,
+        started_at=now,
+        heartbeat_at=now,
+        progress=0,
     )
+    if not begun:
+        return None
+    backtest.attempt += 1
+    return backtest
+
+
+def _begin_shard(study: Backtest, shard_id: int, now: datetime) -> StudyShard | None:
+    waiting = StudyShard.objects.filter(pk=shard_id, state=ShardState.WAITING)
+    begun = waiting.update(
+        state=ShardState.RUNNING, tries=F("tries") + 1, started_at=now, heartbeat_at=now
+    )
+    if not begun:
+        return None
+    shard = StudyShard.objects.defer("result").get(pk=shard_id)
+    shard.backtest = study
+    return shard
+
+
+def charge(owner_id: str, seconds: float) -> None:
+    """Count the seconds that a worker spent on work of a user."""
+    with connection.cursor() as cursor:
+        cursor.execute(CHARGE, [seconds, owner_id])
+
+
+def shortfall() -> int:
+    """Count the slots that unfinished backtests and shards lack: none, unless jobs were lost."""
+    statuses = (BacktestStatus.QUEUED, BacktestStatus.RUNNING)
+    whole = Backtest.objects.filter(status__in=statuses).undivided().count()
+    shards = StudyShard.objects.unfinished().count()
+    return max(0, whole + shards - jobs.count_unfinished(QUEUE))
 
 
 def write_end_event(
@@ -105,14 +157,18 @@ def write_end_event(
 
 
 def requeue_stalled(*, now: datetime) -> int:
-    """Requeue, or fail, the backtests of lost workers, and replace lost slots.
+    """Requeue, or fail, the backtests and shards of lost workers, and replace lost slots.
 
     Every worker process does this every few seconds, in a thread and not in a job: a job could
     itself be lost. Two at the same moment do no harm, as each change is one conditional UPDATE.
-    Returns the number of backtests that changed.
+    Returns the number of backtests and shards that changed.
     """
-    stalled = list(Backtest.objects.stalled_since(now - HEARTBEAT_TIMEOUT))
-    changed = sum(_requeue_or_fail(backtest, now) for backtest in stalled)
+    moment = now - HEARTBEAT_TIMEOUT
+    changed = sum(
+        _requeue_or_fail(stalled, now) for stalled in Backtest.objects.stalled_since(moment)
+    )
+    shards = StudyShard.objects.stalled_since(moment).defer("result").select_related("backtest")
+    changed += sum(_requeue_shard_or_fail(shard, now) for shard in shards)
     jobs.put_back_lost(QUEUE, silence=HEARTBEAT_TIMEOUT, now=now)
     if lost := shortfall():
         log.warning("%d dispatch slots were lost: adding them again", lost)
@@ -138,6 +194,22 @@ def _requeue_or_fail(backtest: Backtest, now: datetime) -> bool:
     return requeued
 
 
+@transaction.atomic
+def _requeue_shard_or_fail(shard: StudyShard, now: datetime) -> bool:
+    """Give up the shard alone, or the study with it when it has cost too many workers."""
+    if shard.losses + 1 >= MAX_LOST_WORKERS:
+        study = Backtest.objects.attempt(shard.backtest).filter(
+            Exists(StudyShard.objects.held(shard).filter(heartbeat_at=shard.heartbeat_at))
+        )
+        return _fail_stalled(shard.backtest, study, now)
+    stalled = StudyShard.objects.held(shard).filter(heartbeat_at=shard.heartbeat_at)
+    requeued = stalled.update(state=ShardState.WAITING, losses=F("losses") + 1) > 0
+    if requeued:
+        log.warning("%s: its worker was lost in try %d", shard, shard.tries)
+        enqueue()
+    return requeued
+
+
 def _fail_stalled(backtest: Backtest, stalled: BacktestQuerySet, now: datetime) -> bool:
     message = f"It was given up: {MAX_LOST_WORKERS} workers were lost while they ran it."
     error = {"code": Code.INTERNAL_SERVER_ERROR.value, "message": message}
@@ -148,6 +220,7 @@ def _fail_stalled(backtest: Backtest, stalled: BacktestQuerySet, now: datetime) 
         > 0
     )
     if failed:
+        backtest.shards.all().delete()
         write_end_event(backtest, BacktestStatus.FAILED, error=error, now=now)
         log.error("backtest %s was given up after %d lost workers", backtest.pk, MAX_LOST_WORKERS)
     return failed

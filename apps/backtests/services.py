@@ -204,6 +204,7 @@ def _cancel(backtest: Backtest, *, now: datetime) -> Backtest:
         BacktestTransition.CANCEL, completed_at=now
     ):
         raise BacktestAlreadyEnded(backtestId=backtest.pk, currentStatus=backtest.status)
+    backtest.shards.all().delete()
     backtest.refresh_from_db()
     return backtest
 

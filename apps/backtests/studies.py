@@ -2,14 +2,16 @@
 commands import it.
 """
 
-import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from django.conf import settings
+
 from apps.backtests import results
 from apps.backtests.models import Backtest, BacktestKind
 from apps.backtests.submissions import STUDY_FIELDS
+from apps.core.cpus import cpu_count
 from apps.engine.charges import Schedule
 from apps.engine.language.strategy import Strategy
 from apps.engine.simulation.receipt import hash_of
@@ -18,12 +20,14 @@ from apps.engine.studies import configs as studies
 from apps.engine.studies.configs import MonteCarloConfig, OptimizationConfig, WalkForwardConfig
 from apps.engine.studies.monte_carlo import MonteCarlo
 from apps.engine.studies.optimise import Optimisation
-from apps.engine.studies.study import Study, run_whole
+from apps.engine.studies.study import Study
 from apps.engine.studies.walk_forward import WalkForward
 from apps.market.coverage import SessionCoverage
 
 # The threads of a study; its results do not depend on their number.
-THREADS: Final = os.cpu_count() or 1
+THREADS: Final = cpu_count()
+# Those of a shard, of which every worker of a machine may have one.
+THREADS_OF_A_SHARD: Final = max(1, THREADS // settings.BACKTEST_WORKERS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,9 +60,9 @@ def study_of(
     schedule: Schedule,
     *,
     report: Callable[[float], None],
-) -> Study | None:
-    """Set up the study that the backtest is; None for a plain one. `report` is told 0 from time to
-    time; what it raises ends the work. A Monte Carlo is simulated here.
+) -> Study:
+    """Set up the study that the backtest is. `report` is told 0 from time to time; what it raises
+    ends the work. A Monte Carlo is simulated here.
 
     Raises EngineError.
     """
@@ -68,8 +72,9 @@ def study_of(
     def keep_alive(done: float) -> None:
         report(0.0)
 
-    field = STUDY_FIELDS.get(BacktestKind(backtest.kind))
-    config = field and studies.parse_config(field.model, backtest.study or {})
+    config = studies.parse_config(
+        STUDY_FIELDS[BacktestKind(backtest.kind)].model, backtest.study or {}
+    )
     match config:
         case WalkForwardConfig():
             return WalkForward.prepare(
@@ -87,28 +92,3 @@ def study_of(
                 seed=seed, on_progress=keep_alive,
             )  # fmt: skip
             return MonteCarlo(config, result, capital, seed)
-    return None
-
-
-def simulate_backtest(
-    backtest: Backtest,
-    strategy: Strategy,
-    histories: Sequence[History],
-    schedule: Schedule,
-    *,
-    report: Callable[[float], None],
-) -> BacktestOutput:
-    """Simulate the backtest. `report` receives the fraction that is done; what it raises ends the
-    run.
-
-    Raises EngineError.
-    """
-    study = study_of(backtest, strategy, histories, schedule, report=report)
-    if study is not None:
-        return BacktestOutput(*run_whole(study, threads=THREADS, on_progress=report))
-    result = simulate(
-        strategy, histories, start=backtest.start, end=backtest.end,
-        capital=float(backtest.initial_capital), schedule=schedule, seed=backtest.seed,
-        on_progress=report,
-    )  # fmt: skip
-    return BacktestOutput(result, None)

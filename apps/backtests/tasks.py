@@ -1,19 +1,24 @@
 """The jobs of this app."""
 
 import logging
+import time
 from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
 
 from procrastinate import JobContext
 from procrastinate.contrib.django import app
 
 from apps.backtests import queue
-from apps.backtests.models import Backtest, BacktestStatus
+from apps.backtests.models import Backtest, BacktestKind, BacktestStatus, StudyShard
 from apps.core import database_clock, personal_data
 from apps.core import request_id as request_ids
 from apps.core.database_errors import is_passing
 from apps.core.errors import Code
 from apps.engine.errors import EngineError, InsufficientBars
 from apps.engine.studies.windows import TooFewSessions
+
+if TYPE_CHECKING:
+    from apps.backtests.shards import LoadedStudy
 
 log = logging.getLogger(__name__)
 
@@ -24,37 +29,56 @@ def use_slot(context: JobContext) -> None:
 
 
 def run_next(*, is_stopping: Callable[[], bool]) -> None:
-    """Run the next backtest of the queue, if there is one."""
+    """Do what is next in the queue, if anything is; then go on with the shards of the study that
+    this worker has loaded, while they are next.
+    """
     # This import loads the compiler: web processes and commands import the jobs and never run them.
     from apps.backtests import execution
 
-    backtest = queue.begin_next(now=database_clock.now())
-    if backtest is None:
-        return
-    request_ids.begin(backtest.request_id)
-    try:
-        run_attempt(backtest, is_stopping=is_stopping)
-    except execution.StaleAttempt:
-        log.info("backtest %s: attempt %d is stale", backtest.pk, backtest.attempt)
+    loaded = None
+    work = queue.begin_next(now=database_clock.now())
+    while work is not None:
+        backtest = queue.backtest_of(work)
+        request_ids.begin(backtest.request_id)
+        began = time.monotonic()
+        try:
+            loaded = run_attempt(work, loaded, is_stopping=is_stopping)
+        except execution.StaleAttempt:
+            log.info("backtest %s: attempt %d is stale", backtest.pk, backtest.attempt)
+            loaded = None
+        queue.charge(backtest.owner_id, time.monotonic() - began)
+        if loaded is None or is_stopping():
+            return
+        work = queue.begin_next(study=loaded.backtest, now=database_clock.now())
 
 
-def run_attempt(backtest: Backtest, *, is_stopping: Callable[[], bool]) -> None:
-    """Simulate and record the result or the error; requeue the backtest when the worker stops.
+def run_attempt(
+    work: queue.Work, loaded: "LoadedStudy | None", *, is_stopping: Callable[[], bool]
+) -> "LoadedStudy | None":
+    """Simulate and record the result or the error; requeue the work when the worker stops. Return a
+    study that has shards to go on with; `loaded` is the one that was returned before.
 
     Raises StaleAttempt. A lost or busy database is raised too: the heartbeat then ends, and the
-    reaper requeues the backtest.
+    reaper requeues the work.
     """
-    from apps.backtests import execution
+    from apps.backtests import execution, shards
+
+    backtest = queue.backtest_of(work)
 
     def fail(code: Code, message: str) -> None:
         execution.fail(backtest=backtest, code=code, message=message, now=database_clock.now())
 
     try:
-        with execution.heartbeat(backtest) as is_stale:
-            output = execution.run_backtest(backtest, is_stopping=is_stopping, is_stale=is_stale)
-            execution.complete(backtest=backtest, output=output, now=database_clock.now())
+        with execution.heartbeat(work) as is_stale:
+            report = execution.progress_reporter(work, is_stopping=is_stopping, is_stale=is_stale)
+            if isinstance(work, StudyShard):
+                return shards.run_shard(work, loaded, report)
+            if work.kind != BacktestKind.BACKTEST:
+                return shards.run_study(work, report)
+            output = execution.run_backtest(work, report)
+            execution.complete(backtest=work, output=output, now=database_clock.now())
     except execution.WorkerStopping:
-        execution.requeue(backtest=backtest)
+        execution.requeue(work=work)
     except execution.StaleAttempt:
         raise
     except EngineError as error:
@@ -66,6 +90,7 @@ def run_attempt(backtest: Backtest, *, is_stopping: Callable[[], bool]) -> None:
             message = f"The simulation failed; quote {quoted} when you report it."
             fail(Code.INTERNAL_SERVER_ERROR, message)
         raise
+    return None
 
 
 @personal_data.unpacked("trades_of_backtests")

@@ -10,12 +10,13 @@ from django.test.utils import CaptureQueriesContext
 from apps.accounts.models import User
 from apps.algorithms import performance, services
 from apps.algorithms.models import Algorithm
-from apps.backtests import execution, queue
+from apps.backtests import execution
 from apps.backtests.models import Backtest
+from apps.engine.simulation.simulations import ignore_progress
 from tests import make
 from tests.backtests.submissions import submit
 from tests.backtests.waves import waves
-from tests.backtests.workers import never
+from tests.backtests.workers import begin
 from tests.conftest import Api
 from tests.envelope import assert_error
 from tests.market.bars import store_candles
@@ -77,9 +78,8 @@ def test_a_backtest_is_no_performance(api: Api, alice: User) -> None:
     algorithm = make.algorithm(alice, **make.steps())
     before = Algorithm.objects.values().get()
     submit(alice, algorithm.pk)
-    backtest = queue.begin_next(now=make.NOW)
-    assert backtest is not None
-    output = execution.run_backtest(backtest, is_stopping=never, is_stale=never)
+    backtest = begin()
+    output = execution.run_backtest(backtest, ignore_progress)
     execution.complete(backtest=backtest, output=output, now=make.NOW)
     performance = Backtest.objects.get().performance
     assert performance is not None

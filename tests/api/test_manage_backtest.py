@@ -8,7 +8,7 @@ from apps.backtests.models import Backtest, BacktestResult, BacktestStatus, Trad
 from tests import make
 from tests.backtests.submissions import submit
 from tests.backtests.waves import waves
-from tests.backtests.workers import run_queued
+from tests.backtests.workers import begin, run_queued
 from tests.conftest import Api
 from tests.envelope import assert_error
 from tests.market.bars import store_candles
@@ -24,9 +24,7 @@ def queued(alice: User) -> Backtest:
 
 @pytest.fixture
 def running(queued: Backtest) -> Backtest:
-    backtest = queue.begin_next(now=make.NOW)
-    assert backtest is not None
-    return backtest
+    return begin()
 
 
 @pytest.fixture

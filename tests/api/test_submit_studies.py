@@ -8,11 +8,11 @@ from rest_framework.test import APIClient
 from apps.accounts.models import User
 from apps.algorithms import study_results
 from apps.algorithms.models import Algorithm
-from apps.backtests import execution, histories, queue, studies
+from apps.backtests import execution, histories, shards, studies
 from apps.backtests.models import Backtest
 from tests import make
 from tests.backtests.waves import waves
-from tests.backtests.workers import never, run_queued
+from tests.backtests.workers import begin, never, run_queued
 from tests.conftest import Api
 from tests.envelope import assert_error
 from tests.market.bars import store_candles
@@ -259,16 +259,16 @@ def test_a_search_that_is_cancelled_ends_at_its_next_report(
     config = {"parameters": PARAMETERS, "objective": "netProfit"}
     sent = {**body, "kind": "optimization", "optimizationConfig": config}
     created = client.post(PATH, sent).json()
-    running = queue.begin_next(now=make.NOW)
-    assert running is not None
+    running = begin()
     answers: list[bool] = []
 
     def cancelled() -> bool:
         answers.append(len(answers) > 2)  # while it searches: it has read, and set its stage
         return answers[-1]
 
+    report = execution.progress_reporter(running, is_stopping=never, is_stale=cancelled)
     with pytest.raises(execution.StaleAttempt):
-        execution.run_backtest(running, is_stopping=never, is_stale=cancelled)
+        shards.run_study(running, report)
     assert client.post(f"{PATH}/{created['id']}/cancel").json()["status"] == "cancelled"
 
 

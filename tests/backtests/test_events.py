@@ -6,20 +6,20 @@ from apps.accounts.models import User
 from apps.backtests import execution, queue, services
 from apps.backtests.models import Backtest
 from apps.core.errors import Code
+from apps.engine.simulation.simulations import ignore_progress
 from apps.webhooks.models import Event
 from tests import make
+from tests.backtests import workers
 from tests.backtests.submissions import submit
 from tests.backtests.test_requeue_stalled import LATER
-from tests.backtests.workers import never, run_queued
+from tests.backtests.workers import run_queued
 
 pytestmark = pytest.mark.usefixtures("history")
 
 
 def begin(owner: User) -> Backtest:
     submit(owner)
-    backtest = queue.begin_next(now=make.NOW)
-    assert backtest is not None
-    return backtest
+    return workers.begin()
 
 
 def test_a_completed_backtest_writes_an_event_in_the_sequence_of_its_algorithm(alice: User) -> None:
@@ -59,7 +59,7 @@ def test_a_backtest_that_lost_too_many_workers_writes_an_event(alice: User) -> N
 
 def test_a_stale_attempt_writes_no_event(alice: User) -> None:
     backtest = begin(alice)
-    output = execution.run_backtest(backtest, is_stopping=never, is_stale=never)
+    output = execution.run_backtest(backtest, ignore_progress)
     services.cancel(owner=alice, backtest_id=backtest.pk, now=make.NOW)
     with pytest.raises(execution.StaleAttempt):
         execution.complete(backtest=backtest, output=output, now=make.NOW)

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import date
-from typing import cast
+from typing import Any, cast
 
 import pytest
 from django.db import OperationalError, transaction
@@ -13,11 +13,12 @@ from apps.backtests import execution, queue, services, sufficient_history, tasks
 from apps.backtests.models import Backtest, BacktestResult, BacktestStatus, TradeBlock
 from apps.backtests.studies import BacktestOutput
 from apps.core import request_id
+from apps.engine.simulation.simulations import ignore_progress
 from apps.market import corporate_actions
 from apps.market.importers.corporate_actions import ActionRow
 from tests import make
 from tests.backtests.submissions import submit
-from tests.backtests.workers import count_slots, never, run_queued
+from tests.backtests.workers import begin, count_slots, never, run_queued
 
 
 @pytest.fixture
@@ -26,13 +27,7 @@ def queued(history: None, alice: User) -> Backtest:
 
 
 def run(backtest: Backtest) -> BacktestOutput:
-    return execution.run_backtest(backtest, is_stopping=never, is_stale=never)
-
-
-def begin() -> Backtest:
-    backtest = queue.begin_next(now=make.NOW)
-    assert backtest is not None
-    return backtest
+    return execution.run_backtest(backtest, ignore_progress)
 
 
 def test_only_one_worker_begins_a_backtest(queued: Backtest) -> None:
@@ -63,7 +58,7 @@ def test_a_stale_attempt_writes_nothing(queued: Backtest) -> None:
             now=make.NOW,
         )
     with pytest.raises(execution.StaleAttempt):
-        execution.requeue(backtest=old)
+        execution.requeue(work=old)
     assert Backtest.objects.get().status == BacktestStatus.RUNNING
     assert not BacktestResult.objects.exists()
 
@@ -106,9 +101,10 @@ def test_progress_is_reported_and_counts_as_a_heartbeat(queued: Backtest) -> Non
         reported.append(Backtest.objects.get().progress)
         return False
 
-    execution.run_backtest(
+    report = execution.progress_reporter(
         backtest, is_stopping=record_progress, is_stale=never, clock=half_seconds()
     )
+    execution.run_backtest(backtest, report)
     assert set(reported) == {0, 30}  # nothing yet, and read
     now = Backtest.objects.get()
     assert now.progress == 99
@@ -119,10 +115,14 @@ def test_progress_is_reported_and_counts_as_a_heartbeat(queued: Backtest) -> Non
 def test_a_cancelled_backtest_stops_at_its_next_report(queued: Backtest, alice: User) -> None:
     backtest = begin()
     services.cancel(owner=alice, backtest_id=queued.pk, now=make.NOW)
-    with pytest.raises(execution.StaleAttempt):
-        execution.run_backtest(backtest, is_stopping=never, is_stale=never, clock=half_seconds())
-    with pytest.raises(execution.StaleAttempt):
-        execution.run_backtest(backtest, is_stopping=never, is_stale=lambda: True)
+    options: list[dict[str, Callable[[], Any]]] = [
+        {"is_stale": never, "clock": half_seconds()},
+        {"is_stale": lambda: True},
+    ]
+    for option in options:
+        report = execution.progress_reporter(backtest, is_stopping=never, **option)
+        with pytest.raises(execution.StaleAttempt):
+            execution.run_backtest(backtest, report)
 
 
 @pytest.mark.django_db(transaction=True)
@@ -164,7 +164,7 @@ def test_a_backtest_cancelled_while_its_worker_stops_stays_cancelled(
 
 
 def broken_by(error: Exception) -> Callable[..., BacktestOutput]:
-    def broken(backtest: Backtest, **options: object) -> BacktestOutput:
+    def broken(backtest: Backtest, report: object) -> BacktestOutput:
         raise error
 
     return broken

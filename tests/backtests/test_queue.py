@@ -8,6 +8,7 @@ from apps.accounts.models import User
 from apps.backtests import queue, services
 from apps.backtests.models import Backtest, BacktestStatus
 from tests import make
+from tests.backtests import workers
 from tests.backtests.submissions import submit
 from tests.backtests.workers import count_slots
 
@@ -22,9 +23,7 @@ def submit_many(owner: User, count: int, *, after: int = 0) -> list[Backtest]:
 
 
 def begin(seconds: int) -> Backtest:
-    backtest = queue.begin_next(now=make.NOW + timedelta(seconds=seconds))
-    assert backtest is not None
-    return backtest
+    return workers.begin(now=make.NOW + timedelta(seconds=seconds))
 
 
 def end(backtest: Backtest) -> None:

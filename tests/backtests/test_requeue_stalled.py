@@ -8,9 +8,10 @@ from django.db import connection
 from apps.accounts.models import User
 from apps.backtests import execution, queue
 from apps.backtests.models import Backtest, BacktestResult, BacktestStatus
+from apps.engine.simulation.simulations import ignore_progress
 from tests import make
 from tests.backtests.submissions import submit
-from tests.backtests.workers import count_slots, never, run_queued
+from tests.backtests.workers import begin, count_slots, run_queued
 
 pytestmark = pytest.mark.usefixtures("history")
 
@@ -21,12 +22,6 @@ LATER = make.NOW + queue.HEARTBEAT_TIMEOUT + timedelta(seconds=1)
 def running(history: None, alice: User) -> Backtest:
     submit(alice)
     return begin()
-
-
-def begin() -> Backtest:
-    backtest = queue.begin_next(now=make.NOW)
-    assert backtest is not None
-    return backtest
 
 
 def delete_slots() -> None:
@@ -50,7 +45,7 @@ def test_a_stalled_backtest_is_requeued_with_a_slot(running: Backtest) -> None:
 
 
 def test_a_worker_that_was_only_slow_writes_nothing(running: Backtest) -> None:
-    output = execution.run_backtest(running, is_stopping=never, is_stale=never)
+    output = execution.run_backtest(running, ignore_progress)
     queue.requeue_stalled(now=LATER)
     other = begin()
     with pytest.raises(execution.StaleAttempt):

@@ -1,16 +1,26 @@
 """A worker in the test's own process, for one slot after another."""
 
+from datetime import datetime
 from unittest.mock import patch
 
 from procrastinate import jobs
 from procrastinate.contrib.django.models import ProcrastinateJob
 
 from apps.backtests import execution, queue, tasks
+from apps.backtests.models import Backtest
+from tests import make
 
 
 def never() -> bool:
     """Return False: this worker does not stop, and its attempt is not stale."""
     return False
+
+
+def begin(*, now: datetime = make.NOW) -> Backtest:
+    """Begin the next backtest, which is there and is no shard."""
+    backtest = queue.begin_next(now=now)
+    assert isinstance(backtest, Backtest)
+    return backtest
 
 
 def count_slots() -> int:

@@ -1,0 +1,184 @@
+"""A study as many jobs: items scored by any workers, a shard of them at a time, and the conclusion.
+
+The worker that begins a study scores its first items and measures how long they take. What the
+others take decides whether it goes on alone or divides them into shards. The last shard that is
+done adds the conclusion, which is a shard too. What a study gives does not depend on how it was
+divided, so no measured time changes a result.
+"""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+from itertools import pairwise
+from math import ceil
+from typing import Final
+
+import numpy as np
+from django.db import transaction
+from django.db.models import Q, Sum
+
+from apps.backtests import execution, queue, results, studies
+from apps.backtests.execution import SHARE_OF_READING, StaleAttempt
+from apps.backtests.models import Backtest, ShardState, StudyShard
+from apps.backtests.studies import BacktestOutput
+from apps.core import database_clock
+from apps.engine.kernel.records import Array
+from apps.engine.studies.study import SHARE_OF_SCORES, Study
+from apps.market.coverage import SessionCoverage
+
+# A study of which less remains stays with the worker that began it.
+SECONDS_ALONE: Final = 2.0
+SECONDS_OF_A_SHARD: Final = 1.25
+# So many at least, that workers end together; so many at most, whatever the study takes.
+LEAST_SHARDS, MOST_SHARDS = 8, 4_000
+# The first items of a study, and how many times as many follow until so many seconds are measured.
+FIRST_ITEMS: Final = 16
+_GROWTH: Final = 8
+SECONDS_MEASURED: Final = 0.1
+
+Report = Callable[[float], None]
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedStudy:
+    """A study in the memory of a worker, and the coverage of its bars."""
+
+    backtest: Backtest
+    study: Study
+    coverage: tuple[SessionCoverage, ...]
+
+    def conclude(self, scores: Array, report: Report) -> BacktestOutput:
+        """Return the output from the scores of all items."""
+        share = SHARE_OF_READING + (1 - SHARE_OF_READING) * SHARE_OF_SCORES
+        result, findings = self.study.conclude(
+            scores, threads=studies.THREADS, report=lambda done: report(share + (1 - share) * done)
+        )
+        return BacktestOutput(result, findings, self.coverage)
+
+
+def run_study(backtest: Backtest, report: Report) -> LoadedStudy | None:
+    """Complete a short study; divide a long one, and return it with its first items scored.
+
+    Raises EngineError, StaleAttempt and what `report` raises.
+    """
+    loaded = _load(backtest, report)
+    study = loaded.study
+    parts = list[Array]()
+    scored, seconds_left = 0, 0.0
+    while scored < study.size:
+        end = min(study.size, FIRST_ITEMS if not scored else scored * _GROWTH)
+        began = time.perf_counter()
+        parts.append(_scored(study, slice(scored, end), studies.THREADS_OF_A_SHARD, report))
+        seconds = time.perf_counter() - began
+        seconds_left = seconds / (end - scored) * (study.size - end)
+        scored = end
+        if seconds >= SECONDS_MEASURED or seconds_left < SECONDS_ALONE:
+            break
+    if seconds_left >= SECONDS_ALONE:
+        divide(backtest, np.concatenate(parts), study.size, seconds=seconds_left)
+        return loaded
+    if scored < study.size:
+        parts.append(_scored(study, slice(scored, study.size), studies.THREADS, report))
+    output = loaded.conclude(np.concatenate(parts), report)
+    execution.complete(backtest=backtest, output=output, now=database_clock.now())
+    return None
+
+
+def _load(backtest: Backtest, report: Report) -> LoadedStudy:
+    market = execution.load_backtest(backtest, report)
+    study = studies.study_of(
+        backtest, market.strategy, market.histories, market.schedule, report=report
+    )
+    return LoadedStudy(backtest, study, market.coverage)
+
+
+def _scored(study: Study, items: slice, threads: int, report: Report) -> Array:
+    share = (items.stop - items.start) / study.size
+    return study.score(
+        items,
+        threads=threads,
+        report=lambda done: report(_progress(items.start / study.size + share * done)),
+    )
+
+
+def _progress(scored: float) -> float:
+    """Return the fraction of the whole study that is done when so much is scored."""
+    return SHARE_OF_READING + (1 - SHARE_OF_READING) * SHARE_OF_SCORES * scored
+
+
+@transaction.atomic
+def divide(backtest: Backtest, scores: Array, size: int, *, seconds: float) -> None:
+    """Record the scores of the first items, and divide the others, which take so many seconds, into
+    shards with a dispatch slot each. Raises StaleAttempt.
+    """
+    if not backtest.update_running(heartbeat_at=database_clock.now()):
+        raise StaleAttempt
+    begin, attempt = len(scores), backtest.attempt
+    wanted = min(max(ceil(seconds / SECONDS_OF_A_SHARD), LEAST_SHARDS), MOST_SHARDS)
+    edges = np.unique(np.linspace(begin, size, wanted + 1).astype(int)).tolist()
+    done = StudyShard(
+        backtest=backtest, attempt=attempt, number=0, first=0, count=begin, state=ShardState.DONE,
+        result=results.pack_array(scores),
+    )  # fmt: skip
+    waiting = [
+        StudyShard(
+            backtest=backtest, attempt=attempt, number=number, first=first, count=end - first,
+            state=ShardState.WAITING,
+        )
+        for number, (first, end) in enumerate(pairwise(edges), 1)
+    ]  # fmt: skip
+    backtest.shards.all().delete()
+    StudyShard.objects.bulk_create([done, *waiting], batch_size=1_000)
+    queue.enqueue(len(waiting))
+
+
+def run_shard(shard: StudyShard, loaded: LoadedStudy | None, report: Report) -> LoadedStudy | None:
+    """Score the items of a shard, or conclude; return the study while it goes on.
+
+    Raises EngineError, StaleAttempt and what `report` raises.
+    """
+    if loaded is None:
+        loaded = _load(shard.backtest, report)
+    if shard.count:
+        items = slice(shard.first, shard.first + shard.count)
+        scores = _scored(loaded.study, items, studies.THREADS_OF_A_SHARD, report)
+        record_scores(shard, scores, now=database_clock.now())
+        return loaded
+    done = StudyShard.objects.of(shard.backtest).filter(result__isnull=False).order_by("number")
+    parts = [results.unpack_array(part.result) for part in done if part.result is not None]
+    record_conclusion(
+        shard, loaded.conclude(np.concatenate(parts), report), now=database_clock.now()
+    )
+    return None
+
+
+@transaction.atomic
+def record_scores(shard: StudyShard, scores: Array, *, now: datetime) -> None:
+    """Record the scores of a shard; after the last one, add the conclusion. Raises StaleAttempt.
+
+    The row of the study is locked first, so of two that end at once one sees that it is the last.
+    """
+    study, siblings = shard.backtest, StudyShard.objects.of(shard.backtest)
+    if not study.update_running(heartbeat_at=now):
+        raise StaleAttempt
+    if not shard.update_running(state=ShardState.DONE, result=results.pack_array(scores)):
+        raise StaleAttempt
+    counts = siblings.aggregate(
+        items=Sum("count"), done=Sum("count", filter=Q(state=ShardState.DONE))
+    )
+    study.update_running(progress=int(100 * _progress(counts["done"] / counts["items"])))
+    if counts["done"] == counts["items"]:
+        StudyShard.objects.create(
+            backtest=study, attempt=study.attempt, number=siblings.count(), first=counts["items"],
+            count=0, state=ShardState.WAITING,
+        )  # fmt: skip
+        queue.enqueue()
+
+
+@transaction.atomic
+def record_conclusion(shard: StudyShard, output: BacktestOutput, *, now: datetime) -> None:
+    """Record the output of the study and delete its shards. Raises StaleAttempt."""
+    if not shard.update_running(state=ShardState.DONE):
+        raise StaleAttempt
+    execution.complete(backtest=shard.backtest, output=output, now=now)

@@ -1,0 +1,33 @@
+"""The processors that this process may use: a container has fewer than its machine."""
+
+import os
+from pathlib import Path
+from typing import Final
+
+CGROUP: Final = Path("/sys/fs/cgroup")
+
+
+def cpu_count() -> int:
+    """Return how many processors this process may keep busy: those that it is bound to, and no more
+    than the quota of its control group pays for.
+    """
+    bound = (
+        len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    )
+    return max(1, min(bound, quota(CGROUP) or bound))
+
+
+def quota(cgroup: Path) -> int | None:
+    """Return the processors, rounded up, that a control group may use; None without a limit.
+
+    Version 2 writes "max 100000" or "150000 100000" into one file, version 1 has a file for each.
+    """
+    try:
+        if (limit := cgroup / "cpu.max").exists():
+            most, period = limit.read_text().split()
+        else:
+            most = (cgroup / "cpu/cpu.cfs_quota_us").read_text()
+            period = (cgroup / "cpu/cpu.cfs_period_us").read_text()
+    except OSError:
+        return None
+    return -(-int(most) // int(period)) if most != "max" and int(most) > 0 else None

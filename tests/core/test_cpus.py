@@ -1,0 +1,44 @@
+"""A container is told how many processors it has by its control group, not by the machine."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from apps.core import cpus
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [("max 100000\n", None), ("100000 100000\n", 1), ("150000 100000\n", 2), ("1000 100000\n", 1)],
+)
+def test_a_quota_of_version_2(tmp_path: Path, text: str, expected: int | None) -> None:
+    (tmp_path / "cpu.max").write_text(text)
+    assert cpus.quota(tmp_path) == expected
+
+
+@pytest.mark.parametrize(("quota", "expected"), [("-1\n", None), ("400000\n", 4)])
+def test_a_quota_of_version_1(tmp_path: Path, quota: str, expected: int | None) -> None:
+    (tmp_path / "cpu").mkdir()
+    (tmp_path / "cpu/cpu.cfs_quota_us").write_text(quota)
+    (tmp_path / "cpu/cpu.cfs_period_us").write_text("100000\n")
+    assert cpus.quota(tmp_path) == expected
+
+
+def test_no_control_group_limits_nothing(tmp_path: Path) -> None:
+    assert cpus.quota(tmp_path) is None
+
+
+def test_a_process_bound_to_a_processor_has_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cpus, "CGROUP", tmp_path)
+    monkeypatch.setattr(os, "sched_getaffinity", lambda pid: {3}, raising=False)
+    assert cpus.cpu_count() == 1
+
+
+def test_the_smaller_of_both_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "cpu.max").write_text("200000 100000")
+    monkeypatch.setattr(cpus, "CGROUP", tmp_path)
+    monkeypatch.setattr(os, "sched_getaffinity", lambda pid: set(range(8)), raising=False)
+    assert cpus.cpu_count() == 2
