@@ -19,6 +19,12 @@ from numpy.typing import NDArray
 from apps.engine.candles import NUMBERS, TIMEFRAMES, Candles, frozen, ist_day
 from apps.engine.charges import NO_CHARGES, Schedule
 from apps.engine.errors import InsufficientBars
+from apps.engine.evidence.sections import (
+    CheckStatus,
+    EvidenceCheck,
+    EvidenceInput,
+    EvidenceSection,
+)
 from apps.engine.kernel.codes import ENTER
 from apps.engine.kernel.records import ENGINE_VERSION
 from apps.engine.language.strategy import Strategy
@@ -26,10 +32,12 @@ from apps.engine.signals.required_inputs import required_inputs
 from apps.engine.simulation.market import combine_signals
 from apps.engine.simulation.plan import plan_of, terms_of
 from apps.engine.simulation.prepared_data import PreparedData, prepare_data
+from apps.engine.simulation.results import wire_times
 from apps.engine.simulation.simulate import charged
 from apps.engine.simulation.simulations import TradedMarket, ignore_progress, simulate_plan
 from apps.engine.simulation.timeline import History, signals_of_series
 
+LOOK_AHEAD: Final = "lookAhead"
 CUTS: Final = 16
 SHUFFLED_FUTURES: Final = 8
 
@@ -121,6 +129,43 @@ def look_ahead(
     return LookAhead(cuts, futures, decided, tuple(changed), digest)
 
 
+def look_ahead_section(evidence: EvidenceInput) -> EvidenceSection:
+    """Return what cut and shuffled histories say, with the certificate for the receipt."""
+    result = look_ahead(
+        evidence.strategy,
+        evidence.histories,
+        start=evidence.start,
+        end=evidence.end,
+        capital=evidence.capital,
+        schedule=evidence.schedule,
+        seed=evidence.seed,
+    )
+    if not result.cuts:
+        status, sentence = CheckStatus.UNKNOWN, "No entry was signalled that could be looked at."
+    elif result.changed:
+        status = CheckStatus.FAIL
+        sentence = (
+            f"Decisions depend on later bars: at {len(result.changed):,} of {result.cuts:,} moments"
+            " they changed when the bars after were taken away or shuffled."
+        )
+    else:
+        status = CheckStatus.PASS
+        sentence = (
+            f"At {result.cuts:,} moments no decision changed when the bars after were taken away,"
+            f" nor at {result.futures:,} of them when these were shuffled."
+        )
+    return EvidenceSection(
+        LOOK_AHEAD,
+        {
+            "certificate": result.certificate,
+            "changedBefore": wire_times(np.array(result.changed, np.int64)),
+        },
+        sentence,
+        ("Whether the candles themselves were known at their times, such as adjusted prices.",),
+        EvidenceCheck(LOOK_AHEAD, status, sentence),
+    )
+
+
 def _decided(
     strategy: Strategy, data: PreparedData, schedule: Schedule, capital: float
 ) -> Decisions:
@@ -152,10 +197,8 @@ def _moments(time: Times, entries: Times) -> list[int]:
     """Return the starts of the rows after some of the entries, spread evenly over them."""
     following = np.searchsorted(time, entries, side="right")
     rows = np.unique(following[following < len(time)])
-    if not len(rows):
-        return []
-    chosen = np.unique(np.linspace(0, len(rows) - 1, CUTS).round().astype(np.int64))
-    moments: list[int] = time[rows[chosen]].tolist()
+    chosen = np.unique(np.linspace(0, len(rows), CUTS + 1)[1:].round().astype(np.int64)) - 1
+    moments: list[int] = time[rows[chosen[chosen >= 0]]].tolist()
     return moments
 
 

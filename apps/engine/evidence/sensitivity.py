@@ -1,8 +1,8 @@
 """What becomes of a result when the numbers of its steps are a little different.
 
-Each number is changed by each of NEIGHBOUR_CHANGES alone, and all of them at random up to the largest of
-these. A whole number is changed by 1 at least; a set of steps that is not valid is counted and not
-run.
+Each number is changed by each of NEIGHBOUR_CHANGES alone, and all of them at random up to the
+largest of these. A whole number is changed by 1 at least; a set of steps that is not valid is
+counted and not run.
 """
 
 from __future__ import annotations
@@ -15,6 +15,15 @@ import numpy as np
 
 from apps.engine.charges import NO_CHARGES, Schedule
 from apps.engine.errors import InsufficientBars
+from apps.engine.evidence.sections import (
+    CheckStatus,
+    EvidenceCheck,
+    EvidenceInput,
+    EvidenceSection,
+    graded,
+    percent_text,
+    rounded_figure,
+)
 from apps.engine.language.strategy import parse, read
 from apps.engine.lazy import lazy
 from apps.engine.signals.required_inputs import required_inputs
@@ -33,7 +42,9 @@ from apps.engine.simulation.simulations import (
 from apps.engine.simulation.timeline import History
 from apps.engine.studies.grid import applied
 from apps.engine.studies.grid_search import CACHE_BYTES
+from apps.engine.units import Unit, rounded
 
+SENSITIVITY: Final = "sensitivity"
 NEIGHBOUR_CHANGES: Final = (-0.2, -0.1, 0.1, 0.2)
 AT_RANDOM: Final = 50
 MOST_NUMBERS: Final = 25
@@ -135,6 +146,75 @@ def sensitivity(
             neighbour._replace(net=net) for neighbour, net in zip(neighbours, nets[1:], strict=True)
         ],
     )
+
+
+def sensitivity_section(evidence: EvidenceInput) -> EvidenceSection:
+    """Return what the neighbours make: how many stay profitable, the worst, the median, a cliff."""
+    thresholds = evidence.thresholds
+    result = sensitivity(
+        evidence.steps,
+        evidence.histories,
+        start=evidence.start,
+        end=evidence.end,
+        capital=evidence.capital,
+        schedule=evidence.schedule,
+        seed=evidence.seed,
+    )
+    status = graded(
+        result.profitable,
+        thresholds.profitable_neighbours,
+        thresholds.profitable_neighbours_doubt,
+    )
+    if status == CheckStatus.PASS and result.cliff:
+        status = CheckStatus.DOUBT
+    sentence = _sentence(result)
+    nets = np.array(result.nets)
+    cliff = result.cliff and _row(result.cliff)
+    return EvidenceSection(
+        SENSITIVITY,
+        {
+            "netProfit": rounded(result.net, Unit.RUPEES),
+            "numbers": result.numbers,
+            "changedNumbers": result.tried,
+            "neighbours": len(result.neighbours),
+            "invalid": len(result.neighbours) - len(result.nets),
+            "profitable": rounded_figure(result.profitable, Unit.RATIO),
+            "worst": rounded(float(nets.min()), Unit.RUPEES) if len(nets) else None,
+            "median": rounded(float(np.median(nets)), Unit.RUPEES) if len(nets) else None,
+            "cliff": cliff,
+            "changes": [_row(neighbour) for neighbour in result.neighbours if neighbour.path],
+            "passesFrom": thresholds.profitable_neighbours,
+            "doubtFrom": thresholds.profitable_neighbours_doubt,
+        },
+        sentence,
+        ("Other conditions, indicators or exits than those that are written.",),
+        EvidenceCheck(SENSITIVITY, status, sentence),
+    )
+
+
+def _sentence(result: Sensitivity) -> str:
+    if result.profitable is None:
+        return "No number of the steps can be changed, so nothing is known of its neighbours."
+    sentence = (
+        f"Of {len(result.nets):,} neighbours of its numbers {percent_text(result.profitable)} make"
+        " money"
+    )
+    cliff = result.cliff
+    if cliff is None or cliff.path is None or cliff.change is None or cliff.net is None:
+        return f"{sentence}, and no change of one number by a tenth takes most of the net profit."
+    return (
+        f"{sentence}, but {cliff.path} is a cliff: at {cliff.values[cliff.path]:g} the net profit"
+        f" of {result.net:,.2f} rupees becomes {cliff.net:,.2f}."
+    )
+
+
+def _row(neighbour: Neighbour) -> dict[str, object]:
+    return {
+        "path": neighbour.path,
+        "value": neighbour.values[neighbour.path or ""],
+        "change": neighbour.change,
+        "netProfit": rounded_figure(neighbour.net, Unit.RUPEES),
+    }
 
 
 def _numbers_of(value: object, path: str = "") -> Iterator[tuple[str, float]]:

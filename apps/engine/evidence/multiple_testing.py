@@ -1,0 +1,111 @@
+"""Whether a result is more than luck, counting all that was tried before it."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from apps.engine.evidence.overfitting import Overfitting
+from apps.engine.evidence.sections import (
+    CheckStatus,
+    EvidenceCheck,
+    EvidenceInput,
+    EvidenceSection,
+    EvidenceThresholds,
+    Trials,
+    graded,
+    percent_text,
+    rounded_figure,
+)
+from apps.engine.metrics.sharpe import SharpeEstimate, expected_maximum
+from apps.engine.units import Unit, rounded
+
+MULTIPLE_TESTING: Final = "multipleTesting"
+_NOT_LOOKED_AT: Final = (
+    "What was tried elsewhere, by others, or over other symbols.",
+    "How alike the trials are: each counts as independent, which errs on the safe side where they"
+    " differ as much as chance makes them.",
+)
+
+
+def multiple_testing_section(evidence: EvidenceInput) -> EvidenceSection:
+    """Return the deflated Sharpe ratio, and of the study that chose the configuration how likely
+    it is overfitted.
+    """
+    trials, thresholds = evidence.trials, evidence.thresholds
+    benchmark, deflated = deflated_sharpe(evidence.result.sharpe_estimate, trials)
+    status = multiple_testing_status(deflated, trials, thresholds)
+    sentence = _sentence(deflated, trials, thresholds)
+    return EvidenceSection(
+        MULTIPLE_TESTING,
+        {
+            "trials": trials.tried,
+            "variance": trials.variance,
+            "expectedMaximum": rounded(benchmark, Unit.RATIO),
+            "sharpeRatioDaily": rounded_figure(evidence.result.sharpe, Unit.RATIO),
+            "deflatedSharpeRatio": rounded_figure(deflated, Unit.RATIO),
+            "passesFrom": thresholds.deflated_sharpe,
+            "doubtFrom": thresholds.deflated_sharpe_doubt,
+            "overfitting": _figures(trials.overfitting, thresholds),
+        },
+        sentence,
+        _NOT_LOOKED_AT,
+        EvidenceCheck(MULTIPLE_TESTING, status, sentence),
+    )
+
+
+def deflated_sharpe(estimate: SharpeEstimate | None, trials: Trials) -> tuple[float, float | None]:
+    """Return the best daily Sharpe ratio to be expected of so many trials without any skill, and
+    how likely the true ratio is above it.
+    """
+    benchmark = expected_maximum(trials.tried, trials.variance)
+    return benchmark, None if estimate is None else estimate.probability(benchmark)
+
+
+def multiple_testing_status(
+    deflated: float | None, trials: Trials, thresholds: EvidenceThresholds
+) -> CheckStatus:
+    """Return how the check ends: a study that is likely overfitted leaves a doubt at best."""
+    status = graded(deflated, thresholds.deflated_sharpe, thresholds.deflated_sharpe_doubt)
+    if status == CheckStatus.PASS and _is_overfitted(trials, thresholds):
+        return CheckStatus.DOUBT
+    return status
+
+
+def _is_overfitted(trials: Trials, thresholds: EvidenceThresholds) -> bool:
+    study = trials.overfitting
+    return (
+        study is not None
+        and study.sets >= thresholds.selected_sets
+        and study.probability > thresholds.overfitting
+    )
+
+
+def _sentence(deflated: float | None, trials: Trials, thresholds: EvidenceThresholds) -> str:
+    tried = "1 configuration" if trials.tried == 1 else f"{trials.tried:,} configurations"
+    if deflated is None:
+        return f"Of {tried} tried, too few daily returns differ to say what the choice is worth."
+    sentence = (
+        f"With {tried} tried, the Sharpe ratio is above what the best of them reaches by luck with"
+        f" a probability of {percent_text(deflated)}."
+    )
+    if trials.overfitting is None or not _is_overfitted(trials, thresholds):
+        return sentence
+    return (
+        f"{sentence} The study of {trials.overfitting.sets:,} sets that chose it is overfitted with"
+        f" a probability of {percent_text(trials.overfitting.probability)}."
+    )
+
+
+def _figures(study: Overfitting | None, thresholds: EvidenceThresholds) -> dict[str, object] | None:
+    if study is None:
+        return None
+    return {
+        "sets": study.sets,
+        "splits": study.splits,
+        "probability": rounded(study.probability, Unit.RATIO),
+        "passesUpTo": thresholds.overfitting,
+        "sharpeRatioInSample": rounded(study.in_sample, Unit.RATIO),
+        "sharpeRatioOutOfSample": rounded(study.out_of_sample, Unit.RATIO),
+        "degradation": rounded_figure(study.slope, Unit.RATIO),
+        "probabilityOfLoss": rounded(study.loss, Unit.RATIO),
+    }

@@ -1,0 +1,111 @@
+"""Whether a result is more than luck, had it been the only one that was tried."""
+
+from __future__ import annotations
+
+from math import ceil
+from typing import Final
+
+from apps.engine.evidence.resampling import net_without_best, resampled_paths
+from apps.engine.evidence.sections import (
+    EvidenceCheck,
+    EvidenceInput,
+    EvidenceSection,
+    graded,
+    percent_text,
+    quantiles,
+    rounded_figure,
+)
+from apps.engine.kernel.codes import AT_LIMIT
+from apps.engine.simulation.plan import plan_of
+from apps.engine.studies.permutations import PERMUTATIONS, timing_test
+from apps.engine.units import Unit, rounded
+
+SIGNIFICANCE: Final = "significance"
+BEST_LEFT_OUT: Final = (1, 5, 10)
+_NOT_LOOKED_AT: Final = (
+    "Days that differ from those of the range: paths are made of its days alone.",
+    "Levels of random positions: each is held as long as the real one, whatever prices do.",
+    "Other attempts: multipleTesting counts them.",
+)
+
+
+def significance_section(evidence: EvidenceInput) -> EvidenceSection:
+    """Return paths of days drawn anew, the probabilistic Sharpe ratio, and the test of timing."""
+    result, thresholds = evidence.result, evidence.thresholds
+    estimate = result.sharpe_estimate
+    probability = None if estimate is None else estimate.probability(0.0)
+    least = estimate and estimate.least_returns(0.0, thresholds.probabilistic_sharpe)
+    status = graded(
+        probability, thresholds.probabilistic_sharpe, thresholds.probabilistic_sharpe_doubt
+    )
+    sentence = _sentence(probability, least, len(result.daily), thresholds.probabilistic_sharpe)
+    return EvidenceSection(
+        SIGNIFICANCE,
+        {
+            "days": len(result.daily),
+            "paths": _paths(evidence),
+            "probabilisticSharpeRatio": rounded_figure(probability, Unit.RATIO),
+            "minimumTrackRecordDays": None if least is None else ceil(least),
+            "withoutBestTrades": [
+                {"trades": count, "netProfit": rounded(net, Unit.RUPEES)}
+                for count, net in zip(
+                    BEST_LEFT_OUT, net_without_best(result.profit, BEST_LEFT_OUT), strict=True
+                )
+            ],
+            "permutations": _permutations(evidence),
+            "passesFrom": thresholds.probabilistic_sharpe,
+            "doubtFrom": thresholds.probabilistic_sharpe_doubt,
+        },
+        sentence,
+        _NOT_LOOKED_AT,
+        EvidenceCheck(SIGNIFICANCE, status, sentence),
+    )
+
+
+def _sentence(probability: float | None, least: float | None, days: int, wanted: float) -> str:
+    if probability is None:
+        return "There are too few daily returns that differ to say whether the result is luck."
+    said = (
+        f"By its {days:,} days alone, the Sharpe ratio is above 0 with a probability of"
+        f" {percent_text(probability)}"
+    )
+    if least is None:
+        return f"{said}: it is below 0 in the range itself."
+    return f"{said}; {ceil(least):,} days like these are needed for {percent_text(wanted)}."
+
+
+def _paths(evidence: EvidenceInput) -> dict[str, object] | None:
+    """None of too few days."""
+    returns = evidence.result.daily
+    if len(returns) < 2:
+        return None
+    paths = resampled_paths(returns, seed=evidence.seed)
+    return {
+        "count": len(paths.growth),
+        "netProfit": quantiles(paths.growth * evidence.capital, Unit.RUPEES),
+        "maxDrawdown": quantiles(paths.drawdown * 100, Unit.PERCENT),
+        "probabilityOfLoss": rounded(paths.loss, Unit.RATIO),
+    }
+
+
+def _permutations(evidence: EvidenceInput) -> dict[str, object] | None:
+    """None without trades, or where they leave no bar free."""
+    result, strategy = evidence.result, evidence.strategy
+    if not len(result.trades):
+        return None
+    # Both ends slip of a market order; of a limit order for the entry only the exit does.
+    ends = 1 if plan_of(strategy).order_by == AT_LIMIT else 2
+    test = timing_test(
+        result.by_symbol,
+        slippage=strategy.executionSettings.slippage / 100 * ends / 2,
+        intraday=strategy.is_intraday,
+        seed=evidence.seed,
+    )
+    if test is None:
+        return None
+    return {
+        "count": PERMUTATIONS,
+        "grossProfit": rounded(test.gross, Unit.RUPEES),
+        "permuted": quantiles(test.permuted, Unit.RUPEES),
+        "pValue": rounded(test.p_value, Unit.RATIO),
+    }

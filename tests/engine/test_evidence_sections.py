@@ -1,0 +1,204 @@
+"""Sections of evidence and the verdict: the figures are those of their formulas, the sentences say
+them, and the thresholds decide.
+"""
+
+import json
+from typing import Any
+
+import numpy as np
+import pytest
+
+from apps.engine.charges import NO_CHARGES
+from apps.engine.evidence.assessment import assess
+from apps.engine.evidence.look_ahead import look_ahead_section
+from apps.engine.evidence.multiple_testing import multiple_testing_section
+from apps.engine.evidence.overfitting import Overfitting
+from apps.engine.evidence.sections import (
+    THIS_ALONE,
+    CheckStatus,
+    EvidenceCheck,
+    EvidenceInput,
+    EvidenceSection,
+    EvidenceThresholds,
+    Trials,
+    graded,
+    percent_text,
+)
+from apps.engine.evidence.sensitivity import sensitivity_section
+from apps.engine.evidence.significance import significance_section
+from apps.engine.language.strategy import Strategy
+from apps.engine.metrics.result_data import ResultData
+from apps.engine.simulation.simulate import History, simulate
+from tests.benchmarks.walks import session_bars
+from tests.engine.strategies import sma_cross, strategy
+
+PASS, DOUBT, FAIL, UNKNOWN = CheckStatus
+STUDY = Overfitting(100, 12_870, 0.6, 0.5, 0.2, 0.01, -0.3, 0.1)
+
+
+def crossing(**settings: object) -> Strategy:
+    return strategy(
+        entryConditions={"positionType": "both", "conditions": [sma_cross(5, 20)]},
+        executionSettings=settings,
+    )
+
+
+def made(
+    steps: Strategy | None = None,
+    *,
+    sessions: int = 30,
+    trials: Trials = THIS_ALONE,
+    **changes: Any,
+) -> EvidenceInput:
+    steps = steps or crossing()
+    candles = session_bars(sessions, length=300)
+    histories = [History("NSE:TEST", candles)]
+    result = simulate(steps, histories, start=0, end=2**40, capital=1e6)
+    return EvidenceInput(
+        steps=steps.model_dump(mode="json", exclude_none=True, by_alias=True),
+        histories=histories, start=0, end=2**40, capital=1e6, schedule=NO_CHARGES,
+        result=ResultData(result.trades, result.curve, 1e6, [candles]), trials=trials, seed=3,
+        **changes,
+    )  # fmt: skip
+
+
+def status_of(section: EvidenceSection) -> CheckStatus:
+    assert section.check is not None
+    assert section.check.reason == section.sentence
+    json.dumps(section.figures, allow_nan=False)
+    return section.check.status
+
+
+def test_significance_is_that_of_the_daily_returns() -> None:
+    evidence = made()
+    figures: dict[str, Any] = dict(significance_section(evidence).figures)
+    estimate = evidence.result.sharpe_estimate
+    assert estimate is not None
+    assert figures["probabilisticSharpeRatio"] == pytest.approx(estimate.probability(0), abs=1e-6)
+    assert figures["days"] == 30
+    paths, nets = figures["paths"], evidence.result.profit
+    assert paths["count"] == 2_000
+    assert paths["netProfit"]["p5"] < evidence.result.net < paths["netProfit"]["p95"]
+    assert [row["trades"] for row in figures["withoutBestTrades"]] == [1, 5, 10]
+    left = np.sort(nets)[:-5].sum()
+    assert figures["withoutBestTrades"][1]["netProfit"] == pytest.approx(left, abs=1e-3)
+    assert figures["permutations"]["count"] == 1_000
+
+
+@pytest.mark.parametrize(
+    ("thresholds", "status"),
+    [
+        (EvidenceThresholds(probabilistic_sharpe=1e-9), PASS),
+        (EvidenceThresholds(1 - 1e-9, 1e-9), DOUBT),
+        (EvidenceThresholds(1 - 1e-9, 1 - 1e-9), FAIL),
+    ],
+)
+def test_thresholds_decide(thresholds: EvidenceThresholds, status: CheckStatus) -> None:
+    assert status_of(significance_section(made(thresholds=thresholds))) == status
+
+
+def test_of_a_result_without_trades_little_is_known() -> None:
+    never = strategy(entryConditions={"conditions": [{**sma_cross(5, 20), "operator": "above"}]})
+    evidence = made(never)
+    idle = EvidenceInput(**{**vars(evidence), "result": ResultData(
+        evidence.result.trades[:0], {"time": evidence.result.curve["time"],
+        "equity": np.full(len(evidence.result.curve["time"]), 1e6)}, 1e6, evidence.result.candles,
+    )})  # fmt: skip
+    significance = significance_section(idle)
+    assert status_of(significance) == UNKNOWN
+    assert significance.figures["permutations"] is None
+    assert status_of(multiple_testing_section(idle)) == UNKNOWN
+
+
+def test_what_was_tried_before_takes_from_a_result() -> None:
+    alone = multiple_testing_section(made())
+    among = multiple_testing_section(made(trials=Trials(1_000, 0.04)))
+    assert alone.figures["expectedMaximum"] == 0
+    assert (
+        alone.figures["deflatedSharpeRatio"]
+        == significance_section(made()).figures["probabilisticSharpeRatio"]
+    )
+    assert among.figures["expectedMaximum"] == pytest.approx(0.2 * 3.255, abs=1e-3)
+    assert status_of(among) == FAIL
+    assert "1,000 configurations" in among.sentence
+
+
+def test_a_study_that_is_overfitted_leaves_a_doubt() -> None:
+    easy = EvidenceThresholds(deflated_sharpe=1e-9)
+    chosen = made(trials=Trials(1, 0.0, STUDY), thresholds=easy)
+    assert status_of(multiple_testing_section(chosen)) == DOUBT
+    assert "60.0 %" in multiple_testing_section(chosen).sentence
+    small = made(trials=Trials(1, 0.0, STUDY._replace(sets=19)), thresholds=easy)
+    assert status_of(multiple_testing_section(small)) == PASS
+    sound = made(trials=Trials(1, 0.0, STUDY._replace(probability=0.2)), thresholds=easy)
+    assert status_of(multiple_testing_section(sound)) == PASS
+
+
+def test_decisions_and_neighbours_are_looked_at() -> None:
+    evidence = made()
+    assert status_of(look_ahead_section(evidence)) == PASS
+    section = sensitivity_section(evidence)
+    status_of(section)
+    assert section.figures["netProfit"] == pytest.approx(evidence.result.net, abs=1e-3)
+    assert len(json.dumps(section.figures)) < 20_000
+
+
+def test_the_same_can_be_simulated_again_with_other_numbers() -> None:
+    evidence = made()
+    assert evidence.simulate().result_data.net == evidence.result.net
+    slipped = evidence.simulate(strategy=crossing(slippage=0.1))
+    assert slipped.result_data.net < evidence.result.net
+
+
+def check(name: str, status: CheckStatus) -> EvidenceCheck:
+    return EvidenceCheck(name, status, f"The {name} is {status}.")
+
+
+def test_a_verdict_leads_with_what_does_not_pass() -> None:
+    checks = [
+        check("significance", PASS),
+        check("costs", DOUBT),
+        check("multipleTesting", FAIL),
+        check("fills", UNKNOWN),
+    ]
+    verdict = assess(checks)
+    assert not verdict.passes
+    assert verdict.sentence == (
+        "What speaks against this result: The multipleTesting is fail. What is in doubt: The costs"
+        " is doubt. What is not known: The fills is unknown."
+    )
+
+
+@pytest.mark.parametrize(
+    ("significance", "multiple_testing", "costs", "passes"),
+    [
+        (PASS, PASS, PASS, True),
+        (PASS, PASS, DOUBT, True),
+        (PASS, PASS, UNKNOWN, True),
+        (PASS, PASS, FAIL, False),
+        (DOUBT, PASS, PASS, False),
+        (PASS, UNKNOWN, PASS, False),
+    ],
+)
+def test_it_passes_without_a_failure_and_with_both_that_are_needed(
+    *, significance: CheckStatus, multiple_testing: CheckStatus, costs: CheckStatus, passes: bool
+) -> None:
+    checks = [
+        check("significance", significance),
+        check("multipleTesting", multiple_testing),
+        check("costs", costs),
+    ]
+    assert assess(checks).passes is passes
+    assert not assess(checks[1:]).passes
+
+
+def test_all_that_passes_promises_nothing() -> None:
+    sentence = assess([check("significance", PASS), check("multipleTesting", PASS)]).sentence
+    assert sentence == "No check speaks against this result, in the range that was tested."
+
+
+def test_grades_and_shares() -> None:
+    grades = [graded(value, 0.95, 0.5) for value in (0.95, 0.94, 0.5, 0.49, None)]
+    assert grades == [PASS, DOUBT, DOUBT, FAIL, UNKNOWN]
+    shares = [percent_text(share) for share in (0, 0.0001, 0.5, 0.9999, 1)]
+    assert shares == ["0.0 %", "less than 0.1 %", "50.0 %", "more than 99.9 %", "100.0 %"]
