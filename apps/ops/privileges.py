@@ -36,7 +36,8 @@ def choose_identity(*, group: int | None) -> Identity:
         return Identity(None)
     account = SystemAccount.for_service(settings.DATA_DIR, group)
     private_files.keep_private(settings.DATA_DIR, group=account.group)
-    _prepare_metrics(account, settings.METRICS_DIR)
+    if settings.METRICS_DIR.exists():  # where there is a web process
+        _prepare_metrics(account, settings.METRICS_DIR)
     if problem := problem_of(account):
         warning = (
             f"web and workers run as root, as {account.name} cannot ({problem}): start as an"

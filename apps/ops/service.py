@@ -6,7 +6,8 @@ is in memory once.
 
 import importlib
 import socket
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
@@ -44,13 +45,44 @@ def load_service() -> Application:
     return application
 
 
-def child_groups(application: Application, listener: socket.socket) -> Sequence[Sequence[Child]]:
+@dataclass(frozen=True, slots=True)
+class Roles:
+    """How many processes of each role run here.
+
+    Each worker takes the `queues`. Without them one worker takes small jobs and webhooks, and
+    `workers` more take backtests.
+    """
+
+    web: int
+    workers: int
+    runners: int
+    queues: Sequence[str] = ()
+
+    def describe_workers(self) -> str:
+        if not self.workers:
+            return "no workers"
+        if self.queues:
+            return f"{self.workers} workers of {', '.join(self.queues)}"
+        return f"1 worker for small jobs and webhooks, {self.workers} for backtests"
+
+
+def child_groups(
+    application: Application, listener: socket.socket | None, roles: Roles
+) -> Sequence[Sequence[Child]]:
     """Return all processes in the groups in which they stop: web goes first."""
-    web = server.web_children(application, listener, count=settings.WEB_WORKERS)
-    runners = [Child("runner", _trade) for _ in range(settings.TRADING_WORKERS)]
-    small = _worker("small-worker", "small", "webhooks")
-    backtests = [_worker("backtest-worker", "backtests") for _ in range(settings.BACKTEST_WORKERS)]
-    return [web, [small, *runners, *backtests]]
+    web = server.web_children(application, listener, count=roles.web) if listener else []
+    runners = [Child("runner", _trade) for _ in range(roles.runners)]
+    return [web, [*_workers(roles), *runners]]
+
+
+def _workers(roles: Roles) -> Iterator[Child]:
+    if roles.workers and not roles.queues:
+        yield _worker("small-worker", "small", "webhooks")
+    for _ in range(roles.workers):
+        if roles.queues:
+            yield _worker("worker", *roles.queues)
+        else:
+            yield _worker("backtest-worker", "backtests")
 
 
 def _worker(name: str, *queues: str) -> Child:

@@ -16,6 +16,7 @@ from typing import Any, Final
 
 import pytest
 import yaml
+from django.core.management import get_commands, load_command_class
 
 from apps.ops.backups import schedule
 from tests.faults.service import Caller, Service, free_port, fresh_folder, service
@@ -56,7 +57,7 @@ def test_systemd_takes_the_units(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", UNITS)
 def test_the_units_run_commands_that_there_are(name: str) -> None:
     [command] = re.findall(r"^ExecStart=(.*)$", (FOLDER / name).read_text(), re.MULTILINE)
-    words = shlex.split(command.replace("%i", "backtests"))
+    words = shlex.split(command.replace("%i", "backtests").replace("$ROLES", ""))
     assert words[:2] == ["/opt/algotrade/.venv/bin/python", "manage.py"]
     shown = subprocess.run(
         [sys.executable, *words[1:3], "--help"], cwd=PROJECT, capture_output=True, check=False
@@ -89,6 +90,14 @@ def test_the_compose_file_sets_settings_that_there_are() -> None:
         assert services[name]["build"]["dockerfile"] == "config/deploy/Containerfile"
     for name in services["service"]["depends_on"]:
         assert name in services
+
+
+@pytest.mark.parametrize("name", ["migrate", "service", "workers"])
+def test_the_compose_file_runs_commands_that_there_are(name: str) -> None:
+    python, script, command, *words = compose()["services"][name]["command"]
+    assert [python, script] == [".venv/bin/python", "manage.py"]
+    loaded = load_command_class(get_commands()[command], command)
+    loaded.create_parser(script, command).parse_args(words)
 
 
 def test_the_image_has_all_that_the_compose_file_runs() -> None:

@@ -8,12 +8,13 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import ExitStack, closing
 from pathlib import Path
 from urllib.parse import urlencode
 
 import psycopg
 import pytest
+from django.core.management import CommandError, call_command
 from django.db import connection
 from pytest_django import Settings
 
@@ -81,6 +82,20 @@ def test_too_few_open_files_are_refused(port: int, data_dir: Path) -> None:
     assert done.returncode == 1
     assert "a process may open 200 files, and 512 are needed" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ("--web 0 --workers 0 --runners 0", "there is nothing to run"),
+        ("--workers -1", "'-1': use a whole number from 0 to 64"),
+        ("--web 65", "'65': use a whole number from 0 to 64"),
+        ("--queues trading", "invalid choice: 'trading'"),
+    ],
+)
+def test_roles_that_cannot_run_are_refused(words: str, message: str) -> None:
+    with pytest.raises(CommandError, match=message):
+        call_command("up", *words.split())
 
 
 @pytest.mark.slow
@@ -194,6 +209,52 @@ def test_one_signal_ends_the_whole_service(
     wait_for(service, "stopped")
     assert service.wait() == 0
     assert not {pid for pid in pids if is_alive(pid)}
+
+
+def names_of(pids: set[int]) -> list[str]:
+    return sorted(map(process_name, pids))
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+def test_roles_run_apart_and_together_are_the_service(port: int, data_dir: Path) -> None:
+    """Web here, workers of queues there, runners elsewhere: all on one database and port."""
+    roles = {
+        "--web 2 --workers 0 --runners 0": ["web", "web"],
+        "--web 0 --workers 2 --runners 0 --queues webhooks small": ["worker", "worker"],
+        "--web 0 --workers 1 --runners 0": ["backtest-worker", "small-worker"],
+        "--web 0 --workers 0 --runners 2": ["runner", "runner"],
+    }
+    with ExitStack() as stack:
+        for words, names in roles.items():
+            started = manage("up", *words.split(), PORT=str(port), DATA_DIR=str(data_dir))
+            stack.enter_context(started)
+            stack.callback(started.terminate)
+            wait_for(started, "ready")
+            until(lambda names=names, pid=started.pid: names_of(descendants(pid)) == names)  # type: ignore[misc]  # mypy infers no lambda with a default
+        until(lambda: counted_processes(port) == {"web": 2, "small+webhooks": 1,
+              "webhooks+small": 2, "backtests": 1, "runner": 2}, seconds=30)  # fmt: skip
+
+
+def counted_processes(port: int) -> dict[str, int]:
+    """Return what /metrics says of the processes that are heard of."""
+    with closing(http.client.HTTPConnection("127.0.0.1", port, timeout=10)) as connection:
+        connection.request("GET", "/metrics")
+        text = connection.getresponse().read().decode()
+    counts = re.findall(
+        r'^algotrade_processes\{role="([^"]+)",state="alive"\} (\S+)$', text, re.MULTILINE
+    )
+    return {role: int(float(count)) for role, count in counts}
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+def test_kernels_are_compiled_before_the_start(data_dir: Path) -> None:
+    for _ in range(2):
+        with manage("compile", DATA_DIR=str(data_dir), DATABASE_URL=NO_SERVER) as process:
+            said, _ = process.communicate()
+        assert process.returncode == 0
+        assert said.strip().splitlines()[-1] == "kernels   the kernels are compiled"
 
 
 @pytest.mark.slow

@@ -1,5 +1,6 @@
-"""The whole service on one machine: database, web, workers; one Ctrl-C ends all."""
+"""The whole service on one machine, or some of its roles; one Ctrl-C ends all."""
 
+import argparse
 import errno
 import http.client
 import os
@@ -10,8 +11,8 @@ import socket
 import stat
 import time
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager, suppress
-from typing import Any
+from contextlib import ExitStack, closing, contextmanager, suppress
+from typing import TYPE_CHECKING, Any
 
 from django.conf import settings
 from django.core.management import call_command
@@ -20,30 +21,60 @@ from django.db import OperationalError, connection, connections
 from django.utils import timezone
 
 from apps.engine import compilation
-from apps.ops import privileges
+from apps.ops import privileges, worker
 from apps.ops.embedded_postgres import major_upgrade, roles, shared_server
 from apps.ops.supervisor import Backoff, Supervisor
 from apps.ops.web import server
 
+if TYPE_CHECKING:
+    from apps.ops.service import Roles
+
+MOST_PROCESSES = 64  # of a role
 LEAST_DESCRIPTORS = 512  # of each process: every connection is one
 MIGRATING = 7_305_461_019  # an advisory lock: of several machines, one migrates and the rest wait
 
 
 class Command(BaseCommand):
-    help = "Run everything: database, web and workers. Ctrl-C stops it, a second Ctrl-C at once."
+    help = (
+        "Run everything: database, web, workers and runners; a role of which there are 0 runs"
+        " elsewhere. Ctrl-C stops it, a second Ctrl-C at once."
+    )
     requires_system_checks = []
     # The group that may enter the folder of the embedded database, beside its account.
     group: int | None = None
 
-    def handle(self, *args: Any, **options: Any) -> None:
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        for option, setting in (
+            ("--web", "WEB_WORKERS"),
+            ("--workers", "BACKTEST_WORKERS"),
+            ("--runners", "TRADING_WORKERS"),
+        ):
+            parser.add_argument(
+                option, type=count_of_processes, default=getattr(settings, setting), metavar="N",
+                help=f"number of processes, from 0; {setting} unless given",
+            )  # fmt: skip
+        parser.add_argument(
+            "--queues", nargs="+", choices=worker.QUEUES, default=[], metavar="QUEUE",
+            help=f"what each worker takes: {', '.join(worker.QUEUES)}; unless given, one worker"
+            " takes small jobs and webhooks, and --workers more take backtests",
+        )  # fmt: skip
+
+    def handle(
+        self, *args: Any, web: int, workers: int, runners: int, queues: list[str], **options: Any
+    ) -> None:
+        if not web + workers + runners:
+            raise CommandError("there is nothing to run: give --web, --workers or --runners")
         signal.signal(signal.SIGTERM, signal.default_int_handler)
         with suppress(KeyboardInterrupt):
-            require_free_port()
+            if web:
+                require_free_port()
             require_descriptors()
             with compilation.started() as compiling, self.database() as keep_database:
                 self.prepare()
                 compiling.wait(lambda line: self.say(f"kernels   {line}"))
-                self.supervise(keep_database)
+                from apps.ops.service import Roles
+
+                self.supervise(Roles(web, workers, runners, queues), keep_database)
         self.say("stopped")
 
     def say(self, line: str) -> None:
@@ -102,38 +133,39 @@ class Command(BaseCommand):
             self.say("symbols   none yet: loading the list that ships with the service")
             call_command("seed_symbols", stdout=self.stdout)
 
-    def supervise(self, keep_database: Callable[[], None]) -> None:
-        """Load everything once, and run the processes of the service as forks of this one."""
-        share_metrics()
-        from apps.ops import service
+    def supervise(self, roles: "Roles", keep_database: Callable[[], None]) -> None:
+        """Load everything once, and run the processes of the roles as forks of this one."""
+        with ExitStack() as stack:
+            if roles.web:
+                stack.enter_context(shared_metrics())
+            from apps.ops import service
 
-        application = service.load_service()
-        identity = privileges.choose_identity(group=self.group)
-        for warning in (identity.warning, *exposure_warnings()):
-            if warning:
-                self.say(f"warning   {warning}")
-        with closing(server.listen(settings.HOST, settings.PORT)) as listener:
-            self.say(f"web       {settings.WEB_WORKERS} processes at {address()}")
-            self.say(
-                f"workers   1 for small jobs and webhooks, {settings.TRADING_WORKERS} for trading,"
-                f" {settings.BACKTEST_WORKERS} for backtests"
-            )
+            application = service.load_service()
+            identity = privileges.choose_identity(group=self.group)
+            for warning in (identity.warning, *(exposure_warnings() if roles.web else ())):
+                if warning:
+                    self.say(f"warning   {warning}")
+            listener = None
+            if roles.web:
+                listener = stack.enter_context(closing(server.listen(settings.HOST, settings.PORT)))
+                self.say(f"web       {roles.web} processes at {address()}")
+            self.say(f"workers   {roles.describe_workers()}")
+            self.say(f"runners   {roles.runners or 'none'}")
             self.say("Ctrl-C stops everything")
-            announcement = Announcement(self.say)
+            announcement = Announcement(self.say, has_web=roles.web > 0)
 
             def on_poll() -> None:
                 keep_database()
                 announcement.poll()
 
-            supervisor = Supervisor(
-                service.child_groups(application, listener), say=self.say, account=identity.account
-            )
-            try:
-                supervisor.run(on_poll=on_poll)
-            finally:
-                shutil.rmtree(settings.METRICS_DIR, ignore_errors=True)
-                with suppress(OSError):  # another service of this folder counts there
-                    settings.METRICS_DIR.parent.rmdir()
+            groups = service.child_groups(application, listener, roles)
+            Supervisor(groups, say=self.say, account=identity.account).run(on_poll=on_poll)
+
+
+def count_of_processes(text: str) -> int:
+    if text.isascii() and text.isdigit() and int(text) <= MOST_PROCESSES:
+        return int(text)
+    raise argparse.ArgumentTypeError(f"{text!r}: use a whole number from 0 to {MOST_PROCESSES}")
 
 
 def exposure_warnings() -> Iterator[str]:
@@ -171,20 +203,26 @@ class DatabaseWatch:
 
 
 class Announcement:
-    """Prints once that the service is ready, when its own /readyz says so."""
+    """Prints once that the service is ready: when its own /readyz says so, or without web when its
+    processes were forked.
+    """
 
-    def __init__(self, say: Callable[[str], None]) -> None:
+    def __init__(self, say: Callable[[str], None], *, has_web: bool) -> None:
         self.say = say
+        self.has_web = has_web
         self.is_announced = False
 
     def poll(self) -> None:
-        if not self.is_announced and is_ready():
+        if not self.is_announced and (not self.has_web or is_ready()):
             self.is_announced = True
-            self.say(f"ready: {address()}")
+            self.say(f"ready: {address()}" if self.has_web else "ready")
 
 
-def share_metrics() -> None:
-    """Make an empty directory of the files in which web processes count (apps/ops/metrics.py)."""
+@contextmanager
+def shared_metrics() -> Iterator[None]:
+    """Make an empty directory of the files in which web processes count (apps/ops/metrics.py), and
+    remove it at the end.
+    """
     folder = settings.METRICS_DIR.parent
     with suppress(FileExistsError):
         folder.mkdir(mode=0o711)
@@ -197,6 +235,12 @@ def share_metrics() -> None:
     shutil.rmtree(settings.METRICS_DIR, ignore_errors=True)
     settings.METRICS_DIR.mkdir()
     os.environ["PROMETHEUS_MULTIPROC_DIR"] = str(settings.METRICS_DIR)
+    try:
+        yield
+    finally:
+        shutil.rmtree(settings.METRICS_DIR, ignore_errors=True)
+        with suppress(OSError):  # another service of this folder counts there
+            folder.rmdir()
 
 
 def require_descriptors() -> None:
