@@ -190,6 +190,7 @@ INSTALLED_APPS = [
     "apps.algorithms",
     "apps.backtests",
     "apps.trading",
+    "apps.console",
     "apps.ops.apps.OperatorAdminConfig",
     "django.contrib.auth",
     "django.contrib.contenttypes",

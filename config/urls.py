@@ -1,7 +1,7 @@
 """Every route of the service on one screen. No path ends in a slash."""
 
 from django.contrib import admin
-from django.urls import path
+from django.urls import include, path
 from rest_framework.routers import SimpleRouter
 
 from apps.accounts import pages
@@ -31,6 +31,7 @@ from apps.backtests.compare.views import ComparisonViewSet
 from apps.backtests.explain.views import ExplanationViewSet
 from apps.backtests.report.views import ReportLinkViewSet, ReportViewSet, shared_report
 from apps.backtests.views import BacktestViewSet
+from apps.console.home import home
 from apps.market.feeds.views import CandlesViewSet
 from apps.market.views import MarketViewSet, RulebookViewSet
 from apps.ops import docs, health, metrics
@@ -69,6 +70,8 @@ urlpatterns = [
     path("docs/openapi.json", docs.openapi_document_for_page, name="openapi-for-page"),
     path("docs/webhooks", docs.webhooks),
     path("admin/", admin.site.urls),
+    path("app", home),
+    path("app/", include("apps.console.urls")),
     # ----------------------------------------------------------------------------------- accounts
     path("api/auth/signup", EntryViewSet.as_view({"post": "sign_up"})),
     path("api/auth/login", EntryViewSet.as_view({"post": "log_in"})),

@@ -1,6 +1,7 @@
 """Who makes a call: the session or API key behind its bearer token or its cookie."""
 
 from dataclasses import dataclass
+from typing import Any, Final
 
 from django.http import HttpRequest
 from rest_framework.authentication import BaseAuthentication
@@ -12,11 +13,22 @@ from apps.accounts.services import Credential
 from apps.core import database_clock, request_origin
 from apps.core.errors import Forbidden, ServiceError
 
+USER_AGENT_LENGTH: Final = 200
+
 
 def bearer_token(request: HttpRequest | Request) -> str | None:
     """Return the token of the Authorization header; None with another scheme, or without one."""
     scheme, _, token = request.headers.get("Authorization", "").strip().partition(" ")
     return (token.strip() or None) if scheme.lower() == "bearer" else None
+
+
+def origin_of(request: HttpRequest | Request) -> dict[str, Any]:
+    """Return where a session is opened from, as the user's list of sessions shows it."""
+    agent = request.headers.get("User-Agent", "")
+    return {
+        "address": request_origin.current().address,
+        "user_agent": "".join(filter(str.isprintable, agent))[:USER_AGENT_LENGTH],
+    }
 
 
 def caller(request: Request) -> User:

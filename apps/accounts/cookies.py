@@ -62,17 +62,16 @@ def refuse_cross_site(request: Request) -> None:
 # ------------------------------------------------------------------------------ the session cookie
 
 
-def log_browser_in(request: Request, session: LoginSession) -> None:
+def log_browser_in(request: HttpRequest, session: LoginSession) -> None:
     """Log the browser in; its cookie and a new CSRF token leave with the response.
 
     What Django's session held, an operator's login to the admin, stays, under another key.
     """
-    inner = request._request
-    if not _is_sent(inner):
-        inner.session = type(inner.session)()  # what the cookie holds may not even be storable
-    inner.session.cycle_key()
-    inner.session[_SESSION_VARIABLE] = session.pk
-    rotate_token(inner)
+    if not _is_sent(request):
+        request.session = type(request.session)()  # what the cookie holds may not even be storable
+    request.session.cycle_key()
+    request.session[_SESSION_VARIABLE] = session.pk
+    rotate_token(request)
 
 
 def session_id_in(request: HttpRequest) -> str | None:
@@ -80,10 +79,10 @@ def session_id_in(request: HttpRequest) -> str | None:
     return request.session.get(_SESSION_VARIABLE) if _is_sent(request) else None
 
 
-def log_browser_out(request: Request) -> None:
+def log_browser_out(request: HttpRequest) -> None:
     """Forget the login session; an operator's login to the admin stays."""
-    session = request._request.session
-    if session_id_in(request._request) is not None:
+    session = request.session
+    if session_id_in(request) is not None:
         del session[_SESSION_VARIABLE]
         if session.is_empty() or not session.keys():
             session.flush()

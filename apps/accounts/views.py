@@ -18,7 +18,7 @@ from apps.accounts import (
     tokens,
     two_factor,
 )
-from apps.accounts.authentication import bearer_token, session_of_call
+from apps.accounts.authentication import bearer_token, origin_of, session_of_call
 from apps.accounts.email_links import AlreadyVerified
 from apps.accounts.exports import ExportNotReady
 from apps.accounts.login_limits import Entrance, count_failure
@@ -60,7 +60,7 @@ from apps.accounts.services import (
     WrongCredentials,
 )
 from apps.accounts.two_factor import FactorOff, FactorOn
-from apps.core import quotas, request_origin
+from apps.core import quotas
 from apps.core.api.schema import ACCOUNT, LOG_OUT, NO_FIELDS, REFRESH, answer_header, refuses
 from apps.core.api.serializers import EmptyBody
 from apps.core.api.views import OwnedViewSet
@@ -69,16 +69,6 @@ from apps.core.quotas import QuotaExceeded
 from apps.core.times import wire_time
 
 SET_COOKIE: Final = answer_header("Set-Cookie")
-USER_AGENT_LENGTH: Final = 200
-
-
-def _origin_of(request: Request) -> dict[str, Any]:
-    """Return where a session is opened from, as the user's list of sessions shows it."""
-    agent = request.headers.get("User-Agent", "")
-    return {
-        "address": request_origin.current().address,
-        "user_agent": "".join(filter(str.isprintable, agent))[:USER_AGENT_LENGTH],
-    }
 
 
 def _access(access_token: str) -> dict[str, object]:
@@ -107,7 +97,7 @@ class EntryViewSet(OwnedViewSet):
         mails, a link that verifies the address is sent.
         """
         body = self.read(SignUpSerializer)
-        issued = services.sign_up(**body, **_origin_of(request), now=self.now)
+        issued = services.sign_up(**body, **origin_of(request), now=self.now)
         return _logged_in(issued, SignedUpSerializer, message="Welcome.", status=201)
 
     @extend_schema(
@@ -125,9 +115,9 @@ class EntryViewSet(OwnedViewSet):
         body = self.read(LogInSerializer)
         wants_cookie = body.pop("session_cookie", False)
         with count_failure(email=body["email"], entrance=Entrance.API, now=self.now):
-            issued = services.log_in(**body, **_origin_of(request), now=self.now)
+            issued = services.log_in(**body, **origin_of(request), now=self.now)
         if wants_cookie:
-            cookies.log_browser_in(request, issued.session)
+            cookies.log_browser_in(request._request, issued.session)
         return _logged_in(issued, LoggedInSerializer, message="Logged in.", status=200)
 
 
@@ -221,7 +211,7 @@ class LogOutViewSet(OwnedViewSet):
             browser_session=_browser_session(request),
             now=self.now,
         )
-        cookies.log_browser_out(request)
+        cookies.log_browser_out(request._request)
         return Response(DoneSerializer.render({"success": True, "message": "Logged out."}))
 
     def finalize_response(
@@ -287,7 +277,7 @@ class ProfileViewSet(OwnedViewSet):
         erase_at = closing.close(user=self.owner, now=self.now)
         response = _done(f"The account is closed, and erased at {wire_time(erase_at)}.")
         cookies.clear_refresh_token(response)
-        cookies.log_browser_out(request)
+        cookies.log_browser_out(request._request)
         return response
 
 
@@ -321,7 +311,7 @@ class PasswordViewSet(OwnedViewSet):
             user=self.owner, session=session, new_password=body["new_password"], now=self.now
         )
         if cookies.session_id_in(request._request) is not None:
-            cookies.log_browser_in(request, issued.session)
+            cookies.log_browser_in(request._request, issued.session)
         message = "The password is changed; other sessions have ended."
         return _with_tokens(issued, PasswordChangedSerializer, {"message": message})
 
@@ -588,7 +578,7 @@ def _logged_out(request: Request) -> Response:
     """Clear the cookies, which are of no more use."""
     response = Response(status=204)
     cookies.clear_refresh_token(response)
-    cookies.log_browser_out(request)
+    cookies.log_browser_out(request._request)
     return response
 
 

@@ -1,5 +1,5 @@
 """/openapi.json, /docs, where a shorter form of it is read with a browser, /docs/webhooks, and /,
-which leads to the first two. All are public.
+which leads programs to the first and browsers to the console. All are public.
 """
 
 import threading
@@ -30,11 +30,11 @@ def _bytes() -> bytes:
 
 @public_page
 def root(request: HttpRequest) -> HttpResponse:
-    """Redirect a browser to the documentation, and any other client to the document."""
+    """Redirect a browser to the console, and any other client to the document."""
     preferred = request.get_preferred_type([JSON, "text/html"])
     addresses = {"openapi": "/openapi.json", "docs": "/docs"}
     answer = HttpResponseRedirect(
-        addresses["docs" if preferred == "text/html" else "openapi"],
+        "/app" if preferred == "text/html" else addresses["openapi"],
         content=orjson.dumps(addresses),
         content_type=JSON,
     )

@@ -87,7 +87,7 @@ def documented_routes() -> list[str]:
 def served_routes() -> list[str]:
     patterns = [p for p in get_resolver().url_patterns if isinstance(p, URLPattern)]
     paths = {"/" + re.sub(r"<[^>]+>", "<>", str(p.pattern)) for p in patterns}
-    return sorted(paths | {"/admin/"})
+    return sorted(paths | {"/admin/", "/app/"})
 
 
 def test_the_first_page_is_short_and_shows_a_report() -> None:

@@ -32,7 +32,7 @@ API_HEADERS: Final = {
     "Referrer-Policy": "no-referrer",
 }
 # Pages that may say by a status of their own that something is refused.
-_PAGES: Final = ("/admin/", "/account/")
+_PAGES: Final = ("/admin/", "/account/", "/app/")
 # Reports that open without a token, by a signature in the address.
 SIGNED: Final = "/reports/"
 MAX_BODY: Final = 1024 * 1024

@@ -1,0 +1,113 @@
+"""The way in and out: sign up, sign in, ask for a new password, sign out."""
+
+from typing import Any
+
+from django.http import HttpRequest, HttpResponse
+
+from apps.accounts import cookies, email_links, mails, services
+from apps.accounts.authentication import origin_of
+from apps.accounts.login_limits import Entrance, count_failure
+from apps.accounts.models import User
+from apps.accounts.serializers import (
+    LogInSerializer,
+    ResetRequestSerializer,
+    SignUpSerializer,
+)
+from apps.accounts.services import EmailTaken, TwoFactorRequired, WrongCode, WrongCredentials
+from apps.console.gate import (
+    SIGN_IN,
+    by_field,
+    console_page,
+    count_as,
+    go_to,
+    is_part,
+    login_session,
+    next_page,
+    sent,
+    show,
+)
+from apps.core import database_clock
+from apps.core.errors import InvalidInput, ServiceError
+
+
+@console_page(public=True)
+def sign_in_page(request: HttpRequest) -> HttpResponse:
+    if login_session(request) is not None:
+        return go_to(request, next_page(request))
+    if request.method != "POST":
+        return _entry(request, "sign_in")
+    count_as(request, "/api/auth/login")
+    now = database_clock.now()
+    try:
+        body = LogInSerializer.read(sent(request.POST, "email", "password", "code"))
+        with count_failure(email=body["email"], entrance=Entrance.API, now=now):
+            issued = services.log_in(**body, **origin_of(request), now=now)
+    except (WrongCredentials, TwoFactorRequired, WrongCode, InvalidInput) as refusal:
+        return _entry(request, "sign_in", refusal)
+    cookies.log_browser_in(request, issued.session)
+    return go_to(request, next_page(request))
+
+
+@console_page(public=True)
+def sign_up_page(request: HttpRequest) -> HttpResponse:
+    if login_session(request) is not None:
+        return go_to(request, next_page(request))
+    if request.method != "POST":
+        return _entry(request, "sign_up")
+    count_as(request, "/api/auth/signup")
+    try:
+        body = SignUpSerializer.read(sent(request.POST, "name", "email", "password"))
+        issued = services.sign_up(**body, **origin_of(request), now=database_clock.now())
+    except (EmailTaken, InvalidInput) as refusal:
+        return _entry(request, "sign_up", refusal)
+    cookies.log_browser_in(request, issued.session)
+    welcome = "Welcome."
+    if mails.is_available():
+        welcome = f"Welcome. A link that verifies your address is on its way to {body['email']}."
+    return go_to(request, next_page(request), welcome)
+
+
+def _entry(
+    request: HttpRequest, template: str, refusal: ServiceError | None = None
+) -> HttpResponse:
+    """Show a form of the way in again, with what is wrong beside each field."""
+    context: dict[str, Any] = {"next": next_page(request), "typed": request.POST}
+    status = 200
+    if isinstance(refusal, InvalidInput):
+        context["problems"], status = by_field(refusal.faults), 400
+    elif isinstance(refusal, EmailTaken):
+        context["problems"], status = {"email": str(refusal)}, 409
+    elif refusal is not None:
+        asks_for_code = isinstance(refusal, TwoFactorRequired | WrongCode)
+        context |= {"refused": str(refusal), "asks_for_code": asks_for_code}
+        if isinstance(refusal, TwoFactorRequired):
+            context["refused"] = "This account asks for a one-time code too."
+        status = 401
+    part = f"parts/{template}_fields" if is_part(request) else template
+    return show(request, part, context, status=200 if is_part(request) else status)
+
+
+@console_page(public=True)
+def ask_for_reset_page(request: HttpRequest) -> HttpResponse:
+    """Send a link for a new password; the answer is the same for an unknown address."""
+    context: dict[str, Any] = {"can_send": mails.is_available()}
+    if request.method == "POST":
+        count_as(request, "/api/auth/password-reset")
+        body = ResetRequestSerializer.read(sent(request.POST, "email"))
+        email_links.request_reset(email=body["email"])
+        context["is_sent"] = True
+    return show(request, "ask_for_reset", context)
+
+
+@console_page()
+def sign_out_page(request: HttpRequest, user: User) -> HttpResponse:
+    if request.method == "POST":
+        session = login_session(request)
+        services.log_out(
+            access_token=None,
+            refresh_token=None,
+            browser_session=session.pk if session else None,
+            now=database_clock.now(),
+        )
+        cookies.log_browser_out(request)
+    return go_to(request, SIGN_IN)

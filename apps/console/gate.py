@@ -1,0 +1,139 @@
+"""What every page of the console passes: who looks, which limit counts, and how a refusal looks.
+
+A page is a function of the request and, unless it is public, of the user. The session cookie proves
+the user; Django's middleware checks the CSRF token of whatever is posted.
+"""
+
+from collections.abc import Callable, Mapping
+from functools import wraps
+from typing import Any, Final, TypeVar
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect, QueryDict
+from django.shortcuts import render
+from django.utils.http import url_has_allowed_host_and_scheme
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_http_methods
+
+from apps.accounts.authentication import identify
+from apps.accounts.models import LoginSession, User
+from apps.core import request_origin
+from apps.core.api import exceptions, limits
+from apps.core.errors import Fault, InvalidInput
+
+HOME: Final = "/app"
+SIGN_IN: Final = "/app/sign-in"
+
+_View = TypeVar("_View", bound=Callable[..., HttpResponse])
+
+
+def login_session(request: HttpRequest) -> LoginSession | None:
+    """Return the login session that the browser's cookie proves; keys and tokens open no page."""
+    credential = identify(request).credential
+    return credential if isinstance(credential, LoginSession) else None
+
+
+def console_page(*, public: bool = False) -> Callable[[_View], _View]:
+    """Let a function be a page: strangers are led to the way in, refusals become a page."""
+
+    def decorate(view: _View) -> _View:
+        @wraps(view)
+        def guarded(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+            try:
+                if public:
+                    return view(request, *args, **kwargs)
+                session = login_session(request)
+                if session is None:
+                    return _to_sign_in(request)
+                return view(request, session.user, *args, **kwargs)
+            except Exception as error:  # whatever it is, `for_exception` names or logs it
+                return refusal_page(request, error)
+
+        guarded.is_public = public  # type: ignore[attr-defined]  # for the test of all pages
+        methods = require_http_methods(["GET", "HEAD", "POST"])
+        return never_cache(methods(guarded))  # type: ignore[return-value]
+
+    return decorate
+
+
+def show(
+    request: HttpRequest,
+    template: str,
+    context: Mapping[str, Any] | None = None,
+    *,
+    status: int = 200,
+) -> HttpResponse:
+    """Render a template of the console; pages and their parts know who looks at them."""
+    session = login_session(request)
+    known = {"trader": session.user if session else None, "is_part": is_part(request)}
+    return render(request, f"console/{template}.html", {**known, **(context or {})}, status=status)
+
+
+def go_to(request: HttpRequest, address: str, message: str = "") -> HttpResponse:
+    """Lead the browser to another page, which then says what was done."""
+    if message:
+        messages.success(request, message)
+    if is_part(request):
+        return HttpResponse(status=204, headers={"HX-Redirect": address})
+    return HttpResponseRedirect(address)
+
+
+def is_part(request: HttpRequest) -> bool:
+    """Whether htmx asks for a part of a page."""
+    return request.headers.get("HX-Request") == "true"
+
+
+def refusal_page(request: HttpRequest, error: Exception) -> HttpResponse:
+    """Show the error of the envelope, as a page or, to htmx, as a notice of the page."""
+    body = exceptions.for_exception(error)["error"]
+    faults = error.faults if isinstance(error, InvalidInput) else ()
+    response = show(
+        request,
+        "parts/refusal" if is_part(request) else "refusal",
+        {"refusal": body, "faults": faults if len(faults) > 1 else ()},
+        status=int(str(body["status"])),
+    )
+    if is_part(request):
+        response["HX-Retarget"], response["HX-Reswap"] = "#notices", "innerHTML"
+    if "retryAfter" in body:
+        response["Retry-After"] = str(body["retryAfter"])
+    return response
+
+
+def count_as(request: HttpRequest, path: str, *, user: User | None = None) -> None:
+    """Count a posted form in the scope of the API's call that does the same.
+
+    Raises TooManyRequests, LimiterDown.
+    """
+    address = request_origin.current().address or "unknown"
+    user_id = user.pk if user else None
+    scope = limits.scope_of("POST", path, user_id=user_id, address=address)
+    limits.refuse_exceeded(limits.count(scope) if scope else None)
+
+
+def by_field(faults: tuple[Fault, ...]) -> dict[str, str]:
+    """Return what is wrong, by the field that it stands beside."""
+    said: dict[str, str] = {}
+    for fault in faults:
+        said.setdefault(fault.field, fault.message)
+    return said
+
+
+def sent(form: QueryDict, *names: str) -> dict[str, str]:
+    """Return the fields of a form that are filled in, by their names on the wire."""
+    return {name: str(form[name]) for name in names if form.get(name)}
+
+
+def next_page(request: HttpRequest) -> str:
+    """Return the page that the way in shall lead to: one of the console, or its home."""
+    wanted = request.POST.get("next") or request.GET.get("next") or HOME
+    is_own = url_has_allowed_host_and_scheme(wanted, allowed_hosts=None)
+    return wanted if is_own and wanted.startswith(HOME) else HOME
+
+
+def _to_sign_in(request: HttpRequest) -> HttpResponse:
+    query = QueryDict(mutable=True)
+    if request.method == "GET" and not is_part(request) and request.get_full_path() != HOME:
+        query["next"] = request.get_full_path()
+    address = f"{SIGN_IN}?{query.urlencode()}" if query else SIGN_IN
+    return go_to(request, address)

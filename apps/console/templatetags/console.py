@@ -1,0 +1,55 @@
+"""How the console writes amounts, ratios, times and names."""
+
+from datetime import datetime
+from typing import Any, Final
+from zoneinfo import ZoneInfo
+
+from django.template import Library
+
+from apps.backtests.report import formats
+
+register: Final = Library()
+_INDIA: Final = ZoneInfo("Asia/Kolkata")
+
+
+@register.filter("rupees")
+def _rupees(amount: float | None) -> str:
+    """Write whole rupees, lakhs and crores set apart."""
+    return formats.NO_VALUE if amount is None else formats.format_rupees(float(amount), 0)
+
+
+@register.filter("number")
+def _number(value: float | None, digits: int = 2) -> str:
+    return formats.NO_VALUE if value is None else formats.format_number(float(value), digits)
+
+
+@register.filter("percent")
+def _percent(value: float | None) -> str:
+    return formats.NO_VALUE if value is None else f"{formats.format_number(float(value))}%"
+
+
+@register.filter("sign")
+def _sign(value: float | None) -> str:
+    """Name the class of a gain or a loss; its number says the sign too."""
+    return "gain" if value and value > 0 else "loss" if value and value < 0 else ""
+
+
+@register.filter("when")
+def _when(moment: str | datetime | None) -> str:
+    """Write a moment of the wire as people in India read it."""
+    if not moment:
+        return formats.NO_VALUE
+    known = datetime.fromisoformat(moment) if isinstance(moment, str) else moment
+    return known.astimezone(_INDIA).strftime("%d %b %Y, %H:%M")
+
+
+@register.filter("words")
+def _words(name: Any) -> str:
+    """Write a wire name such as `stop_loss` as words."""
+    return formats.humanize(str(name)) if name else formats.NO_VALUE
+
+
+@register.filter("of")
+def _of(mapping: Any, key: Any) -> Any:
+    """Look a key up that is itself a variable; None where there is none."""
+    return mapping.get(key) if mapping else None
