@@ -15,6 +15,8 @@ from apps.engine.kernel import kernel
 from apps.engine.kernel.codes import AT_LIMIT, BY_EXPIRY, RUINED, RUNNING
 from apps.engine.kernel.reasons import CHARGE_KINDS, REJECTIONS
 from apps.engine.kernel.records import (
+    FILL,
+    NO_FILLS,
     NO_SAMPLING,
     PLAN,
     TRADE,
@@ -75,11 +77,13 @@ def row_range_of(market: MarketRows, rows: slice, *, by_days: bool) -> RowRange:
 class Simulation(NamedTuple):
     """What the kernel left of a plan: the data of its metrics, and the account at the end.
 
-    The trades are in the order of their exits.
+    The trades are in the order of their exits; `fills` are in the order in which they happened,
+    where somebody asked for them.
     """
 
     result_data: ResultData
     account: Array
+    fills: Array = NO_FILLS
 
     @property
     def trades(self) -> Array:
@@ -126,6 +130,7 @@ def simulate_plan(
     capital: float,
     report: ReportProgress,
     rows: slice = EVERY_ROW,
+    keep_fills: bool = False,
 ) -> Simulation:
     """Step through the rows of the market, or some of them, then close what is open.
 
@@ -134,9 +139,12 @@ def simulate_plan(
     market = traded.market
     first, end, _ = rows.indices(len(market.time))
     row_range = RowRange(first, end, market.time[first:end])
+    buffers = buffers_for(market, [row_range])
+    if keep_fills:
+        buffers = buffers._replace(fills=np.empty(len(buffers.trades) * 2, FILL))
     return simulate_plans(
         [plan], traded, signals[np.newaxis], [row_range], capital=capital, report=report,
-        buffers=buffers_for(market, [row_range]),
+        buffers=buffers,
     )[0]  # fmt: skip
 
 
@@ -151,6 +159,7 @@ class Buffers(NamedTuple):
     equity: Floats
     curve: Floats
     by_days: bool  # it is for parts of which rows are sampled
+    fills: Array = NO_FILLS  # FILL, where those of one plan are kept
 
 
 def buffers_for(market: MarketRows, row_ranges: Sequence[RowRange], plans: int = 1) -> Buffers:
@@ -201,8 +210,10 @@ def simulate_plans(
         result.curve["equity"][-1] = capital + result.net  # the account's equity but for last bits
     if buffers.by_days:
         fill_in_returns(results)
-    accounts = [batch.states.account[number] for batch, number in pairs]
-    return [Simulation(*both) for both in zip(results, accounts, strict=True)]
+    return [
+        Simulation(result, batch.states.account[number], batch.fills)
+        for result, (batch, number) in zip(results, pairs, strict=True)
+    ]
 
 
 class _Segment(NamedTuple):
@@ -241,10 +252,11 @@ class _Batch:
         self.market, self.terms, self.signals, self.row_range = market, terms, signals, row_range
         self.states = new_states(terms.instruments, len(plans), cash=capital)
         self._rules = Rules(np.array(plans, PLAN), terms.instruments, terms.units[0], terms.rates)
-        self._output = SimulationOutput(buffers.trades, buffers.equity)
+        self._output = SimulationOutput(buffers.trades, buffers.equity, buffers.fills)
         sampled = row_range.sampled
         self._sampling = NO_SAMPLING if sampled is None else Sampling(sampled, buffers.curve)
         self._written: list[list[bytes]] = [[] for _ in plans]
+        self._filled: list[bytes] = []
         curve = buffers.equity[0] if sampled is None else buffers.curve
         first = State(self.states.account[:1], self.states.positions[0], self.states.orders[0])
         check_shapes(
@@ -268,6 +280,11 @@ class _Batch:
             for slot in segment.ending:
                 self._settle(slot)
         self._run_rows(end, end, end)  # closes what is still open
+
+    @property
+    def fills(self) -> Array:
+        """FILL records in the order in which they happened, where those of one plan are kept."""
+        return np.frombuffer(b"".join(self._filled), FILL)
 
     def trades_of(self, number: int) -> Array:
         """TRADE records in the order of their exits, once all rows are run."""
@@ -294,10 +311,11 @@ class _Batch:
         number, row, accounts = 0, first, self.states.account
         while number < len(accounts):
             before = accounts["trades"].copy()
-            number, row, trades, _, _ = kernel.run_all(
+            number, row, trades, fills, _ = kernel.run_all(
                 self.states, self.market, self.signals, self._rules, self._output, self._sampling,
                 Span(first, stop, number, row, end),
             )  # fmt: skip
+            self._filled.append(self._output.fills[:fills].tobytes())
             if trades:
                 self._keep(np.cumsum(accounts["trades"] - before).tolist())
             if accounts["trades"].max() > errors.MOST_TRADES:
@@ -312,6 +330,7 @@ class _Batch:
             output = self._output._replace(equity=self._output.equity[number])
             if trades := kernel.settle(state, rules, output, slot, BY_EXPIRY):
                 self._written[number].append(self._output.trades[:trades].tobytes())
+                self._filled.append(self._output.fills[:trades].tobytes())
 
     def _keep(self, ends: Sequence[int]) -> None:
         """Take the trades over, which end there for each plan."""

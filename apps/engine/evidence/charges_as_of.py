@@ -1,0 +1,70 @@
+"""What the trades of a result would pay by the rules of another date."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from apps.engine.charges import Schedule
+from apps.engine.evidence.sections import EvidenceSection
+from apps.engine.evidence.traded_fills import NO_RATES, charges_by, rates_on
+from apps.engine.kernel.reasons import CHARGE_KINDS
+from apps.engine.kernel.records import Array
+from apps.engine.units import Unit, rounded, rupees_text
+
+CHARGES_AS_OF: Final = "chargesAsOf"
+_NOT_LOOKED_AT: Final = (
+    "What else would have been traded: quantities and prices stay as they were.",
+    "Lots, ticks and hours of that date: only the rates of charges are its own.",
+)
+
+
+def charges_as_of_section(
+    traded: Array,
+    schedule: Schedule,
+    symbols: Sequence[str],
+    segments: Sequence[str],
+    *,
+    day: int,
+    gross: float,
+) -> EvidenceSection:
+    """Return the charges of TRADED_FILL records by the rates of a day (days since 1970 in
+    Asia/Kolkata), by kind, beside those that were paid; `gross` is the profit before charges.
+
+    The segments, under which the schedule has the rates, are in the order of the symbols.
+    """
+    rates = rates_on(schedule, segments, day)
+    uncharged = [symbol for symbol, row in zip(symbols, rates, strict=True) if row is NO_RATES]
+    paid, then = traded["paid"].sum(axis=0), charges_by(traded, rates).sum(axis=0)
+    total_paid, total_then = float(paid.sum()), float(then.sum())
+    date = str(np.datetime64(day, "D"))
+    return EvidenceSection(
+        CHARGES_AS_OF,
+        {
+            "date": date,
+            "fills": len(traded),
+            "paid": {**_by_kind(paid), "total": rounded(total_paid, Unit.RUPEES)},
+            "asOf": {**_by_kind(then), "total": rounded(total_then, Unit.RUPEES)},
+            "difference": rounded(total_then - total_paid, Unit.RUPEES),
+            "netProfit": rounded(gross - total_paid, Unit.RUPEES),
+            "netProfitAsOf": rounded(gross - total_then, Unit.RUPEES),
+            "withoutRates": uncharged,
+        },
+        f"By the charges of {date} the same trades pay {rupees_text(total_then)} instead of"
+        f" {rupees_text(total_paid)}, and a net profit of {rupees_text(gross - total_paid)} becomes"
+        f" {rupees_text(gross - total_then)}; quantities stay as they were.",
+        (
+            *_NOT_LOOKED_AT,
+            *(f"Charges of {symbol}: no rates of that date are known." for symbol in uncharged),
+        ),
+    )
+
+
+def _by_kind(rupees: NDArray[np.float64]) -> dict[str, float]:
+    return {
+        kind: rounded(value, Unit.RUPEES)
+        for kind, value in zip(CHARGE_KINDS, rupees.tolist(), strict=True)
+    }

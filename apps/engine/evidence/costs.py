@@ -1,0 +1,149 @@
+"""What a result loses to slippage and charges, and how much of both it bears."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from apps.engine.charges import Schedule
+from apps.engine.evidence.sections import (
+    CheckStatus,
+    EvidenceCheck,
+    EvidenceInput,
+    EvidenceSection,
+    percent_text,
+)
+from apps.engine.evidence.traded_fills import multipliers
+from apps.engine.kernel.codes import AT_LIMIT, BY_END_OF_DATA, BY_EXPIRY, BY_TARGET, OPEN
+from apps.engine.kernel.reasons import CHARGE_KINDS
+from apps.engine.kernel.records import Array, Plan
+from apps.engine.language.strategy import Strategy
+from apps.engine.simulation.plan import Contract, plan_of
+from apps.engine.units import Unit, rounded, rupees_text
+
+Floats = NDArray[np.float64]
+
+COSTS: Final = "costs"
+COST_FACTORS: Final = (0.0, 0.5, 1.0, 1.5, 2.0, 3.0)
+"""Multiples of slippage and charges at which the result is simulated again."""
+# Exits at prices that slippage does not worsen (rule 4).
+_NOT_SLIPPED: Final = (BY_TARGET, BY_END_OF_DATA, BY_EXPIRY)
+_NOT_LOOKED_AT: Final = (
+    "How far orders of this size move prices: slippage is the share of the price that the steps"
+    " name.",
+    "Interest, taxes on profits and the price of data.",
+)
+
+
+def costs_section(evidence: EvidenceInput) -> EvidenceSection:
+    """Return how the profit at signal prices becomes the net profit, the cost a trade at which
+    nothing would be left, and the net profit at COST_FACTORS times the costs.
+
+    The break-even cost is the profit at signal prices over the number of trades, and over the value
+    of their entries in basis points (hundredths of a percent).
+    """
+    result, plan = evidence.result, plan_of(evidence.strategy)
+    trades, paid = result.trades, evidence.fills["paid"].sum(axis=0) / 100
+    slipped = float(slippage_of(evidence.fills, plan, evidence.data.contracts).sum())
+    gross, charges = float(trades["gross"].sum()), float(paid.sum())
+    nets = {factor: _net_at(evidence, factor) for factor in COST_FACTORS}
+    turned = int(((trades["gross"] > 0) & (result.profit < 0)).sum())
+    check = _check(nets, len(trades))
+    return EvidenceSection(
+        COSTS,
+        {
+            "grossProfitAtSignalPrices": rounded(gross + slipped, Unit.RUPEES),
+            "slippage": rounded(slipped, Unit.RUPEES),
+            "grossProfit": rounded(gross, Unit.RUPEES),
+            "chargesByKind": {
+                kind: rounded(value, Unit.RUPEES)
+                for kind, value in zip(CHARGE_KINDS, paid.tolist(), strict=True)
+            },
+            "charges": rounded(charges, Unit.RUPEES),
+            "netProfit": rounded(result.net, Unit.RUPEES),
+            "costOfTrade": _of_trade(slipped + charges, trades),
+            "breakEvenCostOfTrade": _of_trade(gross + slipped, trades),
+            "netProfitAtCosts": [
+                {"factor": factor, "netProfit": rounded(net, Unit.RUPEES)}
+                for factor, net in nets.items()
+            ],
+            "tradesTurnedToLoss": turned,
+            "shareTurnedToLoss": rounded(turned / len(trades), Unit.RATIO) if len(trades) else None,
+        },
+        _sentence(gross + slipped, slipped, charges, turned, len(trades)),
+        _NOT_LOOKED_AT,
+        check,
+    )
+
+
+def slippage_of(fills: Array, plan: Plan, contracts: list[Contract]) -> Floats:
+    """Return the rupees by which slippage worsened each of FILL records, at least 0: the price of
+    a market or stop fill was that much better before (rule 4).
+    """
+    is_entry, side = fills["reason"] == OPEN, fills["side"].astype(np.float64)
+    slipped = np.where(
+        is_entry, plan.order_by != AT_LIMIT, ~np.isin(fills["reason"], _NOT_SLIPPED)
+    )
+    before = fills["price"] / (1 + side * plan.slippage)
+    worsened = side * (fills["price"] - before) * fills["quantity"]
+    rupees: Floats = np.where(slipped, worsened, 0.0) * multipliers(fills, contracts)
+    return rupees
+
+
+def times_charges(schedule: Schedule, factor: float) -> Schedule:
+    """Return the schedule with every charge so many times as high. GST follows what it is on."""
+    scaled = [name for name in ("brokerage", "brokerage_cap", "tax_buy", "tax_sell", "exchange",
+        "ipft", "regulator", "stamp_buy", "brokerage_flat", "depository")]  # fmt: skip
+    return tuple(
+        row._replace(**{name: getattr(row, name) * factor for name in scaled}) for row in schedule
+    )
+
+
+def times_slippage(strategy: Strategy, factor: float) -> Strategy:
+    settings = strategy.executionSettings
+    changed = settings.model_copy(update={"slippage": settings.slippage * factor})
+    return strategy.model_copy(update={"executionSettings": changed})
+
+
+def _net_at(evidence: EvidenceInput, factor: float) -> float:
+    if factor == 1:
+        return evidence.result.net
+    return evidence.simulate(
+        times_slippage(evidence.strategy, factor), times_charges(evidence.schedule, factor)
+    ).result_data.net
+
+
+def _of_trade(rupees: float, trades: Array) -> dict[str, float | None]:
+    if not len(trades):
+        return {"rupees": None, "basisPoints": None}
+    return {
+        "rupees": rounded(rupees / len(trades), Unit.RUPEES),
+        "basisPoints": rounded(rupees / float(trades["value"].sum()) * 10_000, Unit.RATIO),
+    }
+
+
+def _check(nets: dict[float, float], trades: int) -> EvidenceCheck:
+    if not trades:
+        return EvidenceCheck(COSTS, CheckStatus.UNKNOWN, "Without a trade there are no costs.")
+    if nets[1.0] <= 0:
+        reason = "After slippage and charges nothing is left of the result."
+        return EvidenceCheck(COSTS, CheckStatus.FAIL, reason)
+    if nets[2.0] <= 0:
+        reason = "At twice the slippage and charges nothing is left of the result."
+        return EvidenceCheck(COSTS, CheckStatus.DOUBT, reason)
+    reason = "At twice the slippage and charges the result still makes money."
+    return EvidenceCheck(COSTS, CheckStatus.PASS, reason)
+
+
+def _sentence(before: float, slipped: float, charges: float, turned: int, trades: int) -> str:
+    if not trades:
+        return "There was no trade, so there are no costs."
+    return (
+        f"At the prices of its signals the result makes {rupees_text(before)}; slippage takes"
+        f" {rupees_text(slipped)} and charges {rupees_text(charges)}. Charges turned"
+        f" {turned:,} of {trades:,} trades ({percent_text(turned / trades)}) from a gain into a"
+        " loss."
+    )

@@ -1,0 +1,98 @@
+"""The fills of a simulation as what charges depend on: they can be charged by other rates."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from apps.engine.candles import ist_day
+from apps.engine.charges import ChargeRow, Schedule
+from apps.engine.kernel.codes import OPEN
+from apps.engine.kernel.reasons import CHARGE_KINDS
+from apps.engine.kernel.records import Array
+from apps.engine.simulation.plan import Contract
+
+Floats = NDArray[np.float64]
+
+TRADED_FILL: Final = np.dtype(
+    # `symbol` is an index into the symbols of the result, `day` a date in Asia/Kolkata.
+    [
+        ("symbol", "i4"),
+        ("day", "i4"),
+        ("bought", "?"),
+        ("from_demat", "?"),  # a sale of what was bought on an earlier day
+        ("value", "f8"),
+        ("paid", "f8", (len(CHARGE_KINDS),)),  # rupees, by kind
+    ]
+)
+NO_RATES: Final = ChargeRow("", 0)
+
+
+def traded_fills(fills: Array, contracts: Sequence[Contract]) -> Array:
+    """Return FILL records, in the order in which they happened, as TRADED_FILL records; the
+    contracts are in the order of the symbols.
+    """
+    traded = np.empty(len(fills), TRADED_FILL)
+    traded["symbol"], traded["bought"] = fills["symbol"], fills["side"] > 0
+    traded["day"], traded["paid"] = ist_day(fills["time"]), fills["paid"] / 100
+    traded["from_demat"] = ~traded["bought"] & (first_days(fills) < traded["day"])
+    traded["value"] = fills["quantity"] * fills["price"] * multipliers(fills, contracts)
+    return traded
+
+
+def multipliers(fills: Array, contracts: Sequence[Contract]) -> Floats:
+    """Return the rupees that a unit gained for each rupee of price, by the terms of each day."""
+    values, days = np.empty(len(fills)), ist_day(fills["time"])
+    for symbol, contract in enumerate(contracts):
+        own = fills["symbol"] == symbol
+        values[own] = contract.multiplier
+        for first, terms in contract.later:
+            values[own & (days >= first)] = terms.multiplier
+    return values
+
+
+def first_days(fills: Array) -> NDArray[np.int32]:
+    """Return the date of the entry of the position that each fill is of: a position ends with its
+    one exit.
+    """
+    order = np.argsort(fills["symbol"], kind="stable")
+    is_exit = fills["reason"][order] != OPEN
+    position = np.cumsum(is_exit) - is_exit
+    firsts = np.searchsorted(position, position)
+    days = np.empty(len(fills), np.int32)
+    days[order] = ist_day(fills["time"][order][firsts])
+    return days
+
+
+def rates_on(schedule: Schedule, segments: Sequence[str], day: int) -> list[ChargeRow]:
+    """Return the rates of each segment that are in force on a day; NO_RATES where there are none."""
+    begun = sorted(
+        (row for row in schedule if row.first_day <= day), key=lambda row: row.first_day
+    )
+    in_force = {row.segment: row for row in begun}
+    return [in_force.get(segment, NO_RATES) for segment in segments]
+
+
+def charges_by(traded: Array, rates: Sequence[ChargeRow]) -> Floats:
+    """Return the charges of TRADED_FILL records in rupees, f8[fills, kinds], each rounded half up
+    to the paisa (rule 10), as the kernel does; `rates` are in the order of the symbols.
+    """
+    table = np.array([row[2:] for row in rates], np.float64).reshape(len(rates), -1)
+    rate = dict(zip(ChargeRow._fields[2:], table[traded["symbol"]].T, strict=True))
+    value, bought = traded["value"], traded["bought"]
+    brokerage = rate["brokerage_flat"] + np.minimum(
+        rate["brokerage"] * value, rate["brokerage_cap"]
+    )
+    tax = np.where(bought, rate["tax_buy"], rate["tax_sell"]) * value
+    exchange, regulator = rate["exchange"] * value, rate["regulator"] * value
+    stamp = np.where(bought, rate["stamp_buy"] * value, 0.0)
+    depository = np.where(traded["from_demat"], rate["depository"], 0.0)
+    gst = rate["gst"] * (brokerage + exchange + regulator + depository)
+    items = (
+        brokerage, tax, exchange, rate["ipft"] * value, regulator, stamp, gst, depository
+    )  # fmt: skip
+    rounded: Floats = np.floor(np.stack(items, axis=1) * 100 + 0.5 + 1e-9) / 100
+    return rounded
