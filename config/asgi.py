@@ -7,10 +7,13 @@ from config.wsgi import application as django
 
 from django.conf import settings
 
+from apps.backtests.evidence.services import EVIDENCE_ENDED_CHANNEL
 from apps.backtests.prefer_wait import BACKTEST_ENDED_CHANNEL
 from apps.ops.web.application import Application
 from apps.ops.web.notifications import Notifications
 
 application = Application(
-    django, threads=settings.WEB_THREADS, notifications=Notifications([BACKTEST_ENDED_CHANNEL])
+    django,
+    threads=settings.WEB_THREADS,
+    notifications=Notifications([BACKTEST_ENDED_CHANNEL, EVIDENCE_ENDED_CHANNEL]),
 )

@@ -28,6 +28,7 @@ from apps.algorithms.views import (
     TemplateViewSet,
 )
 from apps.backtests.compare.views import ComparisonViewSet
+from apps.backtests.evidence.views import EvidenceViewSet
 from apps.backtests.explain.views import ExplanationViewSet
 from apps.backtests.report.views import ReportLinkViewSet, ReportViewSet, shared_report
 from apps.backtests.views import BacktestViewSet
@@ -120,6 +121,7 @@ urlpatterns = [
         KillSwitchViewSet.as_view({"get": "retrieve", "post": "engage", "delete": "release"}),
     ),
     # ---------------------------------------------------------------------------------- backtests
+    path("api/backtests/<str:backtest_id>/evidence", EvidenceViewSet.as_view({"get": "retrieve"})),
     path("api/backtests/<str:backtest_id>/report", ReportViewSet.as_view({"get": "retrieve"})),
     path(
         "api/backtests/<str:backtest_id>/report-link",

@@ -455,3 +455,45 @@ class ReportLink(models.Model):
     id = IdField()
     backtest = models.ForeignKey(Backtest, on_delete=models.CASCADE, related_name="report_links")
     expires_at = models.DateTimeField(db_index=True)
+
+
+class EvidenceStatus(StrEnum):
+    """The states of evidence, as they are on the wire."""
+
+    QUEUED = "queued"
+    RUNNING = "running"
+    READY = "ready"
+    FAILED = "failed"
+
+
+class Evidence(models.Model):
+    """The evidence on a completed backtest, made by a job when it is first asked for.
+
+    `document` has the verdict and the sections; `fills` are its fills as a packed array (see
+    `results.pack_array`), which are charged by the rules of the day that is asked for.
+    """
+
+    backtest = models.OneToOneField(
+        Backtest, on_delete=models.CASCADE, primary_key=True, related_name="evidence"
+    )
+    status = models.CharField(max_length=10, choices=[(s.value, s.value) for s in EvidenceStatus])
+    document = models.JSONField(null=True)
+    fills = models.BinaryField(null=True)
+    error = models.JSONField(null=True)
+    requested_at = models.DateTimeField()
+    completed_at = models.DateTimeField(null=True, help_text="When it was ready, or failed")
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(
+                condition=Q(
+                    status=EvidenceStatus.READY.value, document__isnull=False, fills__isnull=False
+                )
+                | ~Q(status=EvidenceStatus.READY.value) & Q(document__isnull=True),
+                name="evidence_ready_has_a_document",
+            ),
+        ]
+
+    @property
+    def has_ended(self) -> bool:
+        return self.status in (EvidenceStatus.READY, EvidenceStatus.FAILED)

@@ -32,6 +32,8 @@ log = logging.getLogger(__name__)
 
 JOB: Final = "backtests.take_turn"
 QUEUE: Final = "backtests"
+# The job that makes the evidence on a backtest; it holds no slot.
+EVIDENCE_JOB: Final = "backtests.make_evidence"
 
 HEARTBEAT_SECONDS: Final = 5.0
 # A worker that was silent for so long counts as lost.

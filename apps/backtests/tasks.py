@@ -93,6 +93,36 @@ def run_attempt(
     return None
 
 
+@app.task(name=queue.EVIDENCE_JOB, queue=queue.QUEUE)
+def run_evidence_job(backtest_id: str) -> None:
+    """Make the evidence on a backtest. What fails is recorded for whoever asked; when the database
+    is lost, the reaper puts the job back.
+    """
+    from apps.backtests import results
+    from apps.backtests.evidence import making
+    from apps.backtests.evidence import services as evidence
+
+    begun = evidence.begin(backtest_id)
+    if begun is None:
+        return
+
+    def fail(code: Code, message: str) -> None:
+        error = {"code": code.value, "message": message}
+        evidence.record_end(begun, error=error, now=database_clock.now())
+
+    try:
+        document, fills = making.make_evidence(begun.backtest)
+    except EngineError as error:
+        fail(Code.UNPROCESSABLE_ENTITY, str(error))
+    except Exception as error:
+        if not is_passing(error):
+            fail(Code.INTERNAL_SERVER_ERROR, "The evidence could not be made.")
+        raise
+    else:
+        packed, now = results.pack_array(fills), database_clock.now()
+        evidence.record_end(begun, document=document, fills=packed, now=now)
+
+
 @personal_data.unpacked("trades_of_backtests")
 def trades_of_backtests(owner_id: str) -> Iterator[personal_data.DataRow]:
     """Yield every trade of a user's backtests, for the archive of the user's data."""

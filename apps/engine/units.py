@@ -82,3 +82,9 @@ def group_digits(digits: str) -> str:
     head, tail = digits[:-3], digits[-3:]
     pairs = [head[max(end - 2, 0) : end] for end in range(len(head), 0, -2)]
     return ",".join([*reversed(pairs), tail])
+
+
+def rupees_text(amount: float) -> str:
+    """Return an amount in whole rupees, as people write it."""
+    whole = round(amount)
+    return f"{'-' if whole < 0 else ''}₹{group_digits(str(abs(whole)))}"

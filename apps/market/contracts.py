@@ -91,6 +91,10 @@ class MarketRules:
             return NO_CHARGES
         return schedule_of(self.rule_set, map(self._charge_basis, self.facts))
 
+    def segment(self, symbol: str) -> str:
+        """Return the name under which the schedule has the symbol's rates."""
+        return self._charge_basis(symbol).key
+
     def notes(self, symbol: str) -> tuple[Note, ...]:
         """Return what the reader of a result must know of a symbol's contract and charges."""
         return (*self._on_charges(symbol), *self._on_contract(symbol))
@@ -131,7 +135,7 @@ class MarketRules:
             multiplier=unit,
             margin=float(margin.percent / 100) if margin else plain.margin,
             tick=float(tick) if tick else plain.tick,
-            segment=self._charge_basis(symbol).key,
+            segment=self.segment(symbol),
         )
 
     def _kind(self, symbol: str) -> ContractKind:

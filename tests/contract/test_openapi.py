@@ -330,7 +330,8 @@ def test_the_draft_of_a_step_takes_what_the_engine_takes(name: str, step: dict[s
 # ---------------------------------------------------------------------------------- the examples
 
 OF_A_RESULT = {
-    "readReport", "shareReport", "recallReportLink", "explainCandle", "compareBacktests"
+    "readReport", "shareReport", "recallReportLink", "explainCandle", "compareBacktests",
+    "readEvidence",
 }  # fmt: skip
 """What only a completed backtest has."""
 OF_A_RUN = {"closePosition", "cancelOrder"}

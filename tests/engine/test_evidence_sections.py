@@ -10,17 +10,14 @@ import pytest
 
 from apps.engine.charges import NO_CHARGES
 from apps.engine.evidence.assessment import assess
+from apps.engine.evidence.inputs import THIS_ALONE, EvidenceInput, EvidenceThresholds, Trials
 from apps.engine.evidence.look_ahead import look_ahead_section
 from apps.engine.evidence.multiple_testing import multiple_testing_section
 from apps.engine.evidence.overfitting import Overfitting
 from apps.engine.evidence.sections import (
-    THIS_ALONE,
     CheckStatus,
     EvidenceCheck,
-    EvidenceInput,
     EvidenceSection,
-    EvidenceThresholds,
-    Trials,
     graded,
     percent_text,
 )

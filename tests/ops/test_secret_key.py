@@ -117,7 +117,7 @@ def test_every_column_that_is_encrypted_is_rotated() -> None:
     """Columns of bytes that nobody encrypts are of these models."""
     plain = {
         "accounts.DataExport", "backtests.BacktestResult", "backtests.TradeBlock",
-        "backtests.ReportPage", "market.CandleChunk", "trading.BarRow", "trading.RunState",
+        "backtests.Evidence", "backtests.ReportPage", "market.CandleChunk", "trading.BarRow", "trading.RunState",
         "trading.SessionStart",
     }  # fmt: skip
     encrypted = {

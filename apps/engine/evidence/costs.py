@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from apps.engine.charges import Schedule
-from apps.engine.evidence.sections import (
-    CheckStatus,
-    EvidenceCheck,
-    EvidenceInput,
-    EvidenceSection,
-    percent_text,
-)
+from apps.engine.charges import NO_CHARGES, Schedule
+from apps.engine.evidence.inputs import EvidenceInput
+from apps.engine.evidence.sections import CheckStatus, EvidenceCheck, EvidenceSection, percent_text
 from apps.engine.evidence.traded_fills import multipliers
 from apps.engine.kernel.codes import AT_LIMIT, BY_END_OF_DATA, BY_EXPIRY, BY_TARGET, OPEN
 from apps.engine.kernel.reasons import CHARGE_KINDS
@@ -29,6 +24,11 @@ Floats = NDArray[np.float64]
 COSTS: Final = "costs"
 COST_FACTORS: Final = (0.0, 0.5, 1.0, 1.5, 2.0, 3.0)
 """Multiples of slippage and charges at which the result is simulated again."""
+# What of rates is multiplied; GST follows what it is on.
+_MULTIPLIED: Final = (
+    "brokerage", "brokerage_cap", "brokerage_flat", "tax_buy", "tax_sell", "exchange", "ipft",
+    "regulator", "stamp_buy", "depository",
+)  # fmt: skip
 # Exits at prices that slippage does not worsen (rule 4).
 _NOT_SLIPPED: Final = (BY_TARGET, BY_END_OF_DATA, BY_EXPIRY)
 _NOT_LOOKED_AT: Final = (
@@ -79,14 +79,12 @@ def costs_section(evidence: EvidenceInput) -> EvidenceSection:
     )
 
 
-def slippage_of(fills: Array, plan: Plan, contracts: list[Contract]) -> Floats:
+def slippage_of(fills: Array, plan: Plan, contracts: Sequence[Contract]) -> Floats:
     """Return the rupees by which slippage worsened each of FILL records, at least 0: the price of
     a market or stop fill was that much better before (rule 4).
     """
     is_entry, side = fills["reason"] == OPEN, fills["side"].astype(np.float64)
-    slipped = np.where(
-        is_entry, plan.order_by != AT_LIMIT, ~np.isin(fills["reason"], _NOT_SLIPPED)
-    )
+    slipped = np.where(is_entry, plan.order_by != AT_LIMIT, ~np.isin(fills["reason"], _NOT_SLIPPED))
     before = fills["price"] / (1 + side * plan.slippage)
     worsened = side * (fills["price"] - before) * fills["quantity"]
     rupees: Floats = np.where(slipped, worsened, 0.0) * multipliers(fills, contracts)
@@ -94,11 +92,12 @@ def slippage_of(fills: Array, plan: Plan, contracts: list[Contract]) -> Floats:
 
 
 def times_charges(schedule: Schedule, factor: float) -> Schedule:
-    """Return the schedule with every charge so many times as high. GST follows what it is on."""
-    scaled = [name for name in ("brokerage", "brokerage_cap", "tax_buy", "tax_sell", "exchange",
-        "ipft", "regulator", "stamp_buy", "brokerage_flat", "depository")]  # fmt: skip
+    """Return the schedule with every charge so many times as high."""
+    if factor == 0:  # so many times no cap is none
+        return NO_CHARGES
     return tuple(
-        row._replace(**{name: getattr(row, name) * factor for name in scaled}) for row in schedule
+        row._replace(**{name: getattr(row, name) * factor for name in _MULTIPLIED})
+        for row in schedule
     )
 
 

@@ -19,12 +19,8 @@ from numpy.typing import NDArray
 from apps.engine.candles import NUMBERS, TIMEFRAMES, Candles, frozen, ist_day
 from apps.engine.charges import NO_CHARGES, Schedule
 from apps.engine.errors import InsufficientBars
-from apps.engine.evidence.sections import (
-    CheckStatus,
-    EvidenceCheck,
-    EvidenceInput,
-    EvidenceSection,
-)
+from apps.engine.evidence.inputs import EvidenceInput
+from apps.engine.evidence.sections import CheckStatus, EvidenceCheck, EvidenceSection
 from apps.engine.kernel.codes import ENTER
 from apps.engine.kernel.records import ENGINE_VERSION
 from apps.engine.language.strategy import Strategy

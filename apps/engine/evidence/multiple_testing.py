@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from typing import Final
 
+from apps.engine.evidence.inputs import EvidenceInput, EvidenceThresholds, Trials
 from apps.engine.evidence.overfitting import Overfitting
 from apps.engine.evidence.sections import (
     CheckStatus,
     EvidenceCheck,
-    EvidenceInput,
     EvidenceSection,
-    EvidenceThresholds,
-    Trials,
     graded,
     percent_text,
     rounded_figure,

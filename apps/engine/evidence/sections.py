@@ -1,33 +1,15 @@
-"""What evidence consists of: sections, the checks in them, and what all of them are made from."""
+"""What evidence consists of: sections, and the checks in them. It compiles nothing."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from apps.engine.charges import Schedule
-from apps.engine.evidence.overfitting import Overfitting
-from apps.engine.language.strategy import Strategy, parse
-from apps.engine.lazy import lazy
-from apps.engine.metrics.result_data import ResultData
-from apps.engine.signals.required_inputs import required_inputs
-from apps.engine.simulation.plan import plan_of, terms_of
-from apps.engine.simulation.prepared_data import PreparedData, prepare_data
-from apps.engine.simulation.simulate import charged
-from apps.engine.simulation.simulations import (
-    Simulation,
-    TradedMarket,
-    ignore_progress,
-    simulate_plan,
-)
-from apps.engine.simulation.timeline import History
 from apps.engine.studies.configs import PERCENTILES
-from apps.engine.studies.grid_search import CACHE_BYTES
 from apps.engine.units import Unit, rounded
 
 
@@ -38,23 +20,6 @@ class CheckStatus(StrEnum):
     DOUBT = "doubt"
     FAIL = "fail"
     UNKNOWN = "unknown"
-
-
-class EvidenceThresholds(NamedTuple):
-    """Where checks pass, and from where they are in doubt instead of failing; shares of 1.
-
-    `selected_sets`: the probability of backtest overfitting counts where a study of so many sets or
-    more chose the configuration.
-    """
-
-    probabilistic_sharpe: float = 0.95
-    probabilistic_sharpe_doubt: float = 0.5
-    deflated_sharpe: float = 0.95
-    deflated_sharpe_doubt: float = 0.5
-    overfitting: float = 0.2
-    selected_sets: int = 20
-    profitable_neighbours: float = 0.8
-    profitable_neighbours_doubt: float = 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,68 +44,13 @@ class EvidenceSection:
     check: EvidenceCheck | None = None
 
 
-class Trials(NamedTuple):
-    """What was `tried` before this result: the number of distinct configurations, this one among
-    them, and the variance of their daily Sharpe ratios. `overfitting` is that of the study that
-    chose the configuration, if one did.
-    """
-
-    tried: int = 1
-    variance: float = 0.0
-    overfitting: Overfitting | None = None
-
-
-THIS_ALONE: Final = Trials()
-USUAL_THRESHOLDS: Final = EvidenceThresholds()
-
-
-@dataclass(frozen=True, eq=False)
-class EvidenceInput:
-    """A result, and what it was made from: complete steps (Any: JSON as the client wrote it), the
-    histories of the symbols, the range, and what `simulate` was told.
-    """
-
-    steps: Mapping[str, Any]
-    histories: Sequence[History]
-    start: int
-    end: int
-    capital: float
-    schedule: Schedule
-    result: ResultData
-    trials: Trials = THIS_ALONE
-    seed: int = 0
-    thresholds: EvidenceThresholds = USUAL_THRESHOLDS
-
-    @lazy
-    def strategy(self) -> Strategy:
-        return parse(self.steps)
-
-    @lazy
-    def data(self) -> PreparedData:
-        """The bars, set up once for all simulations of this strategy with other numbers."""
-        return prepare_data(
-            self.strategy,
-            self.histories,
-            start=self.start,
-            end=self.end,
-            report=ignore_progress,
-            cache_bytes=CACHE_BYTES,
-        )
-
-    def simulate(
-        self, strategy: Strategy | None = None, schedule: Schedule | None = None
-    ) -> Simulation:
-        """Simulate again, with other numbers of the steps or other charges; raises what
-        `simulate.simulate` does.
-        """
-        strategy = strategy or self.strategy
-        plan = plan_of(strategy)
-        market, signals = self.data.with_signals(required_inputs(strategy), plan)
-        terms = terms_of(
-            self.data.symbols, self.data.contracts, charged(strategy, schedule or self.schedule)
-        )
-        traded = TradedMarket(market, terms, self.data.candles)
-        return simulate_plan(plan, traded, signals, capital=self.capital, report=ignore_progress)
+def section_json(section: EvidenceSection) -> dict[str, object]:
+    """Return a section as clients read it, under its name."""
+    return {
+        "sentence": section.sentence,
+        "figures": dict(section.figures),
+        "notLookedAt": list(section.not_looked_at),
+    }
 
 
 def graded(value: float | None, passes_from: float, doubt_from: float) -> CheckStatus:

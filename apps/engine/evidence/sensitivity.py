@@ -15,10 +15,10 @@ import numpy as np
 
 from apps.engine.charges import NO_CHARGES, Schedule
 from apps.engine.errors import InsufficientBars
+from apps.engine.evidence.inputs import EvidenceInput
 from apps.engine.evidence.sections import (
     CheckStatus,
     EvidenceCheck,
-    EvidenceInput,
     EvidenceSection,
     graded,
     percent_text,

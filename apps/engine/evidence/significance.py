@@ -5,10 +5,10 @@ from __future__ import annotations
 from math import ceil
 from typing import Final
 
+from apps.engine.evidence.inputs import EvidenceInput
 from apps.engine.evidence.resampling import net_without_best, resampled_paths
 from apps.engine.evidence.sections import (
     EvidenceCheck,
-    EvidenceInput,
     EvidenceSection,
     graded,
     percent_text,

@@ -1,0 +1,74 @@
+"""The evidence on a backtest, made from its result and a simulation of it. It compiles, so only
+workers import it.
+"""
+
+from typing import Any
+
+from apps.backtests import results
+from apps.backtests.histories import load_histories, max_bars_of
+from apps.backtests.models import Backtest, BacktestKind
+from apps.engine.evidence.document import evidence_document
+from apps.engine.evidence.inputs import EvidenceInput
+from apps.engine.evidence.traded_fills import traded_fills
+from apps.engine.kernel.codes import AT_LIMIT
+from apps.engine.kernel.records import Array
+from apps.engine.language.strategy import parse
+from apps.engine.metrics.result_data import ResultData
+from apps.engine.simulation.plan import plan_of
+from apps.engine.simulation.prepared_data import prepare_data
+from apps.engine.simulation.simulations import ignore_progress
+from apps.engine.studies.grid import applied
+from apps.market.contracts import market_rules_of
+from apps.market.dates import day_in_india
+
+
+def make_evidence(backtest: Backtest) -> tuple[dict[str, object], Array]:
+    """Return the document, and the fills as TRADED_FILL records. Raises EngineError."""
+    evidence = evidence_input(backtest)
+    return evidence_document(evidence), traded_fills(evidence.fills, evidence.data.contracts)
+
+
+def evidence_input(backtest: Backtest) -> EvidenceInput:
+    """Return what the sections are made from. Raises EngineError."""
+    steps = steps_of(backtest)
+    strategy, capital = parse(steps), float(backtest.initial_capital)
+    rules = market_rules_of(
+        strategy, first=day_in_india(backtest.start), last=day_in_india(backtest.end)
+    )
+    histories = load_histories(
+        rules,
+        start=backtest.start,
+        end=backtest.end,
+        max_bars=max_bars_of(BacktestKind(backtest.kind)),
+        on_progress=ignore_progress,
+    )
+    data = prepare_data(
+        strategy, histories, start=backtest.start, end=backtest.end, report=ignore_progress
+    )
+    trades, curve = results.load_result(backtest)
+    return EvidenceInput(
+        steps=steps,
+        histories=histories,
+        start=backtest.start,
+        end=backtest.end,
+        capital=capital,
+        schedule=rules.schedule,
+        result=ResultData(
+            trades.records,
+            curve,
+            capital,
+            data.candles,
+            by_limit=plan_of(strategy).order_by == AT_LIMIT,
+            flags=data.market.flags,
+        ),
+        seed=backtest.seed,
+    )
+
+
+def steps_of(backtest: Backtest) -> dict[str, Any]:
+    """Return the steps whose trades the result has: of an optimization those of the best set."""
+    steps: dict[str, Any] = backtest.configuration
+    if backtest.kind != BacktestKind.OPTIMIZATION:
+        return steps
+    best = (backtest.study_results or {})["ranking"][0]["parameters"]
+    return dict(applied(steps, best))

@@ -1,0 +1,121 @@
+"""Evidence on a completed backtest: asked for, made by a job, and read."""
+
+from dataclasses import dataclass
+from datetime import date, datetime, timedelta
+from typing import Any, Final
+
+from django.db import connection, transaction
+
+from apps.accounts.models import User
+from apps.backtests import queue, results
+from apps.backtests.models import Backtest, BacktestKind, Evidence, EvidenceStatus
+from apps.core import jobs
+from apps.core.errors import Code, ServiceError
+from apps.engine.evidence.charges_as_of import charges_as_of_section
+from apps.engine.evidence.sections import section_json
+from apps.engine.language import strategy as engine
+from apps.market.contracts import market_rules_of
+from apps.market.dates import day_in_india, day_number
+
+# Whoever waits for evidence is notified here of the id of the backtest.
+EVIDENCE_ENDED_CHANNEL: Final = "evidence_ended"
+# What failed is tried again by whoever asks so much later.
+RETRY_FAILED_AFTER: Final = timedelta(minutes=10)
+
+
+class NoEvidenceOfWalkForward(ServiceError):
+    """The trades of a walk-forward come from several configurations."""
+
+    code = Code.UNPROCESSABLE_ENTITY
+    message = (
+        "The trades of a walk_forward come from several configurations, so there is no evidence on"
+        " one; ask for that of a plain backtest."
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class RequestedEvidence:
+    """Evidence as far as it is made. `document` has the section `chargesAsOf` of the date that was
+    asked for; it is None before the evidence is ready.
+    """
+
+    evidence: Evidence
+    document: dict[str, Any] | None
+
+
+def fetch(*, owner: User, backtest_id: str, as_of: date | None, now: datetime) -> RequestedEvidence:
+    """Return the evidence on a backtest of the user, and have it made where it is not.
+
+    Raises BacktestNotFound, NotCompleted, NoEvidenceOfWalkForward.
+    """
+    backtest = results.fetch_completed(owner=owner, backtest_id=backtest_id)
+    if backtest.kind == BacktestKind.WALK_FORWARD:
+        raise NoEvidenceOfWalkForward
+    return dated(_request(backtest, now=now), as_of=as_of, now=now)
+
+
+@transaction.atomic
+def _request(backtest: Backtest, *, now: datetime) -> Evidence:
+    """Return the row, queued where there was none. A job that was lost is added again."""
+    evidence, _ = Evidence.objects.get_or_create(
+        backtest=backtest, defaults={"status": EvidenceStatus.QUEUED, "requested_at": now}
+    )
+    if evidence.status == EvidenceStatus.FAILED and now - evidence.requested_at > RETRY_FAILED_AFTER:
+        evidence.status, evidence.requested_at = EvidenceStatus.QUEUED, now
+        evidence.error = evidence.completed_at = None
+        evidence.save()
+    if evidence.status == EvidenceStatus.QUEUED:
+        jobs.enqueue_once(
+            queue.EVIDENCE_JOB,
+            queue=queue.QUEUE,
+            lock=f"{queue.EVIDENCE_JOB} {backtest.pk}",
+            arguments={"backtest_id": backtest.pk},
+        )
+    return evidence
+
+
+def dated(evidence: Evidence, *, as_of: date | None, now: datetime) -> RequestedEvidence:
+    """Return the evidence with its trades charged by the rules of a date, today unless one is
+    named.
+    """
+    if evidence.document is None or evidence.fills is None:
+        return RequestedEvidence(evidence, None)
+    backtest = evidence.backtest
+    day = as_of or day_in_india(int(now.timestamp()))
+    rules = market_rules_of(engine.parse(backtest.configuration), first=day, last=day)
+    section = charges_as_of_section(
+        results.unpack_array(evidence.fills),
+        rules.schedule,
+        backtest.symbols,
+        [rules.segment(symbol) for symbol in backtest.symbols],
+        day=day_number(day),
+        gross=float((backtest.performance or {})["grossProfit"]),
+    )
+    document = {**evidence.document}
+    document["sections"] = {**document["sections"], section.name: section_json(section)}
+    return RequestedEvidence(evidence, document)
+
+
+# -------------------------------------------------------------------------------- for the worker
+
+
+def begin(backtest_id: str) -> Evidence | None:
+    """Return the evidence that a job is to make; None where it is made, or nobody wants it any
+    more. One that a lost worker had begun is begun again.
+    """
+    wanted = Evidence.objects.filter(
+        pk=backtest_id, status__in=(EvidenceStatus.QUEUED, EvidenceStatus.RUNNING)
+    )
+    if not wanted.update(status=EvidenceStatus.RUNNING):
+        return None
+    return Evidence.objects.select_related("backtest").get(pk=backtest_id)
+
+
+@transaction.atomic
+def record_end(evidence: Evidence, *, now: datetime, **result: object) -> None:
+    """Record the document with its fills, or the error, and notify those who wait."""
+    status = EvidenceStatus.FAILED if "error" in result else EvidenceStatus.READY
+    running = Evidence.objects.filter(pk=evidence.pk, status=EvidenceStatus.RUNNING)
+    if running.update(status=status, completed_at=now, **result):
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT pg_notify(%s, %s)", [EVIDENCE_ENDED_CHANNEL, evidence.pk])

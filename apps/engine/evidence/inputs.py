@@ -1,0 +1,131 @@
+"""What all sections of evidence are made from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple
+
+from apps.engine.charges import Schedule
+from apps.engine.errors import EngineError
+from apps.engine.evidence.overfitting import Overfitting
+from apps.engine.kernel.records import Array
+from apps.engine.language.strategy import Strategy, parse
+from apps.engine.lazy import lazy
+from apps.engine.metrics.result_data import ResultData
+from apps.engine.signals.required_inputs import required_inputs
+from apps.engine.simulation.plan import plan_of, terms_of
+from apps.engine.simulation.prepared_data import PreparedData, prepare_data
+from apps.engine.simulation.simulate import charged
+from apps.engine.simulation.simulations import (
+    Simulation,
+    TradedMarket,
+    ignore_progress,
+    simulate_plan,
+)
+from apps.engine.simulation.timeline import History
+from apps.engine.studies.grid_search import CACHE_BYTES
+
+
+class HistoryChanged(EngineError):
+    """The simulation of the result gives other trades now."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "The candles or the rules of this backtest have changed since it ran: the same steps"
+            " give other trades now. Run it again for evidence."
+        )
+
+
+class EvidenceThresholds(NamedTuple):
+    """Where checks pass, and from where they are in doubt instead of failing; shares of 1.
+
+    `selected_sets`: the probability of backtest overfitting counts where a study of so many sets or
+    more chose the configuration.
+    """
+
+    probabilistic_sharpe: float = 0.95
+    probabilistic_sharpe_doubt: float = 0.5
+    deflated_sharpe: float = 0.95
+    deflated_sharpe_doubt: float = 0.5
+    overfitting: float = 0.2
+    selected_sets: int = 20
+    profitable_neighbours: float = 0.8
+    profitable_neighbours_doubt: float = 0.5
+
+
+class Trials(NamedTuple):
+    """What was `tried` before this result: the number of distinct configurations, this one among
+    them, and the variance of their daily Sharpe ratios. `overfitting` is that of the study that
+    chose the configuration, if one did.
+    """
+
+    tried: int = 1
+    variance: float = 0.0
+    overfitting: Overfitting | None = None
+
+
+THIS_ALONE: Final = Trials()
+USUAL_THRESHOLDS: Final = EvidenceThresholds()
+
+
+@dataclass(frozen=True, eq=False)
+class EvidenceInput:
+    """A result, and what it was made from: complete steps (Any: JSON as the client wrote it), the
+    histories of the symbols, the range, and what `simulate` was told.
+    """
+
+    steps: Mapping[str, Any]
+    histories: Sequence[History]
+    start: int
+    end: int
+    capital: float
+    schedule: Schedule
+    result: ResultData
+    trials: Trials = THIS_ALONE
+    seed: int = 0
+    thresholds: EvidenceThresholds = USUAL_THRESHOLDS
+
+    @lazy
+    def strategy(self) -> Strategy:
+        return parse(self.steps)
+
+    @lazy
+    def data(self) -> PreparedData:
+        """The bars, set up once for all simulations of this strategy with other numbers."""
+        return prepare_data(
+            self.strategy,
+            self.histories,
+            start=self.start,
+            end=self.end,
+            report=ignore_progress,
+            cache_bytes=CACHE_BYTES,
+        )
+
+    @lazy
+    def fills(self) -> Array:
+        """The FILL records of the result, from a simulation. Raises HistoryChanged."""
+        simulation = self.simulate(keep_fills=True)
+        if simulation.trades.tobytes() != self.result.trades.tobytes():
+            raise HistoryChanged
+        return simulation.fills
+
+    def simulate(
+        self,
+        strategy: Strategy | None = None,
+        schedule: Schedule | None = None,
+        *,
+        keep_fills: bool = False,
+    ) -> Simulation:
+        """Simulate again, with other numbers of the steps or other charges; raises what
+        `simulate.simulate` does.
+        """
+        strategy = strategy or self.strategy
+        schedule = charged(strategy, self.schedule if schedule is None else schedule)
+        plan = plan_of(strategy)
+        market, signals = self.data.with_signals(required_inputs(strategy), plan)
+        terms = terms_of(self.data.symbols, self.data.contracts, schedule)
+        return simulate_plan(
+            plan, TradedMarket(market, terms, self.data.candles), signals, capital=self.capital,
+            report=ignore_progress, keep_fills=keep_fills,
+        )  # fmt: skip

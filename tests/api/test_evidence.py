@@ -1,0 +1,150 @@
+"""GET /api/backtests/<id>/evidence"""
+
+import json
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from procrastinate.contrib.django.models import ProcrastinateJob
+
+from apps.accounts.models import User
+from apps.backtests import queue, tasks
+from apps.backtests.evidence import services
+from apps.backtests.models import Backtest, BacktestKind, BacktestStatus, Evidence, EvidenceStatus
+from apps.core.long_poll import get_long_poll
+from tests import make
+from tests.backtests.submissions import submit
+from tests.backtests.waves import waves
+from tests.backtests.workers import run_queued
+from tests.conftest import Api
+from tests.envelope import assert_error
+from tests.market.bars import store_candles
+
+OPTIMIZATION: dict[str, Any] = {
+    "parameters": [
+        {"path": "exitConditions.stopLoss.percentage", "from": 0.5, "to": 1.5, "step": 0.5}
+    ],
+    "objective": "netProfit",
+}
+
+
+@pytest.fixture(scope="module")
+def alice(kept: None) -> User:
+    return make.user("alice")
+
+
+@pytest.fixture(scope="module")
+def backtest(alice: User) -> Backtest:
+    store_candles("NSE:NIFTY", "15m", waves("2024-01-01", 45))
+    backtest = submit(alice, make.algorithm(alice, **make.steps()).pk)
+    run_queued()
+    return Backtest.objects.get(pk=backtest.pk)
+
+
+def path_of(backtest: Backtest) -> str:
+    return f"/api/backtests/{backtest.pk}/evidence"
+
+
+def made(api: Api, user: User, backtest: Backtest, query: str = "") -> Any:
+    """Ask for the evidence, do its job, and ask again."""
+    api(user).get(path_of(backtest))
+    tasks.run_evidence_job(backtest.pk)
+    return api(user).get(path_of(backtest) + query).json()
+
+
+def test_the_first_call_has_it_made_once(api: Api, alice: User, backtest: Backtest) -> None:
+    for _ in range(2):
+        body = api(alice).get(path_of(backtest)).json()
+        assert (body["status"], body["verdict"], body["sections"]) == ("queued", None, {})
+    lock = f"{queue.EVIDENCE_JOB} {backtest.pk}"
+    assert ProcrastinateJob.objects.filter(queueing_lock=lock).count() == 1
+
+
+def test_the_document_has_a_verdict_and_sections(api: Api, alice: User, backtest: Backtest) -> None:
+    body = made(api, alice, backtest)
+    assert (body["status"], body["error"]) == ("ready", None)
+    sections = body["sections"]
+    assert {"costs", "chargesAsOf", "significance", "multipleTesting"} <= set(sections)
+    assert {"lookAhead", "sensitivity"} <= set(sections)
+    net = (backtest.performance or {})["netProfit"]
+    assert sections["costs"]["figures"]["netProfit"] == net
+    assert {check["name"] for check in body["checks"]} <= set(sections)
+    failed = [check for check in body["checks"] if check["status"] == "fail"]
+    assert all(check["reason"] in body["verdict"]["sentence"] for check in failed)
+    assert not (failed and body["verdict"]["passes"])
+    assert len(json.dumps(body)) < 100_000
+    assert all(section["sentence"] and section["notLookedAt"] for section in sections.values())
+
+
+def test_a_job_that_is_done_twice_changes_nothing(
+    api: Api, alice: User, backtest: Backtest
+) -> None:
+    before = made(api, alice, backtest)
+    assert made(api, alice, backtest) == before
+
+
+def test_charges_are_those_of_the_date_that_is_asked_for(
+    api: Api, alice: User, backtest: Backtest
+) -> None:
+    section = made(api, alice, backtest, "?asOf=2010-01-04")["sections"]["chargesAsOf"]
+    assert section["figures"]["date"] == "2010-01-04"
+    today = made(api, alice, backtest)["sections"]["chargesAsOf"]["figures"]
+    assert today["fills"] == section["figures"]["fills"] > 0
+    assert today["date"] > "2024"
+
+
+def test_a_date_that_is_none_is_an_error(api: Api, alice: User, backtest: Backtest) -> None:
+    response = api(alice).get(path_of(backtest) + "?asOf=yesterday")
+    assert_error(response, 400, "VALIDATION_ERROR")
+
+
+def test_of_an_optimization_the_best_set_is_looked_at(api: Api, alice: User) -> None:
+    store_candles("NSE:NIFTY", "15m", waves("2024-01-01", 45))
+    study = submit(
+        alice,
+        make.algorithm(alice, **make.steps()).pk,
+        kind=BacktestKind.OPTIMIZATION,
+        configs={"optimizationConfig": OPTIMIZATION},
+    )
+    run_queued()
+    study.refresh_from_db()
+    body = made(api, alice, study)
+    assert body["status"] == "ready", body["error"]
+    net = (study.performance or {})["netProfit"]
+    assert body["sections"]["costs"]["figures"]["netProfit"] == net
+
+
+def test_without_a_result_there_is_no_evidence(api: Api, alice: User) -> None:
+    store_candles("NSE:NIFTY", "15m", waves("2024-01-01", 45))
+    queued = submit(alice, make.algorithm(alice, **make.steps()).pk)
+    error = assert_error(api(alice).get(path_of(queued)), 422, "UNPROCESSABLE_ENTITY")
+    assert error["details"]["currentStatus"] == BacktestStatus.QUEUED
+    assert not Evidence.objects.filter(pk=queued.pk).exists()
+
+
+def test_a_history_that_has_changed_is_an_error_that_says_so(
+    api: Api, alice: User, backtest: Backtest
+) -> None:
+    steps = make.steps()
+    steps["exitConditions"]["stopLoss"] = {"type": "percentage", "percentage": 0.1}
+    Backtest.objects.filter(pk=backtest.pk).update(
+        configuration={**backtest.configuration, "exitConditions": steps["exitConditions"]}
+    )
+    body = made(api, alice, backtest)
+    assert body["status"] == "failed"
+    assert "have changed since it ran" in body["error"]["message"]
+    row = Evidence.objects.get(pk=backtest.pk)
+    assert services.fetch(
+        owner=alice, backtest_id=backtest.pk, as_of=None,
+        now=row.requested_at + services.RETRY_FAILED_AFTER + timedelta(seconds=1),
+    ).evidence.status == EvidenceStatus.QUEUED  # fmt: skip
+
+
+def test_a_client_can_wait_until_it_is_ready(api: Api, alice: User, backtest: Backtest) -> None:
+    response = api(alice).get(path_of(backtest), headers={"Prefer": "wait=5"})
+    assert response["Preference-Applied"] == "wait=5"
+    poll = get_long_poll(response)
+    assert poll is not None
+    assert poll.render_if_over() is None
+    tasks.run_evidence_job(backtest.pk)
+    assert json.loads(poll.render_if_over() or b"")["status"] == "ready"

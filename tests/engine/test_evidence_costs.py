@@ -1,0 +1,168 @@
+"""Costs: what slippage and charges take of a result, and the same fills by other rates."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from apps.engine.charges import NO_CHARGES, ChargeRow, Schedule
+from apps.engine.evidence.charges_as_of import charges_as_of_section
+from apps.engine.evidence.costs import costs_section, times_charges
+from apps.engine.evidence.inputs import EvidenceInput, HistoryChanged
+from apps.engine.evidence.sections import CheckStatus
+from apps.engine.evidence.traded_fills import charges_by, rates_on, traded_fills
+from apps.engine.language.strategy import Strategy
+from apps.engine.metrics.result_data import ResultData
+from apps.engine.simulation.plan import Contract
+from apps.engine.simulation.simulate import History, simulate
+from tests.benchmarks.walks import session_bars
+from tests.engine.strategies import sma_cross, strategy
+
+RATES = ChargeRow(
+    "a", 0, brokerage=0.0003, brokerage_cap=20, tax_buy=0.0001, tax_sell=0.00025, exchange=0.00003,
+    ipft=0.000001, regulator=0.000001, stamp_buy=0.00003, gst=0.18, brokerage_flat=1,
+    depository=13.5,
+)  # fmt: skip
+SCHEDULE: Schedule = (RATES, RATES._replace(segment="b", first_day=10_970, tax_sell=0.001))
+SYMBOLS, SEGMENTS = ("NSE:A", "NSE:B"), ("a", "b")
+
+
+def crossing(**sections: Any) -> Strategy:
+    return strategy(
+        **{
+            "basicInfo": {"symbols": list(SYMBOLS)},
+            "entryConditions": {"positionType": "both", "conditions": [sma_cross(5, 20)]},
+            "positionSizing": {"method": "fixed_quantity", "quantity": 3},
+            "executionSettings": {"slippage": 0.05, "productType": "delivery"},
+            **sections,
+        }
+    )
+
+
+def evidence_of(steps: Strategy, schedule: Schedule = SCHEDULE) -> EvidenceInput:
+    histories = [
+        History(symbol, session_bars(20, length=200, seed=seed), contract=Contract(segment=segment))
+        for seed, (symbol, segment) in enumerate(zip(SYMBOLS, SEGMENTS, strict=True))
+    ]
+    capital, end = 1e6, 2**40
+    result = simulate(steps, histories, start=0, end=end, capital=capital, schedule=schedule)
+    candles = [history.candles for history in histories]
+    return EvidenceInput(
+        steps=steps.model_dump(mode="json", exclude_none=True, by_alias=True), histories=histories,
+        start=0, end=end, capital=capital, schedule=schedule,
+        result=ResultData(result.trades, result.curve, capital, candles),
+    )  # fmt: skip
+
+
+def figures_of(evidence: EvidenceInput) -> Mapping[str, Any]:
+    return costs_section(evidence).figures
+
+
+def test_the_waterfall_leads_from_signal_prices_to_the_net_profit() -> None:
+    evidence = evidence_of(crossing())
+    figures = figures_of(evidence)
+    left = figures["grossProfitAtSignalPrices"] - figures["slippage"]
+    assert left == pytest.approx(figures["grossProfit"], abs=1e-3)
+    assert left - figures["charges"] == pytest.approx(figures["netProfit"], abs=1e-3)
+    assert sum(figures["chargesByKind"].values()) == pytest.approx(figures["charges"], abs=1e-3)
+    assert figures["slippage"] > 0
+
+
+def test_without_costs_the_simulation_makes_what_signal_prices_make() -> None:
+    figures = figures_of(evidence_of(crossing()))
+    nets = {row["factor"]: row["netProfit"] for row in figures["netProfitAtCosts"]}
+    assert nets[0] == pytest.approx(figures["grossProfitAtSignalPrices"], abs=1e-3)
+    assert nets[1] == figures["netProfit"]
+    assert sorted(nets.values(), reverse=True) == list(nets.values())
+
+
+def test_the_break_even_cost_of_a_trade_leaves_nothing() -> None:
+    evidence = evidence_of(crossing())
+    figures, trades = figures_of(evidence), evidence.result.trades
+    cost = figures["breakEvenCostOfTrade"]
+    gross = figures["grossProfitAtSignalPrices"]
+    assert cost["rupees"] * len(trades) == pytest.approx(gross, rel=1e-3)
+    assert cost["basisPoints"] * trades["value"].sum() / 1e4 == pytest.approx(gross, rel=1e-3)
+
+
+def test_targets_and_limit_orders_do_not_slip() -> None:
+    steps = crossing(
+        exitConditions={"takeProfit": {"type": "percentage", "percentage": 0.001}},
+        executionSettings={
+            "slippage": 0.05, "productType": "delivery", "orderType": "limit", "limitOffset": 0.01,
+        },
+    )  # fmt: skip
+    evidence = evidence_of(steps)
+    by_target = evidence.result.trades["reason"] == 2
+    assert by_target.any()
+    slipped = evidence.result.trades[~by_target]
+    rate = 0.0005
+    worsened = slipped["exit_price"] * slipped["quantity"] * rate / (1 - slipped["side"] * rate)
+    left = slipped["reason"] != 8  # end of data
+    assert figures_of(evidence)["slippage"] == pytest.approx(worsened[left].sum(), abs=1e-3)
+
+
+def test_a_result_that_loses_fails_and_one_that_bears_twice_the_costs_passes() -> None:
+    evidence = evidence_of(crossing())
+    losing = costs_section(evidence)
+    assert evidence.result.net < 0
+    assert losing.check is not None
+    assert losing.check.status == CheckStatus.FAIL
+    free = crossing(
+        positionSizing={"method": "fixed_quantity", "quantity": 3},
+        entryConditions={"positionType": "long", "conditions": [sma_cross(5, 20)]},
+        executionSettings={"slippage": 0, "charges": "none"},
+    )
+    evidence = evidence_of(free)
+    check = costs_section(evidence).check
+    assert check is not None
+    assert check.status == (CheckStatus.PASS if evidence.result.net > 0 else CheckStatus.FAIL)
+
+
+def test_no_charge_has_no_cap_that_is_no_number() -> None:
+    uncapped = (ChargeRow("a", 0, brokerage=0.001),)
+    assert times_charges(uncapped, 0) == NO_CHARGES
+    assert times_charges(uncapped, 2)[0].brokerage_cap == float("inf")
+    assert times_charges(SCHEDULE, 3)[0].gst == RATES.gst
+
+
+@pytest.mark.parametrize("entries", [1, 3])
+def test_fills_charged_by_the_rates_of_their_days_pay_what_the_kernel_took(entries: int) -> None:
+    sizing = {
+        "method": "fixed_quantity",
+        "quantity": 3,
+        "pyramiding": {"enabled": entries > 1, "maxEntries": max(entries, 2)},
+    }
+    evidence = evidence_of(crossing(positionSizing=sizing))
+    traded = traded_fills(evidence.fills, evidence.data.contracts)
+    assert traded["from_demat"].any()
+    for day in np.unique(traded["day"]).tolist():
+        today = traded[traded["day"] == day]
+        again = charges_by(today, rates_on(SCHEDULE, SEGMENTS, day))
+        assert np.array_equal(np.round(again * 100), np.round(today["paid"] * 100))
+    assert traded["paid"].sum() == pytest.approx(evidence.result.trades["charges"].sum())
+
+
+def test_the_rates_of_another_day_are_those_in_force_then() -> None:
+    evidence = evidence_of(crossing())
+    traded = traded_fills(evidence.fills, evidence.data.contracts)
+    gross = float(evidence.result.trades["gross"].sum())
+    early = charges_as_of_section(traded, SCHEDULE, SYMBOLS, SEGMENTS, day=10_969, gross=gross)
+    assert early.figures["withoutRates"] == ["NSE:B"]
+    assert "Charges of NSE:B: no rates of that date are known." in early.not_looked_at
+    late = charges_as_of_section(traded, SCHEDULE, SYMBOLS, SEGMENTS, day=10_970, gross=gross)
+    figures: Mapping[str, Any] = late.figures
+    assert figures["date"] == "2000-01-14"
+    assert figures["netProfitAsOf"] == pytest.approx(gross - figures["asOf"]["total"], abs=1e-3)
+    assert figures["difference"] == pytest.approx(
+        figures["asOf"]["total"] - figures["paid"]["total"], abs=1e-3
+    )
+
+
+def test_a_history_that_has_changed_gives_no_fills() -> None:
+    evidence = evidence_of(crossing())
+    fewer = ResultData(evidence.result.trades[1:], evidence.result.curve, evidence.capital)
+    with pytest.raises(HistoryChanged):
+        _ = replace(evidence, result=fewer).fills
