@@ -117,8 +117,8 @@ def test_every_column_that_is_encrypted_is_rotated() -> None:
     """Columns of bytes that nobody encrypts are of these models."""
     plain = {
         "accounts.DataExport", "backtests.BacktestResult", "backtests.TradeBlock",
-        "backtests.Evidence", "backtests.ReportPage", "market.CandleChunk", "trading.BarRow", "trading.RunState",
-        "trading.SessionStart",
+        "backtests.Evidence", "backtests.ReportPage", "backtests.StudyShard", "market.CandleChunk",
+        "trading.BarRow", "trading.RunState", "trading.SessionStart",
     }  # fmt: skip
     encrypted = {
         (model, field.name)

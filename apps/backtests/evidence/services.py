@@ -60,7 +60,10 @@ def _request(backtest: Backtest, *, now: datetime) -> Evidence:
     evidence, _ = Evidence.objects.get_or_create(
         backtest=backtest, defaults={"status": EvidenceStatus.QUEUED, "requested_at": now}
     )
-    if evidence.status == EvidenceStatus.FAILED and now - evidence.requested_at > RETRY_FAILED_AFTER:
+    if (
+        evidence.status == EvidenceStatus.FAILED
+        and now - evidence.requested_at > RETRY_FAILED_AFTER
+    ):
         evidence.status, evidence.requested_at = EvidenceStatus.QUEUED, now
         evidence.error = evidence.completed_at = None
         evidence.save()
