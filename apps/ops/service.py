@@ -66,13 +66,13 @@ class Roles:
         return f"1 worker for small jobs and webhooks, {self.workers} for backtests"
 
 
-def child_groups(
+def children_of(
     application: Application, listener: socket.socket | None, roles: Roles
-) -> Sequence[Sequence[Child]]:
-    """Return all processes in the groups in which they stop: web goes first."""
+) -> Sequence[Child]:
+    """Return all processes of the roles; without a listener there is no web."""
     web = server.web_children(application, listener, count=roles.web) if listener else []
     runners = [Child("runner", _trade) for _ in range(roles.runners)]
-    return [web, [*_workers(roles), *runners]]
+    return [*web, *_workers(roles), *runners]
 
 
 def _workers(roles: Roles) -> Iterator[Child]:

@@ -30,6 +30,8 @@ STOP_SIGNALS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 POLL_SECONDS: Final = 0.1
 SECONDS_TO_HANG: Final = 30.0
 SHORT_LIFE: Final = 1.0  # seconds
+# From the signal to stop until the children that have not ended are killed.
+SECONDS_TO_STOP: Final = 4.0
 # The name of a process in `ps -e` and `top`; Linux keeps 15 characters of it.
 PROCESS_NAME: Final = Path("/proc/self/comm")
 
@@ -77,7 +79,6 @@ class Child:
     run: Callable[[], None]
     descriptors: Sequence[int] = ()
     heartbeat: Heartbeat | None = None
-    seconds_to_stop: float = 10.0
     pid: int | None = field(default=None, init=False)
     started: float = field(default=0.0, init=False)
     backoff: Backoff = field(default_factory=Backoff, init=False)
@@ -103,29 +104,21 @@ class Child:
             and self.heartbeat.silence(now) > SECONDS_TO_HANG
         )
 
-    def wait(self) -> None:
-        """Wait until the child has ended, and kill it when that takes too long."""
-        deadline = time.monotonic() + self.seconds_to_stop
-        while self.pid is not None and self.ending() is None:
-            if time.monotonic() > deadline:
-                self.send(signal.SIGKILL)
-            time.sleep(POLL_SECONDS / 10)
-
 
 class Supervisor:
-    """Runs groups of children; on stopping, each group ends before the next.
+    """Runs children, and stops all of them at once.
 
     Children run as `account`, or as this process's own account.
     """
 
     def __init__(
         self,
-        groups: Sequence[Sequence[Child]],
+        children: Sequence[Child],
         *,
         say: Callable[[str], None],
         account: SystemAccount | None = None,
     ) -> None:
-        self.groups = groups
+        self.children = children
         self.say = say
         self.account = account
         self.stopping = False
@@ -142,7 +135,7 @@ class Supervisor:
         try:
             with self._signals():
                 while not self.stopping:
-                    for child in self._children():
+                    for child in self.children:
                         self._attend(child, watched, time.monotonic())
                     on_poll()
                     time.sleep(POLL_SECONDS)
@@ -150,9 +143,6 @@ class Supervisor:
         finally:
             os.close(held)
             os.close(watched)
-
-    def _children(self) -> Iterator[Child]:
-        return (child for group in self.groups for child in group)
 
     def _attend(self, child: Child, watched: int, now: float) -> None:
         code = child.ending()
@@ -204,11 +194,14 @@ class Supervisor:
 
     def _stop(self) -> None:
         self.say("stopping")
-        for group in self.groups:
-            for child in group:
-                child.send(signal.SIGTERM)
-            for child in group:
-                child.wait()
+        deadline = time.monotonic() + SECONDS_TO_STOP
+        for child in self.children:
+            child.send(signal.SIGTERM)
+        for child in self.children:
+            while child.pid is not None and child.ending() is None:
+                if time.monotonic() > deadline:
+                    child.send(signal.SIGKILL)
+                time.sleep(POLL_SECONDS / 10)
 
     @contextmanager
     def _signals(self) -> Iterator[None]:
@@ -221,7 +214,7 @@ class Supervisor:
 
     def _on_signal(self, number: int, frame: FrameType | None) -> None:
         if self.stopping:
-            for child in self._children():
+            for child in self.children:
                 child.send(signal.SIGKILL)
         self.stopping = True
 

@@ -40,7 +40,7 @@ QUEUES: Final[Mapping[str, list[str]]] = {
 }
 CONCURRENCY: Final[Mapping[str, int]] = {"small": 4, "webhooks": 1, "backtests": 1}
 # After that, a backtest that still runs is requeued.
-_SECONDS_TO_FINISH: Final = 5.0
+_SECONDS_TO_FINISH: Final = 2.0
 _SECONDS_BETWEEN_LOOKS: Final = 1.0
 SECONDS_FOR_A_CONNECTION: Final = 3.0
 # Seconds after which the backoff starts from the shortest wait again.

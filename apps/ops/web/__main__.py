@@ -21,7 +21,7 @@ def main() -> None:
     except OSError as error:
         sys.exit(f"error: {settings.HOST}:{settings.PORT}: {error.strerror}")
     children = server.web_children(application, listener, count=settings.WEB_WORKERS)
-    Supervisor([children], say=print).run(on_poll=lambda: None)
+    Supervisor(children, say=print).run(on_poll=lambda: None)
 
 
 if __name__ == "__main__":

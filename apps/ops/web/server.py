@@ -8,6 +8,7 @@ import asyncio
 import errno
 import logging
 import resource
+import signal
 import socket
 import sys
 import time
@@ -31,7 +32,7 @@ SEND_BUFFER: Final = 256 * 1024
 ACCEPTED_AT_ONCE: Final = 8
 _MOST_FILES: Final = 65_536
 # For the requests that are being answered when the service stops.
-_SECONDS_TO_FINISH: Final = 4
+_SECONDS_TO_FINISH: Final = 3
 # The forks of a server that was killed may hold the port for so long.
 SECONDS_TO_BIND: Final = 10.0
 # A computing thread gives the interpreter up so often: the event loop needs it several times for
@@ -128,6 +129,10 @@ def serve(application: Application, listener: socket.socket, heartbeat: Heartbea
     sys.setswitchinterval(SWITCH_INTERVAL)
     database_timeouts.apply(database_timeouts.WEB)
     server = Server(application)
+    # uvicorn raises the signal again when it has ended; by default that would be the end of the
+    # process, which would stay in the list of those that are expected.
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, server.handle_exit)
 
     with presence.present("web") as tell:
         telling = Telling(tell)

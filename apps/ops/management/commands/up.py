@@ -158,8 +158,8 @@ class Command(BaseCommand):
                 keep_database()
                 announcement.poll()
 
-            groups = service.child_groups(application, listener, roles)
-            Supervisor(groups, say=self.say, account=identity.account).run(on_poll=on_poll)
+            children = service.children_of(application, listener, roles)
+            Supervisor(children, say=self.say, account=identity.account).run(on_poll=on_poll)
 
 
 def count_of_processes(text: str) -> int:
