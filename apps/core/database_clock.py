@@ -7,7 +7,7 @@ work for abandoned.
 
 import logging
 import time
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Final
 
 from django.db import connection
@@ -53,13 +53,19 @@ def now() -> datetime:
     return timezone.now() - timedelta(seconds=machine.seconds_ahead)
 
 
-def compare_clocks() -> None:
+def read() -> datetime:
     """Ask the database for its time. Raises what the database raises."""
     with connection.cursor() as cursor:
-        begun = time.time()
         cursor.execute(QUERY)
-        database_seconds = float(cursor.fetchone()[0])
-        machine.note(database_seconds, begun=begun, ended=time.time())
+        return datetime.fromtimestamp(float(cursor.fetchone()[0]), tz=UTC)
+
+
+def compare_clocks() -> None:
+    """Ask the database for its time, and note by how much this machine's differs."""
+    connection.ensure_connection()  # connecting takes time that is not the query's
+    begun = time.time()
+    moment = read()
+    machine.note(moment.timestamp(), begun=begun, ended=time.time())
 
 
 def is_far_off() -> bool:

@@ -36,7 +36,7 @@ ENCRYPTED: Final = (
 )
 
 
-class Rotated(NamedTuple):
+class ColumnRotation(NamedTuple):
     """How much of a column was encrypted anew, and how much no key can read."""
 
     column: EncryptedColumn
@@ -70,7 +70,7 @@ def is_to_be_rotated() -> bool:
     return installed is not None and installed.fingerprint != own
 
 
-def rotate(*, now: datetime) -> Iterator[Rotated]:
+def rotate(*, now: datetime) -> Iterator[ColumnRotation]:
     """Encrypt all secrets with the present SECRET_KEY, column by column; then that is the
     database's key.
 
@@ -94,7 +94,7 @@ def rotate(*, now: datetime) -> Iterator[Rotated]:
             )
 
 
-def _rotate_column(column: EncryptedColumn) -> Rotated:
+def _rotate_column(column: EncryptedColumn) -> ColumnRotation:
     rotated = unreadable = 0
     last: object = None
     rows = column.model._default_manager.filter(**{f"{column.name}__isnull": False}).order_by("pk")
@@ -103,7 +103,7 @@ def _rotate_column(column: EncryptedColumn) -> Rotated:
             later = rows if last is None else rows.filter(pk__gt=last)
             batch = list(later.select_for_update()[:_BATCH])
             if not batch:
-                return Rotated(column, rotated, unreadable)
+                return ColumnRotation(column, rotated, unreadable)
             for row in batch:
                 data = bytes(getattr(row, column.name))
                 if encryption.is_current(data):

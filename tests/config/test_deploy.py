@@ -11,13 +11,17 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
 import pytest
 import yaml
 from django.core.management import get_commands, load_command_class
+from django.utils import timezone
 
+from apps.ops import metrics, presence
+from apps.ops.backlog import read_backlog
 from apps.ops.backups import schedule
 from tests.faults.service import Caller, Service, free_port, fresh_folder, service
 from tests.ops.test_metrics import samples
@@ -165,6 +169,9 @@ def test_prometheus_takes_the_alerts() -> None:
 @pytest.mark.django_db
 def test_the_alerts_are_about_metrics_that_there_are(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(schedule, "seconds_since_backup", lambda: 60.0)
+    backlog = replace(read_backlog(), feed_age=1.0)
+    monkeypatch.setattr(metrics, "read_backlog", lambda: backlog)
+    presence.beat("runner", now=timezone.now())
     samples()  # a request has to be counted first
     known = {name for name, _ in samples()}
     named = {name for rule in rules() for name in re.findall(r"algotrade_\w+", rule["expr"])}

@@ -120,6 +120,7 @@ def test_half_a_body_is_not_read_as_a_whole_one(port: int, body: bytes) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(120)
 @pytest.mark.parametrize(("length", "status"), [(10, b"408"), (2_000_000, b"413")])
 def test_a_client_that_falls_silent_is_answered_in_time(
     port: int, length: int, status: bytes

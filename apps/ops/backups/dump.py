@@ -5,7 +5,7 @@ import tempfile
 from collections import defaultdict
 from collections.abc import Mapping
 from io import BytesIO
-from typing import Any, Final
+from typing import IO, Any, Final
 
 import psycopg
 from django.conf import settings
@@ -119,13 +119,13 @@ def _dump(writer: Writer, snapshot: str, server_version: int) -> None:
         *("--no-unlogged-table-data", "--no-owner", "--no-privileges", "--no-comments"),
         *("--no-password", f"--dbname={programs.database_address()}"),
     )
-    with tempfile.TemporaryFile() as said:
+    with tempfile.TemporaryFile() as errors:
         with subprocess.Popen(
             command,
             env=programs.environment(),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
-            stderr=said,
+            stderr=errors,
         ) as dumping:
             assert dumping.stdout is not None
             try:
@@ -134,10 +134,10 @@ def _dump(writer: Writer, snapshot: str, server_version: int) -> None:
                 dumping.kill()
                 raise
         if dumping.returncode:
-            raise BackupFailed(f"pg_dump failed: {reason_in(said)}")
+            raise BackupFailed(f"pg_dump failed: {reason_in(errors)}")
 
 
-def reason_in(output: Any) -> str:
-    """Return what a program has said last, on one line."""
-    output.seek(0)
-    return " ".join(output.read().decode(errors="replace").split())[-_LONGEST_REASON:]
+def reason_in(errors: IO[bytes]) -> str:
+    """Return the end of what a program has written to standard error, on one line."""
+    errors.seek(0)
+    return " ".join(errors.read().decode(errors="replace").split())[-_LONGEST_REASON:]

@@ -208,12 +208,12 @@ def _load(backup: Backup, ending: bytes) -> None:
 @contextmanager
 def _running(command: list[str], **streams: Any) -> Iterator[subprocess.Popen[bytes]]:
     """Run a program that reads from here, to its end. Raises BackupFailed with what it said."""
-    with tempfile.TemporaryFile() as said:
+    with tempfile.TemporaryFile() as errors:
         with subprocess.Popen(
             command,
             env=programs.environment(),
             stdin=subprocess.PIPE,
-            stderr=said,
+            stderr=errors,
             **streams,
         ) as process:
             try:
@@ -225,7 +225,7 @@ def _running(command: list[str], **streams: Any) -> Iterator[subprocess.Popen[by
             with suppress(BrokenPipeError):
                 process.stdin.close()
         if process.returncode:
-            raise BackupFailed(f"the backup could not be restored: {reason_in(said)}")
+            raise BackupFailed(f"the backup could not be restored: {reason_in(errors)}")
 
 
 def _feed(source: IO[bytes], target: IO[bytes]) -> None:

@@ -14,7 +14,7 @@ from typing import Final
 from django.conf import settings
 from django.db import connection
 
-from apps.core import quiet_start
+from apps.core import database_clock, quiet_start
 from apps.core.retention import delete_in_batches
 from apps.ops.backups import archive, dump
 from apps.ops.backups.archive import BackupFailed, Manifest, Writer
@@ -33,7 +33,7 @@ def back_up_if_due() -> BackupRecord | None:
     folder = settings.BACKUP_DIR
     assert folder is not None, "there is a schedule where BACKUP_DIR is set"
     with _locked() as is_ours:
-        if not is_ours or quiet_start.is_quiet() or not _is_due(database_time()):
+        if not is_ours or quiet_start.is_quiet() or not _is_due(database_clock.read()):
             return None
         record = back_up(folder, with_secret=False)
     if record.error:
@@ -53,7 +53,7 @@ def back_up(folder: Path, *, with_secret: bool) -> BackupRecord:
     def write(writer: Writer) -> Manifest:
         return dump.write_backup(writer, with_secret=with_secret)
 
-    record = BackupRecord(begun_at=database_time())
+    record = BackupRecord(begun_at=database_clock.read())
     try:
         path, manifest = archive.write_file(folder, write)
     except BackupFailed as error:
@@ -73,7 +73,7 @@ def seconds_since_backup() -> float | None:
     newest = BackupRecord.objects.successful().order_by("-begun_at").first()
     if newest is None or newest.taken_at is None:
         return None
-    return (database_time() - newest.taken_at).total_seconds()
+    return (database_clock.read() - newest.taken_at).total_seconds()
 
 
 def purge(*, now: datetime) -> int:
@@ -81,14 +81,6 @@ def purge(*, now: datetime) -> int:
     old = BackupRecord.objects.filter(begun_at__lt=now - RECORDS_KEPT)
     newest = BackupRecord.objects.successful().order_by("-begun_at").first()
     return delete_in_batches(old if newest is None else old.exclude(pk=newest.pk))
-
-
-def database_time() -> datetime:
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT clock_timestamp()")
-        (moment,) = cursor.fetchone()
-    assert isinstance(moment, datetime)
-    return moment
 
 
 def _is_due(now: datetime) -> bool:

@@ -132,8 +132,8 @@ def _has_checksums(upgrade: _Upgrade) -> bool:
 
 def _require_success(answer: subprocess.CompletedProcess[str]) -> None:
     if answer.returncode != 0:
-        said = " ".join(f"{answer.stdout} {answer.stderr}".split())[-_LONGEST_REASON:]
-        raise NoDatabase(f"the upgrade failed, and the old data is as it was: {said}")
+        output = " ".join(f"{answer.stdout} {answer.stderr}".split())[-_LONGEST_REASON:]
+        raise NoDatabase(f"the upgrade failed, and the old data is as it was: {output}")
 
 
 @contextmanager
