@@ -11,7 +11,6 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -169,7 +168,7 @@ def test_prometheus_takes_the_alerts() -> None:
 @pytest.mark.django_db
 def test_the_alerts_are_about_metrics_that_there_are(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(schedule, "seconds_since_backup", lambda: 60.0)
-    backlog = replace(read_backlog(), feed_age=1.0)
+    backlog = read_backlog()._replace(feed_age=1.0)
     monkeypatch.setattr(metrics, "read_backlog", lambda: backlog)
     presence.beat("runner", now=timezone.now())
     samples()  # a request has to be counted first
