@@ -32,7 +32,8 @@ SECONDS_ALONE: Final = 2.0
 SECONDS_OF_A_SHARD: Final = 1.25
 # So many at least, that workers end together; so many at most, whatever the study takes.
 LEAST_SHARDS, MOST_SHARDS = 8, 4_000
-# The first items of a study, and how many times as many follow until so many seconds are measured.
+# The first items of a study, whose columns are computed for all, and how many times as many follow
+# until so many seconds are measured.
 FIRST_ITEMS: Final = 16
 _GROWTH: Final = 8
 SECONDS_MEASURED: Final = 0.1
@@ -73,7 +74,8 @@ def run_study(backtest: Backtest, report: Report) -> LoadedStudy | None:
         seconds = time.perf_counter() - began
         seconds_left = seconds / (end - scored) * (study.size - end)
         scored = end
-        if seconds >= SECONDS_MEASURED or seconds_left < SECONDS_ALONE:
+        is_measured = len(parts) > 1 and seconds >= SECONDS_MEASURED
+        if is_measured or seconds_left < SECONDS_ALONE:
             break
     if seconds_left >= SECONDS_ALONE:
         divide(backtest, np.concatenate(parts), study.size, seconds=seconds_left)

@@ -45,10 +45,10 @@ def submit_study(owner: User, kind: BacktestKind = BacktestKind.OPTIMIZATION) ->
 
 @pytest.fixture
 def divided(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Divide every study after its first two items."""
+    """Divide every study after a few items."""
     monkeypatch.setattr(shards, "SECONDS_ALONE", 0)
     monkeypatch.setattr(shards, "SECONDS_MEASURED", 0)
-    monkeypatch.setattr(shards, "FIRST_ITEMS", 2)
+    monkeypatch.setattr(shards, "FIRST_ITEMS", 1)
 
 
 @pytest.fixture
