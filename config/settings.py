@@ -342,6 +342,7 @@ TOKEN_KEY_FALLBACKS = [token_key(key) for key in SECRET_KEY_FALLBACKS]
 
 # What a paper account opens with and is reset to, in whole rupees.
 # Percent of the sessions since a symbol's first held day that a backtest's range must hold.
+STUDY_SECONDS = env_count("STUDY_SECONDS", default=3600, least=1, most=10**6)
 BACKTEST_MIN_COVERAGE = env_count("BACKTEST_MIN_COVERAGE", default=5, least=0, most=100)
 
 PAPER_ACCOUNT_BALANCE = env_count(

@@ -44,6 +44,7 @@ BACKTEST: Final[dict[str, Any]] = {
     "kind": "backtest",
     "status": "queued",
     "progress": 0,
+    "estimatedSeconds": None,
     "startDate": "2024-01-01",
     "endDate": "2024-12-31",
     "symbols": EXAMPLE_STEPS["basicInfo"]["symbols"],

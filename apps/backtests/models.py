@@ -165,6 +165,9 @@ class Backtest(models.Model):
     progress = models.PositiveSmallIntegerField(default=0)
     attempt = models.PositiveIntegerField(default=0)
     losses = models.PositiveSmallIntegerField(default=0)
+    estimated_seconds = models.FloatField(
+        null=True, help_text="Seconds of one worker that a divided study takes, as it was measured"
+    )
     performance = models.JSONField(null=True)
     study_results = models.JSONField(null=True, db_column="findings")
     receipt = models.JSONField(null=True)

@@ -213,6 +213,12 @@ class BacktestSerializer(AnswerSerializer):
     kind = ChoiceField(choices=BacktestKind)
     status = ChoiceField(choices=BacktestStatus)
     progress = IntegerField(min_value=0, max_value=100, help_text="Percent.")
+    estimatedSeconds = FloatField(
+        source="estimated_seconds",
+        allow_null=True,
+        help_text="How long one worker would take for a long study, as measured when it began;"
+        " several share it. Null for others.",
+    )
     startDate = CharField(help_text="As it was sent.")
     endDate = CharField(help_text="As it was sent.")
     symbols = serializers.ListField(child=CharField())

@@ -9,12 +9,13 @@ divided, so no measured time changes a result.
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from itertools import pairwise
 from math import ceil
 from typing import Final
 
 import numpy as np
+from django.conf import settings
 from django.db import transaction
 from django.db.models import Q, Sum
 
@@ -23,6 +24,7 @@ from apps.backtests.execution import SHARE_OF_READING, StaleAttempt
 from apps.backtests.models import Backtest, ShardState, StudyShard
 from apps.backtests.studies import BacktestOutput
 from apps.core import database_clock
+from apps.engine.errors import EngineError
 from apps.engine.kernel.records import Array
 from apps.engine.studies.study import SHARE_OF_SCORES, Study
 from apps.market.coverage import SessionCoverage
@@ -39,6 +41,17 @@ _GROWTH: Final = 8
 SECONDS_MEASURED: Final = 0.1
 
 Report = Callable[[float], None]
+
+
+class TooLong(EngineError):
+    """The study takes more of a worker's time than STUDY_SECONDS."""
+
+    def __init__(self, *, seconds: float, budget: int, fitting: int) -> None:
+        super().__init__(
+            f"It would take about {timedelta(seconds=round(seconds))} (h:mm:ss) of one worker, and"
+            f" a study may take {timedelta(seconds=budget)};"
+            f" about {fitting:,} sets or paths would fit."
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +91,7 @@ def run_study(backtest: Backtest, report: Report) -> LoadedStudy | None:
         if is_measured or seconds_left < SECONDS_ALONE:
             break
     if seconds_left >= SECONDS_ALONE:
+        _require_budget(seconds_left, study.size - scored)
         divide(backtest, np.concatenate(parts), study.size, seconds=seconds_left)
         return loaded
     if scored < study.size:
@@ -85,6 +99,13 @@ def run_study(backtest: Backtest, report: Report) -> LoadedStudy | None:
     output = loaded.conclude(np.concatenate(parts), report)
     execution.complete(backtest=backtest, output=output, now=database_clock.now())
     return None
+
+
+def _require_budget(seconds: float, items: int) -> None:
+    """Raise TooLong where so many items take more of a worker than a study may."""
+    budget = settings.STUDY_SECONDS
+    if seconds > budget:
+        raise TooLong(seconds=seconds, budget=budget, fitting=int(items * budget / seconds))
 
 
 def _load(backtest: Backtest, report: Report) -> LoadedStudy:
@@ -114,7 +135,9 @@ def divide(backtest: Backtest, scores: Array, size: int, *, seconds: float) -> N
     """Record the scores of the first items, and divide the others, which take so many seconds, into
     shards with a dispatch slot each. Raises StaleAttempt.
     """
-    if not backtest.update_running(heartbeat_at=database_clock.now()):
+    if not backtest.update_running(
+        heartbeat_at=database_clock.now(), estimated_seconds=round(seconds, 1)
+    ):
         raise StaleAttempt
     begin, attempt = len(scores), backtest.attempt
     wanted = min(max(ceil(seconds / SECONDS_OF_A_SHARD), LEAST_SHARDS), MOST_SHARDS)

@@ -164,6 +164,7 @@ def test_a_backtest_is_queued_run_and_read(api: Api, alice: User, body: dict[str
     queued = created.json()
     assert set(queued) == {
         "id", "algorithmId", "algorithmVersion", "name", "kind", "status", "progress", "startDate",
+        "estimatedSeconds",
         "endDate", "symbols", "timeframe", "initialCapital", "config", "performance",
         "results", "error", "createdAt", "startedAt", "completedAt", "receipt",
         "warnings", "breakdowns",

@@ -205,9 +205,13 @@ def test_a_fault_of_a_range_shows_what_was_sent_and_what_it_would_try(
 
 
 def test_too_many_sets_show_the_parameters(client: APIClient, body: dict[str, Any]) -> None:
-    config = {"parameters": [{"path": FAST, "from": 2, "to": 900, "step": 1}, PARAMETERS[1]]}
-    many = {**config, "parameters": [*config["parameters"], PARAMETERS[0] | {"path": SLOW}]}
-    response = client.post(PATH, {**body, "kind": "walk_forward", "walkForwardConfig": many})
+    many = [
+        {"path": FAST, "from": 2, "to": 900, "step": 1},
+        PARAMETERS[1] | {"to": 10, "step": 0.05},
+        PARAMETERS[0] | {"path": SLOW},
+    ]
+    config = {"parameters": many}
+    response = client.post(PATH, {**body, "kind": "walk_forward", "walkForwardConfig": config})
     assert_error(
         response, 400, "VALIDATION_ERROR", field="walkForwardConfig.parameters", value="list of 3"
     )

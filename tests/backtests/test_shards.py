@@ -4,6 +4,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from django.conf import LazySettings
 from django.utils import timezone
 
 from apps.accounts.models import User
@@ -22,6 +23,7 @@ from apps.engine.simulation.simulations import ignore_progress
 from tests import make
 from tests.backtests.submissions import submit
 from tests.backtests.workers import begin, count_slots, never, run_queued
+from tests.conftest import Api
 
 pytestmark = pytest.mark.usefixtures("history")
 
@@ -108,6 +110,32 @@ def test_progress_is_that_of_the_shards(study: Backtest) -> None:
     assert shown == sorted(shown)
     assert len(set(shown)) == len(shown)
     assert shown[-1] == 93
+
+
+def test_a_study_shows_how_long_one_worker_takes(study: Backtest, alice: User, api: Api) -> None:
+    body = api(alice).get(f"/api/backtests/{study.pk}").json()
+    assert body["estimatedSeconds"] == Backtest.objects.get().estimated_seconds is not None
+
+
+def test_a_study_over_the_budget_fails_and_says_what_would_fit(
+    divided: None, alice: User, settings: LazySettings
+) -> None:
+    settings.STUDY_SECONDS = 0  # whatever is left takes more
+    submit_study(alice)
+    run_queued()
+    failed = Backtest.objects.get()
+    assert failed.error is not None
+    assert failed.error["code"] == Code.UNPROCESSABLE_ENTITY
+    assert "of one worker" in failed.error["message"]
+    assert not StudyShard.objects.exists()
+
+
+def test_what_would_fit_is_told_in_sets() -> None:
+    error = shards.TooLong(seconds=7500, budget=3600, fitting=480_000)
+    assert str(error) == (
+        "It would take about 2:05:00 (h:mm:ss) of one worker, and a study may take 1:00:00;"
+        " about 480,000 sets or paths would fit."
+    )
 
 
 # ------------------------------------------------------------------------------------- whose turn

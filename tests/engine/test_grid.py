@@ -71,7 +71,7 @@ def test_sets_are_drawn_once_each_and_the_same_for_a_seed() -> None:
     drawn = made.drawn(100, seed=7)
     assert len(set(drawn)) == 100
     assert drawn == sorted(drawn) == made.drawn(100, seed=7) != made.drawn(100, seed=8)
-    assert grid(parameter("a.b", 1, 3, 1)).drawn(100, seed=7) == [0, 1, 2]
+    assert list(grid(parameter("a.b", 1, 3, 1)).drawn(100, seed=7)) == [0, 1, 2]
 
 
 def test_values_are_put_in_a_copy() -> None:

@@ -3,6 +3,7 @@
 from statistics import variance
 from typing import Any
 
+import numpy as np
 import pytest
 
 from apps.engine.errors import TooManyTrades
@@ -119,22 +120,29 @@ def test_four_days_are_not_ranked_by_a_figure_of_a_year() -> None:
 
 
 def test_ties_go_to_the_lower_number_and_nothing_to_rank_by_comes_last() -> None:
-    values = {0: None, 1: 2.0, 2: 3.0, 3: 3.0, 4: None}
-    assert rank(values, "netProfit") == [2, 3, 1, 0, 4]
-    assert rank(values, "maxDrawdown") == [1, 2, 3, 0, 4]
+    values = np.array([np.nan, 2.0, 3.0, 3.0, np.nan])
+    assert rank(values, "netProfit").tolist() == [2, 3, 1, 0, 4]
+    assert rank(values, "maxDrawdown").tolist() == [1, 2, 3, 0, 4]
 
 
 def test_a_plateau_is_the_share_of_others_that_the_neighbours_beat() -> None:
-    """Five sets in a row, ranked 2, 1, 3, 0, 4: those beside 1 rank third and last but one."""
-    numbers = Grid(
-        read(
-            OptimizationConfig, {"parameters": [{"path": "a.b", "from": 0, "to": 4, "step": 1}]}
-        ).parameters
-    )
-    places = {index: rank_of_set for rank_of_set, index in enumerate([2, 1, 3, 0, 4])}
-    assert plateau(numbers, 2, places) == pytest.approx((3 / 4 + 2 / 4) / 2)
-    assert plateau(numbers, 4, places) == pytest.approx(2 / 4)
-    assert plateau(numbers, 4, {4: 0}) is None
+    """Of five sets, one whose neighbours rank second and third, and one beside the third."""
+    assert plateau([1, 2], 5) == pytest.approx((3 / 4 + 2 / 4) / 2)
+    assert plateau([2], 5) == pytest.approx(2 / 4)
+    assert plateau([], 5) is None
+
+
+def test_the_plateau_is_of_neighbours_that_were_tried() -> None:
+    """Of 20 sets in a row 11 are drawn; those without a drawn neighbour have none."""
+    stops = [{"path": STOP, "from": 0.25, "to": 5, "step": 0.25}]
+    study = optimised(parameters=stops, method="random", maxRuns=11, objective="netProfit")[1]
+    rows = {round(row["parameters"][STOP] / 0.25): row for row in study["ranking"]}
+    for number, row in rows.items():
+        near = [rows[n]["rank"] for n in (number - 1, number + 1) if n in rows]
+        expected = (
+            sum(11 - rank_of_set for rank_of_set in near) / (10 * len(near)) if near else None
+        )
+        assert row["plateau"] == (None if expected is None else pytest.approx(expected))
 
 
 def test_what_a_report_raises_ends_the_search() -> None:

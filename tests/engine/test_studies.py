@@ -66,6 +66,6 @@ def test_a_grid_over_the_most_runs_is_a_fault_and_a_random_search_is_none() -> N
 
 
 def test_a_walk_forward_tries_a_bounded_number_of_sets() -> None:
-    many = [{"path": f"a.b{i}", "from": 1, "to": 101, "step": 1} for i in range(2)]
+    many = [{"path": f"a.b{i}", "from": 1, "to": 501, "step": 1} for i in range(2)]
     errors = search_errors(parse_config(WalkForwardConfig, {"parameters": many}))
     assert [error.field for error in errors] == ["parameters"]

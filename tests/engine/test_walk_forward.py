@@ -64,7 +64,8 @@ def test_every_window_is_simulations_of_its_days(anchored: bool) -> None:
             performance = between(grid.values(index), train, test, 1e6).performance
             traded = performance["totalTrades"]
             trained[index] = performance["netProfit"] if traded else None  # type: ignore[assignment]
-        best = rank(trained, "netProfit")[0]
+        figures = [np.nan if figure is None else figure for figure in trained.values()]
+        best = int(rank(np.array(figures), "netProfit")[0])
         assert row["parameters"] == grid.values(best)
         assert row["inSample"]["objective"] == trained[best]
         tested = between(grid.values(best), test, test + 3, capital)

@@ -111,7 +111,7 @@ STUDIES: Final[list[tuple[BacktestKind, dict[str, Any]]]] = [
 
 def algorithm_of(owner: User) -> str:
     basics = {"strategyType": "momentum", "timeframe": "1m", "symbols": [SYMBOLS[0]]}
-    return make.algorithm(owner, **make.steps(basicInfo=basics)).pk
+    return str(make.algorithm(owner, **make.steps(basicInfo=basics)).pk)
 
 
 def submit_study(owner: User, algorithm_id: str, study: int) -> Backtest:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from apps.engine.kernel.records import Plan
 from apps.engine.language.strategy import read
@@ -17,6 +17,9 @@ from apps.engine.lazy import lazy
 from apps.engine.signals.required_inputs import RequiredInputs, required_inputs
 from apps.engine.simulation.plan import plan_of
 from apps.engine.studies.grid import Grid, applied
+
+MOST_KEPT: Final = 10_000
+"""Plans of objects with some of their values, a few kilobytes each."""
 
 Values = Mapping[str, float]
 
@@ -66,9 +69,13 @@ class Candidates:
 
     def _of_object(self, values: Values) -> CandidatePlan | None:
         key = tuple(values.items())
-        if key not in self._of_objects:
-            self._of_objects[key] = self._read(values)
-        return self._of_objects[key]
+        try:
+            return self._of_objects[key]
+        except KeyError:
+            if len(self._of_objects) >= MOST_KEPT:  # one object's numbers may make a large grid
+                self._of_objects.clear()
+            candidate = self._of_objects[key] = self._read(values)
+            return candidate
 
     def _read(self, values: Values) -> CandidatePlan | None:
         strategy = read(applied(self.steps, values)).strategy

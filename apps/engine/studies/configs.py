@@ -27,9 +27,9 @@ from apps.engine.metrics.table import METRICS
 MOST_PARAMETERS = 10
 MOST_PARAMETER_VALUES = 10_000
 """Of one parameter."""
-MOST_SETS = 10_000
+MOST_SIMULATIONS = 1_000_000
 """Simulations of one study: a set counts once for each window of a walk-forward."""
-MOST_RUNS = 100_000
+MOST_RUNS = 1_000_000
 """Resamplings of one Monte Carlo."""
 _NAME = r"[A-Za-z][A-Za-z0-9]*(\[(0|[1-9][0-9]{0,2})\])*"
 PARAMETER_PATH = rf"^{_NAME}(\.{_NAME})+$"
@@ -168,7 +168,7 @@ class OptimizationConfig(StrictModel):
         "grid", description="Whether all sets are tried, or maxRuns of them drawn at random."
     )
     seed: Maybe[Seed] = _SEED
-    maxRuns: Annotated[int, Field(ge=1, le=MOST_SETS), Whole] = Field(
+    maxRuns: Annotated[int, Field(ge=1, le=MOST_SIMULATIONS), Whole] = Field(
         1000, description="Sets that are tried at most; a larger grid is refused."
     )
 
@@ -199,7 +199,7 @@ def search_errors(config: WalkForwardConfig | OptimizationConfig) -> tuple[Field
     """Of a search that would run more sets than may be."""
     size = prod(parameter.count for parameter in config.parameters)
     if isinstance(config, WalkForwardConfig):
-        most = MOST_SETS // config.windows
+        most = MOST_SIMULATIONS // config.windows
         if size <= most:
             return ()
         message = f"parameters make {size:,} sets; at most {most:,} are tried in so many windows"

@@ -86,10 +86,10 @@ class Grid:
         parts = _halved(np.arange(len(numbers)), places, count)
         return [numbers[np.sort(part)].tolist() for part in parts]
 
-    def drawn(self, most: int, *, seed: int) -> list[int]:
+    def drawn(self, most: int, *, seed: int) -> Sequence[int]:
         """At most so many sets, each once, at random, in ascending order."""
         if self.size <= most:
-            return list(range(self.size))
+            return range(self.size)
         return sorted(Random(seed).sample(range(self.size), most))
 
 

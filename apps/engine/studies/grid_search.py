@@ -16,6 +16,7 @@ from threading import Event
 from typing import Any, Final, NamedTuple, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from apps.engine.candles import ist_day
 from apps.engine.charges import Schedule
@@ -295,15 +296,11 @@ def objective_of(result_data: ResultData, name: str) -> Figure:
     return METRICS[name].of(result_data) if len(result_data.trades) else None
 
 
-def rank(judgements: Mapping[int, Figure], name: str) -> list[int]:
-    """The sets, best first: ties by their number, None last (rule 19)."""
-    sign = 1 if METRICS[name].falls else -1
-
-    def position(index: int) -> tuple[bool, float, int]:
-        figure = judgements[index]
-        return (True, 0.0, index) if figure is None else (False, sign * figure, index)
-
-    return sorted(judgements, key=position)
+def rank(objectives: NDArray[np.float64], name: str) -> NDArray[np.intp]:
+    """Where the sets stand among those in order of their numbers, the best first: ties by their
+    number, NaN, which stands for None, last (rule 19).
+    """
+    return np.argsort(objectives if METRICS[name].falls else -objectives, kind="stable")
 
 
 def shown(result_data: ResultData) -> dict[str, Figure]:

@@ -6,12 +6,14 @@ all sets that were tried, and each shown set's plateau.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import isnan
 from typing import Any, Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from apps.engine.charges import NO_CHARGES, Schedule
 from apps.engine.kernel.records import Array
@@ -37,6 +39,8 @@ from apps.engine.studies.grid_search import (
     shown,
 )
 from apps.engine.studies.study import StudyOutput, run_whole
+
+Items = NDArray[np.intp]
 
 MOST_SHOWN: Final = 50
 """Sets in the ranked table."""
@@ -123,15 +127,11 @@ class Optimisation:
         deflation. Raises NothingToTry.
         """
         search, config = self.search, self.config
-        objectives = {
-            index: objective_in(score)
-            for index, score in zip(self.indices, scores, strict=True)
-            if score["ran"]
-        }
-        if not objectives:
+        ran = np.flatnonzero(scores["ran"])
+        if not len(ran):
             raise NothingToTry(self.size)
-        ranked = rank(objectives, config.objective)
-        best = search.simulate_plan(ranked[0], report=ignore_progress)
+        ranked = ran[rank(scores["objective"][ran], config.objective)]
+        best = search.simulate_plan(self.indices[ranked[0]], report=ignore_progress)
         ratios = scores["sharpe"][~np.isnan(scores["sharpe"])].tolist()
         result = result_of(
             self.strategy, search.data, search.schedule, best, capital=search.capital,
@@ -141,14 +141,49 @@ class Optimisation:
             "objective": config.objective,
             "method": config.method,
             "sets": search.grid.size,
-            "tried": len(objectives),
-            "invalid": self.size - len(objectives),
+            "tried": len(ran),
+            "invalid": self.size - len(ran),
             "deflation": {
                 **deflated(best.result_data.sharpe_estimate, ratios),
                 "days": len(best.result_data.daily),
             },
-            "ranking": _table(search, ranked, objectives, threads, report),
+            "ranking": self._table(scores, ranked, threads, report),
         })  # fmt: skip
+
+    def _table(
+        self, scores: Array, ranked: Items, threads: int, report: ReportProgress
+    ) -> list[dict[str, object]]:
+        """Return the best sets, each with a few figures, for which it is played once more."""
+        grid = self.search.grid
+        positions = np.full(self.size, -1)
+        positions[ranked] = np.arange(len(ranked))
+        best = [self.indices[item] for item in ranked[:MOST_SHOWN]]
+        judgements = search_grid(
+            self.search, best, [EVERY_ROW], shown, threads=threads, report=report
+        )
+        return [
+            {
+                "rank": position + 1,
+                "parameters": grid.values(index),
+                "objective": objective_in(scores[ranked[position]]),
+                "plateau": plateau(self._positions_near(index, positions), len(ranked)),
+                "performance": figures,
+            }
+            for position, (index, (figures,)) in enumerate(
+                zip(best, filter(None, judgements), strict=True)
+            )
+        ]
+
+    def _positions_near(self, index: int, positions: Items) -> list[int]:
+        """Return the positions of the neighbours that were tried."""
+        items = (self._item_of(neighbour) for neighbour in self.search.grid.neighbours(index))
+        near = [int(positions[item]) for item in items if item is not None]
+        return [position for position in near if position >= 0]
+
+    def _item_of(self, index: int) -> int | None:
+        """Return where a set stands among those that were drawn, which ascend."""
+        item = bisect_left(self.indices, index)
+        return item if item < self.size and self.indices[item] == index else None
 
 
 def optimise(
@@ -180,40 +215,15 @@ def objective_in(score: Array) -> Figure:
     return int(figure) if score["whole"] else figure
 
 
-def _table(
-    search: GridSearch,
-    ranked: Sequence[int],
-    objectives: Mapping[int, Figure],
-    threads: int,
-    report: ReportProgress,
-) -> list[dict[str, object]]:
-    """The best sets, each with a few figures, for which it is played once more."""
-    positions = {index: position for position, index in enumerate(ranked)}
-    best = ranked[:MOST_SHOWN]
-    judgements = search_grid(search, best, [EVERY_ROW], shown, threads=threads, report=report)
-    return [
-        {
-            "rank": position + 1,
-            "parameters": search.grid.values(index),
-            "objective": objectives[index],
-            "plateau": plateau(search.grid, index, positions),
-            "performance": figures,
-        }
-        for position, (index, (figures,)) in enumerate(
-            zip(best, filter(None, judgements), strict=True)
-        )
-    ]
-
-
-def plateau(grid: Grid, index: int, positions: Mapping[int, int]) -> float | None:
-    """The share of the other sets that a neighbour of this one beats, on average.
+def plateau(near: Sequence[int], sets: int) -> float | None:
+    """The share of the other sets that a neighbour of one beats, on average; `near` are the
+    neighbours' positions in the ranking, from 0, of so many sets.
 
     Near 1 the set stands on a plateau, and a little error in it costs little; near 0 it is a lone
     peak, which is what luck looks like. It speaks of places in the ranking, so it is free of the
     objective's unit and sign. None where no neighbour was tried.
     """
-    near = [positions[neighbour] for neighbour in grid.neighbours(index) if neighbour in positions]
     if not near:
         return None
-    other_sets = len(positions) - 1
+    other_sets = sets - 1
     return sum(other_sets - position for position in near) / (other_sets * len(near))

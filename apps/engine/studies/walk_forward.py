@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from math import isnan
 from typing import Any, Final
 
 import numpy as np
@@ -153,17 +152,11 @@ class WalkForward:
 
     def _chosen(self, scores: Array) -> list[int]:
         """Return the best set of each window."""
-        ran = np.flatnonzero(scores["ran"]).tolist()
-        if not ran:
+        ran = np.flatnonzero(scores["ran"])
+        if not len(ran):
             raise NothingToTry(self.size)
-        chosen = []
-        for figures in scores["objectives"][ran].T.tolist():
-            trained = {
-                index: None if isnan(figure) else figure
-                for index, figure in zip(ran, figures, strict=True)
-            }
-            chosen.append(rank(trained, self.config.objective)[0])
-        return chosen
+        windows = scores["objectives"][ran].T
+        return [int(ran[rank(trained, self.config.objective)[0]]) for trained in windows]
 
 
 def walk_forward(
