@@ -1,6 +1,8 @@
 """Runners are killed at random moments: the books are those of a day on which nothing happened."""
 
+import os
 import random
+import signal
 import time
 from pathlib import Path
 
@@ -9,8 +11,9 @@ from django.utils import timezone
 
 from apps.accounts.models import User
 from apps.market import clock
-from apps.trading.models import BarRow, Posting, RunState
-from tests.faults.workers import working
+from apps.ops.models import ServiceProcess
+from apps.trading.models import BarRow, BarStream, Posting, RunState
+from tests.faults.workers import Worker, working
 from tests.processes import until
 from tests.trading.live.market_day import FIRST, backtested, hold, started, steps, times, walk
 from tests.trading.live.test_runner import expected_of, trades_of
@@ -22,7 +25,9 @@ pytestmark = [
 ]
 
 KILLS, LENGTH = 50, 900
+DEATHS, MOST_SECONDS = 6, 10.0
 STREAMS = [["NSE:WALKA"], ["NSE:WALKB"], ["NSE:WALKC", "NSE:WALKA"], ["NSE:WALKD"]]
+ONE_SYMBOL_EACH = [[f"NSE:WALK{letter}"] for letter in "ABCDEFGHIJ"]
 
 
 def test_runners_killed_at_fifty_moments_trade_as_if_nothing_had_happened(
@@ -54,6 +59,54 @@ def test_runners_killed_at_fifty_moments_trade_as_if_nothing_had_happened(
         assert trades_of(run) == expected_of(result)
     assert BarRow.objects.count() == len(STREAMS) * len(starts)
     assert sum(Posting.objects.values_list("amount", flat=True)) == 0
+
+
+def test_bars_go_on_within_ten_seconds_of_a_machine_that_died(alice: User, tmp_path: Path) -> None:
+    """Each time it dies in the midst of its work: it has leased streams, and never gives them
+    back. The other one has to take them over.
+    """
+    starts = times(20, LENGTH)
+    series = {symbol: walk(n, starts) for n, [symbol] in enumerate(ONE_SYMBOL_EACH)}
+    hold(series, "15m")
+    runs = [started(alice, steps(symbols, "15m")) for symbols in ONE_SYMBOL_EACH]
+    gaps = []
+    with working(2, tmp_path, queue="trading") as machines:
+        coming = iter(starts)
+
+        def bring_bar() -> int:
+            start = next(coming)
+            now = timezone.now()
+            clock.move(start + LENGTH + 20, symbols=list(series), timeframe="15m", now=now)
+            return start
+
+        first = bring_bar()
+        until(lambda: _all_there(first, len(runs)), seconds=120)
+        for number in range(DEATHS):
+            machine = machines[number % 2]
+            while not _dies_with_leases(machine):
+                start = bring_bar()
+                time.sleep(random.Random(start).uniform(0, 0.1))
+            died, newest = time.monotonic(), bring_bar()
+            until(lambda n=newest: _all_there(n, len(runs)), seconds=MOST_SECONDS)  # type: ignore[misc]  # mypy infers no lambda with a default
+            gaps.append(time.monotonic() - died)
+            machine.start()
+            until(lambda: ServiceProcess.objects.filter(role="runner").count() == 2, seconds=60)
+    print(f"\nseconds from the kill to the next bar: {[round(gap, 1) for gap in gaps]}")
+
+
+def _dies_with_leases(machine: Worker) -> bool:
+    """Freeze the machine, and kill all its processes if it has leases that do not end."""
+    assert machine.process is not None
+    machine.send(signal.SIGSTOP)
+    leased = set(BarStream.objects.exclude(leased_until=None).values_list("pk", "lease_token"))
+    time.sleep(0.3)
+    leased &= set(BarStream.objects.exclude(leased_until=None).values_list("pk", "lease_token"))
+    if not leased:
+        machine.send(signal.SIGCONT)
+        return False
+    os.killpg(machine.process.pid, signal.SIGKILL)
+    machine.process.wait()
+    return True
 
 
 def _all_there(row_time: int, count: int) -> bool:
