@@ -3,14 +3,14 @@
 import logging
 import time
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from procrastinate import JobContext
 from procrastinate.contrib.django import app
 
 from apps.backtests import queue
 from apps.backtests.models import Backtest, BacktestKind, BacktestStatus, StudyShard
-from apps.core import database_clock, personal_data
+from apps.core import database_clock, jobs, personal_data
 from apps.core import request_id as request_ids
 from apps.core.database_errors import is_passing
 from apps.core.errors import Code
@@ -22,6 +22,11 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
+TOO_LITTLE_MEMORY: Final = (
+    "A worker has not enough memory for it. Shorten the range, or name fewer symbols or a longer"
+    " timeframe."
+)
+
 
 @app.task(name=queue.JOB, queue=queue.QUEUE, pass_context=True)
 def use_slot(context: JobContext) -> None:
@@ -30,7 +35,7 @@ def use_slot(context: JobContext) -> None:
 
 def run_next(*, is_stopping: Callable[[], bool]) -> None:
     """Do what is next in the queue, if anything is; then go on with the shards of the study that
-    this worker has loaded, while they are next.
+    this worker has loaded, while they are next and no evidence waits.
     """
     # This import loads the compiler: web processes and commands import the jobs and never run them.
     from apps.backtests import execution
@@ -47,7 +52,7 @@ def run_next(*, is_stopping: Callable[[], bool]) -> None:
             log.info("backtest %s: attempt %d is stale", backtest.pk, backtest.attempt)
             loaded = None
         queue.charge(backtest.owner_id, time.monotonic() - began)
-        if loaded is None or is_stopping():
+        if loaded is None or is_stopping() or jobs.waiting(queue.QUEUE, name=queue.EVIDENCE_JOB):
             return
         work = queue.begin_next(study=loaded.backtest, now=database_clock.now())
 
@@ -84,6 +89,8 @@ def run_attempt(
     except EngineError as error:
         is_insufficient = isinstance(error, InsufficientBars | TooFewSessions)
         fail(Code.INSUFFICIENT_DATA if is_insufficient else Code.UNPROCESSABLE_ENTITY, str(error))
+    except MemoryError:
+        fail(Code.UNPROCESSABLE_ENTITY, TOO_LITTLE_MEMORY)
     except Exception as error:
         if not is_passing(error):
             quoted = request_ids.current()

@@ -57,9 +57,15 @@ def enqueue(
     jobs.batch_defer(*(dict(job) for job in arguments))
 
 
-def enqueue_once(name: str, *, queue: str, lock: str, arguments: Mapping[str, JSONValue]) -> None:
-    """A job, unless one with this lock waits to be begun already."""
-    job = configure_task(name=name, job_manager=_manager, queue=queue, queueing_lock=lock)
+def enqueue_once(
+    name: str, *, queue: str, lock: str, arguments: Mapping[str, JSONValue], priority: int = 0
+) -> None:
+    """A job, unless one with this lock waits to be begun already; of a higher `priority`, it is
+    begun before those of lower ones.
+    """
+    job = configure_task(
+        name=name, job_manager=_manager, queue=queue, queueing_lock=lock, priority=priority
+    )
     with suppress(AlreadyEnqueued), transaction.atomic():
         job.defer(**arguments)
 
@@ -70,10 +76,10 @@ def count_unfinished(queue: str) -> int:
     return ProcrastinateJob.objects.filter(queue_name=queue, status__in=states).count()
 
 
-def waiting(queue: str) -> bool:
-    """Whether any job waits to be begun."""
+def waiting(queue: str, *, name: str | None = None) -> bool:
+    """Whether any job waits to be begun, or any of this name."""
     jobs = ProcrastinateJob.objects.filter(queue_name=queue, status=Status.TODO.value)
-    return jobs.exists()
+    return jobs.filter(**({"task_name": name} if name else {})).exists()
 
 
 def counts() -> dict[tuple[str, str], int]:

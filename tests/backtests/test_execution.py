@@ -209,6 +209,17 @@ def test_too_many_trades_fail_the_backtest(
     assert "more than 2 trades" in failed.error["message"]
 
 
+def test_too_little_memory_fails_the_backtest_and_says_what_helps(
+    queued: Backtest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(execution, "run_backtest", broken_by(MemoryError()))
+    run_queued()
+    failed = Backtest.objects.get()
+    assert failed.error is not None
+    assert (failed.status, failed.error["code"]) == (BacktestStatus.FAILED, "UNPROCESSABLE_ENTITY")
+    assert "Shorten the range" in failed.error["message"]
+
+
 def test_a_slot_exists_only_with_its_backtest(queued: Backtest, alice: User) -> None:
     def submit_and_break() -> None:
         with transaction.atomic():

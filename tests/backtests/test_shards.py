@@ -18,6 +18,7 @@ from apps.backtests.models import (
     StudyShard,
     TradeBlock,
 )
+from apps.core import jobs
 from apps.core.errors import Code
 from apps.engine.simulation.simulations import ignore_progress
 from tests import make
@@ -215,6 +216,18 @@ def test_a_worker_goes_on_only_with_what_is_next(study: Backtest, bob: User) -> 
     submit(bob)
     assert queue.begin_next(now=make.NOW, study=study) is None
     assert Backtest.objects.filter(status=BacktestStatus.QUEUED).count() == 1
+
+
+def test_a_worker_lets_evidence_go_between_the_shards_of_a_study(study: Backtest) -> None:
+    jobs.enqueue_once(
+        queue.EVIDENCE_JOB,
+        queue=queue.QUEUE,
+        lock="evidence",
+        arguments={"backtest_id": study.pk},
+        priority=1,
+    )
+    tasks.run_next(is_stopping=never)
+    assert StudyShard.objects.filter(state=ShardState.DONE).count() == 2
 
 
 # ---------------------------------------------------------------------------------- lost workers

@@ -73,6 +73,7 @@ def _request(backtest: Backtest, *, now: datetime) -> Evidence:
             queue=queue.QUEUE,
             lock=f"{queue.EVIDENCE_JOB} {backtest.pk}",
             arguments={"backtest_id": backtest.pk},
+            priority=1,  # before the slots of a study, of which there are many
         )
     return evidence
 
