@@ -3,7 +3,7 @@
 from django.http import Http404, HttpRequest, HttpResponse
 from django.urls import path
 
-from apps.console import entry
+from apps.console import algorithms, backtests, entry
 from apps.console.gate import console_page
 
 
@@ -17,5 +17,17 @@ urlpatterns = [
     path("sign-up", entry.sign_up_page),
     path("sign-out", entry.sign_out_page),
     path("reset", entry.ask_for_reset_page),
+    path("gallery", algorithms.gallery_page),
+    path("algorithms", algorithms.algorithms_page),
+    path("algorithms/<str:algorithm_id>", algorithms.algorithm_page),
+    path("algorithms/<str:algorithm_id>/steps", algorithms.steps_page),
+    path("algorithms/<str:algorithm_id>/json", algorithms.json_page),
+    path("algorithms/<str:algorithm_id>/versions", algorithms.versions_page),
+    path("algorithms/<str:algorithm_id>/backtest", backtests.new_backtest_page),
+    path("algorithms/<str:algorithm_id>/do/<str:action>", algorithms.algorithm_action_page),
+    path("backtests", backtests.backtests_page),
+    path("backtests/compare", backtests.compare_page),
+    path("backtests/<str:backtest_id>", backtests.backtest_page),
+    path("backtests/<str:backtest_id>/do/<str:action>", backtests.end_backtest_page),
     path("<path:address>", unknown),
 ]

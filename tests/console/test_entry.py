@@ -18,7 +18,7 @@ def stranger(db: None) -> Client:
 
 def test_a_stranger_is_led_to_the_way_in_and_back(stranger: Client, alice: User) -> None:
     answer = stranger.get("/app?page=2")
-    assert answer["Location"] == "/app/sign-in?next=/app%3Fpage%3D2"
+    assert answer["Location"] == "/app/sign-in?next=%2Fapp%3Fpage%3D2"
     form = {"email": alice.email, "password": make.PASSWORD, "next": "/app?page=2"}
     assert stranger.post("/app/sign-in", form)["Location"] == "/app?page=2"
 

@@ -7,6 +7,7 @@ from zoneinfo import ZoneInfo
 from django.template import Library
 
 from apps.backtests.report import formats
+from apps.engine.units import Unit
 
 register: Final = Library()
 _INDIA: Final = ZoneInfo("Asia/Kolkata")
@@ -53,3 +54,9 @@ def _words(name: Any) -> str:
 def _of(mapping: Any, key: Any) -> Any:
     """Look a key up that is itself a variable; None where there is none."""
     return mapping.get(key) if mapping else None
+
+
+@register.simple_tag(name="metric")
+def _metric(value: float | None, unit: Unit) -> str:
+    """Write the value of a metric with its unit."""
+    return formats.NO_VALUE if value is None else formats.format_metric(value, unit)

@@ -1,0 +1,218 @@
+"""Algorithms: the gallery, one in words and as JSON, its versions, and what can be done with it."""
+
+from typing import Any, Final
+
+import orjson
+from django.http import HttpRequest, HttpResponse
+
+from apps.accounts.models import User
+from apps.algorithms import services
+from apps.algorithms.models import Algorithm
+from apps.algorithms.serializers import (
+    AlgorithmBodySerializer,
+    AlgorithmItemSerializer,
+    AlgorithmSerializer,
+    ReviewSerializer,
+    SummarySerializer,
+    TemplateSerializer,
+    VersionSerializer,
+    VersionSummaryQuery,
+    VersionSummarySerializer,
+)
+from apps.algorithms.steps import STEPS, Configuration
+from apps.console.gallery import BY_SLUG, STRATEGIES
+from apps.console.gate import by_field, console_page, count_as, go_to, is_part, sent, show
+from apps.console.lists import listing
+from apps.console.step_forms import form_of, read_form
+from apps.core import database_clock
+from apps.core.api import strict_json
+from apps.core.errors import Fault, InvalidInput, NotFound
+from apps.trading import services as trading
+
+_CALLS: Final = "/api/trading/algorithms"
+
+
+@console_page()
+def algorithms_page(request: HttpRequest, user: User) -> HttpResponse:
+    rows = services.listed(
+        owner=user, status=None, strategy_type=None, ordering=("-created_at", "-pk")
+    )
+    return show(
+        request, "algorithms", {"algorithms": listing(request, rows, AlgorithmItemSerializer)}
+    )
+
+
+@console_page()
+def gallery_page(request: HttpRequest, user: User) -> HttpResponse:
+    """Show the strategies that ship and the templates of users; on POST make an algorithm."""
+    if request.method == "POST":
+        count_as(request, _CALLS, user=user)
+        strategy = BY_SLUG.get(request.POST.get("strategy", ""))
+        if strategy is None:
+            raise NotFound
+        body = {"name": strategy.name, "description": strategy.sentence, **strategy.steps}
+        algorithm = services.create(
+            owner=user, changes=AlgorithmBodySerializer.read(body), now=database_clock.now()
+        )
+        return go_to(request, _address(algorithm), f"{algorithm.name} is yours now: change it.")
+    shared = listing(request, services.templates(viewer=user), TemplateSerializer)
+    return show(request, "gallery", {"strategies": STRATEGIES, "shared": shared})
+
+
+@console_page()
+def algorithm_page(request: HttpRequest, user: User, algorithm_id: str) -> HttpResponse:
+    """Say what an algorithm does, and what is missing or doubtful."""
+    algorithm = services.read(owner=user, algorithm_id=algorithm_id)
+    review = services.validate(owner=user, algorithm_id=algorithm_id, now=database_clock.now())
+    summary = services.summary(owner=user, algorithm_id=algorithm_id)
+    context = {
+        "algorithm": AlgorithmSerializer.render(algorithm),
+        "review": ReviewSerializer.render(review),
+        "summary": SummarySerializer.render(summary),
+        "tab": "words",
+    }
+    return show(request, "algorithm", context)
+
+
+@console_page()
+def json_page(request: HttpRequest, user: User, algorithm_id: str) -> HttpResponse:
+    """Show the steps as the API takes them; what is saved here is what was typed."""
+    algorithm = services.read(owner=user, algorithm_id=algorithm_id)
+    context: dict[str, Any] = {
+        "algorithm": AlgorithmSerializer.render(algorithm),
+        "text": _text_of(algorithm),
+        "tab": "json",
+    }
+    if request.method != "POST":
+        return show(request, "algorithm_json", context)
+    count_as(request, _CALLS, user=user)
+    text = request.POST.get("steps", "")
+    try:
+        body = _parsed(text)
+        services.update(
+            owner=user,
+            algorithm_id=algorithm_id,
+            changes=AlgorithmBodySerializer.read(body),
+            now=database_clock.now(),
+        )
+    except InvalidInput as refusal:
+        context |= {"text": text, "problems": by_field(refusal.faults)}
+        return show(request, "algorithm_json", context, status=400)
+    return go_to(request, _address(algorithm), "Saved.")
+
+
+def _text_of(algorithm: Algorithm) -> str:
+    return orjson.dumps(services.configuration(algorithm), option=orjson.OPT_INDENT_2).decode()
+
+
+def _parsed(text: str) -> dict[str, Any]:
+    """Read the six steps and nothing else. Raises InvalidInput."""
+    body = strict_json.read(text.encode())
+    if not isinstance(body, dict):
+        raise InvalidInput(Fault("", "must be an object of steps"))
+    unknown = body.keys() - STEPS.keys()
+    if unknown:
+        raise InvalidInput(*(Fault(name, "is no step") for name in sorted(unknown)))
+    return body
+
+
+@console_page()
+def versions_page(request: HttpRequest, user: User, algorithm_id: str) -> HttpResponse:
+    """List the versions, and say in words how two of them differ."""
+    algorithm = services.read(owner=user, algorithm_id=algorithm_id)
+    rows = services.versions(owner=user, algorithm_id=algorithm_id)
+    context: dict[str, Any] = {
+        "algorithm": AlgorithmSerializer.render(algorithm),
+        "versions": listing(request, rows, VersionSerializer),
+        "tab": "versions",
+    }
+    number = request.GET.get("version", "")
+    if number.isascii() and number.isdigit():
+        query = request.GET.copy()
+        for name in ("version", "page"):
+            query.pop(name, None)
+        difference = services.version_summary(
+            owner=user,
+            algorithm_id=algorithm_id,
+            number=min(int(number), 2**31 - 1),
+            since=VersionSummaryQuery.read_query(query).get("since"),
+        )
+        context["difference"] = VersionSummarySerializer.render(difference)
+    return show(request, "algorithm_versions", context)
+
+
+@console_page()
+def algorithm_action_page(
+    request: HttpRequest, user: User, algorithm_id: str, action: str
+) -> HttpResponse:
+    """Clone, delete, start, stop, pause or resume an algorithm."""
+    if request.method != "POST":
+        return go_to(request, f"/app/algorithms/{algorithm_id}")
+    count_as(request, _CALLS, user=user)
+    now = database_clock.now()
+    known: dict[str, Any] = {"owner": user, "algorithm_id": algorithm_id}
+    match action:
+        case "clone":
+            algorithm = services.clone(**known, name=None, now=now)
+            return go_to(request, _address(algorithm), f"{algorithm.name} is a copy.")
+        case "delete":
+            services.archive(**known, now=now)
+            return go_to(request, "/app/algorithms", "Deleted.")
+        case "rename":
+            body = AlgorithmBodySerializer.read(sent(request.POST, "name", "description"))
+            services.update(**known, changes=body, now=now)
+            return go_to(request, f"/app/algorithms/{algorithm_id}", "Renamed.")
+        case "start" | "resume":
+            started = getattr(trading, action)(**known, now=now)
+            said = " ".join(fault.message for fault in started.warnings)
+            return go_to(request, f"/app/algorithms/{algorithm_id}", f"It trades on paper. {said}")
+        case "pause":
+            trading.pause(**known, now=now)
+        case "stop":
+            trading.stop(**known, close_positions=True, now=now)
+        case _:
+            raise NotFound
+    return go_to(request, f"/app/algorithms/{algorithm_id}", "Done.")
+
+
+def _address(algorithm: Algorithm) -> str:
+    return f"/app/algorithms/{algorithm.pk}"
+
+
+@console_page()
+def steps_page(request: HttpRequest, user: User, algorithm_id: str) -> HttpResponse:
+    """Show the steps as a form; each change of it is judged as it is typed, and saved on demand."""
+    algorithm = services.read(owner=user, algorithm_id=algorithm_id)
+    steps = services.configuration(algorithm)
+    context: dict[str, Any] = {"algorithm": AlgorithmSerializer.render(algorithm), "tab": "steps"}
+    status = 200
+    if request.method == "POST":
+        steps = read_form(request.POST.dict(), change=request.POST.get("change", ""))
+        if request.POST.get("change") == "save":
+            count_as(request, _CALLS, user=user)
+            try:
+                services.update(
+                    owner=user,
+                    algorithm_id=algorithm_id,
+                    changes=AlgorithmBodySerializer.read(steps),
+                    now=database_clock.now(),
+                )
+                return go_to(request, _address(algorithm), "Saved.")
+            except InvalidInput as refusal:
+                context["refused"], status = str(refusal), 400
+    review = services.review(algorithm=_with_steps(algorithm, steps), now=database_clock.now())
+    context |= {
+        "form": form_of(steps),
+        "problems": by_field(review.errors),
+        "doubts": by_field(review.warnings),
+        "is_typing": request.POST.get("change") == "typing",
+    }
+    if is_part(request):
+        return show(request, "parts/steps", context)
+    return show(request, "algorithm_steps", context, status=status)
+
+
+def _with_steps(algorithm: Algorithm, steps: Configuration) -> Algorithm:
+    """Return the algorithm as it would be with other steps; it is not stored."""
+    columns = {column: steps[wire] for wire, column in STEPS.items()}
+    return Algorithm(pk=algorithm.pk, owner_id=algorithm.owner_id, name=algorithm.name, **columns)

@@ -1,0 +1,271 @@
+"""Forms of the five steps, made from the JSON schema that documents them.
+
+A field is named by its path on the wire, such as `entryConditions.conditions[0].indicator1.period`,
+by which the service says what is wrong too. What is empty is absent; a value that does not fit its
+type is kept as it was typed, for the service to refuse.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any, Final
+
+from apps.algorithms import step_schemas
+from apps.algorithms.steps import STEPS, Configuration
+from apps.backtests.report.formats import humanize
+from apps.core.api.schema import Schema
+
+_REF: Final = "#/components/schemas/"
+_PLACE: Final = re.compile(r"([A-Za-z][A-Za-z0-9]*)|\[(\d{1,3})\]")
+# What a condition that is added begins with.
+_NEW_KIND: Final = "indicator_value"
+
+
+@dataclass(frozen=True, slots=True)
+class FormNode:
+    """A part of the form: an input, or a group of parts (`children`) in a fieldset."""
+
+    path: str
+    label: str
+    hint: str
+    kind: str  # text, number, choice, flag, symbols, object or list
+    value: Any = None
+    is_required: bool = False
+    options: tuple[str, ...] = ()
+    tag: str = ""  # of an object that is one of several kinds: the path of the kind
+    minimum: float | None = None
+    maximum: float | None = None
+    children: list["FormNode"] = field(default_factory=list)
+
+    @property
+    def slug(self) -> str:
+        """The id of the element."""
+        return "f-" + re.sub(r"[^A-Za-z0-9]+", "-", self.path).strip("-")
+
+    @property
+    def is_removable(self) -> bool:
+        """Whether it is an entry of a list of conditions."""
+        return self.path.endswith("]")
+
+    @property
+    def is_group(self) -> bool:
+        return self.kind in ("object", "list")
+
+    def leaves(self) -> Iterator["FormNode"]:
+        yield self
+        for child in self.children:
+            yield from child.leaves()
+
+
+@cache
+def _schemas() -> Mapping[str, Schema]:
+    return step_schemas.schemas()
+
+
+def form_of(configuration: Configuration) -> list[FormNode]:
+    """Return the form of each step, filled in."""
+    steps = step_schemas.step_refs(draft=False)
+    return [
+        _node(step, schema, configuration.get(step) or {}, is_required=True)
+        for step, schema in steps.items()
+    ]
+
+
+def _resolved(schema: Schema) -> Schema:
+    while "$ref" in schema:
+        remaining = {name: value for name, value in schema.items() if name != "$ref"}
+        schema = {**_schemas()[schema["$ref"].removeprefix(_REF)], **remaining}
+    return schema
+
+
+def _node(path: str, schema: Schema, value: Any, *, is_required: bool) -> FormNode:
+    schema = _resolved(schema)
+    own = {
+        "path": path,
+        "label": _label(path),
+        "hint": schema.get("description", "").partition("\n")[0],
+        "is_required": is_required,
+    }
+    if "oneOf" in schema:
+        return _union(schema, value if isinstance(value, dict) else {}, own)
+    if "properties" in schema:
+        children = _properties(path, schema, value if isinstance(value, dict) else {})
+        return FormNode(kind="object", children=children, **own)
+    if schema.get("type") == "array":
+        return _list(schema, value if isinstance(value, list) else [], own)
+    return _input(schema, value, own)
+
+
+def _label(path: str) -> str:
+    """Name the last part of a path; entries of a list are counted from 1."""
+    last = path.rpartition(".")[2]
+    name, _, index = last.partition("[")
+    if index:
+        return f"{humanize(name)[:-1]} {int(index[:-1]) + 1}"
+    return humanize(name)
+
+
+def _union(schema: Schema, value: Mapping[str, Any], own: dict[str, Any]) -> FormNode:
+    """Return the choice of a kind and, once it is chosen, the fields of that kind."""
+    tag, kinds = schema["discriminator"]["propertyName"], schema["discriminator"]["mapping"]
+    chosen = value.get(tag)
+    path = f"{own['path']}.{tag}"
+    choice = FormNode(
+        path=path, label=humanize(tag), hint="", kind="choice", value=chosen,
+        is_required=own["is_required"], options=tuple(kinds),
+    )  # fmt: skip
+    children = [choice]
+    if chosen in kinds:
+        kind = _resolved({"$ref": kinds[chosen]})
+        children += _properties(own["path"], kind, value, without=tag)
+    return FormNode(kind="object", tag=path, children=children, **own)
+
+
+def _properties(
+    path: str, schema: Schema, value: Mapping[str, Any], *, without: str = ""
+) -> list[FormNode]:
+    required = schema.get("required", ())
+    return [
+        _node(f"{path}.{name}", part, value.get(name), is_required=name in required)
+        for name, part in schema["properties"].items()
+        if name != without and "const" not in part
+    ]
+
+
+def _list(schema: Schema, value: list[Any], own: dict[str, Any]) -> FormNode:
+    if "oneOf" not in schema["items"]:
+        return FormNode(kind="symbols", value=", ".join(map(str, value)), **own)
+    children = [
+        _node(f"{own['path']}[{index}]", schema["items"], entry, is_required=True)
+        for index, entry in enumerate(value)
+    ]
+    return FormNode(kind="list", children=children, **own)
+
+
+def _input(schema: Schema, value: Any, own: dict[str, Any]) -> FormNode:
+    if "enum" in schema:
+        return FormNode(kind="choice", value=value, options=tuple(schema["enum"]), **own)
+    if schema.get("type") == "boolean":
+        options = ("true", "false")
+        shown = value if value is None or isinstance(value, str) else str(value).lower()
+        return FormNode(kind="choice", value=shown, options=options, **own)
+    is_number = schema.get("type") in ("integer", "number")
+    if "default" in schema and not own["is_required"]:
+        own["hint"] += f" {schema['default']} where nothing is given."
+    return FormNode(
+        kind="number" if is_number else "text",
+        value=value,
+        minimum=schema.get("minimum"),
+        maximum=schema.get("maximum"),
+        **own,
+    )
+
+
+# ------------------------------------------------------------------------------------------ reading
+
+
+def read_form(form: Mapping[str, Any], *, change: str = "") -> Configuration:
+    """Return the steps that a form says, after one `change`: add or remove an entry of a list."""
+    steps: dict[str, Any] = {step: {} for step in STEPS}
+    for path, text in form.items():
+        places = _places(path)
+        if places and places[0] in STEPS and len(places) > 1 and str(text).strip():
+            _put(steps, places, str(text).strip())
+    for step, schema in step_schemas.step_refs(draft=False).items():
+        steps[step] = _typed(schema, _compact(steps[step]))
+    action, _, path = change.partition(":")
+    if action in ("add", "remove"):
+        _change(steps, action, _places(path))
+    return steps
+
+
+def _places(path: str) -> list[str | int]:
+    """Split a path into names and indexes; nothing of what is no path."""
+    if not re.fullmatch(r"[A-Za-z][A-Za-z0-9]*(\[\d{1,3}\]|\.[A-Za-z][A-Za-z0-9]*)*", path):
+        return []
+    return [name or int(index) for name, index in _PLACE.findall(path)]
+
+
+def _put(steps: dict[str, Any], places: list[str | int], text: str) -> None:
+    """Put a text at its place; lists are dictionaries by index until they are complete."""
+    inner: Any = steps
+    for place in places[:-1]:
+        inner = inner.setdefault(place, {})
+        if not isinstance(inner, dict):
+            return  # two fields of a forged form contradict each other
+    inner[places[-1]] = text
+
+
+def _compact(value: Any) -> Any:
+    if not isinstance(value, dict):
+        return value
+    if value and all(isinstance(place, int) for place in value):
+        return [_compact(value[index]) for index in sorted(value)]
+    return {str(name): _compact(entry) for name, entry in value.items()}
+
+
+def _typed(schema: Schema, value: Any) -> Any:
+    """Return texts as the types that their schema asks for, as far as they are such."""
+    schema = _resolved(schema)
+    if "oneOf" in schema and isinstance(value, dict):
+        mapping = schema["discriminator"]["mapping"]
+        tag = value.get(schema["discriminator"]["propertyName"])
+        # Another kind was chosen: what the kind before had, and it does not, goes.
+        if not isinstance(tag, str) or tag not in mapping:
+            return value
+        kind = _resolved({"$ref": mapping[tag]})
+        value = {name: entry for name, entry in value.items() if name in kind["properties"]}
+        return _typed(kind, value)
+    if "properties" in schema and isinstance(value, dict):
+        parts = schema["properties"]
+        return {
+            name: _typed(parts[name], entry) if name in parts else entry
+            for name, entry in value.items()
+        }
+    if schema.get("type") == "array":
+        return _typed_list(schema, value)
+    return _typed_text(schema, value)
+
+
+def _typed_list(schema: Schema, value: Any) -> Any:
+    if isinstance(value, list):
+        return [_typed(schema["items"], entry) for entry in value]
+    if isinstance(value, str):
+        return [part.upper() for part in re.split(r"[\s,;]+", value) if part]
+    return value
+
+
+def _typed_text(schema: Schema, value: Any) -> Any:
+    if not isinstance(value, str):
+        return value
+    match schema.get("type"):
+        case "boolean" if value in ("true", "false"):
+            return value == "true"
+        case "integer" if re.fullmatch(r"-?\d{1,15}", value):
+            return int(value)
+        case "number" if re.fullmatch(r"-?\d{1,15}(\.\d{1,10})?", value):
+            return float(value) if "." in value else int(value)
+    return value
+
+
+def _change(steps: dict[str, Any], action: str, places: list[str | int]) -> None:
+    """Add an entry to the list at a place, or remove the entry that stands there."""
+    inner: Any = steps
+    for place in places[:-1]:
+        inner = _entry(inner, place)
+    last = places[-1] if places else ""
+    if action == "add" and isinstance(inner, dict) and isinstance(last, str):
+        entries = inner.setdefault(last, [])
+        if isinstance(entries, list):
+            entries.append({"type": _NEW_KIND})
+    elif action == "remove" and isinstance(inner, list) and isinstance(last, int):
+        del inner[last : last + 1]
+
+
+def _entry(value: Any, place: str | int) -> Any:
+    if isinstance(value, dict):
+        return value.get(str(place))
+    if isinstance(value, list) and isinstance(place, int) and place < len(value):
+        return value[place]
+    return None

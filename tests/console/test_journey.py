@@ -1,0 +1,121 @@
+"""From an account to the result of a template's backtest, by the forms of the pages."""
+
+import re
+from pathlib import Path
+
+import pytest
+from django.test import Client
+
+from apps.accounts.models import User
+from apps.algorithms import services
+from apps.algorithms.models import Algorithm
+from apps.console.gallery import STRATEGIES, GalleryStrategy
+from tests.backtests.waves import waves
+from tests.backtests.workers import run_queued
+from tests.console.conftest import Browse
+from tests.market.bars import store_candles
+
+CORPUS = [
+    "<script>alert(1)</script>",
+    '"><img src=x onerror=alert(1)>',
+    "' onfocus='alert(1)' autofocus='",
+    "</textarea><svg/onload=alert(1)>",
+    "{{ 7|add:7 }}{% now 'Y' %}",
+]
+
+
+def make_from(client: Client, slug: str) -> str:
+    return str(client.post("/app/gallery", {"strategy": slug})["Location"])
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES, ids=lambda strategy: strategy.slug)
+def test_a_strategy_of_the_gallery_is_ready_and_undoubted(
+    browse: Browse, alice: User, strategy: GalleryStrategy
+) -> None:
+    address = make_from(browse(alice), strategy.slug)
+    algorithm = Algorithm.objects.get(pk=address.rsplit("/", 1)[1])
+    review = services.review(algorithm=algorithm, now=algorithm.created_at)
+    assert (algorithm.status, review.errors) == ("stopped", ())
+    by_itself = [fault for fault in review.warnings if not fault.field.startswith("basicInfo")]
+    assert by_itself == []
+
+
+def test_a_template_becomes_a_completed_backtest(browse: Browse, alice: User) -> None:
+    store_candles("NSE:RELIANCE", "5m", waves("2026-04-01", 60, step=300))
+    client = browse(alice)
+    address = make_from(client, "ema-cross")
+    form = client.get(f"{address}/backtest").content.decode()
+    dates = {
+        name: re.search(rf'name="{name}"[^>]*value="([^"]+)"', form)[1]  # type: ignore[index]
+        for name in ("startDate", "endDate")
+    }
+    submitted = client.post(f"{address}/backtest", dates)
+    waiting = client.get(submitted["Location"])
+    assert b"<progress" in waiting.content
+    run_queued()
+    polled = client.get(submitted["Location"], headers={"HX-Request": "true"})
+    assert polled["HX-Redirect"] == submitted["Location"]
+    result = client.get(submitted["Location"]).content.decode()
+    assert "Net profit" in result
+    report = re.search(r'href="(/api/backtests/[0-9a-f]+/report)"', result)
+    assert report is not None
+    assert client.get(report[1]).status_code == 200
+    backtest_id = submitted["Location"].rsplit("/", 1)[1]
+    compared = client.get(f"/app/backtests/compare?id={backtest_id}&id={backtest_id}")
+    assert b"Sharpe ratio" in compared.content
+    assert client.get("/app/backtests?status=completed").content.count(b"status completed") == 1
+
+
+def test_the_json_round_trips_and_says_what_is_wrong(browse: Browse, alice: User) -> None:
+    client = browse(alice)
+    address = make_from(client, "rsi-2")
+    algorithm = Algorithm.objects.get(pk=address.rsplit("/", 1)[1])
+    before = services.configuration(algorithm)
+    shown = client.get(f"{address}/json").context["text"]
+    assert client.post(f"{address}/json", {"steps": shown}).status_code == 302
+    algorithm.refresh_from_db()
+    assert services.configuration(algorithm) == before
+    refused = client.post(f"{address}/json", {"steps": shown.replace('"RSI"', '"RSJ"')})
+    assert (refused.status_code, "RSJ" in refused.context["text"]) == (400, True)
+    assert b'role="alert"' in refused.content
+
+
+def test_versions_are_compared_in_words(browse: Browse, alice: User) -> None:
+    client = browse(alice)
+    address = make_from(client, "rsi-2")
+    steps = client.get(f"{address}/json").context["text"].replace('"period": 200', '"period": 150')
+    client.post(f"{address}/json", {"steps": steps})
+    page = client.get(f"{address}/versions?version=2&since=1").content
+    assert b"<del>" in page
+    assert b"<ins>" in page
+
+
+def test_anothers_algorithm_is_not_found(browse: Browse, alice: User, bob: User) -> None:
+    address = make_from(browse(alice), "rsi-2")
+    stranger = browse(bob)
+    for page in ("", "/json", "/versions", "/steps", "/backtest"):
+        assert stranger.get(address + page).status_code == 404
+    assert stranger.post(f"{address}/do/delete").status_code == 404
+
+
+@pytest.mark.parametrize("text", CORPUS)
+def test_what_a_trader_types_stays_text(browse: Browse, alice: User, text: str) -> None:
+    client = browse(alice)
+    address = make_from(client, "rsi-2")
+    client.post(f"{address}/do/rename", {"name": text, "description": text})
+    client.post(f"{address}/json", {"steps": text})
+    for page in ("/app", "/app/algorithms", address, f"{address}/json", f"{address}/versions"):
+        body = client.get(page).content.decode()
+        assert text not in body or text.startswith("{{")
+    refused = client.post(f"{address}/json", {"steps": text}).content.decode()
+    assert text not in refused or text.startswith("{{")
+
+
+def test_no_script_and_no_style_stands_in_a_template() -> None:
+    templates = list(Path("apps/console/templates").rglob("*.html"))
+    assert templates
+    for template in templates:
+        source = template.read_text()
+        assert not re.search(
+            r"<script(?![^>]*\bsrc=)|<style|\sstyle=|\son[a-z]+=|\|safe|autoescape off", source
+        ), template

@@ -1,0 +1,100 @@
+"""The steps as forms: made from the schemas, judged as they are typed."""
+
+import pytest
+
+from apps.accounts.models import User
+from apps.algorithms import services
+from apps.algorithms.models import Algorithm
+from apps.algorithms.steps import STEPS
+from apps.console.gallery import STRATEGIES, GalleryStrategy
+from apps.console.step_forms import form_of, read_form
+from tests.console.conftest import Browse
+from tests.console.test_journey import CORPUS, make_from
+
+
+def sent_by(configuration: dict[str, dict[str, object]]) -> dict[str, str]:
+    """Return what a browser posts of a form that nobody has touched."""
+    fields = {}
+    for step in form_of(configuration):
+        for node in step.leaves():
+            if not node.is_group:
+                fields[node.path] = "" if node.value is None else str(node.value)
+    return fields
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES, ids=lambda strategy: strategy.slug)
+def test_a_form_says_the_steps_that_it_was_made_of(strategy: GalleryStrategy) -> None:
+    assert read_form(sent_by(dict(strategy.steps))) == strategy.steps
+
+
+def test_conditions_are_added_nested_and_removed() -> None:
+    empty: dict[str, dict[str, object]] = {step: {} for step in STEPS}
+    steps = read_form(sent_by(empty), change="add:entryConditions.conditions")
+    assert steps["entryConditions"] == {"conditions": [{"type": "indicator_value"}]}
+    form = {**sent_by(steps), "entryConditions.conditions[0].type": "group"}
+    steps = read_form(form, change="add:entryConditions.conditions[0].conditions")
+    group = {"type": "group", "conditions": [{"type": "indicator_value"}]}
+    assert steps["entryConditions"] == {"conditions": [group]}
+    paths = [node.path for step in form_of(steps) for node in step.leaves()]
+    assert "entryConditions.conditions[0].conditions[0].indicator.type" in paths
+    steps = read_form(sent_by(steps), change="remove:entryConditions.conditions[0]")
+    assert steps["entryConditions"] == {"conditions": []}
+
+
+def test_another_kind_drops_what_it_does_not_have() -> None:
+    sizing = {"positionSizing.method": "fixed_quantity", "positionSizing.riskPercentage": "1"}
+    form = {**sizing, "positionSizing.quantity": "x"}
+    assert read_form(form)["positionSizing"] == {"method": "fixed_quantity", "quantity": "x"}
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["entryConditions", "entryConditions.conditions[9999999999].type", "a[b].c", "entryConditions.",
+     "__class__.x", "entryConditions.conditions.x.y[0]"],
+)  # fmt: skip
+def test_a_forged_field_does_no_harm(path: str) -> None:
+    steps = read_form(
+        {path: "x", "entryConditions.conditions[0].type": "group"}, change="add:" + path
+    )
+    form_of(steps)
+
+
+def test_a_problem_stands_beside_its_field_as_it_is_typed(browse: Browse, alice: User) -> None:
+    client = browse(alice)
+    address = make_from(client, "ema-cross")
+    algorithm = Algorithm.objects.get(pk=address.rsplit("/", 1)[1])
+    form = sent_by(services.configuration(algorithm))
+    form["entryConditions.conditions[0].indicator1.period"] = "0"
+    answer = client.post(
+        f"{address}/steps", {**form, "change": "typing"}, headers={"HX-Request": "true"}
+    ).content.decode()
+    slot = 'id="f-entryConditions-conditions-0-indicator1-period-said" hx-swap-oob="true">'
+    assert answer.split(slot)[1].strip().startswith("must be")
+    algorithm.refresh_from_db()
+    assert algorithm.version == 1
+
+
+def test_the_steps_are_saved_or_refused_with_what_was_typed(browse: Browse, alice: User) -> None:
+    client = browse(alice)
+    address = make_from(client, "ema-cross")
+    algorithm = Algorithm.objects.get(pk=address.rsplit("/", 1)[1])
+    form = sent_by(services.configuration(algorithm)) | {"change": "save"}
+    field = "entryConditions.conditions[0].indicator1.period"
+    assert client.post(f"{address}/steps", {**form, field: "12"}).status_code == 302
+    algorithm.refresh_from_db()
+    [condition] = algorithm.entry_conditions["conditions"]
+    assert condition["indicator1"] == {"type": "EMA", "period": 12}
+    refused = client.post(f"{address}/steps", {**form, field: "many"})
+    assert refused.status_code == 400
+    assert b'value="many"' in refused.content
+
+
+@pytest.mark.parametrize("text", CORPUS)
+def test_text_in_any_field_stays_text(browse: Browse, alice: User, text: str) -> None:
+    client = browse(alice)
+    address = make_from(client, "bollinger")
+    algorithm = Algorithm.objects.get(pk=address.rsplit("/", 1)[1])
+    form = dict.fromkeys(sent_by(services.configuration(algorithm)), text)
+    form |= {"entryConditions.conditions[0].type": "indicator_value", "change": "check"}
+    body = client.post(f"{address}/steps", form).content.decode()
+    assert text not in body or text.startswith("{{")
