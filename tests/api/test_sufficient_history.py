@@ -22,6 +22,8 @@ from tests.market.bars import store_candles
 PATH = "/api/backtests"
 MONDAY = "2024-02-05"
 STEPS = {"5m": 300, "15m": 900}
+STORED = ["not", pytest.param("as far as bars", marks=pytest.mark.slow), "further than bars"]
+"""How far the longer candles themselves are held."""
 
 
 @pytest.fixture(autouse=True)
@@ -103,7 +105,7 @@ class Case(NamedTuple):
     ],
     ids=lambda case: "-".join(map(str, case)),
 )
-@pytest.mark.parametrize("stored", ["not", "as far as bars", "further than bars"])
+@pytest.mark.parametrize("stored", STORED)
 def test_what_is_refused_is_what_would_fail(
     api: Api, alice: User, monkeypatch: pytest.MonkeyPatch, case: Case, stored: str
 ) -> None:

@@ -96,17 +96,19 @@ def modules(*folders: str) -> list[Module]:
     ]
 
 
-def definitions(module: Module) -> Iterator[Definition]:
-    """Yield every class, function, parameter and variable of a module, and its own name."""
-    yield Definition(module.name, module.path)
+@cache
+def definitions(module: Module) -> list[Definition]:
+    """Return every class, function, parameter and variable of a module, and its own name."""
+    names = [Definition(module.name, module.path)]
     for node in ast.walk(module.tree):
         if isinstance(node, ast.ClassDef | Function):
             is_function = isinstance(node, Function)
-            yield Definition(node.name, module.at(node), is_function=is_function)
+            names.append(Definition(node.name, module.at(node), is_function=is_function))
         elif isinstance(node, ast.arg):
-            yield Definition(node.arg, module.at(node))
+            names.append(Definition(node.arg, module.at(node)))
         elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-            yield Definition(node.id, module.at(node))
+            names.append(Definition(node.id, module.at(node)))
+    return names
 
 
 def top_level(module: Module) -> Iterator[Definition]:
@@ -126,6 +128,7 @@ def top_level(module: Module) -> Iterator[Definition]:
                 yield Definition(name, module.at(node), value)
 
 
+@cache
 def words(name: str) -> set[str]:
     """Split an identifier into lower-case words."""
     return {word.lower() for word in re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+", name)}

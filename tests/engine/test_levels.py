@@ -15,11 +15,11 @@ from apps.engine.simulation.plan import Contract
 from tests.engine.bar_table import NO_RATES
 from tests.engine.cases import Case, Running, bars_of, random_case, row_alone, small_out
 
-QUICK, LONG = range(9), range(1000, 1400)
+QUICK, LONG = range(3), range(1000, 1400)
 
 
 @pytest.mark.parametrize(
-    "seeds", [pytest.param(QUICK, id="9"), pytest.param(LONG, id="400", marks=pytest.mark.slow)]
+    "seeds", [pytest.param(QUICK, id="3"), pytest.param(LONG, id="400", marks=pytest.mark.slow)]
 )
 @pytest.mark.timeout(1800)
 def test_levels_equal_the_kernels_at_every_bar_to_the_last_bit(seeds: range) -> None:
@@ -38,7 +38,7 @@ def test_levels_equal_the_kernels_at_every_bar_to_the_last_bit(seeds: range) -> 
                 levels = levels._replace(stop=np.nan)
             np.testing.assert_array_equal(levels, [*kept, p["target"]])
             compared += ~np.isnan(levels)
-    assert compared.min() > 30
+    assert compared.min() > 3 * len(seeds)
 
 
 def test_rule_5_the_trailing_stop_is_rounded_by_the_tick_of_each_day() -> None:

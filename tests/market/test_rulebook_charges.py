@@ -345,7 +345,7 @@ PLACES = ("brokerage", "transaction_tax", "exchange_fee", "ipft", "sebi_fee", "s
 )  # fmt: skip
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(
     st.sampled_from(BASES),
     st.sampled_from(["buy", "sell"]),

@@ -78,6 +78,7 @@ def test_data_of_an_older_version_is_upgraded_after_a_backup(
 
 
 @needs_old
+@pytest.mark.slow
 def test_without_a_backup_nothing_is_upgraded(
     data_dir: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
