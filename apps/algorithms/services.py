@@ -3,6 +3,7 @@
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cache
 from typing import Any, Final, TypedDict
 
 from django.conf import settings
@@ -37,7 +38,6 @@ _LISTED: Final = (
     "total_trades", "win_rate", "total_profit", "profit_factor", "created_at", "updated_at",
 )  # fmt: skip
 """The columns of a list; the steps are not among them and are not read for one."""
-_LISTED_ROWS = Algorithm.objects.values(*_LISTED)
 _SHOWN: Final = (*_LISTED, "description", "is_public", "owner__display_name", *STEPS.values())
 """The columns of a list of templates. Of their owners it has the names alone."""
 CLONED: Final = (*STEPS.values(), "description", "walk_forward_config", "monte_carlo_config")
@@ -421,12 +421,19 @@ def listed(
     ordering: tuple[str, ...],
 ) -> QuerySet[Algorithm, dict[str, Any]]:
     """Return the owner's algorithms as rows of LISTED."""
-    wanted = {"status": status, "strategy_type": strategy_type}
-    filters = {column: value for column, value in wanted.items() if value}
-    rows: QuerySet[Algorithm, dict[str, Any]] = (
-        _LISTED_ROWS.owned_by(owner).filter(**filters).in_order(ordering)
-    )
-    return rows
+    wanted = {"owner": owner.pk, "status": status, "strategy_type": strategy_type}
+    return _rows_in(ordering).filter(**{name: value for name, value in wanted.items() if value})
+
+
+@cache
+def _rows_in(ordering: tuple[str, ...]) -> QuerySet[Algorithm, dict[str, Any]]:
+    """Return everybody's algorithms but archived ones, as rows of LISTED; few orders are asked for.
+
+    Django's querysets are copied when they are narrowed, and none of their rows is kept here.
+    """
+    rows = Algorithm.objects.exclude(status=AlgorithmStatus.ARCHIVED).in_order(ordering)
+    listed: QuerySet[Algorithm, dict[str, Any]] = rows.values(*_LISTED)
+    return listed
 
 
 @dataclass(frozen=True, slots=True)

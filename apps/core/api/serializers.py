@@ -260,21 +260,28 @@ class StrictSerializer(serializers.Serializer[Any]):
         return fields
 
     def to_representation(self, instance: Any) -> dict[str, Any]:
-        """As REST framework's, which finds out anew for each item which fields are shown: 0.1 of
-        the 0.35 ms that 20 algorithms take.
+        """As REST framework's, which finds out anew for each item which fields are shown, and asks
+        for each value whether it is an attribute, a key or a method. What a row of `values()`, or a
+        JSON document, holds is its keys: 0.7 of the 1.1 ms that 20 algorithms take.
         """
+        keys: Mapping[str, Any] = instance if isinstance(instance, dict) else {}
         answer: dict[str, Any] = {}
-        for name, field in self._shown:
+        for name, key, field in self._shown:
             try:
-                value = field.get_attribute(instance)
+                value = keys[key] if key in keys else field.get_attribute(instance)
             except SkipField:
                 continue
             answer[name] = None if value is None else field.to_representation(value)
         return answer
 
     @cached_property
-    def _shown(self) -> list[tuple[str, serializers.Field[Any, Any, Any, Any]]]:
-        return [(name, field) for name, field in self.fields.items() if not field.write_only]
+    def _shown(self) -> list[tuple[str, str, serializers.Field[Any, Any, Any, Any]]]:
+        """The fields of an answer, with the key of each in a row; "" where it is not one key."""
+        return [
+            (name, field.source_attrs[0] if len(field.source_attrs) == 1 else "", field)
+            for name, field in self.fields.items()
+            if not field.write_only
+        ]
 
     @classmethod
     def read(cls, data: Any) -> dict[str, Any]:
