@@ -23,6 +23,7 @@ from apps.core.models import Counter
 SECONDS_TO_COUNT: Final = 0.2
 SECONDS_BETWEEN_ATTEMPTS: Final = 5.0
 SECONDS_BETWEEN_WARNINGS: Final = 60.0
+MOST_REMEMBERED: Final = 10_000
 
 log = logging.getLogger(__name__)
 
@@ -33,7 +34,8 @@ ADD = """
     RETURNING count
 """
 INCREASE = """
-    UPDATE core_counter SET count = count + %s WHERE key = %s AND expires_at >= %s RETURNING count
+    UPDATE core_counter SET count = count + %s WHERE key = %s AND expires_at >= %s
+    RETURNING count, expires_at
 """
 
 
@@ -41,10 +43,13 @@ class PostgresCounters(BaseCache):
     """`add`, `incr`, `decr` and `get` of whole numbers; the rest of a cache is not there.
 
     The clock is the database's client's: windows are minutes long, clocks of machines differ less.
+    Django makes one instance for each thread. It remembers until when a counter that it has
+    increased is there, so that within a window `add` asks nothing.
     """
 
     def __init__(self, location: str, params: dict[str, Any]) -> None:
         super().__init__(params)
+        self._expiries: dict[str, datetime] = {}
 
     def add(
         self,
@@ -54,21 +59,23 @@ class PostgresCounters(BaseCache):
         version: int | None = None,
     ) -> bool:
         """Set a counter that is not there or has expired; whether it was so."""
-        now = timezone.now()
+        now, name = timezone.now(), self.make_and_validate_key(key, version)
+        if name in self._expiries and self._expiries[name] >= now:
+            return False
         expires = now + timedelta(seconds=self._seconds(timeout))
-        return (
-            _fetch_number(ADD, [self.make_and_validate_key(key, version), value, expires, now])
-            is not None
-        )
+        return _fetch(ADD, [name, value, expires, now]) is not None
 
     def incr(self, key: str, delta: int = 1, version: int | None = None) -> int:
         """Raises ValueError for a counter that is not there, as Django's caches do."""
-        count = _fetch_number(
-            INCREASE, [delta, self.make_and_validate_key(key, version), timezone.now()]
-        )
-        if count is None:
+        name = self.make_and_validate_key(key, version)
+        row = _fetch(INCREASE, [delta, name, timezone.now()])
+        if row is None:
+            self._expiries.pop(name, None)
             raise ValueError(f"no counter {key}")
-        return count
+        if len(self._expiries) >= MOST_REMEMBERED:
+            self._expiries.clear()
+        count, self._expiries[name] = row
+        return int(count)
 
     def get(self, key: str, default: Any = None, version: int | None = None) -> Any:
         rows = Counter.objects.filter(
@@ -78,6 +85,7 @@ class PostgresCounters(BaseCache):
         return default if count is None else count
 
     def clear(self) -> None:
+        self._expiries.clear()
         Counter.objects.all().delete()
 
     def _seconds(self, timeout: float | None) -> float:
@@ -148,8 +156,8 @@ def _count(in_redis: Callable[[], Any], in_postgres: Callable[[], Any]) -> Any:
     return in_postgres()
 
 
-def _fetch_number(statement: str, arguments: Sequence[str | int | datetime]) -> int | None:
+def _fetch(statement: str, arguments: Sequence[str | int | datetime]) -> tuple[Any, ...] | None:
     with connection.cursor() as cursor:
         cursor.execute(statement, arguments)
-        row = cursor.fetchone()
-    return None if row is None else int(row[0])
+        row: tuple[Any, ...] | None = cursor.fetchone()
+    return row

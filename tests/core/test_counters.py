@@ -11,9 +11,10 @@ import pytest
 from django.core.cache import caches
 from django.db import connection
 from django.utils import timezone
+from pytest_django import DjangoAssertNumQueries
 
 from apps.core import counters
-from apps.core.counters import RedisCounters, RedisOutage
+from apps.core.counters import PostgresCounters, RedisCounters, RedisOutage
 from apps.core.models import Counter
 
 
@@ -38,6 +39,30 @@ def test_a_counter_whose_time_is_over_is_not_there() -> None:
         cache.incr("a")
     assert cache.add("a", 1, 60)
     assert cache.get("a") == 1
+
+
+@pytest.mark.django_db
+def test_a_counter_that_counts_is_not_asked_for_again(
+    django_assert_num_queries: DjangoAssertNumQueries,
+) -> None:
+    cache = PostgresCounters("", {})
+    cache.add("a", 1, 60)
+    cache.incr("a")
+    with django_assert_num_queries(1):
+        assert not cache.add("a", 1, 60)
+        assert cache.incr("a") == 3
+
+
+@pytest.mark.django_db
+def test_a_counter_that_somebody_deleted_is_made_anew() -> None:
+    cache = PostgresCounters("", {})
+    cache.add("a", 1, 60)
+    cache.incr("a")
+    Counter.objects.all().delete()
+    assert not cache.add("a", 1, 60)
+    with pytest.raises(ValueError, match="no counter"):
+        cache.incr("a")
+    assert cache.add("a", 1, 60)
 
 
 @pytest.fixture

@@ -195,14 +195,18 @@ def _count(scope: RateLimitScope, usage_of: Callable[[RateLimitScope], Usage]) -
 
 def _usage_of(scope: RateLimitScope, *, increment: bool = True) -> Usage:
     """Raises ConnectionError, DatabaseError."""
-    usage = get_usage(
-        None,  # the key says whose requests are counted; nothing is read from a request
-        group=scope.name,
-        key=lambda group, request: scope.key,
-        rate=scope.rate,
-        increment=increment,
-    )
-    if not usage["limit"]:  # django-ratelimit's answer when a counter is lost while it counts
+    for _ in range(2):
+        usage = get_usage(
+            None,  # the key says whose requests are counted; nothing is read from a request
+            group=scope.name,
+            key=lambda group, request: scope.key,
+            rate=scope.rate,
+            increment=increment,
+        )
+        if usage["limit"]:
+            break
+        # django-ratelimit's answer when a counter is lost while it counts: it is made anew.
+    else:
         raise ConnectionError(f"the counter of {scope.name} is lost")
     window_end = int(time.time()) + usage["time_left"]
     return Usage(usage["limit"], usage["count"], window_end + 1)
