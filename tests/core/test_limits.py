@@ -13,7 +13,7 @@ from pytest_django import Settings
 
 from apps.core.api import limits
 from apps.core.api.limits import RateLimitScope
-from apps.core.models import AuditRecord
+from apps.core.models import AuditRecord, Counter
 
 RATES = {
     "auth": "5/15m", "failures": "20/15m", "trading": "100/m", "backtests": "10/m",
@@ -200,5 +200,16 @@ def test_successes_of_the_last_window_forgive_nothing_in_this_one(
     times = itertools.chain([time.time()] * 3, itertools.repeat(time.time() + 900))
     monkeypatch.setattr(time, "time", lambda: next(times))
     usage = limits.count_attempt(scope)
+    assert usage is not None
+    assert usage.count == 1
+
+
+@pytest.mark.django_db
+def test_a_counter_that_somebody_deleted_is_made_anew() -> None:
+    scope = RateLimitScope("general", "100/h", "somebody")
+    counts = [usage.count for _ in range(3) if (usage := limits.count(scope))]
+    Counter.objects.all().delete()
+    usage = limits.count(scope)
+    assert counts == [1, 2, 3]
     assert usage is not None
     assert usage.count == 1
