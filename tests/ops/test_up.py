@@ -124,7 +124,14 @@ def test_missing_postgres_programs_are_named(port: int, data_dir: Path) -> None:
     assert said == "error: PG_BIN=/nowhere holds no working postgres and initdb"
 
 
-@pytest.mark.parametrize("words", [["load_candles", "--sample"], ["seed_symbols"], ["purge"]])
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["seed_symbols"],
+        pytest.param(["load_candles", "--sample"], marks=pytest.mark.slow),
+        pytest.param(["purge"], marks=pytest.mark.slow),
+    ],
+)
 def test_a_command_before_the_first_start_says_what_to_do(
     words: list[str], never_started: str
 ) -> None:
