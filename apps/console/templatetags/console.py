@@ -36,7 +36,7 @@ def _sign(value: float | None) -> str:
 
 
 @register.filter("when")
-def _when(moment: str | datetime | None) -> str:
+def _moment(moment: str | datetime | None) -> str:
     """Write a moment of the wire as people in India read it."""
     if not moment:
         return formats.NO_VALUE
