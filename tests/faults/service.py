@@ -33,6 +33,7 @@ class Service:
     port: int
     settings: Mapping[str, str] = field(default_factory=dict)
     process: subprocess.Popen[bytes] | None = None
+    code: Path = PROJECT
 
     @property
     def log(self) -> Path:
@@ -59,14 +60,14 @@ class Service:
         with self.log.open("ab") as log:
             self.process = subprocess.Popen(
                 [sys.executable, "manage.py", "up"],
-                cwd=PROJECT,
+                cwd=self.code,
                 env=self.environment(),
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
                 start_new_session=True,
             )
-        until(self.is_ready, seconds=180)
+        until(self.is_ready, seconds=300)
 
     def manage(self, *words: str) -> None:
         """Another command beside it, to its end."""
@@ -162,11 +163,13 @@ class Service:
 
 
 @contextmanager
-def service(*, directory: Path | None = None, **settings: str) -> Iterator[Service]:
+def service(
+    code: Path = PROJECT, /, *, directory: Path | None = None, **settings: str
+) -> Iterator[Service]:
     """A fresh one, ready, in a folder of its own or the given one; at the end stopped, and whatever
     stays of it killed.
     """
-    made = Service(directory or fresh_folder(), free_port(), settings)
+    made = Service(directory or fresh_folder(), free_port(), settings, code=code)
     try:
         made.start()
         yield made
