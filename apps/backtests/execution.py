@@ -19,6 +19,7 @@ from django.db import InterfaceError, OperationalError, connection, transaction
 from apps.algorithms import study_results
 from apps.backtests import queue, results
 from apps.backtests.coverage import add_coverage, coverage_of_histories
+from apps.backtests.evidence import ledger
 from apps.backtests.histories import load_histories, max_bars_of
 from apps.backtests.models import (
     Backtest,
@@ -193,6 +194,7 @@ def complete(*, backtest: Backtest, output: BacktestOutput, now: datetime) -> No
     trades = results.Trades(result.trades, result.excursions, result.fills)
     results.save_result(backtest, trades=trades, curve=result.curve)
     _save_with_algorithm(backtest, output.study_results, now)
+    ledger.record_trials(backtest, output, now=now)
     queue.write_end_event(backtest, BacktestStatus.COMPLETED, now=now)
 
 

@@ -500,3 +500,31 @@ class Evidence(models.Model):
     @property
     def has_ended(self) -> bool:
         return self.status in (EvidenceStatus.READY, EvidenceStatus.FAILED)
+
+
+class TrialRecord(models.Model):
+    """What a user tried in one backtest or study: a ledger that outlives the backtest.
+
+    `digest` is of the configuration, and of the sets of a study, so what is tried again over the
+    same range is one row. `tried` counts the distinct configurations; `ratios` those of them whose
+    daily Sharpe ratio is known, of which there are the sum and the sum of squares.
+    """
+
+    owner = models.ForeignKey("accounts.User", on_delete=models.CASCADE, related_name="+")
+    backtest_id = models.CharField(max_length=24, help_text="It may have been deleted since")
+    digest = models.CharField(max_length=64)
+    symbols = models.JSONField(help_text="Sorted")
+    start = models.BigIntegerField(help_text="First second of the range, epoch seconds")
+    end = models.BigIntegerField(help_text="First second after the range, epoch seconds")
+    tried = models.PositiveIntegerField()
+    ratios = models.PositiveIntegerField()
+    ratio_sum = models.FloatField()
+    ratio_square_sum = models.FloatField()
+    created_at = models.DateTimeField()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["owner", "digest", "start", "end"], name="trial_of_a_range_is_one"
+            )
+        ]

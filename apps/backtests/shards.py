@@ -68,7 +68,7 @@ class LoadedStudy:
         result, findings = self.study.conclude(
             scores, threads=studies.THREADS, report=lambda done: report(share + (1 - share) * done)
         )
-        return BacktestOutput(result, findings, self.coverage)
+        return BacktestOutput(result, findings, self.coverage, studies.TriedSets.of_scores(scores))
 
 
 def run_study(backtest: Backtest, report: Report) -> LoadedStudy | None:

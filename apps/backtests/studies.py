@@ -4,15 +4,18 @@ commands import it.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
+import numpy as np
 from django.conf import settings
+from numpy.typing import NDArray
 
 from apps.backtests import results
 from apps.backtests.models import Backtest, BacktestKind
 from apps.backtests.submissions import STUDY_FIELDS
 from apps.core.cpus import cpu_count
 from apps.engine.charges import Schedule
+from apps.engine.kernel.records import Array
 from apps.engine.language.strategy import Strategy
 from apps.engine.simulation.receipt import hash_of
 from apps.engine.simulation.simulate import History, SimulationResult, simulate
@@ -24,10 +27,30 @@ from apps.engine.studies.study import Study
 from apps.engine.studies.walk_forward import WalkForward
 from apps.market.coverage import SessionCoverage
 
+Floats = NDArray[np.float64]
+
 # The threads of a study; its results do not depend on their number.
 THREADS: Final = cpu_count()
 # Those of a shard, of which every worker of a machine may have one.
 THREADS_OF_A_SHARD: Final = max(1, THREADS // settings.BACKTEST_WORKERS)
+
+
+class TriedSets(NamedTuple):
+    """How many sets a study ran, and the Sharpe ratios of the daily returns of those that have one,
+    where the study knows them.
+    """
+
+    count: int
+    ratios: Floats
+
+    @classmethod
+    def of_scores(cls, scores: Array) -> "TriedSets | None":
+        """Return those of the scores of a study; None of one whose items are no sets."""
+        names = scores.dtype.names or ()
+        if "ran" not in names:
+            return None
+        ratios = scores["sharpe"] if "sharpe" in names else np.empty(0)
+        return cls(int(scores["ran"].sum()), ratios[~np.isnan(ratios)])
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,12 +59,13 @@ class BacktestOutput:
 
     `result` is that of the one simulation, of the best set of an optimisation, or of the joined
     tests of a walk-forward. `study_results` are None for a plain backtest. `coverage` is that of
-    the range, by symbol.
+    the range, by symbol. `sets` are None where one configuration alone was tried.
     """
 
     result: SimulationResult
     study_results: dict[str, object] | None
     coverage: tuple[SessionCoverage, ...] = ()
+    sets: TriedSets | None = None
 
     def hashes(self, study: object) -> dict[str, object]:
         """Return the hashes of the receipt: `result` of the whole output, `study` of its

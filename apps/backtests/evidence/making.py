@@ -5,6 +5,7 @@ workers import it.
 from typing import Any
 
 from apps.backtests import results
+from apps.backtests.evidence import ledger
 from apps.backtests.histories import load_histories, max_bars_of
 from apps.backtests.models import Backtest, BacktestKind
 from apps.engine.evidence.document import evidence_document
@@ -46,6 +47,14 @@ def evidence_input(backtest: Backtest) -> EvidenceInput:
         strategy, histories, start=backtest.start, end=backtest.end, report=ignore_progress
     )
     trades, curve = results.load_result(backtest)
+    result = ResultData(
+        trades.records,
+        curve,
+        capital,
+        data.candles,
+        by_limit=plan_of(strategy).order_by == AT_LIMIT,
+        flags=data.market.flags,
+    )
     return EvidenceInput(
         steps=steps,
         histories=histories,
@@ -53,14 +62,8 @@ def evidence_input(backtest: Backtest) -> EvidenceInput:
         end=backtest.end,
         capital=capital,
         schedule=rules.schedule,
-        result=ResultData(
-            trades.records,
-            curve,
-            capital,
-            data.candles,
-            by_limit=plan_of(strategy).order_by == AT_LIMIT,
-            flags=data.market.flags,
-        ),
+        result=result,
+        trials=ledger.trials_of(backtest, days=len(result.daily)),
         seed=backtest.seed,
     )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import sqrt
 from typing import Final
 
 from apps.engine.evidence.inputs import EvidenceInput, EvidenceThresholds, Trials
@@ -37,7 +38,7 @@ def multiple_testing_section(evidence: EvidenceInput) -> EvidenceSection:
         MULTIPLE_TESTING,
         {
             "trials": trials.tried,
-            "variance": trials.variance,
+            "deviationOfRatios": rounded(sqrt(trials.variance), Unit.RATIO),
             "expectedMaximum": rounded(benchmark, Unit.RATIO),
             "sharpeRatioDaily": rounded_figure(evidence.result.sharpe, Unit.RATIO),
             "deflatedSharpeRatio": rounded_figure(deflated, Unit.RATIO),

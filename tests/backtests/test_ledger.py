@@ -1,0 +1,110 @@
+"""The ledger of trials: what was tried is counted, whatever becomes of the backtest."""
+
+from datetime import timedelta
+from typing import Any
+
+import numpy as np
+import pytest
+
+from apps.accounts.models import User
+from apps.algorithms.models import Algorithm
+from apps.backtests import services
+from apps.backtests.evidence import ledger
+from apps.backtests.models import Backtest, BacktestKind, TrialRecord
+from apps.backtests.submissions import read_date_range
+from tests import make
+from tests.backtests.submissions import submit
+from tests.backtests.waves import waves
+from tests.backtests.workers import run_queued
+from tests.market.bars import store_candles
+
+SETS: dict[str, Any] = {
+    "parameters": [
+        {"path": "exitConditions.stopLoss.percentage", "from": 0.5, "to": 1.5, "step": 0.5}
+    ],
+}
+OPTIMIZATION: dict[str, Any] = {
+    "kind": BacktestKind.OPTIMIZATION,
+    "configs": {"optimizationConfig": {**SETS, "objective": "netProfit"}},
+}
+DAYS = 20
+
+
+@pytest.fixture
+def alice(db: None) -> User:
+    store_candles("NSE:NIFTY", "15m", waves("2024-01-01", 45))
+    return make.user("alice")
+
+
+def completed(user: User, algorithm: Algorithm | None = None, **options: Any) -> Backtest:
+    backtest = submit(user, algorithm.pk if algorithm else None, **options)
+    run_queued()
+    backtest.refresh_from_db()
+    assert backtest.status == "completed", backtest.error
+    return backtest
+
+
+def with_stop(user: User, percentage: float) -> Algorithm:
+    steps = make.steps()
+    stop = {"type": "percentage", "percentage": percentage}
+    return make.algorithm(
+        user, **steps | {"exitConditions": {**steps["exitConditions"], "stopLoss": stop}}
+    )
+
+
+def test_the_first_backtest_is_one_trial(alice: User) -> None:
+    assert ledger.trials_of(completed(alice), days=DAYS) == (1, 0.0, None)
+
+
+def test_what_is_tried_again_counts_once(alice: User) -> None:
+    algorithm = with_stop(alice, 2)
+    first = completed(alice, algorithm)
+    completed(alice, algorithm)
+    assert ledger.trials_of(first, days=DAYS).tried == 1
+    assert TrialRecord.objects.count() == 1
+
+
+def test_other_numbers_count_whatever_the_algorithm(alice: User) -> None:
+    first, other = (completed(alice, with_stop(alice, stop)) for stop in (2, 0.3))
+    trials = ledger.trials_of(first, days=DAYS)
+    assert trials.tried == 2
+    ratios = list(TrialRecord.objects.values_list("ratio_sum", flat=True))
+    assert trials.variance == pytest.approx(np.var(ratios, ddof=1))
+    assert ledger.trials_of(other, days=DAYS) == trials
+
+
+def test_every_set_of_a_study_counts(alice: User) -> None:
+    study = completed(alice, **OPTIMIZATION)
+    trials = ledger.trials_of(study, days=DAYS)
+    deflation = (study.study_results or {})["deflation"]
+    assert trials.tried == deflation["trials"] == 3
+    [row] = TrialRecord.objects.all()
+    assert row.ratios == 3
+    mean = row.ratio_sum / 3
+    assert trials.variance == pytest.approx((row.ratio_square_sum - 3 * mean**2) / 2)
+    assert ledger.trials_of(completed(alice), days=DAYS).tried == 4
+
+
+def test_sets_whose_ratios_nobody_knows_vary_as_luck_does(alice: User) -> None:
+    configs = {"walkForwardConfig": {**SETS, "windows": 2, "objective": "netProfit"}}
+    study = completed(alice, kind=BacktestKind.WALK_FORWARD, configs=configs)
+    assert ledger.trials_of(study, days=DAYS) == (3, 1 / DAYS, None)
+
+
+def test_a_deleted_backtest_still_counts_until_the_account_is_erased(alice: User) -> None:
+    gone, left = (completed(alice, with_stop(alice, stop)) for stop in (2, 0.3))
+    services.delete(owner=alice, backtest_id=gone.pk, now=make.NOW + timedelta(minutes=1))
+    assert ledger.trials_of(left, days=DAYS).tried == 2
+    alice.delete()
+    assert not TrialRecord.objects.exists()
+
+
+def test_other_ranges_and_users_do_not_count(alice: User) -> None:
+    completed(alice, with_stop(alice, 2))
+    early = read_date_range("2024-01-25", "2024-01-31", now=make.NOW)
+    apart = completed(alice, with_stop(alice, 0.3), date_range=early)
+    assert ledger.trials_of(apart, days=DAYS).tried == 1
+    touching = read_date_range("2024-01-25", "2024-02-02", now=make.NOW)
+    overlapping = completed(alice, with_stop(alice, 0.4), date_range=touching)
+    assert ledger.trials_of(overlapping, days=DAYS).tried == 3
+    assert ledger.trials_of(completed(make.user("bob")), days=DAYS).tried == 1
