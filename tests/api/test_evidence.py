@@ -65,7 +65,7 @@ def test_the_document_has_a_verdict_and_sections(api: Api, alice: User, backtest
     assert (body["status"], body["error"]) == ("ready", None)
     sections = body["sections"]
     assert {"costs", "chargesAsOf", "significance", "multipleTesting"} <= set(sections)
-    assert {"lookAhead", "sensitivity"} <= set(sections)
+    assert {"lookAhead", "regimes", "sensitivity"} <= set(sections)
     net = (backtest.performance or {})["netProfit"]
     assert sections["costs"]["figures"]["netProfit"] == net
     assert {check["name"] for check in body["checks"]} <= set(sections)

@@ -100,7 +100,7 @@ class EvidenceSerializer(AnswerSerializer):
     sections = serializers.DictField(
         child=EvidenceSectionSerializer(),
         help_text="By their names: costs, chargesAsOf, significance, multipleTesting, lookAhead,"
-        " sensitivity and others; none until it is ready.",
+        " regimes, sensitivity; none until it is ready.",
     )
 
     def to_representation(self, instance: RequestedEvidence) -> dict[str, Any]:

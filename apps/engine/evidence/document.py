@@ -10,6 +10,7 @@ from apps.engine.evidence.costs import costs_section
 from apps.engine.evidence.inputs import EvidenceInput
 from apps.engine.evidence.look_ahead import look_ahead_section
 from apps.engine.evidence.multiple_testing import multiple_testing_section
+from apps.engine.evidence.regimes import regimes_section
 from apps.engine.evidence.sections import EvidenceSection, section_json
 from apps.engine.evidence.sensitivity import sensitivity_section
 from apps.engine.evidence.significance import significance_section
@@ -19,6 +20,7 @@ SECTIONS: Final[tuple[Callable[[EvidenceInput], EvidenceSection], ...]] = (
     significance_section,
     multiple_testing_section,
     look_ahead_section,
+    regimes_section,
     sensitivity_section,
 )
 

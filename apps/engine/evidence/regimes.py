@@ -1,0 +1,184 @@
+"""Whether one kind of market carries a result: its trades by what the market did.
+
+A trade counts on the date of its entry, in Asia/Kolkata. The benchmark buys all symbols in equal
+parts and holds them. Its trend on a date is its growth over the LOOK_BACK dates before, its
+volatility the sample deviation of its daily returns over the same; the dates of the range are cut
+into thirds by each. Both are known before the date opens.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Final, NamedTuple
+
+import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
+from numpy.typing import NDArray
+
+from apps.engine.candles import DAY, IST, Candles, ist_day
+from apps.engine.evidence.inputs import EvidenceInput
+from apps.engine.evidence.sections import CheckStatus, EvidenceCheck, EvidenceSection
+from apps.engine.metrics.result_data import ResultData
+from apps.engine.units import Unit, rounded
+
+Floats = NDArray[np.float64]
+Labels = NDArray[np.str_]
+
+REGIMES: Final = "regimes"
+LOOK_BACK: Final = 20
+GAP: Final = 0.01
+"""An open so far from the symbol's last close, as a share of it, begins a gap day."""
+LEAST_TRADES: Final = 30
+"""Fewer trades say nothing of regimes."""
+_UNKNOWN: Final = "unknown"
+_TRENDS: Final = ("falling", "level", "rising")
+_VOLATILITIES: Final = ("low", "middle", "high")
+_WEEKDAYS: Final = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
+_JUDGED: Final = ("trend", "volatility", "gap")
+_NOT_LOOKED_AT: Final = (
+    "Days on which contracts expire.",
+    "Prices of another benchmark than the symbols themselves.",
+    f"The trend of the first {LOOK_BACK} days, of which no earlier days are known.",
+)
+
+
+class Regime(NamedTuple):
+    """The trades of one regime; `net` in rupees, `won` a share of 1."""
+
+    name: str
+    trades: int
+    net: float
+    won: float
+
+    @property
+    def figures(self) -> dict[str, object]:
+        return {
+            "regime": self.name,
+            "trades": self.trades,
+            "netProfit": rounded(self.net, Unit.RUPEES),
+            "winRate": rounded(self.won * 100, Unit.PERCENT),
+        }
+
+
+def regimes_section(evidence: EvidenceInput) -> EvidenceSection:
+    """Return the trades and the net profit in each regime, and whether one carries the result: the
+    others together make nothing, with half of the trades or more.
+    """
+    result = evidence.result
+    kinds = {name: _regimes(labels_of(evidence), result.profit) for name, labels_of in _LABELS}
+    carrying = [
+        f"{kind} {regime.name}"
+        for kind in _JUDGED
+        for regime in kinds[kind]
+        if regime.name != _UNKNOWN
+        and result.net - regime.net <= 0
+        and regime.trades * 2 <= len(result.trades)
+    ]
+    status, sentence = _conclusion(carrying, result)
+    return EvidenceSection(
+        REGIMES,
+        {kind: [regime.figures for regime in regimes] for kind, regimes in kinds.items()},
+        sentence,
+        _NOT_LOOKED_AT,
+        EvidenceCheck(REGIMES, status, sentence),
+    )
+
+
+def _regimes(labels: Labels, profit: Floats) -> list[Regime]:
+    return [
+        Regime(label, len(own), float(own.sum()), float((own > 0).mean()))
+        for label in np.unique(labels).tolist()
+        for own in [profit[labels == label]]
+    ]
+
+
+def _conclusion(carrying: Sequence[str], result: ResultData) -> tuple[CheckStatus, str]:
+    if len(result.trades) < LEAST_TRADES:
+        return CheckStatus.UNKNOWN, f"Fewer than {LEAST_TRADES} trades say nothing of regimes."
+    if result.net <= 0:
+        return CheckStatus.UNKNOWN, "The result makes no money that a regime could carry."
+    if carrying:
+        named = " and ".join(carrying)
+        return CheckStatus.DOUBT, f"Without the trades of one regime nothing is left: {named}."
+    return CheckStatus.PASS, "No trend, volatility or gap of the market alone carries the result."
+
+
+# ------------------------------------------------------------------------- the regime of each trade
+
+
+def _entry_days(result: ResultData) -> NDArray[np.int32]:
+    return ist_day(np.ascontiguousarray(result.trades["entry_time"]))
+
+
+def _by_trend(evidence: EvidenceInput) -> Labels:
+    return _thirds(evidence.result, lambda windows: np.prod(1 + windows, axis=1), _TRENDS)
+
+
+def _by_volatility(evidence: EvidenceInput) -> Labels:
+    return _thirds(evidence.result, lambda windows: windows.std(axis=1, ddof=1), _VOLATILITIES)
+
+
+def _thirds(result: ResultData, figure: Callable[[Floats], Floats], names: Sequence[str]) -> Labels:
+    """Return the third that the date of each entry is in by a figure of the dates before."""
+    worth, days = result.benchmark, ist_day(result.ends)
+    labels = np.full(len(days), _UNKNOWN, "U16")
+    if worth is not None and len(days) > LOOK_BACK:
+        returns = worth[1:] / worth[:-1] - 1
+        known = figure(sliding_window_view(returns, LOOK_BACK)[:-1])
+        thirds = np.searchsorted(np.quantile(known, (1 / 3, 2 / 3)), known, side="right")
+        labels[LOOK_BACK:] = np.array(names)[thirds]
+    return np.asarray(labels[np.searchsorted(days, _entry_days(result))])
+
+
+def _by_gap(evidence: EvidenceInput) -> Labels:
+    """Return whether the symbol of each trade opened higher or lower than it had closed."""
+    result = evidence.result
+    labels, days = np.full(len(result.trades), "none", "U16"), _entry_days(result)
+    for symbol, candles in enumerate(result.candles):
+        own = np.flatnonzero(result.trades["symbol"] == symbol)
+        dates, gaps = _gaps(candles)
+        gap = gaps[np.searchsorted(dates, days[own])]
+        labels[own[gap >= GAP]], labels[own[gap <= -GAP]] = "up", "down"
+    return labels
+
+
+def _gaps(candles: Candles) -> tuple[NDArray[np.int32], Floats]:
+    """Return the dates of the candles, and how far each opened from the last close, as a share."""
+    dates, firsts = np.unique(ist_day(candles.time), return_index=True)
+    gaps = np.zeros(len(dates))
+    gaps[1:] = candles.open[firsts[1:]] / candles.close[firsts[1:] - 1] - 1
+    return dates, gaps
+
+
+def _by_month(evidence: EvidenceInput) -> Labels:
+    return _entry_days(evidence.result).astype("M8[D]").astype("M8[M]").astype(str)
+
+
+def _by_weekday(evidence: EvidenceInput) -> Labels:
+    return np.array(_WEEKDAYS)[(_entry_days(evidence.result) + 3) % 7]  # 1970-01-01: a Thursday
+
+
+def _by_hour(evidence: EvidenceInput) -> Labels:
+    hours = (evidence.result.trades["entry_time"] + IST) % DAY // 3600
+    return np.array([f"{hour:02}:00" for hour in range(24)])[hours]
+
+
+def _by_rules(evidence: EvidenceInput) -> Labels:
+    """Return the date from which the charges and contracts of each entry hold."""
+    days = {row.first_day for row in evidence.schedule}
+    days |= {first for history in evidence.histories for first, _ in history.contract.later}
+    changes = np.array(sorted(days), np.int32)
+    since = np.searchsorted(changes, _entry_days(evidence.result), side="right")
+    names = ["always", *changes.astype("M8[D]").astype(str).tolist()]
+    return np.array(names)[since]
+
+
+_LABELS: Final[tuple[tuple[str, Callable[[EvidenceInput], Labels]], ...]] = (
+    ("trend", _by_trend),
+    ("volatility", _by_volatility),
+    ("gap", _by_gap),
+    ("month", _by_month),
+    ("weekday", _by_weekday),
+    ("hour", _by_hour),
+    ("rulesSince", _by_rules),
+)

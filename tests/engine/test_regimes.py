@@ -1,0 +1,93 @@
+"""Regimes: each trade is in one regime of each kind, by what was known before its date opened."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from apps.engine.candles import Candles, ist_day
+from apps.engine.charges import ChargeRow
+from apps.engine.evidence.inputs import EvidenceInput
+from apps.engine.evidence.regimes import LOOK_BACK, regimes_section
+from apps.engine.evidence.sections import CheckStatus
+from apps.engine.kernel.records import TRADE
+from apps.engine.metrics.result_data import ResultData
+from tests.benchmarks.walks import session_bars
+from tests.engine.strategies import strategy
+
+DAYS = 80
+CANDLES = session_bars(DAYS, length=900)
+DATES = np.unique(ist_day(CANDLES.time))
+FIRST_BARS = np.searchsorted(ist_day(CANDLES.time), DATES)
+CHANGE = int(DATES[30])
+
+
+def result_of(gross: Any, candles: Candles = CANDLES) -> ResultData:
+    """One trade a day, entered at its first bar and left at the next."""
+    trades = np.zeros(DAYS, TRADE)
+    trades["entry_time"] = candles.time[FIRST_BARS]
+    trades["exit_time"] = candles.time[FIRST_BARS + 1]
+    trades["bars"], trades["side"], trades["value"], trades["gross"] = 1, 1, 100.0, gross
+    equity = np.full(len(candles), 1e6)
+    return ResultData(trades, {"time": candles.time, "equity": equity}, 1e6, [candles])
+
+
+def section_of(result: ResultData) -> Any:
+    schedule = (ChargeRow("", 0), ChargeRow("", CHANGE))
+    steps = strategy().model_dump(mode="json", exclude_none=True, by_alias=True)
+    return regimes_section(EvidenceInput(steps, [], 0, 2**40, 1e6, schedule, result))
+
+
+def rising_days() -> NDArray[np.bool_]:
+    """Whether the market grew most, of thirds, in the days before each day."""
+    closes = CANDLES.close[np.append(FIRST_BARS[1:], len(CANDLES)) - 1]
+    worth = np.append(CANDLES.open[0], closes)
+    growth = worth[LOOK_BACK:-1] / worth[: -1 - LOOK_BACK]
+    return np.append(np.zeros(LOOK_BACK, np.bool_), growth > np.quantile(growth, 2 / 3))
+
+
+def test_each_trade_is_in_one_regime_of_each_kind() -> None:
+    result = result_of(np.arange(DAYS) - 20.0)
+    for groups in section_of(result).figures.values():
+        assert sum(group["trades"] for group in groups) == DAYS
+        assert sum(group["netProfit"] for group in groups) == pytest.approx(result.net)
+
+
+def test_thirds_are_by_the_days_before() -> None:
+    figures = section_of(result_of(1.0)).figures
+    for name in ("trend", "volatility"):
+        counts = {group["regime"]: group["trades"] for group in figures[name]}
+        assert counts.pop("unknown") == LOOK_BACK
+        assert sum(counts.values()) == DAYS - LOOK_BACK
+        assert all(count == (DAYS - LOOK_BACK) // 3 for count in counts.values())
+    gross = np.where(rising_days(), 5.0, 0.0)
+    trend = {g["regime"]: g["netProfit"] for g in section_of(result_of(gross)).figures["trend"]}
+    assert trend == {"falling": 0, "level": 0, "rising": gross.sum(), "unknown": 0}
+
+
+def test_a_gap_is_an_open_away_from_the_last_close() -> None:
+    price = CANDLES.close.copy()
+    price[FIRST_BARS[10] :] *= 1.02
+    flat = Candles.build(CANDLES.time, open=price, high=price, low=price, close=price, volume=price)
+    gaps = {g["regime"]: g["trades"] for g in section_of(result_of(1.0, flat)).figures["gap"]}
+    assert gaps["up"] >= 1
+    assert gaps["none"] > DAYS / 2
+
+
+def test_rules_divide_where_charges_change() -> None:
+    since = section_of(result_of(1.0)).figures["rulesSince"]
+    assert [group["trades"] for group in since] == [30, DAYS - 30]
+    assert since[1]["regime"] == str(np.datetime64(CHANGE, "D"))
+
+
+def test_a_regime_without_which_nothing_is_left_is_named() -> None:
+    falling = section_of(result_of(1.0)).figures["trend"][0]["trades"]
+    assert rising_days().sum() == falling
+    section = section_of(result_of(np.where(rising_days(), 10.0, -1.0)))
+    assert section.check.status == CheckStatus.DOUBT
+    assert "trend rising" in section.sentence
+    early = section_of(result_of(np.where(np.arange(DAYS) < LOOK_BACK, 10.0, -1.0)))
+    assert "unknown" not in early.sentence
+    assert section_of(result_of(1.0)).check.status == CheckStatus.PASS
+    assert section_of(result_of(-1.0)).check.status == CheckStatus.UNKNOWN
