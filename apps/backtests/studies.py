@@ -40,7 +40,7 @@ class TriedSets(NamedTuple):
     where the study knows them.
     """
 
-    count: int
+    tried: int
     ratios: Floats
 
     @classmethod

@@ -37,7 +37,7 @@ def alice(db: None) -> User:
 
 
 def completed(user: User, algorithm: Algorithm | None = None, **options: Any) -> Backtest:
-    backtest = submit(user, algorithm.pk if algorithm else None, **options)
+    backtest = submit(user, (algorithm or make.algorithm(user, **make.steps())).pk, **options)
     run_queued()
     backtest.refresh_from_db()
     assert backtest.status == "completed", backtest.error

@@ -24,7 +24,7 @@ def record_trials(backtest: Backtest, output: BacktestOutput, *, now: datetime) 
         defaults={
             "backtest_id": backtest.pk,
             "symbols": sorted(backtest.symbols),
-            "tried": sets.count,
+            "tried": sets.tried,
             "ratios": len(sets.ratios),
             "ratio_sum": float(sets.ratios.sum()),
             "ratio_square_sum": float(sets.ratios @ sets.ratios),

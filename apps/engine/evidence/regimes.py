@@ -26,9 +26,9 @@ Labels = NDArray[np.str_]
 
 REGIMES: Final = "regimes"
 LOOK_BACK: Final = 20
-GAP: Final = 0.01
+GAP_SHARE: Final = 0.01
 """An open so far from the symbol's last close, as a share of it, begins a gap day."""
-LEAST_TRADES: Final = 30
+LEAST_TRADES_OF_REGIMES: Final = 30
 """Fewer trades say nothing of regimes."""
 _UNKNOWN: Final = "unknown"
 _TRENDS: Final = ("falling", "level", "rising")
@@ -42,7 +42,7 @@ _NOT_LOOKED_AT: Final = (
 )
 
 
-class Regime(NamedTuple):
+class MarketRegime(NamedTuple):
     """The trades of one regime; `net` in rupees, `won` a share of 1."""
 
     name: str
@@ -84,17 +84,20 @@ def regimes_section(evidence: EvidenceInput) -> EvidenceSection:
     )
 
 
-def _regimes(labels: Labels, profit: Floats) -> list[Regime]:
+def _regimes(labels: Labels, profit: Floats) -> list[MarketRegime]:
     return [
-        Regime(label, len(own), float(own.sum()), float((own > 0).mean()))
+        MarketRegime(label, len(own), float(own.sum()), float((own > 0).mean()))
         for label in np.unique(labels).tolist()
         for own in [profit[labels == label]]
     ]
 
 
 def _conclusion(carrying: Sequence[str], result: ResultData) -> tuple[CheckStatus, str]:
-    if len(result.trades) < LEAST_TRADES:
-        return CheckStatus.UNKNOWN, f"Fewer than {LEAST_TRADES} trades say nothing of regimes."
+    if len(result.trades) < LEAST_TRADES_OF_REGIMES:
+        return (
+            CheckStatus.UNKNOWN,
+            f"Fewer than {LEAST_TRADES_OF_REGIMES} trades say nothing of regimes.",
+        )
     if result.net <= 0:
         return CheckStatus.UNKNOWN, "The result makes no money that a regime could carry."
     if carrying:
@@ -138,7 +141,7 @@ def _by_gap(evidence: EvidenceInput) -> Labels:
         own = np.flatnonzero(result.trades["symbol"] == symbol)
         dates, gaps = _gaps(candles)
         gap = gaps[np.searchsorted(dates, days[own])]
-        labels[own[gap >= GAP]], labels[own[gap <= -GAP]] = "up", "down"
+        labels[own[gap >= GAP_SHARE]], labels[own[gap <= -GAP_SHARE]] = "up", "down"
     return labels
 
 
@@ -151,7 +154,7 @@ def _gaps(candles: Candles) -> tuple[NDArray[np.int32], Floats]:
 
 
 def _by_month(evidence: EvidenceInput) -> Labels:
-    return _entry_days(evidence.result).astype("M8[D]").astype("M8[M]").astype(str)
+    return np.datetime_as_string(_entry_days(evidence.result).astype("M8[D]"), unit="M")
 
 
 def _by_weekday(evidence: EvidenceInput) -> Labels:
@@ -160,7 +163,7 @@ def _by_weekday(evidence: EvidenceInput) -> Labels:
 
 def _by_hour(evidence: EvidenceInput) -> Labels:
     hours = (evidence.result.trades["entry_time"] + IST) % DAY // 3600
-    return np.array([f"{hour:02}:00" for hour in range(24)])[hours]
+    return np.asarray(np.array([f"{hour:02}:00" for hour in range(24)])[hours])
 
 
 def _by_rules(evidence: EvidenceInput) -> Labels:
