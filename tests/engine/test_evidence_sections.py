@@ -8,9 +8,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from apps.engine.charges import NO_CHARGES
 from apps.engine.evidence.assessment import assess
-from apps.engine.evidence.inputs import THIS_ALONE, EvidenceInput, EvidenceThresholds, Trials
+from apps.engine.evidence.inputs import (
+    THIS_ALONE,
+    USUAL_THRESHOLDS,
+    EvidenceInput,
+    EvidenceThresholds,
+    Trials,
+)
 from apps.engine.evidence.look_ahead import look_ahead_section
 from apps.engine.evidence.multiple_testing import multiple_testing_section
 from apps.engine.evidence.overfitting import Overfitting
@@ -25,8 +30,9 @@ from apps.engine.evidence.sensitivity import sensitivity_section
 from apps.engine.evidence.significance import significance_section
 from apps.engine.language.strategy import Strategy
 from apps.engine.metrics.result_data import ResultData
-from apps.engine.simulation.simulate import History, simulate
+from apps.engine.simulation.simulate import History
 from tests.benchmarks.walks import session_bars
+from tests.engine.evidence_inputs import evidence_on
 from tests.engine.strategies import sma_cross, strategy
 
 PASS, DOUBT, FAIL, UNKNOWN = CheckStatus
@@ -43,20 +49,11 @@ def crossing(**settings: object) -> Strategy:
 def made(
     steps: Strategy | None = None,
     *,
-    sessions: int = 30,
     trials: Trials = THIS_ALONE,
-    **changes: Any,
+    thresholds: EvidenceThresholds = USUAL_THRESHOLDS,
 ) -> EvidenceInput:
-    steps = steps or crossing()
-    candles = session_bars(sessions, length=300)
-    histories = [History("NSE:TEST", candles)]
-    result = simulate(steps, histories, start=0, end=2**40, capital=1e6)
-    return EvidenceInput(
-        steps=steps.model_dump(mode="json", exclude_none=True, by_alias=True),
-        histories=histories, start=0, end=2**40, capital=1e6, schedule=NO_CHARGES,
-        result=ResultData(result.trades, result.curve, 1e6, [candles]), trials=trials, seed=3,
-        **changes,
-    )  # fmt: skip
+    history = History("NSE:TEST", session_bars(30, length=300))
+    return evidence_on(steps or crossing(), [history], trials=trials, thresholds=thresholds)
 
 
 def status_of(section: EvidenceSection) -> CheckStatus:

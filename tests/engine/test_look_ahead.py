@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 from apps.engine.candles import Candles, resample
-from apps.engine.charges import NO_CHARGES
 from apps.engine.evidence.look_ahead import CUTS, SHUFFLED_FUTURES, LookAhead, look_ahead
 from apps.engine.indicators.higher_timeframe import HigherTimeframe, higher_timeframe_of
 from apps.engine.indicators.series import Series, Table, over
@@ -16,6 +15,7 @@ from apps.engine.signals import columns
 from apps.engine.simulation import timeline
 from apps.engine.simulation.timeline import History
 from tests.benchmarks.walks import session_bars
+from tests.engine.evidence_inputs import evidence_on
 from tests.engine.strategies import sma_cross, strategy
 
 CROSS = strategy(entryConditions={"positionType": "both", "conditions": [sma_cross(3, 8)]})
@@ -43,7 +43,7 @@ def looked(
         candles = session_bars(sessions, seed=seed + number)
         higher = {name: resample(candles, "1m", name, None) for name in longer}
         histories.append(History(symbol, candles, higher_timeframes=higher))
-    return look_ahead(steps, histories, start=0, end=2**40, capital=1e6, schedule=NO_CHARGES)
+    return look_ahead(evidence_on(steps, histories))
 
 
 def reading_ahead(
@@ -60,7 +60,7 @@ def reading_ahead(
     return ahead
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", range(10))
 @pytest.mark.parametrize(
     "at_the_end",
     [np.copy, lambda table: np.full_like(table, np.nan), np.zeros_like],
@@ -107,7 +107,7 @@ def test_without_a_decision_nothing_is_certified() -> None:
         flat.time, open=flat.open + 1e6, high=flat.high + 1e6, low=flat.low + 1e6,
         close=flat.close + 1e6, volume=flat.volume,
     )  # fmt: skip
-    result = look_ahead(never, [History("NSE:TEST", far)], start=0, end=2**40, capital=1e6)
+    result = look_ahead(evidence_on(never, [History("NSE:TEST", far)]))
     assert (result.cuts, result.decisions, result.changed) == (0, 0, ())
 
 

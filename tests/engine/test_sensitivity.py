@@ -16,6 +16,7 @@ from apps.engine.metrics.trades import net_profits
 from apps.engine.simulation.simulate import History, simulate
 from apps.engine.studies.grid import applied
 from tests.benchmarks.walks import session_bars
+from tests.engine.evidence_inputs import evidence_on
 from tests.engine.strategies import sma_cross, strategy
 
 HISTORIES = [History("NSE:TEST", session_bars(4))]
@@ -26,8 +27,8 @@ SLOW = "entryConditions.conditions[0].indicator2.period"
 STOP = "exitConditions.stopLoss.percentage"
 
 
-def looked(steps: dict[str, Any] = STEPS, seed: int = 1) -> Sensitivity:
-    return sensitivity(steps, HISTORIES, start=0, end=2**40, capital=1e6, seed=seed)
+def looked(steps: dict[str, Any] = STEPS, *, seed: int = 1) -> Sensitivity:
+    return sensitivity(evidence_on(parse(steps), HISTORIES, seed=seed))
 
 
 def test_each_neighbour_is_the_simulation_of_its_own_steps() -> None:

@@ -17,17 +17,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from apps.engine.candles import NUMBERS, TIMEFRAMES, Candles, frozen, ist_day
-from apps.engine.charges import NO_CHARGES, Schedule
 from apps.engine.errors import InsufficientBars
 from apps.engine.evidence.inputs import EvidenceInput
 from apps.engine.evidence.sections import CheckStatus, EvidenceCheck, EvidenceSection
 from apps.engine.kernel.codes import ENTER
 from apps.engine.kernel.records import ENGINE_VERSION
-from apps.engine.language.strategy import Strategy
 from apps.engine.signals.required_inputs import required_inputs
 from apps.engine.simulation.market import combine_signals
 from apps.engine.simulation.plan import plan_of, terms_of
-from apps.engine.simulation.prepared_data import PreparedData, prepare_data
 from apps.engine.simulation.results import wire_times
 from apps.engine.simulation.simulate import charged
 from apps.engine.simulation.simulations import TradedMarket, ignore_progress, simulate_plan
@@ -86,56 +83,38 @@ class LookAhead(NamedTuple):
         }
 
 
-def look_ahead(
-    strategy: Strategy,
-    histories: Sequence[History],
-    *,
-    start: int,
-    end: int,
-    capital: float,
-    schedule: Schedule = NO_CHARGES,
-    seed: int = 0,
-) -> LookAhead:
-    """Look for decisions that depend on later bars; arguments as for `simulate`, whose errors it
-    raises.
-    """
+def look_ahead(evidence: EvidenceInput) -> LookAhead:
+    """Look for decisions that depend on later bars; raises what `simulate.simulate` does."""
 
     def decisions_on(changed: Sequence[History]) -> Decisions:
-        data = prepare_data(strategy, changed, start=start, end=end, report=ignore_progress)
-        return _decided(strategy, data, charged(strategy, schedule), capital)
+        return _decided(replace(evidence, histories=changed))
 
-    whole, random = decisions_on(histories), np.random.default_rng(seed)
+    whole, random = _decided(evidence), np.random.default_rng(evidence.seed)
     entries = _times_of_entries(whole)
     moments, changed, cuts, futures = _moments(whole.time, entries), list[int](), 0, 0
     for number, moment in enumerate(moments):
         try:
-            short = decisions_on([_cut(history, moment) for history in histories])
+            short = decisions_on([_cut(history, moment) for history in evidence.histories])
         except InsufficientBars:  # a symbol had too few bars by then
             continue
         cuts += 1
         same = short.before(moment, last_row=False) == whole.before(moment, last_row=False)
         if number % (CUTS // SHUFFLED_FUTURES) == 0:
             futures += 1
-            shuffled = decisions_on([_shuffled(history, moment, random) for history in histories])
+            shuffled = decisions_on(
+                [_shuffled(history, moment, random) for history in evidence.histories]
+            )
             same = same and shuffled.before(moment) == whole.before(moment)
         if not same:
             changed.append(moment)
     decided = int(np.searchsorted(entries, moments[-1])) if cuts else 0
-    digest = sha256(whole.before(end)).hexdigest()
+    digest = sha256(whole.before(evidence.end)).hexdigest()
     return LookAhead(cuts, futures, decided, tuple(changed), digest)
 
 
 def look_ahead_section(evidence: EvidenceInput) -> EvidenceSection:
     """Return what cut and shuffled histories say, with the certificate for the receipt."""
-    result = look_ahead(
-        evidence.strategy,
-        evidence.histories,
-        start=evidence.start,
-        end=evidence.end,
-        capital=evidence.capital,
-        schedule=evidence.schedule,
-        seed=evidence.seed,
-    )
+    result = look_ahead(evidence)
     if not result.cuts:
         status, sentence = CheckStatus.UNKNOWN, "No entry was signalled that could be looked at."
     elif result.changed:
@@ -162,18 +141,15 @@ def look_ahead_section(evidence: EvidenceInput) -> EvidenceSection:
     )
 
 
-def _decided(
-    strategy: Strategy, data: PreparedData, schedule: Schedule, capital: float
-) -> Decisions:
-    plan, inputs = plan_of(strategy), required_inputs(strategy)
+def _decided(evidence: EvidenceInput) -> Decisions:
+    data, plan = evidence.data, plan_of(evidence.strategy)
+    inputs = required_inputs(evidence.strategy)
     read = [signals_of_series(inputs, plan, symbol_series) for symbol_series in data.all_series]
     market, signals = combine_signals(data.joined, read)
+    terms = terms_of(data.symbols, data.contracts, charged(evidence.strategy, evidence.schedule))
+    traded = TradedMarket(market, terms, data.candles)
     simulation = simulate_plan(
-        plan,
-        TradedMarket(market, terms_of(data.symbols, data.contracts, schedule), data.candles),
-        signals,
-        capital=capital,
-        report=ignore_progress,
+        plan, traded, signals, capital=evidence.capital, report=ignore_progress
     )
     symbols = [
         (candles.time, decided.signals, decided.ranges)

@@ -9,11 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 
-from apps.engine.charges import NO_CHARGES, Schedule
 from apps.engine.errors import InsufficientBars
 from apps.engine.evidence.inputs import EvidenceInput
 from apps.engine.evidence.sections import (
@@ -24,24 +23,20 @@ from apps.engine.evidence.sections import (
     percent_text,
     rounded_figure,
 )
-from apps.engine.language.strategy import parse, read
+from apps.engine.language.strategy import read
 from apps.engine.lazy import lazy
 from apps.engine.signals.required_inputs import required_inputs
 from apps.engine.simulation.plan import plan_of, terms_of
-from apps.engine.simulation.prepared_data import PreparedData, prepare_data
 from apps.engine.simulation.simulate import charged
 from apps.engine.simulation.simulations import (
     EVERY_ROW,
-    ReportProgress,
     TradedMarket,
     buffers_for,
     ignore_progress,
     row_range_of,
     simulate_plans,
 )
-from apps.engine.simulation.timeline import History
 from apps.engine.studies.grid import applied
-from apps.engine.studies.grid_search import CACHE_BYTES
 from apps.engine.units import Unit, rounded
 
 SENSITIVITY: Final = "sensitivity"
@@ -110,40 +105,18 @@ class Sensitivity:
         return self.neighbours[number] if self.net > 0 and least < (1 - CLIFF) * self.net else None
 
 
-def sensitivity(
-    steps: Mapping[str, Any],
-    histories: Sequence[History],
-    *,
-    start: int,
-    end: int,
-    capital: float,
-    schedule: Schedule = NO_CHARGES,
-    seed: int = 0,
-    on_progress: ReportProgress = ignore_progress,
-) -> Sensitivity:
-    """Simulate the neighbours of complete steps (Any: JSON as the client wrote it); the other
-    arguments are as for `simulate`, whose errors it raises.
-    """
-    strategy = parse(steps)
-    data = prepare_data(
-        strategy, histories, start=start, end=end, report=on_progress, cache_bytes=CACHE_BYTES
-    )
-    numbers = dict(_numbers_of(steps))
+def sensitivity(evidence: EvidenceInput) -> Sensitivity:
+    """Simulate the neighbours of a result's steps; raises what `simulate.simulate` does."""
+    numbers = dict(_numbers_of(evidence.steps))
     changed = dict(list(numbers.items())[:MOST_NUMBERS])
-    neighbours = [*_alone(changed), *_at_random(changed, seed)]
-    nets = _nets(
-        data,
-        [steps, *(applied(steps, neighbour.values) for neighbour in neighbours)],
-        capital=capital,
-        schedule=charged(strategy, schedule),
-        report=on_progress,
-    )
+    neighbours = [*_alone(changed), *_at_random(changed, evidence.seed)]
+    net, *nets = _nets(evidence, [{}, *(neighbour.values for neighbour in neighbours)])
     return Sensitivity(
-        net=nets[0] or 0.0,
+        net=net or 0.0,
         numbers=len(numbers),
         tried=len(changed),
         neighbours=[
-            neighbour._replace(net=net) for neighbour, net in zip(neighbours, nets[1:], strict=True)
+            neighbour._replace(net=net) for neighbour, net in zip(neighbours, nets, strict=True)
         ],
     )
 
@@ -151,15 +124,7 @@ def sensitivity(
 def sensitivity_section(evidence: EvidenceInput) -> EvidenceSection:
     """Return what the neighbours make: how many stay profitable, the worst, the median, a cliff."""
     thresholds = evidence.thresholds
-    result = sensitivity(
-        evidence.steps,
-        evidence.histories,
-        start=evidence.start,
-        end=evidence.end,
-        capital=evidence.capital,
-        schedule=evidence.schedule,
-        seed=evidence.seed,
-    )
+    result = sensitivity(evidence)
     status = graded(
         result.profitable,
         thresholds.profitable_neighbours,
@@ -263,21 +228,16 @@ def _changed(value: float, change: float, *, least: int = 1) -> float:
     return value + moved if value * change > 0 else value - moved
 
 
-def _nets(
-    data: PreparedData,
-    all_steps: Sequence[Mapping[str, Any]],
-    *,
-    capital: float,
-    schedule: Schedule,
-    report: ReportProgress,
-) -> list[float | None]:
-    """Return the net profit of each of the steps, None where they are not valid or never warm."""
-    terms, nets = terms_of(data.symbols, data.contracts, schedule), list[float | None]()
+def _nets(evidence: EvidenceInput, all_values: Sequence[Values]) -> list[float | None]:
+    """Return the net profit of the steps with each of the values, None where they are not valid or
+    never warm.
+    """
+    data, nets = evidence.data, list[float | None]()
+    terms = terms_of(data.symbols, data.contracts, charged(evidence.strategy, evidence.schedule))
     ranges = [row_range_of(data.market, EVERY_ROW, by_days=True)]
     buffers = buffers_for(data.market, ranges)
-    for number, steps in enumerate(all_steps):
-        report(number / len(all_steps))
-        strategy = read(steps).strategy
+    for values in all_values:
+        strategy = read(applied(evidence.steps, values)).strategy
         if strategy is None:
             nets.append(None)
             continue
@@ -288,13 +248,8 @@ def _nets(
             nets.append(None)
             continue
         (simulation,) = simulate_plans(
-            [plan],
-            TradedMarket(market, terms, data.candles),
-            signals[np.newaxis],
-            ranges,
-            capital=capital,
-            report=ignore_progress,
-            buffers=buffers,
-        )
+            [plan], TradedMarket(market, terms, data.candles), signals[np.newaxis], ranges,
+            capital=evidence.capital, report=ignore_progress, buffers=buffers,
+        )  # fmt: skip
         nets.append(simulation.result_data.net)
     return nets
