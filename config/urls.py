@@ -31,6 +31,7 @@ from apps.backtests.compare.views import ComparisonViewSet
 from apps.backtests.evidence.views import EvidenceViewSet
 from apps.backtests.explain.views import ExplanationViewSet
 from apps.backtests.report.views import ReportLinkViewSet, ReportViewSet, shared_report
+from apps.backtests.reproduce.views import ReproductionViewSet
 from apps.backtests.views import BacktestViewSet
 from apps.console.home import home
 from apps.market.feeds.views import CandlesViewSet
@@ -134,6 +135,18 @@ urlpatterns = [
     path(
         "api/backtests/<str:backtest_id>/report-links/<str:link_id>",
         ReportLinkViewSet.as_view({"delete": "destroy"}),
+    ),
+    path(
+        "api/backtests/<str:backtest_id>/receipt",
+        ReproductionViewSet.as_view({"get": "receipt"}),
+    ),
+    path(
+        "api/backtests/<str:backtest_id>/reproduce",
+        ReproductionViewSet.as_view({"post": "create"}),
+    ),
+    path(
+        "api/backtests/<str:backtest_id>/reproduction",
+        ReproductionViewSet.as_view({"get": "retrieve"}),
     ),
     path(
         "api/backtests/<str:backtest_id>/explain",

@@ -192,7 +192,9 @@ def complete(*, backtest: Backtest, output: BacktestOutput, now: datetime) -> No
         raise StaleAttempt
     backtest.shards.all().delete()
     trades = results.Trades(result.trades, result.excursions, result.fills)
-    results.save_result(backtest, trades=trades, curve=result.curve)
+    results.save_result(
+        backtest, trades=trades, curve=result.curve, candle_series=result.candle_series
+    )
     _save_with_algorithm(backtest, output.study_results, now)
     ledger.record_trials(backtest, output, now=now)
     queue.write_end_event(backtest, BacktestStatus.COMPLETED, now=now)
@@ -201,9 +203,12 @@ def complete(*, backtest: Backtest, output: BacktestOutput, now: datetime) -> No
 def _save_with_algorithm(
     backtest: Backtest, computed: Mapping[str, object] | None, now: datetime
 ) -> None:
-    """Store the results of a walk-forward or Monte Carlo with the algorithm, with their origin."""
+    """Store the results of a walk-forward or Monte Carlo with the algorithm, with their origin.
+
+    A reproduction leaves those that are stored: they may be of a later study.
+    """
     save = _SAVE_WITH_ALGORITHM.get(BacktestKind(backtest.kind))
-    if save is not None:
+    if save is not None and backtest.reproduces_id is None:
         origin = {
             "backtestId": backtest.pk,
             "algorithmVersion": backtest.algorithm_version,

@@ -136,6 +136,8 @@ class Backtest(models.Model):
     `configuration` holds the steps of the algorithm with the overrides applied, `study` the
     configuration of a study with its defaults, and `study_results` what the study computed.
 
+    `reproduces` is the completed backtest that this one runs again, as that was submitted.
+
     `attempt` counts how often a worker began the backtest. Every write of a worker names its
     attempt, so a worker that was presumed lost cannot overwrite the work of the next one.
     `heartbeat_at` is when the current worker last reported, and `losses` counts the workers that
@@ -160,6 +162,9 @@ class Backtest(models.Model):
     end = models.BigIntegerField(help_text="First second after the range, epoch seconds")
     initial_capital = models.DecimalField(max_digits=18, decimal_places=2)
     seed = models.BigIntegerField()
+    reproduces = models.ForeignKey(
+        "self", on_delete=models.SET_NULL, null=True, related_name="reproductions"
+    )
     request_id = models.CharField(max_length=128, help_text="Id of the request that submitted it")
     status = models.CharField(max_length=10, choices=[(s.value, s.value) for s in BacktestStatus])
     progress = models.PositiveSmallIntegerField(default=0)
@@ -335,7 +340,8 @@ class StudyShard(models.Model):
 
 class BacktestResult(models.Model):
     """The equity curve of a completed backtest as one packed array (see `results.pack_array`), its
-    number of trades, and its breakdowns, which are stored so that reading them unpacks no array.
+    number of trades, its breakdowns, which are stored so that reading them unpacks no array, and
+    the hashes of its candles by month (see `engine.simulation.receipt`).
     """
 
     backtest = models.OneToOneField(
@@ -346,6 +352,7 @@ class BacktestResult(models.Model):
     breakdowns = models.TextField(
         null=True, help_text="JSON in the order of the response; null for older results"
     )
+    candle_series = models.JSONField(null=True, help_text="Null for older results")
 
 
 class TradeBlock(models.Model):

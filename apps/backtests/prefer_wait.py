@@ -1,6 +1,7 @@
 """`Prefer: wait=N` (RFC 7240): a response that is delayed until a backtest has ended."""
 
 import re
+from collections.abc import Callable
 from typing import Final
 
 from django.http import HttpResponse
@@ -29,10 +30,17 @@ def parse_wait(header: str | None) -> int:
     return 0
 
 
-def delay_until_ended(response: HttpResponse, backtest: Backtest, *, seconds: int) -> None:
+def delay_until_ended(
+    response: HttpResponse,
+    backtest: Backtest,
+    *,
+    seconds: int,
+    render: Callable[[Backtest], object] = WholeBacktestSerializer.render,
+) -> None:
     """Have the server delay this response until the backtest has ended, `seconds` at most.
 
-    When the backtest is deleted meanwhile, the response shows its last known state.
+    `render` makes the body of the response then. When the backtest is deleted meanwhile, the
+    response shows its last known state.
     """
     applied = f"wait={seconds}"
     if backtest.status in ENDED:
@@ -43,11 +51,11 @@ def delay_until_ended(response: HttpResponse, backtest: Backtest, *, seconds: in
         unfinished = Backtest.objects.filter(pk=backtest.pk).exclude(status__in=ENDED)
         return not unfinished.exists()
 
-    def render() -> bytes:
+    def render_current() -> bytes:
         current = Backtest.objects.filter(pk=backtest.pk).first() or backtest
-        return wire_json.dumps(WholeBacktestSerializer.render(current))
+        return wire_json.dumps(render(current))
 
     poll = LongPoll(
-        BACKTEST_ENDED_CHANNEL, backtest.pk, seconds, is_over, render, {APPLIED: applied}
+        BACKTEST_ENDED_CHANNEL, backtest.pk, seconds, is_over, render_current, {APPLIED: applied}
     )
     long_poll.attach(response, poll)

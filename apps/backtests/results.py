@@ -21,13 +21,14 @@ from apps.engine.kernel.records import CURVE, TRADE, Array
 from apps.engine.metrics.breakdowns import breakdowns
 from apps.engine.metrics.excursions import Excursions
 from apps.engine.metrics.fill_quality import FillQuality
+from apps.engine.simulation.receipt import CandleSeries
 from apps.engine.simulation.results import curve_points, trade_dicts
 
 TRADES_PER_BLOCK: Final = 5_000
 
 INSERT_RESULT: Final = (
-    "INSERT INTO backtests_backtestresult (backtest_id, trades, curve, breakdowns)"
-    " VALUES (%s, %s, %b, %s)"
+    "INSERT INTO backtests_backtestresult (backtest_id, trades, curve, breakdowns, candle_series)"
+    " VALUES (%s, %s, %b, %s, %s)"
 )
 INSERT_BLOCK: Final = (
     "INSERT INTO backtests_tradeblock (result_id, first, data, excursions, fills)"
@@ -109,13 +110,24 @@ class Trades(NamedTuple):
         return Trades(self.records[rows], excursions, fills)
 
 
-def save_result(backtest: Backtest, *, trades: Trades, curve: Array) -> None:
+def save_result(
+    backtest: Backtest, *, trades: Trades, curve: Array, candle_series: Sequence[CandleSeries]
+) -> None:
     """Write the result, once: the database refuses a second one. `curve` has CURVE records."""
     groups = breakdowns(
         trades.records, curve, symbols=backtest.symbols, capital=float(backtest.initial_capital)
     )
     _insert(
-        INSERT_RESULT, [(backtest.pk, len(trades.records), pack_array(curve), json.dumps(groups))]
+        INSERT_RESULT,
+        [
+            (
+                backtest.pk,
+                len(trades.records),
+                pack_array(curve),
+                json.dumps(groups),
+                json.dumps([series._asdict() for series in candle_series]),
+            )
+        ],
     )
     _insert(
         INSERT_BLOCK,

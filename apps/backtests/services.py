@@ -135,9 +135,7 @@ def submit(
     sufficient_history.require_coverage(strategy, date_range, now=now)
     if isinstance(config, WalkForwardConfig):
         sufficient_history.require_sessions(strategy, date_range, config)
-    _require_space_in_queue(owner)
-    quotas.check_room(owner.pk, Resource.BACKTESTS, Resource.BACKTEST_BYTES)
-    backtest = Backtest.objects.create(
+    backtest = Backtest(
         owner=owner,
         algorithm=algorithm,
         algorithm_version=algorithm.version,
@@ -154,20 +152,32 @@ def submit(
         initial_capital=round(strategy.executionSettings.initialCapital, 2),  # whole paise
         seed=seed,
         request_id=request_id.current(),
-        status=BacktestStatus.QUEUED,
         created_at=now,
     )
+    enqueue_new(backtest, owner=owner, now=now)
+    return backtest
+
+
+def enqueue_new(backtest: Backtest, *, owner: User, now: datetime, **details: object) -> None:
+    """Save a backtest and enqueue it, within the caller's transaction.
+
+    `details` join the audit. Raises TooManyQueued, QueueFull, QuotaExceeded.
+    """
+    _require_space_in_queue(owner)
+    quotas.check_room(owner.pk, Resource.BACKTESTS, Resource.BACKTEST_BYTES)
+    backtest.status = BacktestStatus.QUEUED
+    backtest.save(force_insert=True)
     queue.enqueue()
     audit.record(
         Action.BACKTEST_SUBMITTED,
         backtest,
         actor=audit.user(owner),
         now=now,
-        algorithm=algorithm.pk,
-        version=algorithm.version,
+        algorithm=backtest.algorithm_id,
+        version=backtest.algorithm_version,
         kind=backtest.kind,
+        **details,
     )
-    return backtest
 
 
 def _require_space_in_queue(owner: User) -> None:

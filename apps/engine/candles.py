@@ -225,8 +225,12 @@ def block_id(time: NDArray[np.int64], timeframe: str) -> NDArray[np.int64]:
     A block is a calendar month in Asia/Kolkata up to 30m, a calendar year for 1h and 4h, and a
     decade (1970-79 is 0) for 1d and 1w.
     """
-    month = (time + IST).astype("M8[s]").astype("M8[M]").astype(np.int64)
-    return month // _MONTHS_IN_BLOCK.get(timeframe, 1)
+    return calendar_month(time) // _MONTHS_IN_BLOCK.get(timeframe, 1)
+
+
+def calendar_month(time: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The calendar month in Asia/Kolkata that each bar lies in, counted from 1970."""
+    return (time + IST).astype("M8[s]").astype("M8[M]").astype(np.int64)
 
 
 def block_start(block: int, timeframe: str) -> int:

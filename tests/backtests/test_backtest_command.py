@@ -11,8 +11,10 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from apps.accounts.models import User
+from apps.backtests.models import BacktestKind
 from apps.engine.candles import Candles
 from tests import make
+from tests.backtests.submissions import submit
 from tests.backtests.waves import waves
 from tests.backtests.workers import run_queued
 from tests.conftest import Api
@@ -167,3 +169,65 @@ def test_a_missing_file_is_named(tmp_path: Path, candles: Path) -> None:
         backtest(tmp_path / "none.json", candles=candles)
     with pytest.raises(CommandError, match=r"none\.csv: No such file"):
         backtest(described(tmp_path), candles=tmp_path / "none.csv")
+
+
+def test_a_receipt_is_reproduced_from_its_candles(
+    tmp_path: Path, candles: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    receipt = tmp_path / "receipt.json"
+    receipt.write_text(backtest(described(tmp_path), candles=candles, json=True))
+    call_command("reproduce", str(receipt), candles=candles)
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == 6
+    assert all(line.endswith(" equal") for line in lines)
+
+    bars = waves("2024-01-01", 45)
+    halved = Candles.build(
+        bars.time, open=bars.open, high=bars.high, low=bars.low, close=bars.close,
+        volume=np.where(np.arange(len(bars)) < 20, bars.volume / 2, bars.volume),
+    )  # fmt: skip
+    call_command("reproduce", str(receipt), candles=written(tmp_path / "ABC_15m_2.csv", halved))
+    assert capsys.readouterr().out.splitlines()[-1] == (
+        "Candles of NSE:ABC (15m) differ in 2024-01."
+    )
+    prices = Candles.build(
+        bars.time, open=bars.open, high=bars.high * 1.01, low=bars.low * 0.99, close=bars.close,
+        volume=bars.volume,
+    )  # fmt: skip
+    with pytest.raises(CommandError, match="The result is not that of the receipt"):
+        call_command("reproduce", str(receipt), candles=written(tmp_path / "ABC_15m.csv", prices))
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("[]", "must hold a JSON object"),
+        ('{"receipt": 1}', "must hold an object with receipt and configuration"),
+        ('{"receipt": {}, "configuration": {}}', "must have the numbers start, end, capital, seed"),
+        ("{", "receipt.json"),
+    ],
+)
+def test_what_is_no_receipt_is_refused(
+    tmp_path: Path, candles: Path, text: str, message: str
+) -> None:
+    receipt = tmp_path / "receipt.json"
+    receipt.write_text(text)
+    with pytest.raises(CommandError, match=message):
+        call_command("reproduce", str(receipt), candles=candles)
+
+
+@pytest.mark.django_db
+def test_what_the_service_computed_is_reproduced_from_a_file(
+    tmp_path: Path, candles: Path, api: Api, alice: User
+) -> None:
+    """A study too; only the symbol's own file is there, and no database is asked."""
+    store_candles("NSE:ABC", "15m", waves("2024-01-01", 45))
+    for kind in ("backtest", "monte_carlo"):
+        study = submit(alice, kind=BacktestKind(kind), overrides={"symbols": ["NSE:ABC"]})
+        run_queued()
+        answer = api(alice).get(f"/api/backtests/{study.pk}/receipt")
+        receipt = tmp_path / "receipt.json"
+        receipt.write_bytes(answer.content)
+        out = StringIO()
+        call_command("reproduce", str(receipt), candles=candles, stdout=out)
+        assert out.getvalue().count(" equal") == 6, out.getvalue()

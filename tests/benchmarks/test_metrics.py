@@ -54,7 +54,7 @@ def test_all_that_follows_a_simulation_against_the_simulation() -> None:
         return data, simulate_plan(plan, traded, signals, capital=CAPITAL, report=ignore_progress)
 
     data, simulation = simulated()
-    candles_hash = hash_candles(data.all_series)
+    candle_series = hash_candles(data.all_series, QUICK_TRADES.basicInfo.timeframe)
 
     def metrics() -> object:
         fresh = simulation._replace(
@@ -62,7 +62,7 @@ def test_all_that_follows_a_simulation_against_the_simulation() -> None:
         )  # with nothing computed yet
         result = result_of(
             QUICK_TRADES, data, CHARGED, fresh, capital=CAPITAL, seed=0,
-            candles_hash=lambda: candles_hash,
+            candle_series=lambda: candle_series,
         )  # fmt: skip
         return breakdowns(result.trades, result.curve, symbols=data.symbols, capital=CAPITAL)
 

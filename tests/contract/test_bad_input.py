@@ -40,7 +40,8 @@ pytestmark = pytest.mark.django_db
 SLOWEST = 1.0
 """Seconds of this process's own time that an answer may take: a busy machine does not count."""
 WITHOUT_FIELDS = re.compile(
-    r"/api/auth/(refresh-token|logout)|.*/(cancel|report-link)|/api/trading/algorithms/.*/validate"
+    r"/api/auth/(refresh-token|logout)|.*/(cancel|reproduce|report-link)"
+    r"|/api/trading/algorithms/.*/validate"
 )
 """POSTs that have no fields of their own and take any body."""
 NOT_COUNTED = {"AuditRecord", "Counter"}

@@ -211,6 +211,9 @@ CHANGES = [
     Change("patch", "/api/backtests/{}", Action.BACKTEST_RENAMED, NAME, ended_backtest),
     Change("delete", "/api/backtests/{}", Action.BACKTEST_DELETED, {}, ended_backtest),
     Change("post", "/api/backtests/{}/cancel", Action.BACKTEST_CANCELLED, {}, backtest),
+    Change(
+        "post", "/api/backtests/{}/reproduce", Action.BACKTEST_SUBMITTED, {}, completed_backtest
+    ),
     Change("post", "/api/backtests/{}/report-link", Action.REPORT_SHARED, {}, completed_backtest),
     Change(
         "delete", "/api/backtests/{}/report-links/{}", Action.REPORT_LINK_RECALLED, {}, report_link
@@ -254,7 +257,8 @@ def test_a_change_is_on_record_once(api: Api, alice: User, change: Change) -> No
     assert record.session_id == current
     if change.action is not Action.SIGNUP:
         assert record.actor == alice.pk
-    if ids and change.action is not Action.ALGORITHM_CLONED and "algorithmId" not in body:
+    makes_another = change.path.endswith(("/clone", "/reproduce")) or "algorithmId" in body
+    if ids and not makes_another:
         assert record.object_id == ids.split()[0]
 
 

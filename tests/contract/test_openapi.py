@@ -332,6 +332,7 @@ def test_the_draft_of_a_step_takes_what_the_engine_takes(name: str, step: dict[s
 OF_A_RESULT = {
     "readReport", "shareReport", "recallReportLink", "explainCandle", "compareBacktests",
     "readEvidence",
+    "readReceipt", "reproduceBacktest", "readReproduction",
 }  # fmt: skip
 """What only a completed backtest has."""
 OF_A_RUN = {"closePosition", "cancelOrder"}
@@ -443,9 +444,15 @@ def test_the_example_of_an_operation_succeeds(reader: Reader, name: str) -> None
         reader.code = code_of(authenticator(reader.follow("beginTwoFactor").json()["uri"]))
     if name in OF_A_FACTOR - {"confirmTwoFactor"}:
         reader.follow("confirmTwoFactor")
+    _make_what_it_reads(reader, name)
+    reader.follow(name)
+
+
+def _make_what_it_reads(reader: Reader, name: str) -> None:
     if name in ("readExport", "fetchExport"):
         reader.ids["export_id"] = reader.follow("exportData").json()["id"]
         export_tasks.export_data(export_id=reader.ids["export_id"])
+    if name == "readReproduction":
+        reader.ids["backtest_id"] = reader.follow("reproduceBacktest").json()["backtestId"]
     if name == "recallReportLink":
         reader.ids["link_id"] = reader.follow("shareReport").json()["id"]
-    reader.follow(name)

@@ -7,62 +7,107 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     initial = True
 
     dependencies = [
-        ('algorithms', '0001_initial'),
+        ("algorithms", "0001_initial"),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 
     operations = [
         migrations.CreateModel(
-            name='Backtest',
+            name="Backtest",
             fields=[
-                ('id', apps.core.ids.IdField(serialize=False)),
-                ('algorithm_version', models.PositiveIntegerField()),
-                ('name', models.CharField(blank=True, max_length=100)),
-                ('kind', models.CharField(max_length=20)),
-                ('configuration', models.JSONField()),
-                ('symbols', models.JSONField()),
-                ('timeframe', models.CharField(max_length=3)),
-                ('start_date', models.CharField(max_length=40)),
-                ('end_date', models.CharField(max_length=40)),
-                ('start', models.BigIntegerField(help_text='first second of the range')),
-                ('end', models.BigIntegerField(help_text='first second after the range')),
-                ('initial_capital', models.DecimalField(decimal_places=2, max_digits=18)),
-                ('seed', models.BigIntegerField()),
-                ('status', models.CharField(choices=[('queued', 'queued'), ('running', 'running'), ('completed', 'completed'), ('failed', 'failed')], max_length=10)),
-                ('progress', models.PositiveSmallIntegerField(default=0)),
-                ('attempt', models.PositiveIntegerField(default=0)),
-                ('performance', models.JSONField(null=True)),
-                ('receipt', models.JSONField(null=True)),
-                ('error', models.JSONField(null=True)),
-                ('created_at', models.DateTimeField()),
-                ('started_at', models.DateTimeField(null=True)),
-                ('completed_at', models.DateTimeField(null=True)),
-                ('algorithm', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='+', to='algorithms.algorithm')),
-                ('owner', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='+', to=settings.AUTH_USER_MODEL)),
+                ("id", apps.core.ids.IdField(serialize=False)),
+                ("algorithm_version", models.PositiveIntegerField()),
+                ("name", models.CharField(blank=True, max_length=100)),
+                ("kind", models.CharField(max_length=20)),
+                ("configuration", models.JSONField()),
+                ("symbols", models.JSONField()),
+                ("timeframe", models.CharField(max_length=3)),
+                ("start_date", models.CharField(max_length=40)),
+                ("end_date", models.CharField(max_length=40)),
+                ("start", models.BigIntegerField(help_text="first second of the range")),
+                ("end", models.BigIntegerField(help_text="first second after the range")),
+                ("initial_capital", models.DecimalField(decimal_places=2, max_digits=18)),
+                ("seed", models.BigIntegerField()),
+                (
+                    "status",
+                    models.CharField(
+                        choices=[
+                            ("queued", "queued"),
+                            ("running", "running"),
+                            ("completed", "completed"),
+                            ("failed", "failed"),
+                        ],
+                        max_length=10,
+                    ),
+                ),
+                ("progress", models.PositiveSmallIntegerField(default=0)),
+                ("attempt", models.PositiveIntegerField(default=0)),
+                ("performance", models.JSONField(null=True)),
+                ("receipt", models.JSONField(null=True)),
+                ("error", models.JSONField(null=True)),
+                ("created_at", models.DateTimeField()),
+                ("started_at", models.DateTimeField(null=True)),
+                ("completed_at", models.DateTimeField(null=True)),
+                (
+                    "algorithm",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="+",
+                        to="algorithms.algorithm",
+                    ),
+                ),
+                (
+                    "owner",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="+",
+                        to=settings.AUTH_USER_MODEL,
+                    ),
+                ),
             ],
         ),
         migrations.CreateModel(
-            name='BacktestResult',
+            name="BacktestResult",
             fields=[
-                ('backtest', models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, primary_key=True, related_name='result', serialize=False, to='backtests.backtest')),
-                ('trades', models.BinaryField()),
-                ('curve', models.BinaryField()),
+                (
+                    "backtest",
+                    models.OneToOneField(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        primary_key=True,
+                        related_name="result",
+                        serialize=False,
+                        to="backtests.backtest",
+                    ),
+                ),
+                ("trades", models.BinaryField()),
+                ("curve", models.BinaryField()),
             ],
         ),
         migrations.AddIndex(
-            model_name='backtest',
-            index=models.Index(fields=['owner', '-created_at', '-id'], name='backtest_of_owner'),
+            model_name="backtest",
+            index=models.Index(fields=["owner", "-created_at", "-id"], name="backtest_of_owner"),
         ),
         migrations.AddConstraint(
-            model_name='backtest',
-            constraint=models.CheckConstraint(condition=models.Q(('progress__lte', 100)), name='backtest_progress_in_percent'),
+            model_name="backtest",
+            constraint=models.CheckConstraint(
+                condition=models.Q(("progress__lte", 100)), name="backtest_progress_in_percent"
+            ),
         ),
         migrations.AddConstraint(
-            model_name='backtest',
-            constraint=models.CheckConstraint(condition=models.Q(models.Q(('performance__isnull', False), ('status', 'completed')), models.Q(models.Q(('status', 'completed'), _negated=True), ('performance__isnull', True)), _connector='OR'), name='backtest_completed_has_performance'),
+            model_name="backtest",
+            constraint=models.CheckConstraint(
+                condition=models.Q(
+                    models.Q(("performance__isnull", False), ("status", "completed")),
+                    models.Q(
+                        models.Q(("status", "completed"), _negated=True),
+                        ("performance__isnull", True),
+                    ),
+                    _connector="OR",
+                ),
+                name="backtest_completed_has_performance",
+            ),
         ),
     ]

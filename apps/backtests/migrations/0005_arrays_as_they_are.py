@@ -1,17 +1,18 @@
 from django.db import migrations
 
-COLUMNS = (('backtests_backtestresult', 'curve'), ('backtests_tradeblock', 'data'))
+COLUMNS = (("backtests_backtestresult", "curve"), ("backtests_tradeblock", "data"))
 
 
 def storage(kind):
-    return [f'ALTER TABLE {table} ALTER COLUMN {column} SET STORAGE {kind}' for table, column in COLUMNS]
+    return [
+        f"ALTER TABLE {table} ALTER COLUMN {column} SET STORAGE {kind}" for table, column in COLUMNS
+    ]
 
 
 class Migration(migrations.Migration):
-
     dependencies = [
-        ('backtests', '0004_backtest_by_status'),
+        ("backtests", "0004_backtest_by_status"),
     ]
 
     # They are compressed already; PostgreSQL would try it again at each insert.
-    operations = [migrations.RunSQL(storage('EXTERNAL'), storage('EXTENDED'))]
+    operations = [migrations.RunSQL(storage("EXTERNAL"), storage("EXTENDED"))]

@@ -5,30 +5,55 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     dependencies = [
-        ('algorithms', '0003_history_and_alerts'),
-        ('backtests', '0005_arrays_as_they_are'),
+        ("algorithms", "0003_history_and_alerts"),
+        ("backtests", "0005_arrays_as_they_are"),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 
     operations = [
         migrations.AddField(
-            model_name='backtest',
-            name='findings',
+            model_name="backtest",
+            name="findings",
             field=models.JSONField(null=True),
         ),
         migrations.AddField(
-            model_name='backtest',
-            name='study',
+            model_name="backtest",
+            name="study",
             field=models.JSONField(null=True),
         ),
         migrations.AddConstraint(
-            model_name='backtest',
-            constraint=models.CheckConstraint(condition=models.Q(models.Q(('kind', 'backtest'), ('study__isnull', True)), models.Q(('kind__in', ['walk_forward', 'monte_carlo', 'optimization']), ('study__isnull', False)), _connector='OR'), name='backtest_study_is_of_its_kind'),
+            model_name="backtest",
+            constraint=models.CheckConstraint(
+                condition=models.Q(
+                    models.Q(("kind", "backtest"), ("study__isnull", True)),
+                    models.Q(
+                        ("kind__in", ["walk_forward", "monte_carlo", "optimization"]),
+                        ("study__isnull", False),
+                    ),
+                    _connector="OR",
+                ),
+                name="backtest_study_is_of_its_kind",
+            ),
         ),
         migrations.AddConstraint(
-            model_name='backtest',
-            constraint=models.CheckConstraint(condition=models.Q(models.Q(('findings__isnull', False), ('performance__isnull', False), ('study__isnull', False)), models.Q(models.Q(('study__isnull', True), ('performance__isnull', True), _connector='OR'), ('findings__isnull', True)), _connector='OR'), name='backtest_completed_study_has_findings'),
+            model_name="backtest",
+            constraint=models.CheckConstraint(
+                condition=models.Q(
+                    models.Q(
+                        ("findings__isnull", False),
+                        ("performance__isnull", False),
+                        ("study__isnull", False),
+                    ),
+                    models.Q(
+                        models.Q(
+                            ("study__isnull", True), ("performance__isnull", True), _connector="OR"
+                        ),
+                        ("findings__isnull", True),
+                    ),
+                    _connector="OR",
+                ),
+                name="backtest_completed_study_has_findings",
+            ),
         ),
     ]

@@ -4,15 +4,16 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     dependencies = [
-        ('backtests', '0006_studies'),
+        ("backtests", "0006_studies"),
     ]
 
     operations = [
         migrations.AddField(
-            model_name='backtestresult',
-            name='breakdowns',
-            field=models.TextField(help_text='JSON in the order of an answer; null of results older than it', null=True),
+            model_name="backtestresult",
+            name="breakdowns",
+            field=models.TextField(
+                help_text="JSON in the order of an answer; null of results older than it", null=True
+            ),
         ),
     ]

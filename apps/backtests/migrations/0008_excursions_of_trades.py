@@ -4,15 +4,16 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     dependencies = [
-        ('backtests', '0007_breakdowns_once'),
+        ("backtests", "0007_breakdowns_once"),
     ]
 
     operations = [
         migrations.AddField(
-            model_name='tradeblock',
-            name='excursions',
-            field=models.BinaryField(help_text='of each of them (see results); null of results older than it', null=True),
+            model_name="tradeblock",
+            name="excursions",
+            field=models.BinaryField(
+                help_text="of each of them (see results); null of results older than it", null=True
+            ),
         ),
     ]

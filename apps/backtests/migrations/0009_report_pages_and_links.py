@@ -6,28 +6,51 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     dependencies = [
-        ('backtests', '0008_excursions_of_trades'),
+        ("backtests", "0008_excursions_of_trades"),
     ]
 
     operations = [
         migrations.CreateModel(
-            name='ReportPage',
+            name="ReportPage",
             fields=[
-                ('backtest', models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, primary_key=True, related_name='report_page', serialize=False, to='backtests.backtest')),
-                ('made_with', models.CharField(help_text='SHA-256 (see report.page_cache)', max_length=64)),
-                ('html', models.BinaryField(help_text='compressed by zlib, without the script of the charts')),
-                ('size', models.PositiveIntegerField(help_text='bytes of html')),
-                ('made_at', models.DateTimeField()),
+                (
+                    "backtest",
+                    models.OneToOneField(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        primary_key=True,
+                        related_name="report_page",
+                        serialize=False,
+                        to="backtests.backtest",
+                    ),
+                ),
+                (
+                    "made_with",
+                    models.CharField(help_text="SHA-256 (see report.page_cache)", max_length=64),
+                ),
+                (
+                    "html",
+                    models.BinaryField(
+                        help_text="compressed by zlib, without the script of the charts"
+                    ),
+                ),
+                ("size", models.PositiveIntegerField(help_text="bytes of html")),
+                ("made_at", models.DateTimeField()),
             ],
         ),
         migrations.CreateModel(
-            name='ReportLink',
+            name="ReportLink",
             fields=[
-                ('id', apps.core.ids.IdField(serialize=False)),
-                ('expires_at', models.DateTimeField(db_index=True)),
-                ('backtest', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='report_links', to='backtests.backtest')),
+                ("id", apps.core.ids.IdField(serialize=False)),
+                ("expires_at", models.DateTimeField(db_index=True)),
+                (
+                    "backtest",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="report_links",
+                        to="backtests.backtest",
+                    ),
+                ),
             ],
         ),
     ]

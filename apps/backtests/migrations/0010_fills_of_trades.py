@@ -4,15 +4,16 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     dependencies = [
-        ('backtests', '0009_report_pages_and_links'),
+        ("backtests", "0009_report_pages_and_links"),
     ]
 
     operations = [
         migrations.AddField(
-            model_name='tradeblock',
-            name='fills',
-            field=models.BinaryField(help_text='of each of them (see results); null of results older than it', null=True),
+            model_name="tradeblock",
+            name="fills",
+            field=models.BinaryField(
+                help_text="of each of them (see results); null of results older than it", null=True
+            ),
         ),
     ]

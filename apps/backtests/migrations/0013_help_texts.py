@@ -4,65 +4,76 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     dependencies = [
-        ('backtests', '0012_names_in_python'),
+        ("backtests", "0012_names_in_python"),
     ]
 
     operations = [
         migrations.AlterField(
-            model_name='backtest',
-            name='completed_at',
-            field=models.DateTimeField(help_text='When it ended, whatever its status', null=True),
+            model_name="backtest",
+            name="completed_at",
+            field=models.DateTimeField(help_text="When it ended, whatever its status", null=True),
         ),
         migrations.AlterField(
-            model_name='backtest',
-            name='end',
-            field=models.BigIntegerField(help_text='First second after the range, epoch seconds'),
+            model_name="backtest",
+            name="end",
+            field=models.BigIntegerField(help_text="First second after the range, epoch seconds"),
         ),
         migrations.AlterField(
-            model_name='backtest',
-            name='request_id',
-            field=models.CharField(help_text='Id of the request that submitted it', max_length=128),
+            model_name="backtest",
+            name="request_id",
+            field=models.CharField(help_text="Id of the request that submitted it", max_length=128),
         ),
         migrations.AlterField(
-            model_name='backtest',
-            name='start',
-            field=models.BigIntegerField(help_text='First second of the range, epoch seconds'),
+            model_name="backtest",
+            name="start",
+            field=models.BigIntegerField(help_text="First second of the range, epoch seconds"),
         ),
         migrations.AlterField(
-            model_name='backtestresult',
-            name='breakdowns',
-            field=models.TextField(help_text='JSON in the order of the response; null for older results', null=True),
+            model_name="backtestresult",
+            name="breakdowns",
+            field=models.TextField(
+                help_text="JSON in the order of the response; null for older results", null=True
+            ),
         ),
         migrations.AlterField(
-            model_name='backtestresult',
-            name='trades',
-            field=models.PositiveIntegerField(help_text='Number of trades'),
+            model_name="backtestresult",
+            name="trades",
+            field=models.PositiveIntegerField(help_text="Number of trades"),
         ),
         migrations.AlterField(
-            model_name='reportpage',
-            name='html',
-            field=models.BinaryField(help_text='Compressed by zlib, without the script of the charts'),
+            model_name="reportpage",
+            name="html",
+            field=models.BinaryField(
+                help_text="Compressed by zlib, without the script of the charts"
+            ),
         ),
         migrations.AlterField(
-            model_name='reportpage',
-            name='size',
-            field=models.PositiveIntegerField(help_text='Bytes of html'),
+            model_name="reportpage",
+            name="size",
+            field=models.PositiveIntegerField(help_text="Bytes of html"),
         ),
         migrations.AlterField(
-            model_name='tradeblock',
-            name='excursions',
-            field=models.BinaryField(help_text='Excursions of each trade (see results); null for older results', null=True),
+            model_name="tradeblock",
+            name="excursions",
+            field=models.BinaryField(
+                help_text="Excursions of each trade (see results); null for older results",
+                null=True,
+            ),
         ),
         migrations.AlterField(
-            model_name='tradeblock',
-            name='fills',
-            field=models.BinaryField(help_text='Fill quality of each trade (see results); null for older results', null=True),
+            model_name="tradeblock",
+            name="fills",
+            field=models.BinaryField(
+                help_text="Fill quality of each trade (see results); null for older results",
+                null=True,
+            ),
         ),
         migrations.AlterField(
-            model_name='tradeblock',
-            name='first',
-            field=models.PositiveIntegerField(help_text='Index of its first trade among those of the result'),
+            model_name="tradeblock",
+            name="first",
+            field=models.PositiveIntegerField(
+                help_text="Index of its first trade among those of the result"
+            ),
         ),
     ]

@@ -5,41 +5,106 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     dependencies = [
-        ('backtests', '0013_help_texts'),
+        ("backtests", "0013_help_texts"),
     ]
 
     operations = [
         migrations.AddField(
-            model_name='lastdispatch',
-            name='seconds_used',
+            model_name="lastdispatch",
+            name="seconds_used",
             field=models.FloatField(db_default=0.0),
         ),
         migrations.AddField(
-            model_name='lastdispatch',
-            name='used_at',
+            model_name="lastdispatch",
+            name="used_at",
             field=models.DateTimeField(null=True),
         ),
         migrations.CreateModel(
-            name='StudyShard',
+            name="StudyShard",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('attempt', models.PositiveIntegerField()),
-                ('number', models.PositiveIntegerField(help_text='Its place among the shards of the attempt')),
-                ('first', models.PositiveIntegerField(help_text='Number of its first set or path')),
-                ('count', models.PositiveIntegerField(help_text='Sets or paths; 0 for the conclusion')),
-                ('state', models.CharField(choices=[('waiting', 'waiting'), ('running', 'running'), ('done', 'done')], max_length=7)),
-                ('tries', models.PositiveSmallIntegerField(default=0)),
-                ('losses', models.PositiveSmallIntegerField(default=0)),
-                ('started_at', models.DateTimeField(null=True)),
-                ('heartbeat_at', models.DateTimeField(null=True)),
-                ('result', models.BinaryField(help_text='Scores (see results.pack_array)', null=True)),
-                ('backtest', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='shards', to='backtests.backtest')),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("attempt", models.PositiveIntegerField()),
+                (
+                    "number",
+                    models.PositiveIntegerField(
+                        help_text="Its place among the shards of the attempt"
+                    ),
+                ),
+                ("first", models.PositiveIntegerField(help_text="Number of its first set or path")),
+                (
+                    "count",
+                    models.PositiveIntegerField(help_text="Sets or paths; 0 for the conclusion"),
+                ),
+                (
+                    "state",
+                    models.CharField(
+                        choices=[("waiting", "waiting"), ("running", "running"), ("done", "done")],
+                        max_length=7,
+                    ),
+                ),
+                ("tries", models.PositiveSmallIntegerField(default=0)),
+                ("losses", models.PositiveSmallIntegerField(default=0)),
+                ("started_at", models.DateTimeField(null=True)),
+                ("heartbeat_at", models.DateTimeField(null=True)),
+                (
+                    "result",
+                    models.BinaryField(help_text="Scores (see results.pack_array)", null=True),
+                ),
+                (
+                    "backtest",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="shards",
+                        to="backtests.backtest",
+                    ),
+                ),
             ],
             options={
-                'indexes': [models.Index(condition=models.Q(('state', 'waiting')), fields=['backtest', 'attempt', 'number'], name='study_shard_waiting'), models.Index(condition=models.Q(('state', 'running')), fields=['heartbeat_at'], name='study_shard_running'), models.Index(fields=['started_at'], name='study_shard_started')],
-                'constraints': [models.UniqueConstraint(fields=('backtest', 'attempt', 'number'), name='study_shard_is_one'), models.CheckConstraint(condition=models.Q(('state__in', ['waiting', 'running', 'done'])), name='study_shard_state_is_known'), models.CheckConstraint(condition=models.Q(models.Q(('state', 'running'), _negated=True), ('heartbeat_at__isnull', False), _connector='OR'), name='study_shard_running_has_a_beat'), models.CheckConstraint(condition=models.Q(models.Q(('state', 'done'), _negated=True), ('count', 0), ('result__isnull', False), _connector='OR'), name='study_shard_done_has_a_result')],
+                "indexes": [
+                    models.Index(
+                        condition=models.Q(("state", "waiting")),
+                        fields=["backtest", "attempt", "number"],
+                        name="study_shard_waiting",
+                    ),
+                    models.Index(
+                        condition=models.Q(("state", "running")),
+                        fields=["heartbeat_at"],
+                        name="study_shard_running",
+                    ),
+                    models.Index(fields=["started_at"], name="study_shard_started"),
+                ],
+                "constraints": [
+                    models.UniqueConstraint(
+                        fields=("backtest", "attempt", "number"), name="study_shard_is_one"
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(("state__in", ["waiting", "running", "done"])),
+                        name="study_shard_state_is_known",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(("state", "running"), _negated=True),
+                            ("heartbeat_at__isnull", False),
+                            _connector="OR",
+                        ),
+                        name="study_shard_running_has_a_beat",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(("state", "done"), _negated=True),
+                            ("count", 0),
+                            ("result__isnull", False),
+                            _connector="OR",
+                        ),
+                        name="study_shard_done_has_a_result",
+                    ),
+                ],
             },
         ),
     ]

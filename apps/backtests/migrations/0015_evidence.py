@@ -5,25 +5,63 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     dependencies = [
-        ('backtests', '0014_shards_of_studies'),
+        ("backtests", "0014_shards_of_studies"),
     ]
 
     operations = [
         migrations.CreateModel(
-            name='Evidence',
+            name="Evidence",
             fields=[
-                ('backtest', models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, primary_key=True, related_name='evidence', serialize=False, to='backtests.backtest')),
-                ('status', models.CharField(choices=[('queued', 'queued'), ('running', 'running'), ('ready', 'ready'), ('failed', 'failed')], max_length=10)),
-                ('document', models.JSONField(null=True)),
-                ('fills', models.BinaryField(null=True)),
-                ('error', models.JSONField(null=True)),
-                ('requested_at', models.DateTimeField()),
-                ('completed_at', models.DateTimeField(help_text='When it was ready, or failed', null=True)),
+                (
+                    "backtest",
+                    models.OneToOneField(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        primary_key=True,
+                        related_name="evidence",
+                        serialize=False,
+                        to="backtests.backtest",
+                    ),
+                ),
+                (
+                    "status",
+                    models.CharField(
+                        choices=[
+                            ("queued", "queued"),
+                            ("running", "running"),
+                            ("ready", "ready"),
+                            ("failed", "failed"),
+                        ],
+                        max_length=10,
+                    ),
+                ),
+                ("document", models.JSONField(null=True)),
+                ("fills", models.BinaryField(null=True)),
+                ("error", models.JSONField(null=True)),
+                ("requested_at", models.DateTimeField()),
+                (
+                    "completed_at",
+                    models.DateTimeField(help_text="When it was ready, or failed", null=True),
+                ),
             ],
             options={
-                'constraints': [models.CheckConstraint(condition=models.Q(models.Q(('document__isnull', False), ('fills__isnull', False), ('status', 'ready')), models.Q(models.Q(('status', 'ready'), _negated=True), ('document__isnull', True)), _connector='OR'), name='evidence_ready_has_a_document')],
+                "constraints": [
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(
+                                ("document__isnull", False),
+                                ("fills__isnull", False),
+                                ("status", "ready"),
+                            ),
+                            models.Q(
+                                models.Q(("status", "ready"), _negated=True),
+                                ("document__isnull", True),
+                            ),
+                            _connector="OR",
+                        ),
+                        name="evidence_ready_has_a_document",
+                    )
+                ],
             },
         ),
     ]

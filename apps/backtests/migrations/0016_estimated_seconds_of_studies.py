@@ -4,15 +4,17 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     dependencies = [
-        ('backtests', '0015_evidence'),
+        ("backtests", "0015_evidence"),
     ]
 
     operations = [
         migrations.AddField(
-            model_name='backtest',
-            name='estimated_seconds',
-            field=models.FloatField(help_text='Seconds of one worker that a divided study takes, as it was measured', null=True),
+            model_name="backtest",
+            name="estimated_seconds",
+            field=models.FloatField(
+                help_text="Seconds of one worker that a divided study takes, as it was measured",
+                null=True,
+            ),
         ),
     ]

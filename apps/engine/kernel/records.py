@@ -14,7 +14,7 @@ from apps.engine.kernel.codes import FLATTEN
 from apps.engine.kernel.reasons import CHARGE_KINDS, REJECTIONS
 
 # Goes up with every change of a rule or of a figure in a result.
-ENGINE_VERSION: Final = 11
+ENGINE_VERSION: Final = 12
 
 # Any: records and plain numbers alike.
 Array = NDArray[Any]

@@ -6,12 +6,13 @@ import json
 from collections.abc import Sequence
 from dataclasses import asdict
 from hashlib import sha256
-from typing import Any
+from itertools import pairwise
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from apps.engine.candles import COLUMNS, ist_day
+from apps.engine.candles import COLUMNS, Candles, calendar_month, ist_day
 from apps.engine.charges import Schedule, has_rates
 from apps.engine.kernel.records import ENGINE_VERSION
 from apps.engine.language.strategy import Strategy
@@ -20,21 +21,23 @@ from apps.engine.simulation.prepared_data import PreparedData
 from apps.engine.simulation.timeline import Note, SymbolSeries
 from apps.engine.symbols import parse_symbol
 
+_HEX_DIGITS_OF_A_MONTH: Final = 16
+
 
 def receipt(
     strategy: Strategy,
     data: PreparedData,
     schedule: Schedule,
     *,
-    candles_hash: str,
+    candle_series: Sequence[CandleSeries],
     capital: float,
     seed: int,
     notes: Sequence[Note],
 ) -> dict[str, object]:
     """Equal receipts mean equal results, to the last byte (rule 14).
 
-    `configuration`, `candles` (what `hash_candles` returns) and `rulebook` (charges, contracts,
-    square-off, at which bars longer candles count) are SHA-256 in hex.
+    `configuration`, `candles` (of `candle_series`, which `hash_candles` returns) and `rulebook`
+    (charges, contracts, square-off, at which bars longer candles count) are SHA-256 in hex.
     """
     contracts = [asdict(history.contract) for history in data.histories]
     seen = [
@@ -46,7 +49,7 @@ def receipt(
     return {
         "engineVersion": ENGINE_VERSION,
         "configuration": hash_of(strategy.model_dump(mode="json", exclude_none=True)),
-        "candles": candles_hash,
+        "candles": hash_of(candle_series),
         "rulebook": hash_of([schedule, contracts, _hash_columns([*flags, *seen])]),
         "start": data.start,
         "end": data.end,
@@ -56,17 +59,37 @@ def receipt(
     }
 
 
-def hash_candles(all_series: Sequence[SymbolSeries]) -> str:
-    """Return the hash of all candles that were read: a second for every two gigabytes."""
-    read = [
-        candles
+class CandleSeries(NamedTuple):
+    """The candles of a symbol in a timeframe that were read: by month in Asia/Kolkata, such as
+    2024-01, the start of their SHA-256 (16 hex digits).
+    """
+
+    symbol: str
+    timeframe: str
+    months: dict[str, str]
+
+
+def hash_candles(all_series: Sequence[SymbolSeries], timeframe: str) -> tuple[CandleSeries, ...]:
+    """Return the hashes of all candles that were read: a second for every two gigabytes."""
+    return tuple(
+        CandleSeries(symbol_series.symbol, name, _hash_months(candles))
         for symbol_series in all_series
-        for candles in (
-            symbol_series.used,
-            *(longer.candles for longer in symbol_series.higher_timeframes.values()),
+        for name, candles in (
+            (timeframe, symbol_series.used),
+            *((name, longer.candles) for name, longer in symbol_series.higher_timeframes.items()),
         )
-    ]
-    return _hash_columns([getattr(candles, name) for candles in read for name in COLUMNS])
+    )
+
+
+def _hash_months(candles: Candles) -> dict[str, str]:
+    months = calendar_month(candles.time)
+    firsts = np.flatnonzero(np.diff(months, prepend=-1))
+    return {
+        str(months[first].astype("M8[M]")): _hash_columns(
+            [getattr(candles, name)[first:after] for name in COLUMNS]
+        )[:_HEX_DIGITS_OF_A_MONTH]
+        for first, after in pairwise([*firsts, len(candles)])
+    }
 
 
 def hash_of(value: object) -> str:

@@ -35,7 +35,13 @@ from apps.engine.simulation.plan import (
     terms_of,
 )
 from apps.engine.simulation.prepared_data import PreparedData, prepare_data
-from apps.engine.simulation.receipt import hash_candles, notes_on, notes_on_fills, receipt
+from apps.engine.simulation.receipt import (
+    CandleSeries,
+    hash_candles,
+    notes_on,
+    notes_on_fills,
+    receipt,
+)
 from apps.engine.simulation.simulations import (
     ReportProgress,
     Simulation,
@@ -66,7 +72,7 @@ class SimulationResult:
     CURVE records, one a row; `results` turns both into what clients read. `excursions`: how
     far prices went beside each trade. `fills`: how late the fills of each came, and what their bars
     traded. `performance`: see `metrics.table`. `receipt`: what the result
-    rests on, with `notes` on how far it can be trusted.
+    rests on, with `notes` on how far it can be trusted; `candle_series`: its candles by month.
     """
 
     symbols: tuple[str, ...]
@@ -76,6 +82,7 @@ class SimulationResult:
     fills: FillQuality
     performance: Performance
     receipt: dict[str, object]
+    candle_series: tuple[CandleSeries, ...] = ()
 
 
 def simulate(
@@ -101,14 +108,15 @@ def simulate(
     schedule = charged(strategy, schedule)
     plan = plan_of(strategy)
     with ThreadPoolExecutor(1) as pool:  # hashing takes as long as simulating, and needs no lock
-        candles_hash = pool.submit(hash_candles, data.all_series)
+        timeframe = strategy.basicInfo.timeframe
+        candle_series = pool.submit(hash_candles, data.all_series, timeframe)
         terms = terms_of(data.symbols, data.contracts, schedule)
         market, signals = data.with_signals(required_inputs(strategy), plan)
         traded = TradedMarket(market, terms, data.candles)
         simulation = simulate_plan(plan, traded, signals, capital=capital, report=report)
         return result_of(
             strategy, data, schedule, simulation, capital=capital, seed=seed,
-            candles_hash=candles_hash.result,
+            candle_series=candle_series.result,
         )  # fmt: skip
 
 
@@ -120,9 +128,9 @@ def result_of(
     *,
     capital: float,
     seed: int,
-    candles_hash: Callable[[], str] | None = None,
+    candle_series: Callable[[], tuple[CandleSeries, ...]] | None = None,
 ) -> SimulationResult:
-    """What was played, with its figures and its receipt. `candles_hash` returns what
+    """What was played, with its figures and its receipt. `candle_series` returns what
     `hash_candles` does, where it is worked out elsewhere.
     """
     result_data = simulation.result_data
@@ -132,6 +140,11 @@ def result_of(
         *notes_on(strategy, data, schedule, ruined=simulation.ruined),
         *notes_on_fills(result_data.trades["quantity"], fills),
     ]
+    hashed = (
+        candle_series()
+        if candle_series
+        else hash_candles(data.all_series, strategy.basicInfo.timeframe)
+    )
     metrics = performance(result_data, rejected=simulation.rejected, paid=simulation.paid)
     return SimulationResult(
         symbols=data.symbols,
@@ -142,8 +155,9 @@ def result_of(
         performance=metrics,
         receipt=receipt(
             strategy, data, schedule, capital=capital, seed=seed, notes=notes,
-            candles_hash=candles_hash() if candles_hash else hash_candles(data.all_series),
+            candle_series=hashed,
         ),
+        candle_series=hashed,
     )  # fmt: skip
 
 

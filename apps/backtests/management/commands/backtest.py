@@ -10,24 +10,17 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.utils import timezone
 
 from apps.backtests.coverage import add_coverage, coverage_of_histories
-from apps.backtests.histories import symbol_history, unadjusted_split_notes
+from apps.backtests.from_files import history_of_file, rules_of_candles
+from apps.backtests.models import BacktestKind
+from apps.backtests.studies import BacktestOutput
 from apps.backtests.sufficient_history import TooLittleCoverage, require_min_coverage
 from apps.core.api import strict_json
 from apps.core.errors import InvalidInput
-from apps.engine.candles import TIMEFRAMES, Candles, resample
-from apps.engine.errors import (
-    LEAST_BARS,
-    EngineError,
-    IncompleteStrategy,
-    InsufficientBars,
-    InvalidStrategy,
-)
+from apps.engine.errors import EngineError, IncompleteStrategy, InvalidStrategy
 from apps.engine.language import strategy as engine
 from apps.engine.metrics.wire_units import round_for_wire
-from apps.engine.sessions import Sessions
 from apps.engine.simulation.results import curve_points, trade_dicts, wire_times
 from apps.engine.simulation.simulate import SimulationResult, simulate
-from apps.market.contracts import bundled_market_rules
 from apps.market.dates import day_in_india, day_number
 from apps.market.importers import (
     BadCandleFile,
@@ -81,7 +74,7 @@ class Command(BaseCommand):
         except (BadCandleFile, InvalidInput, EngineError) as error:
             raise CommandError(str(error)) from error
         self.stdout.write(
-            _to_json(result) if options["json"] else "\n".join(_summary_lines(result))
+            _to_json(strategy, result) if options["json"] else "\n".join(_summary_lines(result))
         )
 
 
@@ -107,31 +100,22 @@ def _parse_strategy(steps: Mapping[str, Any], symbol: str) -> engine.Strategy:
 def _simulate(
     strategy: engine.Strategy, loaded: CandleImport, part: InstrumentBars
 ) -> SimulationResult:
-    first, last = (day_in_india(int(part.candles.time[n])) for n in (0, -1))
-    rules = bundled_market_rules(strategy, first=first, last=last)
-    timeframe, sessions = strategy.basicInfo.timeframe, rules.sessions(part.symbol)
-    candles = _resample(loaded.timeframe, part, timeframe, sessions)
-    start, end = int(candles.time[0]), int(candles.time[-1]) + 1
-    longer = {
-        name: _resample(loaded.timeframe, part, name, sessions)
-        for name in engine.higher_timeframe_warmups(strategy)
-    }
-    history = symbol_history(rules, part.symbol, candles, start=start)
-    notes = (*unadjusted_split_notes(part.symbol, candles, timeframe), *history.notes)
-    histories = [replace(history, higher_timeframes=longer, notes=notes)]
+    rules = rules_of_candles(strategy, part.candles)
+    history = history_of_file(rules, loaded, part)
+    start, end = int(history.candles.time[0]), int(history.candles.time[-1]) + 1
     coverage = coverage_of_histories(
-        histories,
-        timeframe,
+        [history],
+        strategy.basicInfo.timeframe,
         start=start,
         end=end,
         now=timezone.now(),
         include_out_of_session=strategy.executionSettings.includeOutOfSession,
-        since={part.symbol: day_number(first)},
+        since={part.symbol: day_number(day_in_india(int(part.candles.time[0])))},
     )
     require_min_coverage(coverage)
     result = simulate(
         strategy,
-        histories,
+        [history],
         start=start,
         end=end,
         capital=strategy.executionSettings.initialCapital,
@@ -140,27 +124,22 @@ def _simulate(
     return replace(result, receipt=add_coverage(result.receipt, coverage))
 
 
-def _resample(source: str, part: InstrumentBars, timeframe: str, sessions: Sessions) -> Candles:
-    """Return the bars in this timeframe, without a last one that the file does not complete."""
-    known_until = int(part.candles.time[-1]) + TIMEFRAMES[source]
-    candles = resample(part.candles, source, timeframe, sessions, until=known_until)
-    if not len(candles):
-        raise InsufficientBars(part.symbol, held=0, needed=LEAST_BARS)
-    return candles
-
-
 def _describe(error: InvalidStrategy | IncompleteStrategy) -> str:
     """Return the message of the error, then that of each fault that differs."""
     lines = [f"  {fault.message}" for fault in error.errors if fault.message != str(error)]
     return "\n".join([str(error), *lines])
 
 
-def _to_json(result: SimulationResult) -> str:
+def _to_json(strategy: engine.Strategy, result: SimulationResult) -> str:
     return orjson.dumps(
         {
             "performance": round_for_wire(result.performance),
             "notes": result.receipt["notes"],
-            "receipt": result.receipt,
+            "receipt": {**result.receipt, **BacktestOutput(result, None).hashes(None)},
+            "kind": BacktestKind.BACKTEST,
+            "configuration": strategy.model_dump(mode="json", by_alias=True, exclude_none=True),
+            "config": None,
+            "candleSeries": [series._asdict() for series in result.candle_series],
             "trades": trade_dicts(result.trades, result.symbols, result.excursions, result.fills),
             "equity": curve_points(result.curve, CURVE_POINTS),
         }

@@ -1,0 +1,48 @@
+"""What a simulation needs of a file of candles, without server or database."""
+
+from dataclasses import replace
+
+from apps.backtests.histories import symbol_history, unadjusted_split_notes
+from apps.engine.candles import TIMEFRAMES, Candles, resample
+from apps.engine.errors import LEAST_BARS, InsufficientBars
+from apps.engine.language.strategy import Strategy, higher_timeframe_warmups
+from apps.engine.sessions import Sessions
+from apps.engine.simulation.timeline import History
+from apps.market.contracts import MarketRules, bundled_market_rules
+from apps.market.dates import day_in_india
+from apps.market.importers import CandleImport, InstrumentBars
+
+
+def rules_of_candles(strategy: Strategy, candles: Candles) -> MarketRules:
+    """Return the bundled rules of the days that the candles lie in."""
+    first, last = (day_in_india(int(candles.time[n])) for n in (0, -1))
+    return bundled_market_rules(strategy, first=first, last=last)
+
+
+def history_of_file(
+    rules: MarketRules, loaded: CandleImport, part: InstrumentBars, *, start: int | None = None
+) -> History:
+    """Return the history of the file's symbol in the strategy's timeframes.
+
+    `start` is where trading begins, in epoch seconds; without it, with the first bar. Raises
+    InsufficientBars.
+    """
+    timeframe, sessions = rules.strategy.basicInfo.timeframe, rules.sessions(part.symbol)
+    candles = _resample(loaded.timeframe, part, timeframe, sessions)
+    longer = {
+        name: _resample(loaded.timeframe, part, name, sessions)
+        for name in higher_timeframe_warmups(rules.strategy)
+    }
+    first = int(candles.time[0]) if start is None else start
+    history = symbol_history(rules, part.symbol, candles, start=first)
+    notes = (*unadjusted_split_notes(part.symbol, candles, timeframe), *history.notes)
+    return replace(history, higher_timeframes=longer, notes=notes)
+
+
+def _resample(source: str, part: InstrumentBars, timeframe: str, sessions: Sessions) -> Candles:
+    """Return the bars in this timeframe, without a last one that the file does not complete."""
+    known_until = int(part.candles.time[-1]) + TIMEFRAMES[source]
+    candles = resample(part.candles, source, timeframe, sessions, until=known_until)
+    if not len(candles):
+        raise InsufficientBars(part.symbol, held=0, needed=LEAST_BARS)
+    return candles

@@ -1,0 +1,117 @@
+"""The command `reproduce`: run a backtest again from its receipt and a file of candles."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from apps.backtests.from_files import history_of_file
+from apps.backtests.models import Backtest, BacktestKind
+from apps.backtests.reproduce.comparison import (
+    ReceiptComparison,
+    ReceiptWithCandles,
+    compare_receipts,
+)
+from apps.backtests.studies import THREADS, BacktestOutput, study_of
+from apps.core.api import strict_json
+from apps.core.errors import InvalidInput
+from apps.engine.errors import EngineError
+from apps.engine.language import strategy as engine
+from apps.engine.simulation.simulate import simulate
+from apps.engine.simulation.simulations import ignore_progress
+from apps.engine.studies.study import run_whole
+from apps.market.contracts import bundled_market_rules
+from apps.market.dates import day_in_india
+from apps.market.importers import BadCandleFile, ImportOptions, read_one_series
+
+# What a receipt must have to be run again, beside what is compared.
+_NEEDED = ("start", "end", "capital", "seed")
+
+
+class Command(BaseCommand):
+    help = (
+        "Run the backtest of RECEIPT.json, which GET /api/backtests/<id>/receipt and `backtest"
+        " --json` give, again on the candles of a file; exit with 1 if the result differs."
+    )
+    requires_system_checks = []
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("receipt", type=Path, help="JSON with receipt and configuration")
+        parser.add_argument("--candles", type=Path, required=True, help="CSV (also .gz) or Parquet")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        document = _read_document(options["receipt"])
+        original = ReceiptWithCandles(document["receipt"], document.get("candleSeries"))
+        try:
+            reproduced = _run_again(document, options["candles"])
+        except (BadCandleFile, InvalidInput, EngineError) as error:
+            raise CommandError(str(error)) from error
+        comparison = compare_receipts(original, reproduced)
+        self.stdout.write("\n".join(_lines(comparison)))
+        if not comparison.is_equal:
+            raise CommandError("The result is not that of the receipt.")
+
+
+def _read_document(path: Path) -> dict[str, Any]:
+    try:
+        document = strict_json.read(path.read_bytes())
+    except OSError as error:
+        raise CommandError(f"{path}: {error.strerror}") from error
+    except InvalidInput as error:
+        raise CommandError(f"{path}: {error}") from error
+    if not isinstance(document, dict):
+        raise CommandError(f"{path}: the file must hold a JSON object")
+    receipt = document.get("receipt")
+    if not isinstance(receipt, dict) or not isinstance(document.get("configuration"), dict):
+        raise CommandError(f"{path}: the file must hold an object with receipt and configuration")
+    wrong = [name for name in _NEEDED if not isinstance(receipt.get(name), int | float)]
+    if wrong:
+        raise CommandError(f"{path}: the receipt must have the numbers {', '.join(wrong)}")
+    return document
+
+
+def _run_again(document: Mapping[str, Any], candles: Path) -> ReceiptWithCandles:
+    """Simulate on the one series of the file. Raises BadCandleFile, InvalidInput, EngineError."""
+    strategy, receipt = engine.parse(document["configuration"]), document["receipt"]
+    symbols = strategy.basicInfo.symbols
+    if len(symbols) != 1:
+        raise CommandError(
+            f"A file holds the candles of one symbol, and the backtest has {len(symbols)}; the"
+            " service reproduces it: POST /api/backtests/<id>/reproduce."
+        )
+    loaded, part = read_one_series(candles, ImportOptions(symbol=symbols[0]))
+    backtest = Backtest(
+        kind=document.get("kind", BacktestKind.BACKTEST),
+        configuration=document["configuration"],
+        study=document.get("config"),
+        start=int(receipt["start"]),
+        end=int(receipt["end"]),
+        initial_capital=receipt["capital"],
+        seed=int(receipt["seed"]),
+    )
+    rules = bundled_market_rules(
+        strategy, first=day_in_india(backtest.start), last=day_in_india(backtest.end)
+    )
+    history = history_of_file(rules, loaded, part, start=backtest.start)
+    if backtest.study is None:
+        result = simulate(
+            strategy, [history], start=backtest.start, end=backtest.end,
+            capital=float(backtest.initial_capital), schedule=rules.schedule, seed=backtest.seed,
+        )  # fmt: skip
+        output = BacktestOutput(result, None)
+    else:
+        study = study_of(backtest, strategy, [history], rules.schedule, report=ignore_progress)
+        output = BacktestOutput(*run_whole(study, threads=THREADS))
+    hashes = output.hashes(backtest.study)
+    series = [series._asdict() for series in output.result.candle_series]
+    return ReceiptWithCandles({**output.result.receipt, **hashes}, series)
+
+
+def _lines(comparison: ReceiptComparison) -> list[str]:
+    """Return a line for each hash, then what differs."""
+    words = {True: "equal", False: "differs", None: "not comparable"}
+    return [
+        *(f"  {pair.name:16}{words[pair.is_equal]}" for pair in comparison.hashes),
+        *comparison.differences,
+    ]

@@ -1,0 +1,118 @@
+"""What two receipts of one backtest differ in: no database, no simulation."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple
+
+# From this engine version on, the hash of the candles is that of their months' hashes.
+FIRST_WITH_MONTHS: Final = 12
+# The inputs of a result in the order in which a reader would look at them; candles come last.
+_INPUTS: Final[Mapping[str, str]] = {
+    "engineVersion": "The engine is of another version: {original} then, {reproduced} now.",
+    "configuration": "The steps are not those of the original.",
+    "study": "The configuration of the study is not that of the original.",
+    "rulebook": "Charges, contract terms or session hours are not those of the original.",
+}
+_MAX_MONTHS_NAMED: Final = 6
+
+
+class ReceiptWithCandles(NamedTuple):
+    """A receipt as the wire shows it, and its candles by symbol, timeframe and month: the fields of
+    `engine.simulation.receipt.CandleSeries`, or None of a result of an earlier release.
+    """
+
+    receipt: Mapping[str, Any]
+    candle_series: Sequence[Mapping[str, Any]] | None
+
+
+class HashPair(NamedTuple):
+    """A line of both receipts; `is_equal` is None where the two cannot be compared."""
+
+    name: str
+    original: str | None
+    reproduced: str | None
+    is_equal: bool | None
+
+
+@dataclass(frozen=True, slots=True)
+class ReceiptComparison:
+    """`is_equal` is whether the results are, to the last byte; `differences` are sentences."""
+
+    is_equal: bool
+    hashes: tuple[HashPair, ...]
+    differences: tuple[str, ...]
+
+
+def compare_receipts(
+    original: ReceiptWithCandles, reproduced: ReceiptWithCandles
+) -> ReceiptComparison:
+    """Compare what two results rest on, and the results."""
+    inputs = [_pair(name, original, reproduced) for name in _INPUTS]
+    candles, result = (_pair(name, original, reproduced) for name in ("candles", "result"))
+    if not _names_months(original):
+        candles = candles._replace(is_equal=None)
+    differences = [
+        _INPUTS[pair.name].format(original=pair.original, reproduced=pair.reproduced)
+        for pair in inputs
+        if not pair.is_equal
+    ]
+    if candles.is_equal is None:
+        differences.append(
+            "The original is of a release that did not hash candles by month, so they cannot be"
+            " compared."
+        )
+    elif not candles.is_equal:
+        differences += _differing_candles(original, reproduced)
+    if not differences and not result.is_equal:
+        differences.append("Every input is equal and the result is not: this is a defect.")
+    return ReceiptComparison(bool(result.is_equal), (*inputs, candles, result), tuple(differences))
+
+
+def _pair(name: str, original: ReceiptWithCandles, reproduced: ReceiptWithCandles) -> HashPair:
+    before, after = original.receipt.get(name), reproduced.receipt.get(name)
+    original_text, reproduced_text = (
+        None if value is None else str(value) for value in (before, after)
+    )
+    return HashPair(name, original_text, reproduced_text, before == after)
+
+
+def _names_months(original: ReceiptWithCandles) -> bool:
+    version = original.receipt.get("engineVersion")
+    has_version = isinstance(version, int) and version >= FIRST_WITH_MONTHS
+    return has_version and original.candle_series is not None
+
+
+def _differing_candles(
+    original: ReceiptWithCandles, reproduced: ReceiptWithCandles
+) -> Iterator[str]:
+    """Yield a sentence for each symbol and timeframe whose candles differ."""
+    before, after = (
+        {(series["symbol"], series["timeframe"]): series["months"] for series in held or ()}
+        for held in (original.candle_series, reproduced.candle_series)
+    )
+    for symbol, timeframe in dict.fromkeys((*before, *after)):
+        then = before.get((symbol, timeframe), {})
+        now = after.get((symbol, timeframe), {})
+        months = sorted(
+            month for month in then.keys() | now.keys() if then.get(month) != now.get(month)
+        )
+        changed = [month for month in months if month in then and month in now]
+        lost = [month for month in months if month not in now]
+        added = [month for month in months if month not in then]
+        parts = [
+            f"{verb} {_name_months(group)}"
+            for verb, group in (
+                ("differ in", changed),
+                ("are missing in", lost),
+                ("were added in", added),
+            )
+            if group
+        ]
+        if parts:
+            yield f"Candles of {symbol} ({timeframe}) {', '.join(parts)}."
+
+
+def _name_months(months: Sequence[str]) -> str:
+    more = len(months) - _MAX_MONTHS_NAMED
+    named = ", ".join(months[:_MAX_MONTHS_NAMED])
+    return f"{named} and {more} months more" if more > 0 else named

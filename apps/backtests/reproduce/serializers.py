@@ -1,0 +1,110 @@
+"""Complete receipts and reproductions on the wire."""
+
+from typing import Any, Final
+
+from rest_framework import serializers
+from rest_framework.serializers import BooleanField, CharField
+
+from apps.algorithms.examples import EXAMPLE_STEPS
+from apps.backtests.models import BacktestKind, BacktestStatus
+from apps.backtests.serializers import ReceiptField, StudyConfigField
+from apps.core.api.schema import ID_EXAMPLE, example
+from apps.core.api.serializers import AnswerSerializer, ChoiceField, IdField, ObjectField
+from apps.engine.candles import TIMEFRAMES
+
+_HASH: Final = "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"
+_RECEIPT: Final[dict[str, Any]] = {
+    "engineVersion": 12,
+    "configuration": _HASH,
+    "candles": _HASH,
+    "rulebook": _HASH,
+    "result": _HASH,
+    "study": None,
+    "start": 1_704_047_400,
+    "end": 1_735_669_800,
+    "capital": 1_000_000,
+    "seed": 7,
+    "synthetic": [],
+    "coverage": [],
+    "notes": [],
+}
+
+
+class CandleSeriesSerializer(AnswerSerializer):
+    symbol = CharField()
+    timeframe = ChoiceField(choices=TIMEFRAMES)
+    months = serializers.DictField(
+        child=CharField(),
+        help_text="By month in Asia/Kolkata, the first 16 digits of the SHA-256 of its candles.",
+    )
+
+
+@example(
+    {
+        "backtestId": ID_EXAMPLE,
+        "kind": "backtest",
+        "configuration": EXAMPLE_STEPS,
+        "config": None,
+        "receipt": _RECEIPT,
+        "candleSeries": [
+            {"symbol": "NSE:RELIANCE", "timeframe": "15m", "months": {"2024-01": _HASH[:16]}}
+        ],
+    }
+)
+class CompleteReceiptSerializer(AnswerSerializer):
+    """All that a backtest can be run again from, but candles and the rulebook."""
+
+    backtestId = IdField(source="backtest.pk")
+    kind = ChoiceField(choices=BacktestKind, source="backtest.kind")
+    configuration = ObjectField(
+        source="backtest.configuration", help_text="The steps, with the overrides applied."
+    )
+    config = StudyConfigField(source="backtest.study")
+    receipt = ReceiptField(source="backtest.receipt")
+    candleSeries = CandleSeriesSerializer(
+        many=True, allow_null=True, help_text="Null for results of earlier releases."
+    )
+
+
+class HashPairSerializer(AnswerSerializer):
+    """A line of both receipts."""
+
+    name = CharField(help_text="Its name in receipts.")
+    original = CharField(allow_null=True)
+    reproduced = CharField(allow_null=True)
+    isEqual = BooleanField(allow_null=True, help_text="Null where the two cannot be compared.")
+
+
+class ReceiptComparisonSerializer(AnswerSerializer):
+    """Which lines of two receipts are equal."""
+
+    isEqual = BooleanField(help_text="Whether the results are equal, to the last byte.")
+    hashes = HashPairSerializer(many=True)
+    differences = serializers.ListField(
+        child=CharField(), help_text="A sentence for each input that differs."
+    )
+
+
+@example(
+    {
+        "backtestId": ID_EXAMPLE,
+        "reproducesId": ID_EXAMPLE[::-1],
+        "status": "completed",
+        "comparison": {
+            "isEqual": False,
+            "hashes": [
+                {"name": "candles", "original": _HASH, "reproduced": _HASH[::-1], "isEqual": False}
+            ],
+            "differences": ["Candles of NSE:RELIANCE (15m) differ in 2024-01."],
+        },
+    }
+)
+class ReproductionSerializer(AnswerSerializer):
+    """A backtest that was run again."""
+
+    backtestId = IdField(source="backtest.pk", help_text="The id of the new backtest.")
+    reproducesId = IdField(source="original.pk", help_text="The id of the original.")
+    status = ChoiceField(choices=BacktestStatus, source="backtest.status")
+    comparison = ReceiptComparisonSerializer(
+        allow_null=True, help_text="Null until the new backtest is completed."
+    )

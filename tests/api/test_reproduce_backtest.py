@@ -1,0 +1,135 @@
+"""GET /api/backtests/<id>/receipt, POST /api/backtests/<id>/reproduce, GET …/reproduction"""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from apps.accounts.models import User
+from apps.algorithms.models import Algorithm
+from apps.backtests.models import Backtest, BacktestKind, BacktestResult
+from tests import make
+from tests.backtests.submissions import submit
+from tests.backtests.waves import waves
+from tests.backtests.workers import run_queued
+from tests.conftest import Api
+from tests.envelope import assert_error
+from tests.market.bars import store_candles
+
+SYMBOL = "NSE:NIFTY"
+
+
+@pytest.fixture
+def alice(db: None) -> User:
+    return make.user("alice")
+
+
+@pytest.fixture
+def original(alice: User) -> Backtest:
+    """A completed one, over two months."""
+    store_candles(SYMBOL, "15m", waves("2024-01-01", 45))
+    backtest = submit(alice)
+    run_queued()
+    return Backtest.objects.get(pk=backtest.pk)
+
+
+def reproduced(api: Api, user: User, original: Backtest) -> Any:
+    created = api(user).post(f"/api/backtests/{original.pk}/reproduce")
+    assert created.status_code == 201
+    body = created.json()
+    assert (body["reproducesId"], body["status"], body["comparison"]) == (
+        original.pk, "queued", None,
+    )  # fmt: skip
+    run_queued()
+    return api(user).get(f"/api/backtests/{body['backtestId']}/reproduction").json()
+
+
+def change_candles(*, month: int) -> None:
+    """Store the candles again, with another volume of each of that month of 2024."""
+    bars = waves("2024-01-01", 45)
+    months = bars.time.astype("M8[s]").astype("M8[M]").astype(int) % 12 + 1
+    volume = np.where(months == month, bars.volume + 1, bars.volume)
+    store_candles(SYMBOL, "15m", replace(bars, volume=volume))
+
+
+def test_the_receipt_names_candles_by_month(api: Api, alice: User, original: Backtest) -> None:
+    body = api(alice).get(f"/api/backtests/{original.pk}/receipt").json()
+    assert body["configuration"] == original.configuration
+    assert original.receipt
+    assert body["receipt"]["result"] == original.receipt["result"]
+    [series] = body["candleSeries"]
+    assert (series["symbol"], series["timeframe"]) == (SYMBOL, "15m")
+    assert list(series["months"]) == ["2024-01", "2024-02"]
+
+
+def test_what_has_not_changed_gives_the_same_bytes(
+    api: Api, alice: User, original: Backtest
+) -> None:
+    # Neither the algorithm nor its steps as they are now matter: the configuration was frozen.
+    Algorithm.objects.filter(pk=original.algorithm_id).update(name="Another")
+    body = reproduced(api, alice, original)
+    assert body["status"] == "completed"
+    comparison = body["comparison"]
+    assert comparison["isEqual"]
+    assert comparison["differences"] == []
+    assert {pair["name"]: pair["isEqual"] for pair in comparison["hashes"]} == dict.fromkeys(
+        ("engineVersion", "configuration", "study", "rulebook", "candles", "result"), True
+    )
+
+
+def test_changed_candles_are_named_by_month(api: Api, alice: User, original: Backtest) -> None:
+    change_candles(month=2)
+    comparison = reproduced(api, alice, original)["comparison"]
+    assert comparison["differences"] == [f"Candles of {SYMBOL} (15m) differ in 2024-02."]
+    assert [pair["name"] for pair in comparison["hashes"] if not pair["isEqual"]] == ["candles"]
+
+
+def test_a_receipt_of_an_earlier_release_cannot_be_compared_by_candles(
+    api: Api, alice: User, original: Backtest
+) -> None:
+    BacktestResult.objects.filter(pk=original.pk).update(candle_series=None)
+    assert original.receipt
+    Backtest.objects.filter(pk=original.pk).update(receipt=original.receipt | {"engineVersion": 11})
+    comparison = reproduced(api, alice, original)["comparison"]
+    assert comparison["isEqual"]
+    pairs = {pair["name"]: pair for pair in comparison["hashes"]}
+    assert pairs["candles"]["isEqual"] is None
+    assert pairs["engineVersion"]["isEqual"] is False
+    assert comparison["differences"][0] == ("The engine is of another version: 11 then, 12 now.")
+
+
+def test_only_what_is_completed_can_be_reproduced(api: Api, alice: User) -> None:
+    store_candles(SYMBOL, "15m", waves("2024-01-01", 45))
+    queued = submit(alice)
+    client = api(alice)
+    for call in ("receipt", "reproduce", "reproduction"):
+        send = client.post if call == "reproduce" else client.get
+        assert_error(send(f"/api/backtests/{queued.pk}/{call}"), 422, "UNPROCESSABLE_ENTITY")
+
+
+def test_a_reproduction_outlives_its_original(api: Api, alice: User, original: Backtest) -> None:
+    body = reproduced(api, alice, original)
+    assert api(alice).delete(f"/api/backtests/{original.pk}").status_code == 204
+    path = f"/api/backtests/{body['backtestId']}"
+    assert api(alice).get(path).json()["status"] == "completed"
+    assert_error(api(alice).get(f"{path}/reproduction"), 422, "UNPROCESSABLE_ENTITY")
+
+
+def test_a_reproduced_study_leaves_the_algorithms_results_alone(api: Api, alice: User) -> None:
+    store_candles(SYMBOL, "15m", waves("2024-01-01", 45))
+    study = submit(alice, kind=BacktestKind.MONTE_CARLO)
+    run_queued()
+    original = Backtest.objects.get(pk=study.pk)
+    before = Algorithm.objects.get(pk=original.algorithm_id).monte_carlo_results
+    comparison = reproduced(api, alice, original)["comparison"]
+    assert comparison["isEqual"]
+    assert Algorithm.objects.get(pk=original.algorithm_id).monte_carlo_results == before
+
+
+def test_repeated_by_an_idempotency_key(api: Api, alice: User, original: Backtest) -> None:
+    headers = {"Idempotency-Key": "again"}
+    path = f"/api/backtests/{original.pk}/reproduce"
+    first, second = (api(alice).post(path, headers=headers) for _ in range(2))
+    assert first.json()["backtestId"] == second.json()["backtestId"]
+    assert original.reproductions.count() == 1
