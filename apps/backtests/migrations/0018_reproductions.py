@@ -6,7 +6,7 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("backtests", "0016_estimated_seconds_of_studies"),
+        ("backtests", "0017_ledger_of_trials"),
     ]
 
     operations = [
