@@ -1,12 +1,23 @@
-"""The first page: how the algorithms do, and what needs attention."""
+"""The first page: the account, what needs attention, how the algorithms do, and the kill switch."""
+
+from typing import Any, Final
 
 from django.http import HttpRequest, HttpResponse
 
 from apps.accounts.models import User
 from apps.algorithms import services as algorithms
 from apps.algorithms.serializers import AlgorithmItemSerializer
-from apps.console.gate import console_page, show
+from apps.console.gate import HOME, console_page, count_as, go_to, show
 from apps.console.lists import listing
+from apps.core import database_clock
+from apps.core.errors import Fault, InvalidInput
+from apps.trading import services as trading
+from apps.trading.serializers import AccountSerializer, EmergencySerializer, KillSwitchSerializer
+
+# What a trader types before everything stops.
+CONFIRMATION: Final = "STOP"
+_NEEDS_ATTENTION: Final = {"error": "stopped by an error", "draft": "a step is incomplete"}
+_MOST_SHOWN: Final = 5
 
 
 @console_page()
@@ -14,4 +25,52 @@ def home(request: HttpRequest, user: User) -> HttpResponse:
     rows = algorithms.listed(
         owner=user, status=None, strategy_type=None, ordering=("-created_at", "-pk")
     )
-    return show(request, "home", {"algorithms": listing(request, rows, AlgorithmItemSerializer)})
+    statement = trading.read_account(owner=user, now=database_clock.now())
+    context = {
+        "algorithms": listing(request, rows, AlgorithmItemSerializer),
+        "account": AccountSerializer.render(statement),
+        "switch": KillSwitchSerializer.render(trading.read_switch(owner=user)),
+        "attention": _attention(user),
+        "confirmation": CONFIRMATION,
+    }
+    return show(request, "home", context)
+
+
+def _attention(user: User) -> list[dict[str, Any]]:
+    """Return the algorithms that do not do what their owner wants, the worst first."""
+    items = []
+    for status, reason in _NEEDS_ATTENTION.items():
+        rows = algorithms.listed(
+            owner=user, status=status, strategy_type=None, ordering=("-updated_at", "-pk")
+        )
+        items += [
+            {**AlgorithmItemSerializer.render(row), "reason": reason} for row in rows[:_MOST_SHOWN]
+        ]
+    return items
+
+
+@console_page()
+def kill_switch_page(request: HttpRequest, user: User) -> HttpResponse:
+    """Stop everything, once the word is typed; or let trading begin again."""
+    if request.method != "POST":
+        return go_to(request, HOME)
+    count_as(request, "/api/trading/kill-switch", user=user)
+    now = database_clock.now()
+    if request.POST.get("action") == "release":
+        trading.release_kill_switch(owner=user, now=now)
+        return go_to(request, HOME, "Algorithms may be started again; what was paused stays so.")
+    if request.POST.get("confirmation") != CONFIRMATION:
+        raise InvalidInput(Fault("confirmation", f"type {CONFIRMATION} to stop everything"))
+    body = EmergencySerializer.read(
+        {
+            "reason": request.POST.get("reason", ""),
+            "closePositions": "closePositions" in request.POST,
+        }
+    )
+    trading.engage_kill_switch(
+        owner=user,
+        reason=body.get("reason") or "",
+        close_positions=body["close_positions"],
+        now=now,
+    )
+    return go_to(request, HOME, "Everything is paused, and nothing starts until you allow it.")

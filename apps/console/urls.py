@@ -3,8 +3,9 @@
 from django.http import Http404, HttpRequest, HttpResponse
 from django.urls import path
 
-from apps.console import algorithms, backtests, entry
+from apps.console import account, algorithms, backtests, entry
 from apps.console.gate import console_page
+from apps.console.home import kill_switch_page
 
 
 @console_page(public=True)
@@ -17,6 +18,7 @@ urlpatterns = [
     path("sign-up", entry.sign_up_page),
     path("sign-out", entry.sign_out_page),
     path("reset", entry.ask_for_reset_page),
+    path("kill-switch", kill_switch_page),
     path("gallery", algorithms.gallery_page),
     path("algorithms", algorithms.algorithms_page),
     path("algorithms/<str:algorithm_id>", algorithms.algorithm_page),
@@ -29,5 +31,8 @@ urlpatterns = [
     path("backtests/compare", backtests.compare_page),
     path("backtests/<str:backtest_id>", backtests.backtest_page),
     path("backtests/<str:backtest_id>/do/<str:action>", backtests.end_backtest_page),
+    path("settings", account.settings_page),
+    path("settings/webhooks/<str:webhook_id>", account.deliveries_page),
+    path("settings/<str:action>/<str:object_id>", account.settings_action_page),
     path("<path:address>", unknown),
 ]

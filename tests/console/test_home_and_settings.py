@@ -1,0 +1,39 @@
+"""The first page with its kill switch, and the settings."""
+
+from apps.accounts.models import User
+from apps.trading import services as trading
+from tests.console.conftest import Browse
+from tests.console.test_journey import make_from
+
+
+def test_the_kill_switch_asks_for_its_word(browse: Browse, alice: User) -> None:
+    client = browse(alice)
+    assert client.post("/app/kill-switch", {"confirmation": "stop"}).status_code == 400
+    assert not trading.read_switch(owner=alice).active
+    client.post("/app/kill-switch", {"confirmation": "STOP", "reason": "news"})
+    assert trading.read_switch(owner=alice).active
+    assert b"Allow trading again" in client.get("/app").content
+    client.post("/app/kill-switch", {"action": "release"})
+    assert not trading.read_switch(owner=alice).active
+
+
+def test_a_draft_needs_attention(browse: Browse, alice: User) -> None:
+    client = browse(alice)
+    address = make_from(client, "rsi-2")
+    assert client.get("/app").context["attention"] == []
+    steps = client.get(f"{address}/json").context["text"].replace('"timeframe": "1d",', "")
+    client.post(f"{address}/json", {"steps": steps})
+    [item] = client.get("/app").context["attention"]
+    assert (item["status"], item["reason"]) == ("draft", "a step is incomplete")
+
+
+def test_the_settings_change_the_profile_and_end_sessions(browse: Browse, alice: User) -> None:
+    client, other = browse(alice), browse(alice)
+    client.post("/app/settings", {"name": "Alice Rao"})
+    page = client.get("/app/settings")
+    assert b"Alice Rao" in page.content
+    [ended] = [row["id"] for row in page.context["sessions"] if not row["current"]]
+    client.post(f"/app/settings/end-session/{ended}")
+    assert other.get("/app").status_code == 302
+    assert client.post("/app/settings/revoke-key/0").status_code == 404
+    assert client.get("/app/settings/webhooks/0").status_code == 404
