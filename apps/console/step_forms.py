@@ -17,7 +17,7 @@ from apps.backtests.report.formats import humanize
 from apps.core.api.schema import Schema
 
 _REF: Final = "#/components/schemas/"
-_PLACE: Final = re.compile(r"([A-Za-z][A-Za-z0-9]*)|\[(\d{1,3})\]")
+_PATH_PART: Final = re.compile(r"([A-Za-z][A-Za-z0-9]*)|\[(\d{1,3})\]")
 # What a condition that is added begins with.
 _NEW_KIND: Final = "indicator_value"
 
@@ -169,38 +169,43 @@ def read_form(form: Mapping[str, Any], *, change: str = "") -> Configuration:
     """Return the steps that a form says, after one `change`: add or remove an entry of a list."""
     steps: dict[str, Any] = {step: {} for step in STEPS}
     for path, text in form.items():
-        places = _places(path)
-        if places and places[0] in STEPS and len(places) > 1 and str(text).strip():
-            _put(steps, places, str(text).strip())
+        parts_of_path = _split_path(path)
+        if (
+            parts_of_path
+            and parts_of_path[0] in STEPS
+            and len(parts_of_path) > 1
+            and str(text).strip()
+        ):
+            _put(steps, parts_of_path, str(text).strip())
     for step, schema in step_schemas.step_refs(draft=False).items():
         steps[step] = _typed(schema, _compact(steps[step]))
     action, _, path = change.partition(":")
     if action in ("add", "remove"):
-        _change(steps, action, _places(path))
+        _change(steps, action, _split_path(path))
     return steps
 
 
-def _places(path: str) -> list[str | int]:
+def _split_path(path: str) -> list[str | int]:
     """Split a path into names and indexes; nothing of what is no path."""
     if not re.fullmatch(r"[A-Za-z][A-Za-z0-9]*(\[\d{1,3}\]|\.[A-Za-z][A-Za-z0-9]*)*", path):
         return []
-    return [name or int(index) for name, index in _PLACE.findall(path)]
+    return [name or int(index) for name, index in _PATH_PART.findall(path)]
 
 
-def _put(steps: dict[str, Any], places: list[str | int], text: str) -> None:
-    """Put a text at its place; lists are dictionaries by index until they are complete."""
+def _put(steps: dict[str, Any], parts_of_path: list[str | int], text: str) -> None:
+    """Put a text where its path leads; lists are dictionaries by index until they are complete."""
     inner: Any = steps
-    for place in places[:-1]:
-        inner = inner.setdefault(place, {})
+    for part_of_path in parts_of_path[:-1]:
+        inner = inner.setdefault(part_of_path, {})
         if not isinstance(inner, dict):
             return  # two fields of a forged form contradict each other
-    inner[places[-1]] = text
+    inner[parts_of_path[-1]] = text
 
 
 def _compact(value: Any) -> Any:
     if not isinstance(value, dict):
         return value
-    if value and all(isinstance(place, int) for place in value):
+    if value and all(isinstance(part_of_path, int) for part_of_path in value):
         return [_compact(value[index]) for index in sorted(value)]
     return {str(name): _compact(entry) for name, entry in value.items()}
 
@@ -249,12 +254,12 @@ def _typed_text(schema: Schema, value: Any) -> Any:
     return value
 
 
-def _change(steps: dict[str, Any], action: str, places: list[str | int]) -> None:
-    """Add an entry to the list at a place, or remove the entry that stands there."""
+def _change(steps: dict[str, Any], action: str, parts_of_path: list[str | int]) -> None:
+    """Add an entry to the list that a path leads to, or remove the entry that stands there."""
     inner: Any = steps
-    for place in places[:-1]:
-        inner = _entry(inner, place)
-    last = places[-1] if places else ""
+    for part_of_path in parts_of_path[:-1]:
+        inner = _entry(inner, part_of_path)
+    last = parts_of_path[-1] if parts_of_path else ""
     if action == "add" and isinstance(inner, dict) and isinstance(last, str):
         entries = inner.setdefault(last, [])
         if isinstance(entries, list):
@@ -263,9 +268,9 @@ def _change(steps: dict[str, Any], action: str, places: list[str | int]) -> None
         del inner[last : last + 1]
 
 
-def _entry(value: Any, place: str | int) -> Any:
+def _entry(value: Any, part_of_path: str | int) -> Any:
     if isinstance(value, dict):
-        return value.get(str(place))
-    if isinstance(value, list) and isinstance(place, int) and place < len(value):
-        return value[place]
+        return value.get(str(part_of_path))
+    if isinstance(value, list) and isinstance(part_of_path, int) and part_of_path < len(value):
+        return value[part_of_path]
     return None

@@ -14,29 +14,29 @@ _INDIA: Final = ZoneInfo("Asia/Kolkata")
 
 
 @register.filter("rupees")
-def _rupees(amount: float | None) -> str:
+def _write_rupees(amount: float | None) -> str:
     """Write whole rupees, lakhs and crores set apart."""
     return formats.NO_VALUE if amount is None else formats.format_rupees(float(amount), 0)
 
 
 @register.filter("number")
-def _number(value: float | None, digits: int = 2) -> str:
+def _write_number(value: float | None, digits: int = 2) -> str:
     return formats.NO_VALUE if value is None else formats.format_number(float(value), digits)
 
 
 @register.filter("percent")
-def _percent(value: float | None) -> str:
+def _write_percent(value: float | None) -> str:
     return formats.NO_VALUE if value is None else f"{formats.format_number(float(value))}%"
 
 
 @register.filter("sign")
-def _sign(value: float | None) -> str:
+def _write_sign(value: float | None) -> str:
     """Name the class of a gain or a loss; its number says the sign too."""
     return "gain" if value and value > 0 else "loss" if value and value < 0 else ""
 
 
 @register.filter("when")
-def _moment(moment: str | datetime | None) -> str:
+def _write_when(moment: str | datetime | None) -> str:
     """Write a moment of the wire as people in India read it."""
     if not moment:
         return formats.NO_VALUE
@@ -45,18 +45,18 @@ def _moment(moment: str | datetime | None) -> str:
 
 
 @register.filter("words")
-def _words(name: Any) -> str:
+def _write_words(name: Any) -> str:
     """Write a wire name such as `stop_loss` as words."""
     return formats.humanize(str(name)) if name else formats.NO_VALUE
 
 
 @register.filter("of")
-def _of(mapping: Any, key: Any) -> Any:
+def _write_of(mapping: Any, key: Any) -> Any:
     """Look a key up that is itself a variable; None where there is none."""
     return mapping.get(key) if mapping else None
 
 
 @register.simple_tag(name="metric")
-def _metric(value: float | None, unit: Unit) -> str:
+def _write_metric(value: float | None, unit: Unit) -> str:
     """Write the value of a metric with its unit."""
     return formats.NO_VALUE if value is None else formats.format_metric(value, unit)
