@@ -40,6 +40,7 @@ from apps.ops import docs, health, metrics
 from apps.symbols.views import SymbolViewSet
 from apps.trading.activity.views import ActivityViewSet, OrderViewSet
 from apps.trading.drift.views import DriftViewSet
+from apps.trading.stream.views import EventStreamViewSet
 from apps.trading.views import AccountViewSet, KillSwitchViewSet, RunViewSet
 from apps.webhooks.views import DeliveryViewSet, NoticesViewSet, WebhookViewSet
 
@@ -115,6 +116,7 @@ urlpatterns = [
     path("api/market/sessions", RulebookViewSet.as_view({"get": "sessions"})),
     path("api/market/charges", RulebookViewSet.as_view({"get": "charges"})),
     # ------------------------------------------------------------------------------------ trading
+    path("api/events", EventStreamViewSet.as_view({"get": "stream"})),
     path("api/trading/account", AccountViewSet.as_view({"get": "retrieve"})),
     path("api/trading/account/reset", AccountViewSet.as_view({"post": "reset"})),
     path(

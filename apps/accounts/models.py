@@ -238,6 +238,25 @@ class ApiKey(models.Model):
         return self.expires_at is not None and self.expires_at <= now
 
 
+class StreamPlace(models.Model):
+    """A place among the event streams of a session or a key, for as long as it is kept."""
+
+    session = models.ForeignKey(LoginSession, models.CASCADE, null=True, related_name="streams")
+    key = models.ForeignKey(ApiKey, models.CASCADE, null=True, related_name="streams")
+    kept_until = models.DateTimeField()
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(
+                condition=Q(session=None, key__isnull=False) | Q(session__isnull=False, key=None),
+                name="a_stream_is_of_a_session_or_a_key",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"Stream of {self.session_id or self.key_id}"
+
+
 class LoginNetwork(models.Model):
     """A network from which a user has logged in: there, no stranger's guesses shut the user out."""
 

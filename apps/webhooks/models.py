@@ -52,9 +52,22 @@ class Event(models.Model):
     )
     created_at = models.DateTimeField()
     data = models.JSONField()
+    position = models.PositiveBigIntegerField(
+        null=True,
+        help_text="Number of the event among those of its owner, from 1, in the order of their"
+        " commits; null until somebody reads them",
+    )
 
     class Meta:
+        indexes = [
+            models.Index(
+                fields=["owner"], name="events_to_number", condition=Q(position__isnull=True)
+            ),
+        ]
         constraints = [
+            models.UniqueConstraint(
+                fields=["owner", "position"], name="an_event_has_a_position_of_its_own"
+            ),
             models.UniqueConstraint(
                 fields=["algorithm_id", "sequence"], name="one_event_in_each_place"
             ),
@@ -63,6 +76,16 @@ class Event(models.Model):
 
     def __str__(self) -> str:
         return f"{self.type} {self.algorithm_id} {self.sequence}"
+
+
+class Feed(models.Model):
+    """The last position that was given to an event of a user; its row is the lock to give more."""
+
+    owner = models.OneToOneField("accounts.User", models.CASCADE, primary_key=True)
+    last = models.PositiveBigIntegerField(default=0)
+
+    def __str__(self) -> str:
+        return f"Feed of {self.owner_id}"
 
 
 class EndpointQuerySet(StatusQuerySet["Endpoint"]):

@@ -169,6 +169,9 @@ HEADERS: Final[Mapping[str, tuple[Schema, str]]] = {
     ),
     "Content-Disposition": ({"type": "string"}, "The name of the file."),
     "Set-Cookie": ({"type": "string"}, "The refresh cookie, set or cleared."),
+    "X-Accel-Buffering": (
+        {"type": "string", "const": "no"}, "A proxy is to pass on each part as it comes.",
+    ),
     REPLAYED: (
         {"type": "string", "const": "true"}, "The answer of the first request with this key.",
     ),

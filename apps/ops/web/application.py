@@ -2,7 +2,8 @@
 
 A coroutine reads the whole body and writes the whole response, each under a deadline; a request
 slot (a thread) is taken only for Django's own work. So a client that is slow to send or to read
-holds a connection and nothing else. A long poll (apps/core/long_poll.py) waits in a coroutine too.
+holds a connection and nothing else. A long poll (apps/core/long_poll.py) waits in a coroutine too,
+and so does an event stream (apps/core/event_stream.py).
 """
 
 import asyncio
@@ -21,10 +22,12 @@ from django.conf import settings
 from django.core.handlers.wsgi import WSGIHandler
 from django.db import Error, close_old_connections
 
-from apps.core import long_poll
+from apps.core import event_stream, long_poll
 from apps.core.api.middleware import MAX_BODY, MAX_DRAINED
 from apps.core.client_address import client_address, is_trusted, network_of
+from apps.core.event_stream import EventStream
 from apps.core.long_poll import LongPoll
+from apps.ops.web.event_streams import EventStreams, StreamedResponse
 from apps.ops.web.http_protocol import CONNECTION
 from apps.ops.web.notifications import Notifications
 from apps.ops.web.responses import CLOSE_HEADER, Headers, RawResponse, error_response
@@ -73,10 +76,10 @@ class RequestBody(NamedTuple):
 
 
 class DjangoResponse(NamedTuple):
-    """Django's response to a request, and the long poll it begins, if any."""
+    """Django's response to a request, and the long poll or event stream it begins, if any."""
 
     response: RawResponse
-    poll: LongPoll | None
+    continuation: LongPoll | EventStream | None
     # The request's, for what is done for it later.
     context: Context | None
 
@@ -88,6 +91,7 @@ class Application:
         self._wsgi = wsgi
         self._threads = ThreadPoolExecutor(threads, thread_name_prefix="request")
         self._notifications = notifications
+        self._streams = EventStreams(notifications, self._run)
         self._transfers = Transfers()
         self._document_slot = asyncio.Semaphore(1)
         self._documents: WeakValueDictionary[str, asyncio.Semaphore] = WeakValueDictionary()
@@ -101,20 +105,26 @@ class Application:
             await self._serve(scope, receive, send)
 
     def stop(self) -> None:
-        """End the long polls: the process is about to end."""
+        """End the long polls and event streams: the process is about to end."""
         self._is_stopping = True
+        self._streams.end_all()
         self._notifications.wake_all()
 
     async def _lifespan(self, receive: Receive, send: Send) -> None:
         await receive()
-        listening = asyncio.create_task(self._notifications.listen())
+        tasks = [
+            asyncio.create_task(self._notifications.listen()),
+            asyncio.create_task(self._streams.check_sessions()),
+        ]
         await send({"type": "lifespan.startup.complete"})
         await receive()
-        listening.cancel()
+        for task in tasks:
+            task.cancel()
         await send({"type": "lifespan.shutdown.complete"})
 
     async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:
         is_pipelined = scope["extensions"][CONNECTION]["is_pipelined"]
+        response: RawResponse | StreamedResponse
         takes_document_slot = is_pipelined or scope["path"].startswith(DOCUMENTS)
         try:
             body = await self._read(scope, receive)
@@ -123,14 +133,14 @@ class Application:
             async with self._document(scope) if takes_document_slot else nullcontext():
                 async with self._document_slot if takes_document_slot else nullcontext():
                     response = await self._answer(scope, receive, body)
-                await self._deliver(scope, send, response)
+                await self._deliver(scope, receive, send, response)
                 return
         except TimeoutError:
             log.info("%s %s 408", scope["method"], scope["path"])
             response = error_response(408)
         except TooManyDocuments:
             response = error_response(503)
-        await self._deliver(scope, send, response)
+        await self._deliver(scope, receive, send, response)
 
     @asynccontextmanager
     async def _document(self, scope: Scope) -> AsyncIterator[None]:
@@ -148,10 +158,15 @@ class Application:
         finally:
             places.release()
 
-    async def _deliver(self, scope: Scope, send: Send, response: RawResponse) -> None:
+    async def _deliver(
+        self, scope: Scope, receive: Receive, send: Send, response: RawResponse | StreamedResponse
+    ) -> None:
         """Send a response, or cut off a client that does not read it."""
         try:
-            await self._write(scope, send, response)
+            if isinstance(response, StreamedResponse):
+                await self._streams.serve(response, receive, send)
+            else:
+                await self._write(scope, send, response)
         except (TimeoutError, asyncio.CancelledError):
             scope["extensions"][CONNECTION]["abort"]()
             await asyncio.sleep(0)  # until uvicorn knows
@@ -176,21 +191,23 @@ class Application:
 
     # ---------------------------------------------------------------------------------- answering
 
-    async def _answer(self, scope: Scope, receive: Receive, body: RequestBody) -> RawResponse:
+    async def _answer(
+        self, scope: Scope, receive: Receive, body: RequestBody
+    ) -> RawResponse | StreamedResponse:
         environ = environ_of(scope, body.content)
         try:
             first = await self._run(self._call, environ)
         except Exception as error:
             log.error("a request could not be served", exc_info=error)
             return error_response(500)
-        response = first.response
-        if first.poll is not None and first.context is not None:
-            response = await self._long_poll(first, first.poll, first.context, receive)
-        return (
-            response
-            if body.is_read
-            else response._replace(headers=[*response.headers, CLOSE_HEADER])
-        )
+        response, continuation, context = first
+        if isinstance(continuation, LongPoll) and context is not None:
+            response = await self._long_poll(response, continuation, context, receive)
+        if not body.is_read:
+            response = response._replace(headers=[*response.headers, CLOSE_HEADER])
+        if isinstance(continuation, EventStream) and context is not None:
+            return StreamedResponse(response, continuation, context)
+        return response
 
     async def _run(
         self,
@@ -216,35 +233,35 @@ class Application:
         finally:
             response.close()
         status, headers = started[-1]
-        poll = long_poll.get_long_poll(response)
-        context = copy_context() if poll is not None else None
+        continuation = long_poll.get_long_poll(response) or event_stream.get_event_stream(response)
+        context = copy_context() if continuation is not None else None
         is_head = environ["REQUEST_METHOD"] == "HEAD"
         return DjangoResponse(
-            _raw_response(int(status[:3]), headers, body, is_head=is_head), poll, context
+            _raw_response(int(status[:3]), headers, body, is_head=is_head), continuation, context
         )
 
     # ------------------------------------------------------------------------------------ waiting
 
     async def _long_poll(
-        self, first: DjangoResponse, poll: LongPoll, context: Context, receive: Receive
+        self, first: RawResponse, poll: LongPoll, context: Context, receive: Receive
     ) -> RawResponse:
         """Wait for the event of a long poll, for its time or until the client goes, and render it.
 
         The first response is returned when too many wait or the database cannot be reached.
         """
         if self._polls >= MAX_POLLS:
-            return first.response
+            return first
         self._polls += 1
         client = asyncio.ensure_future(receive())
         try:
             body = await self._wait(poll, context, client)
         except Error as error:
             log.warning("an answer did not wait: %s", error)
-            return first.response
+            return first
         finally:
             self._polls -= 1
             client.cancel()
-        status, headers, _ = first.response
+        status, headers, _ = first
         kept = [header for header in headers if header[0] != b"content-length"]
         return _raw_response(status, poll.headers.items(), body, kept)
 
@@ -254,7 +271,7 @@ class Application:
         """Return the body of the answer when the wait is over."""
         loop = asyncio.get_running_loop()
         end = loop.time() + poll.seconds
-        with self._notifications.subscription(poll.channel, poll.payload) as event:
+        with self._notifications.subscription((poll.channel, poll.payload)) as event:
             client.add_done_callback(lambda _: event.set())
             while True:
                 body = await self._run(context.run, _with_connection, poll.render_if_over)

@@ -1,4 +1,4 @@
-"""PostgreSQL's notifications (LISTEN), over one connection for all long polls of a process."""
+"""PostgreSQL's notifications (LISTEN), over one connection for all who wait in a process."""
 
 import asyncio
 import logging
@@ -9,9 +9,25 @@ from typing import Final
 import psycopg
 from procrastinate.contrib.django.utils import connector_params
 
+from apps.core.event_stream import Notice
+
 SECONDS_TO_RECONNECT: Final = 1.0
 
 log = logging.getLogger(__name__)
+
+
+class Subscription(asyncio.Event):
+    """Is set by each notification that it is for, and collects which ones came."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.notices: set[Notice] = set()
+
+    def take(self) -> set[Notice]:
+        """Return the notifications that came since the last call; wait for others from here on."""
+        self.clear()
+        taken, self.notices = self.notices, set()
+        return taken
 
 
 class Notifications:
@@ -22,7 +38,7 @@ class Notifications:
 
     def __init__(self, channels: Sequence[str]) -> None:
         self._channels = channels
-        self._events: dict[tuple[str, str], set[asyncio.Event]] = {}
+        self._subscriptions: dict[Notice, set[Subscription]] = {}
 
     async def listen(self) -> None:
         """Listen until cancelled; connect again when the connection is lost."""
@@ -35,6 +51,8 @@ class Notifications:
                 async with connection:
                     for channel in self._channels:
                         await connection.execute(f"LISTEN {channel}")
+                    if is_lost:
+                        self.wake_all()  # to look for what nobody has told of
                     is_lost = False
                     async for notice in connection.notifies():
                         self.wake(notice.channel, notice.payload)
@@ -45,25 +63,28 @@ class Notifications:
             await asyncio.sleep(SECONDS_TO_RECONNECT)
 
     @contextmanager
-    def subscription(self, channel: str, payload: str) -> Iterator[asyncio.Event]:
-        """Yield an event that is set by each notification of this payload."""
-        event, key = asyncio.Event(), (channel, payload)
-        events = self._events.setdefault(key, set())
-        events.add(event)
+    def subscription(self, *notices: Notice) -> Iterator[Subscription]:
+        """Yield what is set by each of these notifications."""
+        subscription = Subscription()
+        for notice in notices:
+            self._subscriptions.setdefault(notice, set()).add(subscription)
         try:
-            yield event
+            yield subscription
         finally:
-            events.discard(event)
-            if not events:
-                self._events.pop(key, None)
+            for notice in notices:
+                subscriptions = self._subscriptions[notice]
+                subscriptions.discard(subscription)
+                if not subscriptions:
+                    del self._subscriptions[notice]
 
     def wake(self, channel: str, payload: str) -> None:
         """Wake the coroutines that wait for this notification."""
-        for event in self._events.get((channel, payload), ()):
-            event.set()
+        for subscription in self._subscriptions.get((channel, payload), ()):
+            subscription.notices.add((channel, payload))
+            subscription.set()
 
     def wake_all(self) -> None:
         """Wake every waiting coroutine."""
-        for events in self._events.values():
-            for event in events:
-                event.set()
+        for subscriptions in self._subscriptions.values():
+            for subscription in subscriptions:
+                subscription.set()

@@ -1,0 +1,54 @@
+"""A response that goes on: server-sent events, as https://html.spec.whatwg.org describes them.
+
+A view answers with what has happened until now and attaches an EventStream. The web application
+(`apps/ops/web`) then sends what happens next from a coroutine, so no request thread is held; a
+server that knows nothing of it (plain WSGI, the test client) ends the response at once, and a
+client that connects again goes on where it was.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+import orjson
+from django.http import HttpResponse
+
+MEDIA_TYPE: Final = "text/event-stream"
+_ATTRIBUTE: Final = "event_stream"
+
+# Channel and payload of a PostgreSQL notification.
+Notice = tuple[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class EventStream:
+    """`place` is its place among the streams of its session (`apps.accounts.streams`).
+
+    `read` returns the next messages, and nothing when there are none; it runs in a request thread
+    after a notification of `news`. A notification of `hints` sends the message that stands there.
+    """
+
+    place: int
+    news: Notice
+    hints: Mapping[Notice, bytes]
+    read: Callable[[], bytes]
+
+
+def message(type: str, data: bytes, *, id: int | None = None) -> bytes:
+    """Return a message of the stream; `data` is JSON in one line."""
+    head = b"" if id is None else b"id: %d\n" % id
+    return b"%sevent: %s\ndata: %s\n\n" % (head, type.encode(), data)
+
+
+def hint(type: str, **data: str) -> bytes:
+    """Return a message that is not repeated to a client that missed it: it has no id."""
+    return message(type, orjson.dumps(data))
+
+
+def attach(response: HttpResponse, stream: EventStream) -> None:
+    setattr(response, _ATTRIBUTE, stream)
+
+
+def get_event_stream(response: object) -> EventStream | None:
+    stream = getattr(response, _ATTRIBUTE, None)
+    return stream if isinstance(stream, EventStream) else None

@@ -1,0 +1,45 @@
+"""The query of an event stream."""
+
+from typing import Any, Final
+
+from drf_spectacular.utils import extend_schema_field
+from rest_framework import serializers
+
+from apps.core.api.schema import example
+from apps.core.api.serializers import StrictSerializer, TextField
+from apps.engine.symbols import MAX_LENGTH, InvalidSymbol, parse_symbol
+from apps.symbols.serializers import SYMBOL
+
+MOST_SYMBOLS: Final = 50
+_ONE: Final = SYMBOL["pattern"][1:-1]
+_SYMBOLS: Final[dict[str, Any]] = {
+    "type": "string",
+    "pattern": f"^{_ONE}(,{_ONE}){{0,{MOST_SYMBOLS - 1}}}$",
+    "examples": ["NSE:RELIANCE,NSE:TCS"],
+}
+
+
+@extend_schema_field(_SYMBOLS)
+class SymbolsField(TextField):
+    """Different symbols, separated by commas."""
+
+    def to_internal_value(self, data: object) -> Any:
+        texts = super().to_internal_value(data).split(",")
+        if len(texts) > MOST_SYMBOLS:
+            raise serializers.ValidationError(f"must name at most {MOST_SYMBOLS} symbols")
+        try:
+            return tuple(dict.fromkeys(str(parse_symbol(text)) for text in texts))
+        except InvalidSymbol as error:
+            raise serializers.ValidationError(error.reason) from None
+
+
+@example({"symbols": _SYMBOLS["examples"][0]})
+class EventStreamQuery(StrictSerializer):
+    """What is told beside events."""
+
+    symbols = SymbolsField(
+        required=False,
+        exact=True,
+        max_length=MOST_SYMBOLS * (MAX_LENGTH + 1),
+        help_text="Symbols whose new bars are told, separated by commas.",
+    )

@@ -1,0 +1,68 @@
+"""What an event stream sends: events at their positions, and hints of bars and of the account."""
+
+from collections.abc import Sequence
+from typing import Final
+
+from apps.accounts.models import User
+from apps.core import event_stream
+from apps.core.event_stream import Notice
+from apps.engine.candles import TIMEFRAMES
+from apps.market.intraday_buffer import CHANNEL as BARS_CHANNEL
+from apps.webhooks import feed
+from apps.webhooks.event_types import render_body
+
+# Triggers notify this channel of the owner of an account that has changed (migration 0015).
+ACCOUNT_CHANNEL: Final = "account_changed"
+CHANNELS: Final = (feed.EVENTS_CHANNEL, ACCOUNT_CHANNEL, BARS_CHANNEL)
+# A client waits so long before it connects again.
+RETRY_MILLISECONDS: Final = 2000
+# A stream reads so many events at a time, and sends them before it reads more.
+_MOST_READ: Final = 100
+
+
+class EventReader:
+    """Reads the events of a user, each once, from a position on."""
+
+    def __init__(self, owner: User, *, after: int | None) -> None:
+        """None begins with what happens from now on.
+
+        A position that does not exist yet is of a database that was since restored from a backup.
+        """
+        self._owner_id = owner.pk
+        last = feed.last_position(owner.pk)
+        self._position = last if after is None else min(after, last)
+
+    @property
+    def opening(self) -> bytes:
+        """The position is told first, so that a client that loses its connection before the first
+        event misses none either.
+        """
+        return b"retry: %d\nid: %d\n\n" % (RETRY_MILLISECONDS, self._position)
+
+    def read(self) -> bytes:
+        """Return the messages of the next events; empty when there are none."""
+        messages = []
+        for event in feed.read_after(self._owner_id, self._position, most=_MOST_READ):
+            assert event.position is not None
+            body = render_body(
+                id=event.pk,
+                type=event.type,
+                created_at=event.created_at,
+                sequence=event.sequence,
+                data=event.data,
+            )
+            messages.append(event_stream.message(event.type, body, id=event.position))
+            self._position = event.position
+        return b"".join(messages)
+
+
+def hints(owner: User, symbols: Sequence[str]) -> dict[Notice, bytes]:
+    """Return what is sent when the user's account changes, or one of these symbols has new bars."""
+    bars = {
+        (BARS_CHANNEL, f"{symbol} {timeframe}"): event_stream.hint(
+            "bars", symbol=symbol, timeframe=timeframe
+        )
+        for symbol in symbols
+        for timeframe in TIMEFRAMES
+    }
+    return {**bars, (ACCOUNT_CHANNEL, owner.pk): event_stream.hint("account")}

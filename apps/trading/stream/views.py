@@ -1,0 +1,99 @@
+"""GET /api/events."""
+
+import re
+from typing import Final
+
+from django.http import HttpResponse
+from drf_spectacular.utils import OpenApiExample, OpenApiParameter, extend_schema
+from rest_framework.renderers import BaseRenderer
+from rest_framework.request import Request
+
+from apps.accounts import streams
+from apps.accounts.models import ApiKey, LoginSession
+from apps.accounts.streams import TooManyStreams
+from apps.core import event_stream
+from apps.core.api.schema import answer_header, refuses
+from apps.core.api.views import OwnedViewSet
+from apps.core.errors import Fault, InvalidInput
+from apps.core.event_stream import MEDIA_TYPE, EventStream
+from apps.trading.stream import services
+from apps.trading.stream.serializers import EventStreamQuery
+from apps.trading.stream.services import EventReader
+from apps.webhooks.feed import EVENTS_CHANNEL
+
+LAST_EVENT_ID: Final = "Last-Event-ID"
+_EXAMPLE: Final = (
+    "retry: 2000\nid: 41\n\n"
+    'id: 42\nevent: backtest.completed\ndata: {"createdAt": …, "data": …, "id": …}\n\n'
+    'event: bars\ndata: {"symbol":"NSE:RELIANCE","timeframe":"1m"}\n\n'
+    "event: account\ndata: {}\n\n"
+)
+
+
+class EventStreamRenderer(BaseRenderer):
+    """Stands for the stream in negotiation; the stream itself is an answer of Django's own."""
+
+    media_type = MEDIA_TYPE
+    format = "events"
+
+
+@extend_schema(tags=["trading"])
+class EventStreamViewSet(OwnedViewSet):
+    renderer_classes = [EventStreamRenderer]
+
+    @extend_schema(
+        operation_id="streamEvents",
+        parameters=[
+            EventStreamQuery,
+            OpenApiParameter(
+                LAST_EVENT_ID,
+                {"type": "string", "pattern": "^[0-9]{1,18}$", "examples": ["41"]},
+                OpenApiParameter.HEADER,
+                description="The id of the last message that the client has: the stream goes on"
+                " after it. Without it the stream tells of what happens from now on.",
+            ),
+            answer_header("X-Accel-Buffering"),
+        ],
+        responses={(200, MEDIA_TYPE): str},
+        examples=[OpenApiExample("Example", _EXAMPLE, media_type=MEDIA_TYPE)],
+    )
+    @refuses(TooManyStreams)
+    def stream(self, request: Request) -> HttpResponse:
+        """What happens, as it happens: server-sent events.
+
+        Each event of the webhooks is a message: its type as `event`, the body that a webhook is
+        sent as `data`, and as `id` its number among the caller's events, from 1 and without gaps,
+        in the order of commits. A client that connects again with `Last-Event-ID` misses none of
+        the last 30 days and sees none twice. `bars` and `account` are hints without an id: there
+        are new bars of one of `symbols`, or the caller's money, orders, positions or signals have
+        changed. The stream ends within 5 seconds of its session or key, and a client that does not
+        read is cut off. At most four at once for a session or key.
+        """
+        query = self.query(EventStreamQuery)
+        after = last_event_id(request)
+        response = HttpResponse(content_type=MEDIA_TYPE)
+        response["X-Accel-Buffering"] = "no"
+        if request.method == "HEAD":
+            return response
+        reader = EventReader(self.owner, after=after)
+        response.content = reader.opening + reader.read()
+        credential = request.auth
+        assert isinstance(credential, LoginSession | ApiKey), "this address needs a credential"
+        stream = EventStream(
+            place=streams.take_place(credential, now=self.now),
+            news=(EVENTS_CHANNEL, self.owner.pk),
+            hints=services.hints(self.owner, query.get("symbols", ())),
+            read=reader.read,
+        )
+        event_stream.attach(response, stream)
+        return response
+
+
+def last_event_id(request: Request) -> int | None:
+    """Return the position after which a client goes on. Raises InvalidInput."""
+    text = request.headers.get(LAST_EVENT_ID)
+    if text is None or text == "":
+        return None
+    if not re.fullmatch("[0-9]{1,18}", text):
+        raise InvalidInput(Fault(LAST_EVENT_ID, "is not the id of a message of this stream", text))
+    return int(text)

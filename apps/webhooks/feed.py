@@ -1,0 +1,61 @@
+"""The events of a user in the order of their commits, each at a position that never changes.
+
+A number that a writer takes before its commit says nothing about the order in which others see it:
+a reader that has seen 8 may be shown 7 later. So events are numbered after their commit, by
+whoever reads them: one reader at a time numbers what has no position yet, and commits that. No
+writer waits for another, and nobody numbers what nobody reads.
+"""
+
+from collections.abc import Sequence
+from typing import Final
+
+from django.db import connection, transaction
+
+from apps.webhooks.models import Event, Feed
+
+# A trigger notifies this channel of the owner of new events (migration 0006).
+EVENTS_CHANNEL: Final = "events_written"
+
+# Of one algorithm in the order of its sequence, whatever the clocks said.
+_NUMBER_EVENTS: Final = """
+    WITH unnumbered AS (
+        SELECT id, algorithm_id, sequence, max(created_at) OVER (
+            PARTITION BY algorithm_id ORDER BY sequence) AS reached
+        FROM webhooks_event WHERE owner_id = %(owner)s AND position IS NULL
+    ), numbered AS (
+        SELECT id, row_number() OVER (ORDER BY reached, algorithm_id, sequence) AS place
+        FROM unnumbered
+    ), placed AS (
+        UPDATE webhooks_event AS event SET position = %(last)s + place
+        FROM numbered WHERE event.id = numbered.id
+        RETURNING place
+    )
+    UPDATE webhooks_feed SET last = last + (SELECT count(*) FROM placed)
+    WHERE owner_id = %(owner)s
+    RETURNING last
+"""
+
+
+def last_position(owner_id: str) -> int:
+    """Return the position of the user's last committed event; 0 before the first."""
+    number_events(owner_id)
+    return Feed.objects.filter(pk=owner_id).values_list("last", flat=True).first() or 0
+
+
+def read_after(owner_id: str, position: int, *, most: int) -> Sequence[Event]:
+    """Return the user's first `most` events beyond a position, in the order of their commits."""
+    number_events(owner_id)
+    rows = Event.objects.filter(owner_id=owner_id, position__gt=position)
+    return list(rows.order_by("position")[:most])
+
+
+def number_events(owner_id: str) -> None:
+    """Give positions to the committed events of the user that have none."""
+    if not Event.objects.filter(owner_id=owner_id, position=None).exists():
+        return
+    Feed.objects.bulk_create([Feed(owner_id=owner_id)], ignore_conflicts=True)
+    with transaction.atomic():
+        # The statement after this one sees what others numbered before they gave up the lock.
+        feed = Feed.objects.select_for_update(no_key=True).get(pk=owner_id)
+        with connection.cursor() as cursor:
+            cursor.execute(_NUMBER_EVENTS, {"owner": owner_id, "last": feed.last})

@@ -1,0 +1,120 @@
+"""GET /api/events: the answer of its view. What follows is in tests/ops/test_event_streams.py."""
+
+from datetime import timedelta
+from typing import Any
+
+import orjson
+import pytest
+from django.utils import timezone
+
+from apps.accounts import streams
+from apps.accounts.models import LoginSession, StreamPlace, User
+from apps.webhooks.event_types import EventType, render_body
+from apps.webhooks.models import Event
+from tests.conftest import Api
+from tests.envelope import assert_error
+from tests.webhooks.events import emit
+
+PATH = "/api/events"
+
+
+def messages(response: Any) -> list[dict[str, str]]:
+    assert response.status_code == 200
+    blocks = response.content.decode().split("\n\n")
+    assert blocks.pop() == ""
+    return [dict(line.split(": ", 1) for line in block.split("\n")) for block in blocks]
+
+
+def test_a_stream_begins_with_its_position_and_what_happens_from_now_on(
+    api: Api, alice: User
+) -> None:
+    emit(alice)
+    response = api(alice).get(PATH)
+    assert messages(response) == [{"retry": "2000", "id": "1"}]
+    assert response["Content-Type"] == "text/event-stream"
+    assert response["X-Accel-Buffering"] == "no"
+    assert response["Cache-Control"] == "no-store"
+
+
+def test_a_client_goes_on_after_its_last_id_with_what_a_webhook_is_sent(
+    api: Api, alice: User, bob: User
+) -> None:
+    for type in (
+        EventType.ALGORITHM_STARTED,
+        EventType.TRADE_EXECUTED,
+        EventType.PERFORMANCE_ALERT,
+    ):
+        emit(alice, type=type)
+    emit(bob)
+    client = api(alice)
+    assert messages(client.get(PATH, headers={"Last-Event-ID": "3"})) == [
+        {"retry": "2000", "id": "3"}
+    ]
+    _, trade, alert = messages(client.get(PATH, headers={"Last-Event-ID": "1"}))
+    assert (trade["id"], trade["event"]) == ("2", "trade.executed")
+    assert (alert["id"], alert["event"]) == ("3", "performance.alert")
+    event = Event.objects.get(owner=alice, position=2)
+    body = render_body(
+        id=event.pk, type=event.type, created_at=event.created_at, sequence=2, data=event.data
+    )
+    assert trade["data"].encode() == body
+    assert orjson.loads(alert["data"])["sequence"] == 3
+
+
+def test_a_position_that_was_never_given_is_the_last_one(api: Api, alice: User) -> None:
+    """The database was restored from a backup: what happens next is not to be passed over."""
+    emit(alice)
+    response = api(alice).get(PATH, headers={"Last-Event-ID": "900"})
+    assert messages(response) == [{"retry": "2000", "id": "1"}]
+
+
+@pytest.mark.parametrize("text", ["-1", "1.5", "x", "9" * 30, "٣"])
+def test_an_id_of_no_message_is_refused(api: Api, alice: User, text: str) -> None:
+    response = api(alice).get(PATH, HTTP_LAST_EVENT_ID=text)
+    assert_error(response, 400, "VALIDATION_ERROR", field="Last-Event-ID")
+
+
+@pytest.mark.parametrize("text", ["", "RELIANCE", "NSE:TCS,", ",".join(["NSE:TCS"] * 51)])
+def test_symbols_are_symbols(api: Api, alice: User, text: str) -> None:
+    response = api(alice).get(PATH, {"symbols": text})
+    assert_error(response, 400, "VALIDATION_ERROR", field="symbols")
+
+
+def test_a_fifth_stream_of_a_session_is_refused(api: Api, alice: User) -> None:
+    client = api(alice)
+    for _ in range(4):
+        messages(client.get(PATH))
+    response = client.get(PATH)
+    assert_error(response, 429, "TOO_MANY_REQUESTS", reason="too_many_streams", limit=4)
+    assert response["Retry-After"] == "15"
+    messages(api(alice).get(PATH))  # of another session
+    assert client.head(PATH).status_code == 200
+
+
+def test_places_that_nobody_keeps_are_free_again(api: Api, alice: User) -> None:
+    client = api(alice)
+    for _ in range(4):
+        messages(client.get(PATH))
+    StreamPlace.objects.update(kept_until=timezone.now() - timedelta(seconds=1))
+    messages(client.get(PATH))
+    assert StreamPlace.objects.count() == 1
+
+
+@pytest.mark.parametrize(("scope", "status"), [("read", 200), ("trade", 403)])
+def test_a_key_that_may_read_has_streams(api: Api, alice: User, scope: str, status: int) -> None:
+    made = api(alice).post("/api/auth/keys", {"name": "Watcher", "scopes": [scope]}).json()
+    response = api().get(PATH, headers={"Authorization": f"Bearer {made['key']}"})
+    assert response.status_code == status
+
+
+def test_places_of_ended_sessions_are_not_kept(api: Api, alice: User) -> None:
+    for _ in range(2):
+        messages(api(alice).get(PATH))
+    now = timezone.now()
+    places = list(StreamPlace.objects.order_by("pk"))
+    place_ids = [place.pk for place in places]
+    assert streams.keep_places(place_ids, now=now) == set(place_ids)
+    LoginSession.objects.filter(pk=places[0].session_id).update(ended_at=now, end_reason="logout")
+    assert streams.keep_places(place_ids, now=now) == {place_ids[1]}
+    User.objects.filter(pk=alice.pk).update(is_active=False)
+    assert streams.keep_places(place_ids, now=now) == set()
