@@ -238,8 +238,8 @@ class ApiKey(models.Model):
         return self.expires_at is not None and self.expires_at <= now
 
 
-class StreamPlace(models.Model):
-    """A place among the event streams of a session or a key, for as long as it is kept."""
+class StreamSlot(models.Model):
+    """A slot among the event streams of a session or a key, for as long as it is kept."""
 
     session = models.ForeignKey(LoginSession, models.CASCADE, null=True, related_name="streams")
     key = models.ForeignKey(ApiKey, models.CASCADE, null=True, related_name="streams")

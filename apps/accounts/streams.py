@@ -1,7 +1,7 @@
-"""Places of event streams: how many a session or key has at once, and which may go on.
+"""Slots of event streams: how many a session or key has at once, and which may go on.
 
-A place is a row, because the streams of a session may be served by several processes. Whoever
-serves a stream keeps its place; that of a process that was lost is free after KEPT_FOR.
+A slot is a row, because the streams of a session may be served by several processes. Whoever
+serves a stream keeps its slot; that of a process that was lost is free after KEPT_FOR.
 """
 
 from collections.abc import Collection
@@ -11,11 +11,11 @@ from typing import Final
 from django.db import transaction
 from django.db.models import Q
 
-from apps.accounts.models import ApiKey, StreamPlace
+from apps.accounts.models import ApiKey, StreamSlot
 from apps.accounts.services import Credential
 from apps.core.errors import Code, ServiceError
 
-MOST_STREAMS: Final = 4
+MOST_EVENT_STREAMS: Final = 4
 KEPT_FOR: Final = timedelta(seconds=15)
 
 
@@ -26,36 +26,36 @@ class TooManyStreams(ServiceError):
     def __init__(self) -> None:
         super().__init__(
             reason="too_many_streams",
-            limit=MOST_STREAMS,
+            limit=MOST_EVENT_STREAMS,
             retryAfter=round(KEPT_FOR.total_seconds()),
         )
 
 
 @transaction.atomic
-def take_place(credential: Credential, *, now: datetime) -> int:
-    """Take a place for one more stream and return its id. Raises TooManyStreams."""
+def take_slot(credential: Credential, *, now: datetime) -> int:
+    """Take a slot for one more stream and return its id. Raises TooManyStreams."""
     # The lock of the credential makes concurrent callers count each other's.
     type(credential).objects.select_for_update(no_key=True, of=("self",)).get(pk=credential.pk)
     owner = {"key" if isinstance(credential, ApiKey) else "session": credential}
-    places = StreamPlace.objects.filter(**owner)
-    places.filter(kept_until__lte=now).delete()
-    if places.count() >= MOST_STREAMS:
+    slots = StreamSlot.objects.filter(**owner)
+    slots.filter(kept_until__lte=now).delete()
+    if slots.count() >= MOST_EVENT_STREAMS:
         raise TooManyStreams
-    return StreamPlace.objects.create(**owner, kept_until=now + KEPT_FOR).pk
+    return StreamSlot.objects.create(**owner, kept_until=now + KEPT_FOR).pk
 
 
-def keep_places(place_ids: Collection[int], *, now: datetime) -> set[int]:
-    """Keep these places and return those whose session or key is still valid."""
+def keep_slots(slot_ids: Collection[int], *, now: datetime) -> set[int]:
+    """Keep these slots and return those whose session or key is still valid."""
     is_live = Q(session__ended_at=None, session__expires_at__gt=now, session__user__is_active=True)
     is_usable = (Q(key__expires_at=None) | Q(key__expires_at__gt=now)) & Q(
         key__revoked_at=None, key__user__is_active=True
     )
     valid = (Q(session__isnull=False) & is_live) | (Q(key__isnull=False) & is_usable)
-    kept = set(StreamPlace.objects.filter(valid, pk__in=place_ids).values_list("pk", flat=True))
-    StreamPlace.objects.filter(pk__in=kept).update(kept_until=now + KEPT_FOR)
+    kept = set(StreamSlot.objects.filter(valid, pk__in=slot_ids).values_list("pk", flat=True))
+    StreamSlot.objects.filter(pk__in=kept).update(kept_until=now + KEPT_FOR)
     return kept
 
 
-def leave_places(place_ids: Collection[int]) -> None:
-    """Free the places of streams that have ended."""
-    StreamPlace.objects.filter(pk__in=place_ids).delete()
+def leave_slots(slot_ids: Collection[int]) -> None:
+    """Free the slots of streams that have ended."""
+    StreamSlot.objects.filter(pk__in=slot_ids).delete()

@@ -22,13 +22,13 @@ Notice = tuple[str, str]
 
 @dataclass(frozen=True, slots=True)
 class EventStream:
-    """`place` is its place among the streams of its session (`apps.accounts.streams`).
+    """`slot` is its slot among the streams of its session (`apps.accounts.streams`).
 
     `read` returns the next messages, and nothing when there are none; it runs in a request thread
     after a notification of `news`. A notification of `hints` sends the message that stands there.
     """
 
-    place: int
+    slot: int
     news: Notice
     hints: Mapping[Notice, bytes]
     read: Callable[[], bytes]
@@ -45,7 +45,7 @@ def hint(type: str, **data: str) -> bytes:
     return message(type, orjson.dumps(data))
 
 
-def attach(response: HttpResponse, stream: EventStream) -> None:
+def attach_stream(response: HttpResponse, stream: EventStream) -> None:
     setattr(response, _ATTRIBUTE, stream)
 
 

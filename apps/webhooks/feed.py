@@ -11,7 +11,7 @@ from typing import Final
 
 from django.db import connection, transaction
 
-from apps.webhooks.models import Event, Feed
+from apps.webhooks.models import Event, EventCounter
 
 # A trigger notifies this channel of the owner of new events (migration 0006).
 EVENTS_CHANNEL: Final = "events_written"
@@ -30,7 +30,7 @@ _NUMBER_EVENTS: Final = """
         FROM numbered WHERE event.id = numbered.id
         RETURNING place
     )
-    UPDATE webhooks_feed SET last = last + (SELECT count(*) FROM placed)
+    UPDATE webhooks_eventcounter SET last = last + (SELECT count(*) FROM placed)
     WHERE owner_id = %(owner)s
     RETURNING last
 """
@@ -39,7 +39,7 @@ _NUMBER_EVENTS: Final = """
 def last_position(owner_id: str) -> int:
     """Return the position of the user's last committed event; 0 before the first."""
     number_events(owner_id)
-    return Feed.objects.filter(pk=owner_id).values_list("last", flat=True).first() or 0
+    return EventCounter.objects.filter(pk=owner_id).values_list("last", flat=True).first() or 0
 
 
 def read_after(owner_id: str, position: int, *, most: int) -> Sequence[Event]:
@@ -53,9 +53,9 @@ def number_events(owner_id: str) -> None:
     """Give positions to the committed events of the user that have none."""
     if not Event.objects.filter(owner_id=owner_id, position=None).exists():
         return
-    Feed.objects.bulk_create([Feed(owner_id=owner_id)], ignore_conflicts=True)
+    EventCounter.objects.bulk_create([EventCounter(owner_id=owner_id)], ignore_conflicts=True)
     with transaction.atomic():
         # The statement after this one sees what others numbered before they gave up the lock.
-        feed = Feed.objects.select_for_update(no_key=True).get(pk=owner_id)
+        feed = EventCounter.objects.select_for_update(no_key=True).get(pk=owner_id)
         with connection.cursor() as cursor:
             cursor.execute(_NUMBER_EVENTS, {"owner": owner_id, "last": feed.last})

@@ -78,14 +78,14 @@ class Event(models.Model):
         return f"{self.type} {self.algorithm_id} {self.sequence}"
 
 
-class Feed(models.Model):
+class EventCounter(models.Model):
     """The last position that was given to an event of a user; its row is the lock to give more."""
 
     owner = models.OneToOneField("accounts.User", models.CASCADE, primary_key=True)
     last = models.PositiveBigIntegerField(default=0)
 
     def __str__(self) -> str:
-        return f"Feed of {self.owner_id}"
+        return f"EventCounter of {self.owner_id}"
 
 
 class EndpointQuerySet(StatusQuerySet["Endpoint"]):

@@ -8,7 +8,7 @@ import pytest
 from django.utils import timezone
 
 from apps.accounts import streams
-from apps.accounts.models import LoginSession, StreamPlace, User
+from apps.accounts.models import LoginSession, StreamSlot, User
 from apps.webhooks.event_types import EventType, render_body
 from apps.webhooks.models import Event
 from tests.conftest import Api
@@ -95,9 +95,9 @@ def test_places_that_nobody_keeps_are_free_again(api: Api, alice: User) -> None:
     client = api(alice)
     for _ in range(4):
         messages(client.get(PATH))
-    StreamPlace.objects.update(kept_until=timezone.now() - timedelta(seconds=1))
+    StreamSlot.objects.update(kept_until=timezone.now() - timedelta(seconds=1))
     messages(client.get(PATH))
-    assert StreamPlace.objects.count() == 1
+    assert StreamSlot.objects.count() == 1
 
 
 @pytest.mark.parametrize(("scope", "status"), [("read", 200), ("trade", 403)])
@@ -111,10 +111,10 @@ def test_places_of_ended_sessions_are_not_kept(api: Api, alice: User) -> None:
     for _ in range(2):
         messages(api(alice).get(PATH))
     now = timezone.now()
-    places = list(StreamPlace.objects.order_by("pk"))
-    place_ids = [place.pk for place in places]
-    assert streams.keep_places(place_ids, now=now) == set(place_ids)
-    LoginSession.objects.filter(pk=places[0].session_id).update(ended_at=now, end_reason="logout")
-    assert streams.keep_places(place_ids, now=now) == {place_ids[1]}
+    slots = list(StreamSlot.objects.order_by("pk"))
+    slot_ids = [slot.pk for slot in slots]
+    assert streams.keep_slots(slot_ids, now=now) == set(slot_ids)
+    LoginSession.objects.filter(pk=slots[0].session_id).update(ended_at=now, end_reason="logout")
+    assert streams.keep_slots(slot_ids, now=now) == {slot_ids[1]}
     User.objects.filter(pk=alice.pk).update(is_active=False)
-    assert streams.keep_places(place_ids, now=now) == set()
+    assert streams.keep_slots(slot_ids, now=now) == set()

@@ -26,14 +26,14 @@ class Streams:
         self.reads = 0
         self.notifications = Notifications([])
         self.application = Application(self._wsgi, threads=2, notifications=self.notifications)  # type: ignore[arg-type]
-        self._places = 0
+        self._slots = 0
 
     def _wsgi(self, environ: dict[str, Any], start_response: Callable[..., object]) -> HttpResponse:
         response = HttpResponse(b"id: 7\n\n", content_type="text/event-stream")
         response["Content-Length"] = "7"
-        self._places += 1
-        stream = EventStream(place=self._places, news=NEWS, hints={BARS: HINT}, read=self._read)
-        event_stream.attach(response, stream)
+        self._slots += 1
+        stream = EventStream(slot=self._slots, news=NEWS, hints={BARS: HINT}, read=self._read)
+        event_stream.attach_stream(response, stream)
         start_response("200 OK", list(response.items()))
         return response
 
@@ -58,11 +58,11 @@ async def until(happened: Callable[[], bool]) -> None:
 
 @pytest.fixture(autouse=True)
 def left(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """The places that were left; no database is asked."""
-    places: list[int] = []
+    """The slots that were left; no database is asked."""
+    slots: list[int] = []
     monkeypatch.setattr(event_streams, "close_old_connections", lambda: None)
-    monkeypatch.setattr(event_streams, "_leave_place", places.append)
-    return places
+    monkeypatch.setattr(event_streams, "_leave_slot", slots.append)
+    return slots
 
 
 def test_news_and_hints_are_sent_as_they_come(left: list[int]) -> None:
@@ -137,9 +137,9 @@ def test_a_client_that_does_not_read_is_cut_off_and_others_are_not(
 
 
 def test_a_stream_ends_with_its_session(monkeypatch: pytest.MonkeyPatch, left: list[int]) -> None:
-    monkeypatch.setattr(event_streams, "SECONDS_BETWEEN_CHECKS", 0.02)
+    monkeypatch.setattr(event_streams, "SECONDS_BETWEEN_SESSION_CHECKS", 0.02)
     ended: set[int] = set()
-    monkeypatch.setattr(event_streams, "_keep_places", lambda places: places - ended)
+    monkeypatch.setattr(event_streams, "_keep_slots", lambda slots: slots - ended)
 
     async def play() -> None:
         streams = Streams()

@@ -80,9 +80,9 @@ def test_readers_among_writers_miss_and_repeat_nothing() -> None:
         reading = [readers.submit(read) for _ in range(3)]
         list(writers.map(write, range(40)))
         everything_is_written.set()
-        first, *others = [reader.result(20) for reader in reading]
+        first, *further = [reader.result(20) for reader in reading]
     assert len(first) == 32
-    assert others == [first, first]
+    assert further == [first, first]
 
 
 def test_events_of_one_algorithm_keep_their_order_whatever_the_clocks_say(alice: User) -> None:

@@ -21,7 +21,7 @@ from apps.ops.web.notifications import Notifications, Subscription
 from apps.ops.web.responses import RawResponse
 
 # Sessions that have ended are noticed so often: a stream ends within 5 seconds of its session.
-SECONDS_BETWEEN_CHECKS: Final = 2.0
+SECONDS_BETWEEN_SESSION_CHECKS: Final = 2.0
 # A comment keeps proxies from taking the connection for dead, and shows when a client is gone.
 SECONDS_BETWEEN_COMMENTS: Final = 15.0
 SECONDS_TO_SEND: Final = 10.0
@@ -29,8 +29,8 @@ COMMENT: Final = b":\n\n"
 
 # Calls a function in a request thread, with its arguments.
 InThread = Callable[..., Awaitable[Any]]
-Receive = Callable[[], Any]
-Send = Callable[[dict[str, Any]], Any]
+ReceiveMessage = Callable[[], Any]
+SendMessage = Callable[[dict[str, Any]], Any]
 
 log = logging.getLogger(__name__)
 
@@ -49,7 +49,7 @@ class EventStreams:
     def __init__(self, notifications: Notifications, in_thread: InThread) -> None:
         self._notifications = notifications
         self._in_thread = in_thread
-        # By their places; a stream whose place is missing has to end.
+        # By their slots; a stream whose slot is missing has to end.
         self._open: dict[int, Subscription] = {}
         self._is_stopping = False
 
@@ -63,21 +63,23 @@ class EventStreams:
     async def check_sessions(self) -> None:
         """End the streams whose session has ended, until cancelled."""
         while True:
-            await asyncio.sleep(SECONDS_BETWEEN_CHECKS)
+            await asyncio.sleep(SECONDS_BETWEEN_SESSION_CHECKS)
             if not self._open:
                 continue
             checked = set(self._open)
             try:
-                kept = await self._in_thread(_keep_places, checked)
+                kept = await self._in_thread(_keep_slots, checked)
             except Error as error:
                 log.warning("event streams go on unchecked: %s", error)
                 continue
-            for place in checked - kept:
-                if subscription := self._open.pop(place, None):
+            for slot in checked - kept:
+                if subscription := self._open.pop(slot, None):
                     subscription.set()
 
-    async def serve(self, response: StreamedResponse, receive: Receive, send: Send) -> None:
-        """Send until the session or the client's connection ends, or the process stops.
+    async def serve(
+        self, response: StreamedResponse, receive: ReceiveMessage, send: SendMessage
+    ) -> None:
+        """SendMessage until the session or the client's connection ends, or the process stops.
 
         Raises TimeoutError when the client does not read.
         """
@@ -85,11 +87,11 @@ class EventStreams:
         client = asyncio.ensure_future(receive())
         with self._notifications.subscription(stream.news, *stream.hints) as subscription:
             if not self._is_stopping:
-                self._open[stream.place] = subscription
+                self._open[stream.slot] = subscription
             client.add_done_callback(lambda _: subscription.set())
             try:
                 await self._begin(response.first, send)
-                while stream.place in self._open and not client.done():
+                while stream.slot in self._open and not client.done():
                     await self._send_news(response, subscription, send)
                 await _send(send, {"type": "http.response.body", "body": b""})
             except Error as error:
@@ -97,20 +99,20 @@ class EventStreams:
                 await _send(send, {"type": "http.response.body", "body": b""})
             finally:
                 client.cancel()
-                self._open.pop(stream.place, None)
+                self._open.pop(stream.slot, None)
                 with suppress(Error):  # it is free in a few seconds by itself
-                    await self._in_thread(_leave_place, stream.place)
+                    await self._in_thread(_leave_slot, stream.slot)
 
-    async def _begin(self, first: RawResponse, send: Send) -> None:
+    async def _begin(self, first: RawResponse, send: SendMessage) -> None:
         status, headers, body = first
         headers = [header for header in headers if header[0] != b"content-length"]
         await _send(send, {"type": "http.response.start", "status": status, "headers": headers})
         await _send_part(send, body)
 
     async def _send_news(
-        self, response: StreamedResponse, subscription: Subscription, send: Send
+        self, response: StreamedResponse, subscription: Subscription, send: SendMessage
     ) -> None:
-        """Send what there is, or else a comment after a while."""
+        """SendMessage what there is, or else a comment after a while."""
         stream, context = response.stream, response.context
         notices = subscription.take()
         # A wake-up without a notification may stand for one that was lost.
@@ -127,11 +129,11 @@ class EventStreams:
             await _send_part(send, COMMENT)
 
 
-async def _send_part(send: Send, body: bytes) -> None:
+async def _send_part(send: SendMessage, body: bytes) -> None:
     await _send(send, {"type": "http.response.body", "body": body, "more_body": True})
 
 
-async def _send(send: Send, message: dict[str, Any]) -> None:
+async def _send(send: SendMessage, message: dict[str, Any]) -> None:
     async with asyncio.timeout(SECONDS_TO_SEND):
         await send(message)
 
@@ -141,11 +143,11 @@ def _read(stream: EventStream) -> bytes:
     return stream.read()
 
 
-def _keep_places(places: set[int]) -> set[int]:
+def _keep_slots(slots: set[int]) -> set[int]:
     close_old_connections()
-    return streams.keep_places(places, now=database_clock.now())
+    return streams.keep_slots(slots, now=database_clock.now())
 
 
-def _leave_place(place: int) -> None:
+def _leave_slot(slot: int) -> None:
     close_old_connections()
-    streams.leave_places([place])
+    streams.leave_slots([slot])

@@ -11,16 +11,16 @@ from apps.engine.symbols import MAX_LENGTH, InvalidSymbol, parse_symbol
 from apps.symbols.serializers import SYMBOL
 
 MOST_SYMBOLS: Final = 50
-_ONE: Final = SYMBOL["pattern"][1:-1]
+_SYMBOL_PATTERN: Final = SYMBOL["pattern"][1:-1]
 _SYMBOLS: Final[dict[str, Any]] = {
     "type": "string",
-    "pattern": f"^{_ONE}(,{_ONE}){{0,{MOST_SYMBOLS - 1}}}$",
+    "pattern": f"^{_SYMBOL_PATTERN}(,{_SYMBOL_PATTERN}){{0,{MOST_SYMBOLS - 1}}}$",
     "examples": ["NSE:RELIANCE,NSE:TCS"],
 }
 
 
 @extend_schema_field(_SYMBOLS)
-class SymbolsField(TextField):
+class SymbolListField(TextField):
     """Different symbols, separated by commas."""
 
     def to_internal_value(self, data: object) -> Any:
@@ -37,7 +37,7 @@ class SymbolsField(TextField):
 class EventStreamQuery(StrictSerializer):
     """What is told beside events."""
 
-    symbols = SymbolsField(
+    symbols = SymbolListField(
         required=False,
         exact=True,
         max_length=MOST_SYMBOLS * (MAX_LENGTH + 1),

@@ -80,12 +80,12 @@ class EventStreamViewSet(OwnedViewSet):
         credential = request.auth
         assert isinstance(credential, LoginSession | ApiKey), "this address needs a credential"
         stream = EventStream(
-            place=streams.take_place(credential, now=self.now),
+            slot=streams.take_slot(credential, now=self.now),
             news=(EVENTS_CHANNEL, self.owner.pk),
             hints=services.hints(self.owner, query.get("symbols", ())),
             read=reader.read,
         )
-        event_stream.attach(response, stream)
+        event_stream.attach_stream(response, stream)
         return response
 
 
