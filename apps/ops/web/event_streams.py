@@ -79,7 +79,7 @@ class EventStreams:
     async def serve(
         self, response: StreamedResponse, receive: ReceiveMessage, send: SendMessage
     ) -> None:
-        """SendMessage until the session or the client's connection ends, or the process stops.
+        """Send messages until the session or the client's connection ends, or the process stops.
 
         Raises TimeoutError when the client does not read.
         """
@@ -112,7 +112,7 @@ class EventStreams:
     async def _send_news(
         self, response: StreamedResponse, subscription: Subscription, send: SendMessage
     ) -> None:
-        """SendMessage what there is, or else a comment after a while."""
+        """Send what there is, or else a comment after a while."""
         stream, context = response.stream, response.context
         notices = subscription.take()
         # A wake-up without a notification may stand for one that was lost.
