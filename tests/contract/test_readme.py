@@ -220,7 +220,8 @@ calls.append([method, address.removeprefix("localhost:8000"), body])
 log.write_text("\\n".join(map(json.dumps, calls)))
 repeated = min(calls.count(calls[-1]) - 1, 2)
 print(json.dumps({{
-    "accessToken": "token", "id": f"{{len(calls):024x}}", "data": [],
+    "accessToken": "token", "data": [],
+    **dict.fromkeys(("id", "backtestId"), f"{{len(calls):024x}}"),
     "status": ("queued", "running", "completed")[repeated],
 }}))
 """

@@ -102,7 +102,7 @@ def live():
         print("stays", Path("/proc/self/comm").read_text().strip(), flush=True)
 
 daemon = SystemAccount.for_service(Path("/"), group=None)
-Supervisor([[Child("web", live)]], say=print, account=daemon).run(on_poll=lambda: None)
+Supervisor([Child("web", live)], say=print, account=daemon).run(on_poll=lambda: None)
 """
 
 
