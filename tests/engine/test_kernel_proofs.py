@@ -73,6 +73,16 @@ def test_rows_that_are_passed_at_once_are_the_rows_of_the_reference(seeds: range
         assert row_by_row(case) == outcome
 
 
+@seeds
+@pytest.mark.timeout(1800)
+def test_cells_of_the_first_row_alone_are_those_of_all_rows(seeds: range) -> None:
+    """Of symbols that have a bar in every row, which some of the random ones are."""
+    for case, _ in cases(seeds):
+        if (case.market.cell >= 0).all():
+            short = case.market._replace(cell=case.market.cell[:1].copy())
+            assert whole(case._replace(market=short)) == whole(case)
+
+
 @fewest_seeds
 @pytest.mark.timeout(1800)
 def test_thousands_of_rows_are_the_rows_of_the_reference(seeds: range) -> None:

@@ -52,12 +52,13 @@ def test_each_row_is_a_time_and_finds_the_bars_and_signals_of_that_time() -> Non
         assert market.day.tolist() == ist_day(market.time).tolist()
         assert not market.time.flags.writeable
         for s, own in enumerate(times):
-            has_bar = market.cell[:, s] >= 0
+            cells = market.cells_of(s)
+            has_bar = cells >= 0
             assert market.time[has_bar].tolist() == own
             assert signals[s, has_bar].tolist() == heard[s].tolist()
             assert not signals[s, ~has_bar].any()
             for name in Bars._fields:
-                read = getattr(market.bars, name)[market.cell[has_bar, s]]
+                read = getattr(market.bars, name)[cells[has_bar]]
                 assert read.tolist() == getattr(all_series[s].candles, name).tolist()
 
 

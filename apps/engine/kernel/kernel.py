@@ -95,6 +95,8 @@ WORK = np.dtype(
         ("due", "i8"),  # slots that are due in the row
         ("held", "i8"),  # positions
         ("time", "i8"),  # of the row
+        ("day_begin", "i8"),  # rows [day_begin, day_end) are of one day
+        ("day_end", "i8"),
         ("funds", "f8"),  # equity at the row's opens, where entries are sized by it
         ("squaring", "?"),  # bars have flags
         ("keeps_fills", "?"),  # the caller reads them
@@ -389,7 +391,7 @@ def load_row(books: Books, market: MarketRows, signals: Array, row: int) -> None
             live_through(
                 books.positions[k], books.orders[k, 0], slot, books.plan, market, signals, row
             )
-        bar = market.cell[row, slot.instrument]
+        bar = bar_of(market, row, slot.instrument)
         slot.lived, slot.exit_reason = row + 1, OPEN
         slot.bar, slot.signal = bar, signals[slot.source, row]
         if bar >= 0:
@@ -399,6 +401,14 @@ def load_row(books: Books, market: MarketRows, signals: Array, row: int) -> None
             if slot.signal != 0 and ranges.size > 0:
                 for column in range(4):
                     slot.atr[column] = ranges[bar, column]
+
+
+@phase
+def bar_of(market: MarketRows, row: int, column: int) -> AnyNumber:
+    """The bar of an instrument in a row; -1 where it has none."""
+    if market.cell.shape[0] < market.time.size:  # it has one in every row
+        return market.cell[0, column] + np.int64(row)
+    return np.int64(market.cell[row, column])
 
 
 @phase
@@ -484,7 +494,7 @@ def equity_at_open(books: Books, market: MarketRows, row: int) -> float:
     for k in range(books.slots.size):
         position = books.positions[k]
         if position.side != 0:
-            bar = market.cell[row, books.slots[k].instrument]
+            bar = bar_of(market, row, books.slots[k].instrument)
             funds += worth(position, market.bars.open[bar] if bar >= 0 else position.close)
     return float(funds)
 
@@ -542,7 +552,7 @@ def is_breached(books: Books, market: MarketRows, equity: Array, row: int) -> bo
     held = 0.0
     for i in range(np.uint64(books.work.held)):
         mark = books.slots[i]
-        bar = market.cell[row, mark.column]
+        bar = bar_of(market, row, mark.column)
         price = market.bars.close[bar] if bar >= 0 else books.positions[mark.marked].close
         held += mark.locked + mark.units * (price - mark.average)
     account.equity = equity[row] = account.cash + held
@@ -607,7 +617,7 @@ def mark_rows(books: Books, market: MarketRows, equity: Array, row: int, stop: i
     if rows > 0:
         for m in range(held):
             mark = books.slots[m]
-            mark.first = market.cell[row, mark.column]
+            mark.first = bar_of(market, row, mark.column)
     if rows < FEW:
         for i in range(rows):
             worth_of_all = 0.0
@@ -629,7 +639,7 @@ def mark_rows(books: Books, market: MarketRows, equity: Array, row: int, stop: i
             equity[first + i] = cash + equity[first + i]
     while row < stop:
         begin_day(account, market.day[row])
-        end = end_of_day(market.day, row, stop)
+        end = end_of_day(books.work, market.day, row, stop)
         row = until_limit(account, books.plan, equity, row, end)
         if row < end:
             stop = row
@@ -639,19 +649,22 @@ def mark_rows(books: Books, market: MarketRows, equity: Array, row: int, stop: i
 
 
 @phase
-def end_of_day(days: Array, row: int, stop: int) -> int:
+def end_of_day(work: StructuredRecord, days: Array, row: int, stop: int) -> int:
     """Return the first row of a later day than `row`, or `stop`."""
-    last = stop - 1
-    if days[last] == days[row]:
-        return stop
-    first = row
-    while last - first > 1:
-        middle = (first + last) // 2
-        if days[middle] == days[row]:
-            first = middle
-        else:
-            last = middle
-    return last
+    if row < work.day_begin or row >= work.day_end:
+        find_day(work, days, row)
+    return min(work.day_end, stop)
+
+
+@step
+def find_day(work: StructuredRecord, days: Array, row: int) -> None:
+    """Find the rows of a day from `row` on. Most days have as many as the one before."""
+    end = min(row + max(work.day_end - work.day_begin, 1), days.size)
+    while end < days.size and days[end] == days[row]:
+        end += 1
+    while days[end - 1] != days[row]:
+        end -= 1
+    work.day_begin, work.day_end = row, end
 
 
 @phase
@@ -720,7 +733,7 @@ def find_wakes(books: Books, market: MarketRows, signals: Array, row: int, stop:
                 end = min(end, row + max(books.plan.max_holding - position.bars, 0))
             if work.squaring:  # the next bar of another day closes what is left (rule 9)
                 late = position.day != books.account.day
-                end = row if late else end_of_day(market.day, row - 1, end)
+                end = row if late else end_of_day(work, market.day, row - 1, end)
         first, ahead = row, BLOCK
         while first < end:
             limit = min(first + ahead, end)
@@ -781,10 +794,10 @@ def next_touch(
     flag, or in which it has none; or `stop`.
     """
     column, last = slot.instrument, stop
-    bar = np.int64(market.cell[row, column])
+    bar = bar_of(market, row, column)
     if bar < 0:
         last = row
-    while last > row and market.cell[last - 1, column] - bar != last - 1 - row:
+    while last > row and bar_of(market, last - 1, column) - bar != last - 1 - row:
         last -= 1
     end = bar + last - row
     return row - bar + find_touch(position, slot.contract, plan, market, bar, end)
@@ -841,7 +854,7 @@ def live_through(
 ) -> None:  # fmt: skip
     """Let a position live through its bars in the rows before `row` in which nothing happened."""
     last, rows = row - 1, row - slot.lived
-    bar = np.int64(market.cell[last, slot.instrument])
+    bar = bar_of(market, last, slot.instrument)
     if trails(plan):
         for other in range(np.uint64(bar + 1 - rows), np.uint64(bar + 1)):
             best = market.bars.high[other] if position.side > 0 else market.bars.low[other]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from hashlib import blake2b
 from typing import Any, Final, NamedTuple
 
@@ -190,10 +190,27 @@ class MarketRows(NamedTuple):
 
     time: NDArray[np.int64]  # [rows] epoch seconds
     day: NDArray[np.int32]  # [rows] date in Asia/Kolkata, as a day number
-    cell: NDArray[np.int32]  # [rows, symbols] index into `bars`, -1 where the symbol has no bar
+    # [rows, symbols] index into `bars`, -1 where the symbol has no bar; [1, symbols], that of the
+    # first row alone, where each has a bar in every row.
+    cell: NDArray[np.int32]
     bars: Bars
     atr: NDArray[np.float64]  # [bars, 4], or [0, 4]: no rule of the plan needs any
     flags: NDArray[np.uint8]  # [bars], or empty: nothing is squared off
+
+    @property
+    def rows(self) -> int:
+        return len(self.time)
+
+    @property
+    def symbols(self) -> int:
+        return self.cell.shape[1]
+
+    def cells_of(self, symbol: int) -> NDArray[np.int32]:
+        """The bar of a symbol in each row, -1 where it has none."""
+        cells: NDArray[np.int32] = self.cell[:, symbol]
+        if len(cells) < self.rows:
+            return cells[0] + np.arange(self.rows, dtype=np.int32)
+        return cells
 
 
 # ------------------------------------------------------------------------------------------- rules
@@ -351,24 +368,25 @@ def check_arrays(
 ) -> None:
     """Raise ArrayMismatch where `run`, which checks no bounds, would read beside its arrays."""
     check_shapes(state, market, signals, rules, output)
-    has_bar = market.cell >= 0
-    beyond = market.cell.max(initial=-1) >= market.bars.open.size
-    if beyond or np.any(signals[~has_bar.T]):
-        raise ArrayMismatch("The arrays of the simulation do not fit each other.")
-    columns: Sequence[tuple[Array, Array]] = list(zip(market.cell.T, has_bar.T, strict=True))
-    if any(np.any(np.diff(cells[has]) != 1) for cells, has in columns):
-        raise ArrayMismatch("The bars of a symbol do not lie together, in their order.")
+    for symbol in range(market.symbols):
+        cells = market.cells_of(symbol)
+        has_bar = cells >= 0
+        if cells.max(initial=-1) >= market.bars.open.size or np.any(signals[symbol][~has_bar]):
+            raise ArrayMismatch("The arrays of the simulation do not fit each other.")
+        if np.any(np.diff(cells[has_bar]) != 1):
+            raise ArrayMismatch("The bars of a symbol do not lie together, in their order.")
 
 
 def check_shapes(
     state: State, market: MarketRows, signals: Array, rules: Rules, output: SimulationOutput
 ) -> None:
     """As `check_arrays`, of a market and signals whose cells are known to be right."""
-    rows, symbols = market.cell.shape
+    rows, symbols = market.rows, market.symbols
     bars, slots = market.bars.open.size, state.positions.size
     instruments = set(rules.instruments.tolist())
     fits = (
         market.time.shape == market.day.shape == (rows,)
+        and len(market.cell) in (1, rows)
         and signals.shape == (symbols, rows)
         and rules.instruments.shape == rules.contracts.shape == (symbols,)
         and rules.plan.shape == (1,)

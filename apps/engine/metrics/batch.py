@@ -33,25 +33,21 @@ def result_data_of(
     flags: NDArray[np.uint8] = NO_FLAGS,
 ) -> list[ResultData]:  # fmt: skip
     """Return the data of each simulation, as if it were alone; `ends` are those of its trades."""
-    profit = net_profits(trades)
-    gains, losses = profit > 0, profit < 0
+    profit, bounds = net_profits(trades), [0, *ends]
+    gains, losses = np.flatnonzero(profit > 0), np.flatnonzero(profit < 0)
     won, lost = profit[gains], -profit[losses]
     slices = (
-        [slice(*bounds) for bounds in pairwise(counts)]
-        for counts in ([0, *ends], _counted(gains, ends), _counted(losses, ends))
-    )
+        [slice(*pair) for pair in pairwise(counts)]
+        for counts in (
+            bounds, gains.searchsorted(bounds).tolist(), losses.searchsorted(bounds).tolist()
+        )
+    )  # fmt: skip
     results = []
     for rows, winners, losers, (curve, day_ends) in zip(*slices, curves, strict=True):
         result = ResultData(trades[rows], curve, capital, candles, day_ends, by_limit, flags)
         vars(result).update(profit=profit[rows], won=won[winners], lost=lost[losers])
         results.append(result)
     return results
-
-
-def _counted(chosen: NDArray[np.bool_], ends: Sequence[int]) -> list[int]:
-    """How many are chosen before 0 and before each end."""
-    counts: list[int] = np.append(0, np.cumsum(chosen))[[0, *ends]].tolist()
-    return counts
 
 
 def fill_in_returns(results: Sequence[ResultData]) -> None:

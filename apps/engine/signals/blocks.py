@@ -59,10 +59,11 @@ class BlockBatch(NamedTuple):
         for block, table in zip(self.blocks, tables, strict=True):
             if not packed.size:
                 packed = np.empty((len(table), self.size))
-            first, end = self.first_packed(block), block.packed_at + block.stop - block.first
-            begin = end - (block.stop - first)
-            packed[:, block.packed_at - self.lookback : begin] = np.nan
-            packed[:, begin:end] = table[:, first - block.start :]
+            end, whole = block.packed_at + block.stop - block.first, block.packed_at - self.lookback
+            begin = max(whole, end - table.shape[1])
+            if begin > whole:
+                packed[:, whole:begin] = np.nan
+            packed[:, begin:end] = table[:, begin - end :]
         return mask_infinite(packed)
 
     def unpack(self, column: NDArray[np.generic], into: NDArray[np.generic]) -> None:

@@ -82,7 +82,7 @@ def signals_of(
 def _mask(inputs: RequiredInputs, columns: BatchColumns) -> SignalMask:
     """Return the bits of all conditions, packed as the columns are."""
     masks = (
-        confirmed(check, columns, candles) * np.uint8(bit)
+        confirmed(check, columns, candles).view(np.uint8) * np.uint8(bit)
         for bit, check, candles in inputs.conditions
     )
     return reduce(np.bitwise_or, masks)
@@ -168,8 +168,10 @@ def _compared(left: Floats, operator: str, right: Floats | float, candles: int) 
     level, before = _LEVELS[operator](left, right), _BEFORE_A_CROSS.get(operator)
     if before is None:
         return _held(level, candles)
-    crossed = _earlier(before(left, right), 1) & level
-    return _earlier(crossed, candles - 1) & _held(level, candles)
+    crossed = np.empty(len(level), np.bool_)
+    crossed[:1] = False
+    np.logical_and(before(left, right)[:-1], level[1:], out=crossed[1:])
+    return crossed if candles == 1 else _earlier(crossed, candles - 1) & _held(level, candles)
 
 
 def _held(truth: Truth, candles: int) -> Truth:

@@ -60,14 +60,13 @@ def combine_signals(
         return alone, only.signals[np.newaxis]
     signals = np.empty((len(sections), rows), np.uint8) if into is None else into
     ranges = market.atr if packed_ranges is None else packed_ranges
-    for own, cell, section, symbol in zip(
-        signals, market.cell.T, sections, symbol_signals, strict=True
-    ):
+    for number, (section, symbol) in enumerate(zip(sections, symbol_signals, strict=True)):
+        own = signals[number]
         if len(symbol.signals) == rows:
             own[:] = symbol.signals
         else:
             own[:] = 0
-            own[cell >= 0] = symbol.signals
+            own[market.cell[:, number] >= 0] = symbol.signals
         if packed_ranges is None and len(symbol.ranges):
             ranges = ranges if len(ranges) else np.empty((len(market.bars.open), 4))
             ranges[section] = symbol.ranges
@@ -154,23 +153,14 @@ def _days(time: Times) -> Days:
 
 
 def _cells(times: Sequence[Times], begins: Times, time: Times) -> Cells:
-    """The bar of each symbol in each row, i4[rows, symbols]; -1 where it has none."""
-    if len(times) == 1:  # its bars are the rows
-        return np.arange(len(time), dtype=np.int32)[:, np.newaxis]
-    cell = _as_if_whole(begins, len(time))
+    """The bar of each symbol in each row, as `MarketRows.cell` has it."""
+    first = begins.astype(np.int32)[np.newaxis]
+    if all(len(own) == len(time) for own in times):
+        return first
+    cell = first + np.arange(len(time), dtype=np.int32)[:, np.newaxis]
     for symbol, own in enumerate(times):
         if len(own) < len(time):
             _place(cell[:, symbol], own, begins[symbol], time)
-    return cell
-
-
-@njit(nogil=True, cache=True)
-def _as_if_whole(begins: Times, rows: int) -> Cells:
-    """Of symbols that have a bar in every row, the first at their place in `begins`."""
-    cell = np.empty((rows, begins.size), np.int32)
-    for row in range(np.uint64(rows)):
-        for symbol in range(np.uint64(begins.size)):
-            cell[row, symbol] = begins[symbol] + row
     return cell
 
 

@@ -164,7 +164,7 @@ class Buffers(NamedTuple):
 
 def buffers_for(market: MarketRows, row_ranges: Sequence[RowRange], plans: int = 1) -> Buffers:
     """For so many plans at once in all of the parts."""
-    rows, symbols = market.cell.shape
+    rows, symbols = market.rows, market.symbols
     sampled = [len(row_range.sampled) for row_range in row_ranges if row_range.sampled is not None]
     equity = np.empty((len(row_ranges), plans, max(sampled, default=rows)))
     trades = np.empty(2 * symbols + plans * TRADES_AT_A_TIME, TRADE)
@@ -270,7 +270,8 @@ class _Batch:
         """Step through the part's rows and close what is open; yield the fraction that is done."""
         row, end = self.row_range.first, self.row_range.end
         most = max(CELLS_AT_A_TIME // self.states.positions.size, 1)
-        for segment in _segments(self.market, self.row_range, self.terms):
+        segments = _segments(self.market, self.row_range, self.terms)
+        for segment in segments:
             self._rules = self._rules._replace(contracts=segment.contracts)
             while row < segment.stop:
                 stop = min(segment.stop, row + most)
@@ -279,7 +280,8 @@ class _Batch:
                 yield (row - self.row_range.first) / (end - self.row_range.first)
             for slot in segment.ending:
                 self._settle(slot)
-        self._run_rows(end, end, end)  # closes what is still open
+        if row == self.row_range.first or segments[-1].ending:
+            self._run_rows(end, end, end)  # closes what is still open
 
     @property
     def fills(self) -> Array:

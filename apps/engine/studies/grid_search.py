@@ -211,7 +211,7 @@ class _Workspace(NamedTuple):
 def _workspace(market: MarketRows, row_ranges: Sequence[RowRange], plans: int) -> _Workspace:
     by_days = row_ranges[0].sampled is not None
     buffers = buffers_for(market, row_ranges if by_days else row_ranges[:1], plans)
-    return _Workspace(buffers, np.empty((plans, *market.cell.shape[::-1]), np.uint8))
+    return _Workspace(buffers, np.empty((plans, market.symbols, market.rows), np.uint8))
 
 
 def search_grid(
@@ -272,7 +272,7 @@ def _sets_at_a_time(market: MarketRows, sets: int, threads: int, *, by_days: boo
     """
     if not by_days:
         return 1
-    most = max(min(CELLS_AT_ONCE // market.cell.size, MOST_AT_ONCE), 1)
+    most = max(min(CELLS_AT_ONCE // (market.symbols * market.rows), MOST_AT_ONCE), 1)
     rounds = max(ceil(sets / (threads * most)), LEAST_ROUNDS)
     return max(ceil(sets / (threads * rounds)), 1)
 
