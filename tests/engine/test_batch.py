@@ -3,17 +3,17 @@
 import numpy as np
 
 from apps.engine.kernel.records import TRADE
-from apps.engine.metrics.batch import PlayCurve, fill_in_returns, result_data_of
+from apps.engine.metrics.batch import SimulationCurve, fill_in_returns, result_data_of
 from apps.engine.metrics.result_data import ResultData
 
 CAPITAL, DAYS = 1000.0, 300  # NumPy adds up in pairs from 128 on
 WORKED_OUT = ("profit", "won", "lost", "net", "daily", "sharpe")
 
 
-def play_curve(equity: list[float], *, known: bool = True) -> PlayCurve:
+def play_curve(equity: list[float], *, known: bool = True) -> SimulationCurve:
     points = len(equity)
     curve = {"time": 86_400 * np.arange(points), "equity": np.array(equity)}
-    return PlayCurve(curve, np.arange(points) if known else None)
+    return SimulationCurve(curve, np.arange(points) if known else None)
 
 
 def test_all_that_is_worked_out_at_once_is_what_each_alone_has() -> None:
@@ -50,7 +50,7 @@ def test_returns_are_known_beforehand_only_where_every_point_ends_a_day() -> Non
         play_curve(walk, known=False),
         play_curve([1000.0, 0.0, 10.0, 20.0]),
     )
-    every_other = PlayCurve(ended.curve, np.array([1, 3]))
+    every_other = SimulationCurve(ended.curve, np.array([1, 3]))
     curves = [ended, by_rows, ruined, every_other]
     results = result_data_of(np.zeros(0, TRADE), [0, 0, 0, 0], curves, CAPITAL, ())
     fill_in_returns(results)

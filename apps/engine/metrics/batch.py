@@ -20,7 +20,7 @@ from apps.engine.metrics.trades import net_profits
 NO_FLAGS: Final = np.empty(0, np.uint8)
 
 
-class PlayCurve(NamedTuple):
+class SimulationCurve(NamedTuple):
     """The curve of a simulation, and the points of it that end days, where they are known."""
 
     curve: Curve
@@ -28,7 +28,7 @@ class PlayCurve(NamedTuple):
 
 
 def result_data_of(
-    trades: Array, ends: Sequence[int], curves: Sequence[PlayCurve], capital: float,
+    trades: Array, ends: Sequence[int], curves: Sequence[SimulationCurve], capital: float,
     candles: Sequence[Candles], *, by_limit: bool = False,
     flags: NDArray[np.uint8] = NO_FLAGS,
 ) -> list[ResultData]:  # fmt: skip

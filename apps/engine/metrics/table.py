@@ -39,7 +39,7 @@ BARS, HOURS, DAYS = Unit.BARS, Unit.HOURS, Unit.DAYS
 
 
 class Metric(NamedTuple):
-    """One figure. `falls`: less of it is better; `annual`: it speaks of a year, and is None of a
+    """One figure. `falls`: less of it is better; `annual`: it is that of a year, and None of a
     range under LEAST_DAYS; `within_days`: it reads the curve between the ends of days.
     """
 

@@ -23,7 +23,7 @@ from apps.engine.simulation.timeline import (
 
 class PreparedData(NamedTuple):
     """`joined` is without ranges: they and the signals are a strategy's own. `caches` keep the
-    columns of each track, `ranges_cache` the ranges of all that are put together.
+    columns of each symbol, `ranges_cache` the ranges of all that are put together.
     """
 
     histories: Sequence[History]

@@ -130,7 +130,7 @@ def result_of(
     seed: int,
     candle_series: Callable[[], tuple[CandleSeries, ...]] | None = None,
 ) -> SimulationResult:
-    """What was played, with its figures and its receipt. `candle_series` returns what
+    """What was simulated, with its figures and its receipt. `candle_series` returns what
     `hash_candles` does, where it is worked out elsewhere.
     """
     result_data = simulation.result_data

@@ -32,7 +32,7 @@ from apps.engine.kernel.records import (
     check_shapes,
     new_states,
 )
-from apps.engine.metrics.batch import PlayCurve, fill_in_returns, result_data_of
+from apps.engine.metrics.batch import SimulationCurve, fill_in_returns, result_data_of
 from apps.engine.metrics.equity import day_ends
 from apps.engine.metrics.result_data import ResultData
 from apps.engine.simulation.plan import NEVER, Terms
@@ -296,7 +296,7 @@ class _Batch:
             return trades
         return trades.take(np.argsort(trades["exit_time"], kind="stable"))
 
-    def curve_of(self, number: int) -> PlayCurve:
+    def curve_of(self, number: int) -> SimulationCurve:
         """The equity at the rows that are kept; the last row of a ruined account ends it."""
         row_range, equity = self.row_range, self._output.equity[number]
         end = row_range.first + int(self.states.account["rows"][number])
@@ -307,7 +307,7 @@ class _Batch:
                 rows = np.append(rows[rows < end - 1], end - 1)
                 time = self.market.time[rows]
         points = equity[row_range.first : end] if rows is None else equity[: len(rows)]
-        return PlayCurve({"time": time, "equity": points}, ends)
+        return SimulationCurve({"time": time, "equity": points}, ends)
 
     def _run_rows(self, first: int, stop: int, end: int) -> None:
         number, row, accounts = 0, first, self.states.account

@@ -79,7 +79,7 @@ class SymbolSeries(NamedTuple):
 
 
 class SymbolSignals(NamedTuple):
-    """What a strategy reads off a track: signal bits and average true ranges at each bar."""
+    """Signal bits and average true ranges of a strategy, at each bar of a symbol."""
 
     signals: SignalMask
     ranges: NDArray[np.float64]

@@ -44,7 +44,7 @@ SHOWN = (
     "totalTrades", "netProfit", "roi", "winRate", "profitFactor", "sharpeRatio",
     "sharpeRatioAnnualized", "maxDrawdown",
 )  # fmt: skip
-"""The figures that a study tells of each set it shows."""
+"""The figures that a study shows of each set."""
 PERCENTILES = (1, 5, 25, 50, 75, 95, 99)
 """That a Monte Carlo tells."""
 

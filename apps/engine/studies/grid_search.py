@@ -64,12 +64,12 @@ class NothingToTry(EngineError):
 
 
 class TooShort(EngineError):
-    """The objective speaks of a year, and is null of so few days."""
+    """The objective is a figure of a year, and null of so few days."""
 
     def __init__(self, objective: str, days: int) -> None:
         super().__init__(
-            f"{objective} speaks of a year, and is null of fewer than {LEAST_DAYS} days of one (21"
-            f" dates with bars); the sets would be ranked over {days}: choose a longer range or"
+            f"{objective} is a figure of a year, and null of fewer than {LEAST_DAYS} days of one"
+            f" (21 dates with bars); the sets would be ranked over {days}: choose a longer range or"
             " another objective."
         )
 
@@ -278,7 +278,7 @@ def _sets_at_a_time(market: MarketRows, sets: int, threads: int, *, by_days: boo
 
 
 def require_days(market: MarketRows, slices: Iterable[slice], objective: str) -> None:
-    """That each slice of the rows is long enough for the objective to be told of it. Raises
+    """That each slice of the rows is long enough for the objective to be known. Raises
     TooShort.
     """
     if METRICS[objective].annual:

@@ -153,7 +153,7 @@ class Optimisation:
     def _table(
         self, scores: Array, ranked: Items, threads: int, report: ReportProgress
     ) -> list[dict[str, object]]:
-        """Return the best sets, each with a few figures, for which it is played once more."""
+        """Return the best sets, each with a few figures, for which it is simulated once more."""
         grid = self.search.grid
         positions = np.full(self.size, -1)
         positions[ranked] = np.arange(len(ranked))
