@@ -67,7 +67,7 @@ def test_sets_that_share_ranges_are_played_together(
     market, sets = search.data.market, range(GRID.size)
     row_ranges = [row_range_of(market, EVERY_ROW, by_days=True)]
     buffers = buffers_for(market, row_ranges, len(sets))
-    signals = np.empty((len(sets), *market.cell.shape[::-1]), np.uint8)
+    signals = np.empty((len(sets), market.symbols, market.rows), np.uint8)
     simulation = dict(search.simulate_plans(sets, row_ranges, buffers, signals, ignore_progress))
     assert together == [4, 4, 4]
     together_trades = {
@@ -99,7 +99,7 @@ def test_a_search_that_is_given_up_puts_no_more_sets_together(
     market, sets = search.data.market, range(GRID.size)
     row_ranges = [row_range_of(market, EVERY_ROW, by_days=True)]
     buffers = buffers_for(market, row_ranges, len(sets))
-    signals = np.empty((len(sets), *market.cell.shape[::-1]), np.uint8)
+    signals = np.empty((len(sets), market.symbols, market.rows), np.uint8)
     with pytest.raises(GivenUp):
         list(search.simulate_plans(sets, row_ranges, buffers, signals, unless_given_up))
     assert len(with_signals) == 2

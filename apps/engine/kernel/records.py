@@ -203,14 +203,12 @@ class MarketRows(NamedTuple):
 
     @property
     def symbols(self) -> int:
-        return self.cell.shape[1]
+        return int(self.cell.shape[1])
 
     def cells_of(self, symbol: int) -> NDArray[np.int32]:
         """The bar of a symbol in each row, -1 where it has none."""
         cells: NDArray[np.int32] = self.cell[:, symbol]
-        if len(cells) < self.rows:
-            return cells[0] + np.arange(self.rows, dtype=np.int32)
-        return cells
+        return cells if len(cells) == self.rows else cells[0] + np.arange(self.rows, dtype=np.int32)
 
 
 # ------------------------------------------------------------------------------------------- rules
