@@ -40,7 +40,7 @@ def test_a_curve() -> None:
     backtests = iter([completed(owner, algorithm) for _ in range(2 * ROUNDS + 2)])
 
     def as_bytes() -> None:
-        results.save_result(next(backtests), trades=none, curve=curve)
+        results.save_result(next(backtests), trades=none, curve=curve, candle_series=())
 
     def by_the_orm() -> None:
         BacktestResult.objects.create(
