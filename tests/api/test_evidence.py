@@ -12,6 +12,7 @@ from apps.backtests import queue, tasks
 from apps.backtests.evidence import services
 from apps.backtests.models import Backtest, BacktestKind, BacktestStatus, Evidence, EvidenceStatus
 from apps.core.long_poll import get_long_poll
+from apps.market.models import CandleChunk
 from tests import make
 from tests.backtests.submissions import submit
 from tests.backtests.waves import waves
@@ -148,3 +149,12 @@ def test_a_client_can_wait_until_it_is_ready(api: Api, alice: User, backtest: Ba
     assert poll.render_if_over() is None
     tasks.run_evidence_job(backtest.pk)
     assert json.loads(poll.render_if_over() or b"")["status"] == "ready"
+
+
+def test_no_result_on_generated_candles_passes(api: Api, alice: User, backtest: Backtest) -> None:
+    CandleChunk.objects.filter(symbol="NSE:NIFTY").update(synthetic=True)
+    body = made(api, alice, backtest)
+    reason = "The candles of NSE:NIFTY are a generated sample, no market's."
+    assert body["checks"][0] == {"name": "candles", "status": "fail", "reason": reason}
+    assert reason in body["verdict"]["sentence"]
+    assert not body["verdict"]["passes"]

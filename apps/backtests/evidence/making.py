@@ -19,6 +19,7 @@ from apps.engine.simulation.plan import plan_of
 from apps.engine.simulation.prepared_data import prepare_data
 from apps.engine.simulation.simulations import ignore_progress
 from apps.engine.studies.grid import applied
+from apps.market import store
 from apps.market.contracts import market_rules_of
 from apps.market.dates import day_in_india
 
@@ -26,7 +27,8 @@ from apps.market.dates import day_in_india
 def make_evidence(backtest: Backtest) -> tuple[dict[str, object], Array]:
     """Return the document, and the fills as TRADED_FILL records. Raises EngineError."""
     evidence = evidence_input(backtest)
-    return evidence_document(evidence), traded_fills(evidence.fills, evidence.data.contracts)
+    document = evidence_document(evidence, generated=store.synthetic_symbols(backtest.symbols))
+    return document, traded_fills(evidence.fills, evidence.data.contracts)
 
 
 def evidence_input(backtest: Backtest) -> EvidenceInput:

@@ -50,7 +50,9 @@ class EvidenceVerdictSerializer(AnswerSerializer):
 
 
 class EvidenceCheckSerializer(AnswerSerializer):
-    name = CharField(help_text="The section that it is of.")
+    name = CharField(
+        help_text="The section that it is of, or `candles`, where they were generated."
+    )
     status = ChoiceField(choices=CheckStatus)
     reason = CharField()
 
