@@ -513,7 +513,6 @@ CORS_ALLOW_HEADERS = [
     "content-type",
     "authorization",
     "x-request-id",
-    "last-event-id",
     *env_list("CORS_EXTRA_HEADERS", default=""),
 ]
 CORS_EXPOSE_HEADERS = [
