@@ -20,7 +20,7 @@ from apps.algorithms import study_results
 from apps.backtests import queue, results
 from apps.backtests.coverage import add_coverage, coverage_of_histories
 from apps.backtests.evidence import ledger
-from apps.backtests.histories import load_histories, max_bars_of
+from apps.backtests.histories import load_market
 from apps.backtests.models import (
     Backtest,
     BacktestKind,
@@ -39,9 +39,7 @@ from apps.engine.language import strategy as engine
 from apps.engine.language.strategy import Strategy
 from apps.engine.simulation.simulate import History, simulate
 from apps.market import store
-from apps.market.contracts import market_rules_of
 from apps.market.coverage import SessionCoverage, first_stored_days
-from apps.market.dates import day_in_india
 
 log = logging.getLogger(__name__)
 
@@ -135,16 +133,7 @@ class LoadedBacktest:
 def load_backtest(backtest: Backtest, report: Callable[[float], None]) -> LoadedBacktest:
     """Read what the backtest needs of the market. Raises EngineError."""
     strategy = engine.parse(backtest.configuration)
-    rules = market_rules_of(
-        strategy, first=day_in_india(backtest.start), last=day_in_india(backtest.end)
-    )
-    histories = load_histories(
-        rules,
-        start=backtest.start,
-        end=backtest.end,
-        max_bars=max_bars_of(BacktestKind(backtest.kind)),
-        on_progress=lambda done: report(SHARE_OF_READING * done),
-    )
+    rules, histories = load_market(backtest, strategy, lambda done: report(SHARE_OF_READING * done))
     coverage = coverage_of_histories(
         histories,
         backtest.timeframe,

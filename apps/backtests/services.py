@@ -14,6 +14,7 @@ from apps.backtests.models import (
     ENDED,
     Backtest,
     BacktestKind,
+    BacktestQuerySet,
     BacktestStatus,
     BacktestTransition,
 )
@@ -191,6 +192,15 @@ def _require_space_in_queue(owner: User) -> None:
         raise TooManyQueued(limit=MAX_QUEUED_PER_USER, retryAfter=_RETRY_SECONDS)
     if queued.count() >= MAX_QUEUED:
         raise QueueFull(retryAfter=_RETRY_SECONDS)
+
+
+def backtests_of(
+    *, owner: User, algorithm_id: str | None, status: str | None, kind: str | None
+) -> BacktestQuerySet:
+    """Return the user's backtests of an algorithm, a status or a kind, where one is given."""
+    return Backtest.objects.owned_by(owner).matching(
+        algorithm_id=algorithm_id, status=status, kind=kind
+    )
 
 
 def read(*, owner: User, backtest_id: str) -> Backtest:

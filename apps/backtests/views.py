@@ -63,7 +63,8 @@ class BacktestViewSet(OwnedViewSet):
         has.
         """
         query = self.query(BacktestQuery)
-        rows = Backtest.objects.owned_by(self.owner).matching(
+        rows = services.backtests_of(
+            owner=self.owner,
             algorithm_id=query.get("algorithm_id"),
             status=query.get("status"),
             kind=query.get("kind"),

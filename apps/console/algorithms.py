@@ -150,26 +150,27 @@ def algorithm_action_page(
         return go_to(request, f"/app/algorithms/{algorithm_id}")
     count_as(request, _CALLS, user=user)
     now = database_clock.now()
-    known: dict[str, Any] = {"owner": user, "algorithm_id": algorithm_id}
+    target: dict[str, Any] = {"owner": user, "algorithm_id": algorithm_id}
     match action:
         case "clone":
-            algorithm = services.clone(**known, name=None, now=now)
+            algorithm = services.clone(**target, name=None, now=now)
             return go_to(request, _address(algorithm), f"{algorithm.name} is a copy.")
         case "delete":
-            services.archive(**known, now=now)
+            services.archive(**target, now=now)
             return go_to(request, "/app/algorithms", "Deleted.")
         case "rename":
             body = AlgorithmBodySerializer.read(sent(request.POST, "name", "description"))
-            services.update(**known, changes=body, now=now)
+            services.update(**target, changes=body, now=now)
             return go_to(request, f"/app/algorithms/{algorithm_id}", "Renamed.")
         case "start" | "resume":
-            started = getattr(trading, action)(**known, now=now)
-            said = " ".join(fault.message for fault in started.warnings)
-            return go_to(request, f"/app/algorithms/{algorithm_id}", f"It trades on paper. {said}")
+            begin = trading.start if action == "start" else trading.resume
+            warnings = " ".join(fault.message for fault in begin(**target, now=now).warnings)
+            message = f"It trades on paper. {warnings}"
+            return go_to(request, f"/app/algorithms/{algorithm_id}", message)
         case "pause":
-            trading.pause(**known, now=now)
+            trading.pause(**target, now=now)
         case "stop":
-            trading.stop(**known, close_positions=True, now=now)
+            trading.stop(**target, close_positions=True, now=now)
         case _:
             raise NotFound
     return go_to(request, f"/app/algorithms/{algorithm_id}", "Done.")

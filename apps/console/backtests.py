@@ -41,7 +41,8 @@ def backtests_page(request: HttpRequest, user: User) -> HttpResponse:
         if request.GET.get(name):
             query[name] = str(request.GET[name])
     wanted = BacktestQuery.read_query(query)
-    rows = Backtest.objects.owned_by(user).matching(
+    rows = services.backtests_of(
+        owner=user,
         algorithm_id=wanted.get("algorithm_id"),
         status=wanted.get("status"),
         kind=wanted.get("kind"),

@@ -65,8 +65,8 @@ def show(
 ) -> HttpResponse:
     """Render a template of the console; pages and their parts know who looks at them."""
     session = login_session(request)
-    known = {"trader": session.user if session else None, "is_part": is_part(request)}
-    return render(request, f"console/{template}.html", {**known, **(context or {})}, status=status)
+    shared = {"trader": session.user if session else None, "is_part": is_part(request)}
+    return render(request, f"console/{template}.html", {**shared, **(context or {})}, status=status)
 
 
 def go_to(request: HttpRequest, address: str, message: str = "") -> HttpResponse:
@@ -113,10 +113,10 @@ def count_as(request: HttpRequest, path: str, *, user: User | None = None) -> No
 
 def by_field(faults: tuple[Fault, ...]) -> dict[str, str]:
     """Return what is wrong, by the field that it stands beside."""
-    said: dict[str, str] = {}
+    messages_by_field: dict[str, str] = {}
     for fault in faults:
-        said.setdefault(fault.field, fault.message)
-    return said
+        messages_by_field.setdefault(fault.field, fault.message)
+    return messages_by_field
 
 
 def sent(form: QueryDict, *names: str) -> dict[str, str]:

@@ -23,12 +23,12 @@ _NUMBER_EVENTS: Final = """
             PARTITION BY algorithm_id ORDER BY sequence) AS reached
         FROM webhooks_event WHERE owner_id = %(owner)s AND position IS NULL
     ), numbered AS (
-        SELECT id, row_number() OVER (ORDER BY reached, algorithm_id, sequence) AS place
+        SELECT id, row_number() OVER (ORDER BY reached, algorithm_id, sequence) AS rank
         FROM unnumbered
     ), placed AS (
-        UPDATE webhooks_event AS event SET position = %(last)s + place
+        UPDATE webhooks_event AS event SET position = %(last)s + numbered.rank
         FROM numbered WHERE event.id = numbered.id
-        RETURNING place
+        RETURNING event.id
     )
     UPDATE webhooks_eventcounter SET last = last + (SELECT count(*) FROM placed)
     WHERE owner_id = %(owner)s
@@ -56,6 +56,6 @@ def number_events(owner_id: str) -> None:
     EventCounter.objects.bulk_create([EventCounter(owner_id=owner_id)], ignore_conflicts=True)
     with transaction.atomic():
         # The statement after this one sees what others numbered before they gave up the lock.
-        feed = EventCounter.objects.select_for_update(no_key=True).get(pk=owner_id)
+        counter = EventCounter.objects.select_for_update(no_key=True).get(pk=owner_id)
         with connection.cursor() as cursor:
-            cursor.execute(_NUMBER_EVENTS, {"owner": owner_id, "last": feed.last})
+            cursor.execute(_NUMBER_EVENTS, {"owner": owner_id, "last": counter.last})

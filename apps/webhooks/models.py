@@ -85,7 +85,7 @@ class EventCounter(models.Model):
     last = models.PositiveBigIntegerField(default=0)
 
     def __str__(self) -> str:
-        return f"EventCounter of {self.owner_id}"
+        return f"position {self.last} of user {self.owner_id}"
 
 
 class EndpointQuerySet(StatusQuerySet["Endpoint"]):

@@ -19,13 +19,13 @@ from apps.engine.studies.configs import parse_config as config_of
 from apps.engine.studies.grid import Grid, applied
 from apps.engine.studies.grid_search import CACHE_BYTES, GridSearch, objective_of, search_grid
 from apps.engine.studies.monte_carlo import RESAMPLING_METHODS, paths
-from apps.engine.studies.walk_forward import walk_forward
 from apps.engine.studies.windows import windows_of
 from tests.benchmarks.peers.environments import PeersMissing
 from tests.benchmarks.peers.runners import peer, service_runner
 from tests.benchmarks.peers.with_ours import CAPITAL, SYMBOL, strategy
 from tests.benchmarks.side_by_side import compare, report
 from tests.benchmarks.walks import candles_file, minutes, session_bars
+from tests.engine.whole_studies import walk_forward
 
 pytestmark = [pytest.mark.bench, pytest.mark.timeout(600)]
 

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from apps.engine.candles import DAY, IST, Candles
 from apps.engine.charges import NO_CHARGES
-from apps.engine.evidence.assessment import assess
+from apps.engine.evidence.document import assess
 from apps.engine.evidence.inputs import USUAL_THRESHOLDS, EvidenceInput, Trials
 from apps.engine.evidence.look_ahead import look_ahead_section
 from apps.engine.evidence.multiple_testing import (

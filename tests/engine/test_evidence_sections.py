@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from apps.engine.evidence.assessment import assess
+from apps.engine.evidence.document import assess
 from apps.engine.evidence.inputs import (
     THIS_ALONE,
     USUAL_THRESHOLDS,

@@ -15,9 +15,10 @@ from apps.engine.studies.configs import OptimizationConfig
 from apps.engine.studies.configs import parse_config as read
 from apps.engine.studies.grid import Grid, applied
 from apps.engine.studies.grid_search import NothingToTry, TooShort, rank
-from apps.engine.studies.optimise import optimise, plateau
+from apps.engine.studies.optimise import plateau
 from tests.benchmarks.walks import minutes
 from tests.engine.strategies import sma_cross, strategy
+from tests.engine.whole_studies import optimise
 
 FAST = "entryConditions.conditions[0].indicator1.period"
 SLOW = "entryConditions.conditions[0].indicator2.period"

@@ -12,11 +12,11 @@ from apps.engine.studies.configs import WalkForwardConfig
 from apps.engine.studies.configs import parse_config as read
 from apps.engine.studies.grid import Grid, applied
 from apps.engine.studies.grid_search import rank
-from apps.engine.studies.walk_forward import walk_forward
 from apps.engine.studies.windows import TooFewSessions
 from apps.engine.units import Unit, rounded
 from tests.benchmarks.walks import session_bars
 from tests.engine.strategies import sma_cross, strategy
+from tests.engine.whole_studies import walk_forward
 
 CANDLES = session_bars(22, length=300)
 HISTORIES = [

@@ -6,7 +6,7 @@ from typing import Any
 
 from apps.backtests import results
 from apps.backtests.evidence import ledger
-from apps.backtests.histories import load_histories, max_bars_of
+from apps.backtests.histories import load_market
 from apps.backtests.models import Backtest, BacktestKind
 from apps.engine.evidence.document import evidence_document
 from apps.engine.evidence.inputs import EvidenceInput
@@ -20,8 +20,6 @@ from apps.engine.simulation.prepared_data import prepare_data
 from apps.engine.simulation.simulations import ignore_progress
 from apps.engine.studies.grid import applied
 from apps.market import store
-from apps.market.contracts import market_rules_of
-from apps.market.dates import day_in_india
 
 
 def make_evidence(backtest: Backtest) -> tuple[dict[str, object], Array]:
@@ -35,16 +33,7 @@ def evidence_input(backtest: Backtest) -> EvidenceInput:
     """Return what the sections are made from. Raises EngineError."""
     steps = steps_of(backtest)
     strategy, capital = parse(steps), float(backtest.initial_capital)
-    rules = market_rules_of(
-        strategy, first=day_in_india(backtest.start), last=day_in_india(backtest.end)
-    )
-    histories = load_histories(
-        rules,
-        start=backtest.start,
-        end=backtest.end,
-        max_bars=max_bars_of(BacktestKind(backtest.kind)),
-        on_progress=ignore_progress,
-    )
+    rules, histories = load_market(backtest, strategy, ignore_progress)
     data = prepare_data(
         strategy, histories, start=backtest.start, end=backtest.end, report=ignore_progress
     )

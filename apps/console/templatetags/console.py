@@ -40,8 +40,8 @@ def _write_when(moment: str | datetime | None) -> str:
     """Write a moment of the wire as people in India read it."""
     if not moment:
         return formats.NO_VALUE
-    known = datetime.fromisoformat(moment) if isinstance(moment, str) else moment
-    return known.astimezone(_INDIA).strftime("%d %b %Y, %H:%M")
+    time = datetime.fromisoformat(moment) if isinstance(moment, str) else moment
+    return time.astimezone(_INDIA).strftime("%d %b %Y, %H:%M")
 
 
 @register.filter("words")

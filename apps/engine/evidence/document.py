@@ -1,19 +1,18 @@
-"""The whole evidence on a result, as one JSON document."""
+"""The whole evidence on a result, as one JSON document, and the verdict that leads it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from typing import Final
+from collections.abc import Callable, Sequence
+from typing import Final, NamedTuple
 
-from apps.engine.evidence.assessment import assess
 from apps.engine.evidence.costs import costs_section
 from apps.engine.evidence.inputs import EvidenceInput
 from apps.engine.evidence.look_ahead import look_ahead_section
-from apps.engine.evidence.multiple_testing import multiple_testing_section
+from apps.engine.evidence.multiple_testing import MULTIPLE_TESTING, multiple_testing_section
 from apps.engine.evidence.regimes import regimes_section
 from apps.engine.evidence.sections import CheckStatus, EvidenceCheck, EvidenceSection, section_json
 from apps.engine.evidence.sensitivity import sensitivity_section
-from apps.engine.evidence.significance import significance_section
+from apps.engine.evidence.significance import SIGNIFICANCE, significance_section
 
 SECTIONS: Final[tuple[Callable[[EvidenceInput], EvidenceSection], ...]] = (
     costs_section,
@@ -23,9 +22,42 @@ SECTIONS: Final[tuple[Callable[[EvidenceInput], EvidenceSection], ...]] = (
     regimes_section,
     sensitivity_section,
 )
-
-
 CANDLES: Final = "candles"
+NEEDED: Final = frozenset({SIGNIFICANCE, MULTIPLE_TESTING})
+"""Checks that a result passes by; of the others none may fail."""
+_OPENINGS: Final = {
+    CheckStatus.FAIL: "What speaks against this result:",
+    CheckStatus.DOUBT: "What is in doubt:",
+    CheckStatus.UNKNOWN: "What is not known:",
+}
+
+
+class Assessment(NamedTuple):
+    """Whether a result passes, the sentence to lead with, and the checks behind it.
+
+    It says what chance and hindsight could have done in the range, never what comes after.
+    """
+
+    passes: bool
+    sentence: str
+    checks: tuple[EvidenceCheck, ...]
+
+
+def assess(checks: Sequence[EvidenceCheck]) -> Assessment:
+    """Return the verdict on the checks of all sections. A check that is needed and missing is one
+    that does not pass.
+    """
+    passed = {check.name for check in checks if check.status == CheckStatus.PASS}
+    failed = any(check.status == CheckStatus.FAIL for check in checks)
+    parts = []
+    for status, opening in _OPENINGS.items():
+        reasons = [check.reason for check in checks if check.status == status]
+        if reasons:
+            parts.append(" ".join([opening, *reasons]))
+    sentence = (
+        " ".join(parts) or "No check speaks against this result, in the range that was tested."
+    )
+    return Assessment(not failed and passed >= NEEDED, sentence, tuple(checks))
 
 
 def evidence_document(
@@ -38,7 +70,10 @@ def evidence_document(
     """
     sections = [section_of(evidence) for section_of in SECTIONS]
     checks = [section.check for section in sections if section.check]
-    verdict = assess([*_check_candles(generated), *checks])
+    if generated:
+        reason = f"The candles of {', '.join(generated)} are a generated sample, no market's."
+        checks.insert(0, EvidenceCheck(CANDLES, CheckStatus.FAIL, reason))
+    verdict = assess(checks)
     return {
         "verdict": {"passes": verdict.passes, "sentence": verdict.sentence},
         "checks": [
@@ -47,9 +82,3 @@ def evidence_document(
         ],
         "sections": {section.name: section_json(section) for section in sections},
     }
-
-
-def _check_candles(generated: Sequence[str]) -> Iterator[EvidenceCheck]:
-    if generated:
-        reason = f"The candles of {', '.join(generated)} are a generated sample, no market's."
-        yield EvidenceCheck(CANDLES, CheckStatus.FAIL, reason)

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from apps.engine.candles import DAY, IST, Candles, ist_day
 from apps.engine.evidence.inputs import EvidenceInput
 from apps.engine.evidence.sections import CheckStatus, EvidenceCheck, EvidenceSection
+from apps.engine.metrics.breakdowns import HOURS, WEEKDAYS
 from apps.engine.metrics.result_data import ResultData
 from apps.engine.units import Unit, rounded
 
@@ -33,7 +34,6 @@ LEAST_TRADES_OF_REGIMES: Final = 30
 _UNKNOWN: Final = "unknown"
 _TRENDS: Final = ("falling", "level", "rising")
 _VOLATILITIES: Final = ("low", "middle", "high")
-_WEEKDAYS: Final = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 _JUDGED: Final = ("trend", "volatility", "gap")
 _NOT_LOOKED_AT: Final = (
     "Days on which contracts expire.",
@@ -127,8 +127,8 @@ def _thirds(result: ResultData, figure: Callable[[Floats], Floats], names: Seque
     labels = np.full(len(days), _UNKNOWN, "U16")
     if worth is not None and len(days) > LOOK_BACK:
         returns = worth[1:] / worth[:-1] - 1
-        known = figure(sliding_window_view(returns, LOOK_BACK)[:-1])
-        thirds = np.searchsorted(np.quantile(known, (1 / 3, 2 / 3)), known, side="right")
+        figures = figure(sliding_window_view(returns, LOOK_BACK)[:-1])
+        thirds = np.searchsorted(np.quantile(figures, (1 / 3, 2 / 3)), figures, side="right")
         labels[LOOK_BACK:] = np.array(names)[thirds]
     return np.asarray(labels[np.searchsorted(days, _entry_days(result))])
 
@@ -158,12 +158,13 @@ def _by_month(evidence: EvidenceInput) -> Labels:
 
 
 def _by_weekday(evidence: EvidenceInput) -> Labels:
-    return np.array(_WEEKDAYS)[(_entry_days(evidence.result) + 3) % 7]  # 1970-01-01: a Thursday
+    weekdays = (_entry_days(evidence.result) + 3) % 7  # 1970-01-01: a Thursday
+    return np.char.capitalize(WEEKDAYS)[weekdays]
 
 
 def _by_hour(evidence: EvidenceInput) -> Labels:
     hours = (evidence.result.trades["entry_time"] + IST) % DAY // 3600
-    return np.asarray(np.array([f"{hour:02}:00" for hour in range(24)])[hours])
+    return np.asarray(np.array(HOURS)[hours])
 
 
 def _by_rules(evidence: EvidenceInput) -> Labels:

@@ -65,13 +65,13 @@ def significance_section(evidence: EvidenceInput) -> EvidenceSection:
 def _sentence(probability: float | None, least: float | None, days: int, wanted: float) -> str:
     if probability is None:
         return "There are too few daily returns that differ to say whether the result is luck."
-    said = (
+    sentence = (
         f"By its {days:,} days alone, the Sharpe ratio is above 0 with a probability of"
         f" {percent_text(probability)}"
     )
     if least is None:
-        return f"{said}: it is below 0 in the range itself."
-    return f"{said}; {ceil(least):,} days like these are needed for {percent_text(wanted)}."
+        return f"{sentence}: it is below 0 in the range itself."
+    return f"{sentence}; {ceil(least):,} days like these are needed for {percent_text(wanted)}."
 
 
 def _paths(evidence: EvidenceInput) -> dict[str, object] | None:

@@ -69,8 +69,8 @@ def first_days(fills: Array) -> NDArray[np.int32]:
 
 def rates_on(schedule: Schedule, segments: Sequence[str], day: int) -> list[ChargeRow]:
     """Return the rates of each segment that are in force on a day, or NO_RATES."""
-    begun = sorted((row for row in schedule if row.first_day <= day), key=lambda row: row.first_day)
-    in_force = {row.segment: row for row in begun}
+    rows = sorted((row for row in schedule if row.first_day <= day), key=lambda row: row.first_day)
+    in_force = {row.segment: row for row in rows}
     return [in_force.get(segment, NO_RATES) for segment in segments]
 
 

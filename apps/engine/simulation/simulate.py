@@ -140,7 +140,7 @@ def result_of(
         *notes_on(strategy, data, schedule, ruined=simulation.ruined),
         *notes_on_fills(result_data.trades["quantity"], fills),
     ]
-    hashed = (
+    hashes = (
         candle_series()
         if candle_series
         else hash_candles(data.all_series, strategy.basicInfo.timeframe)
@@ -155,9 +155,9 @@ def result_of(
         performance=metrics,
         receipt=receipt(
             strategy, data, schedule, capital=capital, seed=seed, notes=notes,
-            candle_series=hashed,
+            candle_series=hashes,
         ),
-        candle_series=hashed,
+        candle_series=hashes,
     )  # fmt: skip
 
 

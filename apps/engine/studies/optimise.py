@@ -38,7 +38,7 @@ from apps.engine.studies.grid_search import (
     search_grid,
     shown,
 )
-from apps.engine.studies.study import StudyOutput, run_whole
+from apps.engine.studies.study import StudyOutput
 
 Items = NDArray[np.intp]
 
@@ -184,27 +184,6 @@ class Optimisation:
         """Return where a set stands among those that were drawn, which ascend."""
         item = bisect_left(self.indices, index)
         return item if item < self.size and self.indices[item] == index else None
-
-
-def optimise(
-    steps: Mapping[str, Any],
-    config: OptimizationConfig,
-    *,
-    histories: Sequence[History],
-    start: int,
-    end: int,
-    capital: float,
-    schedule: Schedule = NO_CHARGES,
-    seed: int = 0,
-    threads: int = 1,
-    on_progress: ReportProgress = ignore_progress,
-) -> StudyOutput:
-    """The whole study, in this process, as `Optimisation` describes it."""
-    study = Optimisation.prepare(
-        steps, config, histories=histories, start=start, end=end, capital=capital,
-        schedule=schedule, seed=seed, on_progress=on_progress,
-    )  # fmt: skip
-    return run_whole(study, threads=threads, on_progress=on_progress)
 
 
 def objective_in(score: Array) -> Figure:

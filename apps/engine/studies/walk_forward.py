@@ -34,7 +34,7 @@ from apps.engine.studies.grid_search import (
     search_grid,
     shown,
 )
-from apps.engine.studies.study import StudyOutput, run_whole
+from apps.engine.studies.study import StudyOutput
 from apps.engine.studies.windows import Window, windows_of
 
 POINTS: Final = 50
@@ -157,27 +157,6 @@ class WalkForward:
             raise NothingToTry(self.size)
         windows = scores["objectives"][ran].T
         return [int(ran[rank(trained, self.config.objective)[0]]) for trained in windows]
-
-
-def walk_forward(
-    steps: Mapping[str, Any],
-    config: WalkForwardConfig,
-    *,
-    histories: Sequence[History],
-    start: int,
-    end: int,
-    capital: float,
-    schedule: Schedule = NO_CHARGES,
-    seed: int = 0,
-    threads: int = 1,
-    on_progress: ReportProgress = ignore_progress,
-) -> StudyOutput:
-    """The whole study, in this process, as `WalkForward` describes it."""
-    study = WalkForward.prepare(
-        steps, config, histories=histories, start=start, end=end, capital=capital,
-        schedule=schedule, seed=seed, on_progress=on_progress,
-    )  # fmt: skip
-    return run_whole(study, threads=threads, on_progress=on_progress)
 
 
 def _rows(data: PreparedData, config: WalkForwardConfig) -> list[Window]:

@@ -13,10 +13,11 @@ from apps.engine.simulation.timeline import History
 from apps.engine.studies.configs import OptimizationConfig, parse_config
 from apps.engine.studies.grid import Grid
 from apps.engine.studies.grid_search import CACHE_BYTES, GridSearch, search_grid
-from apps.engine.studies.optimise import Optimisation, optimise
+from apps.engine.studies.optimise import Optimisation
 from manage import OBJECTS_BETWEEN_COLLECTIONS
 from tests.benchmarks.peers.serve import Work, serve
 from tests.benchmarks.peers.with_ours import CAPITAL, history_of, strategy
+from tests.engine.whole_studies import optimise
 
 THREADS = 2
 PERIOD = "entryConditions.conditions[0].indicator{}.period"

@@ -1,0 +1,36 @@
+"""Studies as a whole, in this process."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from apps.engine.simulation.simulations import ReportProgress, ignore_progress
+from apps.engine.studies.configs import OptimizationConfig, WalkForwardConfig
+from apps.engine.studies.optimise import Optimisation
+from apps.engine.studies.study import StudyOutput, run_whole
+from apps.engine.studies.walk_forward import WalkForward
+
+
+def optimise(
+    steps: Mapping[str, Any],
+    config: OptimizationConfig,
+    *,
+    threads: int = 1,
+    on_progress: ReportProgress = ignore_progress,
+    **inputs: Any,
+) -> StudyOutput:
+    """Search the grid; `inputs` as for `Optimisation.prepare`."""
+    study = Optimisation.prepare(steps, config, on_progress=on_progress, **inputs)
+    return run_whole(study, threads=threads, on_progress=on_progress)
+
+
+def walk_forward(
+    steps: Mapping[str, Any],
+    config: WalkForwardConfig,
+    *,
+    threads: int = 1,
+    on_progress: ReportProgress = ignore_progress,
+    **inputs: Any,
+) -> StudyOutput:
+    """Train and test in windows; `inputs` as for `WalkForward.prepare`."""
+    study = WalkForward.prepare(steps, config, on_progress=on_progress, **inputs)
+    return run_whole(study, threads=threads, on_progress=on_progress)
