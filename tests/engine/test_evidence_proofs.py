@@ -25,7 +25,6 @@ from apps.engine.evidence.multiple_testing import (
     multiple_testing_section,
     multiple_testing_status,
 )
-from apps.engine.evidence.overfitting import block_sums, overfitting
 from apps.engine.evidence.sections import CheckStatus, graded
 from apps.engine.evidence.sensitivity import sensitivity_section
 from apps.engine.evidence.significance import significance_section
@@ -36,6 +35,7 @@ from apps.engine.simulation.simulations import EVERY_ROW, ignore_progress
 from apps.engine.studies.configs import OptimizationConfig, parse_config
 from apps.engine.studies.grid import Grid
 from apps.engine.studies.grid_search import CACHE_BYTES, GridSearch, search_grid
+from apps.engine.studies.overfitting import block_sums, overfitting
 from tests.engine.evidence_inputs import CAPITAL, evidence_on
 from tests.engine.strategies import strategy
 

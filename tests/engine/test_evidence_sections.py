@@ -18,7 +18,6 @@ from apps.engine.evidence.inputs import (
 )
 from apps.engine.evidence.look_ahead import look_ahead_section
 from apps.engine.evidence.multiple_testing import multiple_testing_section
-from apps.engine.evidence.overfitting import Overfitting
 from apps.engine.evidence.sections import (
     CheckStatus,
     EvidenceCheck,
@@ -31,6 +30,7 @@ from apps.engine.evidence.significance import significance_section
 from apps.engine.language.strategy import Strategy
 from apps.engine.metrics.result_data import ResultData
 from apps.engine.simulation.simulate import History
+from apps.engine.studies.overfitting import Overfitting
 from tests.benchmarks.walks import session_bars
 from tests.engine.evidence_inputs import evidence_on
 from tests.engine.strategies import sma_cross, strategy

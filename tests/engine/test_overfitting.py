@@ -7,13 +7,13 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from apps.engine.evidence.overfitting import (
+from apps.engine.metrics.sharpe import sharpe_ratio
+from apps.engine.studies.overfitting import (
     block_sums,
     cross_validated,
     overfitting,
     sampled_sets,
 )
-from apps.engine.metrics.sharpe import sharpe_ratio
 
 Floats = NDArray[np.float64]
 

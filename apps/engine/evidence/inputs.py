@@ -8,7 +8,6 @@ from typing import Any, Final, NamedTuple
 
 from apps.engine.charges import Schedule
 from apps.engine.errors import EngineError
-from apps.engine.evidence.overfitting import Overfitting
 from apps.engine.kernel.records import Array
 from apps.engine.language.strategy import Strategy, parse
 from apps.engine.lazy import lazy
@@ -25,6 +24,7 @@ from apps.engine.simulation.simulations import (
 )
 from apps.engine.simulation.timeline import History
 from apps.engine.studies.grid_search import CACHE_BYTES
+from apps.engine.studies.overfitting import Overfitting
 
 
 class HistoryChanged(EngineError):

@@ -6,7 +6,6 @@ from math import sqrt
 from typing import Final
 
 from apps.engine.evidence.inputs import EvidenceInput, EvidenceThresholds, Trials
-from apps.engine.evidence.overfitting import Overfitting
 from apps.engine.evidence.sections import (
     CheckStatus,
     EvidenceCheck,
@@ -16,6 +15,7 @@ from apps.engine.evidence.sections import (
     rounded_figure,
 )
 from apps.engine.metrics.sharpe import SharpeEstimate, expected_maximum
+from apps.engine.studies.overfitting import Overfitting
 from apps.engine.units import Unit, rounded
 
 MULTIPLE_TESTING: Final = "multipleTesting"
