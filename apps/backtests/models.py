@@ -6,7 +6,7 @@ from enum import StrEnum
 from typing import Final, Self
 
 from django.db import models
-from django.db.models import Count, Exists, Min, OuterRef, Q
+from django.db.models import Count, Exists, Min, OuterRef, Q, Value
 
 from apps.core.errors import Code, ServiceError
 from apps.core.ids import IdField, is_id
@@ -514,7 +514,9 @@ class TrialRecord(models.Model):
 
     `digest` is of the configuration, and of the sets of a study, so what is tried again over the
     same range is one row. `tried` counts the distinct configurations; `ratios` those of them whose
-    daily Sharpe ratio is known, of which there are the sum and the sum of squares.
+    daily Sharpe ratio is known, of which there are the sum and the sum of squares. `selected` are
+    the hashes of the configurations that an optimization ranks first, and `overfitting` is how
+    likely that choice is overfitted, where it is known.
     """
 
     owner = models.ForeignKey("accounts.User", on_delete=models.CASCADE, related_name="+")
@@ -527,6 +529,8 @@ class TrialRecord(models.Model):
     ratios = models.PositiveIntegerField()
     ratio_sum = models.FloatField()
     ratio_square_sum = models.FloatField()
+    selected = models.JSONField(db_default=Value([], models.JSONField()))
+    overfitting = models.JSONField(null=True, help_text="See engine.studies.overfitting")
     created_at = models.DateTimeField()
 
     class Meta:

@@ -213,6 +213,34 @@ _STUDY_RESULTS: Final[dict[str, Schema]] = {
                     "days": _COUNT,
                 }
             ),
+            "overfitting": {
+                **_record(
+                    {
+                        "sets": {**_COUNT, "description": "A sample of more than 10,000."},
+                        "splits": _COUNT,
+                        "probability": {
+                            **_NUMBER,
+                            "description": "Of backtest overfitting (PBO), 0 to 1: how often the"
+                            " best set of half of the days is not above the median in the other"
+                            " half, by daily Sharpe ratios.",
+                        },
+                        "probabilityOfLoss": {
+                            **_NUMBER,
+                            "description": "How often it loses in the other half, 0 to 1.",
+                        },
+                        "sharpeRatioInSample": {**_NUMBER, "description": "Its median, daily."},
+                        "sharpeRatioOutOfSample": _NUMBER,
+                        "degradation": {
+                            **_NULLABLE_NUMBER,
+                            "description": "The slope of its ratio out of sample over that in"
+                            " sample.",
+                        },
+                    }
+                ),
+                "type": ["object", "null"],
+                "description": "Null for fewer than 20 sets or 16 days; absent from results of"
+                " earlier releases.",
+            },
             "ranking": {
                 "type": "array",
                 "items": _record(
@@ -228,7 +256,8 @@ _STUDY_RESULTS: Final[dict[str, Schema]] = {
                     }
                 ),
             },
-        }
+        },
+        optional=("overfitting",),
     ),
 }
 _CONFIGS: Final = [ref(field.model.__name__) for field in STUDY_FIELDS.values()]

@@ -1,10 +1,12 @@
 """The ledger of trials: what was tried is counted, whatever becomes of the backtest."""
 
 from datetime import timedelta
+from importlib import import_module
 from typing import Any
 
 import numpy as np
 import pytest
+from django.apps import apps
 
 from apps.accounts.models import User
 from apps.algorithms.models import Algorithm
@@ -12,6 +14,8 @@ from apps.backtests import services
 from apps.backtests.evidence import ledger
 from apps.backtests.models import Backtest, BacktestKind, TrialRecord
 from apps.backtests.submissions import read_date_range
+from apps.engine.evidence.inputs import Trials
+from apps.engine.studies.overfitting import Overfitting
 from tests import make
 from tests.backtests.submissions import submit
 from tests.backtests.waves import waves
@@ -26,6 +30,12 @@ SETS: dict[str, Any] = {
 OPTIMIZATION: dict[str, Any] = {
     "kind": BacktestKind.OPTIMIZATION,
     "configs": {"optimizationConfig": {**SETS, "objective": "netProfit"}},
+}
+# Enough sets for the probability of overfitting.
+STOPS = {"path": "exitConditions.stopLoss.percentage", "from": 0.1, "to": 2.4, "step": 0.1}
+SEARCH: dict[str, Any] = {
+    "kind": BacktestKind.OPTIMIZATION,
+    "configs": {"optimizationConfig": {"parameters": [STOPS], "objective": "netProfit"}},
 }
 DAYS = 20
 
@@ -53,7 +63,7 @@ def with_stop(user: User, percentage: float) -> Algorithm:
 
 
 def test_the_first_backtest_is_one_trial(alice: User) -> None:
-    assert ledger.trials_of(completed(alice), days=DAYS) == (1, 0.0, None)
+    assert ledger.trials_of(completed(alice), days=DAYS) == Trials(1, 0.0)
 
 
 def test_what_is_tried_again_counts_once(alice: User) -> None:
@@ -88,7 +98,7 @@ def test_every_set_of_a_study_counts(alice: User) -> None:
 def test_sets_whose_ratios_nobody_knows_vary_as_luck_does(alice: User) -> None:
     configs = {"walkForwardConfig": {**SETS, "windows": 2, "objective": "netProfit"}}
     study = completed(alice, kind=BacktestKind.WALK_FORWARD, configs=configs)
-    assert ledger.trials_of(study, days=DAYS) == (3, 1 / DAYS, None)
+    assert ledger.trials_of(study, days=DAYS) == Trials(3, 1 / DAYS)
 
 
 def test_a_deleted_backtest_still_counts_until_the_account_is_erased(alice: User) -> None:
@@ -108,3 +118,48 @@ def test_other_ranges_and_users_do_not_count(alice: User) -> None:
     overlapping = completed(alice, with_stop(alice, 0.4), date_range=touching)
     assert ledger.trials_of(overlapping, days=DAYS).tried == 3
     assert ledger.trials_of(completed(make.user("bob")), days=DAYS).tried == 1
+
+
+def test_a_configuration_that_a_study_chose_has_its_overfitting(alice: User) -> None:
+    study = completed(alice, **SEARCH)
+    results = study.study_results or {}
+    overfitting = Overfitting.of_figures(results["overfitting"])
+    trials = ledger.trials_of(study, days=DAYS)
+    assert (trials.selected_from, trials.overfitting) == (24, overfitting)
+    assert (overfitting.sets, overfitting.splits) == (24, 12_870)
+    [best] = results["ranking"][0]["parameters"].values()
+    chosen = completed(alice, with_stop(alice, best))
+    other = completed(alice, with_stop(alice, 2.55))
+    services.delete(owner=alice, backtest_id=study.pk, now=make.NOW + timedelta(minutes=1))
+    assert ledger.trials_of(chosen, days=DAYS)[2:] == (overfitting, 24)
+    assert ledger.trials_of(other, days=DAYS)[2:] == (None, 0)
+
+
+def test_the_overfitting_of_an_old_study_is_unknown_until_it_runs_again(alice: User) -> None:
+    study = completed(alice, **SEARCH)
+    [best] = (study.study_results or {})["ranking"][0]["parameters"].values()
+    chosen = completed(alice, with_stop(alice, best))
+    TrialRecord.objects.filter(tried=24).update(overfitting=None)
+    del (study.study_results or {})["overfitting"]
+    for backtest in (study, chosen):
+        assert ledger.trials_of(backtest, days=DAYS)[2:] == (None, 24)
+    completed(alice, study.algorithm, **SEARCH)
+    assert ledger.trials_of(chosen, days=DAYS).overfitting is not None
+    assert TrialRecord.objects.count() == 2
+
+
+def test_what_ran_before_the_ledger_is_written_into_it(alice: User) -> None:
+    long = read_date_range("2024-01-20", "2024-03-03", now=make.NOW)
+    completed(alice, with_stop(alice, 2), date_range=long)
+    completed(alice, **SEARCH)
+    compared = ("digest", "symbols", "start", "end", "tried", "selected", "created_at")
+    rows = list(TrialRecord.objects.order_by("tried").values(*compared, "ratio_sum", "ratios"))
+    TrialRecord.objects.all().delete()
+    fill = import_module("apps.backtests.migrations.0020_trials_before_the_ledger").fill
+    for _ in range(2):
+        fill(apps, None)
+        alone, study = TrialRecord.objects.order_by("tried").values(*rows[0])
+        assert [alone, study] == [
+            rows[0] | {"ratio_sum": pytest.approx(rows[0]["ratio_sum"])},
+            rows[1] | {"ratio_sum": 0, "ratios": 0},
+        ]

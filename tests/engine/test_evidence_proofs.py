@@ -120,7 +120,8 @@ def best_passes(returns: Floats) -> bool:
     best = int(np.argmax(ratios))
     estimate = sharpe_estimate(ratios[best], returns[best])
     assert estimate is not None
-    trials = Trials(len(ratios), variance(ratios), overfitting(block_sums(returns)))
+    study = overfitting(block_sums(returns))
+    trials = Trials(len(ratios), variance(ratios), study, selected_from=len(ratios))
     _, deflated = deflated_sharpe(estimate, trials)
     return (
         graded(estimate.probability(0), 0.95, 0.5) == CheckStatus.PASS

@@ -36,7 +36,7 @@ from tests.engine.evidence_inputs import evidence_on
 from tests.engine.strategies import sma_cross, strategy
 
 PASS, DOUBT, FAIL, UNKNOWN = CheckStatus
-STUDY = Overfitting(100, 12_870, 0.6, 0.5, 0.2, 0.01, -0.3, 0.1)
+STUDY = Overfitting(100, 12_870, 0.6, 0.5, 0.2, 0.01, -0.3)
 
 
 def crossing(**settings: object) -> Strategy:
@@ -117,15 +117,28 @@ def test_what_was_tried_before_takes_from_a_result() -> None:
     assert "1,000 configurations" in among.sentence
 
 
-def test_a_study_that_is_overfitted_leaves_a_doubt() -> None:
-    easy = EvidenceThresholds(deflated_sharpe=1e-9)
-    chosen = made(trials=Trials(1, 0.0, STUDY), thresholds=easy)
-    assert status_of(multiple_testing_section(chosen)) == DOUBT
-    assert "60.0 %" in multiple_testing_section(chosen).sentence
-    small = made(trials=Trials(1, 0.0, STUDY._replace(sets=19)), thresholds=easy)
-    assert status_of(multiple_testing_section(small)) == PASS
-    sound = made(trials=Trials(1, 0.0, STUDY._replace(probability=0.2)), thresholds=easy)
-    assert status_of(multiple_testing_section(sound)) == PASS
+@pytest.mark.parametrize(
+    ("trials", "status", "said"),
+    [
+        (Trials(1, 0.0, STUDY, 100), DOUBT, "of 100 sets that chose it is overfitted with a"),
+        (
+            Trials(1, 0.0, None, 100),
+            UNKNOWN,
+            "of 100 sets that chose it is overfitted is not known",
+        ),
+        (Trials(1, 0.0, STUDY, 19), PASS, ""),
+        (Trials(1, 0.0, STUDY._replace(probability=0.2), 100), PASS, ""),
+    ],
+)
+def test_a_study_that_chose_it_and_is_overfitted_passes_nothing(
+    trials: Trials, status: CheckStatus, said: str
+) -> None:
+    chosen = made(trials=trials, thresholds=EvidenceThresholds(deflated_sharpe=1e-9))
+    section = multiple_testing_section(chosen)
+    assert status_of(section) == status
+    assert said in section.sentence
+    figures = section.figures["overfitting"]
+    assert figures is None or figures["passesUpTo"] == 0.2  # type: ignore[index]
 
 
 def test_decisions_and_neighbours_are_looked_at() -> None:

@@ -11,11 +11,13 @@ from apps.engine.language.strategy import parse
 from apps.engine.metrics.equity import daily_returns, day_ends
 from apps.engine.metrics.sharpe import expected_maximum, sharpe_ratio
 from apps.engine.simulation.simulate import History, SimulationResult, simulate
+from apps.engine.simulation.simulations import ignore_progress
 from apps.engine.studies.configs import OptimizationConfig
 from apps.engine.studies.configs import parse_config as read
 from apps.engine.studies.grid import Grid, applied
 from apps.engine.studies.grid_search import NothingToTry, TooShort, rank
-from apps.engine.studies.optimise import plateau
+from apps.engine.studies.optimise import Optimisation, plateau
+from apps.engine.studies.overfitting import block_sums, overfitting
 from tests.benchmarks.walks import minutes
 from tests.engine.strategies import sma_cross, strategy
 from tests.engine.whole_studies import optimise
@@ -113,6 +115,35 @@ def test_the_deflation_is_of_daily_returns_over_all_that_were_tried() -> None:
     assert deflation["sharpeRatioDaily"] == ratios[0]
     assert deflation["expectedMaximum"] == expected_maximum(6, variance(ratios))
     assert 0 < deflation["deflatedSharpeRatio"] < 1
+
+
+def test_overfitting_is_of_the_daily_returns_of_all_sets() -> None:
+    stops = [{"path": STOP, "from": 0.1, "to": 2.5, "step": 0.1}]
+    histories = [History("NSE:TEST", minutes(40_000))]
+    asked = read(OptimizationConfig, {"parameters": stops, "objective": "netProfit"})
+    inputs: dict[str, Any] = {"histories": histories, "start": 0, "end": 2**40, "capital": 1e6}
+    study = Optimisation.prepare(STEPS, asked, **inputs)
+    parts = [
+        study.score(slice(*edges), threads=1, report=ignore_progress)
+        for edges in ((0, 3), (3, 20), (20, 25))
+    ]
+    scores = study.score(slice(0, 25), threads=2, report=ignore_progress)
+    assert np.concatenate(parts).tobytes() == scores.tobytes()
+    findings = study.conclude(scores, threads=1, report=ignore_progress).findings
+    returns = []
+    for stop in range(25):
+        steps = applied(STEPS, {STOP: round(0.1 + stop * 0.1, 10)})
+        curve = simulate(parse(steps), **inputs).curve
+        returns.append(daily_returns(curve["equity"], day_ends(curve["time"]), 1e6))
+    assert len(returns[0]) >= 16
+    assert findings["overfitting"] == overfitting(block_sums(np.array(returns))).figures()
+
+
+def test_of_few_sets_or_days_no_overfitting_is_told() -> None:
+    assert optimised(objective="netProfit")[1]["overfitting"] is None
+    stops = [{"path": STOP, "from": 0.1, "to": 2.5, "step": 0.1}]
+    study = optimised(parameters=stops, objective="netProfit")[1]
+    assert (study["tried"], study["overfitting"]) == (25, None)  # of four days
 
 
 def test_four_days_are_not_ranked_by_a_figure_of_a_year() -> None:

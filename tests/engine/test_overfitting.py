@@ -104,7 +104,7 @@ def test_noise_is_a_coin_toss_and_an_edge_is_not_overfitted() -> None:
 
 def test_sets_that_never_traded_are_in_the_middle_and_equal_ones_share_their_rank() -> None:
     result = overfitting(block_sums(np.zeros((4, 64))))
-    assert (result.probability, result.slope, result.intercept) == (1.0, None, None)
+    assert (result.probability, result.degradation) == (1.0, None)
 
 
 def test_a_sample_has_the_winner_and_each_set_once() -> None:

@@ -1,27 +1,35 @@
 """The ledger of trials: what a user has tried over which history, whatever became of it."""
 
+from collections.abc import Mapping
 from datetime import datetime
+from typing import Any
 
 import numpy as np
+from django.db.models import QuerySet
 
-from apps.backtests.models import Backtest, TrialRecord
+from apps.backtests.models import Backtest, BacktestKind, TrialRecord
 from apps.backtests.studies import BacktestOutput, TriedSets
 from apps.engine.evidence.inputs import Trials
+from apps.engine.language.strategy import parse
 from apps.engine.metrics.result_data import ResultData
-from apps.engine.simulation.receipt import hash_of
+from apps.engine.simulation.receipt import configuration_hash, hash_of
+from apps.engine.studies.grid import applied
+from apps.engine.studies.overfitting import Overfitting
 
 
 def record_trials(backtest: Backtest, output: BacktestOutput, *, now: datetime) -> None:
-    """Record what a backtest or a study tried, in the transaction that completes it; nothing where
-    the same was tried over this range before.
+    """Record what a backtest or a study tried, in the transaction that completes it: one row where
+    the same is tried over this range again.
     """
     sets = output.sets or _alone(backtest, output)
-    TrialRecord.objects.get_or_create(
+    selection = _selection(backtest, output.study_results or {})
+    TrialRecord.objects.update_or_create(
         owner_id=backtest.owner_id,
         digest=_digest(backtest, output),
         start=backtest.start,
         end=backtest.end,
-        defaults={
+        defaults=selection,
+        create_defaults={
             "backtest_id": backtest.pk,
             "symbols": sorted(backtest.symbols),
             "tried": sets.tried,
@@ -29,6 +37,7 @@ def record_trials(backtest: Backtest, output: BacktestOutput, *, now: datetime) 
             "ratio_sum": float(sets.ratios.sum()),
             "ratio_square_sum": float(sets.ratios @ sets.ratios),
             "created_at": now,
+            **selection,
         },
     )
 
@@ -51,10 +60,45 @@ def trials_of(backtest: Backtest, *, days: int) -> Trials:
     tried = max(1, sum(row.tried for row in distinct))
     count = sum(row.ratios for row in distinct)
     if count < 2:
-        return Trials(tried, 1 / days if tried > 1 and days else 0.0)
-    total = sum(row.ratio_sum for row in distinct)
-    squares = sum(row.ratio_square_sum for row in distinct)
-    return Trials(tried, max(0.0, (squares - total**2 / count) / (count - 1)))
+        variance = 1 / days if tried > 1 and days else 0.0
+    else:
+        total = sum(row.ratio_sum for row in distinct)
+        squares = sum(row.ratio_square_sum for row in distinct)
+        variance = max(0.0, (squares - total**2 / count) / (count - 1))
+    selected_from, figures = _selection_of(backtest, rows)
+    overfitting = None if figures is None else Overfitting.of_figures(figures)
+    return Trials(tried, variance, overfitting, selected_from)
+
+
+def _selection_of(
+    backtest: Backtest, rows: QuerySet[TrialRecord]
+) -> tuple[int, Mapping[str, Any] | None]:
+    """Return how many sets the study tried that chose the configuration of a backtest, and the
+    figures of its overfitting; 0 where no study did. Of several studies that with the worst figures
+    counts, the worst being none.
+    """
+    if backtest.kind == BacktestKind.OPTIMIZATION:
+        study = backtest.study_results or {}
+        return study["tried"], study.get("overfitting")
+    configuration = (backtest.receipt or {})["configuration"]
+    selections = rows.filter(selected__contains=[configuration]).values_list("tried", "overfitting")
+    return max(selections, key=_severity, default=(0, None))
+
+
+def _severity(selection: tuple[int, Mapping[str, Any] | None]) -> tuple[float, int]:
+    tried, figures = selection
+    return (2.0 if figures is None else figures["probability"]), tried
+
+
+def _selection(backtest: Backtest, study: Mapping[str, Any]) -> dict[str, object]:
+    """Return the fields of a row that say what an optimization chose; nothing of other kinds."""
+    if backtest.kind != BacktestKind.OPTIMIZATION:
+        return {}
+    chosen = (applied(backtest.configuration, row["parameters"]) for row in study["ranking"])
+    return {
+        "selected": [configuration_hash(parse(steps)) for steps in chosen],
+        "overfitting": study["overfitting"],
+    }
 
 
 def _alone(backtest: Backtest, output: BacktestOutput) -> TriedSets:

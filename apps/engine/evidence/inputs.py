@@ -57,12 +57,13 @@ class EvidenceThresholds(NamedTuple):
 class Trials(NamedTuple):
     """What was `tried` before this result: the number of distinct configurations, this one among
     them, and the variance of their daily Sharpe ratios. `overfitting` is that of the study that
-    chose the configuration, if one did.
+    chose the configuration `selected_from` so many sets, if one did and it is known.
     """
 
     tried: int = 1
     variance: float = 0.0
     overfitting: Overfitting | None = None
+    selected_from: int = 0
 
 
 THIS_ALONE: Final = Trials()

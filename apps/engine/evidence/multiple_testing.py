@@ -63,20 +63,16 @@ def deflated_sharpe(estimate: SharpeEstimate | None, trials: Trials) -> tuple[fl
 def multiple_testing_status(
     deflated: float | None, trials: Trials, thresholds: EvidenceThresholds
 ) -> CheckStatus:
-    """Return how the check ends: a study that is likely overfitted leaves a doubt at best."""
+    """Return how the check ends: where a study chose the configuration, one that is likely
+    overfitted leaves a doubt at best, and one of which that is not known passes nothing.
+    """
     status = graded(deflated, thresholds.deflated_sharpe, thresholds.deflated_sharpe_doubt)
-    if status == CheckStatus.PASS and _is_overfitted(trials, thresholds):
-        return CheckStatus.DOUBT
-    return status
-
-
-def _is_overfitted(trials: Trials, thresholds: EvidenceThresholds) -> bool:
-    study = trials.overfitting
-    return (
-        study is not None
-        and study.sets >= thresholds.selected_sets
-        and study.probability > thresholds.overfitting
-    )
+    if status != CheckStatus.PASS or trials.selected_from < thresholds.selected_sets:
+        return status
+    if trials.overfitting is None:
+        return CheckStatus.UNKNOWN
+    is_overfitted = trials.overfitting.probability > thresholds.overfitting
+    return CheckStatus.DOUBT if is_overfitted else CheckStatus.PASS
 
 
 def _sentence(deflated: float | None, trials: Trials, thresholds: EvidenceThresholds) -> str:
@@ -87,24 +83,21 @@ def _sentence(deflated: float | None, trials: Trials, thresholds: EvidenceThresh
         f"With {tried} tried, the Sharpe ratio is above what the best of them reaches by luck with"
         f" a probability of {percent_text(deflated)}."
     )
-    if trials.overfitting is None or not _is_overfitted(trials, thresholds):
+    if trials.selected_from < thresholds.selected_sets:
+        return sentence
+    study = f"the study of {trials.selected_from:,} sets that chose it"
+    if trials.overfitting is None:
+        return (
+            f"{sentence} How likely {study} is overfitted is not known: it ran before that was"
+            " computed, or has too few days."
+        )
+    probability = trials.overfitting.probability
+    if probability <= thresholds.overfitting:
         return sentence
     return (
-        f"{sentence} The study of {trials.overfitting.sets:,} sets that chose it is overfitted with"
-        f" a probability of {percent_text(trials.overfitting.probability)}."
+        f"{sentence} T{study[1:]} is overfitted with a probability of {percent_text(probability)}."
     )
 
 
 def _figures(study: Overfitting | None, thresholds: EvidenceThresholds) -> dict[str, object] | None:
-    if study is None:
-        return None
-    return {
-        "sets": study.sets,
-        "splits": study.splits,
-        "probability": rounded(study.probability, Unit.RATIO),
-        "passesUpTo": thresholds.overfitting,
-        "sharpeRatioInSample": rounded(study.in_sample, Unit.RATIO),
-        "sharpeRatioOutOfSample": rounded(study.out_of_sample, Unit.RATIO),
-        "degradation": rounded_figure(study.slope, Unit.RATIO),
-        "probabilityOfLoss": rounded(study.loss, Unit.RATIO),
-    }
+    return None if study is None else {**study.figures(), "passesUpTo": thresholds.overfitting}

@@ -48,7 +48,7 @@ def receipt(
     flags = [symbol_series.flags for symbol_series in data.all_series]
     return {
         "engineVersion": ENGINE_VERSION,
-        "configuration": hash_of(strategy.model_dump(mode="json", exclude_none=True)),
+        "configuration": configuration_hash(strategy),
         "candles": hash_of(candle_series),
         "rulebook": hash_of([schedule, contracts, _hash_columns([*flags, *seen])]),
         "start": data.start,
@@ -90,6 +90,11 @@ def _hash_months(candles: Candles) -> dict[str, str]:
         )[:_HEX_DIGITS_OF_A_MONTH]
         for first, after in pairwise([*firsts, len(candles)])
     }
+
+
+def configuration_hash(strategy: Strategy) -> str:
+    """Return the SHA-256, in hex, by which equal configurations are recognised."""
+    return hash_of(strategy.model_dump(mode="json", exclude_none=True))
 
 
 def hash_of(value: object) -> str:

@@ -1,7 +1,7 @@
 """Optimisation: sets of parameters over the whole range, ranked, with what the choice is worth.
 
-The best of many is the best by luck too. Two figures say how much: the deflated Sharpe ratio over
-all sets that were tried, and each shown set's plateau.
+The best of many is the best by luck too. Three figures say how much: the deflated Sharpe ratio over
+all sets that were tried, the probability of backtest overfitting, and each shown set's plateau.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from apps.engine.charges import NO_CHARGES, Schedule
 from apps.engine.kernel.records import Array
 from apps.engine.language.strategy import Strategy, parse
 from apps.engine.lazy import lazy
+from apps.engine.metrics.equity import day_ends
 from apps.engine.metrics.result_data import ResultData
 from apps.engine.metrics.sharpe import deflated
 from apps.engine.metrics.table import METRICS, Figure
@@ -38,6 +39,15 @@ from apps.engine.studies.grid_search import (
     search_grid,
     shown,
 )
+from apps.engine.studies.overfitting import (
+    BLOCKS,
+    LEAST_SETS,
+    BlockSums,
+    block_sums,
+    days_of_blocks,
+    overfitting,
+    sampled_sets,
+)
 from apps.engine.studies.study import StudyOutput
 
 Items = NDArray[np.intp]
@@ -45,10 +55,18 @@ Items = NDArray[np.intp]
 MOST_SHOWN: Final = 50
 """Sets in the ranked table."""
 SCORE: Final = np.dtype(
-    [("ran", np.bool_), ("objective", np.float64), ("whole", np.bool_), ("sharpe", np.float64)]
+    [
+        ("ran", np.bool_),
+        ("objective", np.float64),
+        ("whole", np.bool_),
+        ("sharpe", np.float64),
+        ("sums", np.float32, BLOCKS),
+        ("squares", np.float32, BLOCKS),
+    ]
 )
-"""Of each set: whether it can run, what it is ranked by, whether that is a whole number, and the
-Sharpe ratio of its daily returns. NaN stands for None.
+"""Of each set: whether it can run, what it is ranked by, whether that is a whole number, the Sharpe
+ratio of its daily returns, and their sums and sums of squares by blocks of days (as `BlockSums`).
+NaN stands for None.
 """
 
 
@@ -96,12 +114,22 @@ class Optimisation:
     def size(self) -> int:
         return len(self.indices)
 
+    @lazy
+    def _days(self) -> int:
+        """Dates with a row, each of which has a daily return."""
+        return len(day_ends(self.search.data.market.time))
+
     def score(self, items: slice, *, threads: int, report: ReportProgress) -> Array:
         """Return a SCORE of each set."""
-        objective = self.config.objective
+        objective, days = self.config.objective, self._days
 
-        def judge(result_data: ResultData) -> tuple[Figure, float | None]:
-            return objective_of(result_data, objective), result_data.sharpe
+        def judge(result_data: ResultData) -> tuple[Figure, float | None, BlockSums | None]:
+            daily = result_data.daily
+            blocks = None
+            if len(daily) and days >= BLOCKS:
+                # What is ruined early ends its last day, and returns nothing on the days after.
+                blocks = block_sums(np.append(daily, np.zeros(days - len(daily)))[np.newaxis])
+            return objective_of(result_data, objective), result_data.sharpe, blocks
 
         judgements = search_grid(
             self.search,
@@ -113,18 +141,21 @@ class Optimisation:
             report=report,
         )
         scores = np.zeros(len(judgements), SCORE)
-        scores["objective"] = scores["sharpe"] = np.nan
+        for field in ("objective", "sharpe", "sums", "squares"):
+            scores[field] = np.nan
         for score, judgement in zip(scores, judgements, strict=True):
             if judgement is not None:
-                ((figure, sharpe),) = judgement
+                ((figure, sharpe, blocks),) = judgement
                 score["ran"], score["whole"] = True, isinstance(figure, int)
                 score["objective"] = np.nan if figure is None else figure
                 score["sharpe"] = np.nan if sharpe is None else sharpe
+                if blocks is not None:
+                    score["sums"], score["squares"] = blocks.sums[0], blocks.squares[0]
         return scores
 
     def conclude(self, scores: Array, *, threads: int, report: ReportProgress) -> StudyOutput:
         """Return the best set's result, and the findings: what was tried, the ranked table, the
-        deflation. Raises NothingToTry.
+        deflation, the probability of overfitting. Raises NothingToTry.
         """
         search, config = self.search, self.config
         ran = np.flatnonzero(scores["ran"])
@@ -147,8 +178,21 @@ class Optimisation:
                 **deflated(best.result_data.sharpe_estimate, ratios),
                 "days": len(best.result_data.daily),
             },
+            "overfitting": self._overfitting(scores, int(ranked[0])),
             "ranking": self._table(scores, ranked, threads, report),
         })  # fmt: skip
+
+    def _overfitting(self, scores: Array, winner: int) -> dict[str, object] | None:
+        """Return how likely the choice is overfitted; None where the days are fewer than the
+        blocks, or too few sets have daily returns, which one without equity above 0 has not.
+        """
+        compared = np.flatnonzero(~np.isnan(scores["sums"][:, 0]))
+        if len(compared) < LEAST_SETS:
+            return None
+        place = min(int(np.searchsorted(compared, winner)), len(compared) - 1)
+        chosen = compared[sampled_sets(len(compared), place, seed=self.seed)]
+        sums, squares = scores["sums"][chosen], scores["squares"][chosen]
+        return overfitting(BlockSums(days_of_blocks(self._days), sums, squares)).figures()
 
     def _table(
         self, scores: Array, ranked: Items, threads: int, report: ReportProgress

@@ -9,21 +9,23 @@ sums and the sums of squares of the blocks.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from itertools import combinations
 from math import comb
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from apps.engine.metrics.sharpe import SAME
+from apps.engine.units import Unit, rounded
 
 Floats = NDArray[np.float64]
 Sums = NDArray[np.float32]
 
 BLOCKS: Final = 16
-MOST_SETS: Final = 10_000
-"""Of a larger study a sample is looked at."""
+LEAST_SETS, MOST_SETS = 20, 10_000
+"""Of fewer sets nothing is said; of more a sample is looked at."""
 _SPLITS_AT_A_TIME: Final = 256
 
 
@@ -50,7 +52,7 @@ class Splits(NamedTuple):
 class Overfitting(NamedTuple):
     """`probability`: the share of the splits in which the best set in sample is not above the
     median out of sample. `loss`: the share in which it loses there. `in_sample` and `out_of_sample`
-    are the medians of its daily Sharpe ratio; `slope` and `intercept` those of the line through the
+    are the medians of its daily Sharpe ratio; `degradation` is the slope of the line through the
     pairs, out of sample over in sample; None where all are alike in sample.
     """
 
@@ -60,19 +62,50 @@ class Overfitting(NamedTuple):
     loss: float
     in_sample: float
     out_of_sample: float
-    slope: float | None
-    intercept: float | None
+    degradation: float | None
+
+    def figures(self) -> dict[str, object]:
+        """Return the figures as clients read them, by their names."""
+        return {
+            "sets": self.sets,
+            "splits": self.splits,
+            "probability": rounded(self.probability, Unit.RATIO),
+            "probabilityOfLoss": rounded(self.loss, Unit.RATIO),
+            "sharpeRatioInSample": rounded(self.in_sample, Unit.RATIO),
+            "sharpeRatioOutOfSample": rounded(self.out_of_sample, Unit.RATIO),
+            "degradation": (
+                None if self.degradation is None else rounded(self.degradation, Unit.RATIO)
+            ),
+        }
+
+    @classmethod
+    def of_figures(cls, figures: Mapping[str, Any]) -> Overfitting:
+        """Return what `figures` returned. Any: JSON as it was stored."""
+        return cls(
+            figures["sets"],
+            figures["splits"],
+            figures["probability"],
+            figures["probabilityOfLoss"],
+            figures["sharpeRatioInSample"],
+            figures["sharpeRatioOutOfSample"],
+            figures["degradation"],
+        )
 
 
 def block_sums(returns: Floats, blocks: int = BLOCKS) -> BlockSums:
     """Return those of daily returns f8[sets, days], in blocks as even as can be; at least as many
     days as blocks.
     """
-    edges = np.arange(blocks) * returns.shape[1] // blocks
-    days = np.diff(edges, append=returns.shape[1])
+    days = days_of_blocks(returns.shape[1], blocks)
+    edges = np.cumsum(days) - days
     sums = np.add.reduceat(returns, edges, axis=1)
     squares = np.add.reduceat(returns * returns, edges, axis=1)
     return BlockSums(days, sums.astype(np.float32), squares.astype(np.float32))
+
+
+def days_of_blocks(days: int, blocks: int = BLOCKS) -> NDArray[np.int64]:
+    """Return how many of the days are in each block."""
+    return np.diff(np.arange(blocks + 1) * days // blocks)
 
 
 def sampled_sets(sets: int, winner: int, *, seed: int, most: int = MOST_SETS) -> NDArray[np.int64]:
@@ -110,7 +143,6 @@ def cross_validated(blocks: BlockSums) -> Splits:
 def overfitting(blocks: BlockSums) -> Overfitting:
     """Return what all splits say of at least two sets."""
     splits, sets = cross_validated(blocks), len(blocks.sums)
-    slope, intercept = _line(splits.in_sample, splits.out_of_sample)
     return Overfitting(
         sets=sets,
         splits=len(splits.rank),
@@ -118,8 +150,7 @@ def overfitting(blocks: BlockSums) -> Overfitting:
         loss=float((splits.out_of_sample < 0).mean()),
         in_sample=float(np.median(splits.in_sample)),
         out_of_sample=float(np.median(splits.out_of_sample)),
-        slope=slope,
-        intercept=intercept,
+        degradation=_slope(splits.in_sample, splits.out_of_sample),
     )
 
 
@@ -140,9 +171,8 @@ def _ratios(total: Sums, square: Sums, count: Sums) -> Sums:
     return ratios
 
 
-def _line(x: Floats, y: Floats) -> tuple[float | None, float | None]:
-    """Return slope and intercept of the least squares, y over x."""
+def _slope(x: Floats, y: Floats) -> float | None:
+    """Return that of the least squares, y over x."""
     if np.ptp(x) <= SAME * np.abs(x).max():
-        return None, None
-    slope = float(np.cov(x, y)[0, 1] / x.var(ddof=1))
-    return slope, float(y.mean() - slope * x.mean())
+        return None
+    return float(np.cov(x, y)[0, 1] / x.var(ddof=1))
