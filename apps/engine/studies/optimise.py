@@ -189,8 +189,8 @@ class Optimisation:
         compared = np.flatnonzero(~np.isnan(scores["sums"][:, 0]))
         if len(compared) < LEAST_SETS:
             return None
-        place = min(int(np.searchsorted(compared, winner)), len(compared) - 1)
-        chosen = compared[sampled_sets(len(compared), place, seed=self.seed)]
+        position = min(int(np.searchsorted(compared, winner)), len(compared) - 1)
+        chosen = compared[sampled_sets(len(compared), position, seed=self.seed)]
         sums, squares = scores["sums"][chosen], scores["squares"][chosen]
         return overfitting(BlockSums(days_of_blocks(self._days), sums, squares)).figures()
 

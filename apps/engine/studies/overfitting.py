@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from itertools import combinations
-from math import comb
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -26,7 +25,7 @@ Sums = NDArray[np.float32]
 BLOCKS: Final = 16
 LEAST_SETS, MOST_SETS = 20, 10_000
 """Of fewer sets nothing is said; of more a sample is looked at."""
-_SPLITS_AT_A_TIME: Final = 256
+_SPLITS_AT_A_TIME: Final = 64
 
 
 class BlockSums(NamedTuple):
@@ -120,23 +119,23 @@ def cross_validated(blocks: BlockSums) -> Splits:
     """Return what becomes of the best set of each split; of at least two sets. A set that never
     varies has a ratio of 0.
     """
-    halves = _halves(len(blocks.days))
-    count = (halves @ blocks.days).astype(np.float32)[:, np.newaxis]
-    sums, squares = np.ascontiguousarray(blocks.sums.T), np.ascontiguousarray(blocks.squares.T)
-    all_sums, all_squares = sums.sum(axis=0), squares.sum(axis=0)
-    splits = Splits(*np.empty((3, len(halves))))
-    for begin in range(0, len(halves), _SPLITS_AT_A_TIME):
+    chosen = _halves(len(blocks.days))
+    sum_of, square_of = _SubsetSums(blocks.sums), _SubsetSums(blocks.squares)
+    count = _SubsetSums(blocks.days[np.newaxis]).of(chosen)
+    all_sums, all_squares = blocks.sums.sum(axis=1), blocks.squares.sum(axis=1)
+    splits = Splits(*np.empty((3, len(chosen))))
+    for begin in range(0, len(chosen), _SPLITS_AT_A_TIME):
         rows = slice(begin, begin + _SPLITS_AT_A_TIME)
-        total, square = halves[rows] @ sums, halves[rows] @ squares
+        total, square = sum_of.of(chosen[rows]), square_of.of(chosen[rows])
         inside = _ratios(total, square, count[rows])
-        count_outside = blocks.days.sum().astype(np.float32) - count[rows]
+        count_outside = np.float32(blocks.days.sum()) - count[rows]
         outside = _ratios(all_sums - total, all_squares - square, count_outside)
         best = inside.argmax(axis=1)[:, np.newaxis]
-        chosen = np.take_along_axis(outside, best, axis=1)
-        below, equal = (outside < chosen).sum(axis=1), (outside == chosen).sum(axis=1)
+        result = np.take_along_axis(outside, best, axis=1)
+        below, equal = (outside < result).sum(axis=1), (outside == result).sum(axis=1)
         splits.rank[rows] = below + (equal + 1) / 2
         splits.in_sample[rows] = np.take_along_axis(inside, best, axis=1)[:, 0]
-        splits.out_of_sample[rows] = chosen[:, 0]
+        splits.out_of_sample[rows] = result[:, 0]
     return splits
 
 
@@ -154,12 +153,38 @@ def overfitting(blocks: BlockSums) -> Overfitting:
     )
 
 
-def _halves(blocks: int) -> Sums:
-    """Return which blocks are in sample, f4[splits, blocks]: 1 or 0."""
-    halves = np.zeros((comb(blocks, blocks // 2), blocks), np.float32)
-    chosen = np.array(list(combinations(range(blocks), blocks // 2)))
-    np.put_along_axis(halves, chosen, 1, axis=1)
-    return halves
+def _halves(blocks: int) -> NDArray[np.int64]:
+    """Return which blocks are in sample in each split, as the bits of a number."""
+    return np.array(
+        [sum(1 << block for block in half) for half in combinations(range(blocks), blocks // 2)]
+    )
+
+
+class _SubsetSums:
+    """The sums of blocks of each set: those of all subsets of the first and of the last half of the
+    blocks, so a subset of all takes one addition. (A product of matrices takes as many as there are
+    blocks, and NumPy does it on threads that wait for each other.)
+    """
+
+    def __init__(self, blocks: NDArray[Any]) -> None:
+        """Of [sets, blocks]. Any: numbers of every kind."""
+        self._bits = blocks.shape[1] // 2
+        self._first = self._sums(blocks[:, : self._bits].T)
+        self._last = self._sums(blocks[:, self._bits :].T)
+
+    @staticmethod
+    def _sums(rows: NDArray[Any]) -> NDArray[np.float32]:
+        """Return those of all subsets of the rows, in the order of their bits."""
+        sums = np.zeros((1, rows.shape[1]), np.float32)
+        for row in rows:
+            sums = np.concatenate([sums, sums + row.astype(np.float32)])
+        return sums
+
+    def of(self, subsets: NDArray[np.int64]) -> Sums:
+        """Return [subsets, sets]."""
+        sums = self._first[subsets & ((1 << self._bits) - 1)]
+        sums += self._last[subsets >> self._bits]
+        return sums
 
 
 def _ratios(total: Sums, square: Sums, count: Sums) -> Sums:
