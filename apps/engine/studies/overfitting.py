@@ -182,7 +182,7 @@ class _SubsetSums:
 
     def of(self, subsets: NDArray[np.int64]) -> Sums:
         """Return [subsets, sets]."""
-        sums = self._first[subsets & ((1 << self._bits) - 1)]
+        sums: Sums = self._first[subsets & ((1 << self._bits) - 1)]
         sums += self._last[subsets >> self._bits]
         return sums
 
