@@ -20,7 +20,6 @@ from apps.algorithms import study_results
 from apps.backtests import queue, results
 from apps.backtests.coverage import add_coverage, coverage_of_histories
 from apps.backtests.evidence import ledger
-from apps.backtests.histories import load_market
 from apps.backtests.models import (
     Backtest,
     BacktestKind,
@@ -30,14 +29,11 @@ from apps.backtests.models import (
     StudyShard,
 )
 from apps.backtests.queue import HEARTBEAT_SECONDS, Work
-from apps.backtests.studies import BacktestOutput
+from apps.backtests.studies import BacktestOutput, load_inputs
 from apps.core import database_clock
 from apps.core.errors import Code
 from apps.core.times import wire_time
-from apps.engine.charges import Schedule
-from apps.engine.language import strategy as engine
-from apps.engine.language.strategy import Strategy
-from apps.engine.simulation.simulate import History, simulate
+from apps.engine.simulation.simulation_input import SimulationInput
 from apps.market import store
 from apps.market.coverage import SessionCoverage, first_stored_days
 
@@ -124,40 +120,32 @@ def progress_reporter(
 class LoadedBacktest:
     """What a backtest is simulated on."""
 
-    strategy: Strategy
-    histories: list[History]
-    schedule: Schedule
+    inputs: SimulationInput
     coverage: tuple[SessionCoverage, ...]
 
 
 def load_backtest(backtest: Backtest, report: Callable[[float], None]) -> LoadedBacktest:
     """Read what the backtest needs of the market. Raises EngineError."""
-    strategy = engine.parse(backtest.configuration)
-    rules, histories = load_market(backtest, strategy, lambda done: report(SHARE_OF_READING * done))
+    inputs = load_inputs(
+        backtest, backtest.configuration, lambda done: report(SHARE_OF_READING * done)
+    )
     coverage = coverage_of_histories(
-        histories,
+        inputs.histories,
         backtest.timeframe,
         start=backtest.start,
         end=backtest.end,
         now=backtest.created_at,
-        include_out_of_session=strategy.executionSettings.includeOutOfSession,
+        include_out_of_session=inputs.strategy.executionSettings.includeOutOfSession,
         since=first_stored_days(backtest.symbols),
     )
-    return LoadedBacktest(strategy, histories, rules.schedule, tuple(coverage))
+    return LoadedBacktest(inputs, tuple(coverage))
 
 
 def run_backtest(backtest: Backtest, report: Callable[[float], None]) -> BacktestOutput:
     """Simulate a plain backtest. Raises EngineError and what `report` raises."""
     loaded = load_backtest(backtest, report)
-    result = simulate(
-        loaded.strategy,
-        loaded.histories,
-        start=backtest.start,
-        end=backtest.end,
-        capital=float(backtest.initial_capital),
-        schedule=loaded.schedule,
-        seed=backtest.seed,
-        on_progress=lambda done: report(SHARE_OF_READING + (1 - SHARE_OF_READING) * done),
+    result = loaded.inputs.simulate(
+        lambda done: report(SHARE_OF_READING + (1 - SHARE_OF_READING) * done)
     )
     return BacktestOutput(result, None, loaded.coverage)
 

@@ -7,16 +7,16 @@ from typing import Final
 
 import numpy as np
 
-from apps.backtests.models import Backtest, BacktestKind
+from apps.backtests.models import BacktestKind
 from apps.engine.candles import Candles, CandleTable, start_of_block
 from apps.engine.errors import EngineError
-from apps.engine.language.strategy import Strategy, higher_timeframe_warmups
+from apps.engine.language.strategy import higher_timeframe_warmups
 from apps.engine.simulation.timeline import History, Note
 from apps.engine.symbols import parse_symbol
 from apps.market import store
-from apps.market.contracts import MarketRules, market_rules_of
+from apps.market.contracts import MarketRules
 from apps.market.corporate_actions import find_split_candidates
-from apps.market.dates import day_in_india, midnight
+from apps.market.dates import midnight
 from apps.market.store import AdjustedCandles
 
 # The bars of one backtest over all its symbols, which a worker holds in memory.
@@ -41,23 +41,6 @@ def max_bars_of(kind: BacktestKind) -> int:
     """Return the maximum number of bars of a backtest of this kind."""
     searches = kind in (BacktestKind.WALK_FORWARD, BacktestKind.OPTIMIZATION)
     return MAX_BARS_SEARCHED if searches else MAX_BARS
-
-
-def load_market(
-    backtest: Backtest, strategy: Strategy, on_progress: Callable[[float], None]
-) -> tuple[MarketRules, list[History]]:
-    """Return the rules and the histories of the backtest's range. Raises EngineError."""
-    rules = market_rules_of(
-        strategy, first=day_in_india(backtest.start), last=day_in_india(backtest.end)
-    )
-    histories = load_histories(
-        rules,
-        start=backtest.start,
-        end=backtest.end,
-        max_bars=max_bars_of(BacktestKind(backtest.kind)),
-        on_progress=on_progress,
-    )
-    return rules, histories
 
 
 def load_histories(

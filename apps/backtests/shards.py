@@ -110,9 +110,7 @@ def _require_budget(seconds: float, items: int) -> None:
 
 def _load(backtest: Backtest, report: Report) -> LoadedStudy:
     market = execution.load_backtest(backtest, report)
-    study = studies.study_of(
-        backtest, market.strategy, market.histories, market.schedule, report=report
-    )
+    study = studies.study_of(backtest, market.inputs, report=report)
     return LoadedStudy(backtest, study, market.coverage)
 
 

@@ -2,30 +2,33 @@
 commands import it.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from django.conf import settings
 from numpy.typing import NDArray
 
 from apps.backtests import results
+from apps.backtests.histories import load_histories, max_bars_of
 from apps.backtests.models import Backtest, BacktestKind
 from apps.backtests.submissions import STUDY_FIELDS
 from apps.core.cpus import cpu_count
-from apps.engine.charges import Schedule
 from apps.engine.kernel.records import Array
-from apps.engine.language.strategy import Strategy
+from apps.engine.language.strategy import parse
 from apps.engine.simulation.receipt import hash_of
-from apps.engine.simulation.simulate import History, SimulationResult, simulate
+from apps.engine.simulation.simulate import SimulationResult
+from apps.engine.simulation.simulation_input import SimulationInput
 from apps.engine.studies import configs as studies
 from apps.engine.studies.configs import MonteCarloConfig, OptimizationConfig, WalkForwardConfig
 from apps.engine.studies.monte_carlo import MonteCarlo
 from apps.engine.studies.optimise import Optimisation
 from apps.engine.studies.study import Study
 from apps.engine.studies.walk_forward import WalkForward
+from apps.market.contracts import market_rules_of
 from apps.market.coverage import SessionCoverage
+from apps.market.dates import day_in_india
 
 Floats = NDArray[np.float64]
 
@@ -77,11 +80,34 @@ class BacktestOutput:
         return {"result": hash_of([digest, self.study_results]), "study": hash_of(study)}
 
 
+def load_inputs(
+    backtest: Backtest, steps: Mapping[str, Any], on_progress: Callable[[float], None]
+) -> SimulationInput:
+    """Return what steps are simulated on over the range of a backtest. Raises EngineError."""
+    rules = market_rules_of(
+        parse(steps), first=day_in_india(backtest.start), last=day_in_india(backtest.end)
+    )
+    histories = load_histories(
+        rules,
+        start=backtest.start,
+        end=backtest.end,
+        max_bars=max_bars_of(BacktestKind(backtest.kind)),
+        on_progress=on_progress,
+    )
+    return SimulationInput(
+        steps,
+        histories,
+        backtest.start,
+        backtest.end,
+        float(backtest.initial_capital),
+        rules.schedule,
+        backtest.seed,
+    )
+
+
 def study_of(
     backtest: Backtest,
-    strategy: Strategy,
-    histories: Sequence[History],
-    schedule: Schedule,
+    inputs: SimulationInput,
     *,
     report: Callable[[float], None],
 ) -> Study:
@@ -90,8 +116,6 @@ def study_of(
 
     Raises EngineError.
     """
-    start, end, seed = backtest.start, backtest.end, backtest.seed
-    steps, capital = backtest.configuration, float(backtest.initial_capital)
 
     def keep_alive(done: float) -> None:
         report(0.0)
@@ -101,18 +125,9 @@ def study_of(
     )
     match config:
         case WalkForwardConfig():
-            return WalkForward.prepare(
-                steps, config, histories=histories, start=start, end=end, capital=capital,
-                schedule=schedule, seed=seed, on_progress=keep_alive,
-            )  # fmt: skip
+            return WalkForward.prepare(inputs, config, on_progress=keep_alive)
         case OptimizationConfig():
-            return Optimisation.prepare(
-                steps, config, histories=histories, start=start, end=end, capital=capital,
-                schedule=schedule, seed=seed, on_progress=keep_alive,
-            )  # fmt: skip
+            return Optimisation.prepare(inputs, config, on_progress=keep_alive)
         case MonteCarloConfig():
-            result = simulate(
-                strategy, histories, start=start, end=end, capital=capital, schedule=schedule,
-                seed=seed, on_progress=keep_alive,
-            )  # fmt: skip
-            return MonteCarlo(config, result, capital, seed)
+            result = inputs.simulate(keep_alive)
+            return MonteCarlo(config, result, inputs.capital, inputs.seed)

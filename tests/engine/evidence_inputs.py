@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 
-from apps.engine.charges import NO_CHARGES
 from apps.engine.evidence.inputs import (
     THIS_ALONE,
     USUAL_THRESHOLDS,
@@ -11,8 +10,8 @@ from apps.engine.evidence.inputs import (
     Trials,
 )
 from apps.engine.language.strategy import Strategy
-from apps.engine.metrics.result_data import ResultData
 from apps.engine.simulation.simulate import History, simulate
+from apps.engine.simulation.simulation_input import SimulationInput
 
 CAPITAL = 1e6
 
@@ -27,10 +26,6 @@ def evidence_on(
 ) -> EvidenceInput:
     """Simulate all bars of the histories, without charges."""
     made = simulate(strategy, histories, start=0, end=2**40, capital=CAPITAL)
-    candles = [history.candles for history in histories]
-    return EvidenceInput(
-        steps=strategy.model_dump(mode="json", exclude_none=True, by_alias=True),
-        histories=histories, start=0, end=2**40, capital=CAPITAL, schedule=NO_CHARGES,
-        result=ResultData(made.trades, made.curve, CAPITAL, candles), trials=trials, seed=seed,
-        thresholds=thresholds,
-    )  # fmt: skip
+    steps = strategy.model_dump(mode="json", exclude_none=True, by_alias=True)
+    inputs = SimulationInput(steps, histories, 0, 2**40, CAPITAL, seed=seed)
+    return EvidenceInput(inputs, made.trades, made.curve, trials, thresholds)

@@ -14,9 +14,9 @@ from apps.engine.evidence.inputs import EvidenceInput, HistoryChanged
 from apps.engine.evidence.sections import CheckStatus
 from apps.engine.evidence.traded_fills import charges_by, rates_on, traded_fills
 from apps.engine.language.strategy import Strategy
-from apps.engine.metrics.result_data import ResultData
 from apps.engine.simulation.plan import Contract
-from apps.engine.simulation.simulate import History, simulate
+from apps.engine.simulation.simulate import History
+from apps.engine.simulation.simulation_input import SimulationInput
 from tests.benchmarks.walks import session_bars
 from tests.engine.strategies import sma_cross, strategy
 
@@ -46,14 +46,10 @@ def evidence_of(steps: Strategy, schedule: Schedule = SCHEDULE) -> EvidenceInput
         History(symbol, session_bars(20, length=200, seed=seed), contract=Contract(segment=segment))
         for seed, (symbol, segment) in enumerate(zip(SYMBOLS, SEGMENTS, strict=True))
     ]
-    capital, end = 1e6, 2**40
-    result = simulate(steps, histories, start=0, end=end, capital=capital, schedule=schedule)
-    candles = [history.candles for history in histories]
-    return EvidenceInput(
-        steps=steps.model_dump(mode="json", exclude_none=True, by_alias=True), histories=histories,
-        start=0, end=end, capital=capital, schedule=schedule,
-        result=ResultData(result.trades, result.curve, capital, candles),
-    )  # fmt: skip
+    as_written = steps.model_dump(mode="json", exclude_none=True, by_alias=True)
+    inputs = SimulationInput(as_written, histories, 0, 2**40, 1e6, schedule)
+    result = inputs.simulate()
+    return EvidenceInput(inputs, result.trades, result.curve)
 
 
 def figures_of(evidence: EvidenceInput) -> Mapping[str, Any]:
@@ -163,6 +159,5 @@ def test_the_rates_of_another_day_are_those_in_force_then() -> None:
 
 def test_a_history_that_has_changed_gives_no_fills() -> None:
     evidence = evidence_of(crossing())
-    fewer = ResultData(evidence.result.trades[1:], evidence.result.curve, evidence.capital)
     with pytest.raises(HistoryChanged):
-        _ = replace(evidence, result=fewer).fills
+        _ = replace(evidence, trades=evidence.trades[1:]).fills

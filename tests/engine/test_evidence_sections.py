@@ -28,7 +28,6 @@ from apps.engine.evidence.sections import (
 from apps.engine.evidence.sensitivity import sensitivity_section
 from apps.engine.evidence.significance import significance_section
 from apps.engine.language.strategy import Strategy
-from apps.engine.metrics.result_data import ResultData
 from apps.engine.simulation.simulate import History
 from apps.engine.studies.overfitting import Overfitting
 from tests.benchmarks.walks import session_bars
@@ -94,10 +93,9 @@ def test_thresholds_decide(thresholds: EvidenceThresholds, status: CheckStatus) 
 def test_of_a_result_without_trades_little_is_known() -> None:
     never = strategy(entryConditions={"conditions": [{**sma_cross(5, 20), "operator": "above"}]})
     evidence = made(never)
-    idle = EvidenceInput(**{**vars(evidence), "result": ResultData(
-        evidence.result.trades[:0], {"time": evidence.result.curve["time"],
-        "equity": np.full(len(evidence.result.curve["time"]), 1e6)}, 1e6, evidence.result.candles,
-    )})  # fmt: skip
+    time = evidence.curve["time"]
+    curve = {"time": time, "equity": np.full(len(time), 1e6)}
+    idle = EvidenceInput(evidence.inputs, evidence.trades[:0], curve)
     significance = significance_section(idle)
     assert status_of(significance) == UNKNOWN
     assert significance.figures["permutations"] is None

@@ -13,6 +13,8 @@ from apps.engine.evidence.regimes import LOOK_BACK, regimes_section
 from apps.engine.evidence.sections import CheckStatus
 from apps.engine.kernel.records import TRADE
 from apps.engine.metrics.result_data import ResultData
+from apps.engine.simulation.simulation_input import SimulationInput
+from apps.engine.simulation.timeline import History
 from tests.benchmarks.walks import session_bars
 from tests.engine.strategies import strategy
 
@@ -36,7 +38,9 @@ def result_of(gross: Any, candles: Candles = CANDLES) -> ResultData:
 def section_of(result: ResultData) -> Any:
     schedule = (ChargeRow("", 0), ChargeRow("", CHANGE))
     steps = strategy().model_dump(mode="json", exclude_none=True, by_alias=True)
-    return regimes_section(EvidenceInput(steps, [], 0, 2**40, 1e6, schedule, result))
+    histories = [History("NSE:TEST", candles) for candles in result.candles]
+    inputs = SimulationInput(steps, histories, 0, 2**40, 1e6, schedule)
+    return regimes_section(EvidenceInput(inputs, result.trades, result.curve))
 
 
 def rising_days() -> NDArray[np.bool_]:

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from apps.engine.simulation.simulate import simulate
+from apps.engine.simulation.simulation_input import SimulationInput
 from apps.engine.simulation.simulations import ignore_progress
 from apps.engine.studies.configs import MonteCarloConfig, OptimizationConfig, WalkForwardConfig
 from apps.engine.studies.configs import parse_config as read
@@ -19,32 +20,25 @@ from apps.engine.studies.walk_forward import WalkForward
 from tests.engine import test_optimise, test_walk_forward
 
 PARAMETERS = {"parameters": test_optimise.PARAMETERS}
+CROSSES = SimulationInput(test_optimise.STEPS, test_optimise.HISTORIES, 0, 2**40, 1e6, seed=9)
 
 
 def optimisation(objective: str) -> Study:
     config = read(OptimizationConfig, {**PARAMETERS, "objective": objective})
-    return Optimisation.prepare(
-        test_optimise.STEPS, config, histories=test_optimise.HISTORIES, start=0, end=2**40,
-        capital=1e6, seed=9,
-    )  # fmt: skip
+    return Optimisation.prepare(CROSSES, config)
 
 
 def optimisation_of_some() -> Study:
     """With sets that cannot run, and drawn at random."""
     slow = {"path": test_optimise.SLOW, "from": 1, "to": 1001, "step": 50}
     asked = {"parameters": [slow], "objective": "winStreak", "method": "random", "maxRuns": 15}
-    return Optimisation.prepare(
-        test_optimise.STEPS, read(OptimizationConfig, asked), histories=test_optimise.HISTORIES,
-        start=0, end=2**40, capital=1e6, seed=9,
-    )  # fmt: skip
+    return Optimisation.prepare(CROSSES, read(OptimizationConfig, asked))
 
 
 def walk_forward() -> Study:
     asked = {"parameters": test_walk_forward.PARAMETERS, "objective": "netProfit"}
-    return WalkForward.prepare(
-        test_walk_forward.STEPS, read(WalkForwardConfig, asked),
-        histories=test_walk_forward.HISTORIES, start=0, end=2**40, capital=1e6,
-    )  # fmt: skip
+    inputs = SimulationInput(test_walk_forward.STEPS, test_walk_forward.HISTORIES, 0, 2**40, 1e6)
+    return WalkForward.prepare(inputs, read(WalkForwardConfig, asked))
 
 
 def monte_carlo(method: str) -> Study:

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
+from apps.engine.simulation.simulation_input import SimulationInput
 from apps.engine.simulation.simulations import ReportProgress, ignore_progress
 from apps.engine.studies.configs import OptimizationConfig, WalkForwardConfig
 from apps.engine.studies.optimise import Optimisation
@@ -18,8 +19,8 @@ def optimise(
     on_progress: ReportProgress = ignore_progress,
     **inputs: Any,
 ) -> StudyOutput:
-    """Search the grid; `inputs` as for `Optimisation.prepare`."""
-    study = Optimisation.prepare(steps, config, on_progress=on_progress, **inputs)
+    """Search the grid; `inputs` as for `SimulationInput`."""
+    study = Optimisation.prepare(SimulationInput(steps, **inputs), config, on_progress=on_progress)
     return run_whole(study, threads=threads, on_progress=on_progress)
 
 
@@ -31,6 +32,6 @@ def walk_forward(
     on_progress: ReportProgress = ignore_progress,
     **inputs: Any,
 ) -> StudyOutput:
-    """Train and test in windows; `inputs` as for `WalkForward.prepare`."""
-    study = WalkForward.prepare(steps, config, on_progress=on_progress, **inputs)
+    """Train and test in windows; `inputs` as for `SimulationInput`."""
+    study = WalkForward.prepare(SimulationInput(steps, **inputs), config, on_progress=on_progress)
     return run_whole(study, threads=threads, on_progress=on_progress)

@@ -6,17 +6,13 @@ from typing import Any
 
 from apps.backtests import results
 from apps.backtests.evidence import ledger
-from apps.backtests.histories import load_market
 from apps.backtests.models import Backtest, BacktestKind
+from apps.backtests.studies import load_inputs
 from apps.engine.evidence.document import evidence_document
 from apps.engine.evidence.inputs import EvidenceInput
 from apps.engine.evidence.traded_fills import traded_fills
-from apps.engine.kernel.codes import AT_LIMIT
 from apps.engine.kernel.records import Array
-from apps.engine.language.strategy import parse
-from apps.engine.metrics.result_data import ResultData
-from apps.engine.simulation.plan import plan_of
-from apps.engine.simulation.prepared_data import prepare_data
+from apps.engine.metrics.equity import day_ends
 from apps.engine.simulation.simulations import ignore_progress
 from apps.engine.studies.grid import applied
 from apps.market import store
@@ -31,31 +27,11 @@ def make_evidence(backtest: Backtest) -> tuple[dict[str, object], Array]:
 
 def evidence_input(backtest: Backtest) -> EvidenceInput:
     """Return what the sections are made from. Raises EngineError."""
-    steps = steps_of(backtest)
-    strategy, capital = parse(steps), float(backtest.initial_capital)
-    rules, histories = load_market(backtest, strategy, ignore_progress)
-    data = prepare_data(
-        strategy, histories, start=backtest.start, end=backtest.end, report=ignore_progress
-    )
+    inputs = load_inputs(backtest, steps_of(backtest), ignore_progress)
     trades, curve = results.load_result(backtest)
-    result = ResultData(
-        trades.records,
-        curve,
-        capital,
-        data.candles,
-        by_limit=plan_of(strategy).order_by == AT_LIMIT,
-        flags=data.market.flags,
-    )
+    days = len(day_ends(curve["time"]))
     return EvidenceInput(
-        steps=steps,
-        histories=histories,
-        start=backtest.start,
-        end=backtest.end,
-        capital=capital,
-        schedule=rules.schedule,
-        result=result,
-        trials=ledger.trials_of(backtest, days=len(result.daily)),
-        seed=backtest.seed,
+        inputs, trades.records, curve, trials=ledger.trials_of(backtest, days=days)
     )
 
 

@@ -30,7 +30,7 @@ _MULTIPLIED: Final = (
     "regulator", "stamp_buy", "depository",
 )  # fmt: skip
 # Exits at prices that slippage does not worsen (rule 4).
-_NOT_SLIPPED: Final = (BY_TARGET, BY_END_OF_DATA, BY_EXPIRY)
+_NO_SLIPPAGE: Final = (BY_TARGET, BY_END_OF_DATA, BY_EXPIRY)
 _NOT_LOOKED_AT: Final = (
     "How far orders of this size move prices: slippage is the share of the price that the steps"
     " name.",
@@ -45,18 +45,18 @@ def costs_section(evidence: EvidenceInput) -> EvidenceSection:
     The break-even cost is the profit at signal prices over the number of trades, and over the value
     of their entries in basis points (hundredths of a percent).
     """
-    result, plan = evidence.result, plan_of(evidence.strategy)
+    result, plan = evidence.result, plan_of(evidence.inputs.strategy)
     trades, paid = result.trades, evidence.fills["paid"].sum(axis=0) / 100
-    slipped = float(slippage_of(evidence.fills, plan, evidence.data.contracts).sum())
+    slippage = float(slippage_of(evidence.fills, plan, evidence.data.contracts).sum())
     gross, charges = float(trades["gross"].sum()), float(paid.sum())
     nets = {factor: _net_at(evidence, factor) for factor in COST_FACTORS}
-    turned = int(((trades["gross"] > 0) & (result.profit < 0)).sum())
+    reversals = int(((trades["gross"] > 0) & (result.profit < 0)).sum())
     check = _check(nets, len(trades))
     return EvidenceSection(
         COSTS,
         {
-            "grossProfitAtSignalPrices": rounded(gross + slipped, Unit.RUPEES),
-            "slippage": rounded(slipped, Unit.RUPEES),
+            "grossProfitAtSignalPrices": rounded(gross + slippage, Unit.RUPEES),
+            "slippage": rounded(slippage, Unit.RUPEES),
             "grossProfit": rounded(gross, Unit.RUPEES),
             "chargesByKind": {
                 kind: rounded(value, Unit.RUPEES)
@@ -64,16 +64,18 @@ def costs_section(evidence: EvidenceInput) -> EvidenceSection:
             },
             "charges": rounded(charges, Unit.RUPEES),
             "netProfit": rounded(result.net, Unit.RUPEES),
-            "costOfTrade": _of_trade(slipped + charges, trades),
-            "breakEvenCostOfTrade": _of_trade(gross + slipped, trades),
+            "costOfTrade": _of_trade(slippage + charges, trades),
+            "breakEvenCostOfTrade": _of_trade(gross + slippage, trades),
             "netProfitAtCosts": [
                 {"factor": factor, "netProfit": rounded(net, Unit.RUPEES)}
                 for factor, net in nets.items()
             ],
-            "tradesTurnedToLoss": turned,
-            "shareTurnedToLoss": rounded(turned / len(trades), Unit.RATIO) if len(trades) else None,
+            "tradesTurnedToLoss": reversals,
+            "shareTurnedToLoss": rounded(reversals / len(trades), Unit.RATIO)
+            if len(trades)
+            else None,
         },
-        _sentence(gross + slipped, slipped, charges, turned, len(trades)),
+        _sentence(gross + slippage, slippage, charges, reversals, len(trades)),
         _NOT_LOOKED_AT,
         check,
     )
@@ -84,10 +86,12 @@ def slippage_of(fills: Array, plan: Plan, contracts: Sequence[Contract]) -> Floa
     a market or stop fill was that much better before (rule 4).
     """
     is_entry, side = fills["reason"] == OPEN, fills["side"].astype(np.float64)
-    slipped = np.where(is_entry, plan.order_by != AT_LIMIT, ~np.isin(fills["reason"], _NOT_SLIPPED))
+    has_slippage = np.where(
+        is_entry, plan.order_by != AT_LIMIT, ~np.isin(fills["reason"], _NO_SLIPPAGE)
+    )
     before = fills["price"] / (1 + side * plan.slippage)
     worsened = side * (fills["price"] - before) * fills["quantity"]
-    rupees: Floats = np.where(slipped, worsened, 0.0) * multipliers(fills, contracts)
+    rupees: Floats = np.where(has_slippage, worsened, 0.0) * multipliers(fills, contracts)
     return rupees
 
 
@@ -110,9 +114,9 @@ def times_slippage(strategy: Strategy, factor: float) -> Strategy:
 def _net_at(evidence: EvidenceInput, factor: float) -> float:
     if factor == 1:
         return evidence.result.net
-    return evidence.simulate(
-        times_slippage(evidence.strategy, factor), times_charges(evidence.schedule, factor)
-    ).result_data.net
+    strategy = times_slippage(evidence.inputs.strategy, factor)
+    schedule = times_charges(evidence.inputs.schedule, factor)
+    return evidence.simulate(strategy, schedule).result_data.net
 
 
 def _of_trade(rupees: float, trades: Array) -> dict[str, float | None]:
@@ -137,12 +141,12 @@ def _check(nets: dict[float, float], trades: int) -> EvidenceCheck:
     return EvidenceCheck(COSTS, CheckStatus.PASS, reason)
 
 
-def _sentence(before: float, slipped: float, charges: float, turned: int, trades: int) -> str:
+def _sentence(before: float, slippage: float, charges: float, reversals: int, trades: int) -> str:
     if not trades:
         return "There was no trade, so there are no costs."
     return (
         f"At the prices of its signals the result makes {rupees_text(before)}; slippage takes"
-        f" {rupees_text(slipped)} and charges {rupees_text(charges)}. Charges turned"
-        f" {turned:,} of {trades:,} trades ({percent_text(turned / trades)}) from a gain into a"
-        " loss."
+        f" {rupees_text(slippage)} and charges {rupees_text(charges)}. Charges turned"
+        f" {reversals:,} of {trades:,} trades ({percent_text(reversals / trades)}) from a gain into"
+        " a loss."
     )

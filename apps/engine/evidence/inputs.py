@@ -2,27 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from apps.engine.charges import Schedule
 from apps.engine.errors import EngineError
+from apps.engine.kernel.codes import AT_LIMIT
 from apps.engine.kernel.records import Array
-from apps.engine.language.strategy import Strategy, parse
+from apps.engine.language.strategy import Strategy
 from apps.engine.lazy import lazy
+from apps.engine.metrics.equity import Curve
 from apps.engine.metrics.result_data import ResultData
 from apps.engine.signals.required_inputs import required_inputs
 from apps.engine.simulation.plan import plan_of, terms_of
-from apps.engine.simulation.prepared_data import PreparedData, prepare_data
+from apps.engine.simulation.prepared_data import PreparedData
 from apps.engine.simulation.simulate import charged
+from apps.engine.simulation.simulation_input import SimulationInput
 from apps.engine.simulation.simulations import (
     Simulation,
     TradedMarket,
     ignore_progress,
     simulate_plan,
 )
-from apps.engine.simulation.timeline import History
 from apps.engine.studies.grid_search import CACHE_BYTES
 from apps.engine.studies.overfitting import Overfitting
 
@@ -72,42 +73,35 @@ USUAL_THRESHOLDS: Final = EvidenceThresholds()
 
 @dataclass(frozen=True, eq=False)
 class EvidenceInput:
-    """A result, and what it was made from: complete steps (Any: JSON as the client wrote it), the
-    histories of the symbols, the range, and what `simulate` was told.
-    """
+    """What was simulated, and the trades (TRADE records) and the curve (CURVE) that came of it."""
 
-    steps: Mapping[str, Any]
-    histories: Sequence[History]
-    start: int
-    end: int
-    capital: float
-    schedule: Schedule
-    result: ResultData
+    inputs: SimulationInput
+    trades: Array
+    curve: Curve
     trials: Trials = THIS_ALONE
-    seed: int = 0
     thresholds: EvidenceThresholds = USUAL_THRESHOLDS
-
-    @lazy
-    def strategy(self) -> Strategy:
-        return parse(self.steps)
 
     @lazy
     def data(self) -> PreparedData:
         """The bars, set up once for all simulations of this strategy with other numbers."""
-        return prepare_data(
-            self.strategy,
-            self.histories,
-            start=self.start,
-            end=self.end,
-            report=ignore_progress,
-            cache_bytes=CACHE_BYTES,
+        return self.inputs.prepare(cache_bytes=CACHE_BYTES)
+
+    @lazy
+    def result(self) -> ResultData:
+        return ResultData(
+            self.trades,
+            self.curve,
+            self.inputs.capital,
+            self.data.candles,
+            by_limit=plan_of(self.inputs.strategy).order_by == AT_LIMIT,
+            flags=self.data.market.flags,
         )
 
     @lazy
     def fills(self) -> Array:
         """The FILL records of the result, from a simulation. Raises HistoryChanged."""
         simulation = self.simulate(keep_fills=True)
-        if simulation.trades.tobytes() != self.result.trades.tobytes():
+        if simulation.trades.tobytes() != self.trades.tobytes():
             raise HistoryChanged
         return simulation.fills
 
@@ -121,12 +115,16 @@ class EvidenceInput:
         """Simulate again, with other numbers of the steps or other charges; raises what
         `simulate.simulate` does.
         """
-        strategy = strategy or self.strategy
-        schedule = charged(strategy, self.schedule if schedule is None else schedule)
+        strategy = strategy or self.inputs.strategy
+        schedule = charged(strategy, self.inputs.schedule if schedule is None else schedule)
         plan = plan_of(strategy)
         market, signals = self.data.with_signals(required_inputs(strategy), plan)
         terms = terms_of(self.data.symbols, self.data.contracts, schedule)
         return simulate_plan(
-            plan, TradedMarket(market, terms, self.data.candles), signals, capital=self.capital,
-            report=ignore_progress, keep_fills=keep_fills,
-        )  # fmt: skip
+            plan,
+            TradedMarket(market, terms, self.data.candles),
+            signals,
+            capital=self.inputs.capital,
+            report=ignore_progress,
+            keep_fills=keep_fills,
+        )

@@ -25,8 +25,9 @@ from apps.engine.kernel.records import ENGINE_VERSION
 from apps.engine.signals.required_inputs import required_inputs
 from apps.engine.simulation.market import combine_signals
 from apps.engine.simulation.plan import plan_of, terms_of
+from apps.engine.simulation.prepared_data import PreparedData
 from apps.engine.simulation.results import wire_times
-from apps.engine.simulation.simulate import charged
+from apps.engine.simulation.simulation_input import SimulationInput
 from apps.engine.simulation.simulations import TradedMarket, ignore_progress, simulate_plan
 from apps.engine.simulation.timeline import History, signals_of_series
 
@@ -87,14 +88,16 @@ def look_ahead(evidence: EvidenceInput) -> LookAhead:
     """Look for decisions that depend on later bars; raises what `simulate.simulate` does."""
 
     def decisions_on(changed: Sequence[History]) -> Decisions:
-        return _decided(replace(evidence, histories=changed))
+        changed_inputs = replace(inputs, histories=changed)
+        return _decided(changed_inputs, changed_inputs.prepare())
 
-    whole, random = _decided(evidence), np.random.default_rng(evidence.seed)
+    inputs = evidence.inputs
+    whole, random = _decided(inputs, evidence.data), np.random.default_rng(inputs.seed)
     entries = _times_of_entries(whole)
     moments, changed, cuts, futures = _moments(whole.time, entries), list[int](), 0, 0
     for number, moment in enumerate(moments):
         try:
-            short = decisions_on([_cut(history, moment) for history in evidence.histories])
+            short = decisions_on([_cut(history, moment) for history in inputs.histories])
         except InsufficientBars:  # a symbol had too few bars by then
             continue
         cuts += 1
@@ -102,13 +105,13 @@ def look_ahead(evidence: EvidenceInput) -> LookAhead:
         if number % (CUTS // SHUFFLED_FUTURES) == 0:
             futures += 1
             shuffled = decisions_on(
-                [_shuffled(history, moment, random) for history in evidence.histories]
+                [_shuffled(history, moment, random) for history in inputs.histories]
             )
             same = same and shuffled.before(moment) == whole.before(moment)
         if not same:
             changed.append(moment)
     decided = int(np.searchsorted(entries, moments[-1])) if cuts else 0
-    digest = sha256(whole.before(evidence.end)).hexdigest()
+    digest = sha256(whole.before(inputs.end)).hexdigest()
     return LookAhead(cuts, futures, decided, tuple(changed), digest)
 
 
@@ -141,15 +144,15 @@ def look_ahead_section(evidence: EvidenceInput) -> EvidenceSection:
     )
 
 
-def _decided(evidence: EvidenceInput) -> Decisions:
-    data, plan = evidence.data, plan_of(evidence.strategy)
-    inputs = required_inputs(evidence.strategy)
-    read = [signals_of_series(inputs, plan, symbol_series) for symbol_series in data.all_series]
+def _decided(inputs: SimulationInput, data: PreparedData) -> Decisions:
+    strategy, plan = inputs.strategy, plan_of(inputs.strategy)
+    required = required_inputs(strategy)
+    read = [signals_of_series(required, plan, symbol_series) for symbol_series in data.all_series]
     market, signals = combine_signals(data.joined, read)
-    terms = terms_of(data.symbols, data.contracts, charged(evidence.strategy, evidence.schedule))
+    terms = terms_of(data.symbols, data.contracts, inputs.charges)
     traded = TradedMarket(market, terms, data.candles)
     simulation = simulate_plan(
-        plan, traded, signals, capital=evidence.capital, report=ignore_progress
+        plan, traded, signals, capital=inputs.capital, report=ignore_progress
     )
     symbols = [
         (candles.time, decided.signals, decided.ranges)

@@ -169,8 +169,8 @@ def _by_hour(evidence: EvidenceInput) -> Labels:
 
 def _by_rules(evidence: EvidenceInput) -> Labels:
     """Return the date from which the charges and contracts of each entry hold."""
-    days = {row.first_day for row in evidence.schedule}
-    days |= {first for history in evidence.histories for first, _ in history.contract.later}
+    days = {row.first_day for row in evidence.inputs.schedule}
+    days |= {first for history in evidence.inputs.histories for first, _ in history.contract.later}
     changes = np.array(sorted(days), np.int32)
     since = np.searchsorted(changes, _entry_days(evidence.result), side="right")
     names = ["always", *changes.astype("M8[D]").astype(str).tolist()]

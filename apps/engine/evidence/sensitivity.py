@@ -27,7 +27,6 @@ from apps.engine.language.strategy import read
 from apps.engine.lazy import lazy
 from apps.engine.signals.required_inputs import required_inputs
 from apps.engine.simulation.plan import plan_of, terms_of
-from apps.engine.simulation.simulate import charged
 from apps.engine.simulation.simulations import (
     EVERY_ROW,
     TradedMarket,
@@ -107,9 +106,9 @@ class Sensitivity:
 
 def sensitivity(evidence: EvidenceInput) -> Sensitivity:
     """Simulate the neighbours of a result's steps; raises what `simulate.simulate` does."""
-    numbers = dict(_numbers_of(evidence.steps))
+    numbers = dict(_numbers_of(evidence.inputs.steps))
     changed = dict(list(numbers.items())[:MOST_NUMBERS])
-    neighbours = [*_alone(changed), *_at_random(changed, evidence.seed)]
+    neighbours = [*_alone(changed), *_at_random(changed, evidence.inputs.seed)]
     net, *nets = _nets(evidence, [{}, *(neighbour.values for neighbour in neighbours)])
     return Sensitivity(
         net=net or 0.0,
@@ -233,11 +232,11 @@ def _nets(evidence: EvidenceInput, all_values: Sequence[Values]) -> list[float |
     never warm.
     """
     data, nets = evidence.data, list[float | None]()
-    terms = terms_of(data.symbols, data.contracts, charged(evidence.strategy, evidence.schedule))
+    terms = terms_of(data.symbols, data.contracts, evidence.inputs.charges)
     ranges = [row_range_of(data.market, EVERY_ROW, by_days=True)]
     buffers = buffers_for(data.market, ranges)
     for values in all_values:
-        strategy = read(applied(evidence.steps, values)).strategy
+        strategy = read(applied(evidence.inputs.steps, values)).strategy
         if strategy is None:
             nets.append(None)
             continue
@@ -249,7 +248,7 @@ def _nets(evidence: EvidenceInput, all_values: Sequence[Values]) -> list[float |
             continue
         (simulation,) = simulate_plans(
             [plan], TradedMarket(market, terms, data.candles), signals[np.newaxis], ranges,
-            capital=evidence.capital, report=ignore_progress, buffers=buffers,
+            capital=evidence.inputs.capital, report=ignore_progress, buffers=buffers,
         )  # fmt: skip
         nets.append(simulation.result_data.net)
     return nets

@@ -79,10 +79,10 @@ def _paths(evidence: EvidenceInput) -> dict[str, object] | None:
     returns = evidence.result.daily
     if len(returns) < 2:
         return None
-    paths = resampled_paths(returns, seed=evidence.seed)
+    paths = resampled_paths(returns, seed=evidence.inputs.seed)
     return {
         "count": len(paths.growth),
-        "netProfit": quantiles(paths.growth * evidence.capital, Unit.RUPEES),
+        "netProfit": quantiles(paths.growth * evidence.inputs.capital, Unit.RUPEES),
         "maxDrawdown": quantiles(paths.drawdown * 100, Unit.PERCENT),
         "probabilityOfLoss": rounded(paths.loss, Unit.RATIO),
     }
@@ -90,7 +90,7 @@ def _paths(evidence: EvidenceInput) -> dict[str, object] | None:
 
 def _permutations(evidence: EvidenceInput) -> dict[str, object] | None:
     """None without trades, or where they leave no bar free."""
-    result, strategy = evidence.result, evidence.strategy
+    result, strategy = evidence.result, evidence.inputs.strategy
     if not len(result.trades):
         return None
     # Both ends slip of a market order; of a limit order for the entry only the exit does.
@@ -99,7 +99,7 @@ def _permutations(evidence: EvidenceInput) -> dict[str, object] | None:
         result.by_symbol,
         slippage=strategy.executionSettings.slippage / 100 * ends / 2,
         intraday=strategy.is_intraday,
-        seed=evidence.seed,
+        seed=evidence.inputs.seed,
     )
     if test is None:
         return None

@@ -7,26 +7,24 @@ all sets that were tried, the probability of backtest overfitting, and each show
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import isnan
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from apps.engine.charges import NO_CHARGES, Schedule
 from apps.engine.kernel.records import Array
-from apps.engine.language.strategy import Strategy, parse
+from apps.engine.language.strategy import Strategy
 from apps.engine.lazy import lazy
 from apps.engine.metrics.equity import day_ends
 from apps.engine.metrics.result_data import ResultData
 from apps.engine.metrics.sharpe import deflated
 from apps.engine.metrics.table import METRICS, Figure
-from apps.engine.simulation.prepared_data import prepare_data
-from apps.engine.simulation.simulate import charged, result_of
+from apps.engine.simulation.simulate import result_of
+from apps.engine.simulation.simulation_input import SimulationInput
 from apps.engine.simulation.simulations import EVERY_ROW, ReportProgress, ignore_progress
-from apps.engine.simulation.timeline import History
 from apps.engine.studies.configs import OptimizationConfig
 from apps.engine.studies.grid import Grid
 from apps.engine.studies.grid_search import (
@@ -82,28 +80,19 @@ class Optimisation:
     @classmethod
     def prepare(
         cls,
-        steps: Mapping[str, Any],
+        inputs: SimulationInput,
         config: OptimizationConfig,
         *,
-        histories: Sequence[History],
-        start: int,
-        end: int,
-        capital: float,
-        schedule: Schedule = NO_CHARGES,
-        seed: int = 0,
         on_progress: ReportProgress = ignore_progress,
     ) -> Optimisation:
-        """Set up the bars. `steps` are complete; `seed` draws the sets of a random search. Raises
-        TooShort and what `prepare_data` raises. Any: JSON as the client wrote it.
+        """Set up the bars. The seed draws the sets of a random search. Raises TooShort and what
+        `prepare_data` raises.
         """
-        strategy = parse(steps)
-        data = prepare_data(
-            strategy, histories, start=start, end=end, report=on_progress, cache_bytes=CACHE_BYTES
-        )
+        data = inputs.prepare(on_progress, cache_bytes=CACHE_BYTES)
         require_days(data.market, [EVERY_ROW], config.objective)
         grid = Grid(config.parameters)
-        search = GridSearch(data, steps, grid, charged(strategy, schedule), capital)
-        return cls(config, strategy, search, seed)
+        search = GridSearch(data, inputs.steps, grid, inputs.charges, inputs.capital)
+        return cls(config, inputs.strategy, search, inputs.seed)
 
     @lazy
     def indices(self) -> Sequence[int]:

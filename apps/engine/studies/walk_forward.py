@@ -6,22 +6,21 @@ have earned, not what the chosen did where they were chosen.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
-from apps.engine.charges import NO_CHARGES, Schedule
 from apps.engine.kernel.records import Array
-from apps.engine.language.strategy import Strategy, parse
+from apps.engine.language.strategy import Strategy
 from apps.engine.metrics.result_data import ResultData
 from apps.engine.metrics.table import METRICS, Figure
-from apps.engine.simulation.prepared_data import PreparedData, prepare_data
+from apps.engine.simulation.prepared_data import PreparedData
 from apps.engine.simulation.results import curve_points, wire_times
-from apps.engine.simulation.simulate import charged, result_of
+from apps.engine.simulation.simulate import result_of
+from apps.engine.simulation.simulation_input import SimulationInput
 from apps.engine.simulation.simulations import ReportProgress, Simulation, ignore_progress
-from apps.engine.simulation.timeline import History
 from apps.engine.studies.configs import WalkForwardConfig
 from apps.engine.studies.grid import Grid
 from apps.engine.studies.grid_search import (
@@ -56,27 +55,18 @@ class WalkForward:
     @classmethod
     def prepare(
         cls,
-        steps: Mapping[str, Any],
+        inputs: SimulationInput,
         config: WalkForwardConfig,
         *,
-        histories: Sequence[History],
-        start: int,
-        end: int,
-        capital: float,
-        schedule: Schedule = NO_CHARGES,
-        seed: int = 0,
         on_progress: ReportProgress = ignore_progress,
     ) -> WalkForward:
         """Set up the bars and the windows. Raises TooFewSessions, TooShort and what `prepare_data`
-        raises. Any: JSON as the client wrote it.
+        raises.
         """
-        strategy = parse(steps)
-        data = prepare_data(
-            strategy, histories, start=start, end=end, report=on_progress, cache_bytes=CACHE_BYTES
-        )
+        data = inputs.prepare(on_progress, cache_bytes=CACHE_BYTES)
         grid = Grid(config.parameters)
-        search = GridSearch(data, steps, grid, charged(strategy, schedule), capital)
-        study = cls(config, strategy, search, _rows(data, config), seed)
+        search = GridSearch(data, inputs.steps, grid, inputs.charges, inputs.capital)
+        study = cls(config, inputs.strategy, search, _rows(data, config), inputs.seed)
         require_days(data.market, study.trained, config.objective)
         return study
 

@@ -18,7 +18,7 @@ from apps.core.api import strict_json
 from apps.core.errors import InvalidInput
 from apps.engine.errors import EngineError
 from apps.engine.language import strategy as engine
-from apps.engine.simulation.simulate import simulate
+from apps.engine.simulation.simulation_input import SimulationInput
 from apps.engine.simulation.simulations import ignore_progress
 from apps.engine.studies.study import run_whole
 from apps.market.contracts import bundled_market_rules
@@ -94,14 +94,19 @@ def _run_again(document: Mapping[str, Any], candles: Path) -> ReceiptWithCandles
         strategy, first=day_in_india(backtest.start), last=day_in_india(backtest.end)
     )
     history = history_of_file(rules, loaded, part, start=backtest.start)
+    inputs = SimulationInput(
+        backtest.configuration,
+        [history],
+        backtest.start,
+        backtest.end,
+        float(backtest.initial_capital),
+        rules.schedule,
+        backtest.seed,
+    )
     if backtest.study is None:
-        result = simulate(
-            strategy, [history], start=backtest.start, end=backtest.end,
-            capital=float(backtest.initial_capital), schedule=rules.schedule, seed=backtest.seed,
-        )  # fmt: skip
-        output = BacktestOutput(result, None)
+        output = BacktestOutput(inputs.simulate(), None)
     else:
-        study = study_of(backtest, strategy, [history], rules.schedule, report=ignore_progress)
+        study = study_of(backtest, inputs, report=ignore_progress)
         output = BacktestOutput(*run_whole(study, threads=THREADS))
     hashes = output.hashes(backtest.study)
     series = [series._asdict() for series in output.result.candle_series]
