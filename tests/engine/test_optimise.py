@@ -1,5 +1,6 @@
 """Optimisation: each set is the simulation it would be alone, ranked by the rules."""
 
+from dataclasses import replace
 from statistics import variance
 from typing import Any
 
@@ -11,6 +12,7 @@ from apps.engine.language.strategy import parse
 from apps.engine.metrics.equity import daily_returns, day_ends
 from apps.engine.metrics.sharpe import expected_maximum, sharpe_ratio
 from apps.engine.simulation.simulate import History, SimulationResult, simulate
+from apps.engine.simulation.simulation_input import SimulationInput
 from apps.engine.simulation.simulations import ignore_progress
 from apps.engine.studies.configs import OptimizationConfig
 from apps.engine.studies.configs import parse_config as read
@@ -121,8 +123,8 @@ def test_overfitting_is_of_the_daily_returns_of_all_sets() -> None:
     stops = [{"path": STOP, "from": 0.1, "to": 2.5, "step": 0.1}]
     histories = [History("NSE:TEST", minutes(40_000))]
     asked = read(OptimizationConfig, {"parameters": stops, "objective": "netProfit"})
-    inputs: dict[str, Any] = {"histories": histories, "start": 0, "end": 2**40, "capital": 1e6}
-    study = Optimisation.prepare(STEPS, asked, **inputs)
+    inputs = SimulationInput(STEPS, histories, 0, 2**40, 1e6)
+    study = Optimisation.prepare(inputs, asked)
     parts = [
         study.score(slice(*edges), threads=1, report=ignore_progress)
         for edges in ((0, 3), (3, 20), (20, 25))
@@ -133,7 +135,7 @@ def test_overfitting_is_of_the_daily_returns_of_all_sets() -> None:
     returns = []
     for stop in range(25):
         steps = applied(STEPS, {STOP: round(0.1 + stop * 0.1, 10)})
-        curve = simulate(parse(steps), **inputs).curve
+        curve = replace(inputs, steps=steps).simulate().curve
         returns.append(daily_returns(curve["equity"], day_ends(curve["time"]), 1e6))
     assert len(returns[0]) >= 16
     assert findings["overfitting"] == overfitting(block_sums(np.array(returns))).figures()
