@@ -2,12 +2,14 @@
 workers import it.
 """
 
+from functools import partial
 from typing import Any
 
 from apps.backtests import results
 from apps.backtests.evidence import ledger
 from apps.backtests.models import Backtest, BacktestKind
 from apps.backtests.studies import load_inputs
+from apps.engine.candles import TIMEFRAMES, Candles
 from apps.engine.evidence.document import evidence_document
 from apps.engine.evidence.inputs import EvidenceInput
 from apps.engine.evidence.traded_fills import traded_fills
@@ -31,8 +33,23 @@ def evidence_input(backtest: Backtest) -> EvidenceInput:
     trades, curve = results.load_result(backtest)
     days = len(day_ends(curve["time"]))
     return EvidenceInput(
-        inputs, trades.records, curve, trials=ledger.trials_of(backtest, days=days)
+        inputs,
+        trades.records,
+        curve,
+        trials=ledger.trials_of(backtest, days=days),
+        finer=partial(_finer_candles, backtest),
     )
+
+
+def _finer_candles(backtest: Backtest, symbol: str, start: int, end: int) -> Candles | None:
+    """Return the finest candles that are stored of a symbol, adjusted as those of the backtest."""
+    own = TIMEFRAMES[backtest.timeframe]
+    names = (str(stored["timeframe"]) for stored in store.stored_timeframes(symbol))
+    finest = min(names, key=TIMEFRAMES.__getitem__, default=backtest.timeframe)
+    if TIMEFRAMES[finest] >= own:
+        return None
+    adjusted = store.read_adjusted(symbol, finest, start=start, end=backtest.end, warmup=False)
+    return adjusted.candles.between(start, end)
 
 
 def steps_of(backtest: Backtest) -> dict[str, Any]:

@@ -101,8 +101,8 @@ class EvidenceSerializer(AnswerSerializer):
     checks = EvidenceCheckSerializer(many=True)
     sections = serializers.DictField(
         child=EvidenceSectionSerializer(),
-        help_text="By their names: costs, chargesAsOf, significance, multipleTesting, lookAhead,"
-        " regimes, sensitivity; none until it is ready.",
+        help_text="By their names: costs, chargesAsOf, fills, significance, multipleTesting,"
+        " lookAhead, regimes, sensitivity; none until it is ready.",
     )
 
     def to_representation(self, instance: RequestedEvidence) -> dict[str, Any]:

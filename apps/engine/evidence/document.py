@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple
 
 from apps.engine.evidence.costs import costs_section
+from apps.engine.evidence.fills import fills_section
 from apps.engine.evidence.inputs import EvidenceInput
 from apps.engine.evidence.look_ahead import look_ahead_section
 from apps.engine.evidence.multiple_testing import MULTIPLE_TESTING, multiple_testing_section
@@ -16,6 +17,7 @@ from apps.engine.evidence.significance import SIGNIFICANCE, significance_section
 
 SECTIONS: Final[tuple[Callable[[EvidenceInput], EvidenceSection], ...]] = (
     costs_section,
+    fills_section,
     significance_section,
     multiple_testing_section,
     look_ahead_section,

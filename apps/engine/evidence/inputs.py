@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
+from apps.engine.candles import Candles
 from apps.engine.charges import Schedule
 from apps.engine.errors import EngineError
 from apps.engine.kernel.codes import AT_LIMIT
@@ -42,7 +44,8 @@ class EvidenceThresholds(NamedTuple):
     """Where checks pass, and from where they are in doubt instead of failing; shares of 1.
 
     `selected_sets`: the probability of backtest overfitting counts where a study of so many sets or
-    more chose the configuration.
+    more chose the configuration. `large_fills`: of so many of the fills none may take more than
+    `volume_share` of the volume of its bar.
     """
 
     probabilistic_sharpe: float = 0.95
@@ -53,6 +56,8 @@ class EvidenceThresholds(NamedTuple):
     selected_sets: int = 20
     profitable_neighbours: float = 0.8
     profitable_neighbours_doubt: float = 0.5
+    volume_share: float = 0.05
+    large_fills: float = 0.1
 
 
 class Trials(NamedTuple):
@@ -65,6 +70,17 @@ class Trials(NamedTuple):
     variance: float = 0.0
     overfitting: Overfitting | None = None
     selected_from: int = 0
+
+
+FinerCandles = Callable[[str, int, int], Candles | None]
+"""Returns the candles of a symbol between two moments (epoch seconds) that are finer than those of
+the strategy; None where none are held.
+"""
+
+
+def no_finer_candles(symbol: str, start: int, end: int) -> Candles | None:
+    """Hold none."""
+    return None
 
 
 THIS_ALONE: Final = Trials()
@@ -80,6 +96,7 @@ class EvidenceInput:
     curve: Curve
     trials: Trials = THIS_ALONE
     thresholds: EvidenceThresholds = USUAL_THRESHOLDS
+    finer: FinerCandles = no_finer_candles
 
     @lazy
     def data(self) -> PreparedData:

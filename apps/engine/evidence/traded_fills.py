@@ -74,6 +74,16 @@ def rates_on(schedule: Schedule, segments: Sequence[str], day: int) -> list[Char
     return [in_force.get(segment, NO_RATES) for segment in segments]
 
 
+def charges_of_days(traded: Array, schedule: Schedule, contracts: Sequence[Contract]) -> Floats:
+    """Return the charges of TRADED_FILL records as `charges_by`, each by the rates of its day."""
+    charges = np.zeros((len(traded), len(CHARGE_KINDS)))
+    for day in np.unique(traded["day"]).tolist():
+        own = traded["day"] == day
+        segments = [contract.on(day).segment for contract in contracts]
+        charges[own] = charges_by(traded[own], rates_on(schedule, segments, day))
+    return charges
+
+
 def charges_by(traded: Array, rates: Sequence[ChargeRow]) -> Floats:
     """Return the charges of TRADED_FILL records in rupees, f8[fills, kinds], each rounded half up
     to the paisa (rule 10), as the kernel does; `rates` are in the order of the symbols.

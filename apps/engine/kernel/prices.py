@@ -33,7 +33,7 @@ def stop_distance(price: float, atr: float, plan: Plan) -> float:
     return max(first, second)
 
 
-def target_distance(price: float, stop: float, atr: float, plan: Plan) -> float:
+def target_distance(price: Price, stop: Price, atr: Price, plan: Plan) -> Price:
     """From the entry to the target (rule 3), of which the stop is so far away; 0 is no target."""
     distance = plan.target_ratio * stop + plan.target_rate * price + plan.target_points
     return distance + plan.target_atr * atr
@@ -49,6 +49,6 @@ def trail_distance(extreme: Price, atr: float, plan: Plan) -> Price:
     return plan.trail_rate * extreme + plan.trail_points + plan.trail_atr * atr
 
 
-def offset_price(close: float, up: bool, plan: Plan) -> float:
+def offset_price(close: Price, up: bool, plan: Plan) -> Price:
     """Of an order that stands above a close or below it, before it is rounded (rule 12)."""
     return close * (1 + plan.order_offset) if up else close * (1 - plan.order_offset)

@@ -1,0 +1,466 @@
+"""What of a result rests on what a simulation assumes of its fills.
+
+Of a bar only four prices are known, so which of two levels inside it prices reached first is not.
+The rules take the stop before the target, an entry inside a bar before its stop, and no target in
+the bar of such an entry (3 and 12). Each such bar is looked at by the rule, by the opposite, and by
+finer candles, trade by trade: quantities and other trades stay as they were. Where a position was
+stopped in the bar that an order filled it inside, by the opposite it leaves at the bar's close.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import ceil, isnan, nan
+from typing import Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from apps.engine.candles import TIMEFRAMES, Candles, ist_day
+from apps.engine.evidence.inputs import EvidenceInput, EvidenceThresholds
+from apps.engine.evidence.sections import (
+    CheckStatus,
+    EvidenceCheck,
+    EvidenceSection,
+    percent_text,
+    quantiles,
+    rounded_figure,
+)
+from apps.engine.evidence.traded_fills import charges_of_days, traded_fills
+from apps.engine.kernel import prices
+from apps.engine.kernel.codes import (
+    AT_LIMIT,
+    AT_MARKET,
+    AT_STOP,
+    BY_END_OF_DATA,
+    BY_EXPIRY,
+    BY_STOP,
+    BY_TARGET,
+    BY_TRAIL,
+    OPEN,
+    STOP,
+    TARGET,
+    TICKS_PER_RUPEE,
+)
+from apps.engine.kernel.records import Array, MarketRows, Plan
+from apps.engine.lazy import lazy
+from apps.engine.metrics.fill_quality import (
+    LATE_BARS,
+    THIN_SHARE,
+    fill_quality_of,
+    is_late,
+    is_thin,
+    volume_shares,
+)
+from apps.engine.metrics.trade_bars import Indices, SymbolTrades
+from apps.engine.signals.required_inputs import required_inputs
+from apps.engine.simulation.plan import Contract, plan_of
+from apps.engine.units import Unit, rounded, rupees_text
+
+Floats = NDArray[np.float64]
+Truths = NDArray[np.bool_]
+
+FILLS: Final = "fills"
+STOP_AND_TARGET, ENTRY_AND_STOP, ENTRY_AND_TARGET = KINDS = (
+    "stopAndTarget", "entryAndStop", "entryAndTarget",
+)  # fmt: skip
+_NOT_LOOKED_AT: Final = (
+    "What else would have been traded: quantities and all other trades stay as they were.",
+    "When inside a bar a trailing stop would have moved: it moves at the ends of bars (rule 5).",
+    "The queue at a limit: an order that prices reach is filled whole.",
+)
+_stop_distances = np.vectorize(prices.stop_distance, otypes=[np.float64], excluded={2})
+
+
+class UndecidedBar(NamedTuple):
+    """A bar of a trade in which prices reached two levels. `change`: what the opposite of the rule
+    adds to the net profit. Prices are NaN where there is none: `stop` and `target` those that count
+    in the bar, `order` that of an entry that was filled inside it, from below where `up`.
+    """
+
+    kind: str
+    symbol: int
+    start: int
+    side: float
+    stop: float
+    target: float
+    order: float
+    up: bool
+    order_by: int
+    change: float
+
+
+def opposite_is_true(bars: Candles, p: UndecidedBar) -> bool | None:
+    """Return whether finer candles within the bar say the opposite of the rule; None where they
+    leave it open.
+    """
+    worst, best = (bars.low, bars.high) if p.side > 0 else (bars.high, bars.low)
+    stops, targets = (worst - p.stop) * p.side <= 0, (best - p.target) * p.side >= 0
+    first = 0
+    if not isnan(p.order):
+        reached = bars.high >= p.order if p.up else bars.low <= p.order
+        if not reached.any():
+            return None
+        first = int(np.argmax(reached))
+        opened, close = float(bars.open[first]), float(bars.close[first])
+        if opened < p.order if p.up else opened > p.order:
+            # A level on the far side of the order was reached after it, the other one perhaps not.
+            if p.order_by == AT_LIMIT and targets[first] and (close - p.target) * p.side < 0:
+                return None
+            if p.order_by == AT_STOP and stops[first] and (close - p.stop) * p.side > 0:
+                return None
+    hits = np.flatnonzero(stops[first:] | targets[first:]) + first
+    if not len(hits):
+        return {STOP_AND_TARGET: None, ENTRY_AND_STOP: True, ENTRY_AND_TARGET: False}[p.kind]
+    hit = int(hits[0])
+    if stops[hit] and targets[hit]:
+        opened = float(bars.open[hit])
+        if (opened - p.stop) * p.side <= 0:
+            return False
+        return True if (opened - p.target) * p.side >= 0 else None
+    return bool(targets[hit])
+
+
+@dataclass(frozen=True, eq=False)
+class SymbolFills:
+    """The trades of one symbol with the levels that their bars were held against. `has_adds`: of
+    those that were added to the levels are not looked at.
+    """
+
+    trades: SymbolTrades
+    plan: Plan
+    contract: Contract
+    ranges: Floats  # f8[bars, 4], or f8[0, 4]
+    exits: Array  # their TRADED_FILL records
+    entries: NDArray[np.int64]  # how many fills each has
+
+    @lazy
+    def has_adds(self) -> Truths:
+        return self.entries > 1
+
+    @lazy
+    def side(self) -> Floats:
+        return self.trades.trades["side"].astype(np.float64)
+
+    @lazy
+    def inside(self) -> Truths:
+        """Left inside a bar, or at its close, and not at its open."""
+        inside: Truths = self.trades.exit == self.trades.entry + self.trades.trades["bars"] - 1
+        return inside
+
+    @lazy
+    def is_stop(self) -> Truths:
+        return np.isin(self.trades.trades["reason"], (BY_STOP, BY_TRAIL))
+
+    @lazy
+    def up(self) -> Truths:
+        up: Truths = (self.side > 0) != (self.plan.order_by == AT_LIMIT)
+        return up
+
+    @lazy
+    def orders(self) -> Floats:
+        """The price of each entry's order; NaN of those at market (rule 12)."""
+        signal = self.trades.entry - 1
+        if self.plan.order_by == AT_MARKET:
+            return np.full(len(signal), nan)
+        close = self.trades.candles.close[signal]
+        above, below = (prices.offset_price(close, up, self.plan) for up in (True, False))
+        return self._rounded(np.where(self.up, above, below), self.up, signal)
+
+    @lazy
+    def filled_inside(self) -> Truths:
+        opened = self.trades.candles.open[self.trades.entry]
+        return np.where(self.up, opened < self.orders, opened > self.orders)
+
+    @lazy
+    def levels(self) -> tuple[Floats, Floats]:
+        """The stop, before it trailed, and the target of each; NaN where there is none (rule 3)."""
+        price = np.ascontiguousarray(self.trades.trades["entry_price"])
+        signal = self.trades.entry - 1
+        ranges = self.ranges[signal] if len(self.ranges) else np.zeros((len(price), 4))
+        distance = np.zeros(0)
+        if len(price):
+            distance = _stop_distances(price, ranges[:, STOP], self.plan)
+        reach = prices.target_distance(price, distance, ranges[:, TARGET], self.plan)
+        stop = self._rounded(price - self.side * distance, self.side < 0, self.trades.entry)
+        target = self._rounded(price + self.side * reach, self.side > 0, self.trades.entry)
+        return np.where(distance > 0, stop, nan), np.where(reach > 0, target, nan)
+
+    def _rounded(self, price: Floats, up: Truths, bars: Indices) -> Floats:
+        days = ist_day(self.trades.candles.time[bars])
+        ticks = np.full(len(days), self.contract.tick)
+        for first, terms in self.contract.later:
+            ticks[days >= first] = terms.tick
+        steps: Floats = np.round(ticks * TICKS_PER_RUPEE)
+        above: Floats = prices.tick_up(price, steps)
+        below: Floats = prices.tick_down(price, steps)
+        return np.where(up, above, below)
+
+    def undecided(self, evidence: EvidenceInput) -> list[UndecidedBar]:
+        """Return the bars of trades in which it is open what prices reached first."""
+        candles, entry, leave = self.trades.candles, self.trades.entry, self.trades.exit
+        best = np.where(self.side > 0, [candles.high[entry], candles.high[leave]],
+                        [candles.low[entry], candles.low[leave]])  # fmt: skip
+        target, known = self.levels[1], ~self.has_adds
+        at_entry, at_exit = ((reach - target) * self.side >= 0 for reach in best)
+        inside_by_stop = self.is_stop & self.inside & known
+        in_entry = leave == entry
+        stop = self.trades.trades["exit_price"] / (1 - self.side * self.plan.slippage)
+        close = candles.close[leave]
+        of_target = known & self.filled_inside & at_entry & ~(inside_by_stop & in_entry)
+        both = inside_by_stop & at_exit & ~of_target
+        of_stop = inside_by_stop & ~both & in_entry & self.filled_inside & (
+            self.plan.order_by == AT_STOP
+        ) & ((close - stop) * self.side > 0)  # fmt: skip
+        bar = np.where(of_target, entry, leave)
+        price = np.where(of_stop, close * (1 - self.side * self.plan.slippage), target)
+        rows = np.flatnonzero(of_target | both | of_stop)
+        changes = self._changes(evidence, rows, price, bar)
+        kinds = np.select([of_target, both], [ENTRY_AND_TARGET, STOP_AND_TARGET], ENTRY_AND_STOP)
+        filled_inside = self.filled_inside & (bar == entry)
+        return [
+            UndecidedBar(
+                kind=str(kinds[row]),
+                symbol=self.trades.symbol,
+                start=int(candles.time[bar[row]]),
+                side=float(self.side[row]),
+                stop=nan if of_target[row] else float(stop[row]),
+                target=nan if of_stop[row] else float(target[row]),
+                order=float(self.orders[row]) if filled_inside[row] else nan,
+                up=bool(self.up[row]),
+                order_by=self.plan.order_by,
+                change=change,
+            )
+            for row, change in zip(rows.tolist(), changes.tolist(), strict=True)
+        ]
+
+    def _changes(
+        self, evidence: EvidenceInput, rows: Indices, price: Floats, bar: Indices
+    ) -> Floats:
+        """Return what the trades of these rows gain by leaving at other prices in these bars."""
+        trades, exits = self.trades.trades[rows], self.exits[rows].copy()
+        days = ist_day(self.trades.candles.time[bar[rows]])
+        entry_days = ist_day(np.ascontiguousarray(trades["entry_time"]))
+        exits["value"] *= price[rows] / trades["exit_price"]
+        exits["from_demat"], exits["day"] = ~exits["bought"] & (entry_days < days), days
+        charges = charges_of_days(exits, evidence.inputs.charges, evidence.data.contracts)
+        moved = self.side[rows] * (price[rows] - trades["exit_price"])
+        gain = moved * trades["value"] / trades["entry_price"]
+        changes: Floats = gain - charges.sum(axis=1) + exits["paid"].sum(axis=1)
+        return changes
+
+    @lazy
+    def gaps(self) -> tuple[int, float, int, int]:
+        """How many stops were left at an open beyond them, the rupees that those lost by it that
+        had not trailed; how many targets; and how many orders were filled beyond their price.
+        """
+        trades, candles = self.trades.trades, self.trades.candles
+        at_open = ~self.inside
+        by_stop = at_open & self.is_stop
+        first = by_stop & (trades["reason"] == BY_STOP) & ~self.has_adds
+        beyond = (self.levels[0] - candles.open[self.trades.exit]) * self.side
+        lost = (beyond * trades["value"] / trades["entry_price"])[first]
+        opened = candles.open[self.trades.entry]
+        entries = np.where(self.up, opened > self.orders, opened < self.orders)
+        targets = at_open & (trades["reason"] == BY_TARGET)
+        return int(by_stop.sum()), float(lost.sum()), int(targets.sum()), int(entries.sum())
+
+
+def symbol_fills(evidence: EvidenceInput) -> list[SymbolFills]:
+    """Return the trades of each symbol that has any, with what their levels follow from."""
+    strategy, data, fills = evidence.inputs.strategy, evidence.data, evidence.fills
+    plan = plan_of(strategy)
+    market, _ = data.with_signals(required_inputs(strategy), plan)
+    traded = traded_fills(fills, data.contracts)
+    result = list[SymbolFills]()
+    for trades in evidence.result.by_symbol:
+        own = np.flatnonzero(fills["symbol"] == trades.symbol)
+        is_exit = fills["reason"][own] != OPEN
+        position = np.cumsum(is_exit) - is_exit
+        entries = np.bincount(position[~is_exit], minlength=len(trades.rows))
+        result.append(
+            SymbolFills(
+                trades, plan, data.contracts[trades.symbol], _ranges(market, trades),
+                traded[own[is_exit]], entries,
+            )
+        )  # fmt: skip
+    return result
+
+
+def _ranges(market: MarketRows, trades: SymbolTrades) -> Floats:
+    if not len(market.atr):
+        return market.atr
+    end = int(market.cells_of(trades.symbol).max()) + 1
+    return market.atr[end - len(trades.candles) : end]
+
+
+class NetByOrder(NamedTuple):
+    """The net profit by the order of prices in undecided bars; `left`: how many of them finer
+    candles leave undecided.
+    """
+
+    worst: float
+    rule: float
+    best: float
+    resolved: float
+    left: int
+
+
+def net_by_order(evidence: EvidenceInput, undecided: Sequence[UndecidedBar]) -> NetByOrder:
+    """Return what the opposite of the rule makes of the net profit, where it adds or takes."""
+    net, left, resolved = evidence.result.net, 0, 0.0
+    length = TIMEFRAMES[evidence.inputs.strategy.basicInfo.timeframe]
+    for symbol in sorted({bar.symbol for bar in undecided}):
+        own = [bar for bar in undecided if bar.symbol == symbol]
+        starts = [bar.start for bar in own]
+        finer = evidence.finer(evidence.data.symbols[symbol], min(starts), max(starts) + length)
+        for bar in own:
+            within = finer.between(bar.start, bar.start + length) if finer else None
+            is_opposite = opposite_is_true(within, bar) if within else None
+            left += is_opposite is None
+            resolved += bar.change if is_opposite else 0.0
+    changes = np.array([bar.change for bar in undecided])
+    worst, best = (float(limit(changes, 0).sum()) for limit in (np.minimum, np.maximum))
+    return NetByOrder(net + worst, net, net + best, net + resolved, left)
+
+
+def shares_of_volume(evidence: EvidenceInput) -> tuple[Floats, Floats]:
+    """Return quantity and volume of the bar of each fill that an order made; NaN where nobody knows
+    what was traded.
+    """
+    fills = evidence.fills[~np.isin(evidence.fills["reason"], (BY_END_OF_DATA, BY_EXPIRY))]
+    volume = np.full(len(fills), nan)
+    for symbol, candles in enumerate(evidence.data.candles):
+        own = np.flatnonzero(fills["symbol"] == symbol)
+        if candles.volume.any():
+            volume[own] = candles.volume[np.searchsorted(candles.time, fills["time"][own])]
+    return np.ascontiguousarray(fills["quantity"]), volume
+
+
+def largest_capital(
+    quantity: Floats, volume: Floats, capital: float, thresholds: EvidenceThresholds
+) -> float | None:
+    """Return the capital from which on a share of the fills takes too much of the volume of their
+    bars, if quantities grow with it; None where no volume is known.
+    """
+    known = ~np.isnan(volume)
+    if not known.any():
+        return None
+    with np.errstate(divide="ignore"):
+        shares = np.sort(quantity[known] / volume[known])[::-1]
+    largest = shares[ceil(thresholds.large_fills * len(shares)) - 1]
+    return float(capital * thresholds.volume_share / largest)
+
+
+def fills_section(evidence: EvidenceInput) -> EvidenceSection:
+    """Return what the result makes by the other order of prices within bars, and how its fills
+    relate to gaps, delays and volume.
+    """
+    inputs, thresholds = evidence.inputs, evidence.thresholds
+    symbols = symbol_fills(evidence)
+    undecided = [bar for symbol in symbols for bar in symbol.undecided(evidence)]
+    net = net_by_order(evidence, undecided)
+    calendars = [history.sessions for history in inputs.histories]
+    delays = fill_quality_of(
+        evidence.result.by_symbol, calendars, inputs.strategy.basicInfo.timeframe
+    )
+    quantity, volume = shares_of_volume(evidence)
+    shares = volume_shares(quantity, volume)
+    capital = largest_capital(quantity, volume, inputs.capital, thresholds)
+    check = check_of(evidence, net, capital)
+    stops, lost, targets, entries = np.sum(
+        [symbol.gaps for symbol in symbols] or [(0, 0.0, 0, 0)], axis=0
+    ).tolist()
+    added = int(sum(symbol.has_adds.sum() for symbol in symbols))
+    decided = 1 - net.left / len(undecided) if undecided else None
+    known = shares[~np.isnan(shares)]
+    return EvidenceSection(
+        FILLS,
+        {
+            "undecidedBars": {
+                kind: sum(bar.kind == kind for bar in undecided) for kind in KINDS
+            },
+            "shareDecidedByFinerCandles": rounded_figure(decided, Unit.RATIO),
+            "netProfit": {
+                name: rounded(getattr(net, name), Unit.RUPEES)
+                for name in ("worst", "rule", "best", "resolved")
+            },
+            "gaps": {
+                "stops": int(stops),
+                "lostBeyondStops": rounded(lost, Unit.RUPEES),
+                "targets": int(targets),
+                "entries": int(entries),
+            },
+            "late": {
+                "afterMoreBarsThan": LATE_BARS,
+                "entries": int(is_late(delays.entry_delay_bars).sum()),
+                "exits": int(is_late(delays.exit_delay_bars).sum()),
+            },
+            "volume": {
+                "fills": int((~np.isnan(volume)).sum()),
+                "percentOfBar": quantiles(known * 100, Unit.PERCENT) if len(known) else None,
+                "largerThanPercent": THIN_SHARE * 100,
+                "larger": int(is_thin(quantity, volume).sum()),
+            },
+            "largestCapital": rounded_figure(capital, Unit.RUPEES),
+            "doubtFromVolumeShare": thresholds.volume_share,
+            "doubtFromShareOfFills": thresholds.large_fills,
+        },
+        _sentence(len(undecided), net, decided, capital, thresholds),
+        (
+            *_NOT_LOOKED_AT,
+            *([f"The levels of {added:,} trades that were added to."] if added else []),
+            *(["Volume: the candles have none."] if capital is None else []),
+        ),
+        check,
+    )  # fmt: skip
+
+
+def check_of(evidence: EvidenceInput, net: NetByOrder, capital: float | None) -> EvidenceCheck:
+    if not len(evidence.trades):
+        status, reason = CheckStatus.UNKNOWN, "Without a trade there are no fills to look at."
+    elif net.rule <= 0:
+        status, reason = CheckStatus.UNKNOWN, "The result makes no money that fills could take."
+    elif not net.left and net.resolved <= 0:
+        status = CheckStatus.FAIL
+        reason = "By finer candles, prices within bars went such that the result makes no money."
+    elif net.left and net.worst <= 0:
+        status = CheckStatus.DOUBT
+        reason = "Whether the result makes money depends on which way prices went within bars."
+    elif capital is not None and capital <= evidence.inputs.capital:
+        status = CheckStatus.DOUBT
+        reason = (
+            f"{percent_text(evidence.thresholds.large_fills)} of the fills or more take over"
+            f" {percent_text(evidence.thresholds.volume_share)} of the volume of their bars, and"
+            " would move prices."
+        )
+    else:
+        status = CheckStatus.PASS
+        reason = "The result makes money whichever way prices went within bars."
+    return EvidenceCheck(FILLS, status, reason)
+
+
+def _sentence(
+    undecided: int,
+    net: NetByOrder,
+    decided: float | None,
+    capital: float | None,
+    thresholds: EvidenceThresholds,
+) -> str:
+    if decided is None:
+        sentence = "In no bar of a trade is it open which of two levels prices reached first."
+    else:
+        sentence = (
+            f"In {undecided:,} bars it is open which of two levels prices reached first: the net"
+            f" profit is {rupees_text(net.worst)} at worst, {rupees_text(net.rule)} by the rule and"
+            f" {rupees_text(net.best)} at best; finer candles decide {percent_text(decided)} of"
+            f" them and make it {rupees_text(net.resolved)}."
+        )
+    if capital is None:
+        return sentence
+    return (
+        f"{sentence} From a capital of {rupees_text(capital)} on,"
+        f" {percent_text(thresholds.large_fills)} of the fills would take more than"
+        f" {percent_text(thresholds.volume_share)} of the volume of their bars."
+    )
