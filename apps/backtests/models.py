@@ -476,6 +476,32 @@ class EvidenceStatus(StrEnum):
     FAILED = "failed"
 
 
+class EvidenceTransition(StrEnum):
+    """The changes of a status of evidence."""
+
+    BEGIN = "begin"
+    COMPLETE = "complete"
+    FAIL = "fail"
+    RETRY = "retry"
+
+
+# What a lost worker had begun is begun again.
+EVIDENCE_TRANSITIONS: Final[Mapping[EvidenceTransition, Transition]] = {
+    EvidenceTransition.BEGIN: Transition(
+        (EvidenceStatus.QUEUED, EvidenceStatus.RUNNING), EvidenceStatus.RUNNING
+    ),
+    EvidenceTransition.COMPLETE: Transition((EvidenceStatus.RUNNING,), EvidenceStatus.READY),
+    EvidenceTransition.FAIL: Transition((EvidenceStatus.RUNNING,), EvidenceStatus.FAILED),
+    EvidenceTransition.RETRY: Transition((EvidenceStatus.FAILED,), EvidenceStatus.QUEUED),
+}
+
+
+class EvidenceQuerySet(StatusQuerySet["Evidence"]):
+    """Evidence, whose status changes by `transition` alone."""
+
+    transitions = EVIDENCE_TRANSITIONS
+
+
 class Evidence(models.Model):
     """The evidence on a completed backtest, made by a job when it is first asked for.
 
@@ -492,6 +518,8 @@ class Evidence(models.Model):
     error = models.JSONField(null=True)
     requested_at = models.DateTimeField()
     completed_at = models.DateTimeField(null=True, help_text="When it was ready, or failed")
+
+    objects = EvidenceQuerySet.as_manager()
 
     class Meta:
         constraints = [

@@ -40,8 +40,10 @@ _RETRY_SECONDS: Final = 5
 # As they are stored, compressed; sizes are read without reading the values.
 STORED_BYTES: Final = """
     SELECT coalesce(sum(pg_column_size(result.curve)), 0) + coalesce(sum(blocks.bytes), 0)
+        + coalesce(sum(pg_column_size(evidence.document) + pg_column_size(evidence.fills)), 0)
     FROM backtests_backtest AS backtest
     JOIN backtests_backtestresult AS result ON result.backtest_id = backtest.id
+    LEFT JOIN backtests_evidence AS evidence ON evidence.backtest_id = backtest.id
     LEFT JOIN LATERAL (
         SELECT sum(pg_column_size(data) + coalesce(pg_column_size(excursions), 0)
             + coalesce(pg_column_size(fills), 0)) AS bytes

@@ -4,14 +4,25 @@ import json
 from datetime import timedelta
 from typing import Any
 
+import numpy as np
 import pytest
 from procrastinate.contrib.django.models import ProcrastinateJob
 
 from apps.accounts.models import User
 from apps.backtests import queue, tasks
-from apps.backtests.evidence import services
-from apps.backtests.models import Backtest, BacktestKind, BacktestStatus, Evidence, EvidenceStatus
+from apps.backtests.evidence import making, services
+from apps.backtests.models import (
+    EVIDENCE_TRANSITIONS,
+    Backtest,
+    BacktestKind,
+    BacktestStatus,
+    Evidence,
+    EvidenceStatus,
+    EvidenceTransition,
+)
+from apps.core import quotas
 from apps.core.long_poll import get_long_poll
+from apps.core.quotas import Resource
 from apps.market.models import CandleChunk
 from tests import make
 from tests.backtests.submissions import submit
@@ -158,3 +169,46 @@ def test_no_result_on_generated_candles_passes(api: Api, alice: User, backtest: 
     assert body["checks"][0] == {"name": "candles", "status": "fail", "reason": reason}
     assert reason in body["verdict"]["sentence"]
     assert not body["verdict"]["passes"]
+
+
+def test_its_bytes_count_in_the_quota(api: Api, alice: User, backtest: Backtest) -> None:
+    def stored_bytes() -> int:
+        (usage,) = (
+            usage for usage in quotas.usages(alice.pk) if usage.resource == Resource.BACKTEST_BYTES
+        )
+        return usage.used
+
+    before = stored_bytes()
+    made(api, alice, backtest)
+    row = Evidence.objects.get(pk=backtest.pk)
+    assert stored_bytes() > before + len(row.fills or b"")
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("status", EvidenceStatus)
+@pytest.mark.parametrize("name", EvidenceTransition)
+def test_a_status_changes_by_the_transitions_alone(
+    backtest: Backtest, status: EvidenceStatus, name: EvidenceTransition
+) -> None:
+    ready = {"document": {}, "fills": b""}
+    Evidence.objects.create(
+        backtest=backtest,
+        status=status,
+        requested_at=backtest.created_at,
+        **(ready if status == EvidenceStatus.READY else {}),
+    )
+    sources, target = EVIDENCE_TRANSITIONS[name]
+    changes = ready if target == EvidenceStatus.READY else {}
+    changed = Evidence.objects.filter(pk=backtest.pk).transition(name, **changes)
+    assert changed == (status in sources)
+    assert Evidence.objects.get(pk=backtest.pk).status == (target if changed else status)
+
+
+@pytest.mark.django_db
+def test_finer_candles_that_are_stored_decide(backtest: Backtest) -> None:
+    finer = making.evidence_input(backtest).finer
+    assert finer("NSE:NIFTY", backtest.start, backtest.end) is None
+    store_candles("NSE:NIFTY", "5m", waves("2024-01-01", 45, step=300))
+    candles = making.evidence_input(backtest).finer("NSE:NIFTY", backtest.start, backtest.end)
+    assert candles is not None
+    assert np.diff(candles.time).min() == 300

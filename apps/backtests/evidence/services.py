@@ -8,7 +8,13 @@ from django.db import connection, transaction
 
 from apps.accounts.models import User
 from apps.backtests import queue, results
-from apps.backtests.models import Backtest, BacktestKind, Evidence, EvidenceStatus
+from apps.backtests.models import (
+    Backtest,
+    BacktestKind,
+    Evidence,
+    EvidenceStatus,
+    EvidenceTransition,
+)
 from apps.core import jobs
 from apps.core.errors import Code, ServiceError
 from apps.engine.evidence.charges_as_of import charges_as_of_section
@@ -60,13 +66,13 @@ def _request(backtest: Backtest, *, now: datetime) -> Evidence:
     evidence, _ = Evidence.objects.get_or_create(
         backtest=backtest, defaults={"status": EvidenceStatus.QUEUED, "requested_at": now}
     )
-    if (
-        evidence.status == EvidenceStatus.FAILED
-        and now - evidence.requested_at > RETRY_FAILED_AFTER
+    failed_before = Evidence.objects.filter(
+        pk=backtest.pk, requested_at__lt=now - RETRY_FAILED_AFTER
+    )
+    if evidence.status == EvidenceStatus.FAILED and failed_before.transition(
+        EvidenceTransition.RETRY, requested_at=now, error=None, completed_at=None
     ):
-        evidence.status, evidence.requested_at = EvidenceStatus.QUEUED, now
-        evidence.error = evidence.completed_at = None
-        evidence.save()
+        evidence.refresh_from_db()
     if evidence.status == EvidenceStatus.QUEUED:
         jobs.enqueue_once(
             queue.EVIDENCE_JOB,
@@ -107,10 +113,7 @@ def begin(backtest_id: str) -> Evidence | None:
     """Return the evidence that a job is to make; None where it is made, or nobody wants it any
     more. One that a lost worker had begun is begun again.
     """
-    wanted = Evidence.objects.filter(
-        pk=backtest_id, status__in=(EvidenceStatus.QUEUED, EvidenceStatus.RUNNING)
-    )
-    if not wanted.update(status=EvidenceStatus.RUNNING):
+    if not Evidence.objects.filter(pk=backtest_id).transition(EvidenceTransition.BEGIN):
         return None
     return Evidence.objects.select_related("backtest").get(pk=backtest_id)
 
@@ -118,8 +121,7 @@ def begin(backtest_id: str) -> Evidence | None:
 @transaction.atomic
 def record_end(evidence: Evidence, *, now: datetime, **result: object) -> None:
     """Record the document with its fills, or the error, and notify those who wait."""
-    status = EvidenceStatus.FAILED if "error" in result else EvidenceStatus.READY
-    running = Evidence.objects.filter(pk=evidence.pk, status=EvidenceStatus.RUNNING)
-    if running.update(status=status, completed_at=now, **result):
+    end = EvidenceTransition.FAIL if "error" in result else EvidenceTransition.COMPLETE
+    if Evidence.objects.filter(pk=evidence.pk).transition(end, completed_at=now, **result):
         with connection.cursor() as cursor:
             cursor.execute("SELECT pg_notify(%s, %s)", [EVIDENCE_ENDED_CHANNEL, evidence.pk])
