@@ -175,8 +175,7 @@ class Supervisor:
         try:
             os.setsid()
             _close_other_descriptors({1, 2, watched, *child.descriptors})
-            if PROCESS_NAME.exists():
-                PROCESS_NAME.write_text(child.name)
+            name_process(child.name)
             if self.account is not None:
                 self.account.assume()
             for number in STOP_SIGNALS:
@@ -217,6 +216,12 @@ class Supervisor:
             for child in self.children:
                 child.send(signal.SIGKILL)
         self.stopping = True
+
+
+def name_process(name: str) -> None:
+    """Choose what `ps -e` and `top` show, where the system lets us."""
+    if PROCESS_NAME.exists():
+        PROCESS_NAME.write_text(name)
 
 
 def _close_other_descriptors(kept: Iterable[int]) -> None:

@@ -21,8 +21,8 @@ from tests.processes import PROJECT, until
 
 COMPILED = PROJECT / ".data" / "numba"  # compiled once for all services that tests start
 WORKERS = ("small-worker", "runner", "backtest-worker")
-# All processes of Python are forks of `up`.
-ROLES = ("up", "web", *WORKERS, "launcher", "postmaster", "backend")
+# All processes of Python are forks of the supervisor; `up` waits for it.
+ROLES = ("up", "supervisor", "web", *WORKERS, "launcher", "postmaster", "backend")
 
 
 @dataclass(slots=True)
@@ -57,6 +57,8 @@ class Service:
         }
 
     def start(self) -> None:
+        if self.process is not None:
+            self.process.wait(30)
         with self.log.open("ab") as log:
             self.process = subprocess.Popen(
                 [sys.executable, "manage.py", "up"],
@@ -159,7 +161,7 @@ class Service:
             return None
         if command[-2:-1] != ["up"]:
             return None
-        return name if name in ("web", *WORKERS) else "up"
+        return name if name in ("supervisor", "web", *WORKERS) else "up"
 
 
 @contextmanager

@@ -13,7 +13,7 @@ from tests.processes import is_alive, until
 SEED = 20261121
 KILLS = 20
 # How many processes each role has in a service that is whole.
-COMPLETE = {"up": 1, "web": 2, "postmaster": 1, **dict.fromkeys(WORKERS, 1)}
+COMPLETE = {"up": 1, "supervisor": 1, "web": 2, "postmaster": 1, **dict.fromkeys(WORKERS, 1)}
 
 
 def victims(rng: random.Random) -> list[str]:
@@ -66,7 +66,7 @@ def test_whatever_is_killed_the_service_answers_again_and_nothing_stays() -> Non
                 guarded, gone = bool(up.running()["launcher"]), 0.0
                 kill_one(up, role, rng)
                 killed = time.monotonic()
-                if role == "up":
+                if role in ("up", "supervisor"):
                     gone = start_again(up, guarded=guarded, at_once=number % 2 == 0)
                 until(lambda: is_whole(up), seconds=90)
                 well = time.monotonic() - killed

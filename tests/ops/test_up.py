@@ -174,7 +174,7 @@ def children(parents: set[int]) -> set[int]:
 
 
 def descendants(pid: int) -> set[int]:
-    """Of the supervisor: web and workers with what they started."""
+    """The supervisor, web and workers with what they started."""
     pids = {pid}
     while grown := children(pids) - pids:
         pids |= grown
@@ -209,8 +209,8 @@ def test_one_signal_ends_the_whole_service(
     service: subprocess.Popen[str], port: int, data_dir: Path
 ) -> None:
     assert status(port, "/healthz") == status(port, "/readyz") == 200
-    # two web processes, two workers and a runner
-    until(lambda: len(descendants(service.pid)) == 5)
+    # the supervisor, two web processes, two workers and a runner
+    until(lambda: len(descendants(service.pid)) == 6)
     pids = {*descendants(service.pid), postmaster(data_dir)}
     service.send_signal(signal.SIGTERM)
     wait_for(service, "stopped")
@@ -227,10 +227,14 @@ def names_of(pids: set[int]) -> list[str]:
 def test_roles_run_apart_and_together_are_the_service(port: int, data_dir: Path) -> None:
     """Web here, workers of queues there, runners elsewhere: all on one database and port."""
     roles = {
-        "--web 2 --workers 0 --runners 0": ["web", "web"],
-        "--web 0 --workers 2 --runners 0 --queues webhooks small": ["worker", "worker"],
-        "--web 0 --workers 1 --runners 0": ["backtest-worker", "small-worker"],
-        "--web 0 --workers 0 --runners 2": ["runner", "runner"],
+        "--web 2 --workers 0 --runners 0": ["supervisor", "web", "web"],
+        "--web 0 --workers 2 --runners 0 --queues webhooks small": [
+            "supervisor",
+            "worker",
+            "worker",
+        ],
+        "--web 0 --workers 1 --runners 0": ["backtest-worker", "small-worker", "supervisor"],
+        "--web 0 --workers 0 --runners 2": ["runner", "runner", "supervisor"],
     }
     with ExitStack() as stack:
         for words, names in roles.items():
@@ -300,7 +304,7 @@ def test_web_comes_back_after_it_and_the_database_were_killed(
     os.kill(postmaster(data_dir), signal.SIGKILL)
     wait_for(service, "database ended: starting it again")
     until(lambda: status(port, "/readyz") == 200)
-    web = next(pid for pid in children({service.pid}) if process_name(pid) == "web")
+    web = next(pid for pid in descendants(service.pid) if process_name(pid) == "web")
     os.kill(web, signal.SIGKILL)
     wait_for(service, "web ended (SIGKILL)")
     until(lambda: answers(port))

@@ -21,9 +21,9 @@ from django.db import OperationalError, connection, connections
 from django.utils import timezone
 
 from apps.engine import compilation
-from apps.ops import privileges, worker
+from apps.ops import foreground, privileges, worker
 from apps.ops.embedded_postgres import major_upgrade, roles, shared_server
-from apps.ops.supervisor import Backoff, Supervisor
+from apps.ops.supervisor import Backoff, Supervisor, name_process
 from apps.ops.web import server
 
 if TYPE_CHECKING:
@@ -134,13 +134,17 @@ class Command(BaseCommand):
             call_command("seed_symbols", stdout=self.stdout)
 
     def supervise(self, roles: "Roles", keep_database: Callable[[], None]) -> None:
-        """Load everything once, and run the processes of the roles as forks of this one."""
+        """Load everything once, and run the processes of the roles as forks of a fork of this one,
+        which waits in the foreground.
+        """
         with ExitStack() as stack:
             if roles.web:
                 stack.enter_context(shared_metrics())
             from apps.ops import service
 
             application = service.load_service()
+            waiting = foreground.continue_in_fork()
+            name_process("supervisor")
             identity = privileges.choose_identity(group=self.group)
             for warning in (identity.warning, *(exposure_warnings() if roles.web else ())):
                 if warning:
@@ -155,6 +159,8 @@ class Command(BaseCommand):
             announcement = Announcement(self.say, has_web=roles.web > 0)
 
             def on_poll() -> None:
+                if os.getppid() != waiting:
+                    os._exit(1)  # it was killed: the children and the database end by themselves
                 keep_database()
                 announcement.poll()
 
