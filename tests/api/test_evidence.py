@@ -9,7 +9,7 @@ import pytest
 from procrastinate.contrib.django.models import ProcrastinateJob
 
 from apps.accounts.models import User
-from apps.backtests import queue, tasks
+from apps.backtests import queue, results, tasks
 from apps.backtests.evidence import making, services
 from apps.backtests.models import (
     EVIDENCE_TRANSITIONS,
@@ -23,6 +23,7 @@ from apps.backtests.models import (
 from apps.core import quotas
 from apps.core.long_poll import get_long_poll
 from apps.core.quotas import Resource
+from apps.engine.metrics.equity import day_ends
 from apps.market.models import CandleChunk
 from tests import make
 from tests.backtests.submissions import submit
@@ -124,6 +125,32 @@ def test_of_an_optimization_the_best_set_is_looked_at(api: Api, alice: User) -> 
     assert body["status"] == "ready", body["error"]
     net = (study.performance or {})["netProfit"]
     assert body["sections"]["costs"]["figures"]["netProfit"] == net
+
+
+def test_of_a_walk_forward_the_joined_tests_are_looked_at(api: Api, alice: User) -> None:
+    store_candles("NSE:NIFTY", "15m", waves("2024-01-01", 45))
+    config = {**OPTIMIZATION, "windows": 3}
+    study = submit(
+        alice,
+        make.algorithm(alice, **make.steps()).pk,
+        kind=BacktestKind.WALK_FORWARD,
+        configs={"walkForwardConfig": config},
+    )
+    run_queued()
+    study.refresh_from_db()
+    body = made(api, alice, study)
+    assert body["status"] == "ready", body["error"]
+    statuses = {check["name"]: check["status"] for check in body["checks"]}
+    for name in ("costs", "fills", "sensitivity"):
+        assert statuses[name] == "unknown"
+        assert "several configurations" in body["sections"][name]["sentence"]
+    assert body["sections"]["chargesAsOf"]["figures"] == {}
+    significance = body["sections"]["significance"]["figures"]
+    _, curve = results.load_result(study)
+    assert significance["days"] == len(day_ends(curve["time"]))
+    assert significance["permutations"]["grossProfit"] > 0
+    assert statuses["lookAhead"] == "pass"
+    assert body["sections"]["multipleTesting"]["figures"]["trials"] >= 3
 
 
 def test_without_a_result_there_is_no_evidence(api: Api, alice: User) -> None:

@@ -2,6 +2,7 @@
 workers import it.
 """
 
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -13,7 +14,7 @@ from apps.engine.candles import TIMEFRAMES, Candles
 from apps.engine.evidence.document import evidence_document
 from apps.engine.evidence.inputs import EvidenceInput
 from apps.engine.evidence.traded_fills import traded_fills
-from apps.engine.kernel.records import Array
+from apps.engine.kernel.records import NO_FILLS, Array
 from apps.engine.metrics.equity import day_ends
 from apps.engine.simulation.simulations import ignore_progress
 from apps.engine.studies.grid import applied
@@ -24,20 +25,24 @@ def make_evidence(backtest: Backtest) -> tuple[dict[str, object], Array]:
     """Return the document, and the fills as TRADED_FILL records. Raises EngineError."""
     evidence = evidence_input(backtest)
     document = evidence_document(evidence, generated=store.synthetic_symbols(backtest.symbols))
-    return document, traded_fills(evidence.fills, evidence.data.contracts)
+    fills = NO_FILLS if evidence.of_windows else evidence.fills
+    return document, traded_fills(fills, evidence.data.contracts)
 
 
 def evidence_input(backtest: Backtest) -> EvidenceInput:
     """Return what the sections are made from. Raises EngineError."""
     inputs = load_inputs(backtest, steps_of(backtest), ignore_progress)
     trades, curve = results.load_result(backtest)
-    days = len(day_ends(curve["time"]))
+    days, of_windows = len(day_ends(curve["time"])), backtest.kind == BacktestKind.WALK_FORWARD
+    if of_windows:  # its tests alone, which begin after the first training
+        inputs = replace(inputs, start=int(curve["time"][0]), end=int(curve["time"][-1]) + 1)
     return EvidenceInput(
         inputs,
         trades.records,
         curve,
         trials=ledger.trials_of(backtest, days=days),
         finer=partial(_finer_candles, backtest),
+        of_windows=of_windows,
     )
 
 
@@ -53,9 +58,13 @@ def _finer_candles(backtest: Backtest, symbol: str, start: int, end: int) -> Can
 
 
 def steps_of(backtest: Backtest) -> dict[str, Any]:
-    """Return the steps whose trades the result has: of an optimization those of the best set."""
-    steps: dict[str, Any] = backtest.configuration
-    if backtest.kind != BacktestKind.OPTIMIZATION:
-        return steps
-    best = (backtest.study_results or {})["ranking"][0]["parameters"]
-    return dict(applied(steps, best))
+    """Return the steps whose trades the result has: of an optimization those of the best set, of a
+    walk-forward those of the last window.
+    """
+    steps, study = backtest.configuration, backtest.study_results or {}
+    match backtest.kind:
+        case BacktestKind.OPTIMIZATION:
+            return dict(applied(steps, study["ranking"][0]["parameters"]))
+        case BacktestKind.WALK_FORWARD:
+            return dict(applied(steps, study["windows"][-1]["parameters"]))
+    return dict(steps)

@@ -16,9 +16,8 @@ from apps.backtests.models import (
     EvidenceTransition,
 )
 from apps.core import jobs
-from apps.core.errors import Code, ServiceError
-from apps.engine.evidence.charges_as_of import charges_as_of_section
-from apps.engine.evidence.sections import section_json
+from apps.engine.evidence.charges_as_of import CHARGES_AS_OF, charges_as_of_section
+from apps.engine.evidence.sections import EvidenceSection, section_json, section_of_windows
 from apps.engine.language import strategy as engine
 from apps.market.contracts import market_rules_of
 from apps.market.dates import day_in_india, day_number
@@ -27,16 +26,6 @@ from apps.market.dates import day_in_india, day_number
 EVIDENCE_ENDED_CHANNEL: Final = "evidence_ended"
 # What failed is tried again by whoever asks so much later.
 RETRY_FAILED_AFTER: Final = timedelta(minutes=10)
-
-
-class NoEvidenceOfWalkForward(ServiceError):
-    """The trades of a walk-forward come from several configurations."""
-
-    code = Code.UNPROCESSABLE_ENTITY
-    message = (
-        "The trades of a walk_forward come from several configurations, so there is no evidence on"
-        " one; ask for that of a plain backtest."
-    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,11 +41,9 @@ class RequestedEvidence:
 def fetch(*, owner: User, backtest_id: str, as_of: date | None, now: datetime) -> RequestedEvidence:
     """Return the evidence on a backtest of the user, and have it made where it is not.
 
-    Raises BacktestNotFound, NotCompleted, NoEvidenceOfWalkForward.
+    Raises BacktestNotFound, NotCompleted.
     """
     backtest = results.fetch_completed(owner=owner, backtest_id=backtest_id)
-    if backtest.kind == BacktestKind.WALK_FORWARD:
-        raise NoEvidenceOfWalkForward
     return dated(_request(backtest, now=now), as_of=as_of, now=now)
 
 
@@ -90,20 +77,25 @@ def dated(evidence: Evidence, *, as_of: date | None, now: datetime) -> Requested
     """
     if evidence.document is None or evidence.fills is None:
         return RequestedEvidence(evidence, None)
+    section = _charges_as_of(evidence, as_of or day_in_india(int(now.timestamp())))
+    document = {**evidence.document}
+    document["sections"] = {**document["sections"], section.name: section_json(section)}
+    return RequestedEvidence(evidence, document)
+
+
+def _charges_as_of(evidence: Evidence, day: date) -> EvidenceSection:
     backtest = evidence.backtest
-    day = as_of or day_in_india(int(now.timestamp()))
+    if backtest.kind == BacktestKind.WALK_FORWARD:
+        return section_of_windows(CHARGES_AS_OF)
     rules = market_rules_of(engine.parse(backtest.configuration), first=day, last=day)
-    section = charges_as_of_section(
-        results.unpack_array(evidence.fills),
+    return charges_as_of_section(
+        results.unpack_array(evidence.fills or b""),
         rules.schedule,
         backtest.symbols,
         [rules.segment(symbol) for symbol in backtest.symbols],
         day=day_number(day),
         gross=float((backtest.performance or {})["grossProfit"]),
     )
-    document = {**evidence.document}
-    document["sections"] = {**document["sections"], section.name: section_json(section)}
-    return RequestedEvidence(evidence, document)
 
 
 # -------------------------------------------------------------------------------- for the worker

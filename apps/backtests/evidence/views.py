@@ -8,7 +8,7 @@ from rest_framework.response import Response
 
 from apps.backtests.evidence import services
 from apps.backtests.evidence.serializers import EvidenceQuery, EvidenceSerializer
-from apps.backtests.evidence.services import NoEvidenceOfWalkForward, RequestedEvidence
+from apps.backtests.evidence.services import RequestedEvidence
 from apps.backtests.models import BacktestNotFound, Evidence
 from apps.backtests.prefer_wait import APPLIED, MAX_WAIT_SECONDS, parse_wait
 from apps.backtests.results import NotCompleted
@@ -36,7 +36,7 @@ class EvidenceViewSet(OwnedViewSet):
         parameters=[EvidenceQuery, PREFER_READY, answer_header("Preference-Applied")],
         responses={200: EvidenceSerializer},
     )
-    @refuses(NotCompleted, NoEvidenceOfWalkForward)
+    @refuses(NotCompleted)
     def retrieve(self, request: Request, backtest_id: str) -> Response:
         """How far the result of a completed backtest can be trusted.
 

@@ -2,28 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final, NamedTuple
 
-from apps.engine.evidence.costs import costs_section
-from apps.engine.evidence.fills import fills_section
+from apps.engine.evidence.costs import COSTS, costs_section
+from apps.engine.evidence.fills import FILLS, fills_section
 from apps.engine.evidence.inputs import EvidenceInput
-from apps.engine.evidence.look_ahead import look_ahead_section
+from apps.engine.evidence.look_ahead import LOOK_AHEAD, look_ahead_section
 from apps.engine.evidence.multiple_testing import MULTIPLE_TESTING, multiple_testing_section
-from apps.engine.evidence.regimes import regimes_section
-from apps.engine.evidence.sections import CheckStatus, EvidenceCheck, EvidenceSection, section_json
-from apps.engine.evidence.sensitivity import sensitivity_section
+from apps.engine.evidence.regimes import REGIMES, regimes_section
+from apps.engine.evidence.sections import (
+    OF_ONE_CONFIGURATION,
+    CheckStatus,
+    EvidenceCheck,
+    EvidenceSection,
+    section_json,
+    section_of_windows,
+)
+from apps.engine.evidence.sensitivity import SENSITIVITY, sensitivity_section
 from apps.engine.evidence.significance import SIGNIFICANCE, significance_section
 
-SECTIONS: Final[tuple[Callable[[EvidenceInput], EvidenceSection], ...]] = (
-    costs_section,
-    fills_section,
-    significance_section,
-    multiple_testing_section,
-    look_ahead_section,
-    regimes_section,
-    sensitivity_section,
-)
+SECTIONS: Final[Mapping[str, Callable[[EvidenceInput], EvidenceSection]]] = {
+    COSTS: costs_section,
+    FILLS: fills_section,
+    SIGNIFICANCE: significance_section,
+    MULTIPLE_TESTING: multiple_testing_section,
+    LOOK_AHEAD: look_ahead_section,
+    REGIMES: regimes_section,
+    SENSITIVITY: sensitivity_section,
+}
 CANDLES: Final = "candles"
 NEEDED: Final = frozenset({SIGNIFICANCE, MULTIPLE_TESTING})
 """Checks that a result passes by; of the others none may fail."""
@@ -70,7 +77,12 @@ def evidence_document(
     `generated` are the symbols whose candles are a sample and no market's: no result on those
     passes. Raises EngineError.
     """
-    sections = [section_of(evidence) for section_of in SECTIONS]
+    sections = [
+        section_of_windows(name)
+        if evidence.of_windows and name in OF_ONE_CONFIGURATION
+        else section_of(evidence)
+        for name, section_of in SECTIONS.items()
+    ]
     checks = [section.check for section in sections if section.check]
     if generated:
         reason = f"The candles of {', '.join(generated)} are a generated sample, no market's."

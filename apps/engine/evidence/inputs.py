@@ -89,7 +89,10 @@ USUAL_THRESHOLDS: Final = EvidenceThresholds()
 
 @dataclass(frozen=True, eq=False)
 class EvidenceInput:
-    """What was simulated, and the trades (TRADE records) and the curve (CURVE) that came of it."""
+    """What was simulated, and the trades (TRADE records) and the curve (CURVE) that came of it.
+
+    `of_windows`: these are the joined tests of a walk-forward; the steps are those of its last one.
+    """
 
     inputs: SimulationInput
     trades: Array
@@ -97,6 +100,7 @@ class EvidenceInput:
     trials: Trials = THIS_ALONE
     thresholds: EvidenceThresholds = USUAL_THRESHOLDS
     finer: FinerCandles = no_finer_candles
+    of_windows: bool = False
 
     @lazy
     def data(self) -> PreparedData:
