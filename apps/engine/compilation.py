@@ -93,7 +93,7 @@ class Compilation:
         """Wait for their end. Raises CalledProcessError when one of them has failed."""
         if not self.processes:
             return
-        begun = said = time.monotonic()
+        begun = reported_at = time.monotonic()
         functions = {group: group for group in self.processes}
         names = ""
         total = sum(len(GROUPS[group]) for group in self.processes)
@@ -103,9 +103,9 @@ class Compilation:
                 names = ", ".join(filter(None, functions.values())) or names
                 bar.update(sum(line.endswith(" ") for line in lines))
                 bar.set_postfix_str(names)
-                if bar.disable and time.monotonic() - said > SECONDS_BETWEEN_LINES:
-                    said = time.monotonic()
-                    say(f"compiling {names}: {said - begun:.0f} s")
+                if bar.disable and time.monotonic() - reported_at > SECONDS_BETWEEN_LINES:
+                    reported_at = time.monotonic()
+                    say(f"compiling {names}: {reported_at - begun:.0f} s")
         for process in self.processes.values():
             if code := process.wait():
                 raise subprocess.CalledProcessError(code, process.args)

@@ -204,3 +204,36 @@ def test_functions_take_few_parameters() -> None:
         if isinstance(node, Function) and too_many_parameters(node)
     ]
     assert long == []
+
+
+COMPILER_PARTS: Final = frozenset({"ctypes", "llvmlite"})
+NAMED_TUPLE: Final = frozenset({"_asdict", "_fields", "_make", "_replace"})  # public all the same
+
+
+def imported(module: Module) -> Iterator[Definition]:
+    """Yield the modules and names that a module imports, dotted."""
+    for node in ast.walk(module.tree):
+        if isinstance(node, ast.Import):
+            yield from (Definition(alias.name, module.at(node)) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            for alias in node.names:
+                yield Definition(f"{node.module}.{alias.name}", module.at(node))
+
+
+def test_the_engine_uses_what_other_packages_publish() -> None:
+    """No parts of the compiler, no addresses, nothing that begins with an underscore."""
+    private = []
+    for module in modules("apps/engine"):
+        for name in imported(module):
+            if COMPILER_PARTS & set(name.name.split(".")) or re.search(r"\._(?!_)", name.name):
+                private.append(f"{name.location} {name.name}")
+        own = {name.name for name in definitions(module)}
+        private += [
+            f"{module.at(node)} {ast.unparse(node)}"
+            for node in ast.walk(module.tree)
+            if isinstance(node, ast.Attribute)
+            and re.match("_(?!_)", node.attr)
+            and ast.unparse(node.value) not in ("self", "cls")
+            and node.attr not in own | NAMED_TUPLE
+        ]
+    assert private == []

@@ -17,7 +17,7 @@ from apps.engine.simulation.levels import Levels, levels_of
 from apps.engine.simulation.plan import Contract
 from apps.engine.simulation.simulate import History, simulate
 from apps.engine.simulation.timeline import SymbolSeries, symbol_series_of
-from apps.engine.simulation.verdict import lived_at
+from apps.engine.simulation.verdict import held_at
 from tests.engine.steps import CROSS, RSI_ABOVE_50, complete
 
 MONDAY = 1_704_080_700  # 2024-01-01, 09:15 in Asia/Kolkata
@@ -161,8 +161,8 @@ def test_every_exit_is_explained_by_the_candle_and_levels_that_made_it() -> None
             said = exits_at(side, given, seen, bar).signal
             assert said is (due == "signal")
             assert opposite_at(side, given, seen, bar) in (due == "opposite_signal", said)
-            assert index in lived_at(result.trades, 0, int(candles.time[bar]))
-        assert index in lived_at(result.trades, 0, int(trade["exit_time"]))
+            assert index in held_at(result.trades, 0, int(candles.time[bar]))
+        assert index in held_at(result.trades, 0, int(trade["exit_time"]))
         levels = levels_of(trade, given, Contract(), seen, int(leave))
         assert levels is not None
         assert_price(trade, levels, reason, float(candles.open[leave]))

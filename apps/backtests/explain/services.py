@@ -31,7 +31,7 @@ from apps.engine.simulation.levels import Levels, levels_of, orders_reached
 from apps.engine.simulation.plan import Contract
 from apps.engine.simulation.results import wire_times
 from apps.engine.simulation.timeline import SymbolSeries, symbol_series_of
-from apps.engine.simulation.verdict import SignalBar, StoredResult, Verdict, lived_at, verdict
+from apps.engine.simulation.verdict import SignalBar, StoredResult, Verdict, held_at, verdict
 from apps.market.contracts import market_rules_of
 from apps.market.dates import day_in_india
 
@@ -136,7 +136,7 @@ def explain(*, owner: User, backtest_id: str, symbol: str, at: int) -> Explanati
         known = ranges_known(candle.strategy, candle.symbol_series, candle.bar)
         positions = [
             _explain_position(candle, trades, index)
-            for index in lived_at(trades.records, candle.symbol_index, candle.time)
+            for index in held_at(trades.records, candle.symbol_index, candle.time)
         ]
     except EngineError as refusal:
         raise HistoryGone(reason=str(refusal)) from refusal

@@ -3,8 +3,8 @@
 A backtest is `run` over all rows and then `finish`; trading live is `run` over each new row. There
 is no second code path and no "live" flag: nothing but `State` survives a row, and State is bytes.
 The rules are numbered in README.md. All that is compiled stands here, but for the formulas of
-`prices.py`: read it from the top down, `run` and its phases, then what these are made of. What is
-due when is there for speed alone; it changes no result.
+`prices.py`: read it from the top down, `run` and its phases, then what these are made of. Which
+slots are active when is there for speed alone; it changes no result.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ WORK = np.dtype(
         ("fills", "i8"),
         ("refusals", "i8"),
         ("open", "i8"),  # positions
-        ("due", "i8"),  # slots that are due in the row
+        ("active", "i8"),  # slots that are active in the row
         ("held", "i8"),  # positions
         ("time", "i8"),  # of the row
         ("day_begin", "i8"),  # rows [day_begin, day_end) are of one day
@@ -107,12 +107,12 @@ WORK = np.dtype(
 )
 SLOT = np.dtype(
     # What a slot follows and trades in one call of the kernel, and its bar of the row in which it
-    # is due.
+    # is active.
     [
         ("source", "u8"),  # the column of its signals
         ("instrument", "u8"),  # the column of its cells
         ("contract", CONTRACT),
-        ("lived", "i8"),  # the first row that its position has not lived through yet
+        ("advanced_to", "i8"),  # the first row that its position has not been advanced through
         ("bar", "i8"),  # the index of the bar; -1 if there is none, and the next fields are old
         ("open", "f8"),
         ("high", "f8"),
@@ -126,10 +126,10 @@ SLOT = np.dtype(
         ("exit_price", "f8"),
         ("exit_time", "i8"),
         ("exit_day", "i8"),
-        ("wake", "i8"),  # the row in which it is due
-        # Of all slots together: the i-th has the i-th slot that is due, and what marking the i-th
+        ("next_active", "i8"),  # the next row in which it is
+        # Of all slots together: the i-th has the i-th active slot, and what marking the i-th
         # position that is held reads.
-        ("due", "i8"),
+        ("active", "i8"),
         ("marked", "i8"),  # the slot
         ("column", "u8"),  # its instrument
         ("first", "i8"),  # the bar of the first row
@@ -238,8 +238,8 @@ def run_rows(
     """Step through rows of one plan, as far as there is room and money; return the next one."""
     account, begun = books.account, row
     while row < stop and account.status == RUNNING and has_room(books):
-        row = mark_rows(books, market, equity, row, next_due(books, row, stop))
-        if not find_due(books, row, stop):
+        row = mark_rows(books, market, equity, row, next_active_row(books, row, stop))
+        if not list_active(books, row, stop):
             continue
         begin_day(account, market.day[row])
         load_row(books, market, signals, row)
@@ -256,8 +256,8 @@ def run_rows(
         if is_signalled(books):
             read_signals(books)
         row += 1
-        find_wakes(books, market, signals, row, stop)
-    live_on(books, market, signals, row)
+        find_next_active_rows(books, market, signals, row, stop)
+    fast_forward_all(books, market, signals, row)
     account.rows += row - begun
     return row
 
@@ -344,7 +344,7 @@ def prepare_slots(
         slot.source = column_of(position.source, k, instruments)
         slot.instrument = column_of(position.instrument, k, instruments)
         slot.contract = contracts[slot.instrument]
-        slot.lived = slot.wake = row
+        slot.advanced_to = slot.next_active = row
         work.open += position.side != 0
 
 
@@ -384,15 +384,15 @@ def load_row(books: Books, market: MarketRows, signals: Array, row: int) -> None
     """Look up the bars and signals of a row, each where its slot has it from."""
     work, bars, ranges, flags = books.work, market.bars, market.atr, market.flags
     work.time = market.time[row]
-    for i in range(np.uint64(work.due)):
-        k = books.slots[i].due
+    for i in range(np.uint64(work.active)):
+        k = books.slots[i].active
         slot = books.slots[k]
-        if books.positions[k].side != 0 and slot.lived < row:
-            live_through(
+        if books.positions[k].side != 0 and slot.advanced_to < row:
+            fast_forward(
                 books.positions[k], books.orders[k, 0], slot, books.plan, market, signals, row
             )
         bar = bar_of(market, row, slot.instrument)
-        slot.lived, slot.exit_reason = row + 1, OPEN
+        slot.advanced_to, slot.exit_reason = row + 1, OPEN
         slot.bar, slot.signal = bar, signals[slot.source, row]
         if bar >= 0:
             slot.open, slot.high = bars.open[bar], bars.high[bar]
@@ -431,8 +431,8 @@ def drop_blocked_entries(books: Books) -> None:
 def exit_at_open(books: Books) -> bool:
     """Rules 2, 3, 8, 9 and 12: find the exits at the open; return whether there are any."""
     account, plan, work, leaves = books.account, books.plan, books.work, False
-    for i in range(np.uint64(work.due)):
-        k = books.slots[i].due
+    for i in range(np.uint64(work.active)):
+        k = books.slots[i].active
         position, slot = books.positions[k], books.slots[k]
         if position.side != 0 and slot.bar >= 0:
             slot.exit_time, slot.exit_day = work.time, account.day
@@ -449,8 +449,8 @@ def exit_at_open(books: Books) -> bool:
 @step
 def close_positions(books: Books) -> None:
     """Close what leaves, before anything enters."""
-    for i in range(np.uint64(books.work.due)):
-        k = books.slots[i].due
+    for i in range(np.uint64(books.work.active)):
+        k = books.slots[i].active
         slot = books.slots[k]
         if slot.exit_reason != OPEN:
             exit_ = Exit(slot.exit_reason, slot.exit_price, books.positions[k].quantity)
@@ -462,8 +462,8 @@ def close_positions(books: Books) -> None:
 def has_entries(books: Books) -> bool:
     """Whether an entry may be filled; what else waits was read at the open, and is forgotten."""
     enters = False
-    for i in range(np.uint64(books.work.due)):
-        k = books.slots[i].due
+    for i in range(np.uint64(books.work.active)):
+        k = books.slots[i].active
         order = books.orders[k, 0]
         if books.slots[k].bar >= 0:
             order.pending &= ENTER
@@ -474,8 +474,8 @@ def has_entries(books: Books) -> bool:
 @step
 def enter_at_open(books: Books, market: MarketRows, row: int) -> None:
     """Rules 2 and 12: the entries that wait, in the listed order of symbols."""
-    for i in range(np.uint64(books.work.due)):
-        k = books.slots[i].due
+    for i in range(np.uint64(books.work.active)):
+        k = books.slots[i].active
         order = books.orders[k, 0]
         if books.slots[k].bar >= 0 and order.pending != 0:
             if books.plan.size_by > BY_AMOUNT:
@@ -505,8 +505,8 @@ def exit_inside(books: Books) -> bool:
     whether anything leaves.
     """
     account, plan, work, leaves = books.account, books.plan, books.work, False
-    for i in range(np.uint64(work.due)):
-        k = books.slots[i].due
+    for i in range(np.uint64(work.active)):
+        k = books.slots[i].active
         position, slot = books.positions[k], books.slots[k]
         if position.side != 0 and slot.bar >= 0:
             position.bars += 1
@@ -529,10 +529,10 @@ def limit_daily_loss(books: Books, market: MarketRows, signals: Array, row: int)
     books.account.halted = 1
     for k in range(books.slots.size):
         position, order, slot = books.positions[k], books.orders[k, 0], books.slots[k]
-        slot.wake = row + 1
-        if position.side != 0 and slot.lived <= row:  # it was not due
-            live_through(position, order, slot, books.plan, market, signals, row + 1)
-            slot.lived, order.pending = row + 1, 0
+        slot.next_active = row + 1
+        if position.side != 0 and slot.advanced_to <= row:  # it was not active
+            fast_forward(position, order, slot, books.plan, market, signals, row + 1)
+            slot.advanced_to, order.pending = row + 1, 0
         if position.side != 0:
             order.pending |= FLATTEN
             order.close_reason = BY_DAILY_LOSS
@@ -565,16 +565,16 @@ def is_breached(books: Books, market: MarketRows, equity: Array, row: int) -> bo
 @phase
 def is_signalled(books: Books) -> bool:
     signalled = False
-    for i in range(np.uint64(books.work.due)):
-        signalled |= books.slots[books.slots[i].due].signal != 0
+    for i in range(np.uint64(books.work.active)):
+        signalled |= books.slots[books.slots[i].active].signal != 0
     return signalled
 
 
 @step
 def read_signals(books: Books) -> None:
     """Rules 1, 5 and 12: what is signalled at the close waits for the next bar."""
-    for i in range(np.uint64(books.work.due)):
-        k = books.slots[i].due
+    for i in range(np.uint64(books.work.active)):
+        k = books.slots[i].active
         slot, order = books.slots[k], books.orders[k, 0]
         if slot.signal != 0:
             accepted = accept(ticket_of(books, k), slot.signal)
@@ -607,7 +607,7 @@ def list_marks(books: Books) -> None:
 
 @phase
 def mark_rows(books: Books, market: MarketRows, equity: Array, row: int, stop: int) -> AnyNumber:
-    """Mark what is held to market at the closes of rows in which nothing is due (rule 8); return
+    """Mark what is held to market at the closes of rows in which no slot is active (rule 8); return
     the first row at whose close the daily loss is at its limit or the money is gone, or `stop`.
     """
     account, cash = books.account, books.account.cash
@@ -644,7 +644,7 @@ def mark_rows(books: Books, market: MarketRows, equity: Array, row: int, stop: i
         if row < end:
             stop = row
             for k in range(books.slots.size):
-                books.slots[k].wake = row
+                books.slots[k].next_active = row
     return row
 
 
@@ -688,43 +688,45 @@ def until_limit(
     return last if reached else stop
 
 
-# ------------------------------------------------------------------------------------- what is due
+# ------------------------------------------------------------------------------------- active slots
 #
-# A slot is due in a row in which something may happen to it: an order waits, its bar touches a
-# level, a signal acts. In all other rows its position only lives on, and is marked to market. A row
-# in which nothing happens may be taken for one in which something does, as a step through it
-# changes nothing else, but never the other way round. A run in which every slot is due in every row
+# A slot is active in a row in which something may happen to it: an order waits, its bar touches a
+# level, a signal acts. Its position is fast-forwarded through all other rows, and marked to market
+# in them. A slot may be active in a row in which nothing happens, as a step through it changes
+# nothing else, but never the other way round. A run in which every slot is active in every row
 # gives the same bytes.
 
 
 @phase
-def next_due(books: Books, row: int, stop: int) -> int:
-    """Return the next row in which a slot is due, or as far as rows are marked together."""
+def next_active_row(books: Books, row: int, stop: int) -> int:
+    """Return the next row in which a slot is active, or as far as rows are marked together."""
     until = min(stop, row + MARKED_TOGETHER)
     for k in range(np.uint64(books.slots.size)):
-        until = min(until, books.slots[k].wake)
+        until = min(until, books.slots[k].next_active)
     return max(until, row)
 
 
 @phase
-def find_due(books: Books, row: int, stop: int) -> bool:
-    """List the slots that are due in a row; return whether there are any."""
+def list_active(books: Books, row: int, stop: int) -> bool:
+    """List the slots that are active in a row; return whether there are any."""
     count = 0
     if row < stop:
         for k in range(books.slots.size):
-            if books.slots[k].wake <= row:
-                books.slots[count].due = k
+            if books.slots[k].next_active <= row:
+                books.slots[count].active = k
                 count += 1
-    books.work.due = count
+    books.work.active = count
     return count > 0
 
 
 @phase
-def find_wakes(books: Books, market: MarketRows, signals: Array, row: int, stop: int) -> None:
-    """Find the next rows, from `row` on, in which the slots of the row before are due."""
+def find_next_active_rows(
+    books: Books, market: MarketRows, signals: Array, row: int, stop: int
+) -> None:
+    """Find the next rows, from `row` on, in which the active slots of the row before are active."""
     work = books.work
-    for i in range(np.uint64(work.due)):
-        k = books.slots[i].due
+    for i in range(np.uint64(work.active)):
+        k = books.slots[i].active
         position, order, slot = books.positions[k], books.orders[k, 0], books.slots[k]
         acting = ALL_SIGNALS & ~idle_signals(books.account, books.plan, work, position)
         end = stop if order.pending & acting == 0 else row
@@ -743,7 +745,7 @@ def find_wakes(books: Books, market: MarketRows, signals: Array, row: int, stop:
             if event < limit:
                 end = event
             first, ahead = limit, min(2 * ahead, MARKED_TOGETHER)
-        slot.wake = end
+        slot.next_active = end
 
 
 @phase
@@ -848,12 +850,12 @@ def find_touch(
 
 
 @phase
-def live_through(
+def fast_forward(
     position: StructuredRecord, order: StructuredRecord, slot: StructuredRecord,
     plan: StructuredRecord, market: MarketRows, signals: Array, row: int,
 ) -> None:  # fmt: skip
-    """Let a position live through its bars in the rows before `row` in which nothing happened."""
-    last, rows = row - 1, row - slot.lived
+    """Take a position through its bars in the rows before `row`, in which nothing happened."""
+    last, rows = row - 1, row - slot.advanced_to
     bar = bar_of(market, last, slot.instrument)
     if trails(plan):
         for other in range(np.uint64(bar + 1 - rows), np.uint64(bar + 1)):
@@ -862,17 +864,17 @@ def live_through(
     position.bars += rows
     position.close, position.time = market.bars.close[bar], market.time[last]
     position.day = market.day[last]
-    # An entry that is ignored waits too; any other would have made the slot due (rule 7).
+    # An entry that is ignored waits too; any other would have made the slot active (rule 7).
     order.pending = signals[slot.source, last] & ENTER
 
 
 @phase
-def live_on(books: Books, market: MarketRows, signals: Array, row: int) -> None:
-    """Let all positions live through the rows before `row`."""
+def fast_forward_all(books: Books, market: MarketRows, signals: Array, row: int) -> None:
+    """Take all positions through the rows before `row`."""
     for k in range(books.slots.size):
         position, slot = books.positions[k], books.slots[k]
-        if position.side != 0 and slot.lived < row:
-            live_through(position, books.orders[k, 0], slot, books.plan, market, signals, row)
+        if position.side != 0 and slot.advanced_to < row:
+            fast_forward(position, books.orders[k, 0], slot, books.plan, market, signals, row)
 
 
 # ------------------------------------------------------------------------------------------ signals

@@ -212,8 +212,8 @@ class ExitConditions(StrictModel):
     def _has_a_way_out(self) -> ExitConditions:
         rules = (self.stopLoss, self.takeProfit, self.squareOffTime, self.maxHoldingCandles)
         trailing = self.trailingStop is not None and self.trailingStop.enabled
-        said = self.conditions or self.exitOnOppositeSignal
-        if not (trailing or said or any(rule is not None for rule in rules)):
+        signalled = self.conditions or self.exitOnOppositeSignal
+        if not (trailing or signalled or any(rule is not None for rule in rules)):
             raise incomplete(
                 "needs at least one of stopLoss, takeProfit, trailingStop (enabled), conditions, "
                 "squareOffTime, maxHoldingCandles, exitOnOppositeSignal (true)"

@@ -83,9 +83,11 @@ def signals_at(
     that is true too.
     """
     matches = [part.side for part in sides if part.signal]
-    asked = len(sides) == 1 and strategy.exits_on_opposite_signal
-    if asked and matches and entry_at(OPPOSITE[matches[0]], strategy, symbol_series, bar).signal:
-        return ["long", "short"]
+    closes_on_opposite = len(sides) == 1 and strategy.exits_on_opposite_signal
+    if closes_on_opposite and matches:
+        opposite = OPPOSITE[matches[0]]
+        if entry_at(opposite, strategy, symbol_series, bar).signal:
+            return ["long", "short"]
     return matches
 
 

@@ -56,7 +56,7 @@ class Levels(NamedTuple):
 def levels_of(
     trade: Array, strategy: Strategy, contract: Contract, symbol_series: SymbolSeries, bar: int
 ) -> Levels | None:
-    """Those of a trade at a bar of `symbol_series.used` that it lived in. `trade`: a TRADE record.
+    """Those of a trade (a TRADE record) at a bar of `symbol_series.used` in which it was held.
 
     None where the position may have been added to, which no result records the time of, and where
     the candle of its entry is not there.

@@ -1,4 +1,4 @@
-"""What came of the signal at a bar, and which positions lived in it, as far as a stored result
+"""What came of the signal at a bar, and which positions were held in it, as far as a stored result
 says: its trades, its curve and how many signals it rejected for which reason.
 """
 
@@ -123,14 +123,14 @@ def _possible(
     return tuple(name for name, n in result.rejected.items() if n and name in names)
 
 
-def lived_at(trades: Array, symbol: int, time: int) -> list[int]:
-    """The places of the symbol's trades that were held for any part of its bar of this time, or
+def held_at(trades: Array, symbol: int, time: int) -> list[int]:
+    """The indices of the symbol's trades that were held for any part of its bar of this time, or
     were closed at its open; those that were entered first come first.
     """
     of_symbol = (trades["symbol"] == symbol) & (trades["entry_time"] <= time)
     matches = np.flatnonzero(of_symbol & (trades["exit_time"] >= time))
-    places: list[int] = matches[np.argsort(trades["entry_time"][matches], kind="stable")].tolist()
-    return places
+    indices: list[int] = matches[np.argsort(trades["entry_time"][matches], kind="stable")].tolist()
+    return indices
 
 
 def _entered(trades: Array, bar: SignalBar, next_time: int, side: Side) -> int | None:
