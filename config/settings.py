@@ -42,6 +42,11 @@ def env_count(name: str, *, default: int, least: int, most: int) -> int:
     return int(text)
 
 
+def env_share(name: str, *, default: int) -> float:
+    """Return whole percent, neither 0 nor 100, as a share of 1."""
+    return env_count(name, default=default, least=1, most=99) / 100
+
+
 def env_list(name: str, *, default: str) -> list[str]:
     text = os.environ.get(name, default)
     return [item.strip() for item in text.split(",") if item.strip()]
@@ -344,6 +349,21 @@ TOKEN_KEY_FALLBACKS = [token_key(key) for key in SECRET_KEY_FALLBACKS]
 # Percent of the sessions since a symbol's first held day that a backtest's range must hold.
 STUDY_SECONDS = env_count("STUDY_SECONDS", default=3600, least=1, most=10**6)
 BACKTEST_MIN_COVERAGE = env_count("BACKTEST_MIN_COVERAGE", default=5, least=0, most=100)
+
+# Where the checks of evidence pass, and from where they are in doubt instead of failing
+# (apps.engine.evidence.inputs.EvidenceThresholds).
+EVIDENCE_SELECTED_SETS = env_count("EVIDENCE_SELECTED_SETS", default=20, least=2, most=10**6)
+EVIDENCE_SHARES = {
+    "probabilistic_sharpe": env_share("EVIDENCE_SHARPE", default=95),
+    "probabilistic_sharpe_doubt": env_share("EVIDENCE_SHARPE_DOUBT", default=50),
+    "deflated_sharpe": env_share("EVIDENCE_DEFLATED_SHARPE", default=95),
+    "deflated_sharpe_doubt": env_share("EVIDENCE_DEFLATED_SHARPE_DOUBT", default=50),
+    "overfitting": env_share("EVIDENCE_OVERFITTING", default=20),
+    "profitable_neighbours": env_share("EVIDENCE_NEIGHBOURS", default=80),
+    "profitable_neighbours_doubt": env_share("EVIDENCE_NEIGHBOURS_DOUBT", default=50),
+    "volume_share": env_share("EVIDENCE_VOLUME", default=5),
+    "large_fills": env_share("EVIDENCE_LARGE_FILLS", default=10),
+}
 
 PAPER_ACCOUNT_BALANCE = env_count(
     "PAPER_ACCOUNT_BALANCE", default=10_000_000, least=1, most=1_000_000_000_000

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 from procrastinate.contrib.django.models import ProcrastinateJob
+from pytest_django import Settings
 
 from apps.accounts.models import User
 from apps.backtests import queue, results, tasks
@@ -23,6 +24,7 @@ from apps.backtests.models import (
 from apps.core import quotas
 from apps.core.long_poll import get_long_poll
 from apps.core.quotas import Resource
+from apps.engine.evidence.inputs import USUAL_THRESHOLDS
 from apps.engine.metrics.equity import day_ends
 from apps.market.models import CandleChunk
 from tests import make
@@ -151,6 +153,19 @@ def test_of_a_walk_forward_the_joined_tests_are_looked_at(api: Api, alice: User)
     assert significance["permutations"]["grossProfit"] > 0
     assert statuses["lookAhead"] == "pass"
     assert body["sections"]["multipleTesting"]["figures"]["trials"] >= 3
+
+
+def test_thresholds_are_settings_and_stated(
+    api: Api, alice: User, backtest: Backtest, settings: Settings
+) -> None:
+    assert making.thresholds_of_settings() == USUAL_THRESHOLDS
+    changes = {"probabilistic_sharpe": 0.01, "volume_share": 0.01}
+    settings.EVIDENCE_SHARES = settings.EVIDENCE_SHARES | changes
+    body = made(api, alice, backtest)
+    significance = body["sections"]["significance"]["figures"]
+    assert (significance["passesFrom"], significance["doubtFrom"]) == (0.01, 0.5)
+    assert {check["name"]: check["status"] for check in body["checks"]}["significance"] == "pass"
+    assert body["sections"]["fills"]["figures"]["doubtFromVolumeShare"] == 0.01
 
 
 def test_without_a_result_there_is_no_evidence(api: Api, alice: User) -> None:

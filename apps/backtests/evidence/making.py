@@ -6,13 +6,15 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
+from django.conf import settings
+
 from apps.backtests import results
 from apps.backtests.evidence import ledger
 from apps.backtests.models import Backtest, BacktestKind
 from apps.backtests.studies import load_inputs
 from apps.engine.candles import TIMEFRAMES, Candles
 from apps.engine.evidence.document import evidence_document
-from apps.engine.evidence.inputs import EvidenceInput
+from apps.engine.evidence.inputs import EvidenceInput, EvidenceThresholds
 from apps.engine.evidence.traded_fills import traded_fills
 from apps.engine.kernel.records import NO_FILLS, Array
 from apps.engine.metrics.equity import day_ends
@@ -42,7 +44,14 @@ def evidence_input(backtest: Backtest) -> EvidenceInput:
         curve,
         trials=ledger.trials_of(backtest, days=days),
         finer=partial(_finer_candles, backtest),
+        thresholds=thresholds_of_settings(),
         of_windows=of_windows,
+    )
+
+
+def thresholds_of_settings() -> EvidenceThresholds:
+    return EvidenceThresholds(
+        selected_sets=settings.EVIDENCE_SELECTED_SETS, **settings.EVIDENCE_SHARES
     )
 
 

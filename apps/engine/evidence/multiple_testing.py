@@ -100,4 +100,12 @@ def _sentence(deflated: float | None, trials: Trials, thresholds: EvidenceThresh
 
 
 def _figures(study: Overfitting | None, thresholds: EvidenceThresholds) -> dict[str, object] | None:
-    return None if study is None else {**study.figures(), "passesUpTo": thresholds.overfitting}
+    return (
+        None
+        if study is None
+        else {
+            **study.figures(),
+            "passesUpTo": thresholds.overfitting,
+            "countsFromSets": thresholds.selected_sets,
+        }
+    )
