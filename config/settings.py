@@ -345,9 +345,9 @@ TOKEN_KEY_FALLBACKS = [token_key(key) for key in SECRET_KEY_FALLBACKS]
 
 # ---------------------------------------------------------------------------------------- trading
 
-# What a paper account opens with and is reset to, in whole rupees.
-# Percent of the sessions since a symbol's first held day that a backtest's range must hold.
+# Seconds of one worker that a study may take.
 STUDY_SECONDS = env_count("STUDY_SECONDS", default=3600, least=1, most=10**6)
+# Percent of the sessions since a symbol's first held day that a backtest's range must hold.
 BACKTEST_MIN_COVERAGE = env_count("BACKTEST_MIN_COVERAGE", default=5, least=0, most=100)
 
 # Where the checks of evidence pass, and from where they are in doubt instead of failing
@@ -365,6 +365,7 @@ EVIDENCE_SHARES = {
     "large_fills": env_share("EVIDENCE_LARGE_FILLS", default=10),
 }
 
+# What a paper account opens with and is reset to, in whole rupees.
 PAPER_ACCOUNT_BALANCE = env_count(
     "PAPER_ACCOUNT_BALANCE", default=10_000_000, least=1, most=1_000_000_000_000
 )
@@ -393,6 +394,8 @@ QUOTAS = {
     "webhooks": env_count("QUOTA_WEBHOOKS", default=50, least=1, most=1_000),
     "keys": env_count("QUOTA_KEYS", default=20, least=1, most=1_000),
 }
+# Seconds of one worker that a user's queued and running backtests may take together.
+QUOTA_BACKTEST_SECONDS = env_count("QUOTA_BACKTEST_SECONDS", default=14_400, least=1, most=10**8)
 # The most versions of one algorithm, and the least capital of a run, in rupees.
 QUOTA_VERSIONS = env_count("QUOTA_VERSIONS", default=200, least=1, most=1_000_000)
 QUOTA_LEAST_CAPITAL = env_count("QUOTA_LEAST_CAPITAL", default=1_000, least=0, most=1_000_000_000)

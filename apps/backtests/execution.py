@@ -17,7 +17,7 @@ from typing import Final
 from django.db import InterfaceError, OperationalError, connection, transaction
 
 from apps.algorithms import study_results
-from apps.backtests import queue, results
+from apps.backtests import estimates, queue, results
 from apps.backtests.coverage import add_coverage, coverage_of_histories
 from apps.backtests.evidence import ledger
 from apps.backtests.models import (
@@ -123,6 +123,11 @@ class LoadedBacktest:
     inputs: SimulationInput
     coverage: tuple[SessionCoverage, ...]
 
+    @property
+    def bars(self) -> int:
+        """Of all symbols."""
+        return sum(len(history.candles) for history in self.inputs.histories)
+
 
 def load_backtest(backtest: Backtest, report: Callable[[float], None]) -> LoadedBacktest:
     """Read what the backtest needs of the market. Raises EngineError."""
@@ -143,10 +148,13 @@ def load_backtest(backtest: Backtest, report: Callable[[float], None]) -> Loaded
 
 def run_backtest(backtest: Backtest, report: Callable[[float], None]) -> BacktestOutput:
     """Simulate a plain backtest. Raises EngineError and what `report` raises."""
+    began = time.perf_counter()
     loaded = load_backtest(backtest, report)
     result = loaded.inputs.simulate(
         lambda done: report(SHARE_OF_READING + (1 - SHARE_OF_READING) * done)
     )
+    seconds = time.perf_counter() - began
+    estimates.record_speed(backtest, seconds=seconds, bars=loaded.bars)
     return BacktestOutput(result, None, loaded.coverage)
 
 

@@ -171,7 +171,8 @@ class Backtest(models.Model):
     attempt = models.PositiveIntegerField(default=0)
     losses = models.PositiveSmallIntegerField(default=0)
     estimated_seconds = models.FloatField(
-        null=True, help_text="Seconds of one worker that a divided study takes, as it was measured"
+        null=True,
+        help_text="Seconds of one worker that it takes, by the speed of its kind, or as measured",
     )
     performance = models.JSONField(null=True)
     study_results = models.JSONField(null=True, db_column="findings")
@@ -441,6 +442,16 @@ class LastDispatch(models.Model):
 
     class Meta:
         db_table = "backtests_lastturn"
+
+
+class WorkSpeed(models.Model):
+    """How many seconds of one worker backtests of a kind have taken, and for how many units of work
+    (see `estimates`); what was measured long ago has little weight.
+    """
+
+    kind = models.CharField(max_length=20, primary_key=True)
+    seconds = models.FloatField()
+    units = models.FloatField()
 
 
 class ReportPage(models.Model):

@@ -216,8 +216,8 @@ class BacktestSerializer(AnswerSerializer):
     estimatedSeconds = FloatField(
         source="estimated_seconds",
         allow_null=True,
-        help_text="How long one worker would take for a long study, as measured when it began;"
-        " several share it. Null for others.",
+        help_text="How long one worker would take, by what others of its kind took; of a long study"
+        " as measured when it began, and several workers share it. Null before any was measured.",
     )
     startDate = CharField(help_text="As it was sent.")
     endDate = CharField(help_text="As it was sent.")

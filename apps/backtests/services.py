@@ -9,7 +9,7 @@ from django.db import connection, transaction
 from apps.accounts.models import User
 from apps.algorithms.models import Algorithm
 from apps.algorithms.services import configuration
-from apps.backtests import queue, results, sufficient_history
+from apps.backtests import estimates, queue, results, sufficient_history
 from apps.backtests.models import (
     ENDED,
     Backtest,
@@ -164,9 +164,11 @@ def submit(
 def enqueue_new(backtest: Backtest, *, owner: User, now: datetime, **details: object) -> None:
     """Save a backtest and enqueue it, within the caller's transaction.
 
-    `details` join the audit. Raises TooManyQueued, QueueFull, QuotaExceeded.
+    `details` join the audit. Raises TooManyQueued, QueueFull, QuotaExceeded, TooManySeconds.
     """
     _require_space_in_queue(owner)
+    backtest.estimated_seconds = estimates.estimate_seconds(backtest)
+    estimates.require_seconds(backtest, owner=owner)
     quotas.check_room(owner.pk, Resource.BACKTESTS, Resource.BACKTEST_BYTES)
     backtest.status = BacktestStatus.QUEUED
     backtest.save(force_insert=True)

@@ -19,7 +19,7 @@ from django.conf import settings
 from django.db import transaction
 from django.db.models import Q, Sum
 
-from apps.backtests import execution, queue, results, studies
+from apps.backtests import estimates, execution, queue, results, studies
 from apps.backtests.execution import SHARE_OF_READING, StaleAttempt
 from apps.backtests.models import Backtest, ShardState, StudyShard
 from apps.backtests.studies import BacktestOutput
@@ -61,6 +61,7 @@ class LoadedStudy:
     backtest: Backtest
     study: Study
     coverage: tuple[SessionCoverage, ...]
+    bars: int
 
     def conclude(self, scores: Array, report: Report) -> BacktestOutput:
         """Return the output from the scores of all items."""
@@ -76,6 +77,7 @@ def run_study(backtest: Backtest, report: Report) -> LoadedStudy | None:
 
     Raises EngineError, StaleAttempt and what `report` raises.
     """
+    loading = time.perf_counter()
     loaded = _load(backtest, report)
     study = loaded.study
     parts = list[Array]()
@@ -90,6 +92,9 @@ def run_study(backtest: Backtest, report: Report) -> LoadedStudy | None:
         is_measured = len(parts) > 1 and seconds >= SECONDS_MEASURED
         if is_measured or seconds_left < SECONDS_ALONE:
             break
+    estimates.record_speed(
+        backtest, seconds=time.perf_counter() - loading + seconds_left, bars=loaded.bars
+    )
     if seconds_left >= SECONDS_ALONE:
         _require_budget(seconds_left, study.size - scored)
         divide(backtest, np.concatenate(parts), study.size, seconds=seconds_left)
@@ -111,7 +116,7 @@ def _require_budget(seconds: float, items: int) -> None:
 def _load(backtest: Backtest, report: Report) -> LoadedStudy:
     market = execution.load_backtest(backtest, report)
     study = studies.study_of(backtest, market.inputs, report=report)
-    return LoadedStudy(backtest, study, market.coverage)
+    return LoadedStudy(backtest, study, market.coverage, market.bars)
 
 
 def _scored(study: Study, items: slice, threads: int, report: Report) -> Array:

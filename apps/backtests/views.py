@@ -11,6 +11,7 @@ from rest_framework.response import Response
 from apps.algorithms.models import AlgorithmNotFound
 from apps.algorithms.steps import AlgorithmIncomplete
 from apps.backtests import prefer_wait, services
+from apps.backtests.estimates import TooManySeconds
 from apps.backtests.models import Backtest, BacktestKind, BacktestNotFound
 from apps.backtests.serializers import (
     BACKTEST_SORTS,
@@ -77,7 +78,7 @@ class BacktestViewSet(OwnedViewSet):
         request=BacktestRequestSerializer,
         responses={201: WholeBacktestSerializer},
     )
-    @refuses(AlgorithmNotFound, AlgorithmIncomplete, InsufficientHistory)
+    @refuses(AlgorithmNotFound, AlgorithmIncomplete, InsufficientHistory, TooManySeconds)
     def create(self, request: Request) -> Response | HttpResponse:
         """Submit a backtest.
 

@@ -1,0 +1,96 @@
+"""How long a backtest will take is told once its kind was measured, and what a user's may take."""
+
+from typing import Any
+
+import pytest
+from django.conf import LazySettings
+
+from apps.accounts.models import User
+from apps.backtests import estimates, queue
+from apps.backtests.models import Backtest, BacktestKind, BacktestStatus, WorkSpeed
+from apps.market.bar_counts import lower_bounds
+from tests import make
+from tests.backtests.submissions import submit
+from tests.backtests.workers import run_queued
+from tests.conftest import Api
+
+pytestmark = pytest.mark.usefixtures("history")
+
+STOPS = {"path": "exitConditions.stopLoss.percentage", "from": 0.25, "to": 5, "step": 0.25}
+STUDIES: dict[BacktestKind, dict[str, Any]] = {
+    BacktestKind.BACKTEST: {},
+    BacktestKind.OPTIMIZATION: {
+        "optimizationConfig": {"parameters": [STOPS], "objective": "netProfit"}
+    },
+    BacktestKind.WALK_FORWARD: {
+        "walkForwardConfig": {"parameters": [STOPS], "objective": "netProfit", "windows": 3}
+    },
+    BacktestKind.MONTE_CARLO: {"monteCarloConfig": {"runs": 200}},
+}
+ITEMS = {
+    BacktestKind.BACKTEST: 1,
+    BacktestKind.OPTIMIZATION: 20,
+    BacktestKind.WALK_FORWARD: 60,
+    BacktestKind.MONTE_CARLO: 200,
+}
+
+
+def submit_kind(owner: User, kind: BacktestKind) -> Backtest:
+    return submit(owner, kind=kind, configs=STUDIES[kind])
+
+
+@pytest.mark.parametrize("kind", STUDIES)
+def test_an_estimate_goes_by_what_others_of_its_kind_took(alice: User, kind: BacktestKind) -> None:
+    first = submit_kind(alice, kind)
+    assert first.estimated_seconds is None
+    assert estimates.count_items(first) == ITEMS[kind]
+    run_queued()
+    [speed] = WorkSpeed.objects.all()
+    assert speed.kind == kind
+    assert speed.seconds > 0
+    WorkSpeed.objects.update(seconds=0.1, units=1)
+    bars = 1 if kind is BacktestKind.MONTE_CARLO else 500
+    second = submit_kind(alice, kind)
+    assert (second.estimated_seconds or 0) >= 0.1 * ITEMS[kind] * bars
+
+
+def test_it_is_told_in_the_answer(alice: User, api: Api) -> None:
+    WorkSpeed.objects.create(kind=BacktestKind.BACKTEST, seconds=1e-9, units=1)
+    body = {
+        "algorithmId": make.algorithm(alice, **make.steps()).pk,
+        "startDate": "2024-02-01", "endDate": "2024-02-29",
+    }  # fmt: skip
+    assert api(alice).post("/api/backtests", body).json()["estimatedSeconds"] == 0.1
+
+
+def test_what_was_measured_lately_has_most_weight(alice: User) -> None:
+    backtest = submit(alice)
+    for seconds in (100.0, 1.0, 1.0):
+        estimates.record_speed(backtest, seconds=seconds, bars=10)
+    speed = WorkSpeed.objects.get()
+    assert speed.seconds == pytest.approx(100 * 0.95**2 + 0.95 + 1)
+    assert speed.units == pytest.approx(10 * (0.95**2 + 0.95 + 1))
+
+
+def test_a_user_is_refused_more_than_may_be_taken_and_told_what_would_fit(
+    alice: User, bob: User, settings: LazySettings
+) -> None:
+    settings.QUOTA_BACKTEST_SECONDS = 1000
+    running = submit(alice)
+    queue.begin_next(now=make.NOW)
+    Backtest.objects.filter(pk=running.pk).update(estimated_seconds=800, progress=25)
+    estimate = submit_kind(alice, BacktestKind.OPTIMIZATION)
+    bound = lower_bounds(
+        estimate.symbols, estimate.timeframe, start=estimate.start, end=estimate.end
+    )
+    [bars] = (bound.within for bound in bound.values())
+    WorkSpeed.objects.create(kind=BacktestKind.OPTIMIZATION, seconds=50, units=bars)  # 20 sets
+    with pytest.raises(estimates.TooManySeconds) as refused:
+        submit_kind(alice, BacktestKind.OPTIMIZATION)
+    assert str(refused.value) == (
+        "It would take about 0:16:40 (h:mm:ss) of one worker. Your queued and running backtests"
+        " may take 0:16:40 together, and take 0:10:00; about 8 simulations or paths would fit."
+    )
+    submit_kind(bob, BacktestKind.OPTIMIZATION)
+    Backtest.objects.filter(pk=running.pk).update(status=BacktestStatus.CANCELLED)
+    submit_kind(alice, BacktestKind.OPTIMIZATION)
