@@ -347,8 +347,12 @@ TOKEN_KEY_FALLBACKS = [token_key(key) for key in SECRET_KEY_FALLBACKS]
 
 # Seconds of one worker that a study may take.
 STUDY_SECONDS = env_count("STUDY_SECONDS", default=3600, least=1, most=10**6)
-# Percent of the sessions since a symbol's first held day that a backtest's range must hold.
+# Percent of the sessions since a symbol's first stored day that must have data for a backtest.
 BACKTEST_MIN_COVERAGE = env_count("BACKTEST_MIN_COVERAGE", default=5, least=0, most=100)
+# Of each user's backtests: days since the end, number, and megabytes of results; 0 is no limit.
+BACKTEST_KEEP_DAYS = env_count("BACKTEST_KEEP_DAYS", default=0, least=0, most=36_500)
+BACKTEST_KEEP_NUMBER = env_count("BACKTEST_KEEP_NUMBER", default=0, least=0, most=1_000_000)
+BACKTEST_KEEP_MEGABYTES = env_count("BACKTEST_KEEP_MEGABYTES", default=0, least=0, most=1_000_000)
 
 # Where the checks of evidence pass, and from where they are in doubt instead of failing
 # (apps.engine.evidence.inputs.EvidenceThresholds).

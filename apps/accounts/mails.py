@@ -39,14 +39,19 @@ class MailKind(StrEnum):
     FACTOR_ON = "factor_on"
     FACTOR_OFF = "factor_off"
     ACCOUNT_CLOSED = "account_closed"
+    BACKTESTS_EXPIRE = "backtests_expire"
 
 
 class MailText(NamedTuple):
-    """What a mail says; `text` may name its facts, and `button` is the words of its link."""
+    """What a mail says; `text` may name its facts, and `button` is the words of its link.
+
+    A mail without a link says when and from where somebody acted, unless it is `by_service`.
+    """
 
     subject: str
     text: str
     button: str = ""
+    by_service: bool = False
 
 
 TEXTS: Final = {
@@ -94,6 +99,12 @@ TEXTS: Final = {
         "Your account is closed",
         "Your account is closed, and your personal data are erased on {erase_at}. Log in before"
         " then to keep it.",
+    ),
+    MailKind.BACKTESTS_EXPIRE: MailText(
+        "Some of your backtests are about to be deleted",
+        "This service does not keep all backtests: {number} of yours, the oldest, are deleted with"
+        " their results on {expires_at}. Those that you mark as kept before then stay.",
+        by_service=True,
     ),
 }
 # The page that a link leads to.
@@ -170,12 +181,12 @@ def send_mail_now(*, kind: MailKind, to: str, facts: dict[str, str], link_id: st
             "expires": indian_time(link.expires_at),
             "new_email": link.new_email,
         }
-    subject, text, button = TEXTS[kind]
-    context |= {"subject": subject, "text": text.format_map(context), "button": button}
+    mail_text = TEXTS[kind]
+    context |= {**mail_text._asdict(), "text": mail_text.text.format_map(context)}
     plain, page = (
         render_to_string(f"accounts/mail/message.{ending}", context) for ending in ("txt", "html")
     )
-    mail = EmailMultiAlternatives(subject, plain, None, [to])
+    mail = EmailMultiAlternatives(mail_text.subject, plain, None, [to])
     mail.attach_alternative(page, "text/html")
     mail.send()
 

@@ -57,6 +57,8 @@ BACKTEST: Final[dict[str, Any]] = {
     "createdAt": MOMENT_EXAMPLE,
     "startedAt": None,
     "completedAt": None,
+    "kept": False,
+    "expiresAt": None,
     "receipt": None,
 }
 WHOLE_BACKTEST: Final = {**BACKTEST, "warnings": [], "breakdowns": None}

@@ -182,6 +182,12 @@ class Backtest(models.Model):
     started_at = models.DateTimeField(null=True)
     heartbeat_at = models.DateTimeField(null=True, db_column="beat_at")
     completed_at = models.DateTimeField(null=True, help_text="When it ended, whatever its status")
+    is_kept = models.BooleanField(
+        default=False, db_default=False, help_text="Whether its owner excludes it from retention"
+    )
+    expires_at = models.DateTimeField(
+        null=True, help_text="When retention deletes it, as its owner was warned"
+    )
 
     # Set by `next_in_queue` alone.
     shard_in_queue: int | None = None

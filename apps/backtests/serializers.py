@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
-from rest_framework.serializers import CharField, FloatField, IntegerField
+from rest_framework.serializers import BooleanField, CharField, FloatField, IntegerField
 
 from apps.algorithms.serializers import MetricsField
 from apps.backtests import examples, result_schemas, results
@@ -17,6 +17,7 @@ from apps.core.api.serializers import (
     AnswerSerializer,
     ChoiceField,
     DocumentSerializer,
+    FlagField,
     IdField,
     ListField,
     MomentField,
@@ -26,6 +27,7 @@ from apps.core.api.serializers import (
     StrictSerializer,
     TextField,
 )
+from apps.core.times import indian_time
 from apps.engine.candles import TIMEFRAMES
 from apps.engine.kernel.reasons import CHARGE_KINDS, EXIT_REASONS, REJECTIONS
 from apps.engine.metrics.table import METRICS
@@ -109,11 +111,19 @@ class BacktestRequestSerializer(StrictSerializer):
     optimizationConfig = ObjectField(required=False, help_text="Of kind optimization alone.")
 
 
-@example({"name": examples.NAME})
-class BacktestNameSerializer(StrictSerializer):
-    """The new name of a backtest."""
+@example({"name": examples.NAME, "kept": True})
+class BacktestChangeSerializer(StrictSerializer):
+    """The new name of a backtest, or whether it is kept, or both."""
 
-    name = TextField(max_length=100, help_text="For its owner to find it by.")
+    name = TextField(max_length=100, required=False, help_text="For its owner to find it by.")
+    kept = FlagField(
+        required=False, help_text="Whether it stays, whatever the service deletes by itself."
+    )
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        if not attrs:
+            raise serializers.ValidationError({"name": "is missing, and so is `kept`"})
+        return attrs
 
 
 @extend_schema_field(STRING)
@@ -231,6 +241,13 @@ class BacktestSerializer(AnswerSerializer):
     createdAt = MomentField()
     startedAt = MomentField(allow_null=True)
     completedAt = MomentField(allow_null=True)
+    kept = BooleanField(source="is_kept", help_text="Whether its owner keeps it from expiring.")
+    expiresAt = MomentField(
+        source="expires_at",
+        allow_null=True,
+        help_text="When it is deleted with its result, unless it is kept or others are deleted"
+        " before; null while the service keeps it.",
+    )
     receipt = ReceiptField()
 
 
@@ -259,6 +276,9 @@ class WholeBacktestSerializer(BacktestSerializer):
 
 
 def _warnings(backtest: Backtest) -> Iterator[dict[str, str]]:
+    if backtest.expires_at is not None:
+        message = f"It is deleted on {indian_time(backtest.expires_at)} unless you keep it."
+        yield {"field": "expiresAt", "message": message}
     if ends_in_future(backtest.end, submitted_at=backtest.created_at):
         message = f"{backtest.end_date} was in the future when the backtest was submitted:"
         yield {"field": "endDate", "message": f"{message} it ends with the last stored bar."}

@@ -37,10 +37,11 @@ MAX_QUEUED: Final = 10_000
 _RETRY_SECONDS: Final = 5
 
 
-# As they are stored, compressed; sizes are read without reading the values.
-STORED_BYTES: Final = """
-    SELECT coalesce(sum(pg_column_size(result.curve)), 0) + coalesce(sum(blocks.bytes), 0)
-        + coalesce(sum(pg_column_size(evidence.document) + pg_column_size(evidence.fills)), 0)
+# The results of a user's backtests, as they are stored, compressed; sizes are read without reading
+# the values.
+RESULT_BYTES: Final = """
+    SELECT backtest.id, pg_column_size(result.curve) + coalesce(blocks.bytes, 0)
+        + coalesce(pg_column_size(evidence.document) + pg_column_size(evidence.fills), 0) AS bytes
     FROM backtests_backtest AS backtest
     JOIN backtests_backtestresult AS result ON result.backtest_id = backtest.id
     LEFT JOIN backtests_evidence AS evidence ON evidence.backtest_id = backtest.id
@@ -51,6 +52,7 @@ STORED_BYTES: Final = """
     ) AS blocks ON true
     WHERE backtest.owner_id = %(owner)s
 """
+STORED_BYTES: Final = f"SELECT coalesce(sum(bytes), 0) FROM ({RESULT_BYTES}) AS results"
 
 
 class TooManyQueued(ServiceError):
@@ -68,10 +70,10 @@ class QueueFull(ServiceError):
 
 
 class BacktestRunning(ServiceError):
-    """The backtest is queued or running; only one that has ended can be renamed or deleted."""
+    """The backtest is queued or running; only one that has ended can be changed or deleted."""
 
     code = Code.BACKTEST_RUNNING
-    message = "A backtest that is {currentStatus} cannot be renamed or deleted; cancel it first."
+    message = "A backtest that is {currentStatus} cannot be changed or deleted; cancel it first."
 
 
 class BacktestAlreadyEnded(ServiceError):
@@ -234,13 +236,31 @@ def _cancel(backtest: Backtest, *, now: datetime) -> Backtest:
 
 
 @transaction.atomic
-def rename(*, owner: User, backtest_id: str, name: str, now: datetime) -> Backtest:
-    """Rename a backtest that has ended. Raises BacktestNotFound, BacktestRunning."""
+def update_backtest(
+    *,
+    owner: User,
+    backtest_id: str,
+    name: str | None = None,
+    is_kept: bool | None = None,
+    now: datetime,
+) -> Backtest:
+    """Rename a backtest that has ended, or exclude it from retention, as far as it is given.
+
+    Raises BacktestNotFound, BacktestRunning.
+    """
     backtest = _lock_ended(owner, backtest_id)
-    before, backtest.name = backtest.name, name
-    backtest.save(update_fields=["name"])
-    actor = audit.user(owner)
-    audit.record(Action.BACKTEST_RENAMED, backtest, actor=actor, now=now, name=[before, name])
+    changes: dict[str, list[object]] = {}
+    if name is not None:
+        changes["name"] = [backtest.name, name]
+        backtest.name = name
+    if is_kept is not None:
+        changes["kept"] = [backtest.is_kept, is_kept]
+        backtest.is_kept = is_kept
+        if is_kept:
+            backtest.expires_at = None
+    backtest.save(update_fields=["name", "is_kept", "expires_at"])
+    action = Action.BACKTEST_KEPT if name is None else Action.BACKTEST_RENAMED
+    audit.record(action, backtest, actor=audit.user(owner), now=now, **changes)
     return backtest
 
 

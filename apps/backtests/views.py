@@ -15,7 +15,7 @@ from apps.backtests.estimates import TooManySeconds
 from apps.backtests.models import Backtest, BacktestKind, BacktestNotFound
 from apps.backtests.serializers import (
     BACKTEST_SORTS,
-    BacktestNameSerializer,
+    BacktestChangeSerializer,
     BacktestQuery,
     BacktestRequestSerializer,
     BacktestSerializer,
@@ -131,18 +131,23 @@ class BacktestViewSet(OwnedViewSet):
 
     @extend_schema(
         operation_id="renameBacktest",
-        request=BacktestNameSerializer,
+        request=BacktestChangeSerializer,
         responses={200: WholeBacktestSerializer},
     )
     @refuses(BacktestRunning)
     def partial_update(self, request: Request, backtest_id: str) -> Response:
-        """Rename a backtest that has ended.
+        """Rename a backtest that has ended, or keep it.
 
-        Nothing else of a backtest can be changed; 422 while it is queued or running.
+        One that is kept is not deleted by the service (`expiresAt`). Nothing else of a backtest can
+        be changed; 422 while it is queued or running.
         """
-        name = self.read(BacktestNameSerializer)["name"]
-        backtest = services.rename(
-            owner=self.owner, backtest_id=backtest_id, name=name, now=self.now
+        body = self.read(BacktestChangeSerializer)
+        backtest = services.update_backtest(
+            owner=self.owner,
+            backtest_id=backtest_id,
+            name=body.get("name"),
+            is_kept=body.get("kept"),
+            now=self.now,
         )
         return Response(WholeBacktestSerializer.render(backtest))
 

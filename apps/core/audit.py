@@ -62,6 +62,7 @@ class Action(StrEnum):
     BACKTEST_SUBMITTED = "backtest_submitted"
     BACKTEST_CANCELLED = "backtest_cancelled"
     BACKTEST_RENAMED = "backtest_renamed"
+    BACKTEST_KEPT = "backtest_kept"
     BACKTEST_RETRIED = "backtest_retried"
     BACKTEST_DELETED = "backtest_deleted"
     REPORT_SHARED = "report_shared"

@@ -71,7 +71,8 @@ def test_what_has_ended_is_renamed(api: Api, alice: User, completed: Backtest) -
     ("body", "field"),
     [
         ({}, "name"), ({"name": ""}, "name"), ({"name": 7}, "name"), ({"name": None}, "name"),
-        ({"name": "x" * 101}, "name"), ({"name": "x", "status": "completed"}, "status"),
+        ({"name": "x" * 101}, "name"), ({"kept": 1}, "kept"),
+        ({"name": "x", "status": "completed"}, "status"),
     ],
 )  # fmt: skip
 def test_a_bad_name_is_refused(
@@ -101,8 +102,9 @@ def test_what_waits_or_runs_is_neither_renamed_nor_deleted(
         queue.begin_next(now=make.NOW)
     client = api(alice)
     renamed = client.patch(f"{PATH}/{queued.pk}", {"name": "New"})
+    kept = client.patch(f"{PATH}/{queued.pk}", {"kept": True})
     deleted = client.delete(f"{PATH}/{queued.pk}")
-    for response in (renamed, deleted):
+    for response in (renamed, kept, deleted):
         assert_error(response, 422, "BACKTEST_RUNNING", currentStatus=status)
     assert Backtest.objects.get().name == ""
 

@@ -44,7 +44,7 @@ def backtest(alice: User) -> Backtest:
     store_candles("NSE:NIFTY", "15m", waves("2024-01-01", 45))
     backtest = submit(alice)
     run_queued()
-    return services.rename(owner=alice, backtest_id=backtest.pk, name=NAME, now=make.NOW)
+    return services.update_backtest(owner=alice, backtest_id=backtest.pk, name=NAME, now=make.NOW)
 
 
 @pytest.fixture
@@ -304,7 +304,7 @@ def test_a_report_is_made_again_when_a_name_in_it_or_the_release_changes(
 ) -> None:
     client = api(alice)
     client.get(path(completed))
-    services.rename(owner=alice, backtest_id=completed.pk, name="Second", now=make.NOW)
+    services.update_backtest(owner=alice, backtest_id=completed.pk, name="Second", now=make.NOW)
     assert "<h1>Second</h1>" in client.get(path(completed)).content.decode()
     algorithm = completed.algorithm
     algorithm.name = "Another"

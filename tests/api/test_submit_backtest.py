@@ -166,8 +166,8 @@ def test_a_backtest_is_queued_run_and_read(api: Api, alice: User, body: dict[str
         "id", "algorithmId", "algorithmVersion", "name", "kind", "status", "progress", "startDate",
         "estimatedSeconds",
         "endDate", "symbols", "timeframe", "initialCapital", "config", "performance",
-        "results", "error", "createdAt", "startedAt", "completedAt", "receipt",
-        "warnings", "breakdowns",
+        "results", "error", "createdAt", "startedAt", "completedAt", "kept", "expiresAt",
+        "receipt", "warnings", "breakdowns",
     }  # fmt: skip
     assert queued["warnings"] == []
     assert (queued["status"], queued["progress"], queued["performance"]) == ("queued", 0, None)

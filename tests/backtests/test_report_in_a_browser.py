@@ -47,7 +47,7 @@ def completed(alice: User) -> Backtest:
     backtest = submit(alice)
     run_queued()
     name = "<img src=x onerror=alert(1)><script>alert(2)</script>"
-    return services.rename(owner=alice, backtest_id=backtest.pk, name=name, now=make.NOW)
+    return services.update_backtest(owner=alice, backtest_id=backtest.pk, name=name, now=make.NOW)
 
 
 def opened(page: Tab, address: str) -> None:

@@ -209,6 +209,7 @@ CHANGES = [
     Change("post", "/api/market/candles", Action.CANDLES_RECEIVED, CANDLES, operator),
     Change("post", "/api/backtests", Action.BACKTEST_SUBMITTED, MONTH, algorithm),
     Change("patch", "/api/backtests/{}", Action.BACKTEST_RENAMED, NAME, ended_backtest),
+    Change("patch", "/api/backtests/{}", Action.BACKTEST_KEPT, {"kept": True}, ended_backtest),
     Change("delete", "/api/backtests/{}", Action.BACKTEST_DELETED, {}, ended_backtest),
     Change("post", "/api/backtests/{}/cancel", Action.BACKTEST_CANCELLED, {}, backtest),
     Change(

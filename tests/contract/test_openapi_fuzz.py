@@ -79,6 +79,7 @@ BEYOND_A_SCHEMA = {
         400,
         f"in the future|before 1990|before startDate|{_TOO_LATE}|{_HALF_A_CONTRACT}|{_OF_STUDIES}",
     ),
+    "renameBacktest": (400, "and so is `kept`"),
     "createAlgorithm": (400, _OF_ALGORITHMS),
     "putAlgorithm": (400, _OF_ALGORITHMS),
     "updateAlgorithm": (400, _OF_ALGORITHMS),

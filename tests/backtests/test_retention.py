@@ -1,0 +1,189 @@
+"""Backtests beyond the limits of age, number and size are deleted a week after a warning."""
+
+import random
+from datetime import timedelta
+
+import pytest
+from django.core import mail
+from procrastinate.contrib.django.models import ProcrastinateJob
+from pytest_django import Settings
+
+from apps.accounts.mails import ACCOUNT_MAIL_JOB
+from apps.accounts.models import User
+from apps.accounts.tasks import send_account_mail
+from apps.backtests import retention, services
+from apps.backtests.models import (
+    Backtest,
+    BacktestResult,
+    BacktestStatus,
+    Evidence,
+    EvidenceStatus,
+    StudyShard,
+    TrialRecord,
+)
+from apps.core.ids import new_id
+from apps.core.models import AuditRecord
+from tests import make
+from tests.backtests.submissions import submit
+from tests.backtests.waves import waves
+from tests.backtests.workers import run_queued
+from tests.conftest import Api
+from tests.market.bars import store_candles
+
+DAY = timedelta(days=1)
+WEEK = timedelta(days=7)
+
+
+@pytest.fixture
+def alice(alice: User) -> User:
+    store_candles("NSE:NIFTY", "15m", waves("2024-01-01", 45))
+    User.objects.filter(pk=alice.pk).update(email_verified=True)
+    return alice
+
+
+def ended(owner: User, *days_ago: int, result: bytes = b"") -> list[Backtest]:
+    """Backtests that ended so many days ago, with a result of these bytes."""
+    first = submit(owner)
+    backtests = []
+    for days in days_ago:
+        backtest = Backtest.objects.get(pk=first.pk)
+        backtest.pk, backtest.status = new_id(), BacktestStatus.CANCELLED
+        backtest.completed_at = make.NOW - days * DAY
+        backtest.save(force_insert=True)
+        BacktestResult.objects.create(backtest=backtest, trades=0, curve=result)
+        backtests.append(backtest)
+    first.delete()
+    return backtests
+
+
+def left() -> list[str]:
+    return list(Backtest.objects.order_by("-completed_at").values_list("pk", flat=True))
+
+
+def marked() -> set[str]:
+    return set(Backtest.objects.exclude(expires_at=None).values_list("pk", flat=True))
+
+
+def ids(*backtests: Backtest) -> set[str]:
+    return {backtest.pk for backtest in backtests}
+
+
+def test_without_a_limit_all_are_kept(alice: User) -> None:
+    ended(alice, 0, 10_000)
+    assert retention.purge(now=make.NOW) == 0
+    assert (len(left()), marked()) == (2, set())
+
+
+def test_old_ones_are_deleted_at_their_age_and_a_week_after_the_warning(
+    alice: User, settings: Settings
+) -> None:
+    settings.BACKTEST_KEEP_DAYS = 30
+    young, due, old = ended(alice, 22, 24, 400)
+    assert retention.purge(now=make.NOW) == 0
+    assert marked() == ids(due, old)
+    assert retention.purge(now=make.NOW + WEEK - DAY) == 0
+    assert retention.purge(now=make.NOW + WEEK) == 4  # each with its result
+    assert left() == [young.pk]
+
+
+def test_beyond_the_number_the_oldest_go(alice: User, bob: User, settings: Settings) -> None:
+    settings.BACKTEST_KEEP_NUMBER = 2
+    of_alice, of_bob = ended(alice, 1, 2, 3, 4), ended(bob, 5)
+    for days in (0, 7):
+        retention.purge(now=make.NOW + days * DAY)
+    assert left() == [of_alice[0].pk, of_alice[1].pk, of_bob[0].pk]
+
+
+def test_beyond_the_size_the_oldest_go(alice: User, settings: Settings) -> None:
+    settings.BACKTEST_KEEP_MEGABYTES = 2
+    incompressible = random.Random(1).randbytes(900_000)
+    with_results = ended(alice, 1, 2, 3, result=incompressible)
+    for days in (0, 7):
+        retention.purge(now=make.NOW + days * DAY)
+    assert left() == [backtest.pk for backtest in with_results[:2]]
+
+
+def test_what_its_owner_keeps_stays_and_counts(alice: User, settings: Settings) -> None:
+    settings.BACKTEST_KEEP_NUMBER = 2
+    newest, middle, oldest = ended(alice, 1, 2, 3)
+    services.update_backtest(owner=alice, backtest_id=oldest.pk, is_kept=True, now=make.NOW)
+    for days in (0, 7):
+        retention.purge(now=make.NOW + days * DAY)
+    assert left() == [newest.pk, oldest.pk]
+    assert middle.pk not in left()
+
+
+def test_one_that_is_within_the_limits_again_is_not_deleted(
+    alice: User, settings: Settings
+) -> None:
+    settings.BACKTEST_KEEP_NUMBER = 1
+    newest, oldest = ended(alice, 1, 2)
+    retention.purge(now=make.NOW)
+    assert marked() == ids(oldest)
+    newest.delete()
+    retention.purge(now=make.NOW + WEEK)
+    assert (left(), marked()) == ([oldest.pk], set())
+
+
+def test_a_limit_that_is_removed_deletes_nothing(alice: User, settings: Settings) -> None:
+    settings.BACKTEST_KEEP_NUMBER = 1
+    ended(alice, 1, 2)
+    retention.purge(now=make.NOW)
+    settings.BACKTEST_KEEP_NUMBER = 0
+    retention.purge(now=make.NOW + WEEK)
+    assert (len(left()), marked()) == (2, set())
+
+
+def test_what_waits_or_runs_is_no_matter_of_retention(alice: User, settings: Settings) -> None:
+    settings.BACKTEST_KEEP_DAYS = settings.BACKTEST_KEEP_NUMBER = 1
+    submit(alice, now=make.NOW - 100 * DAY)
+    retention.purge(now=make.NOW)
+    assert (len(left()), marked()) == (1, set())
+
+
+def test_the_owner_is_warned_once_by_mail_and_in_answers(
+    api: Api, alice: User, settings: Settings
+) -> None:
+    settings.BACKTEST_KEEP_NUMBER = 1
+    newest, *older = ended(alice, 1, 2, 3)
+    for days in range(3):
+        retention.purge(now=make.NOW + days * DAY)
+    job = ProcrastinateJob.objects.get(task_name=ACCOUNT_MAIL_JOB)
+    send_account_mail(**job.args)
+    assert "2 of yours" in mail.outbox[0].body
+    assert "9 November 2026, 09:30 IST" in mail.outbox[0].body
+    assert "If this was not you" not in mail.outbox[0].body
+    body = api(alice).get(f"/api/backtests/{older[0].pk}").json()
+    assert (body["kept"], body["expiresAt"]) == (False, "2026-11-09T04:00:00.000Z")
+    assert [warning["field"] for warning in body["warnings"]] == ["expiresAt"]
+    assert api(alice).get(f"/api/backtests/{newest.pk}").json()["expiresAt"] is None
+
+
+def test_keeping_one_ends_its_expiry_at_once(api: Api, alice: User, settings: Settings) -> None:
+    settings.BACKTEST_KEEP_NUMBER = 1
+    _, oldest = ended(alice, 1, 2)
+    retention.purge(now=make.NOW)
+    path = f"/api/backtests/{oldest.pk}"
+    body = api(alice).patch(path, {"kept": True}).json()
+    assert (body["kept"], body["expiresAt"], body["warnings"]) == (True, None, [])
+    assert api(alice).patch(path, {"kept": False}).json()["kept"] is False
+    assert AuditRecord.objects.latest("id").details == {"kept": [True, False]}
+
+
+def test_what_is_deleted_is_on_record_and_its_trials_stay_counted(
+    alice: User, settings: Settings
+) -> None:
+    settings.BACKTEST_KEEP_DAYS = 1
+    backtest = submit(alice)
+    run_queued()
+    Evidence.objects.create(backtest=backtest, status=EvidenceStatus.QUEUED, requested_at=make.NOW)
+    Backtest.objects.update(completed_at=make.NOW - 2 * DAY)
+    for days in (0, 7):
+        retention.purge(now=make.NOW + days * DAY)
+    assert not Backtest.objects.exists()
+    assert not Evidence.objects.exists()
+    assert not StudyShard.objects.exists()
+    assert TrialRecord.objects.count() == 1
+    record = AuditRecord.objects.get(action="backtest_deleted")
+    assert (record.actor_kind, record.object_id) == ("system", backtest.pk)
+    assert record.details["reason"] == "retention"
