@@ -569,6 +569,9 @@ SILENCED_SYSTEM_CHECKS += ["security.W004", "security.W008"]
 
 # The admin's own files, served from the packages they come in.
 STATIC_URL = "/static/"
+# The script that draws charts, which reports bring with them.
+_CHARTS = BASE_DIR / "apps/backtests/report/assets/lightweight-charts-5.2.1"
+STATICFILES_DIRS = [("lightweight-charts-5.2.1", _CHARTS)]
 WHITENOISE_USE_FINDERS = True
 WHITENOISE_AUTOREFRESH = False
 USE_I18N = False

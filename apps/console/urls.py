@@ -3,7 +3,7 @@
 from django.http import Http404, HttpRequest, HttpResponse
 from django.urls import path
 
-from apps.console import account, algorithms, backtests, entry
+from apps.console import account, algorithms, backtests, entry, live
 from apps.console.gate import console_page
 from apps.console.home import kill_switch_page
 
@@ -31,6 +31,14 @@ urlpatterns = [
     path("backtests/compare", backtests.compare_page),
     path("backtests/<str:backtest_id>", backtests.backtest_page),
     path("backtests/<str:backtest_id>/do/<str:action>", backtests.end_backtest_page),
+    path("live", live.live_page),
+    path("live/<str:algorithm_id>", live.run_page),
+    path("live/<str:algorithm_id>/chart", live.chart_page),
+    path("live/<str:algorithm_id>/drift", live.drift_page),
+    path("live/<str:algorithm_id>/stop", live.stop_page),
+    path("live/<str:algorithm_id>/close/<str:symbol>", live.close_position_page),
+    path("live/<str:algorithm_id>/do/<str:action>", live.run_action_page),
+    path("live/<str:algorithm_id>/<str:kind>", live.activity_page),
     path("settings", account.settings_page),
     path("settings/webhooks/<str:webhook_id>", account.deliveries_page),
     path("settings/<str:action>/<str:object_id>", account.settings_action_page),

@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from datetime import date
 from typing import Final
 
+from django.db.models import Sum
+
 from apps.accounts.models import User
 from apps.algorithms import services as algorithms
 from apps.core import jobs
@@ -13,6 +15,8 @@ from apps.trading.models import DriftReport, Run, RunState, SessionStart
 CHECK_JOB: Final = "trading.drift_of_day"
 # Of the workers that have the compiler.
 CHECK_QUEUE: Final = "backtests"
+# Sessions that are listed: a month of them.
+MOST_SESSIONS: Final = 22
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +30,14 @@ class Drift:
     day: date | None
     reports: Sequence[DriftReport]
     waiting: int
+
+
+@dataclass(frozen=True, slots=True)
+class SessionDrift:
+    """How many differences a session has; None before it was checked."""
+
+    day: date
+    total: int | None
 
 
 def read(*, owner: User, algorithm_id: str, day: date | None) -> Drift:
@@ -57,6 +69,18 @@ def read(*, owner: User, algorithm_id: str, day: date | None) -> Drift:
             arguments={"algorithm_id": algorithm.pk, "day": day.isoformat()},
         )
     return Drift(day, reports, len(waiting))
+
+
+def sessions_of(*, owner: User, algorithm_id: str) -> list[SessionDrift]:
+    """Return the last sessions that the algorithm traded in, the newest first, each with the number
+    of its differences, None where none of its runs was checked. Raises AlgorithmNotFound.
+    """
+    algorithm = algorithms.read(owner=owner, algorithm_id=algorithm_id)
+    started = SessionStart.objects.filter(run__algorithm=algorithm)
+    days = list(started.order_by("-day").values_list("day", flat=True).distinct()[:MOST_SESSIONS])
+    reports = DriftReport.objects.filter(run__algorithm=algorithm, day__in=days).order_by()
+    totals = dict(reports.values("day").values_list("day", Sum("total")))
+    return [SessionDrift(day, totals.get(day)) for day in days]
 
 
 def _is_current(report: DriftReport | None, run: Run, row_times: Mapping[str, int | None]) -> bool:

@@ -1,0 +1,247 @@
+"""Algorithms as they trade: the list, a page for each, its chart, and what is done by hand.
+
+A page that a browser shows is told of changes by the stream of events (`static/console/live.js`),
+and asks again for the part that they may concern.
+"""
+
+from collections.abc import Iterable, Mapping
+from datetime import date
+from typing import Any, Final
+
+from django.http import HttpRequest, HttpResponse, JsonResponse, QueryDict
+
+from apps.accounts.models import User
+from apps.algorithms import services as algorithms
+from apps.algorithms.lifecycle import AlgorithmStatus
+from apps.algorithms.models import Algorithm
+from apps.algorithms.serializers import AlgorithmItemSerializer, AlgorithmSerializer
+from apps.console.gate import console_page, count_as, go_to, is_part, show
+from apps.console.lists import listing
+from apps.core import database_clock
+from apps.core.errors import NotFound
+from apps.engine.candles import TIMEFRAMES
+from apps.market import clock, store
+from apps.market.serializers import CandlesSerializer
+from apps.market.store import AdjustedCandles
+from apps.trading import services as trading
+from apps.trading.activity import board
+from apps.trading.activity import services as activity
+from apps.trading.activity.serializers import (
+    ExecutedTradeSerializer,
+    OrderSerializer,
+    PositionSerializer,
+    SignalSerializer,
+)
+from apps.trading.drift import services as drift
+from apps.trading.drift.serializers import DriftQuery, DriftSerializer
+from apps.trading.models import OrderStatus
+
+LIVE: Final = "/app/live"
+_CALLS: Final = "/api/trading/algorithms"
+_TRADING: Final = (AlgorithmStatus.ACTIVE, AlgorithmStatus.PAUSED, AlgorithmStatus.ERROR)
+# Rows of each kind on the page of an algorithm; the lists have the others.
+_SHOWN: Final = 8
+# Candles and fills of a chart.
+_CANDLES: Final = 300
+_FILLS: Final = 200
+# Of a week of 168 hours 31 are sessions, of those of commodities twice as many.
+_HOURS_OF_A_SESSION_HOUR: Final = 6
+_NEWEST: Final = {
+    "positions": ("-opened_at", "-pk"),
+    "orders": ("-placed_at", "-pk"),
+    "trades": ("-exit_time", "-pk"),
+    "signals": ("-bar_time", "-pk"),
+}
+
+
+def standing_rows(user: User, rows: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Return rows of algorithms, each with how it does now."""
+    items = [dict(row) for row in rows]
+    standings = board.standings(
+        owner=user, algorithm_ids=[row["id"] for row in items], now=database_clock.now()
+    )
+    return [{**row, "standing": standings.get(row["id"], board.Standing())} for row in items]
+
+
+@console_page()
+def live_page(request: HttpRequest, user: User) -> HttpResponse:
+    """List what trades, is paused or has failed; htmx asks for the table alone."""
+    rows = [
+        AlgorithmItemSerializer.render(row)
+        for status in _TRADING
+        for row in algorithms.listed(
+            owner=user, status=status, strategy_type=None, ordering=("-created_at", "-pk")
+        )
+    ]
+    context = {"rows": standing_rows(user, rows)}
+    return show(request, "parts/live_table" if is_part(request) else "live", context)
+
+
+@console_page()
+def run_page(request: HttpRequest, user: User, algorithm_id: str) -> HttpResponse:
+    """Show what an algorithm holds, orders and signals; htmx asks for what changes."""
+    algorithm = algorithms.read(owner=user, algorithm_id=algorithm_id)
+    target: dict[str, Any] = {"owner": user, "algorithm_id": algorithm_id, "symbol": None}
+    held = activity.positions(**target, is_open=True).order_by(*_NEWEST["positions"])
+    orders = activity.orders(**target, status=None).order_by(*_NEWEST["orders"])
+    signals = activity.signals(**target, followed=None).order_by(*_NEWEST["signals"])
+    trades = activity.trades(**target).order_by(*_NEWEST["trades"])
+    context = {
+        **_head(user, algorithm, tab="now"),
+        "positions": [PositionSerializer.render(row) for row in held],
+        "orders": [OrderSerializer.render(row) for row in orders[:_SHOWN]],
+        "signals": [SignalSerializer.render(row) for row in signals[:_SHOWN]],
+        "trades": [ExecutedTradeSerializer.render(row) for row in trades[:_SHOWN]],
+    }
+    return show(request, "parts/run" if is_part(request) else "run", context)
+
+
+def _head(user: User, algorithm: Algorithm, *, tab: str) -> dict[str, Any]:
+    standings = board.standings(owner=user, algorithm_ids=[algorithm.pk], now=database_clock.now())
+    return {
+        "algorithm": AlgorithmSerializer.render(algorithm),
+        "standing": standings[algorithm.pk],
+        "tab": tab,
+    }
+
+
+@console_page()
+def chart_page(request: HttpRequest, user: User, algorithm_id: str) -> HttpResponse:
+    """Return the last candles of a symbol that the algorithm has seen, and its fills on them."""
+    algorithm = algorithms.read(owner=user, algorithm_id=algorithm_id)
+    symbol = request.GET.get("symbol", "")
+    timeframe = algorithm.timeframe
+    if timeframe not in TIMEFRAMES or symbol not in (algorithm.symbols or ()):
+        raise NotFound
+    market_time = clock.market_time(now=database_clock.now())
+    start = market_time - _CANDLES * _HOURS_OF_A_SESSION_HOUR * TIMEFRAMES[timeframe]
+    seen = store.read_closed(symbol, timeframe, start=start, clock=market_time)
+    candles = seen.slice(max(0, len(seen) - _CANDLES), len(seen))
+    target: dict[str, Any] = {"owner": user, "algorithm_id": algorithm_id, "symbol": symbol}
+    filled = activity.orders(**target, status=OrderStatus.FILLED).order_by(*_NEWEST["orders"])
+    held = activity.positions(**target, is_open=True)
+    answer = {
+        "symbol": symbol,
+        "timeframe": timeframe,
+        "priced": AdjustedCandles(candles),
+        "synthetic": bool(store.synthetic_symbols([symbol])),
+    }
+    return JsonResponse(
+        {
+            **CandlesSerializer.render(answer),
+            "fills": [OrderSerializer.render(order) for order in filled[:_FILLS]],
+            "positions": [PositionSerializer.render(position) for position in held],
+        }
+    )
+
+
+@console_page()
+def activity_page(request: HttpRequest, user: User, algorithm_id: str, kind: str) -> HttpResponse:
+    """List the positions, orders, trades or signals of an algorithm, the newest first."""
+    algorithm = algorithms.read(owner=user, algorithm_id=algorithm_id)
+    target: dict[str, Any] = {"owner": user, "algorithm_id": algorithm_id, "symbol": None}
+    newest = _NEWEST.get(kind, ())
+    match kind:
+        case "positions":
+            rows = activity.positions(**target, is_open=None).order_by(*newest)
+            page = listing(request, rows, PositionSerializer)
+        case "orders":
+            page = listing(
+                request, activity.orders(**target, status=None).order_by(*newest), OrderSerializer
+            )
+        case "trades":
+            page = listing(
+                request, activity.trades(**target).order_by(*newest), ExecutedTradeSerializer
+            )
+        case "signals":
+            rows_of_signals = activity.signals(**target, followed=None).order_by(*newest)
+            page = listing(request, rows_of_signals, SignalSerializer)
+        case _:
+            raise NotFound
+    context = {**_head(user, algorithm, tab=kind), "listing": page, kind: page.rows}
+    return show(request, "run_list", context)
+
+
+@console_page()
+def drift_page(request: HttpRequest, user: User, algorithm_id: str) -> HttpResponse:
+    """Say how a session on paper differs from its backtest, and list the sessions."""
+    algorithm = algorithms.read(owner=user, algorithm_id=algorithm_id)
+    query = QueryDict(mutable=True)
+    if request.GET.get("date"):
+        query["date"] = str(request.GET["date"])
+    day: date | None = DriftQuery.read_query(query).get("date")
+    context = {
+        **_head(user, algorithm, tab="drift"),
+        "drift": DriftSerializer.render(drift.read(owner=user, algorithm_id=algorithm_id, day=day)),
+        "sessions": drift.sessions_of(owner=user, algorithm_id=algorithm_id),
+    }
+    return show(request, "run_drift", context)
+
+
+@console_page()
+def close_position_page(
+    request: HttpRequest, user: User, algorithm_id: str, symbol: str
+) -> HttpResponse:
+    """Ask before a position is closed; on POST request it."""
+    algorithm = algorithms.read(owner=user, algorithm_id=algorithm_id)
+    address = f"{LIVE}/{algorithm_id}"
+    if request.method == "POST":
+        count_as(request, _CALLS, user=user)
+        activity.request_position_close(
+            owner=user, algorithm_id=algorithm_id, symbol=symbol, now=database_clock.now()
+        )
+        return go_to(request, address, f"{symbol} is closed at its next open.")
+    held = activity.positions(owner=user, algorithm_id=algorithm_id, symbol=symbol, is_open=True)
+    position = held.first()
+    if position is None:
+        raise NotFound
+    context = {
+        "algorithm": AlgorithmSerializer.render(algorithm),
+        "position": PositionSerializer.render(position),
+        "back": address,
+    }
+    return show(request, "close_position", context)
+
+
+@console_page()
+def stop_page(request: HttpRequest, user: User, algorithm_id: str) -> HttpResponse:
+    """Ask before an algorithm is stopped, and whether its positions are closed; on POST do it."""
+    algorithm = algorithms.read(owner=user, algorithm_id=algorithm_id)
+    address = f"{LIVE}/{algorithm_id}"
+    if request.method == "POST":
+        count_as(request, _CALLS, user=user)
+        trading.stop(
+            owner=user,
+            algorithm_id=algorithm_id,
+            close_positions="closePositions" in request.POST,
+            now=database_clock.now(),
+        )
+        return go_to(request, address, f"{algorithm.name} is stopped.")
+    return show(request, "stop", {**_head(user, algorithm, tab="stop"), "back": address})
+
+
+@console_page()
+def run_action_page(
+    request: HttpRequest, user: User, algorithm_id: str, action: str
+) -> HttpResponse:
+    """Pause or resume an algorithm, or cancel the order that the form names."""
+    address = f"{LIVE}/{algorithm_id}"
+    if request.method != "POST":
+        return go_to(request, address)
+    count_as(request, _CALLS, user=user)
+    now = database_clock.now()
+    match action:
+        case "pause":
+            trading.pause(owner=user, algorithm_id=algorithm_id, now=now)
+            return go_to(request, address, "It enters nothing; its positions keep their exits.")
+        case "resume":
+            started = trading.resume(owner=user, algorithm_id=algorithm_id, now=now)
+            warnings = " ".join(fault.message for fault in started.warnings)
+            return go_to(request, address, f"It trades again. {warnings}")
+        case "cancel":
+            order = activity.cancel_order(
+                owner=user, order_id=request.POST.get("orderId", ""), now=now
+            )
+            return go_to(request, address, f"The order of {order.symbol} is cancelled.")
+        case _:
+            raise NotFound

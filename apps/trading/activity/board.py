@@ -1,0 +1,66 @@
+"""How the algorithms of a user do at this moment, a few statements for any number of them."""
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from datetime import date, datetime
+from decimal import Decimal
+
+from django.db.models import Count, F, FloatField, OuterRef, Subquery, Sum
+from django.db.models.functions import Cast, Coalesce
+
+from apps.accounts.models import User
+from apps.algorithms.models import Algorithm
+from apps.market import clock
+from apps.market.dates import INDIA
+from apps.trading.models import Position, SessionStart, Signal
+from apps.trading.money import ZERO, rupees
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """How one algorithm does.
+
+    `profit_today` is what its equity has gained since its run entered today's session, None before
+    that; `last_signal` is None before the first one.
+    """
+
+    profit_today: Decimal | None = None
+    open_positions: int = 0
+    unrealised: Decimal = ZERO
+    last_signal: Signal | None = None
+
+
+def standings(
+    *, owner: User, algorithm_ids: Collection[str], now: datetime
+) -> Mapping[str, Standing]:
+    """Return how each of these algorithms of the owner does; others are left out."""
+    algorithms = Algorithm.objects.owned_by(owner).filter(pk__in=list(algorithm_ids))
+    newest = Signal.objects.filter(algorithm=OuterRef("pk")).order_by("-bar_time", "-pk")
+    last_signals = dict(
+        algorithms.annotate(signal=Subquery(newest.values("pk")[:1])).values_list("pk", "signal")
+    )
+    signals = Signal.objects.in_bulk([key for key in last_signals.values() if key is not None])
+    positions = Position.objects.open().filter(run__algorithm__in=list(last_signals)).order_by()
+    held = {
+        key: (count, unrealised)
+        for key, count, unrealised in positions.values("run__algorithm").values_list(
+            "run__algorithm", Count("pk"), Sum("unrealised")
+        )
+    }
+    today = clock.market_moment(now=now).astimezone(INDIA).date()
+    profits = _profits_of(today, last_signals)
+    return {
+        key: Standing(profits.get(key), *held.get(key, (0, ZERO)), signals.get(signal))
+        for key, signal in last_signals.items()
+    }
+
+
+def _profits_of(day: date, algorithm_ids: Collection[str]) -> Mapping[str, Decimal]:
+    """Return what the equity of each algorithm's runs has gained since they entered the session.
+
+    A run that has ended and holds nothing has no state; what it has made is in its capital.
+    """
+    sessions = SessionStart.objects.filter(day=day, run__algorithm__in=list(algorithm_ids))
+    gained = Coalesce(F("run__state__equity"), Cast("run__capital", FloatField())) - F("equity")
+    rows = sessions.order_by().values("run__algorithm").annotate(gained=Sum(gained))
+    return {row["run__algorithm"]: rupees(row["gained"]) for row in rows}
