@@ -353,7 +353,6 @@ BACKTEST_MIN_COVERAGE = env_count("BACKTEST_MIN_COVERAGE", default=5, least=0, m
 BACKTEST_KEEP_DAYS = env_count("BACKTEST_KEEP_DAYS", default=0, least=0, most=36_500)
 BACKTEST_KEEP_NUMBER = env_count("BACKTEST_KEEP_NUMBER", default=0, least=0, most=1_000_000)
 BACKTEST_KEEP_MEGABYTES = env_count("BACKTEST_KEEP_MEGABYTES", default=0, least=0, most=1_000_000)
-
 # Where the checks of evidence pass, and from where they are in doubt instead of failing
 # (apps.engine.evidence.inputs.EvidenceThresholds).
 EVIDENCE_SELECTED_SETS = env_count("EVIDENCE_SELECTED_SETS", default=20, least=2, most=10**6)

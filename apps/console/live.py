@@ -173,7 +173,7 @@ def drift_page(request: HttpRequest, user: User, algorithm_id: str) -> HttpRespo
     context = {
         **_head(user, algorithm, tab="drift"),
         "drift": DriftSerializer.render(drift.read(owner=user, algorithm_id=algorithm_id, day=day)),
-        "sessions": drift.sessions_of(owner=user, algorithm_id=algorithm_id),
+        "sessions": drift.latest_sessions(owner=user, algorithm_id=algorithm_id),
     }
     return show(request, "run_drift", context)
 

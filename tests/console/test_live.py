@@ -65,8 +65,8 @@ def test_the_profit_of_today_is_what_equity_has_gained(alice: User, run: Run) ->
     run.sessions.create(day=now.date(), first_row=0, data=b"", equity=1_000_000)
     run.sessions.create(day=now.date() - timedelta(days=1), first_row=0, data=b"", equity=900_000)
     key = run.algorithm_id
-    [[told, row]] = board.standings(owner=alice, algorithm_ids=[key], now=now).items()
-    assert (told, float(row.profit_today or 0)) == (key, 250.5)
+    [[algorithm_id, row]] = board.standings(owner=alice, algorithm_ids=[key], now=now).items()
+    assert (algorithm_id, float(row.profit_today or 0)) == (key, 250.5)
     tomorrow = board.standings(owner=alice, algorithm_ids=[key], now=now + timedelta(days=1))
     assert tomorrow[key].profit_today is None
 

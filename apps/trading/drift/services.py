@@ -16,7 +16,7 @@ CHECK_JOB: Final = "trading.drift_of_day"
 # Of the workers that have the compiler.
 CHECK_QUEUE: Final = "backtests"
 # Sessions that are listed: a month of them.
-MOST_SESSIONS: Final = 22
+LATEST_SESSIONS: Final = 22
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,13 +71,13 @@ def read(*, owner: User, algorithm_id: str, day: date | None) -> Drift:
     return Drift(day, reports, len(waiting))
 
 
-def sessions_of(*, owner: User, algorithm_id: str) -> list[SessionDrift]:
+def latest_sessions(*, owner: User, algorithm_id: str) -> list[SessionDrift]:
     """Return the last sessions that the algorithm traded in, the newest first, each with the number
     of its differences, None where none of its runs was checked. Raises AlgorithmNotFound.
     """
     algorithm = algorithms.read(owner=owner, algorithm_id=algorithm_id)
     started = SessionStart.objects.filter(run__algorithm=algorithm)
-    days = list(started.order_by("-day").values_list("day", flat=True).distinct()[:MOST_SESSIONS])
+    days = list(started.order_by("-day").values_list("day", flat=True).distinct()[:LATEST_SESSIONS])
     reports = DriftReport.objects.filter(run__algorithm=algorithm, day__in=days).order_by()
     totals = dict(reports.values("day").values_list("day", Sum("total")))
     return [SessionDrift(day, totals.get(day)) for day in days]
