@@ -102,8 +102,25 @@ _RESULTS: Final[dict[str, Schema]] = {
                 " before.",
             ),
             "notes": {"type": "array", "items": _record({"code": _TEXT, "message": _TEXT})},
+            "lookAhead": {
+                **_record(
+                    {
+                        "engineVersion": _INTEGER,
+                        "cuts": _COUNT,
+                        "futures": _COUNT,
+                        "decisions": _COUNT,
+                        "changed": {
+                            **_COUNT,
+                            "description": "Moments before which decisions changed when later bars"
+                            " were taken away or shuffled.",
+                        },
+                        "hash": {**_HASH, "description": "Of the decisions."},
+                    }
+                ),
+                "description": "The certificate of the evidence; absent until that is ready.",
+            },
         },
-        optional=("coverage",),
+        optional=("coverage", "lookAhead"),
     ),
     "Breakdowns": _record(
         {

@@ -91,6 +91,14 @@ def test_the_document_has_a_verdict_and_sections(api: Api, alice: User, backtest
     assert all(section["sentence"] and section["notLookedAt"] for section in sections.values())
 
 
+def test_the_certificate_joins_the_receipt(api: Api, alice: User, backtest: Backtest) -> None:
+    body = made(api, alice, backtest)
+    certificate = body["sections"]["lookAhead"]["figures"]["certificate"]
+    receipt = api(alice).get(f"/api/backtests/{backtest.pk}/receipt").json()["receipt"]
+    assert receipt["lookAhead"] == certificate
+    assert {**receipt, "lookAhead": None} == {**(backtest.receipt or {}), "lookAhead": None}
+
+
 def test_a_job_that_is_done_twice_changes_nothing(
     api: Api, alice: User, backtest: Backtest
 ) -> None:

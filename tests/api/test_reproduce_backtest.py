@@ -8,6 +8,7 @@ import pytest
 
 from apps.accounts.models import User
 from apps.algorithms.models import Algorithm
+from apps.backtests import tasks
 from apps.backtests.models import Backtest, BacktestKind, BacktestResult
 from tests import make
 from tests.backtests.submissions import submit
@@ -83,6 +84,38 @@ def test_changed_candles_are_named_by_month(api: Api, alice: User, original: Bac
     comparison = reproduced(api, alice, original)["comparison"]
     assert comparison["differences"] == [f"Candles of {SYMBOL} (15m) differ in 2024-02."]
     assert [pair["name"] for pair in comparison["hashes"] if not pair["isEqual"]] == ["candles"]
+
+
+def certified(api: Api, user: User, backtest_id: str) -> None:
+    api(user).get(f"/api/backtests/{backtest_id}/evidence")
+    tasks.run_evidence_job(backtest_id)
+
+
+def test_the_decisions_of_both_certificates_are_compared(
+    api: Api, alice: User, original: Backtest
+) -> None:
+    certified(api, alice, original.pk)
+    body = reproduced(api, alice, original)
+    (pair,) = (pair for pair in body["comparison"]["hashes"] if pair["name"] == "lookAhead")
+    assert pair["isEqual"] is None  # nobody has asked for the evidence of the reproduction
+    certified(api, alice, body["backtestId"])
+    path = f"/api/backtests/{body['backtestId']}/reproduction"
+    (pair,) = (
+        pair
+        for pair in api(alice).get(path).json()["comparison"]["hashes"]
+        if pair["name"] == "lookAhead"
+    )
+    assert pair["isEqual"]
+    assert pair["original"] == pair["reproduced"]
+    original.refresh_from_db()
+    changed = {**(original.receipt or {})["lookAhead"], "hash": "0" * 64}
+    original.receipt = {**(original.receipt or {}), "lookAhead": changed}
+    original.save(update_fields=["receipt"])
+    comparison = api(alice).get(path).json()["comparison"]
+    assert comparison["isEqual"]
+    assert comparison["differences"] == [
+        "The strategy decides otherwise than it did in the original."
+    ]
 
 
 def test_a_receipt_of_an_earlier_release_cannot_be_compared_by_candles(

@@ -111,9 +111,16 @@ def begin(backtest_id: str) -> Evidence | None:
 
 
 @transaction.atomic
-def record_end(evidence: Evidence, *, now: datetime, **result: object) -> None:
-    """Record the document with its fills, or the error, and notify those who wait."""
-    end = EvidenceTransition.FAIL if "error" in result else EvidenceTransition.COMPLETE
+def record_end(evidence: Evidence, *, now: datetime, **result: Any) -> None:
+    """Record the document with its fills, or the error, and notify those who wait. The certificate
+    of the look-ahead joins the receipt.
+    """
+    document = result.get("document")
+    end = EvidenceTransition.COMPLETE if document else EvidenceTransition.FAIL
     if Evidence.objects.filter(pk=evidence.pk).transition(end, completed_at=now, **result):
+        if document:
+            certificate = document["sections"]["lookAhead"]["figures"]["certificate"]
+            receipt = {**(evidence.backtest.receipt or {}), "lookAhead": certificate}
+            Backtest.objects.filter(pk=evidence.pk).update(receipt=receipt)
         with connection.cursor() as cursor:
             cursor.execute("SELECT pg_notify(%s, %s)", [EVIDENCE_ENDED_CHANNEL, evidence.pk])

@@ -65,7 +65,23 @@ def compare_receipts(
         differences += _differing_candles(original, reproduced)
     if not differences and not result.is_equal:
         differences.append("Every input is equal and the result is not: this is a defect.")
-    return ReceiptComparison(bool(result.is_equal), (*inputs, candles, result), tuple(differences))
+    decisions = list(_decisions(original, reproduced))
+    if any(pair.is_equal is False for pair in decisions):
+        differences.append("The strategy decides otherwise than it did in the original.")
+    return ReceiptComparison(
+        bool(result.is_equal), (*inputs, candles, *decisions, result), tuple(differences)
+    )
+
+
+def _decisions(original: ReceiptWithCandles, reproduced: ReceiptWithCandles) -> Iterator[HashPair]:
+    """Yield the hashes of the decisions in the certificates of the look-ahead, if the original has
+    one; they cannot be compared where the reproduction has none, or looked at others.
+    """
+    before, after = (receipt.get("lookAhead") or {} for receipt, _ in (original, reproduced))
+    if before:
+        hashes = before["hash"], after.get("hash")
+        is_comparable = before["engineVersion"] == after.get("engineVersion")
+        yield HashPair("lookAhead", *hashes, hashes[0] == hashes[1] if is_comparable else None)
 
 
 def _pair(name: str, original: ReceiptWithCandles, reproduced: ReceiptWithCandles) -> HashPair:

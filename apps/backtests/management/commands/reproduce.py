@@ -17,6 +17,8 @@ from apps.backtests.studies import THREADS, BacktestOutput, study_of
 from apps.core.api import strict_json
 from apps.core.errors import InvalidInput
 from apps.engine.errors import EngineError
+from apps.engine.evidence.inputs import EvidenceInput
+from apps.engine.evidence.look_ahead import look_ahead
 from apps.engine.language import strategy as engine
 from apps.engine.simulation.simulation_input import SimulationInput
 from apps.engine.simulation.simulations import ignore_progress
@@ -109,6 +111,9 @@ def _run_again(document: Mapping[str, Any], candles: Path) -> ReceiptWithCandles
         study = study_of(backtest, inputs, report=ignore_progress)
         output = BacktestOutput(*run_whole(study, threads=THREADS))
     hashes = output.hashes(backtest.study)
+    if backtest.study is None and "lookAhead" in receipt:
+        evidence = EvidenceInput(inputs, output.result.trades, output.result.curve)
+        hashes["lookAhead"] = look_ahead(evidence).certificate
     series = [series._asdict() for series in output.result.candle_series]
     return ReceiptWithCandles({**output.result.receipt, **hashes}, series)
 
