@@ -19,7 +19,7 @@ from apps.engine.symbols import parse_symbol
 from apps.market import rule_sets
 from apps.market.dates import day_number
 from apps.market.rulebook.charges import ChargeBasis, charge_basis_of, schedule_of, unknown_items
-from apps.market.rulebook.expiries import expiry_of
+from apps.market.rulebook.expiries import expiry_of, monthly_expiries
 from apps.market.rulebook.instruments import commodity_of, dates_of, kind_of, margin_of, tick_of
 from apps.market.rulebook.rows import ContractKind
 from apps.market.rulebook.rule_set import RuleSet, bundled_rule_set
@@ -240,6 +240,15 @@ def bundled_market_rules(strategy: Strategy, *, first: date, last: date) -> Mark
         for symbol in strategy.basicInfo.symbols
     }
     return MarketRules(bundled_rule_set(), strategy, facts, first, last)
+
+
+def expiry_days(symbol: str, calendar: Sessions, *, first: date, last: date) -> list[int]:
+    """Return the days, as numbers, on which derivatives of the underlying of a symbol expire: those
+    that a master lists, and monthly ones by the rules of the exchange.
+    """
+    listed = symbols.expiries_on(symbol, first=first, last=last)
+    monthly = monthly_expiries(parse_symbol(symbol), calendar, first=first, last=last)
+    return sorted(map(day_number, listed | monthly))
 
 
 def expiry_dates(calendars: Mapping[str, Sessions]) -> dict[str, date]:

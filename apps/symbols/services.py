@@ -180,6 +180,15 @@ def expiries_of(symbols: Iterable[str]) -> dict[str, date]:
     return {symbol: expiry for symbol, expiry in rows if expiry is not None}
 
 
+def expiries_on(symbol: str, *, first: date, last: date) -> set[date]:
+    """Return the dates on which listed derivatives of the underlying of `symbol` expire."""
+    underlying = parse_symbol(symbol)
+    rows = Instrument.objects.filter(
+        exchange=underlying.exchange, underlying=underlying.root, expiry__range=(first, last)
+    )
+    return {expiry for expiry in rows.values_list("expiry", flat=True).distinct() if expiry}
+
+
 def indices_among(symbols: Iterable[str]) -> set[str]:
     """Return those of `symbols` that are an index or derived from one."""
     roots = {

@@ -1,7 +1,7 @@
 """GET /api/backtests/<id>/evidence"""
 
 import json
-from datetime import timedelta
+from datetime import date, timedelta
 from typing import Any
 
 import numpy as np
@@ -26,6 +26,7 @@ from apps.core.long_poll import get_long_poll
 from apps.core.quotas import Resource
 from apps.engine.evidence.inputs import USUAL_THRESHOLDS
 from apps.engine.metrics.equity import day_ends
+from apps.market.dates import day_number
 from apps.market.models import CandleChunk
 from tests import make
 from tests.backtests.submissions import submit
@@ -161,6 +162,14 @@ def test_of_a_walk_forward_the_joined_tests_are_looked_at(api: Api, alice: User)
     assert significance["permutations"]["grossProfit"] > 0
     assert statuses["lookAhead"] == "pass"
     assert body["sections"]["multipleTesting"]["figures"]["trials"] >= 3
+
+
+def test_trades_on_expiries_are_told_from_others(api: Api, alice: User, backtest: Backtest) -> None:
+    """NIFTY's monthly contracts expired on 29 February 2024."""
+    expiries = making.evidence_input(backtest).expiries["NSE:NIFTY"]
+    assert day_number(date(2024, 2, 29)) in expiries
+    regimes = made(api, alice, backtest)["sections"]["regimes"]["figures"]["expiry"]
+    assert {group["regime"] for group in regimes} <= {"expiry", "none"}
 
 
 def test_thresholds_are_settings_and_stated(

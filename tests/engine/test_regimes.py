@@ -35,12 +35,12 @@ def result_of(gross: Any, candles: Candles = CANDLES) -> ResultData:
     return ResultData(trades, {"time": candles.time, "equity": equity}, 1e6, [candles])
 
 
-def section_of(result: ResultData) -> Any:
+def section_of(result: ResultData, **fields: Any) -> Any:
     schedule = (ChargeRow("", 0), ChargeRow("", CHANGE))
     steps = strategy().model_dump(mode="json", exclude_none=True, by_alias=True)
     histories = [History("NSE:TEST", candles) for candles in result.candles]
     inputs = SimulationInput(steps, histories, 0, 2**40, 1e6, schedule)
-    return regimes_section(EvidenceInput(inputs, result.trades, result.curve))
+    return regimes_section(EvidenceInput(inputs, result.trades, result.curve, **fields))
 
 
 def rising_days() -> NDArray[np.bool_]:
@@ -77,6 +77,15 @@ def test_a_gap_is_an_open_away_from_the_last_close() -> None:
     gaps = {g["regime"]: g["trades"] for g in section_of(result_of(1.0, flat)).figures["gap"]}
     assert gaps["up"] >= 1
     assert gaps["none"] > DAYS / 2
+
+
+def test_expiries_are_those_that_are_known() -> None:
+    result = result_of(np.where(np.arange(DAYS) % 8, -1.0, 50.0))
+    assert section_of(result).figures["expiry"][0]["regime"] == "unknown"
+    section = section_of(result, expiries={"NSE:TEST": DATES[::8].tolist()})
+    counts = {group["regime"]: group["trades"] for group in section.figures["expiry"]}
+    assert counts == {"expiry": DAYS / 8, "none": DAYS * 7 / 8}
+    assert "expiry expiry" in section.sentence
 
 
 def test_rules_divide_where_charges_change() -> None:

@@ -21,6 +21,8 @@ from apps.engine.metrics.equity import day_ends
 from apps.engine.simulation.simulations import ignore_progress
 from apps.engine.studies.grid import applied
 from apps.market import store
+from apps.market.contracts import expiry_days
+from apps.market.dates import day_in_india
 
 
 def make_evidence(backtest: Backtest) -> tuple[dict[str, object], Array]:
@@ -46,6 +48,16 @@ def evidence_input(backtest: Backtest) -> EvidenceInput:
         finer=partial(_finer_candles, backtest),
         thresholds=thresholds_of_settings(),
         of_windows=of_windows,
+        expiries={
+            history.symbol: expiry_days(
+                history.symbol,
+                history.sessions,
+                first=day_in_india(inputs.start),
+                last=day_in_india(inputs.end),
+            )
+            for history in inputs.histories
+            if history.sessions
+        },
     )
 
 

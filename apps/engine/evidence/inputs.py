@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 from apps.engine.candles import Candles
@@ -91,7 +91,8 @@ USUAL_THRESHOLDS: Final = EvidenceThresholds()
 class EvidenceInput:
     """What was simulated, and the trades (TRADE records) and the curve (CURVE) that came of it.
 
-    `of_windows`: these are the joined tests of a walk-forward; the steps are those of its last one.
+    `expiries`: of each symbol the days (since 1970 in Asia/Kolkata) on which derivatives of its
+    underlying expire, where any are known. `of_windows`: these are the joined tests of a walk-forward; the steps are those of its last one.
     """
 
     inputs: SimulationInput
@@ -101,6 +102,7 @@ class EvidenceInput:
     thresholds: EvidenceThresholds = USUAL_THRESHOLDS
     finer: FinerCandles = no_finer_candles
     of_windows: bool = False
+    expiries: Mapping[str, Sequence[int]] = field(default_factory=dict)
 
     @lazy
     def data(self) -> PreparedData:

@@ -34,9 +34,8 @@ LEAST_TRADES_OF_REGIMES: Final = 30
 _UNKNOWN: Final = "unknown"
 _TRENDS: Final = ("falling", "level", "rising")
 _VOLATILITIES: Final = ("low", "middle", "high")
-_JUDGED: Final = ("trend", "volatility", "gap")
+_JUDGED: Final = ("trend", "volatility", "gap", "expiry")
 _NOT_LOOKED_AT: Final = (
-    "Days on which contracts expire.",
     "Prices of another benchmark than the symbols themselves.",
     f"The trend of the first {LOOK_BACK} days, of which no earlier days are known.",
 )
@@ -103,7 +102,10 @@ def _conclusion(carrying: Sequence[str], result: ResultData) -> tuple[CheckStatu
     if carrying:
         named = " and ".join(carrying)
         return CheckStatus.DOUBT, f"Without the trades of one regime nothing is left: {named}."
-    return CheckStatus.PASS, "No trend, volatility or gap of the market alone carries the result."
+    return (
+        CheckStatus.PASS,
+        "No trend, volatility, gap or expiry of the market alone carries the result.",
+    )
 
 
 # ------------------------------------------------------------------------- the regime of each trade
@@ -153,6 +155,17 @@ def _gaps(candles: Candles) -> tuple[NDArray[np.int32], Floats]:
     return dates, gaps
 
 
+def _by_expiry(evidence: EvidenceInput) -> Labels:
+    """Return whether derivatives of the symbol's underlying expire on the date of each entry."""
+    result, days = evidence.result, _entry_days(evidence.result)
+    labels = np.full(len(days), _UNKNOWN, "U16")
+    for number, symbol in enumerate(evidence.data.symbols):
+        if expiries := evidence.expiries.get(symbol):
+            own = result.trades["symbol"] == number
+            labels[own] = np.where(np.isin(days[own], expiries), "expiry", "none")
+    return labels
+
+
 def _by_month(evidence: EvidenceInput) -> Labels:
     return np.datetime_as_string(_entry_days(evidence.result).astype("M8[D]"), unit="M")
 
@@ -181,6 +194,7 @@ _LABELS: Final[tuple[tuple[str, Callable[[EvidenceInput], Labels]], ...]] = (
     ("trend", _by_trend),
     ("volatility", _by_volatility),
     ("gap", _by_gap),
+    ("expiry", _by_expiry),
     ("month", _by_month),
     ("weekday", _by_weekday),
     ("hour", _by_hour),

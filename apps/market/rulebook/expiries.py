@@ -75,6 +75,19 @@ def expiry_of(contract: Symbol, calendar: Sessions) -> date | None:
     return date.fromordinal(last.toordinal() + expiry - day_number(last))
 
 
+def monthly_expiries(
+    underlying: Symbol, calendar: Sessions, *, first: date, last: date
+) -> set[date]:
+    """Return the dates on which monthly contracts of an underlying expire, as far as rules say."""
+    months = range(first.year * 12 + first.month - 1, last.year * 12 + last.month)
+    contracts = (
+        Symbol(underlying.exchange, "", underlying.root, "futures", month // 12, month % 12 + 1)
+        for month in months
+    )
+    expiries = (expiry_of(form, calendar) for form in contracts if _weekday_of(form) is not None)
+    return {expiry for expiry in expiries if expiry is not None and first <= expiry <= last}
+
+
 def _weekday_of(contract: Symbol) -> int | None:
     assert contract.year is not None
     assert contract.month is not None
