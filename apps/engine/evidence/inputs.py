@@ -92,7 +92,8 @@ class EvidenceInput:
     """What was simulated, and the trades (TRADE records) and the curve (CURVE) that came of it.
 
     `expiries`: of each symbol the days (since 1970 in Asia/Kolkata) on which derivatives of its
-    underlying expire, where any are known. `of_windows`: these are the joined tests of a walk-forward; the steps are those of its last one.
+    underlying expire, where any are known. `of_windows`: these are the joined tests of a
+    walk-forward; the steps are those of its last one.
     """
 
     inputs: SimulationInput
