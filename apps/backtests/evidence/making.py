@@ -62,6 +62,7 @@ def evidence_input(backtest: Backtest) -> EvidenceInput:
 
 
 def thresholds_of_settings() -> EvidenceThresholds:
+    """Return where checks pass and doubt on this server."""
     return EvidenceThresholds(
         selected_sets=settings.EVIDENCE_SELECTED_SETS, **settings.EVIDENCE_SHARES
     )

@@ -418,6 +418,7 @@ def fills_section(evidence: EvidenceInput) -> EvidenceSection:
 
 
 def check_of(evidence: EvidenceInput, net: NetByOrder, capital: float | None) -> EvidenceCheck:
+    """Return how the check ends; `capital` as of `largest_capital`."""
     if not len(evidence.trades):
         status, reason = CheckStatus.UNKNOWN, "Without a trade there are no fills to look at."
     elif net.rule <= 0:
