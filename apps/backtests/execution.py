@@ -178,7 +178,11 @@ def complete(*, backtest: Backtest, output: BacktestOutput, now: datetime) -> No
     backtest.shards.all().delete()
     trades = results.Trades(result.trades, result.excursions, result.fills)
     results.save_result(
-        backtest, trades=trades, curve=result.curve, candle_series=result.candle_series
+        backtest,
+        trades=trades,
+        curve=result.curve,
+        candle_series=result.candle_series,
+        study_chart=output.chart,
     )
     _save_with_algorithm(backtest, output.study_results, now)
     ledger.record_trials(backtest, output, now=now)

@@ -348,7 +348,8 @@ class StudyShard(models.Model):
 class BacktestResult(models.Model):
     """The equity curve of a completed backtest as one packed array (see `results.pack_array`), its
     number of trades, its breakdowns, which are stored so that reading them unpacks no array, and
-    the hashes of its candles by month (see `engine.simulation.receipt`).
+    the hashes of its candles by month (see `engine.simulation.receipt`). `study_chart` is what the
+    report draws of a study: the heat map of an optimization, the fan of a Monte Carlo.
     """
 
     backtest = models.OneToOneField(
@@ -360,6 +361,7 @@ class BacktestResult(models.Model):
         null=True, help_text="JSON in the order of the response; null for older results"
     )
     candle_series = models.JSONField(null=True, help_text="Null for older results")
+    study_chart = models.JSONField(null=True, help_text="Null for others, and for older results")
 
 
 class TradeBlock(models.Model):

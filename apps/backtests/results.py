@@ -2,7 +2,7 @@
 
 import io
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from hashlib import sha256
 from itertools import chain
 from typing import Any, Final, LiteralString, NamedTuple
@@ -27,8 +27,9 @@ from apps.engine.simulation.results import curve_points, trade_dicts
 TRADES_PER_BLOCK: Final = 5_000
 
 INSERT_RESULT: Final = (
-    "INSERT INTO backtests_backtestresult (backtest_id, trades, curve, breakdowns, candle_series)"
-    " VALUES (%s, %s, %b, %s, %s)"
+    "INSERT INTO backtests_backtestresult"
+    " (backtest_id, trades, curve, breakdowns, candle_series, study_chart)"
+    " VALUES (%s, %s, %b, %s, %s, %s)"
 )
 INSERT_BLOCK: Final = (
     "INSERT INTO backtests_tradeblock (result_id, first, data, excursions, fills)"
@@ -111,7 +112,12 @@ class Trades(NamedTuple):
 
 
 def save_result(
-    backtest: Backtest, *, trades: Trades, curve: Array, candle_series: Sequence[CandleSeries]
+    backtest: Backtest,
+    *,
+    trades: Trades,
+    curve: Array,
+    candle_series: Sequence[CandleSeries],
+    study_chart: Mapping[str, object] | None = None,
 ) -> None:
     """Write the result, once: the database refuses a second one. `curve` has CURVE records."""
     groups = breakdowns(
@@ -126,6 +132,7 @@ def save_result(
                 pack_array(curve),
                 json.dumps(groups),
                 json.dumps([series._asdict() for series in candle_series]),
+                study_chart and json.dumps(study_chart),
             )
         ],
     )

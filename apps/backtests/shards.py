@@ -66,10 +66,11 @@ class LoadedStudy:
     def conclude(self, scores: Array, report: Report) -> BacktestOutput:
         """Return the output from the scores of all items."""
         share = SHARE_OF_READING + (1 - SHARE_OF_READING) * SHARE_OF_SCORES
-        result, findings = self.study.conclude(
+        output = self.study.conclude(
             scores, threads=studies.THREADS, report=lambda done: report(share + (1 - share) * done)
         )
-        return BacktestOutput(result, findings, self.coverage, studies.TriedSets.of_scores(scores))
+        sets = studies.TriedSets.of_scores(scores)
+        return BacktestOutput(output.result, output.findings, self.coverage, sets, output.chart)
 
 
 def run_study(backtest: Backtest, report: Report) -> LoadedStudy | None:

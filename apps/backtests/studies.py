@@ -62,13 +62,15 @@ class BacktestOutput:
 
     `result` is that of the one simulation, of the best set of an optimisation, or of the joined
     tests of a walk-forward. `study_results` are None for a plain backtest. `coverage` is that of
-    the range, by symbol. `sets` are None where one configuration alone was tried.
+    the range, by symbol. `sets` are None where one configuration alone was tried. `chart` is what
+    the report draws of a study.
     """
 
     result: SimulationResult
     study_results: dict[str, object] | None
     coverage: tuple[SessionCoverage, ...] = ()
     sets: TriedSets | None = None
+    chart: dict[str, object] | None = None
 
     def hashes(self, study: object) -> dict[str, object]:
         """Return the hashes of the receipt: `result` of the whole output, `study` of its

@@ -8,13 +8,17 @@ from unittest.mock import patch
 import pytest
 from django.core.signing import Signer
 from django.utils import timezone
+from django.utils.html import escape
 
 from apps.accounts.models import User
-from apps.backtests import retention, services
+from apps.backtests import retention, services, tasks
 from apps.backtests.models import (
     Backtest,
     BacktestKind,
+    BacktestResult,
     BacktestStatus,
+    Evidence,
+    EvidenceStatus,
     ReportLink,
     ReportPage,
 )
@@ -31,6 +35,7 @@ from tests.conftest import Api
 from tests.envelope import assert_error
 from tests.market.bars import store_candles
 
+VERDICT, TILES = '<section class="verdict"', '<section class="tiles"'
 NAME = "<script>alert(1)</script> & more"
 
 
@@ -146,7 +151,8 @@ STUDIES = [
             # beside the title, the metrics, the equity and the trades
             "In-sample: the best of 3 parameter sets": 4,
             "In-sample: ranked on the days that they are measured on": 1,
-            "Entry condition 1 indicator 1 period": 1,
+            # in the table, and in the drawing's name and caption
+            "Entry condition 1 indicator 1 period": 3,
         },
     ),
     Study(
@@ -171,6 +177,57 @@ def test_a_study_says_beside_its_figures_on_which_days_they_were_measured(
     run_queued()
     text = api(alice).get(path(backtest)).content.decode()
     assert {words: text.count(words) for words in study.counts} == study.counts
+    drawing, evidence, figures = (
+        text.index(mark) for mark in ('<svg class="drawing"', VERDICT, TILES)
+    )
+    assert drawing < evidence < figures
+
+
+def test_a_study_from_before_the_drawings_has_a_report(
+    api: Api, alice: User, completed: Backtest
+) -> None:
+    study = STUDIES[0]
+    backtest = submit(alice, completed.algorithm_id, kind=study.kind, configs=study.configs)
+    run_queued()
+    BacktestResult.objects.filter(pk=backtest.pk).update(study_chart=None)
+    text = api(alice).get(path(backtest)).content.decode()
+    assert "The best of 3 sets has" in text
+    assert '<svg class="drawing"' not in text
+
+
+def test_the_report_leads_with_the_verdict_once_there_is_one(
+    api: Api, alice: User, completed: Backtest
+) -> None:
+    """Reading the report asks for no evidence; what is made is on the next page."""
+    text = api(alice).get(path(completed)).content.decode()
+    assert "Evidence: not made yet" in text
+    assert f"GET /api/backtests/{completed.pk}/evidence" in text
+    assert not Evidence.objects.exists()
+    api(alice).get(path(completed, "evidence"))
+    assert "It is being made" in api(alice).get(path(completed)).content.decode()
+    tasks.run_evidence_job(completed.pk)
+    document = api(alice).get(path(completed, "evidence")).json()
+    text = api(alice).get(path(completed)).content.decode()
+    assert text.index(VERDICT) < text.index(TILES)
+    passes = document["verdict"]["passes"]
+    assert ("the result passes" if passes else "the result does not pass") in text
+    for check in document["checks"]:
+        assert escape(check["reason"]) in text
+        assert f'href="#evidence-{check["name"]}"' in text
+    for name, section in document["sections"].items():
+        assert f'id="evidence-{name}"' in text
+        assert escape(section["sentence"]) in text
+        assert all(escape(sentence) in text for sentence in section["notLookedAt"])
+
+
+def test_the_report_says_why_evidence_failed(api: Api, alice: User, completed: Backtest) -> None:
+    api(alice).get(path(completed, "evidence"))
+    Evidence.objects.update(
+        status=EvidenceStatus.FAILED, error={"code": "X", "message": "Candles have changed."}
+    )
+    text = api(alice).get(path(completed)).content.decode()
+    assert "Evidence: it could not be made" in text
+    assert "Candles have changed." in text
 
 
 @pytest.mark.parametrize("accept", ["application/json", "text/html;q=0", "image/png"])
@@ -280,9 +337,9 @@ def made(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The names of the backtests whose pages are made, one after the other."""
     names: list[str] = []
 
-    def counted(backtest: Backtest) -> tuple[dict[str, Any], dict[str, Any]]:
+    def counted(backtest: Backtest, *, now: datetime) -> tuple[dict[str, Any], dict[str, Any]]:
         names.append(backtest.name)
-        return report_context(backtest)
+        return report_context(backtest, now=now)
 
     monkeypatch.setattr("apps.backtests.report.page.report_context", counted)
     return names

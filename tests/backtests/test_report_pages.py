@@ -2,6 +2,7 @@
 
 import time
 from concurrent.futures import ThreadPoolExecutor
+from datetime import datetime
 from typing import Any
 
 import pytest
@@ -29,10 +30,10 @@ def test_of_many_readers_at_once_one_makes_the_page(
     run_queued()
     made: list[str] = []
 
-    def slow(backtest: Backtest) -> tuple[dict[str, Any], dict[str, Any]]:
+    def slow(backtest: Backtest, *, now: datetime) -> tuple[dict[str, Any], dict[str, Any]]:
         made.append(backtest.pk)
         time.sleep(0.3)
-        return report_context(backtest)
+        return report_context(backtest, now=now)
 
     def read(_: int) -> bytes:
         try:

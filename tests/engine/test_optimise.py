@@ -40,10 +40,10 @@ def optimised(*, threads: int = 1, **config: object) -> tuple[SimulationResult, 
     asked = read(
         OptimizationConfig, {"parameters": PARAMETERS, "objective": "sharpeRatio", **config}
     )
-    result, findings = optimise(
+    output = optimise(
         STEPS, asked, histories=HISTORIES, start=0, end=2**40, capital=1e6, seed=9, threads=threads
     )
-    return result, dict(findings)
+    return output.result, dict(output.findings)
 
 
 def alone(values: dict[str, float]) -> SimulationResult:

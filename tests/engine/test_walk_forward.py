@@ -39,10 +39,10 @@ DAYS = np.unique((CANDLES.time + 19_800) // 86_400) * 86_400 - 19_800
 
 def walked(*, threads: int = 1, **config: object) -> tuple[SimulationResult, dict[str, Any]]:
     asked = read(WalkForwardConfig, {"parameters": PARAMETERS, "objective": "netProfit", **config})
-    result, findings = walk_forward(
+    output = walk_forward(
         STEPS, asked, histories=HISTORIES, start=0, end=2**40, capital=1e6, threads=threads
     )
-    return result, dict(findings)
+    return output.result, dict(output.findings)
 
 
 def between(values: dict[str, float], first: int, last: int, capital: float) -> SimulationResult:
@@ -102,6 +102,7 @@ def test_nothing_is_tested_once_the_money_is_gone() -> None:
     ).model_dump(mode="json", exclude_none=True, by_alias=True)
     risky = [History("NSE:TEST", CANDLES, contract=Contract(margin=0.01))]
     config = read(WalkForwardConfig, {"parameters": PARAMETERS, "objective": "netProfit"})
-    result, study = walk_forward(steps, config, histories=risky, start=0, end=2**40, capital=1e6)
-    assert len(study["windows"]) == 1  # type: ignore[arg-type]
-    assert "ruined" in {note["code"] for note in result.receipt["notes"]}  # type: ignore[attr-defined]
+    output = walk_forward(steps, config, histories=risky, start=0, end=2**40, capital=1e6)
+    assert len(output.findings["windows"]) == 1  # type: ignore[arg-type]
+    notes = output.result.receipt["notes"]
+    assert "ruined" in {note["code"] for note in notes}  # type: ignore[attr-defined]

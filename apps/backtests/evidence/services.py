@@ -47,6 +47,11 @@ def fetch(*, owner: User, backtest_id: str, as_of: date | None, now: datetime) -
     return dated(_request(backtest, now=now), as_of=as_of, now=now)
 
 
+def stored(backtest: Backtest) -> Evidence | None:
+    """Return the evidence on a backtest as far as it is made; None where nobody asked for it."""
+    return Evidence.objects.filter(backtest=backtest).first()
+
+
 @transaction.atomic
 def _request(backtest: Backtest, *, now: datetime) -> Evidence:
     """Return the row, queued where there was none. A job that was lost is added again."""

@@ -6,9 +6,12 @@ from datetime import datetime
 from typing import Any, Final
 
 from apps.backtests import results
+from apps.backtests.evidence import services as evidence
 from apps.backtests.models import Backtest, BacktestKind
 from apps.backtests.report import charts, tables
 from apps.backtests.report.charts import DrawnSymbol
+from apps.backtests.report.evidence_tables import shown_evidence
+from apps.backtests.report.study_drawings import study_drawing
 from apps.engine.kernel.records import Array
 from apps.engine.metrics import breakdowns
 from apps.engine.metrics.drawdowns import worst_drawdowns
@@ -23,7 +26,7 @@ _STEPS: Final = (
 )  # fmt: skip
 
 
-def report_context(backtest: Backtest) -> tuple[dict[str, Any], dict[str, Any]]:
+def report_context(backtest: Backtest, *, now: datetime) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return the context of the template, and the data of the charts and the list of trades."""
     trades, curve = results.load_result(backtest)
     records, capital = trades.records, float(backtest.initial_capital)
@@ -51,6 +54,8 @@ def report_context(backtest: Backtest) -> tuple[dict[str, Any], dict[str, Any]]:
         "coverage": [_with_dates(row) for row in coverage],
         "coverage_summary": _coverage_summary(coverage),
         "study": backtest.study_results or {},
+        "study_drawing": study_drawing(backtest),
+        "evidence": _evidence(backtest, now),
         "badge": _badge(backtest),
         "drawn": drawn,
         "has_benchmark": benchmark is not None,
@@ -69,6 +74,21 @@ def report_context(backtest: Backtest) -> tuple[dict[str, Any], dict[str, Any]]:
         "steps": _steps(backtest),
     }
     return context, chart_data
+
+
+def _evidence(backtest: Backtest, now: datetime) -> dict[str, Any]:
+    """Return the evidence as far as it is made. None is asked for: whoever has a link can open the
+    page, and what it shows must not depend on who looked at it first.
+    """
+    row = evidence.stored(backtest)
+    if row is None:
+        return {}
+    document = evidence.dated(row, as_of=None, now=now).document
+    return {
+        "is_asked_for": True,
+        "error": row.error,
+        "shown": None if document is None else shown_evidence(document),
+    }
 
 
 def _badge(backtest: Backtest) -> str:

@@ -37,7 +37,7 @@ class CompactEncoder(DjangoJSONEncoder):
 
 def render(backtest: Backtest, *, now: datetime) -> bytes:
     """Return the report of a completed backtest, made at `now`, without the charts' script."""
-    context, chart_data = report_context(backtest)
+    context, chart_data = report_context(backtest, now=now)
     html = render_to_string(
         TEMPLATE,
         context

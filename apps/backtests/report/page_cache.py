@@ -1,7 +1,8 @@
 """The cache of report pages: a table of bounded size, shared by all web processes.
 
 A page states when it was made, and candles that are loaded later do not change it. A new name of
-the backtest or its algorithm does, and so does a release that renders pages differently.
+the backtest or its algorithm does, evidence that is asked for or ready, and a release that renders
+pages differently.
 """
 
 import json
@@ -21,6 +22,8 @@ from apps.engine import metrics
 
 # The size of all cached pages together; a typical page has 30,000 bytes.
 MAX_CACHE_BYTES: Final = 256 * 1024 * 1024
+# Columns of a backtest that its page depends on and that may change; a result never does.
+_CHANGING: Final = ("name", "algorithm__name", "evidence__status", "evidence__completed_at")
 _REPORT: Final = Path(__file__).parent
 # The code and templates with which another release may render other pages.
 _SOURCES: Final = (
@@ -54,11 +57,17 @@ def _render(backtest_id: str, *, now: datetime) -> bytes:
     cached = _load(backtest_id)
     if cached is not None:
         return cached
+    # Read before the page is made: evidence that is ready meanwhile is on the next reader's page.
+    changing = Backtest.objects.values_list(*_CHANGING).get(pk=backtest_id)
     html = zlib.compress(page.render(backtest, now=now))
-    made_with = _fingerprint(backtest.name, backtest.algorithm.name)
     ReportPage.objects.update_or_create(
         backtest=backtest,
-        defaults={"made_with": made_with, "html": html, "size": len(html), "made_at": now},
+        defaults={
+            "made_with": _fingerprint(*changing),
+            "html": html,
+            "size": len(html),
+            "made_at": now,
+        },
     )
     _discard_oldest()
     return html
@@ -67,16 +76,16 @@ def _render(backtest_id: str, *, now: datetime) -> bytes:
 def _load(backtest_id: str) -> bytes | None:
     """Return the cached page, compressed; None where there is none that is up to date."""
     rows = ReportPage.objects.filter(pk=backtest_id)
-    columns = ("html", "made_with", "backtest__name", "backtest__algorithm__name")
-    for html, made_with, name, algorithm in rows.values_list(*columns):
-        if made_with == _fingerprint(name, algorithm):
+    changing = [f"backtest__{column}" for column in _CHANGING]
+    for html, made_with, *values in rows.values_list("html", "made_with", *changing):
+        if made_with == _fingerprint(*values):
             return bytes(html)
     return None
 
 
-def _fingerprint(name: str, algorithm: str) -> str:
-    """Hash what a page depends on and what may change; a result never does."""
-    return sha256(json.dumps([_release(), name, algorithm]).encode()).hexdigest()
+def _fingerprint(*changing: object) -> str:
+    """Hash what a page depends on; `changing` are the values of _CHANGING."""
+    return sha256(json.dumps([_release(), *changing], default=str).encode()).hexdigest()
 
 
 @cache

@@ -77,13 +77,17 @@ class Grid:
             matches += [index + stride] if i < len(values) - 1 else []
         return sorted(matches)
 
+    def places(self, indices: Sequence[int]) -> Places:
+        """Where each set's values stand among those of the parameters, i8[parameters, sets]."""
+        numbers = np.array(indices, np.int64)
+        return np.array([numbers // axis.stride % len(axis.values) for axis in self._axes])
+
     def shards(self, indices: Sequence[int], count: int) -> list[list[int]]:
         """So many parts of the sets, as even as can be, in each of which parameters have few
         values: halved again and again along the one that has most places in them.
         """
         numbers = np.array(indices, np.int64)
-        places = np.array([numbers // axis.stride % len(axis.values) for axis in self._axes])
-        parts = _halved(np.arange(len(numbers)), places, count)
+        parts = _halved(np.arange(len(numbers)), self.places(indices), count)
         return [numbers[np.sort(part)].tolist() for part in parts]
 
     def drawn(self, most: int, *, seed: int) -> Sequence[int]:

@@ -27,6 +27,7 @@ from apps.engine.metrics.trades import net_profits
 from apps.engine.simulation.simulate import SimulationResult
 from apps.engine.simulation.simulations import ReportProgress, ignore_progress
 from apps.engine.studies.configs import PERCENTILES, MonteCarloConfig
+from apps.engine.studies.fan import fan
 from apps.engine.studies.study import StudyOutput
 from apps.engine.units import Unit, rounded
 
@@ -230,7 +231,7 @@ class MonteCarlo:
 
     def conclude(self, scores: Array, *, threads: int, report: ReportProgress) -> StudyOutput:
         """Return the result as it was traded, and the findings: percentiles of final equity and of
-        drawdown, risk of ruin in percent of paths.
+        drawdown, risk of ruin in percent of paths; the chart is the fan.
 
         A shuffle cannot change the final equity and tells none.
         """
@@ -251,7 +252,9 @@ class MonteCarlo:
                 "finalEquity": rounded(float(traded[-1]), Unit.RUPEES),
                 "maxDrawdown": max_drawdown(traded),
             },
-        })  # fmt: skip
+        }, fan(
+            profits, capital=self.capital, method=config.method, block=self.block, seed=self.seed,
+        ))  # fmt: skip
 
 
 def usual_block(trades: int) -> int:

@@ -37,6 +37,7 @@ from apps.engine.studies.grid_search import (
     search_grid,
     shown,
 )
+from apps.engine.studies.heat_map import heat_map
 from apps.engine.studies.overfitting import (
     BLOCKS,
     LEAST_SETS,
@@ -144,7 +145,7 @@ class Optimisation:
 
     def conclude(self, scores: Array, *, threads: int, report: ReportProgress) -> StudyOutput:
         """Return the best set's result, and the findings: what was tried, the ranked table, the
-        deflation, the probability of overfitting. Raises NothingToTry.
+        deflation, the probability of overfitting; the chart is the heat map. Raises NothingToTry.
         """
         search, config = self.search, self.config
         ran = np.flatnonzero(scores["ran"])
@@ -169,7 +170,12 @@ class Optimisation:
             },
             "overfitting": self._overfitting(scores, int(ranked[0])),
             "ranking": self._table(scores, ranked, threads, report),
-        })  # fmt: skip
+        }, self._chart(scores, ran))  # fmt: skip
+
+    def _chart(self, scores: Array, ran: Items) -> dict[str, object] | None:
+        tried = [self.indices[item] for item in ran.tolist()]
+        objectives = scores["objective"][ran]
+        return heat_map(self.search.grid, tried, objectives, objective=self.config.objective)
 
     def _overfitting(self, scores: Array, winner: int) -> dict[str, object] | None:
         """Return how likely the choice is overfitted; None where the days are fewer than the

@@ -18,10 +18,13 @@ SHARE_OF_SCORES: Final = 0.9
 
 
 class StudyOutput(NamedTuple):
-    """`result` is that of the one simulation that stands for the study; `findings` are JSON."""
+    """`result` is that of the one simulation that stands for the study; `findings` are JSON, and
+    `chart` is what is drawn beside them, JSON too, if something is.
+    """
 
     result: SimulationResult
     findings: dict[str, object]
+    chart: dict[str, object] | None = None
 
 
 class Study(Protocol):

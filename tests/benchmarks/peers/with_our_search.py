@@ -61,7 +61,7 @@ def whole_study(path: str) -> Work:
     history, start, end = history_of(path)
 
     def run() -> int:
-        result, _ = optimise(
+        output = optimise(
             STEPS,
             CONFIG,
             histories=[history],
@@ -70,7 +70,7 @@ def whole_study(path: str) -> Work:
             capital=CAPITAL,
             threads=THREADS,
         )
-        return len(result.trades)
+        return len(output.result.trades)
 
     return run
 

@@ -109,7 +109,8 @@ def _run_again(document: Mapping[str, Any], candles: Path) -> ReceiptWithCandles
         output = BacktestOutput(inputs.simulate(), None)
     else:
         study = study_of(backtest, inputs, report=ignore_progress)
-        output = BacktestOutput(*run_whole(study, threads=THREADS))
+        whole = run_whole(study, threads=THREADS)
+        output = BacktestOutput(whole.result, whole.findings)
     hashes = output.hashes(backtest.study)
     if backtest.study is None and "lookAhead" in receipt:
         evidence = EvidenceInput(inputs, output.result.trades, output.result.curve)
