@@ -50,12 +50,18 @@ def test_every_number_is_changed_alone_and_all_of_them_at_random() -> None:
     fast = [neighbour.values[FAST] for neighbour in result.neighbours if neighbour.path == FAST]
     assert fast == [4, 4, 6, 6]
     stop = [neighbour.values[STOP] for neighbour in result.neighbours if neighbour.path == STOP]
-    assert stop == pytest.approx([1, 1, 3, 3])
+    assert stop == pytest.approx([1.6, 1.8, 2.2, 2.4])
     random = [neighbour for neighbour in result.neighbours if neighbour.path is None]
     assert all(len(neighbour.values) == len(paths) for neighbour in random)
     assert {
         neighbour.values["entryConditions.conditions[0].indicator2.period"] for neighbour in random
     } <= set(range(16, 25))
+
+
+def test_a_number_that_may_have_decimals_has_them_when_it_was_sent_without() -> None:
+    result = looked(applied(STEPS, {STOP: 2}))
+    stop = [neighbour.values[STOP] for neighbour in result.neighbours if neighbour.path == STOP]
+    assert stop == pytest.approx([1.6, 1.8, 2.2, 2.4])
 
 
 def test_steps_that_are_not_valid_are_counted_and_not_run() -> None:

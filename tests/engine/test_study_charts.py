@@ -33,7 +33,7 @@ def test_cells_stand_by_their_values_and_the_plateau_is_connected_to_the_best() 
     assert chart == {
         "parameters": [FAST, SLOW],
         "values": [[1, 2, 3, 4], [1, 2, 3, 4]],
-        "others": "best",
+        "further": "best",
         "objectives": objectives.ravel().tolist(),
         "best": (0, 0),
         "plateau": [(0, 0), (0, 1), (1, 0)],
@@ -68,7 +68,7 @@ def test_of_three_parameters_the_best_sets_slice_is_drawn() -> None:
     objectives = np.arange(18.0)  # the last set is the best: stop has its second value there
     chart = heat_map(grid(fast=3, slow=3, stop=2), range(18), objectives, objective="sharpeRatio")
     assert chart is not None
-    assert (chart["parameters"], chart["others"]) == ([FAST, SLOW], "best")
+    assert (chart["parameters"], chart["further"]) == ([FAST, SLOW], "best")
     assert chart["objectives"] == list(range(1, 18, 2))
 
 
@@ -78,7 +78,7 @@ def test_where_few_sets_share_the_best_ones_values_all_of_them_are_drawn() -> No
         grid(fast=3, slow=3, stop=2), sets, np.array([1.0, 2, 3, 4, 5]), objective="sharpeRatio"
     )
     assert chart is not None
-    assert chart["others"] == "all"
+    assert chart["further"] == "all"
     assert chart["objectives"] == [1, 2, 3, 4, None, None, None, None, 5]
 
 
@@ -86,7 +86,7 @@ def test_many_values_share_cells() -> None:
     objectives = np.arange(100.0)
     chart = heat_map(grid(fast=100), range(100), objectives, objective="sharpeRatio")
     assert chart is not None
-    [values] = chart["values"]  # type: ignore[misc]
+    values: list[float] = chart["values"][0]  # type: ignore[index]
     cells = chart["objectives"]
     assert isinstance(cells, list)
     assert len(values) == len(cells) == MOST_CELLS

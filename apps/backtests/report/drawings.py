@@ -92,7 +92,7 @@ def line(points: Sequence[Point]) -> str:
     return "M" + "L".join(f"{x:.1f} {y:.1f}" for x, y in points)
 
 
-def band(upper: Sequence[Point], lower: Sequence[Point]) -> str:
+def area_between(upper: Sequence[Point], lower: Sequence[Point]) -> str:
     """Return the path of the area between two lines."""
     return line([*upper, *reversed(lower)]) + "Z"
 
@@ -129,7 +129,7 @@ def fan_drawing(
         for name, values in lines.items()
     }
     for upper, lower in bands:
-        drawing.add("area", band(points[upper], points[lower]))
+        drawing.add("area", area_between(points[upper], points[lower]))
     for name in lines:
         drawing.add(f"line {name}", line(points[name]))
     for tick in across.ticks():
@@ -156,8 +156,8 @@ def paired_bars(label: str, pairs: Sequence[BarPair], *, format_number: FormatNu
     width = min(room * 0.36, 46)
     for number, pair in enumerate(pairs):
         middle = LEFT + (number + 0.5) * room
-        places = ((middle - width - 1, "before"), (middle + 1, "after"))
-        for (x, css), value, title in zip(places, pair.values, pair.titles, strict=True):
+        columns = ((middle - width - 1, "before"), (middle + 1, "after"))
+        for (x, css), value, title in zip(columns, pair.values, pair.titles, strict=True):
             if value is not None:
                 top, bottom = sorted((up(value), up(0)))
                 tone = "gain" if value > 0 else "loss"
@@ -177,7 +177,7 @@ class HeatCells(NamedTuple):
     best: tuple[int, int]
     outlined: frozenset[tuple[int, int]]
 
-    def known(self) -> list[float]:
+    def numbers(self) -> list[float]:
         return [value for column in self.values for value in column if value is not None]
 
 
@@ -187,7 +187,7 @@ def heat_drawing(
     """Draw a cell for each value: gains and losses by their size, other values from the worst to
     the best; less is better where it `falls`.
     """
-    row_height, known = 26, cells.known()
+    row_height, numbers = 26, cells.numbers()
     height = TOP + len(cells.rows) * row_height + BOTTOM
     drawing = Drawing(label, height)
     column_width = min((WIDTH - LEFT - RIGHT) / len(cells.columns), 90)
@@ -195,7 +195,7 @@ def heat_drawing(
     def corner(column: int, row: int) -> Point:
         return LEFT + column * column_width, TOP + (len(cells.rows) - 1 - row) * row_height
 
-    tone_of = _tones(known, falls=falls)
+    tone_of = _tones(numbers, falls=falls)
     for column, values in enumerate(cells.values):
         for row, value in enumerate(values):
             x, y = corner(column, row)
@@ -221,17 +221,17 @@ def heat_drawing(
     return drawing
 
 
-def _tones(known: Sequence[float], *, falls: bool) -> Callable[[float], tuple[str, float]]:
+def _tones(numbers: Sequence[float], *, falls: bool) -> Callable[[float], tuple[str, float]]:
     """Return what gives the class of a value and how much of its colour it has."""
-    low, high = min(known), max(known)
+    low, high = min(numbers), max(numbers)
     largest = max(abs(low), abs(high)) or 1.0
 
     def by_sign(value: float) -> tuple[str, float]:
         return ("gain" if value > 0 else "loss"), 0.08 + 0.72 * abs(value) / largest
 
     def by_place(value: float) -> tuple[str, float]:
-        place = (value - low) / ((high - low) or 1.0)
-        return "level", 0.08 + 0.72 * (1 - place if falls else place)
+        share = (value - low) / ((high - low) or 1.0)
+        return "level", 0.08 + 0.72 * (1 - share if falls else share)
 
     return by_sign if low < 0 else by_place
 

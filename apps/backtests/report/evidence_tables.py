@@ -69,7 +69,7 @@ class ShownEvidence:
     sections: list[ShownSection]
 
     @property
-    def has_doubts(self) -> bool:
+    def is_doubted(self) -> bool:
         """Whether the checks have reasons against the result: the sentence is made of those."""
         return any(check.status != CheckStatus.PASS for check in self.checks)
 

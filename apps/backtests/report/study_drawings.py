@@ -32,27 +32,27 @@ class StudyDrawing(NamedTuple):
 
 def study_drawing(backtest: Backtest) -> StudyDrawing | None:
     """Return what a study's report leads with; None of a plain backtest."""
-    found: Json = backtest.study_results or {}
+    findings: Json = backtest.study_results or {}
     rows = BacktestResult.objects.filter(pk=backtest.pk)
     chart: Json | None = rows.values_list("study_chart", flat=True).first()
     match BacktestKind(backtest.kind):
         case BacktestKind.WALK_FORWARD:
-            return windows_drawing(found)
+            return windows_drawing(findings)
         case BacktestKind.OPTIMIZATION:
-            return parameters_drawing(found, chart)
+            return parameters_drawing(findings, chart)
         case BacktestKind.MONTE_CARLO:
-            return paths_drawing(found, chart)
+            return paths_drawing(findings, chart)
     return None
 
 
 # ------------------------------------------------------------------------------------ walk-forward
 
 
-def windows_drawing(found: Json) -> StudyDrawing:
+def windows_drawing(findings: Json) -> StudyDrawing:
     """Draw the objective of each window in-sample and out-of-sample; an amount by the day of the
     calendar, as training takes longer than testing.
     """
-    name: str = found["objective"]
+    name: str = findings["objective"]
     by_day = METRICS[name].unit is Unit.RUPEES
     measure = f"{formats.humanize(name)} a day" if by_day else formats.humanize(name)
 
@@ -68,7 +68,7 @@ def windows_drawing(found: Json) -> StudyDrawing:
 
     spans = [
         (_objective_of(row["inSample"], by_day), _objective_of(row["outOfSample"], by_day))
-        for row in found["windows"]
+        for row in findings["windows"]
     ]
     pairs = [
         BarPair(
@@ -78,8 +78,8 @@ def windows_drawing(found: Json) -> StudyDrawing:
         )
         for number, (trained, tested) in enumerate(spans, 1)
     ]
-    known = [values for values in spans if None not in values]
-    drawing = paired_bars(f"{measure} by window", pairs, format_number=text) if known else None
+    complete = [values for values in spans if None not in values]
+    drawing = paired_bars(f"{measure} by window", pairs, format_number=text) if complete else None
     caption = f"{measure} of each window: pale in-sample, in full out-of-sample."
     if by_day:
         caption += " Days are those of the calendar, as training takes longer than testing."
@@ -97,28 +97,28 @@ def _objective_of(span: Json, by_day: bool) -> float | None:
 def _windows_sentence(
     spans: Sequence[tuple[float | None, float | None]], measure: str, text: FormatNumber
 ) -> str:
-    known = [(trained, tested) for trained, tested in spans if None not in (trained, tested)]
-    if not known:
+    complete = [(trained, tested) for trained, tested in spans if None not in (trained, tested)]
+    if not complete:
         return "No window has the objective on its training days and on its test days."
     trained, tested = (
-        text(sum(value or 0.0 for value in values) / len(known))
-        for values in zip(*known, strict=True)
+        text(sum(value or 0.0 for value in values) / len(complete))
+        for values in zip(*complete, strict=True)
     )
-    above = sum((value or 0.0) > 0 for _, value in known)
+    above = sum((value or 0.0) > 0 for _, value in complete)
     return (
         f"{measure} is {trained} on average on the days that sets were chosen on, and {tested} on"
-        f" the days after them, where {above} of {len(known)} windows are above 0."
+        f" the days after them, where {above} of {len(complete)} windows are above 0."
     )
 
 
 # ------------------------------------------------------------------------------------ optimization
 
 
-def parameters_drawing(found: Json, chart: Json | None) -> StudyDrawing:
+def parameters_drawing(findings: Json, chart: Json | None) -> StudyDrawing:
     """Draw the objective over two parameters, or over the one that there is."""
-    name: str = found["objective"]
+    name: str = findings["objective"]
     unit = METRICS[name].unit
-    best: Json = found["ranking"][0]
+    best: Json = findings["ranking"][0]
     title = formats.humanize(name)
 
     def text(value: float) -> str:
@@ -130,7 +130,7 @@ def parameters_drawing(found: Json, chart: Json | None) -> StudyDrawing:
 
     objective = best["objective"]
     sentence = (
-        f"The best of {found['tried']:,} sets has"
+        f"The best of {findings['tried']:,} sets has"
         f" {formats.NO_VALUE if objective is None else text(objective)} ({title})."
     )
     if chart is None:
@@ -161,27 +161,27 @@ def parameters_drawing(found: Json, chart: Json | None) -> StudyDrawing:
         caption = (
             f"{title}; across: {paths[0]}, upwards: {paths[1]}.{_other_parameters(best, chart)}"
         )
-    known = sum(value is not None for value in values)
-    return StudyDrawing(drawing, f"{sentence} {_plateau_sentence(len(plateau), known)}", caption)
+    filled = sum(value is not None for value in values)
+    return StudyDrawing(drawing, f"{sentence} {_plateau_sentence(len(plateau), filled)}", caption)
 
 
-def _plateau_sentence(plateau: int, known: int) -> str:
+def _plateau_sentence(plateau: int, cells: int) -> str:
     if plateau == 1:
-        return f"It stands alone: no cell beside its own is among the best quarter of {known}."
+        return f"It stands alone: no cell beside its own is among the best quarter of {cells}."
     return (
         f"Its plateau, the cells around it that are among the best quarter, has {plateau} of"
-        f" {known} cells."
+        f" {cells} cells."
     )
 
 
 def _other_parameters(best: Json, chart: Json) -> str:
-    others = [path for path in best["parameters"] if path not in chart["parameters"]]
-    if not others:
+    further = [path for path in best["parameters"] if path not in chart["parameters"]]
+    if not further:
         return ""
     named = ", ".join(
-        f"{formats.name_parameter(path)} {best['parameters'][path]:g}" for path in others
+        f"{formats.name_parameter(path)} {best['parameters'][path]:g}" for path in further
     )
-    if chart["others"] == "best":
+    if chart["further"] == "best":
         return f" Further parameters as in the best set: {named}."
     return " Each cell is the median of all sets in it, whatever their further parameters are."
 
@@ -189,15 +189,15 @@ def _other_parameters(best: Json, chart: Json) -> str:
 # ------------------------------------------------------------------------------------- Monte Carlo
 
 
-def paths_drawing(found: Json, chart: Json | None) -> StudyDrawing:
+def paths_drawing(findings: Json, chart: Json | None) -> StudyDrawing:
     """Draw how equity spreads from trade to trade."""
-    drawdown, ruin = found["maxDrawdown"], found["riskOfRuin"]
+    drawdown, ruin = findings["maxDrawdown"], findings["riskOfRuin"]
     sentence = (
-        f"In half of {found['runs']:,} paths the largest drawdown is under"
+        f"In half of {findings['runs']:,} paths the largest drawdown is under"
         f" {formats.format_number(drawdown['p50'])}%, in 95 % of them under"
         f" {formats.format_number(drawdown['p95'])}%; {formats.format_number(ruin)}% are ruined."
     )
-    if final := found["finalEquity"]:
+    if final := findings["finalEquity"]:
         sentence += (
             f" 5 % of them end with less than {formats.format_rupees(final['p5'], 0)}, and 5 % with"
             f" more than {formats.format_rupees(final['p95'], 0)}."

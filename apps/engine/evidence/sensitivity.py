@@ -106,7 +106,10 @@ class Sensitivity:
 
 def sensitivity(evidence: EvidenceInput) -> Sensitivity:
     """Simulate the neighbours of a result's steps; raises what `simulate.simulate` does."""
-    numbers = dict(_numbers_of(evidence.inputs.steps))
+    # As the strategy has them: a number that may have decimals is a float, however it was sent.
+    strategy = evidence.inputs.strategy.model_dump(mode="json", by_alias=True, exclude_none=True)
+    kinds = dict(_numbers_of(strategy))
+    numbers = {path: kinds.get(path, number) for path, number in _numbers_of(evidence.inputs.steps)}
     changed = dict(list(numbers.items())[:MOST_NUMBERS])
     neighbours = [*_alone(changed), *_at_random(changed, evidence.inputs.seed)]
     net, *nets = _nets(evidence, [{}, *(neighbour.values for neighbour in neighbours)])
@@ -220,8 +223,10 @@ def _at_random(numbers: Values, seed: int) -> list[Neighbour]:
 
 
 def _changed(value: float, change: float, *, least: int = 1) -> float:
-    """Return the number changed by a fraction of it: a whole one to a whole one, by `least`."""
-    if isinstance(value, float) and not value.is_integer():
+    """Return the number changed by a fraction of it: a whole one by a whole one of at least
+    `least`.
+    """
+    if isinstance(value, float):
         return round(value * (1 + change), 10)
     moved = max(round(abs(value * change)), least)
     return value + moved if value * change > 0 else value - moved

@@ -40,26 +40,26 @@ def heat_map(
     axes = sorted(sorted(varied, key=lambda axis: -counts[axis])[:2])
     if not axes or np.isnan(objectives).all():
         return None
-    best = int(rank(objectives, objective)[0])
+    winner = int(rank(objectives, objective)[0])
     cells = np.array([_cell_of(places[axis], counts[axis]) for axis in axes])
     shape = tuple(min(counts[axis], MOST_CELLS) for axis in axes)
     further = [axis for axis in varied if axis not in axes]
-    alike = np.flatnonzero((places[further] == places[further][:, [best]]).all(axis=0))
+    alike = np.flatnonzero((places[further] == places[further][:, [winner]]).all(axis=0))
     medians = _medians(cells[:, alike], objectives[alike], shape)
     is_slice = 2 * np.count_nonzero(~np.isnan(medians)) >= medians.size
     if not is_slice:
         medians = _medians(cells, objectives, shape)
-    summit = tuple(cells[:, best].tolist())
+    best = tuple(cells[:, winner].tolist())
     return {
         "parameters": [grid.parameters[axis].path for axis in axes],
         "values": [
             [grid.parameters[axis].value(-(-cell * counts[axis] // size)) for cell in range(size)]
             for axis, size in zip(axes, shape, strict=True)
         ],
-        "others": "best" if is_slice else "all",
+        "further": "best" if is_slice else "all",
         "objectives": [None if isnan(value) else value for value in medians.ravel().tolist()],
-        "best": summit,
-        "plateau": sorted(_plateau(medians, summit, objective)),
+        "best": best,
+        "plateau": sorted(_plateau(medians, best, objective)),
     }
 
 
@@ -70,21 +70,21 @@ def _cell_of(places: Items, count: int) -> Items:
 def _medians(cells: Items, objectives: Floats, shape: tuple[int, ...]) -> Floats:
     """Return the median of each cell, NaN where none of its sets has an objective."""
     medians = np.full(shape, np.nan)
-    known = ~np.isnan(objectives)
-    flat = np.ravel_multi_index(tuple(cells[:, known]), shape)
+    ran = ~np.isnan(objectives)
+    flat = np.ravel_multi_index(tuple(cells[:, ran]), shape)
     order = np.argsort(flat, kind="stable")
     numbers, firsts = np.unique(flat[order], return_index=True)
-    parts = np.split(objectives[known][order], firsts[1:])
+    parts = np.split(objectives[ran][order], firsts[1:])
     medians.ravel()[numbers] = [np.median(part) for part in parts] if len(numbers) else []
     return medians
 
 
-def _plateau(medians: Floats, summit: tuple[int, ...], objective: str) -> set[tuple[int, ...]]:
+def _plateau(medians: Floats, best: tuple[int, ...], objective: str) -> set[tuple[int, ...]]:
     """Return the best set's cell, and those of the best quarter that are connected to it."""
-    known = np.count_nonzero(~np.isnan(medians))
-    high = rank(medians.ravel(), objective)[: max(round(known * PLATEAU_SHARE), 1)]
+    filled = np.count_nonzero(~np.isnan(medians))
+    high = rank(medians.ravel(), objective)[: max(round(filled * PLATEAU_SHARE), 1)]
     candidates = {tuple(map(int, np.unravel_index(cell, medians.shape))) for cell in high.tolist()}
-    reached, waiting = {summit}, [summit]
+    reached, waiting = {best}, [best]
     while waiting:
         cell = waiting.pop()
         for axis in range(len(cell)):

@@ -1,0 +1,91 @@
+"""What a study's report leads with, from the findings and the chart that are stored."""
+
+from typing import Any
+
+import pytest
+
+from apps.backtests.report.study_drawings import (
+    parameters_drawing,
+    paths_drawing,
+    windows_drawing,
+)
+
+CONDITION = "entryConditions.conditions[0]"
+FAST, SLOW = f"{CONDITION}.indicator1.period", f"{CONDITION}.indicator2.period"
+STOP = "exitConditions.stopLoss.percentage"
+
+
+def search(**chart: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+    findings = {
+        "objective": "sharpeRatio",
+        "tried": 8,
+        "ranking": [{"objective": 1.5, "parameters": {FAST: 5, SLOW: 20, STOP: 0.5}}],
+    }
+    whole = {
+        "parameters": [FAST, SLOW], "values": [[5, 6], [20, 30]], "further": "best",
+        "objectives": [1.5, 1.25, None, -0.5], "best": [0, 0], "plateau": [[0, 0], [0, 1]], **chart,
+    }  # fmt: skip
+    return findings, whole
+
+
+@pytest.mark.parametrize(
+    ("further", "sentence"),
+    [
+        (
+            "best",
+            "Further parameters as in the best set: Exit conditions stop loss percentage 0.5.",
+        ),
+        ("all", "Each cell is the median of all sets in it"),
+    ],
+)
+def test_a_heat_map_says_what_its_cells_are(further: str, sentence: str) -> None:
+    lead = parameters_drawing(*search(further=further))
+    assert sentence in lead.caption
+    assert "The best of 8 sets has 1.50" in lead.sentence
+    assert "has 2 of 3 cells" in lead.sentence
+    assert lead.drawing is not None
+    titles = [shape.title for shape in lead.drawing.shapes if shape.title]
+    assert titles == ["5, 20: 1.50", "5, 30: 1.25", "6, 20: not tried", "6, 30: \N{MINUS SIGN}0.50"]
+    assert [shape.css for shape in lead.drawing.shapes][:4] == ["gain", "gain", "missing", "loss"]
+
+
+def test_a_best_set_without_good_neighbours_stands_alone() -> None:
+    lead = parameters_drawing(*search(plateau=[[0, 0]]))
+    assert "It stands alone" in lead.sentence
+
+
+def test_one_parameter_makes_a_line() -> None:
+    findings, chart = search(
+        parameters=[FAST], values=[[5, 6, 7]], objectives=[1.5, 1.0, None], best=[0],
+        plateau=[[0]],
+    )  # fmt: skip
+    lead = parameters_drawing(findings, chart)
+    assert lead.drawing is not None
+    titles = [shape.title for shape in lead.drawing.shapes if shape.title]
+    assert titles == ["5: 1.50", "6: 1.00"]
+
+
+def test_windows_are_measured_by_the_calendar_day() -> None:
+    span = {"from": "2024-01-01T00:00:00+05:30", "to": "2024-01-10T00:00:00+05:30"}
+    window = {
+        "inSample": {**span, "objective": 1000.0},
+        "outOfSample": {**span, "objective": -50.0},
+    }
+    missing = {"inSample": {**span, "objective": None}, "outOfSample": {**span, "objective": 9.0}}
+    lead = windows_drawing({"objective": "netProfit", "windows": [window, missing]})
+    assert "is ₹100 on average" in lead.sentence
+    assert "and \N{MINUS SIGN}₹5 on the days after them, where 0 of 1 windows" in lead.sentence
+    assert lead.drawing is not None
+    empty = windows_drawing({"objective": "netProfit", "windows": [missing]})
+    assert empty.drawing is None
+    assert "No window has the objective" in empty.sentence
+
+
+def test_paths_of_an_older_study_are_told_without_a_drawing() -> None:
+    findings = {
+        "runs": 1000, "maxDrawdown": {"p50": 1.4, "p95": 2.5}, "riskOfRuin": 0.0,
+        "finalEquity": None,
+    }  # fmt: skip
+    lead = paths_drawing(findings, None)
+    assert lead.drawing is None
+    assert "In half of 1,000 paths the largest drawdown is under 1.40%" in lead.sentence
