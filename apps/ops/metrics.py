@@ -31,6 +31,8 @@ from apps.backtests.models import Backtest, BacktestStatus
 from apps.core import database_clock, encryption, jobs, request_origin
 from apps.core.api.views import public_page
 from apps.core.client_address import client_address
+from apps.market.rule_sets import current_rule_set
+from apps.market.rulebook.sessions import is_open
 from apps.ops.backlog import Backlog, QueueBacklog, read_backlog
 from apps.ops.backups import schedule
 from apps.ops.models import SILENCE, ServiceProcess
@@ -146,6 +148,7 @@ class ServiceCollector(Collector):
                 *_backlog(read_backlog()),
                 *_processes(),
                 *_backup_age(),
+                _open_market(database_clock.now()),
             ]
             up.add_metric([], 1)
         except Error:
@@ -241,6 +244,14 @@ def _backlog(backlog: Backlog) -> Iterator[Metric]:
     if backlog.feed_age is not None:
         text = "Time since a bar came in."
         yield GaugeMetricFamily("algotrade_feed_age_seconds", text, value=backlog.feed_age)
+
+
+def _open_market(now: datetime) -> Metric:
+    return GaugeMetricFamily(
+        "algotrade_market_open",
+        "Whether shares of NSE trade now, by the rulebook: 1 or 0.",
+        value=is_open(current_rule_set(), "NSE", "other_shares", now),
+    )
 
 
 def _processes() -> Iterator[Metric]:

@@ -28,6 +28,9 @@ class BackupRecord(models.Model):
     )
     size = models.BigIntegerField(default=0, help_text="Bytes")
     error = models.CharField(max_length=500, blank=True)
+    is_scheduled = models.BooleanField(
+        default=False, db_default=False, help_text="By the schedule, not by hand"
+    )
 
     objects = BackupQuerySet.as_manager()
 

@@ -1,7 +1,7 @@
 """The trading days and hours of real years, and days that differ."""
 
 import csv
-from datetime import date, timedelta
+from datetime import date, datetime, timedelta
 from pathlib import Path
 from typing import NamedTuple
 
@@ -12,11 +12,18 @@ from apps.engine.candles import IST
 from apps.engine.kernel.codes import AFTER_SQUARE_OFF, LAST_OF_SESSION
 from apps.engine.sessions import Sessions
 from apps.engine.simulation.plan import square_off_flags
-from apps.market.dates import day_number, midnight
+from apps.market.dates import INDIA, day_number, midnight
 from apps.market.importers import read_candle_files
 from apps.market.rulebook.rows import Exchange, Market
 from apps.market.rulebook.rule_set import bundled_rule_set
-from apps.market.rulebook.sessions import MARKETS, SessionDay, day_of, market_sessions, sessions_of
+from apps.market.rulebook.sessions import (
+    MARKETS,
+    SessionDay,
+    day_of,
+    is_open,
+    market_sessions,
+    sessions_of,
+)
 from tests.engine.strategies import strategy
 
 BOOK = bundled_rule_set()
@@ -234,3 +241,19 @@ def test_positions_end_with_the_sessions_of_real_files(market_data: Path, ending
         str(clock[flags & bit > 0][0])[11:16] for bit in (AFTER_SQUARE_OFF, LAST_OF_SESSION)
     ]
     assert closings == [ending.late, ending.last]
+
+
+@pytest.mark.parametrize(
+    ("moment", "expected"),
+    [
+        ("2026-06-29 09:14:59", False),
+        ("2026-06-29 09:15", True),
+        ("2026-06-29 15:29:59", True),
+        ("2026-06-29 15:30", False),
+        ("2026-06-28 11:00", False),  # a Sunday
+        ("2026-01-26 11:00", False),  # Republic Day
+    ],
+)
+def test_a_market_is_open_while_it_trades_continuously(moment: str, expected: bool) -> None:
+    at = datetime.fromisoformat(moment).replace(tzinfo=INDIA)
+    assert is_open(BOOK, "NSE", "other_shares", at) is expected

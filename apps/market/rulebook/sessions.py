@@ -18,7 +18,7 @@ from zoneinfo import ZoneInfo
 
 from apps.engine.sessions import Override, Regime, Sessions
 from apps.engine.symbols import parse_symbol
-from apps.market.dates import day_number
+from apps.market.dates import INDIA, day_number
 from apps.market.rulebook.instruments import commodity_group_of
 from apps.market.rulebook.rows import DayRow, Exchange, HoursRow, Market, Phase
 from apps.market.rulebook.rule_set import RuleSet, bundled_rule_set
@@ -103,6 +103,15 @@ def day_of(rule_set: RuleSet, exchange: Exchange, market: Market, day: date) -> 
     if day.year not in known_years(rule_set, exchange, market) or not hours:
         return SessionDay("unknown", f"No calendar of {exchange} for {day.year} is loaded.", (), ())
     return SessionDay("regular", "", _phases(hours, day), hours)
+
+
+def is_open(rule_set: RuleSet, exchange: Exchange, market: Market, at: datetime) -> bool:
+    """Return whether the market trades continuously at a moment."""
+    local = at.astimezone(INDIA)
+    return any(
+        phase.phase == "continuous" and phase.opens <= local.time() < phase.closes
+        for phase in day_of(rule_set, exchange, market, local.date()).phases
+    )
 
 
 def _listed_day(rows: Sequence[DayRow], hours: Sequence[HoursRow], day: date) -> SessionDay:

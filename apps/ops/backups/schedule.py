@@ -35,7 +35,7 @@ def back_up_if_due() -> BackupRecord | None:
     with _locked() as is_ours:
         if not is_ours or quiet_start.is_quiet() or not _is_due(database_clock.read()):
             return None
-        record = back_up(folder, with_secret=False)
+        record = back_up(folder, with_secret=False, is_scheduled=True)
     if record.error:
         log.error("the backup failed: %s", record.error)
     else:
@@ -44,7 +44,7 @@ def back_up_if_due() -> BackupRecord | None:
     return record
 
 
-def back_up(folder: Path, *, with_secret: bool) -> BackupRecord:
+def back_up(folder: Path, *, with_secret: bool, is_scheduled: bool = False) -> BackupRecord:
     """Write a backup into the folder; return the record of it, which may be one of a failure.
 
     The record is not saved in a database that this version has not migrated yet.
@@ -53,7 +53,7 @@ def back_up(folder: Path, *, with_secret: bool) -> BackupRecord:
     def write(writer: Writer) -> Manifest:
         return dump.write_backup(writer, with_secret=with_secret)
 
-    record = BackupRecord(begun_at=database_clock.read())
+    record = BackupRecord(begun_at=database_clock.read(), is_scheduled=is_scheduled)
     try:
         path, manifest = archive.write_file(folder, write)
     except BackupFailed as error:
@@ -84,7 +84,8 @@ def purge(*, now: datetime) -> int:
 
 
 def _is_due(now: datetime) -> bool:
-    last = BackupRecord.objects.order_by("-begun_at").first()
+    # One made by hand may be elsewhere, and does not put the schedule off.
+    last = BackupRecord.objects.filter(is_scheduled=True).order_by("-begun_at").first()
     if last is None:
         return True
     every: timedelta = settings.BACKUP_EVERY
