@@ -33,6 +33,7 @@ from apps.backtests.explain.views import ExplanationViewSet
 from apps.backtests.report.views import ReportLinkViewSet, ReportViewSet, shared_report
 from apps.backtests.reproduce.views import ReproductionViewSet
 from apps.backtests.views import BacktestViewSet
+from apps.backtests.what_if.views import WhatIfViewSet
 from apps.console.home import home
 from apps.market.feeds.views import CandlesViewSet
 from apps.market.views import MarketViewSet, RulebookViewSet
@@ -138,6 +139,7 @@ urlpatterns = [
         "api/backtests/<str:backtest_id>/report-links/<str:link_id>",
         ReportLinkViewSet.as_view({"delete": "destroy"}),
     ),
+    path("api/backtests/<str:backtest_id>/what-if", WhatIfViewSet.as_view({"post": "create"})),
     path(
         "api/backtests/<str:backtest_id>/receipt",
         ReproductionViewSet.as_view({"get": "receipt"}),

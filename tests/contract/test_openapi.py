@@ -332,7 +332,7 @@ def test_the_draft_of_a_step_takes_what_the_engine_takes(name: str, step: dict[s
 OF_A_RESULT = {
     "readReport", "shareReport", "recallReportLink", "explainCandle", "compareBacktests",
     "readEvidence",
-    "readReceipt", "reproduceBacktest", "readReproduction",
+    "readReceipt", "reproduceBacktest", "readReproduction", "simulateChanges",
 }  # fmt: skip
 """What only a completed backtest has."""
 OF_A_RUN = {"closePosition", "cancelOrder"}

@@ -1,7 +1,8 @@
 """Compare two backtests: their metrics, what their steps differ in, and which one is better."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from apps.accounts.models import User
 from apps.backtests import results
@@ -48,7 +49,7 @@ def compare_backtests(*, owner: User, ids: IdPair) -> BacktestComparison:
     returns = compare_returns(curves, capitals, seed=second.seed)
     return BacktestComparison(
         backtests=(first, second),
-        metrics=_metrics(first, second),
+        metrics=paired_metrics(first, second.performance or {}),
         changes=changes(summarize(first.configuration), summarize(second.configuration)),
         returns=returns,
         verdict=_verdict(returns),
@@ -56,9 +57,11 @@ def compare_backtests(*, owner: User, ids: IdPair) -> BacktestComparison:
     )
 
 
-def _metrics(first: Backtest, second: Backtest) -> tuple[MetricPair, ...]:
-    """Return the metrics that are one number; a result of an earlier release has fewer."""
-    own, other = first.performance or {}, second.performance or {}
+def paired_metrics(first: Backtest, other: Mapping[str, Any]) -> tuple[MetricPair, ...]:
+    """Return the metrics that are one number, beside those of another performance; a result of an
+    earlier release has fewer.
+    """
+    own = first.performance or {}
     return tuple(
         MetricPair(name, value, other[name])
         for name, value in own.items()

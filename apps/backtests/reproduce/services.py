@@ -62,12 +62,15 @@ def reproduce(*, owner: User, backtest_id: str, now: datetime) -> Reproduction:
     Raises BacktestNotFound, NotCompleted, TooManyQueued, QueueFull, QuotaExceeded.
     """
     original = results.fetch_completed(owner=owner, backtest_id=backtest_id)
-    submitted = {name: getattr(original, name) for name in _SUBMITTED}
-    backtest = Backtest(
-        **submitted, reproduces=original, request_id=request_id.current(), created_at=now
-    )
+    backtest = copied(original, reproduces=original, created_at=now)
     services.enqueue_new(backtest, owner=owner, now=now, reproduces=original.pk)
     return Reproduction(backtest, original, None)
+
+
+def copied(original: Backtest, **changed: object) -> Backtest:
+    """Return a new backtest, not saved, of what the submission froze, with some of it changed."""
+    submitted = {name: getattr(original, name) for name in _SUBMITTED}
+    return Backtest(**submitted | {"request_id": request_id.current(), **changed})
 
 
 def read_reproduction(*, owner: User, backtest_id: str) -> Reproduction:
