@@ -36,7 +36,13 @@ from tests.webhooks.events import endpoint_of
 
 RECENTLY = wire_time(timezone.now())
 METHODS = ("get", "head", "post", "put", "patch", "delete", "propfind")
-BODIES: tuple[dict[str, Any], ...] = ({}, {"name": "Mine now"}, {"alerts": {}}, {"since": RECENTLY})
+BODIES: tuple[dict[str, Any], ...] = (
+    {},
+    {"name": "Mine now"},
+    {"alerts": {}},
+    {"since": RECENTLY},
+    {"riskParameters": {"maxOpenPositions": 1}},
+)
 """Among them is one that each method takes, so that it comes as far as looking for the id."""
 QUESTIONS = {"explain": "?symbol=NSE:NIFTY&at=2024-02-05T06:30:00Z"}
 """What a route that asks for more than an id is asked."""

@@ -162,6 +162,7 @@ CANDLES = {
 MONTH = {"startDate": "2024-02-01", "endDate": "2024-02-29"}
 
 WEBHOOK = {"url": "https://hooks.example.com/", "events": ["algorithm.error"]}
+STORED_CHANGE = {"riskParameters": {"maxOpenPositions": 2}, "store": True}
 NOTICES = {"events": ["performance.alert"]}
 SINCE = {"since": wire_time(timezone.now())}
 
@@ -215,6 +216,10 @@ CHANGES = [
     Change(
         "post", "/api/backtests/{}/reproduce", Action.BACKTEST_SUBMITTED, {}, completed_backtest
     ),
+    Change(
+        "post", "/api/backtests/{}/what-if", Action.BACKTEST_SUBMITTED, STORED_CHANGE,
+        completed_backtest,
+    ),
     Change("post", "/api/backtests/{}/report-link", Action.REPORT_SHARED, {}, completed_backtest),
     Change(
         "delete", "/api/backtests/{}/report-links/{}", Action.REPORT_LINK_RECALLED, {}, report_link
@@ -258,7 +263,9 @@ def test_a_change_is_on_record_once(api: Api, alice: User, change: Change) -> No
     assert record.session_id == current
     if change.action is not Action.SIGNUP:
         assert record.actor == alice.pk
-    makes_another = change.path.endswith(("/clone", "/reproduce")) or "algorithmId" in body
+    makes_another = (
+        change.path.endswith(("/clone", "/reproduce", "/what-if")) or "algorithmId" in body
+    )
     if ids and not makes_another:
         assert record.object_id == ids.split()[0]
 
