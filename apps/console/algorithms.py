@@ -10,7 +10,6 @@ from apps.algorithms import services
 from apps.algorithms.models import Algorithm
 from apps.algorithms.serializers import (
     AlgorithmBodySerializer,
-    AlgorithmItemSerializer,
     AlgorithmSerializer,
     ReviewSerializer,
     SummarySerializer,
@@ -22,7 +21,7 @@ from apps.algorithms.serializers import (
 from apps.algorithms.steps import STEPS, Configuration
 from apps.console.gallery import BY_SLUG, STRATEGIES
 from apps.console.gate import by_field, console_page, count_as, go_to, is_part, sent, show
-from apps.console.lists import listing
+from apps.console.lists import algorithm_listing, listing
 from apps.console.step_forms import form_of, read_form
 from apps.core import database_clock
 from apps.core.api import strict_json
@@ -34,12 +33,7 @@ _CALLS: Final = "/api/trading/algorithms"
 
 @console_page()
 def algorithms_page(request: HttpRequest, user: User) -> HttpResponse:
-    rows = services.listed(
-        owner=user, status=None, strategy_type=None, ordering=("-created_at", "-pk")
-    )
-    return show(
-        request, "algorithms", {"algorithms": listing(request, rows, AlgorithmItemSerializer)}
-    )
+    return show(request, "algorithms", {"algorithms": algorithm_listing(request, user)})
 
 
 @console_page()

@@ -8,7 +8,7 @@ from apps.accounts.models import User
 from apps.algorithms import services as algorithms
 from apps.algorithms.serializers import AlgorithmItemSerializer
 from apps.console.gate import HOME, console_page, count_as, go_to, show
-from apps.console.lists import listing
+from apps.console.lists import algorithm_listing
 from apps.core import database_clock
 from apps.core.errors import Fault, InvalidInput
 from apps.trading import services as trading
@@ -22,12 +22,9 @@ _MOST_SHOWN: Final = 5
 
 @console_page()
 def home(request: HttpRequest, user: User) -> HttpResponse:
-    rows = algorithms.listed(
-        owner=user, status=None, strategy_type=None, ordering=("-created_at", "-pk")
-    )
     statement = trading.read_account(owner=user, now=database_clock.now())
     context = {
-        "algorithms": listing(request, rows, AlgorithmItemSerializer),
+        "algorithms": algorithm_listing(request, user),
         "account": AccountSerializer.render(statement),
         "switch": KillSwitchSerializer.render(trading.read_switch(owner=user)),
         "attention": _attention(user),

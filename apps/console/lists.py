@@ -1,13 +1,19 @@
 """Lists of the console: pages of rows, each as its serializer says it on the wire."""
 
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from django.db.models import QuerySet
 from django.http import HttpRequest, QueryDict
 
+from apps.accounts.models import User
+from apps.algorithms import services as algorithms
+from apps.algorithms.serializers import AlgorithmItemSerializer
+from apps.core import database_clock
 from apps.core.api.pagination import Page, PageQuery
 from apps.core.api.serializers import StrictSerializer
+from apps.trading.activity import board
 
 ROWS: Final = 25
 
@@ -53,6 +59,27 @@ def listing(
     total = rows.count() if isinstance(rows, QuerySet) else len(rows)
     data = [serializer.render(row) for row in rows[page.rows]]
     return listing_of(request, data, page, total=total)
+
+
+def algorithm_listing(request: HttpRequest, user: User) -> Listing:
+    """Return the page of the user's algorithms that the address asks for, with how each does.
+
+    Raises InvalidInput.
+    """
+    rows = algorithms.listed(
+        owner=user, status=None, strategy_type=None, ordering=("-created_at", "-pk")
+    )
+    page = listing(request, rows, AlgorithmItemSerializer)
+    return replace(page, rows=with_standing(user, page.rows))
+
+
+def with_standing(user: User, rows: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Return rows of algorithms, each with how it does now."""
+    items = [dict(row) for row in rows]
+    standings = board.standings(
+        owner=user, algorithm_ids=[row["id"] for row in items], now=database_clock.now()
+    )
+    return [{**row, "standing": standings.get(row["id"], board.Standing())} for row in items]
 
 
 def listing_of(

@@ -4,7 +4,6 @@ A page that a browser shows is told of changes by the stream of events (`static/
 and asks again for the part that they may concern.
 """
 
-from collections.abc import Iterable, Mapping
 from datetime import date
 from typing import Any, Final
 
@@ -16,7 +15,7 @@ from apps.algorithms.lifecycle import AlgorithmStatus
 from apps.algorithms.models import Algorithm
 from apps.algorithms.serializers import AlgorithmItemSerializer, AlgorithmSerializer
 from apps.console.gate import console_page, count_as, go_to, is_part, show
-from apps.console.lists import listing
+from apps.console.lists import listing, with_standing
 from apps.core import database_clock
 from apps.core.errors import NotFound
 from apps.engine.candles import TIMEFRAMES
@@ -54,15 +53,6 @@ _NEWEST: Final = {
 }
 
 
-def standing_rows(user: User, rows: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Return rows of algorithms, each with how it does now."""
-    items = [dict(row) for row in rows]
-    standings = board.standings(
-        owner=user, algorithm_ids=[row["id"] for row in items], now=database_clock.now()
-    )
-    return [{**row, "standing": standings.get(row["id"], board.Standing())} for row in items]
-
-
 @console_page()
 def live_page(request: HttpRequest, user: User) -> HttpResponse:
     """List what trades, is paused or has failed; htmx asks for the table alone."""
@@ -73,7 +63,7 @@ def live_page(request: HttpRequest, user: User) -> HttpResponse:
             owner=user, status=status, strategy_type=None, ordering=("-created_at", "-pk")
         )
     ]
-    context = {"rows": standing_rows(user, rows)}
+    context = {"rows": with_standing(user, rows)}
     return show(request, "parts/live_table" if is_part(request) else "live", context)
 
 

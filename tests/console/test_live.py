@@ -54,6 +54,18 @@ def test_what_trades_is_listed_with_how_it_does(client: Client, alice: User, run
     assert b"<html" not in part
 
 
+def test_net_profit_is_less_than_what_the_winners_made(
+    client: Client, alice: User, run: Run
+) -> None:
+    """`totalProfit` is the sum of winning trades alone."""
+    performance = {**run.algorithm.performance, "totalProfit": 109, "netProfit": -7654.25}
+    Algorithm.objects.filter(pk=run.algorithm_id).update(performance=performance)
+    for page in ("/app", "/app/algorithms", "/app/live", address(run)):
+        text = client.get(page).content.decode()
+        assert "\N{MINUS SIGN}₹7,654" in text, page
+        assert "₹109" not in text, page
+
+
 def test_what_does_not_trade_is_not_listed(client: Client, alice: User, bob: User) -> None:
     standing(alice, "draft"), standing(alice, "stopped"), standing(bob, "active")
     assert client.get("/app/live").context["rows"] == []

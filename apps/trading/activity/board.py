@@ -20,10 +20,12 @@ from apps.trading.money import ZERO, rupees
 class Standing:
     """How one algorithm does.
 
-    `profit_today` is what its equity has gained since its run entered today's session, None before
-    that; `last_signal` is None before the first one.
+    `net_profit` is that of its closed trades, in rupees; `profit_today` is what its equity has
+    gained since its run entered today's session, None before that; `last_signal` is None before
+    the first one.
     """
 
+    net_profit: float = 0.0
     profit_today: Decimal | None = None
     open_positions: int = 0
     unrealised: Decimal = ZERO
@@ -36,9 +38,10 @@ def standings(
     """Return how each of these algorithms of the owner does; others are left out."""
     algorithms = Algorithm.objects.owned_by(owner).filter(pk__in=list(algorithm_ids))
     newest = Signal.objects.filter(algorithm=OuterRef("pk")).order_by("-bar_time", "-pk")
-    last_signals = dict(
-        algorithms.annotate(signal=Subquery(newest.values("pk")[:1])).values_list("pk", "signal")
+    rows = algorithms.annotate(signal=Subquery(newest.values("pk")[:1])).values_list(
+        "pk", "signal", "performance__netProfit"
     )
+    last_signals = {key: signal for key, signal, _ in rows}
     signals = Signal.objects.in_bulk([key for key in last_signals.values() if key is not None])
     positions = Position.objects.open().filter(run__algorithm__in=list(last_signals)).order_by()
     held = {
@@ -50,8 +53,8 @@ def standings(
     today = clock.market_moment(now=now).astimezone(INDIA).date()
     profits = _profits_of(today, last_signals)
     return {
-        key: Standing(profits.get(key), *held.get(key, (0, ZERO)), signals.get(signal))
-        for key, signal in last_signals.items()
+        key: Standing(net, profits.get(key), *held.get(key, (0, ZERO)), signals.get(signal))
+        for key, signal, net in rows
     }
 
 
