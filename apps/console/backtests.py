@@ -10,7 +10,9 @@ from apps.accounts.models import User
 from apps.algorithms import services as algorithms
 from apps.algorithms.serializers import AlgorithmSerializer, ReviewSerializer
 from apps.backtests import services
+from apps.backtests.evidence import services as evidence
 from apps.backtests.models import ENDED, Backtest, BacktestKind, BacktestStatus
+from apps.backtests.report.evidence_tables import shown_evidence
 from apps.backtests.serializers import (
     BacktestQuery,
     BacktestRequestSerializer,
@@ -154,6 +156,23 @@ def backtest_page(request: HttpRequest, user: User, backtest_id: str) -> HttpRes
             "figures": _figures(context["backtest"]["performance"], HEADLINES),
         }
     return show(request, "backtest", context)
+
+
+@console_page()
+def evidence_page(request: HttpRequest, user: User, backtest_id: str) -> HttpResponse:
+    """Show the evidence on a completed backtest, and have it made where it is not; htmx asks for it
+    alone, again and again until it is there.
+    """
+    requested = evidence.fetch(
+        owner=user, backtest_id=backtest_id, as_of=None, now=database_clock.now()
+    )
+    document = requested.document
+    context = {
+        "backtest": WholeBacktestSerializer.render(requested.evidence.backtest),
+        "error": requested.evidence.error,
+        "evidence": None if document is None else shown_evidence(document),
+    }
+    return show(request, "parts/evidence" if is_part(request) else "evidence", context)
 
 
 def _figures(performance: dict[str, Any], names: tuple[str, ...]) -> list[dict[str, Any]]:

@@ -30,6 +30,7 @@ urlpatterns = [
     path("backtests", backtests.backtests_page),
     path("backtests/compare", backtests.compare_page),
     path("backtests/<str:backtest_id>", backtests.backtest_page),
+    path("backtests/<str:backtest_id>/evidence", backtests.evidence_page),
     path("backtests/<str:backtest_id>/do/<str:action>", backtests.end_backtest_page),
     path("live", live.live_page),
     path("live/<str:algorithm_id>", live.run_page),

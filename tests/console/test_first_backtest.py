@@ -5,11 +5,15 @@ from pathlib import Path
 
 import pytest
 from django.test import Client
+from django.utils.html import escape
 
 from apps.accounts.models import User
 from apps.algorithms import services
 from apps.algorithms.models import Algorithm
+from apps.backtests.models import Evidence
+from apps.backtests.tasks import run_evidence_job
 from apps.console.gallery import STRATEGIES, GalleryStrategy
+from tests.backtests.submissions import submit
 from tests.backtests.waves import waves
 from tests.backtests.workers import run_queued
 from tests.console.conftest import Browse
@@ -119,3 +123,30 @@ def test_no_script_and_no_style_stands_in_a_template() -> None:
         assert not re.search(
             r"<script(?![^>]*\bsrc=)|<style|\sstyle=|\son[a-z]+=|\|safe|autoescape off", source
         ), template
+
+
+def test_the_evidence_is_asked_for_and_shown_once_it_is_made(
+    browse: Browse, alice: User, bob: User
+) -> None:
+    store_candles("NSE:NIFTY", "15m", waves("2024-01-01", 45))
+    backtest = submit(alice)
+    client = browse(alice)
+    address = f"/app/backtests/{backtest.pk}"
+    part = {"HX-Request": "true"}
+    assert client.get(f"{address}/evidence").status_code == 422
+    run_queued()
+    assert f'hx-get="{address}/evidence"' in client.get(address).content.decode()
+    waiting = client.get(f"{address}/evidence", headers=part).content.decode()
+    assert 'hx-trigger="every 1s"' in waiting
+    run_evidence_job(backtest.pk)
+    shown = client.get(f"{address}/evidence", headers=part).content.decode()
+    assert "hx-trigger" not in shown
+    assert "<html" not in shown
+    document = (Evidence.objects.get(pk=backtest.pk)).document
+    assert document
+    for check in document["checks"]:
+        assert escape(check["reason"]) in shown
+    for section in document["sections"].values():
+        assert escape(section["sentence"]) in shown
+    assert "<html" in client.get(f"{address}/evidence").content.decode()
+    assert browse(bob).get(f"{address}/evidence").status_code == 404
