@@ -4,10 +4,10 @@
 PYTHON ?= $(shell for python in python3 python3.13 python3.12 python3.11 python3.14; do \
 	$$python -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$python && break; done)
 
-.PHONY: run test demo bench prove soak check install tools
+.PHONY: run test demo bench prove browse soak check install tools
 
 run: install
-	.venv/bin/python manage.py up
+	.venv/bin/python manage.py up --sample
 
 test: tools
 	.venv/bin/python -m pytest -q -n auto --dist worksteal
@@ -20,6 +20,9 @@ bench: tools
 
 prove: tools
 	.venv/bin/python -m pytest -m "slow or proof"
+
+browse: tools
+	.venv/bin/python -m pytest -m browser -s tests/console/browser
 
 soak: tools
 	.venv/bin/python -m tests.faults.soak --minutes 30 --rate 20

@@ -4,7 +4,6 @@ import re
 from pathlib import Path
 
 import pytest
-from django.test import Client
 from django.utils.html import escape
 
 from apps.accounts.models import User
@@ -17,19 +16,8 @@ from tests.backtests.submissions import submit
 from tests.backtests.waves import waves
 from tests.backtests.workers import run_queued
 from tests.console.conftest import Browse
+from tests.console.helpers import CORPUS, make_from
 from tests.market.bars import store_candles
-
-CORPUS = [
-    "<script>alert(1)</script>",
-    '"><img src=x onerror=alert(1)>',
-    "' onfocus='alert(1)' autofocus='",
-    "</textarea><svg/onload=alert(1)>",
-    "{{ 7|add:7 }}{% now 'Y' %}",
-]
-
-
-def make_from(client: Client, slug: str) -> str:
-    return str(client.post("/app/gallery", {"strategy": slug})["Location"])
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES, ids=lambda strategy: strategy.slug)

@@ -3,7 +3,7 @@
 from apps.accounts.models import User
 from apps.trading import services as trading
 from tests.console.conftest import Browse
-from tests.console.test_first_backtest import make_from
+from tests.console.helpers import make_from
 
 
 def test_the_kill_switch_asks_for_its_word(browse: Browse, alice: User) -> None:

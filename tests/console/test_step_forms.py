@@ -9,7 +9,7 @@ from apps.algorithms.steps import STEPS
 from apps.console.gallery import STRATEGIES, GalleryStrategy
 from apps.console.step_forms import form_of, read_form
 from tests.console.conftest import Browse
-from tests.console.test_first_backtest import CORPUS, make_from
+from tests.console.helpers import CORPUS, make_from
 
 
 def sent_by(configuration: dict[str, dict[str, object]]) -> dict[str, str]:

@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -34,6 +34,7 @@ class Service:
     settings: Mapping[str, str] = field(default_factory=dict)
     process: subprocess.Popen[bytes] | None = None
     code: Path = PROJECT
+    options: Sequence[str] = ()
 
     @property
     def log(self) -> Path:
@@ -61,7 +62,7 @@ class Service:
             self.process.wait(30)
         with self.log.open("ab") as log:
             self.process = subprocess.Popen(
-                [sys.executable, "manage.py", "up"],
+                [sys.executable, "manage.py", "up", *self.options],
                 cwd=self.code,
                 env=self.environment(),
                 stdin=subprocess.DEVNULL,
@@ -159,19 +160,24 @@ class Service:
             return "backend"
         if f"DATA_DIR={self.directory}".encode() not in surroundings:
             return None
-        if command[-2:-1] != ["up"]:
+        if command[1:3] != ["manage.py", "up"]:
             return None
         return name if name in ("supervisor", "web", *WORKERS) else "up"
 
 
 @contextmanager
 def service(
-    code: Path = PROJECT, /, *, directory: Path | None = None, **settings: str
+    code: Path = PROJECT,
+    /,
+    *,
+    directory: Path | None = None,
+    options: Sequence[str] = (),
+    **settings: str,
 ) -> Iterator[Service]:
     """A fresh one, ready, in a folder of its own or the given one; at the end stopped, and whatever
     stays of it killed.
     """
-    made = Service(directory or fresh_folder(), free_port(), settings, code=code)
+    made = Service(directory or fresh_folder(), free_port(), settings, code=code, options=options)
     try:
         made.start()
         yield made

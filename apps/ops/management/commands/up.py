@@ -58,9 +58,20 @@ class Command(BaseCommand):
             help=f"what each worker takes: {', '.join(worker.QUEUES)}; unless given, one worker"
             " takes small jobs and webhooks, and --workers more take backtests",
         )  # fmt: skip
+        parser.add_argument(
+            "--sample", action="store_true",
+            help="load generated candles into an embedded database that has none yet",
+        )  # fmt: skip
 
     def handle(
-        self, *args: Any, web: int, workers: int, runners: int, queues: list[str], **options: Any
+        self,
+        *args: Any,
+        web: int,
+        workers: int,
+        runners: int,
+        queues: list[str],
+        sample: bool = False,
+        **options: Any,
     ) -> None:
         if not web + workers + runners:
             raise CommandError("there is nothing to run: give --web, --workers or --runners")
@@ -70,7 +81,7 @@ class Command(BaseCommand):
                 require_free_port()
             require_descriptors()
             with compilation.started() as compiling, self.database() as keep_database:
-                self.prepare()
+                self.prepare(with_sample=sample and settings.EMBEDDED_DATABASE)
                 compiling.wait(lambda line: self.say(f"kernels   {line}"))
                 from apps.ops.service import Roles
 
@@ -97,7 +108,7 @@ class Command(BaseCommand):
             yield DatabaseWatch(cluster, self.say).poll
             connections.close_all()
 
-    def prepare(self) -> None:
+    def prepare(self, *, with_sample: bool) -> None:
         with roles.as_owner():
             try:
                 with connection.cursor() as cursor:
@@ -108,6 +119,8 @@ class Command(BaseCommand):
             call_command("migrate", interactive=False, verbosity=0)
             self.check_secret_key()
             self.seed()
+            if with_sample:
+                self.load_sample()
             connections.close_all()  # lets go of the lock
 
     def check_secret_key(self) -> None:
@@ -132,6 +145,13 @@ class Command(BaseCommand):
         if not Instrument.objects.exists():
             self.say("symbols   none yet: loading the list that ships with the service")
             call_command("seed_symbols", stdout=self.stdout)
+
+    def load_sample(self) -> None:
+        from apps.market.models import CandleChunk
+
+        if not CandleChunk.objects.exists():
+            self.say("candles   none yet: loading generated ones, marked as such")
+            call_command("load_candles", sample=True, stdout=self.stdout)
 
     def supervise(self, roles: "Roles", keep_database: Callable[[], None]) -> None:
         """Load everything once, and run the processes of the roles as forks of a fork of this one,

@@ -1,0 +1,70 @@
+"""A whole service with the marked sample, and a Chromium that looks at its console.
+
+The service is the one that `make run` starts: its own processes, database, policies and cookies. It
+is started once for all tests of this folder.
+"""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
+
+from tests.backtests.browser import program
+from tests.console.browser.trader import Trader
+from tests.faults.service import Service, service
+
+SECONDS_TO_START = 300
+HERE = Path(__file__).parent
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark the tests of this folder, which take minutes and a browser."""
+    for item in items:
+        if HERE in item.path.parents:
+            item.add_marker(pytest.mark.browser)
+            item.add_marker(pytest.mark.timeout(SECONDS_TO_START))
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    path = program()
+    if path is None:
+        pytest.skip("no Chromium on this machine: apt-get install chromium")
+    options = ["--no-sandbox"] if os.geteuid() == 0 else []
+    with sync_playwright() as playwright:
+        chromium = playwright.chromium.launch(executable_path=path, args=options)
+        yield chromium
+        chromium.close()
+
+
+@pytest.fixture(scope="session")
+def up(browser: Browser) -> Iterator[Service]:
+    """A service as `make run` starts it; not started where there is no browser."""
+    with service(options=["--sample"]) as started:
+        yield started
+
+
+@pytest.fixture(scope="session")
+def address(up: Service) -> str:
+    return f"http://127.0.0.1:{up.port}"
+
+
+@pytest.fixture(scope="session")
+def trader(browser: Browser, address: str) -> Trader:
+    """A trader who has an algorithm, a draft, and a completed backtest."""
+    return Trader.sign_up(browser, address)
+
+
+@pytest.fixture
+def context(browser: Browser, trader: Trader) -> Iterator[BrowserContext]:
+    """A window in which the trader is signed in."""
+    window = browser.new_context(base_url=trader.address, storage_state=trader.cookies)
+    yield window
+    window.close()
+
+
+@pytest.fixture
+def page(context: BrowserContext) -> Page:
+    return context.new_page()

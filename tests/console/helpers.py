@@ -1,0 +1,17 @@
+"""What the tests of the console share."""
+
+from django.test import Client
+
+# Texts that a page must show as they are, wherever a trader types them.
+CORPUS = [
+    "<script>alert(1)</script>",
+    '"><img src=x onerror=alert(1)>',
+    "' onfocus='alert(1)' autofocus='",
+    "</textarea><svg/onload=alert(1)>",
+    "{{ 7|add:7 }}{% now 'Y' %}",
+]
+
+
+def make_from(client: Client, slug: str) -> str:
+    """Make an algorithm from a strategy of the gallery; return the address of its page."""
+    return str(client.post("/app/gallery", {"strategy": slug})["Location"])
