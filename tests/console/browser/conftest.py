@@ -16,13 +16,13 @@ from tests.console.browser.trader import Trader
 from tests.faults.service import Service, service
 
 SECONDS_TO_START = 300
-HERE = Path(__file__).parent
+FOLDER = Path(__file__).parent
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark the tests of this folder, which take minutes and a browser."""
     for item in items:
-        if HERE in item.path.parents:
+        if FOLDER in item.path.parents:
             item.add_marker(pytest.mark.browser)
             item.add_marker(pytest.mark.timeout(SECONDS_TO_START))
 

@@ -63,11 +63,11 @@ def test_a_page(look: Look, trader: Trader, name: str, width: int, scheme: str) 
     options = {"runOnly": {"type": "tag", "values": TAGS}, "resultTypes": ["violations"]}
     violations = Axe().run(page, options=options).response["violations"]
     serious = [rule for rule in violations if rule["impact"] in ("serious", "critical")]
-    assert [_said(rule) for rule in serious] == []
+    assert [_described(rule) for rule in serious] == []
     page.context.close()
 
 
-def _said(rule: dict[str, object]) -> str:
+def _described(rule: dict[str, object]) -> str:
     nodes = rule["nodes"]
     assert isinstance(nodes, list)
     return json.dumps([rule["id"], *(node["html"][:160] for node in nodes[:4])])
