@@ -104,7 +104,7 @@ def test_what_waits_is_counted_by_queue() -> None:
     assert value("algotrade_queue_oldest_seconds", queue="small") == 0
     names = {name for name, _ in samples()}
     assert {"algotrade_deliveries_due", "algotrade_live_bar_lag_seconds"} <= names
-    assert "backtests 1 jobs wait, the oldest for 9" in status()
+    assert "backtests 1 jobs wait, the oldest for 0:01:" in status()
 
 
 def test_a_link_out_of_the_data_folder_is_said(settings: Settings, tmp_path: Path) -> None:

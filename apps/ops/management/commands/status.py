@@ -1,6 +1,7 @@
 """One page for a person: what runs where, what waits, and what is wrong."""
 
 from collections.abc import Iterator
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +12,9 @@ from django.db import Error, connection
 from apps.core import database_clock, disk, encryption, quiet_start
 from apps.core.models import InstalledKey
 from apps.ops.backlog import read_backlog
+from apps.ops.backups import schedule
 from apps.ops.health import find_concerns
-from apps.ops.models import SILENCE, ServiceProcess
+from apps.ops.models import SILENCE, BackupRecord, ServiceProcess
 
 
 class Command(BaseCommand):
@@ -22,7 +24,7 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         try:
             database_clock.compare_clocks()
-            lines = [*_places(), "", *_processes(), "", *_backlog(), ""]
+            lines = [*_places(), _backups(), "", *_processes(), "", *_backlog(), ""]
             problems = list(_problems())
         except Error as error:
             reason = (str(error).strip().splitlines() or ["no reason given"])[0]
@@ -46,6 +48,18 @@ def _places() -> Iterator[str]:
         yield f"database  {parameters['NAME']} on {parameters['HOST']}:{parameters['PORT']}"
 
 
+def _backups() -> str:
+    age = schedule.seconds_since_backup()
+    newest = "none yet" if age is None else f"the newest is {_duration(age)} old"
+    schedules = "" if settings.BACKUP_DIR else "; none is scheduled: BACKUP_DIR is not set"
+    return f"backup    {newest}{schedules}"
+
+
+def _duration(seconds: float) -> str:
+    """Return 1 day, 2:03:04 for example."""
+    return str(timedelta(seconds=round(seconds)))
+
+
 def _links_out_of(folder: Path) -> Iterator[tuple[Path, Path]]:
     for path in sorted(folder.iterdir()) if folder.exists() else ():
         if path.is_symlink() and not path.resolve().is_relative_to(folder):
@@ -64,13 +78,13 @@ def _backlog() -> Iterator[str]:
     backlog = read_backlog()
     for queue, counts in sorted(backlog.queues.items()):
         yield (
-            f"{queue:10}{counts.waiting} jobs wait, the oldest for {counts.oldest_seconds:.0f} s;"
-            f" {counts.stalled} are stalled"
+            f"{queue:10}{counts.waiting} jobs wait, the oldest for"
+            f" {_duration(counts.oldest_seconds)}; {counts.stalled} are stalled"
         )
     yield f"webhooks  {backlog.deliveries_due} deliveries are due"
-    yield f"trading   the bars that wait longest are due for {backlog.bar_lag:.0f} s"
+    yield f"trading   the bars that wait longest are due for {_duration(backlog.bar_lag)}"
     if backlog.feed_age is not None:
-        yield f"feed      the last bar came in {backlog.feed_age:.0f} s ago"
+        yield f"feed      the last bar came in {_duration(backlog.feed_age)} ago"
 
 
 def _problems() -> Iterator[str]:
@@ -81,6 +95,10 @@ def _problems() -> Iterator[str]:
         yield f"key: the database's is {installed.fingerprint}: run rotate_secret_key"
     if quiet_start.is_quiet():
         yield "restored: nothing trades and nothing is sent until end_quiet_start"
+    if settings.BACKUP_DIR:
+        last = BackupRecord.objects.filter(is_scheduled=True).order_by("-begun_at").first()
+        if last is not None and last.error:
+            yield f"backup: the last one failed: {last.error}"
     known = ServiceProcess.objects.known()
     versions = sorted(set(known.values_list("version", flat=True)))
     if len(versions) > 1:
