@@ -15,10 +15,13 @@ from numpy.typing import NDArray
 from psycopg import Cursor
 
 from apps.accounts.models import User
-from apps.backtests.models import Backtest, BacktestResult, BacktestStatus, TradeBlock
+from apps.algorithms import backtested_returns
+from apps.algorithms.backtested_returns import BacktestedReturns
+from apps.backtests.models import Backtest, BacktestKind, BacktestResult, BacktestStatus, TradeBlock
 from apps.core.errors import Code, Fault, InvalidInput, ServiceError
 from apps.engine.kernel.records import CURVE, TRADE, Array
 from apps.engine.metrics.breakdowns import breakdowns
+from apps.engine.metrics.equity import daily_returns, day_ends
 from apps.engine.metrics.excursions import Excursions
 from apps.engine.metrics.fill_quality import FillQuality
 from apps.engine.simulation.receipt import CandleSeries
@@ -249,6 +252,25 @@ def load_curve(backtest: Backtest) -> Array:
     """Return CURVE records; none before the backtest is completed."""
     curves = BacktestResult.objects.filter(pk=backtest.pk).values_list("curve", flat=True)
     return np.concatenate([np.empty(0, CURVE), *map(unpack_array, curves)])
+
+
+@backtested_returns.register
+def _returns_of(algorithm_id: str, steps: Mapping[str, Any]) -> BacktestedReturns | None:
+    """Return the daily returns of the newest backtest that simulated exactly these steps."""
+    completed = Backtest.objects.filter(
+        algorithm_id=algorithm_id,
+        kind__in=(BacktestKind.BACKTEST, BacktestKind.MONTE_CARLO),
+        status=BacktestStatus.COMPLETED,
+        configuration=steps,
+    )
+    backtest = completed.order_by("-completed_at", "-pk").first()
+    if backtest is None:
+        return None
+    curve = load_curve(backtest)
+    ends = day_ends(np.ascontiguousarray(curve["time"]))
+    equity = np.ascontiguousarray(curve["equity"])
+    returns = daily_returns(equity, ends, float(backtest.initial_capital))
+    return BacktestedReturns(backtest.pk, returns, backtest.seed)
 
 
 def load_breakdowns(backtest: Backtest) -> dict[str, list[dict[str, object]]] | None:

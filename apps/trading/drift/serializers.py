@@ -12,12 +12,14 @@ from apps.core.api.serializers import (
     DocumentSerializer,
     IdField,
     MomentField,
+    NumberField,
     ObjectField,
     QueryDateField,
     StrictSerializer,
 )
 from apps.core.times import moment, wire_time
 from apps.engine.metrics.wire_units import round_for_wire
+from apps.trading.drift.bands import BandStatus, ReturnBand
 from apps.trading.drift.facts import DifferenceKind
 from apps.trading.drift.services import Drift
 
@@ -48,6 +50,37 @@ class DifferenceSerializer(DocumentSerializer):
     checkedAt = MomentField()
 
 
+class ReturnBandSerializer(DocumentSerializer):
+    """Whether a run's returns are such as its backtest lets expect."""
+
+    status = ChoiceField(choices=BandStatus, help_text="`unknown`: there is too little to say.")
+    sentence = CharField(help_text="What may be said of it.")
+    sessions = IntegerField(min_value=0, help_text="From the start of the run to this one.")
+    growth = NumberField(
+        allow_null=True, help_text="Of the run's equity since its start, as a fraction."
+    )
+    lower = NumberField(
+        allow_null=True,
+        help_text="Between this and `upper` lie 90 % of the paths that are drawn from the daily"
+        " returns of the backtest (stationary bootstrap).",
+    )
+    upper = NumberField(allow_null=True)
+    backtestId = CharField(
+        allow_null=True, help_text="The newest completed backtest of exactly the run's steps."
+    )
+
+    def to_representation(self, instance: ReturnBand) -> dict[str, Any]:
+        return {
+            "status": instance.status.value,
+            "sentence": instance.sentence,
+            "sessions": instance.sessions,
+            **round_for_wire(
+                {"growth": instance.growth, "lower": instance.lower, "upper": instance.upper}
+            ),
+            "backtestId": instance.backtest_id,
+        }
+
+
 @example(
     {
         "date": "2026-11-20",
@@ -68,6 +101,17 @@ class DifferenceSerializer(DocumentSerializer):
                 "checkedAt": "2026-11-20T20:30:00.000Z",
             }
         ],
+        "band": {
+            "status": "within",
+            "sentence": "After 12 sessions the run's equity has changed by +0.80%; 90% of the paths"
+            " drawn from the daily returns of its backtest lie between -1.90% and +3.10%. That is"
+            " no reason to doubt that it trades as in the backtest.",
+            "sessions": 12,
+            "growth": 0.008,
+            "lower": -0.019,
+            "upper": 0.031,
+            "backtestId": ID_EXAMPLE,
+        },
     }
 )
 class DriftSerializer(AnswerSerializer):
@@ -89,6 +133,9 @@ class DriftSerializer(AnswerSerializer):
         min_value=0, help_text="Differences, of which the first 1,000 of a run are listed."
     )
     differences = DifferenceSerializer(many=True)
+    band = ReturnBandSerializer(
+        help_text="At the end of that session, or as far as it has come, of its last run."
+    )
 
     def to_representation(self, instance: Drift) -> dict[str, Any]:
         reports = instance.reports
@@ -102,6 +149,7 @@ class DriftSerializer(AnswerSerializer):
             "rows": sum(report.rows for report in reports),
             "total": sum(report.total for report in reports),
             "differences": list(_differences(instance)),
+            "band": ReturnBandSerializer.render(instance.band),
         }
 
 

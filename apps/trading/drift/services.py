@@ -10,6 +10,7 @@ from django.db.models import Sum
 from apps.accounts.models import User
 from apps.algorithms import services as algorithms
 from apps.core import jobs
+from apps.trading.drift.bands import ReturnBand, band_of
 from apps.trading.models import DriftReport, Run, RunState, SessionStart
 
 CHECK_JOB: Final = "trading.drift_of_day"
@@ -24,12 +25,13 @@ class Drift:
     """The drift of an algorithm on one day, which is None where it has traded on none.
 
     Several runs may have traded on it; the `waiting` ones are being compared, or compared again
-    with later rows.
+    with later rows. `band` is that of the last of them.
     """
 
     day: date | None
     reports: Sequence[DriftReport]
     waiting: int
+    band: ReturnBand
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,10 +51,10 @@ def read(*, owner: User, algorithm_id: str, day: date | None) -> Drift:
     if day is None:
         day = sessions.order_by("-day").values_list("day", flat=True).first()
     if day is None:
-        return Drift(None, (), 0)
+        return Drift(None, (), 0, band_of(None))
     reports = list(DriftReport.objects.filter(run__algorithm=algorithm, day=day).order_by("run"))
     checked = {report.run_id: report for report in reports}
-    started = sessions.filter(day=day).select_related("run")
+    started = list(sessions.filter(day=day).select_related("run").order_by("first_row"))
     states = dict(
         RunState.objects.filter(run__algorithm=algorithm).values_list("run_id", "row_time")
     )
@@ -68,7 +70,7 @@ def read(*, owner: User, algorithm_id: str, day: date | None) -> Drift:
             lock=f"{CHECK_JOB} {algorithm.pk} {day}",
             arguments={"algorithm_id": algorithm.pk, "day": day.isoformat()},
         )
-    return Drift(day, reports, len(waiting))
+    return Drift(day, reports, len(waiting), band_of(started[-1] if started else None))
 
 
 def latest_sessions(*, owner: User, algorithm_id: str) -> list[SessionDrift]:

@@ -27,7 +27,8 @@ class DriftViewSet(OwnedViewSet):
         which it began: in the night after it, and when it is asked for, be it under way.
         Differences are of candles that came late or were changed (`data`), of signals, fills and
         charges, and of what an owner, an operator or a limit did (`risk`), with what followed from
-        it until the end of the session.
+        it until the end of the session. `band` says whether the run's returns are such as the
+        backtest of the same steps lets expect.
         """
         day = self.query(DriftQuery).get("date")
         drift = services.read(owner=self.owner, algorithm_id=algorithm_id, day=day)

@@ -1,0 +1,36 @@
+"""The daily returns of an algorithm in a backtest, for whoever compares its trading with them.
+
+The app of backtests stands beside that of trading, so it registers how they are found.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class BacktestedReturns:
+    """Daily returns as fractions, and the seed that paths of them are drawn by."""
+
+    backtest_id: str
+    returns: NDArray[np.float64]
+    seed: int
+
+
+Find = Callable[[str, Mapping[str, Any]], BacktestedReturns | None]
+
+_registered: list[Find] = []
+
+
+def register(find: Find) -> Find:
+    """Register the function that finds the returns by the algorithm's id and its steps."""
+    _registered.append(find)
+    return find
+
+
+def backtested_returns(algorithm_id: str, steps: Mapping[str, Any]) -> BacktestedReturns | None:
+    """Return those of the newest backtest of exactly these steps; None where there is none."""
+    return next(filter(None, (find(algorithm_id, steps) for find in _registered)), None)

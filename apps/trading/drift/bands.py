@@ -1,0 +1,104 @@
+"""Whether a run's returns are such as its backtest lets expect: within the band that most paths of
+the backtest's daily returns, drawn anew, stay in.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+from apps.algorithms.backtested_returns import BacktestedReturns, backtested_returns
+from apps.engine.evidence.resampling import growth_band
+from apps.engine.metrics.comparison import LEAST_COMMON_DAYS
+from apps.trading.models import RunState, SessionStart
+
+# The share of the paths that the band holds.
+BAND_SHARE: Final = 0.9
+# Fewer sessions say nothing.
+LEAST_SESSIONS: Final = 5
+
+
+class BandStatus(StrEnum):
+    """Where the growth of a run is. `unknown`: there is too little to say."""
+
+    WITHIN = "within"
+    BELOW = "below"
+    ABOVE = "above"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class ReturnBand:
+    """The growth of a run's equity after so many sessions, and the band of its backtest; fractions
+    of the equity at the start, None where they are not known.
+    """
+
+    status: BandStatus
+    sentence: str
+    sessions: int = 0
+    growth: float | None = None
+    lower: float | None = None
+    upper: float | None = None
+    backtest_id: str | None = None
+
+
+def band_of(session: SessionStart | None) -> ReturnBand:
+    """Return the band at the end of a run's session, or as far as it has come in that."""
+    if session is None:
+        return ReturnBand(BandStatus.UNKNOWN, "The algorithm has not traded yet.")
+    run = session.run
+    starts = list(SessionStart.objects.filter(run=run, day__lte=session.day).order_by("day"))
+    growth = _equity_after(session) / starts[0].equity - 1
+    backtested = backtested_returns(run.algorithm_id, run.configuration)
+    reason = _reason_against(starts, backtested)
+    if reason is not None or backtested is None:
+        return ReturnBand(BandStatus.UNKNOWN, reason or "", len(starts), growth)
+    lowers, uppers = growth_band(backtested.returns, len(starts), BAND_SHARE, seed=backtested.seed)
+    lower, upper = float(lowers[-1]), float(uppers[-1])
+    status = (
+        BandStatus.BELOW
+        if growth < lower
+        else BandStatus.ABOVE
+        if growth > upper
+        else BandStatus.WITHIN
+    )
+    sentence = _sentence(status, len(starts), growth, lower, upper)
+    return ReturnBand(status, sentence, len(starts), growth, lower, upper, backtested.backtest_id)
+
+
+def _equity_after(session: SessionStart) -> float:
+    """Return the equity with which the run went on after the session, or has now."""
+    later = SessionStart.objects.filter(run=session.run, day__gt=session.day).order_by("day")
+    equity = later.values_list("equity", flat=True).first()
+    if equity is None:
+        states = RunState.objects.filter(run=session.run)
+        equity = states.values_list("equity", flat=True).first()
+    return float(session.run.capital) if equity is None else equity
+
+
+def _reason_against(
+    starts: Sequence[SessionStart], backtested: BacktestedReturns | None
+) -> str | None:
+    """Return why nothing can be said, None where something can."""
+    if len(starts) < LEAST_SESSIONS:
+        return f"The run has had {len(starts)} sessions; fewer than {LEAST_SESSIONS} say nothing."
+    if backtested is None:
+        return "There is no completed backtest of exactly these steps to compare with."
+    days = len(backtested.returns)
+    if days < LEAST_COMMON_DAYS:
+        return f"The backtest has {days} daily returns; fewer than {LEAST_COMMON_DAYS} say nothing."
+    return None
+
+
+def _sentence(status: BandStatus, sessions: int, growth: float, lower: float, upper: float) -> str:
+    statement = (
+        f"After {sessions} sessions the run's equity has changed by {growth:+.2%};"
+        f" {BAND_SHARE:.0%} of the paths drawn from the daily returns of its backtest lie between"
+        f" {lower:+.2%} and {upper:+.2%}."
+    )
+    match status:
+        case BandStatus.WITHIN:
+            return f"{statement} That is no reason to doubt that it trades as in the backtest."
+        case BandStatus.BELOW:
+            return f"{statement} It does worse than the backtest lets expect."
+    return f"{statement} It does better than the backtest lets expect."
