@@ -184,6 +184,7 @@ def test_drift_is_told_by_session(client: Client, run: Run) -> None:
         (day, 1), (day - timedelta(days=1), None),
     ]  # fmt: skip
     assert b"price 100.5" in page.content
+    assert b"The run has had 2 sessions; fewer than 5 say nothing." in page.content
     assert client.get(f"{address(run)}/drift?date=yesterday").status_code == 400
     assert client.get(f"{address(run)}/drift?date={day - timedelta(days=1)}").status_code == 200
 
