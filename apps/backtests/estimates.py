@@ -2,7 +2,6 @@
 the workers one user's may take together.
 """
 
-from datetime import timedelta
 from math import prod
 from typing import Final
 
@@ -14,6 +13,7 @@ from apps.accounts.models import User
 from apps.backtests.models import Backtest, BacktestKind, BacktestStatus, WorkSpeed
 from apps.backtests.submissions import STUDY_FIELDS
 from apps.core.errors import Code, ServiceError
+from apps.core.times import duration_text
 from apps.engine.studies import configs as studies
 from apps.engine.studies.configs import MonteCarloConfig, WalkForwardConfig
 from apps.market.bar_counts import lower_bounds
@@ -90,16 +90,12 @@ def require_seconds(backtest: Backtest, *, owner: User) -> None:
     share = max(limit - used, 0.0) / seconds
     is_plain = backtest.kind == BacktestKind.BACKTEST
     raise TooManySeconds(
-        estimated=_duration(seconds),
-        limit=_duration(limit),
-        used=_duration(used),
+        estimated=duration_text(seconds),
+        limit=duration_text(limit),
+        used=duration_text(used),
         fitting=int(100 * share) if is_plain else f"{int(count_items(backtest) * share):,}",
         unit="% of its bars" if is_plain else "simulations or paths",
         estimatedSeconds=seconds,
         limitSeconds=limit,
         usedSeconds=round(used, 1),
     )
-
-
-def _duration(seconds: float) -> str:
-    return str(timedelta(seconds=round(seconds)))

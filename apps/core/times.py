@@ -1,6 +1,6 @@
-"""Moments on the wire, in mails, and from epoch seconds."""
+"""Moments on the wire, in mails, and from epoch seconds; durations."""
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Final
 from zoneinfo import ZoneInfo
 
@@ -26,3 +26,8 @@ def indian_time(moment: datetime) -> str:
     """Return a moment as people in India write it: 2 November 2026, 09:30 IST."""
     local = moment.astimezone(_KOLKATA)
     return f"{local.day} {local:%B %Y, %H:%M} IST"
+
+
+def duration_text(seconds: float) -> str:
+    """Return hours, minutes and seconds, after days if there are any: 1 day, 2:03:04."""
+    return str(timedelta(seconds=round(seconds)))

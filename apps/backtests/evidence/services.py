@@ -82,19 +82,20 @@ def dated(evidence: Evidence, *, as_of: date | None, now: datetime) -> Requested
     """
     if evidence.document is None or evidence.fills is None:
         return RequestedEvidence(evidence, None)
-    section = _charges_as_of(evidence, as_of or day_in_india(int(now.timestamp())))
+    section = _charges_as_of(
+        evidence.backtest, evidence.fills, as_of or day_in_india(int(now.timestamp()))
+    )
     document = {**evidence.document}
     document["sections"] = {**document["sections"], section.name: section_json(section)}
     return RequestedEvidence(evidence, document)
 
 
-def _charges_as_of(evidence: Evidence, day: date) -> EvidenceSection:
-    backtest = evidence.backtest
+def _charges_as_of(backtest: Backtest, fills: bytes | memoryview, day: date) -> EvidenceSection:
     if backtest.kind == BacktestKind.WALK_FORWARD:
         return section_of_windows(CHARGES_AS_OF)
     rules = market_rules_of(engine.parse(backtest.configuration), first=day, last=day)
     return charges_as_of_section(
-        results.unpack_array(evidence.fills or b""),
+        results.unpack_array(fills),
         rules.schedule,
         backtest.symbols,
         [rules.segment(symbol) for symbol in backtest.symbols],

@@ -17,6 +17,7 @@ from apps.backtests.report.drawings import (
     paired_bars,
 )
 from apps.engine.metrics.table import METRICS
+from apps.engine.studies.fan import FAN_PATHS
 from apps.engine.units import Unit
 
 Json = Mapping[str, Any]  # as the engine wrote it
@@ -45,6 +46,13 @@ def study_drawing(backtest: Backtest) -> StudyDrawing | None:
     return None
 
 
+def _objective_format(unit: Unit) -> FormatNumber:
+    """Return what writes an objective of a unit: rupees without paise."""
+    if unit is Unit.RUPEES:
+        return lambda value: formats.format_rupees(value, 0)
+    return lambda value: formats.format_metric(value, unit)
+
+
 # ------------------------------------------------------------------------------------ walk-forward
 
 
@@ -56,12 +64,7 @@ def windows_drawing(findings: Json) -> StudyDrawing:
     by_day = METRICS[name].unit is Unit.RUPEES
     measure = f"{formats.humanize(name)} a day" if by_day else formats.humanize(name)
 
-    def text(value: float) -> str:
-        return (
-            formats.format_rupees(value, 0)
-            if by_day
-            else formats.format_metric(value, METRICS[name].unit)
-        )
+    text = _objective_format(METRICS[name].unit)
 
     def title(number: int, days: str, value: float | None) -> str:
         return f"Window {number}, {days}: {formats.NO_VALUE if value is None else text(value)}"
@@ -117,17 +120,8 @@ def _windows_sentence(
 def parameters_drawing(findings: Json, chart: Json | None) -> StudyDrawing:
     """Draw the objective over two parameters, or over the one that there is."""
     name: str = findings["objective"]
-    unit = METRICS[name].unit
     best: Json = findings["ranking"][0]
-    title = formats.humanize(name)
-
-    def text(value: float) -> str:
-        return (
-            formats.format_rupees(value, 0)
-            if unit is Unit.RUPEES
-            else formats.format_metric(value, unit)
-        )
-
+    title, text = formats.humanize(name), _objective_format(METRICS[name].unit)
     objective = best["objective"]
     sentence = (
         f"The best of {findings['tried']:,} sets has"
@@ -214,7 +208,7 @@ def paths_drawing(findings: Json, chart: Json | None) -> StudyDrawing:
     )
     caption = (
         "Equity after so many trades: half of the paths lie in the dark band, 90 % in both; the"
-        " line inside is the median, the dashed one is as it was traded. 500 further paths, drawn"
-        " in the same way."
+        " line inside is the median, the dashed one is as it was traded."
+        f" {FAN_PATHS:,} further paths, drawn in the same way."
     )
     return StudyDrawing(drawing, sentence, caption)

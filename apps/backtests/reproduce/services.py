@@ -62,12 +62,12 @@ def reproduce(*, owner: User, backtest_id: str, now: datetime) -> Reproduction:
     Raises BacktestNotFound, NotCompleted, TooManyQueued, QueueFull, QuotaExceeded.
     """
     original = results.fetch_completed(owner=owner, backtest_id=backtest_id)
-    backtest = copied(original, reproduces=original, created_at=now)
+    backtest = resubmission_of(original, reproduces=original, created_at=now)
     services.enqueue_new(backtest, owner=owner, now=now, reproduces=original.pk)
     return Reproduction(backtest, original, None)
 
 
-def copied(original: Backtest, **changed: object) -> Backtest:
+def resubmission_of(original: Backtest, **changed: object) -> Backtest:
     """Return a new backtest, not saved, of what the submission froze, with some of it changed."""
     submitted = {name: getattr(original, name) for name in _SUBMITTED}
     return Backtest(**submitted | {"request_id": request_id.current(), **changed})

@@ -12,7 +12,7 @@ from apps.backtests import results, services
 from apps.backtests.compare.services import MetricPair, paired_metrics
 from apps.backtests.evidence import ledger
 from apps.backtests.models import Backtest, BacktestKind
-from apps.backtests.reproduce.services import copied
+from apps.backtests.reproduce.services import resubmission_of
 from apps.backtests.studies import BacktestOutput, load_inputs
 from apps.core.errors import Code, InvalidInput, ServiceError
 from apps.engine.errors import EngineError
@@ -21,8 +21,8 @@ from apps.engine.language.summary import Change, changes, summarize
 from apps.engine.simulation.simulations import ignore_progress
 from apps.market.bar_counts import lower_bounds
 
-# Bars over all symbols that are read and simulated within a request: five years of 5-minute bars
-# of one symbol are some 93,000, and take a tenth of a second.
+# Bars over all symbols that are read and simulated within a request; a year of minutes of one
+# symbol, some 92,000 bars with 3,800 trades, took 0.03 s.
 MAX_BARS_AT_ONCE: Final = 300_000
 
 StepChanges = Mapping[str, Mapping[str, Any]]
@@ -78,7 +78,7 @@ def what_if(
         raise NotAPlainBacktest(kind=original.kind)
     steps = _changed_steps(original.configuration, changed)
     capital = engine.parse(steps).executionSettings.initialCapital
-    variant = copied(
+    variant = resubmission_of(
         original, configuration=steps, initial_capital=round(capital, 2), created_at=now
     )
     output = _simulate(variant, is_needed=not store)
@@ -86,7 +86,7 @@ def what_if(
         if output is not None:
             ledger.record_trials(variant, output, now=now)
         if store:
-            services.enqueue_new(variant, owner=owner, now=now, changes=original.pk)
+            services.enqueue_new(variant, owner=owner, now=now, based_on=original.pk)
     metrics = same_candles = None
     if output is not None:
         metrics = paired_metrics(original, output.result.performance)

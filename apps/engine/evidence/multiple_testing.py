@@ -85,17 +85,17 @@ def _sentence(deflated: float | None, trials: Trials, thresholds: EvidenceThresh
     )
     if trials.selected_from < thresholds.selected_sets:
         return sentence
-    study = f"the study of {trials.selected_from:,} sets that chose it"
+    study = f"study of {trials.selected_from:,} sets that chose it"
     if trials.overfitting is None:
         return (
-            f"{sentence} How likely {study} is overfitted is not known: it ran before that was"
+            f"{sentence} How likely the {study} is overfitted is not known: it ran before that was"
             " computed, or has too few days."
         )
     probability = trials.overfitting.probability
     if probability <= thresholds.overfitting:
         return sentence
     return (
-        f"{sentence} T{study[1:]} is overfitted with a probability of {percent_text(probability)}."
+        f"{sentence} The {study} is overfitted with a probability of {percent_text(probability)}."
     )
 
 

@@ -2,7 +2,6 @@
 the backtest's daily returns, drawn anew, stay in.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
@@ -48,22 +47,31 @@ def band_of(session: SessionStart | None) -> ReturnBand:
         return ReturnBand(BandStatus.UNKNOWN, "The algorithm has not traded yet.")
     run = session.run
     starts = list(SessionStart.objects.filter(run=run, day__lte=session.day).order_by("day"))
-    growth = _equity_after(session) / starts[0].equity - 1
+    sessions, growth = len(starts), _equity_after(session) / starts[0].equity - 1
     backtested = backtested_returns(run.algorithm_id, run.configuration)
-    reason = _reason_against(starts, backtested)
-    if reason is not None or backtested is None:
-        return ReturnBand(BandStatus.UNKNOWN, reason or "", len(starts), growth)
-    lowers, uppers = growth_band(backtested.returns, len(starts), BAND_SHARE, seed=backtested.seed)
+    if sessions < LEAST_SESSIONS:
+        reason = f"The run has had {sessions} sessions; fewer than {LEAST_SESSIONS} say nothing."
+    elif backtested is None:
+        reason = "There is no completed backtest of exactly these steps to compare with."
+    elif (days := len(backtested.returns)) < LEAST_COMMON_DAYS:
+        reason = (
+            f"The backtest has {days} daily returns; fewer than {LEAST_COMMON_DAYS} say nothing."
+        )
+    else:
+        return _band(backtested, sessions, growth)
+    return ReturnBand(BandStatus.UNKNOWN, reason, sessions, growth)
+
+
+def _band(backtested: BacktestedReturns, sessions: int, growth: float) -> ReturnBand:
+    lowers, uppers = growth_band(backtested.returns, sessions, BAND_SHARE, seed=backtested.seed)
     lower, upper = float(lowers[-1]), float(uppers[-1])
-    status = (
-        BandStatus.BELOW
-        if growth < lower
-        else BandStatus.ABOVE
-        if growth > upper
-        else BandStatus.WITHIN
-    )
-    sentence = _sentence(status, len(starts), growth, lower, upper)
-    return ReturnBand(status, sentence, len(starts), growth, lower, upper, backtested.backtest_id)
+    status = BandStatus.WITHIN
+    if growth < lower:
+        status = BandStatus.BELOW
+    elif growth > upper:
+        status = BandStatus.ABOVE
+    sentence = _sentence(status, sessions, growth, lower, upper)
+    return ReturnBand(status, sentence, sessions, growth, lower, upper, backtested.backtest_id)
 
 
 def _equity_after(session: SessionStart) -> float:
@@ -74,20 +82,6 @@ def _equity_after(session: SessionStart) -> float:
         states = RunState.objects.filter(run=session.run)
         equity = states.values_list("equity", flat=True).first()
     return float(session.run.capital) if equity is None else equity
-
-
-def _reason_against(
-    starts: Sequence[SessionStart], backtested: BacktestedReturns | None
-) -> str | None:
-    """Return why nothing can be said, None where something can."""
-    if len(starts) < LEAST_SESSIONS:
-        return f"The run has had {len(starts)} sessions; fewer than {LEAST_SESSIONS} say nothing."
-    if backtested is None:
-        return "There is no completed backtest of exactly these steps to compare with."
-    days = len(backtested.returns)
-    if days < LEAST_COMMON_DAYS:
-        return f"The backtest has {days} daily returns; fewer than {LEAST_COMMON_DAYS} say nothing."
-    return None
 
 
 def _sentence(status: BandStatus, sessions: int, growth: float, lower: float, upper: float) -> str:

@@ -1,7 +1,6 @@
 """One page for a person: what runs where, what waits, and what is wrong."""
 
 from collections.abc import Iterator
-from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +10,7 @@ from django.db import Error, connection
 
 from apps.core import database_clock, disk, encryption, quiet_start
 from apps.core.models import InstalledKey
+from apps.core.times import duration_text
 from apps.ops.backlog import read_backlog
 from apps.ops.backups import schedule
 from apps.ops.health import find_concerns
@@ -50,14 +50,9 @@ def _places() -> Iterator[str]:
 
 def _backups() -> str:
     age = schedule.seconds_since_backup()
-    newest = "none yet" if age is None else f"the newest is {_duration(age)} old"
+    newest = "none yet" if age is None else f"the newest is {duration_text(age)} old"
     schedules = "" if settings.BACKUP_DIR else "; none is scheduled: BACKUP_DIR is not set"
     return f"backup    {newest}{schedules}"
-
-
-def _duration(seconds: float) -> str:
-    """Return 1 day, 2:03:04 for example."""
-    return str(timedelta(seconds=round(seconds)))
 
 
 def _links_out_of(folder: Path) -> Iterator[tuple[Path, Path]]:
@@ -79,12 +74,12 @@ def _backlog() -> Iterator[str]:
     for queue, counts in sorted(backlog.queues.items()):
         yield (
             f"{queue:10}{counts.waiting} jobs wait, the oldest for"
-            f" {_duration(counts.oldest_seconds)}; {counts.stalled} are stalled"
+            f" {duration_text(counts.oldest_seconds)}; {counts.stalled} are stalled"
         )
     yield f"webhooks  {backlog.deliveries_due} deliveries are due"
-    yield f"trading   the bars that wait longest are due for {_duration(backlog.bar_lag)}"
+    yield f"trading   the bars that wait longest are due for {duration_text(backlog.bar_lag)}"
     if backlog.feed_age is not None:
-        yield f"feed      the last bar came in {_duration(backlog.feed_age)} ago"
+        yield f"feed      the last bar came in {duration_text(backlog.feed_age)} ago"
 
 
 def _problems() -> Iterator[str]:
