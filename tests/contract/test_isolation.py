@@ -30,7 +30,7 @@ from tests.backtests.submissions import submit
 from tests.backtests.waves import waves
 from tests.conftest import Api
 from tests.market.bars import store_candles
-from tests.trading.standing import add_order, standing, start
+from tests.trading.standing import add_order, standing, start, step_over
 from tests.trading.standing import hold as hold_position
 from tests.webhooks.events import endpoint_of
 
@@ -44,7 +44,8 @@ BODIES: tuple[dict[str, Any], ...] = (
     {"riskParameters": {"maxOpenPositions": 1}},
 )
 """Among them is one that each method takes, so that it comes as far as looking for the id."""
-QUESTIONS = {"explain": "?symbol=NSE:NIFTY&at=2024-02-05T06:30:00Z"}
+EXPLAINED_MOMENT = "2024-02-05T06:30:00Z"
+QUESTIONS = {"explain": f"?symbol=NSE:NIFTY&at={EXPLAINED_MOMENT}"}
 """What a route that asks for more than an id is asked."""
 SYMBOL = "NSE:NIFTY"
 """Of what is private, where it is not told by an id of its own."""
@@ -144,6 +145,8 @@ def prepared(text: str, ids: dict[str, str]) -> dict[str, str]:
         ReportLink.objects.filter(pk=ids["link_id"]).update(backtest_id=ids["backtest_id"])
     if "<str:symbol>" in text:
         hold_position(start(Algorithm.objects.get(pk=ids["algorithm_id"])), SYMBOL)
+    if text.endswith("<str:algorithm_id>/explain"):
+        step_over(start(Algorithm.objects.get(pk=ids["algorithm_id"])), EXPLAINED_MOMENT)
     return ids
 
 

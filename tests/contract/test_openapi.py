@@ -33,7 +33,7 @@ from tests.conftest import client_of
 from tests.documented import document
 from tests.market.bars import store_candles
 from tests.symbols.instruments import equity
-from tests.trading.standing import add_order
+from tests.trading.standing import add_order, step_over
 from tests.trading.standing import hold as hold_position
 
 OPERATIONS = {
@@ -335,12 +335,13 @@ OF_A_RESULT = {
     "readReceipt", "reproduceBacktest", "readReproduction", "simulateChanges",
 }  # fmt: skip
 """What only a completed backtest has."""
-OF_A_RUN = {"closePosition", "cancelOrder"}
+OF_A_RUN = {"closePosition", "cancelOrder", "explainRun"}
 """What is about what a run holds and has ordered."""
 OF_A_FACTOR = {"confirmTwoFactor", "renewRecoveryCodes", "endTwoFactor"}
 """What needs a second factor, and a code of the moment."""
 BEFORE = {
     "stopAlgorithm": ["startAlgorithm"],
+    "explainRun": ["startAlgorithm"],
     "pauseAlgorithm": ["startAlgorithm"],
     "resumeAlgorithm": ["startAlgorithm", "pauseAlgorithm"],
     "closePosition": ["startAlgorithm"],
@@ -438,6 +439,7 @@ def test_the_example_of_an_operation_succeeds(reader: Reader, name: str) -> None
         run = Run.objects.get()
         hold_position(run, "NSE:RELIANCE")
         reader.ids["order_id"] = add_order(run).pk
+        step_over(run, "2026-06-29T05:00:00Z")
     if name in OF_A_FACTOR | {"beginTwoFactor"}:
         reader.follow("proveIdentity")
     if name in OF_A_FACTOR:

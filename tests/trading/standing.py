@@ -4,12 +4,24 @@ from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any
 
+import numpy as np
+
 from apps.accounts.models import User
 from apps.algorithms import services as algorithms
 from apps.algorithms.models import Algorithm
-from apps.market.dates import INDIA
+from apps.market.dates import INDIA, day_in_india
 from apps.trading import services
-from apps.trading.models import DailyLoss, Order, Position, Run
+from apps.trading.bar_rows import BAR_COLUMNS
+from apps.trading.bar_streams import get_bar_stream
+from apps.trading.models import (
+    BarRow,
+    DailyLoss,
+    Order,
+    Position,
+    Run,
+    RunState,
+    SessionStart,
+)
 from tests import make
 
 NOW = make.NOW
@@ -55,6 +67,18 @@ def hold(run: Run, symbol: str = "NSE:NIFTY", **fields: Any) -> Position:
         "quantity": 10, "entry_price": Decimal("100"), "opened_at": NOW,
     }  # fmt: skip
     return run.positions.create(symbol=symbol, **facts | fields)
+
+
+def step_over(run: Run, moment: str) -> None:
+    """Let the run have gone through one row of bars, which starts at that moment."""
+    basics, time = run.configuration["basicInfo"], int(datetime.fromisoformat(moment).timestamp())
+    stream = get_bar_stream(basics["symbols"], basics["timeframe"])
+    bars = np.full((len(stream.symbols), len(BAR_COLUMNS)), 100.0).tobytes()
+    BarRow.objects.get_or_create(stream=stream, time=time, defaults={"bars": bars, "used_at": NOW})
+    RunState.objects.filter(run=run).update(row_time=time)
+    SessionStart.objects.create(
+        run=run, day=day_in_india(time), first_row=time, data=b"", equity=float(run.capital)
+    )
 
 
 def add_order(run: Run, **fields: Any) -> Order:

@@ -1,67 +1,37 @@
 """An explanation on the wire."""
 
-import math
-from typing import Any, Final
+from typing import Any
 
-from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 from rest_framework.serializers import BooleanField, CharField, IntegerField
 
+from apps.algorithms.explain.serializers import (
+    EXPLAINED_CANDLE_EXAMPLE,
+    EXPLAINED_SIDES,
+    HELD,
+    OUTCOME_MESSAGES,
+    POSITION_MESSAGES,
+    ConditionsSerializer,
+    ExitLevelsSerializer,
+    ExplainedCandleSerializer,
+    ExplainedSideSerializer,
+    render_conditions,
+    render_levels,
+    render_sides,
+)
 from apps.backtests.examples import TRADE_EXAMPLE
 from apps.backtests.explain.services import ExplainedPosition, Explanation
 from apps.backtests.serializers import BacktestSymbolField, RangeEndField, TradeSerializer
-from apps.core.api.schema import MOMENT_EXAMPLE, example, ref
+from apps.core.api.schema import example
 from apps.core.api.serializers import (
     ChoiceField,
     DocumentSerializer,
-    MomentField,
-    NumberField,
     StrictSerializer,
 )
 from apps.engine.candles import TIMEFRAMES
 from apps.engine.kernel.reasons import REJECTIONS
 from apps.engine.metrics.wire_units import round_for_wire
-from apps.engine.simulation.explain import Finding, SideFound
-from apps.engine.simulation.levels import Levels
 from apps.engine.simulation.verdict import CERTAIN, UNCERTAIN
-
-_SIDES: Final = ("long", "short")
-_OPERATORS: Final = ("AND", "OR")
-
-# The messages of the outcome at a candle, by its reason.
-OUTCOME_MESSAGES: Final = {
-    "entered": "A position was opened at the open of the next candle.",
-    "no_signal": "The conditions of no side are true.",
-    "both_sides": "The conditions of both sides are true, which is neither (engine rule 12).",
-    "unknown_ranges": "An average true range that size or exits need is not known yet.",
-    "position_held": "A position of this symbol was held; whether it was added to is not recorded.",
-    "daily_loss_limit": "The loss of the day had reached maxDailyLoss.",
-    "outside_session": "The next candle starts at or after the square-off.",
-    "position_limit": "maxOpenPositions were held, or maxPositionSize left less than a lot.",
-    "insufficient_cash": "Free cash did not pay for one lot and its charges.",
-    "below_one_lot": "Its size came to less than one lot.",
-    "limit_not_reached": "The next candle did not reach the price of the order.",
-    "end_of_data": "It is the last candle of the range.",
-    "ruined": "Equity had fallen to zero and the simulation had ended.",
-    "not_traded": "The order was not filled, for one of the possible reasons.",
-}
-
-HELD: Final = "held"
-# The messages of a position, by what happened to it in the candle.
-POSITION_MESSAGES: Final = {
-    HELD: "It was held to the end of this candle.",
-    "stop_loss": "Prices reached its stop in this candle, or opened beyond it.",
-    "take_profit": "Prices reached its target in this candle, or opened beyond it.",
-    "trailing_stop": "Prices reached its trailing stop in this candle, or opened beyond it.",
-    "opposite_signal": "The opposite signal at the last candle before closed it at this open.",
-    "signal": "The conditions of exits were true at the last candle before: closed at this open.",
-    "square_off": "It was squared off, for the session was to end.",
-    "max_holding": "It had lived through maxHoldingCandles, and was closed at this open.",
-    "daily_loss_limit": "The loss of the day had reached maxDailyLoss: closed at this open.",
-    "stopped": "It was asked to be closed, and was at this open.",
-    "expiry": "The contract settled, at its last close.",
-    "end_of_data": "The simulation ended, and it was closed at its last close.",
-}
 
 
 @example({"symbol": "NSE:RELIANCE", "at": "2024-01-03T04:00:00Z"})
@@ -72,86 +42,16 @@ class ExplainQuery(StrictSerializer):
     at = RangeEndField(exact=True, help_text="A moment inside the candle.")
 
 
-class OperandSerializer(DocumentSerializer):
-    name = CharField()
-    value = NumberField(allow_null=True, help_text="At this candle; null where not known yet.")
-    before = NumberField(allow_null=True, help_text="At the candle before.")
-
-
-@extend_schema_field(
-    {"type": "array", "items": ref("ExplainedCondition"), "description": "Of a group."}
-)
-class PartsField(serializers.Field[Any, Any, Any, Any]):
-    """The conditions of a group."""
-
-
-class ExplainedConditionSerializer(DocumentSerializer):
-    """A condition, or a group of conditions, with the values it read."""
-
-    text = CharField()
-    holds = BooleanField(help_text="At this candle.")
-    confirmed = BooleanField(help_text="By as many candles as confirm an entry.")
-    operands = OperandSerializer(many=True)
-    parts = PartsField()
-
-    def to_representation(self, instance: Finding) -> dict[str, Any]:
-        return {
-            "text": instance.text,
-            "holds": instance.holds,
-            "confirmed": instance.confirmed,
-            "operands": [operand._asdict() for operand in instance.operands],
-            "parts": [self.to_representation(part) for part in instance.parts],
-        }
-
-
-class ListedConditionSerializer(ExplainedConditionSerializer):
-    """A condition with its place in the algorithm."""
-
-    parts = ExplainedConditionSerializer(many=True, help_text="Of a group.")  # type: ignore[assignment]
-
-    def get_fields(self) -> dict[str, serializers.Field[Any, Any, Any, Any]]:
-        return {"condition": CharField(help_text="Its path."), **super().get_fields()}
-
-
-class ConditionsSerializer(DocumentSerializer):
-    """The conditions of entries, or of exits."""
-
-    logicalOperator = ChoiceField(choices=_OPERATORS)
-    signal = BooleanField(help_text="The conditions together.")
-    conditions = ListedConditionSerializer(many=True)
-
-
-class ExplainedSideSerializer(ConditionsSerializer):
-    """The conditions of entries on one side."""
-
-    side = ChoiceField(choices=_SIDES)
-
-
-class ExplainedCandleSerializer(DocumentSerializer):
-    time = MomentField()
-    open = NumberField()
-    high = NumberField()
-    low = NumberField()
-    close = NumberField()
-    volume = NumberField()
-
-
 class ExplainedEntrySerializer(DocumentSerializer):
     """Why the candle led to an entry or not."""
 
     reason = ChoiceField(choices=(*CERTAIN, UNCERTAIN))
     message = CharField()
-    side = ChoiceField(choices=_SIDES, allow_null=True)
+    side = ChoiceField(choices=EXPLAINED_SIDES, allow_null=True)
     possibleReasons = serializers.ListField(child=ChoiceField(choices=REJECTIONS))
     trade = TradeSerializer(
         allow_null=True, help_text="The one that was opened, or was in the way."
     )
-
-
-class ExitLevelsSerializer(DocumentSerializer):
-    stopLoss = NumberField(allow_null=True)
-    trailingStop = NumberField(allow_null=True)
-    takeProfit = NumberField(allow_null=True)
 
 
 class ExplainedPositionSerializer(ConditionsSerializer):
@@ -176,34 +76,7 @@ class ExplainedPositionSerializer(ConditionsSerializer):
 
 @example(
     {
-        "symbol": "NSE:RELIANCE",
-        "timeframe": "5m",
-        "candle": {
-            "time": MOMENT_EXAMPLE,
-            "open": 1400,
-            "high": 1404.5,
-            "low": 1399,
-            "close": 1403,
-            "volume": 12000,
-        },
-        "confirmationCandles": 1,
-        "sides": [
-            {
-                "side": "long",
-                "logicalOperator": "AND",
-                "signal": False,
-                "conditions": [
-                    {
-                        "condition": "entryConditions.conditions[0]",
-                        "text": "RSI(14) above 50",
-                        "holds": False,
-                        "confirmed": False,
-                        "operands": [{"name": "RSI(14)", "value": 48.2, "before": 46.9}],
-                        "parts": [],
-                    }
-                ],
-            }
-        ],
+        **EXPLAINED_CANDLE_EXAMPLE,
         "entry": {
             "reason": "no_signal",
             "message": OUTCOME_MESSAGES["no_signal"],
@@ -245,10 +118,7 @@ class ExplanationSerializer(DocumentSerializer):
             "timeframe": instance.strategy.basicInfo.timeframe,
             "candle": instance.candle,
             "confirmationCandles": instance.strategy.entryConditions.confirmationCandles,
-            "sides": [
-                {"side": side.side, **_conditions(side, "entryConditions")}
-                for side in instance.sides
-            ],
+            "sides": render_sides(instance.sides),
             "entry": {
                 "reason": outcome.reason,
                 "message": OUTCOME_MESSAGES[outcome.reason],
@@ -267,29 +137,7 @@ def _position(position: ExplainedPosition) -> dict[str, object]:
         "reason": reason,
         "message": POSITION_MESSAGES[reason],
         "trade": position.trade,
-        "levels": None if position.levels is None else _levels(position.levels),
+        "levels": render_levels(position.levels),
         "oppositeSignal": position.opposite_signal,
-        **_conditions(position.conditions, "exitConditions"),
-    }
-
-
-def _levels(levels: Levels) -> dict[str, float | None]:
-    names = ("stopLoss", "trailingStop", "takeProfit")
-    return {
-        name: None if math.isnan(price) else price
-        for name, price in zip(names, levels, strict=True)
-    }
-
-
-def _conditions(side: SideFound, step: str) -> dict[str, object]:
-    return {
-        "logicalOperator": side.operator,
-        "signal": side.signal,
-        "conditions": [
-            {
-                "condition": f"{step}.conditions[{index}]",
-                **ExplainedConditionSerializer.render(finding),
-            }
-            for index, finding in side.findings
-        ],
+        **render_conditions(position.conditions, "exitConditions"),
     }

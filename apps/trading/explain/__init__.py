@@ -1,0 +1,1 @@
+"""What a run saw at a candle, and what came of it."""

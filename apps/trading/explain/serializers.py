@@ -1,0 +1,167 @@
+"""An explanation of a run's candle on the wire."""
+
+from typing import Any, Final
+
+from drf_spectacular.utils import extend_schema_field
+from rest_framework.serializers import BooleanField, CharField, IntegerField
+
+from apps.algorithms.explain.serializers import (
+    EXPLAINED_CANDLE_EXAMPLE,
+    EXPLAINED_SIDES,
+    HELD,
+    OUTCOME_MESSAGES,
+    POSITION_MESSAGES,
+    ConditionsSerializer,
+    ExitLevelsSerializer,
+    ExplainedCandleSerializer,
+    ExplainedSideSerializer,
+    render_conditions,
+    render_levels,
+    render_sides,
+)
+from apps.core.api.schema import ID_EXAMPLE, example
+from apps.core.api.serializers import (
+    ChoiceField,
+    DocumentSerializer,
+    IdField,
+    StrictSerializer,
+    TextField,
+)
+from apps.core.times import moment, wire_time
+from apps.engine.candles import TIMEFRAMES
+from apps.engine.metrics.wire_units import round_for_wire
+from apps.market.serializers import RANGE_END
+from apps.trading.activity.serializers import (
+    ExecutedTradeSerializer,
+    OrderSerializer,
+    PositionSerializer,
+    SymbolFilterField,
+)
+from apps.trading.explain.services import NOT_RECORDED, WAITING, HeldInCandle, RunExplanation
+
+# The messages of what only trading knows; a signal may record further reasons.
+_MESSAGES: Final = {
+    **OUTCOME_MESSAGES,
+    WAITING: "The order for it waits for the next candle.",
+    NOT_RECORDED: "The run recorded no signal here: the candles may have been other ones then.",
+    "stopped": "The run had been stopped.",
+    "error": "The run was in error.",
+    "kill_switch": "A kill switch was on.",
+    "paused": "The algorithm was paused.",
+    "stale_data": "Too many candles were missing before it.",
+    "cancelled": "The order for it was cancelled.",
+    "price_band": "The price of the order for it was too far from the last one.",
+}
+
+
+@extend_schema_field(RANGE_END)
+class CandleMomentField(TextField):
+    """A date or a timestamp."""
+
+
+@example({"symbol": "NSE:RELIANCE", "at": "2026-06-29T05:00:00Z"})
+class ExplainRunQuery(StrictSerializer):
+    """Which candle to explain."""
+
+    symbol = SymbolFilterField(help_text="One of the run's.")
+    at = CandleMomentField(exact=True, help_text="A moment inside the candle.")
+
+
+class ExplainedRunEntrySerializer(DocumentSerializer):
+    """Why the candle led to an entry or not."""
+
+    reason = CharField(
+        help_text="`entered`, `waiting`, `no_signal`, or why it was not followed, as signals say."
+    )
+    message = CharField()
+    side = ChoiceField(choices=EXPLAINED_SIDES, allow_null=True)
+    order = OrderSerializer(allow_null=True, help_text="The one that the signal led to.")
+
+
+class ExplainedRunPositionSerializer(ConditionsSerializer):
+    """A position that was open in the candle, with the conditions of exits."""
+
+    reason = ChoiceField(
+        choices=list(POSITION_MESSAGES), help_text="`held`, or what closed it in this candle."
+    )
+    message = CharField()
+    position = PositionSerializer(help_text="As it is now, or was when it was closed.")
+    trade = ExecutedTradeSerializer(allow_null=True, help_text="Null unless it ended here.")
+    levels = ExitLevelsSerializer(
+        allow_null=True,
+        help_text="As in the explanation of a backtest. Null where pyramiding may have added to the"
+        " position, or it was opened long before.",
+    )
+    oppositeSignal = BooleanField(
+        allow_null=True, help_text="At the candle's close; null where it closes nothing."
+    )
+
+
+@example(
+    {
+        "runId": ID_EXAMPLE,
+        **EXPLAINED_CANDLE_EXAMPLE,
+        "entry": {
+            "reason": "no_signal",
+            "message": OUTCOME_MESSAGES["no_signal"],
+            "side": None,
+            "order": None,
+        },
+        "positions": [],
+    }
+)
+class RunExplanationSerializer(DocumentSerializer):
+    """A candle of a run on paper, explained."""
+
+    runId = IdField()
+    symbol = CharField()
+    timeframe = ChoiceField(choices=TIMEFRAMES)
+    candle = ExplainedCandleSerializer(help_text="As the run used it.")
+    confirmationCandles = IntegerField()
+    sides = ExplainedSideSerializer(many=True)
+    entry = ExplainedRunEntrySerializer()
+    positions = ExplainedRunPositionSerializer(
+        many=True, help_text="Those that were open in the candle, one closed at its open too."
+    )
+
+    def to_representation(self, instance: RunExplanation) -> dict[str, Any]:
+        entry, strategy, candle = instance.entry, instance.strategy, instance.candle
+        names = ("open", "high", "low", "close", "volume")
+        seen = {
+            "candle": {
+                "time": wire_time(moment(int(candle.time[0]))),
+                **{name: float(getattr(candle, name)[0]) for name in names},
+            },
+            "confirmationCandles": strategy.entryConditions.confirmationCandles,
+            "sides": render_sides(instance.sides),
+        }
+        return {
+            "runId": instance.run.pk,
+            "symbol": instance.symbol,
+            "timeframe": strategy.basicInfo.timeframe,
+            **round_for_wire(seen),
+            "entry": {
+                "reason": entry.reason,
+                "message": _MESSAGES.get(entry.reason, "The signal was not followed."),
+                "side": entry.side,
+                "order": entry.order and OrderSerializer.render(entry.order),
+            },
+            "positions": [_position(held) for held in instance.positions],
+        }
+
+
+def _position(held: HeldInCandle) -> dict[str, object]:
+    reason = HELD if held.trade is None else held.trade.exit_reason
+    return {
+        "reason": reason,
+        "message": POSITION_MESSAGES[reason],
+        "position": PositionSerializer.render(held.position),
+        "trade": held.trade and ExecutedTradeSerializer.render(held.trade),
+        **round_for_wire(
+            {
+                "levels": render_levels(held.levels),
+                "oppositeSignal": held.opposite_signal,
+                **render_conditions(held.conditions, "exitConditions"),
+            }
+        ),
+    }

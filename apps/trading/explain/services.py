@@ -1,0 +1,281 @@
+"""Explain a candle of a run on paper: what its conditions said at the close, over the bars that the
+run used, and what became of its signal and its positions, as it is recorded.
+"""
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from apps.accounts.models import User
+from apps.algorithms import services as algorithms
+from apps.core.errors import Code, Fault, InvalidInput, ServiceError
+from apps.core.times import moment
+from apps.engine.candles import Candles
+from apps.engine.errors import EngineError
+from apps.engine.kernel.records import TRADE
+from apps.engine.language import strategy as engine
+from apps.engine.language.conditions import Side
+from apps.engine.language.strategy import Strategy, higher_timeframe_warmups
+from apps.engine.simulation.explain import (
+    SideFound,
+    exits_at,
+    opposite_at,
+    ranges_known,
+    sides_at,
+    signals_at,
+)
+from apps.engine.simulation.levels import Levels, levels_of
+from apps.engine.simulation.plan import Contract
+from apps.engine.simulation.timeline import SymbolSeries
+from apps.market.calendars import calendars_of
+from apps.market.dates import day_in_india
+from apps.trading import bar_streams
+from apps.trading.bar_rows import BarSnapshot, nominal_end, unpack_bars
+from apps.trading.live.contract_terms import contract_terms_for
+from apps.trading.live.indicator_window import build_indicator_window
+from apps.trading.models import (
+    BarRow,
+    BarStream,
+    Intent,
+    Order,
+    OrderStatus,
+    Position,
+    Run,
+    RunState,
+    SessionStart,
+    Signal,
+    Trade,
+)
+
+# What can be said of an entry beside the reasons that signals record.
+ENTERED: Final = "entered"
+WAITING: Final = "waiting"
+NO_SIGNAL: Final = "no_signal"
+BOTH_SIDES: Final = "both_sides"
+UNKNOWN_RANGES: Final = "unknown_ranges"
+POSITION_HELD: Final = "position_held"
+NOT_RECORDED: Final = "not_recorded"
+
+_BUYS: Final = {"long": "buy", "short": "sell"}
+
+
+class NoCandleOfRun(ServiceError):
+    """No run was stepped by a candle that holds the moment, or it is kept no longer."""
+
+    code = Code.NOT_FOUND
+    message = "No run of this algorithm has a candle of {symbol} that holds that moment."
+
+
+class CannotBeExplained(ServiceError):
+    """The steps, or the rules of the market, cannot be read any more."""
+
+    code = Code.UNPROCESSABLE_ENTITY
+    message = "The candle cannot be explained: {reason}"
+
+
+@dataclass(frozen=True, slots=True)
+class EntryOutcome:
+    """What became of the signal for an entry; `order` is the one that it led to."""
+
+    reason: str
+    side: str | None = None
+    order: Order | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class HeldInCandle:
+    """A position that was open in the candle. `trade` is None unless it ended there; `levels` are
+    None where they are not known. `conditions` are those of exits at the close.
+    """
+
+    position: Position
+    trade: Trade | None
+    levels: Levels | None
+    conditions: SideFound
+    opposite_signal: bool | None
+
+
+@dataclass(frozen=True, slots=True)
+class RunExplanation:
+    run: Run
+    symbol: str
+    strategy: Strategy
+    candle: Candles
+    sides: list[SideFound]
+    entry: EntryOutcome
+    positions: list[HeldInCandle]
+
+
+@dataclass(frozen=True, slots=True)
+class _SeenCandle:
+    """The last candle of a symbol's series, as a run saw it."""
+
+    run: Run
+    strategy: Strategy
+    series: SymbolSeries
+    contract: Contract
+
+    @property
+    def bar(self) -> int:
+        return len(self.series.used) - 1
+
+    @property
+    def time(self) -> int:
+        return int(self.series.candles.time[0])
+
+
+def explain_run(*, owner: User, algorithm_id: str, symbol: str, at: int) -> RunExplanation:
+    """Explain the candle of a symbol that holds the moment `at` (epoch seconds).
+
+    Raises AlgorithmNotFound, InvalidInput, NoCandleOfRun, CannotBeExplained.
+    """
+    algorithm = algorithms.read(owner=owner, algorithm_id=algorithm_id)
+    entered = SessionStart.objects.filter(run__algorithm=algorithm, first_row__lte=at)
+    session = entered.select_related("run").order_by("-first_row").first()
+    if session is None:
+        raise NoCandleOfRun(symbol=symbol)
+    try:
+        candle = _read_candle(session, symbol, at)
+        sides = sides_at(candle.strategy, candle.series, candle.bar)
+        signals = signals_at(sides, candle.strategy, candle.series, candle.bar)
+        known = ranges_known(candle.strategy, candle.series, candle.bar)
+        positions = [_explain_position(candle, position) for position in _positions_in(candle)]
+    except EngineError as refusal:
+        raise CannotBeExplained(reason=str(refusal)) from refusal
+    return RunExplanation(
+        run=candle.run,
+        symbol=symbol,
+        strategy=candle.strategy,
+        candle=candle.series.candles,
+        sides=sides,
+        entry=_entry_outcome(candle, signals, positions, known=known),
+        positions=positions,
+    )
+
+
+# -------------------------------------------------------------------------------------- the candle
+
+
+def _read_candle(session: SessionStart, symbol: str, at: int) -> _SeenCandle:
+    """Make the bars again over which the run computed its indicators at that candle."""
+    run, strategy = session.run, engine.parse(session.run.configuration)
+    basic, settings = strategy.basicInfo, strategy.executionSettings
+    if symbol not in basic.symbols:
+        raise InvalidInput(
+            Fault("symbol", "is not a symbol of this run", symbol, allowed=basic.symbols)
+        )
+    stream = bar_streams.get_bar_stream(
+        basic.symbols, basic.timeframe, include_out_of_session=settings.includeOutOfSession
+    )
+    by_symbol = calendars_of(stream.symbols)
+    calendars = [by_symbol[name] for name in stream.symbols]
+    row, index = _row_at(stream, session, at), basic.symbols.index(symbol)
+    if row is None:
+        raise NoCandleOfRun(symbol=symbol)
+    closes = nominal_end(row.time, stream.timeframe, calendars)
+    snapshot = BarSnapshot(row.time, closes, unpack_bars(bytes(row.bars), len(stream.symbols)))
+    if at >= closes or not snapshot.has(index):
+        raise NoCandleOfRun(symbol=symbol)
+    segment_start = _segment_start(stream, session, row.time)
+    window = build_indicator_window(
+        stream, calendars, segment_start=segment_start, before=snapshot.time
+    )
+    window.add(snapshot)
+    terms = contract_terms_for(strategy, stream, snapshot, first=day_in_india(segment_start))
+    longer = window.longer(
+        index, list(higher_timeframe_warmups(strategy)), terms.calendars[index], closes=closes
+    )
+    used = window.bars(index)
+    last, no_flags = used.slice(len(used) - 1, len(used)), np.empty(0, np.uint8)
+    return _SeenCandle(
+        run, strategy, SymbolSeries(symbol, used, last, no_flags, longer), terms.contracts[index]
+    )
+
+
+def _row_at(stream: BarStream, session: SessionStart, at: int) -> BarRow | None:
+    """Return the last row up to the moment that the run went through."""
+    rows = stream.rows.filter(time__gte=session.first_row, time__lte=at)
+    state = RunState.objects.filter(run=session.run_id).first()
+    if state is not None:
+        rows = rows.filter(time__lte=state.row_time or 0)
+    elif session.run.released_at is not None:
+        rows = rows.filter(used_at__lte=session.run.released_at)
+    return rows.order_by("-time").first()
+
+
+def _segment_start(stream: BarStream, session: SessionStart, time: int) -> int:
+    """Return where the segment of the row began; of an earlier one that is not known any more, and
+    bars before the session are those that are stored.
+    """
+    start = stream.segment_start
+    return session.first_row if start is None or time < start else start
+
+
+# ------------------------------------------------------------------------------------- the outcome
+
+
+def _entry_outcome(
+    candle: _SeenCandle,
+    signals: list[Side],
+    positions: list[HeldInCandle],
+    *,
+    known: bool,
+) -> EntryOutcome:
+    """Return what is recorded of the signal, else why there is none."""
+    recorded = list(
+        Signal.objects.filter(
+            run=candle.run, symbol=candle.series.symbol, bar_time=moment(candle.time),
+            action="entry",
+        ).order_by("side")
+    )  # fmt: skip
+    if len(recorded) == 1:
+        return _recorded_outcome(candle, recorded[0])
+    if recorded or len(signals) > 1:
+        return EntryOutcome(BOTH_SIDES)
+    if not signals:
+        return EntryOutcome(NO_SIGNAL)
+    if not known:
+        return EntryOutcome(UNKNOWN_RANGES)
+    is_held = any(held.trade is None for held in positions)
+    return EntryOutcome(POSITION_HELD if is_held else NOT_RECORDED, signals[0])
+
+
+def _recorded_outcome(candle: _SeenCandle, signal: Signal) -> EntryOutcome:
+    orders = Order.objects.filter(
+        run=candle.run, symbol=signal.symbol, bar_time=signal.bar_time, side=_BUYS[signal.side],
+        intent__in=(Intent.ENTRY, Intent.ADD),
+    )  # fmt: skip
+    order = orders.prefetch_related("fills").first()
+    if not signal.followed:
+        return EntryOutcome(signal.reason, signal.side, order)
+    is_open = order is not None and order.status == OrderStatus.OPEN
+    return EntryOutcome(WAITING if is_open else ENTERED, signal.side, order)
+
+
+def _positions_in(candle: _SeenCandle) -> list[Position]:
+    """Return the positions that were open in the candle, one closed at its open too."""
+    time = moment(candle.time)
+    rows = Position.objects.filter(
+        run=candle.run, symbol=candle.series.symbol, opened_at__lte=time
+    ).exclude(closed_at__lt=time)
+    return list(rows.order_by("opened_at"))
+
+
+def _explain_position(candle: _SeenCandle, position: Position) -> HeldInCandle:
+    side: Side = "long" if position.quantity > 0 else "short"
+    entered = np.zeros(1, TRADE)[0]
+    entered["entry_time"] = int(position.opened_at.timestamp())
+    entered["entry_price"] = float(position.entry_price)
+    entered["side"] = 1 if side == "long" else -1
+    trade = Trade.objects.filter(
+        run=candle.run, symbol=position.symbol, entry_time=position.opened_at,
+        exit_time=moment(candle.time),
+    ).first()  # fmt: skip
+    return HeldInCandle(
+        position=position,
+        trade=trade,
+        levels=levels_of(entered, candle.strategy, candle.contract, candle.series, candle.bar),
+        conditions=exits_at(side, candle.strategy, candle.series, candle.bar),
+        opposite_signal=opposite_at(side, candle.strategy, candle.series, candle.bar),
+    )
