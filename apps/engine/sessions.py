@@ -89,6 +89,12 @@ class Sessions:
             first_day, last_day, opens, closes, weekdays, day, day_opens, day_closes, known, listed
         )
 
+    @property
+    def regimes(self) -> list[Regime]:
+        """By date."""
+        columns = (self.first_day, self.last_day, self.opens, self.closes, self.weekdays)
+        return [Regime(*row) for row in np.stack(columns, axis=1).tolist()]
+
     def hours(self, day: NDArray[np.int32]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Opening and close (epoch seconds) of the continuous session of each date.
 

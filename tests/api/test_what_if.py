@@ -4,6 +4,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from django.conf import LazySettings
 
 from apps.accounts.models import User
 from apps.backtests import results
@@ -69,6 +70,61 @@ def test_nothing_is_stored_but_that_it_was_tried(api: Api, alice: User, original
     assert Backtest.objects.count() == backtests
     assert TrialRecord.objects.count() == tried + 1  # what is tried again is one trial
     assert original.configuration == Backtest.objects.get(pk=original.pk).configuration
+
+
+def test_no_change_gives_what_is_stored_and_no_new_trial(
+    api: Api, alice: User, original: Backtest
+) -> None:
+    tried = TrialRecord.objects.count()
+    same = {"exitConditions": original.configuration["exitConditions"]}
+    body = api(alice).post(path_of(original), same).json()
+    assert (body["changes"], body["sameCandles"]) == ([], True)
+    assert len(body["metrics"]) > 10
+    for pair in body["metrics"]:
+        assert (pair["first"], pair["difference"] or 0) == (pair["second"], 0), pair
+    assert TrialRecord.objects.count() == tried
+
+
+@pytest.mark.parametrize("store", [False, True])
+def test_what_is_sent_again_with_its_key_is_simulated_and_stored_once(
+    api: Api, alice: User, original: Backtest, monkeypatch: pytest.MonkeyPatch, store: bool
+) -> None:
+    client, backtests = api(alice), Backtest.objects.count()
+    headers = {"Idempotency-Key": "k"}
+    first = client.post(path_of(original), WIDER | {"store": store}, headers=headers)
+    monkeypatch.setattr(services, "what_if", pytest.fail)
+    again = client.post(path_of(original), WIDER | {"store": store}, headers=headers)
+    assert (first.status_code, again["Idempotent-Replayed"]) == (200, "true")
+    assert first.content == again.content
+    assert Backtest.objects.count() == backtests + store
+    other = client.post(path_of(original), WIDER | {"store": not store}, headers=headers)
+    assert_error(other, 422, "UNPROCESSABLE_ENTITY")
+
+
+@pytest.mark.parametrize("limits", [{"backtests": 1}, {"backtestBytes": 1}])
+def test_a_full_quota_refuses_to_store_alone(
+    api: Api, alice: User, original: Backtest, settings: LazySettings, limits: dict[str, int]
+) -> None:
+    settings.QUOTAS = {**settings.QUOTAS, **limits}
+    client, backtests = api(alice), Backtest.objects.count()
+    tried = TrialRecord.objects.count()
+    (resource,) = limits
+    refused = client.post(path_of(original), WIDER | {"store": True})
+    assert_error(refused, 422, "UNPROCESSABLE_ENTITY", resource=resource, limit=1)
+    assert Backtest.objects.count() == backtests
+    assert TrialRecord.objects.count() == tried  # nothing was answered that anybody could choose by
+    assert client.post(path_of(original), WIDER).status_code == 200
+    assert TrialRecord.objects.count() == tried + 1
+
+
+def test_what_is_stored_counts_among_the_seconds_that_a_user_may_have_queued(
+    api: Api, alice: User, original: Backtest, settings: LazySettings
+) -> None:
+    settings.QUOTA_BACKTEST_SECONDS = 0
+    client = api(alice)
+    refused = client.post(path_of(original), WIDER | {"store": True})
+    assert_error(refused, 422, "UNPROCESSABLE_ENTITY", limitSeconds=0)
+    assert client.post(path_of(original), WIDER).status_code == 200
 
 
 def test_null_takes_a_field_away(api: Api, alice: User, original: Backtest) -> None:

@@ -13,6 +13,8 @@ from apps.engine.evidence.regimes import LOOK_BACK, regimes_section
 from apps.engine.evidence.sections import CheckStatus
 from apps.engine.kernel.records import TRADE
 from apps.engine.metrics.result_data import ResultData
+from apps.engine.sessions import Regime, Sessions
+from apps.engine.simulation.plan import Contract
 from apps.engine.simulation.simulation_input import SimulationInput
 from apps.engine.simulation.timeline import History
 from tests.benchmarks.walks import session_bars
@@ -22,7 +24,20 @@ DAYS = 80
 CANDLES = session_bars(DAYS, length=900)
 DATES = np.unique(ist_day(CANDLES.time))
 FIRST_BARS = np.searchsorted(ist_day(CANDLES.time), DATES)
-CHANGE = int(DATES[30])
+NEW_TAX, NEW_LOT, NEW_HOURS = map(int, DATES[[30, 40, 60]])
+SCHEDULE = (
+    ChargeRow("", 0, tax_sell=0.001),
+    ChargeRow("", int(DATES[20]), tax_sell=0.001),  # says the same again
+    ChargeRow("", NEW_TAX, tax_sell=0.002),
+)
+CONTRACT = Contract(later=((NEW_LOT, Contract(lot=50)),))
+SESSIONS = Sessions.build(
+    [
+        Regime(0, int(DATES[10]), 33_300, 55_800),
+        Regime(int(DATES[10]) + 1, NEW_HOURS - 1, 33_300, 55_800),
+        Regime(NEW_HOURS, 99_999, 33_300, 55_200),
+    ]
+)
 
 
 def result_of(gross: Any, candles: Candles = CANDLES) -> ResultData:
@@ -36,10 +51,12 @@ def result_of(gross: Any, candles: Candles = CANDLES) -> ResultData:
 
 
 def section_of(result: ResultData, **fields: Any) -> Any:
-    schedule = (ChargeRow("", 0), ChargeRow("", CHANGE))
     steps = strategy().model_dump(mode="json", exclude_none=True, by_alias=True)
-    histories = [History("NSE:TEST", candles) for candles in result.candles]
-    inputs = SimulationInput(steps, histories, 0, 2**40, 1e6, schedule)
+    histories = [
+        History("NSE:TEST", candles, contract=CONTRACT, sessions=SESSIONS)
+        for candles in result.candles
+    ]
+    inputs = SimulationInput(steps, histories, 0, 2**40, 1e6, SCHEDULE)
     return regimes_section(EvidenceInput(inputs, result.trades, result.curve, **fields))
 
 
@@ -88,10 +105,25 @@ def test_expiries_are_those_that_are_known() -> None:
     assert "expiry expiry" in section.sentence
 
 
-def test_rules_divide_where_charges_change() -> None:
+def test_rules_divide_where_charges_contracts_and_hours_change() -> None:
     since = section_of(result_of(1.0)).figures["rulesSince"]
-    assert [group["trades"] for group in since] == [30, DAYS - 30]
-    assert since[1]["regime"] == str(np.datetime64(CHANGE, "D"))
+    assert [(group["trades"], group["changed"]) for group in since] == [
+        (30, ["charges", "sessions"]),  # the first that are known
+        (10, ["charges"]),
+        (20, ["contract"]),
+        (20, ["sessions"]),
+    ]
+    days = ["1970-01-01", *(str(np.datetime64(day, "D")) for day in (NEW_TAX, NEW_LOT, NEW_HOURS))]
+    assert [group["regime"] for group in since] == days
+
+
+def test_rules_and_months_that_carry_a_result_are_named() -> None:
+    section = section_of(result_of(np.where(np.arange(DAYS) < 60, -1.0, 50.0)))
+    assert section.check.status == CheckStatus.DOUBT
+    assert f"rules since {np.datetime64(NEW_HOURS, 'D')}" in section.sentence
+    month = np.datetime_as_string(DATES[50].astype("M8[D]"), unit="M")
+    is_month = np.datetime_as_string(DATES.astype("M8[D]"), unit="M") == month
+    assert f"month {month}" in section_of(result_of(np.where(is_month, 50.0, -1.0))).sentence
 
 
 def test_a_regime_without_which_nothing_is_left_is_named() -> None:

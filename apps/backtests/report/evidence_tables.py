@@ -129,8 +129,8 @@ def _below(figures: Json, unit: Unit, prefix: str) -> Iterator[FigureTable]:
 
 
 def _listed(title: str, rows: Sequence[Json]) -> FigureTable:
-    """Return one row for each object of a list, of its single figures."""
-    names = [name for name, value in rows[0].items() if not isinstance(value, Mapping | list)]
+    """Return one row for each object of a list, of its single figures and lists of words."""
+    names = [name for name, value in rows[0].items() if not isinstance(value, Mapping)]
     return FigureTable(
         title,
         [formats.humanize(name) for name in names],
@@ -149,6 +149,8 @@ def _text(value: object, unit: Unit) -> str:
             return formats.NO_VALUE
         case bool():
             return "yes" if value else "no"
+        case list():
+            return ", ".join(map(str, value))
         case int() if unit is not Unit.RUPEES:
             return f"{value:,}"
         case int() | float() if unit in (Unit.RUPEES, Unit.PERCENT):

@@ -3,12 +3,13 @@
 A trade counts on the date of its entry, in Asia/Kolkata. The benchmark buys all symbols in equal
 parts and holds them. Its trend on a date is its growth over the LOOK_BACK dates before, its
 volatility the sample deviation of its daily returns over the same; the dates of the range are cut
-into thirds by each. Both are known before the date opens.
+into thirds by each. Both are known before the date opens. Rules divide the range at each date from
+which charges, a contract (its lot, tick or margin) or the hours of the regular session differ.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -26,6 +27,7 @@ Floats = NDArray[np.float64]
 Labels = NDArray[np.str_]
 
 REGIMES: Final = "regimes"
+RULES_SINCE: Final = "rulesSince"
 LOOK_BACK: Final = 20
 GAP_SHARE: Final = 0.01
 """An open so far from the symbol's last close, as a share of it, begins a gap day."""
@@ -34,7 +36,6 @@ LEAST_TRADES_OF_REGIMES: Final = 30
 _UNKNOWN: Final = "unknown"
 _TRENDS: Final = ("falling", "level", "rising")
 _VOLATILITIES: Final = ("low", "middle", "high")
-_JUDGED: Final = ("trend", "volatility", "gap", "expiry")
 _NOT_LOOKED_AT: Final = (
     "Prices of another benchmark than the symbols themselves.",
     f"The trend of the first {LOOK_BACK} days, of which no earlier days are known.",
@@ -66,17 +67,21 @@ def regimes_section(evidence: EvidenceInput) -> EvidenceSection:
     result = evidence.result
     kinds = {name: _regimes(labels_of(evidence), result.profit) for name, labels_of in _LABELS}
     carrying = [
-        f"{kind} {regime.name}"
-        for kind in _JUDGED
-        for regime in kinds[kind]
+        f"{'rules since' if kind == RULES_SINCE else kind} {regime.name}"
+        for kind, regimes in kinds.items()
+        for regime in regimes
         if regime.name != _UNKNOWN
         and result.net - regime.net <= 0
         and regime.trades * 2 <= len(result.trades)
     ]
     status, sentence = _conclusion(carrying, result)
+    figures = {kind: [regime.figures for regime in regimes] for kind, regimes in kinds.items()}
+    changed = {str(np.datetime64(day, "D")): names for day, names in rule_changes(evidence).items()}
+    for row in figures[RULES_SINCE]:
+        row["changed"] = changed.get(str(row["regime"]), [])
     return EvidenceSection(
         REGIMES,
-        {kind: [regime.figures for regime in regimes] for kind, regimes in kinds.items()},
+        figures,
         sentence,
         _NOT_LOOKED_AT,
         EvidenceCheck(REGIMES, status, sentence),
@@ -104,7 +109,8 @@ def _conclusion(carrying: Sequence[str], result: ResultData) -> tuple[CheckStatu
         return CheckStatus.DOUBT, f"Without the trades of one regime nothing is left: {named}."
     return (
         CheckStatus.PASS,
-        "No trend, volatility, gap or expiry of the market alone carries the result.",
+        "No trend, volatility, gap, expiry, month, weekday, hour or set of rules alone carries the"
+        " result.",
     )
 
 
@@ -181,13 +187,38 @@ def _by_hour(evidence: EvidenceInput) -> Labels:
 
 
 def _by_rules(evidence: EvidenceInput) -> Labels:
-    """Return the date from which the charges and contracts of each entry hold."""
-    days = {row.first_day for row in evidence.inputs.schedule}
-    days |= {first for history in evidence.inputs.histories for first, _ in history.contract.later}
-    changes = np.array(sorted(days), np.int32)
+    """Return the date from which the charges, contracts and hours of each entry hold."""
+    changes = np.array(list(rule_changes(evidence)), np.int32)
     since = np.searchsorted(changes, _entry_days(evidence.result), side="right")
     names = ["always", *changes.astype("M8[D]").astype(str).tolist()]
     return np.array(names)[since]
+
+
+def rule_changes(evidence: EvidenceInput) -> dict[int, list[str]]:
+    """Return the days (since 1970 in Asia/Kolkata) from which rules differ, in order, each with
+    what does: charges, contract or sessions.
+    """
+    changes = set[tuple[int, str]]()
+    for segment in {row.segment for row in evidence.inputs.schedule}:
+        rows = sorted(row for row in evidence.inputs.schedule if row.segment == segment)
+        changes |= {(day, "charges") for day in _changes((row.first_day, row[2:]) for row in rows)}
+    for history in evidence.inputs.histories:
+        changes |= {(day, "contract") for day, _ in history.contract.later}
+        hours = history.sessions.regimes if history.sessions else ()
+        changes |= {
+            (day, "sessions") for day in _changes((row.first_day, row[2:]) for row in hours)
+        }
+    days = sorted({day for day, _ in changes})
+    return {day: sorted(name for first, name in changes if first == day) for day in days}
+
+
+def _changes(rules: Iterable[tuple[int, object]]) -> Iterator[int]:
+    """Yield the first days of dated rules, in order, that differ from the rule before."""
+    before = None
+    for first_day, rule in rules:
+        if rule != before:
+            yield first_day
+        before = rule
 
 
 _LABELS: Final[tuple[tuple[str, Callable[[EvidenceInput], Labels]], ...]] = (
@@ -198,5 +229,5 @@ _LABELS: Final[tuple[tuple[str, Callable[[EvidenceInput], Labels]], ...]] = (
     ("month", _by_month),
     ("weekday", _by_weekday),
     ("hour", _by_hour),
-    ("rulesSince", _by_rules),
+    (RULES_SINCE, _by_rules),
 )
