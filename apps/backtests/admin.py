@@ -45,7 +45,7 @@ class BacktestAdmin(OperatorAdmin):
         (None, {"fields": ("id", "name", "owner", "algorithm", "algorithm_version", "request_id")}),
         ("State", {"fields": (
             "status", "progress", "attempt", "losses", "error_in_full",
-            "created_at", "started_at", "heartbeat_at", "completed_at",
+            "created_at", "started_at", "heartbeat_at", "worker", "completed_at",
         )}),
         ("Request", {"fields": (
             "kind", "symbols", "timeframe", "start_date", "end_date", "initial_capital", "seed",

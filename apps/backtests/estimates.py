@@ -13,6 +13,7 @@ from apps.accounts.models import User
 from apps.backtests.models import Backtest, BacktestKind, BacktestStatus, WorkSpeed
 from apps.backtests.submissions import STUDY_FIELDS
 from apps.core.errors import Code, ServiceError
+from apps.core.machine import memory_limit
 from apps.core.times import duration_text
 from apps.engine.studies import configs as studies
 from apps.engine.studies.configs import MonteCarloConfig, WalkForwardConfig
@@ -25,6 +26,12 @@ RECORD_SPEED: Final = """
         seconds = 0.95 * measured.seconds + excluded.seconds,
         units = 0.95 * measured.units + excluded.units
 """
+
+# What a worker holds for each bar, measured with two averages; sets of a search share columns.
+BYTES_OF_A_BAR, BYTES_OF_A_SEARCHED_BAR = 120, 220
+# The scores of a set of a search, twice while they are joined; those of a path are fewer.
+BYTES_OF_AN_ITEM: Final = 400
+OWN_MEGABYTES: Final = 180
 
 
 class TooManySeconds(ServiceError):
@@ -62,11 +69,42 @@ def estimate_seconds(backtest: Backtest) -> float | None:
     speed = WorkSpeed.objects.filter(kind=backtest.kind).first()
     if speed is None:
         return None
+    units = _units(backtest, _count_bars(backtest))
+    return max(round(speed.seconds / speed.units * units, 1), 0.1)
+
+
+def _count_bars(backtest: Backtest) -> int:
+    """Return the bars of all symbols in the range, or somewhat fewer."""
     bounds = lower_bounds(
         backtest.symbols, backtest.timeframe, start=backtest.start, end=backtest.end
     )
-    bars = sum(bound.within for bound in bounds.values())
-    return max(round(speed.seconds / speed.units * _units(backtest, bars), 1), 0.1)
+    return sum(bound.within for bound in bounds.values())
+
+
+def describe_memory(backtest: Backtest, *, was_too_much: bool) -> str:
+    """Say what memory a worker takes for the backtest, and where it `was_too_much`, what fits into
+    that of this machine.
+    """
+    kind, bars, items = BacktestKind(backtest.kind), _count_bars(backtest), count_items(backtest)
+    searches = kind in (BacktestKind.WALK_FORWARD, BacktestKind.OPTIMIZATION)
+    of_a_bar = BYTES_OF_A_SEARCHED_BAR if searches else BYTES_OF_A_BAR
+    of_items = BYTES_OF_AN_ITEM * items
+    held = f"{bars:,} bars over all symbols"
+    if items > 1:
+        held += f", and {items:,} sets or paths,"
+    megabytes = (bars * of_a_bar + of_items) / 2**20
+    text = f"Its {held} take a worker about {megabytes:,.0f} MB beside its own {OWN_MEGABYTES} MB."
+    if not was_too_much:
+        return text
+    limit = memory_limit()
+    left = limit / settings.BACKTEST_WORKERS - OWN_MEGABYTES * 2**20 - of_items
+    # What was estimated has proved too little.
+    fitting = min(int(max(left, 0.0) / of_a_bar), bars // 2)
+    return (
+        f"{text} The machine has {limit / 2**20:,.0f} MB for all its processes, of which"
+        f" {settings.BACKTEST_WORKERS} may run backtests: about {fitting:,} bars would fit. Shorten"
+        " the range, or name fewer symbols or a longer timeframe."
+    )
 
 
 def _units(backtest: Backtest, bars: int) -> float:

@@ -103,6 +103,10 @@ class BacktestQuerySet(StatusQuerySet["Backtest"]):
         """
         return self.undivided().filter(status=BacktestStatus.RUNNING, heartbeat_at__lt=moment)
 
+    def held_by(self, worker: str) -> Self:
+        """Return what a worker runs, but for the shards of studies."""
+        return self.undivided().filter(status=BacktestStatus.RUNNING, worker=worker)
+
     def attempt(self, backtest: "Backtest") -> Self:
         """Select the backtest only while this attempt is its current one."""
         return self.filter(pk=backtest.pk, attempt=backtest.attempt)
@@ -181,6 +185,9 @@ class Backtest(models.Model):
     created_at = models.DateTimeField()
     started_at = models.DateTimeField(null=True)
     heartbeat_at = models.DateTimeField(null=True, db_column="beat_at")
+    worker = models.CharField(
+        max_length=80, blank=True, db_default="", help_text="The process that began it last"
+    )
     completed_at = models.DateTimeField(null=True, help_text="When it ended, whatever its status")
     is_kept = models.BooleanField(
         default=False, db_default=False, help_text="Whether its owner excludes it from retention"
@@ -274,6 +281,9 @@ class ShardQuerySet(models.QuerySet["StudyShard"]):
         """Select the shard only while the worker that began this try still has it."""
         return self.filter(pk=shard.pk, tries=shard.tries, state=ShardState.RUNNING)
 
+    def held_by(self, worker: str) -> Self:
+        return self.filter(state=ShardState.RUNNING, worker=worker)
+
     def unfinished(self) -> Self:
         return self.exclude(state=ShardState.DONE)
 
@@ -301,6 +311,9 @@ class StudyShard(models.Model):
     losses = models.PositiveSmallIntegerField(default=0)
     started_at = models.DateTimeField(null=True)
     heartbeat_at = models.DateTimeField(null=True)
+    worker = models.CharField(
+        max_length=80, blank=True, db_default="", help_text="The process that began it last"
+    )
     result = models.BinaryField(null=True, help_text="Scores (see results.pack_array)")
 
     objects = ShardQuerySet.as_manager()

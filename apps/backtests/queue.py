@@ -8,11 +8,12 @@ So the order can be fair to every user, and a superfluous slot finds nothing to 
 import logging
 from collections.abc import Mapping
 from datetime import datetime, timedelta
-from typing import Final, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 from django.db import connection, transaction
 from django.db.models import Exists, F
 
+from apps.backtests import estimates
 from apps.backtests.models import (
     RECENT_SECONDS,
     Backtest,
@@ -20,11 +21,13 @@ from apps.backtests.models import (
     BacktestStatus,
     BacktestTransition,
     LastDispatch,
+    ShardQuerySet,
     ShardState,
     StudyShard,
 )
 from apps.core import jobs
 from apps.core.errors import Code
+from apps.core.machine import process_name
 from apps.webhooks import outbox
 from apps.webhooks.event_types import EventType
 
@@ -93,6 +96,7 @@ def _begin(backtest: Backtest, now: datetime) -> Backtest | None:
         attempt=backtest.attempt + 1,
         started_at=now,
         heartbeat_at=now,
+        worker=process_name(),
         progress=0,
     )
     if not begun:
@@ -104,7 +108,11 @@ def _begin(backtest: Backtest, now: datetime) -> Backtest | None:
 def _begin_shard(study: Backtest, shard_id: int, now: datetime) -> StudyShard | None:
     waiting = StudyShard.objects.filter(pk=shard_id, state=ShardState.WAITING)
     begun = waiting.update(
-        state=ShardState.RUNNING, tries=F("tries") + 1, started_at=now, heartbeat_at=now
+        state=ShardState.RUNNING,
+        tries=F("tries") + 1,
+        started_at=now,
+        heartbeat_at=now,
+        worker=process_name(),
     )
     if not begun:
         return None
@@ -158,6 +166,20 @@ def write_end_event(
 # ------------------------------------------------------------------------------------ lost workers
 
 
+class Cause(NamedTuple):
+    """How workers are lost, and how many of them a backtest may cost before it fails."""
+
+    word: str
+    code: Code
+    most: int
+
+
+LOST: Final = Cause("lost", Code.INTERNAL_SERVER_ERROR, MAX_LOST_WORKERS)
+KILLED: Final = Cause("killed or lost", Code.INTERNAL_SERVER_ERROR, MAX_LOST_WORKERS)
+# The first time it may have been the fault of another process.
+OUT_OF_MEMORY: Final = Cause("killed for lack of memory, or lost,", Code.UNPROCESSABLE_ENTITY, 2)
+
+
 def requeue_stalled(*, now: datetime) -> int:
     """Requeue, or fail, the backtests and shards of lost workers, and replace lost slots.
 
@@ -166,11 +188,9 @@ def requeue_stalled(*, now: datetime) -> int:
     Returns the number of backtests and shards that changed.
     """
     moment = now - HEARTBEAT_TIMEOUT
-    changed = sum(
-        _requeue_or_fail(stalled, now) for stalled in Backtest.objects.stalled_since(moment)
+    changed = _give_up(
+        Backtest.objects.stalled_since(moment), StudyShard.objects.stalled_since(moment), LOST, now
     )
-    shards = StudyShard.objects.stalled_since(moment).defer("result").select_related("backtest")
-    changed += sum(_requeue_shard_or_fail(shard, now) for shard in shards)
     jobs.put_back_lost(QUEUE, silence=HEARTBEAT_TIMEOUT, now=now)
     if lost := shortfall():
         log.warning("%d dispatch slots were lost: adding them again", lost)
@@ -178,12 +198,29 @@ def requeue_stalled(*, now: datetime) -> int:
     return changed
 
 
+def give_up_killed(worker: str, *, for_memory: bool, now: datetime) -> int:
+    """Requeue, or fail, what a worker held that was killed; return how much that was."""
+    cause = OUT_OF_MEMORY if for_memory else KILLED
+    return _give_up(
+        Backtest.objects.held_by(worker), StudyShard.objects.held_by(worker), cause, now
+    )
+
+
+def _give_up(
+    backtests: BacktestQuerySet, shards: ShardQuerySet, cause: Cause, now: datetime
+) -> int:
+    changed = sum(_requeue_or_fail(backtest, cause, now) for backtest in backtests)
+    shards = shards.defer("result").select_related("backtest")
+    return changed + sum(_requeue_shard_or_fail(shard, cause, now) for shard in shards)
+
+
 @transaction.atomic
-def _requeue_or_fail(backtest: Backtest, now: datetime) -> bool:
+def _requeue_or_fail(backtest: Backtest, cause: Cause, now: datetime) -> bool:
     """Return False when the worker has reported after all, or another process was first."""
     stalled = Backtest.objects.attempt(backtest).filter(heartbeat_at=backtest.heartbeat_at)
-    if backtest.losses + 1 >= MAX_LOST_WORKERS:
-        return _fail_stalled(backtest, stalled, now)
+    losses = backtest.losses + 1
+    if losses >= cause.most:
+        return _fail_stalled(backtest, stalled, cause, losses, now)
     requeued = (
         stalled.transition(
             BacktestTransition.REQUEUE, progress=0, started_at=None, losses=F("losses") + 1
@@ -191,30 +228,37 @@ def _requeue_or_fail(backtest: Backtest, now: datetime) -> bool:
         > 0
     )
     if requeued:
-        log.warning("backtest %s: its worker was lost in attempt %d", backtest.pk, backtest.attempt)
+        log.warning(
+            "backtest %s: its worker was %s in attempt %d",
+            backtest.pk, cause.word, backtest.attempt,
+        )  # fmt: skip
         enqueue()
     return requeued
 
 
 @transaction.atomic
-def _requeue_shard_or_fail(shard: StudyShard, now: datetime) -> bool:
+def _requeue_shard_or_fail(shard: StudyShard, cause: Cause, now: datetime) -> bool:
     """Give up the shard alone, or the study with it when it has cost too many workers."""
-    if shard.losses + 1 >= MAX_LOST_WORKERS:
+    losses = shard.losses + 1
+    if losses >= cause.most:
         study = Backtest.objects.attempt(shard.backtest).filter(
             Exists(StudyShard.objects.held(shard).filter(heartbeat_at=shard.heartbeat_at))
         )
-        return _fail_stalled(shard.backtest, study, now)
+        return _fail_stalled(shard.backtest, study, cause, losses, now)
     stalled = StudyShard.objects.held(shard).filter(heartbeat_at=shard.heartbeat_at)
     requeued = stalled.update(state=ShardState.WAITING, losses=F("losses") + 1) > 0
     if requeued:
-        log.warning("%s: its worker was lost in try %d", shard, shard.tries)
+        log.warning("%s: its worker was %s in try %d", shard, cause.word, shard.tries)
         enqueue()
     return requeued
 
 
-def _fail_stalled(backtest: Backtest, stalled: BacktestQuerySet, now: datetime) -> bool:
-    message = f"It was given up: {MAX_LOST_WORKERS} workers were lost while they ran it."
-    error = {"code": Code.INTERNAL_SERVER_ERROR.value, "message": message}
+def _fail_stalled(
+    backtest: Backtest, stalled: BacktestQuerySet, cause: Cause, losses: int, now: datetime
+) -> bool:
+    memory = estimates.describe_memory(backtest, was_too_much=cause is OUT_OF_MEMORY)
+    message = f"It was given up: {losses} workers were {cause.word} while they ran it. {memory}"
+    error = {"code": cause.code.value, "message": message}
     failed = (
         stalled.transition(
             BacktestTransition.FAIL, error=error, completed_at=now, losses=F("losses") + 1
@@ -224,5 +268,5 @@ def _fail_stalled(backtest: Backtest, stalled: BacktestQuerySet, now: datetime) 
     if failed:
         backtest.shards.all().delete()
         write_end_event(backtest, BacktestStatus.FAILED, error=error, now=now)
-        log.error("backtest %s was given up after %d lost workers", backtest.pk, MAX_LOST_WORKERS)
+        log.error("backtest %s was given up after %d lost workers", backtest.pk, losses)
     return failed

@@ -1,7 +1,6 @@
 """How a process tells the others that it is alive, and learns whether its machine may work."""
 
 import os
-import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import datetime
@@ -14,9 +13,9 @@ from django.db import Error, connection
 from django.db.models.functions import Now
 
 from apps.core import database_clock, disk, encryption
+from apps.core.machine import MACHINE
 from apps.ops.models import FORGOTTEN, ServiceProcess
 
-MACHINE: Final = socket.gethostname()[:64]
 PROC: Final = Path("/proc")
 
 

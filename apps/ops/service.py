@@ -86,7 +86,8 @@ def _workers(roles: Roles) -> Iterator[Child]:
 
 
 def _worker(name: str, *queues: str) -> Child:
-    return Child(name, partial(worker.work, queues, is_replaced=True))
+    work = partial(worker.work, queues, is_replaced=True)
+    return Child(name, work, on_kill=worker.give_up_work)
 
 
 def _trade() -> None:

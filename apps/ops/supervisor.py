@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
 from types import FrameType
-from typing import Final, NoReturn
+from typing import Final, NamedTuple, NoReturn
 
 from apps.ops import parent_watcher
 from apps.ops.system_account import SystemAccount
@@ -32,6 +32,8 @@ SECONDS_TO_HANG: Final = 30.0
 SHORT_LIFE: Final = 1.0  # seconds
 # From the signal to stop until the children that have not ended are killed.
 SECONDS_TO_STOP: Final = 4.0
+# Linux counts there how many processes it has killed for lack of memory.
+COUNTS_OF_SYSTEM: Final = Path("/proc/vmstat")
 # The name of a process in `ps -e` and `top`; Linux keeps 15 characters of it.
 PROCESS_NAME: Final = Path("/proc/self/comm")
 
@@ -67,18 +69,27 @@ class Heartbeat:
         return now - float(moment)
 
 
+class Kill(NamedTuple):
+    """That a child was killed by SIGKILL."""
+
+    pid: int
+    for_memory: bool  # the system has killed processes for lack of memory meanwhile
+
+
 @dataclass(slots=True)
 class Child:
     """A function to run in a fork, and the name of the process.
 
     The fork keeps `descriptors` open beside stdout and stderr. A child with a heartbeat is killed
-    when it falls silent.
+    when it falls silent. After one that was killed the next fork calls `on_kill` first.
     """
 
     name: str
     run: Callable[[], None]
     descriptors: Sequence[int] = ()
     heartbeat: Heartbeat | None = None
+    on_kill: Callable[[Kill], None] | None = None
+    kill: Kill | None = field(default=None, init=False)
     pid: int | None = field(default=None, init=False)
     started: float = field(default=0.0, init=False)
     backoff: Backoff = field(default_factory=Backoff, init=False)
@@ -122,6 +133,7 @@ class Supervisor:
         self.say = say
         self.account = account
         self.stopping = False
+        self._memory_kills = memory_kills()
 
     def run(self, *, on_poll: Callable[[], None]) -> None:
         """Run until a signal to stop; a second one kills the children that have not ended yet.
@@ -145,17 +157,24 @@ class Supervisor:
             os.close(watched)
 
     def _attend(self, child: Child, watched: int, now: float) -> None:
-        code = child.ending()
+        pid, code = child.pid, child.ending()
+        if pid is not None and code is not None:
+            child.kill = self._kill_of(pid, code)
         if code == 0 and now - child.started > SHORT_LIFE:
             child.backoff.due = now
         elif code is not None:
             wait = child.backoff.ended(started=child.started, now=now)
-            self.say(f"{child.name} ended ({_ending(code)}): starts again in {wait:g} s")
+            reason = " for lack of memory" if child.kill and child.kill.for_memory else ""
+            self.say(f"{child.name} ended ({_ending(code)}{reason}): starts again in {wait:g} s")
         elif child.hangs(now):
             self.say(f"{child.name} hangs: it is killed")
             child.send(signal.SIGKILL)
         if child.pid is None and now >= child.backoff.due:
             self._fork(child, watched, now)
+
+    def _kill_of(self, pid: int, code: int) -> Kill | None:
+        before, self._memory_kills = self._memory_kills, memory_kills()
+        return Kill(pid, self._memory_kills > before) if code == -signal.SIGKILL else None
 
     def _fork(self, child: Child, watched: int, now: float) -> None:
         child.started = now
@@ -182,6 +201,8 @@ class Supervisor:
                 signal.signal(number, signal.SIG_DFL)
             signal.pthread_sigmask(signal.SIG_UNBLOCK, STOP_SIGNALS)
             parent_watcher.end_with_parent(watched)
+            if child.kill is not None and child.on_kill is not None:
+                child.on_kill(child.kill)
             child.run()
             code = 0
         except BaseException:
@@ -222,6 +243,14 @@ def name_process(name: str) -> None:
     """Choose what `ps -e` and `top` show, where the system lets us."""
     if PROCESS_NAME.exists():
         PROCESS_NAME.write_text(name)
+
+
+def memory_kills() -> int:
+    """Return how many processes the system has killed for lack of memory, as far as it says."""
+    if not COUNTS_OF_SYSTEM.exists():
+        return 0
+    counts = dict(line.split() for line in COUNTS_OF_SYSTEM.read_text().splitlines())
+    return int(counts.get("oom_kill", 0))
 
 
 def _close_other_descriptors(kept: Iterable[int]) -> None:

@@ -16,6 +16,7 @@ from typing import Any, Final
 
 import psycopg
 from django.conf import settings
+from django.db import Error, connection
 from procrastinate import App
 from procrastinate.contrib.django import app
 from procrastinate.contrib.django.db_cleanup import close_db_connections
@@ -26,10 +27,12 @@ from procrastinate.middleware import AsyncCallNext
 from procrastinate.psycopg_connector import PsycopgConnector
 from procrastinate.worker import Worker
 
+from apps.backtests import queue as backtests
 from apps.core import database_clock
+from apps.core.machine import process_name
 from apps.ops import database_timeouts, presence
 from apps.ops.reaper import REAPERS, reaping
-from apps.ops.supervisor import Backoff
+from apps.ops.supervisor import Backoff, Kill
 
 # A backtest is all computation and gets a process to itself; the small jobs mostly wait. The
 # dispatch of webhooks has threads of its own.
@@ -67,6 +70,21 @@ def work(queues: Sequence[str], *, is_replaced: bool = False) -> None:
     growth = Growth(most=_MOST_GROWTH if is_replaced else None)
     with presence.present("+".join(queues)) as beat, reaping(beat, *REAPERS):
         asyncio.run(_until_signalled(_keep_working(queues, growth)))
+
+
+def give_up_work(kill: Kill) -> None:
+    """Give up at once what the worker before this one held when it was killed. Without the
+    database the reaper does, once that worker has been silent for long.
+    """
+    database_timeouts.apply(database_timeouts.WORKER)
+    try:
+        backtests.give_up_killed(
+            process_name(kill.pid), for_memory=kill.for_memory, now=database_clock.now()
+        )
+    except Error as error:
+        log.warning("what a killed worker held is given up later: %s", error)
+    finally:
+        connection.close()
 
 
 class Growth:

@@ -1,5 +1,6 @@
 """A lost worker costs time, never a backtest."""
 
+import re
 from datetime import timedelta
 
 import pytest
@@ -8,6 +9,7 @@ from django.db import connection
 from apps.accounts.models import User
 from apps.backtests import execution, queue
 from apps.backtests.models import Backtest, BacktestResult, BacktestStatus
+from apps.core.machine import process_name
 from apps.engine.simulation.simulations import ignore_progress
 from tests import make
 from tests.backtests.submissions import submit
@@ -57,14 +59,14 @@ def test_a_worker_that_was_only_slow_writes_nothing(running: Backtest) -> None:
 def test_of_two_reapers_one_requeues_it(running: Backtest) -> None:
     stalled = Backtest.objects.get()
     assert queue.requeue_stalled(now=LATER) == 1
-    assert not queue._requeue_or_fail(stalled, LATER)
+    assert not queue._requeue_or_fail(stalled, queue.LOST, LATER)
     assert Backtest.objects.get().losses == 1
 
 
 def test_a_heartbeat_after_the_reaper_has_looked_counts(running: Backtest) -> None:
     stalled = Backtest.objects.get()
     Backtest.objects.update(heartbeat_at=LATER)
-    assert not queue._requeue_or_fail(stalled, LATER)
+    assert not queue._requeue_or_fail(stalled, queue.LOST, LATER)
     assert Backtest.objects.get().status == BacktestStatus.RUNNING
 
 
@@ -77,6 +79,35 @@ def test_a_backtest_that_loses_worker_after_worker_fails_with_the_reason(running
     assert failed.error["code"] == "INTERNAL_SERVER_ERROR"
     assert "5 workers were lost" in failed.error["message"]
     assert failed.completed_at == LATER
+
+
+def kill(*, for_memory: bool, worker: str = "") -> int:
+    """A moment after the backtest began."""
+    worker = worker or process_name()
+    return queue.give_up_killed(worker, for_memory=for_memory, now=make.NOW)
+
+
+@pytest.mark.parametrize("for_memory", [True, False])
+def test_what_a_killed_worker_held_is_requeued_at_once(running: Backtest, for_memory: bool) -> None:
+    assert kill(for_memory=for_memory, worker="another") == 0
+    assert kill(for_memory=for_memory) == 1
+    requeued = Backtest.objects.get()
+    assert (requeued.status, requeued.losses) == (BacktestStatus.QUEUED, 1)
+    assert kill(for_memory=for_memory) == 0  # nobody holds it
+
+
+def test_a_second_kill_for_lack_of_memory_fails_the_backtest_and_says_what_fits(
+    running: Backtest,
+) -> None:
+    kill(for_memory=True)
+    begin()
+    assert kill(for_memory=True) == 1
+    failed = Backtest.objects.get()
+    assert failed.error is not None
+    assert (failed.status, failed.error["code"]) == (BacktestStatus.FAILED, "UNPROCESSABLE_ENTITY")
+    assert "2 workers were killed for lack of memory" in failed.error["message"]
+    [bars, fitting] = re.findall(r"([\d,]+) bars", failed.error["message"])
+    assert 0 < int(fitting.replace(",", "")) <= int(bars.replace(",", "")) / 2
 
 
 def test_a_backtest_without_a_slot_gets_one(alice: User) -> None:

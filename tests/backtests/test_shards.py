@@ -20,6 +20,7 @@ from apps.backtests.models import (
 )
 from apps.core import jobs
 from apps.core.errors import Code
+from apps.core.machine import process_name
 from apps.engine.simulation.simulations import ignore_progress
 from tests import make
 from tests.backtests.submissions import submit
@@ -281,6 +282,19 @@ def test_a_shard_that_loses_worker_after_worker_fails_the_study(study: Backtest)
     study.refresh_from_db()
     assert study.status == BacktestStatus.FAILED
     assert "5 workers were lost" in str(study.error)
+    assert not StudyShard.objects.exists()
+
+
+def test_a_shard_whose_worker_is_killed_is_anybodys_at_once(study: Backtest) -> None:
+    shard = begin_shard()
+    assert queue.give_up_killed(process_name(), for_memory=True, now=make.NOW) == 1
+    shard.refresh_from_db()
+    assert (shard.state, shard.losses) == (ShardState.WAITING, 1)
+    begin_shard()
+    assert queue.give_up_killed(process_name(), for_memory=True, now=make.NOW) == 1
+    study.refresh_from_db()
+    assert study.status == BacktestStatus.FAILED
+    assert "sets or paths, take a worker about" in str(study.error)
     assert not StudyShard.objects.exists()
 
 

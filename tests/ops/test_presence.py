@@ -17,6 +17,7 @@ from django.utils import timezone
 from pytest_django import Settings
 
 from apps.core import jobs
+from apps.core.machine import MACHINE
 from apps.ops import presence
 from apps.ops.backlog import read_backlog
 from apps.ops.models import ServiceProcess
@@ -49,7 +50,7 @@ def test_a_frozen_worker_is_noticed(settings: Settings) -> None:
     freeze(45)
     answer = Client().get("/readyz")
     assert (answer.status_code, answer.json()["status"]) == (200, "degraded")
-    reason = rf"not heard of: backtests {os.getpid()} on {presence.MACHINE} for (4[5-9]|5\d) s"
+    reason = rf"not heard of: backtests {os.getpid()} on {MACHINE} for (4[5-9]|5\d) s"
     assert re.fullmatch(reason, answer.json()["checks"]["processes"])
     stranger = Client(REMOTE_ADDR="203.0.113.9").get("/readyz")
     assert stranger.json()["checks"]["processes"] == "degraded"
@@ -63,14 +64,14 @@ def test_a_frozen_worker_is_noticed(settings: Settings) -> None:
 def test_a_process_that_has_ended_is_forgotten_by_its_machine_or_after_a_while() -> None:
     ended = subprocess.Popen([sys.executable, "-c", ""])
     ended.wait()
-    rows = [("elsewhere", ended.pid), (presence.MACHINE, ended.pid)]
+    rows = [("elsewhere", ended.pid), (MACHINE, ended.pid)]
     for machine, pid in rows:
         ServiceProcess.objects.create(
             machine=machine, pid=pid, role="web", version="1", key_fingerprint="", clock_ahead=0
         )
     beat()
     assert set(ServiceProcess.objects.values_list("machine", "pid")) == {
-        ("elsewhere", ended.pid), (presence.MACHINE, os.getpid()),
+        ("elsewhere", ended.pid), (MACHINE, os.getpid()),
     }  # fmt: skip
     freeze(601)
     beat()

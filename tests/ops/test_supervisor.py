@@ -42,7 +42,10 @@ def live():
 def say(line):
     print(line, flush=True)
 
-child = Child("web", live, descriptors=[shared.fileno()], heartbeat=heartbeat)
+def tell(kill):
+    say(f"{kill.pid} was killed, for memory: {kill.for_memory}")
+
+child = Child("web", live, descriptors=[shared.fileno()], heartbeat=heartbeat, on_kill=tell)
 Supervisor([child], say=say).run(on_poll=lambda: None)
 """
 
@@ -128,6 +131,7 @@ def test_a_child_that_hangs_is_killed_and_replaced(tmp_path: Path) -> None:
         first = int(line(supervisor))
         assert line(supervisor) == "web hangs: it is killed"
         assert line(supervisor) == "web ended (SIGKILL): starts again in 0.5 s"
+        assert line(supervisor) == f"{first} was killed, for memory: False"
         second = int(line(supervisor))
         time.sleep(1.5)
         assert is_alive(second)
