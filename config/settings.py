@@ -556,6 +556,7 @@ CORS_URLS_REGEX = r"^/api/"
 SECURE_CONTENT_TYPE_NOSNIFF = True
 # Not no-referrer, as under /api: browsers would then send the admin's forms with Origin: null.
 SECURE_REFERRER_POLICY = "same-origin"
+SESSION_ENGINE = "apps.core.sessions"
 SESSION_COOKIE_SECURE = True
 SESSION_COOKIE_SAMESITE = "Strict"
 SESSION_COOKIE_AGE = 7 * 24 * 3600

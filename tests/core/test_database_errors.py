@@ -7,6 +7,7 @@ import psycopg
 import pytest
 from django import db
 from django.contrib.sessions.backends.db import SessionStore
+from django.contrib.sessions.models import Session as BrowserSession
 from django.db import connection, transaction
 from django.test import Client
 from procrastinate.exceptions import ConnectorException
@@ -14,9 +15,15 @@ from procrastinate.exceptions import ConnectorException
 from apps.core.api.exceptions import answer_exception, for_exception
 from apps.core.database_errors import Meaning, meaning_of
 from apps.core.errors import Code, ServiceError
+from tests.admin.conftest import an_operator, browser_of
 from tests.envelope import assert_error
 
 SERVICE_UNAVAILABLE = (503, "SERVICE_UNAVAILABLE")
+
+
+@pytest.fixture
+def operator(db: None) -> Client:
+    return browser_of(an_operator())
 
 
 def raised(wrapper: type[Exception], cause: BaseException) -> Exception:
@@ -137,6 +144,24 @@ def test_a_database_that_is_lost_in_middleware_is_no_crash(
     answer = client.get(path)
     assert_error(answer, status, code)
     assert answer.headers.get("Retry-After") == ("5" if status == 503 else None)
+
+
+@pytest.mark.parametrize("is_lost", [True, False])
+def test_a_session_that_is_not_saved_says_whether_the_database_or_the_session_is_gone(
+    operator: Client, monkeypatch: pytest.MonkeyPatch, *, is_lost: bool
+) -> None:
+    def save(session: BrowserSession, **options: object) -> None:
+        if is_lost:
+            raise raised(db.OperationalError, psycopg.errors.AdminShutdown())
+        raise db.DatabaseError("Forced update did not affect any rows.")
+
+    monkeypatch.setattr(BrowserSession, "save", save)
+    operator.raise_request_exception = False
+    answer = operator.get("/admin/")
+    if is_lost:
+        assert_error(answer, *SERVICE_UNAVAILABLE)
+    else:
+        assert_error(answer, 400, "VALIDATION_ERROR")
 
 
 def test_readiness_names_a_database_that_cannot_be_reached(
