@@ -116,8 +116,10 @@ urlpatterns = [
     # ------------------------------------------------------------------------------------- market
     path("api/market/candles", CandlesViewSet.as_view({"get": "candles", "post": "receive"})),
     path("api/market/coverage", MarketViewSet.as_view({"get": "coverage"})),
+    path("api/market/series", MarketViewSet.as_view({"get": "series"})),
     path("api/market/sessions", RulebookViewSet.as_view({"get": "sessions"})),
     path("api/market/charges", RulebookViewSet.as_view({"get": "charges"})),
+    path("api/market/charge-rates", RulebookViewSet.as_view({"get": "charge_rates"})),
     # ------------------------------------------------------------------------------------ trading
     path("api/events", EventStreamViewSet.as_view({"get": "stream"})),
     path("api/trading/account", AccountViewSet.as_view({"get": "retrieve"})),

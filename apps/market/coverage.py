@@ -4,18 +4,19 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import date, datetime
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 from django.db import connection
-from django.db.models import Min
+from django.db.models import Min, QuerySet
 
 from apps.core.times import moment, wire_time
 from apps.engine.candles import DAY, IST, TIMEFRAMES, Candles, ist_days
 from apps.engine.sessions import Sessions
 from apps.market import candle_chunks, intraday_buffer, queries, store
-from apps.market.calendars import calendar_of
+from apps.market.calendars import calendar_of, calendars_of
 from apps.market.dates import midnight
+from apps.market.intraday_buffer import SeriesKey
 from apps.market.models import BufferedCandle, CandleChunk
 from apps.market.quality import Days, Flags, Quality, inspect, missing_days, year_of
 
@@ -47,31 +48,60 @@ class Gaps:
     unchecked: tuple[int, ...]
 
 
-def gaps_of(symbol: str) -> Mapping[str, Gaps]:
-    """Return the gaps by stored timeframe except weeks, without reading a bar."""
-    sessions = calendar_of(symbol)
-    days: dict[str, list[Days]] = defaultdict(list)
-    chunks = CandleChunk.objects.filter(symbol=symbol).exclude(timeframe="1w").order_by()
-    for timeframe, start, bits in chunks.values_list("timeframe", "period_start", "days"):
-        days[timeframe].append(candle_chunks.days_from_bits(bytes(bits), midnight(start)))
-    buffered = intraday_buffer.read(symbol, [name for name in TIMEFRAMES if name != "1w"])
-    for timeframe, bars in buffered.items():
-        days[timeframe].append(ist_days(bars.time))
+def gaps_of(symbols: Collection[str]) -> Mapping[SeriesKey, Gaps]:
+    """Return the gaps of what is stored of each symbol by timeframe except weeks, without reading a
+    bar, in a few statements for any number of symbols.
+    """
+    calendars = calendars_of(symbols)
+    days: dict[SeriesKey, list[Days]] = defaultdict(list)
+    for symbol, timeframe, first_time, _, _, start, bits in _stored_days(symbols):
+        if timeframe != "1w":
+            days[symbol, timeframe].append(_days_of(first_time, start, bits))
     return {
-        timeframe: _gaps(np.unique(np.concatenate(pieces)), sessions)
-        for timeframe, pieces in days.items()
+        (symbol, timeframe): _gaps(np.unique(np.concatenate(pieces)), calendars[symbol])
+        for (symbol, timeframe), pieces in days.items()
     }
 
 
 def timeframes_of(symbol: str) -> list[dict[str, object]]:
     """Return what is stored of the symbol by timeframe, with the gaps of each except weeks."""
-    gaps = gaps_of(symbol)
-    timeframes = []
-    for stored in store.stored_timeframes(symbol):
-        timeframe = str(stored["timeframe"])
-        checked = asdict(gaps[timeframe]) if timeframe in gaps else {}
-        timeframes.append({**stored, **checked})
-    return timeframes
+    return series_of([symbol])[symbol]
+
+
+def series_of(symbols: Collection[str]) -> Mapping[str, list[dict[str, object]]]:
+    """Return by symbol what `timeframes_of` does, in a few statements for any number of them."""
+    gaps = gaps_of(symbols)
+    series: dict[str, list[dict[str, object]]] = {}
+    for symbol, timeframes in store.stored_timeframes_of(symbols).items():
+        series[symbol] = []
+        for stored in timeframes:
+            checked = gaps.get((symbol, str(stored["timeframe"])))
+            series[symbol].append({**stored, **({} if checked is None else asdict(checked))})
+    return series
+
+
+def stored_series(
+    *, query: str = "", exchange: str = "", timeframe: str = ""
+) -> QuerySet[CandleChunk, SeriesKey]:
+    """Return (symbol, timeframe) of candle chunks in the order of the alphabet: of all, or of those
+    whose symbol contains `query`, of one exchange, in one timeframe.
+    """
+    chunks = CandleChunk.objects.filter(symbol__contains=query.upper())
+    if exchange:
+        chunks = chunks.filter(symbol__startswith=f"{exchange}:")
+    if timeframe:
+        chunks = chunks.filter(timeframe=timeframe)
+    return chunks.order_by("symbol", "timeframe").values_list("symbol", "timeframe").distinct()
+
+
+def series_of_keys(keys: Sequence[SeriesKey]) -> list[dict[str, object]]:
+    """Return what is stored of each series, with its `symbol`, in their order."""
+    series = {
+        (symbol, row["timeframe"]): {"symbol": symbol, **row}
+        for symbol, rows in series_of({symbol for symbol, _ in keys}).items()
+        for row in rows
+    }
+    return [series[key] for key in keys if key in series]
 
 
 def quality_of(symbol: str, timeframe: str) -> Quality | None:
@@ -221,19 +251,13 @@ def stored_history_of(symbols: Collection[str], timeframe: str) -> Mapping[str, 
     bars: dict[str, Counter[str]] = defaultdict(Counter)
     starts: dict[str, list[int]] = defaultdict(list)
     since: dict[str, list[int]] = defaultdict(list)
-    with connection.cursor() as cursor:
-        cursor.execute(queries.STORED_DAYS, {"symbols": list(symbols)})
-        rows = cursor.fetchall()
-    for symbol, source, first_time, last_time, count, start, bits in rows:
+    for symbol, source, first_time, last_time, count, start, bits in _stored_days(symbols):
         since[symbol].append(first_time)
         if source not in sources:
             continue
-        if bits is None:  # a day of the intraday buffer
-            stored_days = np.array([_day(first_time)], np.int32)
-        else:
-            stored_days = candle_chunks.days_from_bits(bytes(bits), midnight(start))
+        if count is not None:
             bars[symbol][source] += count
-        days[symbol].append(_covered(stored_days, source))
+        days[symbol].append(_covered(_days_of(first_time, start, bits), source))
         starts[symbol] += (first_time, last_time)
     return {
         symbol: StoredHistory(
@@ -245,6 +269,20 @@ def stored_history_of(symbols: Collection[str], timeframe: str) -> Mapping[str, 
         )
         for symbol in symbols
     }
+
+
+def _stored_days(symbols: Collection[str]) -> list[tuple[Any, ...]]:
+    """Return a row for each chunk of the symbols, and one for each day in the intraday buffer."""
+    with connection.cursor() as cursor:
+        cursor.execute(queries.STORED_DAYS, {"symbols": list(symbols)})
+        return list(cursor.fetchall())
+
+
+def _days_of(first_time: int, period_start: date | None, bits: bytes | None) -> Days:
+    """Return the days that have bars of a row: of a chunk, or one day of the intraday buffer."""
+    if bits is None or period_start is None:
+        return np.array([_day(first_time)], np.int32)
+    return candle_chunks.days_from_bits(bytes(bits), midnight(period_start))
 
 
 def first_stored_days(symbols: Collection[str]) -> Mapping[str, int | None]:

@@ -36,6 +36,8 @@ from apps.market.rulebook.charges import (
     DEFAULT_BROKER,
     INSTRUMENT_KINDS,
     PRODUCTS,
+    RATE_SCOPES,
+    SEGMENTS,
     SIDES,
     broker_names,
 )
@@ -50,13 +52,14 @@ from apps.market.rulebook.rows import (
 from apps.market.rulebook.rule_set import file_of
 from apps.market.rulebook.sessions import MARKETS, SessionKind
 from apps.market.store import AdjustedCandles
-from apps.symbols.serializers import SYMBOL, SymbolField
+from apps.symbols.serializers import SYMBOL, SearchTextField, SymbolField
 
 DEFAULT_CANDLES: Final = 500
 MAX_CANDLES: Final = 5000
 MAX_UNITS: Final = 999_999_999
 MAX_PRICE: Final = 10**9
 DEFAULT_PRODUCT: Final[Product] = "delivery"
+CHARGE_ITEMS: Final = ("brokerage", *get_args(ChargeItem), "depository_charge")
 # Timeframes whose candles start at midnight in India, the day before in UTC.
 DATED: Final = ("1d", "1w")
 # Days or times of one kind that a report of quality lists.
@@ -179,6 +182,39 @@ class SessionsQuery(StrictSerializer):
 
     exchange = ChoiceField(choices=MARKETS, help_text="The exchange.")
     date = QueryDateField(source="day", help_text="A day in Asia/Kolkata.")
+
+
+@example({"query": "RELI"})
+class SeriesQuery(StrictSerializer):
+    """Which stored series are wanted."""
+
+    query = SearchTextField(required=False, help_text="A part of the symbol.")
+    exchange = ChoiceField(choices=MARKETS, required=False, help_text="Of this exchange alone.")
+    timeframe = ChoiceField(choices=TIMEFRAMES, required=False, help_text="Of this length alone.")
+
+
+@example({"exchange": "NSE", "segment": "equity", "date": "2026-11-20"})
+class ChargeRatesQuery(StrictSerializer):
+    """Whose rates are wanted, and of which day."""
+
+    exchange = ChoiceField(choices=SEGMENTS, help_text="The exchange.")
+    segment = ChoiceField(
+        choices=get_args(ChargeSegment),
+        help_text="One of the exchange's; `agri` ones have commodity exchanges alone.",
+    )
+    date = QueryDateField(source="day", help_text="The day of the trade.")
+    broker = BrokerField(
+        required=False, help_text="Whose prices; a refusal names those that are known."
+    )
+
+    @classmethod
+    def read(cls, data: Any) -> dict[str, Any]:
+        query = super().read(data)
+        allowed = SEGMENTS[query["exchange"]]
+        if query["segment"] not in allowed:
+            message = f"is no segment of {query['exchange']}"
+            raise InvalidInput(Fault("segment", message, query["segment"], allowed=allowed))
+        return query
 
 
 @example(
@@ -338,6 +374,28 @@ class TimeframeCoverageSerializer(AnswerSerializer):
         required=False, help_text="True where the history is a generated sample."
     )
     adjusted = BooleanField(required=False, help_text="Prices as their source adjusted them.")
+
+
+@example(
+    {
+        "symbol": "NSE:RELIANCE",
+        "timeframe": "1d",
+        "first": MOMENT_EXAMPLE,
+        "last": MOMENT_EXAMPLE,
+        "bars": 1,
+        "days": 1,
+        "missingSessions": 0,
+        "uncheckedYears": [],
+        "synthetic": True,
+    }
+)
+class SeriesSerializer(TimeframeCoverageSerializer):
+    """What is held of one symbol in one timeframe; the call for one symbol has the gaps."""
+
+    gaps = None  # type: ignore[assignment]  # REST framework's way to leave a field out
+
+    def get_fields(self) -> dict[str, serializers.Field[Any, Any, Any, Any]]:
+        return {"symbol": CharField(help_text="EXCHANGE:SYMBOL"), **super().get_fields()}
 
 
 class ListedDaysSerializer(AnswerSerializer):
@@ -504,7 +562,7 @@ class ChargeSerializer(AnswerSerializer):
     """An item of a contract note, as it is and as it is paid."""
 
     item = ChoiceField(
-        choices=("brokerage", *get_args(ChargeItem), "depository_charge"),
+        choices=CHARGE_ITEMS,
         help_text="`depository_charge` is what the broker and the depository take of a sale in"
         " delivery, once for each share and day.",
     )
@@ -584,3 +642,79 @@ class ContractNoteSerializer(AnswerSerializer):
     def to_representation(self, instance: ContractNote) -> dict[str, Any]:
         rounded: dict[str, Any] = round_for_wire(super().to_representation(instance))
         return rounded
+
+
+class RateInForceSerializer(AnswerSerializer):
+    """A rate of the rulebook, and what it is for."""
+
+    item = ChoiceField(choices=CHARGE_ITEMS, help_text="What it is charged as.")
+    percent = NumberField(
+        source="row.percent", required=False, help_text="Of the value, of options of the premium."
+    )
+    flat = NumberField(
+        source="row.flat", required=False, help_text="Of brokerage: rupees of each order."
+    )
+    cap = NumberField(
+        source="row.cap",
+        required=False,
+        allow_null=True,
+        help_text="Of brokerage: the most that the percentage comes to, in rupees.",
+    )
+    amount = NumberField(
+        source="row.amount",
+        required=False,
+        help_text="Of the depository charge: rupees of each share and day.",
+    )
+    sides = serializers.ListField(
+        child=ChoiceField(choices=SIDES), help_text="The sides of an order that pay it."
+    )
+    products = serializers.ListField(
+        child=ChoiceField(choices=PRODUCTS), help_text="The products that pay it."
+    )
+    scopes = serializers.ListField(
+        child=ChoiceField(choices=RATE_SCOPES),
+        help_text="The segment, or kinds of ETF or options, whose own rates come before its.",
+    )
+    underlyings = serializers.ListField(
+        child=CharField(), help_text="The only ones that it is for; empty where it is for all."
+    )
+    since = DateField(source="row.first_date", help_text="The first day of the rate.")
+    row = RuleRowField(help_text="File and line in the edition of the rulebook.")
+    source_ = CharField(source="row.source", help_text="Where it is from.")
+    unsourced = CharField(
+        source="row.unsourced", help_text="What of the row has no source; empty where all has one."
+    )
+
+
+@example(
+    {
+        "exchange": "NSE",
+        "segment": "equity",
+        "date": "2026-11-20",
+        "broker": "none",
+        "edition": _EDITION_EXAMPLE,
+        "rates": [
+            {
+                "item": "stamp_duty",
+                "percent": 0.015,
+                "sides": ["buy"],
+                "products": ["delivery"],
+                "scopes": ["equity"],
+                "underlyings": [],
+                "since": "2020-07-01",
+                "row": "charges.csv:55",
+                "source": "Indian Stamp Act as amended by the Finance Act 2019",
+                "unsourced": "",
+            }
+        ],
+    }
+)
+class ChargeRatesSerializer(AnswerSerializer):
+    """The rates of a segment on a date."""
+
+    exchange = ChoiceField(choices=SEGMENTS, help_text="The exchange.")
+    segment = ChoiceField(choices=get_args(ChargeSegment), help_text="The segment.")
+    date = DateField(help_text="The day of the trade.")
+    broker = CharField(help_text="Whose prices.")
+    edition = CharField(help_text=_EDITION_HELP)
+    rates = RateInForceSerializer(many=True, help_text="Item by item.")

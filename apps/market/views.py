@@ -7,14 +7,19 @@ from rest_framework.response import Response
 from apps.core.api.views import OwnedViewSet
 from apps.market import contract_notes, coverage, rule_sets, store
 from apps.market.coverage import MOST_INSPECTED
+from apps.market.rulebook.charges import DEFAULT_BROKER, rates_in_force
 from apps.market.rulebook.sessions import MARKETS, day_of
 from apps.market.serializers import (
     CandlesQuery,
     CandlesSerializer,
+    ChargeRatesQuery,
+    ChargeRatesSerializer,
     ChargesQuery,
     ContractNoteSerializer,
     CoverageQuery,
     CoverageSerializer,
+    SeriesQuery,
+    SeriesSerializer,
     SessionsQuery,
     SessionsSerializer,
 )
@@ -70,6 +75,22 @@ class MarketViewSet(OwnedViewSet):
             answer["quality"] = quality
         return Response(CoverageSerializer.render(answer))
 
+    @extend_schema(
+        operation_id="listSeries",
+        parameters=[SeriesQuery],
+        responses=SeriesSerializer(many=True),
+    )
+    def series(self, request: Request) -> Response:
+        """What history is held, of each symbol in each timeframe.
+
+        In the order of the alphabet. Candles that feeds have sent today are counted; a symbol that
+        has no others is listed from the next morning on.
+        """
+        query = self.query(SeriesQuery)
+        keys = self.paginate_queryset(coverage.stored_series(**query)) or []
+        data = [SeriesSerializer.render(row) for row in coverage.series_of_keys(keys)]
+        return self.get_paginated_response(data)
+
 
 @extend_schema(tags=["market"])
 class RulebookViewSet(OwnedViewSet):
@@ -113,3 +134,25 @@ class RulebookViewSet(OwnedViewSet):
         query = {"broker": None, **self.query(ChargesQuery)}
         note = contract_notes.make_contract_note(rule_sets.current_rule_set(), **query)
         return Response(ContractNoteSerializer.render(note))
+
+    @extend_schema(
+        operation_id="readChargeRates",
+        parameters=[ChargeRatesQuery],
+        responses={200: ChargeRatesSerializer},
+    )
+    def charge_rates(self, request: Request) -> Response:
+        """What fills in a segment are charged on a date, item by item.
+
+        All rates that are in force, each with the row of the rulebook it comes from. Where several
+        are for one fill, that of its underlying comes first, then that of its kind of ETF or of
+        options of the nearest expiry, then that of the whole segment.
+        """
+        query = {"broker": DEFAULT_BROKER, **self.query(ChargeRatesQuery)}
+        rule_set = rule_sets.current_rule_set()
+        answer = {
+            **query,
+            "date": query["day"],
+            "edition": rule_set.sha256,
+            "rates": rates_in_force(rule_set, **query),
+        }
+        return Response(ChargeRatesSerializer.render(answer))

@@ -51,7 +51,7 @@ def test_reading_does_not_tell_blocks_from_bars_that_came_in() -> None:
     counts = {
         name: store.count_bars(SBIN, name, start=at(f"{DAY} 00:00"), end=2**33) for name in whole
     }
-    timeframes, gaps = store.stored_timeframes(SBIN), coverage.gaps_of(SBIN)
+    timeframes, gaps = store.stored_timeframes(SBIN), coverage.gaps_of([SBIN])
     CandleChunk.objects.filter(timeframe="1m").delete()
     for day in days:
         assert receive(day).added == 375
@@ -63,7 +63,7 @@ def test_reading_does_not_tell_blocks_from_bars_that_came_in() -> None:
             name: store.count_bars(SBIN, name, start=at(f"{DAY} 00:00"), end=2**33)
             for name in whole
         }
-        assert (store.stored_timeframes(SBIN), coverage.gaps_of(SBIN)) == (timeframes, gaps), held
+        assert (store.stored_timeframes(SBIN), coverage.gaps_of([SBIN])) == (timeframes, gaps), held
         services.compact(symbols=[SBIN], now=NOW)
     assert not BufferedCandle.objects.exists()
     assert services.compact(symbols=[SBIN], now=NOW) == 0

@@ -7,7 +7,8 @@ investor protection fund (IPFT): Kite's virtual contract notes compute it so. Be
 service tax takes its place. An index cannot be bought, so nothing is charged.
 """
 
-from collections.abc import Iterable
+import itertools
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import date, timedelta
 from decimal import ROUND_HALF_UP, Decimal
@@ -25,6 +26,7 @@ from apps.market.rulebook.rows import (
     ChargeSegment,
     DepositoryRow,
     EtfKind,
+    Exchange,
     OrderSide,
     Product,
 )
@@ -285,6 +287,106 @@ def _depository_rows(rule_set: RuleSet, basis: ChargeBasis) -> tuple[DepositoryR
     if not delivers or basis.instrument == "index":
         return ()
     return tuple(row for row in rule_set.depository if row.broker == basis.broker)
+
+
+# -------------------------------------------------------------------------- the rates of a segment
+
+DatedRow: TypeAlias = ChargeRate | BrokerRow | DepositoryRow
+# Products in which shares are taxed; those of contracts are all taxed alike.
+_PRODUCTS_OF_SHARES: Final[tuple[Product, ...]] = ("intraday", "delivery")
+RATE_SCOPES: Final = (*get_args(ChargeSegment), *get_args(EtfKind), "nearest_options")
+_WIDER_SCOPES: Final[dict[ChargeSegment, frozenset[str]]] = {
+    "equity": frozenset(("equity", *get_args(EtfKind))),
+    "options": frozenset(("options", "nearest_options")),
+}
+SEGMENTS: Final[dict[Exchange, tuple[ChargeSegment, ...]]] = {
+    "NSE": ("equity", "futures", "options"),
+    "BSE": ("equity", "futures", "options"),
+    "MCX": ("futures", "options", "agri_futures", "agri_options"),
+    "NCDEX": ("agri_futures", "agri_options"),
+}
+
+
+class RateKey(NamedTuple):
+    """What one rate is given for; a later row of the same key takes its place."""
+
+    item: str
+    scope: str
+    underlying: str
+    product: Product
+    side: OrderSide
+
+
+@dataclass(frozen=True, slots=True)
+class RateInForce:
+    """A row of the rulebook that is in force on a day, and the keys that it is in force for."""
+
+    row: DatedRow
+    keys: tuple[RateKey, ...]
+
+    @property
+    def item(self) -> str:
+        return self.keys[0].item
+
+    @property
+    def scopes(self) -> list[str]:
+        """The segment, kinds of ETF, or options of the nearest expiry."""
+        return sorted({key.scope for key in self.keys})
+
+    @property
+    def underlyings(self) -> list[str]:
+        """The only underlyings that it is for; empty where it is for all."""
+        return sorted({key.underlying for key in self.keys if key.underlying})
+
+    @property
+    def products(self) -> list[Product]:
+        return sorted({key.product for key in self.keys})
+
+    @property
+    def sides(self) -> list[OrderSide]:
+        return sorted({key.side for key in self.keys})
+
+
+def rates_in_force(
+    rule_set: RuleSet, *, exchange: Exchange, segment: ChargeSegment, broker: str, day: date
+) -> list[RateInForce]:
+    """Return all rates of a segment on a day: those of the whole segment and those of kinds of ETF,
+    options of the nearest expiry and single underlyings.
+    """
+    newest: dict[RateKey, DatedRow] = {}
+    for key, row in _keyed_rows(rule_set, exchange, segment, broker):
+        if row.first_date <= day and (
+            key not in newest or newest[key].first_date <= row.first_date
+        ):
+            newest[key] = row
+    keys_of_rows: dict[DatedRow, list[RateKey]] = {}
+    for key, row in newest.items():
+        keys_of_rows.setdefault(row, []).append(key)
+    return [RateInForce(row, tuple(keys)) for row, keys in keys_of_rows.items()]
+
+
+def _keyed_rows(
+    rule_set: RuleSet, exchange: Exchange, segment: ChargeSegment, broker: str
+) -> Iterator[tuple[RateKey, DatedRow]]:
+    """Yield the rows of a segment of all dates, once for each key that they are for."""
+    products = _PRODUCTS_OF_SHARES if segment == "equity" else PRODUCTS
+    for price in rule_set.brokers:
+        if price.broker == broker and segment in price.segments:
+            for product, side in itertools.product(price.products or products, SIDES):
+                yield RateKey("brokerage", segment, "", product, side), price
+    for fee in rule_set.depository:
+        if fee.broker == broker and segment == "equity":
+            yield RateKey("depository_charge", segment, "", "delivery", "sell"), fee
+    wanted = _WIDER_SCOPES.get(segment, frozenset((segment,)))
+    for rate in rule_set.charges:
+        if exchange in rate.exchanges:
+            for scope, underlying, product, side in itertools.product(
+                wanted.intersection(rate.segments),
+                rate.roots or ("",),
+                rate.products or products,
+                rate.sides,
+            ):
+                yield RateKey(rate.item, scope, underlying, product, side), rate
 
 
 # ------------------------------------------------------------------------------- for the engine
