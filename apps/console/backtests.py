@@ -22,7 +22,7 @@ from apps.backtests.serializers import (
 )
 from apps.backtests.submissions import read_date_range
 from apps.console.gate import by_field, console_page, count_as, go_to, is_part, sent, show
-from apps.console.lists import listing, listing_of, wanted_page
+from apps.console.lists import listing, listing_of, read_filters, wanted_page
 from apps.core import database_clock
 from apps.core.errors import InvalidInput, NotFound, ServiceError
 from apps.engine.metrics.table import METRICS
@@ -38,11 +38,7 @@ HEADLINES: Final = (
 @console_page()
 def backtests_page(request: HttpRequest, user: User) -> HttpResponse:
     """List the backtests, filtered by algorithm, status and kind."""
-    query = QueryDict(mutable=True)
-    for name in ("algorithmId", "status", "kind"):
-        if request.GET.get(name):
-            query[name] = str(request.GET[name])
-    wanted = BacktestQuery.read_query(query)
+    wanted = read_filters(request, BacktestQuery)
     rows = services.backtests_of(
         owner=user,
         algorithm_id=wanted.get("algorithm_id"),
@@ -51,7 +47,7 @@ def backtests_page(request: HttpRequest, user: User) -> HttpResponse:
     )
     context = {
         "backtests": listing(request, rows.order_by("-created_at", "-pk"), BacktestSerializer),
-        "wanted": query,
+        "wanted": request.GET,
         "statuses": [status.value for status in BacktestStatus],
         "kinds": [kind.value for kind in BacktestKind],
     }

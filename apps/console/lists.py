@@ -49,6 +49,21 @@ def wanted_page(request: HttpRequest) -> Page:
     return Page(number=PageQuery.read_query(query)["page"], limit=ROWS)
 
 
+def read_filters(
+    request: HttpRequest,
+    serializer: type[StrictSerializer],
+    defaults: Mapping[str, str] | None = None,
+) -> dict[str, Any]:
+    """Return what the filled-in fields of a form in the address ask for, read as the API reads its
+    query. Raises InvalidInput.
+    """
+    query = QueryDict(mutable=True)
+    for name, value in {**(defaults or {}), **request.GET.dict()}.items():
+        if value:
+            query[name] = str(value)
+    return serializer.read_query(query)
+
+
 def listing(
     request: HttpRequest,
     rows: QuerySet[Any, Any] | list[Any],

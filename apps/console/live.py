@@ -7,7 +7,7 @@ and asks again for the part that they may concern.
 from datetime import date
 from typing import Any, Final
 
-from django.http import HttpRequest, HttpResponse, JsonResponse, QueryDict
+from django.http import HttpRequest, HttpResponse, JsonResponse
 
 from apps.accounts.models import User
 from apps.algorithms import services as algorithms
@@ -15,7 +15,7 @@ from apps.algorithms.lifecycle import AlgorithmStatus
 from apps.algorithms.models import Algorithm
 from apps.algorithms.serializers import AlgorithmItemSerializer, AlgorithmSerializer
 from apps.console.gate import console_page, count_as, go_to, is_part, show
-from apps.console.lists import listing, with_standing
+from apps.console.lists import listing, read_filters, with_standing
 from apps.core import database_clock
 from apps.core.errors import NotFound
 from apps.engine.candles import TIMEFRAMES
@@ -156,10 +156,7 @@ def activity_page(request: HttpRequest, user: User, algorithm_id: str, kind: str
 def drift_page(request: HttpRequest, user: User, algorithm_id: str) -> HttpResponse:
     """Say how a session on paper differs from its backtest, and list the sessions."""
     algorithm = algorithms.read(owner=user, algorithm_id=algorithm_id)
-    query = QueryDict(mutable=True)
-    if request.GET.get("date"):
-        query["date"] = str(request.GET["date"])
-    day: date | None = DriftQuery.read_query(query).get("date")
+    day: date | None = read_filters(request, DriftQuery).get("date")
     context = {
         **_head(user, algorithm, tab="drift"),
         "drift": DriftSerializer.render(drift.read(owner=user, algorithm_id=algorithm_id, day=day)),

@@ -3,7 +3,7 @@
 from django.http import Http404, HttpRequest, HttpResponse
 from django.urls import path
 
-from apps.console import account, algorithms, backtests, entry, live
+from apps.console import account, algorithms, backtests, data, entry, live
 from apps.console.gate import console_page
 from apps.console.home import kill_switch_page
 
@@ -40,6 +40,10 @@ urlpatterns = [
     path("live/<str:algorithm_id>/close/<str:symbol>", live.close_position_page),
     path("live/<str:algorithm_id>/do/<str:action>", live.run_action_page),
     path("live/<str:algorithm_id>/<str:kind>", live.activity_page),
+    path("data", data.coverage_page),
+    path("data/symbols", data.symbols_page),
+    path("data/symbols/<str:symbol>", data.symbol_page),
+    path("data/rules", data.rules_page),
     path("settings", account.settings_page),
     path("settings/webhooks/<str:webhook_id>", account.deliveries_page),
     path("settings/<str:action>/<str:object_id>", account.settings_action_page),

@@ -8,6 +8,8 @@ from typing import Final
 from django.db import connection
 
 from apps.market.models import RuleSetVersion
+from apps.market.rulebook.charges import DEFAULT_BROKER, rates_in_force
+from apps.market.rulebook.rows import ChargeSegment, Exchange
 from apps.market.rulebook.rule_set import (
     FILES,
     RuleSet,
@@ -16,7 +18,7 @@ from apps.market.rulebook.rule_set import (
     read_rule_set,
     rows_by_file,
 )
-from apps.market.rulebook.sessions import MARKETS, known_years
+from apps.market.rulebook.sessions import MARKETS, day_of, known_years
 
 # Written once: to have the ORM write it takes 0.2 ms, and each submission and review asks for it.
 NEWEST_VERSION: Final = (
@@ -40,6 +42,33 @@ def _read(sha256: str) -> RuleSet:
 def files_of(version: RuleSetVersion | None) -> Mapping[str, str]:
     """Return all files of a version; a file that it does not have yet is the bundled one."""
     return bundled_files() if version is None else {**bundled_files(), **version.files}
+
+
+def describe_day(exchange: Exchange, day: date) -> dict[str, object]:
+    """Return what an exchange does on a date by the rule set in force, segment by segment."""
+    rule_set = current_rule_set()
+    segments = [
+        {"segment": segment, "day": day_of(rule_set, exchange, segment, day)}
+        for segment in MARKETS[exchange]
+    ]
+    return {"exchange": exchange, "date": day, "edition": rule_set.sha256, "segments": segments}
+
+
+def describe_rates(
+    *, exchange: Exchange, segment: ChargeSegment, day: date, broker: str = DEFAULT_BROKER
+) -> dict[str, object]:
+    """Return the rates of a segment on a date by the rule set in force."""
+    rule_set = current_rule_set()
+    return {
+        "exchange": exchange,
+        "segment": segment,
+        "date": day,
+        "broker": broker,
+        "edition": rule_set.sha256,
+        "rates": rates_in_force(
+            rule_set, exchange=exchange, segment=segment, broker=broker, day=day
+        ),
+    }
 
 
 def unknowns(rule_set: RuleSet, *, today: date) -> Iterator[str]:

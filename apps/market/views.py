@@ -7,8 +7,6 @@ from rest_framework.response import Response
 from apps.core.api.views import OwnedViewSet
 from apps.market import contract_notes, coverage, rule_sets, store
 from apps.market.coverage import MOST_INSPECTED
-from apps.market.rulebook.charges import DEFAULT_BROKER, rates_in_force
-from apps.market.rulebook.sessions import MARKETS, day_of
 from apps.market.serializers import (
     CandlesQuery,
     CandlesSerializer,
@@ -105,18 +103,7 @@ class RulebookViewSet(OwnedViewSet):
         holidays are not loaded.
         """
         query = self.query(SessionsQuery)
-        exchange, day = query["exchange"], query["day"]
-        rule_set = rule_sets.current_rule_set()
-        segments = [
-            {"segment": segment, "day": day_of(rule_set, exchange, segment, day)}
-            for segment in MARKETS[exchange]
-        ]
-        answer = {
-            "exchange": exchange,
-            "date": day,
-            "edition": rule_set.sha256,
-            "segments": segments,
-        }
+        answer = rule_sets.describe_day(query["exchange"], query["day"])
         return Response(SessionsSerializer.render(answer))
 
     @extend_schema(
@@ -147,12 +134,5 @@ class RulebookViewSet(OwnedViewSet):
         are for one fill, that of its underlying comes first, then that of its kind of ETF or of
         options of the nearest expiry, then that of the whole segment.
         """
-        query = {"broker": DEFAULT_BROKER, **self.query(ChargeRatesQuery)}
-        rule_set = rule_sets.current_rule_set()
-        answer = {
-            **query,
-            "date": query["day"],
-            "edition": rule_set.sha256,
-            "rates": rates_in_force(rule_set, **query),
-        }
-        return Response(ChargeRatesSerializer.render(answer))
+        rates = rule_sets.describe_rates(**self.query(ChargeRatesQuery))
+        return Response(ChargeRatesSerializer.render(rates))

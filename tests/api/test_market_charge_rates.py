@@ -57,10 +57,10 @@ def test_rates_of_single_underlyings_and_of_the_nearest_expiry(client: APIClient
             if row["item"] == "exchange_fee"
         ]
 
-    everyone = (0.005, ["options"], [])
-    assert fees("2023-12-01") == [everyone, (0.0375, ["nearest_options"], ["SENSEX"])]
+    for_all: tuple[float, list[str], list[str]] = (0.005, ["options"], [])
+    assert fees("2023-12-01") == [for_all, (0.0375, ["nearest_options"], ["SENSEX"])]
     both = (0.0495, ["nearest_options", "options"], ["BANKEX", "SENSEX"])
-    assert fees("2024-06-03") == [everyone, both]
+    assert fees("2024-06-03") == [for_all, both]
 
 
 def test_a_note_has_no_rate_that_is_not_listed(client: APIClient) -> None:

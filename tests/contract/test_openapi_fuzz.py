@@ -72,6 +72,7 @@ BEYOND_A_SCHEMA = {
     "readCoverage": (400, _HALF_A_CONTRACT),
     # Brokers are data, and of floats some multiples of 0.0001 have more places.
     "readCharges": (400, f"allowed values|four places|{_HALF_A_CONTRACT}"),
+    "readChargeRates": (400, "allowed values|is no segment of"),
     # The symbols are those it traded.
     "explainCandle": (400, f"of this backtest|{_TOO_LATE}|{_HALF_A_CONTRACT}"),
     "listTrades": (400, f"of this backtest|{_HALF_A_CONTRACT}"),

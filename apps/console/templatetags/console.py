@@ -56,6 +56,22 @@ def _write_of(mapping: Any, key: Any) -> Any:
     return mapping.get(key) if mapping else None
 
 
+@register.filter("rate")
+def _write_rate(percent: float) -> str:
+    """Write a rate with all of its places: 0.0001 percent of a crore is 10 rupees."""
+    return f"{percent:.7f}".rstrip("0").rstrip(".") + "%"
+
+
+@register.filter("fact")
+def _write_fact(value: Any) -> str:
+    """Write what is known of an instrument: a text, a number, yes or no, or several of them."""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, list):
+        return ", ".join(map(str, value)) or formats.NO_VALUE
+    return formats.NO_VALUE if value in (None, "") else str(value)
+
+
 @register.simple_tag(name="metric")
 def _write_metric(value: float | None, unit: Unit) -> str:
     """Write the value of a metric with its unit."""

@@ -89,6 +89,10 @@ def _pages_of(algorithm: str, backtest: str, draft: str) -> dict[str, str]:
         "evidence": f"{backtest}/evidence",
         "live": "/app/live",
         "run": algorithm.replace("/algorithms/", "/live/"),
+        "coverage": "/app/data",
+        "symbol search": "/app/data/symbols?query=reliance",
+        "symbol": "/app/data/symbols/NSE:RELIANCE?timeframe=1d",
+        "sessions and charges": "/app/data/rules?date=2026-08-03",
         "settings": "/app/settings",
         "unknown": "/app/nothing",
     }

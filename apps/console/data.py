@@ -1,0 +1,120 @@
+"""Data: what history is held, symbols with their facts, and the rules of a date."""
+
+from typing import Any, Final, get_args
+
+from django.http import HttpRequest, HttpResponse
+
+from apps.accounts.models import User
+from apps.console.gate import by_field, console_page, show
+from apps.console.lists import listing_of, read_filters, wanted_page
+from apps.core import database_clock
+from apps.core.errors import InvalidInput, NotFound
+from apps.engine.candles import TIMEFRAMES
+from apps.engine.symbols import EXCHANGES
+from apps.market import coverage, rule_sets
+from apps.market.dates import INDIA
+from apps.market.rulebook.charges import DEFAULT_BROKER, broker_names
+from apps.market.rulebook.rows import ChargeSegment
+from apps.market.rulebook.sessions import MARKETS
+from apps.market.serializers import (
+    ChargeRatesQuery,
+    ChargeRatesSerializer,
+    CoverageQuery,
+    CoverageSerializer,
+    SeriesQuery,
+    SeriesSerializer,
+    SessionsSerializer,
+)
+from apps.symbols import services as symbols
+from apps.symbols.models import Type
+from apps.symbols.serializers import InstrumentSerializer, MatchesSerializer, SearchQuery
+
+# What stands in tables of its own on the page of a symbol.
+_NO_FACTS: Final = frozenset({"symbol", "name", "aliases"})
+_MOST_FOUND: Final = 50
+
+
+@console_page()
+def coverage_page(request: HttpRequest, user: User) -> HttpResponse:
+    """List what is held of each symbol in each timeframe."""
+    page = wanted_page(request)
+    keys = coverage.stored_series(**read_filters(request, SeriesQuery))
+    rows = coverage.series_of_keys(list(keys[page.rows]))
+    data = [SeriesSerializer.render(row) for row in rows]
+    context = {
+        "series": listing_of(request, data, page, total=keys.count()),
+        "wanted": request.GET,
+        "exchanges": EXCHANGES,
+        "timeframes": TIMEFRAMES,
+        "tab": "coverage",
+    }
+    return show(request, "data_coverage", context)
+
+
+@console_page()
+def symbols_page(request: HttpRequest, user: User) -> HttpResponse:
+    """Search instruments by symbol, name, ISIN or a broker's name."""
+    context: dict[str, Any] = {
+        "wanted": request.GET,
+        "exchanges": EXCHANGES,
+        "types": Type.values,
+        "tab": "symbols",
+    }
+    if request.GET.get("query", "").strip():
+        query = {**read_filters(request, SearchQuery), "limit": _MOST_FOUND}
+        results = symbols.search(**query, now=database_clock.now())
+        context |= MatchesSerializer.render({"results": results})
+    return show(request, "data_symbols", context)
+
+
+@console_page()
+def symbol_page(request: HttpRequest, user: User, symbol: str) -> HttpResponse:
+    """Show what is known of a symbol and what is held of it; of one timeframe its quality too."""
+    query = request.GET.copy()
+    query["symbol"] = symbol
+    wanted = CoverageQuery.read_query(query)
+    stored: dict[str, Any] = {"symbol": symbol, "timeframes": coverage.timeframes_of(symbol)}
+    if "timeframe" in wanted:
+        quality = coverage.quality_of(symbol, wanted["timeframe"])
+        stored |= {} if quality is None else {"quality": quality}
+    context: dict[str, Any] = {
+        "symbol": symbol,
+        "coverage": CoverageSerializer.render(stored),
+        "tab": "symbols",
+    }
+    try:
+        details = symbols.read_details(symbol=symbol, now=database_clock.now())
+    except NotFound:
+        if not stored["timeframes"]:
+            raise
+    else:
+        instrument = InstrumentSerializer.render(details)
+        facts = {name: value for name, value in instrument.items() if name not in _NO_FACTS}
+        context |= {"instrument": instrument, "facts": facts}
+    return show(request, "data_symbol", context)
+
+
+@console_page()
+def rules_page(request: HttpRequest, user: User) -> HttpResponse:
+    """Show the sessions of an exchange on a date, and the charges of a segment on it."""
+    today = database_clock.now().astimezone(INDIA).date().isoformat()
+    defaults = {"exchange": "NSE", "segment": "equity", "date": today, "broker": DEFAULT_BROKER}
+    context: dict[str, Any] = {
+        "typed": {**defaults, **request.GET.dict()},
+        "exchanges": MARKETS,
+        "segments": get_args(ChargeSegment),
+        "brokers": broker_names(rule_sets.current_rule_set()),
+        "tab": "rules",
+    }
+    status = 200
+    try:
+        query = read_filters(request, ChargeRatesQuery, defaults)
+    except InvalidInput as refusal:
+        context["problems"], status = by_field(refusal.faults), 400
+    else:
+        day = rule_sets.describe_day(query["exchange"], query["day"])
+        context |= {
+            "sessions": SessionsSerializer.render(day),
+            "charges": ChargeRatesSerializer.render(rule_sets.describe_rates(**query)),
+        }
+    return show(request, "data_rules", context, status=status)
