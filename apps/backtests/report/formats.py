@@ -14,10 +14,19 @@ MINUS: Final = "\N{MINUS SIGN}"
 # Names that are not simply the words of the wire name.
 _NAMES: Final = {
     "transactionTax": "STT / CTT",
+    "transaction_tax": "STT / CTT",
     "cagr": "CAGR",
     "roi": "ROI",
     "ipft": "IPFT",
     "sebiFee": "SEBI fee",
+    "sebi_fee": "SEBI fee",
+    "isin": "ISIN",
+    "equity_etf": "ETFs of shares",
+    "gold_etf": "ETFs of gold",
+    "silver_etf": "ETFs of silver",
+    "debt_etf": "ETFs of debt",
+    "liquid_etf": "liquid ETFs",
+    "overseas_etf": "ETFs of shares overseas",
     "gst": "GST",
 }
 _INDEX: Final = re.compile(r"\[(\d+)\]")
