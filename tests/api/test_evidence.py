@@ -152,10 +152,15 @@ def test_of_a_walk_forward_the_joined_tests_are_looked_at(api: Api, alice: User)
     body = made(api, alice, study)
     assert body["status"] == "ready", body["error"]
     statuses = {check["name"]: check["status"] for check in body["checks"]}
-    for name in ("costs", "fills", "sensitivity"):
-        assert statuses[name] == "unknown"
-        assert "several configurations" in body["sections"][name]["sentence"]
-    assert body["sections"]["chargesAsOf"]["figures"] == {}
+    performance = study.performance or {}
+    for name in ("costs", "fills"):
+        assert "simulated by itself" in body["sections"][name]["sentence"]
+        assert statuses[name] == "pass"
+    assert body["sections"]["costs"]["figures"]["netProfit"] == performance["netProfit"]
+    charges = body["sections"]["chargesAsOf"]["figures"]
+    assert charges["netProfit"] == performance["netProfit"]
+    assert charges["fills"] == 2 * performance["totalTrades"]
+    assert statuses["sensitivity"] == "unknown"
     significance = body["sections"]["significance"]["figures"]
     _, curve = results.load_result(study)
     assert significance["days"] == len(day_ends(curve["time"]))

@@ -2,6 +2,7 @@
 workers import it.
 """
 
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -14,9 +15,9 @@ from apps.backtests.models import Backtest, BacktestKind
 from apps.backtests.studies import load_inputs
 from apps.engine.candles import TIMEFRAMES, Candles
 from apps.engine.evidence.document import evidence_document
-from apps.engine.evidence.inputs import EvidenceInput, EvidenceThresholds
+from apps.engine.evidence.inputs import EvidenceInput, EvidenceThresholds, JoinedTests
 from apps.engine.evidence.traded_fills import traded_fills
-from apps.engine.kernel.records import NO_FILLS, Array
+from apps.engine.kernel.records import Array
 from apps.engine.metrics.equity import day_ends
 from apps.engine.simulation.simulations import ignore_progress
 from apps.engine.studies.grid import applied
@@ -29,25 +30,26 @@ def make_evidence(backtest: Backtest) -> tuple[dict[str, object], Array]:
     """Return the document, and the fills as TRADED_FILL records. Raises EngineError."""
     evidence = evidence_input(backtest)
     document = evidence_document(evidence, generated=store.synthetic_symbols(backtest.symbols))
-    fills = NO_FILLS if evidence.of_windows else evidence.fills
-    return document, traded_fills(fills, evidence.data.contracts)
+    return document, traded_fills(evidence.fills, evidence.data.contracts)
 
 
 def evidence_input(backtest: Backtest) -> EvidenceInput:
     """Return what the sections are made from. Raises EngineError."""
-    inputs = load_inputs(backtest, steps_of(backtest), ignore_progress)
+    *tested, steps = steps_of(backtest)
+    inputs = load_inputs(backtest, steps, ignore_progress)
     trades, curve = results.load_result(backtest)
-    days, of_windows = len(day_ends(curve["time"])), backtest.kind == BacktestKind.WALK_FORWARD
-    if of_windows:  # its tests alone, which begin after the first training
-        inputs = replace(inputs, start=int(curve["time"][0]), end=int(curve["time"][-1]) + 1)
+    joined = None
+    if backtest.kind == BacktestKind.WALK_FORWARD:
+        inputs = replace(inputs, start=int(curve["time"][0]))  # after the first training
+        joined = JoinedTests([*tested, steps], (backtest.study or {})["windows"])
     return EvidenceInput(
         inputs,
         trades.records,
         curve,
-        trials=ledger.trials_of(backtest, days=days),
+        trials=ledger.trials_of(backtest, days=len(day_ends(curve["time"]))),
         finer=partial(_finer_candles, backtest),
         thresholds=thresholds_of_settings(),
-        of_windows=of_windows,
+        joined=joined,
         expiries={
             history.symbol: expiry_days(
                 history.symbol,
@@ -79,14 +81,14 @@ def _finer_candles(backtest: Backtest, symbol: str, start: int, end: int) -> Can
     return adjusted.candles.between(start, end)
 
 
-def steps_of(backtest: Backtest) -> dict[str, Any]:
+def steps_of(backtest: Backtest) -> list[Mapping[str, Any]]:
     """Return the steps whose trades the result has: of an optimization those of the best set, of a
-    walk-forward those of the last window.
+    walk-forward those of each window that was tested.
     """
     steps, study = backtest.configuration, backtest.study_results or {}
     match backtest.kind:
         case BacktestKind.OPTIMIZATION:
-            return dict(applied(steps, study["ranking"][0]["parameters"]))
+            return [applied(steps, study["ranking"][0]["parameters"])]
         case BacktestKind.WALK_FORWARD:
-            return dict(applied(steps, study["windows"][-1]["parameters"]))
-    return dict(steps)
+            return [applied(steps, window["parameters"]) for window in study["windows"]]
+    return [steps]

@@ -10,14 +10,13 @@ from apps.accounts.models import User
 from apps.backtests import queue, results
 from apps.backtests.models import (
     Backtest,
-    BacktestKind,
     Evidence,
     EvidenceStatus,
     EvidenceTransition,
 )
 from apps.core import jobs
-from apps.engine.evidence.charges_as_of import CHARGES_AS_OF, charges_as_of_section
-from apps.engine.evidence.sections import EvidenceSection, section_json, section_of_windows
+from apps.engine.evidence.charges_as_of import charges_as_of_section
+from apps.engine.evidence.sections import EvidenceSection, section_json
 from apps.engine.language import strategy as engine
 from apps.market.contracts import market_rules_of
 from apps.market.dates import day_in_india, day_number
@@ -91,8 +90,6 @@ def dated(evidence: Evidence, *, as_of: date | None, now: datetime) -> Requested
 
 
 def _charges_as_of(backtest: Backtest, fills: bytes | memoryview, day: date) -> EvidenceSection:
-    if backtest.kind == BacktestKind.WALK_FORWARD:
-        return section_of_windows(CHARGES_AS_OF)
     rules = market_rules_of(engine.parse(backtest.configuration), first=day, last=day)
     return charges_as_of_section(
         results.unpack_array(fills),

@@ -17,6 +17,7 @@ from apps.engine.kernel.reasons import CHARGE_KINDS
 from apps.engine.kernel.records import Array, Plan
 from apps.engine.language.strategy import Strategy
 from apps.engine.simulation.plan import Contract, plan_of
+from apps.engine.studies.walk_forward import tested_in_turn
 from apps.engine.units import Unit, rounded, rupees_text
 
 Floats = NDArray[np.float64]
@@ -45,9 +46,12 @@ def costs_section(evidence: EvidenceInput) -> EvidenceSection:
     The break-even cost is the profit at signal prices over the number of trades, and over the value
     of their entries in basis points (hundredths of a percent).
     """
-    result, plan = evidence.result, plan_of(evidence.inputs.strategy)
+    result, contracts = evidence.result, evidence.data.contracts
     trades, paid = result.trades, evidence.fills["paid"].sum(axis=0) / 100
-    slippage = float(slippage_of(evidence.fills, plan, evidence.data.contracts).sum())
+    slippage = sum(
+        float(slippage_of(part.fills, plan_of(part.inputs.strategy), contracts).sum())
+        for part in evidence.parts
+    )
     gross, charges = float(trades["gross"].sum()), float(paid.sum())
     nets = {factor: _net_at(evidence, factor) for factor in COST_FACTORS}
     reversals = int(((trades["gross"] > 0) & (result.profit < 0)).sum())
@@ -75,7 +79,7 @@ def costs_section(evidence: EvidenceInput) -> EvidenceSection:
             if len(trades)
             else None,
         },
-        _sentence(gross + slippage, slippage, charges, reversals, len(trades)),
+        _sentence(gross + slippage, slippage, charges, reversals, len(trades)) + evidence.how,
         _NOT_LOOKED_AT,
         check,
     )
@@ -114,9 +118,15 @@ def times_slippage(strategy: Strategy, factor: float) -> Strategy:
 def _net_at(evidence: EvidenceInput, factor: float) -> float:
     if factor == 1:
         return evidence.result.net
-    strategy = times_slippage(evidence.inputs.strategy, factor)
     schedule = times_charges(evidence.inputs.schedule, factor)
-    return evidence.simulate(strategy, schedule).result_data.net
+    simulations = tested_in_turn(
+        evidence.parts,
+        lambda part, held: part.simulate(
+            times_slippage(part.inputs.strategy, factor), schedule, capital=held
+        ),
+        evidence.inputs.capital,
+    )
+    return sum(simulation.result_data.net for simulation in simulations)
 
 
 def _of_trade(rupees: float, trades: Array) -> dict[str, float | None]:

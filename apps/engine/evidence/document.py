@@ -12,12 +12,10 @@ from apps.engine.evidence.look_ahead import LOOK_AHEAD, look_ahead_section
 from apps.engine.evidence.multiple_testing import MULTIPLE_TESTING, multiple_testing_section
 from apps.engine.evidence.regimes import REGIMES, regimes_section
 from apps.engine.evidence.sections import (
-    OF_ONE_CONFIGURATION,
     CheckStatus,
     EvidenceCheck,
     EvidenceSection,
     section_json,
-    section_of_windows,
 )
 from apps.engine.evidence.sensitivity import SENSITIVITY, sensitivity_section
 from apps.engine.evidence.significance import SIGNIFICANCE, significance_section
@@ -77,12 +75,7 @@ def evidence_document(
     `generated` are the symbols whose candles are a sample and no market's: no result on those
     passes. Raises EngineError.
     """
-    sections = [
-        section_of_windows(name)
-        if evidence.of_windows and name in OF_ONE_CONFIGURATION
-        else section_of(evidence)
-        for name, section_of in SECTIONS.items()
-    ]
+    sections = [section_of(evidence) for section_of in SECTIONS.values()]
     checks = [section.check for section in sections if section.check]
     if generated:
         reason = f"The candles of {', '.join(generated)} are a generated sample, no market's."

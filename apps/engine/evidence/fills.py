@@ -358,7 +358,7 @@ def fills_section(evidence: EvidenceInput) -> EvidenceSection:
     relate to gaps, delays and volume.
     """
     inputs, thresholds = evidence.inputs, evidence.thresholds
-    symbols = symbol_fills(evidence)
+    symbols = [symbol for part in evidence.parts for symbol in symbol_fills(part)]
     undecided = [bar for symbol in symbols for bar in symbol.undecided(evidence)]
     net = net_by_order(evidence, undecided)
     calendars = [history.sessions for history in inputs.histories]
@@ -407,7 +407,7 @@ def fills_section(evidence: EvidenceInput) -> EvidenceSection:
             "doubtFromVolumeShare": thresholds.volume_share,
             "doubtFromShareOfFills": thresholds.large_fills,
         },
-        _sentence(len(undecided), net, decided, capital, thresholds),
+        _sentence(len(undecided), net, decided, capital, thresholds) + evidence.how,
         (
             *_NOT_LOOKED_AT,
             *([f"The levels of {added:,} trades that were added to."] if added else []),

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Final, NamedTuple
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
+from typing import Any, Final, NamedTuple
+
+import numpy as np
 
 from apps.engine.candles import Candles
 from apps.engine.charges import Schedule
@@ -21,6 +24,7 @@ from apps.engine.simulation.prepared_data import PreparedData
 from apps.engine.simulation.simulate import charged
 from apps.engine.simulation.simulation_input import SimulationInput
 from apps.engine.simulation.simulations import (
+    EVERY_ROW,
     Simulation,
     TradedMarket,
     ignore_progress,
@@ -28,6 +32,7 @@ from apps.engine.simulation.simulations import (
 )
 from apps.engine.studies.grid_search import CACHE_BYTES
 from apps.engine.studies.overfitting import Overfitting
+from apps.engine.studies.walk_forward import day_edges
 
 
 class HistoryChanged(EngineError):
@@ -72,6 +77,15 @@ class Trials(NamedTuple):
     selected_from: int = 0
 
 
+class JoinedTests(NamedTuple):
+    """The steps of the windows of a walk-forward that were tested, in order, and how many windows
+    it has: all test as many dates (rule 19).
+    """
+
+    steps: Sequence[Mapping[str, Any]]  # JSON as the client wrote it
+    windows: int
+
+
 FinerCandles = Callable[[str, int, int], Candles | None]
 """Returns the candles of a symbol between two moments (epoch seconds) that are finer than those of
 the strategy; None where none are held.
@@ -92,8 +106,9 @@ class EvidenceInput:
     """What was simulated, and the trades (TRADE records) and the curve (CURVE) that came of it.
 
     `expiries`: of each symbol the days (since 1970 in Asia/Kolkata) on which derivatives of its
-    underlying expire, where any are known. `of_windows`: these are the joined tests of a
-    walk-forward; the steps are those of its last one.
+    underlying expire, where any are known. `joined`: the result is that of the joined tests of a
+    walk-forward, which begin with the range; the steps are those of its last one. `rows`: those of
+    the market that were simulated; `shared` are the bars where they are set up already.
     """
 
     inputs: SimulationInput
@@ -102,13 +117,15 @@ class EvidenceInput:
     trials: Trials = THIS_ALONE
     thresholds: EvidenceThresholds = USUAL_THRESHOLDS
     finer: FinerCandles = no_finer_candles
-    of_windows: bool = False
+    joined: JoinedTests | None = None
     expiries: Mapping[str, Sequence[int]] = field(default_factory=dict)
+    rows: slice = field(default_factory=lambda: EVERY_ROW)
+    shared: PreparedData | None = None
 
     @lazy
     def data(self) -> PreparedData:
         """The bars, set up once for all simulations of this strategy with other numbers."""
-        return self.inputs.prepare(cache_bytes=CACHE_BYTES)
+        return self.shared or self.inputs.prepare(cache_bytes=CACHE_BYTES)
 
     @lazy
     def result(self) -> ResultData:
@@ -122,8 +139,46 @@ class EvidenceInput:
         )
 
     @lazy
+    def parts(self) -> list[EvidenceInput]:
+        """What was simulated at once: all of it, or the test of each window of a walk-forward, with
+        the steps that it chose and the equity that the last one left.
+        """
+        return [self] if self.joined is None else list(self._tests(self.joined))
+
+    @property
+    def how(self) -> str:
+        """What a sentence on a walk-forward says of its simulation."""
+        if self.joined is None:
+            return ""
+        return (
+            " Each test of the walk-forward was simulated by itself, with the parameters that its"
+            " training chose and the equity that the test before it left."
+        )
+
+    def _tests(self, joined: JoinedTests) -> Iterator[EvidenceInput]:
+        edges, held = day_edges(self.data.market), self.inputs.capital
+        rows = edges[:: max((len(edges) - 1) // joined.windows, 1)]
+        time = np.append(self.data.market.time, self.inputs.end)
+        for steps, (first, end) in zip(joined.steps, pairwise(rows), strict=False):
+            start, stop = time[[first, end]].tolist()
+            entered = self.trades["entry_time"]
+            points = slice(*np.searchsorted(self.curve["time"], (start, stop)).tolist())
+            yield replace(
+                self,
+                inputs=replace(self.inputs, steps=steps, capital=held),
+                trades=self.trades[(entered >= start) & (entered < stop)],
+                curve={name: self.curve[name][points] for name in ("time", "equity")},
+                joined=None,
+                rows=slice(first, end),
+                shared=self.data,
+            )
+            held = float(self.curve["equity"][points.stop - 1])
+
+    @lazy
     def fills(self) -> Array:
         """The FILL records of the result, from a simulation. Raises HistoryChanged."""
+        if self.joined is not None:
+            return np.concatenate([part.fills for part in self.parts])
         simulation = self.simulate(keep_fills=True)
         if simulation.trades.tobytes() != self.trades.tobytes():
             raise HistoryChanged
@@ -134,10 +189,11 @@ class EvidenceInput:
         strategy: Strategy | None = None,
         schedule: Schedule | None = None,
         *,
+        capital: float | None = None,
         keep_fills: bool = False,
     ) -> Simulation:
-        """Simulate again, with other numbers of the steps or other charges; raises what
-        `simulate.simulate` does.
+        """Simulate again, with other numbers of the steps, other charges or another capital; raises
+        what `simulate.simulate` does.
         """
         strategy = strategy or self.inputs.strategy
         schedule = charged(strategy, self.inputs.schedule if schedule is None else schedule)
@@ -148,7 +204,8 @@ class EvidenceInput:
             plan,
             TradedMarket(market, terms, self.data.candles),
             signals,
-            capital=self.inputs.capital,
+            capital=self.inputs.capital if capital is None else capital,
             report=ignore_progress,
+            rows=self.rows,
             keep_fills=keep_fills,
         )

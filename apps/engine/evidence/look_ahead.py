@@ -139,7 +139,10 @@ def look_ahead_section(evidence: EvidenceInput) -> EvidenceSection:
             "changedBefore": wire_times(np.array(result.changed, np.int64)),
         },
         sentence,
-        ("Whether the candles themselves were known at their times, such as adjusted prices.",),
+        (
+            "Whether the candles themselves were known at their times, such as adjusted prices.",
+            *(() if evidence.joined is None else ("The parameters of windows before the last.",)),
+        ),
         EvidenceCheck(LOOK_AHEAD, status, sentence),
     )
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,25 +42,6 @@ class EvidenceSection:
     sentence: str
     not_looked_at: Sequence[str]
     check: EvidenceCheck | None = None
-
-
-OF_ONE_CONFIGURATION: Final[Mapping[str, str]] = {
-    "costs": "what slippage and charges take",
-    "chargesAsOf": "what the charges of another date would take",
-    "fills": "what rests on the order of prices within bars",
-    "sensitivity": "what other numbers of the steps would make",
-}
-"""The sections that need a simulation of the whole result, and what they say."""
-
-
-def section_of_windows(name: str) -> EvidenceSection:
-    """Return a section of OF_ONE_CONFIGURATION for a walk-forward: why it is not known."""
-    sentence = (
-        f"Of a walk-forward it is not known {OF_ONE_CONFIGURATION[name]}: its windows trade several"
-        " configurations, and this simulates one over the whole range."
-    )
-    check = EvidenceCheck(name, CheckStatus.UNKNOWN, sentence)
-    return EvidenceSection(name, {}, sentence, ("All that the section says of others.",), check)
 
 
 def section_json(section: EvidenceSection) -> dict[str, object]:

@@ -125,6 +125,8 @@ def sensitivity(evidence: EvidenceInput) -> Sensitivity:
 
 def sensitivity_section(evidence: EvidenceInput) -> EvidenceSection:
     """Return what the neighbours make: how many stay profitable, the worst, the median, a cliff."""
+    if evidence.joined is not None:
+        return _of_a_walk_forward()
     thresholds = evidence.thresholds
     result = sensitivity(evidence)
     status = graded(
@@ -156,6 +158,17 @@ def sensitivity_section(evidence: EvidenceInput) -> EvidenceSection:
         sentence,
         ("Other conditions, indicators or exits than those that are written.",),
         EvidenceCheck(SENSITIVITY, status, sentence),
+    )
+
+
+def _of_a_walk_forward() -> EvidenceSection:
+    sentence = (
+        "Of a walk-forward it is not known what other numbers of the steps would make: each of its"
+        " windows chooses its own."
+    )
+    check = EvidenceCheck(SENSITIVITY, CheckStatus.UNKNOWN, sentence)
+    return EvidenceSection(
+        SENSITIVITY, {}, sentence, ("All that the section says of others.",), check
     )
 
 

@@ -6,13 +6,13 @@ have earned, not what the chosen did where they were chosen.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, TypeVar
 
 import numpy as np
 
-from apps.engine.kernel.records import Array
+from apps.engine.kernel.records import Array, MarketRows
 from apps.engine.language.strategy import Strategy
 from apps.engine.metrics.result_data import ResultData
 from apps.engine.metrics.table import METRICS, Figure
@@ -35,6 +35,8 @@ from apps.engine.studies.grid_search import (
 )
 from apps.engine.studies.study import StudyOutput
 from apps.engine.studies.windows import Window, windows_of
+
+Tested = TypeVar("Tested")
 
 POINTS: Final = 50
 """Of the joined equity that stands beside the windows; the whole curve is the result's own."""
@@ -111,9 +113,14 @@ class WalkForward:
         """
         search, config, capital = self.search, self.config, self.search.capital
         tests: list[Simulation] = []
-        rows, held = [], capital
-        for window, index in zip(self.windows, self._chosen(scores), strict=True):
-            test = _simulated(search, index, slice(window.test, window.end), held)
+        rows = []
+        chosen = list(zip(self.windows, self._chosen(scores), strict=True))
+        in_turn = tested_in_turn(
+            chosen,
+            lambda pair, held: _simulated(search, pair[1], slice(pair[0].test, pair[0].end), held),
+            capital,
+        )
+        for (window, index), test in zip(chosen, in_turn, strict=False):
             rows.append(
                 {
                     "parameters": search.grid.values(index),
@@ -122,10 +129,7 @@ class WalkForward:
                 }
             )
             tests.append(test)
-            held = float(test.equity[-1])
             report(len(tests) / len(self.windows))
-            if test.ruined or held <= 0:
-                break
         simulation = _joined(tests, capital, search.data)
         result = result_of(
             self.strategy, search.data, search.schedule, simulation, capital=capital,
@@ -151,8 +155,7 @@ class WalkForward:
 
 def _rows(data: PreparedData, config: WalkForwardConfig) -> list[Window]:
     """The windows in rows of the market; a session day is a date that has one."""
-    day = data.market.day
-    begins = np.append(np.flatnonzero(np.diff(day, prepend=day[0] - 1)), len(day)).tolist()
+    begins = day_edges(data.market)
     windows = windows_of(
         len(begins) - 1,
         windows=config.windows,
@@ -160,6 +163,28 @@ def _rows(data: PreparedData, config: WalkForwardConfig) -> list[Window]:
         anchored=config.anchored,
     )
     return [Window(*(begins[edge] for edge in window)) for window in windows]
+
+
+def day_edges(market: MarketRows) -> list[int]:
+    """Return the first row of each date, and the number of all rows."""
+    day = market.day
+    edges: list[int] = np.flatnonzero(np.diff(day, prepend=day[0] - 1)).tolist()
+    return [*edges, len(day)]
+
+
+def tested_in_turn(
+    windows: Iterable[Tested], test: Callable[[Tested, float], Simulation], capital: float
+) -> Iterator[Simulation]:
+    """Yield the test of each window, from the equity that the last one ended with; once that is
+    gone no further window is tested.
+    """
+    held = capital
+    for window in windows:
+        simulation = test(window, held)
+        yield simulation
+        held = float(simulation.equity[-1])
+        if simulation.ruined or held <= 0:
+            return
 
 
 def _simulated(search: GridSearch, index: int, rows: slice, capital: float) -> Simulation:
