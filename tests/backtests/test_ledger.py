@@ -163,3 +163,18 @@ def test_what_ran_before_the_ledger_is_written_into_it(alice: User) -> None:
             rows[0] | {"ratio_sum": pytest.approx(rows[0]["ratio_sum"])},
             rows[1] | {"ratio_sum": 0, "ratios": 0},
         ]
+
+
+def test_rows_from_before_selections_are_given_those_of_studies_that_are_kept(alice: User) -> None:
+    study, deleted = completed(alice, **SEARCH), completed(alice, **OPTIMIZATION)
+    fields = ("backtest_id", "selected", "overfitting")
+    rows = dict(TrialRecord.objects.values_list("backtest_id", "selected"))
+    kept = TrialRecord.objects.values(*fields).get(backtest_id=study.pk)
+    assert len(kept["selected"]) > 1
+    assert len(rows[deleted.pk]) > 1
+    services.delete(owner=alice, backtest_id=deleted.pk, now=make.NOW + timedelta(minutes=1))
+    TrialRecord.objects.update(selected=[], overfitting=None)
+    fill = import_module("apps.backtests.migrations.0025_evidence_of_before").fill_selections
+    fill(apps, None)
+    assert TrialRecord.objects.values(*fields).get(backtest_id=study.pk) == kept
+    assert TrialRecord.objects.get(backtest_id=deleted.pk).selected == []

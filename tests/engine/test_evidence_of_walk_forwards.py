@@ -74,7 +74,7 @@ def test_the_windows_are_simulated_as_the_study_did() -> None:
     assert len(evidence.fills) == 2 * len(evidence.trades) > 40
     for section in (costs_section(evidence), fills_section(evidence)):
         assert "each test of the walk-forward was simulated by itself" in section.sentence.lower()
-    fills = fills_section(evidence).figures
+    fills: Any = fills_section(evidence).figures
     assert fills["netProfit"]["rule"] == rounded(evidence.result.net, Unit.RUPEES)
 
 
@@ -83,7 +83,7 @@ def test_costs_are_multiplied_window_by_window() -> None:
     equity that the one before it left.
     """
     evidence = evidence_of()
-    figures = costs_section(evidence).figures
+    figures: Any = costs_section(evidence).figures
     nets = {row["factor"]: row["netProfit"] for row in figures["netProfitAtCosts"]}
     held = 1e6
     for part in evidence.parts:
@@ -113,7 +113,7 @@ def test_of_a_walk_forward_that_was_ruined_the_windows_until_then_are_simulated(
     evidence = evidence_of(risky, histories, NO_CHARGES)
     assert len(evidence.parts) < CONFIG.windows
     assert len(evidence.fills) > 0
-    net = costs_section(evidence).figures["netProfit"]
+    net: Any = costs_section(evidence).figures["netProfit"]
     assert net == rounded(evidence.result.net, Unit.RUPEES) <= -1e6
 
 

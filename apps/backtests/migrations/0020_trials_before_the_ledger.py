@@ -17,7 +17,9 @@ PERIODS_A_YEAR = {"1w": 52}
 def fill(apps: Any, schema_editor: Any) -> None:
     records = apps.get_model("backtests", "TrialRecord").objects
     missing = apps.get_model("backtests", "Backtest").objects.filter(
-        ~Exists(records.filter(backtest_id=OuterRef("pk"))), status="completed"
+        ~Exists(records.filter(backtest_id=OuterRef("pk"))),
+        status="completed",
+        receipt__configuration__isnull=False,
     )
     rows = missing.order_by("created_at").values(
         "pk", "owner_id", "kind", "configuration", "study", "study_results", "receipt", "symbols",

@@ -79,7 +79,8 @@ def costs_section(evidence: EvidenceInput) -> EvidenceSection:
             if len(trades)
             else None,
         },
-        _sentence(gross + slippage, slippage, charges, reversals, len(trades)) + evidence.how,
+        _sentence(gross + slippage, slippage, charges, reversals, len(trades))
+        + evidence.simulation_note,
         _NOT_LOOKED_AT,
         check,
     )

@@ -407,7 +407,7 @@ def fills_section(evidence: EvidenceInput) -> EvidenceSection:
             "doubtFromVolumeShare": thresholds.volume_share,
             "doubtFromShareOfFills": thresholds.large_fills,
         },
-        _sentence(len(undecided), net, decided, capital, thresholds) + evidence.how,
+        _sentence(len(undecided), net, decided, capital, thresholds) + evidence.simulation_note,
         (
             *_NOT_LOOKED_AT,
             *([f"The levels of {added:,} trades that were added to."] if added else []),

@@ -146,7 +146,7 @@ class EvidenceInput:
         return [self] if self.joined is None else list(self._tests(self.joined))
 
     @property
-    def how(self) -> str:
+    def simulation_note(self) -> str:
         """What a sentence on a walk-forward says of its simulation."""
         if self.joined is None:
             return ""
