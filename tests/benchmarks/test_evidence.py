@@ -1,0 +1,92 @@
+"""What the evidence on a year of minutes takes, beside its simulations alone."""
+
+import json
+import time
+from typing import Any
+
+import pytest
+
+from apps.engine.charges import ChargeRow
+from apps.engine.evidence.costs import COST_FACTORS
+from apps.engine.evidence.document import evidence_document
+from apps.engine.evidence.inputs import EvidenceInput
+from apps.engine.language.strategy import Strategy
+from apps.engine.simulation.simulate import SimulationResult
+from apps.engine.simulation.simulation_input import SimulationInput
+from apps.engine.simulation.timeline import History
+from tests.benchmarks.side_by_side import MEASURED, Row, compare
+from tests.benchmarks.walks import session_bars
+from tests.engine.strategies import strategy
+
+pytestmark = [pytest.mark.bench, pytest.mark.timeout(600)]
+
+SESSIONS, ROUNDS = 250, 7
+CHARGES = (ChargeRow("", 0, brokerage=0.0003, brokerage_cap=20, tax_sell=0.00025, gst=0.18),)
+CROSSING = {
+    "type": "indicator_indicator", "operator": "crosses_above",
+    "indicator1": {"type": "EMA", "period": 9}, "indicator2": {"type": "EMA", "period": 21},
+}  # fmt: skip
+
+
+def above(kind: str, period: int, value: float) -> dict[str, Any]:
+    indicator = {"type": kind, "period": period}
+    return {
+        "type": "indicator_value", "indicator": indicator, "operator": "above", "value": value
+    }  # fmt: skip
+
+
+FILTERS = [
+    above("RSI", 14, 30), above("RSI", 21, 20), above("ADX", 14, 5), above("ATR", 14, 0.1)
+]  # fmt: skip
+
+
+def crossing(*filters: dict[str, Any]) -> Strategy:
+    return strategy(
+        basicInfo={"timeframe": "1m"},
+        entryConditions={"positionType": "both", "conditions": [CROSSING, *filters]},
+        exitConditions={
+            "stopLoss": {"type": "percentage", "percentage": 0.3},
+            "takeProfit": {"type": "risk_reward", "ratio": 2},
+        },
+        executionSettings={"slippage": 0.01},
+    )
+
+
+def simulations_of(sections: Any) -> int:
+    """Return how many times the strategy was simulated."""
+    certificate = sections["lookAhead"]["figures"]["certificate"]
+    neighbours = sections["sensitivity"]["figures"]
+    cuts = 1 + certificate["cuts"] + certificate["futures"]
+    tried = 1 + neighbours["neighbours"] - neighbours["invalid"]
+    return int(cuts + tried + len(COST_FACTORS))  # that of factor 1 is of the fills
+
+
+@pytest.mark.parametrize("filters", [[], FILTERS], ids=["plain", "filtered"])
+def test_a_year_of_minutes(filters: list[dict[str, Any]]) -> None:
+    steps = crossing(*filters).model_dump(mode="json", exclude_none=True, by_alias=True)
+    histories = [History("NSE:TEST", session_bars(SESSIONS))]
+    inputs = SimulationInput(steps, histories, 0, 2**40, 1e6, CHARGES)
+    result = inputs.simulate()
+
+    def evidence() -> Any:
+        return evidence_document(EvidenceInput(inputs, result.trades, result.curve))
+
+    document = evidence()
+    count, size = simulations_of(document["sections"]), len(json.dumps(document))
+
+    def alone() -> list[SimulationResult]:
+        return [inputs.simulate() for _ in range(count)]
+
+    bars = len(histories[0].candles)
+    begun = time.process_time()
+    evidence()
+    spent = time.process_time() - begun
+    assert bars == 93_750
+    assert len(result.trades) >= 4_000
+    assert count <= 200
+    assert size <= 100_000
+    numbers = document["sections"]["sensitivity"]["figures"]["numbers"]
+    name = f"evidence on {bars:,} minutes, {len(result.trades):,} trades, {numbers} numbers"
+    compare(f"{name}, against its {count} simulations as backtests", evidence, alone, ROUNDS)
+    MEASURED.append(Row(f"{name}, CPU and document", f"{spent:.2f} s, {size / 1000:.0f} kB"))
+    print(f"{spent:.2f} s of processor time, {size / 1000:.0f} kB")
