@@ -165,8 +165,10 @@ def evidence_page(request: HttpRequest, user: User, backtest_id: str) -> HttpRes
     document = requested.document
     context = {
         "backtest": WholeBacktestSerializer.render(requested.evidence.backtest),
-        "error": requested.evidence.error,
-        "evidence": None if document is None else shown_evidence(document),
+        "evidence": {
+            "error": requested.evidence.error,
+            "shown": None if document is None else shown_evidence(document),
+        },
     }
     return show(request, "parts/evidence" if is_part(request) else "evidence", context)
 
