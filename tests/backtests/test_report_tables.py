@@ -2,7 +2,7 @@
 
 import pytest
 
-from apps.backtests.report import formats, tables
+from apps.backtests.report import evidence_tables, formats, tables
 from apps.engine.metrics import breakdowns
 from apps.engine.metrics.breakdowns import Bin
 from apps.engine.units import Unit
@@ -87,3 +87,18 @@ def test_the_path_of_a_parameter_is_written_as_words() -> None:
             "exitConditions.stopLoss.percentage",
         )
     ] == ["Entry condition 1 indicator 1 period", "Exit conditions stop loss percentage"]
+
+
+def test_figures_of_evidence_have_their_units_there() -> None:
+    """The probability is a share of 1 in evidence, and a percentage among the metrics."""
+    single, gaps, rules = evidence_tables.figure_tables(
+        {
+            "probabilisticSharpeRatio": 0.987,
+            "largestCapital": 7_854_979.67,
+            "gaps": {"stops": 2, "lostBeyondStops": 12.5},
+            "rulesSince": [{"regime": "2024-10-01", "changed": ["charges", "sessions"]}],
+        }
+    )
+    assert [row[1] for row in single.rows] == ["0.987", "\u20b978,54,979.67"]
+    assert [row[1] for row in gaps.rows] == ["2", "\u20b912.50"]
+    assert rules.rows == [["2024-10-01", "charges, sessions"]]

@@ -22,7 +22,8 @@ _UNITS: Final[Mapping[str, Unit]] = {
     **FIELD_UNITS, "rupees": Unit.RUPEES, "slippage": Unit.RUPEES, "worst": Unit.RUPEES,
     "median": Unit.RUPEES, "permuted": Unit.RUPEES, "grossProfitAtSignalPrices": Unit.RUPEES,
     "paid": Unit.RUPEES, "asOf": Unit.RUPEES, "difference": Unit.RUPEES,
-    "netProfitAsOf": Unit.RUPEES, "trades": Unit.COUNT,
+    "netProfitAsOf": Unit.RUPEES, "largestCapital": Unit.RUPEES, "lostBeyondStops": Unit.RUPEES,
+    "trades": Unit.COUNT, "probabilisticSharpeRatio": Unit.RATIO,
 }  # fmt: skip
 
 

@@ -296,7 +296,8 @@ def _limits(risk: RiskParameters) -> Pairs:
     )
     yield "maxDailyLoss", text
     most = risk.maxOpenPositions
-    yield "maxOpenPositions", f"At most {most} positions are open at the same time."
+    positions = "1 position is" if most == 1 else f"{most} positions are"
+    yield "maxOpenPositions", f"At most {positions} open at the same time."
     if risk.stopLoss is None:
         text = "The risk limits have no stop loss of their own."
     else:
