@@ -87,6 +87,13 @@ def test_thirds_are_by_the_days_before() -> None:
     assert trend == {"falling": 0, "level": 0, "rising": gross.sum(), "unknown": 0}
 
 
+def test_regimes_are_in_the_order_that_people_read_them_in() -> None:
+    figures = section_of(result_of(1.0)).figures
+    names = {kind: [group["regime"] for group in groups] for kind, groups in figures.items()}
+    assert names["volatility"] == ["low", "middle", "high", "unknown"]
+    assert names["weekday"] == ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday"]
+
+
 def test_a_gap_is_an_open_away_from_the_last_close() -> None:
     price = CANDLES.close.copy()
     price[FIRST_BARS[10] :] *= 1.02

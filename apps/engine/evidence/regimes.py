@@ -36,6 +36,11 @@ LEAST_TRADES_OF_REGIMES: Final = 30
 _UNKNOWN: Final = "unknown"
 _TRENDS: Final = ("falling", "level", "rising")
 _VOLATILITIES: Final = ("low", "middle", "high")
+_ORDER: Final = {
+    name: number
+    for names in (_TRENDS, _VOLATILITIES, map(str.capitalize, WEEKDAYS))
+    for number, name in enumerate((*names, _UNKNOWN))
+}
 _NOT_LOOKED_AT: Final = (
     "Prices of another benchmark than the symbols themselves.",
     f"The trend of the first {LOOK_BACK} days, of which no earlier days are known.",
@@ -89,10 +94,11 @@ def regimes_section(evidence: EvidenceInput) -> EvidenceSection:
 
 
 def _regimes(labels: Labels, profit: Floats) -> list[MarketRegime]:
+    names = sorted(np.unique(labels).tolist(), key=lambda name: (_ORDER.get(name, 0), name))
     return [
-        MarketRegime(label, len(own), float(own.sum()), float((own > 0).mean()))
-        for label in np.unique(labels).tolist()
-        for own in [profit[labels == label]]
+        MarketRegime(name, len(own), float(own.sum()), float((own > 0).mean()))
+        for name in names
+        for own in [profit[labels == name]]
     ]
 
 
