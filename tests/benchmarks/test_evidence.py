@@ -2,14 +2,20 @@
 
 import json
 import time
+from math import floor
 from typing import Any
 
+import numpy as np
 import pytest
 
 from apps.engine.charges import ChargeRow
+from apps.engine.evidence.charges_as_of import charges_as_of_section
 from apps.engine.evidence.costs import COST_FACTORS
 from apps.engine.evidence.document import evidence_document
 from apps.engine.evidence.inputs import EvidenceInput
+from apps.engine.evidence.sections import EvidenceSection
+from apps.engine.evidence.traded_fills import TRADED_FILL
+from apps.engine.kernel.records import Array
 from apps.engine.language.strategy import Strategy
 from apps.engine.simulation.simulate import SimulationResult
 from apps.engine.simulation.simulation_input import SimulationInput
@@ -52,6 +58,23 @@ def crossing(*filters: dict[str, Any]) -> Strategy:
     )
 
 
+def charges_fill_by_fill(fills: Array, row: ChargeRow) -> float:
+    """Return what TRADED_FILL records pay, as a plain loop adds it up."""
+    total = 0.0
+    for fill in fills:
+        value = float(fill["value"])
+        brokerage = row.brokerage_flat + min(row.brokerage * value, row.brokerage_cap)
+        exchange, regulator = row.exchange * value, row.regulator * value
+        depository = row.depository if fill["from_demat"] else 0.0
+        items = (
+            brokerage, (row.tax_buy if fill["bought"] else row.tax_sell) * value, exchange,
+            row.ipft * value, regulator, row.stamp_buy * value if fill["bought"] else 0.0,
+            row.gst * (brokerage + exchange + regulator + depository), depository,
+        )  # fmt: skip
+        total += sum(floor(item * 100 + 0.5 + 1e-9) / 100 for item in items)
+    return total
+
+
 def simulations_of(sections: Any) -> int:
     """Return how many times the strategy was simulated."""
     certificate = sections["lookAhead"]["figures"]["certificate"]
@@ -90,3 +113,20 @@ def test_a_year_of_minutes(filters: list[dict[str, Any]]) -> None:
     compare(f"{name}, against its {count} simulations as backtests", evidence, alone, ROUNDS)
     MEASURED.append(Row(f"{name}, CPU and document", f"{spent:.2f} s, {size / 1000:.0f} kB"))
     print(f"{spent:.2f} s of processor time, {size / 1000:.0f} kB")
+
+
+def test_the_charges_of_another_date() -> None:
+    fills = np.zeros(10_000, TRADED_FILL)
+    fills["value"] = np.random.default_rng(1).uniform(1e4, 5e5, len(fills))
+    fills["bought"][::2] = True
+    (row,) = CHARGES
+
+    def section() -> EvidenceSection:
+        return charges_as_of_section(fills, CHARGES, ["NSE:TEST"], [""], day=20_000, gross=0.0)
+
+    figures: Any = section().figures
+    assert figures["asOf"]["total"] == pytest.approx(charges_fill_by_fill(fills, row), abs=0.01)
+    compare(
+        f"charges of {len(fills):,} fills as of another date, against a plain loop",
+        section, lambda: charges_fill_by_fill(fills, row), ROUNDS,
+    )  # fmt: skip

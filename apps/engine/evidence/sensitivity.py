@@ -179,6 +179,8 @@ def _sentence(result: Sensitivity) -> str:
         f"Of {len(result.nets):,} neighbours of its numbers {percent_text(result.profitable)} make"
         " money"
     )
+    if result.net <= 0:
+        return f"{sentence}."
     cliff = result.cliff
     if cliff is None or cliff.path is None or cliff.change is None or cliff.net is None:
         return f"{sentence}, and no change of one number by a tenth takes most of the net profit."
