@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from itertools import count
 from typing import Any
 
-from playwright.sync_api import Browser, Page, StorageState, expect
+from playwright.sync_api import Browser, Dialog, Page, StorageState, expect
 
 PASSWORD = "a long and good password"
 _numbers = count(1)
@@ -107,7 +107,7 @@ PUBLIC_PAGES: Mapping[str, str] = {
 
 
 def complaints_of(page: Page) -> list[str]:
-    """Return a list to which the page adds what its console complains of."""
+    """Return a list to which the page adds what its console complains of, and what it alerts."""
     complaints: list[str] = []
 
     def on_message(message: Any) -> None:
@@ -115,6 +115,11 @@ def complaints_of(page: Page) -> list[str]:
         if message.type == "error" and "Failed to load resource" not in message.text:
             complaints.append(message.text)
 
+    def on_dialog(dialog: Dialog) -> None:
+        complaints.append(dialog.message)
+        dialog.dismiss()
+
     page.on("console", on_message)
+    page.on("dialog", on_dialog)
     page.on("pageerror", lambda error: complaints.append(str(error)))
     return complaints

@@ -1,0 +1,96 @@
+"""Every text field of every form, with what must stay text and with what is no good input."""
+
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import Browser, Page
+
+from tests.console.browser.trader import PUBLIC_PAGES, Trader, complaints_of
+from tests.console.helpers import CORPUS
+
+BAD = ["", "-1", "9" * 40, "2026-02-30", "\u202e💥\u0000", "a" * 3000, "' OR 1=1 --"]
+FORMS = "main form:has(input:not([type=hidden]):not([type=checkbox]), textarea)"
+# Types into all fields of a form what its own checks would refuse, and sends it.
+FILL = """(form, text) => {
+    form.noValidate = true;
+    for (const field of form.querySelectorAll('input, textarea')) {
+        if (['hidden', 'checkbox', 'radio'].includes(field.type)) continue;
+        field.removeAttribute('maxlength');
+        if (field.type !== 'password' && field.tagName === 'INPUT') field.type = 'text';
+        field.value = text;
+    }
+    const buttons = form.querySelectorAll('button:not([value^="add:"]):not([value^="remove:"])');
+    form.requestSubmit(buttons[buttons.length > 1 ? 1 : 0]);
+}"""
+
+
+@pytest.fixture(scope="module")
+def account(browser: Browser, address: str) -> Trader:
+    """A trader whose records may be filled with anything."""
+    return Trader.sign_up(browser, address)
+
+
+@pytest.fixture
+def tab(browser: Browser, account: Trader, request: pytest.FixtureRequest) -> Iterator[Page]:
+    """A page, whose complaints and dialogs fail the test."""
+    is_public = request.node.callspec.params["name"] in PUBLIC_PAGES
+    window = browser.new_context(
+        base_url=account.address, storage_state=None if is_public else account.cookies
+    )
+    page = window.new_page()
+    complaints = complaints_of(page)
+    yield page
+    assert complaints == []
+    window.close()
+
+
+WITH_FORMS = ("home", "algorithm", "steps", "json", "new backtest", "settings", *PUBLIC_PAGES)
+
+
+@pytest.mark.parametrize("text", [*CORPUS, *BAD])
+@pytest.mark.parametrize("name", WITH_FORMS)
+def test_a_form_takes_or_refuses_any_text(tab: Page, account: Trader, name: str, text: str) -> None:
+    path = {**account.pages, **PUBLIC_PAGES}[name]
+    tab.goto(path)
+    count = tab.locator(FORMS).count()
+    assert count > 0
+    for index in range(count):
+        tab.goto(path)
+        form = tab.locator(FORMS).nth(index)
+        with tab.expect_response(lambda response: response.request.method == "POST") as sent:
+            form.evaluate(FILL, text)
+        assert sent.value.status < 500, sent.value.url
+        tab.wait_for_load_state("networkidle")
+        tab.locator("main").wait_for()
+        assert tab.locator("img[src=x], main script, svg[onload]").count() == 0
+
+
+def test_what_was_typed_is_text_on_every_page(browser: Browser, account: Trader) -> None:
+    window = browser.new_context(base_url=account.address, storage_state=account.cookies)
+    page = window.new_page()
+    complaints = complaints_of(page)
+    for text in CORPUS:
+        page.goto(account.pages["algorithm"])
+        page.get_by_label("Name", exact=True).fill(text)
+        page.get_by_label("Description").fill(text)
+        page.get_by_role("button", name="Save the name").click()
+        page.goto(account.pages["settings"])
+        page.get_by_label("Name", exact=True).fill(text)
+        page.get_by_role("button", name="Save the profile").click()
+        for path in account.pages.values():
+            page.goto(path)
+            assert page.locator("img[src=x], main script, svg[onload]").count() == 0
+        page.goto(account.pages["algorithm"])
+        assert text in page.get_by_role("heading", level=1).inner_text()
+    assert complaints == []
+    window.close()
+
+
+def test_a_problem_is_said_beside_the_field_as_one_types(page: Page, trader: Trader) -> None:
+    page.goto(trader.pages["steps"])
+    field = page.locator('[name="entryConditions.conditions[0].indicator1.period"]')
+    field.fill("0")
+    beside = page.locator(f"#{field.get_attribute('aria-describedby')}")
+    beside.get_by_text("must be").wait_for()
+    field.fill("9")
+    beside.get_by_text("must be").wait_for(state="hidden")

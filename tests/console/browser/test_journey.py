@@ -1,0 +1,110 @@
+"""From nothing to the report of a first backtest, as a new trader goes: by mouse, by keyboard."""
+
+import re
+import time
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import Browser, BrowserContext, Page, expect
+
+from tests.console.browser.trader import PASSWORD
+
+MOST_CLICKS = 12
+MOST_TABS = 120  # to anything on a page
+COUNT_CLICKS = "addEventListener('click', event => event.isTrusted && clicked(), true)"
+# The element that has the focus, and whether one sees that it has.
+FOCUSED = """() => {
+    const element = document.activeElement, style = getComputedStyle(element);
+    const label = element.labels?.length ? element.labels[0].innerText : '';
+    return {
+        text: (element.getAttribute('aria-label') || label || element.innerText || '').trim(),
+        isVisible: style.outlineStyle !== 'none' && parseFloat(style.outlineWidth) > 0,
+    };
+}"""
+
+
+@pytest.fixture
+def stranger(browser: Browser, address: str) -> Iterator[BrowserContext]:
+    window = browser.new_context(base_url=address)
+    yield window
+    window.close()
+
+
+def test_a_first_backtest_takes_few_clicks(stranger: BrowserContext) -> None:
+    clicks: list[None] = []
+    stranger.expose_function("clicked", lambda: clicks.append(None))
+    stranger.add_init_script(COUNT_CLICKS)
+    page = stranger.new_page()
+    begun = time.monotonic()
+    page.goto("/")
+    page.get_by_role("link", name="Make an account").click()
+    page.get_by_label("Name").click()
+    for text in ("Asha Rao", f"asha-{time.time_ns()}@example.com", PASSWORD):
+        page.keyboard.type(text)
+        page.keyboard.press("Tab")
+    page.get_by_role("button", name="Make an account").click()
+    page.get_by_role("link", name="Make from a template").first.click()
+    page.get_by_role("button", name="Make from template: EMA cross").click()
+    page.get_by_role("link", name="Backtest", exact=True).click()
+    page.get_by_role("button", name="Run the backtest").click()
+    page.get_by_role("link", name="Open the report").click(timeout=60_000)
+    expect(page.get_by_role("region", name="Key metrics")).to_be_visible()
+    seconds = time.monotonic() - begun
+    print(f"\na first report after {len(clicks)} clicks and {seconds:.1f} s")
+    assert 0 < len(clicks) <= MOST_CLICKS
+
+
+def test_the_keyboard_alone_is_enough(stranger: BrowserContext) -> None:
+    page = stranger.new_page()
+    page.goto("/app")
+    press(page, "Make an account")
+    reach(page, "Name")
+    for text in ("Asha Rao", f"keys-{time.time_ns()}@example.com", PASSWORD):
+        page.keyboard.type(text)
+        page.keyboard.press("Tab")
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/app")
+    press(page, "Make from a template")
+    press(page, "Make from template: EMA cross")
+    press(page, "Steps")
+    reach(page, "Remove condition 1")
+    press(page, "In words")
+    press(page, "Backtest")
+    press(page, "Run the backtest")
+    page.wait_for_url("**/app/backtests/*")
+    expect(page.locator(".status.completed")).to_be_visible(timeout=60_000)
+    press(page, "Open the report")
+    expect(page.get_by_role("region", name="Key metrics")).to_be_visible()
+    page.go_back()
+    press(page, "Settings")
+    press(page, "Sign out")
+    page.wait_for_url("**/app/sign-in")
+
+
+def test_the_first_stop_of_the_keyboard_skips_to_the_content(page: Page) -> None:
+    page.goto("/app/algorithms")
+    page.keyboard.press("Tab")
+    assert page.evaluate(FOCUSED)["text"] == "Skip to the content"
+    page.keyboard.press("Enter")
+    assert page.evaluate("document.activeElement.id") == "main"
+
+
+def press(page: Page, label: str) -> None:
+    """Go to what has this label by the Tab key, and press Enter; wait for the page it leads to."""
+    reach(page, label)
+    with page.expect_navigation():
+        page.keyboard.press("Enter")
+
+
+def reach(page: Page, label: str) -> None:
+    """Press Tab until the focus is on what has this label; it must be seen wherever it stops."""
+    page.wait_for_load_state()
+    stops = []
+    for _ in range(MOST_TABS):
+        page.keyboard.press("Tab")
+        focused = page.evaluate(FOCUSED)
+        stops.append(focused["text"])
+        if re.fullmatch(label, focused["text"]):
+            assert focused["isVisible"], f"the focus on {label} cannot be seen"
+            return
+    raise AssertionError(f"the keyboard never comes to {label}, but to {stops}")
