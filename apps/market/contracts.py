@@ -233,10 +233,21 @@ def market_rules_of(strategy: Strategy, *, first: date, last: date) -> MarketRul
 
 
 def bundled_market_rules(strategy: Strategy, *, first: date, last: date) -> MarketRules:
-    """Return the rules by the bundled rule set, for a simulation without a database."""
-    indices = {row.code for row in instruments() if row.type == "index"}
+    """Return the rules by the bundled rule set and sample of instruments, for a simulation without
+    a database.
+    """
+    sample = {row.symbol: row for row in instruments()}
+    indices = {row.code for row in sample.values() if row.type == "index"}
     facts = {
-        symbol: InstrumentFacts(on_index=parse_symbol(symbol).root in indices, listed=False)
+        symbol: InstrumentFacts(
+            [
+                DatedTerms(first, row.lot_size, row.tick_size, None, None, row.source)
+                for row in [sample.get(symbol)]
+                if row
+            ],
+            on_index=parse_symbol(symbol).root in indices,
+            listed=False,
+        )
         for symbol in strategy.basicInfo.symbols
     }
     return MarketRules(bundled_rule_set(), strategy, facts, first, last)

@@ -203,6 +203,16 @@ def test_without_a_database_the_bundled_edition_and_the_sample_decide() -> None:
     assert held.contract("NSE:NIFTY26MARFUT", at(24e3)).margin == 0.12
 
 
+@pytest.mark.django_db
+@pytest.mark.parametrize("symbol", ["NSE:INFY", "NSE:NIFTY", "NSE:UNLISTED"])
+def test_a_database_with_the_sample_alone_says_what_none_does(symbol: str) -> None:
+    seed_sample()
+    asked = strategy(basicInfo={"symbols": [symbol]})
+    held = market_rules_of(asked, first=MARCH, last=MARCH)
+    alone = bundled_market_rules(asked, first=MARCH, last=MARCH)
+    assert alone.contract(symbol, at(1500.0)) == held.contract(symbol, at(1500.0))
+
+
 @pytest.mark.parametrize(
     ("symbol", "last"),
     [
