@@ -36,6 +36,7 @@ from apps.backtests.views import BacktestViewSet
 from apps.backtests.what_if.views import WhatIfViewSet
 from apps.console.home import home
 from apps.market.feeds.views import CandlesViewSet
+from apps.market.uploads.views import CandleFileViewSet, MasterViewSet
 from apps.market.views import MarketViewSet, RulebookViewSet
 from apps.ops import docs, health, metrics
 from apps.symbols.views import SymbolViewSet
@@ -116,6 +117,8 @@ urlpatterns = [
     # ------------------------------------------------------------------------------------- market
     path("api/market/candles", CandlesViewSet.as_view({"get": "candles", "post": "receive"})),
     path("api/market/coverage", MarketViewSet.as_view({"get": "coverage"})),
+    path("api/market/candle-files", CandleFileViewSet.as_view({"post": "create"})),
+    path("api/market/masters", MasterViewSet.as_view({"post": "create"})),
     path("api/market/series", MarketViewSet.as_view({"get": "series"})),
     path("api/market/sessions", RulebookViewSet.as_view({"get": "sessions"})),
     path("api/market/charges", RulebookViewSet.as_view({"get": "charges"})),

@@ -68,6 +68,8 @@ class Action(StrEnum):
     REPORT_SHARED = "report_shared"
     REPORT_LINK_RECALLED = "report_link_recalled"
     CANDLES_RECEIVED = "candles_received"
+    CANDLE_FILE_LOADED = "candle_file_loaded"
+    MASTER_LOADED = "master_loaded"
     INSTRUMENT_ENABLED = "instrument_enabled"
     INSTRUMENT_DISABLED = "instrument_disabled"
     LIMIT_HIT = "limit_hit"

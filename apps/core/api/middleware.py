@@ -38,6 +38,9 @@ SIGNED: Final = "/reports/"
 MAX_BODY: Final = 1024 * 1024
 MAX_AUTH_BODY: Final = 64 * 1024
 MAX_DRAINED: Final = 8 * MAX_BODY
+# Where operators send files (core/uploads.py), which in base64 are a third longer.
+UPLOADS: Final = ("/api/market/candle-files", "/api/market/masters", "/app/data/upload")
+MAX_UPLOAD: Final = 7 * MAX_BODY
 
 
 class EnvelopeMiddleware:
@@ -110,10 +113,15 @@ class BodySizeMiddleware:
         if "Transfer-Encoding" in request.headers:
             return exceptions.http_response(exceptions.refusal_of_http(411))
         length = declared_length(request)
-        limit = MAX_AUTH_BODY if request.path.startswith("/api/auth/") else MAX_BODY
+        limit = MAX_AUTH_BODY if request.path.startswith("/api/auth/") else max_body(request.path)
         if length <= limit:
             return self.get_response(request)
         return _too_large(request, length)
+
+
+def max_body(path: str) -> int:
+    """Return how many bytes of a body are kept of a request to this path."""
+    return MAX_UPLOAD if path in UPLOADS else MAX_BODY
 
 
 def declared_length(request: HttpRequest) -> int:

@@ -23,7 +23,7 @@ from django.core.handlers.wsgi import WSGIHandler
 from django.db import Error, close_old_connections
 
 from apps.core import event_stream, long_poll
-from apps.core.api.middleware import MAX_BODY, MAX_DRAINED
+from apps.core.api.middleware import MAX_DRAINED, max_body
 from apps.core.client_address import client_address, is_trusted, network_of
 from apps.core.event_stream import EventStream
 from apps.core.long_poll import LongPoll
@@ -175,17 +175,17 @@ class Application:
 
     async def _read(self, scope: Scope, receive: Receive) -> RequestBody | None:
         """Read the body; None when the client has gone. Raises TimeoutError."""
-        length = _declared_length(scope["headers"])
+        length, most = _declared_length(scope["headers"]), max_body(scope["path"])
         if length == 0:
-            return await _read_whole(receive)
+            return await _read_whole(receive, most)
         if length > MAX_DRAINED:
             return RequestBody(is_read=False)
         try:
             async with asyncio.timeout(seconds_for(length)) as timeout:
-                with self._transfers.counted(scope, length if length <= MAX_BODY else 0, timeout):
-                    return await _read_whole(receive)
+                with self._transfers.counted(scope, length if length <= most else 0, timeout):
+                    return await _read_whole(receive, most)
         except TimeoutError:
-            if length <= MAX_BODY:
+            if length <= most:
                 raise
             return RequestBody(is_read=False)
 
@@ -346,7 +346,7 @@ def seconds_for(size: int) -> float:
     return SECONDS_TO_TRANSFER + size / SLOWEST_RATE
 
 
-async def _read_whole(receive: Receive) -> RequestBody | None:
+async def _read_whole(receive: Receive, most: int) -> RequestBody | None:
     chunks: list[bytes] = []
     total = 0
     while True:
@@ -355,7 +355,7 @@ async def _read_whole(receive: Receive) -> RequestBody | None:
             return None
         chunk = message.get("body", b"")
         total += len(chunk)
-        if total <= MAX_BODY:
+        if total <= most:
             chunks.append(chunk)
         else:
             chunks.clear()

@@ -16,20 +16,14 @@ from tqdm import tqdm
 
 from apps.core.errors import ServiceError
 from apps.symbols import master_import, services
-from apps.symbols.importers import RejectReason, read_master
+from apps.symbols.importers import read_master
 from apps.symbols.importers.master_file import NumberedRecord
-from apps.symbols.master_import import MasterImport, SuspiciousMaster
+from apps.symbols.master_import import SuspiciousMaster
+from apps.symbols.master_report import lines_of
 from apps.symbols.models import Source
 from apps.symbols.services import KOLKATA
 
 _AUTO = "auto"
-# Rows left out by rule are counted; rows that may be a fault of the file are shown with their line.
-_SHOWN = (
-    RejectReason.DECIMAL_STRIKE,
-    RejectReason.COLLISION,
-    RejectReason.NO_SYMBOL,
-    RejectReason.UNREADABLE,
-)
 
 
 class Command(BaseCommand):
@@ -88,7 +82,7 @@ class Command(BaseCommand):
             as_of=as_of,
             progress=_with_progress,
         )
-        for line in _summary(master_import.import_master(master=master, now=now, force=force)):
+        for line in lines_of(master_import.import_master(master=master, now=now, force=force)):
             self.stdout.write(line)
 
 
@@ -116,30 +110,3 @@ def _day(text: str) -> date:
 
 def _with_progress(records: Iterable[NumberedRecord]) -> Iterator[NumberedRecord]:
     yield from tqdm(records, unit=" rows", file=sys.stderr, disable=None, leave=False)
-
-
-def _summary(imported: MasterImport) -> Iterator[str]:
-    """Return the counts of the file's rows, each counted once, then what else changed."""
-    master, counts = imported.master, imported.counts
-    rejections = master.rejections
-    label = master.source.label
-    yield f"{master.file}: {label}, as of {master.as_of} ({master.as_of_source})"
-    yield _count("rows read", master.read)
-    yield _count("added", counts.added)
-    yield _count("changed", counts.changed)
-    yield _count("unchanged", imported.unchanged)
-    for reason in [reason for reason in RejectReason if rejections.counts[reason]]:
-        yield _count(reason.value, rejections.counts[reason])
-        if reason in _SHOWN:
-            yield from (
-                f"      line {line}: {message}" for line, message in rejections.shown[reason]
-            )
-    yield f"  new dated terms: {counts.new_terms:,}"
-    for (exchange, segment), count in sorted(counts.vanished.items()):
-        yield f"  {exchange} {segment}: {count:,} not listed by {label} any more"
-    if counts.delisted:
-        yield f"  delisted, as nobody lists them: {counts.delisted:,}"
-
-
-def _count(label: str, count: int) -> str:
-    return f"  {count:>9,}  {label}"

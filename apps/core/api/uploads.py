@@ -1,0 +1,57 @@
+"""Files in the bodies of calls."""
+
+import binascii
+from base64 import b64decode
+from typing import Any, Final
+
+from drf_spectacular.utils import extend_schema_field
+from rest_framework import serializers
+
+from apps.core.api.schema import Schema
+from apps.core.api.serializers import StrictSerializer, TextField
+from apps.core.uploads import MOST_BYTES, Upload
+
+_MOST_CHARACTERS: Final = 4 * -(-MOST_BYTES // 3)
+_CONTENT: Final[Schema] = {
+    "type": "string",
+    "contentEncoding": "base64",
+    "minLength": 1,
+    "maxLength": _MOST_CHARACTERS,
+}
+
+
+@extend_schema_field(_CONTENT)
+class FileField(serializers.Field[bytes, str, str, Any]):
+    """The bytes of a file, written in base64."""
+
+    def to_internal_value(self, data: object) -> bytes:
+        if not isinstance(data, str):
+            raise serializers.ValidationError("must be a string")
+        if not 0 < len(data) <= _MOST_CHARACTERS:
+            raise serializers.ValidationError(f"must hold 1 to {_MOST_CHARACTERS} characters")
+        try:
+            return b64decode(data, validate=True)
+        except (binascii.Error, ValueError):
+            raise serializers.ValidationError("must be base64") from None
+
+
+class UploadSerializer(StrictSerializer):
+    """A file, and whether it is checked or stored."""
+
+    name = TextField(
+        max_length=200, help_text="The file's own, which says how it is packed: `X.csv.gz`."
+    )
+    content = FileField(help_text=f"The file in base64, at most {MOST_BYTES:,} bytes of it.")
+    checked = serializers.RegexField(
+        r"^[0-9a-f]{64}$",
+        required=False,
+        help_text="The `sha256` that the check of this file returned: store it. Without it nothing"
+        " is stored.",
+    )
+
+    @classmethod
+    def read(cls, data: Any) -> dict[str, Any]:
+        """Return the fields beside the file, and the file as `upload`."""
+        body = super().read(data)
+        upload = Upload(body.pop("name"), body.pop("content"), body.pop("checked", ""))
+        return {**body, "upload": upload}

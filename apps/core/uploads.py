@@ -1,0 +1,54 @@
+"""Files that operators send: checked first, and stored when the same file comes again."""
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Final
+
+from apps.core.errors import Code, ServiceError
+
+# Bytes of a file as it is sent, plain or packed: a year of minutes as CSV.
+MOST_BYTES: Final = 5 * 1024 * 1024
+_UNUSUAL: Final = re.compile(r"[^A-Za-z0-9_.-]")
+_LONGEST_NAME: Final = 120
+
+
+class OtherFile(ServiceError):
+    """The file that is to be stored is not the one that was checked."""
+
+    code = Code.CONFLICT
+    message = "{file} is not the file that was checked; check it first."
+
+
+@dataclass(frozen=True, slots=True)
+class Upload:
+    """A file; `checked` is the SHA-256 that its check returned, empty where this is the check."""
+
+    name: str
+    content: bytes
+    checked: str = ""
+
+    @property
+    def sha256(self) -> str:
+        return sha256(self.content).hexdigest()
+
+    @property
+    def is_check(self) -> bool:
+        return not self.checked
+
+    @contextmanager
+    def saved(self) -> Iterator[Path]:
+        """Return the path of the file in a folder of its own, which goes away again. Its name says
+        how it is packed, and often its symbol. Raises OtherFile.
+        """
+        if self.checked not in ("", self.sha256):
+            raise OtherFile(file=self.name)
+        name = _UNUSUAL.sub("_", Path(self.name).name)[-_LONGEST_NAME:].lstrip(".")
+        with TemporaryDirectory(prefix="upload-") as folder:
+            path = Path(folder) / (name or "file")
+            path.write_bytes(self.content)
+            yield path

@@ -1,0 +1,1 @@
+"""Candle files and instrument masters that operators send: checked first, then stored."""

@@ -1,0 +1,147 @@
+"""Files that operators send, and their reports, on the wire."""
+
+from base64 import b64encode
+from typing import Any, Final
+
+from rest_framework import serializers
+from rest_framework.serializers import BooleanField, CharField, DateField, IntegerField
+
+from apps.core.api.schema import example
+from apps.core.api.serializers import AnswerSerializer, ChoiceField, FlagField
+from apps.core.api.uploads import UploadSerializer
+from apps.engine.candles import TIMEFRAMES
+from apps.market.calendars import calendars_of
+from apps.market.importers import ImportOptions, StampSide
+from apps.market.serializers import ParsedSymbolField
+from apps.symbols.models import Source
+
+_SHA256_EXAMPLE: Final = "5d41402abc4b2a76b9719d911017c592ae5f1c3f0d0b9d5b1f6d3c2b1a098765"
+_FILE_EXAMPLE: Final = b64encode(
+    b"date,open,high,low,close,volume\n2026-04-08,1400.5,1412,1391.2,1409.9,8812345\n"
+).decode()
+_MASTER_EXAMPLE: Final = b64encode(
+    b"instrument_token,exchange_token,tradingsymbol,name,last_price,expiry,strike,tick_size,"
+    b"lot_size,instrument_type,segment,exchange\n"
+    b"738561,2885,RELIANCE,RELIANCE INDUSTRIES,0,,0,0.1,1,EQ,NSE,NSE\n"
+).decode()
+
+
+@example({"name": "RELIANCE_1d.csv", "content": _FILE_EXAMPLE, "symbol": "NSE:RELIANCE"})
+class CandleFileSerializer(UploadSerializer):
+    """A candle file, and what the file itself does not say."""
+
+    symbol = ParsedSymbolField(exact=True, required=False, help_text="Else the file says it.")
+    timeframe = ChoiceField(choices=TIMEFRAMES, required=False, help_text="Else the file says it.")
+    stamps = ChoiceField(
+        choices=[side.value for side in StampSide],
+        required=False,
+        help_text="The side of a candle that its time marks, else told by the session's hours.",
+    )
+    strict = FlagField(
+        default=False, help_text="Refuse candles outside of the session, and any faulty row."
+    )
+    replace = FlagField(
+        default=False,
+        help_text="Drop what is held of the same symbols in the same timeframe first.",
+    )
+
+    @classmethod
+    def read(cls, data: Any) -> dict[str, Any]:
+        """Return the file as `upload`, its `options`, and `replace`."""
+        body = super().read(data)
+        names = ("symbol", "timeframe", "stamps", "strict")
+        choices = {name: body[name] for name in names if name in body}
+        if "stamps" in choices:
+            choices["stamps"] = StampSide(choices["stamps"])
+        options = ImportOptions(**choices, calendars=calendars_of)
+        return {"upload": body["upload"], "replace": body["replace"], "options": options}
+
+
+class CandleFileReportSerializer(AnswerSerializer):
+    """What is said of one file."""
+
+    file = CharField(help_text="Its name, and that of the archive it is in.")
+    lines = serializers.ListField(
+        child=CharField(), help_text="What became of its rows, and what is odd about them."
+    )
+
+
+@example(
+    {
+        "stored": False,
+        "sha256": _SHA256_EXAMPLE,
+        "files": [
+            {"file": "RELIANCE_1d.csv", "lines": ["NSE:RELIANCE 1d (plain, symbol as given)"]}
+        ],
+        "added": 1,
+        "repeated": 0,
+        "replaced": 0,
+        "dropped": 0,
+    }
+)
+class CandleUploadSerializer(AnswerSerializer):
+    """What storing a candle file has changed, or would change."""
+
+    stored = BooleanField(help_text="False of a check: nothing is stored.")
+    sha256 = CharField(help_text="Of the file; sent as `checked` it has the file stored.")
+    files = CandleFileReportSerializer(many=True, help_text="Those that an archive packs.")
+    added = IntegerField(source="counts.added", help_text="Candles that were not held.")
+    repeated = IntegerField(source="counts.repeated", help_text="Candles that are held already.")
+    replaced = IntegerField(source="counts.replaced", help_text="Candles held with other prices.")
+    dropped = IntegerField(source="counts.dropped", help_text="Candles that made room.")
+
+
+@example({"name": "instruments.csv", "content": _MASTER_EXAMPLE})
+class MasterSerializer(UploadSerializer):
+    """An instrument master."""
+
+    source_ = ChoiceField(
+        choices=Source.values,
+        required=False,
+        help_text="Whose list it is; else its columns say it.",
+    )
+    asOf = DateField(required=False, help_text="The day that it describes, if that is not today.")
+    force = FlagField(default=False, help_text="Import it even if it looks damaged.")
+
+    @classmethod
+    def read(cls, data: Any) -> dict[str, Any]:
+        """Return the file as `upload`, `source`, `as_of` and `force`."""
+        body = super().read(data)
+        source = Source(body["source"]) if "source" in body else None
+        return {"as_of": None, **body, "source": source}
+
+
+@example(
+    {
+        "stored": False,
+        "sha256": _SHA256_EXAMPLE,
+        "source": "kite",
+        "asOf": "2026-11-20",
+        "read": 1,
+        "added": 1,
+        "changed": 0,
+        "unchanged": 0,
+        "lines": ["instruments.csv: Kite (Zerodha), as of 2026-11-20 (today)"],
+    }
+)
+class MasterUploadSerializer(AnswerSerializer):
+    """What importing an instrument master has changed, or would change."""
+
+    stored = BooleanField(help_text="False of a check: nothing is stored.")
+    sha256 = CharField(help_text="Of the file; sent as `checked` it has the file imported.")
+    source_ = ChoiceField(
+        source="imported.master.source", choices=Source.values, help_text="Whose list it is."
+    )
+    asOf = DateField(source="imported.master.as_of", help_text="The day that it describes.")
+    read_ = IntegerField(source="imported.master.read", help_text="Its rows.")
+    added = IntegerField(source="imported.counts.added", help_text="Instruments that are new.")
+    changed = IntegerField(
+        source="imported.counts.changed", help_text="Instruments that differ from what is known."
+    )
+    unchanged = IntegerField(
+        source="imported.unchanged", help_text="Instruments known as they are."
+    )
+    lines = serializers.ListField(
+        child=CharField(),
+        help_text="What became of its rows, and which were left out by their line.",
+    )

@@ -1,0 +1,125 @@
+"""What becomes of files that operators send."""
+
+from dataclasses import dataclass
+from datetime import date, datetime
+
+from django.db import transaction
+
+from apps.accounts.models import User
+from apps.core import audit
+from apps.core.audit import Action
+from apps.core.uploads import Upload
+from apps.market.candle_loader import CandleLoader
+from apps.market.candle_writer import WriteCounts
+from apps.market.dates import INDIA
+from apps.market.importers import ImportOptions, read_candle_files
+from apps.market.load_report import lines_of
+from apps.symbols import master_import, master_report
+from apps.symbols.importers import read_master
+from apps.symbols.master_import import MasterImport
+from apps.symbols.models import Source
+
+
+@dataclass(frozen=True, slots=True)
+class CandleFileReport:
+    """What is said of one file, or of one of those that an archive packs."""
+
+    file: str
+    lines: list[str]
+
+
+@dataclass(frozen=True, slots=True)
+class CandleUpload:
+    """What storing the files has changed or, of a check, would change."""
+
+    upload: Upload
+    files: list[CandleFileReport]
+    counts: WriteCounts
+
+    @property
+    def stored(self) -> bool:
+        return not self.upload.is_check
+
+    @property
+    def sha256(self) -> str:
+        return self.upload.sha256
+
+
+@transaction.atomic
+def upload_candles(
+    *, operator: User, upload: Upload, options: ImportOptions, replace: bool, now: datetime
+) -> CandleUpload:
+    """Check a candle file, or store one that has been checked, as `manage.py load_candles` does:
+    all of it, or nothing.
+
+    A check writes everything and takes it back, so that it meets whatever storing would meet.
+    Raises OtherFile, BadCandleFile, and what `services.append_all` does.
+    """
+    loader = CandleLoader(replace=replace, now=now)
+    files = []
+    with upload.saved() as path:
+        for loaded in read_candle_files(path, options):
+            files.append(CandleFileReport(loaded.file, lines_of(loaded)))
+            loader.add(loaded)
+    loader.store()
+    uploaded = CandleUpload(upload, files, loader.counts)
+    if upload.is_check:
+        transaction.set_rollback(True)
+    else:
+        audit.record(
+            Action.CANDLE_FILE_LOADED, None, actor=audit.user(operator), now=now,
+            file=upload.name, sha256=upload.sha256, added=loader.counts.added,
+            replaced=loader.counts.replaced, dropped=loader.counts.dropped,
+        )  # fmt: skip
+    return uploaded
+
+
+@dataclass(frozen=True, slots=True)
+class MasterUpload:
+    """What importing the master has changed or, of a check, would change."""
+
+    upload: Upload
+    imported: MasterImport
+
+    @property
+    def stored(self) -> bool:
+        return not self.upload.is_check
+
+    @property
+    def sha256(self) -> str:
+        return self.upload.sha256
+
+    @property
+    def lines(self) -> list[str]:
+        """The report to read."""
+        return [line.strip() for line in master_report.lines_of(self.imported)]
+
+
+@transaction.atomic
+def upload_master(
+    *,
+    operator: User,
+    upload: Upload,
+    source: Source | None,
+    as_of: date | None,
+    force: bool,
+    now: datetime,
+) -> MasterUpload:
+    """Check an instrument master, or import one that has been checked, as `manage.py seed_symbols`
+    does: all of it, or nothing.
+
+    A check writes everything and takes it back. Raises OtherFile, InvalidMaster, SuspiciousMaster.
+    """
+    today = now.astimezone(INDIA).date()
+    with upload.saved() as path:
+        master = read_master(path, today=today, source=source, as_of=as_of)
+    imported = master_import.import_master(master=master, now=now, force=force)
+    if upload.is_check:
+        transaction.set_rollback(True)
+    else:
+        audit.record(
+            Action.MASTER_LOADED, None, actor=audit.user(operator), now=now, file=upload.name,
+            sha256=upload.sha256, source=str(master.source), added=imported.counts.added,
+            changed=imported.counts.changed,
+        )  # fmt: skip
+    return MasterUpload(upload, imported)

@@ -1,0 +1,67 @@
+"""POST /api/market/candle-files and /api/market/masters."""
+
+from drf_spectacular.utils import extend_schema
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from apps.accounts.authentication import operator_of
+from apps.core.api.idempotency import idempotent
+from apps.core.api.schema import refuses
+from apps.core.api.views import OwnedViewSet
+from apps.core.uploads import OtherFile
+from apps.market.candle_writer import OtherPriceKind
+from apps.market.importers import BadCandleFile
+from apps.market.uploads import services
+from apps.market.uploads.serializers import (
+    CandleFileSerializer,
+    CandleUploadSerializer,
+    MasterSerializer,
+    MasterUploadSerializer,
+)
+from apps.symbols.importers import InvalidMaster
+from apps.symbols.master_import import SuspiciousMaster
+
+
+@extend_schema(tags=["market"])
+class CandleFileViewSet(OwnedViewSet):
+    @extend_schema(
+        operation_id="uploadCandles",
+        description="For operators. Without `checked` the file is checked, and nothing is stored;"
+        " with the `sha256` that the check returned, the same file is stored: all of it, or"
+        " nothing. The formats are those of `manage.py load_candles`, plain, as gzip or as zip; a"
+        " refusal names the line.",
+        request=CandleFileSerializer,
+        responses={200: CandleUploadSerializer},
+    )
+    @refuses(OtherFile, BadCandleFile, OtherPriceKind)
+    @idempotent
+    def create(self, request: Request) -> Response:
+        """Check or store a candle file."""
+        body = request.data  # what is no JSON is refused before anybody's role is looked at
+        operator = operator_of(request)
+        uploaded = services.upload_candles(
+            operator=operator, **CandleFileSerializer.read(body), now=self.now
+        )
+        return Response(CandleUploadSerializer.render(uploaded))
+
+
+@extend_schema(tags=["market"])
+class MasterViewSet(OwnedViewSet):
+    @extend_schema(
+        operation_id="uploadMaster",
+        description="For operators. Without `checked` the file is checked, and nothing is stored;"
+        " with the `sha256` that the check returned, the same file is imported: all of it, or"
+        " nothing. The lists are those of `manage.py seed_symbols`, plain, as gzip or as zip.",
+        request=MasterSerializer,
+        responses={200: MasterUploadSerializer},
+    )
+    @refuses(OtherFile, InvalidMaster, SuspiciousMaster)
+    @idempotent
+    def create(self, request: Request) -> Response:
+        """Check or import an instrument master."""
+        body = request.data  # what is no JSON is refused before anybody's role is looked at
+        operator = operator_of(request)
+        uploaded = services.upload_master(
+            operator=operator, **MasterSerializer.read(body), now=self.now
+        )
+        return Response(MasterUploadSerializer.render(uploaded))
