@@ -1,18 +1,23 @@
-"""Data: what history is held, symbols with their facts, and the rules of a date."""
+"""Data: what history is held, symbols with their facts, the rules of a date, and files to store."""
 
+from base64 import b64encode
 from typing import Any, Final, get_args
 
+from django.core.files.uploadedfile import UploadedFile
 from django.http import HttpRequest, HttpResponse
 
 from apps.accounts.models import User
-from apps.console.gate import by_field, console_page, show
+from apps.console.gate import by_field, console_page, count_as, go_to, is_part, sent, show
 from apps.console.lists import listing_of, read_filters, wanted_page
 from apps.core import database_clock
-from apps.core.errors import InvalidInput, NotFound
+from apps.core.api.exceptions import STATUS
+from apps.core.errors import Fault, Forbidden, InvalidInput, NotFound, ServiceError
+from apps.core.uploads import MOST_UPLOADED
 from apps.engine.candles import TIMEFRAMES
 from apps.engine.symbols import EXCHANGES
 from apps.market import coverage, rule_sets
 from apps.market.dates import INDIA
+from apps.market.importers import StampSide
 from apps.market.rulebook.charges import DEFAULT_BROKER, broker_names
 from apps.market.rulebook.rows import ChargeSegment
 from apps.market.rulebook.sessions import MARKETS
@@ -25,8 +30,15 @@ from apps.market.serializers import (
     SeriesSerializer,
     SessionsSerializer,
 )
+from apps.market.uploads import services as uploads
+from apps.market.uploads.serializers import (
+    CandleFileSerializer,
+    CandleUploadSerializer,
+    MasterSerializer,
+    MasterUploadSerializer,
+)
 from apps.symbols import services as symbols
-from apps.symbols.models import Type
+from apps.symbols.models import Source, Type
 from apps.symbols.serializers import InstrumentSerializer, MatchesSerializer, SearchQuery
 
 # What stands in tables of its own on the page of a symbol.
@@ -118,3 +130,64 @@ def rules_page(request: HttpRequest, user: User) -> HttpResponse:
             "charges": ChargeRatesSerializer.render(rule_sets.describe_rates(**query)),
         }
     return show(request, "data_rules", context, status=status)
+
+
+@console_page()
+def upload_page(request: HttpRequest, user: User) -> HttpResponse:
+    """Check a candle file or an instrument master, and store it when it comes again; for operators.
+
+    htmx asks for the report alone, so that the form keeps the file that was chosen.
+    """
+    if not user.is_staff:
+        raise Forbidden(reason="This page is for operators.")
+    context: dict[str, Any] = {
+        "timeframes": TIMEFRAMES,
+        "sides": [side.value for side in StampSide],
+        "sources": Source.choices,
+        "largest": MOST_UPLOADED,
+        "kind": request.POST.get("kind", ""),
+        "tab": "upload",
+    }
+    if request.method != "POST":
+        return show(request, "data_upload", context)
+    is_master = context["kind"] == "master"
+    count_as(request, f"/api/market/{'masters' if is_master else 'candle-files'}", user=user)
+    status = 200
+    try:
+        uploaded = (_upload_master if is_master else _upload_candles)(request, user)
+    except ServiceError as refusal:
+        context["faults"] = refusal.faults if isinstance(refusal, InvalidInput) else ()
+        context["refused"], status = str(refusal), STATUS[refusal.code]
+    else:
+        if uploaded["stored"]:
+            return go_to(request, "/app/data/upload", f"Stored: {uploaded['added']} added.")
+        context["uploaded"] = uploaded
+    template = "parts/upload_report" if is_part(request) else "data_upload"
+    return show(request, template, context, status=status)
+
+
+def _upload_candles(request: HttpRequest, user: User) -> dict[str, Any]:
+    flags = {"strict": "strict" in request.POST, "replace": "replace" in request.POST}
+    body = {**_file_of(request), **sent(request.POST, "symbol", "timeframe", "stamps"), **flags}
+    uploaded = uploads.upload_candles(
+        operator=user, **CandleFileSerializer.read(body), now=database_clock.now()
+    )
+    return CandleUploadSerializer.render(uploaded)
+
+
+def _upload_master(request: HttpRequest, user: User) -> dict[str, Any]:
+    body = {**_file_of(request), **sent(request.POST, "source", "asOf")}
+    body["force"] = "force" in request.POST
+    uploaded = uploads.upload_master(
+        operator=user, **MasterSerializer.read(body), now=database_clock.now()
+    )
+    return MasterUploadSerializer.render(uploaded)
+
+
+def _file_of(request: HttpRequest) -> dict[str, Any]:
+    """Return the file of a form as the API takes it. Raises InvalidInput."""
+    file = request.FILES.get("file")
+    if not isinstance(file, UploadedFile) or not file.size:
+        raise InvalidInput(Fault("file", "is missing or empty"))
+    content = b64encode(file.read()).decode()
+    return {"name": file.name, "content": content, **sent(request.POST, "checked")}

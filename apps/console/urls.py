@@ -44,6 +44,7 @@ urlpatterns = [
     path("data/symbols", data.symbols_page),
     path("data/symbols/<str:symbol>", data.symbol_page),
     path("data/rules", data.rules_page),
+    path("data/upload", data.upload_page),
     path("settings", account.settings_page),
     path("settings/webhooks/<str:webhook_id>", account.deliveries_page),
     path("settings/<str:action>/<str:object_id>", account.settings_action_page),

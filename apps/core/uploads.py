@@ -12,29 +12,33 @@ from typing import Final
 from apps.core.errors import Code, ServiceError
 
 # Bytes of a file as it is sent, plain or packed: a year of minutes as CSV.
-MOST_BYTES: Final = 5 * 1024 * 1024
+MOST_UPLOADED: Final = 5 * 1024 * 1024
 _UNUSUAL: Final = re.compile(r"[^A-Za-z0-9_.-]")
 _LONGEST_NAME: Final = 120
 
 
 class OtherFile(ServiceError):
-    """The file that is to be stored is not the one that was checked."""
+    """What is to be stored is not what was checked."""
 
     code = Code.CONFLICT
-    message = "{file} is not the file that was checked; check it first."
+    message = "{file} was not checked as it is: it or its options have changed. Check it first."
 
 
 @dataclass(frozen=True, slots=True)
 class Upload:
-    """A file; `checked` is the SHA-256 that its check returned, empty where this is the check."""
+    """A file with its `options`, a text; `checked` is the fingerprint that the check of both has
+    returned, empty where this is the check.
+    """
 
     name: str
     content: bytes
+    options: str = ""
     checked: str = ""
 
     @property
-    def sha256(self) -> str:
-        return sha256(self.content).hexdigest()
+    def fingerprint(self) -> str:
+        """SHA-256 of the file and its options."""
+        return sha256(self.options.encode() + b"\0" + self.content).hexdigest()
 
     @property
     def is_check(self) -> bool:
@@ -45,7 +49,7 @@ class Upload:
         """Return the path of the file in a folder of its own, which goes away again. Its name says
         how it is packed, and often its symbol. Raises OtherFile.
         """
-        if self.checked not in ("", self.sha256):
+        if self.checked not in ("", self.fingerprint):
             raise OtherFile(file=self.name)
         name = _UNUSUAL.sub("_", Path(self.name).name)[-_LONGEST_NAME:].lstrip(".")
         with TemporaryDirectory(prefix="upload-") as folder:

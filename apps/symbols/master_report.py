@@ -14,7 +14,7 @@ _SHOWN = (
 )
 
 
-def lines_of(imported: MasterImport) -> Iterator[str]:
+def master_lines(imported: MasterImport) -> Iterator[str]:
     """Return the counts of the file's rows, each counted once, then what else changed."""
     master, counts = imported.master, imported.counts
     rejections = master.rejections

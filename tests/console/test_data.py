@@ -1,13 +1,20 @@
 """Data: coverage, symbols and their facts, sessions and charges of a date."""
 
+import re
+from typing import Any
+
 import pytest
+from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 
 from apps.accounts.models import User
+from apps.market import store
+from apps.symbols.models import MasterLoad
 from apps.symbols.services import seed_sample
 from tests.console.conftest import Browse
 from tests.console.helpers import CORPUS
 from tests.market.bars import at, flat, minutes, store_candles
+from tests.symbols import lists
 
 pytestmark = pytest.mark.django_db
 
@@ -67,6 +74,64 @@ def test_what_is_wrong_stands_beside_its_field(client: Client, query: str, field
     page = client.get(f"/app/data/rules?{query}")
     assert page.status_code == 400
     assert f'id="{field}-problem"' in page.content.decode()
+
+
+DAYS = b"date,open,high,low,close,volume\n2024-02-01,100,102,99,101,1000\n"
+
+
+def upload(client: Client, content: bytes, **form: str) -> Any:
+    file = SimpleUploadedFile("days.csv", content)
+    fields = {"kind": "candles", "symbol": "NSE:SBIN", "timeframe": "1d", "checked": "", **form}
+    return client.post("/app/data/upload", {**fields, "file": file}, headers={"HX-Request": "true"})
+
+
+@pytest.fixture
+def operator(client: Client, alice: User) -> Client:
+    User.objects.filter(pk=alice.pk).update(is_staff=True)
+    return client
+
+
+def test_a_file_is_checked_and_then_stored(operator: Client) -> None:
+    assert b"Check the file" in operator.get("/app/data/upload").content
+    report = upload(operator, DAYS).content.decode()
+    assert "nothing is stored yet" in report
+    assert "<html" not in report
+    [row] = store.stored_timeframes("NSE:SBIN")
+    assert row["bars"] == 2
+    fingerprint = re.search(r'name="checked" value="(\w{64})"', report)
+    assert fingerprint is not None
+    other = upload(operator, DAYS + b"\n", checked=fingerprint[1])
+    assert (other.status_code, b"have changed" in other.content) == (409, True)
+    assert upload(operator, DAYS, checked=fingerprint[1])["HX-Redirect"] == "/app/data/upload"
+    assert b"Stored: 1 added" in operator.get("/app/data/upload").content
+    [row] = store.stored_timeframes("NSE:SBIN")
+    assert row["bars"] == 3
+
+
+def test_a_bad_file_is_reported_with_its_line(operator: Client) -> None:
+    refused = upload(operator, DAYS + b"2024-02-02,x,1,1,1,1\n")
+    assert refused.status_code == 400
+    assert b"line 3" in refused.content
+    assert b"Nothing was stored" in refused.content
+    assert b"is missing or empty" in upload(operator, b"").content
+    whole = operator.post("/app/data/upload", {"kind": "master"})
+    assert (whole.status_code, b"<html" in whole.content) == (400, True)
+
+
+def test_a_master_is_checked_and_then_imported(operator: Client) -> None:
+    report = upload(operator, lists.KITE.encode(), kind="master").content.decode()
+    assert "Kite (Zerodha)" in report
+    fingerprint = re.search(r'name="checked" value="(\w{64})"', report)
+    assert fingerprint is not None
+    assert not MasterLoad.objects.exists()
+    upload(operator, lists.KITE.encode(), kind="master", checked=fingerprint[1])
+    assert MasterLoad.objects.exists()
+
+
+def test_files_are_for_operators(client: Client) -> None:
+    assert client.get("/app/data/upload").status_code == 403
+    assert upload(client, DAYS).status_code == 403
+    assert b"/app/data/upload" not in client.get("/app/data").content
 
 
 @pytest.mark.parametrize("text", CORPUS)

@@ -1,5 +1,6 @@
 """Every change that a user makes over HTTP is on record once, with what proves whose it is."""
 
+from base64 import b64encode
 from collections.abc import Callable
 from datetime import timedelta
 from typing import Any, NamedTuple
@@ -11,9 +12,11 @@ from apps.accounts import two_factor
 from apps.accounts.models import ApiKey, LoginSession, SecondFactor, User
 from apps.algorithms.models import Algorithm
 from apps.backtests.models import Backtest, BacktestStatus, ReportLink
+from apps.core.api.uploads import UploadSerializer
 from apps.core.audit import Action
 from apps.core.models import AuditRecord
 from apps.core.times import wire_time
+from apps.market.uploads.serializers import CandleFileSerializer, MasterSerializer
 from apps.trading import services as trading
 from apps.webhooks import services as webhooks
 from tests import make
@@ -23,6 +26,7 @@ from tests.backtests.waves import waves
 from tests.conftest import Api
 from tests.contract.test_routes import routes
 from tests.market.bars import store_candles
+from tests.symbols import lists
 from tests.trading.standing import add_order, standing
 from tests.trading.standing import hold as hold_position
 from tests.webhooks.events import endpoint_of
@@ -148,6 +152,11 @@ def factor(user: User) -> str:
     return ""
 
 
+def checked(serializer: type[UploadSerializer], body: dict[str, Any]) -> dict[str, Any]:
+    """A body that has been checked, and is stored."""
+    return {**body, "checked": serializer.read(body)["upload"].fingerprint}
+
+
 PROOF = {"password": make.PASSWORD}
 ADDRESS = {"email": "new@example.com"}
 LOGIN = {"email": "alice@example.com", "password": make.PASSWORD}
@@ -158,6 +167,11 @@ KEY = {"name": "robot", "scopes": ["read"]}
 ALERTS = {"alerts": {"winRate": {"threshold": 40, "action": "send_notification"}}}
 CANDLES = {
     "symbol": "NSE:NIFTY", "timeframe": "1d", "candles": [["2024-06-03", 100, 101, 99, 100, 5]],
+}  # fmt: skip
+MASTER = {"name": "list.csv", "content": b64encode(lists.KITE.encode()).decode()}
+CANDLE_FILE = {
+    "name": "days.csv", "symbol": "NSE:NIFTY", "timeframe": "1d",
+    "content": b64encode(b"date,open,high,low,close\n2024-06-03,100,101,99,100\n").decode(),
 }  # fmt: skip
 MONTH = {"startDate": "2024-02-01", "endDate": "2024-02-29"}
 
@@ -208,6 +222,10 @@ CHANGES = [
     Change("post", "/api/trading/kill-switch", Action.KILL_SWITCH_ON, {}),
     Change("delete", "/api/trading/kill-switch", Action.KILL_SWITCH_OFF, {}, switched_on),
     Change("post", "/api/market/candles", Action.CANDLES_RECEIVED, CANDLES, operator),
+    Change("post", "/api/market/candle-files", Action.CANDLE_FILE_LOADED,
+           checked(CandleFileSerializer, CANDLE_FILE), operator),
+    Change("post", "/api/market/masters", Action.MASTER_LOADED,
+           checked(MasterSerializer, MASTER), operator),
     Change("post", "/api/backtests", Action.BACKTEST_SUBMITTED, MONTH, algorithm),
     Change("patch", "/api/backtests/{}", Action.BACKTEST_RENAMED, NAME, ended_backtest),
     Change("patch", "/api/backtests/{}", Action.BACKTEST_KEPT, {"kept": True}, ended_backtest),

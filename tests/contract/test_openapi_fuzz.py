@@ -90,6 +90,9 @@ BEYOND_A_SCHEMA = {
         400,
         f"outside its low|lies before|is there already|{_TOO_LATE}|{_HALF_A_CONTRACT}",
     ),
+    # No text that is made at random is a file.
+    "uploadCandles": (400, f": |must be base64|{_HALF_A_CONTRACT}"),
+    "uploadMaster": (400, ": |must be base64"),
     "recoverWebhook": (400, "must not lie in the future"),
 }
 """What else refuses a well formed request, by what the answer says: rules that relate two values,
@@ -97,7 +100,7 @@ a value to the clock, or letters to the calendar.
 """
 FUZZED_ONLY = {"createAlgorithm", "putAlgorithm", "updateAlgorithm"}
 """Of these schemathesis would also try each edge of each field in turn: 20,000 requests each."""
-FOR_OPERATORS = {"sendCandles"}
+FOR_OPERATORS = {"sendCandles", "uploadCandles", "uploadMaster"}
 _ID = re.compile("[0-9a-f]{24}")
 
 

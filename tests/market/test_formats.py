@@ -278,7 +278,7 @@ def test_columns_of_several_instruments(tmp_path: Path) -> None:
     loaded = load(tmp_path, header + "\n".join(rows))
     assert volumes(loaded) == {"NSE:MM": [1, 2, 3], "NSE:TCS": [1, 2, 3]}
     assert loaded.report.left_out == {"its symbol is that of 'MM'": 3}
-    with pytest.raises(BadCandleFile, match="holds 3 instruments: --symbol names one"):
+    with pytest.raises(BadCandleFile, match="holds 3 instruments: a given symbol names one"):
         load(tmp_path, header + "\n".join(rows), symbol="NSE:TCS")
 
 

@@ -7,11 +7,12 @@ from typing import Any, Final
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
+from apps.core.api import wire_json
 from apps.core.api.schema import Schema
 from apps.core.api.serializers import StrictSerializer, TextField
-from apps.core.uploads import MOST_BYTES, Upload
+from apps.core.uploads import MOST_UPLOADED, Upload
 
-_MOST_CHARACTERS: Final = 4 * -(-MOST_BYTES // 3)
+_MOST_CHARACTERS: Final = 4 * -(-MOST_UPLOADED // 3)
 _CONTENT: Final[Schema] = {
     "type": "string",
     "contentEncoding": "base64",
@@ -41,17 +42,18 @@ class UploadSerializer(StrictSerializer):
     name = TextField(
         max_length=200, help_text="The file's own, which says how it is packed: `X.csv.gz`."
     )
-    content = FileField(help_text=f"The file in base64, at most {MOST_BYTES:,} bytes of it.")
+    content = FileField(help_text=f"The file in base64, at most {MOST_UPLOADED:,} bytes of it.")
     checked = serializers.RegexField(
         r"^[0-9a-f]{64}$",
         required=False,
-        help_text="The `sha256` that the check of this file returned: store it. Without it nothing"
-        " is stored.",
+        help_text="The `fingerprint` that the check of this file, with these options, returned:"
+        " store it. Without `checked` nothing is stored.",
     )
 
     @classmethod
     def read(cls, data: Any) -> dict[str, Any]:
         """Return the fields beside the file, and the file as `upload`."""
         body = super().read(data)
-        upload = Upload(body.pop("name"), body.pop("content"), body.pop("checked", ""))
-        return {**body, "upload": upload}
+        name, content, checked = body.pop("name"), body.pop("content"), body.pop("checked", "")
+        options = wire_json.dumps(body).decode()
+        return {**body, "upload": Upload(name, content, options, checked)}

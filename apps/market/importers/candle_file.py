@@ -145,10 +145,10 @@ def _instruments(
     names = instruments.names
     if options.symbol is None:
         if len(names) == 1 and names[0].symbol is None:
-            table.refuse(f"{names[0].reason}: give it with --symbol")
+            table.refuse(f"{names[0].reason}: give the symbol (--symbol)")
         return instruments
     if len(names) > 1:
-        table.refuse(f"holds {len(names)} instruments: --symbol names one")
+        table.refuse(f"holds {len(names)} instruments: a given symbol names one")
     name = instrument_name(names[0].name_in_file, options.symbol)
     if name.symbol is None:
         table.refuse(name.reason)

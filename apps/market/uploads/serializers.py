@@ -26,7 +26,14 @@ _MASTER_EXAMPLE: Final = b64encode(
 ).decode()
 
 
-@example({"name": "RELIANCE_1d.csv", "content": _FILE_EXAMPLE, "symbol": "NSE:RELIANCE"})
+@example(
+    {
+        "name": "RELIANCE_1d.csv",
+        "content": _FILE_EXAMPLE,
+        "symbol": "NSE:RELIANCE",
+        "timeframe": "1d",
+    }
+)
 class CandleFileSerializer(UploadSerializer):
     """A candle file, and what the file itself does not say."""
 
@@ -69,7 +76,7 @@ class CandleFileReportSerializer(AnswerSerializer):
 @example(
     {
         "stored": False,
-        "sha256": _SHA256_EXAMPLE,
+        "fingerprint": _SHA256_EXAMPLE,
         "files": [
             {"file": "RELIANCE_1d.csv", "lines": ["NSE:RELIANCE 1d (plain, symbol as given)"]}
         ],
@@ -83,7 +90,9 @@ class CandleUploadSerializer(AnswerSerializer):
     """What storing a candle file has changed, or would change."""
 
     stored = BooleanField(help_text="False of a check: nothing is stored.")
-    sha256 = CharField(help_text="Of the file; sent as `checked` it has the file stored.")
+    fingerprint = CharField(
+        help_text="Of the file and its options; sent as `checked` it has the file stored."
+    )
     files = CandleFileReportSerializer(many=True, help_text="Those that an archive packs.")
     added = IntegerField(source="counts.added", help_text="Candles that were not held.")
     repeated = IntegerField(source="counts.repeated", help_text="Candles that are held already.")
@@ -114,7 +123,7 @@ class MasterSerializer(UploadSerializer):
 @example(
     {
         "stored": False,
-        "sha256": _SHA256_EXAMPLE,
+        "fingerprint": _SHA256_EXAMPLE,
         "source": "kite",
         "asOf": "2026-11-20",
         "read": 1,
@@ -128,7 +137,9 @@ class MasterUploadSerializer(AnswerSerializer):
     """What importing an instrument master has changed, or would change."""
 
     stored = BooleanField(help_text="False of a check: nothing is stored.")
-    sha256 = CharField(help_text="Of the file; sent as `checked` it has the file imported.")
+    fingerprint = CharField(
+        help_text="Of the file and its options; sent as `checked` it has the file imported."
+    )
     source_ = ChoiceField(
         source="imported.master.source", choices=Source.values, help_text="Whose list it is."
     )

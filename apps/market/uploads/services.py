@@ -41,8 +41,8 @@ class CandleUpload:
         return not self.upload.is_check
 
     @property
-    def sha256(self) -> str:
-        return self.upload.sha256
+    def fingerprint(self) -> str:
+        return self.upload.fingerprint
 
 
 @transaction.atomic
@@ -68,7 +68,7 @@ def upload_candles(
     else:
         audit.record(
             Action.CANDLE_FILE_LOADED, None, actor=audit.user(operator), now=now,
-            file=upload.name, sha256=upload.sha256, added=loader.counts.added,
+            file=upload.name, fingerprint=upload.fingerprint, added=loader.counts.added,
             replaced=loader.counts.replaced, dropped=loader.counts.dropped,
         )  # fmt: skip
     return uploaded
@@ -86,13 +86,13 @@ class MasterUpload:
         return not self.upload.is_check
 
     @property
-    def sha256(self) -> str:
-        return self.upload.sha256
+    def fingerprint(self) -> str:
+        return self.upload.fingerprint
 
     @property
     def lines(self) -> list[str]:
         """The report to read."""
-        return [line.strip() for line in master_report.lines_of(self.imported)]
+        return [line.strip() for line in master_report.master_lines(self.imported)]
 
 
 @transaction.atomic
@@ -119,7 +119,7 @@ def upload_master(
     else:
         audit.record(
             Action.MASTER_LOADED, None, actor=audit.user(operator), now=now, file=upload.name,
-            sha256=upload.sha256, source=str(master.source), added=imported.counts.added,
+            fingerprint=upload.fingerprint, source=str(master.source), added=imported.counts.added,
             changed=imported.counts.changed,
         )  # fmt: skip
     return MasterUpload(upload, imported)

@@ -27,7 +27,7 @@ class CandleFileViewSet(OwnedViewSet):
     @extend_schema(
         operation_id="uploadCandles",
         description="For operators. Without `checked` the file is checked, and nothing is stored;"
-        " with the `sha256` that the check returned, the same file is stored: all of it, or"
+        " with the `fingerprint` that the check returned, the same file is stored: all of it, or"
         " nothing. The formats are those of `manage.py load_candles`, plain, as gzip or as zip; a"
         " refusal names the line.",
         request=CandleFileSerializer,
@@ -50,7 +50,7 @@ class MasterViewSet(OwnedViewSet):
     @extend_schema(
         operation_id="uploadMaster",
         description="For operators. Without `checked` the file is checked, and nothing is stored;"
-        " with the `sha256` that the check returned, the same file is imported: all of it, or"
+        " with the `fingerprint` that the check returned, the same file is imported: all of it, or"
         " nothing. The lists are those of `manage.py seed_symbols`, plain, as gzip or as zip.",
         request=MasterSerializer,
         responses={200: MasterUploadSerializer},

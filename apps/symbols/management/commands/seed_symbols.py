@@ -19,7 +19,7 @@ from apps.symbols import master_import, services
 from apps.symbols.importers import read_master
 from apps.symbols.importers.master_file import NumberedRecord
 from apps.symbols.master_import import SuspiciousMaster
-from apps.symbols.master_report import lines_of
+from apps.symbols.master_report import master_lines
 from apps.symbols.models import Source
 from apps.symbols.services import KOLKATA
 
@@ -82,7 +82,7 @@ class Command(BaseCommand):
             as_of=as_of,
             progress=_with_progress,
         )
-        for line in lines_of(master_import.import_master(master=master, now=now, force=force)):
+        for line in master_lines(master_import.import_master(master=master, now=now, force=force)):
             self.stdout.write(line)
 
 
