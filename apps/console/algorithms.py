@@ -139,7 +139,7 @@ def versions_page(request: HttpRequest, user: User, algorithm_id: str) -> HttpRe
 def algorithm_action_page(
     request: HttpRequest, user: User, algorithm_id: str, action: str
 ) -> HttpResponse:
-    """Clone, delete, start, stop, pause or resume an algorithm."""
+    """Clone, delete, rename, start, pause or resume an algorithm."""
     if request.method != "POST":
         return go_to(request, f"/app/algorithms/{algorithm_id}")
     count_as(request, _CALLS, user=user)
@@ -163,8 +163,6 @@ def algorithm_action_page(
             return go_to(request, f"/app/algorithms/{algorithm_id}", message)
         case "pause":
             trading.pause(**target, now=now)
-        case "stop":
-            trading.stop(**target, close_positions=True, now=now)
         case _:
             raise NotFound
     return go_to(request, f"/app/algorithms/{algorithm_id}", "Done.")

@@ -7,6 +7,7 @@ and asks again for the part that they may concern.
 from datetime import date
 from typing import Any, Final
 
+from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse, JsonResponse
 
 from apps.accounts.models import User
@@ -51,19 +52,26 @@ _NEWEST: Final = {
     "trades": ("-exit_time", "-pk"),
     "signals": ("-bar_time", "-pk"),
 }
+_SERIALIZERS: Final = {
+    "positions": PositionSerializer,
+    "orders": OrderSerializer,
+    "trades": ExecutedTradeSerializer,
+    "signals": SignalSerializer,
+}
 
 
 @console_page()
 def live_page(request: HttpRequest, user: User) -> HttpResponse:
     """List what trades, is paused or has failed; htmx asks for the table alone."""
     rows = [
-        AlgorithmItemSerializer.render(row)
+        row
         for status in _TRADING
         for row in algorithms.listed(
             owner=user, status=status, strategy_type=None, ordering=("-created_at", "-pk")
         )
     ]
-    context = {"rows": with_standing(user, rows)}
+    page = listing(request, rows, AlgorithmItemSerializer)
+    context = {"listing": page, "rows": with_standing(user, page.rows)}
     return show(request, "parts/live_table" if is_part(request) else "live", context)
 
 
@@ -130,24 +138,19 @@ def activity_page(request: HttpRequest, user: User, algorithm_id: str, kind: str
     """List the positions, orders, trades or signals of an algorithm, the newest first."""
     algorithm = algorithms.read(owner=user, algorithm_id=algorithm_id)
     target: dict[str, Any] = {"owner": user, "algorithm_id": algorithm_id, "symbol": None}
-    newest = _NEWEST.get(kind, ())
+    rows: QuerySet[Any, Any]
     match kind:
         case "positions":
-            rows = activity.positions(**target, is_open=None).order_by(*newest)
-            page = listing(request, rows, PositionSerializer)
+            rows = activity.positions(**target, is_open=None)
         case "orders":
-            page = listing(
-                request, activity.orders(**target, status=None).order_by(*newest), OrderSerializer
-            )
+            rows = activity.orders(**target, status=None)
         case "trades":
-            page = listing(
-                request, activity.trades(**target).order_by(*newest), ExecutedTradeSerializer
-            )
+            rows = activity.trades(**target)
         case "signals":
-            rows_of_signals = activity.signals(**target, followed=None).order_by(*newest)
-            page = listing(request, rows_of_signals, SignalSerializer)
+            rows = activity.signals(**target, followed=None)
         case _:
             raise NotFound
+    page = listing(request, rows.order_by(*_NEWEST[kind]), _SERIALIZERS[kind])
     context = {**_head(user, algorithm, tab=kind), "listing": page, kind: page.rows}
     return show(request, "run_list", context)
 

@@ -102,7 +102,7 @@ def _label(path: str) -> str:
     last = path.rpartition(".")[2]
     name, _, index = last.partition("[")
     if index:
-        return f"{humanize(name)[:-1]} {int(index[:-1]) + 1}"
+        return f"{humanize(name).removesuffix('s')} {int(index[:-1]) + 1}"
     return humanize(name)
 
 

@@ -8,6 +8,7 @@ from django.utils import timezone
 
 from apps.accounts.models import User
 from apps.algorithms.models import Algorithm
+from apps.console import lists
 from apps.core import database_clock
 from apps.market import clock
 from apps.trading.activity import board
@@ -64,6 +65,17 @@ def test_net_profit_is_less_than_what_the_winners_made(
         text = client.get(page).content.decode()
         assert "\N{MINUS SIGN}₹7,654" in text, page
         assert "₹109" not in text, page
+
+
+def test_what_trades_is_listed_in_pages(
+    client: Client, alice: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lists, "ROWS", 2)
+    names = {start(ready(alice, initialCapital=100_000)).algorithm_id for _ in range(3)}
+    first, second = (client.get(f"/app/live?page={page}") for page in (1, 2))
+    assert b"Page 1 of 2, 3 in all" in first.content
+    assert 'hx-get="/app/live?page=2"' in second.content.decode()
+    assert {row["id"] for page in (first, second) for row in page.context["rows"]} == names
 
 
 def test_what_does_not_trade_is_not_listed(client: Client, alice: User, bob: User) -> None:
@@ -195,3 +207,12 @@ def test_a_list_costs_the_same_for_any_number(
     keys = [start(ready(alice, initialCapital=100_000)).algorithm_id for _ in range(5)]
     with django_assert_max_num_queries(6):  # type: ignore[operator]
         board.standings(owner=alice, algorithm_ids=keys, now=database_clock.now())
+
+
+def test_an_algorithm_that_trades_is_not_stopped_without_a_question(
+    client: Client, run: Run
+) -> None:
+    page = f"/app/algorithms/{run.algorithm_id}"
+    assert f'href="{address(run)}/stop"' in client.get(page).content.decode()
+    assert client.post(f"{page}/do/stop").status_code == 404
+    assert Algorithm.objects.get(pk=run.algorithm_id).status == "active"

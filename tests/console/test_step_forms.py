@@ -3,7 +3,7 @@
 import pytest
 
 from apps.accounts.models import User
-from apps.algorithms import services
+from apps.algorithms import services, step_schemas
 from apps.algorithms.models import Algorithm
 from apps.algorithms.steps import STEPS
 from apps.console.gallery import STRATEGIES, GalleryStrategy
@@ -41,6 +41,18 @@ def test_conditions_are_added_nested_and_removed() -> None:
     assert steps["entryConditions"] == {"conditions": []}
 
 
+@pytest.mark.parametrize(("name", "label"), [("conditions", "Condition 1"), ("legs", "Leg 1"),
+                                              ("ladder", "Ladder 1")])  # fmt: skip
+def test_an_entry_is_named_by_its_list(
+    monkeypatch: pytest.MonkeyPatch, name: str, label: str
+) -> None:
+    entry = {"oneOf": [], "discriminator": {"propertyName": "type", "mapping": {}}}
+    step = {"properties": {name: {"type": "array", "items": entry}}}
+    monkeypatch.setattr(step_schemas, "step_refs", lambda *, draft: {"basicInfo": step})
+    [form] = form_of({"basicInfo": {name: [{}]}})
+    assert form.children[0].children[0].label == label
+
+
 def test_another_kind_drops_what_it_does_not_have() -> None:
     sizing = {"positionSizing.method": "fixed_quantity", "positionSizing.riskPercentage": "1"}
     form = {**sizing, "positionSizing.quantity": "x"}
@@ -68,7 +80,7 @@ def test_a_problem_stands_beside_its_field_as_it_is_typed(browse: Browse, alice:
     answer = client.post(
         f"{address}/steps", {**form, "change": "typing"}, headers={"HX-Request": "true"}
     ).content.decode()
-    slot = 'id="f-entryConditions-conditions-0-indicator1-period-said" hx-swap-oob="true">'
+    slot = 'id="f-entryConditions-conditions-0-indicator1-period-problem" hx-swap-oob="true">'
     assert answer.split(slot)[1].strip().startswith("must be")
     algorithm.refresh_from_db()
     assert algorithm.version == 1

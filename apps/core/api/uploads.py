@@ -15,9 +15,16 @@ from apps.core.uploads import MOST_UPLOADED, Upload
 _MOST_CHARACTERS: Final = 4 * -(-MOST_UPLOADED // 3)
 _CONTENT: Final[Schema] = {
     "type": "string",
-    "contentEncoding": "base64",
+    "format": "byte",
     "minLength": 1,
     "maxLength": _MOST_CHARACTERS,
+}
+
+
+_FINGERPRINT: Final[Schema] = {
+    "type": "string",
+    "pattern": "^[0-9a-f]{64}$",
+    "examples": ["5d41402abc4b2a76b9719d911017c592ae5f1c3f0d0b9d5b1f6d3c2b1a098765"],
 }
 
 
@@ -36,6 +43,11 @@ class FileField(serializers.Field[bytes, str, str, Any]):
             raise serializers.ValidationError("must be base64") from None
 
 
+@extend_schema_field(_FINGERPRINT)
+class FingerprintField(serializers.RegexField):
+    """What the check of a file has returned."""
+
+
 class UploadSerializer(StrictSerializer):
     """A file, and whether it is checked or stored."""
 
@@ -43,8 +55,8 @@ class UploadSerializer(StrictSerializer):
         max_length=200, help_text="The file's own, which says how it is packed: `X.csv.gz`."
     )
     content = FileField(help_text=f"The file in base64, at most {MOST_UPLOADED:,} bytes of it.")
-    checked = serializers.RegexField(
-        r"^[0-9a-f]{64}$",
+    checked = FingerprintField(
+        _FINGERPRINT["pattern"],
         required=False,
         help_text="The `fingerprint` that the check of this file, with these options, returned:"
         " store it. Without `checked` nothing is stored.",

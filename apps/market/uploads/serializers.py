@@ -100,7 +100,7 @@ class CandleUploadSerializer(AnswerSerializer):
     dropped = IntegerField(source="counts.dropped", help_text="Candles that made room.")
 
 
-@example({"name": "instruments.csv", "content": _MASTER_EXAMPLE})
+@example({"name": "instruments.csv", "content": _MASTER_EXAMPLE, "asOf": "2026-11-20"})
 class MasterSerializer(UploadSerializer):
     """An instrument master."""
 
