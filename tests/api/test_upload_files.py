@@ -138,6 +138,14 @@ def test_a_master_is_checked_then_imported(client: APIClient) -> None:
     assert post(client, MASTERS, sent(lists.KITE, "instruments.csv"))["unchanged"] > 0
 
 
+def test_a_master_may_be_of_an_earlier_day(client: APIClient) -> None:
+    dated = sent(lists.KITE, "instruments.csv", asOf="2020-01-02")
+    assert post(client, MASTERS, dated)["asOf"] == "2020-01-02"
+    assert_error(
+        client.post(MASTERS, {**dated, "asOf": "2999-01-01"}), 400, "VALIDATION_ERROR", field="asOf"
+    )
+
+
 def test_a_master_that_is_none_is_refused(client: APIClient) -> None:
     error = assert_error(client.post(MASTERS, sent(DAYS)), 400, "VALIDATION_ERROR")
     assert "its columns are date, open" in error["message"]

@@ -92,7 +92,7 @@ BEYOND_A_SCHEMA = {
     ),
     # No text that is made at random is a file.
     "uploadCandles": (400, f": |must be base64|{_HALF_A_CONTRACT}"),
-    "uploadMaster": (400, ": |must be base64"),
+    "uploadMaster": (400, ": |must be base64|lies in the future"),
     "recoverWebhook": (400, "must not lie in the future"),
 }
 """What else refuses a well formed request, by what the answer says: rules that relate two values,

@@ -7,7 +7,6 @@ from typing import Any, Final
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
-from apps.core.api import wire_json
 from apps.core.api.schema import Schema
 from apps.core.api.serializers import StrictSerializer, TextField
 from apps.core.uploads import MOST_UPLOADED, Upload
@@ -67,5 +66,5 @@ class UploadSerializer(StrictSerializer):
         """Return the fields beside the file, and the file as `upload`."""
         body = super().read(data)
         name, content, checked = body.pop("name"), body.pop("content"), body.pop("checked", "")
-        options = wire_json.dumps(body).decode()
+        options = repr(sorted(body.items()))
         return {**body, "upload": Upload(name, content, options, checked)}

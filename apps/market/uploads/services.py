@@ -8,6 +8,7 @@ from django.db import transaction
 from apps.accounts.models import User
 from apps.core import audit
 from apps.core.audit import Action
+from apps.core.errors import Fault, InvalidInput
 from apps.core.uploads import Upload
 from apps.market.candle_loader import CandleLoader
 from apps.market.candle_writer import WriteCounts
@@ -108,9 +109,12 @@ def upload_master(
     """Check an instrument master, or import one that has been checked, as `manage.py seed_symbols`
     does: all of it, or nothing.
 
-    A check writes everything and takes it back. Raises OtherFile, InvalidMaster, SuspiciousMaster.
+    A check writes everything and takes it back. Raises OtherFile, InvalidInput, InvalidMaster,
+    SuspiciousMaster.
     """
     today = now.astimezone(INDIA).date()
+    if as_of is not None and as_of > today:
+        raise InvalidInput(Fault("asOf", "lies in the future"))
     with upload.saved() as path:
         master = read_master(path, today=today, source=source, as_of=as_of)
     imported = master_import.import_master(master=master, now=now, force=force)
