@@ -10,9 +10,9 @@ from apps.engine.charges import NO_CHARGES, ChargeRow, Schedule
 from apps.engine.evidence.costs import costs_section
 from apps.engine.evidence.fills import fills_section
 from apps.engine.evidence.inputs import EvidenceInput, HistoryChanged, JoinedTests
-from apps.engine.evidence.sections import CheckStatus
-from apps.engine.evidence.sensitivity import sensitivity_section
-from apps.engine.language.strategy import Strategy
+from apps.engine.evidence.sensitivity import sensitivity, sensitivity_section
+from apps.engine.language.exits import PercentageStop
+from apps.engine.language.strategy import Strategy, parse
 from apps.engine.simulation.plan import Contract
 from apps.engine.simulation.simulation_input import SimulationInput
 from apps.engine.simulation.timeline import History
@@ -125,8 +125,22 @@ def test_changed_candles_are_no_evidence() -> None:
         costs_section(replace(evidence, inputs=inputs))
 
 
-def test_its_neighbours_are_not_known_and_that_is_said() -> None:
-    section = sensitivity_section(evidence_of())
-    assert section.check
-    assert section.check.status == CheckStatus.UNKNOWN
-    assert "each of its windows chooses its own" in section.sentence
+def test_neighbours_of_each_windows_numbers_are_simulated_in_its_test() -> None:
+    evidence = evidence_of()
+    result = sensitivity(evidence)
+    assert result.net == pytest.approx(evidence.result.net, abs=1e-6)
+    path = "exitConditions.stopLoss.percentage"
+    [wider] = [n for n in result.neighbours if n.path == path and n.change == 0.1]
+    changed = [
+        applied(part.inputs.steps, {path: round(stop.percentage * 1.1, 10)})
+        for part in evidence.parts
+        for stop in [part.inputs.strategy.exitConditions.stopLoss]
+        if isinstance(stop, PercentageStop)
+    ]
+    nets = [
+        part.simulate(parse(steps)).result_data.net
+        for part, steps in zip(evidence.parts, changed, strict=True)
+    ]
+    assert wider.net == pytest.approx(sum(nets), abs=1e-6)
+    figures: Any = sensitivity_section(evidence).figures
+    assert {row["value"] for row in figures["changes"]} == {None}

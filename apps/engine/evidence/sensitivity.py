@@ -28,7 +28,6 @@ from apps.engine.lazy import lazy
 from apps.engine.signals.required_inputs import required_inputs
 from apps.engine.simulation.plan import plan_of, terms_of
 from apps.engine.simulation.simulations import (
-    EVERY_ROW,
     TradedMarket,
     buffers_for,
     ignore_progress,
@@ -105,28 +104,46 @@ class Sensitivity:
 
 
 def sensitivity(evidence: EvidenceInput) -> Sensitivity:
-    """Simulate the neighbours of a result's steps; raises what `simulate.simulate` does."""
+    """Simulate the neighbours of a result's steps; of a walk-forward those of each window's own, in
+    its test, whose profits are added up. Raises what `simulate.simulate` does.
+    """
+    parts = [(part, _numbers_of_steps(part)) for part in evidence.parts]
+    paths = [path for path in parts[0][1] if all(path in numbers for _, numbers in parts)]
+    net, neighbours = 0.0, list[Sequence[Neighbour]]()
+    for part, numbers in parts:
+        changed = {path: numbers[path] for path in paths[:MOST_NUMBERS]}
+        tried = [*_alone(changed), *_at_random(changed, evidence.inputs.seed)]
+        own, *nets = _nets(part, [{}, *(neighbour.values for neighbour in tried)])
+        net += own or 0.0
+        neighbours.append(
+            [neighbour._replace(net=net) for neighbour, net in zip(tried, nets, strict=True)]
+        )
+    return Sensitivity(
+        net=net,
+        numbers=len(paths),
+        tried=len(paths[:MOST_NUMBERS]),
+        neighbours=[_joined(same) for same in zip(*neighbours, strict=True)],
+    )
+
+
+def _numbers_of_steps(evidence: EvidenceInput) -> dict[str, float]:
+    """Return the numbers by path, in the order in which they are written."""
     # As the strategy has them: a number that may have decimals is a float, however it was sent.
     strategy = evidence.inputs.strategy.model_dump(mode="json", by_alias=True, exclude_none=True)
     kinds = dict(_numbers_of(strategy))
-    numbers = {path: kinds.get(path, number) for path, number in _numbers_of(evidence.inputs.steps)}
-    changed = dict(list(numbers.items())[:MOST_NUMBERS])
-    neighbours = [*_alone(changed), *_at_random(changed, evidence.inputs.seed)]
-    net, *nets = _nets(evidence, [{}, *(neighbour.values for neighbour in neighbours)])
-    return Sensitivity(
-        net=net or 0.0,
-        numbers=len(numbers),
-        tried=len(changed),
-        neighbours=[
-            neighbour._replace(net=net) for neighbour, net in zip(neighbours, nets, strict=True)
-        ],
-    )
+    return {path: kinds.get(path, number) for path, number in _numbers_of(evidence.inputs.steps)}
+
+
+def _joined(same: Sequence[Neighbour]) -> Neighbour:
+    """Return one neighbour in all windows: its numbers differ between them."""
+    if len(same) == 1:
+        return same[0]
+    nets = [neighbour.net for neighbour in same if neighbour.net is not None]
+    return same[0]._replace(values={}, net=sum(nets) if len(nets) == len(same) else None)
 
 
 def sensitivity_section(evidence: EvidenceInput) -> EvidenceSection:
     """Return what the neighbours make: how many stay profitable, the worst, the median, a cliff."""
-    if evidence.joined is not None:
-        return _of_a_walk_forward()
     thresholds = evidence.thresholds
     result = sensitivity(evidence)
     status = graded(
@@ -155,20 +172,9 @@ def sensitivity_section(evidence: EvidenceInput) -> EvidenceSection:
             "passesFrom": thresholds.profitable_neighbours,
             "doubtFrom": thresholds.profitable_neighbours_doubt,
         },
-        sentence,
+        sentence + evidence.simulation_note,
         ("Other conditions, indicators or exits than those that are written.",),
         EvidenceCheck(SENSITIVITY, status, sentence),
-    )
-
-
-def _of_a_walk_forward() -> EvidenceSection:
-    sentence = (
-        "Of a walk-forward it is not known what other numbers of the steps would make: each of its"
-        " windows chooses its own."
-    )
-    check = EvidenceCheck(SENSITIVITY, CheckStatus.UNKNOWN, sentence)
-    return EvidenceSection(
-        SENSITIVITY, {}, sentence, ("All that the section says of others.",), check
     )
 
 
@@ -184,16 +190,18 @@ def _sentence(result: Sensitivity) -> str:
     cliff = result.cliff
     if cliff is None or cliff.path is None or cliff.change is None or cliff.net is None:
         return f"{sentence}, and no change of one number by a tenth takes most of the net profit."
+    value = cliff.values.get(cliff.path)
+    changed = f"changed by {cliff.change:+.0%} in each window" if value is None else f"at {value:g}"
     return (
-        f"{sentence}, but {cliff.path} is a cliff: at {cliff.values[cliff.path]:g} the net profit"
-        f" of {result.net:,.2f} rupees becomes {cliff.net:,.2f}."
+        f"{sentence}, but {cliff.path} is a cliff: {changed} the net profit of {result.net:,.2f}"
+        f" rupees becomes {cliff.net:,.2f}."
     )
 
 
 def _row(neighbour: Neighbour) -> dict[str, object]:
     return {
         "path": neighbour.path,
-        "value": neighbour.values[neighbour.path or ""],
+        "value": neighbour.values.get(neighbour.path or ""),
         "change": neighbour.change,
         "netProfit": rounded_figure(neighbour.net, Unit.RUPEES),
     }
@@ -253,7 +261,7 @@ def _nets(evidence: EvidenceInput, all_values: Sequence[Values]) -> list[float |
     """
     data, nets = evidence.data, list[float | None]()
     terms = terms_of(data.symbols, data.contracts, evidence.inputs.charges)
-    ranges = [row_range_of(data.market, EVERY_ROW, by_days=True)]
+    ranges = [row_range_of(data.market, evidence.rows, by_days=True)]
     buffers = buffers_for(data.market, ranges)
     for values in all_values:
         strategy = read(applied(evidence.inputs.steps, values)).strategy
