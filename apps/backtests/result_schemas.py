@@ -302,10 +302,18 @@ def add_results(result: Schema, **_: object) -> Schema:
     components["WindowResults"] = _record(
         {"from": _TIME, "to": _TIME, "objective": _NULLABLE_NUMBER, "performance": _SHOWN}
     )
+    components |= study_schemas()
     request = components["BacktestRequest"]["properties"]
+    for field in STUDY_FIELDS.values():
+        request[field.name] = ref(field.model.__name__)
+    return result
+
+
+def study_schemas() -> dict[str, Schema]:
+    """Return what configures studies: the component of each, and those that they refer to."""
+    components: dict[str, Schema] = {}
     for field in STUDY_FIELDS.values():
         schema = plain(field.model.model_json_schema(ref_template=_REF))
         components |= schema.pop("$defs", {})
         components[field.model.__name__] = schema
-        request[field.name] = ref(field.model.__name__)
-    return result
+    return components

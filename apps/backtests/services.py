@@ -29,7 +29,7 @@ from apps.core import audit, quotas, request_id
 from apps.core.audit import Action
 from apps.core.errors import Code, ServiceError
 from apps.core.quotas import Resource
-from apps.engine.studies.configs import MonteCarloConfig, OptimizationConfig, WalkForwardConfig
+from apps.engine.studies.configs import WalkForwardConfig
 
 # The most queued backtests of one user, and of all users together.
 MAX_QUEUED_PER_USER: Final = 20
@@ -121,6 +121,38 @@ def submit(
 
     `seed` is for random draws, unless the study names its own.
     """
+    backtest = prepare(
+        owner=owner,
+        algorithm_id=algorithm_id,
+        date_range=date_range,
+        kind=kind,
+        overrides=overrides,
+        configs=configs,
+        now=now,
+    )
+    backtest.name = name
+    backtest.request_id = request_id.current()
+    named_seed = (backtest.study or {}).get("seed")
+    backtest.seed = seed if named_seed is None else named_seed
+    enqueue_new(backtest, owner=owner, now=now)
+    return backtest
+
+
+def prepare(
+    *,
+    owner: User,
+    algorithm_id: str,
+    date_range: DateRange,
+    kind: BacktestKind,
+    overrides: Mapping[str, object],
+    configs: StudyConfigs,
+    now: datetime,
+) -> Backtest:
+    """Return the backtest that would be submitted, once it is checked; nothing is stored.
+
+    Raises AlgorithmNotFound, AlgorithmIncomplete, InvalidInput, InsufficientHistory,
+    TooLittleCoverage, TooFewStoredSessions.
+    """
     algorithm = Algorithm.objects.owned_by(owner).fetch(algorithm_id)
     stored = configuration(algorithm)
     steps = override_steps(stored, overrides)
@@ -134,17 +166,14 @@ def submit(
         },
         steps=steps,
     )
-    if isinstance(config, MonteCarloConfig | OptimizationConfig) and config.seed is not None:
-        seed = config.seed
     sufficient_history.require_bars(strategy, date_range)
     sufficient_history.require_coverage(strategy, date_range, now=now)
     if isinstance(config, WalkForwardConfig):
         sufficient_history.require_sessions(strategy, date_range, config)
-    backtest = Backtest(
+    return Backtest(
         owner=owner,
         algorithm=algorithm,
         algorithm_version=algorithm.version,
-        name=name,
         kind=kind,
         configuration=steps,
         study=config and config.model_dump(mode="json", by_alias=True, exclude_none=True),
@@ -155,12 +184,8 @@ def submit(
         start=date_range.start,
         end=date_range.end,
         initial_capital=round(strategy.executionSettings.initialCapital, 2),  # whole paise
-        seed=seed,
-        request_id=request_id.current(),
         created_at=now,
     )
-    enqueue_new(backtest, owner=owner, now=now)
-    return backtest
 
 
 def enqueue_new(backtest: Backtest, *, owner: User, now: datetime, **details: object) -> None:

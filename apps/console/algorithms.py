@@ -6,7 +6,7 @@ import orjson
 from django.http import HttpRequest, HttpResponse
 
 from apps.accounts.models import User
-from apps.algorithms import services
+from apps.algorithms import services, step_schemas
 from apps.algorithms.models import Algorithm
 from apps.algorithms.serializers import (
     AlgorithmBodySerializer,
@@ -22,13 +22,14 @@ from apps.algorithms.steps import STEPS, Configuration
 from apps.console.gallery import BY_SLUG, STRATEGIES
 from apps.console.gate import by_field, console_page, count_as, go_to, is_part, sent, show
 from apps.console.lists import algorithm_listing, listing
-from apps.console.step_forms import form_of, read_form
+from apps.console.schema_forms import form_of, read_form
 from apps.core import database_clock
 from apps.core.api import strict_json
 from apps.core.errors import Fault, InvalidInput, NotFound
 from apps.trading import services as trading
 
 _CALLS: Final = "/api/trading/algorithms"
+STEPS_FORM: Final = step_schemas.step_refs(draft=False)
 
 
 @console_page()
@@ -177,10 +178,14 @@ def steps_page(request: HttpRequest, user: User, algorithm_id: str) -> HttpRespo
     """Show the steps as a form; each change of it is judged as it is typed, and saved on demand."""
     algorithm = services.read(owner=user, algorithm_id=algorithm_id)
     steps = services.configuration(algorithm)
-    context: dict[str, Any] = {"algorithm": AlgorithmSerializer.render(algorithm), "tab": "steps"}
+    context: dict[str, Any] = {
+        "algorithm": AlgorithmSerializer.render(algorithm),
+        "address": f"{_address(algorithm)}/steps",
+        "tab": "steps",
+    }
     status = 200
     if request.method == "POST":
-        steps = read_form(request.POST.dict(), change=request.POST.get("change", ""))
+        steps = read_form(request.POST.dict(), STEPS_FORM, change=request.POST.get("change", ""))
         if request.POST.get("change") == "save":
             count_as(request, _CALLS, user=user)
             try:
@@ -195,13 +200,13 @@ def steps_page(request: HttpRequest, user: User, algorithm_id: str) -> HttpRespo
                 context["refused"], status = str(refusal), 400
     review = services.review(algorithm=_with_steps(algorithm, steps), now=database_clock.now())
     context |= {
-        "form": form_of(steps),
+        "form": form_of(steps, STEPS_FORM),
         "problems": by_field(review.errors),
         "doubts": by_field(review.warnings),
         "is_typing": request.POST.get("change") == "typing",
     }
     if is_part(request):
-        return show(request, "parts/steps", context)
+        return show(request, "parts/form", context)
     return show(request, "algorithm_steps", context, status=status)
 
 

@@ -6,6 +6,7 @@ from django.urls import path
 from apps.console import account, algorithms, backtests, data, entry, live
 from apps.console.gate import console_page
 from apps.console.home import kill_switch_page
+from apps.console.new_backtest import new_backtest_page
 
 
 @console_page(public=True)
@@ -25,7 +26,7 @@ urlpatterns = [
     path("algorithms/<str:algorithm_id>/steps", algorithms.steps_page),
     path("algorithms/<str:algorithm_id>/json", algorithms.json_page),
     path("algorithms/<str:algorithm_id>/versions", algorithms.versions_page),
-    path("algorithms/<str:algorithm_id>/backtest", backtests.new_backtest_page),
+    path("algorithms/<str:algorithm_id>/backtest", new_backtest_page),
     path("algorithms/<str:algorithm_id>/do/<str:action>", algorithms.algorithm_action_page),
     path("backtests", backtests.backtests_page),
     path("backtests/compare", backtests.compare_page),

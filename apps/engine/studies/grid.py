@@ -138,7 +138,7 @@ def path_errors(
     lost = [
         FieldError(f"parameters[{i}].path", f"{parameter.path} {reason}", parameter.path)
         for i, parameter in enumerate(parameters)
-        if (reason := _why_not(steps, parameter.path))
+        if (reason := why_not_tried(steps, parameter.path))
     ]
     if not lost and prod(parameter.count for parameter in parameters) >= LARGEST_GRID:
         sizes = " x ".join(str(parameter.count) for parameter in parameters)
@@ -149,8 +149,10 @@ def path_errors(
     return tuple(error for i in range(len(parameters)) for error in _refused(steps, parameters, i))
 
 
-def _why_not(steps: Mapping[str, Any], path: str) -> str:
-    """Why the path leads to no number, in words; empty when it does, or to where one may be."""
+def why_not_tried(steps: Mapping[str, Any], path: str) -> str:
+    """Why a search cannot try the path: it leads to no number. Empty when it does, or to where one
+    may be.
+    """
     if path in _FIXED:
         return "is no part of the strategy: it is the backtest's own"
     if not _PATH.fullmatch(path):

@@ -1,4 +1,4 @@
-"""Forms of the five steps, made from the JSON schema that documents them.
+"""Forms of the steps and of studies, made from the JSON schemas that document them.
 
 A field is named by its path on the wire, such as `entryConditions.conditions[0].indicator1.period`,
 by which the service says what is wrong too. What is empty is absent; a value that does not fit its
@@ -6,20 +6,32 @@ type is kept as it was typed, for the service to refuse.
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from apps.algorithms import step_schemas
-from apps.algorithms.steps import STEPS, Configuration
 from apps.backtests.report.formats import humanize
+from apps.backtests.result_schemas import study_schemas
 from apps.core.api.schema import Schema
 
 _REF: Final = "#/components/schemas/"
 _PATH_PART: Final = re.compile(r"([A-Za-z][A-Za-z0-9]*)|\[(\d{1,3})\]")
-# What a condition that is added begins with.
-_NEW_KIND: Final = "indicator_value"
+# What an entry that is added to a list begins with.
+_NEW_ENTRIES: Final[Mapping[str, Mapping[str, str]]] = {"conditions": {"type": "indicator_value"}}
+_YES_OR_NO: Final = {"true": "Yes", "false": "No"}
+
+# What a form asks for: the schema of each top-level name.
+Roots = Mapping[str, Schema]
+
+
+class Option(NamedTuple):
+    """A value that can be chosen, as it is called, among others of its group."""
+
+    value: str
+    label: str
+    group: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,8 +44,10 @@ class FormNode:
     kind: str  # text, number, choice, flag, symbols, object or list
     value: Any = None
     is_required: bool = False
-    options: tuple[str, ...] = ()
-    tag: str = ""  # of an object that is one of several kinds: the path of the kind
+    options: tuple[Option, ...] = ()
+    changes_form: bool = False  # whether the choice says which other fields there are
+    default: str | float | None = None  # what the service takes where nothing is given
+    is_whole: bool = False
     minimum: float | None = None
     maximum: float | None = None
     children: list["FormNode"] = field(default_factory=list)
@@ -45,8 +59,13 @@ class FormNode:
 
     @property
     def is_removable(self) -> bool:
-        """Whether it is an entry of a list of conditions."""
+        """Whether it is an entry of a list."""
         return self.path.endswith("]")
+
+    @property
+    def entry_label(self) -> str:
+        """What an entry of this list is called."""
+        return self.label.lower().removesuffix("s")
 
     @property
     def is_group(self) -> bool:
@@ -60,15 +79,14 @@ class FormNode:
 
 @cache
 def _schemas() -> Mapping[str, Schema]:
-    return step_schemas.schemas()
+    return {**step_schemas.schemas(), **study_schemas()}
 
 
-def form_of(configuration: Configuration) -> list[FormNode]:
-    """Return the form of each step, filled in."""
-    steps = step_schemas.step_refs(draft=False)
+def form_of(values: Mapping[str, Any], roots: Roots) -> list[FormNode]:
+    """Return the form of each root, filled in."""
     return [
-        _node(step, schema, configuration.get(step) or {}, is_required=True)
-        for step, schema in steps.items()
+        _node(name, schema, values.get(name) or {}, is_required=True)
+        for name, schema in roots.items()
     ]
 
 
@@ -112,14 +130,14 @@ def _union(schema: Schema, value: Mapping[str, Any], own: dict[str, Any]) -> For
     chosen = value.get(tag)
     path = f"{own['path']}.{tag}"
     choice = FormNode(
-        path=path, label=humanize(tag), hint="", kind="choice", value=chosen,
-        is_required=own["is_required"], options=tuple(kinds),
+        path=path, label=humanize(tag), hint="", kind="choice", value=chosen, changes_form=True,
+        is_required=own["is_required"], options=_options(kinds),
     )  # fmt: skip
     children = [choice]
     if chosen in kinds:
         kind = _resolved({"$ref": kinds[chosen]})
         children += _properties(own["path"], kind, value, without=tag)
-    return FormNode(kind="object", tag=path, children=children, **own)
+    return FormNode(kind="object", children=children, **own)
 
 
 def _properties(
@@ -134,7 +152,8 @@ def _properties(
 
 
 def _list(schema: Schema, value: list[Any], own: dict[str, Any]) -> FormNode:
-    if "oneOf" not in schema["items"]:
+    items = _resolved(schema["items"])
+    if "oneOf" not in items and "properties" not in items:
         return FormNode(kind="symbols", value=", ".join(map(str, value)), **own)
     children = [
         _node(f"{own['path']}[{index}]", schema["items"], entry, is_required=True)
@@ -144,45 +163,52 @@ def _list(schema: Schema, value: list[Any], own: dict[str, Any]) -> FormNode:
 
 
 def _input(schema: Schema, value: Any, own: dict[str, Any]) -> FormNode:
+    own["default"] = default = None if own["is_required"] else schema.get("default")
     if "enum" in schema:
-        return FormNode(kind="choice", value=value, options=tuple(schema["enum"]), **own)
+        own["default"] = default and _option(default).label
+        return FormNode(kind="choice", value=value, options=_options(schema["enum"]), **own)
     if schema.get("type") == "boolean":
-        options = ("true", "false")
+        own["default"] = default if default is None else _YES_OR_NO[str(default).lower()]
+        options = tuple(Option(*pair) for pair in _YES_OR_NO.items())
         shown = value if value is None or isinstance(value, str) else str(value).lower()
         return FormNode(kind="choice", value=shown, options=options, **own)
-    is_number = schema.get("type") in ("integer", "number")
-    if "default" in schema and not own["is_required"]:
-        own["hint"] += f" {schema['default']} where nothing is given."
     return FormNode(
-        kind="number" if is_number else "text",
+        kind="number" if schema.get("type") in ("integer", "number") else "text",
         value=value,
+        is_whole=schema.get("type") == "integer",
         minimum=schema.get("minimum"),
         maximum=schema.get("maximum"),
         **own,
     )
 
 
+def _options(values: Iterable[str]) -> tuple[Option, ...]:
+    return tuple(map(_option, values))
+
+
+def _option(value: str) -> Option:
+    """Return a choice; a name of the wire is written as words, one of the field stays as it is."""
+    return Option(value, humanize(value) if value[:1].islower() else value)
+
+
 # ------------------------------------------------------------------------------------------ reading
 
 
-def read_form(form: Mapping[str, Any], *, change: str = "") -> Configuration:
-    """Return the steps that a form says, after one `change`: add or remove an entry of a list."""
-    steps: dict[str, Any] = {step: {} for step in STEPS}
+def read_form(form: Mapping[str, Any], roots: Roots, *, change: str = "") -> dict[str, Any]:
+    """Return what a form says below its roots, after one `change`: add or remove an entry of a list
+    (`add:` or `remove:` and its path).
+    """
+    values: dict[str, Any] = {name: {} for name in roots}
     for path, text in form.items():
         parts_of_path = _split_path(path)
-        if (
-            parts_of_path
-            and parts_of_path[0] in STEPS
-            and len(parts_of_path) > 1
-            and str(text).strip()
-        ):
-            _put(steps, parts_of_path, str(text).strip())
-    for step, schema in step_schemas.step_refs(draft=False).items():
-        steps[step] = _typed(schema, _compact(steps[step]))
+        if len(parts_of_path) > 1 and parts_of_path[0] in roots and str(text).strip():
+            _put(values, parts_of_path, str(text).strip())
+    for name, schema in roots.items():
+        values[name] = _typed(schema, _compact(values[name]))
     action, _, path = change.partition(":")
     if action in ("add", "remove"):
-        _change(steps, action, _split_path(path))
-    return steps
+        _change(values, action, _split_path(path))
+    return values
 
 
 def _split_path(path: str) -> list[str | int]:
@@ -192,9 +218,9 @@ def _split_path(path: str) -> list[str | int]:
     return [name or int(index) for name, index in _PATH_PART.findall(path)]
 
 
-def _put(steps: dict[str, Any], parts_of_path: list[str | int], text: str) -> None:
+def _put(values: dict[str, Any], parts_of_path: list[str | int], text: str) -> None:
     """Put a text where its path leads; lists are dictionaries by index until they are complete."""
-    inner: Any = steps
+    inner: Any = values
     for part_of_path in parts_of_path[:-1]:
         inner = inner.setdefault(part_of_path, {})
         if not isinstance(inner, dict):
@@ -254,16 +280,16 @@ def _typed_text(schema: Schema, value: Any) -> Any:
     return value
 
 
-def _change(steps: dict[str, Any], action: str, parts_of_path: list[str | int]) -> None:
+def _change(values: dict[str, Any], action: str, parts_of_path: list[str | int]) -> None:
     """Add an entry to the list that a path leads to, or remove the entry that stands there."""
-    inner: Any = steps
+    inner: Any = values
     for part_of_path in parts_of_path[:-1]:
         inner = _entry(inner, part_of_path)
     last = parts_of_path[-1] if parts_of_path else ""
     if action == "add" and isinstance(inner, dict) and isinstance(last, str):
         entries = inner.setdefault(last, [])
         if isinstance(entries, list):
-            entries.append({"type": _NEW_KIND})
+            entries.append(dict(_NEW_ENTRIES.get(last, {})))
     elif action == "remove" and isinstance(inner, list) and isinstance(last, int):
         del inner[last : last + 1]
 

@@ -1,4 +1,4 @@
-"""The steps as forms: made from the schemas, judged as they are typed."""
+"""Forms made from the schemas of the steps, judged as they are typed."""
 
 import pytest
 
@@ -6,8 +6,9 @@ from apps.accounts.models import User
 from apps.algorithms import services, step_schemas
 from apps.algorithms.models import Algorithm
 from apps.algorithms.steps import STEPS
+from apps.console.algorithms import STEPS_FORM
 from apps.console.gallery import STRATEGIES, GalleryStrategy
-from apps.console.step_forms import form_of, read_form
+from apps.console.schema_forms import form_of, read_form
 from tests.console.conftest import Browse
 from tests.console.helpers import CORPUS, make_from
 
@@ -15,7 +16,7 @@ from tests.console.helpers import CORPUS, make_from
 def sent_by(configuration: dict[str, dict[str, object]]) -> dict[str, str]:
     """Return what a browser posts of a form that nobody has touched."""
     fields = {}
-    for step in form_of(configuration):
+    for step in form_of(configuration, STEPS_FORM):
         for node in step.leaves():
             if not node.is_group:
                 fields[node.path] = "" if node.value is None else str(node.value)
@@ -24,20 +25,20 @@ def sent_by(configuration: dict[str, dict[str, object]]) -> dict[str, str]:
 
 @pytest.mark.parametrize("strategy", STRATEGIES, ids=lambda strategy: strategy.slug)
 def test_a_form_says_the_steps_that_it_was_made_of(strategy: GalleryStrategy) -> None:
-    assert read_form(sent_by(dict(strategy.steps))) == strategy.steps
+    assert read_form(sent_by(dict(strategy.steps)), STEPS_FORM) == strategy.steps
 
 
 def test_conditions_are_added_nested_and_removed() -> None:
     empty: dict[str, dict[str, object]] = {step: {} for step in STEPS}
-    steps = read_form(sent_by(empty), change="add:entryConditions.conditions")
+    steps = read_form(sent_by(empty), STEPS_FORM, change="add:entryConditions.conditions")
     assert steps["entryConditions"] == {"conditions": [{"type": "indicator_value"}]}
     form = {**sent_by(steps), "entryConditions.conditions[0].type": "group"}
-    steps = read_form(form, change="add:entryConditions.conditions[0].conditions")
+    steps = read_form(form, STEPS_FORM, change="add:entryConditions.conditions[0].conditions")
     group = {"type": "group", "conditions": [{"type": "indicator_value"}]}
     assert steps["entryConditions"] == {"conditions": [group]}
-    paths = [node.path for step in form_of(steps) for node in step.leaves()]
+    paths = [node.path for step in form_of(steps, STEPS_FORM) for node in step.leaves()]
     assert "entryConditions.conditions[0].conditions[0].indicator.type" in paths
-    steps = read_form(sent_by(steps), change="remove:entryConditions.conditions[0]")
+    steps = read_form(sent_by(steps), STEPS_FORM, change="remove:entryConditions.conditions[0]")
     assert steps["entryConditions"] == {"conditions": []}
 
 
@@ -56,7 +57,10 @@ def test_an_entry_is_named_by_its_list(
 def test_another_kind_drops_what_it_does_not_have() -> None:
     sizing = {"positionSizing.method": "fixed_quantity", "positionSizing.riskPercentage": "1"}
     form = {**sizing, "positionSizing.quantity": "x"}
-    assert read_form(form)["positionSizing"] == {"method": "fixed_quantity", "quantity": "x"}
+    assert read_form(form, STEPS_FORM)["positionSizing"] == {
+        "method": "fixed_quantity",
+        "quantity": "x",
+    }
 
 
 @pytest.mark.parametrize(
@@ -65,10 +69,9 @@ def test_another_kind_drops_what_it_does_not_have() -> None:
      "__class__.x", "entryConditions.conditions.x.y[0]"],
 )  # fmt: skip
 def test_a_forged_field_does_no_harm(path: str) -> None:
-    steps = read_form(
-        {path: "x", "entryConditions.conditions[0].type": "group"}, change="add:" + path
-    )
-    form_of(steps)
+    form = {path: "x", "entryConditions.conditions[0].type": "group"}
+    steps = read_form(form, STEPS_FORM, change="add:" + path)
+    form_of(steps, STEPS_FORM)
 
 
 def test_a_problem_stands_beside_its_field_as_it_is_typed(browse: Browse, alice: User) -> None:

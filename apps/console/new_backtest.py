@@ -1,0 +1,176 @@
+"""A new backtest: its range within the history that is held, its study, and how long it takes."""
+
+import secrets
+from collections.abc import Mapping
+from datetime import date, datetime
+from typing import Any, Final
+
+from django.http import HttpRequest, HttpResponse
+
+from apps.accounts.models import User
+from apps.algorithms import services as algorithms
+from apps.algorithms.models import Algorithm
+from apps.algorithms.serializers import AlgorithmSerializer, ReviewSerializer
+from apps.backtests import estimates, services
+from apps.backtests.models import Backtest, BacktestKind
+from apps.backtests.serializers import BacktestRequestSerializer
+from apps.backtests.submissions import STUDY_FIELDS, read_date_range
+from apps.console.gate import by_field, console_page, count_as, go_to, is_part, show
+from apps.console.study_forms import (
+    first_configs,
+    numbers_of,
+    read_study_form,
+    study_form,
+)
+from apps.core import database_clock
+from apps.core.errors import InvalidInput, ServiceError
+from apps.core.times import duration_text
+from apps.engine.studies.configs import (
+    MOST_SEED,
+    Config,
+    MonteCarloConfig,
+    WalkForwardConfig,
+    parse_config,
+)
+from apps.engine.studies.grid import Grid
+from apps.market.dates import INDIA
+
+# The fields beside the configuration of a study.
+_TEXTS: Final = ("startDate", "endDate", "kind", "name")
+
+
+@console_page()
+def new_backtest_page(request: HttpRequest, user: User, algorithm_id: str) -> HttpResponse:
+    """Ask for a range and a study, and judge them as they are typed. On POST submit the backtest,
+    unless the form names a `change` of itself.
+    """
+    now = database_clock.now()
+    algorithm = algorithms.read(owner=user, algorithm_id=algorithm_id)
+    review = ReviewSerializer.render(
+        algorithms.validate(owner=user, algorithm_id=algorithm_id, now=now)
+    )
+    is_sent, change = request.method == "POST", request.POST.get("change", "")
+    typed = request.POST.dict() if is_sent else _first_values(review["coverage"])
+    kind = _kind_of(typed)
+    numbers = numbers_of(algorithms.configuration(algorithm))
+    if is_sent and change != "choose:kind":
+        configs = read_study_form(typed, kind, numbers, change=change)
+    else:
+        configs = first_configs(kind, _own_configs(algorithm), numbers)
+    context: dict[str, Any] = {
+        "algorithm": AlgorithmSerializer.render(algorithm),
+        "address": f"/app/algorithms/{algorithm_id}/backtest",
+        "kinds": [kind.value for kind in BacktestKind],
+        "typed": typed,
+        "form": study_form(kind, configs, numbers),
+        "history": _picture(review["coverage"], until=now),
+        "is_typing": change == "typing",
+        "estimate": "",
+        "tab": "backtest",
+    }
+    is_submitted = is_sent and not change
+    try:
+        wanted = _read(typed, configs, user=user, algorithm_id=algorithm_id, now=now)
+        if is_submitted:
+            count_as(request, "/api/backtests", user=user)
+            return go_to(request, f"/app/backtests/{_submit(wanted, typed).pk}")
+        context["estimate"] = _estimate(services.prepare(**wanted))
+    except ServiceError as refusal:
+        faults = refusal.faults if isinstance(refusal, InvalidInput) else ()
+        context |= {"problems": by_field(faults), "refused": str(refusal)}
+    if is_part(request):
+        return show(request, "parts/backtest_form", context)
+    return show(request, "backtest_new", context, status=400 if is_submitted else 200)
+
+
+def _kind_of(typed: Mapping[str, str]) -> BacktestKind:
+    """Return the kind whose form is shown; one that there is not is refused with the others."""
+    kind = typed.get("kind", "")
+    return BacktestKind(kind) if kind in tuple(BacktestKind) else BacktestKind.BACKTEST
+
+
+def _own_configs(algorithm: Algorithm) -> dict[str, Any]:
+    return {
+        "walkForwardConfig": algorithm.walk_forward_config,
+        "monteCarloConfig": algorithm.monte_carlo_config,
+    }
+
+
+def _read(
+    typed: Mapping[str, str],
+    configs: Mapping[str, Any],
+    *,
+    user: User,
+    algorithm_id: str,
+    now: datetime,
+) -> dict[str, Any]:
+    """Return the arguments of the service, as the API reads them. Raises InvalidInput."""
+    texts = {name: typed[name] for name in _TEXTS if typed.get(name)}
+    body = BacktestRequestSerializer.read({"algorithmId": algorithm_id, **texts, **configs})
+    return {
+        "owner": user,
+        "algorithm_id": algorithm_id,
+        "date_range": read_date_range(body["startDate"], body["endDate"], now=now),
+        "kind": BacktestKind(body.get("kind", BacktestKind.BACKTEST)),
+        "overrides": {},
+        "configs": configs,
+        "now": now,
+    }
+
+
+def _submit(wanted: Mapping[str, Any], typed: Mapping[str, str]) -> Backtest:
+    seed = secrets.randbelow(MOST_SEED + 1)
+    return services.submit(**wanted, name=typed.get("name", ""), seed=seed)
+
+
+def _estimate(backtest: Backtest) -> str:
+    """Say what a backtest that is not submitted yet tries, and how long that takes."""
+    kind = BacktestKind(backtest.kind)
+    sentences = []
+    if field := STUDY_FIELDS.get(kind):
+        config = parse_config(field.model, backtest.study or {})
+        sentences.append(_size_of(config))
+    if seconds := estimates.estimate_seconds(backtest):
+        sentences.append(f"One worker takes about {duration_text(max(seconds, 1))} (h:mm:ss).")
+    return " ".join(sentences)
+
+
+def _size_of(config: Config) -> str:
+    if isinstance(config, MonteCarloConfig):
+        return f"The trades are drawn {config.runs:,} times."
+    sets = Grid(config.parameters).size
+    if isinstance(config, WalkForwardConfig):
+        return f"{sets:,} sets are tried in each of {config.windows} windows."
+    if config.method == "random" and config.maxRuns < sets:
+        return f"{config.maxRuns:,} of {sets:,} sets are tried."
+    return f"{sets:,} sets are tried."
+
+
+def _first_values(coverage: list[dict[str, Any]]) -> dict[str, str]:
+    """Return the range that is held of all symbols."""
+    held = [row for row in coverage if row["firstBar"]]
+    if not held:
+        return {}
+    first = max(_day(row["firstBar"]) for row in held)
+    last = min(_day(row["lastBar"]) for row in held)
+    return {"startDate": first.isoformat(), "endDate": last.isoformat()}
+
+
+def _day(moment: str) -> date:
+    return datetime.fromisoformat(moment).astimezone(INDIA).date()
+
+
+def _picture(coverage: list[dict[str, Any]], *, until: datetime) -> dict[str, Any]:
+    """Return the history of each symbol as a bar within the range of all of them, in percent."""
+    held = [row for row in coverage if row["firstBar"]]
+    if not held:
+        return {}
+    begins, ends = min(_day(row["firstBar"]) for row in held), until.astimezone(INDIA).date()
+    days = max(1, (ends - begins).days)
+    rows = []
+    for row in held:
+        first, last = _day(row["firstBar"]), _day(row["lastBar"])
+        left = 100 * (first - begins).days / days
+        width = max(0.5, 100 * ((last - first).days + 1) / days)
+        rows.append({**row, "left": f"{left:.2f}", "width": f"{min(width, 100 - left):.2f}"})
+    return {"rows": rows, "begins": begins, "ends": ends}

@@ -1,0 +1,162 @@
+"""The form of a study: its configuration by its schema, and the numbers of an algorithm to pick."""
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from apps.algorithms.steps import STEPS, Configuration
+from apps.backtests.models import BacktestKind
+from apps.backtests.report.formats import humanize
+from apps.backtests.submissions import STUDY_FIELDS
+from apps.console.algorithms import STEPS_FORM
+from apps.console.schema_forms import FormNode, Option, Roots, form_of, read_form
+from apps.core.api.schema import ref
+from apps.engine.studies.grid import why_not_tried
+
+# About so many steps lead from the first value that is proposed to the last.
+_STEPS: Final = 6
+# Numbers of these steps come first.
+_FIRST_STEPS: Final = ("entryConditions", "exitConditions")
+
+
+@dataclass(frozen=True, slots=True)
+class StepNumber:
+    """A number in the steps of an algorithm that a search may try other values of."""
+
+    path: str
+    label: str
+    value: float
+    node: FormNode
+
+    @property
+    def step(self) -> str:
+        return self.path.partition(".")[0]
+
+    def proposal(self) -> dict[str, Any]:
+        """Return a parameter around the value, from about half of it to about twice of it."""
+        first, last = sorted((self.value / 2, self.value * 2)) if self.value else (0.0, _STEPS)
+        if self.node.minimum is not None:
+            first = max(first, self.node.minimum)
+        if self.node.maximum is not None:
+            last = min(last, self.node.maximum)
+        step = _round_down((last - first) / _STEPS)
+        if self.node.is_whole:
+            step = max(step, 1)
+        before = math.floor((self.value - first) / step + 1e-9)
+        after = math.floor((last - self.value) / step + 1e-9)
+        values = {"from": self.value - before * step, "to": self.value + after * step, "step": step}
+        return {"path": self.path} | {name: _plain(value) for name, value in values.items()}
+
+
+def _round_down(value: float) -> float:
+    """Return 1, 2 or 5 times a power of ten."""
+    power = 10.0 ** math.floor(math.log10(value)) if value > 0 else 1.0
+    return power * next((digit for digit in (5, 2) if digit * power <= value), 1)
+
+
+def _plain(value: float) -> float:
+    rounded = round(value, 10)
+    return int(rounded) if rounded == int(rounded) else rounded
+
+
+def numbers_of(steps: Configuration) -> list[StepNumber]:
+    """Return the numbers that a search may try, in the order in which they are proposed."""
+    numbers = [
+        number
+        for root in form_of(steps, STEPS_FORM)
+        for number in _numbers(root, ())
+        if not why_not_tried(steps, number.path)
+    ]
+    steps_in_order = [*_FIRST_STEPS, *(step for step in STEPS if step not in _FIRST_STEPS)]
+
+    def rank(number: StepNumber) -> tuple[int, bool, bool]:
+        is_default, is_condition = number.node.value is None, "[" in number.path
+        return steps_in_order.index(number.step), is_default, not is_condition
+
+    return sorted(numbers, key=rank)
+
+
+def _numbers(node: FormNode, names: Sequence[str]) -> Iterator[StepNumber]:
+    """Return the numbers below a part of the form, named by the parts that lead to it."""
+    if node.kind == "number":
+        value = node.default if node.value is None else node.value
+        if isinstance(value, int | float):
+            label = " · ".join([*names, node.label])
+            yield StepNumber(node.path, f"{label}: {value:g}", value, node)
+        return
+    is_step = "." not in node.path
+    for child in node.children:
+        below = [] if is_step else [*names, _name(node)] if node.kind == "object" else names
+        yield from _numbers(child, below)
+
+
+def _name(node: FormNode) -> str:
+    """Name a part of the form; an indicator by its type too."""
+    types = [str(child.value) for child in node.children if child.changes_form]
+    return f"{node.label} {types[0]}" if types and types[0].isupper() else node.label
+
+
+def study_roots(kind: BacktestKind) -> Roots:
+    """Return what the form of this kind asks for; nothing for a plain backtest."""
+    field = STUDY_FIELDS.get(kind)
+    return {field.name: ref(field.model.__name__)} if field else {}
+
+
+def first_configs(
+    kind: BacktestKind, own: Mapping[str, Any], numbers: Sequence[StepNumber]
+) -> dict[str, Any]:
+    """Return what the form begins with: the algorithm's `own` configuration, or a proposal."""
+    field = STUDY_FIELDS.get(kind)
+    if field is None:
+        return {}
+    config = dict(own.get(field.name) or {})
+    if "parameters" in field.model.model_fields and not config.get("parameters"):
+        config["parameters"] = [number.proposal() for number in numbers[:1]]
+    return {field.name: config}
+
+
+def read_study_form(
+    form: Mapping[str, Any], kind: BacktestKind, numbers: Sequence[StepNumber], *, change: str
+) -> dict[str, Any]:
+    """Return the configuration that a form says, by the name of its field.
+
+    A parameter that is added, or whose number is changed (`choose:` and its path), is proposed.
+    """
+    configs = read_form(form, study_roots(kind), change=change)
+    by_path = {number.path: number for number in numbers}
+    for name, config in configs.items():
+        parameters = config.get("parameters")
+        if not isinstance(parameters, list):
+            continue
+        chosen = {parameter.get("path") for parameter in parameters if isinstance(parameter, dict)}
+        for index, parameter in enumerate(parameters):
+            if not parameter:
+                number = next((row for row in numbers if row.path not in chosen), None)
+            elif change == f"choose:{name}.parameters[{index}].path":
+                number = by_path.get(str(parameter.get("path")))
+            else:
+                continue
+            parameters[index] = number.proposal() if number else parameter
+    return configs
+
+
+def study_form(
+    kind: BacktestKind, configs: Mapping[str, Any], numbers: Sequence[StepNumber]
+) -> list[FormNode]:
+    """Return the form of a study, filled in; a parameter's path is chosen from the numbers."""
+    options = tuple(Option(number.path, number.label, humanize(number.step)) for number in numbers)
+    return [
+        replace(_with_picker(root, options), label=humanize(kind))
+        for root in form_of(configs, study_roots(kind))
+    ]
+
+
+def _with_picker(node: FormNode, options: tuple[Option, ...]) -> FormNode:
+    if not node.path.endswith("].path"):
+        return replace(node, children=[_with_picker(child, options) for child in node.children])
+    if node.value and node.value not in {option.value for option in options}:
+        options = (Option(str(node.value), str(node.value)), *options)
+    return replace(
+        node, label="Number", kind="choice", changes_form=True, default=None, options=options
+    )

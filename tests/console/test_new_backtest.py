@@ -1,0 +1,179 @@
+"""The form of a new backtest: studies with their parameters, judged as they are typed."""
+
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from apps.accounts.models import User
+from apps.algorithms import services as algorithms
+from apps.algorithms.models import Algorithm
+from apps.backtests.models import Backtest, BacktestKind, WorkSpeed
+from apps.console.gallery import STRATEGIES, GalleryStrategy
+from apps.console.schema_forms import FormNode
+from apps.console.study_forms import numbers_of
+from apps.engine.studies.configs import OptimizationConfig, parse_config
+from apps.engine.studies.grid import path_errors
+from tests import make
+from tests.backtests.waves import waves
+from tests.console.conftest import Browse
+from tests.console.helpers import CORPUS
+from tests.market.bars import store_candles
+
+RANGE = {"startDate": "2024-02-01", "endDate": "2024-02-29"}
+PART = {"HX-Request": "true"}
+PERIOD = "entryConditions.conditions[0].indicator1.period"
+
+
+@pytest.fixture
+def client(browse: Browse, alice: User) -> Client:
+    store_candles("NSE:NIFTY", "15m", waves("2024-01-01", 45))
+    return browse(alice)
+
+
+@pytest.fixture
+def algorithm(alice: User) -> Algorithm:
+    return make.algorithm(alice, **make.steps())
+
+
+@pytest.fixture
+def address(algorithm: Algorithm) -> str:
+    return f"/app/algorithms/{algorithm.pk}/backtest"
+
+
+def shown(form: list[FormNode]) -> dict[str, str]:
+    """Return what a browser posts of a form that nobody has touched."""
+    leaves = [node for root in form for node in root.leaves() if not node.is_group]
+    return {node.path: "" if node.value is None else str(node.value) for node in leaves}
+
+
+def choose(client: Client, address: str, kind: BacktestKind, **typed: str) -> dict[str, str]:
+    """Choose a kind; return what the browser then posts."""
+    sent = {**RANGE, "kind": kind, **typed, "change": "choose:kind"}
+    answer = client.post(address, sent, headers=PART)
+    return {**RANGE, "kind": kind, **typed, **shown(answer.context["form"])}
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES, ids=lambda strategy: strategy.slug)
+def test_every_number_that_is_offered_can_be_tried_as_proposed(strategy: GalleryStrategy) -> None:
+    numbers = numbers_of(strategy.steps)
+    assert numbers
+    for number in numbers:
+        config = parse_config(OptimizationConfig, {"parameters": [number.proposal()]})
+        assert path_errors(strategy.steps, config.parameters) == ()
+        assert 1 < config.parameters[0].count <= 15
+
+
+def test_a_number_is_named_by_where_it_stands(algorithm: Algorithm) -> None:
+    numbers = {row.path: row for row in numbers_of(algorithms.configuration(algorithm))}
+    assert numbers[PERIOD].label == "Condition 1 · Indicator 1 EMA · Period: 9"
+    assert numbers[PERIOD].proposal() == {"path": PERIOD, "from": 5, "to": 17, "step": 2}
+    assert "executionSettings.initialCapital" not in numbers
+
+
+@pytest.mark.parametrize("kind", BacktestKind)
+def test_each_kind_is_submitted_as_it_is_offered(
+    client: Client, address: str, kind: BacktestKind
+) -> None:
+    form = choose(client, address, kind)
+    assert client.post(address, form).status_code == 302
+    backtest = Backtest.objects.get()
+    assert backtest.kind == kind
+    parameters = [row["path"] for row in (backtest.study or {}).get("parameters", ())]
+    searches = (BacktestKind.OPTIMIZATION, BacktestKind.WALK_FORWARD)
+    assert parameters == ([PERIOD] if kind in searches else [])
+
+
+def test_the_sets_and_the_time_are_told_as_parameters_are_picked(
+    client: Client, address: str
+) -> None:
+    WorkSpeed.objects.create(kind=BacktestKind.OPTIMIZATION, seconds=7200, units=7 * 500)
+    form = choose(client, address, BacktestKind.OPTIMIZATION)
+    typed = client.post(address, {**form, "change": "typing"}, headers=PART)
+    assert b"7 sets are tried. One worker takes about 2:" in typed.content
+    assert b"<html" not in typed.content
+    added = {**form, "change": "add:optimizationConfig.parameters"}
+    form |= shown(client.post(address, added, headers=PART).context["form"])
+    second = "optimizationConfig.parameters[1]"
+    assert form[f"{second}.path"] not in ("", PERIOD)
+    form |= {f"{second}.path": "exitConditions.stopLoss.percentage"}
+    chosen = client.post(address, {**form, "change": f"choose:{second}.path"}, headers=PART)
+    form |= shown(chosen.context["form"])
+    assert float(form[f"{second}.from"]) > 0
+    form |= {f"{second}.from": "0.5", f"{second}.to": "2", f"{second}.step": "0.5"}
+    typed = client.post(address, {**form, "change": "typing"}, headers=PART)
+    assert b"28 sets are tried." in typed.content
+    removed = {**form, "change": "remove:optimizationConfig.parameters[0]"}
+    answer = client.post(address, removed, headers=PART)
+    assert b"4 sets are tried." in answer.content
+    assert not Backtest.objects.exists()
+
+
+@pytest.mark.parametrize(
+    ("kind", "typed", "sentence"),
+    [
+        ("optimization", {"optimizationConfig.method": "random", "optimizationConfig.maxRuns": "3"},
+         "3 of 7 sets are tried."),
+        ("walk_forward", {"walkForwardConfig.windows": "3"},
+         "7 sets are tried in each of 3 windows."),
+        ("monte_carlo", {"monteCarloConfig.runs": "1500"}, "The trades are drawn 1,500 times."),
+    ],
+)  # fmt: skip
+def test_the_size_of_a_study_is_told(
+    client: Client, address: str, kind: str, typed: dict[str, str], sentence: str
+) -> None:
+    form = choose(client, address, BacktestKind(kind)) | typed | {"change": "typing"}
+    assert sentence in client.post(address, form, headers=PART).content.decode()
+
+
+@pytest.mark.parametrize(
+    ("field", "text", "message"),
+    [
+        ("optimizationConfig.parameters[0].to", "1", "must not be less than from"),
+        ("optimizationConfig.parameters[0].from", "many", "must be a number"),
+        ("optimizationConfig.parameters[0].step", "", "is required"),
+        ("optimizationConfig.parameters[0].path", "basicInfo.timeframe", "leads to what is no"),
+        ("optimizationConfig.maxRuns", "3", "is less than the 7 sets of the grid"),
+        ("endDate", "2024-01-01", "must not be before startDate"),
+    ],
+)
+def test_what_is_wrong_stands_beside_its_field(
+    client: Client, address: str, field: str, text: str, message: str
+) -> None:
+    form = {**choose(client, address, BacktestKind.OPTIMIZATION), field: text}
+    typed = client.post(address, {**form, "change": "typing"}, headers=PART)
+    assert message in typed.context["problems"][field]
+    assert f"{message}" in typed.content.decode()
+    refused = client.post(address, form)
+    assert refused.status_code == 400
+    assert f'value="{text}"' in refused.content.decode()
+    assert not Backtest.objects.exists()
+
+
+def test_the_form_begins_with_the_configuration_of_the_algorithm(
+    client: Client, alice: User, algorithm: Algorithm, address: str
+) -> None:
+    own = {"windows": 4, "parameters": [{"path": PERIOD, "from": 5, "to": 10, "step": 5}]}
+    algorithms.update(
+        owner=alice, algorithm_id=algorithm.pk, changes={"walk_forward_config": own}, now=make.NOW
+    )
+    form = choose(client, address, BacktestKind.WALK_FORWARD)
+    assert form["walkForwardConfig.windows"] == "4"
+    assert form["walkForwardConfig.parameters[0].to"] == "10"
+
+
+def test_history_that_is_missing_is_told_before_anything_is_submitted(
+    client: Client, address: str
+) -> None:
+    form = {"startDate": "2025-02-01", "endDate": "2025-02-28", "change": "typing"}
+    typed = client.post(address, form, headers=PART)
+    assert "bars in this range" in typed.context["refused"]
+
+
+@pytest.mark.parametrize("text", CORPUS)
+def test_text_in_any_field_stays_text(client: Client, address: str, text: str) -> None:
+    form: dict[str, Any] = choose(client, address, BacktestKind.OPTIMIZATION)
+    form = dict.fromkeys(form, text) | {"kind": "optimization"}
+    for change in ("typing", "check", text, f"choose:{text}"):
+        body = client.post(address, {**form, "change": change}, headers=PART).content.decode()
+        assert text not in body or text.startswith("{{")
