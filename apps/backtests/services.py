@@ -121,7 +121,7 @@ def submit(
 
     `seed` is for random draws, unless the study names its own.
     """
-    backtest = prepare(
+    backtest = compose(
         owner=owner,
         algorithm_id=algorithm_id,
         date_range=date_range,
@@ -138,7 +138,7 @@ def submit(
     return backtest
 
 
-def prepare(
+def compose(
     *,
     owner: User,
     algorithm_id: str,

@@ -15,7 +15,7 @@ from apps.backtests import estimates, services
 from apps.backtests.models import Backtest, BacktestKind
 from apps.backtests.serializers import BacktestRequestSerializer
 from apps.backtests.submissions import STUDY_FIELDS, read_date_range
-from apps.console.gate import by_field, console_page, count_as, go_to, is_part, show
+from apps.console.gate import by_field, console_page, count_as, go_to, is_part, sent, show
 from apps.console.study_forms import (
     first_configs,
     numbers_of,
@@ -50,7 +50,11 @@ def new_backtest_page(request: HttpRequest, user: User, algorithm_id: str) -> Ht
         algorithms.validate(owner=user, algorithm_id=algorithm_id, now=now)
     )
     is_sent, change = request.method == "POST", request.POST.get("change", "")
-    typed = request.POST.dict() if is_sent else _first_values(review["coverage"])
+    typed = (
+        request.POST.dict()
+        if is_sent
+        else {**_first_values(review["coverage"]), **sent(request.GET, "kind")}
+    )
     kind = _kind_of(typed)
     numbers = numbers_of(algorithms.configuration(algorithm))
     if is_sent and change != "choose:kind":
@@ -66,6 +70,7 @@ def new_backtest_page(request: HttpRequest, user: User, algorithm_id: str) -> Ht
         "history": _picture(review["coverage"], until=now),
         "is_typing": change == "typing",
         "estimate": "",
+        "shows_hints": True,
         "tab": "backtest",
     }
     is_submitted = is_sent and not change
@@ -74,10 +79,15 @@ def new_backtest_page(request: HttpRequest, user: User, algorithm_id: str) -> Ht
         if is_submitted:
             count_as(request, "/api/backtests", user=user)
             return go_to(request, f"/app/backtests/{_submit(wanted, typed).pk}")
-        context["estimate"] = _estimate(services.prepare(**wanted))
+        context["estimate"] = _estimate(services.compose(**wanted))
     except ServiceError as refusal:
-        faults = refusal.faults if isinstance(refusal, InvalidInput) else ()
-        context |= {"problems": by_field(faults), "refused": str(refusal)}
+        problems = by_field(refusal.faults) if isinstance(refusal, InvalidInput) else {}
+        places = {*_TEXTS, *(node.path for root in context["form"] for node in root.leaves())}
+        has_places = problems and problems.keys() <= places
+        context |= {
+            "problems": problems,
+            "refused": "A field needs another value." if has_places else str(refusal),
+        }
     if is_part(request):
         return show(request, "parts/backtest_form", context)
     return show(request, "backtest_new", context, status=400 if is_submitted else 200)

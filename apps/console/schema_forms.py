@@ -63,6 +63,11 @@ class FormNode:
         return self.path.endswith("]")
 
     @property
+    def is_wide(self) -> bool:
+        """Whether it takes a row of its own."""
+        return self.kind == "symbols" or any(option.group for option in self.options)
+
+    @property
     def entry_label(self) -> str:
         """What an entry of this list is called."""
         return self.label.lower().removesuffix("s")
@@ -102,7 +107,7 @@ def _node(path: str, schema: Schema, value: Any, *, is_required: bool) -> FormNo
     own = {
         "path": path,
         "label": _label(path),
-        "hint": schema.get("description", "").partition("\n")[0],
+        "hint": schema.get("description", "").partition("\n")[0].replace("`", ""),
         "is_required": is_required,
     }
     if "oneOf" in schema:
@@ -163,7 +168,10 @@ def _list(schema: Schema, value: list[Any], own: dict[str, Any]) -> FormNode:
 
 
 def _input(schema: Schema, value: Any, own: dict[str, Any]) -> FormNode:
-    own["default"] = default = None if own["is_required"] else schema.get("default")
+    default = None if own["is_required"] else schema.get("default")
+    if isinstance(default, float) and default.is_integer():
+        default = int(default)
+    own["default"] = default
     if "enum" in schema:
         own["default"] = default and _option(default).label
         return FormNode(kind="choice", value=value, options=_options(schema["enum"]), **own)

@@ -147,16 +147,15 @@ def study_form(
     """Return the form of a study, filled in; a parameter's path is chosen from the numbers."""
     options = tuple(Option(number.path, number.label, humanize(number.step)) for number in numbers)
     return [
-        replace(_with_picker(root, options), label=humanize(kind))
+        replace(_with_picker(root, options), label=humanize(kind), hint="")
         for root in form_of(configs, study_roots(kind))
     ]
 
 
 def _with_picker(node: FormNode, options: tuple[Option, ...]) -> FormNode:
     if not node.path.endswith("].path"):
-        return replace(node, children=[_with_picker(child, options) for child in node.children])
+        children = [_with_picker(child, options) for child in node.children]
+        return replace(node, children=children, hint="" if node.is_removable else node.hint)
     if node.value and node.value not in {option.value for option in options}:
         options = (Option(str(node.value), str(node.value)), *options)
-    return replace(
-        node, label="Number", kind="choice", changes_form=True, default=None, options=options
-    )
+    return replace(node, label="Number", hint="", kind="choice", changes_form=True, options=options)

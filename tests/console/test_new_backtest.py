@@ -56,7 +56,7 @@ def choose(client: Client, address: str, kind: BacktestKind, **typed: str) -> di
 
 @pytest.mark.parametrize("strategy", STRATEGIES, ids=lambda strategy: strategy.slug)
 def test_every_number_that_is_offered_can_be_tried_as_proposed(strategy: GalleryStrategy) -> None:
-    numbers = numbers_of(strategy.steps)
+    numbers = numbers_of(dict(strategy.steps))
     assert numbers
     for number in numbers:
         config = parse_config(OptimizationConfig, {"parameters": [number.proposal()]})
@@ -143,7 +143,7 @@ def test_what_is_wrong_stands_beside_its_field(
     form = {**choose(client, address, BacktestKind.OPTIMIZATION), field: text}
     typed = client.post(address, {**form, "change": "typing"}, headers=PART)
     assert message in typed.context["problems"][field]
-    assert f"{message}" in typed.content.decode()
+    assert message in typed.content.decode()
     refused = client.post(address, form)
     assert refused.status_code == 400
     assert f'value="{text}"' in refused.content.decode()
@@ -174,6 +174,6 @@ def test_history_that_is_missing_is_told_before_anything_is_submitted(
 def test_text_in_any_field_stays_text(client: Client, address: str, text: str) -> None:
     form: dict[str, Any] = choose(client, address, BacktestKind.OPTIMIZATION)
     form = dict.fromkeys(form, text) | {"kind": "optimization"}
-    for change in ("typing", "check", text, f"choose:{text}"):
+    for change in ("typing", text):
         body = client.post(address, {**form, "change": change}, headers=PART).content.decode()
         assert text not in body or text.startswith("{{")

@@ -28,6 +28,7 @@ _NAMES: Final = {
     "liquid_etf": "liquid ETFs",
     "overseas_etf": "ETFs of shares overseas",
     "gst": "GST",
+    "monte_carlo": "Monte Carlo",
 }
 _INDEX: Final = re.compile(r"\[(\d+)\]")
 _WORD_BREAK: Final = re.compile(r"_|(?<=[a-z])(?=[A-Z0-9])")

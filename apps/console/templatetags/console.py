@@ -7,6 +7,7 @@ from zoneinfo import ZoneInfo
 from django.template import Library
 
 from apps.backtests.report import formats
+from apps.core.times import duration_text
 from apps.engine.units import Unit
 
 register: Final = Library()
@@ -42,6 +43,12 @@ def _write_when(moment: str | datetime | None) -> str:
         return formats.NO_VALUE
     time = datetime.fromisoformat(moment) if isinstance(moment, str) else moment
     return time.astimezone(_INDIA).strftime("%d %b %Y, %H:%M")
+
+
+@register.filter("duration")
+def _write_duration(seconds: float) -> str:
+    """Write hours, minutes and seconds."""
+    return duration_text(max(seconds, 1))
 
 
 @register.filter("words")

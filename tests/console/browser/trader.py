@@ -83,6 +83,8 @@ def _pages_of(algorithm: str, backtest: str, draft: str) -> dict[str, str]:
         "json": f"{algorithm}/json",
         "versions": f"{draft}/versions?version=2&since=1",
         "new backtest": f"{algorithm}/backtest",
+        "new optimization": f"{algorithm}/backtest?kind=optimization",
+        "new monte carlo": f"{algorithm}/backtest?kind=monte_carlo",
         "backtests": "/app/backtests",
         "backtest": backtest,
         "compare": f"/app/backtests/compare?id={backtest_id}&id={backtest_id}",
