@@ -44,6 +44,7 @@ def pytest_collection_finish() -> None:
 
         compilation.prepare(print)
     gc.freeze()
+    gc.set_threshold(50_000)
     gc.enable()
 
 

@@ -4,6 +4,7 @@ import ast
 import re
 from collections import defaultdict
 from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -65,20 +66,18 @@ class Definition(NamedTuple):
     is_function: bool = False
 
 
-class Module(NamedTuple):
-    """A Python file with its syntax tree."""
+@dataclass(frozen=True, eq=False)
+class Module:
+    """A Python file with its syntax tree, and all nodes of that by one walk."""
 
     path: str
     tree: ast.Module
+    nodes: list[ast.AST]
 
     @property
     def name(self) -> str:
         path = Path(self.path)
         return path.parent.name if path.name == "__init__.py" else path.stem
-
-    @property
-    def dotted(self) -> str:
-        return self.path.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
 
     def at(self, node: ast.stmt | ast.expr | ast.arg) -> str:
         return f"{self.path}:{node.lineno}"
@@ -88,19 +87,20 @@ class Module(NamedTuple):
 def modules(*folders: str) -> list[Module]:
     """Return the project's modules, without migrations and what is skipped."""
     paths = [path for folder in folders for path in sorted((ROOT / folder).rglob("*.py"))]
-    names = {path: path.relative_to(ROOT).as_posix() for path in paths}
-    return [
-        Module(name, ast.parse(path.read_text()))
-        for path, name in names.items()
-        if "/migrations/" not in name
-    ]
+    return [parsed(path) for path in paths if "migrations" not in path.parts]
+
+
+@cache
+def parsed(path: Path) -> Module:
+    tree = ast.parse(path.read_text())
+    return Module(path.relative_to(ROOT).as_posix(), tree, list(ast.walk(tree)))
 
 
 @cache
 def definitions(module: Module) -> list[Definition]:
     """Return every class, function, parameter and variable of a module, and its own name."""
     names = [Definition(module.name, module.path)]
-    for node in ast.walk(module.tree):
+    for node in module.nodes:
         if isinstance(node, ast.ClassDef | Function):
             is_function = isinstance(node, Function)
             names.append(Definition(node.name, module.at(node), is_function=is_function))
@@ -200,7 +200,7 @@ def test_functions_take_few_parameters() -> None:
     long = [
         f"{module.at(node)} {node.name}"
         for module in modules("apps", "config", "tests")
-        for node in ast.walk(module.tree)
+        for node in module.nodes
         if isinstance(node, Function) and too_many_parameters(node)
     ]
     assert long == []
@@ -212,7 +212,7 @@ NAMED_TUPLE: Final = frozenset({"_asdict", "_fields", "_make", "_replace"})  # p
 
 def imported(module: Module) -> Iterator[Definition]:
     """Yield the modules and names that a module imports, dotted."""
-    for node in ast.walk(module.tree):
+    for node in module.nodes:
         if isinstance(node, ast.Import):
             yield from (Definition(alias.name, module.at(node)) for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -230,7 +230,7 @@ def test_the_engine_uses_what_other_packages_publish() -> None:
         own = {name.name for name in definitions(module)}
         private += [
             f"{module.at(node)} {ast.unparse(node)}"
-            for node in ast.walk(module.tree)
+            for node in module.nodes
             if isinstance(node, ast.Attribute)
             and re.match("_(?!_)", node.attr)
             and ast.unparse(node.value) not in ("self", "cls")
