@@ -253,6 +253,10 @@ class Backtest(models.Model):
             ),
         ]
 
+    @property
+    def has_ended(self) -> bool:
+        return self.status in ENDED
+
     def __str__(self) -> str:
         return self.name or self.pk
 

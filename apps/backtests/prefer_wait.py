@@ -1,22 +1,36 @@
-"""`Prefer: wait=N` (RFC 7240): a response that is delayed until a backtest has ended."""
+"""`Prefer: wait=N` (RFC 7240): a response that is delayed until a row has ended."""
 
 import re
-from collections.abc import Callable
-from typing import Final
+from collections.abc import Callable, Mapping
+from typing import Final, TypeVar
 
-from django.http import HttpResponse
+from drf_spectacular.utils import OpenApiParameter
+from rest_framework.response import Response
 
-from apps.backtests.models import ENDED, Backtest
-from apps.backtests.serializers import WholeBacktestSerializer
+from apps.backtests.models import Backtest, Evidence
 from apps.core import long_poll
 from apps.core.api import wire_json
+from apps.core.api.schema import answer_header
 from apps.core.long_poll import LongPoll
 
 MAX_WAIT_SECONDS: Final = 30
 # A trigger notifies this channel of the id of each backtest that ends (migration 0011).
 BACKTEST_ENDED_CHANNEL: Final = "backtest_ended"
-APPLIED: Final = "Preference-Applied"
+PREFERENCE_APPLIED: Final = answer_header("Preference-Applied")
 _WAIT = re.compile(r'wait\s*=\s*"?([0-9]{1,9})"?')
+
+Pending = TypeVar("Pending", Backtest, Evidence)
+
+
+def prefer_header(end: str) -> OpenApiParameter:
+    """Return the parameter of a call that can wait until `end`."""
+    return OpenApiParameter(
+        "Prefer",
+        {"type": "string", "examples": ["wait=30"]},
+        OpenApiParameter.HEADER,
+        description=f"`wait=N` delays the answer until {end}, by N seconds at most;"
+        f" {MAX_WAIT_SECONDS} are the maximum.",
+    )
 
 
 def parse_wait(header: str | None) -> int:
@@ -30,32 +44,37 @@ def parse_wait(header: str | None) -> int:
     return 0
 
 
-def delay_until_ended(
-    response: HttpResponse,
-    backtest: Backtest,
+def respond_when_ended(
+    row: Pending,
     *,
-    seconds: int,
-    render: Callable[[Backtest], object] = WholeBacktestSerializer.render,
-) -> None:
-    """Have the server delay this response until the backtest has ended, `seconds` at most.
+    headers: Mapping[str, str],
+    channel: str,
+    render: Callable[[Pending], object],
+    status: int = 200,
+) -> Response:
+    """Answer the row as it is, or, after the wait that the client prefers, as it is then.
 
-    `render` makes the body of the response then. When the backtest is deleted meanwhile, the
+    `channel` is notified of the row's key when it ends. When the row is deleted meanwhile, the
     response shows its last known state.
     """
+    response = Response(render(row), status=status)
+    seconds = parse_wait(headers.get("Prefer"))
+    if not seconds:
+        return response
     applied = f"wait={seconds}"
-    if backtest.status in ENDED:
-        response[APPLIED] = applied
-        return
+    if row.has_ended:
+        response["Preference-Applied"] = applied
+        return response
+    rows = type(row).objects.filter(pk=row.pk)
 
     def is_over() -> bool:
-        unfinished = Backtest.objects.filter(pk=backtest.pk).exclude(status__in=ENDED)
-        return not unfinished.exists()
+        current = rows.only("status").first()
+        return current is None or current.has_ended
 
     def render_current() -> bytes:
-        current = Backtest.objects.filter(pk=backtest.pk).first() or backtest
-        return wire_json.dumps(render(current))
+        return wire_json.dumps(render(rows.first() or row))
 
-    poll = LongPoll(
-        BACKTEST_ENDED_CHANNEL, backtest.pk, seconds, is_over, render_current, {APPLIED: applied}
-    )
+    headers_then = {"Preference-Applied": applied}
+    poll = LongPoll(channel, row.pk, seconds, is_over, render_current, headers_then)
     long_poll.attach(response, poll)
+    return response

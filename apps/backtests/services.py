@@ -11,7 +11,6 @@ from apps.algorithms.models import Algorithm
 from apps.algorithms.services import configuration
 from apps.backtests import estimates, queue, results, sufficient_history
 from apps.backtests.models import (
-    ENDED,
     Backtest,
     BacktestKind,
     BacktestQuerySet,
@@ -303,7 +302,7 @@ def delete(*, owner: User, backtest_id: str, now: datetime) -> None:
 
 def _lock_ended(owner: User, backtest_id: str) -> Backtest:
     backtest = _lock(owner, backtest_id)
-    if backtest.status not in ENDED:
+    if not backtest.has_ended:
         raise BacktestRunning(backtestId=backtest.pk, currentStatus=backtest.status)
     return backtest
 

@@ -3,16 +3,22 @@
 import secrets
 
 from django.http import HttpResponse
-from drf_spectacular.utils import OpenApiParameter, extend_schema
+from drf_spectacular.utils import extend_schema
 from rest_framework.decorators import action
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from apps.algorithms.models import AlgorithmNotFound
 from apps.algorithms.steps import AlgorithmIncomplete
-from apps.backtests import prefer_wait, services
+from apps.backtests import services
 from apps.backtests.estimates import TooManySeconds
 from apps.backtests.models import Backtest, BacktestKind, BacktestNotFound
+from apps.backtests.prefer_wait import (
+    BACKTEST_ENDED_CHANNEL,
+    PREFERENCE_APPLIED,
+    prefer_header,
+    respond_when_ended,
+)
 from apps.backtests.serializers import (
     BACKTEST_SORTS,
     BacktestChangeSerializer,
@@ -32,19 +38,12 @@ from apps.backtests.sufficient_history import InsufficientHistory
 from apps.core.api.idempotency import idempotent
 from apps.core.api.pagination import Page, PageQuery, ordering, page_with
 from apps.core.api.renderers import JsonRenderer
-from apps.core.api.schema import NO_FIELDS, answer_header, refuses
+from apps.core.api.schema import NO_FIELDS, refuses
 from apps.core.api.serializers import EmptyBody
 from apps.core.api.views import OwnedViewSet
 from apps.engine.studies.configs import MOST_SEED
 
-PREFER = OpenApiParameter(
-    "Prefer",
-    {"type": "string", "examples": ["wait=30"]},
-    OpenApiParameter.HEADER,
-    description="`wait=N` delays the answer until the backtest has ended, by N seconds at most;"
-    f" {prefer_wait.MAX_WAIT_SECONDS} are the maximum.",
-)
-PREFERENCE_APPLIED = answer_header("Preference-Applied")
+PREFER = prefer_header("the backtest has ended")
 
 
 @extend_schema(tags=["backtests"])
@@ -217,7 +216,10 @@ class BacktestViewSet(OwnedViewSet):
 
     def _when_ended(self, backtest: Backtest, *, status: int) -> Response:
         """Answer the backtest now, or as it is after the wait that the client prefers."""
-        response = Response(WholeBacktestSerializer.render(backtest), status=status)
-        if seconds := prefer_wait.parse_wait(self.request.headers.get("Prefer")):
-            prefer_wait.delay_until_ended(response, backtest, seconds=seconds)
-        return response
+        return respond_when_ended(
+            backtest,
+            headers=self.request.headers,
+            channel=BACKTEST_ENDED_CHANNEL,
+            render=WholeBacktestSerializer.render,
+            status=status,
+        )

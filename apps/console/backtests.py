@@ -7,7 +7,7 @@ from django.http import HttpRequest, HttpResponse
 from apps.accounts.models import User
 from apps.backtests import services
 from apps.backtests.evidence import services as evidence
-from apps.backtests.models import ENDED, BacktestKind, BacktestStatus
+from apps.backtests.models import BacktestKind, BacktestStatus
 from apps.backtests.report.evidence_tables import shown_evidence
 from apps.backtests.serializers import (
     BacktestQuery,
@@ -50,12 +50,11 @@ def backtests_page(request: HttpRequest, user: User) -> HttpResponse:
 def backtest_page(request: HttpRequest, user: User, backtest_id: str) -> HttpResponse:
     """Show the progress while it runs, then the result; htmx asks for the progress alone."""
     backtest = services.read(owner=user, backtest_id=backtest_id)
-    has_ended = backtest.status in ENDED
-    if is_part(request) and has_ended:
+    if is_part(request) and backtest.has_ended:
         return go_to(request, f"/app/backtests/{backtest_id}")
     context: dict[str, Any] = {
         "backtest": WholeBacktestSerializer.render(backtest),
-        "has_ended": has_ended,
+        "has_ended": backtest.has_ended,
     }
     if is_part(request):
         return show(request, "parts/progress", context)
@@ -77,14 +76,13 @@ def evidence_page(request: HttpRequest, user: User, backtest_id: str) -> HttpRes
     """Show the evidence on a completed backtest, and have it made where it is not; htmx asks for it
     alone, again and again until it is there.
     """
-    requested = evidence.fetch(
-        owner=user, backtest_id=backtest_id, as_of=None, now=database_clock.now()
-    )
-    document = requested.document
+    now = database_clock.now()
+    made = evidence.fetch(owner=user, backtest_id=backtest_id, now=now)
+    document = evidence.dated(made, as_of=None, now=now).document
     context = {
-        "backtest": WholeBacktestSerializer.render(requested.evidence.backtest),
+        "backtest": WholeBacktestSerializer.render(made.backtest),
         "evidence": {
-            "error": requested.evidence.error,
+            "error": made.error,
             "shown": None if document is None else shown_evidence(document),
         },
     }

@@ -10,6 +10,7 @@ from procrastinate.contrib.django.utils import connector_params
 from apps.accounts.models import User
 from apps.backtests import prefer_wait
 from apps.backtests.models import Backtest, BacktestStatus, BacktestTransition
+from apps.backtests.serializers import WholeBacktestSerializer
 from apps.core import long_poll
 from apps.core.long_poll import LongPoll
 from tests import make
@@ -35,8 +36,12 @@ def queued(history: None, alice: User) -> Backtest:
 
 
 def delayed(backtest: Backtest) -> tuple[HttpResponse, LongPoll | None]:
-    response = HttpResponse()
-    prefer_wait.delay_until_ended(response, backtest, seconds=7)
+    response = prefer_wait.respond_when_ended(
+        backtest,
+        headers={"Prefer": "wait=7"},
+        channel=prefer_wait.BACKTEST_ENDED_CHANNEL,
+        render=WholeBacktestSerializer.render,
+    )
     return response, long_poll.get_long_poll(response)
 
 

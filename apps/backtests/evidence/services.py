@@ -37,13 +37,13 @@ class RequestedEvidence:
     document: dict[str, Any] | None
 
 
-def fetch(*, owner: User, backtest_id: str, as_of: date | None, now: datetime) -> RequestedEvidence:
+def fetch(*, owner: User, backtest_id: str, now: datetime) -> Evidence:
     """Return the evidence on a backtest of the user, and have it made where it is not.
 
     Raises BacktestNotFound, NotCompleted.
     """
     backtest = results.fetch_completed(owner=owner, backtest_id=backtest_id)
-    return dated(_request(backtest, now=now), as_of=as_of, now=now)
+    return _request(backtest, now=now)
 
 
 def stored(backtest: Backtest) -> Evidence | None:

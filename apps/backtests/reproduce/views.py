@@ -5,8 +5,12 @@ from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from apps.backtests import prefer_wait
 from apps.backtests.models import BacktestNotFound
+from apps.backtests.prefer_wait import (
+    BACKTEST_ENDED_CHANNEL,
+    PREFERENCE_APPLIED,
+    respond_when_ended,
+)
 from apps.backtests.reproduce import services
 from apps.backtests.reproduce.serializers import (
     CompleteReceiptSerializer,
@@ -15,7 +19,7 @@ from apps.backtests.reproduce.serializers import (
 from apps.backtests.reproduce.services import NotAReproduction, Reproduction
 from apps.backtests.results import NotCompleted
 from apps.backtests.services import TooManyQueued
-from apps.backtests.views import PREFER, PREFERENCE_APPLIED
+from apps.backtests.views import PREFER
 from apps.core.api.idempotency import idempotent
 from apps.core.api.schema import NO_FIELDS, refuses
 from apps.core.api.serializers import EmptyBody
@@ -84,14 +88,12 @@ class ReproductionViewSet(OwnedViewSet):
 
     def _when_ended(self, reproduction: Reproduction, *, status: int) -> Response:
         """Answer the reproduction now, or as it is after the wait that the client prefers."""
-        response = Response(ReproductionSerializer.render(reproduction), status=status)
-        if seconds := prefer_wait.parse_wait(self.request.headers.get("Prefer")):
-            prefer_wait.delay_until_ended(
-                response,
-                reproduction.backtest,
-                seconds=seconds,
-                render=lambda backtest: ReproductionSerializer.render(
-                    services.reproduction_of(backtest, reproduction.original)
-                ),
-            )
-        return response
+        return respond_when_ended(
+            reproduction.backtest,
+            headers=self.request.headers,
+            channel=BACKTEST_ENDED_CHANNEL,
+            render=lambda backtest: ReproductionSerializer.render(
+                services.reproduction_of(backtest, reproduction.original)
+            ),
+            status=status,
+        )
