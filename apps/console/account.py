@@ -1,10 +1,10 @@
-"""The settings: profile, sessions, keys, webhooks with their deliveries, and limits used."""
+"""The settings: profile, sessions, keys, webhooks, notices, and limits used."""
 
 from typing import Final
 
 from django.http import HttpRequest, HttpResponse
 
-from apps.accounts import services
+from apps.accounts import services, two_factor
 from apps.accounts.models import User
 from apps.accounts.serializers import (
     KeySerializer,
@@ -12,13 +12,14 @@ from apps.accounts.serializers import (
     ProfileChangeSerializer,
     ProfileSerializer,
     SessionSerializer,
+    TwoFactorSerializer,
 )
-from apps.console.gate import console_page, count_as, go_to, login_session, sent, show
-from apps.console.lists import listing
+from apps.console.gate import console_page, go_to, login_session, sent, show
 from apps.core import database_clock, quotas
 from apps.core.errors import NotFound
+from apps.webhooks import notices
 from apps.webhooks import services as webhooks
-from apps.webhooks.serializers import DeliverySerializer, WebhookSerializer
+from apps.webhooks.serializers import NoticesSerializer, WebhookSerializer
 
 _SETTINGS: Final = "/app/settings"
 
@@ -39,28 +40,18 @@ def settings_page(request: HttpRequest, user: User) -> HttpResponse:
         "sessions": [SessionSerializer.render(row) for row in sessions],
         "keys": [KeySerializer.render(key) for key in services.keys_of(user)],
         "webhooks": [WebhookSerializer.render(row) for row in webhooks.endpoints_of(user)],
+        "notices": NoticesSerializer.render(notices.notices_of(user)),
+        "factor": TwoFactorSerializer.render(two_factor.state_of(user)),
         "limits": LimitsSerializer.render({"limits": quotas.usages(user.pk)})["limits"],
     }
     return show(request, "settings", context)
 
 
 @console_page()
-def deliveries_page(request: HttpRequest, user: User, webhook_id: str) -> HttpResponse:
-    """List the deliveries of a webhook, the newest first."""
-    endpoint = webhooks.read(owner=user, endpoint_id=webhook_id)
-    rows = webhooks.deliveries_of(owner=user, endpoint_id=webhook_id, type=None, status=None)
-    context = {
-        "webhook": WebhookSerializer.render(endpoint),
-        "deliveries": listing(request, rows, DeliverySerializer),
-    }
-    return show(request, "deliveries", context)
-
-
-@console_page()
 def settings_action_page(
     request: HttpRequest, user: User, action: str, object_id: str
 ) -> HttpResponse:
-    """End a session, revoke a key, or send a delivery again."""
+    """End a session, or revoke a key."""
     if request.method != "POST":
         return go_to(request, _SETTINGS)
     now = database_clock.now()
@@ -69,11 +60,6 @@ def settings_action_page(
             services.end_session(user=user, session_id=object_id, now=now)
         case "revoke-key":
             services.revoke_key(user=user, key_id=object_id, now=now)
-        case "redeliver":
-            count_as(request, "/api/webhooks", user=user)
-            delivery = webhooks.redeliver(owner=user, delivery_id=object_id, now=now)
-            address = f"{_SETTINGS}/webhooks/{delivery.endpoint_id}"
-            return go_to(request, address, "It is sent again.")
         case _:
             raise NotFound
     return go_to(request, _SETTINGS, "Done.")

@@ -3,7 +3,7 @@
 from django.http import Http404, HttpRequest, HttpResponse
 from django.urls import path
 
-from apps.console import account, algorithms, backtests, data, entry, live
+from apps.console import account, algorithms, backtests, data, entry, live, security, webhooks
 from apps.console.gate import console_page
 from apps.console.home import kill_switch_page
 from apps.console.new_backtest import new_backtest_page
@@ -47,7 +47,16 @@ urlpatterns = [
     path("data/rules", data.rules_page),
     path("data/upload", data.upload_page),
     path("settings", account.settings_page),
-    path("settings/webhooks/<str:webhook_id>", account.deliveries_page),
+    path("settings/keys", security.new_key_page),
+    path("settings/two-factor", security.two_factor_page),
+    path("settings/export", security.ask_for_export_page),
+    path("settings/export/<str:export_id>", security.export_page),
+    path("settings/close", security.close_account_page),
+    path("settings/notices", webhooks.notices_page),
+    path("settings/webhooks", webhooks.new_webhook_page),
+    path("settings/webhooks/<str:webhook_id>", webhooks.webhook_page),
+    path("settings/webhooks/<str:webhook_id>/<str:action>", webhooks.webhook_action_page),
+    path("settings/redeliver/<str:delivery_id>", webhooks.redeliver_page),
     path("settings/<str:action>/<str:object_id>", account.settings_action_page),
     path("<path:address>", unknown),
 ]

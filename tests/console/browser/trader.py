@@ -96,6 +96,12 @@ def _pages_of(algorithm: str, backtest: str, draft: str) -> dict[str, str]:
         "symbol": "/app/data/symbols/NSE:RELIANCE?timeframe=1d",
         "sessions and charges": "/app/data/rules?date=2026-08-03",
         "settings": "/app/settings",
+        "new key": "/app/settings/keys",
+        "new webhook": "/app/settings/webhooks",
+        "notices": "/app/settings/notices",
+        "second factor": "/app/settings/two-factor",
+        "export": "/app/settings/export",
+        "close account": "/app/settings/close",
         "unknown": "/app/nothing",
     }
 

@@ -1,0 +1,195 @@
+"""The settings that outlive a session: keys, the second factor, the export, the end of the account.
+
+Each of their forms asks for the password again, and for a code where the account has a second
+factor.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from django.http import HttpRequest, HttpResponse
+
+from apps.accounts import closing, cookies, exports, services, two_factor
+from apps.accounts.api_keys import KeyScope
+from apps.accounts.login_limits import Entrance, count_failure
+from apps.accounts.models import User
+from apps.accounts.serializers import (
+    CodeSerializer,
+    ExportSerializer,
+    NewKeySerializer,
+    ProofSerializer,
+    TwoFactorSerializer,
+)
+from apps.console.gate import (
+    SIGN_IN,
+    by_field,
+    console_page,
+    count_as,
+    go_to,
+    login_session,
+    sent,
+    show,
+)
+from apps.core import database_clock
+from apps.core.errors import Fault, InvalidInput, NotFound
+from apps.core.times import indian_time
+
+_TWO_FACTOR: Final = "/app/settings/two-factor"
+
+
+def require_password(request: HttpRequest, user: User) -> None:
+    """Require the password, and the code of a second factor, with a form.
+
+    Raises InvalidInput, TooManyRequests.
+    """
+    session = login_session(request)
+    assert session is not None, "the gate lets nobody in without a session"
+    count_as(request, "/api/auth/proof", user=user)
+    body = ProofSerializer.read(sent(request.POST, "password", "code"))
+    now = database_clock.now()
+    with count_failure(email=user.email, entrance=Entrance.API, now=now):
+        services.prove(
+            user=user,
+            session=session,
+            password=body["password"],
+            code=body.get("code"),
+            now=now,
+        )
+
+
+def form_page(
+    request: HttpRequest,
+    user: User,
+    template: str,
+    context: Mapping[str, Any],
+    *,
+    act: Callable[[], HttpResponse],
+) -> HttpResponse:
+    """Show a form that asks for the password; once it is posted, `act`, or say what is wrong beside
+    each field.
+    """
+    shown = {**context, "typed": request.POST, "has_factor": two_factor.is_on(user)}
+    if request.method != "POST":
+        return show(request, template, shown)
+    try:
+        return act()
+    except InvalidInput as refusal:
+        shown["problems"] = by_field(refusal.faults)
+        return show(request, template, shown, status=400)
+
+
+def show_secret(request: HttpRequest, title: str, hint: str, *secrets: str) -> HttpResponse:
+    """Show what is shown this once."""
+    return show(request, "secret", {"title": title, "hint": hint, "secrets": secrets})
+
+
+@console_page()
+def new_key_page(request: HttpRequest, user: User) -> HttpResponse:
+    """Make an API key, whose text is shown once."""
+
+    def act() -> HttpResponse:
+        scopes = request.POST.getlist("scopes")
+        body = NewKeySerializer.read({**sent(request.POST, "name"), "scopes": scopes})
+        require_password(request, user)
+        now = database_clock.now()
+        body["expires_at"] = now + services.KEY_LIFETIME
+        key, text = services.create_key(user=user, **body, now=now)
+        hint = "Programs send it as `Authorization: Bearer`. It ends in 90 days."
+        return show_secret(request, f"The key {key.name}", hint, text)
+
+    context = {
+        "scopes": [scope.value for scope in KeyScope],
+        "chosen": request.POST.getlist("scopes") or [KeyScope.READ.value],
+    }
+    return form_page(request, user, "new_key", context, act=act)
+
+
+@console_page()
+def two_factor_page(request: HttpRequest, user: User) -> HttpResponse:
+    """Turn the second factor on, in two steps, or off, or make new recovery codes."""
+    action = request.POST.get("action")
+    context: dict[str, Any] = {"factor": TwoFactorSerializer.render(two_factor.state_of(user))}
+    if action == "confirm":
+        context["uri"] = two_factor.pending_uri(user)
+
+    def act() -> HttpResponse:
+        match action:
+            case "begin":
+                require_password(request, user)
+                context["uri"] = two_factor.begin(user=user, now=database_clock.now())
+                return show(request, "two_factor", context)
+            case "confirm":
+                return _confirm(request, user)
+            case "renew":
+                require_password(request, user)
+                codes = two_factor.renew_recovery_codes(user=user, now=database_clock.now())
+                return _show_codes(request, codes)
+            case "end":
+                require_password(request, user)
+                two_factor.turn_off(user=user, now=database_clock.now())
+                return go_to(request, _TWO_FACTOR, "Signing in asks for the password alone.")
+            case _:
+                raise NotFound
+
+    return form_page(request, user, "two_factor", context, act=act)
+
+
+def _confirm(request: HttpRequest, user: User) -> HttpResponse:
+    """Turn the second factor on by a first code. Raises InvalidInput, RecentProofRequired."""
+    session = login_session(request)
+    assert session is not None, "the gate lets nobody in without a session"
+    now = database_clock.now()
+    count_as(request, "/api/auth/two-factor/confirm", user=user)
+    services.require_proof_after_login(session, now=now)
+    body = CodeSerializer.read(sent(request.POST, "code"))
+    with count_failure(email=user.email, entrance=Entrance.API, now=now):
+        codes = two_factor.confirm(user=user, code=body["code"], now=now)
+    return _show_codes(request, codes)
+
+
+def _show_codes(request: HttpRequest, codes: list[str]) -> HttpResponse:
+    hint = "Each stands in for a one-time code, once. Keep them where your phone is not."
+    return show_secret(request, "Recovery codes", hint, *codes)
+
+
+@console_page()
+def ask_for_export_page(request: HttpRequest, user: User) -> HttpResponse:
+    """Have an archive made of everything that is stored of the user."""
+
+    def act() -> HttpResponse:
+        require_password(request, user)
+        export = exports.request_export(user=user, now=database_clock.now())
+        return go_to(request, f"/app/settings/export/{export.pk}")
+
+    return form_page(request, user, "export", {}, act=act)
+
+
+@console_page()
+def export_page(request: HttpRequest, user: User, export_id: str) -> HttpResponse:
+    """Say whether an archive is ready; on POST send it."""
+    export = exports.find_export(user=user, export_id=export_id, now=database_clock.now())
+
+    def act() -> HttpResponse:
+        require_password(request, user)
+        headers = {"Content-Disposition": 'attachment; filename="algotrade-export.zip"'}
+        archive = exports.archive_of(export)
+        return HttpResponse(archive, content_type="application/zip", headers=headers)
+
+    context = {"export": ExportSerializer.render(export)}
+    return form_page(request, user, "export", context, act=act)
+
+
+@console_page()
+def close_account_page(request: HttpRequest, user: User) -> HttpResponse:
+    """Close the account, once its address is typed."""
+
+    def act() -> HttpResponse:
+        if request.POST.get("confirmation", "").strip().lower() != user.email.lower():
+            raise InvalidInput(Fault("confirmation", f"must be {user.email}"))
+        require_password(request, user)
+        erase_at = closing.close(user=user, now=database_clock.now())
+        cookies.log_browser_out(request)
+        until = indian_time(erase_at)
+        return go_to(request, SIGN_IN, f"Closed. Sign in before {until} to keep the account.")
+
+    return form_page(request, user, "close_account", {}, act=act)
