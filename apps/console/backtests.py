@@ -7,6 +7,7 @@ from django.http import HttpRequest, HttpResponse
 from apps.accounts.models import User
 from apps.backtests import services
 from apps.backtests.evidence import services as evidence
+from apps.backtests.explain.services import EXPLAINABLE_KINDS
 from apps.backtests.models import BacktestKind, BacktestStatus
 from apps.backtests.report.evidence_tables import shown_evidence
 from apps.backtests.serializers import (
@@ -66,6 +67,9 @@ def backtest_page(request: HttpRequest, user: User, backtest_id: str) -> HttpRes
         data = [TradeSerializer.render(trade) for trade in trades]
         context |= {
             "trades": listing_of(request, data, page, total=total),
+            "explains": f"/app/backtests/{backtest_id}"
+            if backtest.kind in EXPLAINABLE_KINDS
+            else "",
             "figures": _figures(context["backtest"]["performance"], HEADLINES),
         }
     return show(request, "backtest", context)

@@ -90,6 +90,8 @@ def run_page(request: HttpRequest, user: User, algorithm_id: str) -> HttpRespons
         "orders": [OrderSerializer.render(row) for row in orders[:_SHOWN]],
         "signals": [SignalSerializer.render(row) for row in signals[:_SHOWN]],
         "trades": [ExecutedTradeSerializer.render(row) for row in trades[:_SHOWN]],
+        "explains": f"{LIVE}/{algorithm_id}",
+        "symbols": algorithm.symbols or (),
     }
     return show(request, "parts/run" if is_part(request) else "run", context)
 

@@ -3,7 +3,17 @@
 from django.http import Http404, HttpRequest, HttpResponse
 from django.urls import path
 
-from apps.console import account, algorithms, backtests, data, entry, live, security, webhooks
+from apps.console import (
+    account,
+    algorithms,
+    backtests,
+    data,
+    entry,
+    explain,
+    live,
+    security,
+    webhooks,
+)
 from apps.console.gate import console_page
 from apps.console.home import kill_switch_page
 from apps.console.new_backtest import new_backtest_page
@@ -32,11 +42,13 @@ urlpatterns = [
     path("backtests/compare", backtests.compare_page),
     path("backtests/<str:backtest_id>", backtests.backtest_page),
     path("backtests/<str:backtest_id>/evidence", backtests.evidence_page),
+    path("backtests/<str:backtest_id>/explain", explain.explain_backtest_page),
     path("backtests/<str:backtest_id>/do/<str:action>", backtests.end_backtest_page),
     path("live", live.live_page),
     path("live/<str:algorithm_id>", live.run_page),
     path("live/<str:algorithm_id>/chart", live.chart_page),
     path("live/<str:algorithm_id>/drift", live.drift_page),
+    path("live/<str:algorithm_id>/explain", explain.explain_run_page),
     path("live/<str:algorithm_id>/stop", live.stop_page),
     path("live/<str:algorithm_id>/close/<str:symbol>", live.close_position_page),
     path("live/<str:algorithm_id>/do/<str:action>", live.run_action_page),

@@ -71,7 +71,11 @@ def webhook_action_page(
     """
     endpoint = services.read(owner=user, endpoint_id=webhook_id)
     address = f"{_SETTINGS}/webhooks/{endpoint.pk}"
-    subject: dict[str, Any] = {"owner": user, "endpoint_id": webhook_id, "now": database_clock.now()}
+    subject: dict[str, Any] = {
+        "owner": user,
+        "endpoint_id": webhook_id,
+        "now": database_clock.now(),
+    }
 
     def act() -> HttpResponse:
         match action:

@@ -52,9 +52,12 @@ def address(up: Service) -> str:
 
 
 @pytest.fixture(scope="session")
-def trader(browser: Browser, address: str) -> Trader:
-    """A trader who has an algorithm, a draft, and a completed backtest."""
-    return Trader.sign_up(browser, address)
+def trader(browser: Browser, up: Service, address: str) -> Trader:
+    """A trader, an operator too, who has an algorithm, a draft, and a completed backtest."""
+    trader = Trader.sign_up(browser, address)
+    change = "from apps.accounts.models import User; User.objects.update(is_staff=True)"
+    up.manage("shell", "-c", change)
+    return trader
 
 
 @pytest.fixture

@@ -95,6 +95,7 @@ def _pages_of(algorithm: str, backtest: str, draft: str) -> dict[str, str]:
         "symbol search": "/app/data/symbols?query=reliance",
         "symbol": "/app/data/symbols/NSE:RELIANCE?timeframe=1d",
         "sessions and charges": "/app/data/rules?date=2026-08-03",
+        "upload": "/app/data/upload",
         "settings": "/app/settings",
         "new key": "/app/settings/keys",
         "new webhook": "/app/settings/webhooks",

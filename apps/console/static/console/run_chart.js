@@ -68,7 +68,7 @@
           series.createPriceLine({ price, title, color: color(name), lineWidth: 1, lineStyle: LineStyle.Dashed })),
     );
     note.textContent = candles.length
-      ? `${symbol}, ${candles.length} candles${answer.synthetic ? ", generated" : ""}, ${answer.fills.length} fills.`
+      ? `${symbol}, ${candles.length} candles${answer.synthetic ? ", generated" : ""}, ${answer.fills.length} fills. Click a candle to have it explained.`
       : `No candles of ${symbol} were seen yet.`;
     if (shown !== symbol) chart.timeScale().fitContent();
     shown = symbol;
@@ -78,6 +78,14 @@
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => {
     paint();
     draw();
+  });
+  chart.subscribeClick(({ time }) => {
+    if (time === undefined) return;
+    const at = new Date(time * 1000).toISOString().slice(0, 16);
+    const query = new URLSearchParams({ symbol: choice.value, at });
+    document.getElementById("explained-symbol").value = choice.value;
+    document.getElementById("explained-at").value = at;
+    htmx.ajax("GET", `${box.dataset.explains}?${query}`, { target: "#explanation" });
   });
   choice.addEventListener("change", draw);
   document.body.addEventListener("live:bars", draw);

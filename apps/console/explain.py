@@ -1,0 +1,71 @@
+"""Why a candle led to an entry or exit, or did not: of a backtest, and of trading on paper."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from django.http import HttpRequest, HttpResponse
+
+from apps.accounts.models import User
+from apps.algorithms import services as algorithms
+from apps.backtests import services as backtests
+from apps.backtests.explain.serializers import ExplanationSerializer
+from apps.backtests.explain.services import explain
+from apps.console.gate import console_page, is_part, show
+from apps.core.api.exceptions import STATUS
+from apps.core.errors import ServiceError
+from apps.market.dates import read_moment
+from apps.trading.explain.serializers import RunExplanationSerializer
+from apps.trading.explain.services import explain_run
+
+# What a browser sends of a date with a time has no zone: it is India's.
+_ZONE = "+05:30"
+
+
+@console_page()
+def explain_backtest_page(request: HttpRequest, user: User, backtest_id: str) -> HttpResponse:
+    """Explain the candle of a completed backtest that the address names."""
+    backtest = backtests.read(owner=user, backtest_id=backtest_id)
+
+    def explained(symbol: str, at: int) -> dict[str, Any]:
+        explanation = explain(owner=user, backtest_id=backtest_id, symbol=symbol, at=at)
+        return ExplanationSerializer.render(explanation)
+
+    address, name = f"/app/backtests/{backtest_id}", backtest.name or "Backtest"
+    return _page(request, explained, address=address, name=name, symbols=backtest.symbols)
+
+
+@console_page()
+def explain_run_page(request: HttpRequest, user: User, algorithm_id: str) -> HttpResponse:
+    """Explain the candle of an algorithm's trading on paper that the address names."""
+    algorithm = algorithms.read(owner=user, algorithm_id=algorithm_id)
+
+    def explained(symbol: str, at: int) -> dict[str, Any]:
+        explanation = explain_run(owner=user, algorithm_id=algorithm_id, symbol=symbol, at=at)
+        return RunExplanationSerializer.render(explanation)
+
+    address, symbols = f"/app/live/{algorithm_id}", algorithm.symbols or ()
+    return _page(request, explained, address=address, name=algorithm.name, symbols=symbols)
+
+
+def _page(
+    request: HttpRequest,
+    explained: Callable[[str, int], dict[str, Any]],
+    *,
+    address: str,
+    name: str,
+    symbols: Sequence[str],
+) -> HttpResponse:
+    """Show the form and, once it is filled in, the explanation; htmx asks for that alone."""
+    symbol, at = request.GET.get("symbol", ""), request.GET.get("at", "")
+    context: dict[str, Any] = {
+        "explains": address, "name": name, "symbols": symbols, "typed": request.GET,
+    }  # fmt: skip
+    status = 200
+    if symbol and at:
+        try:
+            moment = read_moment("at", at + _ZONE, last=False)
+            context["explanation"] = explained(symbol, moment)
+        except ServiceError as refusal:
+            context["refused"], status = str(refusal), STATUS[refusal.code]
+    template = "parts/explanation" if is_part(request) else "explain"
+    return show(request, template, context, status=status)
