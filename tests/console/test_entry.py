@@ -91,3 +91,11 @@ def test_an_unknown_page_and_a_wrong_method_are_pages(browse: Browse, alice: Use
 def test_the_api_knows_the_cookie_of_the_console(browse: Browse, alice: User) -> None:
     answer = browse(alice).get("/api/auth/profile")
     assert answer.json()["email"] == alice.email
+
+
+def test_a_form_without_its_token_says_what_to_do(alice: User) -> None:
+    stranger = Client(enforce_csrf_checks=True)
+    refused = stranger.post("/app/sign-in", {"email": alice.email, "password": make.PASSWORD})
+    assert refused.status_code == 403
+    assert b"load the page again" in refused.content
+    assert stranger.get("/app").status_code == 302
