@@ -1,5 +1,6 @@
 """The first page: the account, what needs attention, how the algorithms do, and the kill switch."""
 
+from datetime import timedelta
 from typing import Any, Final
 
 from django.http import HttpRequest, HttpResponse
@@ -11,26 +12,44 @@ from apps.console.gate import HOME, console_page, count_as, go_to, show
 from apps.console.lists import algorithm_listing
 from apps.core import database_clock
 from apps.core.errors import Fault, InvalidInput
+from apps.core.times import wire_time
+from apps.market.dates import INDIA
 from apps.trading import services as trading
+from apps.trading.drift import services as drift
 from apps.trading.serializers import AccountSerializer, EmergencySerializer, KillSwitchSerializer
+from apps.webhooks import feed
+from apps.webhooks.event_types import EventType
 
 # What a trader types before everything stops.
 CONFIRMATION: Final = "STOP"
 _NEEDS_ATTENTION: Final = {"error": "stopped by an error", "draft": "a step is incomplete"}
 _MOST_SHOWN: Final = 5
+_ALERTS: Final = (EventType.PERFORMANCE_ALERT, EventType.DAILY_LOSS_LIMIT_REACHED)
+_EVENTS_LOOKED_AT: Final = 1000
+_DRIFT_SHOWN: Final = timedelta(days=7)
 
 
 @console_page()
 def home(request: HttpRequest, user: User) -> HttpResponse:
-    statement = trading.read_account(owner=user, now=database_clock.now())
+    now = database_clock.now()
+    statement = trading.read_account(owner=user, now=now)
     context = {
         "algorithms": algorithm_listing(request, user),
         "account": AccountSerializer.render(statement),
         "switch": KillSwitchSerializer.render(trading.read_switch(owner=user)),
         "attention": _attention(user),
+        "drifted": drift.drifted(
+            owner=user, since=now.astimezone(INDIA).date() - _DRIFT_SHOWN, most=_MOST_SHOWN
+        ),
+        "alerts": _alerts(user),
         "confirmation": CONFIRMATION,
     }
     return show(request, "home", context)
+
+
+def _alerts(user: User) -> list[dict[str, Any]]:
+    events = feed.latest(user.pk, _ALERTS, within=_EVENTS_LOOKED_AT, most=_MOST_SHOWN)
+    return [{"at": wire_time(event.created_at), **event.data} for event in events]
 
 
 def _attention(user: User) -> list[dict[str, Any]]:

@@ -6,11 +6,12 @@ whoever reads them: one reader at a time numbers what has no position yet, and c
 writer waits for another, and nobody numbers what nobody reads.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Final
 
 from django.db import connection, transaction
 
+from apps.webhooks.event_types import EventType
 from apps.webhooks.models import Event, EventCounter
 
 # A trigger notifies this channel of the owner of new events (migration 0006).
@@ -47,6 +48,15 @@ def read_after(owner_id: str, position: int, *, most: int) -> Sequence[Event]:
     number_events(owner_id)
     rows = Event.objects.filter(owner_id=owner_id, position__gt=position)
     return list(rows.order_by("position")[:most])
+
+
+def latest(owner_id: str, types: Collection[EventType], *, within: int, most: int) -> list[Event]:
+    """Return the newest `most` events of these types among the user's last `within`, the newest
+    first.
+    """
+    last = last_position(owner_id)
+    rows = Event.objects.filter(owner_id=owner_id, type__in=types, position__gt=last - within)
+    return list(rows.order_by("-position")[:most])
 
 
 def number_events(owner_id: str) -> None:

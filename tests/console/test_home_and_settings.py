@@ -1,9 +1,17 @@
 """The first page with its kill switch, and the settings."""
 
+from datetime import datetime, timedelta
+
+from django.utils import timezone
+
 from apps.accounts.models import User
+from apps.market.dates import INDIA
 from apps.trading import services as trading
+from apps.webhooks.event_types import EVENT_SCHEMAS, EventType
 from tests.console.conftest import Browse
 from tests.console.helpers import make_from
+from tests.trading.standing import ready, start
+from tests.webhooks.events import emit
 
 
 def test_the_kill_switch_asks_for_its_word(browse: Browse, alice: User) -> None:
@@ -37,3 +45,22 @@ def test_the_settings_change_the_profile_and_end_sessions(browse: Browse, alice:
     assert other.get("/app").status_code == 302
     assert client.post("/app/settings/revoke-key/0").status_code == 404
     assert client.get("/app/settings/webhooks/0").status_code == 404
+
+
+def test_alerts_and_drift_are_told_on_the_first_page(browse: Browse, alice: User) -> None:
+    client = browse(alice)
+    run = start(ready(alice))
+    emit(alice, run.algorithm_id, type=EventType.PERFORMANCE_ALERT)
+    emit(alice, run.algorithm_id, type=EventType.DAILY_LOSS_LIMIT_REACHED)
+    emit(alice, run.algorithm_id, type=EventType.ALGORITHM_STARTED)
+    today = datetime.now(INDIA).date()
+    for day, total in ((today, 2), (today - timedelta(days=1), 0), (today - timedelta(days=60), 9)):
+        run.drift.create(day=day, rows=9, total=total, differences=[], checked_at=timezone.now())
+    page = client.get("/app")
+    loss, alert = page.context["alerts"]
+    assert (loss["limit"], alert["metric"]) == (
+        EVENT_SCHEMAS[EventType.DAILY_LOSS_LIMIT_REACHED].example["limit"],
+        EVENT_SCHEMAS[EventType.PERFORMANCE_ALERT].example["metric"],
+    )
+    assert b"2 differences from its backtest" in page.content
+    assert b"9 differences" not in page.content

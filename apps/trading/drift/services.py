@@ -85,6 +85,14 @@ def latest_sessions(*, owner: User, algorithm_id: str) -> list[SessionDrift]:
     return [SessionDrift(day, totals.get(day)) for day in days]
 
 
+def drifted(*, owner: User, since: date, most: int) -> list[DriftReport]:
+    """Return the reports of sessions since that day that list differences, the newest first, each
+    with its run's algorithm.
+    """
+    reports = DriftReport.objects.filter(run__algorithm__owner=owner, day__gte=since, total__gt=0)
+    return list(reports.select_related("run__algorithm").order_by("-day", "-pk")[:most])
+
+
 def _is_current(report: DriftReport | None, run: Run, row_times: Mapping[str, int | None]) -> bool:
     """Whether the report has all that the run has been through. `row_times` are the last rows of
     runs that are not done.
