@@ -29,18 +29,15 @@ _IMPORTED_LATE: Final = (
 )
 
 
-def load_service() -> Application:
-    """Import what any process of the service needs, and load the kernels; return the application.
+def import_service() -> Application:
+    """Import what any process of the service needs, and return the application.
 
     Opens no connection and starts no thread.
     """
-    from apps.engine import compilation
-
     application: Application = import_string(settings.ASGI_APPLICATION)
     get_resolver().url_patterns  # noqa: B018 (this imports all routes)
     for module in _IMPORTED_LATE:
         importlib.import_module(module)
-    compilation.load_kernels()
     disk.is_nearly_full()  # finds the folder while this process may list DATA_DIR
     return application
 

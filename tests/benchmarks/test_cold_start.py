@@ -49,7 +49,7 @@ def test_from_a_fresh_clone_to_first_results(
     write_minutes(minutes)
     before = seconds_of_processors()
     begun = time.monotonic()
-    with service(NUMBA_CACHE_DIR=str(tmp_path / "kernels")) as running:
+    with service(options=["--sample"], NUMBA_CACHE_DIR=str(tmp_path / "kernels")) as running:
         ready = time.monotonic() - begun
         follow_readme(running, clone)
         first = time.monotonic() - begun

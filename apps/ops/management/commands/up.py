@@ -82,10 +82,9 @@ class Command(BaseCommand):
             require_descriptors()
             with compilation.started() as compiling, self.database() as keep_database:
                 self.prepare(with_sample=sample and settings.EMBEDDED_DATABASE)
-                compiling.wait(lambda line: self.say(f"kernels   {line}"))
                 from apps.ops.service import Roles
 
-                self.supervise(Roles(web, workers, runners, queues), keep_database)
+                self.supervise(Roles(web, workers, runners, queues), keep_database, compiling)
         self.say("stopped")
 
     def say(self, line: str) -> None:
@@ -153,16 +152,23 @@ class Command(BaseCommand):
             self.say("candles   none yet: loading generated ones, marked as such")
             call_command("load_candles", sample=True, stdout=self.stdout)
 
-    def supervise(self, roles: "Roles", keep_database: Callable[[], None]) -> None:
-        """Load everything once, and run the processes of the roles as forks of a fork of this one,
-        which waits in the foreground.
+    def supervise(
+        self,
+        roles: "Roles",
+        keep_database: Callable[[], None],
+        compiling: compilation.Compilation,
+    ) -> None:
+        """Load everything once, the kernels when they are compiled, and run the processes of the
+        roles as forks of a fork of this one, which waits in the foreground.
         """
         with ExitStack() as stack:
             if roles.web:
                 stack.enter_context(shared_metrics())
             from apps.ops import service
 
-            application = service.load_service()
+            application = service.import_service()
+            compiling.wait(lambda line: self.say(f"kernels   {line}"))
+            compilation.load_kernels()
             waiting = foreground.continue_in_fork()
             name_process("supervisor")
             identity = privileges.choose_identity(group=self.group)
