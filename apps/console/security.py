@@ -94,7 +94,7 @@ def new_key_page(request: HttpRequest, user: User) -> HttpResponse:
         now = database_clock.now()
         body["expires_at"] = now + services.KEY_LIFETIME
         key, text = services.create_key(user=user, **body, now=now)
-        hint = "Programs send it as `Authorization: Bearer`. It ends in 90 days."
+        hint = "Programs send it as a bearer token. It ends in 90 days."
         return show_secret(request, f"The key {key.name}", hint, text)
 
     context = {

@@ -89,7 +89,7 @@ def _pages_of(algorithm: str, backtest: str, draft: str) -> dict[str, str]:
         "backtest": backtest,
         "compare": f"/app/backtests/compare?id={backtest_id}&id={backtest_id}",
         "evidence": f"{backtest}/evidence",
-        "explanation": f"{backtest}/explain?symbol=NSE:RELIANCE&at=2023-06-01T10:00",
+        "explanation": f"{backtest}/explain?symbol=NSE:RELIANCE&at=2026-04-08T14:10",
         "live": "/app/live",
         "run": algorithm.replace("/algorithms/", "/live/"),
         "coverage": "/app/data",
