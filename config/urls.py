@@ -40,7 +40,7 @@ from apps.market.uploads.views import CandleFileViewSet, MasterViewSet
 from apps.market.views import MarketViewSet, RulebookViewSet
 from apps.ops import docs, health, metrics
 from apps.symbols.views import SymbolViewSet
-from apps.trading.activity.views import ActivityViewSet, OrderViewSet
+from apps.trading.activity.views import ActivityViewSet, OrderViewSet, StandingViewSet
 from apps.trading.drift.views import DriftViewSet
 from apps.trading.explain.views import RunExplanationViewSet
 from apps.trading.stream.views import EventStreamViewSet
@@ -54,6 +54,7 @@ router.register("api/trading/algorithms", RunViewSet, basename="run")
 router.register("api/trading/algorithms", ActivityViewSet, basename="activity")
 router.register("api/trading/algorithms", DriftViewSet, basename="drift")
 router.register("api/trading/algorithms", RunExplanationViewSet, basename="run-explanation")
+router.register("api/trading/standings", StandingViewSet, basename="standing")
 router.register("api/trading/orders", OrderViewSet, basename="order")
 router.register("api/algorithms", PerformanceViewSet, basename="performance")
 router.register("api/trading/templates", TemplateViewSet, basename="template")

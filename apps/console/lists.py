@@ -14,6 +14,7 @@ from apps.core import database_clock
 from apps.core.api.pagination import Page, PageQuery
 from apps.core.api.serializers import StrictSerializer
 from apps.trading.activity import board
+from apps.trading.activity.serializers import StandingSerializer
 
 ROWS: Final = 25
 
@@ -91,10 +92,13 @@ def algorithm_listing(request: HttpRequest, user: User) -> Listing:
 def with_standing(user: User, rows: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Return rows of algorithms, each with how it does now."""
     items = [dict(row) for row in rows]
-    standings = board.standings(
-        owner=user, algorithm_ids=[row["id"] for row in items], now=database_clock.now()
-    )
-    return [{**row, "standing": standings.get(row["id"], board.Standing())} for row in items]
+    keys = [row["id"] for row in items]
+    standings = board.standings(owner=user, algorithm_ids=keys, now=database_clock.now())
+    return [
+        {**row, "standing": StandingSerializer.render(standings[row["id"]])}
+        for row in items
+        if row["id"] in standings
+    ]
 
 
 def listing_of(

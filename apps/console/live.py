@@ -31,6 +31,7 @@ from apps.trading.activity.serializers import (
     OrderSerializer,
     PositionSerializer,
     SignalSerializer,
+    StandingSerializer,
 )
 from apps.trading.drift import services as drift
 from apps.trading.drift.serializers import DriftQuery, DriftSerializer
@@ -100,7 +101,7 @@ def _head(user: User, algorithm: Algorithm, *, tab: str) -> dict[str, Any]:
     standings = board.standings(owner=user, algorithm_ids=[algorithm.pk], now=database_clock.now())
     return {
         "algorithm": AlgorithmSerializer.render(algorithm),
-        "standing": standings[algorithm.pk],
+        "standing": StandingSerializer.render(standings[algorithm.pk]),
         "tab": tab,
     }
 

@@ -48,8 +48,8 @@ def test_what_trades_is_listed_with_how_it_does(client: Client, alice: User, run
     add_signal(run)
     [row] = client.get("/app/live").context["rows"]
     assert row["id"] == run.algorithm_id
-    assert (row["standing"].open_positions, row["standing"].unrealised) == (1, 1234)
-    assert row["standing"].last_signal.side == "long"
+    assert (row["standing"]["openPositions"], row["standing"]["unrealisedProfit"]) == (1, 1234)
+    assert row["standing"]["lastSignal"]["side"] == "long"
     part = client.get("/app/live", headers={"HX-Request": "true"}).content
     assert b"1,234" in part
     assert b"<html" not in part

@@ -18,18 +18,21 @@ from apps.trading.money import ZERO, rupees
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """How one algorithm does.
+    """How an algorithm does.
 
     `net_profit` is that of its closed trades, in rupees; `profit_today` is what its equity has
     gained since its run entered today's session, None before that; `last_signal` is None before
     the first one.
     """
 
-    net_profit: float = 0.0
-    profit_today: Decimal | None = None
-    open_positions: int = 0
-    unrealised: Decimal = ZERO
-    last_signal: Signal | None = None
+    algorithm_id: str
+    name: str
+    status: str
+    net_profit: float
+    profit_today: Decimal | None
+    open_positions: int
+    unrealised: Decimal
+    last_signal: Signal | None
 
 
 def standings(
@@ -39,9 +42,9 @@ def standings(
     algorithms = Algorithm.objects.owned_by(owner).filter(pk__in=list(algorithm_ids))
     newest = Signal.objects.filter(algorithm=OuterRef("pk")).order_by("-bar_time", "-pk")
     rows = algorithms.annotate(signal=Subquery(newest.values("pk")[:1])).values_list(
-        "pk", "signal", "performance__netProfit"
+        "pk", "name", "status", "performance__netProfit", "signal"
     )
-    last_signals = {key: signal for key, signal, _ in rows}
+    last_signals = {key: signal for key, *_, signal in rows}
     signals = Signal.objects.in_bulk([key for key in last_signals.values() if key is not None])
     positions = Position.objects.open().filter(run__algorithm__in=list(last_signals)).order_by()
     held = {
@@ -53,8 +56,10 @@ def standings(
     today = clock.market_moment(now=now).astimezone(INDIA).date()
     profits = _profits_of(today, last_signals)
     return {
-        key: Standing(net, profits.get(key), *held.get(key, (0, ZERO)), signals.get(signal))
-        for key, signal, net in rows
+        key: Standing(
+            key, name, status, net, profits.get(key), *held.get(key, (0, ZERO)), signals.get(signal)
+        )
+        for key, name, status, net, signal in rows
     }
 
 

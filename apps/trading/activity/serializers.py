@@ -8,6 +8,7 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 from rest_framework.serializers import BooleanField, CharField, FloatField, IntegerField
 
+from apps.algorithms.lifecycle import AlgorithmStatus
 from apps.core.api.renderers import TableRenderer
 from apps.core.api.schema import ID_EXAMPLE, MOMENT_EXAMPLE, example
 from apps.core.api.serializers import (
@@ -33,6 +34,15 @@ POSITION_SORTS: Final = {
 ORDER_SORTS: Final = {"placedAt": "placed_at", "symbol": "symbol"}
 TRADE_SORTS: Final = {"exitTime": "exit_time", "symbol": "symbol", "profit": "profit"}
 SIGNAL_SORTS: Final = {"time": "bar_time", "symbol": "symbol"}
+SIGNAL_EXAMPLE: Final = {
+    "runId": ID_EXAMPLE,
+    "symbol": "NSE:RELIANCE",
+    "time": MOMENT_EXAMPLE,
+    "side": "long",
+    "action": "entry",
+    "followed": False,
+    "reason": "position_limit",
+}
 
 # --------------------------------------------------------------------------------------- queries
 
@@ -269,17 +279,7 @@ class ExecutedTradeSerializer(AnswerSerializer):
         return {**super().to_representation(instance), "returnPercentage": percentage}
 
 
-@example(
-    {
-        "runId": ID_EXAMPLE,
-        "symbol": "NSE:RELIANCE",
-        "time": MOMENT_EXAMPLE,
-        "side": "long",
-        "action": "entry",
-        "followed": False,
-        "reason": "position_limit",
-    }
-)
+@example(SIGNAL_EXAMPLE)
 class SignalSerializer(AnswerSerializer):
     """What the conditions of a run said at the close of a bar."""
 
@@ -290,6 +290,36 @@ class SignalSerializer(AnswerSerializer):
     action = ChoiceField(choices=("entry", "exit"))
     followed = BooleanField()
     reason = NullableTextField(help_text="Why it was not followed.")
+
+
+@example(
+    {
+        "algorithmId": ID_EXAMPLE,
+        "name": "Crossing averages",
+        "status": "active",
+        "profitToday": 1655.8,
+        "netProfit": 1305.8,
+        "openPositions": 1,
+        "unrealisedProfit": 350,
+        "lastSignal": SIGNAL_EXAMPLE,
+    }
+)
+class StandingSerializer(AnswerSerializer):
+    """How an algorithm does at this moment, in rupees."""
+
+    algorithmId = IdField()
+    name = CharField()
+    status = ChoiceField(choices=AlgorithmStatus)
+    profitToday = FloatField(
+        allow_null=True,
+        help_text="What its equity has gained since its run entered today's session; null before.",
+    )
+    netProfit = FloatField(help_text="Of its closed trades, charges paid.")
+    openPositions = IntegerField(min_value=0, help_text="How many it holds.")
+    unrealisedProfit = FloatField(
+        source="unrealised", help_text="Of its open positions at their last prices, before charges."
+    )
+    lastSignal = SignalSerializer(allow_null=True, help_text="Null before the first.")
 
 
 class OrderTable(TableRenderer):

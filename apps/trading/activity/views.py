@@ -5,7 +5,9 @@ from rest_framework.decorators import action
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from apps.algorithms import services as algorithms
 from apps.algorithms.models import AlgorithmNotFound
+from apps.algorithms.serializers import SORTS, AlgorithmQuery
 from apps.core.api.idempotency import idempotent
 from apps.core.api.pagination import ordering
 from apps.core.api.renderers import JsonRenderer
@@ -14,7 +16,7 @@ from apps.core.api.serializers import EmptyBody
 from apps.core.api.views import OwnedViewSet
 from apps.core.errors import NotFound
 from apps.symbols.serializers import SYMBOL
-from apps.trading.activity import services
+from apps.trading.activity import board, services
 from apps.trading.activity.serializers import (
     ORDER_SORTS,
     POSITION_SORTS,
@@ -29,6 +31,7 @@ from apps.trading.activity.serializers import (
     PositionsQuery,
     SignalSerializer,
     SignalsQuery,
+    StandingSerializer,
     TradeTable,
 )
 from apps.trading.activity.services import ExitGoesOn, OrderEnded
@@ -38,6 +41,17 @@ from apps.trading.activity.services import ExitGoesOn, OrderEnded
 class ActivityViewSet(OwnedViewSet):
     not_found = AlgorithmNotFound
     lookup_url_kwarg = "algorithm_id"
+
+    @extend_schema(operation_id="readStanding", responses={200: StandingSerializer})
+    @action(detail=True)
+    def standing(self, request: Request, algorithm_id: str) -> Response:
+        """How it does at this moment.
+
+        Today's and total profit, open positions and the last signal.
+        """
+        algorithm = algorithms.read(owner=self.owner, algorithm_id=algorithm_id)
+        standings = board.standings(owner=self.owner, algorithm_ids=[algorithm.pk], now=self.now)
+        return Response(StandingSerializer.render(standings[algorithm.pk]))
 
     @extend_schema(
         operation_id="listPositions",
@@ -144,6 +158,31 @@ class ActivityViewSet(OwnedViewSet):
             followed=query["followed"] == "true" if "followed" in query else None,
         )
         return self.page(rows.order_by(*ordering(query, SIGNAL_SORTS)), SignalSerializer)
+
+
+@extend_schema(tags=["trading"])
+class StandingViewSet(OwnedViewSet):
+    @extend_schema(
+        operation_id="listStandings",
+        parameters=[AlgorithmQuery],
+        responses=StandingSerializer(many=True),
+    )
+    def list(self, request: Request) -> Response:
+        """How the caller's algorithms do at this moment.
+
+        Filtered and sorted as the list of algorithms is, and in the same pages.
+        """
+        query = self.query(AlgorithmQuery)
+        rows = algorithms.listed(
+            owner=self.owner,
+            status=query.get("status"),
+            strategy_type=query.get("strategy_type"),
+            ordering=ordering(query, SORTS),
+        )
+        keys = [row["id"] for row in self.paginate_queryset(rows) or ()]
+        standings = board.standings(owner=self.owner, algorithm_ids=keys, now=self.now)
+        data = [StandingSerializer.render(standings[key]) for key in keys if key in standings]
+        return self.get_paginated_response(data)
 
 
 @extend_schema(tags=["trading"])
