@@ -3,9 +3,10 @@
 from dataclasses import replace
 
 from apps.backtests.histories import symbol_history, unadjusted_split_notes
-from apps.engine.candles import TIMEFRAMES, Candles, resample
+from apps.engine.candles import TIMEFRAMES, Candles
 from apps.engine.errors import LEAST_BARS, InsufficientBars
 from apps.engine.language.strategy import Strategy, higher_timeframe_warmups
+from apps.engine.resampling import resample
 from apps.engine.sessions import Sessions
 from apps.engine.simulation.timeline import History
 from apps.market.contracts import MarketRules, bundled_market_rules

@@ -1,4 +1,4 @@
-"""Bars of one symbol as columns, the calendar they are read by, and their resampling.
+"""Bars of one symbol as columns, and the calendar that they are read by.
 
 Times are epoch seconds UTC of a bar's START. A day is a date in Asia/Kolkata, which has had no
 change of clock since 1945, so a fixed offset is exact.
@@ -10,15 +10,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import pairwise
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from apps.engine.errors import EngineError
-
-if TYPE_CHECKING:
-    from apps.engine.sessions import Sessions
 
 TIMEFRAMES = {
     "1m": 60,
@@ -48,10 +45,6 @@ Numeric = TypeVar("Numeric", np.int64, np.float64)
 
 class InvalidCandles(EngineError):
     """Columns that are no series of bars; the message names the first bar that is wrong."""
-
-
-class CannotResample(EngineError):
-    """The target timeframe is finer than the source."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -248,94 +241,3 @@ def block_starts(blocks: NDArray[np.int64], timeframe: str) -> NDArray[np.int64]
     """`block_start` of each."""
     months = (blocks * _MONTHS_IN_BLOCK.get(timeframe, 1)).astype("M8[M]")
     return months.astype("M8[s]").astype(np.int64) - IST
-
-
-def bar_ends(
-    time: NDArray[np.int64], timeframe: str, sessions: Sessions | None
-) -> NDArray[np.int64]:
-    """The end of each bar (ascending starts, below a day): its length on, at most the close."""
-    first = np.flatnonzero(np.diff(ist_day(time), prepend=-1))
-    closes = _hours(ist_day(time[first]), sessions)[1]
-    close = np.repeat(closes, np.diff(first, append=len(time)))
-    end = time + TIMEFRAMES[timeframe]
-    return np.where(time < close, np.minimum(end, close), end)
-
-
-def resample(
-    candles: Candles,
-    source_timeframe: str,
-    target_timeframe: str,
-    sessions: Sessions | None,
-    *,
-    until: int | None = None,
-) -> Candles:
-    """The same bars in a longer timeframe (rule 17).
-
-    Intraday buckets start at the dated session's opening and end after their length or at the
-    session's close, whichever is first. Bars outside the session are not lost: they form buckets
-    of their own, counted from the same opening in both directions, that never reach into the
-    session. Without hours for a date (or without `sessions`) buckets count from midnight.
-    A day is all bars of its date, stamped 00:00; a week runs from Monday, stamped 00:00.
-
-    A bucket that the data may not have finished is kept. Give `until`, the moment up to which the
-    bars are known, to drop every bucket that ends later: a day ends at its session's close, a week
-    on the next Monday.
-    """
-    source, target = TIMEFRAMES[source_timeframe], TIMEFRAMES[target_timeframe]
-    if target < source:
-        raise CannotResample(f"{source_timeframe} bars cannot make {target_timeframe} bars.")
-    if target == source or not len(candles):
-        return candles
-    start, end = buckets(candles.time, target, sessions)
-    first = np.flatnonzero(np.diff(start, prepend=start[0] - 1))
-    if until is not None:
-        kept = int(np.count_nonzero(end[first] <= until))
-        stop = int(first[kept]) if kept < len(first) else len(candles)
-        candles, first = candles.slice(0, stop), first[:kept]
-    return _gather(candles, first, start[first])
-
-
-def _gather(candles: Candles, first: NDArray[np.int64], start: NDArray[np.int64]) -> Candles:
-    """Bars [first[i], first[i+1]) as one bar stamped start[i]."""
-    if not len(first):
-        return candles.slice(0, 0)
-    last = np.append(first[1:], len(candles)) - 1
-    return Candles.build(
-        start,
-        open=candles.open[first],
-        high=np.maximum.reduceat(candles.high, first),
-        low=np.minimum.reduceat(candles.low, first),
-        close=candles.close[last],
-        volume=np.add.reduceat(candles.volume, first),
-    )
-
-
-def buckets(
-    time: NDArray[np.int64], length: int, sessions: Sessions | None
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Start and end (epoch seconds) of the bucket each bar belongs to."""
-    day = ist_day(time)
-    if length == TIMEFRAMES["1w"]:
-        start = day_start(day - (day + 3) % 7)  # 1970-01-01 was a Thursday
-        return start, start + length
-    opens, closes = _hours(day, sessions)
-    if length == DAY:
-        return day_start(day), closes
-    start = opens + (time - opens) // length * length
-    end = start + length
-    late = time >= closes
-    return np.where(late, np.maximum(start, closes), start), np.where(
-        late, end, np.where(time < opens, end, np.minimum(end, closes))
-    )
-
-
-def _hours(
-    day: NDArray[np.int32], sessions: Sessions | None
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Opening and close of each day; the whole day where nothing is known of it."""
-    midnight = day_start(day)
-    if sessions is None:
-        return midnight, midnight + DAY
-    opens, closes = sessions.hours(day)
-    unknown = opens < 0
-    return np.where(unknown, midnight, opens), np.where(unknown, midnight + DAY, closes)

@@ -9,15 +9,8 @@ import numpy as np
 from django.db.models import Max
 from numpy.typing import NDArray
 
-from apps.engine.candles import (
-    TIMEFRAMES,
-    Candles,
-    block_id,
-    block_start,
-    day_start,
-    ist_day,
-    resample,
-)
+from apps.engine.candles import TIMEFRAMES, Candles, block_id, block_start, day_start, ist_day
+from apps.engine.resampling import resample
 from apps.engine.sessions import Sessions
 from apps.market import intraday_buffer
 from apps.market.adjustment import UNADJUSTED, Adjustment, RatioChange

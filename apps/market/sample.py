@@ -13,7 +13,8 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from apps.engine.candles import Candles, day_start, resample
+from apps.engine.candles import Candles, day_start
+from apps.engine.resampling import resample
 from apps.engine.sessions import Sessions
 from apps.market.candle_chunks import concat
 from apps.market.rulebook.sessions import sessions_of

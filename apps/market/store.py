@@ -20,11 +20,11 @@ from apps.engine.candles import (
     Candles,
     block_id,
     block_start,
-    buckets,
     ist_day,
     ist_days,
     start_of_block,
 )
+from apps.engine.resampling import buckets
 from apps.engine.sessions import Sessions, in_session
 from apps.market.adjustment import UNADJUSTED, Adjustment
 from apps.market.bar_counts import lower_bounds

@@ -11,7 +11,8 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from apps.engine.candles import DAY, TIMEFRAMES, Candles, bar_ends, buckets, ist_day
+from apps.engine.candles import DAY, TIMEFRAMES, Candles, ist_day
+from apps.engine.resampling import bar_ends, buckets
 from apps.engine.sessions import Sessions, session_bars
 from apps.market.store import GRACE_PERIOD
 from apps.trading.models import BarStream

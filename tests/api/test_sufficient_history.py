@@ -9,8 +9,9 @@ from django.conf import LazySettings
 from apps.accounts.models import User
 from apps.backtests import sufficient_history
 from apps.backtests.submissions import read_date_range
-from apps.engine.candles import Candles, resample
+from apps.engine.candles import Candles
 from apps.engine.language.strategy import parse
+from apps.engine.resampling import resample
 from apps.market.rulebook.sessions import sessions_of
 from tests import make
 from tests.backtests.waves import waves

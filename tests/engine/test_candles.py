@@ -14,13 +14,12 @@ from apps.engine.candles import (
     IST,
     TIMEFRAMES,
     Candles,
-    CannotResample,
     InvalidCandles,
     block_id,
     block_start,
     ist_day,
-    resample,
 )
+from apps.engine.resampling import CannotResample, resample
 from apps.engine.sessions import Regime, Sessions
 
 KOLKATA = timezone(timedelta(hours=5, minutes=30))

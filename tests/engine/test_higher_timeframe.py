@@ -3,9 +3,10 @@
 import numpy as np
 import pytest
 
-from apps.engine.candles import Candles, resample
+from apps.engine.candles import Candles
 from apps.engine.errors import InsufficientBars
 from apps.engine.indicators.higher_timeframe import higher_timeframe_of
+from apps.engine.resampling import resample
 from apps.engine.sessions import Override, Regime, Sessions
 from apps.engine.simulation.results import trade_dicts
 from apps.engine.simulation.simulate import History, simulate

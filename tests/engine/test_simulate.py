@@ -7,11 +7,12 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from apps.engine.candles import Candles, ist_day, resample
+from apps.engine.candles import Candles, ist_day
 from apps.engine.errors import InsufficientBars
 from apps.engine.kernel.reasons import EXIT_REASONS
 from apps.engine.language.strategy import Strategy
 from apps.engine.metrics.wire_units import round_for_wire
+from apps.engine.resampling import resample
 from apps.engine.sessions import Regime, Sessions
 from apps.engine.simulation import simulations
 from apps.engine.simulation.results import curve_points, trade_dicts

@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from apps.engine.candles import ist_day, resample
+from apps.engine.candles import ist_day
+from apps.engine.resampling import resample
 from apps.market.rulebook.sessions import sessions_of
 from apps.market.sample import SESSIONS, samples
 from tests.market.bars import same

@@ -5,7 +5,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from apps.engine.candles import WARMUP_BARS, Candles, resample
+from apps.engine.candles import WARMUP_BARS, Candles
+from apps.engine.resampling import resample
 from apps.engine.sessions import in_session
 from apps.market import candle_chunks, store
 from apps.market.candle_writer import RealHistoryExists, WriteCounts

@@ -12,7 +12,8 @@ from typing import Final
 import numpy as np
 from django.db import transaction
 
-from apps.engine.candles import TIMEFRAMES, Candles, buckets, ist_day
+from apps.engine.candles import TIMEFRAMES, Candles, ist_day
+from apps.engine.resampling import buckets
 from apps.market import clock
 from apps.market.calendars import calendars_of
 from apps.market.feeds.services import receive

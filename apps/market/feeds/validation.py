@@ -13,7 +13,8 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from apps.engine.candles import TIMEFRAMES, Candles, buckets
+from apps.engine.candles import TIMEFRAMES, Candles
+from apps.engine.resampling import buckets
 from apps.engine.sessions import Sessions, in_session
 from apps.market.intraday_buffer import CandleRow, candles_of
 

@@ -12,7 +12,8 @@ from typing import Final, NamedTuple
 import numpy as np
 from django.db import transaction
 
-from apps.engine.candles import TIMEFRAMES, buckets
+from apps.engine.candles import TIMEFRAMES
+from apps.engine.resampling import buckets
 from apps.engine.sessions import Sessions
 from apps.market import clock, store
 from apps.market.calendars import calendars_of

@@ -19,16 +19,9 @@ from django.db.models import QuerySet
 from numpy.typing import NDArray
 
 from apps.core.times import moment
-from apps.engine.candles import (
-    DAY,
-    IST,
-    WARMUP_BARS,
-    Candles,
-    frozen,
-    resample,
-    start_of_block,
-)
+from apps.engine.candles import DAY, IST, WARMUP_BARS, Candles, frozen, start_of_block
 from apps.engine.indicators.higher_timeframe import HigherTimeframe, higher_timeframe_of
+from apps.engine.resampling import resample
 from apps.engine.sessions import Sessions
 from apps.market import intraday_buffer, store
 from apps.market.adjustment import UNADJUSTED, Adjustment
