@@ -11,6 +11,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Final
 
+from django.db import connection
 from django.db.models import Model
 
 from apps.core import request_id, request_origin
@@ -91,6 +92,7 @@ class Action(StrEnum):
     SECRET_KEY_ROTATED = "secret_key_rotated"
     NOTICES_CHANGED = "notices_changed"
     QUIET_START_ENDED = "quiet_start_ended"
+    AUDIT_ARCHIVED = "audit_archived"
     ADMIN_LOGIN = "admin_login"
     ADMIN_LOGIN_FAILED = "admin_login_failed"
     ADMIN_LOGOUT = "admin_logout"
@@ -168,3 +170,9 @@ def record(
         object_id=subject.pk if subject is not None else "",
         details=details,
     )
+
+
+def add_months() -> None:
+    """Make the partitions of this month and the next three, by the rights of the tables' owner."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT core_auditrecord_add_months()")

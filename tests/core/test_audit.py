@@ -79,7 +79,7 @@ def test_a_record_is_undone_with_the_change_that_it_tells_of(alice: User) -> Non
         "TRUNCATE core_auditrecord",
         "TRUNCATE core_auditrecord, core_counter CASCADE",
         "INSERT INTO core_auditrecord SELECT * FROM core_auditrecord "
-        "ON CONFLICT (id) DO UPDATE SET actor = ''",
+        "ON CONFLICT (id, at) DO UPDATE SET actor = ''",
     ],
 )
 def test_the_database_refuses_to_change_or_remove_a_record(alice: User, statement: str) -> None:

@@ -54,8 +54,9 @@ def grant() -> None:
             GRANT USAGE, SELECT ON ALL SEQUENCES IN SCHEMA public TO {SERVICE}
             """
         )
-        if _exists(cursor, APPEND_ONLY):
-            cursor.execute(f"REVOKE UPDATE, DELETE ON {APPEND_ONLY} FROM {SERVICE}")
+        cursor.execute("SELECT relid::text FROM pg_partition_tree(to_regclass(%s))", [APPEND_ONLY])
+        for (table,) in cursor.fetchall():
+            cursor.execute(f"REVOKE UPDATE, DELETE ON {table} FROM {SERVICE}")
         # Before 17 only an owner may analyse a table; autovacuum does it too, a little later.
         cursor.execute("SELECT current_setting('server_version_num')::int >= 170000")
         if cursor.fetchone()[0] and _exists(cursor, ANALYZED):

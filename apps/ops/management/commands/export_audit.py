@@ -1,21 +1,19 @@
 """Print the audit log as JSON lines, for an archive or a search elsewhere."""
 
-import json
 from argparse import ArgumentTypeError
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandParser
-from django.core.serializers.json import DjangoJSONEncoder
 
 from apps.core.models import AuditRecord
-from apps.market.dates import INDIA
+from apps.ops import audit_files
 
 
 def month(text: str) -> datetime:
-    """Return the beginning of a month in India, 2026-11 for example."""
+    """Return the month that an option names."""
     try:
-        return datetime.strptime(text, "%Y-%m").replace(tzinfo=INDIA)
+        return audit_files.parse_month(text)
     except ValueError as error:
         raise ArgumentTypeError("must be a month, such as 2026-11") from error
 
@@ -33,9 +31,8 @@ class Command(BaseCommand):
         )
 
     def handle(self, *args: Any, month: datetime | None, after: int, **options: Any) -> None:
-        records = AuditRecord.objects.filter(pk__gt=after).order_by("pk")
+        records = AuditRecord.objects.filter(pk__gt=after)
         if month is not None:
-            next_month = (month + timedelta(days=31)).replace(day=1)
-            records = records.filter(at__gte=month, at__lt=next_month)
-        for record in records.values().iterator():
-            self.stdout.write(json.dumps(record, cls=DjangoJSONEncoder, ensure_ascii=False))
+            records = records.filter(at__gte=month, at__lt=audit_files.end_of_month(month))
+        for line in audit_files.json_lines(records):
+            self.stdout.write(line)
