@@ -416,12 +416,12 @@ def version_summary(
 def listed(
     *,
     owner: User,
-    status: str | None,
-    strategy_type: str | None,
+    statuses: Collection[str] = (),
+    strategy_type: str | None = None,
     ordering: tuple[str, ...],
 ) -> QuerySet[Algorithm, dict[str, Any]]:
-    """Return the owner's algorithms as rows of LISTED."""
-    wanted = {"owner": owner.pk, "status": status, "strategy_type": strategy_type}
+    """Return the owner's algorithms as rows of LISTED, of all statuses where none is named."""
+    wanted = {"owner": owner.pk, "status__in": statuses, "strategy_type": strategy_type}
     return _rows_in(ordering).filter(**{name: value for name, value in wanted.items() if value})
 
 

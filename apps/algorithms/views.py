@@ -81,7 +81,7 @@ class AlgorithmViewSet(OwnedViewSet):
         query = self.query(AlgorithmQuery)
         rows = services.listed(
             owner=self.owner,
-            status=query.get("status"),
+            statuses=[query["status"]] if "status" in query else (),
             strategy_type=query.get("strategy_type"),
             ordering=ordering(query, SORTS),
         )

@@ -1,6 +1,6 @@
 """Lists of the console: pages of rows, each as its serializer says it on the wire."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -67,38 +67,29 @@ def read_filters(
 
 def listing(
     request: HttpRequest,
-    rows: QuerySet[Any, Any] | list[Any],
+    rows: QuerySet[Any, Any],
     serializer: type[StrictSerializer],
 ) -> Listing:
     """Return the page of `rows` that the address asks for. Raises InvalidInput."""
     page = wanted_page(request)
-    total = rows.count() if isinstance(rows, QuerySet) else len(rows)
     data = [serializer.render(row) for row in rows[page.rows]]
-    return listing_of(request, data, page, total=total)
+    return listing_of(request, data, page, total=rows.count())
 
 
-def algorithm_listing(request: HttpRequest, user: User) -> Listing:
-    """Return the page of the user's algorithms that the address asks for, with how each does.
-
-    Raises InvalidInput.
+def algorithm_listing(request: HttpRequest, user: User, statuses: Collection[str] = ()) -> Listing:
+    """Return the page of the user's algorithms that the address asks for, with how each does; of
+    all statuses where none is named. Raises InvalidInput.
     """
-    rows = algorithms.listed(
-        owner=user, status=None, strategy_type=None, ordering=("-created_at", "-pk")
-    )
+    rows = algorithms.listed(owner=user, statuses=statuses, ordering=("-created_at", "-pk"))
     page = listing(request, rows, AlgorithmItemSerializer)
-    return replace(page, rows=with_standing(user, page.rows))
-
-
-def with_standing(user: User, rows: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Return rows of algorithms, each with how it does now."""
-    items = [dict(row) for row in rows]
-    keys = [row["id"] for row in items]
+    keys = [row["id"] for row in page.rows]
     standings = board.standings(owner=user, algorithm_ids=keys, now=database_clock.now())
-    return [
+    rows_with_standing = [
         {**row, "standing": StandingSerializer.render(standings[row["id"]])}
-        for row in items
+        for row in page.rows
         if row["id"] in standings
     ]
+    return replace(page, rows=rows_with_standing)
 
 
 def listing_of(

@@ -14,9 +14,9 @@ from apps.accounts.models import User
 from apps.algorithms import services as algorithms
 from apps.algorithms.lifecycle import AlgorithmStatus
 from apps.algorithms.models import Algorithm
-from apps.algorithms.serializers import AlgorithmItemSerializer, AlgorithmSerializer
+from apps.algorithms.serializers import AlgorithmSerializer
 from apps.console.gate import console_page, count_as, go_to, is_part, show
-from apps.console.lists import listing, read_filters, with_standing
+from apps.console.lists import algorithm_listing, listing, read_filters
 from apps.core import database_clock
 from apps.core.errors import NotFound
 from apps.engine.candles import TIMEFRAMES
@@ -64,15 +64,7 @@ _SERIALIZERS: Final = {
 @console_page()
 def live_page(request: HttpRequest, user: User) -> HttpResponse:
     """List what trades, is paused or has failed; htmx asks for the table alone."""
-    rows = [
-        row
-        for status in _TRADING
-        for row in algorithms.listed(
-            owner=user, status=status, strategy_type=None, ordering=("-created_at", "-pk")
-        )
-    ]
-    page = listing(request, rows, AlgorithmItemSerializer)
-    context = {"listing": page, "rows": with_standing(user, page.rows)}
+    context = {"listing": algorithm_listing(request, user, _TRADING)}
     return show(request, "parts/live_table" if is_part(request) else "live", context)
 
 

@@ -46,7 +46,7 @@ def add_signal(run: Run, **fields: object) -> Signal:
 def test_what_trades_is_listed_with_how_it_does(client: Client, alice: User, run: Run) -> None:
     hold(run, unrealised=1234)
     add_signal(run)
-    [row] = client.get("/app/live").context["rows"]
+    [row] = client.get("/app/live").context["listing"].rows
     assert row["id"] == run.algorithm_id
     assert (row["standing"]["openPositions"], row["standing"]["unrealisedProfit"]) == (1, 1234)
     assert row["standing"]["lastSignal"]["side"] == "long"
@@ -75,12 +75,12 @@ def test_what_trades_is_listed_in_pages(
     first, second = (client.get(f"/app/live?page={page}") for page in (1, 2))
     assert b"Page 1 of 2, 3 in all" in first.content
     assert 'hx-get="/app/live?page=2"' in second.content.decode()
-    assert {row["id"] for page in (first, second) for row in page.context["rows"]} == names
+    assert {row["id"] for page in (first, second) for row in page.context["listing"].rows} == names
 
 
 def test_what_does_not_trade_is_not_listed(client: Client, alice: User, bob: User) -> None:
     standing(alice, "draft"), standing(alice, "stopped"), standing(bob, "active")
-    assert client.get("/app/live").context["rows"] == []
+    assert client.get("/app/live").context["listing"].rows == []
 
 
 def test_the_profit_of_today_is_what_equity_has_gained(alice: User, run: Run) -> None:

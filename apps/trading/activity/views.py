@@ -175,7 +175,7 @@ class StandingViewSet(OwnedViewSet):
         query = self.query(AlgorithmQuery)
         rows = algorithms.listed(
             owner=self.owner,
-            status=query.get("status"),
+            statuses=[query["status"]] if "status" in query else (),
             strategy_type=query.get("strategy_type"),
             ordering=ordering(query, SORTS),
         )

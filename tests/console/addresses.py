@@ -1,0 +1,76 @@
+"""The address of every page of the console, by the name that tests give it."""
+
+from collections.abc import Mapping
+from typing import Final
+
+PUBLIC_PAGES: Final[Mapping[str, str]] = {
+    "sign in": "/app/sign-in",
+    "sign up": "/app/sign-up",
+    "reset": "/app/reset",
+}
+# What stands in braces is an id of something that the trader has, or the time of a candle.
+PAGES: Final[Mapping[str, str]] = {
+    "home": "/app",
+    "gallery": "/app/gallery",
+    "algorithms": "/app/algorithms",
+    "algorithm": "/app/algorithms/{algorithm}",
+    "draft": "/app/algorithms/{draft}",
+    "steps": "/app/algorithms/{algorithm}/steps",
+    "steps of a draft": "/app/algorithms/{draft}/steps",
+    "json": "/app/algorithms/{algorithm}/json",
+    "versions": "/app/algorithms/{draft}/versions?version=2&since=1",
+    "new backtest": "/app/algorithms/{algorithm}/backtest",
+    "new optimization": "/app/algorithms/{algorithm}/backtest?kind=optimization",
+    "new monte carlo": "/app/algorithms/{algorithm}/backtest?kind=monte_carlo",
+    "backtests": "/app/backtests",
+    "backtest": "/app/backtests/{backtest}",
+    "compare": "/app/backtests/compare?id={backtest}&id={backtest}",
+    "evidence": "/app/backtests/{backtest}/evidence",
+    "explanation": "/app/backtests/{backtest}/explain?symbol=NSE:RELIANCE&at={at}",
+    "live": "/app/live",
+    "run": "/app/live/{algorithm}",
+    "positions": "/app/live/{algorithm}/positions",
+    "orders": "/app/live/{algorithm}/orders",
+    "trades": "/app/live/{algorithm}/trades",
+    "signals": "/app/live/{algorithm}/signals",
+    "drift": "/app/live/{algorithm}/drift",
+    "explanation of a run": "/app/live/{algorithm}/explain?symbol=NSE:RELIANCE&at={at}",
+    "stop": "/app/live/{algorithm}/stop",
+    "close position": "/app/live/{algorithm}/close/NSE:RELIANCE",
+    "coverage": "/app/data",
+    "symbol search": "/app/data/symbols?query=reliance",
+    "symbol": "/app/data/symbols/NSE:RELIANCE?timeframe=1d",
+    "sessions and charges": "/app/data/rules?date=2026-08-03",
+    "upload": "/app/data/upload",
+    "settings": "/app/settings",
+    "new key": "/app/settings/keys",
+    "new webhook": "/app/settings/webhooks",
+    "webhook": "/app/settings/webhooks/{webhook}",
+    "new secret": "/app/settings/webhooks/{webhook}/rotate-secret",
+    "delete webhook": "/app/settings/webhooks/{webhook}/delete",
+    "notices": "/app/settings/notices",
+    "second factor": "/app/settings/two-factor",
+    "export": "/app/settings/export",
+    "export that is ready": "/app/settings/export/{export}",
+    "close account": "/app/settings/close",
+    "unknown": "/app/nothing",
+}
+# Routes that show nothing by themselves: they lead on, send data to a script, or take a form of
+# another page.
+NO_PAGES: Final = frozenset(
+    {
+        "app/sign-out",
+        "app/kill-switch",
+        "app/algorithms/<str:algorithm_id>/do/<str:action>",
+        "app/backtests/<str:backtest_id>/do/<str:action>",
+        "app/live/<str:algorithm_id>/chart",
+        "app/live/<str:algorithm_id>/do/<str:action>",
+        "app/settings/redeliver/<str:delivery_id>",
+        "app/settings/<str:action>/<str:object_id>",
+    }
+)
+
+
+def addresses(**ids: str) -> dict[str, str]:
+    """Return the addresses of the pages of a trader who has these."""
+    return {name: address.format_map(ids) for name, address in PAGES.items()}

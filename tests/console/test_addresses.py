@@ -1,0 +1,14 @@
+"""No page is forgotten by the tests that visit all of them."""
+
+from django.urls import resolve
+
+from apps.console.urls import urlpatterns
+from tests.console.addresses import NO_PAGES, PAGES, PUBLIC_PAGES
+
+
+def test_each_route_is_a_page_under_test() -> None:
+    addresses = (*PAGES.values(), *PUBLIC_PAGES.values())
+    visited = {resolve(address.partition("?")[0]).route for address in addresses}
+    routes = {"app", *(f"app/{pattern.pattern}" for pattern in urlpatterns)}
+    assert visited | NO_PAGES == routes
+    assert not visited & NO_PAGES

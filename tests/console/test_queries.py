@@ -1,0 +1,33 @@
+"""No page costs more statements because there are more rows to show."""
+
+import pytest
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+
+from apps.accounts.models import User
+from tests.console.conftest import Browse
+from tests.console.portfolio import make_portfolio, store_series
+
+pytestmark = pytest.mark.django_db
+
+
+def test_a_page_costs_the_same_statements_for_any_number_of_rows(
+    browse: Browse, alice: User
+) -> None:
+    User.objects.update(is_staff=True)
+    pages = make_portfolio(alice, count=6, rows=2)
+    client = browse(alice)
+    few = {name: statements(client, path) for name, path in pages.items()}
+    store_series(symbols=8, chunks=2)
+    make_portfolio(alice, count=6, rows=4)
+    many = {name: statements(client, path) for name, path in pages.items()}
+    assert {name: count for name, count in many.items() if count > few[name]} == {}
+
+
+def statements(client: Client, path: str) -> int:
+    """Count what a page asks of the database when it is shown again."""
+    client.get(path)
+    with CaptureQueriesContext(connection) as queries:
+        assert client.get(path).status_code in (200, 404), path
+    return len(queries)
