@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from functools import cached_property
 from hashlib import sha256
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,14 +34,15 @@ class ForeignState(EngineError):
     """Saved state of another version, layout or list of symbols, or cut short."""
 
 
-class Layout(NamedTuple):
+@dataclass(frozen=True)
+class Layout:
     """How a version lays out its states: a header, an account, and records for each slot."""
 
     version: int
     account: StateRecord
     of_slots: tuple[StateRecord, ...]
 
-    @property
+    @cached_property
     def header(self) -> bytes:
         """Return the 16 bytes that states of this layout begin with."""
         described = (self.version, self.account.descr, *(record.descr for record in self.of_slots))
