@@ -27,6 +27,7 @@ from apps.algorithms.views import (
     PerformanceViewSet,
     TemplateViewSet,
 )
+from apps.backtests.chart.views import ChartViewSet
 from apps.backtests.compare.views import ComparisonViewSet
 from apps.backtests.evidence.views import EvidenceViewSet
 from apps.backtests.explain.views import ExplanationViewSet
@@ -160,6 +161,7 @@ urlpatterns = [
         "api/backtests/<str:backtest_id>/reproduction",
         ReproductionViewSet.as_view({"get": "retrieve"}),
     ),
+    path("api/backtests/<str:backtest_id>/chart", ChartViewSet.as_view({"get": "retrieve"})),
     path(
         "api/backtests/<str:backtest_id>/explain",
         ExplanationViewSet.as_view({"get": "retrieve"}),

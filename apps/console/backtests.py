@@ -26,6 +26,8 @@ from apps.engine.metrics.table import METRICS
 HEADLINES: Final = (
     "netProfit", "roi", "maxDrawdown", "sharpeRatio", "profitFactor", "winRate", "totalTrades",
 )  # fmt: skip
+# Candles of the chart: about as many as a screen shows apart.
+_MOST_CANDLES: Final = 600
 
 
 @console_page()
@@ -70,6 +72,7 @@ def backtest_page(request: HttpRequest, user: User, backtest_id: str) -> HttpRes
             "explains": f"/app/backtests/{backtest_id}"
             if backtest.kind in EXPLAINABLE_KINDS
             else "",
+            "source": f"/api/backtests/{backtest_id}/chart?limit={_MOST_CANDLES}",
             "figures": _figures(context["backtest"]["performance"], HEADLINES),
         }
     return show(request, "backtest", context)
@@ -77,14 +80,16 @@ def backtest_page(request: HttpRequest, user: User, backtest_id: str) -> HttpRes
 
 @console_page()
 def evidence_page(request: HttpRequest, user: User, backtest_id: str) -> HttpResponse:
-    """Show the evidence on a completed backtest, and have it made where it is not; htmx asks for it
-    alone, again and again until it is there.
+    """Show the evidence on a completed backtest, and have it made where it is not. htmx asks for
+    the verdict alone, or with `whole` for all, again and again until it is there.
     """
     now = database_clock.now()
     made = evidence.fetch(owner=user, backtest_id=backtest_id, now=now)
     document = evidence.dated(made, as_of=None, now=now).document
     context = {
         "backtest": WholeBacktestSerializer.render(made.backtest),
+        "evidence_page": f"/app/backtests/{backtest_id}/evidence",
+        "is_whole": not is_part(request) or "whole" in request.GET,
         "evidence": {
             "error": made.error,
             "shown": None if document is None else shown_evidence(document),

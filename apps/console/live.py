@@ -45,8 +45,6 @@ _SHOWN: Final = 8
 # Candles and fills of a chart.
 _CANDLES: Final = 300
 _FILLS: Final = 200
-# Of a week of 168 hours 31 are sessions, of those of commodities twice as many.
-_HOURS_OF_A_SESSION_HOUR: Final = 6
 _NEWEST: Final = {
     "positions": ("-opened_at", "-pk"),
     "orders": ("-placed_at", "-pk"),
@@ -84,7 +82,9 @@ def run_page(request: HttpRequest, user: User, algorithm_id: str) -> HttpRespons
         "signals": [SignalSerializer.render(row) for row in signals[:_SHOWN]],
         "trades": [ExecutedTradeSerializer.render(row) for row in trades[:_SHOWN]],
         "explains": f"{LIVE}/{algorithm_id}",
+        "source": f"{LIVE}/{algorithm_id}/chart",
         "symbols": algorithm.symbols or (),
+        "timeframe": algorithm.timeframe,
     }
     return show(request, "parts/run" if is_part(request) else "run", context)
 
@@ -107,9 +107,9 @@ def chart_page(request: HttpRequest, user: User, algorithm_id: str) -> HttpRespo
     if timeframe not in TIMEFRAMES or symbol not in (algorithm.symbols or ()):
         raise NotFound
     market_time = clock.market_time(now=database_clock.now())
-    start = market_time - _CANDLES * _HOURS_OF_A_SESSION_HOUR * TIMEFRAMES[timeframe]
-    seen = store.read_closed(symbol, timeframe, start=start, clock=market_time)
-    candles = seen.slice(max(0, len(seen) - _CANDLES), len(seen))
+    newest = store.read_page(symbol, timeframe, start=None, end=market_time, limit=_CANDLES)
+    start = int(newest.candles.time[0]) if len(newest.candles) else market_time
+    candles = store.read_closed(symbol, timeframe, start=start, clock=market_time)
     target: dict[str, Any] = {"owner": user, "algorithm_id": algorithm_id, "symbol": symbol}
     filled = activity.orders(**target, status=OrderStatus.FILLED).order_by(*_NEWEST["orders"])
     held = activity.positions(**target, is_open=True)

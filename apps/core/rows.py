@@ -34,11 +34,14 @@ def instance_of(model: type[Row], values: Sequence[Any]) -> Row:
 
 @cache
 def _fields_of(model: type[Model]) -> tuple[list[str], list[tuple[int, Any]]]:
-    """Return the names of the fields, and what converts values of the columns at these indices."""
+    """Return the names of the fields, and what converts values of the columns at these indices.
+
+    A generated column is converted as the field of what it generates.
+    """
     fields = model._meta.concrete_fields
     converters = [
         (index, convert)
         for index, field in enumerate(fields)
-        for convert in field.get_db_converters(connection)
+        for convert in getattr(field, "output_field", field).get_db_converters(connection)
     ]
     return [field.attname for field in fields], converters

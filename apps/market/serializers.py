@@ -135,22 +135,11 @@ class BrokerField(ChoiceField):
         return super().to_internal_value(data)
 
 
-@example({"symbol": "NSE:RELIANCE", "timeframe": "1d", "from": "2026-04-08", "to": "2026-06-30"})
-class CandlesQuery(StrictSerializer):
-    """Which candles are wanted."""
+class RangeQuery(StrictSerializer):
+    """From when to when."""
 
-    symbol = ParsedSymbolField(exact=True, help_text="EXCHANGE:SYMBOL")
-    timeframe = ChoiceField(choices=TIMEFRAMES, help_text="How long a candle is.")
     to = QueryMomentField(
         source="end", last=True, required=False, help_text="Where they end; a date is included."
-    )
-    limit = QueryIntegerField(
-        max_value=MAX_CANDLES, default=DEFAULT_CANDLES, help_text="How many at most."
-    )
-    adjusted = ChoiceField(
-        choices=("true", "false"),
-        default="true",
-        help_text="Adjusted for splits and bonuses, or as traded.",
     )
 
     def get_fields(self) -> dict[str, serializers.Field[Any, Any, Any, Any]]:
@@ -164,6 +153,22 @@ class CandlesQuery(StrictSerializer):
         if "start" in query and "end" in query and query["end"] < query["start"]:
             raise InvalidInput(Fault("to", "lies before from", data["to"]))
         return query
+
+
+@example({"symbol": "NSE:RELIANCE", "timeframe": "1d", "from": "2026-04-08", "to": "2026-06-30"})
+class CandlesQuery(RangeQuery):
+    """Which candles are wanted."""
+
+    symbol = ParsedSymbolField(exact=True, help_text="EXCHANGE:SYMBOL")
+    timeframe = ChoiceField(choices=TIMEFRAMES, help_text="How long a candle is.")
+    limit = QueryIntegerField(
+        max_value=MAX_CANDLES, default=DEFAULT_CANDLES, help_text="How many at most."
+    )
+    adjusted = ChoiceField(
+        choices=("true", "false"),
+        default="true",
+        help_text="Adjusted for splits and bonuses, or as traded.",
+    )
 
 
 @example({"symbol": "NSE:RELIANCE"})

@@ -134,7 +134,9 @@ def test_the_evidence_is_asked_for_and_shown_once_it_is_made(
     assert document
     for check in document["checks"]:
         assert escape(check["reason"]) in shown
+    assert f'href="{address}/evidence#evidence-costs"' in shown
+    whole = client.get(f"{address}/evidence?whole=yes", headers=part).content.decode()
     for section in document["sections"].values():
-        assert escape(section["sentence"]) in shown
+        assert escape(section["sentence"]) in whole
     assert "<html" in client.get(f"{address}/evidence").content.decode()
     assert browse(bob).get(f"{address}/evidence").status_code == 404

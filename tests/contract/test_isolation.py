@@ -45,7 +45,10 @@ BODIES: tuple[dict[str, Any], ...] = (
 )
 """Among them is one that each method takes, so that it comes as far as looking for the id."""
 EXPLAINED_MOMENT = "2024-02-05T06:30:00Z"
-QUESTIONS = {"explain": f"?symbol=NSE:NIFTY&at={EXPLAINED_MOMENT}"}
+QUESTIONS = {
+    "explain": f"?symbol=NSE:NIFTY&at={EXPLAINED_MOMENT}",
+    "chart": "?symbol=NSE:NIFTY",
+}
 """What a route that asks for more than an id is asked."""
 SYMBOL = "NSE:NIFTY"
 """Of what is private, where it is not told by an id of its own."""

@@ -330,9 +330,9 @@ def test_the_draft_of_a_step_takes_what_the_engine_takes(name: str, step: dict[s
 # ---------------------------------------------------------------------------------- the examples
 
 OF_A_RESULT = {
-    "readReport", "shareReport", "recallReportLink", "explainCandle", "compareBacktests",
-    "readEvidence",
-    "readReceipt", "reproduceBacktest", "readReproduction", "simulateChanges",
+    "readReport", "shareReport", "recallReportLink", "explainCandle", "readChart",
+    "compareBacktests", "readEvidence", "readReceipt", "reproduceBacktest",
+    "readReproduction", "simulateChanges",
 }  # fmt: skip
 """What only a completed backtest has."""
 OF_A_RUN = {"closePosition", "cancelOrder", "explainRun"}

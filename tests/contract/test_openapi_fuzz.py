@@ -75,6 +75,7 @@ BEYOND_A_SCHEMA = {
     "readChargeRates": (400, "allowed values|is no segment of"),
     # The symbols are those it traded.
     "explainCandle": (400, f"of this backtest|{_TOO_LATE}|{_HALF_A_CONTRACT}"),
+    "readChart": (400, f"of this backtest|lies before from|{_TOO_LATE}|{_HALF_A_CONTRACT}"),
     "listTrades": (400, f"of this backtest|{_HALF_A_CONTRACT}"),
     "submitBacktest": (
         400,

@@ -51,16 +51,19 @@ def name_parameter(path: str) -> str:
 
 def format_rupees(amount: float, digits: int = 2) -> str:
     """Format an amount with lakhs and crores set apart, such as ₹12,34,567.50."""
-    text = f"{abs(amount):.{digits}f}"
-    sign = MINUS if amount < 0 and float(text) else ""
-    whole, point, fraction = text.partition(".")
-    return f"{sign}₹{group_digits(whole)}{point}{fraction}"
+    return _format(amount, digits, "₹")
 
 
 def format_number(value: float, digits: int = 2) -> str:
-    """Format a number with a proper minus sign."""
+    """Format a number with lakhs and crores set apart and a proper minus sign."""
+    return _format(value, digits, "")
+
+
+def _format(value: float, digits: int, unit: str) -> str:
     text = f"{abs(value):.{digits}f}"
-    return (MINUS if value < 0 and float(text) else "") + text
+    sign = MINUS if value < 0 and float(text) else ""
+    whole, point, fraction = text.partition(".")
+    return f"{sign}{unit}{group_digits(whole)}{point}{fraction}"
 
 
 def format_metric(value: float, unit: Unit) -> str:

@@ -39,7 +39,9 @@ def look(browser: Browser, trader: Trader) -> Look:
         complaints = complaints_of(page)
         received: list[int] = []
         page.on("requestfinished", lambda request: received.append(_size(request)))
-        page.goto(path, wait_until="load" if name in STREAMING else "networkidle")
+        answer = page.goto(path, wait_until="load" if name in STREAMING else "networkidle")
+        assert answer is not None
+        assert answer.status == (404 if name == "unknown" else 200)
         assert complaints == []
         assert sum(received) < LARGEST, received
         return page
