@@ -3,6 +3,8 @@
 Its address stands in DATABASE_URL before pytest-django reads the settings. The server is made while
 tests are collected. The workers of a parallel run share it: its database is migrated once, and each
 worker copies that. A server that DATABASE_URL already names is used instead.
+
+What else the processes of a run share is made once: compiled kernels and the byte code of modules.
 """
 
 import fcntl
@@ -22,6 +24,7 @@ import pytest
 from apps.ops.embedded_postgres.shared_server import DATABASE, OWNER, attached, socket_directory
 
 ROOT = Path(__file__).resolve().parents[1]
+KERNELS = ROOT / ".data" / "numba"  # as tests.settings has it
 # Names the file that is locked until the server is ready, and then says what went wrong.
 _NOTE = "TEST_DATABASE_NOTE"
 _RUN = ExitStack()
@@ -45,7 +48,21 @@ def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
     fcntl.flock(note, fcntl.LOCK_EX)
     _RUN.push(_SERVER)
     is_shared = bool(getattr(asked, "numprocesses", None))  # xdist may be switched off
+    if is_shared:
+        # Or each of the processes that tests start compiles all modules anew.
+        os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+        _begin_to_compile()
     _RUN.enter_context(ThreadPoolExecutor(1)).submit(_make, directory, note, is_shared)
+
+
+def _begin_to_compile() -> None:
+    """With no kernels yet, workers collect while these are compiled, and wait for them then."""
+    if not KERNELS.exists():
+        code = "import tests.settings; from apps.engine import compilation as c; c.prepare(print)"
+        compiling = subprocess.Popen(
+            [sys.executable, "-c", code], cwd=ROOT, stdout=subprocess.DEVNULL
+        )
+        _RUN.callback(compiling.wait)
 
 
 def _is_of_the_engine(asked: str) -> bool:

@@ -33,7 +33,7 @@ def pieces(repeated: bytes, size: int) -> Iterator[bytes]:
 def gzipped(path: Path, repeated: bytes, size: int, head: bytes = b"") -> None:
     """A gigabyte packed once: gzip files may follow each other in one."""
     part = io.BytesIO()
-    with gzip.GzipFile(fileobj=part, mode="wb") as packing:
+    with gzip.GzipFile(fileobj=part, mode="wb", compresslevel=1) as packing:
         for piece in pieces(repeated, 64 * CHUNK):
             packing.write(piece)
     path.write_bytes(gzip.compress(head) + part.getvalue() * (size // (64 * CHUNK)))

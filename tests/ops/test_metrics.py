@@ -36,7 +36,11 @@ def samples() -> Samples:
 
 
 def value(name: str, **labels: str) -> float:
-    return samples()[name, frozenset(labels.items())]
+    return value_in(samples(), name, **labels)
+
+
+def value_in(metrics: Samples, name: str, **labels: str) -> float:
+    return metrics[name, frozenset(labels.items())]
 
 
 @pytest.mark.django_db
@@ -70,12 +74,13 @@ def test_the_time_of_a_request_is_counted_by_route(api: Api) -> None:
 def test_jobs_and_backtests_are_counted(alice: User) -> None:
     store_candles("NSE:NIFTY", "15m", waves("2024-01-01", 45))
     submit(alice)
-    assert value("algotrade_jobs", queue="backtests", state="waiting") == 1
-    assert value("algotrade_jobs", queue="small", state="failed") == 0
-    assert value("algotrade_backtests", status="queued") == 1
-    assert value("algotrade_backtests", status="failed") == 0
-    assert value("algotrade_backtest_oldest_queued_seconds") > 0
-    assert value("algotrade_database_up") == 1
+    metrics = samples()
+    assert value_in(metrics, "algotrade_jobs", queue="backtests", state="waiting") == 1
+    assert value_in(metrics, "algotrade_jobs", queue="small", state="failed") == 0
+    assert value_in(metrics, "algotrade_backtests", status="queued") == 1
+    assert value_in(metrics, "algotrade_backtests", status="failed") == 0
+    assert value_in(metrics, "algotrade_backtest_oldest_queued_seconds") > 0
+    assert value_in(metrics, "algotrade_database_up") == 1
 
 
 @pytest.mark.django_db

@@ -19,7 +19,7 @@ from tests.processes import PROJECT, is_alive, until
 @pytest.fixture(scope="module")
 def port() -> Iterator[int]:
     """The web server as `up` starts it, on its own."""
-    with serving(WEB_WORKERS="2") as (port, _):
+    with serving() as (port, _):
         yield port
 
 
@@ -32,6 +32,7 @@ def serving(**settings: str) -> Iterator[tuple[int, subprocess.Popen[bytes]]]:
         "DJANGO_SETTINGS_MODULE": "config.settings",
         "HOST": "127.0.0.1",
         "PORT": str(port),
+        "WEB_WORKERS": "1",
         **settings,
     }
     with subprocess.Popen(
@@ -211,7 +212,7 @@ def test_a_file_arrives_whole_and_in_ranges(port: int) -> None:
 
 def test_a_process_that_is_killed_is_replaced_and_none_is_refused_meanwhile() -> None:
     """Also with one process: connections wait at the socket until the next one takes them."""
-    with serving(WEB_WORKERS="1") as (port, process):
+    with serving() as (port, process):
         until(lambda: children(process.pid))
         (first,) = children(process.pid)
         os.kill(first, signal.SIGKILL)
@@ -230,7 +231,7 @@ def test_child_processes_end_when_their_parent_is_killed() -> None:
 
 
 def test_what_is_being_sent_when_the_server_is_stopped_is_answered() -> None:
-    with serving(WEB_WORKERS="1") as (port, process):
+    with serving() as (port, process):
         exchange(port, b"GET /api/x" + HEAD + b"\r\n")  # the process serves by now
         with closing(socket.create_connection(("127.0.0.1", port), timeout=30)) as connection:
             connection.sendall(LOG_IN + b"Content-Length: 2\r\n\r\n{")
@@ -245,7 +246,7 @@ def test_what_is_being_sent_when_the_server_is_stopped_is_answered() -> None:
 @pytest.mark.slow
 def test_a_stopped_server_waits_a_few_seconds_at_most() -> None:
     with ExitStack() as stack:
-        port, process = stack.enter_context(serving(WEB_WORKERS="1"))
+        port, process = stack.enter_context(serving())
         connection = stack.enter_context(socket.create_connection(("127.0.0.1", port)))
         connection.sendall(LOG_IN + b"Content-Length: 2\r\n\r\n{")
         time.sleep(0.2)

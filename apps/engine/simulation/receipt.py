@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from hashlib import sha256
 from itertools import pairwise
-from typing import Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,9 +17,11 @@ from apps.engine.charges import Schedule, has_rates
 from apps.engine.kernel.records import ENGINE_VERSION
 from apps.engine.language.strategy import Strategy
 from apps.engine.metrics.fill_quality import LATE_BARS, THIN_SHARE, FillQuality, is_late, is_thin
-from apps.engine.simulation.prepared_data import PreparedData
 from apps.engine.simulation.timeline import Note, SymbolSeries
 from apps.engine.symbols import parse_symbol
+
+if TYPE_CHECKING:  # of types alone: who reads results does without the compiler
+    from apps.engine.simulation.prepared_data import PreparedData
 
 _HEX_DIGITS_OF_A_MONTH: Final = 16
 

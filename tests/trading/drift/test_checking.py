@@ -211,7 +211,7 @@ def test_an_entry_that_the_next_session_decides_is_no_difference(alice: User) ->
 @pytest.mark.parametrize(
     ("timeframe", "count"),
     [
-        ("1d", 3),
+        ("1d", 2),
         pytest.param("1d", 24, marks=pytest.mark.slow),
         pytest.param("30m", 24, marks=pytest.mark.slow),
     ],

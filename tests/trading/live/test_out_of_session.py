@@ -25,7 +25,7 @@ from tests.trading.live.market_day import (
 
 pytestmark = pytest.mark.django_db
 
-SHARE, LENGTH, SESSIONS = "NSE:BHEL", 900, 4
+SHARE, LENGTH, SESSIONS = "NSE:BHEL", 900, 2
 PRE_OPEN, AFTERNOON = (FIRST + DAY - LENGTH, FIRST + DAY + 22_500)
 END = FIRST + 7 * DAY
 
