@@ -28,6 +28,7 @@ class Command(BaseCommand):
         "Load candle files (CSV, JSON or Parquet, also packed as gzip or zip; bhavcopies too):"
         " all of them or, if one is refused, none."
     )
+    requires_system_checks = []
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("files", nargs="*", type=Path, metavar="FILE")

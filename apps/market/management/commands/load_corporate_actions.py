@@ -22,6 +22,7 @@ class Command(BaseCommand):
         " list with its subjects), by which prices are adjusted when they are read. With --suggest,"
         " print such a file instead, of days on which the stored bars of the SYMBOLs look like one."
     )
+    requires_system_checks = []
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("files", nargs="*", type=Path, metavar="FILE")

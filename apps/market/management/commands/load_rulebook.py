@@ -20,6 +20,7 @@ class Command(BaseCommand):
         "Load the rules of the market: a folder of CSV files, or one of them, which then replaces"
         " its like in the edition in force. All of it or, if anything is wrong, nothing."
     )
+    requires_system_checks = []
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("path", type=Path, metavar="FOLDER|FILE", help=", ".join(FILES))

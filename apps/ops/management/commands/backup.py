@@ -18,6 +18,7 @@ class Command(BaseCommand):
         " to standard output. The service may run meanwhile. The backup holds e-mail addresses and"
         " password hashes: keep it as you keep the database."
     )
+    requires_system_checks = []
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("target", metavar="DIR|-", help="a folder, or - for standard output")

@@ -15,6 +15,7 @@ class Command(BaseCommand):
         "Let trading, webhooks and mails of a restored copy go on. First make sure that the service"
         " that was backed up runs no more: both would do the same."
     )
+    requires_system_checks = []
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("--reason", required=True, help="for the audit log")

@@ -23,6 +23,7 @@ class Command(BaseCommand):
         "Print the audit log as JSON lines, oldest record first. The records of a month that has"
         " ended do not change any more."
     )
+    requires_system_checks = []
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("--month", type=month, help="only this month of India, such as 2026-11")

@@ -15,6 +15,7 @@ class Command(BaseCommand):
         " The key before it has to be among SECRET_KEY_FALLBACKS, here and on every machine that"
         " runs; afterwards it may be removed."
     )
+    requires_system_checks = []
 
     def handle(self, *args: Any, **options: Any) -> None:
         try:

@@ -31,6 +31,7 @@ class Command(BaseCommand):
         "Bring in instrument masters (CSV or JSON, also .gz and .zip): all of them or, if one is"
         " refused, none. Without FILEs the bundled sample; running it again changes nothing."
     )
+    requires_system_checks = []
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("files", nargs="*", type=Path, metavar="FILE")

@@ -39,6 +39,7 @@ class Command(BaseCommand):
         " sees the market's time move. Ctrl-C stops, and the market's time stands still; a later"
         " call goes on from there, --end goes back to the time as it is."
     )
+    requires_system_checks = []
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("files", nargs="*", type=Path, metavar="FILE")

@@ -21,6 +21,7 @@ class Command(BaseCommand):
         "Halt trading for everybody, or let it go on. While the switch is on nothing starts,"
         " resumes or enters; exits still execute. Each use is on record as the command line's."
     )
+    requires_system_checks = []
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("state", choices=[_ON, _OFF])
