@@ -1,5 +1,6 @@
 """The examples of config/deploy: units, image, compose file, proxies and alerts."""
 
+import ast
 import http.client
 import json
 import re
@@ -317,9 +318,37 @@ def is_open(port: int) -> bool:
 # ----------------------------------------------------------------------------------------- README
 
 
-def test_every_line_of_the_log_is_one_that_the_service_writes() -> None:
+def explained_messages() -> list[str]:
+    """Those of the table; a row may have several."""
     page = (FOLDER / "README.md").read_text().split("## The log\n")[1]
-    messages = re.findall(r"^\| `(.*?)` \|", page, re.MULTILINE)
+    cells = [line.split(" | ")[0] for line in page.splitlines() if line.startswith("| `")]
+    return [message for cell in cells for message in re.findall("`(.*?)`", cell)]
+
+
+def logged_messages() -> Iterator[str]:
+    """What a line above INFO may say."""
+    levels = ("warning", "error", "exception")
+    for path in (PROJECT / "apps").rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            match node:
+                case ast.Call(
+                    func=ast.Attribute(value=ast.Name(id="log"), attr=level),
+                    args=[ast.Constant(value=str(message)), *_],
+                ) if level in levels:
+                    yield message
+
+
+def test_every_line_above_info_is_explained() -> None:
+    explained = explained_messages()
+    messages = {message for message in logged_messages() if message != "%s"}
+    assert len(messages) > 30
+    assert {
+        message for message in messages if not any(map(message.__contains__, explained))
+    } == set()
+
+
+def test_every_line_of_the_log_is_one_that_the_service_writes() -> None:
+    messages = explained_messages()
     assert len(messages) > 10
     sources = "\n".join(path.read_text() for path in (PROJECT / "apps").rglob("*.py"))
     assert [message for message in messages if message not in sources] == []
