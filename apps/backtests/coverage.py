@@ -1,6 +1,6 @@
 """How much of a backtest's range is stored of its symbols, and the warning of low coverage."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from datetime import datetime
 from typing import Any, Final
@@ -40,7 +40,7 @@ def last_session_days(symbols: Sequence[str]) -> Mapping[str, int]:
 
 
 def coverage_of_histories(
-    histories: Sequence[History],
+    histories: Iterable[History],
     timeframe: str,
     *,
     start: int,
@@ -48,28 +48,24 @@ def coverage_of_histories(
     now: datetime,
     include_out_of_session: bool,
     since: Mapping[str, int | None],
-) -> list[SessionCoverage]:
-    """Return how much of the range is covered by the bars that a simulation reads in it.
+) -> Iterator[SessionCoverage]:
+    """Yield how much of the range is covered by the bars that a simulation reads in it.
 
     `since` has the first stored day of each symbol.
     """
     first, last = past_days(start, end, now=now)
-    coverages = []
     for history in histories:
         bars = history.candles.between(start, end)
         if not include_out_of_session:
             bars = session_bars(bars, timeframe, history.sessions)
         assert history.sessions is not None  # every symbol of a market has a calendar
-        coverages.append(
-            coverage_of(
-                history.symbol,
-                history_of_bars(bars, timeframe, since=since[history.symbol]),
-                history.sessions,
-                first_day=first,
-                last_day=_last_day(bars, last, history.contract.ends),
-            )
+        yield coverage_of(
+            history.symbol,
+            history_of_bars(bars, timeframe, since=since[history.symbol]),
+            history.sessions,
+            first_day=first,
+            last_day=_last_day(bars, last, history.contract.ends),
         )
-    return coverages
 
 
 def low_coverage_notes(coverages: Sequence[SessionCoverage]) -> list[Note]:

@@ -10,6 +10,7 @@ from django.db import connection
 from django.db.models import F, Sum
 
 from apps.accounts.models import User
+from apps.backtests.histories import MAX_BARS_IN_MEMORY
 from apps.backtests.models import Backtest, BacktestKind, BacktestStatus, WorkSpeed
 from apps.backtests.submissions import STUDY_FIELDS
 from apps.core.errors import Code, ServiceError
@@ -69,11 +70,11 @@ def estimate_seconds(backtest: Backtest) -> float | None:
     speed = WorkSpeed.objects.filter(kind=backtest.kind).first()
     if speed is None:
         return None
-    units = _units(backtest, _count_bars(backtest))
+    units = _units(backtest, stored_bars_of(backtest))
     return max(round(speed.seconds / speed.units * units, 1), 0.1)
 
 
-def _count_bars(backtest: Backtest) -> int:
+def stored_bars_of(backtest: Backtest) -> int:
     """Return the bars of all symbols in the range, or somewhat fewer."""
     bounds = lower_bounds(
         backtest.symbols, backtest.timeframe, start=backtest.start, end=backtest.end
@@ -85,14 +86,16 @@ def describe_memory(backtest: Backtest, *, was_too_much: bool) -> str:
     """Say what memory a worker takes for the backtest, and where it `was_too_much`, what fits into
     that of this machine.
     """
-    kind, bars, items = BacktestKind(backtest.kind), _count_bars(backtest), count_items(backtest)
+    kind, bars, items = BacktestKind(backtest.kind), stored_bars_of(backtest), count_items(backtest)
     searches = kind in (BacktestKind.WALK_FORWARD, BacktestKind.OPTIMIZATION)
     of_a_bar = BYTES_OF_A_SEARCHED_BAR if searches else BYTES_OF_A_BAR
     of_items = BYTES_OF_AN_ITEM * items
     held = f"{bars:,} bars over all symbols"
     if items > 1:
         held += f", and {items:,} sets or paths,"
-    megabytes = (bars * of_a_bar + of_items) / 2**20
+    # A plain one goes through more bars part by part.
+    bars_held = min(bars, MAX_BARS_IN_MEMORY) if kind is BacktestKind.BACKTEST else bars
+    megabytes = (bars_held * of_a_bar + of_items) / 2**20
     text = f"Its {held} take a worker about {megabytes:,.0f} MB beside its own {OWN_MEGABYTES} MB."
     if not was_too_much:
         return text

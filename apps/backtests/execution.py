@@ -8,7 +8,7 @@ next one.
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
@@ -20,6 +20,13 @@ from apps.algorithms import study_results
 from apps.backtests import estimates, queue, results
 from apps.backtests.coverage import add_coverage, coverage_of_histories
 from apps.backtests.evidence import ledger
+from apps.backtests.histories import (
+    MAX_BARS,
+    MAX_BARS_IN_MEMORY,
+    TooManyBars,
+    count_bars_read,
+    readers_of,
+)
 from apps.backtests.models import (
     Backtest,
     BacktestKind,
@@ -29,11 +36,14 @@ from apps.backtests.models import (
     StudyShard,
 )
 from apps.backtests.queue import HEARTBEAT_SECONDS, Work
-from apps.backtests.studies import BacktestOutput, load_inputs
+from apps.backtests.studies import BacktestOutput, load_inputs, market_rules_for
 from apps.core import database_clock
 from apps.core.errors import Code
 from apps.core.times import wire_time
+from apps.engine.language.strategy import parse
 from apps.engine.simulation.simulation_input import SimulationInput
+from apps.engine.simulation.streamed import simulate_streamed
+from apps.engine.simulation.timeline import History
 from apps.market import store
 from apps.market.coverage import SessionCoverage, first_stored_days
 
@@ -129,33 +139,90 @@ class LoadedBacktest:
         return sum(len(history.candles) for history in self.inputs.histories)
 
 
-def load_backtest(backtest: Backtest, report: Callable[[float], None]) -> LoadedBacktest:
-    """Read what the backtest needs of the market. Raises EngineError."""
+def load_backtest(
+    backtest: Backtest, report: Callable[[float], None], *, max_bars: int | None = None
+) -> LoadedBacktest:
+    """Read what the backtest needs of the market; `max_bars` as for `load_inputs`. Raises
+    EngineError.
+    """
     inputs = load_inputs(
-        backtest, backtest.configuration, lambda done: report(SHARE_OF_READING * done)
+        backtest,
+        backtest.configuration,
+        lambda done: report(SHARE_OF_READING * done),
+        max_bars=max_bars,
     )
-    coverage = coverage_of_histories(
-        inputs.histories,
+    return LoadedBacktest(inputs, tuple(_coverage_of(backtest, inputs.histories)))
+
+
+def _coverage_of(backtest: Backtest, histories: Iterable[History]) -> Iterator[SessionCoverage]:
+    settings = parse(backtest.configuration).executionSettings
+    return coverage_of_histories(
+        histories,
         backtest.timeframe,
         start=backtest.start,
         end=backtest.end,
         now=backtest.created_at,
-        include_out_of_session=inputs.strategy.executionSettings.includeOutOfSession,
+        include_out_of_session=settings.includeOutOfSession,
         since=first_stored_days(backtest.symbols),
     )
-    return LoadedBacktest(inputs, tuple(coverage))
 
 
 def run_backtest(backtest: Backtest, report: Callable[[float], None]) -> BacktestOutput:
-    """Simulate a plain backtest. Raises EngineError and what `report` raises."""
+    """Simulate a plain backtest, part by part where it has more bars than memory should hold.
+
+    Raises EngineError and what `report` raises.
+    """
     began = time.perf_counter()
-    loaded = load_backtest(backtest, report)
+    loaded = _load_whole(backtest, report)
+    if loaded is None:
+        return _run_streamed(backtest, report)
     result = loaded.inputs.simulate(
         lambda done: report(SHARE_OF_READING + (1 - SHARE_OF_READING) * done)
     )
     seconds = time.perf_counter() - began
     estimates.record_speed(backtest, seconds=seconds, bars=loaded.bars)
     return BacktestOutput(result, None, loaded.coverage)
+
+
+def _load_whole(backtest: Backtest, report: Callable[[float], None]) -> LoadedBacktest | None:
+    """Return None for more bars than memory should hold, most of which one query tells."""
+    if estimates.stored_bars_of(backtest) > MAX_BARS_IN_MEMORY:
+        return None
+    try:
+        return load_backtest(backtest, report, max_bars=MAX_BARS_IN_MEMORY)
+    except TooManyBars:
+        return None
+
+
+def _run_streamed(backtest: Backtest, report: Callable[[float], None]) -> BacktestOutput:
+    """Raises EngineError and what `report` raises."""
+    began, bars = time.perf_counter(), 0
+    rules = market_rules_for(backtest, backtest.configuration)
+    readers = readers_of(rules, start=backtest.start, end=backtest.end)
+
+    def histories() -> Iterator[History]:
+        nonlocal bars
+        for number, reader in enumerate(readers, 1):
+            history = reader.read()
+            bars += count_bars_read(history)
+            if bars > MAX_BARS:
+                raise TooManyBars(MAX_BARS)
+            report(SHARE_OF_READING * number / len(readers))
+            yield history
+
+    coverage = tuple(_coverage_of(backtest, histories()))
+    result = simulate_streamed(
+        rules.strategy,
+        readers,
+        start=backtest.start,
+        end=backtest.end,
+        capital=float(backtest.initial_capital),
+        schedule=rules.schedule,
+        seed=backtest.seed,
+        on_progress=lambda done: report(SHARE_OF_READING + (1 - SHARE_OF_READING) * done),
+    )
+    estimates.record_speed(backtest, seconds=time.perf_counter() - began, bars=bars)
+    return BacktestOutput(result, None, coverage)
 
 
 @transaction.atomic

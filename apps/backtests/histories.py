@@ -1,7 +1,7 @@
 """The history of each symbol for a simulation: bars with their warm-up, sessions and contract."""
 
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from datetime import date
 from typing import Final
 
@@ -19,8 +19,12 @@ from apps.market.corporate_actions import find_split_candidates
 from apps.market.dates import midnight
 from apps.market.store import AdjustedCandles
 
-# The bars of one backtest over all its symbols, which a worker holds in memory.
-MAX_BARS: Final = 10_000_000
+# The bars of one plain backtest over all its symbols; with more than the second number it goes
+# through them part by part.
+MAX_BARS: Final = 50_000_000
+MAX_BARS_IN_MEMORY: Final = 3_000_000
+# The same of a Monte Carlo, and of what is made of a result, which hold all bars at once.
+MAX_BARS_HELD: Final = 10_000_000
 # The same where many parameter sets are tried: each thread has further columns of its own.
 MAX_BARS_SEARCHED: Final = 2_000_000
 # The splits that a note names.
@@ -28,7 +32,7 @@ _MAX_SPLITS_NAMED: Final = 5
 
 
 class TooManyBars(EngineError):
-    """The range has more history than a worker should hold in memory."""
+    """The range has more history than a worker should read, or hold in memory."""
 
     def __init__(self, max_bars: int) -> None:
         super().__init__(
@@ -40,7 +44,56 @@ class TooManyBars(EngineError):
 def max_bars_of(kind: BacktestKind) -> int:
     """Return the maximum number of bars of a backtest of this kind."""
     searches = kind in (BacktestKind.WALK_FORWARD, BacktestKind.OPTIMIZATION)
-    return MAX_BARS_SEARCHED if searches else MAX_BARS
+    return MAX_BARS_SEARCHED if searches else MAX_BARS_HELD
+
+
+@dataclass(frozen=True, slots=True)
+class HistoryReader:
+    """Reads the history of one symbol from `start` to `end` (epoch seconds), as it is stored."""
+
+    rules: MarketRules
+    symbol: str
+    start: int
+    end: int
+
+    def read(self) -> History:
+        """Return the history with its contract and all notes."""
+        timeframe = self.rules.strategy.basicInfo.timeframe
+        adjusted, longer = self._read(self.start, self.end)
+        history = symbol_history(self.rules, self.symbol, adjusted.candles, start=self.start)
+        notes = (*_adjustment_notes(self.symbol, adjusted, timeframe), *history.notes)
+        return replace(history, notes=notes, higher_timeframes=longer)
+
+    def read_part(self, start: int, end: int) -> History:
+        """Return the candles of a part, adjusted as the whole is."""
+        adjusted, longer = self._read(start, end)
+        sessions = self.rules.sessions(self.symbol)
+        return History(self.symbol, adjusted.candles, sessions, higher_timeframes=longer)
+
+    def _read(self, start: int, end: int) -> tuple[AdjustedCandles, Mapping[str, Candles]]:
+        strategy = self.rules.strategy
+        timeframe = strategy.basicInfo.timeframe
+        adjusted = store.read_adjusted(
+            self.symbol, timeframe, start=start, end=end, adjusted_to=self.end,
+            calendar=self.rules.sessions(self.symbol),
+        )  # fmt: skip
+        longer = {
+            name: longer_candles(
+                self.symbol, timeframe, name, start=start, end=end, adjusted_to=self.end
+            )
+            for name in higher_timeframe_warmups(strategy)
+        }
+        return adjusted, longer
+
+
+def readers_of(rules: MarketRules, *, start: int, end: int) -> list[HistoryReader]:
+    """Return a reader of each symbol, in the order in which they trade (engine rule 2)."""
+    return [HistoryReader(rules, symbol, start, end) for symbol in rules.strategy.basicInfo.symbols]
+
+
+def count_bars_read(history: History) -> int:
+    """Count the candles of all timeframes."""
+    return sum(map(len, (history.candles, *history.higher_timeframes.values())))
 
 
 def load_histories(
@@ -56,32 +109,29 @@ def load_histories(
     `on_progress` receives the fraction that is read after each symbol; what it raises ends the
     reading. Raises TooManyBars.
     """
-    symbols, timeframe = rules.strategy.basicInfo.symbols, rules.strategy.basicInfo.timeframe
+    readers = readers_of(rules, start=start, end=end)
     histories, bars = [], 0
-    table = CandleTable.build(max_bars) if len(symbols) > 1 else None
-    for symbol in symbols:
-        adjusted = store.read_adjusted(
-            symbol, timeframe, start=start, end=end, calendar=rules.sessions(symbol)
-        )
-        longer = {
-            name: longer_candles(symbol, timeframe, name, start=start, end=end)
-            for name in higher_timeframe_warmups(rules.strategy)
-        }
-        bars += sum(map(len, (adjusted.candles, *longer.values())))
+    table = CandleTable.build(max_bars) if len(readers) > 1 else None
+    for reader in readers:
+        history = reader.read()
+        bars += count_bars_read(history)
         if bars > max_bars:
             raise TooManyBars(max_bars)
-        candles = table.add(adjusted.candles) if table else adjusted.candles
-        history = symbol_history(rules, symbol, candles, start=start)
-        notes = (*_adjustment_notes(symbol, adjusted, timeframe), *history.notes)
-        histories.append(replace(history, notes=notes, higher_timeframes=longer))
-        on_progress(len(histories) / len(symbols))
+        if table:
+            history = replace(history, candles=table.add(history.candles))
+        histories.append(history)
+        on_progress(len(histories) / len(readers))
     return histories
 
 
-def longer_candles(symbol: str, own: str, longer: str, *, start: int, end: int) -> Candles:
+def longer_candles(
+    symbol: str, own: str, longer: str, *, start: int, end: int, adjusted_to: int | None = None
+) -> Candles:
     """Return the longer candles that a simulation in the timeframe `own` can see (rule 11)."""
     block_start = start_of_block(start, own)
-    return store.read_adjusted(symbol, longer, start=block_start, end=end).candles
+    return store.read_adjusted(
+        symbol, longer, start=block_start, end=end, adjusted_to=adjusted_to
+    ).candles
 
 
 def _adjustment_notes(symbol: str, adjusted: AdjustedCandles, timeframe: str) -> tuple[Note, ...]:

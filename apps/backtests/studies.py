@@ -26,7 +26,7 @@ from apps.engine.studies.monte_carlo import MonteCarlo
 from apps.engine.studies.optimise import Optimisation
 from apps.engine.studies.study import Study
 from apps.engine.studies.walk_forward import WalkForward
-from apps.market.contracts import market_rules_of
+from apps.market.contracts import MarketRules, market_rules_of
 from apps.market.coverage import SessionCoverage
 from apps.market.dates import day_in_india
 
@@ -82,18 +82,29 @@ class BacktestOutput:
         return {"result": hash_of([digest, self.study_results]), "study": hash_of(study)}
 
 
-def load_inputs(
-    backtest: Backtest, steps: Mapping[str, Any], on_progress: Callable[[float], None]
-) -> SimulationInput:
-    """Return what steps are simulated on over the range of a backtest. Raises EngineError."""
-    rules = market_rules_of(
+def market_rules_for(backtest: Backtest, steps: Mapping[str, Any]) -> MarketRules:
+    """Return the market's rules for steps over the range of a backtest."""
+    return market_rules_of(
         parse(steps), first=day_in_india(backtest.start), last=day_in_india(backtest.end)
     )
+
+
+def load_inputs(
+    backtest: Backtest,
+    steps: Mapping[str, Any],
+    on_progress: Callable[[float], None],
+    *,
+    max_bars: int | None = None,
+) -> SimulationInput:
+    """Return what steps are simulated on over the range of a backtest, of its kind's most bars
+    unless it is said how many. Raises EngineError.
+    """
+    rules = market_rules_for(backtest, steps)
     histories = load_histories(
         rules,
         start=backtest.start,
         end=backtest.end,
-        max_bars=max_bars_of(BacktestKind(backtest.kind)),
+        max_bars=max_bars or max_bars_of(BacktestKind(backtest.kind)),
         on_progress=on_progress,
     )
     return SimulationInput(

@@ -10,7 +10,7 @@ from procrastinate.contrib.django.models import ProcrastinateJob
 from apps.accounts.models import User
 from apps.algorithms import services as algorithms
 from apps.algorithms.serializers import AlgorithmBodySerializer
-from apps.backtests import histories, queue, services
+from apps.backtests import execution, queue, services
 from apps.backtests.models import Backtest
 from apps.backtests.submissions import ends_in_future, read_date_range
 from apps.core import long_poll
@@ -515,7 +515,8 @@ def test_too_much_history_for_one_worker_fails_with_what_to_do(
 ) -> None:
     client = api(alice)
     backtest = client.post(PATH, body).json()
-    monkeypatch.setattr(histories, "MAX_BARS", 100)
+    monkeypatch.setattr(execution, "MAX_BARS_IN_MEMORY", 50)
+    monkeypatch.setattr(execution, "MAX_BARS", 100)
     run_queued()
     error = client.get(f"{PATH}/{backtest['id']}").json()["error"]
     assert error["code"] == "UNPROCESSABLE_ENTITY"

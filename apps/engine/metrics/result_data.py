@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -117,10 +117,14 @@ class ResultData:
         return trades_by_symbol(self.trades, self.candles) if self.candles else []
 
     @lazy
+    def late(self) -> Mapping[int, int]:
+        """See `late_square_offs`."""
+        return late_square_offs(self.by_symbol, self.candles, self.flags)
+
+    @lazy
     def exposure(self) -> float:
         """Percent of rows."""
-        time = self.curve["time"]
-        late = late_square_offs(self.by_symbol, self.candles, self.flags)
+        time, late = self.curve["time"], self.late
         if len(self.by_symbol) == 1 and np.array_equal(time, self.candles[0].time):  # rows are bars
             first, end = self.by_symbol[0].entry, self.by_symbol[0].exit + 1
         else:

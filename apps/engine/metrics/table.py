@@ -86,7 +86,10 @@ def _favorable(f: ResultData) -> Floats:
 
 def _given_back(f: ResultData) -> Floats:
     """Percent of the entry's value, from the best price of each trade to its exit."""
-    return _favorable(f) - f.trades["gross"] / f.trades["value"] * 100 if f.candles else np.empty(0)
+    if f.excursions is None:
+        return np.empty(0)
+    given_back: Floats = _favorable(f) - f.trades["gross"] / f.trades["value"] * 100
+    return given_back
 
 
 def _relative(f: ResultData, formula: Callable[[Floats, Floats], float | None]) -> float | None:

@@ -94,7 +94,7 @@ def _bars(candles: Sequence[Candles]) -> tuple[Bars, list[int]]:
 
 def _packed(parts: Sequence[SignalMask], sections: Sequence[slice], bars: int) -> SignalMask:
     """Each at its place; nothing where they are empty, as nobody asks for them."""
-    if len(parts) == 1 or not len(parts[0]):
+    if len(parts) == 1 or not any(map(len, parts)):
         return parts[0]
     whole = np.empty(bars, np.uint8)
     for part, section in zip(parts, sections, strict=True):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict
 from hashlib import sha256
 from itertools import pairwise
@@ -17,7 +17,7 @@ from apps.engine.charges import Schedule, has_rates
 from apps.engine.kernel.records import ENGINE_VERSION
 from apps.engine.language.strategy import Strategy
 from apps.engine.metrics.fill_quality import LATE_BARS, THIN_SHARE, FillQuality, is_late, is_thin
-from apps.engine.simulation.timeline import Note, SymbolSeries
+from apps.engine.simulation.timeline import History, Note, SymbolSeries
 from apps.engine.symbols import parse_symbol
 
 if TYPE_CHECKING:  # of types alone: who reads results does without the compiler
@@ -26,35 +26,71 @@ if TYPE_CHECKING:  # of types alone: who reads results does without the compiler
 _HEX_DIGITS_OF_A_MONTH: Final = 16
 
 
+class SymbolFacts(NamedTuple):
+    """What a receipt tells of a symbol beside its candles. `history` may be without them;
+    `first_day` is that of the first bar of the range, `out_of_session` as in SymbolSeries.
+    """
+
+    history: History
+    first_day: int
+    out_of_session: int
+
+    @classmethod
+    def of(cls, history: History, symbol_series: SymbolSeries) -> SymbolFacts:
+        first_day = int(ist_day(symbol_series.candles.time[:1])[0])
+        return cls(history, first_day, symbol_series.out_of_session)
+
+
+class MarketFacts(NamedTuple):
+    """What a receipt tells of all that was read: `columns` are those of `rule_columns`, which may
+    be read once, and `candle_series` what `hash_candles` returns. Any: numbers of two kinds.
+    """
+
+    symbols: Sequence[SymbolFacts]
+    columns: Iterable[NDArray[Any]]
+    candle_series: tuple[CandleSeries, ...]
+    start: int
+    end: int
+
+
+def facts_of(data: PreparedData, candle_series: tuple[CandleSeries, ...]) -> MarketFacts:
+    symbols = list(map(SymbolFacts.of, data.histories, data.all_series))
+    return MarketFacts(symbols, rule_columns(data.all_series), candle_series, data.start, data.end)
+
+
+def rule_columns(all_series: Sequence[SymbolSeries]) -> Iterator[NDArray[Any]]:
+    """Yield what the calendar has made of the bars: square-off, and at which longer candles count.
+    Any: numbers of two kinds.
+    """
+    for symbol_series in all_series:
+        yield symbol_series.flags
+    for symbol_series in all_series:
+        for longer in symbol_series.higher_timeframes.values():
+            yield longer.seen
+
+
 def receipt(
     strategy: Strategy,
-    data: PreparedData,
+    facts: MarketFacts,
     schedule: Schedule,
     *,
-    candle_series: Sequence[CandleSeries],
     capital: float,
     seed: int,
     notes: Sequence[Note],
 ) -> dict[str, object]:
     """Equal receipts mean equal results, to the last byte (rule 14).
 
-    `configuration`, `candles` (of `candle_series`, which `hash_candles` returns) and `rulebook`
-    (charges, contracts, square-off, at which bars longer candles count) are SHA-256 in hex.
+    `configuration`, `candles` and `rulebook` (charges, contracts, square-off, at which bars longer
+    candles count) are SHA-256 in hex.
     """
-    contracts = [asdict(history.contract) for history in data.histories]
-    seen = [
-        longer.seen
-        for symbol_series in data.all_series
-        for longer in symbol_series.higher_timeframes.values()
-    ]
-    flags = [symbol_series.flags for symbol_series in data.all_series]
+    contracts = [asdict(symbol.history.contract) for symbol in facts.symbols]
     return {
         "engineVersion": ENGINE_VERSION,
         "configuration": configuration_hash(strategy),
-        "candles": hash_of(candle_series),
-        "rulebook": hash_of([schedule, contracts, _hash_columns([*flags, *seen])]),
-        "start": data.start,
-        "end": data.end,
+        "candles": hash_of(facts.candle_series),
+        "rulebook": hash_of([schedule, contracts, _hash_columns(facts.columns)]),
+        "start": facts.start,
+        "end": facts.end,
         "capital": capital,
         "seed": seed,
         "notes": [asdict(note) for note in notes],
@@ -104,7 +140,7 @@ def hash_of(value: object) -> str:
     return sha256(json.dumps(value, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
 
 
-def _hash_columns(columns: Sequence[NDArray[Any]]) -> str:
+def _hash_columns(columns: Iterable[NDArray[Any]]) -> str:
     """Of each column's length and bytes. Any: numbers of every kind."""
     digest = sha256()
     for column in columns:
@@ -114,17 +150,15 @@ def _hash_columns(columns: Sequence[NDArray[Any]]) -> str:
 
 
 def notes_on(
-    strategy: Strategy, data: PreparedData, schedule: Schedule, *, ruined: bool
+    strategy: Strategy, facts: Sequence[SymbolFacts], schedule: Schedule, *, ruined: bool
 ) -> list[Note]:
     """What the reader of a result must know."""
-    notes = [note for history in data.histories for note in history.notes]
-    notes += _on_bars_out_of_session(strategy, data.all_series)
+    notes = [note for symbol in facts for note in symbol.history.notes]
+    notes += _on_bars_out_of_session(strategy, facts)
     free = [
         history.symbol
-        for history, symbol_series in zip(data.histories, data.all_series, strict=True)
-        if not has_rates(
-            schedule, history.contract.segment, int(ist_day(symbol_series.candles.time[:1])[0])
-        )
+        for history, first_day, _ in facts
+        if not has_rates(schedule, history.contract.segment, first_day)
     ]
     if free:
         notes.append(Note("no_charges", f"No charges are included for {', '.join(free)}."))
@@ -160,12 +194,9 @@ def notes_on_fills(quantity: NDArray[np.float64], fills: FillQuality) -> list[No
     return notes
 
 
-def _on_bars_out_of_session(strategy: Strategy, all_series: Sequence[SymbolSeries]) -> list[Note]:
-    counts = {
-        symbol_series.symbol: symbol_series.out_of_session
-        for symbol_series in all_series
-        if symbol_series.out_of_session
-    }
+def _on_bars_out_of_session(strategy: Strategy, facts: Sequence[SymbolFacts]) -> list[Note]:
+    counts = {symbol.history.symbol: symbol.out_of_session for symbol in facts}
+    counts = {symbol: count for symbol, count in counts.items() if count}
     if not counts:
         return []
     of_symbols = ", ".join(f"{count:,} of {symbol}" for symbol, count in counts.items())

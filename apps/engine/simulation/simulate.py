@@ -37,6 +37,8 @@ from apps.engine.simulation.plan import (
 from apps.engine.simulation.prepared_data import PreparedData, prepare_data
 from apps.engine.simulation.receipt import (
     CandleSeries,
+    MarketFacts,
+    facts_of,
     hash_candles,
     notes_on,
     notes_on_fills,
@@ -133,32 +135,42 @@ def result_of(
     """What was simulated, with its figures and its receipt. `candle_series` returns what
     `hash_candles` does, where it is worked out elsewhere.
     """
-    result_data = simulation.result_data
     calendars = [history.sessions for history in data.histories]
-    fills = fill_quality_of(result_data.by_symbol, calendars, strategy.basicInfo.timeframe)
+    timeframe = strategy.basicInfo.timeframe
+    fills = fill_quality_of(simulation.result_data.by_symbol, calendars, timeframe)
+    hashes = candle_series() if candle_series else hash_candles(data.all_series, timeframe)
+    return simulation_result_of(
+        strategy, facts_of(data, hashes), schedule, simulation, fills=fills, capital=capital,
+        seed=seed,
+    )  # fmt: skip
+
+
+def simulation_result_of(
+    strategy: Strategy,
+    facts: MarketFacts,
+    schedule: Schedule,
+    simulation: Simulation,
+    *,
+    fills: FillQuality,
+    capital: float,
+    seed: int,
+) -> SimulationResult:
+    """What was simulated, with its figures and its receipt."""
+    result_data = simulation.result_data
     notes = [
-        *notes_on(strategy, data, schedule, ruined=simulation.ruined),
+        *notes_on(strategy, facts.symbols, schedule, ruined=simulation.ruined),
         *notes_on_fills(result_data.trades["quantity"], fills),
     ]
-    hashes = (
-        candle_series()
-        if candle_series
-        else hash_candles(data.all_series, strategy.basicInfo.timeframe)
-    )
-    metrics = performance(result_data, rejected=simulation.rejected, paid=simulation.paid)
     return SimulationResult(
-        symbols=data.symbols,
+        symbols=tuple(symbol.history.symbol for symbol in facts.symbols),
         trades=result_data.trades,
         curve=curve_of(simulation),
         excursions=result_data.excursions,
         fills=fills,
-        performance=metrics,
-        receipt=receipt(
-            strategy, data, schedule, capital=capital, seed=seed, notes=notes,
-            candle_series=hashes,
-        ),
-        candle_series=hashes,
-    )  # fmt: skip
+        performance=performance(result_data, rejected=simulation.rejected, paid=simulation.paid),
+        receipt=receipt(strategy, facts, schedule, capital=capital, seed=seed, notes=notes),
+        candle_series=facts.candle_series,
+    )
 
 
 def charged(strategy: Strategy, schedule: Schedule) -> Schedule:

@@ -103,7 +103,7 @@ def _simulate(
     rules = rules_of_candles(strategy, part.candles)
     history = history_of_file(rules, loaded, part)
     start, end = int(history.candles.time[0]), int(history.candles.time[-1]) + 1
-    coverage = coverage_of_histories(
+    (coverage,) = coverage_of_histories(
         [history],
         strategy.basicInfo.timeframe,
         start=start,
@@ -112,7 +112,7 @@ def _simulate(
         include_out_of_session=strategy.executionSettings.includeOutOfSession,
         since={part.symbol: day_number(day_in_india(int(part.candles.time[0])))},
     )
-    require_min_coverage(coverage)
+    require_min_coverage([coverage])
     result = simulate(
         strategy,
         [history],
@@ -121,7 +121,7 @@ def _simulate(
         capital=strategy.executionSettings.initialCapital,
         schedule=rules.schedule,
     )
-    return replace(result, receipt=add_coverage(result.receipt, coverage))
+    return replace(result, receipt=add_coverage(result.receipt, [coverage]))
 
 
 def _describe(error: InvalidStrategy | IncompleteStrategy) -> str:
