@@ -22,7 +22,7 @@ from apps.market.store import AdjustedCandles
 # The bars of one plain backtest over all its symbols; with more than the second number it goes
 # through them part by part.
 MAX_BARS: Final = 50_000_000
-MAX_BARS_IN_MEMORY: Final = 3_000_000
+MAX_BARS_IN_MEMORY: Final = 2_000_000
 # The same of a Monte Carlo, and of what is made of a result, which hold all bars at once.
 MAX_BARS_HELD: Final = 10_000_000
 # The same where many parameter sets are tried: each thread has further columns of its own.
