@@ -246,6 +246,7 @@ def test_a_contract_that_no_master_lists_expires_as_its_name_tells(symbol: str, 
     assert f"and {last} as its expiry, as its name tells." in note.message
 
 
+@pytest.mark.slow
 @pytest.mark.django_db
 def test_expiries_of_names_are_those_of_the_masters(market_data: Path) -> None:
     """Of brokers' lists of 2024 to 2026, each index and some shares."""
