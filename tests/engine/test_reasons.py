@@ -6,9 +6,9 @@ import sys
 import numpy as np
 
 from apps.engine.kernel import codes as c
-from apps.engine.kernel.kernel import charges_on
 from apps.engine.kernel.reasons import CHARGE_KINDS, EXIT_REASONS, REJECTIONS
 from apps.engine.kernel.records import RATE
+from tests.engine.compiled import charges_on
 
 
 def test_every_exit_reason_has_the_kernels_number() -> None:

@@ -7,12 +7,12 @@ from decimal import ROUND_HALF_UP, Decimal
 
 import pytest
 
-from apps.engine.kernel.kernel import charges_on
 from apps.engine.simulation.plan import rate_rows
 from apps.market.dates import day_number
 from apps.market.rulebook.charges import ChargeBasis, charge_basis_of, charges_of, schedule_of
 from apps.market.rulebook.rows import OrderSide, Product
 from apps.market.rulebook.rule_set import bundled_rule_set
+from tests.engine.compiled import charges_on
 
 pytestmark = pytest.mark.proof
 

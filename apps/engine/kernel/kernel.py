@@ -1200,8 +1200,8 @@ def close_position(ticket: Ticket, exit_: Exit, time: int, day: int, rates: Arra
 tick_down, tick_up = step(prices.tick_down), step(prices.tick_up)
 stop_distance, target_distance = step(prices.stop_distance), step(prices.target_distance)
 is_armed, trail_distance, offset_price = (
-    step(formula) for formula in (prices.is_armed, prices.trail_distance, prices.offset_price)
-)
+    step(prices.is_armed), step(prices.trail_distance), step(prices.offset_price),
+)  # fmt: skip
 
 
 @step
@@ -1211,7 +1211,7 @@ def exposure(position: StructuredRecord) -> float:
 
 
 @step
-def worth(position: StructuredRecord, price: float) -> float:
+def worth(position: StructuredRecord, price: AnyNumber) -> float:
     """What a position adds to equity at this price."""
     return float(position.locked + exposure(position) * (price - position.average))
 
