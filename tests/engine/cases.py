@@ -15,6 +15,24 @@ from apps.engine.kernel.records import Plan
 from tests.engine.reference import Bar, Contract, Ranges, Rate, ReferenceImplementation, Seen
 
 
+def check_arrays(
+    state: r.State,
+    market: r.MarketRows,
+    signals: NDArray[np.uint8],
+    rules: r.Rules,
+    output: r.SimulationOutput,
+) -> None:
+    """Raise ArrayMismatch where `run`, which checks no bounds, would read beside its arrays."""
+    r.check_shapes(state, market, signals, rules, output)
+    for symbol in range(market.symbols):
+        cells = market.cells_of(symbol)
+        has_bar = cells >= 0
+        if cells.max(initial=-1) >= market.bars.open.size or np.any(signals[symbol][~has_bar]):
+            raise r.ArrayMismatch("The arrays of the simulation do not fit each other.")
+        if np.any(np.diff(cells[has_bar]) != 1):
+            raise r.ArrayMismatch("The bars of a symbol do not lie together, in their order.")
+
+
 class Outside(NamedTuple):
     """What is asked before a row: symbols that expire, entries blocked or let, closes."""
 
@@ -215,7 +233,7 @@ class Running:
         self.state = saved.save(r.new_state(self.rules.instruments, cash=case.cash))
         self.parts: list[tuple[bytes, bytes, bytes, bytes]] = []  # as in Outcome
         signals = np.ascontiguousarray(case.signals.T)
-        r.check_arrays(self.loaded, case.market, signals, self.rules, out)
+        check_arrays(self.loaded, case.market, signals, self.rules, out)
 
     def run(self, market: r.MarketRows, signals: NDArray[np.uint8], row: int, stop: int) -> int:
         """The next row, which is `stop` when the money is gone."""

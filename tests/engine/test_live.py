@@ -30,7 +30,7 @@ from apps.engine.signals.required_inputs import required_inputs
 from apps.engine.signals.signals import atr_columns, signals_of
 from apps.engine.simulation.plan import Contract, contract_rows, plan_of
 from apps.engine.simulation.simulate import History, SimulationResult, simulate
-from tests.engine.cases import bars_of
+from tests.engine.cases import bars_of, check_arrays
 from tests.engine.steps import CROSS, complete
 
 CAPITAL = 1_000_000.0
@@ -142,7 +142,7 @@ def live(strategy: Strategy, candles: list[Candles], start: int) -> tuple[bytes,
             np.empty(0, np.uint8),
         )
         state = saved.load(data, instruments)
-        r.check_arrays(state, market, signals, rules, out)
+        check_arrays(state, market, signals, rules, out)
         ran = k.run(state, market, signals, rules, out, 0, 1)
         data = saved.save(state)
         trades += out.trades[: ran.trades].tobytes()

@@ -11,7 +11,15 @@ import pytest
 
 from apps.engine.kernel import records as r
 from apps.engine.kernel import saved
-from tests.engine.cases import Case, Running, random_case, rules_of, small_out, whole
+from tests.engine.cases import (
+    Case,
+    Running,
+    check_arrays,
+    random_case,
+    rules_of,
+    small_out,
+    whole,
+)
 
 INSTRUMENTS = np.arange(2)
 # States that earlier versions saved while a random case was under way, what they held, and what
@@ -153,7 +161,7 @@ def test_an_instrument_without_a_contract_is_refused() -> None:
     case = random_case(np.random.default_rng(0), symbols=2)
     state, rules = r.new_state(np.array([0, 7]), cash=1.0), rules_of(case)
     with pytest.raises(r.ArrayMismatch):
-        r.check_arrays(
+        check_arrays(
             state,
             case.market,
             np.ascontiguousarray(case.signals.T),
@@ -183,4 +191,4 @@ def check(case: Case, output: r.SimulationOutput | None = None) -> None:
     rows = case.market.time.size
     output = output or r.SimulationOutput(np.zeros(4, r.TRADE), np.zeros(rows))
     state = r.new_state(INSTRUMENTS, cash=1.0)
-    r.check_arrays(state, case.market, np.ascontiguousarray(case.signals.T), rules_of(case), output)
+    check_arrays(state, case.market, np.ascontiguousarray(case.signals.T), rules_of(case), output)

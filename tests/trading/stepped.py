@@ -17,6 +17,7 @@ from apps.trading.booking.record import book_steps
 from apps.trading.models import BarStream, Run, RunState
 from apps.trading.step_result import BarStep
 from tests import make
+from tests.engine.cases import check_arrays
 from tests.trading.standing import start
 
 OPENING = int(datetime(2026, 11, 2, 3, 45, tzinfo=UTC).timestamp())
@@ -79,7 +80,7 @@ class Stepper:
         market = records.MarketRows(time, ist_day(time), cell, columns, ranges, flags)
         out, rules = self._output(), self._rules(strategy)
         before, state = self.state, self._copy()
-        records.check_arrays(state, market, bits, rules, out)
+        check_arrays(state, market, bits, rules, out)
         ran = kernel.run(state, market, bits, rules, out, 0, 1)
         self.state = state
         written = out.fills[: ran.fills], out.refusals[: ran.refusals], out.trades[: ran.trades]

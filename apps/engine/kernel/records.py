@@ -161,15 +161,6 @@ def request_close(state: State, slots: Iterable[int], reason: int) -> None:
 # ------------------------------------------------------------------------------------------ market
 
 
-class Bar(NamedTuple):
-    """Prices of one bar, in rupees."""
-
-    open: float
-    high: float
-    low: float
-    close: float
-
-
 class Bars(NamedTuple):
     """Prices, f8[bars] each, with low <= open, close <= high: columns, so that the candles of one
     symbol are used as they lie.
@@ -361,24 +352,12 @@ class ArrayMismatch(EngineError):
     """Arrays of a simulation that do not fit each other."""
 
 
-def check_arrays(
-    state: State, market: MarketRows, signals: Array, rules: Rules, output: SimulationOutput
-) -> None:
-    """Raise ArrayMismatch where `run`, which checks no bounds, would read beside its arrays."""
-    check_shapes(state, market, signals, rules, output)
-    for symbol in range(market.symbols):
-        cells = market.cells_of(symbol)
-        has_bar = cells >= 0
-        if cells.max(initial=-1) >= market.bars.open.size or np.any(signals[symbol][~has_bar]):
-            raise ArrayMismatch("The arrays of the simulation do not fit each other.")
-        if np.any(np.diff(cells[has_bar]) != 1):
-            raise ArrayMismatch("The bars of a symbol do not lie together, in their order.")
-
-
 def check_shapes(
     state: State, market: MarketRows, signals: Array, rules: Rules, output: SimulationOutput
 ) -> None:
-    """As `check_arrays`, of a market and signals whose cells are known to be right."""
+    """Raise ArrayMismatch where `run`, which checks no bounds, would read beside its arrays. What
+    `cell` holds is not looked at.
+    """
     rows, symbols = market.rows, market.symbols
     bars, slots = market.bars.open.size, state.positions.size
     instruments = set(rules.instruments.tolist())
