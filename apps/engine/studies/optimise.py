@@ -168,7 +168,7 @@ class Optimisation:
                 **deflated(best.result_data.sharpe_estimate, ratios),
                 "days": len(best.result_data.daily),
             },
-            "overfitting": self._overfitting(scores, int(ranked[0])),
+            "overfitting": self._overfitting(scores, int(ranked[0]), threads),
             "ranking": self._table(scores, ranked, threads, report),
         }, self._chart(scores, ran))  # fmt: skip
 
@@ -177,7 +177,7 @@ class Optimisation:
         objectives = scores["objective"][ran]
         return heat_map(self.search.grid, tried, objectives, objective=self.config.objective)
 
-    def _overfitting(self, scores: Array, winner: int) -> dict[str, object] | None:
+    def _overfitting(self, scores: Array, winner: int, threads: int) -> dict[str, object] | None:
         """Return how likely the choice is overfitted; None where the days are fewer than the
         blocks, or too few sets have daily returns, which one without equity above 0 has not.
         """
@@ -187,7 +187,8 @@ class Optimisation:
         position = min(int(np.searchsorted(compared, winner)), len(compared) - 1)
         chosen = compared[sampled_sets(len(compared), position, seed=self.seed)]
         sums, squares = scores["sums"][chosen], scores["squares"][chosen]
-        return overfitting(BlockSums(days_of_blocks(self._days), sums, squares)).figures()
+        blocks = BlockSums(days_of_blocks(self._days), sums, squares)
+        return overfitting(blocks, threads=threads).figures()
 
     def _table(
         self, scores: Array, ranked: Items, threads: int, report: ReportProgress

@@ -10,6 +10,8 @@ sums and the sums of squares of the blocks.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache
 from itertools import combinations
 from typing import Any, Final, NamedTuple
 
@@ -115,7 +117,7 @@ def sampled_sets(sets: int, winner: int, *, seed: int, most: int = MOST_SETS) ->
     return np.sort(np.append(losers + (losers >= winner), winner))
 
 
-def cross_validated(blocks: BlockSums) -> Splits:
+def cross_validated(blocks: BlockSums, *, threads: int = 1) -> Splits:
     """Return what becomes of the best set of each split; of at least two sets. A set that never
     varies has a ratio of 0.
     """
@@ -124,7 +126,8 @@ def cross_validated(blocks: BlockSums) -> Splits:
     count = _SubsetSums(blocks.days[np.newaxis]).of(chosen)
     all_sums, all_squares = blocks.sums.sum(axis=1), blocks.squares.sum(axis=1)
     splits = Splits(*np.empty((3, len(chosen))))
-    for begin in range(0, len(chosen), _SPLITS_AT_A_TIME):
+
+    def compare(begin: int) -> None:
         rows = slice(begin, begin + _SPLITS_AT_A_TIME)
         total, square = sum_of.of(chosen[rows]), square_of.of(chosen[rows])
         inside = _ratios(total, square, count[rows])
@@ -136,12 +139,15 @@ def cross_validated(blocks: BlockSums) -> Splits:
         splits.rank[rows] = below + (equal + 1) / 2
         splits.in_sample[rows] = np.take_along_axis(inside, best, axis=1)[:, 0]
         splits.out_of_sample[rows] = result[:, 0]
+
+    with ThreadPoolExecutor(threads) as pool:
+        list(pool.map(compare, range(0, len(chosen), _SPLITS_AT_A_TIME)))
     return splits
 
 
-def overfitting(blocks: BlockSums) -> Overfitting:
+def overfitting(blocks: BlockSums, *, threads: int = 1) -> Overfitting:
     """Return what all splits say of at least two sets."""
-    splits, sets = cross_validated(blocks), len(blocks.sums)
+    splits, sets = cross_validated(blocks, threads=threads), len(blocks.sums)
     return Overfitting(
         sets=sets,
         splits=len(splits.rank),
@@ -153,6 +159,7 @@ def overfitting(blocks: BlockSums) -> Overfitting:
     )
 
 
+@cache
 def _halves(blocks: int) -> NDArray[np.int64]:
     """Return which blocks are in sample in each split, as the bits of a number."""
     return np.array(
