@@ -18,7 +18,7 @@ from apps.engine.studies.configs import Parameter, WalkForwardConfig
 from apps.engine.studies.configs import parse_config as config_of
 from apps.engine.studies.grid import Grid, applied
 from apps.engine.studies.grid_search import CACHE_BYTES, GridSearch, objective_of, search_grid
-from apps.engine.studies.monte_carlo import RESAMPLING_METHODS, paths
+from apps.engine.studies.monte_carlo import RESAMPLING_METHODS, path_rules, paths
 from apps.engine.studies.windows import windows_of
 from tests.benchmarks.peers.environments import PeersMissing
 from tests.benchmarks.peers.runners import peer, service_runner
@@ -62,8 +62,9 @@ def test_paths_against_numpy() -> None:
         ratio = compare(
             f"{RUNS:,} paths of {TRADES} trades, {method}, compiled against NumPy",
             partial(
-                paths, profits, capital=1e6, runs=RUNS, method=method, block=BLOCK, threshold=5e5,
-                seed=1, threads=2,
+                paths, profits,
+                path_rules(method, capital=1e6, threshold=5e5, block=BLOCK, seed=1),
+                slice(0, RUNS), threads=2,
             ),
             partial(in_numpy, profits, method, 1e6, 5e5),
             rounds=7,

@@ -16,6 +16,7 @@ from apps.engine.studies.monte_carlo import (
     Paths,
     TooFewTrades,
     draw_paths,
+    path_rules,
     paths,
     usual_block,
     warm_up,
@@ -54,10 +55,8 @@ def drawn(method: str, block: int, seed: int, run: int) -> list[float]:
 
 
 def made(method: str, *, runs: int = 50, block: int = 5, threads: int = 1) -> Paths:
-    return paths(
-        PROFITS, capital=1000.0, runs=runs, method=method, block=block, threshold=900.0, seed=11,
-        threads=threads,
-    )  # fmt: skip
+    rules = path_rules(method, capital=1000.0, threshold=900.0, block=block, seed=11)
+    return paths(PROFITS, rules, slice(0, runs), threads=threads)
 
 
 @pytest.mark.parametrize("method", RESAMPLING_METHODS)
@@ -84,7 +83,7 @@ def test_a_block_may_be_longer_than_all_trades() -> None:
 def test_all_trades_are_drawn_alike() -> None:
     """30,000 draws of three trades: 10,000 of each, give or take four deviations of 82."""
     profits = np.array([1.0, 1e6, 1e12])  # a path's sum tells how often each was drawn
-    drawn = paths(profits, capital=1.0, runs=10_000, method="bootstrap", seed=1)
+    drawn = paths(profits, path_rules("bootstrap", capital=1.0, seed=1), slice(0, 10_000))
     sums = drawn.last.astype(np.int64) - 1
     for scale in (1, 10**6, 10**12):
         assert abs(int((sums // scale % 10).sum()) - 10_000) < 4 * 82
@@ -144,10 +143,8 @@ def test_two_trades_are_needed() -> None:
 
 def test_rule_19_a_block_wraps_from_the_last_trade_to_the_first() -> None:
     """Of 1, 10 and 100 in blocks of two: 102 and 201 need one that begins at the last."""
-    drawn = paths(
-        np.array([1.0, 10.0, 100.0]), capital=1000.0, runs=400, method="block_bootstrap", block=2,
-        threshold=0.0, seed=11, threads=1,
-    )  # fmt: skip
+    rules = path_rules("block_bootstrap", capital=1000.0, block=2, seed=11)
+    drawn = paths(np.array([1.0, 10.0, 100.0]), rules, slice(0, 400))
     assert set(drawn.last - 1000) == {12, 21, 102, 111, 120, 201, 210}
 
 
@@ -173,24 +170,23 @@ def test_a_block_of_all_trades_is_refused() -> None:
 def test_many_draws_are_reported_in_between_and_are_the_same(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    whole, reportsary = made("shuffle"), list[float]()
+    whole, reports = made("shuffle"), list[float]()
     monkeypatch.setattr("apps.engine.studies.monte_carlo.DRAWS_AT_A_TIME", 20 * len(PROFITS))
-    drawn = paths(
-        PROFITS, capital=1000.0, runs=50, method="shuffle", threshold=900.0, seed=11, threads=2,
-        report=reportsary.append,
-    )  # fmt: skip
-    assert reportsary == [0.4, 0.8, 1.0]
+    rules = path_rules("shuffle", capital=1000.0, threshold=900.0, seed=11)
+    drawn = paths(PROFITS, rules, slice(0, 50), threads=2, report=reports.append)
+    assert reports == [0.4, 0.8, 1.0]
     assert all(np.array_equal(a, b) for a, b in zip(drawn, whole, strict=True))
 
 
 def test_what_the_report_raises_ends_the_drawing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("apps.engine.studies.monte_carlo.DRAWS_AT_A_TIME", 1)
-    reportsary = list[float]()
+    reports = list[float]()
 
     def report(done: float) -> None:
-        reportsary.append(done)
+        reports.append(done)
         raise InterruptedError
 
+    rules = path_rules("bootstrap", capital=1.0, seed=1)
     with pytest.raises(InterruptedError):
-        paths(PROFITS, capital=1.0, runs=50, method="bootstrap", seed=1, report=report)
-    assert reportsary == [0.02]
+        paths(PROFITS, rules, slice(0, 50), report=report)
+    assert reports == [0.02]

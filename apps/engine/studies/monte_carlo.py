@@ -141,31 +141,30 @@ def draw_paths(profits: Floats, rules: PathRules, first: int, paths: Paths) -> N
         paths.last[path], paths.drawdown[path], paths.ruined[path] = equity, drawdown, ruined
 
 
+def path_rules(
+    method: str, *, capital: float, threshold: float = 0.0, block: int = 1, seed: int
+) -> PathRules:
+    number = RESAMPLING_METHODS.index(method)
+    return PathRules(float(capital), float(threshold), number, block, np.uint64(seed))
+
+
 def paths(
     profits: Floats,
+    rules: PathRules,
+    items: slice,
     *,
-    capital: float,
-    runs: int,
-    method: str,
-    block: int = 1,
-    threshold: float = 0.0,
-    seed: int,
-    first: int = 0,
     threads: int = 1,
     report: ReportProgress = ignore_progress,
 ) -> Paths:
-    """Draw `runs` paths from number `first` on, of as many trades as there are; `threshold` in
-    rupees of equity. `report` is told the fraction that is done, in the calling thread; what it
-    raises ends the drawing.
+    """Draw the paths of these numbers, each of as many trades as there are. `report` is told the
+    fraction that is done, in the calling thread; what it raises ends the drawing.
     """
+    runs = items.stop - items.start
     drawn = Paths(np.empty(runs), np.empty(runs), np.empty(runs, np.bool_))
-    rules = PathRules(
-        float(capital), float(threshold), RESAMPLING_METHODS.index(method), block, np.uint64(seed)
-    )
 
     def fill(share: slice) -> None:
         last, drawdown, ruined = drawn.last[share], drawn.drawdown[share], drawn.ruined[share]
-        draw_paths(profits, rules, first + share.start, Paths(last, drawdown, ruined))
+        draw_paths(profits, rules, items.start + share.start, Paths(last, drawdown, ruined))
 
     size = max(DRAWS_AT_A_TIME // len(profits), threads)
     with ThreadPoolExecutor(threads) as pool:
@@ -212,18 +211,14 @@ class MonteCarlo:
 
     def score(self, items: slice, *, threads: int, report: ReportProgress) -> Array:
         """Return a PATH_SCORE for each."""
-        drawn = paths(
-            self.profits,
+        rules = path_rules(
+            self.config.method,
             capital=self.capital,
-            runs=items.stop - items.start,
-            method=self.config.method,
-            block=self.block,
             threshold=self.capital * (1 - self.config.ruinThreshold / 100),
+            block=self.block,
             seed=self.seed,
-            first=items.start,
-            threads=threads,
-            report=report,
         )
+        drawn = paths(self.profits, rules, items, threads=threads, report=report)
         scores = np.empty(len(drawn.last), PATH_SCORE)
         for field, values in drawn._asdict().items():
             scores[field] = values
@@ -277,4 +272,4 @@ def _in_rupees(spread: dict[str, float]) -> dict[str, float]:
 
 def warm_up() -> None:
     """Compile, or load what was compiled."""
-    paths(np.ones(2), capital=1.0, runs=2, method="bootstrap", seed=0)
+    paths(np.ones(2), path_rules("bootstrap", capital=1.0, seed=0), slice(0, 2))
