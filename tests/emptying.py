@@ -10,7 +10,7 @@ OF_MIGRATIONS: Final = {"django_content_type", "auth_permission"}
 QUEUE: Final = ("procrastinate_jobs", "procrastinate_workers")
 """Its tables belong to no model that Django manages, and others hang on them."""
 KEPT: Final = "core_auditrecord"
-"""The database lets nobody delete from it."""
+"""The database lets nobody delete from it; from its partitions tests may."""
 
 
 def empty() -> None:
@@ -18,10 +18,19 @@ def empty() -> None:
     with transaction.atomic(), connection.cursor() as cursor:
         cursor.execute(_question())
         for (table,) in cursor.fetchall():
-            if table in (KEPT, *QUEUE):
+            if table in QUEUE:
                 cursor.execute(f"TRUNCATE {table} CASCADE")
-            else:
-                cursor.execute(f"DELETE FROM {table}")
+                continue
+            for part in partitions() if table == KEPT else (table,):
+                cursor.execute(f"DELETE FROM {part}")
+
+
+@cache
+def partitions() -> tuple[str, ...]:
+    """The tables that hold the audit record."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT relid::text FROM pg_partition_tree(%s) WHERE isleaf", [KEPT])
+        return tuple(name for (name,) in cursor.fetchall())
 
 
 @cache

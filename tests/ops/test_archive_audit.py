@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from django.core.management import CommandError, call_command
-from django.db import connection
+from django.db import DatabaseError, connection, transaction
 from django.db.migrations.loader import MigrationLoader
 from django.utils import timezone
 
@@ -129,6 +129,20 @@ def test_a_month_that_goes_on_stays(tmp_path: Path) -> None:
     record(this_month())
     call_command("archive_audit", str(tmp_path), f"--before={this_month():%Y-%m}")
     assert (list(tmp_path.iterdir()), AuditRecord.objects.count()) == ([], 1)
+
+
+@pytest.mark.parametrize("statement", ["DELETE FROM {}", "TRUNCATE {}", "UPDATE {} SET actor = ''"])
+def test_a_partition_is_protected_as_the_whole_is(statement: str) -> None:
+    late = this_month() + 400 * DAY
+    record(late)
+    audit.add_months()
+    with (
+        pytest.raises(DatabaseError, match="neither changed nor removed"),
+        transaction.atomic(),
+        connection.cursor() as cursor,
+    ):
+        cursor.execute(statement.format(name_of(late)))
+    assert partitions() == {name_of(late): 1}
 
 
 def test_a_log_of_before_the_months_is_the_oldest_of_them() -> None:
