@@ -1,6 +1,5 @@
 """What mails say, as text and as HTML, and how a browser shows them."""
 
-from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
 
@@ -13,7 +12,7 @@ from apps.accounts.mails import MailKind
 from apps.accounts.models import LinkPurpose, User
 from apps.core.times import indian_time
 from tests import make
-from tests.backtests.browser import Tab, program, tab
+from tests.browser import console_of, program, tab
 
 LONG = "a.very.long.name.of.somebody@" + "a-long-domain-name." * 6 + "example.com"
 FACTS = {
@@ -65,24 +64,20 @@ def test_both_forms_say_the_same(alice: User, kind: MailKind) -> None:
             assert "2 November 2026, 09:30 IST" in form
 
 
-@pytest.fixture(scope="module")
-def page() -> Iterator[Tab]:
-    with tab() as opened:
-        yield opened
-
-
 @pytest.mark.slow
 @pytest.mark.skipif(program() is None, reason="no Chromium on this machine")
 @pytest.mark.parametrize("width", [390, 700])
 @pytest.mark.parametrize("kind", MailKind)
 def test_nothing_is_cut_off_on_a_phone(
-    alice: User, page: Tab, tmp_path: Path, kind: MailKind, width: int
+    alice: User, tmp_path: Path, kind: MailKind, width: int
 ) -> None:
     file = tmp_path / "mail.html"
     file.write_text(str(sent(alice, kind).alternatives[0][0]))
-    page.screen(width, 800)
-    page.open(file.as_uri())
-    page.picture(tmp_path / "mail.png")
-    assert page.ask("document.documentElement.scrollWidth") == width
-    assert page.ask("document.querySelector('div').getBoundingClientRect().right") <= width
-    assert page.complaints() == []
+    with tab(width, 800) as page:
+        console = console_of(page)
+        page.goto(file.as_uri())
+        page.screenshot(path=tmp_path / "mail.png", full_page=True)
+        assert page.evaluate("document.documentElement.scrollWidth") == width
+        right = page.evaluate("document.querySelector('div').getBoundingClientRect().right")
+        assert right <= width
+        assert console == []

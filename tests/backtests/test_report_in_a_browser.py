@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+from playwright.sync_api import Page
 from pytest_django.live_server_helper import LiveServer
 from rest_framework.test import APIClient
 
@@ -10,10 +11,10 @@ from apps.accounts.models import User
 from apps.backtests import services
 from apps.backtests.models import Backtest
 from tests import make
-from tests.backtests.browser import Tab, program, tab
 from tests.backtests.submissions import submit
 from tests.backtests.waves import waves
 from tests.backtests.workers import run_queued
+from tests.browser import console_of, program, requests_of, tab
 from tests.conftest import Api
 from tests.market.bars import store_candles
 
@@ -50,17 +51,16 @@ def completed(alice: User) -> Backtest:
     return services.update_backtest(owner=alice, backtest_id=backtest.pk, name=name, now=make.NOW)
 
 
-def opened(page: Tab, address: str) -> None:
-    page.open(address)
-    page.ask(DRAWN)
+def open_report(page: Page, address: str) -> None:
+    page.goto(address)
+    page.evaluate(DRAWN)
 
 
-def assert_whole(page: Tab, width: int) -> None:
-    assert page.complaints() == []
+def assert_whole(page: Page, width: int) -> None:
     for chart in ("#equity canvas", "#price canvas"):
-        assert page.ask(INK.format(chart)) > 5_000, chart
-    assert page.ask("document.documentElement.scrollWidth") <= width
-    assert page.ask("document.images.length") == 0
+        assert page.evaluate(INK.format(chart)) > 5_000, chart
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    assert page.evaluate("document.images.length") == 0
 
 
 def test_the_report_is_drawn_without_errors_or_requests_on_every_screen(
@@ -69,12 +69,12 @@ def test_the_report_is_drawn_without_errors_or_requests_on_every_screen(
     link = api(alice).post(f"/api/backtests/{completed.pk}/report-link").json()["url"]
     address = live_server.url + link.removeprefix("http://testserver")
     for width, height, dark in SCREENS:
-        with tab() as page:
-            page.screen(width, height, dark=dark)
-            opened(page, address)
+        with tab(width, height, dark=dark) as page:
+            console, requests = console_of(page), requests_of(page)
+            open_report(page, address)
             assert_whole(page, width)
-            assert page.requests() == [address]
-            page.picture(tmp_path / f"{width}-{dark}.png")
+            assert (console, requests) == ([], [address])
+            page.screenshot(path=tmp_path / f"{width}-{dark}.png", full_page=True)
 
 
 def test_trades_are_sorted_and_paged_and_shown_on_the_chart(
@@ -83,42 +83,43 @@ def test_trades_are_sorted_and_paged_and_shown_on_the_chart(
     answer = api(alice).get(f"/api/backtests/{completed.pk}/trades?limit=100").json()
     total, profits = answer["pagination"]["total"], [trade["profit"] for trade in answer["data"]]
     assert 25 < total <= 50
-    with tab() as page:
-        page.screen(1366, 900)
-        opened(page, kept_file(api(alice), completed, tmp_path))
-        titles = page.ask(
+    report = kept_file(api(alice), completed, tmp_path)
+    with tab(1366, 900) as page:
+        console = console_of(page)
+        open_report(page, report)
+        titles = page.evaluate(
             "[...document.querySelectorAll('#trade-list thead th')].map((c) => c.textContent)"
         )
         assert titles[:2] == ["#", "Side"]  # of one symbol there is no column
         assert column(page, 0) == [str(number) for number in range(1, 26)]
-        assert page.ask(PAGE) == f"Trades 1 to 25 of {total}"
-        assert page.ask("document.getElementById('previous').disabled")
-        page.ask("document.getElementById('next').click()")
+        assert page.evaluate(PAGE) == f"Trades 1 to 25 of {total}"
+        assert page.evaluate("document.getElementById('previous').disabled")
+        page.evaluate("document.getElementById('next').click()")
         assert column(page, 0) == [str(number) for number in range(26, total + 1)]
-        assert page.ask("document.getElementById('next').disabled")
+        assert page.evaluate("document.getElementById('next').disabled")
         by_profit = titles.index("Net P&L")
         header = f"document.querySelectorAll('#trade-list thead button')[{by_profit}]"
         for order, ranked in (
             ("descending", sorted(profits, reverse=True)), ("ascending", sorted(profits))
         ):  # fmt: skip
-            page.ask(f"{header}.focus()")
-            page.press("Enter")
-            assert page.ask(SORTED) == [
+            page.evaluate(f"{header}.focus()")
+            page.keyboard.press("Enter")
+            assert page.evaluate(SORTED) == [
                 order if index == by_profit else "none" for index in range(len(titles))
             ]
             assert [rupees(text) for text in column(page, by_profit)] == pytest.approx(
                 ranked[:25], abs=0.005
             )
         best = str(1 + profits.index(max(profits)))
-        page.ask(f"{header}.click()")
-        page.ask("document.querySelector('#trade-list tbody button').click()")
-        assert f"#{best} " in page.ask("document.getElementById('price-legend').textContent")
-        assert page.complaints() == []
+        page.evaluate(f"{header}.click()")
+        page.evaluate("document.querySelector('#trade-list tbody button').click()")
+        assert f"#{best} " in page.evaluate("document.getElementById('price-legend').textContent")
+        assert console == []
 
 
-def column(page: Tab, index: int) -> list[str]:
+def column(page: Page, index: int) -> list[str]:
     """The texts of a column of the list of trades, as it is shown now."""
-    texts: list[str] = page.ask(LIST.format("tbody tr", f"cells[{index}].textContent"))
+    texts: list[str] = page.evaluate(LIST.format("tbody tr", f"cells[{index}].textContent"))
     return texts
 
 
@@ -135,15 +136,16 @@ def kept_file(client: APIClient, backtest: Backtest, folder: Path) -> str:
 def test_a_kept_file_needs_no_service_and_prints(
     api: Api, alice: User, completed: Backtest, tmp_path: Path
 ) -> None:
-    with tab() as page:
-        page.screen(1366, 900, dark=True)
-        opened(page, kept_file(api(alice), completed, tmp_path))
+    report = kept_file(api(alice), completed, tmp_path)
+    with tab(1366, 900, dark=True) as page:
+        console, requests = console_of(page), requests_of(page)
+        open_report(page, report)
         assert_whole(page, 1366)
-        assert page.requests() == []
-        page.ask("dispatchEvent(new Event('beforeprint'))")
-        assert page.ask(INK.format("#price .copy")) > 5_000
-        page.ask("dispatchEvent(new Event('afterprint'))")
-        assert page.ask("document.querySelectorAll('.copy').length") == 0
-        page.printed(tmp_path / "report.pdf")
+        assert requests == []
+        page.evaluate("dispatchEvent(new Event('beforeprint'))")
+        assert page.evaluate(INK.format("#price .copy")) > 5_000
+        page.evaluate("dispatchEvent(new Event('afterprint'))")
+        assert page.evaluate("document.querySelectorAll('.copy').length") == 0
+        page.pdf(path=tmp_path / "report.pdf")
         assert (tmp_path / "report.pdf").read_bytes().startswith(b"%PDF")
-        assert page.complaints() == []
+        assert console == []

@@ -13,10 +13,10 @@ from apps.backtests.models import Backtest
 from apps.backtests.report import page
 from apps.backtests.submissions import read_date_range
 from tests import make
-from tests.backtests.browser import program, tab
 from tests.backtests.submissions import submit
 from tests.backtests.workers import run_queued
 from tests.benchmarks.side_by_side import MEASURED, Row
+from tests.browser import program, tab
 
 pytestmark = [
     pytest.mark.bench,
@@ -59,12 +59,11 @@ def first_paints(address: str) -> tuple[list[float], list[float]]:
     fresh: list[float] = []
     warm: list[float] = []
     for _ in range(ROUNDS):
-        with tab() as shown:
-            shown.screen(1366, 900)
+        with tab(1366, 900) as shown:
             for paints in (fresh, warm):
-                shown.open(address)
-                shown.ask(PAINTED)
-                paints.append(shown.ask(FIRST_PAINT))
+                shown.goto(address)
+                shown.evaluate(PAINTED)
+                paints.append(shown.evaluate(FIRST_PAINT))
     return fresh, warm
 
 

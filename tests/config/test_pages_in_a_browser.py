@@ -1,19 +1,21 @@
 """The admin and the documentation as a browser shows them: whole, under their policy, offline."""
 
-import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 from django.conf import settings
 from django.contrib import admin
 from django.urls import reverse
+from playwright.sync_api import Page, expect
 from pytest_django.live_server_helper import LiveServer
 
 from apps.accounts.models import User
 from tests.admin.conftest import an_operator, browser_of
-from tests.backtests.browser import Tab, program, tab
 from tests.backtests.submissions import submit
 from tests.backtests.waves import waves
+from tests.browser import console_of, program, requests_of, tab
 from tests.market.bars import store_candles
 
 pytestmark = [
@@ -23,9 +25,7 @@ pytestmark = [
     pytest.mark.skipif(program() is None, reason="no Chromium on this machine"),
 ]
 
-OPERATIONS = "document.querySelectorAll('.opblock').length"
-TRY = "document.querySelector('.opblock-summary-get .opblock-summary-control').click()"
-EXECUTE = "document.querySelector('.try-out__btn').click()"
+OPERATIONS = ".opblock"
 SECONDS_TO_OPEN = 10  # on a busy machine; an idle one takes less than one
 NAMES = "Array.from(document.querySelectorAll('.opblock'), call => call.id)"
 OPEN = """(async () => {
@@ -40,20 +40,18 @@ OPEN = """(async () => {
     control.click();
     return opened;
 })()"""
-ANSWERED = "document.querySelectorAll('.responses-table.live-responses-table').length"
+# A browser asks for an icon by itself, and says that a call without a token is refused.
+EXPECTED = ("/favicon.ico", "401 (Unauthorized)")
 
 
-def until(page: Tab, script: str) -> None:
-    """Wait up to ten seconds until the value of the expression is true."""
-    end = time.monotonic() + 10
-    while not page.ask(script):
-        assert time.monotonic() < end, f"{script} is never true: {page.complaints()}"
-        time.sleep(0.1)
-
-
-def assert_of_the_service_alone(page: Tab, live_server: LiveServer) -> None:
-    assert [line for line in page.complaints() if "/favicon.ico" not in line] == []
-    assert [url for url in page.requests() if not url.startswith(live_server.url)] == []
+@contextmanager
+def page_of(server: LiveServer) -> Iterator[Page]:
+    """A new page; what it has loaded is of the service alone, and its console is empty."""
+    with tab(1280, 900, base_url=server.url) as page:
+        console, requests = console_of(page), requests_of(page)
+        yield page
+        assert [line for line in console if not any(text in line for text in EXPECTED)] == []
+        assert [url for url in requests if not url.startswith(server.url)] == []
 
 
 def test_the_admin(alice: User, live_server: LiveServer, tmp_path: Path) -> None:
@@ -71,53 +69,41 @@ def test_the_admin(alice: User, live_server: LiveServer, tmp_path: Path) -> None
     for model in admin.site._registry:
         name = f"{model._meta.app_label}_{model._meta.model_name}"
         pages[name] = reverse(f"admin:{name}_changelist")
-    with tab() as page:
-        page.screen(1280, 900)
+    with page_of(live_server) as page:
         for name, path in pages.items():
-            page.open(live_server.url + path)
-            assert page.ask("document.styleSheets.length") > 0, name
-            assert_of_the_service_alone(page, live_server)
-            page.picture(tmp_path / f"{name}.png")
+            page.goto(path)
+            assert page.evaluate("document.styleSheets.length") > 0, name
+            page.screenshot(path=tmp_path / f"{name}.png", full_page=True)
             if name == "login":
-                page.keep_cookie(settings.SESSION_COOKIE_NAME, session, live_server.url)
+                cookie, url = settings.SESSION_COOKIE_NAME, live_server.url
+                page.context.add_cookies([{"name": cookie, "value": session, "url": url}])
 
 
 def test_the_documentation(live_server: LiveServer, tmp_path: Path) -> None:
-    with tab() as page:
-        page.screen(1280, 900)
-        page.open(f"{live_server.url}/docs")
-        until(page, f"{OPERATIONS} > 40")
-        page.ask(TRY)
-        until(page, "document.querySelector('.try-out__btn') !== null")
-        page.ask(EXECUTE)
-        until(page, "document.querySelector('.execute') !== null")
-        assert_of_the_service_alone(page, live_server)
-        page.picture(tmp_path / "docs.png")
-        page.ask("document.querySelector('.execute').click()")
-        until(page, ANSWERED)
-        assert "UNAUTHORIZED" in page.ask(
-            "document.querySelector('.live-responses-table').innerText"
-        )
-        page.picture(tmp_path / "answer.png")
+    with page_of(live_server) as page:
+        page.goto("/docs")
+        page.locator(OPERATIONS).nth(40).wait_for()
+        page.locator(".opblock-summary-get .opblock-summary-control").first.click()
+        page.locator(".try-out__btn").click()
+        page.screenshot(path=tmp_path / "docs.png", full_page=True)
+        page.locator(".execute").click()
+        expect(page.locator(".live-responses-table").first).to_contain_text("UNAUTHORIZED")
+        page.screenshot(path=tmp_path / "answer.png", full_page=True)
 
 
 def test_the_documentation_opens_calls(live_server: LiveServer) -> None:
-    with tab() as page:
-        page.screen(1280, 900)
-        page.open(f"{live_server.url}/docs")
-        until(page, f"{OPERATIONS} > 40")
-        names = page.ask(NAMES)
+    with page_of(live_server) as page:
+        page.goto("/docs")
+        page.locator(OPERATIONS).nth(40).wait_for()
+        names = page.evaluate(NAMES)
         # All of them take minutes on a busy machine; of the bodies that of an algorithm is largest.
         sample = {*names[::5], "operations-algorithms-createAlgorithm"}
         assert sample <= set(names)
-        assert [name for name in sample if not page.ask(OPEN % (name, SECONDS_TO_OPEN))] == []
-        assert_of_the_service_alone(page, live_server)
+        assert [name for name in sample if not page.evaluate(OPEN % (name, SECONDS_TO_OPEN))] == []
 
 
 def test_the_guide_to_webhooks(live_server: LiveServer, tmp_path: Path) -> None:
-    with tab() as page:
-        page.screen(1280, 900)
-        page.open(f"{live_server.url}/docs/webhooks")
-        assert page.ask("getComputedStyle(document.body).maxWidth") == "860px"
-        assert_of_the_service_alone(page, live_server)
-        page.picture(tmp_path / "guide.png")
+    with page_of(live_server) as page:
+        page.goto("/docs/webhooks")
+        assert page.evaluate("getComputedStyle(document.body).maxWidth") == "860px"
+        page.screenshot(path=tmp_path / "guide.png", full_page=True)

@@ -4,14 +4,13 @@ The service is the one that `make run` starts: its own processes, database, poli
 is started once for all tests of this folder.
 """
 
-import os
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Page
 
-from tests.backtests.browser import program
+from tests.browser import chromium, program
 from tests.console.browser.trader import Trader
 from tests.faults.service import Service, service
 
@@ -29,14 +28,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Browser]:
-    path = program()
-    if path is None:
+    if program() is None:
         pytest.skip("no Chromium on this machine: apt-get install chromium")
-    options = ["--no-sandbox"] if os.geteuid() == 0 else []
-    with sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(executable_path=path, args=options)
-        yield chromium
-        chromium.close()
+    with chromium() as started:
+        yield started
 
 
 @pytest.fixture(scope="session")
