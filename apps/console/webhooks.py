@@ -28,7 +28,7 @@ _SIGNS: Final = "It signs what is sent, so that your server knows where it comes
 
 @console_page()
 def new_webhook_page(request: HttpRequest, user: User) -> HttpResponse:
-    """Make a webhook, subject secret is shown once."""
+    """Make a webhook, whose secret is shown once."""
 
     def act() -> HttpResponse:
         body = NewWebhookSerializer.read(_sent_webhook(request))

@@ -6,6 +6,8 @@ import asyncio
 import json
 import re
 import time
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, closing
 from dataclasses import dataclass, field
 from http.client import HTTPConnection
 
@@ -13,7 +15,6 @@ import numpy as np
 import psycopg
 import pytest
 
-from apps.accounts.models import User
 from apps.core.ids import NEW_ID
 from apps.trading.models import Position
 from apps.webhooks.event_types import EVENT_SCHEMAS, EventType
@@ -48,7 +49,6 @@ def make_traders() -> None:
         )
         for run in runs
     )  # fmt: skip
-    assert User.objects.count() >= OWNERS
 
 
 @dataclass(slots=True)
@@ -63,32 +63,32 @@ class Watcher:
 
     async def watch(self) -> None:
         """Fetch the board on each change, and record when it first shows `amount`."""
-        reader, writer = await self._ask("/api/events")
-        board_reader, board_writer = await self._ask("/app/live", "HX-Request: true")
-        await _answer(board_reader)
-        shown = ""
-        while heard := await reader.read(65536):
-            if b"event:" not in heard or shown == self.amount:
-                continue
-            heard_at = time.perf_counter()
-            board_writer.write(self._request("/app/live", "HX-Request: true"))
-            board = await _answer(board_reader)
-            if self.amount.encode() in board:
-                shown = self.amount
-                self.heard_at.append(heard_at)
-                self.shown_at.append(time.perf_counter())
-        writer.close()
+        async with self._connection() as (events, ask_events), self._connection() as (pages, ask):
+            ask_events("/api/events")
+            shown = ""
+            while heard := await events.read(65536):
+                if b"event:" not in heard or shown == self.amount:
+                    continue
+                heard_at = time.perf_counter()
+                ask("/app/live")
+                if self.amount.encode() in await _answer(pages):
+                    shown = self.amount
+                    self.heard_at.append(heard_at)
+                    self.shown_at.append(time.perf_counter())
 
-    async def _ask(
-        self, path: str, *headers: str
-    ) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    @asynccontextmanager
+    async def _connection(
+        self,
+    ) -> AsyncIterator[tuple[asyncio.StreamReader, Callable[[str], None]]]:
+        """Yield what is answered, and a function that asks for a path."""
         reader, writer = await asyncio.open_connection("127.0.0.1", self.port)
-        writer.write(self._request(path, *headers))
-        return reader, writer
-
-    def _request(self, path: str, *headers: str) -> bytes:
-        lines = [f"GET {path} HTTP/1.1", "Host: 127.0.0.1", f"Cookie: {self.cookie}", *headers]
-        return "\r\n".join([*lines, "", ""]).encode()
+        lines = ["Host: 127.0.0.1", f"Cookie: {self.cookie}", "HX-Request: true", "", ""]
+        head = "\r\n".join(lines)
+        try:
+            yield reader, lambda path: writer.write(f"GET {path} HTTP/1.1\r\n{head}".encode())
+        finally:
+            writer.transport.abort()
+            writer.close()
 
 
 async def _answer(reader: asyncio.StreamReader) -> bytes:
@@ -100,15 +100,15 @@ async def _answer(reader: asyncio.StreamReader) -> bytes:
 
 
 def sign_in(port: int, number: int) -> Watcher:
-    connection = HTTPConnection("127.0.0.1", port)
     body = {
         "email": f"watcher{number}@example.com", "password": make.PASSWORD, "sessionCookie": True,
     }  # fmt: skip
     headers = {"Content-Type": "application/json"}
-    connection.request("POST", "/api/auth/login", json.dumps(body), headers)
-    response = connection.getresponse()
-    assert response.status == 200, response.read()
-    cookies = [value for name, value in response.getheaders() if name.lower() == "set-cookie"]
+    with closing(HTTPConnection("127.0.0.1", port)) as connection:
+        connection.request("POST", "/api/auth/login", json.dumps(body), headers)
+        response = connection.getresponse()
+        assert response.status == 200, response.read()
+        cookies = response.headers.get_all("Set-Cookie", [])
     return Watcher(port, "; ".join(cookie.partition(";")[0] for cookie in cookies))
 
 
@@ -140,6 +140,7 @@ async def follow(running: Service, watchers: list[Watcher]) -> tuple[list[float]
                 shown += [watcher.shown_at[-1] - committed for watcher in watchers]
     for task in tasks:
         task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
     return told, shown
 
 

@@ -62,6 +62,7 @@ def make_portfolio(owner: User, *, count: int, rows: int) -> dict[str, str]:
     export = exports.request_export(user=owner, now=timezone.now())
     return addresses(
         algorithm=runs[0].algorithm_id,
+        run=runs[0].algorithm_id,
         draft=draft.pk,
         backtest=_make_backtests(owner, runs),
         webhook=endpoint.pk,

@@ -47,12 +47,9 @@ def address(up: Service) -> str:
 
 
 @pytest.fixture(scope="session")
-def trader(browser: Browser, up: Service, address: str) -> Trader:
-    """A trader, an operator too, who has an algorithm, a draft, and a completed backtest."""
-    trader = Trader.sign_up(browser, address)
-    change = "from apps.accounts.models import User; User.objects.update(is_staff=True)"
-    up.manage("shell", "-c", change)
-    return trader
+def trader(browser: Browser, up: Service) -> Trader:
+    """A trader, an operator too, who has something on every page."""
+    return Trader.sign_up(browser, up)
 
 
 @pytest.fixture

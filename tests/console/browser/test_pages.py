@@ -2,14 +2,17 @@
 
 import json
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Final
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Browser, Page
+from playwright.sync_api import Browser, Page, Request
 
-from tests.console.browser.trader import PAGES, PUBLIC_PAGES, Trader, complaints_of
+from tests.accounts.authenticator import authenticator, code_of
+from tests.console.addresses import PAGES, PUBLIC_PAGES
+from tests.console.browser.trader import PASSWORD, Trader, complaints_of, sign_up
 
 WIDTHS = {390: 844, 1366: 768}
 SCHEMES = ("light", "dark")
@@ -21,52 +24,68 @@ TAGS = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]
 PICTURES = os.environ.get("CONSOLE_PICTURES", "")
 
 OVERFLOW = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
-Look = Callable[[str, str, int, str], Page]
+NO_TOKEN = (
+    "document.querySelectorAll('[name=csrfmiddlewaretoken]').forEach(field => field.remove())"
+)
+Look = Callable[[int, str, bool], Page]
 
 
 @pytest.fixture
-def look(browser: Browser, trader: Trader) -> Look:
-    """Open a page in a window of this width and colour scheme."""
+def look(browser: Browser, trader: Trader) -> Iterator[Look]:
+    """Return a function that opens a tab in a window of this width and colour scheme, of the trader
+    or of a stranger.
+    """
+    complaints: list[list[str]] = []
+    windows = []
 
-    def opened(name: str, path: str, width: int, scheme: str) -> Page:
+    def opened(width: int, scheme: str, is_stranger: bool) -> Page:
         window = browser.new_context(
             base_url=trader.address,
-            storage_state=None if name in PUBLIC_PAGES else trader.cookies,
+            storage_state=None if is_stranger else trader.cookies,
             viewport={"width": width, "height": WIDTHS[width]},
             color_scheme="dark" if scheme == "dark" else "light",
         )
+        windows.append(window)
         page = window.new_page()
-        complaints = complaints_of(page)
-        received: list[int] = []
-        page.on("requestfinished", lambda request: received.append(_size(request)))
-        answer = page.goto(path, wait_until="load" if name in STREAMING else "networkidle")
-        assert answer is not None
-        assert answer.status == (404 if name == "unknown" else 200)
-        assert complaints == []
-        assert sum(received) < LARGEST, received
+        complaints.append(complaints_of(page))
         return page
 
-    return opened
-
-
-def _size(request: object) -> int:
-    if "lightweight-charts" in request.url:  # type: ignore[attr-defined]
-        return 0
-    return int(request.sizes()["responseBodySize"])  # type: ignore[attr-defined]
+    yield opened
+    for window in windows:
+        window.close()
+    assert not any(complaints), complaints
 
 
 @pytest.mark.parametrize("scheme", SCHEMES)
 @pytest.mark.parametrize("width", WIDTHS)
 @pytest.mark.parametrize("name", [*PAGES, *PUBLIC_PAGES])
 def test_a_page(look: Look, trader: Trader, name: str, width: int, scheme: str) -> None:
-    page = look(name, {**trader.pages, **PUBLIC_PAGES}[name], width, scheme)
-    _keep_picture(page, f"{name}-{width}-{scheme}")
+    page = look(width, scheme, name in PUBLIC_PAGES)
+    received: list[int] = []
+    page.on("requestfinished", lambda request: received.append(_size(request)))
+    path = {**trader.pages, **PUBLIC_PAGES}[name]
+    answer = page.goto(path, wait_until="load" if name in STREAMING else "networkidle")
+    assert answer
+    assert answer.status == (404 if name == "unknown" else 200)
+    assert sum(received) < LARGEST, received
+    _check(page, f"{name}-{width}-{scheme}")
+
+
+def _size(request: Request) -> int:
+    if "lightweight-charts" in request.url:
+        return 0
+    return int(request.sizes()["responseBodySize"])
+
+
+def _check(page: Page, name: str) -> None:
+    """The page fits its window, and no rule of accessibility is seriously broken."""
+    if PICTURES:
+        page.screenshot(path=Path(PICTURES) / f"{name.replace(' ', '-')}.png", full_page=True)
     assert page.evaluate(OVERFLOW) <= 0, "the page is wider than the window"
     options = {"runOnly": {"type": "tag", "values": TAGS}, "resultTypes": ["violations"]}
     violations = Axe().run(page, options=options).response["violations"]
     serious = [rule for rule in violations if rule["impact"] in ("serious", "critical")]
     assert [_described(rule) for rule in serious] == []
-    page.context.close()
 
 
 def _described(rule: dict[str, object]) -> str:
@@ -75,6 +94,127 @@ def _described(rule: dict[str, object]) -> str:
     return json.dumps([rule["id"], *(node["html"][:160] for node in nodes[:4])])
 
 
-def _keep_picture(page: Page, name: str) -> None:
-    if PICTURES:
-        page.screenshot(path=Path(PICTURES) / f"{name.replace(' ', '-')}.png", full_page=True)
+# ------------------------------------------------------------ pages to which no address alone leads
+
+
+def _press(page: Page, button: str) -> None:
+    page.get_by_role("button", name=button, exact=True).click()
+    page.wait_for_load_state()
+
+
+def _prove(page: Page, button: str) -> None:
+    page.get_by_label("Your password").fill(PASSWORD)
+    _press(page, button)
+
+
+def be_refused(page: Page) -> None:
+    page.goto("/app/data/upload")
+    page.get_by_text("This page is for operators.").wait_for()
+
+
+def post_without_token(page: Page) -> None:
+    page.goto("/app/settings")
+    page.evaluate(NO_TOKEN)
+    _press(page, "Save the profile")
+    page.get_by_role("heading", level=1).wait_for()
+
+
+def stop_everything(page: Page) -> None:
+    page.goto("/app")
+    page.get_by_text("Kill switch").click()
+    page.get_by_label("Type STOP").fill("STOP")
+    _press(page, "Stop everything")
+    page.get_by_text("Your kill switch is on").wait_for()
+
+
+def mistype_the_stop(page: Page) -> None:
+    page.goto("/app")
+    page.get_by_text("Kill switch").click()
+    page.get_by_label("Type STOP").fill("stop")
+    _press(page, "Stop everything")
+    page.get_by_text("type STOP to stop everything").wait_for()
+
+
+def mistype_a_password(page: Page) -> None:
+    page.goto("/app/settings/keys")
+    page.get_by_label("Name").fill("Watcher")
+    page.get_by_label("Your password").fill("not mine")
+    _press(page, "Make the key")
+    page.locator("#password-problem:not(:empty)").wait_for()
+
+
+def make_key(page: Page) -> None:
+    page.goto("/app/settings/keys")
+    page.get_by_label("Name").fill("Watcher")
+    _prove(page, "Make the key")
+    page.get_by_role("heading", name="The key Watcher").wait_for()
+
+
+def begin_second_factor(page: Page) -> None:
+    page.goto("/app/settings/two-factor")
+    _prove(page, "Set it up")
+    page.get_by_label("One-time code").wait_for()
+
+
+def turn_second_factor_on(page: Page) -> None:
+    begin_second_factor(page)
+    code = code_of(authenticator(page.locator("code").inner_text()))
+    page.get_by_label("One-time code").fill(code)
+    _press(page, "Turn it on")
+    page.get_by_role("heading", name="Recovery codes").wait_for()
+
+
+def change_second_factor(page: Page) -> None:
+    turn_second_factor_on(page)
+    page.goto("/app/settings/two-factor")
+    page.get_by_label("A one-time code, or a recovery code").wait_for()
+
+
+def be_asked_for_a_code(page: Page) -> None:
+    turn_second_factor_on(page)
+    page.goto("/app/settings")
+    email = page.locator(".who").get_attribute("title")
+    assert email
+    _press(page, "Sign out")
+    page.get_by_label("E-mail").fill(email)
+    page.get_by_label("Password").fill(PASSWORD)
+    _press(page, "Sign in")
+    page.locator("#code").wait_for()
+
+
+def ask_for_reset(page: Page) -> None:
+    page.goto("/app")
+    _press(page, "Sign out")
+    page.goto("/app/reset")
+    page.locator("main").wait_for()
+
+
+def empty_home(page: Page) -> None:
+    page.goto("/app")
+
+
+STATES: Final[dict[str, Callable[[Page], None]]] = {
+    "too few rights": be_refused,
+    "form without its token": post_without_token,
+    "kill switch on": stop_everything,
+    "kill switch mistyped": mistype_the_stop,
+    "wrong password beside a form": mistype_a_password,
+    "key shown once": make_key,
+    "second factor begun": begin_second_factor,
+    "recovery codes": turn_second_factor_on,
+    "second factor on": change_second_factor,
+    "sign in with a code": be_asked_for_a_code,
+    "reset of somebody who left": ask_for_reset,
+    "home of a newcomer": empty_home,
+}
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(390, "light"), (1366, "dark")])
+@pytest.mark.parametrize("name", STATES)
+def test_a_page_that_no_address_alone_leads_to(
+    look: Look, name: str, width: int, scheme: str
+) -> None:
+    page = look(width, scheme, True)
+    sign_up(page)
+    STATES[name](page)
+    _check(page, f"{name}-{width}-{scheme}")

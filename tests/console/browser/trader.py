@@ -7,6 +7,19 @@ from typing import Any
 
 from playwright.sync_api import Browser, Dialog, Page, StorageState, expect
 
+from tests.console.addresses import addresses
+from tests.faults.service import Service
+
+HOLD = """
+    INSERT INTO trading_position (run_id, symbol, quantity, entry_price, unrealised, opened_at)
+    SELECT id, 'NSE:RELIANCE', 1, 100, 0, now() FROM trading_run WHERE algorithm_id = %s
+"""
+ORDER = """
+    INSERT INTO trading_order (id, run_id, algorithm_id, symbol, side, intent, type, status, reason,
+        bar_time, placed_at)
+    SELECT left(md5(id::text), 24), id, algorithm_id, 'NSE:RELIANCE', 'buy', 'entry', 'market',
+        'open', '', now(), now() FROM trading_run WHERE algorithm_id = %s
+"""
 PASSWORD = "a long and good password"
 _numbers = count(1)
 
@@ -20,20 +33,28 @@ class Trader:
     pages: Mapping[str, str]
 
     @classmethod
-    def sign_up(cls, browser: Browser, address: str) -> "Trader":
-        """Make an account with an algorithm, a draft and a completed backtest."""
+    def sign_up(cls, browser: Browser, up: Service) -> "Trader":
+        """Make an account, an operator's too, that has something on every page."""
+        address = f"http://127.0.0.1:{up.port}"
         window = browser.new_context(base_url=address)
         page = window.new_page()
-        sign_up(page)
-        page.goto("/app/gallery")
-        page.get_by_role("button", name="Make from template: EMA cross").click()
-        page.wait_for_url("**/app/algorithms/*")
-        algorithm = page.url.removeprefix(address)
+        email = sign_up(page)
+        with up.database() as database:
+            database.execute("UPDATE accounts_user SET is_staff = true WHERE email = %s", [email])
+        algorithm = make_from_template(page, "EMA cross")
         backtest = run_backtest(page)
-        draft = _make_draft(page)
+        pages = addresses(
+            algorithm=algorithm,
+            draft=_make_draft(page),
+            run=start_run(page, up),
+            backtest=backtest,
+            webhook=_make_webhook(page),
+            export=_make_export(page),
+            at="2026-04-08T14:10",
+        )
         cookies = window.storage_state()
         window.close()
-        return cls(address, cookies, _pages_of(algorithm, backtest, draft))
+        return cls(address, cookies, pages)
 
 
 def sign_up(page: Page) -> str:
@@ -48,72 +69,71 @@ def sign_up(page: Page) -> str:
     return email
 
 
+def make_from_template(page: Page, name: str) -> str:
+    """Make an algorithm from a template of the gallery, and stay on its page; return its id."""
+    page.goto("/app/gallery")
+    page.get_by_role("button", name=f"Make from template: {name}").click()
+    page.wait_for_url("**/app/algorithms/*")
+    return id_in_address(page)
+
+
+def id_in_address(page: Page) -> str:
+    return page.url.rsplit("/", 1)[1]
+
+
 def run_backtest(page: Page) -> str:
-    """Run the backtest that an algorithm's page offers; return the address of its result."""
+    """Run the backtest that an algorithm's page offers; return its id."""
     page.get_by_role("link", name="Backtest", exact=True).click()
     page.get_by_role("button", name="Run the backtest").click()
     page.wait_for_url("**/app/backtests/*")
     expect(page.locator(".status.completed")).to_be_visible(timeout=60_000)
-    return str(page.evaluate("location.pathname"))
+    return id_in_address(page)
+
+
+def start_run(page: Page, up: Service) -> str:
+    """Start an algorithm, and let it hold a position and an order; return its id."""
+    algorithm = make_from_template(page, "EMA cross")
+    page.get_by_role("button", name="Start on paper").click()
+    expect(page.locator("h1 .status.active")).to_be_visible()
+    with up.database() as database:
+        database.execute(HOLD, [algorithm])
+        database.execute(ORDER, [algorithm])
+    return algorithm
 
 
 def _make_draft(page: Page) -> str:
-    page.goto("/app/gallery")
-    page.get_by_role("button", name="Make from template: RSI(2)").click()
-    page.wait_for_url("**/app/algorithms/*")
-    address = str(page.evaluate("location.pathname"))
-    page.goto(f"{address}/json")
+    algorithm = make_from_template(page, "RSI(2)")
+    page.goto(f"/app/algorithms/{algorithm}/json")
     text = page.get_by_label("The steps")
     text.fill(text.input_value().replace('"timeframe": "1d",', ""))
     page.get_by_role("button", name="Save", exact=True).click()
-    page.wait_for_url(f"**{address}")
-    return address
+    page.wait_for_url(f"**/app/algorithms/{algorithm}")
+    return algorithm
 
 
-def _pages_of(algorithm: str, backtest: str, draft: str) -> dict[str, str]:
-    backtest_id = backtest.rsplit("/", 1)[1]
-    return {
-        "home": "/app",
-        "gallery": "/app/gallery",
-        "algorithms": "/app/algorithms",
-        "algorithm": algorithm,
-        "draft": draft,
-        "steps": f"{algorithm}/steps",
-        "steps of a draft": f"{draft}/steps",
-        "json": f"{algorithm}/json",
-        "versions": f"{draft}/versions?version=2&since=1",
-        "new backtest": f"{algorithm}/backtest",
-        "new optimization": f"{algorithm}/backtest?kind=optimization",
-        "new monte carlo": f"{algorithm}/backtest?kind=monte_carlo",
-        "backtests": "/app/backtests",
-        "backtest": backtest,
-        "compare": f"/app/backtests/compare?id={backtest_id}&id={backtest_id}",
-        "evidence": f"{backtest}/evidence",
-        "explanation": f"{backtest}/explain?symbol=NSE:RELIANCE&at=2026-04-08T14:10",
-        "live": "/app/live",
-        "run": algorithm.replace("/algorithms/", "/live/"),
-        "coverage": "/app/data",
-        "symbol search": "/app/data/symbols?query=reliance",
-        "symbol": "/app/data/symbols/NSE:RELIANCE?timeframe=1d",
-        "sessions and charges": "/app/data/rules?date=2026-08-03",
-        "upload": "/app/data/upload",
-        "settings": "/app/settings",
-        "new key": "/app/settings/keys",
-        "new webhook": "/app/settings/webhooks",
-        "notices": "/app/settings/notices",
-        "second factor": "/app/settings/two-factor",
-        "export": "/app/settings/export",
-        "close account": "/app/settings/close",
-        "unknown": "/app/nothing",
-    }
+def _make_webhook(page: Page) -> str:
+    """Make a webhook, and send it a test, which stays a delivery."""
+    page.goto("/app/settings/webhooks")
+    page.get_by_label("Address").fill("https://hooks.example.com/")
+    page.get_by_label("trade.executed").check()
+    page.get_by_label("Your password").fill(PASSWORD)
+    page.get_by_role("button", name="Make the webhook").click()
+    page.get_by_role("link", name="I have kept it").click()
+    page.get_by_role("link", name="https://hooks.example.com/").click()
+    page.get_by_role("button", name="Send a test").click()
+    expect(page.get_by_role("rowheader", name="webhook.test")).to_be_visible()
+    return id_in_address(page)
 
 
-PAGES = (*_pages_of("", "/", ""),)
-PUBLIC_PAGES: Mapping[str, str] = {
-    "sign in": "/app/sign-in",
-    "sign up": "/app/sign-up",
-    "reset": "/app/reset",
-}
+def _make_export(page: Page) -> str:
+    page.goto("/app/settings/export")
+    page.get_by_label("Your password").fill(PASSWORD)
+    page.get_by_role("button", name="Make the archive").click()
+    page.wait_for_url("**/app/settings/export/*")
+    ready = page.get_by_role("button", name="Download the archive")
+    while not ready.is_visible():
+        page.get_by_role("link", name="Look again").click()
+    return id_in_address(page)
 
 
 def complaints_of(page: Page) -> list[str]:

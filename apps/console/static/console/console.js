@@ -1,16 +1,34 @@
 // What htmx does not do by itself. No rule of the service stands here.
 "use strict";
 
+const showNotice = (text) => {
+  const notice = document.createElement("p");
+  notice.className = "notice error";
+  notice.setAttribute("role", "alert");
+  notice.textContent = text;
+  document.getElementById("notices").replaceChildren(notice);
+  notice.scrollIntoView({ block: "nearest" });
+};
+
 // A part that refuses is announced, and brought into view.
 document.addEventListener("htmx:afterSwap", (event) => {
   if (event.target.id === "notices") event.target.scrollIntoView({ block: "nearest" });
 });
 
+// What is refused before it comes to a page is answered as the API answers.
+document.addEventListener("htmx:beforeSwap", ({ detail }) => {
+  if (!detail.xhr.getResponseHeader("Content-Type")?.startsWith("application/json")) return;
+  detail.shouldSwap = false;
+  showNotice(JSON.parse(detail.xhr.responseText).error.message);
+});
+
 // A browser that cannot reach the service says so.
-document.addEventListener("htmx:sendError", () => {
-  const notice = document.createElement("p");
-  notice.className = "notice error";
-  notice.setAttribute("role", "alert");
-  notice.textContent = "The service cannot be reached just now.";
-  document.getElementById("notices").replaceChildren(notice);
+document.addEventListener("htmx:sendError", () => showNotice("The service cannot be reached just now."));
+
+// A file that the service would not take is not sent.
+document.addEventListener("change", ({ target }) => {
+  if (!target.dataset.largest) return;
+  const isTooLarge = [...target.files].some((file) => file.size > Number(target.dataset.largest));
+  target.setCustomValidity(isTooLarge ? target.dataset.tooLarge : "");
+  target.reportValidity();
 });

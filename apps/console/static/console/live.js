@@ -7,6 +7,7 @@
   const TEXTS = {
     open: "Follows what happens.",
     waiting: "Not connected just now; it tries again.",
+    crowded: "Other programs use all event streams of this login; it tries again.",
     ended: "You are signed out.",
   };
   const LONGEST_WAIT = 60_000;
@@ -16,79 +17,89 @@
   const SHORTEST_STREAM = 5_000;
   // The service tells of the bars of so many symbols.
   const MOST_SYMBOLS = 50;
+  // What a page is told of at most twice a second.
+  const LEAST_INTERVAL = 500;
 
-  const own = [...document.querySelectorAll("[data-symbols]")].flatMap((part) => part.dataset.symbols.split(","));
-  const symbols = new Set(own);
+  const parts = [...document.querySelectorAll("[data-symbols]")];
+  const ownSymbols = parts.flatMap((part) => part.dataset.symbols.split(","));
+  const symbols = new Set(ownSymbols);
   const channel = navigator.locks ? new BroadcastChannel(NAME) : null;
   let isLeader = false;
   let lastId = "";
   let state = "";
-  let abort = () => {};
+  let reconnect = () => {};
 
   // ---------------------------------------------------------------------------------- the page
 
-  // At most two a second, the first at once; of a page that nobody sees, one when it is seen.
-  const resting = new Set();
-  const late = new Set();
-  const pulse = (name) => {
-    if (resting.has(name) || document.hidden) {
-      late.add(name);
+  // The first change is told at once; what comes within the interval after it, or while nobody sees
+  // the page, is told once later.
+  const recent = new Set();
+  const pending = new Set();
+  const notify = (name) => {
+    if (recent.has(name) || document.hidden) {
+      pending.add(name);
       return;
     }
-    resting.add(name);
+    recent.add(name);
     document.body.dispatchEvent(new CustomEvent(`live:${name}`));
     setTimeout(() => {
-      resting.delete(name);
-      if (late.delete(name)) pulse(name);
-    }, 500);
+      recent.delete(name);
+      if (pending.delete(name)) notify(name);
+    }, LEAST_INTERVAL);
   };
   document.addEventListener("visibilitychange", () => {
-    for (const name of late) if (!document.hidden && late.delete(name)) pulse(name);
+    for (const name of pending) if (!document.hidden && pending.delete(name)) notify(name);
   });
 
   const showState = (next, isNew) => {
-    const opens = next === "open" && (isNew || state !== "open");
+    const hasOpened = next === "open" && (isNew || state !== "open");
     state = next;
-    const place = document.getElementById("stream");
-    if (place) [place.dataset.state, place.textContent] = [state, TEXTS[state]];
-    if (opens) for (const name of ["change", "bars"]) pulse(name); // what came before is not known
+    const status = document.getElementById("stream");
+    if (status) [status.dataset.state, status.textContent] = [state, TEXTS[state]];
+    if (hasOpened) for (const name of ["change", "bars"]) notify(name); // hints before it are lost
   };
 
-  const hear = (message) => {
+  const receive = (message) => {
     if (message.id) lastId = message.id;
     if (message.state) showState(message.state, message.isNew);
     if (message.type === "bars") {
-      if (own.includes(message.symbol)) pulse("bars");
+      if (ownSymbols.includes(message.symbol)) notify("bars");
     } else if (message.type) {
-      pulse("change");
+      notify("change");
     }
   };
 
   // ---------------------------------------------------------------------------------- other tabs
 
   const share = (message) => {
-    hear(message);
+    receive(message);
     channel?.postMessage(message);
   };
-  const announce = () => channel?.postMessage({ symbols: own });
-  const wanted = () => [...symbols].sort().slice(0, MOST_SYMBOLS).join(",");
+  const tellSymbols = () => channel?.postMessage({ symbols: ownSymbols });
+  const wantedSymbols = () => [...symbols].sort().slice(0, MOST_SYMBOLS).join(",");
   if (channel) {
     channel.onmessage = ({ data }) => {
-      if (data.asks && own.length) announce();
-      if (!data.symbols) return hear(data);
-      const before = wanted();
+      if (data.asksForSymbols && ownSymbols.length) tellSymbols();
+      if (!data.symbols) return receive(data);
+      const before = wantedSymbols();
       for (const symbol of data.symbols) symbols.add(symbol);
       if (!isLeader) return;
-      channel.postMessage({ state });
-      if (wanted() !== before) abort();
+      if (state) channel.postMessage({ state });
+      if (wantedSymbols() !== before) reconnect();
     };
   }
 
   // ---------------------------------------------------------------------------------- the stream
 
-  const pause = (milliseconds) => new Promise((resolve) => setTimeout(resolve, milliseconds));
+  // A wait ends early when the browser is back on the network.
+  const pause = (milliseconds) =>
+    new Promise((resolve) => {
+      setTimeout(resolve, milliseconds);
+      addEventListener("online", resolve, { once: true });
+    });
 
-  // Reads lines of server-sent events as they come; a comment is an empty line's worth of news.
+  // Shares the messages of the stream as they come; returns what it says how long to wait before the
+  // next one.
   const read = async (response, onBytes) => {
     const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
     let [rest, message, retry] = ["", {}, 2000];
@@ -112,56 +123,61 @@
     }
   };
 
-  // Returns the milliseconds to wait before the next try, 0 to try at once, or null to give up.
+  // Returns the state to show until the next try, and the milliseconds until then.
   let failures = 0;
   const connect = async () => {
     const aborter = new AbortController();
-    let isWanted = true;
-    abort = () => {
-      isWanted = false;
+    let hasNewSymbols = false;
+    reconnect = () => {
+      hasNewSymbols = true;
       aborter.abort();
     };
+    const lose = () => aborter.abort();
+    addEventListener("offline", lose);
     const began = Date.now();
-    let retry = 2000;
-    let watch;
-    const heard = () => {
-      clearTimeout(watch);
-      watch = setTimeout(() => aborter.abort(), LONGEST_SILENCE);
+    let [next, retry] = ["waiting", 2000];
+    let timer;
+    const expectBytes = () => {
+      clearTimeout(timer);
+      timer = setTimeout(lose, LONGEST_SILENCE);
     };
     try {
-      heard();
-      const query = symbols.size ? `?symbols=${encodeURIComponent(wanted())}` : "";
+      expectBytes();
+      const query = symbols.size ? `?symbols=${encodeURIComponent(wantedSymbols())}` : "";
       const headers = lastId ? { "Last-Event-ID": lastId } : {};
       const response = await fetch(`/api/events${query}`, { headers, signal: aborter.signal, cache: "no-store" });
-      if (response.status === 401 || response.status === 403) return null;
+      if (response.status === 401 || response.status === 403) return ["ended", 0];
+      if (response.status === 429) next = "crowded";
       if (response.ok) {
         share({ state: "open", isNew: true });
-        retry = await read(response, heard);
+        retry = await read(response, expectBytes);
       } else {
         retry = Number(response.headers.get("Retry-After")) * 1000 || retry;
       }
     } catch {
-      if (!isWanted) return 0;
+      if (hasNewSymbols) return ["open", 0];
     } finally {
-      clearTimeout(watch);
+      clearTimeout(timer);
+      removeEventListener("offline", lose);
     }
     failures = Date.now() - began < SHORTEST_STREAM ? failures + 1 : 0;
     // Browsers that lost the service together come back one after the other.
-    return Math.min(retry * 2 ** Math.max(0, failures - 1), LONGEST_WAIT) * (1 + Math.random() / 2);
+    const wait = Math.min(retry * 2 ** Math.max(0, failures - 1), LONGEST_WAIT) * (1 + Math.random() / 2);
+    return [next, wait];
   };
 
   const follow = async () => {
     isLeader = true;
-    channel?.postMessage({ asks: true });
+    channel?.postMessage({ asksForSymbols: true });
     for (;;) {
-      const wait = await connect();
-      if (wait === null) return share({ state: "ended" });
-      if (wait) share({ state: "waiting" });
+      const [next, wait] = await connect();
+      if (next !== "open") share({ state: next });
+      if (next === "ended") return;
       await pause(wait);
     }
   };
 
-  announce();
+  tellSymbols();
   if (navigator.locks) navigator.locks.request(NAME, follow);
   else follow();
 })();
