@@ -3,7 +3,7 @@
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager, suppress
-from http.client import HTTPConnection
+from http.client import HTTPConnection, HTTPResponse
 from itertools import count
 
 import numpy as np
@@ -71,13 +71,14 @@ class Board:
         return int(row[0])
 
     @contextmanager
-    def stream(self) -> Iterator[None]:
-        """Read an event stream as another program does, which has the cookies of the browser."""
+    def stream(self) -> Iterator[HTTPResponse]:
+        """Begin an event stream as another program does, which has the cookies of the browser."""
         cookies = [f"{cookie['name']}={cookie['value']}" for cookie in self.context.cookies()]
-        with closing(HTTPConnection("127.0.0.1", self._port)) as connection:
+        with closing(HTTPConnection("127.0.0.1", self._port, timeout=30)) as connection:
             connection.request("GET", "/api/events", headers={"Cookie": "; ".join(cookies)})
-            assert connection.getresponse().status == 200
-            yield
+            response = connection.getresponse()
+            assert response.status == 200
+            yield response
 
 
 @pytest.fixture
@@ -142,7 +143,17 @@ def test_a_browser_that_lost_the_network_goes_on_when_it_is_back(board: Board) -
 
 def test_a_sign_out_in_another_tab_ends_the_stream(board: Board) -> None:
     page, other = board.open(), board.open()
-    began = time.monotonic()
     other.get_by_role("button", name="Sign out").click()
     expect(page.locator("#stream")).to_have_text("You are signed out.", timeout=30_000)
-    print(f"\nthe page said so after {time.monotonic() - began:.1f} s")
+
+
+def test_a_stream_ends_within_five_seconds_of_its_session(board: Board) -> None:
+    page = board.open()
+    with board.stream() as response:
+        page.get_by_role("button", name="Sign out").click()
+        page.wait_for_url("**/app/sign-in")
+        began = time.monotonic()
+        response.read()
+        seconds = time.monotonic() - began
+    print(f"\nthe stream ended {seconds:.1f} s after its session")
+    assert seconds < 5
