@@ -43,7 +43,7 @@ class OtherPriceKind(ServiceError):
     code = Code.CONFLICT
     message = (
         "{symbol} {timeframe} holds prices {held}, and these are {given}; the two are not mixed."
-        " Replace what is held (--replace), or leave this file."
+        " Replace what is held, or leave this file."
     )
 
 

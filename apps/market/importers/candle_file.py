@@ -145,7 +145,7 @@ def _instruments(
     names = instruments.names
     if options.symbol is None:
         if len(names) == 1 and names[0].symbol is None:
-            table.refuse(f"{names[0].reason}: give the symbol (--symbol)")
+            table.refuse(f"{names[0].reason}: give the symbol")
         return instruments
     if len(names) > 1:
         table.refuse(f"holds {len(names)} instruments: a given symbol names one")

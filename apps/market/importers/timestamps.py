@@ -244,9 +244,7 @@ def timeframe_of(
     commonest = int(steps[np.argmax(counts)]) if len(steps) else 0
     if given is None:
         if commonest not in _BY_SECONDS:
-            table.refuse(
-                "the steps between its bars tell no timeframe: give the timeframe (--timeframe)"
-            )
+            table.refuse("the steps between its bars tell no timeframe: give the timeframe")
         return _BY_SECONDS[commonest]
     if len(steps) and TIMEFRAMES[given] not in (commonest, int(steps[0])):
         table.refuse(
