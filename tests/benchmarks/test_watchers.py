@@ -124,8 +124,8 @@ def commit(database: psycopg.Connection, number: int) -> float:
 
 async def follow(running: Service, watchers: list[Watcher]) -> tuple[list[float], list[float]]:
     """Return the seconds from each commit until watchers were told, and until they showed it."""
-    told: list[float] = []
-    shown: list[float] = []
+    arrivals: list[float] = []
+    updates: list[float] = []
     tasks = [asyncio.create_task(watcher.watch()) for watcher in watchers]
     await asyncio.sleep(SECONDS_APART)
     with running.database() as database:
@@ -136,24 +136,24 @@ async def follow(running: Service, watchers: list[Watcher]) -> tuple[list[float]
             await asyncio.sleep(SECONDS_APART)
             assert all(len(watcher.shown_at) == number for watcher in watchers)
             if number > UNTIMED:
-                told += [watcher.heard_at[-1] - committed for watcher in watchers]
-                shown += [watcher.shown_at[-1] - committed for watcher in watchers]
+                arrivals += [watcher.heard_at[-1] - committed for watcher in watchers]
+                updates += [watcher.shown_at[-1] - committed for watcher in watchers]
     for task in tasks:
         task.cancel()
     await asyncio.gather(*tasks, return_exceptions=True)
-    return told, shown
+    return arrivals, updates
 
 
 def test_an_update_on_the_boards_of_fifty_watchers() -> None:
     with service() as running:
         running.manage("shell", "-c", SEED)
         watchers = [sign_in(running.port, n) for n in range(OWNERS) for _ in range(SESSIONS)]
-        told, shown = asyncio.run(follow(running, watchers))
+        arrivals, updates = asyncio.run(follow(running, watchers))
     words = [
         "half within {:.2f} s, 95 % within {:.2f} s, all within {:.2f} s".format(
             *np.quantile(seconds, [0.5, 0.95, 1])
         )
-        for seconds in (told, shown)
+        for seconds in (arrivals, updates)
     ]
     watched = f"{len(watchers)} live boards of {ALGORITHMS} algorithms"
     MEASURED.append(Row(f"from a commit to its events at {watched}", words[0]))

@@ -74,10 +74,10 @@ def test_an_event_notifies_of_its_owner(alice: User, listener: psycopg.Connectio
 
 def test_new_bars_notify_of_their_symbol(alice: User, listener: psycopg.Connection) -> None:
     clock.move(int(make.NOW.timestamp()), symbols=["NSE:SBIN"], timeframe="1m", now=make.NOW)
-    told = notices(listener)
-    assert told
-    assert told <= set(hints(alice, ["NSE:SBIN"]))
-    assert not told & set(hints(alice, ["NSE:TCS"]))
+    sent = notices(listener)
+    assert sent
+    assert sent <= set(hints(alice, ["NSE:SBIN"]))
+    assert not sent & set(hints(alice, ["NSE:TCS"]))
 
 
 def test_hints_have_no_id(alice: User) -> None:

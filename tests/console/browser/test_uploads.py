@@ -70,9 +70,9 @@ def store(page: Page) -> int:
 
 
 def added_of(report: str) -> int:
-    found = re.search(r"Added\s+([\d,]+)", report)
-    assert found, report
-    return int(found[1].replace(",", ""))
+    match = re.search(r"Added\s+([\d,]+)", report)
+    assert match, report
+    return int(match[1].replace(",", ""))
 
 
 def stored(up: Service) -> tuple[object, ...]:
