@@ -211,6 +211,8 @@ INSTALLED_APPS = [
 
 MIDDLEWARE = [
     "apps.ops.metrics.MetricsMiddleware",
+    "config.content_policy.ContentPolicyMiddleware",
+    "apps.console.error_pages.ErrorPageMiddleware",
     "apps.core.api.middleware.EnvelopeMiddleware",
     "apps.core.api.middleware.CrossOriginMiddleware",
     "apps.core.api.middleware.MaintenanceMiddleware",
@@ -220,7 +222,6 @@ MIDDLEWARE = [
     "apps.core.api.middleware.OptionsMiddleware",
     "apps.core.api.middleware.BodySizeMiddleware",
     "apps.accounts.middleware.FormMiddleware",
-    "config.content_policy.ContentPolicyMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "django.middleware.common.CommonMiddleware",

@@ -4,7 +4,6 @@ from django.contrib import admin
 from django.urls import include, path
 from rest_framework.routers import SimpleRouter
 
-from apps.accounts import pages
 from apps.accounts.views import (
     EmailViewSet,
     EntryViewSet,
@@ -35,6 +34,7 @@ from apps.backtests.report.views import ReportLinkViewSet, ReportViewSet, shared
 from apps.backtests.reproduce.views import ReproductionViewSet
 from apps.backtests.views import BacktestViewSet
 from apps.backtests.what_if.views import WhatIfViewSet
+from apps.console import mail_links
 from apps.console.home import home
 from apps.market.feeds.views import CandlesViewSet
 from apps.market.uploads.views import CandleFileViewSet, MasterViewSet
@@ -107,9 +107,9 @@ urlpatterns = [
     path("api/auth/two-factor/confirm", TwoFactorViewSet.as_view({"post": "confirm"})),
     path("api/auth/two-factor/recovery-codes", TwoFactorViewSet.as_view({"post": "renew_codes"})),
     # What links in mails lead to.
-    path("account/verify/<str:token>", pages.verification_page),
-    path("account/reset/<str:token>", pages.reset_page),
-    path("account/address/<str:token>", pages.address_page),
+    path("account/verify/<str:token>", mail_links.verification_page),
+    path("account/reset/<str:token>", mail_links.reset_page),
+    path("account/address/<str:token>", mail_links.address_page),
     path("api/auth/sessions", SessionViewSet.as_view({"get": "list", "delete": "destroy_all"})),
     path("api/auth/sessions/<str:session_id>", SessionViewSet.as_view({"delete": "destroy"})),
     # ------------------------------------------------------------------------------------ symbols

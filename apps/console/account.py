@@ -1,10 +1,12 @@
 """The settings: profile, sessions, keys, webhooks, notices, and limits used."""
 
-from typing import Final
+from collections.abc import Mapping
+from typing import Any, Final
 
 from django.http import HttpRequest, HttpResponse
+from django.template.defaultfilters import filesizeformat
 
-from apps.accounts import services, two_factor
+from apps.accounts import mails, services, two_factor
 from apps.accounts.models import User
 from apps.accounts.serializers import (
     KeySerializer,
@@ -14,14 +16,23 @@ from apps.accounts.serializers import (
     SessionSerializer,
     TwoFactorSerializer,
 )
+from apps.backtests.report.formats import format_number, humanize
 from apps.console.gate import console_page, go_to, login_session, sent, show
 from apps.core import database_clock, quotas
 from apps.core.errors import NotFound
+from apps.core.quotas import Resource
 from apps.webhooks import notices
 from apps.webhooks import services as webhooks
 from apps.webhooks.serializers import NoticesSerializer, WebhookSerializer
 
 _SETTINGS: Final = "/app/settings"
+_IN_BYTES: Final = (Resource.BACKTEST_BYTES,)
+# Limits that are not simply called by the words of their wire names.
+_LIMIT_NAMES: Final[Mapping[str, str]] = {
+    Resource.ACTIVE_ALGORITHMS: "Algorithms that trade",
+    Resource.BACKTEST_BYTES: "Stored results",
+    Resource.KEYS: "API keys",
+}
 
 
 @console_page()
@@ -42,9 +53,28 @@ def settings_page(request: HttpRequest, user: User) -> HttpResponse:
         "webhooks": [WebhookSerializer.render(row) for row in webhooks.endpoints_of(user)],
         "notices": NoticesSerializer.render(notices.notices_of(user)),
         "factor": TwoFactorSerializer.render(two_factor.state_of(user)),
-        "limits": LimitsSerializer.render({"limits": quotas.usages(user.pk)})["limits"],
+        "limits": _limits(user),
+        "can_send_mails": mails.is_available(),
     }
     return show(request, "settings", context)
+
+
+def _limits(user: User) -> list[dict[str, Any]]:
+    """Return what the account uses of what it may, as texts and in percent."""
+    rows = LimitsSerializer.render({"limits": quotas.usages(user.pk)})["limits"]
+    return [
+        {
+            "name": _LIMIT_NAMES.get(row["resource"]) or humanize(row["resource"]),
+            "used": _amount(row["resource"], row["used"]),
+            "limit": _amount(row["resource"], row["limit"]),
+            "percent": min(100, round(100 * row["used"] / max(row["limit"], 1))),
+        }
+        for row in rows
+    ]
+
+
+def _amount(resource: str, count: int) -> str:
+    return filesizeformat(count) if resource in _IN_BYTES else format_number(count, 0)
 
 
 @console_page()

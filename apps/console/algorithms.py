@@ -22,7 +22,7 @@ from apps.algorithms.steps import STEPS, Configuration
 from apps.console.gallery import BY_SLUG, STRATEGIES
 from apps.console.gate import by_field, console_page, count_as, go_to, is_part, sent, show
 from apps.console.lists import algorithm_listing, listing
-from apps.console.schema_forms import form_of, read_form
+from apps.console.schema_forms import form_of, list_paths, read_form
 from apps.core import database_clock
 from apps.core.api import strict_json
 from apps.core.errors import Fault, InvalidInput, NotFound
@@ -199,10 +199,12 @@ def steps_page(request: HttpRequest, user: User, algorithm_id: str) -> HttpRespo
             except InvalidInput as refusal:
                 context["refused"], status = str(refusal), 400
     review = services.review(algorithm=_with_steps(algorithm, steps), now=database_clock.now())
+    form = form_of(steps, STEPS_FORM)
+    lists = list_paths(form)
     context |= {
-        "form": form_of(steps, STEPS_FORM),
-        "problems": by_field(review.errors),
-        "doubts": by_field(review.warnings),
+        "form": form,
+        "problems": by_field(review.errors, lists),
+        "doubts": by_field(review.warnings, lists),
         "is_typing": request.POST.get("change") == "typing",
     }
     if is_part(request):

@@ -6,6 +6,8 @@ from django.http import HttpRequest, HttpResponse
 
 from apps.accounts.models import User
 from apps.backtests import services
+from apps.backtests.compare.serializers import BacktestComparisonSerializer
+from apps.backtests.compare.services import compare_backtests
 from apps.backtests.evidence import services as evidence
 from apps.backtests.explain.services import EXPLAINABLE_KINDS
 from apps.backtests.models import BacktestKind, BacktestStatus
@@ -125,19 +127,15 @@ def end_backtest_page(
 
 @console_page()
 def compare_page(request: HttpRequest, user: User) -> HttpResponse:
-    """Show the metrics of two backtests side by side."""
+    """Show two backtests side by side, and say whether one was better."""
     chosen = request.GET.getlist("id")[:2]
-    backtests = [
-        BacktestSerializer.render(services.read(owner=user, backtest_id=backtest_id))
-        for backtest_id in chosen
-    ]
-    performances = [backtest["performance"] or {} for backtest in backtests]
+    if len(chosen) < 2:
+        return show(request, "compare")
+    comparison = compare_backtests(owner=user, ids=(chosen[0], chosen[1]))
+    context = BacktestComparisonSerializer.render(comparison)
     rows = [
-        {
-            "name": name,
-            "unit": metric.unit,
-            "values": [performance.get(name) for performance in performances],
-        }
-        for name, metric in METRICS.items()
+        {**row, "unit": METRICS[row["name"]].unit}
+        for row in context["metrics"]
+        if row["name"] in METRICS
     ]
-    return show(request, "compare", {"backtests": backtests, "rows": rows})
+    return show(request, "compare", {**context, "rows": rows})

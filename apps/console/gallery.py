@@ -16,6 +16,12 @@ class GalleryStrategy:
     sentence: str
     steps: _Steps
 
+    @property
+    def sides(self) -> str:
+        """The sides that it trades, in words."""
+        side = self.steps["entryConditions"]["positionType"]
+        return "long and short" if side == "both" else f"{side} only"
+
 
 def _compared(left: _Steps, operator: str, right: _Steps, side: str | None = None) -> _Steps:
     compared = {"type": "indicator_indicator", "indicator1": left, "operator": operator}

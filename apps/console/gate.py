@@ -4,7 +4,7 @@ A page is a function of the request and, unless it is public, of the user. The s
 the user; Django's middleware checks the CSRF token of whatever is posted.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from functools import wraps
 from typing import Any, Final, TypeVar
 
@@ -23,6 +23,18 @@ from apps.core.errors import Fault, InvalidInput
 
 HOME: Final = "/app"
 SIGN_IN: Final = "/app/sign-in"
+
+# What can be done about an error, beside what its message says.
+_ADVICE: Final[Mapping[int, str]] = {
+    404: "The address may be mistyped, or what it names was deleted.",
+    405: "Go back, and open the page again.",
+    413: "Send less at once.",
+    429: "Wait, then load the page again.",
+    500: "Load the page again. If that does not help, tell the operator.",
+    503: "Wait a moment, then load the page again.",
+}
+
+_CRASHED: Final = "Something went wrong on our side."
 
 _View = TypeVar("_View", bound=Callable[..., HttpResponse])
 
@@ -87,16 +99,35 @@ def refusal_page(request: HttpRequest, error: Exception) -> HttpResponse:
     """Show the error of the envelope, as a page or, to htmx, as a notice of the page."""
     body = exceptions.for_exception(error)["error"]
     faults = error.faults if isinstance(error, InvalidInput) else ()
-    response = show(
-        request,
-        "parts/refusal" if is_part(request) else "refusal",
-        {"refusal": body, "faults": faults if len(faults) > 1 else ()},
-        status=int(str(body["status"])),
-    )
-    if is_part(request):
-        response["HX-Retarget"], response["HX-Reswap"] = "#notices", "innerHTML"
+    session = login_session(request)
+    trader = session.user if session else None
+    response = show_refusal(request, body, faults=faults if len(faults) > 1 else (), trader=trader)
     if "retryAfter" in body:
         response["Retry-After"] = str(body["retryAfter"])
+    return response
+
+
+def show_refusal(
+    request: HttpRequest,
+    error: Mapping[str, Any],
+    *,
+    faults: tuple[Fault, ...] = (),
+    trader: User | None = None,
+) -> HttpResponse:
+    """Show an error of the envelope, and what can be done; nothing is read for it."""
+    status = int(error["status"])
+    context = {
+        "refusal": error,
+        "faults": faults,
+        "headline": _CRASHED if status == 500 else error["message"],
+        "advice": _ADVICE.get(status, ""),
+        "number": error["requestId"] if status >= 500 else "",
+        "trader": trader,
+    }
+    template = "parts/refusal" if is_part(request) else "refusal"
+    response = render(request, f"console/{template}.html", context, status=status)
+    if is_part(request):
+        response["HX-Retarget"], response["HX-Reswap"] = "#notices", "innerHTML"
     return response
 
 
@@ -111,11 +142,17 @@ def count_as(request: HttpRequest, path: str, *, user: User | None = None) -> No
     limits.refuse_exceeded(limits.count(scope) if scope else None)
 
 
-def by_field(faults: tuple[Fault, ...]) -> dict[str, str]:
-    """Return what is wrong, by the field that it stands beside."""
+def by_field(faults: tuple[Fault, ...], lists: Collection[str] = ()) -> dict[str, str]:
+    """Return what is wrong, by the field that it stands beside; of an entry of one of `lists`, by
+    the list.
+    """
     messages_by_field: dict[str, str] = {}
     for fault in faults:
-        messages_by_field.setdefault(fault.field, fault.message)
+        whole = fault.field.rpartition("[")[0]
+        field, message = fault.field, fault.message
+        if whole in lists:
+            field, message = whole, f"{fault.value} {fault.message}"
+        messages_by_field.setdefault(field, message)
     return messages_by_field
 
 

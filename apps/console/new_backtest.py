@@ -16,15 +16,17 @@ from apps.backtests.models import Backtest, BacktestKind
 from apps.backtests.serializers import BacktestRequestSerializer
 from apps.backtests.submissions import STUDY_FIELDS, read_date_range
 from apps.console.gate import by_field, console_page, count_as, go_to, is_part, sent, show
+from apps.console.override_forms import override_form, read_overrides
+from apps.console.schema_forms import list_paths
 from apps.console.study_forms import (
     first_configs,
     numbers_of,
     read_study_form,
     study_form,
 )
+from apps.console.templatetags.console import write_duration
 from apps.core import database_clock
 from apps.core.errors import InvalidInput, ServiceError
-from apps.core.times import duration_text
 from apps.engine.studies.configs import (
     MOST_SEED,
     Config,
@@ -56,7 +58,8 @@ def new_backtest_page(request: HttpRequest, user: User, algorithm_id: str) -> Ht
         else {**_first_values(review["coverage"]), **sent(request.GET, "kind")}
     )
     kind = _kind_of(typed)
-    numbers = numbers_of(algorithms.configuration(algorithm))
+    steps = algorithms.configuration(algorithm)
+    numbers, overrides = numbers_of(steps), read_overrides(typed)
     if is_sent and change != "choose:kind":
         configs = read_study_form(typed, kind, numbers, change=change)
     else:
@@ -67,6 +70,8 @@ def new_backtest_page(request: HttpRequest, user: User, algorithm_id: str) -> Ht
         "kinds": [kind.value for kind in BacktestKind],
         "typed": typed,
         "form": study_form(kind, configs, numbers),
+        "overrides": override_form(overrides, steps),
+        "is_overridden": bool(overrides),
         "history": _picture(review["coverage"], until=now),
         "is_typing": change == "typing",
         "estimate": "",
@@ -75,14 +80,17 @@ def new_backtest_page(request: HttpRequest, user: User, algorithm_id: str) -> Ht
     }
     is_submitted = is_sent and not change
     try:
-        wanted = _read(typed, configs, user=user, algorithm_id=algorithm_id, now=now)
+        wanted = _read(typed, overrides, configs, user=user, algorithm_id=algorithm_id, now=now)
         if is_submitted:
             count_as(request, "/api/backtests", user=user)
-            return go_to(request, f"/app/backtests/{_submit(wanted, typed).pk}")
+            name = typed.get("name") or algorithm.name
+            return go_to(request, f"/app/backtests/{_submit(wanted, name).pk}")
         context["estimate"] = _estimate(services.compose(**wanted))
     except ServiceError as refusal:
-        problems = by_field(refusal.faults) if isinstance(refusal, InvalidInput) else {}
-        places = {*_TEXTS, *(node.path for root in context["form"] for node in root.leaves())}
+        roots = [*context["form"], *context["overrides"]]
+        places = {*_TEXTS, *(node.path for root in roots for node in root.leaves())}
+        faults = refusal.faults if isinstance(refusal, InvalidInput) else ()
+        problems = by_field(faults, list_paths(roots))
         has_places = problems and problems.keys() <= places
         context |= {
             "problems": problems,
@@ -108,6 +116,7 @@ def _own_configs(algorithm: Algorithm) -> dict[str, Any]:
 
 def _read(
     typed: Mapping[str, str],
+    overrides: Mapping[str, Any],
     configs: Mapping[str, Any],
     *,
     user: User,
@@ -116,21 +125,22 @@ def _read(
 ) -> dict[str, Any]:
     """Return the arguments of the service, as the API reads them. Raises InvalidInput."""
     texts = {name: typed[name] for name in _TEXTS if typed.get(name)}
-    body = BacktestRequestSerializer.read({"algorithmId": algorithm_id, **texts, **configs})
+    body = BacktestRequestSerializer.read(
+        {"algorithmId": algorithm_id, **texts, **overrides, **configs}
+    )
     return {
         "owner": user,
         "algorithm_id": algorithm_id,
         "date_range": read_date_range(body["startDate"], body["endDate"], now=now),
         "kind": BacktestKind(body.get("kind", BacktestKind.BACKTEST)),
-        "overrides": {},
+        "overrides": overrides,
         "configs": configs,
         "now": now,
     }
 
 
-def _submit(wanted: Mapping[str, Any], typed: Mapping[str, str]) -> Backtest:
-    seed = secrets.randbelow(MOST_SEED + 1)
-    return services.submit(**wanted, name=typed.get("name", ""), seed=seed)
+def _submit(wanted: Mapping[str, Any], name: str) -> Backtest:
+    return services.submit(**wanted, name=name, seed=secrets.randbelow(MOST_SEED + 1))
 
 
 def _estimate(backtest: Backtest) -> str:
@@ -141,7 +151,7 @@ def _estimate(backtest: Backtest) -> str:
         config = parse_config(field.model, backtest.study or {})
         sentences.append(_size_of(config))
     if seconds := estimates.estimate_seconds(backtest):
-        sentences.append(f"One worker takes about {duration_text(max(seconds, 1))} (h:mm:ss).")
+        sentences.append(f"One worker takes {write_duration(seconds)}.")
     return " ".join(sentences)
 
 

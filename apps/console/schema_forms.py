@@ -20,6 +20,8 @@ _REF: Final = "#/components/schemas/"
 _PATH_PART: Final = re.compile(r"([A-Za-z][A-Za-z0-9]*)|\[(\d{1,3})\]")
 # What an entry that is added to a list begins with.
 _NEW_ENTRIES: Final[Mapping[str, Mapping[str, str]]] = {"conditions": {"type": "indicator_value"}}
+# Lakhs and crores may be set apart.
+_NUMBER: Final = re.compile(r"-?(\d{1,15}|\d{1,3}(,\d{2,3}){1,5})(\.\d{1,10})?")
 _YES_OR_NO: Final = {"true": "Yes", "false": "No"}
 
 # What a form asks for: the schema of each top-level name.
@@ -73,6 +75,12 @@ class FormNode:
         return self.label.lower().removesuffix("s")
 
     @property
+    def shown_value(self) -> str | None:
+        """The value as a reader sees it: of a choice its label."""
+        labels = {option.value: option.label for option in self.options}
+        return None if self.value is None else labels.get(self.value, str(self.value))
+
+    @property
     def is_group(self) -> bool:
         return self.kind in ("object", "list")
 
@@ -93,6 +101,24 @@ def form_of(values: Mapping[str, Any], roots: Roots) -> list[FormNode]:
         _node(name, schema, values.get(name) or {}, is_required=True)
         for name, schema in roots.items()
     ]
+
+
+def property_of(schema: Schema, name: str) -> Schema:
+    """Return the schema of a field of an object."""
+    fields: dict[str, Schema] = _resolved(schema)["properties"]
+    return fields[name]
+
+
+def leaf_of(path: str, schema: Schema, value: Any) -> FormNode:
+    """Return an input that stands for itself, filled in unless the value is None."""
+    return _node(path, schema, value, is_required=False)
+
+
+def list_paths(form: Iterable[FormNode]) -> set[str]:
+    """Return the paths of lists that are typed into one field, whose entries have none of their
+    own.
+    """
+    return {node.path for root in form for node in root.leaves() if node.kind == "symbols"}
 
 
 def _resolved(schema: Schema) -> Schema:
@@ -202,6 +228,11 @@ def _option(value: str) -> Option:
 # ------------------------------------------------------------------------------------------ reading
 
 
+def read_text(schema: Schema, text: str) -> Any:
+    """Return a text as the type that its schema asks for, as far as it is such."""
+    return _typed(schema, text)
+
+
 def read_form(form: Mapping[str, Any], roots: Roots, *, change: str = "") -> dict[str, Any]:
     """Return what a form says below its roots, after one `change`: add or remove an entry of a list
     (`add:` or `remove:` and its path).
@@ -283,8 +314,9 @@ def _typed_text(schema: Schema, value: Any) -> Any:
             return value == "true"
         case "integer" if re.fullmatch(r"-?\d{1,15}", value):
             return int(value)
-        case "number" if re.fullmatch(r"-?\d{1,15}(\.\d{1,10})?", value):
-            return float(value) if "." in value else int(value)
+        case "number" if re.fullmatch(_NUMBER, value):
+            digits = value.replace(",", "")
+            return float(digits) if "." in digits else int(digits)
     return value
 
 

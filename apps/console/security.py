@@ -1,4 +1,5 @@
-"""The settings that outlive a session: keys, the second factor, the export, the end of the account.
+"""The settings that outlive a session: password and address, keys, the second factor, the export,
+the end of the account.
 
 Each of their forms asks for the password again, and for a code where the account has a second
 factor.
@@ -9,14 +10,16 @@ from typing import Any, Final
 
 from django.http import HttpRequest, HttpResponse
 
-from apps.accounts import closing, cookies, exports, services, two_factor
+from apps.accounts import closing, cookies, email_links, exports, services, two_factor
 from apps.accounts.api_keys import KeyScope
 from apps.accounts.login_limits import Entrance, count_failure
 from apps.accounts.models import User
 from apps.accounts.serializers import (
+    AddressChangeSerializer,
     CodeSerializer,
     ExportSerializer,
     NewKeySerializer,
+    PasswordChangeSerializer,
     ProofSerializer,
     TwoFactorSerializer,
 )
@@ -34,6 +37,7 @@ from apps.core import database_clock
 from apps.core.errors import Fault, InvalidInput, NotFound
 from apps.core.times import indian_time
 
+_SETTINGS: Final = "/app/settings"
 _TWO_FACTOR: Final = "/app/settings/two-factor"
 
 
@@ -81,6 +85,53 @@ def form_page(
 def show_secret(request: HttpRequest, title: str, hint: str, *secrets: str) -> HttpResponse:
     """Show what is shown this once."""
     return show(request, "secret", {"title": title, "hint": hint, "secrets": secrets})
+
+
+@console_page()
+def password_page(request: HttpRequest, user: User) -> HttpResponse:
+    """Set another password, which ends all other sessions."""
+
+    def act() -> HttpResponse:
+        require_password(request, user)
+        texts = {"currentPassword": request.POST["password"], **sent(request.POST, "newPassword")}
+        body = PasswordChangeSerializer.read(texts)
+        session = login_session(request)
+        assert session is not None, "the gate lets nobody in without a session"
+        issued = services.change_password(
+            user=user,
+            session=session,
+            new_password=body["new_password"],
+            now=database_clock.now(),
+        )
+        cookies.log_browser_in(request, issued.session)
+        return go_to(request, _SETTINGS, "The password is changed; other sessions have ended.")
+
+    return form_page(request, user, "password", {}, act=act)
+
+
+@console_page()
+def change_address_page(request: HttpRequest, user: User) -> HttpResponse:
+    """Ask for another e-mail address, which takes a link in a mail to each of both."""
+
+    def act() -> HttpResponse:
+        body = AddressChangeSerializer.read(sent(request.POST, "email"))
+        require_password(request, user)
+        now = database_clock.now()
+        email_links.request_new_address(user=user, new_email=body["email"], now=now)
+        message = "Both addresses get a mail; the change is made when both links are used."
+        return go_to(request, _SETTINGS, message)
+
+    return form_page(request, user, "address", {}, act=act)
+
+
+@console_page()
+def send_verification_page(request: HttpRequest, user: User) -> HttpResponse:
+    """Send the link that verifies the address."""
+    if request.method == "POST":
+        count_as(request, "/api/auth/verification", user=user)
+        email_links.send_verification(user=user, now=database_clock.now())
+        return go_to(request, _SETTINGS, f"A mail is on its way to {user.email}.")
+    return go_to(request, _SETTINGS)
 
 
 @console_page()

@@ -43,6 +43,8 @@ PAGES: Final[Mapping[str, str]] = {
     "sessions and charges": "/app/data/rules?date=2026-08-03",
     "upload": "/app/data/upload",
     "settings": "/app/settings",
+    "new password": "/app/settings/password",
+    "new address": "/app/settings/address",
     "new key": "/app/settings/keys",
     "new webhook": "/app/settings/webhooks",
     "webhook": "/app/settings/webhooks/{webhook}",
@@ -65,6 +67,7 @@ NO_PAGES: Final = frozenset(
         "app/backtests/<str:backtest_id>/do/<str:action>",
         "app/live/<str:algorithm_id>/chart",
         "app/live/<str:algorithm_id>/do/<str:action>",
+        "app/settings/verification",
         "app/settings/redeliver/<str:delivery_id>",
         "app/settings/<str:action>/<str:object_id>",
     }

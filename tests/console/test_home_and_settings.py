@@ -64,3 +64,13 @@ def test_alerts_and_drift_are_told_on_the_first_page(browse: Browse, alice: User
     )
     assert b"2 differences from its backtest" in page.content
     assert b"9 differences" not in page.content
+
+
+def test_limits_are_written_for_people(browse: Browse, alice: User) -> None:
+    page = browse(alice).get("/app/settings")
+    rows = {row["name"]: row for row in page.context["limits"]}
+    assert rows["Stored results"]["limit"] == "2.0\N{NO-BREAK SPACE}GB"
+    assert rows["Backtests"] == {
+        "name": "Backtests", "used": "0", "limit": "1,000", "percent": 0,
+    }  # fmt: skip
+    assert {"Algorithms", "Algorithms that trade", "Webhooks", "API keys"} <= rows.keys()

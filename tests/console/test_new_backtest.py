@@ -90,7 +90,7 @@ def test_the_sets_and_the_time_are_told_as_parameters_are_picked(
     WorkSpeed.objects.create(kind=BacktestKind.OPTIMIZATION, seconds=7200, units=7 * 500)
     form = choose(client, address, BacktestKind.OPTIMIZATION)
     typed = client.post(address, {**form, "change": "typing"}, headers=PART)
-    assert b"7 sets are tried. One worker takes about 2:" in typed.content
+    assert b"7 sets are tried. One worker takes about 2 hours." in typed.content
     assert b"<html" not in typed.content
     added = {**form, "change": "add:optimizationConfig.parameters"}
     form |= shown(client.post(address, added, headers=PART).context["form"])
@@ -177,3 +177,49 @@ def test_text_in_any_field_stays_text(client: Client, address: str, text: str) -
     for change in ("typing", text):
         body = client.post(address, {**form, "change": change}, headers=PART).content.decode()
         assert text not in body or text.startswith("{{")
+
+
+def test_what_is_filled_in_replaces_what_the_algorithm_has(
+    client: Client, address: str, algorithm: Algorithm
+) -> None:
+    store_candles("NSE:SBIN", "30m", waves("2024-01-01", 45))
+    fields = {node.path: node for node in client.get(address).context["overrides"]}
+    assert [node.value for node in fields.values()] == ["", None, None, None, None]
+    assert (fields["symbols"].default, fields["timeframe"].default) == ("NSE:NIFTY", "15m")
+    typed = {
+        "symbols": "nse:sbin", "timeframe": "30m", "initialCapital": "12,34,567.5",
+        "slippage": "0.1", "charges": "none",
+    }  # fmt: skip
+    assert client.post(address, {**RANGE, **typed}).status_code == 302
+    backtest = Backtest.objects.get()
+    assert (backtest.symbols, backtest.timeframe) == (["NSE:SBIN"], "30m")
+    assert float(backtest.initial_capital) == 1_234_567.5
+    execution = backtest.configuration["executionSettings"]
+    assert (execution["slippage"], execution["charges"]) == (0.1, "none")
+    algorithm.refresh_from_db()
+    assert algorithm.basic_info["symbols"] == ["NSE:NIFTY"]
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "problem"),
+    [
+        ("symbols", "SBIN", "SBIN "),
+        ("timeframe", "2m", "must be"),
+        ("initialCapital", "0", "must be between"),
+        ("initialCapital", "much", "must be a number"),
+        ("slippage", "6", "must be between"),
+        ("charges", "some", "is not one of"),
+    ],
+)
+def test_a_wrong_override_is_said_beside_its_field(
+    client: Client, address: str, name: str, text: str, problem: str
+) -> None:
+    answer = client.post(address, {**RANGE, name: text})
+    assert answer.status_code == 400
+    assert problem in answer.context["problems"][name]
+    assert answer.context["refused"] == "A field needs another value."
+    page = answer.content.decode()
+    assert '<details class="overrides" open>' in page
+    typing = client.post(address, {**RANGE, name: text, "change": "typing"}, headers=PART)
+    assert f'id="f-{name}-problem" hx-swap-oob="true">' in typing.content.decode()
+    assert Backtest.objects.count() == 0

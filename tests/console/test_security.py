@@ -8,7 +8,7 @@ from django.test import Client
 from django.utils import timezone
 
 from apps.accounts import exports
-from apps.accounts.models import ApiKey, DataExport, User
+from apps.accounts.models import ApiKey, DataExport, EmailLink, LinkPurpose, User
 from tests import make
 from tests.accounts.authenticator import authenticator, code_of
 from tests.console.conftest import Browse
@@ -97,3 +97,47 @@ def test_an_account_is_closed_once_its_address_is_typed(browse: Browse, alice: U
     alice.refresh_from_db()
     assert alice.erase_at is not None
     assert b"to keep the account" in client.get("/app/sign-in").content
+
+
+def test_another_password_ends_the_other_sessions(browse: Browse, alice: User) -> None:
+    client, other = browse(alice), browse(alice)
+    address = "/app/settings/password"
+    for form, field in (
+        ({"password": "not mine", "newPassword": "a wholly new password"}, "password"),
+        ({**PROOF, "newPassword": "short"}, "newPassword"),
+        (PROOF, "newPassword"),
+    ):
+        page = client.post(address, form)
+        assert (page.status_code, list(page.context["problems"])) == (400, [field])
+    page = client.post(address, {**PROOF, "newPassword": "a wholly new password"}, follow=True)
+    assert b"other sessions have ended" in page.content
+    assert other.get("/app").status_code == 302
+    alice.refresh_from_db()
+    assert alice.check_password("a wholly new password")
+
+
+def test_another_address_takes_links_to_both(browse: Browse, alice: User) -> None:
+    client = browse(alice)
+    address = "/app/settings/address"
+    wrong = client.post(address, {"email": "nowhere", **PROOF})
+    assert (wrong.status_code, list(wrong.context["problems"])) == (400, ["email"])
+    page = client.post(address, {"email": "rao@example.com", **PROOF}, follow=True)
+    assert b"Both addresses get a mail" in page.content
+    assert EmailLink.objects.filter(purpose=LinkPurpose.TAKE_ADDRESS).count() == 1
+
+
+def test_the_link_that_verifies_is_sent_again(browse: Browse, alice: User) -> None:
+    client = browse(alice)
+    page = client.post("/app/settings/verification", follow=True)
+    assert b"A mail is on its way to alice@example.com" in page.content
+    assert EmailLink.objects.filter(purpose=LinkPurpose.VERIFY).count() == 1
+    User.objects.update(email_verified=True)
+    assert b"Send me the link" not in client.get("/app/settings").content
+    assert client.post("/app/settings/verification").status_code == 422
+
+
+def test_the_page_of_a_link_has_the_look_of_the_console(client: Client, alice: User) -> None:
+    page = client.get("/account/reset/nobodys")
+    assert page.status_code == 422
+    for part in (b"console.css", b"no-referrer", b"Ask for another link"):
+        assert part in page.content

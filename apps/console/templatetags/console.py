@@ -1,17 +1,32 @@
 """How the console writes amounts, ratios, times and names."""
 
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Any, Final
 from zoneinfo import ZoneInfo
 
 from django.template import Library
 
+from apps.algorithms.lifecycle import ALGORITHM_TRANSITIONS, AlgorithmTransition
 from apps.backtests.report import formats
-from apps.core.times import duration_text
 from apps.engine.units import Unit
 
 register: Final = Library()
+_NAVIGATION: Final = (
+    ("/app", "Home"), ("/app/algorithms", "Algorithms"), ("/app/gallery", "Gallery"),
+    ("/app/backtests", "Backtests"), ("/app/live", "Live"), ("/app/data", "Data"),
+    ("/app/settings", "Settings"),
+)  # fmt: skip
 _INDIA: Final = ZoneInfo("Asia/Kolkata")
+# What a user agent has in it, the most special first: nearly all call themselves Safari.
+_BROWSERS: Final = (
+    ("Edg", "Edge"), ("OPR/", "Opera"), ("SamsungBrowser", "Samsung Internet"),
+    ("Firefox/", "Firefox"), ("Chrome/", "Chrome"), ("CriOS/", "Chrome"), ("Safari/", "Safari"),
+)  # fmt: skip
+_SYSTEMS: Final = (
+    ("Android", "Android"), ("iPhone", "iPhone"), ("iPad", "iPad"), ("Windows", "Windows"),
+    ("Mac OS", "macOS"), ("CrOS", "ChromeOS"), ("Linux", "Linux"),
+)  # fmt: skip
 
 
 @register.filter("rupees")
@@ -45,10 +60,21 @@ def _write_when(moment: str | datetime | None) -> str:
     return time.astimezone(_INDIA).strftime("%d %b %Y, %H:%M")
 
 
+@register.filter("day")
+def _write_day(text: str) -> str:
+    """Write an end of a range as it was sent: a date, or a moment."""
+    moment = datetime.fromisoformat(text)
+    return moment.strftime("%d %b %Y") if len(text) == len("2026-01-31") else _write_when(text)
+
+
 @register.filter("duration")
-def _write_duration(seconds: float) -> str:
-    """Write hours, minutes and seconds."""
-    return duration_text(max(seconds, 1))
+def write_duration(seconds: float) -> str:
+    """Write about how long something takes, in the unit that fits."""
+    for unit, length in (("hour", 3600), ("minute", 60)):
+        if seconds >= 1.5 * length:
+            return f"about {seconds / length:.0f} {unit}s"
+    count = max(1, round(seconds))
+    return f"about {count} second{'' if count == 1 else 's'}"
 
 
 @register.filter("words")
@@ -63,10 +89,36 @@ def _write_of(mapping: Any, key: Any) -> Any:
     return mapping.get(key) if mapping else None
 
 
+@register.filter("browser")
+def _write_browser(user_agent: str) -> str:
+    """Name the browser and the system of a user agent; one that is not known stays as it is."""
+    browser = next((name for mark, name in _BROWSERS if mark in user_agent), None)
+    system = next((name for mark, name in _SYSTEMS if mark in user_agent), None)
+    if browser is None:
+        return user_agent[:60] or formats.NO_VALUE
+    return f"{browser} on {system}" if system else browser
+
+
+@register.filter("allows")
+def _allows(status: str, transition: str) -> bool:
+    """Whether an algorithm of this status can be started, stopped, paused or resumed."""
+    return status in ALGORITHM_TRANSITIONS[AlgorithmTransition(transition)].sources
+
+
 @register.filter("rate")
 def _write_rate(percent: float) -> str:
     """Write a rate with all of its places: 0.0001 percent of a crore is 10 rupees."""
     return f"{percent:.7f}".rstrip("0").rstrip(".") + "%"
+
+
+@register.filter("charge")
+def _write_charge(row: Mapping[str, Any]) -> str:
+    """Write what an item of charges takes: rupees, percent or both, and the most that it takes."""
+    amounts = [formats.format_rupees(row[name]) for name in ("amount", "flat") if row.get(name)]
+    if row.get("percent") or not amounts:
+        amounts.append(_write_rate(row.get("percent") or 0))
+    most = f", at most {formats.format_rupees(row['cap'])}" if row.get("cap") else ""
+    return " and ".join(amounts) + most
 
 
 @register.filter("fact")
@@ -83,3 +135,17 @@ def _write_fact(value: Any) -> str:
 def _write_metric(value: float | None, unit: Unit) -> str:
     """Write the value of a metric with its unit."""
     return formats.NO_VALUE if value is None else formats.format_metric(value, unit)
+
+
+@register.inclusion_tag("console/parts/navigation.html", name="navigation")
+def _write_navigation(path: str) -> dict[str, Any]:
+    """List the parts of the console; the one that the path lies in is current."""
+    current = max(
+        (address for address, _ in _NAVIGATION if f"{path}/".startswith(f"{address}/")), default=""
+    )
+    return {
+        "items": [
+            {"address": address, "name": name, "is_current": address == current}
+            for address, name in _NAVIGATION
+        ]
+    }

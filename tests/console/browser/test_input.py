@@ -51,8 +51,8 @@ WITH_FORMS = (
     "home", "algorithm", "draft", "steps", "steps of a draft", "json", "new backtest",
     "new optimization", "new monte carlo", "backtest", "explanation", "run",
     "explanation of a run", "coverage", "symbol search", "sessions and charges", "upload",
-    "settings", "new key", "new webhook", "webhook", "new secret", "second factor", "export",
-    "export that is ready", "close account", "sign in", "sign up",
+    "settings", "new password", "new address", "new key", "new webhook", "webhook", "new secret",
+    "second factor", "export", "export that is ready", "close account", "sign in", "sign up",
 )  # fmt: skip
 
 

@@ -17,6 +17,9 @@ from tests.console.browser.trader import PASSWORD, Trader, complaints_of, sign_u
 WIDTHS = {390: 844, 1366: 768}
 SCHEMES = ("light", "dark")
 LARGEST = 150_000  # bytes of a page with its styles and scripts, without the script of charts
+# Pages outside /app.
+OUTSIDE = {"unknown elsewhere": "/nothing", "expired link": "/account/verify/x"}
+STATUSES = {"unknown": 404, "unknown elsewhere": 404, "expired link": 422}
 # A page with a stream of events never rests.
 STREAMING = ("live", "run")
 TAGS = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]
@@ -58,15 +61,15 @@ def look(browser: Browser, trader: Trader) -> Iterator[Look]:
 
 @pytest.mark.parametrize("scheme", SCHEMES)
 @pytest.mark.parametrize("width", WIDTHS)
-@pytest.mark.parametrize("name", [*PAGES, *PUBLIC_PAGES])
+@pytest.mark.parametrize("name", [*PAGES, *PUBLIC_PAGES, *OUTSIDE])
 def test_a_page(look: Look, trader: Trader, name: str, width: int, scheme: str) -> None:
     page = look(width, scheme, name in PUBLIC_PAGES)
     received: list[int] = []
     page.on("requestfinished", lambda request: received.append(_size(request)))
-    path = {**trader.pages, **PUBLIC_PAGES}[name]
+    path = {**trader.pages, **PUBLIC_PAGES, **OUTSIDE}[name]
     answer = page.goto(path, wait_until="load" if name in STREAMING else "networkidle")
     assert answer
-    assert answer.status == (404 if name == "unknown" else 200)
+    assert answer.status == STATUSES.get(name, 200)
     assert sum(received) < LARGEST, received
     _check(page, f"{name}-{width}-{scheme}")
 

@@ -1,0 +1,44 @@
+"""Refusals that no page of the console makes, as pages for browsers: an unknown address, too many
+requests, a crash of something else.
+"""
+
+import json
+from collections.abc import Callable
+
+from django.http import HttpRequest
+from django.http.response import HttpResponseBase
+from django.utils.cache import patch_vary_headers
+
+from apps.console.gate import show_refusal
+from apps.core.api.limits import PROBES
+from apps.core.api.middleware import is_under_api
+
+JSON = "application/json"
+
+
+class ErrorPageMiddleware:
+    """Show a browser a page where other clients read the envelope of an error; under /api all are
+    clients.
+    """
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponseBase:
+        response = self.get_response(request)
+        if response.status_code < 400 or not _is_for_people(request):
+            return response
+        if response.get("Content-Type") != JSON or not hasattr(response, "content"):
+            return response
+        page = show_refusal(request, json.loads(response.content)["error"])
+        for name in response.headers:
+            if name not in ("Content-Type", "Content-Length"):
+                page.headers.setdefault(name, response.headers[name])
+        patch_vary_headers(page, ["Accept"])
+        return page
+
+
+def _is_for_people(request: HttpRequest) -> bool:
+    if is_under_api(request.path) or request.path in PROBES:
+        return False
+    return request.get_preferred_type([JSON, "text/html"]) == "text/html"

@@ -1,0 +1,68 @@
+"""The pages that links in mails lead to. Opening one changes nothing; its button does."""
+
+from collections.abc import Callable
+from typing import Any
+
+from django.http import HttpRequest, HttpResponse
+
+from apps.accounts import email_links
+from apps.accounts.models import LinkPurpose
+from apps.console.gate import by_field, console_page, show
+from apps.core import database_clock
+from apps.core.errors import InvalidInput, ServiceError
+
+
+def _page(
+    request: HttpRequest,
+    token: str,
+    template: str,
+    *purposes: LinkPurpose,
+    act: Callable[[], str],
+) -> HttpResponse:
+    """Show the page of a link; on POST `act` does what the link is for and says so."""
+    context: dict[str, Any] = {}
+    status = 200
+    try:
+        now = database_clock.now()
+        context["link"] = email_links.find_link(token, *purposes, now=now)
+        if request.method == "POST":
+            context["done"] = act()
+    except InvalidInput as refusal:
+        context["problems"], status = by_field(refusal.faults), 400
+    except ServiceError as refusal:
+        context, status = {"refused": str(refusal)}, 422
+    return show(request, template, context, status=status)
+
+
+@console_page(public=True)
+def verification_page(request: HttpRequest, token: str) -> HttpResponse:
+    def act() -> str:
+        user = email_links.verify_address(token=token, now=database_clock.now())
+        return f"{user.email} is verified."
+
+    return _page(request, token, "verify", LinkPurpose.VERIFY, act=act)
+
+
+@console_page(public=True)
+def reset_page(request: HttpRequest, token: str) -> HttpResponse:
+    def act() -> str:
+        email_links.reset_password(
+            token=token,
+            new_password=request.POST.get("newPassword", ""),
+            revoke_keys="revokeKeys" in request.POST,
+            now=database_clock.now(),
+        )
+        return "The password is changed, and all sessions have ended. Sign in with the new one."
+
+    return _page(request, token, "reset", LinkPurpose.RESET, act=act)
+
+
+@console_page(public=True)
+def address_page(request: HttpRequest, token: str) -> HttpResponse:
+    def act() -> str:
+        if email_links.confirm_new_address(token=token, now=database_clock.now()):
+            return "The address of the account is changed."
+        return "Confirmed. The change is made when the link sent to the other address is used too."
+
+    purposes = (LinkPurpose.LEAVE_ADDRESS, LinkPurpose.TAKE_ADDRESS)
+    return _page(request, token, "change_address", *purposes, act=act)

@@ -1,0 +1,32 @@
+"""The form of what a backtest takes instead of the algorithm's own: symbols, timeframe, costs."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from apps.algorithms import step_schemas
+from apps.algorithms.steps import Configuration
+from apps.backtests.submissions import OVERRIDES
+from apps.console.schema_forms import FormNode, leaf_of, property_of, read_text
+
+_STEP_REFS = step_schemas.step_refs(draft=False)
+
+
+def read_overrides(typed: Mapping[str, str]) -> dict[str, Any]:
+    """Return what is filled in, as the types that the schemas of the steps ask for."""
+    return {
+        name: read_text(property_of(_STEP_REFS[step], field), text)
+        for name, (step, field) in OVERRIDES.items()
+        if (text := typed.get(name, "").strip())
+    }
+
+
+def override_form(overrides: Mapping[str, Any], steps: Configuration) -> list[FormNode]:
+    """Return a field for each override, filled in; an empty one shows what the algorithm has."""
+    nodes = []
+    for name, (step, field) in OVERRIDES.items():
+        schema = property_of(_STEP_REFS[step], field)
+        own = leaf_of(name, schema, (steps.get(step) or {}).get(field))
+        node = leaf_of(name, schema, overrides.get(name))
+        nodes.append(replace(node, default=own.shown_value or own.default, is_required=True))
+    return nodes
