@@ -101,7 +101,11 @@ def symbol_page(request: HttpRequest, user: User, symbol: str) -> HttpResponse:
             raise
     else:
         instrument = InstrumentSerializer.render(details)
-        facts = {name: value for name, value in instrument.items() if name not in _NO_FACTS}
+        facts = {
+            name: value
+            for name, value in instrument.items()
+            if name not in _NO_FACTS and value not in (None, "", [])
+        }
         context |= {"instrument": instrument, "facts": facts}
     return show(request, "data_symbol", context)
 

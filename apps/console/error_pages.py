@@ -4,16 +4,17 @@ requests, a crash of something else.
 
 import json
 from collections.abc import Callable
+from typing import Final
 
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 from django.utils.cache import patch_vary_headers
 
-from apps.console.gate import show_refusal
+from apps.console.gate import is_part, show_refusal
 from apps.core.api.limits import PROBES
 from apps.core.api.middleware import is_under_api
 
-JSON = "application/json"
+JSON: Final = "application/json"
 
 
 class ErrorPageMiddleware:
@@ -39,6 +40,7 @@ class ErrorPageMiddleware:
 
 
 def _is_for_people(request: HttpRequest) -> bool:
+    """Whether a browser shows the answer, or htmx puts it into a page."""
     if is_under_api(request.path) or request.path in PROBES:
         return False
-    return request.get_preferred_type([JSON, "text/html"]) == "text/html"
+    return is_part(request) or request.get_preferred_type([JSON, "text/html"]) == "text/html"

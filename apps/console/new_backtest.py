@@ -13,6 +13,7 @@ from apps.algorithms.models import Algorithm
 from apps.algorithms.serializers import AlgorithmSerializer, ReviewSerializer
 from apps.backtests import estimates, services
 from apps.backtests.models import Backtest, BacktestKind
+from apps.backtests.report.formats import format_duration
 from apps.backtests.serializers import BacktestRequestSerializer
 from apps.backtests.submissions import STUDY_FIELDS, read_date_range
 from apps.console.gate import by_field, console_page, count_as, go_to, is_part, sent, show
@@ -24,7 +25,6 @@ from apps.console.study_forms import (
     read_study_form,
     study_form,
 )
-from apps.console.templatetags.console import write_duration
 from apps.core import database_clock
 from apps.core.errors import InvalidInput, ServiceError
 from apps.engine.studies.configs import (
@@ -151,7 +151,7 @@ def _estimate(backtest: Backtest) -> str:
         config = parse_config(field.model, backtest.study or {})
         sentences.append(_size_of(config))
     if seconds := estimates.estimate_seconds(backtest):
-        sentences.append(f"One worker takes {write_duration(seconds)}.")
+        sentences.append(f"One worker takes {format_duration(seconds)}.")
     return " ".join(sentences)
 
 

@@ -71,7 +71,7 @@ def webhook_action_page(
     """
     endpoint = services.read(owner=user, endpoint_id=webhook_id)
     address = f"{_SETTINGS}/webhooks/{endpoint.pk}"
-    subject: dict[str, Any] = {
+    target: dict[str, Any] = {
         "owner": user,
         "endpoint_id": webhook_id,
         "now": database_clock.now(),
@@ -81,18 +81,18 @@ def webhook_action_page(
         match action:
             case "test":
                 count_as(request, "/api/webhooks", user=user)
-                services.test(**subject)
+                services.test(**target)
                 return go_to(request, address, "A test is on its way.")
             case "enable" | "disable":
-                services.change(**subject, changes={"status": f"{action}d"})
+                services.change(**target, changes={"status": f"{action}d"})
                 return go_to(request, address, "Saved.")
             case "rotate-secret":
                 require_password(request, user)
-                _, secret = services.rotate_secret(**subject)
+                _, secret = services.rotate_secret(**target)
                 hint = f"{_SIGNS} The earlier one signs beside it for 24 hours."
                 return show_secret(request, f"The secret of {endpoint.url}", hint, secret)
             case "delete":
-                services.delete(**subject)
+                services.delete(**target)
                 return go_to(request, _SETTINGS, "Nothing is sent there any more.")
             case _:
                 raise NotFound

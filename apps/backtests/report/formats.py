@@ -86,3 +86,12 @@ def format_time(seconds: int, form: str | None = None) -> str:
     if form is None:
         form = "%d %b %Y" if (seconds + IST) % DAY == 0 else "%d %b %Y, %H:%M"
     return local.strftime(form)
+
+
+def format_duration(seconds: float) -> str:
+    """Say about how long something takes, in the unit that fits."""
+    for unit, length in (("hour", 3600), ("minute", 60)):
+        if seconds >= 1.5 * length:
+            return f"about {seconds / length:.0f} {unit}s"
+    count = max(1, round(seconds))
+    return f"about {count} second{'' if count == 1 else 's'}"

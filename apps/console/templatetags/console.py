@@ -67,20 +67,13 @@ def _write_day(text: str) -> str:
     return moment.strftime("%d %b %Y") if len(text) == len("2026-01-31") else _write_when(text)
 
 
-@register.filter("duration")
-def write_duration(seconds: float) -> str:
-    """Write about how long something takes, in the unit that fits."""
-    for unit, length in (("hour", 3600), ("minute", 60)):
-        if seconds >= 1.5 * length:
-            return f"about {seconds / length:.0f} {unit}s"
-    count = max(1, round(seconds))
-    return f"about {count} second{'' if count == 1 else 's'}"
+register.filter("duration", formats.format_duration)
 
 
 @register.filter("words")
 def _write_words(name: Any) -> str:
-    """Write a wire name such as `stop_loss` as words."""
-    return formats.humanize(str(name)) if name else formats.NO_VALUE
+    """Write a wire name such as `stop_loss` or `algorithm.started` as words."""
+    return formats.humanize(str(name).replace(".", "_")) if name else formats.NO_VALUE
 
 
 @register.filter("of")
