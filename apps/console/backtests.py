@@ -28,6 +28,8 @@ from apps.engine.metrics.table import METRICS
 HEADLINES: Final = (
     "netProfit", "roi", "maxDrawdown", "sharpeRatio", "profitFactor", "winRate", "totalTrades",
 )  # fmt: skip
+# Of these a reader looks for the sign first.
+_SIGNED: Final = ("netProfit", "roi")
 # Candles of the chart: about as many as a screen shows apart.
 _MOST_CANDLES: Final = 600
 
@@ -102,7 +104,12 @@ def evidence_page(request: HttpRequest, user: User, backtest_id: str) -> HttpRes
 
 def _figures(performance: dict[str, Any], names: tuple[str, ...]) -> list[dict[str, Any]]:
     return [
-        {"name": name, "value": performance[name], "unit": METRICS[name].unit}
+        {
+            "name": name,
+            "value": performance[name],
+            "unit": METRICS[name].unit,
+            "is_signed": name in _SIGNED,
+        }
         for name in names
         if name in METRICS
     ]
