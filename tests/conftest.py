@@ -55,11 +55,20 @@ def django_db_modify_db_settings(django_db_modify_db_settings: None) -> None:
 
 
 @pytest.fixture(scope="session")
-def django_db_setup(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> None:
+def django_db_keepdb(django_db_keepdb: bool) -> bool:
+    """A database goes with its server: to drop it before would take a second or two."""
+    return django_db_keepdb or postgres_plugin.is_server_of_run()
+
+
+@pytest.fixture(scope="session")
+def django_db_setup(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[None]:
     """What a test has committed is removed after it, of the audit too."""
     with django_db_blocker.unblock(), connection.cursor() as cursor:
         for partition in emptying.partitions():
             cursor.execute(f"ALTER TABLE {partition} DISABLE TRIGGER no_change")
+    yield
+    with django_db_blocker.unblock():
+        connection.close()
 
 
 @pytest.fixture(autouse=True, scope="session")

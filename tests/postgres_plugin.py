@@ -95,11 +95,16 @@ def _migrate() -> None:
         raise RuntimeError(done.stderr)
 
 
+def is_server_of_run() -> bool:
+    """Return whether the server is thrown away after this run."""
+    return _NOTE in os.environ
+
+
 def database_to_copy() -> str | None:
     """Wait for the server. Only the workers of a parallel run find a database that is migrated.
     Raises RuntimeError when the server could not be made ready.
     """
-    if _NOTE not in os.environ:
+    if not is_server_of_run():
         return None
     with Path(os.environ[_NOTE]).open() as note:
         fcntl.flock(note, fcntl.LOCK_SH)
