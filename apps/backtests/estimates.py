@@ -33,6 +33,8 @@ BYTES_OF_A_BAR, BYTES_OF_A_SEARCHED_BAR = 120, 220
 # The scores of a set of a search, twice while they are joined; those of a path are fewer.
 BYTES_OF_AN_ITEM: Final = 400
 OWN_MEGABYTES: Final = 180
+# How often bars are read that memory should not hold.
+READINGS_IN_PARTS: Final = 4
 
 
 class TooManySeconds(ServiceError):
@@ -93,8 +95,7 @@ def describe_memory(backtest: Backtest, *, was_too_much: bool) -> str:
     held = f"{bars:,} bars over all symbols"
     if items > 1:
         held += f", and {items:,} sets or paths,"
-    # A plain one goes through more bars part by part.
-    bars_held = min(bars, MAX_BARS_IN_MEMORY) if kind is BacktestKind.BACKTEST else bars
+    bars_held = MAX_BARS_IN_MEMORY if is_in_parts(backtest, bars) else bars
     megabytes = (bars_held * of_a_bar + of_items) / 2**20
     text = f"Its {held} take a worker about {megabytes:,.0f} MB beside its own {OWN_MEGABYTES} MB."
     if not was_too_much:
@@ -113,7 +114,15 @@ def describe_memory(backtest: Backtest, *, was_too_much: bool) -> str:
 def _units(backtest: Backtest, bars: int) -> float:
     """Return the work as a number that its time grows with: bars that are simulated, or paths."""
     items = count_items(backtest)
-    return float(items if backtest.kind == BacktestKind.MONTE_CARLO else items * max(bars, 1))
+    if backtest.kind == BacktestKind.MONTE_CARLO:
+        return float(items)
+    readings = READINGS_IN_PARTS if is_in_parts(backtest, bars) else 1
+    return float(items * readings * max(bars, 1))
+
+
+def is_in_parts(backtest: Backtest, bars: int) -> bool:
+    """Return whether a worker goes through so many bars in parts."""
+    return backtest.kind == BacktestKind.BACKTEST and bars > MAX_BARS_IN_MEMORY
 
 
 def require_seconds(backtest: Backtest, *, owner: User) -> None:

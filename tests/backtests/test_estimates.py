@@ -72,6 +72,16 @@ def test_what_was_measured_lately_has_most_weight(alice: User) -> None:
     assert speed.units == pytest.approx(10 * (0.95**2 + 0.95 + 1))
 
 
+def test_bars_that_memory_does_not_hold_are_read_four_times(
+    alice: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    WorkSpeed.objects.create(kind=BacktestKind.BACKTEST, seconds=0.1, units=1)
+    whole = submit(alice).estimated_seconds
+    monkeypatch.setattr(estimates, "MAX_BARS_IN_MEMORY", 100)
+    assert whole
+    assert submit(alice).estimated_seconds == pytest.approx(4 * whole)
+
+
 def test_a_user_is_refused_more_than_may_be_taken_and_told_what_would_fit(
     alice: User, bob: User, settings: LazySettings
 ) -> None:
