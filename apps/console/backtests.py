@@ -140,9 +140,5 @@ def compare_page(request: HttpRequest, user: User) -> HttpResponse:
         return show(request, "compare")
     comparison = compare_backtests(owner=user, ids=(chosen[0], chosen[1]))
     context = BacktestComparisonSerializer.render(comparison)
-    rows = [
-        {**row, "unit": METRICS[row["name"]].unit}
-        for row in context["metrics"]
-        if row["name"] in METRICS
-    ]
+    rows = [{**row, "unit": METRICS[row["name"]].unit} for row in context["metrics"]]
     return show(request, "compare", {**context, "rows": rows})

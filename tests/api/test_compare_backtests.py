@@ -6,6 +6,7 @@ import pytest
 
 from apps.accounts.models import User
 from apps.backtests.models import Backtest
+from apps.engine.metrics.table import METRICS
 from tests import make
 from tests.backtests.submissions import submit
 from tests.backtests.waves import waves
@@ -46,6 +47,7 @@ def test_two_stand_side_by_side(api: Api, alice: User, pair: tuple[Backtest, Bac
     body = compared(api, alice, *pair)
     assert [backtest["id"] for backtest in body["backtests"]] == [row.pk for row in pair]
     metrics = {row.pop("name"): row for row in body["metrics"]}
+    assert list(metrics) == [name for name in METRICS if name in metrics]
     performances = [
         api(alice).get(f"/api/backtests/{row.pk}").json()["performance"] for row in pair
     ]

@@ -9,6 +9,7 @@ from apps.backtests import results
 from apps.backtests.models import Backtest
 from apps.engine.language.summary import Change, changes, summarize
 from apps.engine.metrics.comparison import LEAST_COMMON_DAYS, PATHS, PairedReturns, compare_returns
+from apps.engine.metrics.table import METRICS
 
 IdPair = tuple[str, str]
 
@@ -58,14 +59,14 @@ def compare_backtests(*, owner: User, ids: IdPair) -> BacktestComparison:
 
 
 def paired_metrics(first: Backtest, other: Mapping[str, Any]) -> tuple[MetricPair, ...]:
-    """Return the metrics that are one number, beside those of another performance; a result of an
-    earlier release has fewer.
+    """Return the metrics that are one number, beside those of another performance, in the order of
+    the table of metrics; a result of an earlier release has fewer.
     """
     own = first.performance or {}
     return tuple(
-        MetricPair(name, value, other[name])
-        for name, value in own.items()
-        if name in other and not isinstance(value, dict)
+        MetricPair(name, own[name], other[name])
+        for name in METRICS
+        if name in own and name in other and not isinstance(own[name], dict)
     )
 
 
