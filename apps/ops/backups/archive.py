@@ -107,24 +107,33 @@ def write_file(folder: Path, write: Write) -> tuple[Path, Manifest]:
     """Write a backup into the folder. Raises BackupFailed, OSError."""
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     _remove_old_drafts(folder)
-    # Not named by the process: containers that share the folder have processes of the same id.
-    draft = folder / f".algotrade-{secrets.token_hex(8)}.draft"
-    flags = os.O_RDWR | os.O_EXCL
-    try:
-        with private_files.private_file(draft, flags) as descriptor:
-            fcntl.flock(descriptor, fcntl.LOCK_EX)
-            with open(descriptor, "r+b", closefd=False) as file:
-                manifest = write(Writer(file))
-            os.fsync(descriptor)
+    with _new_draft(folder) as (draft, descriptor):
+        with open(descriptor, "r+b", closefd=False) as file:
+            manifest = write(Writer(file))
+        os.fsync(descriptor)
         path = folder / manifest.file_name
         if path.exists():
             raise BackupFailed(f"{path} is there already: a backup of the same second")
         draft.rename(path)
-    except BaseException:
-        draft.unlink(missing_ok=True)
-        raise
     _sync_folder(folder)
     return path, manifest
+
+
+@contextmanager
+def _new_draft(folder: Path) -> Iterator[tuple[Path, int]]:
+    """Yield the path and descriptor of a locked draft, which goes unless it gets another name."""
+    while True:
+        # Not named by the process: containers that share the folder have processes of the same id.
+        draft = folder / f".algotrade-{secrets.token_hex(8)}.draft"
+        with private_files.private_file(draft, os.O_RDWR | os.O_EXCL) as descriptor:
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+            if os.fstat(descriptor).st_nlink == 0:
+                continue  # before it was locked, another backup has taken it for an old one
+            try:
+                yield draft, descriptor
+            finally:
+                draft.unlink(missing_ok=True)
+            return
 
 
 def write_stream(stream: IO[bytes], write: Write) -> Manifest:

@@ -1,5 +1,6 @@
 """`manage.py backup`: one whole file, or none."""
 
+import fcntl
 import json
 import os
 import resource
@@ -137,6 +138,25 @@ def test_a_draft_that_is_being_written_is_left_alone(tmp_path: Path) -> None:
         assert len(list(tmp_path.iterdir())) == 1
     assert backing_up.wait(50) == 0
     [path] = tmp_path.iterdir()
+    verify(path)
+
+
+def test_a_draft_that_another_backup_removes_before_it_is_locked_is_made_anew(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lock = fcntl.flock
+    removed: list[Path] = []
+
+    def lock_late(file: int, operation: int) -> None:
+        if not removed:
+            removed.extend(tmp_path.iterdir())
+            removed[0].unlink()
+        lock(file, operation)
+
+    monkeypatch.setattr(fcntl, "flock", lock_late)
+    path = back_up(tmp_path)
+    assert len(removed) == 1
+    assert list(tmp_path.iterdir()) == [path]
     verify(path)
 
 
