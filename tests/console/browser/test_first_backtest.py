@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, expect
 
-from tests.console.browser.trader import PASSWORD
+from tests.console.browser.trader import PASSWORD, Trader
 
 MOST_CLICKS = 12
 MOST_TABS = 120  # to anything on a page
@@ -79,6 +79,27 @@ def test_the_keyboard_alone_is_enough(stranger: BrowserContext) -> None:
     press(page, "Settings")
     press(page, "Sign out")
     page.wait_for_url("**/app/sign-in")
+
+
+def test_the_keyboard_starts_watches_and_stops(page: Page, trader: Trader) -> None:
+    page.goto(trader.pages["algorithm"])
+    press(page, "Start on paper")
+    expect(page.locator("h1 .status.active")).to_be_visible()
+    press(page, "Pause")
+    press(page, "Resume")
+    press(page, "Stop")
+    reach(page, "Let it trade")
+    press(page, "Stop it")
+    expect(page.locator("h1 .status.stopped")).to_be_visible()
+    page.goto(trader.pages["run"])
+    press(page, "Close NSE:RELIANCE")
+    reach(page, "Close the position")
+    press(page, "Keep it")
+    page.goto(trader.pages["coverage"])
+    press(page, "Symbols")
+    press(page, "Sessions and charges")
+    press(page, "Upload")
+    reach(page, "Check the file")
 
 
 def test_the_first_stop_of_the_keyboard_skips_to_the_content(page: Page) -> None:
