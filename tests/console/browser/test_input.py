@@ -46,13 +46,13 @@ def tab(browser: Browser, account: Trader, request: pytest.FixtureRequest) -> It
     window.close()
 
 
-# The service of these tests sends no mail, so that the page of a new password has no form.
 WITH_FORMS = (
     "home", "algorithm", "draft", "steps", "steps of a draft", "json", "new backtest",
     "new optimization", "new monte carlo", "backtest", "explanation", "run",
     "explanation of a run", "coverage", "symbol search", "sessions and charges", "upload",
     "settings", "new password", "new address", "new key", "new webhook", "webhook", "new secret",
     "second factor", "export", "export that is ready", "close account", "sign in", "sign up",
+    "reset",
 )  # fmt: skip
 
 

@@ -19,7 +19,10 @@ SCHEMES = ("light", "dark")
 LARGEST = 150_000  # bytes of a page with its styles and scripts, without the script of charts
 # Pages outside /app.
 OUTSIDE = {"unknown elsewhere": "/nothing", "expired link": "/account/verify/x"}
-STATUSES = {"unknown": 404, "unknown elsewhere": 404, "expired link": 422}
+# No run of this service has been stepped by a bar.
+STATUSES = {
+    "unknown": 404, "unknown elsewhere": 404, "expired link": 422, "explanation of a run": 404,
+}  # fmt: skip
 # A page with a stream of events never rests.
 STREAMING = ("live", "run")
 TAGS = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]
