@@ -1,14 +1,10 @@
-"""Studies whose workers are killed, and studies that two workers share: the bytes of one worker
-that nobody disturbs.
-"""
+"""Studies whose workers are killed have the bytes of one worker that nobody disturbs."""
 
-import os
 import random
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from statistics import median
 from typing import Any, Final
 
 import pytest
@@ -24,7 +20,7 @@ from tests.backtests.submissions import submit
 from tests.backtests.test_shards import result_of
 from tests.backtests.workers import never
 from tests.faults.history import FIRST, LAST, NOW, SYMBOLS, hold_walks
-from tests.faults.workers import Worker, working
+from tests.faults.workers import working
 from tests.processes import until
 
 pytestmark = [
@@ -202,108 +198,3 @@ def test_studies_have_the_same_bytes_though_fifty_workers_are_killed(tmp_path: P
     different = [study.pk for study in studies if result_of(study) != expected[int(study.name)]]
     assert not different
     assert not StudyShard.objects.exists()
-
-
-# ------------------------------------------------------------------------------- several workers
-
-
-def pin(workers: list[Worker]) -> None:
-    """Give each worker a processor of its own, as a machine of one core has, before it counts."""
-    for worker, processor in zip(workers, sorted(os.sched_getaffinity(0)), strict=False):
-        assert worker.process is not None
-        os.sched_setaffinity(worker.process.pid, {processor})
-
-
-def processor_seconds(worker: Worker) -> float:
-    """What the worker has used of its processor."""
-    assert worker.process is not None
-    fields = Path(f"/proc/{worker.process.pid}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-
-
-def seconds_of(study: Backtest) -> float:
-    """From the moment a worker begins the study to its end."""
-    until(lambda: not unfinished(), seconds=300, every=0.05)
-    study.refresh_from_db()
-    assert study.status == BacktestStatus.COMPLETED, study.error
-    assert study.completed_at is not None
-    assert study.started_at is not None
-    return (study.completed_at - study.started_at).total_seconds()
-
-
-BEST_OF: Final = 3
-SHARED: Final = {"optimizationConfig": search(5_000)}
-
-
-def search_of_thousands(owner: User, algorithm_id: str) -> Backtest:
-    """5,000 sets over 93,750 minutes, a year."""
-    return submit(
-        owner,
-        algorithm_id,
-        date_range=read_date_range(FIRST, "2024-12-31", now=NOW),
-        kind=BacktestKind.OPTIMIZATION,
-        configs=SHARED,
-        now=timezone.now(),
-    )
-
-
-def test_two_workers_of_one_processor_share_a_search(tmp_path: Path) -> None:
-    """5,000 sets over a year of minutes, by one worker and by two. On a machine that does other
-    work too, the processor time of the busier of both says more than the clock.
-    """
-    if len(os.sched_getaffinity(0)) < 2:
-        pytest.skip("There is one processor.")
-    hold_walks()
-    owner = make.user("alice")
-    algorithm_id = algorithm_of(owner)
-    seconds: dict[int, float] = {}
-    busiest: dict[int, float] = {}
-    for count in (1, 2):
-        with working(count, tmp_path) as workers:
-            pin(workers)
-            for _ in range(2):  # both have loaded what they need
-                seconds_of(search_of_thousands(owner, algorithm_id))
-            rounds = []
-            for _ in range(BEST_OF):
-                before = [processor_seconds(worker) for worker in workers]
-                clock = seconds_of(search_of_thousands(owner, algorithm_id))
-                after = [processor_seconds(worker) for worker in workers]
-                used = max(end - begin for begin, end in zip(before, after, strict=True))
-                rounds.append((clock, used))
-            seconds[count], busiest[count] = map(min, zip(*rounds, strict=True))
-    results = {backtest.receipt["result"] for backtest in Backtest.objects.all()}  # type: ignore[index]  # it is completed
-    print(f"\n{seconds[1]:.2f} s by one worker, {seconds[2]:.2f} s by two", end=": ")
-    print(f"{seconds[1] / seconds[2]:.2f} times as fast", end="; ")
-    print(f"processor time {busiest[1]:.2f} s, and {busiest[2]:.2f} s of the busier", end=": ")
-    print(f"{busiest[1] / busiest[2]:.2f} times")
-    assert len(results) == 1
-
-
-def test_a_backtest_of_another_user_waits_for_a_shard_not_for_a_study(tmp_path: Path) -> None:
-    hold_walks()
-    alice, bob = make.user("alice"), make.user("bob")
-    searched, plain = algorithm_of(alice), algorithm_of(bob)
-    span = read_date_range("2024-11-01", "2024-11-30", now=NOW)
-    waits = []
-    with working(1, tmp_path):
-        study = search_of_thousands(alice, searched)
-        until(StudyShard.objects.exists, seconds=60)
-        for _ in range(20):
-            if not StudyShard.objects.exists():
-                study = search_of_thousands(alice, searched)
-                until(StudyShard.objects.exists, seconds=60)
-            backtest = submit(bob, plain, date_range=span, now=timezone.now())
-            begun = time.monotonic()
-            until(
-                lambda pk=backtest.pk: Backtest.objects.get(pk=pk).completed_at,  # type: ignore[misc]  # mypy infers no lambda with a default
-                seconds=60,
-            )
-            waits.append(time.monotonic() - begun)
-        seconds_of(study)
-    waits.sort()
-    print(
-        f"\nwhile another user's study runs, by one worker: half within {median(waits):.2f} s",
-        end="",
-    )
-    print(f", 95 % within {waits[-2]:.2f} s, all within {waits[-1]:.2f} s")
-    assert set(Backtest.objects.values_list("status", flat=True)) == {BacktestStatus.COMPLETED}
