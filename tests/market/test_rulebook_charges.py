@@ -2,14 +2,13 @@
 
 from datetime import date
 from decimal import Decimal
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from apps.engine.kernel import kernel
 from apps.engine.simulation.plan import rate_rows
 from apps.market.dates import day_number
 from apps.market.rulebook.charges import (
@@ -22,6 +21,7 @@ from apps.market.rulebook.charges import (
 )
 from apps.market.rulebook.rows import OrderSide, Product
 from apps.market.rulebook.rule_set import bundled_rule_set
+from tests.engine.compiled import charges_on
 
 BOOK = bundled_rule_set()
 
@@ -360,11 +360,9 @@ def test_the_kernel_charges_what_the_note_says(
     value = Decimal(paise) / 100
     charges = charges_of(BOOK, basis, side=side, value=value, day=day, from_demat=from_demat)
     rates = rate_rows(schedule_of(BOOK, [basis]), {basis.key: 0})
-    plain = cast(Any, kernel.charges_on).py_func
     buying = side == "buy"
     delivers = from_demat and not buying
-    records = rates.view(np.recarray)
-    charged = plain(float(value), buying, delivers, 0, day_number(day), records)
+    charged = charges_on(float(value), buying, delivers, 0, day_number(day), rates)
     kernel_paise = dict(zip(PLACES, charged, strict=True))
     assert {item: kernel_paise[item] for item in kernel_paise if kernel_paise[item]} == {
         charge.item: float(charge.rounded * 100) for charge in charges.charges if charge.rounded
