@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from django.http import HttpRequest, HttpResponse
 
-from apps.accounts import closing, cookies, email_links, exports, services, two_factor
+from apps.accounts import closing, cookies, email_links, exports, mails, services, two_factor
 from apps.accounts.api_keys import KeyScope
 from apps.accounts.login_limits import Entrance, count_failure
 from apps.accounts.models import User
@@ -112,6 +112,7 @@ def password_page(request: HttpRequest, user: User) -> HttpResponse:
 @console_page()
 def change_address_page(request: HttpRequest, user: User) -> HttpResponse:
     """Ask for another e-mail address, which takes a link in a mail to each of both."""
+    mails.require()
 
     def act() -> HttpResponse:
         body = AddressChangeSerializer.read(sent(request.POST, "email"))

@@ -6,6 +6,7 @@ import zipfile
 import pytest
 from django.test import Client
 from django.utils import timezone
+from pytest_django import Settings
 
 from apps.accounts import exports
 from apps.accounts.models import ApiKey, DataExport, EmailLink, LinkPurpose, User
@@ -124,6 +125,16 @@ def test_another_address_takes_links_to_both(browse: Browse, alice: User) -> Non
     page = client.post(address, {"email": "rao@example.com", **PROOF}, follow=True)
     assert b"Both addresses get a mail" in page.content
     assert EmailLink.objects.filter(purpose=LinkPurpose.TAKE_ADDRESS).count() == 1
+
+
+def test_no_address_is_asked_for_where_no_mail_is_sent(
+    browse: Browse, alice: User, settings: Settings
+) -> None:
+    settings.SERVES_LOOPBACK_ALONE = False
+    settings.EMAIL_HOST = ""
+    page = browse(alice).get("/app/settings/address")
+    assert page.status_code == 503
+    assert b"This service sends no mail" in page.content
 
 
 def test_the_link_that_verifies_is_sent_again(browse: Browse, alice: User) -> None:

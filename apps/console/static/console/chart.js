@@ -71,6 +71,7 @@
   let candles = [];
   let isOwn = true; /* whether the candles are those that conditions are read from */
   let part = {};
+  let asked = "";
   let shown = "";
   let lines = [];
 
@@ -87,9 +88,10 @@
     const symbol = choice.value;
     const address = new URL(box.dataset.source, location.href);
     for (const [name, value] of Object.entries({ symbol, ...part })) address.searchParams.set(name, value);
-    const response = await fetch(address);
-    if (symbol !== choice.value) return;
-    if (!response.ok) {
+    asked = address.search;
+    const response = await fetch(address).catch(() => null); /* the network may be away */
+    if (asked !== address.search) return;
+    if (!response?.ok) {
       note.textContent = "The candles cannot be read just now. Load the page again.";
       return;
     }
