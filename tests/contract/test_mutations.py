@@ -189,8 +189,7 @@ class BacktestJudge(Sender):
             assert sent.document is not None
             assert is_echo(error["details"]["algorithmId"], sent.document["algorithmId"])
         elif response.status_code == 422:
-            error = assert_error(response, 422, "INSUFFICIENT_DATA")
-            assert {"symbol", "timeframe", "held"} <= error["details"].keys()
+            assert_insufficient(assert_error(response, 422, "INSUFFICIENT_DATA")["details"])
         else:
             assert_refused(response, sent, mutant.raw)
 
@@ -209,6 +208,16 @@ class BacktestJudge(Sender):
         finally:
             made.delete()
             jobs.delete()
+
+
+def assert_insufficient(details: dict[str, Any]) -> None:
+    """Hold a refusal to its reason: too few bars, or bars on too few sessions of the range."""
+    if "minimumPercentage" in details:
+        wanted = details["sessionsSince"] * details["minimumPercentage"] / 100
+        assert details["heldSessions"] < wanted
+    else:
+        assert details["barsInRange"] < details["needed"]
+        assert {"symbol", "timeframe", "held"} <= details.keys()
 
 
 def as_kept(name: str, value: Json) -> Json:

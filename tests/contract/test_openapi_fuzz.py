@@ -67,6 +67,7 @@ BEYOND_A_SCHEMA = {
     "changePassword": (400, "is not your password"),
     "createKey": (400, "must lie in the future|is not a network"),
     "proveIdentity": (400, "is not your password"),
+    "beginTwoFactor": (403, "Prove who you are first"),  # a login alone is no proof
     "confirmTwoFactor": (400, "is not the current code"),
     "readCandles": (400, f"lies before from|{_TOO_LATE}|{_HALF_A_CONTRACT}"),
     "readCoverage": (400, _HALF_A_CONTRACT),
@@ -82,6 +83,9 @@ BEYOND_A_SCHEMA = {
         f"in the future|before 1990|before startDate|{_TOO_LATE}|{_HALF_A_CONTRACT}|{_OF_STUDIES}",
     ),
     "renameBacktest": (400, "and so is `kept`"),
+    "simulateChanges": (400, f"and so is any step|{_OF_STUDIES}"),
+    "streamEvents": (400, f"A symbol has at most|{_HALF_A_CONTRACT}"),  # of several in one text
+    "compareBacktests": (400, "must be the ids of two backtests"),  # two different ones
     "createAlgorithm": (400, _OF_ALGORITHMS),
     "putAlgorithm": (400, _OF_ALGORITHMS),
     "updateAlgorithm": (400, _OF_ALGORITHMS),

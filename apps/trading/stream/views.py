@@ -47,10 +47,11 @@ class EventStreamViewSet(OwnedViewSet):
             EventStreamQuery,
             OpenApiParameter(
                 LAST_EVENT_ID,
-                {"type": "string", "pattern": "^[0-9]{1,18}$", "examples": ["41"]},
+                {"type": "string", "pattern": "^[0-9]{0,18}$", "examples": ["41"]},
                 OpenApiParameter.HEADER,
                 description="The id of the last message that the client has: the stream goes on"
-                " after it. Without it the stream tells of what happens from now on.",
+                " after it. Without it, or with an empty one, the stream tells of what happens from"
+                " now on.",
             ),
             answer_header("X-Accel-Buffering"),
         ],
