@@ -14,8 +14,9 @@ from pathlib import Path
 from typing import IO, Final, NamedTuple
 
 from django.core.serializers.json import DjangoJSONEncoder
-from django.db import connection, transaction
+from django.db import OperationalError, connection, transaction
 from django.db.models import QuerySet
+from psycopg.errors import LockNotAvailable
 
 from apps.core import audit
 from apps.core.models import AuditRecord
@@ -90,10 +91,16 @@ def _archive(partition: str, month: datetime, folder: Path, *, now: datetime) ->
             count = _write(file, AuditRecord.objects.filter(at__lt=end_of_month(month)))
             file.flush()
             os.fsync(file.fileno())
-        archived = ArchivedMonth(path, count, hashlib.sha256(path.read_bytes()).hexdigest())
-        _drop(partition, archived, now=now)
     except BaseException:
         path.unlink()
+        raise
+    archived = ArchivedMonth(path, count, hashlib.sha256(path.read_bytes()).hexdigest())
+    try:
+        _drop(partition, archived, now=now)
+    except (ArchiveFailed, OperationalError) as error:
+        # After anything else, as a lost answer to the commit, the file may hold what nothing does.
+        if isinstance(error, ArchiveFailed) or isinstance(error.__cause__, LockNotAvailable):
+            path.unlink()
         raise
     return archived
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from django.core.management import CommandError, call_command
-from django.db import DatabaseError, connection, transaction
+from django.db import DatabaseError, OperationalError, connection, transaction
 from django.db.migrations.loader import MigrationLoader
 from django.utils import timezone
 
@@ -120,6 +120,24 @@ def test_a_file_that_is_there_is_left_and_so_is_the_month(later: datetime, tmp_p
         call_command("archive_audit", str(tmp_path), f"--before={later:%Y-%m}")
     assert partitions() == {name_of(month): 1}
     assert [path.read_text() for path in tmp_path.iterdir()] == ["another one's"]
+
+
+def test_a_file_stays_where_the_answer_to_the_drop_is_lost(
+    later: datetime, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    month = this_month_before(this_month_before(later))
+    record(month)
+    drop = audit_files._drop
+
+    def drop_without_answer(partition: str, archived: Any, *, now: datetime) -> None:
+        drop(partition, archived, now=now)
+        raise OperationalError("the connection was lost")
+
+    monkeypatch.setattr(audit_files, "_drop", drop_without_answer)
+    with pytest.raises(CommandError):
+        call_command("archive_audit", str(tmp_path), f"--before={later:%Y-%m}")
+    assert name_of(month) not in partitions()
+    assert [len(lines_in(path)) for path in tmp_path.iterdir()] == [1]
 
 
 def test_a_month_that_goes_on_stays(tmp_path: Path) -> None:

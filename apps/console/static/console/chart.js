@@ -75,7 +75,7 @@
   let shown = "";
   let lines = [];
 
-  const told = (answer) => {
+  const noteOf = (answer) => {
     const { symbol, timeframe, fills, trades, shownTrades } = answer;
     if (!candles.length) return `No candles of ${symbol} are held here.`;
     const count = `${candles.length.toLocaleString("en-IN")} candles of ${timeframe}${answer.synthetic ? ", generated" : ""}`;
@@ -104,7 +104,7 @@
     marks.setMarkers(answer.fills.flatMap((fill) => markOf(fill, starts, hasText)).sort((a, b) => a.time - b.time));
     for (const line of lines) series.removePriceLine(line);
     lines = (answer.positions ?? []).flatMap(levelsOf);
-    note.textContent = told(answer);
+    note.textContent = noteOf(answer);
     if (whole) whole.hidden = !part.from;
     if (shown !== address.search) chart.timeScale().fitContent();
     shown = address.search;
