@@ -488,9 +488,10 @@ SPECTACULAR_SETTINGS = {
     "TITLE": "algotrade",
     "VERSION": VERSION,
     "DESCRIPTION": "Algorithmic trading in India: describe an algorithm in five steps, without "
-    "code, and backtest it on real history. Every refusal is one envelope, `Error`; every list is "
-    "`data` and `pagination`; times are ISO 8601 in UTC. An unknown address is a 404, a wrong "
-    "method a 405, both in the envelope.",
+    "code, backtest it on history, and let it trade on paper. Every refusal is one envelope, "
+    "`Error`; every list that has pages is `data` and `pagination`; moments are ISO 8601 in UTC "
+    "with Z, dates and hours of the market are those of Asia/Kolkata. An unknown address is a 404, "
+    "a wrong method a 405, both in the envelope.",
     "OAS_VERSION": "3.1.1",
     "COMPONENT_SPLIT_PATCH": False,
     "ENUM_GENERATE_CHOICE_DESCRIPTION": False,
@@ -498,16 +499,20 @@ SPECTACULAR_SETTINGS = {
     "TAGS": [
         {
             "name": "account",
-            "description": "Signing up, in and out; one's profile, password, sessions and keys.",
+            "description": "Signing up, in and out; one's profile, password, second factor,"
+            " sessions, keys and data.",
         },
         {"name": "algorithms", "description": "What an algorithm is made of, and how it does."},
         {"name": "backtests", "description": "What would have happened."},
-        {"name": "market", "description": "History, and bars as they close."},
+        {
+            "name": "market",
+            "description": "History, bars as they close, sessions and charges.",
+        },
         {"name": "symbols", "description": "What can be traded."},
         {
             "name": "trading",
-            "description": "Running algorithms on paper; the account, and the switch that stops"
-            " everything.",
+            "description": "Running algorithms on paper; the account, the stream of events, and the"
+            " switch that stops everything.",
         },
         {
             "name": "webhooks",

@@ -25,9 +25,9 @@ _BACKTESTS: Final = "/api/backtests"
 class KeyScope(StrEnum):
     """What a key allows."""
 
-    READ = "read"  # every call that changes nothing
+    READ = "read"  # every GET, and what is in _SAFE_POSTS
     TRADE = "trade"  # every other call without a scope of its own: algorithms, webhooks, candles
-    BACKTEST = "backtest"  # to submit, rename, cancel, share and delete backtests
+    BACKTEST = "backtest"  # every other call under /api/backtests
 
 
 class ScopeMissing(ServiceError):

@@ -23,6 +23,7 @@ from apps.core.api.serializers import (
     StrictSerializer,
     TextField,
 )
+from apps.core.audit import ActorKind
 from apps.core.client_address import read_network
 from apps.core.quotas import Resource
 
@@ -30,6 +31,10 @@ _MAX_NAME: Final = 100
 MAX_CODE: Final = 40
 MAX_NETWORKS: Final = 20
 _SCOPES: Final = [scope.value for scope in KeyScope]
+_SCOPES_HELP: Final = (
+    "What it allows; no scope includes another. `read`: every GET, and the check of a"
+    " symbol; `backtest`: every other call under /api/backtests; `trade`: all others."
+)
 _PASSWORD: Final = "a long password"
 _CREDENTIALS: Final = {"email": "trader@example.com", "password": _PASSWORD}
 _USER: Final = {
@@ -105,7 +110,9 @@ class AccountBodySerializer(StrictSerializer):
 
 @example({**_CREDENTIALS, "name": "A Trader"})
 class SignUpSerializer(AccountBodySerializer):
-    email = AddressField(help_text="Without a quoted name or a bare IP address.")
+    email = AddressField(
+        help_text="Such as name@example.com; no quoted name, no IP address after the @."
+    )
     password = SecretField(
         min_length=passwords.MIN_PASSWORD_LENGTH,
         max_length=passwords.MAX_PASSWORD_LENGTH,
@@ -184,11 +191,11 @@ class PasswordChangeSerializer(AccountBodySerializer):
 
 @example(
     {"name": "Night runner", "scopes": ["read"], "networks": ["127.0.0.0/8"]},
-    **{"Until a day": {"name": "Trial", "scopes": ["read"], "expiresAt": "2027-01-31T18:30:00Z"}},
+    **{"Until a day": {"name": "Trial", "scopes": ["read"], "expiresAt": "2036-01-31T18:30:00Z"}},
 )
 class NewKeySerializer(AccountBodySerializer):
     name = TextField(max_length=_MAX_NAME, help_text="For its owner to tell it from others.")
-    scopes = ChoiceSetField(choices=_SCOPES, help_text="What it allows; no scope includes another.")
+    scopes = ChoiceSetField(choices=_SCOPES, help_text=_SCOPES_HELP)
     expiresAt = MomentField(
         required=False,
         allow_null=True,
@@ -217,7 +224,11 @@ class NewUserSerializer(IdentitySerializer):
 class KnownUserSerializer(IdentitySerializer):
     """A user who has logged in."""
 
-    role = ChoiceField(choices=[role.value for role in Role])
+    role = ChoiceField(
+        choices=[role.value for role in Role],
+        help_text="`operator`: may also send candles and files, and use the admin; `admin`: may"
+        " also make operators.",
+    )
 
 
 @example({**_USER, "role": "user", "displayName": "", "createdAt": MOMENT_EXAMPLE})
@@ -274,7 +285,7 @@ class TwoFactorSerializer(AnswerSerializer):
     """Whether the account asks for a code."""
 
     enabled = BooleanField()
-    since = MomentField(allow_null=True)
+    since = MomentField(allow_null=True, help_text="When it was turned on; null while it is off.")
     recoveryCodesLeft = IntegerField()
 
 
@@ -310,7 +321,12 @@ class ActivitySerializer(AnswerSerializer):
 
     at = MomentField()
     action = ChoiceField(choices=[action.value for action in SECURITY_ACTIONS])
-    by = CharField(source="actor_kind", help_text="user, operator, system or command.")
+    by = ChoiceField(
+        choices=[kind.value for kind in ActorKind],
+        source="actor_kind",
+        help_text="`user`: also somebody who has not logged in; `operator`: in the user's place;"
+        " `system`: the service itself; `command`: on the machine's command line.",
+    )
     address = CharField(help_text="Of the client; empty where there was none.")
     details = ObjectField()
 
@@ -330,7 +346,9 @@ class ExportSerializer(AnswerSerializer):
     id = IdField()
     createdAt = MomentField()
     readyAt = MomentField(allow_null=True, help_text="Null while it is being made.")
-    expiresAt = MomentField(help_text="Until when it can be fetched.")
+    expiresAt = MomentField(
+        help_text="24 hours after it is ready; until then, 24 hours after it was asked for."
+    )
     archive = CharField(source="pk", help_text="The path of the call that fetches it.")
 
     def to_representation(self, instance: Any) -> dict[str, Any]:
@@ -341,7 +359,10 @@ class ExportSerializer(AnswerSerializer):
 class ResourceUsageSerializer(AnswerSerializer):
     """A resource of the account."""
 
-    resource = ChoiceField(choices=[resource.value for resource in Resource])
+    resource = ChoiceField(
+        choices=[resource.value for resource in Resource],
+        help_text="What is counted; of `backtestBytes` the bytes of stored results.",
+    )
     limit = IntegerField(help_text="How much of it the account may have.")
     used = IntegerField(help_text="How much of it the account has.")
 
@@ -371,14 +392,16 @@ class RenewedSerializer(AccessSerializer):
     }
 )
 class SessionSerializer(AnswerSerializer):
-    """A login of the user's, from `services.live_sessions`."""
+    """A login of the user's that has not ended."""
 
     id = IdField()
     createdAt = MomentField()
-    lastUsedAt = MomentField()
-    address = CharField()
-    userAgent = CharField()
-    current = BooleanField()
+    lastUsedAt = MomentField(help_text="To a minute.")
+    address = CharField(
+        allow_null=True, help_text="Of the client that logged in; null where it had none."
+    )
+    userAgent = CharField(help_text="As the client calls itself, the first 200 characters.")
+    current = BooleanField(help_text="Whether it is that of this call.")
 
 
 @example(_KEY)
@@ -387,13 +410,13 @@ class KeySerializer(AnswerSerializer):
 
     id = IdField()
     name = CharField()
-    scopes = ChoiceSetField(choices=_SCOPES)
-    lastFour = CharField()
+    scopes = ChoiceSetField(choices=_SCOPES, help_text=_SCOPES_HELP)
+    lastFour = CharField(help_text="The last four characters of its text.")
     createdAt = MomentField()
-    lastUsedAt = MomentField(allow_null=True)
+    lastUsedAt = MomentField(allow_null=True, help_text="To a minute; null before its first use.")
     lastAddress = CharField(allow_null=True)
-    expiresAt = MomentField(allow_null=True)
-    networks = NetworkListField()
+    expiresAt = MomentField(allow_null=True, help_text="Null: never.")
+    networks = NetworkListField(help_text="From which it is accepted; none: from everywhere.")
 
 
 @example({**_KEY, "key": "atk_examplexampleexamplexampleexamplex7Qk"})

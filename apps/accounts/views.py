@@ -272,7 +272,7 @@ class ProfileViewSet(OwnedViewSet):
         """Close the account.
 
         What trades is stopped, sessions and keys end, and after seven days everything of the
-        account is erased. A login until then keeps it.
+        account but the audit log is erased. A login until then keeps it.
         """
         erase_at = closing.close(user=self.owner, now=self.now)
         response = _done(f"The account is closed, and erased at {wire_time(erase_at)}.")
@@ -324,9 +324,10 @@ class ProofViewSet(OwnedViewSet):
     def create(self, request: Request) -> Response:
         """Prove who you are.
 
-        For ten minutes the session may then do what outlives it: make keys and webhook secrets,
-        change the address, turn the second factor on or off. A login is such a proof too, but not
-        for turning it on.
+        For ten minutes the session may then do what outlives it: make keys, webhook secrets and an
+        archive of the data, change the address, turn the second factor on or off, close the account
+        and, with a second factor, change the password. A login is such a proof too, but not for
+        turning the second factor on.
         """
         body = self.read(ProofSerializer)
         with count_failure(email=self.owner.email, entrance=Entrance.API, now=self.now):
@@ -491,7 +492,7 @@ class ExportViewSet(OwnedViewSet):
         """Make an archive of everything that is stored of the user.
 
         It is made by a job. `archive` is the call that fetches it, for 24 hours from when it is
-        ready.
+        ready. While one is being made, that one is the answer.
         """
         self.read(EmptyBody)
         export = exports.request_export(user=self.owner, now=self.now)

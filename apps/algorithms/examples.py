@@ -26,12 +26,17 @@ EXAMPLE_STEPS: Final[dict[str, Any]] = {
     "riskParameters": {"maxPositionSize": 500000, "maxDailyLoss": 20000, "maxOpenPositions": 1},
     "executionSettings": {"mode": "paper", "exchange": "NSE", "orderType": "market"},
 }
-CHANGES: Final = {
+CHANGES: Final[dict[str, Any]] = {
     "name": "Crossing averages",
     "description": "The short average crosses the long one.",
     **EXAMPLE_STEPS,
-    "walkForwardConfig": {"windows": 5},
-    "monteCarloConfig": {"simulations": 1000},
+    "walkForwardConfig": {
+        "windows": 4,
+        "parameters": [
+            {"path": "exitConditions.takeProfit.ratio", "from": 1, "to": 3, "step": 0.5}
+        ],
+    },
+    "monteCarloConfig": {"runs": 1000},
     "isTemplate": False,
     "isPublic": False,
 }
@@ -94,7 +99,7 @@ ITEM: Final[dict[str, Any]] = {
     "updatedAt": MOMENT_EXAMPLE,
 }
 ALERTS: Final = {"alerts": {"maxDrawdown": {"threshold": 10, "action": "pause_algorithm"}}}
-INDICATOR: Final = {
+INDICATOR: Final[dict[str, Any]] = {
     "type": "SMA",
     "description": "Simple moving average",
     "parameters": [
@@ -103,16 +108,16 @@ INDICATOR: Final = {
     "outputs": [
         {"name": "value", "mirror": "same", "opposite": "value", "minimum": None, "maximum": None}
     ],
-    "sources": ["close", "open"],
+    "sources": ["close", "open", "high", "low", "volume", "hl2", "hlc3", "ohlc4"],
     "offset": {"type": "integer", "default": 0, "minimum": 0, "maximum": 500},
     "opposite": "SMA",
-    "timeframes": ["1h", "1d"],
+    "timeframes": ["5m", "15m", "30m", "1h", "4h", "1d", "1w"],
 }
 PATTERN: Final = {
     "pattern": "CDLHAMMER",
     "description": "Hammer",
     "directions": ["bullish"],
-    "opposite": "CDLHANGINGMAN",
+    "opposite": "CDLSHOOTINGSTAR",
 }
 CATALOGUE_PAGE: Final = {
     "data": [INDICATOR],

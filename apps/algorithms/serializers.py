@@ -48,6 +48,16 @@ from apps.engine.metrics.wire_units import round_for_wire
 from apps.market.serializers import SessionCoverageSerializer
 
 MAX_FREE_OBJECT: Final = 16 * 1024
+STATUS_HELP: Final = (
+    "`draft`: a step is not complete; `stopped`: complete, and not running; `active`: it trades;"
+    " `paused`: it enters nothing, and keeps its positions with their exits; `error`: it could not"
+    " go on; `archived`: deleted."
+)
+# Beside those that are named after the setting which closes the position.
+EXIT_REASON_HELP: Final = (
+    "Which setting closed it; `signal`: exit conditions; `stopped`: a request; `expiry`: the"
+    " contract settled; `end_of_data`: the range of the backtest ended."
+)
 # What a list can be sorted by, and the column of each.
 SORTS: Final = {
     "name": "name",
@@ -83,7 +93,10 @@ class StudyHistoryField(MetricsField):
 
 
 class PerformanceSerializer(DocumentSerializer):
-    """What an algorithm has achieved. A ratio with nothing to divide by is null."""
+    """What an algorithm has achieved on paper, in rupees and percent: the drawdowns are those of
+    its equity, all else is of closed trades. A ratio with nothing to divide by is null, and 0
+    before the first trade is closed.
+    """
 
     def get_fields(self) -> dict[str, serializers.Field[Any, Any, Any, Any]]:
         return {name: NumberField(allow_null=True) for name in performance.BEFORE_THE_FIRST_TRADE}
@@ -114,9 +127,9 @@ class AlgorithmSerializer(AnswerSerializer):
     userId = IdField(read_only=True, source="owner_id")
     name = TextField(max_length=MAX_NAME, help_text="Unique among the owner's.")
     description = CharField(help_text="Free text.")
-    status = ChoiceField(read_only=True, choices=AlgorithmStatus)
-    active = BooleanField(read_only=True, help_text="Whether it trades.")
-    version = IntegerField(read_only=True, help_text="Counts changes of its steps.")
+    status = ChoiceField(read_only=True, choices=AlgorithmStatus, help_text=STATUS_HELP)
+    active = BooleanField(read_only=True, help_text="Whether its status is `active`.")
+    version = IntegerField(read_only=True, help_text="From 1; each change of its steps adds 1.")
     basicInfo = _step("basicInfo")
     positionSizing = _step("positionSizing")
     entryConditions = _step("entryConditions")
@@ -124,24 +137,45 @@ class AlgorithmSerializer(AnswerSerializer):
     riskParameters = _step("riskParameters")
     executionSettings = _step("executionSettings")
     performance = PerformanceSerializer(read_only=True)
-    walkForwardConfig = FreeField(allow_null=True, help_text="Any keys, up to 16 KiB as JSON.")
+    walkForwardConfig = FreeField(
+        allow_null=True,
+        help_text="For walk-forwards that are submitted without a configuration, which judge it;"
+        " any keys, up to 16 KiB as JSON.",
+    )
     walkForwardResults = StudyHistoryField(
         read_only=True,
         help_text=f"As of its backtest, newest last; {MOST_WALK_FORWARDS} are kept.",
     )
-    monteCarloConfig = FreeField(allow_null=True, help_text="Any keys, up to 16 KiB as JSON.")
-    monteCarloResults = MetricsField(read_only=True, allow_null=True)
-    isTemplate = FlagField(help_text="Whether others may copy it.")
-    isPublic = FlagField(help_text="Whether other users see the template.")
-    clonedFrom = IdField(read_only=True, allow_null=True, source="cloned_from_id")
-    lastExecution = MetricsField(read_only=True, allow_null=True)
+    monteCarloConfig = FreeField(
+        allow_null=True,
+        help_text="For Monte Carlo simulations that are submitted without a configuration, which"
+        " judge it; any keys, up to 16 KiB as JSON.",
+    )
+    monteCarloResults = MetricsField(
+        read_only=True, allow_null=True, help_text="Of the last one of its backtests."
+    )
+    isTemplate = FlagField(help_text="Whether it is among its owner's templates.")
+    isPublic = FlagField(
+        help_text="Whether it is among everybody's templates, to see and copy; needs isTemplate."
+    )
+    clonedFrom = IdField(
+        read_only=True,
+        allow_null=True,
+        source="cloned_from_id",
+        help_text="The algorithm that it is a copy of.",
+    )
+    lastExecution = MetricsField(
+        read_only=True,
+        allow_null=True,
+        help_text="The last fill, or the limit that stopped an entry; null before the first.",
+    )
     createdAt = MomentField(read_only=True)
     updatedAt = MomentField(read_only=True)
 
 
 class RemarkSerializer(AnswerSerializer):
-    field = CharField(help_text="The dotted path.")
-    message = CharField(help_text="What there is to say of it.")
+    field = CharField(help_text="The dotted path of the setting.")
+    message = CharField(help_text="What it lacks, or what is probably not meant.")
 
 
 class RemarksSerializer(AnswerSerializer):
@@ -193,7 +227,9 @@ class AlgorithmBodySerializer(SavedAlgorithmSerializer):
 @example({"name": "Crossing averages, faster"})
 class AlgorithmCopySerializer(StrictSerializer):
     name = TextField(
-        required=False, max_length=MAX_NAME, help_text="Of the copy; by default one is made."
+        required=False,
+        max_length=MAX_NAME,
+        help_text="Of the copy; absent: that of its source with ` (copy)`.",
     )
 
 
@@ -210,12 +246,12 @@ class ListedPerformanceSerializer(AnswerSerializer):
 
 @example(examples.ITEM)
 class AlgorithmItemSerializer(AnswerSerializer):
-    """One row of a list: `services.LISTED`."""
+    """An algorithm in a list, without its steps."""
 
     id = IdField()
     name = CharField()
-    status = ChoiceField(choices=AlgorithmStatus)
-    active = BooleanField(help_text="Whether it trades.")
+    status = ChoiceField(choices=AlgorithmStatus, help_text=STATUS_HELP)
+    active = BooleanField(help_text="Whether its status is `active`.")
     strategyType = CharField(allow_null=True)
     timeframe = CharField(allow_null=True)
     symbols = serializers.ListField(child=CharField())
@@ -237,7 +273,7 @@ class AlgorithmItemSerializer(AnswerSerializer):
     }
 )
 class TemplateSerializer(AlgorithmItemSerializer):
-    """One row of `services.SHOWN`; who made it is shown by name alone."""
+    """An algorithm to copy, with its steps; of who made it the display name alone is shown."""
 
     description = CharField()
     owner = CharField(
@@ -279,11 +315,17 @@ class StepSummarySerializer(AnswerSerializer):
 
 
 class SettingChangeSerializer(AnswerSerializer):
-    """The sentences of a setting that one of two versions has and the other has not."""
+    """The sentences of a setting that one of two configurations has and the other has not."""
 
     field = CharField(help_text="The dotted path of the setting.")
-    before = serializers.ListField(child=CharField(), help_text="As it was in `since`.")
-    after = serializers.ListField(child=CharField(), help_text="As it is in this version.")
+    before = serializers.ListField(
+        child=CharField(),
+        help_text="As it is in the version `since`, in the first backtest, or without the changes.",
+    )
+    after = serializers.ListField(
+        child=CharField(),
+        help_text="As it is in this version, in the second backtest, or with the changes.",
+    )
 
 
 @example(examples.SUMMARY)
@@ -291,7 +333,7 @@ class SummarySerializer(AnswerSerializer):
     """What an algorithm does, in words."""
 
     algorithmId = IdField()
-    version = IntegerField(help_text="Counts changes of its steps.")
+    version = IntegerField(help_text="The number of the version that is summarized.")
     steps = StepSummarySerializer(many=True, help_text="In the order of the steps.")
 
 
@@ -337,7 +379,9 @@ class VersionSummaryQuery(StrictSerializer):
 class StatusChangeSerializer(AnswerSerializer):
     """One change of an algorithm's status."""
 
-    from_ = ChoiceField(choices=AlgorithmStatus, allow_null=True, source="before")
+    from_ = ChoiceField(
+        choices=AlgorithmStatus, allow_null=True, source="before", help_text="Null: it was created."
+    )
     to = ChoiceField(choices=AlgorithmStatus, source="after")
     by = CharField(source="actor", help_text="The user's id, or system.")
     reason = CharField()
@@ -346,10 +390,13 @@ class StatusChangeSerializer(AnswerSerializer):
 
 @example({"performance": performance.new(), "lastUpdated": MOMENT_EXAMPLE})
 class PerformanceRecordSerializer(AnswerSerializer):
-    """All metrics are 0 before the first trade."""
+    """The performance of an algorithm, and since when it is so."""
 
     performance = PerformanceSerializer()
-    lastUpdated = MomentField(source="performance_updated_at")
+    lastUpdated = MomentField(
+        source="performance_updated_at",
+        help_text="When it last changed; before the first change, when the algorithm was created.",
+    )
 
 
 class AlertSerializer(StrictSerializer):
@@ -358,7 +405,11 @@ class AlertSerializer(StrictSerializer):
     has_snake_case_sources = False
 
     threshold = NumberField(min_value=0, max_value=LARGEST, help_text="In the metric's unit.")
-    action = ChoiceField(choices=ACTIONS, help_text="What is done.")
+    action = ChoiceField(
+        choices=ACTIONS,
+        help_text="`send_notification`: the event performance.alert is sent; `pause_algorithm`:"
+        " that, and an active algorithm is paused.",
+    )
 
 
 class MetricAlertsSerializer(StrictSerializer):
@@ -366,9 +417,15 @@ class MetricAlertsSerializer(StrictSerializer):
 
     has_snake_case_sources = False
 
-    maxDrawdown = AlertSerializer(required=False, help_text="Percent; when it is above.")
-    profitFactor = AlertSerializer(required=False, help_text="When it is below.")
-    winRate = AlertSerializer(required=False, help_text="Percent; when it is below.")
+    maxDrawdown = AlertSerializer(
+        required=False, help_text="When it rises to the threshold, in percent, or beyond."
+    )
+    profitFactor = AlertSerializer(
+        required=False, help_text="When it falls to the threshold or below."
+    )
+    winRate = AlertSerializer(
+        required=False, help_text="When it falls to the threshold, in percent, or below."
+    )
 
     def to_representation(self, instance: Mapping[str, Any]) -> dict[str, Any]:
         return dict(instance)
@@ -388,8 +445,8 @@ class ReviewSerializer(RemarksSerializer):
     valid = BooleanField()
     coverage = SessionCoverageSerializer(
         many=True,
-        help_text="History that is held of each symbol, from its first day to yesterday; empty"
-        " where the algorithm is not valid.",
+        help_text="History that is held of each symbol, from its first day to yesterday, or to its"
+        " newest bar if that is of today; empty where the algorithm is not valid.",
     )
 
 

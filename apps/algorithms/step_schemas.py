@@ -41,7 +41,7 @@ def add_steps(result: Schema, **_: object) -> Schema:
     }
     components["CompleteAlgorithm"] = {
         **body,
-        "description": "All steps, all they need: what is stored is `stopped`, ready to run.",
+        "description": "All steps, all they need: it is ready to run.",
         "properties": body["properties"] | step_refs(draft=False),
         "required": list(STEPS),
     }

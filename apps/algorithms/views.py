@@ -33,7 +33,6 @@ from apps.algorithms.serializers import (
     VersionSummaryQuery,
     VersionSummarySerializer,
 )
-from apps.algorithms.services import ConcurrentUpdate
 from apps.core.api.idempotency import idempotent
 from apps.core.api.pagination import ordering
 from apps.core.api.schema import IF_MATCH, NO_FIELDS, answer_header, refuses
@@ -120,7 +119,7 @@ class AlgorithmViewSet(OwnedViewSet):
         request=AlgorithmBodySerializer,
         responses={200: SavedAlgorithmSerializer},
     )
-    @refuses(ConcurrentUpdate, PreconditionFailed, QuotaExceeded)
+    @refuses(PreconditionFailed, QuotaExceeded)
     def update(self, request: Request, algorithm_id: str) -> Response:
         """Change an algorithm.
 
@@ -142,7 +141,7 @@ class AlgorithmViewSet(OwnedViewSet):
         request=AlgorithmBodySerializer,
         responses={200: SavedAlgorithmSerializer},
     )
-    @refuses(ConcurrentUpdate, PreconditionFailed, QuotaExceeded)
+    @refuses(PreconditionFailed, QuotaExceeded)
     def partial_update(self, request: Request, algorithm_id: str) -> Response:
         """Change an algorithm.
 
@@ -152,11 +151,11 @@ class AlgorithmViewSet(OwnedViewSet):
         return self.update(request, algorithm_id)
 
     @extend_schema(operation_id="archiveAlgorithm", parameters=[IF_MATCH], responses={204: None})
-    @refuses(ConcurrentUpdate, PreconditionFailed)
+    @refuses(PreconditionFailed)
     def destroy(self, request: Request, algorithm_id: str) -> Response:
         """Delete an algorithm.
 
-        403 while it is active or paused.
+        It is archived and no longer shown; its backtests stay. 403 while it is active or paused.
         """
         services.archive(
             owner=self.owner, algorithm_id=algorithm_id, now=self.now, expected=self.if_match
@@ -174,8 +173,8 @@ class AlgorithmViewSet(OwnedViewSet):
     def clone(self, request: Request, algorithm_id: str) -> Response:
         """Copy an algorithm of one's own, or a public template.
 
-        The steps are copied, and nothing of what it has done. Without `name` the copy gets a name
-        like that of its source.
+        Steps, description and the configurations of studies are copied, and nothing of what it has
+        done. The copy is its owner's alone until it is made a public template.
         """
         body = self.read(AlgorithmCopySerializer)
         algorithm = services.clone(
@@ -260,9 +259,9 @@ class AlgorithmViewSet(OwnedViewSet):
     )
     @action(detail=True)
     def performance(self, request: Request, algorithm_id: str) -> Response:
-        """What an algorithm has achieved.
+        """What an algorithm has achieved on paper.
 
-        A ratio with nothing to divide by is null; all are 0 before the first trade.
+        A ratio with nothing to divide by is null, and 0 before the first trade is closed.
         """
         algorithm = services.read(owner=self.owner, algorithm_id=algorithm_id)
         return Response(PerformanceRecordSerializer.render(algorithm))
@@ -278,9 +277,9 @@ class PerformanceViewSet(OwnedViewSet):
     @extend_schema(operation_id="readPerformance", responses={200: PerformanceRecordSerializer})
     @action(detail=True)
     def performance(self, request: Request, algorithm_id: str) -> Response:
-        """What an algorithm has achieved.
+        """What an algorithm has achieved on paper.
 
-        A ratio with nothing to divide by is null; all are 0 before the first trade.
+        A ratio with nothing to divide by is null, and 0 before the first trade is closed.
         """
         algorithm = services.read(owner=self.owner, algorithm_id=algorithm_id)
         return Response(PerformanceRecordSerializer.render(algorithm))
@@ -290,8 +289,8 @@ class PerformanceViewSet(OwnedViewSet):
     def alerts(self, request: Request, algorithm_id: str) -> Response:
         """When the owner is told, or the algorithm paused.
 
-        At most one for each metric of the performance. An alert that passes its threshold sends an
-        event; with `pause_algorithm` it also pauses an active algorithm.
+        At most one for each of three metrics of the performance. An alert is raised once whenever
+        its metric reaches the threshold.
         """
         algorithm = services.read(owner=self.owner, algorithm_id=algorithm_id)
         return Response(AlertsSerializer.render({"alerts": algorithm.alerts}))
@@ -300,7 +299,6 @@ class PerformanceViewSet(OwnedViewSet):
         operation_id="setAlerts", request=AlertsSerializer, responses={200: AlertsSerializer}
     )
     @alerts.mapping.put
-    @refuses(ConcurrentUpdate)
     def set_alerts(self, request: Request, algorithm_id: str) -> Response:
         """Replace all alerts.
 

@@ -76,22 +76,32 @@ _RESULTS: Final[dict[str, Schema]] = {
                 **_record(dict.fromkeys(CHARGE_KINDS, _NUMBER)),
                 "description": "Rupees; absent from results of engine version 1.",
             },
-            "rejectedSignals": _record(dict.fromkeys(REJECTIONS, _COUNT)),
+            "rejectedSignals": {
+                **_record(dict.fromkeys(REJECTIONS, _COUNT)),
+                "description": "How many signals for an entry led to none, by reason.",
+            },
         },
         optional=("chargesByKind",),
-    ),
+    )
+    | {
+        "description": "Figures of a result. What cannot be computed is null, or 0 in a result"
+        " without any trade; a metric is also null in results of releases without it."
+    },
     "Receipt": _record(
         {
-            "engineVersion": _INTEGER,
-            "configuration": _HASH,
-            "candles": _HASH,
-            "rulebook": _HASH,
-            "result": _HASH,
+            "engineVersion": {**_INTEGER, "description": "Of the rules of the simulation."},
+            "configuration": {**_HASH, "description": "Of the steps."},
+            "candles": {**_HASH, "description": "Of the bars that were read."},
+            "rulebook": {
+                **_HASH,
+                "description": "Of the charges, hours and contracts that applied.",
+            },
+            "result": {**_HASH, "description": "Equal where two results are."},
             "study": {**_HASH, "type": ["string", "null"]},
-            "start": _INTEGER,
-            "end": _INTEGER,
-            "capital": _NUMBER,
-            "seed": _INTEGER,
+            "start": {**_INTEGER, "description": "First second of the range, since 1970 in UTC."},
+            "end": {**_INTEGER, "description": "First second after the range, since 1970 in UTC."},
+            "capital": {**_NUMBER, "description": "Rupees at the start."},
+            "seed": {**_INTEGER, "description": "Of random draws."},
             "synthetic": {
                 **_TEXTS,
                 "description": "Symbols whose history was a generated sample.",
@@ -233,7 +243,11 @@ _STUDY_RESULTS: Final[dict[str, Schema]] = {
             "overfitting": {
                 **_record(
                     {
-                        "sets": {**_COUNT, "description": "A sample of more than 10,000."},
+                        "sets": {
+                            **_COUNT,
+                            "description": "That are compared: all, or of more than 10,000 so many"
+                            " drawn at random.",
+                        },
                         "splits": _COUNT,
                         "probability": {
                             **_NUMBER,
@@ -305,7 +319,8 @@ def add_results(result: Schema, **_: object) -> Schema:
     components |= study_schemas()
     request = components["BacktestRequest"]["properties"]
     for field in STUDY_FIELDS.values():
-        request[field.name] = ref(field.model.__name__)
+        described = request[field.name]["description"]
+        request[field.name] = {**ref(field.model.__name__), "description": described}
     return result
 
 

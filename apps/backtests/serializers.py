@@ -7,7 +7,7 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 from rest_framework.serializers import BooleanField, CharField, FloatField, IntegerField
 
-from apps.algorithms.serializers import MetricsField
+from apps.algorithms.serializers import EXIT_REASON_HELP, MetricsField
 from apps.backtests import examples, result_schemas, results
 from apps.backtests.models import Backtest, BacktestKind, BacktestStatus
 from apps.backtests.submissions import ends_in_future
@@ -41,6 +41,11 @@ BACKTEST_SORTS: Final = {"createdAt": "created_at", "name": "name"}
 _COUNTS_BY_KIND: Final = {"chargesByKind": CHARGE_KINDS, "rejectedSignals": REJECTIONS}
 DEFAULT_POINTS: Final = 500
 _MAX_POINTS: Final = 5000
+_KIND_HELP: Final = (
+    "`backtest`: one simulation, also where it is absent. The others are studies of many:"
+    " `walk_forward` chooses parameters and trades them on later days, `monte_carlo` draws the"
+    " trades anew, `optimization` ranks sets of parameters."
+)
 
 # ---------------------------------------------------------------------------- bodies and queries
 
@@ -89,11 +94,16 @@ class BacktestRequestSerializer(StrictSerializer):
     has_snake_case_sources = False
 
     algorithmId = AlgorithmIdField(exact=True, max_length=100, help_text="What is simulated.")
-    startDate = RangeEndField(exact=True, max_length=40, help_text="The first day or moment.")
-    endDate = RangeEndField(
-        exact=True, max_length=40, help_text="As startDate; a date is included."
+    startDate = RangeEndField(
+        exact=True, max_length=40, help_text="The first day in Asia/Kolkata, or the first moment."
     )
-    kind = ChoiceField(choices=BacktestKind, required=False, help_text="A study, if not plain.")
+    endDate = RangeEndField(
+        exact=True,
+        max_length=40,
+        help_text="The last day, which is included, or the moment before which the last bar"
+        " starts.",
+    )
+    kind = ChoiceField(choices=BacktestKind, required=False, help_text=_KIND_HELP)
     name = TextField(max_length=100, required=False, help_text="For its owner to find it by.")
     symbols = SymbolsField(required=False, help_text="Instead of the algorithm's.")
     timeframe = TimeframeField(
@@ -101,14 +111,27 @@ class BacktestRequestSerializer(StrictSerializer):
     )
     initialCapital = NumberField(min_value=1, max_value=1e12, required=False, help_text="Rupees.")
     slippage = NumberField(
-        min_value=0, max_value=5, required=False, help_text="Percent of the price of a fill."
+        min_value=0,
+        max_value=5,
+        required=False,
+        help_text="How much worse than its price a market or stop fill is, in percent.",
     )
     charges = ChoiceField(
-        choices=("none", "standard"), required=False, help_text="Whether charges are deducted."
+        choices=("none", "standard"),
+        required=False,
+        help_text="Whether brokerage, taxes and fees are deducted: `none`, or by the `standard`"
+        " schedule of the instrument's segment.",
     )
-    walkForwardConfig = ObjectField(required=False, help_text="Of kind walk_forward alone.")
-    monteCarloConfig = ObjectField(required=False, help_text="Of kind monte_carlo alone.")
-    optimizationConfig = ObjectField(required=False, help_text="Of kind optimization alone.")
+    walkForwardConfig = ObjectField(
+        required=False, help_text="Of kind walk_forward alone; absent: the algorithm's."
+    )
+    monteCarloConfig = ObjectField(
+        required=False,
+        help_text="Of kind monte_carlo alone; absent: the algorithm's, else all defaults.",
+    )
+    optimizationConfig = ObjectField(
+        required=False, help_text="Of kind optimization alone, which needs it."
+    )
 
 
 @example({"name": examples.NAME, "kept": True})
@@ -218,10 +241,14 @@ class BacktestSerializer(AnswerSerializer):
 
     id = IdField()
     algorithmId = IdField()
-    algorithmVersion = IntegerField()
+    algorithmVersion = IntegerField(help_text="That of the steps when it was submitted.")
     name = CharField()
-    kind = ChoiceField(choices=BacktestKind)
-    status = ChoiceField(choices=BacktestStatus)
+    kind = ChoiceField(choices=BacktestKind, help_text=_KIND_HELP)
+    status = ChoiceField(
+        choices=BacktestStatus,
+        help_text="`queued` and `running` go on; `completed` has a result, `failed` an `error`,"
+        " `cancelled` neither.",
+    )
     progress = IntegerField(min_value=0, max_value=100, help_text="Percent.")
     estimatedSeconds = FloatField(
         source="estimated_seconds",
@@ -237,10 +264,12 @@ class BacktestSerializer(AnswerSerializer):
     config = StudyConfigField(source="study")
     performance = PerformanceField()
     results = StudyResultsField(source="study_results")
-    error = BacktestErrorSerializer(allow_null=True)
+    error = BacktestErrorSerializer(allow_null=True, help_text="Null unless it failed.")
     createdAt = MomentField()
-    startedAt = MomentField(allow_null=True)
-    completedAt = MomentField(allow_null=True)
+    startedAt = MomentField(
+        allow_null=True, help_text="When a worker last began it; null while it is queued."
+    )
+    completedAt = MomentField(allow_null=True, help_text="When it ended, whatever its status.")
     kept = BooleanField(source="is_kept", help_text="Whether its owner keeps it from expiring.")
     expiresAt = MomentField(
         source="expires_at",
@@ -263,7 +292,9 @@ class WholeBacktestSerializer(BacktestSerializer):
     """A backtest as in a list, with its warnings and its breakdowns."""
 
     warnings = BacktestWarningSerializer(many=True, help_text="What was probably not meant.")
-    breakdowns = BreakdownsField(help_text="Null until it is completed.")
+    breakdowns = BreakdownsField(
+        help_text="Null until it is completed, and in results of releases without them."
+    )
 
     def to_representation(self, instance: Backtest) -> dict[str, Any]:
         is_completed = instance.performance is not None
@@ -299,12 +330,14 @@ class TradeSerializer(DocumentSerializer):
     exitTime = MomentField()
     exitDate = serializers.DateField(help_text="The date in Asia/Kolkata.")
     exitPrice = NumberField()
-    exitReason = ChoiceField(choices=[reason for reason in EXIT_REASONS if reason])
-    grossProfit = NumberField()
+    exitReason = ChoiceField(
+        choices=[reason for reason in EXIT_REASONS if reason], help_text=EXIT_REASON_HELP
+    )
+    grossProfit = NumberField(help_text="Before charges.")
     charges = NumberField()
     profit = NumberField(help_text="Net of charges.")
-    returnPercentage = NumberField()
-    bars = IntegerField(min_value=0, help_text="How many bars it was held.")
+    returnPercentage = NumberField(help_text="Of the value at entry, after charges.")
+    bars = IntegerField(min_value=0, help_text="How many bars it was held, that of the entry too.")
     maxAdverseExcursion = NumberField(
         allow_null=True,
         help_text="MAE: how far prices moved against it, in percent of the average entry price.",
@@ -326,21 +359,24 @@ class TradeSerializer(DocumentSerializer):
     )
     entryVolumeShare = NumberField(
         allow_null=True,
-        help_text="The trade's quantity, adds included, in percent of that volume.",
+        help_text="The trade's quantity, adds included, in percent of that volume; null where that"
+        " is 0 or not known.",
     )
     exitDelayBars = IntegerField(
         min_value=0,
         allow_null=True,
         help_text="The delay of an exit that a close decides: signal, opposite_signal, max_holding,"
-        " daily_loss_limit, stopped; null for others.",
+        " daily_loss_limit, stopped; null for others, and where the sessions are not known.",
     )
     exitDelayMinutes = NumberField(allow_null=True, help_text="The minutes of that delay.")
     exitBarVolume = NumberField(
         allow_null=True,
-        help_text="The volume of the exit's bar; null for end_of_data and expiry.",
+        help_text="The volume of the exit's bar; null for end_of_data and expiry, and for a symbol"
+        " without volumes.",
     )
     exitVolumeShare = NumberField(
-        allow_null=True, help_text="The quantity in percent of that volume."
+        allow_null=True,
+        help_text="The quantity in percent of that volume; null where that is 0 or not known.",
     )
 
     def to_representation(self, instance: Mapping[str, Any]) -> dict[str, Any]:

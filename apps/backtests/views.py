@@ -82,9 +82,10 @@ class BacktestViewSet(OwnedViewSet):
         """Submit a backtest.
 
         `symbols`, `timeframe`, `initialCapital`, `slippage` and `charges` override the algorithm's.
-        A study takes its configuration from the request, else from the algorithm; metrics, trades
-        and curve are then those of the best set (optimization) or of the joined tests
-        (walk_forward). What is stored for an Idempotency-Key is the answer without any wait.
+        A study takes its configuration from the request; without one a walk-forward or a Monte
+        Carlo simulation takes the algorithm's, and the latter needs none. Metrics, trades and curve
+        are those of the best set (optimization) or of the joined tests (walk_forward). What is
+        stored for an Idempotency-Key is the answer without any wait.
         """
         created = self._submit(request)
         if "Prefer" not in request.headers:

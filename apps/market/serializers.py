@@ -85,6 +85,7 @@ _CANDLE: Final[Schema] = {
 }
 _EDITION_EXAMPLE: Final = "5d41402abc4b2a76b9719d911017c592ae5f1c3f0d0b9d5b1f6d3c2b1a098765"
 _EDITION_HELP: Final = "SHA-256 of the edition of the rulebook."
+_MISSING_HELP: Final = "Sessions of the calendar without a bar, between the first bar and the last."
 
 # --------------------------------------------------------------------------------- fields, queries
 
@@ -205,7 +206,7 @@ class ChargeRatesQuery(StrictSerializer):
     exchange = ChoiceField(choices=SEGMENTS, help_text="The exchange.")
     segment = ChoiceField(
         choices=get_args(ChargeSegment),
-        help_text="One of the exchange's; `agri` ones have commodity exchanges alone.",
+        help_text="One of the exchange's; the `agri` ones are those of MCX and NCDEX.",
     )
     date = QueryDateField(source="day", help_text="The day of the trade.")
     broker = BrokerField(
@@ -328,7 +329,10 @@ class SessionCoverageSerializer(AnswerSerializer):
     """How much of a range is held of a symbol."""
 
     symbol = SymbolField(help_text="EXCHANGE:SYMBOL")
-    bars = IntegerField(min_value=0, help_text="Bars of the range; of an algorithm, those stored.")
+    bars = IntegerField(
+        min_value=0,
+        help_text="Bars of the range; in the review of an algorithm, all that are held.",
+    )
     firstBar = MomentField(allow_null=True, help_text="The start of the first bar.")
     lastBar = MomentField(allow_null=True, help_text="The start of the last bar.")
     heldSessions = IntegerField(min_value=0, help_text="Sessions of the range that have bars.")
@@ -364,7 +368,7 @@ class TimeframeCoverageSerializer(AnswerSerializer):
     bars = IntegerField(min_value=0, help_text="How many.")
     days = IntegerField(required=False, min_value=0, help_text="Dates that have bars.")
     missingSessions = IntegerField(
-        required=False, min_value=0, source="missing", help_text="The calendar has them."
+        required=False, min_value=0, source="missing", help_text=_MISSING_HELP
     )
     gaps = GapSerializer(
         many=True, required=False, help_text=f"Missing sessions in a row; the newest {MOST_GAPS}."
@@ -373,12 +377,14 @@ class TimeframeCoverageSerializer(AnswerSerializer):
         child=IntegerField(),
         required=False,
         source="unchecked",
-        help_text="Nobody knows the holidays of these.",
+        help_text="Years whose holidays are not loaded: no session of theirs counts as missing.",
     )
     synthetic = BooleanField(
         required=False, help_text="True where the history is a generated sample."
     )
-    adjusted = BooleanField(required=False, help_text="Prices as their source adjusted them.")
+    adjusted = BooleanField(
+        required=False, help_text="True where the source had adjusted the prices for splits."
+    )
 
 
 @example(
@@ -442,17 +448,18 @@ class CandleQualitySerializer(AnswerSerializer):
     barsOutsideHours = IntegerField(
         min_value=0, source="off_session", help_text="Bars outside of all sessions."
     )
-    missingSessions = ListedDaysSerializer(
-        source="missing_days", help_text="The calendar has them."
-    )
+    missingSessions = ListedDaysSerializer(source="missing_days", help_text=_MISSING_HELP)
     shortDays = ListedDaysSerializer(help_text="Fewer bars than the session has periods.")
     daysWithoutSession = ListedDaysSerializer(
         source="unlisted_days", help_text="Bars though the calendar has no session."
     )
     jumps = ListedTimesSerializer(help_text="Open 30 % or more away from the last close.")
-    spikes = ListedTimesSerializer(help_text="Close 30 % or more away from both its neighbours.")
+    spikes = ListedTimesSerializer(
+        help_text="Close 30 % or more away from both its neighbours, which are near each other."
+    )
     runsWithoutVolume = ListedTimesSerializer(
-        source="silent_runs", help_text="Begin ten bars or more without volume."
+        source="silent_runs",
+        help_text="Begin ten bars or more without volume, of a symbol that has volumes elsewhere.",
     )
 
 
@@ -521,9 +528,16 @@ class SessionPhaseSerializer(AnswerSerializer):
 class SegmentSessionSerializer(AnswerSerializer):
     """What a segment does on a date."""
 
-    segment = ChoiceField(choices=get_args(Market), help_text="The segment of the exchange.")
+    segment = ChoiceField(
+        choices=get_args(Market),
+        help_text="What keeps the same hours: of NSE and BSE shares with derivatives, other shares"
+        " and derivatives; of MCX and NCDEX groups of commodities.",
+    )
     session = ChoiceField(
-        choices=get_args(SessionKind), source="day.kind", help_text="The kind of day."
+        choices=get_args(SessionKind),
+        source="day.kind",
+        help_text="The kind of day; `partial`: the morning or the evening is closed; `unknown`: the"
+        " year's holidays are not loaded.",
     )
     name = CharField(source="day.name", help_text="What the day is called, or what is not known.")
     phases = SessionPhaseSerializer(
@@ -678,7 +692,8 @@ class RateInForceSerializer(AnswerSerializer):
     )
     scopes = serializers.ListField(
         child=ChoiceField(choices=RATE_SCOPES),
-        help_text="The segment, or kinds of ETF or options, whose own rates come before its.",
+        help_text="What it is for: the segment, or kinds of ETF or options in it, whose own rates"
+        " come before the segment's.",
     )
     underlyings = serializers.ListField(
         child=CharField(), help_text="The only ones that it is for; empty where it is for all."

@@ -33,7 +33,7 @@ class MarketViewSet(OwnedViewSet):
 
         The first `limit` candles from `from` on; without `from` the last ones. Prices and volumes
         are adjusted for the splits and bonuses that are known, into the terms of the newest day
-        held; `adjustedFor` lists those that changed any of them.
+        held, unless `adjusted` is false; `adjustedFor` lists those that changed any of them.
         """
         query = self.query(CandlesQuery)
         symbol, timeframe = query["symbol"], query["timeframe"]

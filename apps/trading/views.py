@@ -7,7 +7,6 @@ from rest_framework.response import Response
 
 from apps.algorithms.models import AlgorithmNotFound
 from apps.algorithms.serializers import AlgorithmSerializer
-from apps.algorithms.services import ConcurrentUpdate
 from apps.algorithms.views import ETAG, answer_with
 from apps.core.api.idempotency import idempotent
 from apps.core.api.schema import NO_FIELDS, refuses
@@ -26,7 +25,6 @@ from apps.trading.serializers import (
 from apps.trading.services import StartResult
 
 START_REFUSALS = (
-    Code.CONFLICT,
     Code.INVALID_SYMBOL,
     Code.DAILY_LOSS_LIMIT,
     Code.ALGORITHM_ALREADY_ACTIVE,
@@ -63,7 +61,7 @@ class RunViewSet(OwnedViewSet):
         """Let it trade.
 
         It begins a run of the present steps, which reserves `initialCapital` in the paper account
-        until it ends and holds nothing. Only an algorithm that is stopped or in error can be
+        until it has ended and holds nothing. Only an algorithm that is stopped or in error can be
         started.
         """
         self.read(EmptyBody)
@@ -75,13 +73,13 @@ class RunViewSet(OwnedViewSet):
         request=StopSerializer,
         responses={200: AlgorithmSerializer},
     )
-    @refuses(ConcurrentUpdate)
     @action(detail=True, methods=["post"])
     @idempotent
     def stop(self, request: Request, algorithm_id: str) -> Response:
         """End its run.
 
-        Its positions are closed unless `closePositions` is false.
+        Its positions are closed at their symbols' next open, unless `closePositions` is false. Only
+        an algorithm that is active, paused or in error can be stopped.
         """
         algorithm = services.stop(
             owner=self.owner, algorithm_id=algorithm_id, now=self.now, **self.read(StopSerializer)
@@ -94,7 +92,6 @@ class RunViewSet(OwnedViewSet):
         request=NO_FIELDS,
         responses={200: AlgorithmSerializer},
     )
-    @refuses(ConcurrentUpdate)
     @action(detail=True, methods=["post"])
     @idempotent
     def pause(self, request: Request, algorithm_id: str) -> Response:
@@ -168,12 +165,11 @@ class KillSwitchViewSet(OwnedViewSet):
         request=EmergencySerializer,
         responses={200: KillSwitchSerializer},
     )
-    @refuses(ConcurrentUpdate)
     @idempotent
     def engage(self, request: Request) -> Response:
-        """Pause every algorithm, and refuse starts until the switch is off.
+        """Pause every active algorithm, and refuse starts and resumes until the switch is off.
 
-        With `closePositions` true all positions are closed too.
+        With `closePositions` true all positions are closed too, each at its symbol's next open.
         """
         body = self.read(EmergencySerializer)
         switch = services.engage_kill_switch(

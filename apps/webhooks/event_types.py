@@ -111,6 +111,9 @@ class EventSchema:
     example: Mapping[str, object]
 
 
+SEQUENCE_HELP: Final = (
+    "Counts the events of one algorithm, and the tests of one webhook, without gaps."
+)
 _NAME: Final = "Opening breakout"
 _ID: Final = "6a0ec3f1b2d4e5f60718293a"
 _RUN: Final = "6a0ec3f2c3d4e5f60718293b"

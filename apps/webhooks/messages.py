@@ -3,7 +3,7 @@
 import re
 
 from apps.core.api.schema import ID_EXAMPLE, ID_PATTERN, MOMENT_EXAMPLE, Schema, ref
-from apps.webhooks.event_types import EVENT_SCHEMAS, EventType
+from apps.webhooks.event_types import EVENT_SCHEMAS, SEQUENCE_HELP, EventType
 
 
 def add_messages(result: Schema, **_: object) -> Schema:
@@ -38,7 +38,7 @@ def _body(type: EventType, data: Schema) -> Schema:
         },
         "sequence": {
             "type": "integer",
-            "description": "Counts the events of one algorithm, without gaps.",
+            "description": SEQUENCE_HELP,
         },
         "data": data,
     }

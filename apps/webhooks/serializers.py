@@ -16,8 +16,14 @@ from apps.core.api.serializers import (
     TextField,
 )
 from apps.webhooks.address_guard import MAX_URL_LENGTH
-from apps.webhooks.event_types import EventType
-from apps.webhooks.lifecycle import DeliveryStatus, DisabledReason, EndpointStatus, Failure
+from apps.webhooks.event_types import SEQUENCE_HELP, EventType
+from apps.webhooks.lifecycle import (
+    FAILURE_MEANINGS,
+    DeliveryStatus,
+    DisabledReason,
+    EndpointStatus,
+    Failure,
+)
 from apps.webhooks.models import MAX_DESCRIPTION
 
 SETTABLE: Final = (EndpointStatus.ENABLED.value, EndpointStatus.DISABLED.value)
@@ -93,7 +99,10 @@ class WebhookChangeSerializer(StrictSerializer):
         required=False, allow_blank=True, max_length=MAX_DESCRIPTION, help_text="Free text."
     )
     status = ChoiceField(
-        choices=SETTABLE, required=False, help_text="Enabled anew, it is as if it had never failed."
+        choices=SETTABLE,
+        required=False,
+        help_text="Nothing is sent to one that is disabled. Enabled anew, it is as if it had never"
+        " failed.",
     )
 
 
@@ -105,8 +114,13 @@ class WebhookSerializer(AnswerSerializer):
     url = CharField()
     events = ChoiceSetField(choices=_TYPES)
     description = CharField()
-    status = ChoiceField(choices=SETTABLE)
-    disabledReason = ChoiceField(choices=DisabledReason, allow_null=True)
+    status = ChoiceField(choices=SETTABLE, help_text="Nothing is sent to one that is disabled.")
+    disabledReason = ChoiceField(
+        choices=DisabledReason,
+        allow_null=True,
+        help_text="Who or what disabled it; `gone`: it answered 410; `failing`: for five days no"
+        " attempt succeeded. Null while it is enabled.",
+    )
     failingSince = MomentField(
         allow_null=True, help_text="Of the first failure since the last success."
     )
@@ -123,13 +137,18 @@ class WebhookWithSecretSerializer(WebhookSerializer):
 class DeliveryAttemptSerializer(AnswerSerializer):
     """What came of an attempt."""
 
-    number = IntegerField()
+    number = IntegerField(help_text="Counts from 1.")
     at = MomentField()
-    httpStatus = IntegerField(allow_null=True)
+    httpStatus = IntegerField(allow_null=True, help_text="Null where no answer came.")
     latency = IntegerField(
         allow_null=True, min_value=0, source="milliseconds", help_text="Milliseconds."
     )
-    error = ChoiceField(choices=Failure, allow_null=True)
+    error = ChoiceField(
+        choices=Failure,
+        allow_null=True,
+        help_text="Null where it was delivered. "
+        + " ".join(f"`{failure}`: {meaning}" for failure, meaning in FAILURE_MEANINGS.items()),
+    )
 
 
 @example(WAITING_EXAMPLE)
@@ -139,10 +158,13 @@ class DeliverySerializer(AnswerSerializer):
     id = IdField()
     eventId = IdField(help_text="The header webhook-id of each attempt.")
     type = ChoiceField(choices=_TYPES, source="event.type")
-    sequence = IntegerField(source="event.sequence")
-    status = ChoiceField(choices=_STATUSES)
+    sequence = IntegerField(source="event.sequence", help_text=SEQUENCE_HELP)
+    status = ChoiceField(
+        choices=_STATUSES,
+        help_text="`waiting` for its next attempt, or `sending`; `failed`: it is not tried again.",
+    )
     createdAt = MomentField()
-    nextAttemptAt = MomentField(allow_null=True)
+    nextAttemptAt = MomentField(allow_null=True, help_text="Null unless it is `waiting`.")
     attempts = DeliveryAttemptSerializer(many=True, source="tries")
 
 
@@ -176,4 +198,4 @@ class NoticesSerializer(AnswerSerializer):
     """Of which events a user is told by e-mail."""
 
     address = CharField(source="owner.email")
-    events = ChoiceSetField(choices=_TYPES, least=0)
+    events = ChoiceSetField(choices=_TYPES, least=0, help_text="The types that are mailed.")

@@ -78,7 +78,8 @@ class WebhookViewSet(OwnedViewSet):
     def partial_update(self, request: Request, webhook_id: str) -> Response:
         """Change what is named, or switch it off or on.
 
-        What waits for one that is switched off is not sent any more; `recover` queues it again.
+        What waits for one that is switched off is not sent any more; once it is on again, `recover`
+        queues it.
         """
         endpoint = services.change(
             owner=self.owner,
@@ -164,7 +165,8 @@ class WebhookViewSet(OwnedViewSet):
     def recover(self, request: Request, webhook_id: str) -> Response:
         """Send again what has failed since, and what it missed while it was off.
 
-        10,000 deliveries at most, the oldest first; of the last 14 days.
+        10,000 deliveries at most, the oldest first; of the last 14 days. 409 while the webhook is
+        disabled.
         """
         queued, more = services.recover(
             owner=self.owner,

@@ -7,6 +7,7 @@ from django.test.utils import CaptureQueriesContext
 from rest_framework.test import APIClient
 
 from apps.accounts.models import User
+from apps.algorithms import examples
 from apps.engine.indicators.catalogue import CATALOGUE
 from apps.engine.indicators.patterns import PATTERNS
 from tests import make
@@ -15,6 +16,12 @@ from tests.envelope import assert_error
 
 PATH = "/api/trading/indicators"
 LONGER = ["5m", "15m", "30m", "1h", "4h", "1d", "1w"]
+
+
+def test_the_document_shows_rows_of_it(api: Api, alice: User) -> None:
+    rows = {row["type"]: row for row in all_indicators(api(alice))}
+    assert rows[examples.INDICATOR["type"]] == examples.INDICATOR
+    assert examples.PATTERN in api(alice).get(PATH).json()["candlePatterns"]
 
 
 def test_a_row_says_how_the_indicator_may_be_asked_for(api: Api, alice: User) -> None:

@@ -20,9 +20,13 @@ from rest_framework.test import APIClient
 
 from apps.accounts import tasks as export_tasks
 from apps.accounts.models import User
+from apps.algorithms import examples
+from apps.algorithms.steps import STEPS
 from apps.core.api import schema
 from apps.core.errors import Code
 from apps.engine.language import strategy
+from apps.engine.studies import configs
+from apps.engine.studies.grid import path_errors
 from apps.ops import docs
 from apps.trading.models import Run
 from tests import documented, make
@@ -360,15 +364,17 @@ class Reader:
         self.ids = ids
         self.code = ""
 
-    def follow(self, name: str) -> Any:
-        """Call the operation as its example shows; its answer is held against the document."""
+    def follow(self, name: str, example: str = "") -> Any:
+        """Call the operation as an example shows, the first unless one is named; its answer is held
+        against the document.
+        """
         method, path, operation = OPERATIONS[name]
         for part, value in self._places(operation):
             path = path.replace(f"{{{part}}}", str(value))
         response = self.client.generic(
             method.upper(),
             path,
-            orjson.dumps(self._body(operation)),  # type: ignore[arg-type]  # bytes are taken too
+            orjson.dumps(self._body(operation, example)),  # type: ignore[arg-type]  # bytes are taken
             content_type="application/json",
             QUERY_STRING=self._query(operation),
         )
@@ -390,9 +396,10 @@ class Reader:
             if parameter["in"] == "query" and "example" in parameter
         )
 
-    def _body(self, operation: dict[str, Any]) -> dict[str, Any]:
+    def _body(self, operation: dict[str, Any], example: str) -> dict[str, Any]:
         empty: dict[str, Any] = {"content": {"application/json": {"schema": {}, "example": {}}}}
-        body = dict(_example_of(operation.get("requestBody", empty)["content"]["application/json"]))
+        media = operation.get("requestBody", empty)["content"]["application/json"]
+        body = dict(media["examples"][example]["value"] if example else _example_of(media))
         if "algorithmId" in body:
             body["algorithmId"] = self.ids["algorithm_id"]
         if "code" in body and self.code:
@@ -406,7 +413,8 @@ def joined(kept: None) -> Reader:
     and an operator, for whom alone some calls are.
     """
     equity("NSE:RELIANCE")
-    store_candles("NSE:RELIANCE", "5m", waves("2024-01-01", 45, step=300))
+    for symbol in ("NSE:RELIANCE", "NSE:TCS"):
+        store_candles(symbol, "5m", waves("2024-01-01", 45, step=300))
     reader = Reader(client_of(), {})
     issued = reader.follow("signUp").json()
     reader.client.credentials(HTTP_AUTHORIZATION=f"Bearer {issued['accessToken']}")
@@ -426,8 +434,19 @@ def reader(db: None, joined: Reader) -> Reader:
     return Reader(copy.deepcopy(joined.client), dict(joined.ids))
 
 
-@pytest.mark.parametrize("name", [name for name in OPERATIONS if name != "signUp"])
-def test_the_example_of_an_operation_succeeds(reader: Reader, name: str) -> None:
+EXAMPLES = [
+    (name, example)
+    for name, (_, _, operation) in OPERATIONS.items()
+    for example in operation.get("requestBody", {})
+    .get("content", {})
+    .get("application/json", {})
+    .get("examples", {"": None})
+    if name != "signUp"
+]
+
+
+@pytest.mark.parametrize(("name", "example"), EXAMPLES)
+def test_each_example_of_an_operation_succeeds(reader: Reader, name: str, example: str) -> None:
     for earlier in BEFORE.get(name, []):
         reader.follow(earlier)
     if name == "compareBacktests":
@@ -447,7 +466,16 @@ def test_the_example_of_an_operation_succeeds(reader: Reader, name: str) -> None
     if name in OF_A_FACTOR - {"confirmTwoFactor"}:
         reader.follow("confirmTwoFactor")
     _make_what_it_reads(reader, name)
-    reader.follow(name)
+    reader.follow(name, example)
+
+
+def test_the_studies_of_the_example_of_an_algorithm_can_be_submitted() -> None:
+    walk_forward = configs.parse_config(
+        configs.WalkForwardConfig, examples.CHANGES["walkForwardConfig"]
+    )
+    configs.parse_config(configs.MonteCarloConfig, examples.CHANGES["monteCarloConfig"])
+    steps = {name: examples.CHANGES[name] for name in STEPS}
+    assert path_errors(steps, walk_forward.parameters) == ()
 
 
 def _make_what_it_reads(reader: Reader, name: str) -> None:

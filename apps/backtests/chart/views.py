@@ -23,8 +23,8 @@ class ChartViewSet(OwnedViewSet):
     def retrieve(self, request: Request, backtest_id: str) -> Response:
         """The candles of a symbol with the fills on them, as few as a chart can show.
 
-        In the shortest timeframe, from the backtest's own on, in which they are at most `limit`;
-        the prices are those that the backtest read, as they are stored now.
+        In the shortest timeframe, from the backtest's own on, in which they are at most `limit`,
+        else in weeks; the prices are those that the backtest read, as they are stored now.
         """
         query = self.query(ChartQuery)
         chart = services.chart(

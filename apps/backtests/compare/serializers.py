@@ -19,6 +19,7 @@ from apps.core.api.serializers import (
     TextField,
 )
 from apps.core.ids import is_id
+from apps.engine.metrics.comparison import LEAST_COMMON_DAYS
 from apps.engine.metrics.wire_units import FIELD_UNITS, round_for_wire
 from apps.engine.units import Unit
 
@@ -88,7 +89,9 @@ class PairedReturnsSerializer(AnswerSerializer):
     days = IntegerField()
     meanReturn = IntervalSerializer(help_text="Of daily returns, as fractions.")
     sharpeRatio = IntervalSerializer(help_text="Of daily returns, not annualised.")
-    probability = NumberField(help_text="That the second one's mean daily return is higher.")
+    probability = NumberField(
+        help_text="Share of the paths, 0 to 1, on which the second one's mean return is higher."
+    )
 
     def to_representation(self, instance: Any) -> dict[str, Any]:
         rounded: dict[str, Any] = round_for_wire(super().to_representation(instance))
@@ -141,7 +144,8 @@ class BacktestComparisonSerializer(AnswerSerializer):
     metrics = MetricPairSerializer(many=True, help_text="Those that are one number.")
     changes = SettingChangeSerializer(many=True, help_text="What their steps differ in, in words.")
     returns = PairedReturnsSerializer(
-        allow_null=True, help_text="Null where they have too few days in common."
+        allow_null=True,
+        help_text=f"Null where they have fewer than {LEAST_COMMON_DAYS} days in common.",
     )
     verdict = CharField(help_text="Whether one was better, in a sentence.")
     notExamined = serializers.ListField(child=CharField(), help_text="What was not looked at.")

@@ -53,8 +53,8 @@ class EvidenceCheckSerializer(AnswerSerializer):
     name = CharField(
         help_text="The section that it is of, or `candles`, where they were generated."
     )
-    status = ChoiceField(choices=CheckStatus)
-    reason = CharField()
+    status = ChoiceField(choices=CheckStatus, help_text="`unknown`: there is too little to say.")
+    reason = CharField(help_text="Why, in a sentence.")
 
 
 class EvidenceSectionSerializer(AnswerSerializer):
@@ -93,10 +93,13 @@ class EvidenceSectionSerializer(AnswerSerializer):
 class EvidenceSerializer(AnswerSerializer):
     """How far the result of a backtest can be trusted."""
 
-    status = ChoiceField(choices=EvidenceStatus)
+    status = ChoiceField(
+        choices=EvidenceStatus,
+        help_text="`queued` and `running` go on; `ready` has a verdict, `failed` an `error`.",
+    )
     requestedAt = MomentField()
-    completedAt = MomentField(allow_null=True)
-    error = EvidenceErrorSerializer(allow_null=True)
+    completedAt = MomentField(allow_null=True, help_text="When it was ready, or failed.")
+    error = EvidenceErrorSerializer(allow_null=True, help_text="Null unless it failed.")
     verdict = EvidenceVerdictSerializer(allow_null=True, help_text="Null until it is ready.")
     checks = EvidenceCheckSerializer(many=True)
     sections = serializers.DictField(

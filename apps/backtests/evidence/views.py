@@ -32,8 +32,8 @@ class EvidenceViewSet(OwnedViewSet):
         """How far the result of a completed backtest can be trusted.
 
         A verdict, the checks behind it, and sections with figures, the sentence that they justify
-        and what was not looked at. It is made when it is first asked for, in some seconds, and
-        kept; `Prefer: wait=N` waits for it.
+        and what was not looked at. It is made when it is first asked for, and kept; `Prefer:
+        wait=N` waits for it. One that failed is made anew for whoever asks ten minutes later.
         """
         as_of = self.query(EvidenceQuery).get("as_of")
         evidence = services.fetch(owner=self.owner, backtest_id=backtest_id, now=self.now)

@@ -81,7 +81,8 @@ class ReceiptComparisonSerializer(AnswerSerializer):
     isEqual = BooleanField(help_text="Whether the results are equal, to the last byte.")
     hashes = HashPairSerializer(many=True)
     differences = serializers.ListField(
-        child=CharField(), help_text="A sentence for each input that differs."
+        child=CharField(),
+        help_text="Sentences: which inputs differ, or cannot be compared, and what else does.",
     )
 
 
@@ -106,5 +107,5 @@ class ReproductionSerializer(AnswerSerializer):
     reproducesId = IdField(source="original.pk", help_text="The id of the original.")
     status = ChoiceField(choices=BacktestStatus, source="backtest.status")
     comparison = ReceiptComparisonSerializer(
-        allow_null=True, help_text="Null until the new backtest is completed."
+        allow_null=True, help_text="Null unless the new backtest is completed."
     )

@@ -26,14 +26,14 @@ CHANGEABLE = ("positionSizing", "exitConditions", "riskParameters", "executionSe
     },
     **{
         "A backtest of it": {
-            "positionSizing": {"method": "fixed", "quantity": 10},
+            "positionSizing": {"method": "fixed_quantity", "quantity": 10, "riskPercentage": None},
             "riskParameters": {"maxOpenPositions": 1},
             "store": True,
         }
     },
 )
 class WhatIfRequestSerializer(StrictSerializer):
-    """Fields of steps that replace those of the same name, null to take one away."""
+    """Fields of steps that replace those of the same name, null to take one away. At least one."""
 
     has_snake_case_sources = False
 
@@ -79,7 +79,8 @@ class WhatIfSerializer(AnswerSerializer):
     )
     sameCandles = BooleanField(
         allow_null=True,
-        help_text="Whether the candles are those of the backtest: false if some were loaded since.",
+        help_text="Whether the candles are those of the backtest: false if some were loaded since;"
+        " null where nothing was simulated.",
     )
     storedBacktestId = CharField(
         source="stored.pk", default=None, allow_null=True, help_text="The backtest of it, if any."

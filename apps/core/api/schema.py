@@ -73,7 +73,8 @@ SECURITY_SCHEMES: Final = {
         "type": "apiKey",
         "in": "cookie",
         "name": "refreshToken",
-        "description": "Set by signing up and logging in; only the refresh of a token reads it.",
+        "description": "Set by signing up, logging in, a new password and, now and then, a refresh;"
+        " refreshing and logging out read it.",
     },
 }
 
@@ -101,7 +102,8 @@ WITH_IDEMPOTENCY_KEY: Final[Mapping[int, tuple[Code, ...]]] = {
 REASONS: Final = {
     400: "The request is malformed, or a value fails validation.",
     401: "No valid credential.",
-    403: "Not allowed: by the scope of a key, an origin, a CSRF token, or the state.",
+    403: "Not allowed: by the role, the scope of a key, a proof that is not recent, an origin, a"
+    " CSRF token, or the state.",
     404: "Nothing of the caller's is found there.",
     406: "The Accept header does not take what is answered here.",
     409: "It exists already, or another request does the same at this moment.",
@@ -112,7 +114,7 @@ REASONS: Final = {
     422: "A rule of the business refuses it.",
     429: "Too many requests.",
     500: "Something went wrong on our side.",
-    503: "Overloaded or under maintenance.",
+    503: "Not at this moment: overloaded, under maintenance, halted, or without what it needs.",
 }
 
 
@@ -205,8 +207,9 @@ IF_MATCH: Final = OpenApiParameter(
 IDEMPOTENCY_KEY: Final[Schema] = {
     "name": HEADER,
     "in": "header",
-    "description": "Sent again within 24 hours, the first answer is repeated and nothing is done"
-    " twice.",
+    "description": "Sent again within 24 hours with the same body, the first answer is repeated and"
+    " nothing is done twice; with another body it is a 422. After a 400, 401, 409, 429 or 5xx it"
+    " can be used anew.",
     "schema": {
         "type": "string",
         "pattern": "^[\\x21-\\x7e]{1,255}$",

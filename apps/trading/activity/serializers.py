@@ -9,6 +9,7 @@ from rest_framework import serializers
 from rest_framework.serializers import BooleanField, CharField, FloatField, IntegerField
 
 from apps.algorithms.lifecycle import AlgorithmStatus
+from apps.algorithms.serializers import EXIT_REASON_HELP, STATUS_HELP
 from apps.core.api.renderers import TableRenderer
 from apps.core.api.schema import ID_EXAMPLE, MOMENT_EXAMPLE, example
 from apps.core.api.serializers import (
@@ -165,8 +166,10 @@ class PositionSerializer(AnswerSerializer):
     )
     stopLoss = FloatField(source="stop", allow_null=True)
     takeProfit = FloatField(source="target", allow_null=True)
-    openedAt = MomentField(help_text="Start of the bar.")
-    closedAt = MomentField(allow_null=True)
+    openedAt = MomentField(help_text="Start of the bar in which it was opened.")
+    closedAt = MomentField(
+        allow_null=True, help_text="Start of the bar in which it was closed; null while it is open."
+    )
     closeRequestedAt = MomentField(
         allow_null=True, help_text="When its owner asked for it to be closed."
     )
@@ -209,11 +212,23 @@ class OrderSerializer(AnswerSerializer):
     runId = IdField()
     symbol = CharField()
     side = ChoiceField(choices=("buy", "sell"))
-    intent = ChoiceField(choices=Intent)
+    intent = ChoiceField(
+        choices=Intent,
+        help_text="`entry` opens a position, `add` adds to one (pyramiding), `exit` closes it.",
+    )
     type = ChoiceField(choices=("market", "limit", "stop"))
-    price = FloatField(allow_null=True)
-    quantity = IntegerField(allow_null=True, help_text="An entry is sized when it is filled.")
-    status = ChoiceField(choices=OrderStatus)
+    price = FloatField(
+        allow_null=True,
+        help_text="At which a limit or stop order stands; null of a market order, or if not known.",
+    )
+    quantity = IntegerField(
+        allow_null=True, help_text="Null of an entry until it is filled: it is sized then."
+    )
+    status = ChoiceField(
+        choices=OrderStatus,
+        help_text="`open`: it waits for its symbol's next bar; `filled`, `cancelled` and `rejected`"
+        " are the ends.",
+    )
     reason = NullableTextField(help_text="Of an exit, or why it was not filled.")
     barTime = MomentField(help_text="Start of the bar that made it.")
     placedAt = MomentField(
@@ -265,14 +280,17 @@ class ExecutedTradeSerializer(AnswerSerializer):
     exitTime = MomentField()
     exitDate = IndiaDateField(source="exit_time", help_text="The date in Asia/Kolkata.")
     exitPrice = FloatField()
-    exitReason = ChoiceField(choices=[reason for reason in EXIT_REASONS if reason])
+    exitReason = ChoiceField(
+        choices=[reason for reason in EXIT_REASONS if reason], help_text=EXIT_REASON_HELP
+    )
     grossProfit = FloatField(
-        help_text="With what a split left over of its shares, settled in cash, won or lost."
+        help_text="Before charges; with what a split left over of its shares, settled in cash, won"
+        " or lost."
     )
     charges = FloatField()
     profit = FloatField(help_text="Net of charges.")
-    returnPercentage = FloatField()
-    bars = IntegerField(min_value=0, help_text="How many bars it was held.")
+    returnPercentage = FloatField(help_text="Of the value at entry, after charges.")
+    bars = IntegerField(min_value=0, help_text="How many bars it was held, that of the entry too.")
 
     def to_representation(self, instance: Trade) -> dict[str, Any]:
         percentage = rounded(instance.return_percentage, Unit.PERCENT)
@@ -288,8 +306,8 @@ class SignalSerializer(AnswerSerializer):
     time = MomentField(source="bar_time", help_text="Start of the bar at whose close it was known.")
     side = ChoiceField(choices=_SIDES)
     action = ChoiceField(choices=("entry", "exit"))
-    followed = BooleanField()
-    reason = NullableTextField(help_text="Why it was not followed.")
+    followed = BooleanField(help_text="Whether it was executed, or its order still waits.")
+    reason = NullableTextField(help_text="Why it was not followed; null where it was.")
 
 
 @example(
@@ -309,12 +327,12 @@ class StandingSerializer(AnswerSerializer):
 
     algorithmId = IdField()
     name = CharField()
-    status = ChoiceField(choices=AlgorithmStatus)
+    status = ChoiceField(choices=AlgorithmStatus, help_text=STATUS_HELP)
     profitToday = FloatField(
         allow_null=True,
         help_text="What its equity has gained since its run entered today's session; null before.",
     )
-    netProfit = FloatField(help_text="Of its closed trades, charges paid.")
+    netProfit = FloatField(help_text="Of its closed trades, after charges.")
     openPositions = IntegerField(min_value=0, help_text="How many it holds.")
     unrealisedProfit = FloatField(
         source="unrealised", help_text="Of its open positions at their last prices, before charges."

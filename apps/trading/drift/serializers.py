@@ -36,10 +36,14 @@ class DriftQuery(StrictSerializer):
 class DifferenceSerializer(DocumentSerializer):
     """A difference between the backtester and the paper trading."""
 
-    kind = ChoiceField(choices=DifferenceKind)
+    kind = ChoiceField(
+        choices=DifferenceKind,
+        help_text="What differs; `data`: a candle came late, was changed or never came; `risk`:"
+        " somebody or a limit stepped in.",
+    )
     time = MomentField(help_text="Start of the candle.")
     symbol = CharField()
-    what = CharField(help_text="Of what: a candle, a signal, a side of a fill.")
+    what = CharField(help_text="The candle, the signal, or the side of the fill.")
     expected = ObjectField(allow_null=True, help_text="By the backtester; null where nothing is.")
     actual = ObjectField(allow_null=True, help_text="On paper; null where nothing is.")
     reason = CharField(
@@ -53,7 +57,10 @@ class DifferenceSerializer(DocumentSerializer):
 class ReturnBandSerializer(DocumentSerializer):
     """Whether a run's returns are such as its backtest lets expect."""
 
-    status = ChoiceField(choices=BandStatus, help_text="`unknown`: there is too little to say.")
+    status = ChoiceField(
+        choices=BandStatus,
+        help_text="Where the growth lies; `unknown`: there is too little to say.",
+    )
     sentence = CharField(help_text="What may be said of it.")
     sessions = IntegerField(min_value=0, help_text="From the start of the run to this one.")
     growth = NumberField(
@@ -121,7 +128,7 @@ class DriftSerializer(AnswerSerializer):
     status = ChoiceField(
         choices=("checked", "waiting", "no_session"),
         help_text="`waiting`: it is being compared, or again with the candles since `through`: ask"
-        " again in a moment.",
+        " again in a moment; `no_session`: the algorithm did not trade on that date.",
     )
     through = MomentField(
         allow_null=True,
