@@ -1,7 +1,7 @@
 """The history of each symbol for a simulation: bars with their warm-up, sessions and contract."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import date
 from typing import Final
 
@@ -49,17 +49,24 @@ def max_bars_of(kind: BacktestKind) -> int:
 
 @dataclass(frozen=True, slots=True)
 class HistoryReader:
-    """Reads the history of one symbol from `start` to `end` (epoch seconds), as it is stored."""
+    """Reads the history of one symbol from `start` to `end` (epoch seconds), as it is stored when
+    it is first read: bars that come in behind it afterwards are left out.
+    """
 
     rules: MarketRules
     symbol: str
     start: int
     end: int
+    # By timeframe the start of the last bar that was there at first; 0 where none was.
+    _last: dict[str, int] = field(default_factory=dict, compare=False)
 
     def read(self) -> History:
         """Return the history with its contract and all notes."""
         timeframe = self.rules.strategy.basicInfo.timeframe
         adjusted, longer = self._read(self.start, self.end)
+        timeframes = {timeframe: adjusted.candles, **longer}
+        for name, candles in timeframes.items():
+            self._last.setdefault(name, int(candles.time[-1]) if len(candles) else 0)
         history = symbol_history(self.rules, self.symbol, adjusted.candles, start=self.start)
         notes = (*_adjustment_notes(self.symbol, adjusted, timeframe), *history.notes)
         return replace(history, notes=notes, higher_timeframes=longer)
@@ -83,7 +90,17 @@ class HistoryReader:
             )
             for name in higher_timeframe_warmups(strategy)
         }
-        return adjusted, longer
+        known = self._known(timeframe, adjusted.candles)
+        return replace(adjusted, candles=known), {
+            name: self._known(name, candles) for name, candles in longer.items()
+        }
+
+    def _known(self, timeframe: str, candles: Candles) -> Candles:
+        """Return the candles as far as they were there when they were first read."""
+        last = self._last.get(timeframe)
+        if last is None:
+            return candles
+        return candles.slice(0, int(np.searchsorted(candles.time, last, side="right")))
 
 
 def readers_of(rules: MarketRules, *, start: int, end: int) -> list[HistoryReader]:

@@ -160,7 +160,9 @@ class Service:
             return "backend"
         if f"DATA_DIR={self.directory}".encode() not in surroundings:
             return None
-        if command[1:3] != ["manage.py", "up"]:
+        # The process that was started waits in another program, which shows the words of the first.
+        waits = any(word.endswith("foreground.py") for word in command[:4])
+        if (command[5:7] if waits else command[1:3]) != ["manage.py", "up"]:
             return None
         return name if name in ("supervisor", "web", *WORKERS) else "up"
 

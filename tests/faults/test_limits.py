@@ -27,16 +27,17 @@ from types import SimpleNamespace
 from config.asgi import application
 from apps.ops.supervisor import Heartbeat
 from apps.ops.web import server
-server.Server = lambda _: SimpleNamespace(config=SimpleNamespace(), run=lambda sockets: show())
+server.Server = lambda _: SimpleNamespace(
+    config=SimpleNamespace(), handle_exit=lambda number, frame: None, run=lambda sockets: show()
+)
 server.serve(application, None, Heartbeat())
 """
 WORKER = """
 import django; django.setup()
-from django.core.management import call_command
 from procrastinate.contrib.django.utils import connector_params
 from apps.ops import worker
 worker.asyncio.run = lambda work: (work.close(), show(connector_params()))
-call_command("work", "--queue", "small"); show()
+worker.work(["small"]); show()
 """
 COMMAND = SHOW + "import django; django.setup(); show()"
 

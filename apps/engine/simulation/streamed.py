@@ -66,8 +66,7 @@ class CandlesChanged(errors.EngineError):
 
     def __init__(self, symbol: str) -> None:
         super().__init__(
-            f"Candles of {symbol} were stored while they were read for the simulation. Run it"
-            " again, over a range that has ended."
+            f"Candles of {symbol} were stored while the simulation read them. Run it again."
         )
 
 
