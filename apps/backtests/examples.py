@@ -76,7 +76,7 @@ TRADE_EXAMPLE: Final[dict[str, Any]] = {
     "grossProfit": 1400,
     "charges": 0,
     "profit": 1400,
-    "returnPercentage": 1,
+    "returnPercentage": 0.999643,
     "bars": 7,
     "maxAdverseExcursion": 0.2,
     "maxFavorableExcursion": 1.1,

@@ -556,13 +556,21 @@ class SegmentSessionSerializer(AnswerSerializer):
                 "segment": "derivatives",
                 "session": "regular",
                 "name": "",
-                "phases": [{"phase": "continuous", "opens": "09:15", "closes": "15:40"}],
+                "phases": [
+                    {"phase": "pre_open", "opens": "09:00", "closes": "09:08"},
+                    {"phase": "continuous", "opens": "09:15", "closes": "15:40"},
+                ],
                 "sources": [
                     {
                         "row": "sessions.csv:10",
                         "source": "NSE/FAOP/74467; BSE notice of 2026-08-01",
                         "unsourced": "",
-                    }
+                    },
+                    {
+                        "row": "sessions.csv:14",
+                        "source": "NSE notice of 2025-12-05",
+                        "unsourced": "",
+                    },
                 ],
             }
         ],
@@ -585,7 +593,10 @@ class ChargeSerializer(AnswerSerializer):
         help_text="`depository_charge` is what the broker and the depository take of a sale in"
         " delivery, once for each share and day.",
     )
-    percent = NumberField(help_text="Of the value; 0 for fixed sums.")
+    percent = NumberField(
+        help_text="Of the value; of `gst` of the brokerage and of the exchange's and SEBI's fees; 0"
+        " for fixed sums."
+    )
     amount = NumberField(help_text="Rupees, not rounded.")
     rounded = NumberField(help_text="Rupees as a fill pays them.")
     since = DateField(source="row.first_date", help_text="The first day of the rate.")
@@ -608,21 +619,30 @@ class ChargeSerializer(AnswerSerializer):
         "segment": "equity",
         "instrument": "share",
         "product": "delivery",
-        "broker": "none",
+        "broker": "discount",
         "edition": _EDITION_EXAMPLE,
         "charges": [
             {
-                "item": "stamp_duty",
-                "percent": 0.015,
-                "amount": 21.0075,
-                "rounded": 21.01,
-                "since": "2020-07-01",
-                "row": "charges.csv:55",
-                "source": "Indian Stamp Act as amended by the Finance Act 2019",
+                "item": item,
+                "percent": percent,
+                "amount": amount,
+                "rounded": rounded,
+                "since": since,
+                "row": f"{file}:{line}",
+                "source": "…",
                 "unsourced": "",
             }
+            for item, percent, amount, rounded, since, file, line in (
+                ("brokerage", 0, 0, 0, "2009-01-01", "brokers.csv", 3),
+                ("transaction_tax", 0.1, 140.05, 140.05, "2012-07-01", "charges.csv", 3),
+                ("exchange_fee", 0.0030699, 4.299395, 4.3, "2026-03-01", "charges.csv", 29),
+                ("ipft", 1e-7, 0.00014, 0, "2026-03-01", "charges.csv", 45),
+                ("sebi_fee", 0.0001, 0.14005, 0.14, "2021-04-01", "charges.csv", 67),
+                ("stamp_duty", 0.015, 21.0075, 21.01, "2020-07-01", "charges.csv", 69),
+                ("gst", 18, 0.7991, 0.8, "2017-07-01", "charges.csv", 77),
+            )
         ],
-        "total": 21.01,
+        "total": 166.3,
         "unknown": [],
     }
 )
@@ -668,7 +688,10 @@ class RateInForceSerializer(AnswerSerializer):
 
     item = ChoiceField(choices=CHARGE_ITEMS, help_text="What it is charged as.")
     percent = NumberField(
-        source="row.percent", required=False, help_text="Of the value, of options of the premium."
+        source="row.percent",
+        required=False,
+        help_text="Of the value, of options of the premium; of `gst` of the brokerage and of the"
+        " exchange's and SEBI's fees.",
     )
     flat = NumberField(
         source="row.flat", required=False, help_text="Of brokerage: rupees of each order."
@@ -711,19 +734,21 @@ class RateInForceSerializer(AnswerSerializer):
         "exchange": "NSE",
         "segment": "equity",
         "date": "2026-11-20",
-        "broker": "none",
+        "broker": "discount",
         "edition": _EDITION_EXAMPLE,
         "rates": [
             {
                 "item": "stamp_duty",
                 "percent": 0.015,
+                "cap": None,
                 "sides": ["buy"],
                 "products": ["delivery"],
                 "scopes": ["equity"],
                 "underlyings": [],
                 "since": "2020-07-01",
-                "row": "charges.csv:55",
-                "source": "Indian Stamp Act as amended by the Finance Act 2019",
+                "row": "charges.csv:69",
+                "source": "Indian Stamp Act as amended by the Finance Act 2019: nseindia.com and"
+                " Zerodha bulletin 259741",
                 "unsourced": "",
             }
         ],

@@ -469,6 +469,27 @@ def test_each_example_of_an_operation_succeeds(reader: Reader, name: str, exampl
     reader.follow(name, example)
 
 
+def test_the_examples_of_the_rulebook_are_what_it_says(reader: Reader) -> None:
+    """But for the sources of the items of a note, which would be long."""
+    note, rates, sessions = (
+        (reader.follow(name).json(), _example_of_answer(name))
+        for name in ("readCharges", "readChargeRates", "readSessions")
+    )
+    for answer, shown in (note, rates, sessions):
+        answer["edition"] = shown["edition"]
+    for charge in (*note[0]["charges"], *note[1]["charges"]):
+        del charge["source"], charge["unsourced"]
+    assert note[0] == note[1]
+    for (answer, shown), part in ((rates, "rates"), (sessions, "segments")):
+        rows, shown_rows = answer.pop(part), shown.pop(part)
+        assert (answer, [row for row in shown_rows if row not in rows]) == (shown, [])
+
+
+def _example_of_answer(name: str) -> Any:
+    content = OPERATIONS[name][2]["responses"]["200"]["content"]
+    return copy.deepcopy(_example_of(content["application/json"]))
+
+
 def test_the_studies_of_the_example_of_an_algorithm_can_be_submitted() -> None:
     walk_forward = configs.parse_config(
         configs.WalkForwardConfig, examples.CHANGES["walkForwardConfig"]

@@ -262,7 +262,7 @@ class OrderSerializer(AnswerSerializer):
         "grossProfit": 1400,
         "charges": 94.2,
         "profit": 1305.8,
-        "returnPercentage": 0.93,
+        "returnPercentage": 0.932381,
         "bars": 7,
     }
 )
