@@ -125,7 +125,7 @@ class AlgorithmSerializer(AnswerSerializer):
 
     id = IdField(read_only=True)
     userId = IdField(read_only=True, source="owner_id")
-    name = TextField(max_length=MAX_NAME, help_text="Unique among the owner's.")
+    name = TextField(max_length=MAX_NAME, help_text="Algorithm #n where none is sent.")
     description = CharField(help_text="Free text.")
     status = ChoiceField(read_only=True, choices=AlgorithmStatus, help_text=STATUS_HELP)
     active = BooleanField(read_only=True, help_text="Whether its status is `active`.")
