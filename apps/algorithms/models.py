@@ -12,6 +12,7 @@ from django.db.models.functions import Cast
 from apps.algorithms import performance
 from apps.algorithms.lifecycle import AlgorithmStatus
 from apps.algorithms.naming import MAX_NAME
+from apps.algorithms.steps import STEPS, Configuration
 from apps.core.errors import Code, ServiceError
 from apps.core.ids import IdField, is_id
 
@@ -158,6 +159,11 @@ class Algorithm(models.Model):
                 condition=Q(is_template=True) & ~Q(status=AlgorithmStatus.ARCHIVED.value),
             ),
         ]
+
+    @property
+    def configuration(self) -> Configuration:
+        """The steps by their wire names, as they were sent: what a backtest and a run freeze."""
+        return {wire: getattr(self, column) for wire, column in STEPS.items()}
 
     @property
     def performance_updated_at(self) -> datetime:

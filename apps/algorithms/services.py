@@ -16,7 +16,7 @@ from apps.algorithms.alerts import Alerts
 from apps.algorithms.lifecycle import AlgorithmStatus, AlgorithmTransition
 from apps.algorithms.models import Algorithm, AlgorithmNotFound, StatusChange, Version
 from apps.algorithms.naming import copy_of, number_in, numbered
-from apps.algorithms.steps import STEPS, Configuration
+from apps.algorithms.steps import STEPS
 from apps.algorithms.warnings import warnings_of
 from apps.core import audit, quotas
 from apps.core.audit import Action
@@ -95,11 +95,6 @@ class ConcurrentUpdate(ServiceError):
 
     code = Code.CONFLICT
     message = "Another request has changed the algorithm at the same moment; read it and try again."
-
-
-def configuration(algorithm: Algorithm) -> Configuration:
-    """The steps by their wire names, as they were sent: what a backtest freezes."""
-    return {wire: getattr(algorithm, column) for wire, column in STEPS.items()}
 
 
 @quotas.counted_by(Resource.ALGORITHMS)
@@ -198,9 +193,9 @@ def update(
     Raises AlgorithmNotFound, AlgorithmBusy, PreconditionFailed, InvalidInput.
     """
     algorithm = _editable(owner, algorithm_id, expected)
-    before, called = configuration(algorithm), algorithm.name
+    before, called = algorithm.configuration, algorithm.name
     transition = _apply(algorithm, changes)
-    is_new_version = configuration(algorithm) != before
+    is_new_version = algorithm.configuration != before
     algorithm.version += is_new_version
     if transition is not None:
         _change_status(algorithm, transition, actor=owner, reason=AFTER_SAVE[transition], now=now)
@@ -297,7 +292,7 @@ def _transition_of_save(
     algorithm: Algorithm, *, sent: Collection[str]
 ) -> AlgorithmTransition | None:
     """Raises InvalidInput for what is wrong in the steps that were `sent`."""
-    complete = steps.is_complete(configuration(algorithm), sent=sent)
+    complete = steps.is_complete(algorithm.configuration, sent=sent)
     return lifecycle.after_save(AlgorithmStatus(algorithm.status), complete=complete)
 
 
@@ -316,7 +311,7 @@ def _keep_version(algorithm: Algorithm, *, now: datetime) -> None:
     if algorithm.version > limit:
         raise QuotaExceeded(resource="versions", limit=limit, used=algorithm.version - 1)
     algorithm.versions.create(
-        number=algorithm.version, configuration=configuration(algorithm), created_at=now
+        number=algorithm.version, configuration=algorithm.configuration, created_at=now
     )
 
 
@@ -388,7 +383,7 @@ class Summary:
 def summary(*, owner: User, algorithm_id: str) -> Summary:
     """Say in words what an algorithm does, as it is stored. Raises AlgorithmNotFound."""
     algorithm = read(owner=owner, algorithm_id=algorithm_id)
-    return Summary(algorithm.pk, algorithm.version, summarize(configuration(algorithm)))
+    return Summary(algorithm.pk, algorithm.version, summarize(algorithm.configuration))
 
 
 def version_summary(
@@ -456,7 +451,7 @@ def validate(*, owner: User, algorithm_id: str, now: datetime) -> Review:
     Raises AlgorithmNotFound.
     """
     algorithm = read(owner=owner, algorithm_id=algorithm_id)
-    reading = strategy.read(configuration(algorithm))
+    reading = strategy.read(algorithm.configuration)
     if reading.strategy is None:
         return _unfinished(reading)
     basic, rule_set = reading.strategy.basicInfo, current_rule_set()
@@ -471,7 +466,7 @@ def validate(*, owner: User, algorithm_id: str, now: datetime) -> Review:
 
 def review(*, algorithm: Algorithm, now: datetime) -> Review:
     """Judge the steps by themselves and, when they are complete, by what holds at `now`."""
-    reading = strategy.read(configuration(algorithm))
+    reading = strategy.read(algorithm.configuration)
     if reading.strategy is None:
         return _unfinished(reading)
     return Review((), (), _warnings(reading.strategy, now=now, rule_set=current_rule_set()))

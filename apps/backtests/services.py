@@ -8,7 +8,6 @@ from django.db import connection, transaction
 
 from apps.accounts.models import User
 from apps.algorithms.models import Algorithm
-from apps.algorithms.services import configuration
 from apps.backtests import estimates, queue, results, sufficient_history
 from apps.backtests.models import (
     Backtest,
@@ -153,7 +152,7 @@ def compose(
     TooLittleCoverage, TooFewStoredSessions.
     """
     algorithm = Algorithm.objects.owned_by(owner).fetch(algorithm_id)
-    stored = configuration(algorithm)
+    stored = algorithm.configuration
     steps = override_steps(stored, overrides)
     strategy = parse_steps(steps, stored, overrides)
     config = study_config(

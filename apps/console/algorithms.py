@@ -97,7 +97,7 @@ def json_page(request: HttpRequest, user: User, algorithm_id: str) -> HttpRespon
 
 
 def _text_of(algorithm: Algorithm) -> str:
-    return orjson.dumps(services.configuration(algorithm), option=orjson.OPT_INDENT_2).decode()
+    return orjson.dumps(algorithm.configuration, option=orjson.OPT_INDENT_2).decode()
 
 
 def _parsed(text: str) -> dict[str, Any]:
@@ -177,7 +177,7 @@ def _address(algorithm: Algorithm) -> str:
 def steps_page(request: HttpRequest, user: User, algorithm_id: str) -> HttpResponse:
     """Show the steps as a form; each change of it is judged as it is typed, and saved on demand."""
     algorithm = services.read(owner=user, algorithm_id=algorithm_id)
-    steps = services.configuration(algorithm)
+    steps = algorithm.configuration
     context: dict[str, Any] = {
         "algorithm": AlgorithmSerializer.render(algorithm),
         "address": f"{_address(algorithm)}/steps",

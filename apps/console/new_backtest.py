@@ -58,7 +58,7 @@ def new_backtest_page(request: HttpRequest, user: User, algorithm_id: str) -> Ht
         else {**_first_values(review["coverage"]), **sent(request.GET, "kind")}
     )
     kind = _kind_of(typed)
-    steps = algorithms.configuration(algorithm)
+    steps = algorithm.configuration
     numbers, overrides = numbers_of(steps), read_overrides(typed)
     if is_sent and change != "choose:kind":
         configs = read_study_form(typed, kind, numbers, change=change)

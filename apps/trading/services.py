@@ -17,7 +17,7 @@ from apps.accounts.models import User
 from apps.accounts.services import require_verified_email
 from apps.algorithms.lifecycle import ALGORITHM_TRANSITIONS, AlgorithmStatus, AlgorithmTransition
 from apps.algorithms.models import Algorithm
-from apps.algorithms.services import WrongStatus, configuration
+from apps.algorithms.services import WrongStatus
 from apps.algorithms.steps import AlgorithmIncomplete, Configuration, unfinished_steps
 from apps.core import audit, quotas
 from apps.core.audit import Action
@@ -60,7 +60,7 @@ def start(*, owner: User, algorithm_id: str, now: datetime) -> StartResult:
     algorithm = _locked(owner, algorithm_id)
     require_verified_email(owner)
     _require_startable(algorithm)
-    request = StartRequest(algorithm, _strategy_of(configuration(algorithm)), resumed=None)
+    request = StartRequest(algorithm, _strategy_of(algorithm.configuration), resumed=None)
     kill_switches.require_off(*kill_switch_rows)
     market_now = clock.market_moment(now=now)
     warnings = start_checks.check_symbols(request, now=market_now)
@@ -87,7 +87,7 @@ def _require_startable(algorithm: Algorithm) -> None:
     if algorithm.status == AlgorithmStatus.ACTIVE:
         raise AlreadyActive(algorithmId=algorithm.pk, currentStatus=algorithm.status)
     if algorithm.status not in ALGORITHM_TRANSITIONS[AlgorithmTransition.START][0]:
-        missing = unfinished_steps(engine.read(configuration(algorithm)))
+        missing = unfinished_steps(engine.read(algorithm.configuration))
         raise _wrong_status(algorithm, AlgorithmTransition.START, missingFields=missing)
 
 
@@ -117,7 +117,7 @@ def _begin_run(request: StartRequest, account: Account, required: Decimal, now: 
         algorithm=algorithm,
         account=account,
         algorithm_version=algorithm.version,
-        configuration=configuration(algorithm),
+        configuration=algorithm.configuration,
         mode=request.strategy.executionSettings.mode,
         capital=required,
         started_at=now,

@@ -77,4 +77,4 @@ def test_concurrent_updates_leave_no_gap_and_keep_what_each_answered(api: Api) -
     for answer in answers:
         assert kept[answer["version"]] == {name: answer[name] for name in make.steps()}
     algorithm.refresh_from_db()
-    assert (algorithm.version, services.configuration(algorithm)) == (21, kept[21])
+    assert (algorithm.version, algorithm.configuration) == (21, kept[21])

@@ -9,7 +9,6 @@ from django.utils import timezone
 
 from apps.accounts.models import User
 from apps.algorithms.models import Algorithm
-from apps.algorithms.services import configuration
 from apps.core import audit
 from apps.symbols.models import Type
 from apps.trading import services
@@ -49,7 +48,7 @@ def test_it_leaves_a_run_with_the_steps_as_they_are(api: Api, alice: User) -> No
     post(api, alice, algorithm)
     run = Run.objects.get()
     assert (run.algorithm, run.algorithm_version, run.mode) == (algorithm, 1, "paper")
-    assert run.configuration == configuration(algorithm)
+    assert run.configuration == algorithm.configuration
     assert (run.capital, run.ended_at, run.released_at) == (Decimal("250000.50"), None, None)
     assert abs(run.started_at - timezone.now()) < timedelta(minutes=1)
 

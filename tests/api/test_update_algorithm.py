@@ -173,5 +173,5 @@ def test_concurrent_updates_of_different_steps_all_hold() -> None:
     with ThreadPoolExecutor(6) as pool:
         list(pool.map(update, make.steps().items()))
     algorithm.refresh_from_db()
-    assert services.configuration(algorithm) == make.steps()
+    assert algorithm.configuration == make.steps()
     assert (algorithm.status, algorithm.version, algorithm.rev) == ("stopped", 7, 7)

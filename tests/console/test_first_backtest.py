@@ -62,11 +62,11 @@ def test_the_json_round_trips_and_says_what_is_wrong(browse: Browse, alice: User
     client = browse(alice)
     address = make_from(client, "rsi-2")
     algorithm = Algorithm.objects.get(pk=address.rsplit("/", 1)[1])
-    before = services.configuration(algorithm)
+    before = algorithm.configuration
     shown = client.get(f"{address}/json").context["text"]
     assert client.post(f"{address}/json", {"steps": shown}).status_code == 302
     algorithm.refresh_from_db()
-    assert services.configuration(algorithm) == before
+    assert algorithm.configuration == before
     refused = client.post(f"{address}/json", {"steps": shown.replace('"RSI"', '"RSJ"')})
     assert (refused.status_code, "RSJ" in refused.context["text"]) == (400, True)
     assert b'role="alert"' in refused.content

@@ -3,7 +3,6 @@
 import pytest
 
 from apps.accounts.models import User
-from apps.algorithms import services
 from apps.algorithms.models import Algorithm
 from apps.algorithms.steps import STEPS
 from apps.console.algorithms import STEPS_FORM
@@ -75,7 +74,7 @@ def test_a_problem_stands_beside_its_field_as_it_is_typed(browse: Browse, alice:
     client = browse(alice)
     address = make_from(client, "ema-cross")
     algorithm = Algorithm.objects.get(pk=address.rsplit("/", 1)[1])
-    form = sent_by(services.configuration(algorithm))
+    form = sent_by(algorithm.configuration)
     form["entryConditions.conditions[0].indicator1.period"] = "0"
     answer = client.post(
         f"{address}/steps", {**form, "change": "typing"}, headers={"HX-Request": "true"}
@@ -90,7 +89,7 @@ def test_the_steps_are_saved_or_refused_with_what_was_typed(browse: Browse, alic
     client = browse(alice)
     address = make_from(client, "ema-cross")
     algorithm = Algorithm.objects.get(pk=address.rsplit("/", 1)[1])
-    form = sent_by(services.configuration(algorithm)) | {"change": "save"}
+    form = sent_by(algorithm.configuration) | {"change": "save"}
     field = "entryConditions.conditions[0].indicator1.period"
     assert client.post(f"{address}/steps", {**form, field: "12"}).status_code == 302
     algorithm.refresh_from_db()
@@ -106,7 +105,7 @@ def test_text_in_any_field_stays_text(browse: Browse, alice: User, text: str) ->
     client = browse(alice)
     address = make_from(client, "bollinger")
     algorithm = Algorithm.objects.get(pk=address.rsplit("/", 1)[1])
-    form = dict.fromkeys(sent_by(services.configuration(algorithm)), text)
+    form = dict.fromkeys(sent_by(algorithm.configuration), text)
     form |= {"entryConditions.conditions[0].type": "indicator_value", "change": "check"}
     body = client.post(f"{address}/steps", form).content.decode()
     assert text not in body or text.startswith("{{")
