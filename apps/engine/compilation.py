@@ -31,6 +31,7 @@ GROUPS: Final[Mapping[str, Sequence[str]]] = {
     "studies": (
         "apps.engine.simulation.market",
         "apps.engine.studies.monte_carlo",
+        "apps.engine.studies.overfitting",
         "apps.engine.studies.permutations",
     ),
 }

@@ -1,9 +1,33 @@
 """Functions of the kernel that compiled ones alone call, compiled so that a test can call them."""
 
-from typing import Any, cast
+from typing import Any
 
 from numba import njit
+from numpy.typing import NDArray
 
 from apps.engine.kernel import kernel
 
-charges_on = njit(error_model="numpy")(cast(Any, kernel.charges_on).py_func)
+
+def _compiled(function: Any) -> Any:
+    return njit(error_model="numpy")(function.py_func)
+
+
+_with_none, _rate_on, _charges_on = map(
+    _compiled, (kernel.with_none, kernel.rate_on, kernel.charges_on)
+)
+
+
+def charges_on(
+    value: float,
+    buying: bool,
+    from_demat: bool,
+    rates: NDArray[Any],
+    *,
+    segment: int = 0,
+    day: int,
+) -> tuple[float, ...]:
+    """Of one fill, by the RATE records that are in force on the day, in paise by kind."""
+    known = _with_none(rates)
+    rate = known[_rate_on(known, segment, day)]
+    paise: tuple[float, ...] = _charges_on(value, buying, from_demat, rate)
+    return paise

@@ -8,7 +8,7 @@ import pytest
 from apps.engine.language.strategy import read
 from apps.engine.signals.required_inputs import required_inputs
 from apps.engine.simulation.plan import plan_of
-from apps.engine.studies.candidates import CandidatePlan, Candidates, Overlap, combined
+from apps.engine.studies.candidates import CandidatePlan, Candidates, Overlap, merged
 from apps.engine.studies.configs import Parameter
 from apps.engine.studies.grid import Grid, applied
 from tests.engine.steps import complete
@@ -75,8 +75,8 @@ def test_every_two_parameters_are_put_together_as_they_are_read() -> None:
 
 
 def test_a_number_that_two_objects_change_is_not_put_together() -> None:
-    assert combined((1, (2, 3)), [(1, (5, 3)), (4, (2, 3))]) == (4, (5, 3))
+    assert merged((1, (2, 3)), (1, (5, 3)), (4, (2, 3))) == (4, (5, 3))
     with pytest.raises(Overlap):
-        combined((1, (2, 3)), [(1, (5, 3)), (1, (6, 3))])
+        merged((1, (2, 3)), (1, (5, 3)), (1, (6, 3)))
     with pytest.raises(Overlap):
-        combined((1, (2,)), [(1, (5,)), (1, (2, 3))])
+        merged((1, (2,)), (1, (5,)), (1, (2, 3)))

@@ -41,7 +41,7 @@ def test_every_kind_of_charge_has_the_kernels_place() -> None:
     for index, name in enumerate(names, 1):
         rate[name] = index * 1e-5
     rate["tax_buy"], rate["gst"], rate["depository"] = rate["tax_sell"], 1.0, 7.0
-    paise = charges_on(1e5, True, True, 0, 0, rate)
+    paise = charges_on(1e5, True, True, rate, day=0)
     assert dict(zip(CHARGE_KINDS, paise, strict=True)) == {
         "brokerage": 100, "transactionTax": 200, "exchangeFee": 300, "ipft": 400, "sebiFee": 500,
         "stampDuty": 600, "gst": 100 + 300 + 500 + 700, "depositoryCharge": 700,

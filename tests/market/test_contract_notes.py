@@ -233,7 +233,7 @@ def charged(vector: Vector) -> Iterator[dict[str, Decimal]]:
     rates = rate_rows(schedule_of(BOOK, [basis]), {basis.key: 0})
     for side, quantity, price, overnight in vector.fills:
         value = float(quantity * Decimal(price))
-        paise = charges_on(value, side == "buy", overnight, 0, day, rates)
+        paise = charges_on(value, side == "buy", overnight, rates, day=day)
         yield dict(zip(ITEMS, (Decimal(int(item)) / 100 for item in paise), strict=True))
 
 

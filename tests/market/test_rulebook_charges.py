@@ -362,7 +362,7 @@ def test_the_kernel_charges_what_the_note_says(
     rates = rate_rows(schedule_of(BOOK, [basis]), {basis.key: 0})
     buying = side == "buy"
     delivers = from_demat and not buying
-    charged = charges_on(float(value), buying, delivers, 0, day_number(day), rates)
+    charged = charges_on(float(value), buying, delivers, rates, day=day_number(day))
     kernel_paise = dict(zip(PLACES, charged, strict=True))
     assert {item: kernel_paise[item] for item in kernel_paise if kernel_paise[item]} == {
         charge.item: float(charge.rounded * 100) for charge in charges.charges if charge.rounded

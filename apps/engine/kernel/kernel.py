@@ -64,6 +64,7 @@ from apps.engine.kernel.records import (
     FILL,
     NO_END,
     NO_SAMPLING,
+    RATE,
     REFUSAL,
     KernelProgress,
     Span,
@@ -112,6 +113,7 @@ SLOT = np.dtype(
         ("source", "u8"),  # the column of its signals
         ("instrument", "u8"),  # the column of its cells
         ("contract", CONTRACT),
+        ("rate", "i8"),  # the number of its rates of charges at its last fill
         ("advanced_to", "i8"),  # the first row that its position has not been advanced through
         ("bar", "i8"),  # the index of the bar; -1 if there is none, and the next fields are old
         ("open", "f8"),
@@ -164,6 +166,7 @@ class Ticket(NamedTuple):
     position: StructuredRecord
     order: StructuredRecord
     slot: StructuredRecord
+    rate: StructuredRecord
     trade: StructuredRecord  # the next ones to write
     fill: StructuredRecord
     refusal: StructuredRecord
@@ -208,12 +211,13 @@ def run_all(
     work = np.zeros(1, WORK)
     fills, refusals = or_scratch(output.fills, FILL), or_scratch(output.refusals, REFUSAL)
     work[0].keeps_fills, work[0].keeps_refusals = output.fills.size > 0, output.refusals.size > 0
+    rates = with_none(rules.rates)
     number, row, done = span.number, span.row, True
     while number < states.account.size and done:
         slots = np.zeros(states.positions.shape[1], SLOT)
         books = Books(
             states.account[number], rules.plan[number], work[0], states.positions[number],
-            states.orders[number], slots, rules.rates, output.trades, fills, refusals,
+            states.orders[number], slots, rates, output.trades, fills, refusals,
         )  # fmt: skip
         prepare_slots(books, market, rules.instruments, rules.contracts, row)
         curve = sampling.curve if sampling.rows.size > 0 else output.equity[number]
@@ -275,10 +279,11 @@ def close_all(books: Books) -> None:
     """Close what is open at its last close (rule 13). Live trading never does this."""
     account = books.account
     for k in range(books.slots.size):
-        position = books.positions[k]
+        position, slot = books.positions[k], books.slots[k]
         if position.side != 0:
             exit_ = Exit(BY_END_OF_DATA, position.close, position.quantity)
-            close_position(ticket_of(books, k), exit_, position.time, position.day, books.rates)
+            slot.rate = rate_on(books.rates, slot.contract.segment, position.day)
+            close_position(ticket_of(books, k), exit_, position.time, position.day)
             account.equity = account.cash
     if account.equity <= 0:
         account.status = RUINED
@@ -293,8 +298,8 @@ def settle(state: State, rules: Rules, output: SimulationOutput, slot: int, reas
     work, slots = np.zeros(1, WORK), np.zeros(state.positions.size, SLOT)
     fills, refusals = or_scratch(output.fills, FILL), or_scratch(output.refusals, REFUSAL)
     books = Books(
-        account, rules.plan[0], work[0], state.positions, state.orders, slots, rules.rates,
-        output.trades, fills, refusals,
+        account, rules.plan[0], work[0], state.positions, state.orders, slots,
+        with_none(rules.rates), output.trades, fills, refusals,
     )  # fmt: skip
     work[0].keeps_fills = output.fills.size > 0
     for k in range(slots.size):
@@ -302,7 +307,8 @@ def settle(state: State, rules: Rules, output: SimulationOutput, slot: int, reas
         slots[k].contract = rules.contracts[slots[k].instrument]
     if position.side != 0:
         exit_ = Exit(reason, position.close, position.quantity)
-        close_position(ticket_of(books, slot), exit_, position.time, position.day, rules.rates)
+        slots[slot].rate = rate_on(books.rates, slots[slot].contract.segment, position.day)
+        close_position(ticket_of(books, slot), exit_, position.time, position.day)
     state.orders[slot, 0].pending = 0
     held = 0.0
     for k in range(state.positions.size):
@@ -329,6 +335,15 @@ def finish(state: State, rules: Rules, output: SimulationOutput) -> int:
 def or_scratch(records: Array, dtype: Any) -> Array:
     """Return the records to write, or one that nobody reads where none are asked for."""
     return records if records.size > 0 else np.zeros(1, dtype)
+
+
+@step
+def with_none(rates: Array) -> Array:
+    """Return the rates after those of what is not charged."""
+    rows = np.zeros(1 + rates.size, RATE)
+    for k in range(rates.size):
+        rows[1 + k] = rates[k]
+    return rows
 
 
 @step
@@ -361,8 +376,8 @@ def column_of(instrument: int, likely: int, instruments: Array) -> int:
 def ticket_of(books: Books, k: int) -> Ticket:
     return Ticket(
         books.account, books.plan, books.work, books.positions[k], books.orders[k, 0],
-        books.slots[k], books.trades[books.work.trades], books.fills[books.work.fills],
-        books.refusals[books.work.refusals],
+        books.slots[k], books.rates[books.slots[k].rate], books.trades[books.work.trades],
+        books.fills[books.work.fills], books.refusals[books.work.refusals],
     )  # fmt: skip
 
 
@@ -454,7 +469,8 @@ def close_positions(books: Books) -> None:
         slot = books.slots[k]
         if slot.exit_reason != OPEN:
             exit_ = Exit(slot.exit_reason, slot.exit_price, books.positions[k].quantity)
-            close_position(ticket_of(books, k), exit_, slot.exit_time, slot.exit_day, books.rates)
+            slot.rate = rate_on(books.rates, slot.contract.segment, slot.exit_day)
+            close_position(ticket_of(books, k), exit_, slot.exit_time, slot.exit_day)
             slot.exit_reason = OPEN
 
 
@@ -476,12 +492,13 @@ def enter_at_open(books: Books, market: MarketRows, row: int) -> None:
     """Rules 2 and 12: the entries that wait, in the listed order of symbols."""
     for i in range(np.uint64(books.work.active)):
         k = books.slots[i].active
-        order = books.orders[k, 0]
-        if books.slots[k].bar >= 0 and order.pending != 0:
+        order, slot = books.orders[k, 0], books.slots[k]
+        if slot.bar >= 0 and order.pending != 0:
             if books.plan.size_by > BY_AMOUNT:
                 books.work.funds = equity_at_open(books, market, row)
+            slot.rate = rate_on(books.rates, slot.contract.segment, books.account.day)
             ticket = ticket_of(books, k)
-            reason = try_entry(ticket, books.rates)
+            reason = try_entry(ticket)
             if reason >= 0:
                 refuse(ticket, order.pending, reason)
             order.pending = 0
@@ -639,7 +656,7 @@ def mark_rows(books: Books, market: MarketRows, equity: Array, row: int, stop: i
             equity[first + i] = cash + equity[first + i]
     while row < stop:
         begin_day(account, market.day[row])
-        end = end_of_day(books.work, market.day, row, stop)
+        end = end_of_day(books.work, market, row, stop)
         row = until_limit(account, books.plan, equity, row, end)
         if row < end:
             stop = row
@@ -649,22 +666,19 @@ def mark_rows(books: Books, market: MarketRows, equity: Array, row: int, stop: i
 
 
 @phase
-def end_of_day(work: StructuredRecord, days: Array, row: int, stop: int) -> int:
-    """Return the first row of a later day than `row`, or `stop`."""
-    if row < work.day_begin or row >= work.day_end:
-        find_day(work, days, row)
-    return min(work.day_end, stop)
-
-
-@step
-def find_day(work: StructuredRecord, days: Array, row: int) -> None:
-    """Find the rows of a day from `row` on. Most days have as many as the one before."""
-    end = min(row + max(work.day_end - work.day_begin, 1), days.size)
-    while end < days.size and days[end] == days[row]:
+def end_of_day(work: StructuredRecord, market: MarketRows, row: int, stop: int) -> int:
+    """Return the first row of a later day than `row`, or `stop`. Most days have as many rows as the
+    one before.
+    """
+    begin, end = work.day_begin, work.day_end
+    if row < begin or row >= end:
+        begin, end = row, min(row + max(end - begin, 1), market.day.size)
+    while end < market.day.size and market.day[end] == market.day[row]:
         end += 1
-    while days[end - 1] != days[row]:
+    while market.day[end - 1] != market.day[row]:
         end -= 1
-    work.day_begin, work.day_end = row, end
+    work.day_begin, work.day_end = begin, end
+    return min(end, stop)
 
 
 @phase
@@ -735,7 +749,7 @@ def find_next_active_rows(
                 end = min(end, row + max(books.plan.max_holding - position.bars, 0))
             if work.squaring:  # the next bar of another day closes what is left (rule 9)
                 late = position.day != books.account.day
-                end = row if late else end_of_day(work, market.day, row - 1, end)
+                end = row if late else end_of_day(work, market, row - 1, end)
         first, ahead = row, BLOCK
         while first < end:
             limit = min(first + ahead, end)
@@ -941,7 +955,7 @@ def without_entry(ticket: Ticket, signal: int) -> int:
 
 
 @step
-def try_entry(ticket: Ticket, rates: Array) -> int:
+def try_entry(ticket: Ticket) -> int:
     """Fill the entry that waits on a slot (rules 3 to 7); return TRADED, IGNORED or why not."""
     plan, position, order, slot = ticket.plan, ticket.position, ticket.order, ticket.slot
     reason = refusal(position, order, slot, ticket.work, plan)
@@ -961,10 +975,10 @@ def try_entry(ticket: Ticket, rates: Array) -> int:
     lots = min(lots, np.floor(room / contract.lot + 1e-9))
     if lots < 1:
         return POSITION_LIMIT
-    lots = affordable_lots(ticket.account, side, price, lots, contract, rates)
+    lots = affordable_lots(ticket, side, price, lots)
     if lots < 1:
         return INSUFFICIENT_CASH
-    open_position(ticket, side, price, lots, rates)
+    open_position(ticket, side, price, lots)
     slot.filled_inside = inside
     return TRADED
 
@@ -1042,19 +1056,13 @@ def wanted_lots(ticket: Ticket, price: float) -> float:
 
 
 @step
-def affordable_lots(
-    account: StructuredRecord,
-    side: float,
-    price: float,
-    lots: float,
-    contract: StructuredRecord,
-    rates: Array,
-) -> float:
+def affordable_lots(ticket: Ticket, side: float, price: float, lots: float) -> float:
     """The most lots, at most `lots`, that cash pays with their own charges; by bisection."""
+    account, contract = ticket.account, ticket.slot.contract
     paid, beyond, middle = 0.0, lots + 1.0, lots
     while beyond - paid > 1:
         value = middle * contract.lot * price * contract.multiplier
-        items = charges_on(value, side > 0, False, contract.segment, account.day, rates)
+        items = charges_on(value, side > 0, False, ticket.rate)
         if value * contract.margin + sum(items) / 100 <= account.cash + DUST:
             paid = middle
         else:
@@ -1064,11 +1072,11 @@ def affordable_lots(
 
 
 @step
-def open_position(ticket: Ticket, side: float, price: float, lots: float, rates: Array) -> None:
+def open_position(ticket: Ticket, side: float, price: float, lots: float) -> None:
     """Fill an entry or an add: pay, write the fill, set the levels."""
     account, position, contract = ticket.account, ticket.position, ticket.slot.contract
     value = lots * contract.lot * price * contract.multiplier
-    items = charges_on(value, side > 0, False, contract.segment, account.day, rates)
+    items = charges_on(value, side > 0, False, ticket.rate)
     quantity, locked, fee = lots * contract.lot, value * contract.margin, pay(account, items)
     write_fill(ticket, ticket.work.time, side, Exit(OPEN, price, quantity), items)
     account.cash -= locked + fee
@@ -1165,13 +1173,13 @@ def slipped(position: StructuredRecord, price: float, plan: StructuredRecord) ->
 
 
 @step
-def close_position(ticket: Ticket, exit_: Exit, time: int, day: int, rates: Array) -> None:
+def close_position(ticket: Ticket, exit_: Exit, time: int, day: int) -> None:
     """Leave a position: pay, write the fill and the trade."""
     account, position, work = ticket.account, ticket.position, ticket.work
     contract = ticket.slot.contract
     value = exit_.quantity * exit_.price * contract.multiplier
     from_demat = position.side > 0 and position.entry_day < day
-    items = charges_on(value, position.side < 0, from_demat, contract.segment, day, rates)
+    items = charges_on(value, position.side < 0, from_demat, ticket.rate)
     fee = pay(account, items)
     write_fill(ticket, time, -position.side, exit_, items)
     gross = exposure(position) * (exit_.price - position.average)
@@ -1272,20 +1280,23 @@ def trailed_stop(
 # ------------------------------------------------------------------------------------------ charges
 
 
+@phase
+def rate_on(rates: Array, segment: int, day: int) -> int:
+    """Return the number of the rates of a segment that are in force on a day: the last that have
+    begun, or those of what is not charged.
+    """
+    k = rates.size - 1
+    while k > 0 and (rates[k].segment != segment or rates[k].first_day > day):
+        k -= 1
+    return k
+
+
 @step
-def charges_on(
-    value: float, buying: bool, from_demat: bool, segment: int, day: int, rates: Array
-) -> Paise:
+def charges_on(value: float, buying: bool, from_demat: bool, rate: StructuredRecord) -> Paise:
     """Return one fill's charges in the order of CHARGE_KINDS, each rounded (rule 10).
 
     `from_demat` is true of a sale of what was bought on an earlier day.
     """
-    k = rates.size - 1  # the last that has begun is in force
-    while k >= 0 and (rates[k].segment != segment or rates[k].first_day > day):
-        k -= 1
-    if k < 0:
-        return 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
-    rate = rates[k]
     brokerage = rate.brokerage_flat + min(rate.brokerage * value, rate.brokerage_cap)
     tax = (rate.tax_buy if buying else rate.tax_sell) * value
     exchange, regulator = rate.exchange * value, rate.regulator * value

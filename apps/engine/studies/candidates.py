@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import partial, reduce
 from typing import Any, Final, NamedTuple
 
 from apps.engine.kernel.records import Plan
@@ -59,7 +60,7 @@ class Candidates:
         if len(valid) < len(alone):
             return self._read(values)
         try:
-            return CandidatePlan(*combined(as_written, valid))
+            return reduce(partial(merged, as_written), valid)
         except Overlap:
             return self._read(values)
 
@@ -84,16 +85,15 @@ class Candidates:
         return CandidatePlan(plan_of(strategy), required_inputs(strategy))
 
 
-def combined(as_written: Any, changed: list[Any]) -> Any:
-    """Return a tuple of tuples and numbers with what each of the others changes in it. Raises
+def merged(as_written: Any, first: Any, second: Any) -> Any:
+    """Return a tuple of tuples and numbers with what each of two others changes in it. Raises
     Overlap.
     """
-    changes = [other for other in changed if other != as_written]
-    if len(changes) < 2:
-        return changes[0] if changes else as_written
-    if not isinstance(as_written, tuple) or len({len(as_written), *map(len, changes)}) > 1:
+    if second == as_written:
+        return first
+    if first == as_written:
+        return second
+    if not isinstance(as_written, tuple) or not len(as_written) == len(first) == len(second):
         raise Overlap
-    parts = [
-        combined(part, list(column)) for part, *column in zip(as_written, *changes, strict=True)
-    ]
+    parts = map(merged, as_written, first, second)
     return type(as_written)(*parts) if hasattr(as_written, "_fields") else tuple(parts)

@@ -72,10 +72,11 @@ def _medians(cells: Items, objectives: Floats, shape: tuple[int, ...]) -> Floats
     medians = np.full(shape, np.nan)
     ran = ~np.isnan(objectives)
     flat = np.ravel_multi_index(tuple(cells[:, ran]), shape)
-    order = np.argsort(flat, kind="stable")
-    numbers, firsts = np.unique(flat[order], return_index=True)
-    parts = np.split(objectives[ran][order], firsts[1:])
-    medians.ravel()[numbers] = [np.median(part) for part in parts] if len(numbers) else []
+    ascending = objectives[ran][np.lexsort((objectives[ran], flat))]
+    numbers, counts = np.unique(flat, return_counts=True)
+    firsts = np.cumsum(counts) - counts
+    middle = ascending[firsts + (counts - 1) // 2] + ascending[firsts + counts // 2]
+    medians.ravel()[numbers] = middle / 2
     return medians
 
 

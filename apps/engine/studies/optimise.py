@@ -117,8 +117,9 @@ class Optimisation:
             daily = result_data.daily
             blocks = None
             if len(daily) and days >= BLOCKS:
-                # What is ruined early ends its last day, and returns nothing on the days after.
-                blocks = block_sums(np.append(daily, np.zeros(days - len(daily)))[np.newaxis])
+                returns = np.zeros((1, days))  # on the days after its last, if it is ruined early
+                returns[0, : len(daily)] = daily
+                blocks = block_sums(returns)
             return objective_of(result_data, objective), result_data.sharpe, blocks
 
         judgements = search_grid(

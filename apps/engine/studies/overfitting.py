@@ -12,12 +12,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
-from itertools import combinations
+from itertools import combinations, pairwise
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from apps.engine.jit import entry_point, step
 from apps.engine.metrics.sharpe import SAME
 from apps.engine.units import Unit, rounded
 
@@ -27,7 +28,7 @@ Sums = NDArray[np.float32]
 BLOCKS: Final = 16
 LEAST_SETS, MOST_SETS = 20, 10_000
 """Of fewer sets nothing is said; of more a sample is looked at."""
-_SPLITS_AT_A_TIME: Final = 64
+ONE_DAY, NO_RATIO = np.float32(1), np.float32(0)
 
 
 class BlockSums(NamedTuple):
@@ -38,6 +39,27 @@ class BlockSums(NamedTuple):
     days: NDArray[np.int64]
     sums: Sums
     squares: Sums
+
+
+class SubsetSums(NamedTuple):
+    """Sums of blocks, f4[subsets, sets]: those of all subsets of the `first` and of the `last` half
+    of the blocks, by the bits of a number, so a subset of all takes one addition; and f4[sets] of
+    `all` blocks.
+    """
+
+    first: Sums
+    last: Sums
+    all: Sums
+
+
+class Halves(NamedTuple):
+    """Of each split: the blocks in sample, as the bits of a number, and the days in and out of
+    sample.
+    """
+
+    blocks: NDArray[np.int64]
+    days_inside: Sums
+    days_outside: Sums
 
 
 class Splits(NamedTuple):
@@ -104,6 +126,7 @@ def block_sums(returns: Floats, blocks: int = BLOCKS) -> BlockSums:
     return BlockSums(days, sums.astype(np.float32), squares.astype(np.float32))
 
 
+@cache
 def days_of_blocks(days: int, blocks: int = BLOCKS) -> NDArray[np.int64]:
     """Return how many of the days are in each block."""
     return np.diff(np.arange(blocks + 1) * days // blocks)
@@ -117,31 +140,57 @@ def sampled_sets(sets: int, winner: int, *, seed: int, most: int = MOST_SETS) ->
     return np.sort(np.append(losers + (losers >= winner), winner))
 
 
+@step
+def _ratio(total: np.float32, square: np.float32, days: np.float32) -> np.float32:
+    """Return the Sharpe ratio of so many days, by the sample deviation."""
+    mean = total / days
+    variance = (square - total * mean) / (days - ONE_DAY)
+    return mean / np.sqrt(variance) if variance > 0 else NO_RATIO
+
+
+@entry_point
+def compare_splits(halves: Halves, sums: SubsetSums, squares: SubsetSums, splits: Splits) -> None:
+    """Fill in what becomes of the best set of each split."""
+    subsets, sets = sums.first.shape
+    inside, outside = np.empty(sets, np.float32), np.empty(sets, np.float32)
+    for split in range(halves.blocks.size):
+        first, last = halves.blocks[split] % subsets, halves.blocks[split] // subsets
+        count, other = halves.days_inside[split], halves.days_outside[split]
+        for k in range(sets):
+            total = sums.first[first, k] + sums.last[last, k]
+            square = squares.first[first, k] + squares.last[last, k]
+            inside[k] = _ratio(total, square, count)
+            outside[k] = _ratio(sums.all[k] - total, squares.all[k] - square, other)
+        best = 0
+        for k in range(sets):
+            if inside[k] > inside[best]:
+                best = k
+        below = equal = 0
+        for k in range(sets):
+            below += outside[k] < outside[best]
+            equal += outside[k] == outside[best]
+        splits.in_sample[split], splits.out_of_sample[split] = inside[best], outside[best]
+        splits.rank[split] = below + (equal + 1) / 2
+
+
 def cross_validated(blocks: BlockSums, *, threads: int = 1) -> Splits:
     """Return what becomes of the best set of each split; of at least two sets. A set that never
     varies has a ratio of 0.
     """
     chosen = _halves(len(blocks.days))
-    sum_of, square_of = _SubsetSums(blocks.sums), _SubsetSums(blocks.squares)
-    count = _SubsetSums(blocks.days[np.newaxis]).of(chosen)
-    all_sums, all_squares = blocks.sums.sum(axis=1), blocks.squares.sum(axis=1)
+    is_inside = chosen[:, np.newaxis] >> np.arange(len(blocks.days)) & 1
+    days = (is_inside @ blocks.days).astype(np.float32)
+    days_outside = np.float32(blocks.days.sum()) - days
     splits = Splits(*np.empty((3, len(chosen))))
+    sums, squares = _subset_sums(blocks.sums), _subset_sums(blocks.squares)
 
-    def compare(begin: int) -> None:
-        rows = slice(begin, begin + _SPLITS_AT_A_TIME)
-        total, square = sum_of.of(chosen[rows]), square_of.of(chosen[rows])
-        inside = _ratios(total, square, count[rows])
-        count_outside = np.float32(blocks.days.sum()) - count[rows]
-        outside = _ratios(all_sums - total, all_squares - square, count_outside)
-        best = inside.argmax(axis=1)[:, np.newaxis]
-        result = np.take_along_axis(outside, best, axis=1)
-        below, equal = (outside < result).sum(axis=1), (outside == result).sum(axis=1)
-        splits.rank[rows] = below + (equal + 1) / 2
-        splits.in_sample[rows] = np.take_along_axis(inside, best, axis=1)[:, 0]
-        splits.out_of_sample[rows] = result[:, 0]
+    def compare(share: slice) -> None:
+        halves = Halves(chosen[share], days[share], days_outside[share])
+        compare_splits(halves, sums, squares, Splits(*(column[share] for column in splits)))
 
+    edges = np.linspace(0, len(chosen), threads + 1).astype(int).tolist()
     with ThreadPoolExecutor(threads) as pool:
-        list(pool.map(compare, range(0, len(chosen), _SPLITS_AT_A_TIME)))
+        list(pool.map(compare, [slice(*edge) for edge in pairwise(edges)]))
     return splits
 
 
@@ -167,40 +216,19 @@ def _halves(blocks: int) -> NDArray[np.int64]:
     )
 
 
-class _SubsetSums:
-    """The sums of blocks of each set: those of all subsets of the first and of the last half of the
-    blocks, so a subset of all takes one addition. (A product of matrices takes as many as there are
-    blocks, and NumPy does it on threads that wait for each other.)
-    """
-
-    def __init__(self, blocks: NDArray[Any]) -> None:
-        """Of [sets, blocks]. Any: numbers of every kind."""
-        self._bits = blocks.shape[1] // 2
-        self._first = self._sums(blocks[:, : self._bits].T)
-        self._last = self._sums(blocks[:, self._bits :].T)
-
-    @staticmethod
-    def _sums(rows: NDArray[Any]) -> NDArray[np.float32]:
-        """Return those of all subsets of the rows, in the order of their bits."""
-        sums = np.zeros((1, rows.shape[1]), np.float32)
-        for row in rows:
-            sums = np.concatenate([sums, sums + row.astype(np.float32)])
-        return sums
-
-    def of(self, subsets: NDArray[np.int64]) -> Sums:
-        """Return [subsets, sets]."""
-        sums: Sums = self._first[subsets & ((1 << self._bits) - 1)]
-        sums += self._last[subsets >> self._bits]
-        return sums
+def _subset_sums(blocks: Sums) -> SubsetSums:
+    """Return those of f4[sets, blocks]."""
+    half = blocks.shape[1] // 2
+    first, last = _sums_of_subsets(blocks.T[:half]), _sums_of_subsets(blocks.T[half:])
+    return SubsetSums(first, last, blocks.sum(axis=1))
 
 
-def _ratios(total: Sums, square: Sums, count: Sums) -> Sums:
-    """Return the Sharpe ratios of sets over splits, by the sample deviation."""
-    mean = total / count
-    variance = (square - total * mean) / (count - 1)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        ratios: Sums = np.where(variance > 0, mean / np.sqrt(variance), np.float32(0))
-    return ratios
+def _sums_of_subsets(rows: Sums) -> Sums:
+    """Return the sum of each subset of the rows, in the order of their bits."""
+    sums = np.zeros((1, rows.shape[1]), np.float32)
+    for row in rows:
+        sums = np.concatenate([sums, sums + row])
+    return sums
 
 
 def _slope(x: Floats, y: Floats) -> float | None:
@@ -208,3 +236,8 @@ def _slope(x: Floats, y: Floats) -> float | None:
     if np.ptp(x) <= SAME * np.abs(x).max():
         return None
     return float(np.cov(x, y)[0, 1] / x.var(ddof=1))
+
+
+def warm_up() -> None:
+    """Compile, or load what was compiled."""
+    cross_validated(block_sums(np.zeros((2, 2)), 2))
