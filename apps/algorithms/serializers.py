@@ -44,7 +44,9 @@ from apps.engine.indicators.indicator import (
 )
 from apps.engine.indicators.patterns import BOTH, PATTERNS
 from apps.engine.language.fields import LARGEST
+from apps.engine.metrics.table import METRICS
 from apps.engine.metrics.wire_units import round_for_wire
+from apps.engine.units import Unit
 from apps.market.serializers import SessionCoverageSerializer
 
 MAX_FREE_OBJECT: Final = 16 * 1024
@@ -99,11 +101,23 @@ class PerformanceSerializer(DocumentSerializer):
     """
 
     def get_fields(self) -> dict[str, serializers.Field[Any, Any, Any, Any]]:
-        return {name: NumberField(allow_null=True) for name in performance.BEFORE_THE_FIRST_TRADE}
+        return {
+            name: NumberField(allow_null=True, help_text=metric_help(name))
+            for name in performance.BEFORE_THE_FIRST_TRADE
+        }
 
     def to_representation(self, instance: Mapping[str, float | None]) -> dict[str, Any]:
         rounded: dict[str, Any] = round_for_wire(performance.in_order(instance))
         return rounded
+
+
+def metric_help(name: str) -> str:
+    """Return what a metric is, with its unit."""
+    metric = METRICS[name]
+    has_unit = (
+        metric.unit not in (Unit.COUNT, Unit.RATIO) and f"in {metric.unit}" not in metric.text
+    )
+    return f"{metric.text} In {metric.unit}." if has_unit else metric.text
 
 
 def _step(name: str) -> ObjectField:
@@ -152,7 +166,7 @@ class AlgorithmSerializer(AnswerSerializer):
         " judge it; any keys, up to 16 KiB as JSON.",
     )
     monteCarloResults = MetricsField(
-        read_only=True, allow_null=True, help_text="Of the last one of its backtests."
+        read_only=True, allow_null=True, help_text="Those of its last Monte Carlo simulation."
     )
     isTemplate = FlagField(help_text="Whether it is among its owner's templates.")
     isPublic = FlagField(
@@ -234,10 +248,10 @@ class AlgorithmCopySerializer(StrictSerializer):
 
 
 class ListedPerformanceSerializer(AnswerSerializer):
-    totalTrades = IntegerField(min_value=0)
-    winRate = NumberField(allow_null=True)
-    totalProfit = NumberField()
-    profitFactor = NumberField(allow_null=True)
+    totalTrades = IntegerField(min_value=0, help_text=metric_help("totalTrades"))
+    winRate = NumberField(allow_null=True, help_text=metric_help("winRate"))
+    totalProfit = NumberField(help_text=metric_help("totalProfit"))
+    profitFactor = NumberField(allow_null=True, help_text=metric_help("profitFactor"))
 
     def to_representation(self, instance: Any) -> dict[str, Any]:
         rounded: dict[str, Any] = round_for_wire(super().to_representation(instance))
@@ -252,9 +266,9 @@ class AlgorithmItemSerializer(AnswerSerializer):
     name = CharField()
     status = ChoiceField(choices=AlgorithmStatus, help_text=STATUS_HELP)
     active = BooleanField(help_text="Whether its status is `active`.")
-    strategyType = CharField(allow_null=True)
-    timeframe = CharField(allow_null=True)
-    symbols = serializers.ListField(child=CharField())
+    strategyType = CharField(allow_null=True, help_text="Null where a draft has none yet.")
+    timeframe = CharField(allow_null=True, help_text="Null where a draft has none yet.")
+    symbols = serializers.ListField(child=CharField(), help_text="Each as EXCHANGE:SYMBOL.")
     performance = ListedPerformanceSerializer(source="*")
     createdAt = MomentField()
     updatedAt = MomentField()
@@ -291,7 +305,7 @@ class VersionSerializer(AnswerSerializer):
     """One configuration that an algorithm has had."""
 
     version = IntegerField(source="number")
-    current = BooleanField(source="is_current")
+    current = BooleanField(source="is_current", help_text="Whether a start would run it.")
     createdAt = MomentField()
 
     def get_fields(self) -> dict[str, serializers.Field[Any, Any, Any, Any]]:
@@ -442,7 +456,7 @@ class AlertsSerializer(StrictSerializer):
 class ReviewSerializer(RemarksSerializer):
     """What stands in the way of running an algorithm, and what is worth a second look."""
 
-    valid = BooleanField()
+    valid = BooleanField(help_text="Whether it can be run.")
     coverage = SessionCoverageSerializer(
         many=True,
         help_text="History that is held of each symbol, from its first day to yesterday, or to its"

@@ -5,6 +5,7 @@ receipts, and the configurations and results of studies.
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+from apps.algorithms.serializers import metric_help
 from apps.algorithms.step_schemas import plain
 from apps.backtests.submissions import STUDY_FIELDS
 from apps.core.api.schema import Schema, ref
@@ -47,9 +48,7 @@ def _metrics() -> dict[str, Schema]:
     """Return each metric with its unit; a metric is null in results of releases without it."""
     schemas: dict[str, Schema] = {}
     for name, metric in METRICS.items():
-        text = metric.text
-        if metric.unit not in (Unit.COUNT, Unit.RATIO):
-            text += f" In {metric.unit}."
+        text = metric_help(name)
         if metric.annual:
             text += f" Null under {LEAST_DAYS} days."
         kind = _COUNT if metric.unit is Unit.COUNT else _NUMBER
@@ -58,15 +57,15 @@ def _metrics() -> dict[str, Schema]:
 
 
 _GROUP: Final[dict[str, Schema]] = {
-    "name": _TEXT,
-    "trades": _COUNT,
-    "winningTrades": _COUNT,
-    "losingTrades": _COUNT,
+    "name": {**_TEXT, "description": "What its trades have in common."},
+    "trades": {**_COUNT, "description": "All of them."},
+    "winningTrades": {**_COUNT, "description": "With a profit after charges."},
+    "losingTrades": {**_COUNT, "description": "With a loss after charges."},
     "winRate": {**_NULLABLE_NUMBER, "description": "Percent of those that won or lost."},
-    "grossProfit": _NUMBER,
-    "charges": _NUMBER,
-    "netProfit": _NUMBER,
-    "averageProfit": _NULLABLE_NUMBER,
+    "grossProfit": {**_NUMBER, "description": "Rupees, before charges."},
+    "charges": {**_NUMBER, "description": "Rupees."},
+    "netProfit": {**_NUMBER, "description": "Rupees, after charges."},
+    "averageProfit": {**_NULLABLE_NUMBER, "description": "Rupees of a trade, after charges."},
 }
 _RESULTS: Final[dict[str, Schema]] = {
     "BacktestPerformance": _record(
@@ -97,7 +96,11 @@ _RESULTS: Final[dict[str, Schema]] = {
                 "description": "Of the charges, hours and contracts that applied.",
             },
             "result": {**_HASH, "description": "Equal where two results are."},
-            "study": {**_HASH, "type": ["string", "null"]},
+            "study": {
+                **_HASH,
+                "type": ["string", "null"],
+                "description": "Of the configuration of a study; null of a plain backtest.",
+            },
             "start": {**_INTEGER, "description": "First second of the range, since 1970 in UTC."},
             "end": {**_INTEGER, "description": "First second after the range, since 1970 in UTC."},
             "capital": {**_NUMBER, "description": "Rupees at the start."},
@@ -116,9 +119,12 @@ _RESULTS: Final[dict[str, Schema]] = {
                 **_record(
                     {
                         "engineVersion": _INTEGER,
-                        "cuts": _COUNT,
-                        "futures": _COUNT,
-                        "decisions": _COUNT,
+                        "cuts": {**_COUNT, "description": "Histories that were cut short."},
+                        "futures": {**_COUNT, "description": "Futures that were shuffled."},
+                        "decisions": {
+                            **_COUNT,
+                            "description": "Entries decided before the last cut.",
+                        },
                         "changed": {
                             **_COUNT,
                             "description": "Moments before which decisions changed when later bars"
@@ -186,7 +192,7 @@ _STUDY_RESULTS: Final[dict[str, Schema]] = {
             "objective": _OBJECTIVE,
             "anchored": _FLAG,
             "trainRatio": _NUMBER,
-            "sets": _COUNT,
+            "sets": {**_COUNT, "description": "That were tried in each window."},
             "windows": {
                 "type": "array",
                 "items": _record(
@@ -203,19 +209,34 @@ _STUDY_RESULTS: Final[dict[str, Schema]] = {
     "MonteCarloResults": _record(
         {
             "method": _TEXT,
-            "runs": _COUNT,
-            "trades": _COUNT,
-            "blockLength": {**_COUNT, "type": ["integer", "null"]},
-            "ruinThreshold": _NUMBER,
+            "runs": {**_COUNT, "description": "Paths that were drawn."},
+            "trades": {**_COUNT, "description": "Of each path."},
+            "blockLength": {
+                **_COUNT,
+                "type": ["integer", "null"],
+                "description": "Trades that stayed together; null but for block_bootstrap.",
+            },
+            "ruinThreshold": {**_NUMBER, "description": "Percent of the capital."},
             "seed": _INTEGER,
             "finalEquity": {
                 **_SPREAD,
                 "type": ["object", "null"],
-                "description": "Null for a shuffle, which cannot change it.",
+                "description": "Mean and percentiles over the paths, in rupees; null for a shuffle,"
+                " which cannot change it.",
             },
-            "maxDrawdown": {**_SPREAD, "description": "Percent of the running peak."},
-            "riskOfRuin": {**_NUMBER, "description": "Percent of the paths."},
-            "asTraded": _record({"finalEquity": _NUMBER, "maxDrawdown": _NUMBER}),
+            "maxDrawdown": {
+                **_SPREAD,
+                "description": "Mean and percentiles over the paths, in percent of the running"
+                " peak.",
+            },
+            "riskOfRuin": {
+                **_NUMBER,
+                "description": "Percent of the paths that lost `ruinThreshold` or more.",
+            },
+            "asTraded": {
+                **_record({"finalEquity": _NUMBER, "maxDrawdown": _NUMBER}),
+                "description": "The same of the trades in their order: rupees and percent.",
+            },
         }
     ),
     "OptimizationResults": _record(
@@ -223,12 +244,15 @@ _STUDY_RESULTS: Final[dict[str, Schema]] = {
             "objective": _OBJECTIVE,
             "method": _TEXT,
             "sets": {**_COUNT, "description": "Of the grid."},
-            "tried": _COUNT,
+            "tried": {**_COUNT, "description": "Sets that were simulated."},
             "invalid": {**_COUNT, "description": "Drawn, but no strategy that can run."},
             "deflation": _record(
                 {
-                    "trials": _COUNT,
-                    "sharpeRatioDaily": _NULLABLE_NUMBER,
+                    "trials": {**_COUNT, "description": "Sets that have a daily Sharpe ratio."},
+                    "sharpeRatioDaily": {
+                        **_NULLABLE_NUMBER,
+                        "description": "Of the best set, not annualised.",
+                    },
                     "expectedMaximum": {
                         **_NUMBER,
                         "description": "Of so many trials without any skill.",
@@ -248,7 +272,10 @@ _STUDY_RESULTS: Final[dict[str, Schema]] = {
                             "description": "That are compared: all, or of more than 10,000 so many"
                             " drawn at random.",
                         },
-                        "splits": _COUNT,
+                        "splits": {
+                            **_COUNT,
+                            "description": "Ways to divide the days into two halves.",
+                        },
                         "probability": {
                             **_NUMBER,
                             "description": "Of backtest overfitting (PBO), 0 to 1: how often the"
@@ -259,8 +286,14 @@ _STUDY_RESULTS: Final[dict[str, Schema]] = {
                             **_NUMBER,
                             "description": "How often it loses in the other half, 0 to 1.",
                         },
-                        "sharpeRatioInSample": {**_NUMBER, "description": "Its median, daily."},
-                        "sharpeRatioOutOfSample": _NUMBER,
+                        "sharpeRatioInSample": {
+                            **_NUMBER,
+                            "description": "Its median in the half that it was best in, daily.",
+                        },
+                        "sharpeRatioOutOfSample": {
+                            **_NUMBER,
+                            "description": "Its median in the other half, daily.",
+                        },
                         "degradation": {
                             **_NULLABLE_NUMBER,
                             "description": "The slope of its ratio out of sample over that in"

@@ -323,11 +323,11 @@ class TradeSerializer(DocumentSerializer):
 
     symbol = CharField()
     side = ChoiceField(choices=("long", "short"))
-    quantity = NumberField()
-    entryTime = MomentField()
+    quantity = NumberField(help_text="Units, not lots.")
+    entryTime = MomentField(help_text="Start of the bar of the first entry.")
     entryDate = serializers.DateField(help_text="The date in Asia/Kolkata.")
-    entryPrice = NumberField()
-    exitTime = MomentField()
+    entryPrice = NumberField(help_text="Rupees; of several entries the average.")
+    exitTime = MomentField(help_text="Start of the bar of the exit.")
     exitDate = serializers.DateField(help_text="The date in Asia/Kolkata.")
     exitPrice = NumberField()
     exitReason = ChoiceField(
@@ -386,10 +386,10 @@ class TradeSerializer(DocumentSerializer):
 class EquityPointSerializer(DocumentSerializer):
     """The equity at the end of a bucket of bars, and its range within the bucket."""
 
-    time = MomentField()
-    equity = NumberField()
-    low = NumberField()
-    high = NumberField()
+    time = MomentField(help_text="Start of the last bar of the bucket.")
+    equity = NumberField(help_text="Rupees at the close of that bar.")
+    low = NumberField(help_text="Rupees.")
+    high = NumberField(help_text="Rupees.")
     drawdown = NumberField(help_text="Percent under the running peak.")
 
     def to_representation(self, instance: Mapping[str, Any]) -> dict[str, Any]:

@@ -18,6 +18,7 @@ from apps.core.api.serializers import (
 )
 from apps.engine.symbols import EXCHANGES, MAX_LENGTH
 from apps.symbols.models import Instrument, OptionType, Source, Type
+from apps.symbols.services import MOST_EXPIRIES
 
 LONGEST_QUERY: Final = 100
 
@@ -77,13 +78,19 @@ class VerdictSerializer(AnswerSerializer):
     """
 
     valid = BooleanField(help_text="Whether it is well formed.")
-    exchange = CharField(allow_null=True)
-    symbol = CharField()
-    type = ChoiceField(choices=Type.values, allow_null=True)
+    exchange = CharField(allow_null=True, help_text="Null where it cannot be read.")
+    symbol = CharField(help_text="As it was sent.")
+    type = ChoiceField(
+        choices=Type.values, allow_null=True, help_text="Null where it cannot be read."
+    )
     tradable = BooleanField(help_text="Whether it can be traded.")
-    reason = CharField(required=False, help_text="Why it cannot be traded.")
+    reason = CharField(
+        required=False, help_text="Why it is malformed, or cannot be traded; absent if it can."
+    )
     suggestions = serializers.ListField(
-        child=CharField(), required=False, help_text="The likeliest first."
+        child=CharField(),
+        required=False,
+        help_text="Symbols that may have been meant, the likeliest first; absent without any.",
     )
 
     def to_representation(self, instance: Any) -> dict[str, Any]:
@@ -114,7 +121,7 @@ class MatchSerializer(AnswerSerializer):
     name = CharField()
     type = ChoiceField(choices=Type.values)
     exchange = ChoiceField(choices=EXCHANGES)
-    expiry = DateField(required=False)
+    expiry = DateField(required=False, help_text="The date of its last session.")
 
     def to_representation(self, instance: Instrument) -> dict[str, Any]:
         answer = super().to_representation(instance)
@@ -168,22 +175,34 @@ class InstrumentSerializer(AnswerSerializer):
     name = CharField(source="instrument.name")
     type = ChoiceField(source="instrument.type", choices=Type.values)
     isin = NullableTextField(source="instrument.isin")
-    underlying = NullableTextField(source="instrument.underlying")
-    expiry = DateField(source="instrument.expiry", allow_null=True)
-    strike = NumberField(source="instrument.strike", allow_null=True)
-    optionType = ChoiceField(
-        source="instrument.option_type", choices=OptionType.values, allow_null=True
+    underlying = NullableTextField(
+        source="instrument.underlying", help_text="The symbol without its exchange."
     )
-    lotSize = IntegerField(source="instrument.lot_size")
-    tickSize = NumberField(source="instrument.tick_size", allow_null=True)
+    expiry = DateField(
+        source="instrument.expiry", allow_null=True, help_text="The date of its last session."
+    )
+    strike = NumberField(source="instrument.strike", allow_null=True, help_text="Rupees.")
+    optionType = ChoiceField(
+        source="instrument.option_type",
+        choices=OptionType.values,
+        allow_null=True,
+        help_text="`CE`: call; `PE`: put.",
+    )
+    lotSize = IntegerField(source="instrument.lot_size", help_text="Units of one lot.")
+    tickSize = NumberField(source="instrument.tick_size", allow_null=True, help_text="Rupees.")
     multiplier = NumberField(
         source="instrument.multiplier",
         allow_null=True,
         help_text="Rupees a lot gains per rupee of price.",
     )
-    freezeQuantity = IntegerField(source="instrument.freeze_quantity", allow_null=True)
-    tradable = BooleanField(source="check.tradable")
+    freezeQuantity = IntegerField(
+        source="instrument.freeze_quantity",
+        allow_null=True,
+        help_text="Units; exchanges take no larger order.",
+    )
+    tradable = BooleanField(source="check.tradable", help_text="Whether it can be traded today.")
     nextExpiries = serializers.ListField(
-        child=DateField(), help_text="Of contracts of it, or of what it is derived from."
+        child=DateField(),
+        help_text=f"Of contracts of it, or of what it is derived from; {MOST_EXPIRIES} at most.",
     )
     aliases = AliasSerializer(many=True, help_text="What brokers and exchanges call it.")

@@ -76,6 +76,6 @@ class AccountSerializer(AnswerSerializer):
 class KillSwitchSerializer(AnswerSerializer):
     """Whether the caller has stopped everything."""
 
-    active = BooleanField()
-    since = MomentField(allow_null=True)
-    reason = NullableTextField()
+    active = BooleanField(help_text="Whether it is on.")
+    since = MomentField(allow_null=True, help_text="Null while it is off.")
+    reason = NullableTextField(help_text="As it was given; null without one.")

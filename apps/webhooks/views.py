@@ -55,7 +55,8 @@ class WebhookViewSet(OwnedViewSet):
     def create(self, request: Request) -> Response:
         """Be told of events at an address.
 
-        Whatever happens from now on is sent there, signed by the secret of the answer.
+        What happens of the types `events` from now on is sent there, signed by the secret of the
+        answer.
         """
         body = self.read(NewWebhookSerializer)
         endpoint, secret = services.create(owner=self.owner, **body, now=self.now)

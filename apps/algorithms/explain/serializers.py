@@ -103,9 +103,11 @@ class ExplainedConditionSerializer(DocumentSerializer):
     """A condition, or a group of conditions, with the values it read."""
 
     text = CharField()
-    holds = BooleanField(help_text="At this candle.")
-    confirmed = BooleanField(help_text="By as many candles as confirm an entry.")
-    operands = OperandSerializer(many=True)
+    holds = BooleanField(help_text="Whether it is true at this candle.")
+    confirmed = BooleanField(
+        help_text="Whether it is true as long as confirmationCandles asks for; of exits as `holds`."
+    )
+    operands = OperandSerializer(many=True, help_text="What it compares.")
     parts = PartsField()
 
     def to_representation(self, instance: Finding) -> dict[str, Any]:
@@ -131,7 +133,7 @@ class ConditionsSerializer(DocumentSerializer):
     """The conditions of entries, or of exits."""
 
     logicalOperator = ChoiceField(choices=_OPERATORS)
-    signal = BooleanField(help_text="The conditions together.")
+    signal = BooleanField(help_text="Whether the conditions together are true.")
     conditions = ListedConditionSerializer(many=True)
 
 
@@ -151,9 +153,9 @@ class ExplainedCandleSerializer(DocumentSerializer):
 
 
 class ExitLevelsSerializer(DocumentSerializer):
-    stopLoss = NumberField(allow_null=True)
-    trailingStop = NumberField(allow_null=True)
-    takeProfit = NumberField(allow_null=True)
+    stopLoss = NumberField(allow_null=True, help_text="Rupees; null without one.")
+    trailingStop = NumberField(allow_null=True, help_text="Rupees; null without one.")
+    takeProfit = NumberField(allow_null=True, help_text="Rupees; null without one.")
 
 
 def render_levels(levels: Levels | None) -> dict[str, float | None] | None:

@@ -70,8 +70,8 @@ class HashPairSerializer(AnswerSerializer):
     """A line of both receipts."""
 
     name = CharField(help_text="Its name in receipts.")
-    original = CharField(allow_null=True)
-    reproduced = CharField(allow_null=True)
+    original = CharField(allow_null=True, help_text="A hash or a version; null without one.")
+    reproduced = CharField(allow_null=True, help_text="A hash or a version; null without one.")
     isEqual = BooleanField(allow_null=True, help_text="Null where the two cannot be compared.")
 
 

@@ -170,7 +170,9 @@ HEADERS: Final[Mapping[str, tuple[Schema, str]]] = {
         {"type": "string"}, "What the page may load: nothing but what it brings.",
     ),
     "Content-Disposition": ({"type": "string"}, "The name of the file."),
-    "Set-Cookie": ({"type": "string"}, "The refresh cookie, set or cleared."),
+    "Set-Cookie": (
+        {"type": "string"}, "The refresh cookie, set or cleared, and so those of a sessionCookie.",
+    ),
     "X-Accel-Buffering": (
         {"type": "string", "const": "no"}, "A proxy is to pass on each part as it comes.",
     ),

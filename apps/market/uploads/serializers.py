@@ -45,7 +45,9 @@ class CandleFileSerializer(UploadSerializer):
         help_text="The side of a candle that its time marks, else told by the session's hours.",
     )
     strict = FlagField(
-        default=False, help_text="Refuse candles outside of the session, and any faulty row."
+        default=False,
+        help_text="Refuse the file for a candle outside of the session, and for any faulty row;"
+        " else faulty rows of a file of many symbols are left out.",
     )
     replace = FlagField(
         default=False,
@@ -93,11 +95,16 @@ class CandleUploadSerializer(AnswerSerializer):
     fingerprint = CharField(
         help_text="Of the file and its options; sent as `checked` it has the file stored."
     )
-    files = CandleFileReportSerializer(many=True, help_text="Those that an archive packs.")
+    files = CandleFileReportSerializer(
+        many=True, help_text="The file, or those that an archive packs."
+    )
     added = IntegerField(source="counts.added", help_text="Candles that were not held.")
     repeated = IntegerField(source="counts.repeated", help_text="Candles that are held already.")
     replaced = IntegerField(source="counts.replaced", help_text="Candles held with other prices.")
-    dropped = IntegerField(source="counts.dropped", help_text="Candles that made room.")
+    dropped = IntegerField(
+        source="counts.dropped",
+        help_text="Candles that made room: of a generated sample, or by `replace`.",
+    )
 
 
 @example({"name": "instruments.csv", "content": _MASTER_EXAMPLE, "asOf": "2026-11-20"})

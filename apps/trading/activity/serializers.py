@@ -164,8 +164,8 @@ class PositionSerializer(AnswerSerializer):
     unrealisedProfit = FloatField(
         source="unrealised", help_text="At the last price, before charges."
     )
-    stopLoss = FloatField(source="stop", allow_null=True)
-    takeProfit = FloatField(source="target", allow_null=True)
+    stopLoss = FloatField(source="stop", allow_null=True, help_text="Rupees; null without one.")
+    takeProfit = FloatField(source="target", allow_null=True, help_text="Rupees; null without one.")
     openedAt = MomentField(help_text="Start of the bar in which it was opened.")
     closedAt = MomentField(
         allow_null=True, help_text="Start of the bar in which it was closed; null while it is open."
@@ -240,8 +240,12 @@ class OrderSerializer(AnswerSerializer):
     cancelRequestedAt = MomentField(
         allow_null=True, help_text="When its owner asked for it to be cancelled."
     )
-    fillPrice = FloatField(source="fill.price", allow_null=True)
-    charges = FloatField(source="fill.charges", allow_null=True)
+    fillPrice = FloatField(
+        source="fill.price", allow_null=True, help_text="Rupees; null unless it was filled."
+    )
+    charges = FloatField(
+        source="fill.charges", allow_null=True, help_text="Rupees; null unless it was filled."
+    )
     chargesByKind = ChargesByKindField(source="fill.charges_by_kind", allow_null=True)
 
 
@@ -273,11 +277,11 @@ class ExecutedTradeSerializer(AnswerSerializer):
     runId = IdField()
     symbol = CharField()
     side = ChoiceField(choices=_SIDES)
-    quantity = IntegerField()
-    entryTime = MomentField()
+    quantity = IntegerField(help_text="Units, not lots.")
+    entryTime = MomentField(help_text="Start of the bar of the first entry.")
     entryDate = IndiaDateField(source="entry_time", help_text="The date in Asia/Kolkata.")
-    entryPrice = FloatField()
-    exitTime = MomentField()
+    entryPrice = FloatField(help_text="Rupees; of several entries the average.")
+    exitTime = MomentField(help_text="Start of the bar of the exit.")
     exitDate = IndiaDateField(source="exit_time", help_text="The date in Asia/Kolkata.")
     exitPrice = FloatField()
     exitReason = ChoiceField(
