@@ -24,7 +24,7 @@ from apps.core.errors import Code, Fault, InvalidInput, NotFound, ServiceError
 from apps.core.etags import ANY_STATE, Expectation
 from apps.core.ids import is_id
 from apps.core.quotas import QuotaExceeded, Resource
-from apps.core.rows import columns_of, instance_of
+from apps.core.rows import Selection, columns_of, instance_of
 from apps.engine.language import strategy
 from apps.engine.language.summary import Change, StepSummary, changes, summarize
 from apps.engine.sessions import Sessions
@@ -414,21 +414,40 @@ def listed(
     statuses: Collection[str] = (),
     strategy_type: str | None = None,
     ordering: tuple[str, ...],
-) -> QuerySet[Algorithm, dict[str, Any]]:
-    """Return the owner's algorithms as rows of LISTED, of all statuses where none is named."""
-    wanted = {"owner": owner.pk, "status__in": statuses, "strategy_type": strategy_type}
-    return _rows_in(ordering).filter(**{name: value for name, value in wanted.items() if value})
+) -> Selection:
+    """Return the owner's algorithms as rows of LISTED, of all statuses where none is named, in the
+    order that `in_order` has.
+    """
+    wanted = {"owner": owner.pk, "statuses": list(statuses), "strategy_type": strategy_type}
+    parameters = {name: value for name, value in wanted.items() if value}
+    return Selection(
+        _list_statement(ordering, frozenset(parameters)), parameters, Algorithm, _LISTED
+    )
+
+
+_WANTED: Final = {
+    "owner": "owner_id = %(owner)s",
+    "statuses": "status = ANY(%(statuses)s)",
+    "strategy_type": "strategy_type = %(strategy_type)s",
+}
 
 
 @cache
-def _rows_in(ordering: tuple[str, ...]) -> QuerySet[Algorithm, dict[str, Any]]:
-    """Return everybody's algorithms but archived ones, as rows of LISTED; few orders are asked for.
-
-    Django's querysets are copied when they are narrowed, and none of their rows is kept here.
+def _list_statement(ordering: tuple[str, ...], wanted: frozenset[str]) -> str:
+    rows = " AND ".join(
+        [
+            f"FROM {Algorithm._meta.db_table} WHERE status <> '{AlgorithmStatus.ARCHIVED}'",
+            *(condition for name, condition in _WANTED.items() if name in wanted),
+        ]
+    )
+    order = ", ".join(
+        f"{name.removeprefix('-')} {'DESC' if name.startswith('-') else 'ASC'} NULLS LAST"
+        for name in ordering
+    )
+    return f"""
+        SELECT (SELECT count(*) {rows}), {", ".join(_LISTED)} {rows}
+        ORDER BY {order} LIMIT %(limit)s OFFSET %(offset)s
     """
-    rows = Algorithm.objects.exclude(status=AlgorithmStatus.ARCHIVED).in_order(ordering)
-    listed: QuerySet[Algorithm, dict[str, Any]] = rows.values(*_LISTED)
-    return listed
 
 
 @dataclass(frozen=True, slots=True)

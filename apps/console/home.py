@@ -56,10 +56,9 @@ def _attention(user: User) -> list[dict[str, Any]]:
     """Return the algorithms that do not do what their owner wants, the worst first."""
     items = []
     for status, reason in _NEEDS_ATTENTION.items():
-        rows = algorithms.listed(owner=user, statuses=(status,), ordering=("-updated_at", "-pk"))
-        items += [
-            {**AlgorithmItemSerializer.render(row), "reason": reason} for row in rows[:_MOST_SHOWN]
-        ]
+        rows = algorithms.listed(owner=user, statuses=(status,), ordering=("-updated_at", "-id"))
+        shown, _ = rows.page(slice(0, _MOST_SHOWN))
+        items += [{**AlgorithmItemSerializer.render(row), "reason": reason} for row in shown]
     return items
 
 

@@ -4,14 +4,13 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from django.db.models import QuerySet
 from django.http import HttpRequest, QueryDict
 
 from apps.accounts.models import User
 from apps.algorithms import services as algorithms
 from apps.algorithms.serializers import AlgorithmItemSerializer
 from apps.core import database_clock
-from apps.core.api.pagination import Page, PageQuery
+from apps.core.api.pagination import ListSource, Page, PageQuery, fetch_page
 from apps.core.api.serializers import StrictSerializer
 from apps.trading.activity import board
 from apps.trading.activity.serializers import StandingSerializer
@@ -67,20 +66,20 @@ def read_filters(
 
 def listing(
     request: HttpRequest,
-    rows: QuerySet[Any, Any],
+    source: ListSource,
     serializer: type[StrictSerializer],
 ) -> Listing:
-    """Return the page of `rows` that the address asks for. Raises InvalidInput."""
+    """Return the page of a list that the address asks for. Raises InvalidInput."""
     page = wanted_page(request)
-    data = [serializer.render(row) for row in rows[page.rows]]
-    return listing_of(request, data, page, total=rows.count())
+    rows, total = fetch_page(page, source)
+    return listing_of(request, [serializer.render(row) for row in rows], page, total=total)
 
 
 def algorithm_listing(request: HttpRequest, user: User, statuses: Collection[str] = ()) -> Listing:
     """Return the page of the user's algorithms that the address asks for, with how each does; of
     all statuses where none is named. Raises InvalidInput.
     """
-    rows = algorithms.listed(owner=user, statuses=statuses, ordering=("-created_at", "-pk"))
+    rows = algorithms.listed(owner=user, statuses=statuses, ordering=("-created_at", "-id"))
     page = listing(request, rows, AlgorithmItemSerializer)
     keys = [row["id"] for row in page.rows]
     standings = board.standings(owner=user, algorithm_ids=keys, now=database_clock.now())

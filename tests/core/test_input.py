@@ -114,5 +114,5 @@ def test_a_query_is_read() -> None:
     query = OrderQuery.read_query(QueryDict("page=2&limit=50&sort=name&order=asc"))
     assert (query["page"], query["limit"]) == (2, 50)
     columns = {"name": "name", "createdAt": "created_at"}
-    assert ordering(query, columns) == ("name", "pk")
-    assert ordering(OrderQuery.read_query(QueryDict("")), columns) == ("-created_at", "-pk")
+    assert ordering(query, columns) == ("name", "id")
+    assert ordering(OrderQuery.read_query(QueryDict("")), columns) == ("-created_at", "-id")

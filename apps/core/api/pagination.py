@@ -14,10 +14,14 @@ from rest_framework.serializers import IntegerField
 from rest_framework.views import APIView
 
 from apps.core.api.serializers import DocumentSerializer, QueryIntegerField, StrictSerializer
+from apps.core.rows import Selection
 
 DEFAULT_LIMIT: Final = 20
 MAX_LIMIT: Final = 100
 MAX_PAGE: Final = 1_000_000
+
+# What a page can be cut out of.
+ListSource = QuerySet[Any, Any] | Sequence[Any] | Selection
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,12 +38,24 @@ class Page:
         return slice(first, first + self.limit)
 
 
+def fetch_page(page: Page, source: ListSource) -> tuple[list[Any], int]:
+    """Return the rows of a page, and how many there are in all. A queryset is not counted when a
+    page that is not full tells that.
+    """
+    if isinstance(source, Selection):
+        return source.page(page.rows)
+    rows = list(source[page.rows])
+    if 0 < len(rows) < page.limit:
+        return rows, page.rows.start + len(rows)
+    return rows, source.count() if isinstance(source, QuerySet) else len(source)
+
+
 def ordering(query: Mapping[str, str], columns: Mapping[str, str]) -> tuple[str, str]:
     """Return `sort` and `order` of a query as the arguments of `order_by`: the wanted column, then
-    the key, so that pages are stable.
+    the id, so that pages are stable.
     """
     sign = "" if query["order"] == "asc" else "-"
-    return sign + columns[query["sort"]], sign + "pk"
+    return sign + columns[query["sort"]], sign + "id"
 
 
 def page_with(data: Sequence[dict[str, object]], page: Page, *, total: int) -> dict[str, object]:
@@ -80,8 +96,7 @@ class Pagination(BasePagination):
     """`{data, pagination: {page, limit, total, totalPages}}`.
 
     REST framework's own page numbers cut a limit that is too large, and answer a page past the end
-    with 404; here the one is refused and the other is empty. Rows are not counted when a page that
-    is not full tells how many there are.
+    with 404; here the one is refused and the other is empty.
     """
 
     page: Page
@@ -89,18 +104,13 @@ class Pagination(BasePagination):
 
     def paginate_queryset(
         self,
-        queryset: QuerySet[Any, Any] | Sequence[Any],
+        queryset: ListSource,
         request: Request,
         view: APIView | None = None,
     ) -> list[Any]:
         query = PageQuery.read_query(request.query_params)
         self.page = Page(number=query["page"], limit=query["limit"])
-        rows = list(queryset[self.page.rows])
-        is_last = 0 < len(rows) < self.page.limit
-        if is_last:
-            self.total = self.page.rows.start + len(rows)
-        else:
-            self.total = queryset.count() if isinstance(queryset, QuerySet) else len(queryset)
+        rows, self.total = fetch_page(self.page, queryset)
         return rows
 
     def get_paginated_response(self, data: Any) -> Response:

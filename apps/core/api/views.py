@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
-from django.db.models import QuerySet
 from django.http.response import HttpResponseBase
 from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_safe
@@ -14,7 +13,7 @@ from rest_framework.response import Response
 from rest_framework.viewsets import GenericViewSet
 
 from apps.core import database_clock
-from apps.core.api.pagination import Pagination
+from apps.core.api.pagination import ListSource, Pagination
 from apps.core.api.serializers import StrictSerializer
 from apps.core.errors import NotFound, ServiceError
 from apps.core.etags import Expectation, expected
@@ -60,11 +59,13 @@ class OwnedViewSet(GenericViewSet[Any]):
         """Return the validated query. Raises InvalidInput with every error."""
         return serializer.read_query(self.request.query_params)
 
-    def page(
-        self, rows: QuerySet[Any, Any] | list[Any], serializer: type[StrictSerializer]
-    ) -> Response:
+    def paginate_queryset(self, queryset: ListSource) -> list[Any]:
+        rows = super().paginate_queryset(queryset)  # type: ignore[arg-type]  # ours takes Selections
+        return list(rows or ())
+
+    def page(self, rows: ListSource, serializer: type[StrictSerializer]) -> Response:
         """Answer the page of `rows` that the query asks for."""
-        data = [serializer.render(row) for row in self.paginate_queryset(rows) or ()]
+        data = [serializer.render(row) for row in self.paginate_queryset(rows)]
         return self.get_paginated_response(data)
 
 

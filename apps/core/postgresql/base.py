@@ -6,10 +6,13 @@ threads would wait, also those that could answer without the database.
 
 import select
 import threading
-from typing import Any, Final
+from datetime import UTC, datetime
+from typing import Any, ClassVar, Final
 
 import psycopg
 from django.db.backends.postgresql import base
+from psycopg.abc import Buffer
+from psycopg.types.datetime import TimestamptzLoader
 
 # How long a request waits for the attempt of another; a server that is back answers sooner.
 SECONDS_TO_WAIT: Final = 0.25
@@ -18,6 +21,21 @@ SECONDS_TO_WAIT: Final = 0.25
 # Whether the last attempt of this process has failed, and who makes the next.
 _is_lost = threading.Event()
 _attempt = threading.Lock()
+
+
+class MomentLoader(TimestamptzLoader):
+    """Reads a timestamp by `datetime.fromisoformat`: 0.3 us, where Django's loader, a subclass of
+    psycopg's Python one, takes 2.5; a list of 20 algorithms has 46 of them.
+    """
+
+    # Django compares it with its own and would else register its loader for each cursor.
+    timezone: ClassVar = UTC
+
+    def load(self, data: Buffer) -> datetime:
+        try:
+            return datetime.fromisoformat(str(data, "ascii")).astimezone(UTC)
+        except (ValueError, OverflowError):  # infinity, or years before 1 and after 9999
+            return super().load(data)
 
 
 class DatabaseWrapper(base.DatabaseWrapper):
@@ -41,6 +59,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
             _is_lost.set()
             raise
         _is_lost.clear()
+        connection.adapters.register_loader("timestamptz", MomentLoader)
         return connection
 
     def is_usable(self) -> bool:

@@ -179,7 +179,7 @@ class StandingViewSet(OwnedViewSet):
             strategy_type=query.get("strategy_type"),
             ordering=ordering(query, SORTS),
         )
-        keys = [row["id"] for row in self.paginate_queryset(rows) or ()]
+        keys = [row["id"] for row in self.paginate_queryset(rows)]
         standings = board.standings(owner=self.owner, algorithm_ids=keys, now=self.now)
         data = [StandingSerializer.render(standings[key]) for key in keys if key in standings]
         return self.get_paginated_response(data)
