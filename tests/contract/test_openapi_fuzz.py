@@ -89,6 +89,7 @@ BEYOND_A_SCHEMA = {
     "createAlgorithm": (400, _OF_ALGORITHMS),
     "putAlgorithm": (400, _OF_ALGORITHMS),
     "updateAlgorithm": (400, _OF_ALGORITHMS),
+    "summarizeVersion": (400, "is no version of this algorithm"),
     "createWebhook": (400, _OF_TARGETS),
     "changeWebhook": (400, _OF_TARGETS),
     "sendCandles": (
