@@ -129,10 +129,13 @@ def test_what_was_read_can_be_sent_back_and_changes_nothing(
     assert rows.get().versions.count() == rows.get().status_changes.count() == 1
 
 
-def test_what_the_service_owns_is_passed_over(api: Api, alice: User, bob: User) -> None:
+@pytest.mark.parametrize("performance", [1, {"aRatioOfAnotherRelease": 2}])
+def test_what_the_service_owns_is_passed_over(
+    api: Api, alice: User, bob: User, performance: object
+) -> None:
     algorithm = make.algorithm(alice, name="Mine")
-    owned = {"status": "active", "active": True, "version": 99, "userId": bob.pk, "performance": 1}
-    body = send(api, alice, algorithm, **owned).json()
+    owned = {"status": "active", "active": True, "version": 99, "userId": bob.pk}
+    body = send(api, alice, algorithm, **owned, performance=performance).json()
     assert (body["status"], body["active"], body["version"]) == ("draft", False, 1)
     assert body["userId"] == alice.pk
 

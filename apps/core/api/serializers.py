@@ -344,7 +344,7 @@ def _shared(serializer: type[StrictSerializer]) -> StrictSerializer:
 def _unknown_keys(
     serializer: StrictSerializer, data: Mapping[str, object], path: str = ""
 ) -> Iterator[Fault]:
-    """Every key that a body has and its serializer does not, the nested ones too."""
+    """Every key that a body has and its serializer does not, also inside what a client may set."""
     for key, value in data.items():
         field = serializer.fields.get(key)
         if field is None and serializer.refuses_unknown:
@@ -352,7 +352,9 @@ def _unknown_keys(
             hint = f"; did you mean {near[0]}?" if near else ""
             known = list(serializer.fields)
             yield Fault(path + key, "is not known here" + hint, value, known)
-        elif isinstance(field, StrictSerializer) and isinstance(value, dict):
+        elif (
+            isinstance(field, StrictSerializer) and not field.read_only and isinstance(value, dict)
+        ):
             yield from _unknown_keys(field, value, f"{path}{key}.")
 
 
