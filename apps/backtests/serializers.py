@@ -266,9 +266,7 @@ class BacktestSerializer(AnswerSerializer):
     results = StudyResultsField(source="study_results")
     error = BacktestErrorSerializer(allow_null=True, help_text="Null unless it failed.")
     createdAt = MomentField()
-    startedAt = MomentField(
-        allow_null=True, help_text="When a worker last began it; null while it is queued."
-    )
+    startedAt = MomentField(allow_null=True, help_text="When a worker last began it; null before.")
     completedAt = MomentField(allow_null=True, help_text="When it ended, whatever its status.")
     kept = BooleanField(source="is_kept", help_text="Whether its owner keeps it from expiring.")
     expiresAt = MomentField(

@@ -24,15 +24,18 @@ from apps.trading.serializers import (
 )
 from apps.trading.services import StartResult
 
-START_REFUSALS = (
+RESUME_REFUSALS = (
     Code.INVALID_SYMBOL,
     Code.DAILY_LOSS_LIMIT,
-    Code.ALGORITHM_ALREADY_ACTIVE,
     Code.ALGORITHM_INCOMPLETE,
     Code.POSITION_LIMIT_REACHED,
-    Code.INSUFFICIENT_BALANCE,
     Code.BROKER_RATE_LIMIT,
     Code.BROKER_CONNECTION_FAILED,
+)
+START_REFUSALS = (
+    *RESUME_REFUSALS,
+    Code.ALGORITHM_ALREADY_ACTIVE,
+    Code.INSUFFICIENT_BALANCE,
 )
 
 
@@ -110,7 +113,7 @@ class RunViewSet(OwnedViewSet):
         request=NO_FIELDS,
         responses={200: StartedAlgorithmSerializer},
     )
-    @refuses(*START_REFUSALS)
+    @refuses(*RESUME_REFUSALS)
     @action(detail=True, methods=["post"])
     @idempotent
     def resume(self, request: Request, algorithm_id: str) -> Response:

@@ -33,7 +33,7 @@ class EvidenceViewSet(OwnedViewSet):
 
         A verdict, the checks behind it, and sections with figures, the sentence that they justify
         and what was not looked at. It is made when it is first asked for, and kept; `Prefer:
-        wait=N` waits for it. One that failed is made anew for whoever asks ten minutes later.
+        wait=N` waits for it. One that failed is made anew for whoever asks after ten minutes.
         """
         as_of = self.query(EvidenceQuery).get("as_of")
         evidence = services.fetch(owner=self.owner, backtest_id=backtest_id, now=self.now)
