@@ -11,12 +11,7 @@ from apps.engine.evidence.inputs import EvidenceInput
 from apps.engine.evidence.look_ahead import LOOK_AHEAD, look_ahead_section
 from apps.engine.evidence.multiple_testing import MULTIPLE_TESTING, multiple_testing_section
 from apps.engine.evidence.regimes import REGIMES, regimes_section
-from apps.engine.evidence.sections import (
-    CheckStatus,
-    EvidenceCheck,
-    EvidenceSection,
-    section_json,
-)
+from apps.engine.evidence.sections import CheckStatus, EvidenceCheck, EvidenceSection, section_json
 from apps.engine.evidence.sensitivity import SENSITIVITY, sensitivity_section
 from apps.engine.evidence.significance import SIGNIFICANCE, significance_section
 

@@ -85,11 +85,7 @@ def regimes_section(evidence: EvidenceInput) -> EvidenceSection:
     for row in figures[RULES_SINCE]:
         row["changed"] = changed.get(str(row["regime"]), [])
     return EvidenceSection(
-        REGIMES,
-        figures,
-        sentence,
-        _NOT_LOOKED_AT,
-        EvidenceCheck(REGIMES, status, sentence),
+        REGIMES, figures, sentence, _NOT_LOOKED_AT, EvidenceCheck(REGIMES, status, sentence)
     )
 
 

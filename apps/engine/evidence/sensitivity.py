@@ -147,9 +147,7 @@ def sensitivity_section(evidence: EvidenceInput) -> EvidenceSection:
     thresholds = evidence.thresholds
     result = sensitivity(evidence)
     status = graded(
-        result.profitable,
-        thresholds.profitable_neighbours,
-        thresholds.profitable_neighbours_doubt,
+        result.profitable, thresholds.profitable_neighbours, thresholds.profitable_neighbours_doubt
     )
     if status == CheckStatus.PASS and result.cliff:
         status = CheckStatus.DOUBT

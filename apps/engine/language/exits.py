@@ -72,8 +72,7 @@ class PointsTarget(StrictModel):
 
     type: Literal["points"]
     points: Points = Field(
-        description="Distance of the target from the average entry price, in rupees.",
-        examples=[10],
+        description="Distance of the target from the average entry price, in rupees.", examples=[10]
     )
 
 

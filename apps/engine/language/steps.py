@@ -46,13 +46,7 @@ class BasicInfo(StrictModel):
     """What is traded, and on which candles."""
 
     strategyType: Literal[
-        "scalping",
-        "swing",
-        "position",
-        "arbitrage",
-        "market_making",
-        "momentum",
-        "mean_reversion",
+        "scalping", "swing", "position", "arbitrage", "market_making", "momentum", "mean_reversion"
     ] = Field(
         description="What kind of strategy it is. A label to find it by: it changes no trade."
     )

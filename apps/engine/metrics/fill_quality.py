@@ -8,14 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from apps.engine.candles import (
-    DAY,
-    IST,
-    TIMEFRAMES,
-    Candles,
-    day_start,
-    ist_day,
-)
+from apps.engine.candles import DAY, IST, TIMEFRAMES, Candles, day_start, ist_day
 from apps.engine.kernel.reasons import EXIT_REASONS
 from apps.engine.metrics.equity import day_ends
 from apps.engine.metrics.trade_bars import Indices, SymbolTrades

@@ -28,18 +28,8 @@ from apps.engine.metrics.equity import (
 )
 from apps.engine.metrics.excursions import Excursions, excursions_of
 from apps.engine.metrics.sharpe import SharpeEstimate, sharpe_estimate, sharpe_ratio
-from apps.engine.metrics.trade_bars import (
-    SymbolTrades,
-    late_square_offs,
-    trades_by_symbol,
-)
-from apps.engine.metrics.trades import (
-    exposed_percent,
-    holding_hours,
-    net_profits,
-    total,
-    turnover,
-)
+from apps.engine.metrics.trade_bars import SymbolTrades, late_square_offs, trades_by_symbol
+from apps.engine.metrics.trades import exposed_percent, holding_hours, net_profits, total, turnover
 
 Floats = NDArray[np.float64]
 

@@ -53,10 +53,7 @@ class PreparedData(NamedTuple):
         return [symbol_series.candles for symbol_series in self.all_series]
 
     def with_signals(
-        self,
-        inputs: RequiredInputs,
-        plan: Plan,
-        into: SignalMask | None = None,
+        self, inputs: RequiredInputs, plan: Plan, into: SignalMask | None = None
     ) -> tuple[MarketRows, SignalMask]:
         """The market with the ranges that are required, and its signals u1[symbols, rows]; `into`
         is the place of these, if it is given.

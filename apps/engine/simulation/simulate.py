@@ -28,12 +28,7 @@ from apps.engine.metrics.table import Performance, performance
 from apps.engine.signals.required_inputs import required_inputs
 from apps.engine.signals.signals import NO_RANGES
 from apps.engine.simulation.market import combine_signals, join
-from apps.engine.simulation.plan import (
-    Contract,
-    MissingCalendar,
-    plan_of,
-    terms_of,
-)
+from apps.engine.simulation.plan import Contract, MissingCalendar, plan_of, terms_of
 from apps.engine.simulation.prepared_data import PreparedData, prepare_data
 from apps.engine.simulation.receipt import (
     CandleSeries,

@@ -9,11 +9,7 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from apps.engine.candles import (
-    WARMUP_BARS,
-    Candles,
-    start_of_block,
-)
+from apps.engine.candles import WARMUP_BARS, Candles, start_of_block
 from apps.engine.errors import LEAST_BARS, InsufficientBars
 from apps.engine.indicators.higher_timeframe import HigherTimeframe, higher_timeframe_of
 from apps.engine.kernel.codes import ENTER, EXIT_LONG, EXIT_SHORT

@@ -54,8 +54,7 @@ else:
     Objective = Literal[tuple(METRICS)]
 
 _OBJECTIVE = Field(
-    "sharpeRatioAnnualized",
-    description="The metric that sets are ranked by, the best first.",
+    "sharpeRatioAnnualized", description="The metric that sets are ranked by, the best first."
 )
 _SEED = Field(
     None,
