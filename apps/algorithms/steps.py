@@ -52,7 +52,7 @@ def unfinished_steps(reading: strategy.Reading) -> list[str]:
     """The steps that keep what is stored from running: incomplete ones, and those that were stored
     before a rule became stricter.
     """
-    faulty = {step_of(fault) for fault in (*reading.errors, *reading.incomplete)}
+    faulty = {step_of(fault) for fault in reading.problems}
     return [step for step in STEPS if step in faulty]
 
 

@@ -109,7 +109,7 @@ def parse_steps(steps: Steps, stored: Steps, overrides: Mapping[str, object]) ->
     any other.
     """
     reading = engine.read(steps)
-    engine_faults = (*reading.errors, *reading.incomplete)
+    engine_faults = reading.problems
     faults = [fault for error in engine_faults if (fault := _fault_in_override(error, overrides))]
     if reading.errors and not faults:
         faults = _faults_caused_by_overrides(stored, overrides)

@@ -9,7 +9,7 @@ from apps.engine.kernel import kernel
 
 
 def _compiled(function: Any) -> Any:
-    return njit(error_model="numpy")(function.py_func)
+    return njit(error_model="numpy", cache=True)(function.py_func)
 
 
 _with_none, _rate_on, _charges_on = map(

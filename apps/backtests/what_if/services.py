@@ -114,7 +114,7 @@ def _changed_steps(steps: Mapping[str, Any], changed: StepChanges) -> dict[str, 
         for name, step in steps.items()
     }
     reading = engine.read(merged)
-    if faults := (*reading.errors, *reading.incomplete):
+    if faults := reading.problems:
         raise InvalidInput(*map(to_fault, faults))
     return merged
 

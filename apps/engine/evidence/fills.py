@@ -41,7 +41,6 @@ from apps.engine.kernel.codes import (
     OPEN,
     STOP,
     TARGET,
-    TICKS_PER_RUPEE,
 )
 from apps.engine.kernel.records import Array, MarketRows, Plan
 from apps.engine.lazy import lazy
@@ -188,13 +187,9 @@ class SymbolFills:
         return np.where(distance > 0, stop, nan), np.where(reach > 0, target, nan)
 
     def _rounded(self, price: Floats, up: Truths, bars: Indices) -> Floats:
-        days = ist_day(self.trades.candles.time[bars])
-        ticks = np.full(len(days), self.contract.tick)
-        for first, terms in self.contract.later:
-            ticks[days >= first] = terms.tick
-        steps: Floats = np.round(ticks * TICKS_PER_RUPEE)
-        above: Floats = prices.tick_up(price, steps)
-        below: Floats = prices.tick_down(price, steps)
+        ticks = self.contract.ticks(ist_day(self.trades.candles.time[bars]))
+        above: Floats = prices.tick_up(price, ticks)
+        below: Floats = prices.tick_down(price, ticks)
         return np.where(up, above, below)
 
     def undecided(self, evidence: EvidenceInput) -> list[UndecidedBar]:

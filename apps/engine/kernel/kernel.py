@@ -75,7 +75,7 @@ if TYPE_CHECKING:
     from apps.engine.kernel.records import Array, MarketRows, Rules, Sampling, SimulationOutput
 
 # A NumPy record, whose fields compiled code reads as attributes: no type says that.
-StructuredRecord = Any
+Struct = Any
 # A number of compiled code: NumPy's and Python's are the same there, as no type says.
 AnyNumber = Any
 Paise = tuple[float, float, float, float, float, float, float, float]
@@ -145,9 +145,9 @@ SLOT = np.dtype(
 class Books(NamedTuple):
     """What a row changes, and by which rules: records, and arrays of them."""
 
-    account: StructuredRecord
-    plan: StructuredRecord
-    work: StructuredRecord
+    account: Struct
+    plan: Struct
+    work: Struct
     positions: Array
     orders: Array
     slots: Array
@@ -160,16 +160,16 @@ class Books(NamedTuple):
 class Ticket(NamedTuple):
     """What one slot trades by, and where it is written: records alone."""
 
-    account: StructuredRecord
-    plan: StructuredRecord
-    work: StructuredRecord
-    position: StructuredRecord
-    order: StructuredRecord
-    slot: StructuredRecord
-    rate: StructuredRecord
-    trade: StructuredRecord  # the next ones to write
-    fill: StructuredRecord
-    refusal: StructuredRecord
+    account: Struct
+    plan: Struct
+    work: Struct
+    position: Struct
+    order: Struct
+    slot: Struct
+    rate: Struct
+    trade: Struct  # the next ones to write
+    fill: Struct
+    refusal: Struct
 
 
 class Exit(NamedTuple):
@@ -427,7 +427,7 @@ def bar_of(market: MarketRows, row: int, column: int) -> AnyNumber:
 
 
 @phase
-def begin_day(account: StructuredRecord, day: int) -> None:
+def begin_day(account: Struct, day: int) -> None:
     """Rule 8: the daily loss counts from the last close before the day."""
     if account.day != day:
         account.day_start, account.day, account.halted = account.equity, day, 0
@@ -666,7 +666,7 @@ def mark_rows(books: Books, market: MarketRows, equity: Array, row: int, stop: i
 
 
 @phase
-def end_of_day(work: StructuredRecord, market: MarketRows, row: int, stop: int) -> int:
+def end_of_day(work: Struct, market: MarketRows, row: int, stop: int) -> int:
     """Return the first row of a later day than `row`, or `stop`. Most days have as many rows as the
     one before.
     """
@@ -682,9 +682,7 @@ def end_of_day(work: StructuredRecord, market: MarketRows, row: int, stop: int) 
 
 
 @phase
-def until_limit(
-    account: StructuredRecord, plan: StructuredRecord, equity: Array, row: int, stop: int
-) -> int:
+def until_limit(account: Struct, plan: Struct, equity: Array, row: int, stop: int) -> int:
     """Take equity through rows of one day; return the first at whose close the daily loss is at its
     limit or the money is gone, or `stop`.
     """
@@ -763,12 +761,7 @@ def find_next_active_rows(
 
 
 @phase
-def idle_signals(
-    account: StructuredRecord,
-    plan: StructuredRecord,
-    work: StructuredRecord,
-    position: StructuredRecord,
-) -> int:
+def idle_signals(account: Struct, plan: Struct, work: Struct, position: Struct) -> int:
     """The bits of signals that change nothing: exits of a side that is not held, and an entry that
     what is held ignores (rule 7), unless its order is kept or its refusal may be counted.
     """
@@ -799,12 +792,7 @@ def next_signal(signals: Array, source: int, acting: AnyNumber, row: int, stop: 
 
 @phase
 def next_touch(
-    position: StructuredRecord,
-    slot: StructuredRecord,
-    plan: StructuredRecord,
-    market: MarketRows,
-    row: int,
-    stop: int,
+    position: Struct, slot: Struct, plan: Struct, market: MarketRows, row: int, stop: int
 ) -> AnyNumber:
     """Return the first row of [row, stop) in which the bar of a position touches a level or has a
     flag, or in which it has none; or `stop`.
@@ -821,9 +809,9 @@ def next_touch(
 
 @phase
 def find_touch(
-    position: StructuredRecord,
-    contract: StructuredRecord,
-    plan: StructuredRecord,
+    position: Struct,
+    contract: Struct,
+    plan: Struct,
     market: MarketRows,
     first: AnyNumber,
     last: AnyNumber,
@@ -865,8 +853,8 @@ def find_touch(
 
 @phase
 def fast_forward(
-    position: StructuredRecord, order: StructuredRecord, slot: StructuredRecord,
-    plan: StructuredRecord, market: MarketRows, signals: Array, row: int,
+    position: Struct, order: Struct, slot: Struct,
+    plan: Struct, market: MarketRows, signals: Array, row: int,
 ) -> None:  # fmt: skip
     """Take a position through its bars in the rows before `row`, in which nothing happened."""
     last, rows = row - 1, row - slot.advanced_to
@@ -926,7 +914,7 @@ def is_both(signal: int) -> bool:
 
 
 @step
-def is_ignored(position: StructuredRecord, signal: int, plan: StructuredRecord) -> bool:
+def is_ignored(position: Struct, signal: int, plan: Struct) -> bool:
     """Whether what is held ignores this entry (rule 7): no add is left in its direction, or the
     strategy chose to ignore opposite signals.
     """
@@ -984,13 +972,7 @@ def try_entry(ticket: Ticket) -> int:
 
 
 @step
-def refusal(
-    position: StructuredRecord,
-    order: StructuredRecord,
-    slot: StructuredRecord,
-    work: StructuredRecord,
-    plan: StructuredRecord,
-) -> int:
+def refusal(position: Struct, order: Struct, slot: Struct, work: Struct, plan: Struct) -> int:
     """Why the entry that waits may not trade before any price is known; TRADED when it may."""
     long = order.pending & ENTER_LONG != 0
     if position.side != 0 and (position.entries >= plan.max_entries or (position.side > 0) != long):
@@ -1003,9 +985,7 @@ def refusal(
 
 
 @step
-def order_price(
-    close: float, signal: int, plan: StructuredRecord, contract: StructuredRecord
-) -> float:
+def order_price(close: float, signal: int, plan: Struct, contract: Struct) -> float:
     """Of a limit order, rounded in our favour, or of a stop order, rounded away (rule 12)."""
     up = (signal & ENTER_LONG != 0) != (plan.order_by == AT_LIMIT)
     price = offset_price(close, up, plan)
@@ -1013,12 +993,7 @@ def order_price(
 
 
 @step
-def filled_at(
-    position: StructuredRecord,
-    order: StructuredRecord,
-    bar: StructuredRecord,
-    plan: StructuredRecord,
-) -> tuple[float, bool]:
+def filled_at(position: Struct, order: Struct, bar: Struct, plan: Struct) -> tuple[float, bool]:
     """(price, inside the bar) of the entry that waits; NaN where it is not reached (rule 12)."""
     if plan.order_by == AT_MARKET:
         return bar.open, False
@@ -1105,12 +1080,7 @@ def open_position(ticket: Ticket, side: float, price: float, lots: float) -> Non
 
 
 @phase
-def open_exit(
-    position: StructuredRecord,
-    order: StructuredRecord,
-    slot: StructuredRecord,
-    plan: StructuredRecord,
-) -> None:
+def open_exit(position: Struct, order: Struct, slot: Struct, plan: Struct) -> None:
     """Find the exit at the open: the first reason that applies (rules 2, 3, 8, 9 and 12)."""
     price, side = slot.open, position.side
     reason = ordered_exit(position, order, plan) if order.pending != 0 else OPEN
@@ -1128,9 +1098,7 @@ def open_exit(
 
 
 @step
-def ordered_exit(
-    position: StructuredRecord, order: StructuredRecord, plan: StructuredRecord
-) -> int:
+def ordered_exit(position: Struct, order: Struct, plan: Struct) -> int:
     """Why what waits closes the position at the open; OPEN when it does not (rules 1 and 8)."""
     long, pending = position.side > 0, order.pending
     if pending & (CLOSE_LONG if long else CLOSE_SHORT):
@@ -1143,12 +1111,7 @@ def ordered_exit(
 
 
 @phase
-def inside_exit(
-    position: StructuredRecord,
-    order: StructuredRecord,
-    slot: StructuredRecord,
-    plan: StructuredRecord,
-) -> None:
+def inside_exit(position: Struct, order: Struct, slot: Struct, plan: Struct) -> None:
     """Find the exit inside the bar: the stop first, then the target, then the session's end (rules
     3 and 9); in the bar that an order was filled inside, without the target (rule 12).
     """
@@ -1167,7 +1130,7 @@ def inside_exit(
 
 
 @step
-def slipped(position: StructuredRecord, price: float, plan: StructuredRecord) -> float:
+def slipped(position: Struct, price: float, plan: Struct) -> float:
     """The price of a market or stop exit: slippage works against it (rule 4)."""
     return float(price * (1 - position.side * plan.slippage))
 
@@ -1213,19 +1176,19 @@ is_armed, trail_distance, offset_price = (
 
 
 @step
-def exposure(position: StructuredRecord) -> float:
+def exposure(position: Struct) -> float:
     """Rupees that a position gains for each rupee of price."""
     return float(position.side * position.quantity * position.contract.multiplier)
 
 
 @step
-def worth(position: StructuredRecord, price: AnyNumber) -> float:
+def worth(position: Struct, price: AnyNumber) -> float:
     """What a position adds to equity at this price."""
     return float(position.locked + exposure(position) * (price - position.average))
 
 
 @step
-def set_levels(position: StructuredRecord, plan: StructuredRecord) -> None:
+def set_levels(position: Struct, plan: Struct) -> None:
     """Stop and target from the average entry, rounded away from it (rules 3 and 7)."""
     side, average, tick = position.side, position.average, position.contract.tick
     distance = stop_distance(average, position.atr[STOP], plan)
@@ -1242,14 +1205,12 @@ def set_levels(position: StructuredRecord, plan: StructuredRecord) -> None:
 
 
 @step
-def trails(plan: StructuredRecord) -> bool:
+def trails(plan: Struct) -> bool:
     return bool(plan.trail_rate > 0 or plan.trail_points > 0 or plan.trail_atr > 0)
 
 
 @step
-def trail(
-    position: StructuredRecord, best: float, plan: StructuredRecord, contract: StructuredRecord
-) -> None:
+def trail(position: Struct, best: float, plan: Struct, contract: Struct) -> None:
     """Move the stop after the extreme of completed bars; it lives from the next bar (rule 5)."""
     if not trails(plan):
         return
@@ -1262,11 +1223,7 @@ def trail(
 
 @step
 def trailed_stop(
-    position: StructuredRecord,
-    stop: float,
-    extreme: AnyNumber,
-    plan: StructuredRecord,
-    contract: StructuredRecord,
+    position: Struct, stop: float, extreme: AnyNumber, plan: Struct, contract: Struct
 ) -> float:
     """Where an extreme puts the stop, never looser; where it is, if that is not armed (rule 5)."""
     side = position.side
@@ -1292,7 +1249,7 @@ def rate_on(rates: Array, segment: int, day: int) -> int:
 
 
 @step
-def charges_on(value: float, buying: bool, from_demat: bool, rate: StructuredRecord) -> Paise:
+def charges_on(value: float, buying: bool, from_demat: bool, rate: Struct) -> Paise:
     """Return one fill's charges in the order of CHARGE_KINDS, each rounded (rule 10).
 
     `from_demat` is true of a sale of what was bought on an earlier day.
@@ -1317,7 +1274,7 @@ def paise(rupees: float) -> float:
 
 
 @step
-def pay(account: StructuredRecord, items: Paise) -> float:
+def pay(account: Struct, items: Paise) -> float:
     """Count them by kind; return the rupees that leave the account."""
     for kind in range(len(items)):
         account.paid[kind] += items[kind]

@@ -138,6 +138,11 @@ class Reading:
     missing: tuple[str, ...]
     incomplete: tuple[FieldError, ...]
 
+    @property
+    def problems(self) -> tuple[FieldError, ...]:
+        """What is wrong, then what is missing."""
+        return self.errors + self.incomplete
+
 
 def read(steps: Mapping[str, object]) -> Reading:
     """Validate steps that may be partial. A step that is absent, or `{}`, is merely incomplete."""
@@ -178,8 +183,7 @@ def with_stand_ins(
     """Return the strategy of steps of which some may be incomplete or wrong: those are replaced."""
     replaced: frozenset[str] = frozenset()
     while (reading := read(steps)).strategy is None:
-        problems = (*reading.errors, *reading.incomplete)
-        replaced |= {problem.field.partition(".")[0] for problem in problems}
+        replaced |= {problem.field.partition(".")[0] for problem in reading.problems}
         steps = {**steps, **{step: stand_ins[step] for step in replaced}}
     return StandInStrategy(reading.strategy, replaced)
 

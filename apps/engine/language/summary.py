@@ -122,9 +122,8 @@ class Change(NamedTuple):
 
 def summarize(steps: Mapping[str, object]) -> tuple[StepSummary, ...]:
     """Return the steps, which may be partial, in words, in their order."""
-    reading = read(steps)
-    problems = (*reading.errors, *reading.incomplete)
     strategy, replaced = with_stand_ins(steps)
+    problems = read(steps).problems if replaced else ()
     return tuple(
         _without(step, problems)
         if step in replaced

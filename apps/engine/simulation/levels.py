@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from apps.engine.candles import Candles, ist_day
 from apps.engine.kernel import prices
-from apps.engine.kernel.codes import AT_LIMIT, AT_MARKET, STOP, TARGET, TICKS_PER_RUPEE, TRAIL
+from apps.engine.kernel.codes import AT_LIMIT, AT_MARKET, STOP, TARGET, TRAIL
 from apps.engine.kernel.records import Array, Plan
 from apps.engine.language.conditions import Side
 from apps.engine.language.strategy import Strategy
@@ -143,12 +143,8 @@ def _order(p: HeldPosition) -> tuple[bool, float]:
 
 
 def _ticks(p: HeldPosition, first: int, last: int) -> Floats:
-    """The tick of each bar's day, in ten-thousandths of a rupee."""
-    days = ist_day(p.candles.time[first:last])
-    ticks = np.full(len(days), p.contract.tick)
-    for begins, terms in p.contract.later:
-        ticks[days >= begins] = terms.tick
-    return np.round(ticks * TICKS_PER_RUPEE)
+    """Of each bar's day."""
+    return p.contract.ticks(ist_day(p.candles.time[first:last]))
 
 
 def _rounded(price: Floats | float, way: float, ticks: Floats) -> Floats:

@@ -97,6 +97,13 @@ class Contract:
         begun = [terms for first, terms in self.later if first <= day]
         return begun[-1] if begun else self
 
+    def ticks(self, days: NDArray[np.int32]) -> NDArray[np.float64]:
+        """The tick of each day, in ten-thousandths of a rupee."""
+        ticks = np.full(len(days), self.tick)
+        for first, terms in self.later:
+            ticks[days >= first] = terms.tick
+        return np.round(ticks * TICKS_PER_RUPEE)
+
     def until(self, end: int) -> Contract:
         """As it is before a moment: one that outlives that has no end."""
         return self if self.ends is None or self.ends <= end else replace(self, ends=None)
