@@ -159,20 +159,18 @@ UNDERLYINGS_WITH_DERIVATIVES: Final = f"""
     )
 """
 
-# Instruments by symbol; one of the sample is valid until a master lists its type on its exchange.
-VALID_INSTRUMENTS: Final = f"""
-    SELECT {columns_of(Instrument, "known")} FROM {Instrument._meta.db_table} AS known
-    WHERE symbol = ANY(%s) AND NOT (sample AND EXISTS (
-        SELECT FROM {Instrument._meta.db_table} AS listed
-        WHERE NOT listed.sample AND listed.exchange = known.exchange AND listed.type = known.type
-    ))
-"""
-
-# Those of these exchanges of which a master has been loaded; of each, one row is looked for.
-EXCHANGES_WITH_MASTER: Final = f"""
-    SELECT exchange FROM unnest(%s::text[]) AS exchange
-    WHERE EXISTS (
-        SELECT FROM {Instrument._meta.db_table} AS listed
-        WHERE NOT sample AND listed.exchange = exchange.exchange
-    )
+# Each symbol with its instrument, if it has one: a row of the sample until a master lists its type.
+# Of the others: whether a master of their exchange has been loaded, as one row of it tells.
+INSTRUMENT_CHECKS: Final = f"""
+    SELECT asked.symbol, known.id IS NULL AND (
+        SELECT true FROM {Instrument._meta.db_table}
+        WHERE NOT sample AND exchange = split_part(asked.symbol, ':', 1) LIMIT 1
+    ), {columns_of(Instrument, "known")}
+    FROM unnest(%s::text[]) AS asked (symbol)
+    LEFT JOIN {Instrument._meta.db_table} AS known
+        ON known.symbol = asked.symbol AND NOT (known.sample AND EXISTS (
+            SELECT FROM {Instrument._meta.db_table} AS listed
+            WHERE NOT listed.sample AND listed.exchange = known.exchange
+                AND listed.type = known.type
+        ))
 """

@@ -1,10 +1,10 @@
 """Instruments: checking symbols, looking them up, their terms, and the bundled sample."""
 
 import calendar
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
-from typing import Final
+from typing import Any, Final
 from zoneinfo import ZoneInfo
 
 from django.db import connection, transaction
@@ -76,7 +76,7 @@ def check_with_suggestions(*, symbol: str, now: datetime) -> tuple[SymbolCheck, 
 
 
 def check_all(*, symbols: Iterable[str], now: datetime) -> list[SymbolCheck]:
-    """Check symbols, in their order, by one statement; by two if some of them are not known.
+    """Check symbols, in their order, by one statement.
 
     The master decides. For an exchange without a loaded master (the bundled sample is not one), a
     well-formed symbol that has not expired by its form counts as tradable. A row of the sample is
@@ -84,38 +84,27 @@ def check_all(*, symbols: Iterable[str], now: datetime) -> list[SymbolCheck]:
     """
     symbol_list = list(symbols)
     with connection.cursor() as cursor:
-        cursor.execute(queries.VALID_INSTRUMENTS, [symbol_list])
-        rows = [instance_of(Instrument, row) for row in cursor.fetchall()]
-    known = {row.symbol: row for row in rows}
-    mastered = _with_master(
-        {symbol.partition(":")[0] for symbol in symbol_list if symbol not in known}
-    )
+        cursor.execute(queries.INSTRUMENT_CHECKS, [symbol_list])
+        rows = {symbol: row for symbol, *row in cursor.fetchall()}
     today = _today(now)
-    return [_verdict(symbol, known.get(symbol), mastered, today) for symbol in symbol_list]
+    return [_verdict(symbol, rows[symbol], today) for symbol in symbol_list]
 
 
-def _with_master(exchanges: Collection[str]) -> set[str]:
-    """Return those of the exchanges of which a master has been loaded."""
-    if not exchanges:
-        return set()
-    with connection.cursor() as cursor:
-        cursor.execute(queries.EXCHANGES_WITH_MASTER, [list(exchanges)])
-        return {exchange for (exchange,) in cursor.fetchall()}
-
-
-def _verdict(symbol: str, row: Instrument | None, mastered: set[str], today: date) -> SymbolCheck:
+def _verdict(symbol: str, columns: Sequence[Any], today: date) -> SymbolCheck:
+    is_unlisted, key, *_ = columns
+    row = None if key is None else instance_of(Instrument, columns[1:])
     try:
         form = parse_symbol(symbol)
     except InvalidSymbol as error:
         reason = error.reason + _suggestion(symbol)
         return SymbolCheck(symbol, False, error.exchange, None, reason, None)
-    obstacle = row.obstacle(today) if row else _obstacle(form, mastered, today)
+    obstacle = row.obstacle(today) if row else _obstacle(form, is_unlisted, today)
     return SymbolCheck(symbol, True, form.exchange, row.type if row else form.type, obstacle, row)
 
 
-def _obstacle(form: Symbol, mastered: set[str], today: date) -> str | None:
+def _obstacle(form: Symbol, is_unlisted: bool, today: date) -> str | None:
     """Return why a symbol without an instrument cannot be traded."""
-    if form.exchange in mastered:
+    if is_unlisted:
         return f"The instrument master of {form.exchange} does not list it."
     if (last := _last_day(form)) is not None and last < today:
         return "The contract has expired."
