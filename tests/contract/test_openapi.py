@@ -231,6 +231,15 @@ def _annotation(field: dict[str, Any], name: str) -> Any:
     return SCHEMAS[field["$ref"].rpartition("/")[2]].get(name)
 
 
+def test_no_text_speaks_of_the_code() -> None:
+    texts = set(
+        re.findall(r'"(?:description|summary)":"([^"]+)"', orjson.dumps(document()).decode())
+    )
+    assert len(texts) > 1000
+    names = re.compile(r"\b(apps|services|serializers|views|models|settings)\.\w")
+    assert [text for text in texts if names.search(text)] == []
+
+
 def test_every_field_of_a_request_is_described() -> None:
     assert len(FIELDS_OF_REQUESTS) > 1_000
     assert [

@@ -45,10 +45,17 @@ class ExplainQuery(StrictSerializer):
 class ExplainedEntrySerializer(DocumentSerializer):
     """Why the candle led to an entry or not."""
 
-    reason = ChoiceField(choices=(*CERTAIN, UNCERTAIN))
+    reason = ChoiceField(
+        choices=(*CERTAIN, UNCERTAIN), help_text="What became of it; `message` says so in words."
+    )
     message = CharField()
-    side = ChoiceField(choices=EXPLAINED_SIDES, allow_null=True)
-    possibleReasons = serializers.ListField(child=ChoiceField(choices=REJECTIONS))
+    side = ChoiceField(
+        choices=EXPLAINED_SIDES, allow_null=True, help_text="Null without a signal of one side."
+    )
+    possibleReasons = serializers.ListField(
+        child=ChoiceField(choices=REJECTIONS),
+        help_text="Of `not_traded`: those of which the result does not tell which it was.",
+    )
     trade = TradeSerializer(
         allow_null=True, help_text="The one that was opened, or was in the way."
     )
