@@ -104,15 +104,16 @@ REASONS: Final = {
     401: "No valid credential.",
     403: "Not allowed: by the role, the scope of a key, a proof that is not recent, an origin, a"
     " CSRF token, or the state.",
-    404: "Nothing of the caller's is found there.",
+    404: "Nothing that the caller may see is found there.",
     406: "The Accept header does not take what is answered here.",
-    409: "It exists already, or another request does the same at this moment.",
+    409: "It exists already, another request does the same just now, or it is not in the state"
+    " for it.",
     411: "The body comes in chunks, without a Content-Length.",
     412: "It has changed since it was read.",
     413: "The body is too large.",
     415: "The body is not application/json in UTF-8.",
     422: "A rule of the business refuses it.",
-    429: "Too many requests.",
+    429: "Too many requests, or too much at once of what the call makes.",
     500: "Something went wrong on our side.",
     503: "Not at this moment: overloaded, under maintenance, halted, or without what it needs.",
 }
