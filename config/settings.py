@@ -89,6 +89,8 @@ def env_networks(name: str, *, default: str) -> list[IPv4Network | IPv6Network]:
 # Where the service keeps what it must not lose: the embedded database, its secret, compiled
 # kernels.
 DATA_DIR = Path(os.environ.get("DATA_DIR", "").strip() or BASE_DIR / ".data").resolve()
+# Bars that the workers of this machine share while a study runs.
+STUDIES_DIR = DATA_DIR / "studies"
 # Numba reads this when it is imported, so it is set before anything imports the engine.
 # Root has one of its own in somebody else's DATA_DIR, whose owner could not write to it.
 os.environ.setdefault(

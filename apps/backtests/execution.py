@@ -17,7 +17,7 @@ from typing import Final
 from django.db import InterfaceError, OperationalError, connection, transaction
 
 from apps.algorithms import study_results
-from apps.backtests import estimates, queue, results
+from apps.backtests import estimates, history_files, queue, results
 from apps.backtests.coverage import add_coverage, coverage_of_histories
 from apps.backtests.evidence import ledger
 from apps.backtests.histories import (
@@ -140,16 +140,21 @@ class LoadedBacktest:
 
 
 def load_backtest(
-    backtest: Backtest, report: Callable[[float], None], *, max_bars: int | None = None
+    backtest: Backtest,
+    report: Callable[[float], None],
+    *,
+    max_bars: int | None = None,
+    is_shared: bool = False,
 ) -> LoadedBacktest:
-    """Read what the backtest needs of the market; `max_bars` as for `load_inputs`. Raises
-    EngineError.
+    """Read what the backtest needs of the market; `max_bars` and `is_shared` as for `load_inputs`.
+    Raises EngineError.
     """
     inputs = load_inputs(
         backtest,
         backtest.configuration,
         lambda done: report(SHARE_OF_READING * done),
         max_bars=max_bars,
+        is_shared=is_shared,
     )
     return LoadedBacktest(inputs, tuple(_coverage_of(backtest, inputs.histories)))
 
@@ -242,7 +247,7 @@ def complete(*, backtest: Backtest, output: BacktestOutput, now: datetime) -> No
     )
     if not completed:
         raise StaleAttempt
-    backtest.shards.all().delete()
+    _remove_parts(backtest)
     trades = results.Trades(result.trades, result.excursions, result.fills)
     results.save_result(
         backtest,
@@ -312,5 +317,10 @@ def fail(*, backtest: Backtest, code: Code, message: str, now: datetime) -> None
     )
     if not failed:
         raise StaleAttempt
-    backtest.shards.all().delete()
+    _remove_parts(backtest)
     queue.write_end_event(backtest, BacktestStatus.FAILED, error=error, now=now)
+
+
+def _remove_parts(study: Backtest) -> None:
+    study.shards.all().delete()
+    history_files.remove(study)

@@ -36,6 +36,8 @@ def choose_identity(*, group: int | None) -> Identity:
         return Identity(None)
     account = SystemAccount.for_service(settings.DATA_DIR, group)
     private_files.keep_private(settings.DATA_DIR, group=account.group)
+    private_files.make(settings.STUDIES_DIR)
+    account.take_ownership(settings.STUDIES_DIR)
     if settings.METRICS_DIR.exists():  # where there is a web process
         _prepare_metrics(account, settings.METRICS_DIR)
     if problem := problem_of(account):

@@ -2,6 +2,7 @@
 
 import pytest
 
+from apps.backtests import shards
 from tests.backtests.waves import waves
 from tests.market.bars import store_candles
 
@@ -10,3 +11,11 @@ from tests.market.bars import store_candles
 def history(db: None) -> None:
     """Of NSE:NIFTY at 15m, around February 2024."""
     store_candles("NSE:NIFTY", "15m", waves("2024-01-01", 45))
+
+
+@pytest.fixture
+def divided(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Divide every study after a few items."""
+    monkeypatch.setattr(shards, "SECONDS_ALONE", 0)
+    monkeypatch.setattr(shards, "SECONDS_MEASURED", 0)
+    monkeypatch.setattr(shards, "FIRST_ITEMS", 1)

@@ -48,14 +48,6 @@ def submit_study(owner: User, kind: BacktestKind = BacktestKind.OPTIMIZATION) ->
 
 
 @pytest.fixture
-def divided(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Divide every study after a few items."""
-    monkeypatch.setattr(shards, "SECONDS_ALONE", 0)
-    monkeypatch.setattr(shards, "SECONDS_MEASURED", 0)
-    monkeypatch.setattr(shards, "FIRST_ITEMS", 1)
-
-
-@pytest.fixture
 def study(divided: None, alice: User) -> Backtest:
     """One that is running, in nine shards, of which the first is done."""
     submit_study(alice)

@@ -32,6 +32,7 @@ def data_dir(settings: LazySettings) -> Iterator[Path]:
     settings.DATA_DIR = directory
     settings.METRICS_DIR = directory / "metrics" / "8000"
     settings.METRICS_DIR.mkdir(parents=True)
+    settings.STUDIES_DIR = directory / "studies"
     yield directory
     shutil.rmtree(directory)
 
@@ -53,6 +54,8 @@ def test_web_and_workers_are_handed_to_an_account_that_can_run_them(
     requires(monkeypatch, require_access)
     assert privileges.choose_identity(group=None) == Identity(DAEMON)
     assert owner(data_dir / "metrics" / "8000") == "daemon"
+    assert owner(data_dir / "studies") == "daemon"
+    assert stat.S_IMODE((data_dir / "studies").stat().st_mode) == 0o700
     assert owner(data_dir) == "root"
     assert stat.S_IMODE(data_dir.stat().st_mode) == 0o710
 
