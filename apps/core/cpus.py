@@ -17,6 +17,18 @@ def cpu_count() -> int:
     return max(1, min(bound, quota(CGROUP) or bound))
 
 
+def bind_to_processor(number: int) -> None:
+    """Bind this thread, and those that it starts, to one processor, for each number the next one.
+
+    Threads of Python take turns under one lock. Where each turn is on another processor, a short
+    call takes half as long again and a list of 20 algorithms a third. Services on one machine begin
+    at different processors, as their process ids differ.
+    """
+    if hasattr(os, "sched_setaffinity"):
+        available = sorted(os.sched_getaffinity(0))
+        os.sched_setaffinity(0, {available[(os.getppid() + number) % len(available)]})
+
+
 def quota(cgroup: Path) -> int | None:
     """Return the processors, rounded up, that a control group may use; None without a limit.
 

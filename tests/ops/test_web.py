@@ -222,6 +222,14 @@ def test_a_process_that_is_killed_is_replaced_and_none_is_refused_meanwhile() ->
         assert second != first
 
 
+def test_each_process_has_a_processor_of_its_own() -> None:
+    with serving(WEB_WORKERS="2") as (_, process):
+        until(lambda: len(children(process.pid)) == 2)
+        until(lambda: all(len(os.sched_getaffinity(pid)) == 1 for pid in children(process.pid)))
+        bound = [os.sched_getaffinity(pid) for pid in children(process.pid)]
+        assert len(bound[0] | bound[1]) == min(2, len(os.sched_getaffinity(0)))
+
+
 def test_child_processes_end_when_their_parent_is_killed() -> None:
     with serving(WEB_WORKERS="2") as (_, process):
         until(lambda: len(children(process.pid)) == 2)

@@ -20,6 +20,7 @@ import uvicorn
 from django.db import Error, connection
 from django.utils import timezone
 
+from apps.core import cpus
 from apps.ops import database_timeouts, presence
 from apps.ops.supervisor import Child, Heartbeat
 from apps.ops.web.application import Application
@@ -114,25 +115,28 @@ def allow_many_files() -> None:
 
 def web_children(application: Application, listener: socket.socket, *, count: int) -> list[Child]:
     """Return the web processes, which all accept connections of `listener`."""
-    return [_child(application, listener) for _ in range(count)]
+    return [_child(application, listener, number) for number in range(count)]
 
 
-def _child(application: Application, listener: socket.socket) -> Child:
+def _child(application: Application, listener: socket.socket, number: int) -> Child:
     heartbeat = Heartbeat()
-    run = partial(serve, application, listener, heartbeat)
+    run = partial(serve, application, listener, heartbeat, number)
     return Child("web", run, descriptors=[listener.fileno()], heartbeat=heartbeat)
 
 
-def serve(application: Application, listener: socket.socket, heartbeat: Heartbeat) -> None:
-    """Serve requests until SIGTERM."""
+def serve(
+    application: Application, listener: socket.socket, heartbeat: Heartbeat, number: int
+) -> None:
+    """Serve requests until SIGTERM, as the web process of this number."""
     allow_many_files()
+    cpus.bind_to_processor(number)
     sys.setswitchinterval(SWITCH_INTERVAL)
     database_timeouts.apply(database_timeouts.WEB)
     server = Server(application)
     # uvicorn raises the signal again when it has ended; by default that would be the end of the
     # process, which would stay in the list of those that are expected.
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, server.handle_exit)
+    for stop_signal in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(stop_signal, server.handle_exit)
 
     with presence.present("web") as tell:
         telling = Telling(tell)
