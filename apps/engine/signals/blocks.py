@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from apps.engine.candles import WARMUP_BARS, Candles, block_id, block_starts
 from apps.engine.indicators.series import Table, mask_infinite
 
-BATCH_BARS = 50_000
-"""Bars whose columns are held at a time, or one block: they fit a processor's cache."""
+BATCH_BARS = 100_000
+"""Bars whose columns are held at a time, or one block."""
 
 
 class Block(NamedTuple):
