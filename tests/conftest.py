@@ -20,6 +20,9 @@ from apps.accounts.models import User
 from tests import documented, emptying, make, postgres_plugin
 
 Api = Callable[..., APIClient]
+TESTS = Path(__file__).parent
+# What has slow tests alone, or tests in a browser alone.
+MARKED = {"faults": "slow", "contract/test_openapi_fuzz.py": "slow", "console/browser": "browser"}
 
 # Until all is collected: nearly all that imports make stays.
 gc.disable()
@@ -32,6 +35,12 @@ class CheckedClient(APIClient):
         response = super().request(**request)
         documented.check(response)
         return response
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Where such tests are not asked for, nobody waits for what they import."""
+    mark = MARKED.get(collection_path.relative_to(TESTS).as_posix(), "")
+    return True if mark and f"not {mark}" in config.option.markexpr else None
 
 
 def pytest_collection_finish() -> None:

@@ -23,8 +23,6 @@ from tests.market.bars import store_candles
 PATH = "/api/backtests"
 MONDAY = "2024-02-05"
 STEPS = {"5m": 300, "15m": 900}
-STORED = ["not", pytest.param("as far as bars", marks=pytest.mark.slow), "further than bars"]
-"""How far the longer candles themselves are held."""
 
 
 @pytest.fixture(autouse=True)
@@ -79,34 +77,42 @@ class Case(NamedTuple):
     start: str = MONDAY
 
 
+CASES = [
+    Case("5m", "1d", 20, held=20 * 75, usable=0),
+    Case("5m", "1d", 20, held=20 * 75 + 1, usable=1),
+    Case("5m", "1d", 20, held=20 * 75 + 2, usable=2),
+    Case("15m", "1d", 8, held=8 * 25, usable=0),
+    Case("15m", "1d", 8, held=8 * 25 + 1, usable=1, start="2024-02-12"),
+    Case("15m", "1d", 8, held=8 * 25 + 2, usable=2, start="2024-02-12"),
+    Case("15m", "1d", 8, held=9 * 25, usable=25, start="2024-02-15"),
+    Case("15m", "1d", 8, held=10 * 25, usable=24, start="2024-02-16T09:30:00+05:30"),
+    Case("15m", "1w", 2, held=10 * 25, usable=0),
+    Case("15m", "1w", 2, held=10 * 25 + 1, usable=1),
+    Case("15m", "1w", 2, held=10 * 25 + 2, usable=2, start="2024-02-14"),
+    Case("15m", "1w", 2, held=11 * 25, usable=25, start="2024-02-19"),
+    Case("15m", "1h", 4, held=15, usable=0),
+    Case("15m", "1h", 4, held=16, usable=1),
+    Case("15m", "1h", 4, held=17, usable=2),
+    Case("15m", "1h", 4, held=17, usable=2, start=f"{MONDAY}T12:00:00+05:30"),
+    Case("15m", "1h", 4, held=15, usable=0, start=f"{MONDAY}T12:30:00+05:30"),
+    Case("15m", "1h", 7, held=27, usable=3),  # the seventh hour is the session's last quarter
+    Case("15m", "1h", 8, held=29, usable=1),
+    Case("15m", "1h", 8, held=30, usable=2),
+]
+WHERE_LONGER_ARE_STORED = [
+    pytest.param(case, stored, marks=[] if is_quick else pytest.mark.slow)
+    for number, case in enumerate(CASES)
+    for stored, is_quick in [
+        ("not", True),
+        ("as far as bars", False),
+        ("further than bars", number % 4 == 1),
+    ]
+]
+"""Each with how far the longer candles themselves are held."""
+
+
 @pytest.mark.django_db
-@pytest.mark.parametrize(
-    "case",
-    [
-        Case("5m", "1d", 20, held=20 * 75, usable=0),
-        Case("5m", "1d", 20, held=20 * 75 + 1, usable=1),
-        Case("5m", "1d", 20, held=20 * 75 + 2, usable=2),
-        Case("15m", "1d", 8, held=8 * 25, usable=0),
-        Case("15m", "1d", 8, held=8 * 25 + 1, usable=1, start="2024-02-12"),
-        Case("15m", "1d", 8, held=8 * 25 + 2, usable=2, start="2024-02-12"),
-        Case("15m", "1d", 8, held=9 * 25, usable=25, start="2024-02-15"),
-        Case("15m", "1d", 8, held=10 * 25, usable=24, start="2024-02-16T09:30:00+05:30"),
-        Case("15m", "1w", 2, held=10 * 25, usable=0),
-        Case("15m", "1w", 2, held=10 * 25 + 1, usable=1),
-        Case("15m", "1w", 2, held=10 * 25 + 2, usable=2, start="2024-02-14"),
-        Case("15m", "1w", 2, held=11 * 25, usable=25, start="2024-02-19"),
-        Case("15m", "1h", 4, held=15, usable=0),
-        Case("15m", "1h", 4, held=16, usable=1),
-        Case("15m", "1h", 4, held=17, usable=2),
-        Case("15m", "1h", 4, held=17, usable=2, start=f"{MONDAY}T12:00:00+05:30"),
-        Case("15m", "1h", 4, held=15, usable=0, start=f"{MONDAY}T12:30:00+05:30"),
-        Case("15m", "1h", 7, held=27, usable=3),  # the seventh hour is the session's last quarter
-        Case("15m", "1h", 8, held=29, usable=1),
-        Case("15m", "1h", 8, held=30, usable=2),
-    ],
-    ids=lambda case: "-".join(map(str, case)),
-)
-@pytest.mark.parametrize("stored", STORED)
+@pytest.mark.parametrize(("case", "stored"), WHERE_LONGER_ARE_STORED, ids=str)
 def test_what_is_refused_is_what_would_fail(
     api: Api, alice: User, monkeypatch: pytest.MonkeyPatch, case: Case, stored: str
 ) -> None:

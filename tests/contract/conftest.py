@@ -2,15 +2,8 @@
 
 import logging
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
-
-
-def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """Where slow tests are not asked for, nobody waits for the import of schemathesis."""
-    is_of_slow_tests = collection_path.name == "test_openapi_fuzz.py"
-    return True if is_of_slow_tests and "not slow" in config.option.markexpr else None
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

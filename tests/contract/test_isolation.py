@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 from django.apps import apps
-from django.db import connection
+from django.db import connection, transaction
 from django.urls import URLPattern, get_resolver
 from django.utils import timezone
 from rest_framework.test import APIClient
@@ -183,21 +183,32 @@ def answer(
     return response.status_code, headers, content
 
 
-@pytest.fixture
-def intruders(bob: User) -> list[User]:
+@pytest.fixture(scope="module")
+def alice(kept: None) -> User:
+    return make.user("alice")
+
+
+@pytest.fixture(scope="module")
+def intruders(kept: None) -> list[User]:
     """Another user, and an operator, who has the admin's pages but is a user like others here."""
     carol = make.user("carol")
     carol.is_staff = True
     carol.save()
-    return [bob, carol]
+    return [make.user("bob"), carol]
+
+
+@pytest.fixture(scope="module")
+def ids(alice: User) -> dict[str, str]:
+    """A thing of each kind that is hers."""
+    return {kind: owned(kind, alice) for _, kinds, _ in routes() for kind in kinds}
 
 
 @pytest.mark.parametrize("text", sorted(WITH_ID))
 def test_objects_of_others_do_not_exist(
-    api: Api, alice: User, intruders: list[User], text: str
+    api: Api, ids: dict[str, str], intruders: list[User], text: str
 ) -> None:
     kinds, known = WITH_ID[text]
-    own_ids = prepared(text, {kind: owned(kind, alice) for kind in kinds})
+    own_ids = prepared(text, {kind: ids[kind] for kind in kinds})
     absent_ids = dict.fromkeys(kinds, ABSENT)
     names = {*own_ids.values(), ABSENT}
     clients = [api(user) for user in intruders]
@@ -216,35 +227,35 @@ def test_objects_of_others_do_not_exist(
 
 
 @pytest.mark.parametrize("text", sorted(WITH_ID))
-def test_what_is_mine_is_there(api: Api, alice: User, text: str) -> None:
+def test_what_is_mine_is_there(api: Api, alice: User, ids: dict[str, str], text: str) -> None:
     """Or the test above would find nothing because nothing is there."""
     kinds, known = WITH_ID[text]
     client = api(alice)
+    own_ids = prepared(text, {kind: ids[kind] for kind in kinds})
     for method in sorted(known):
-        ids = prepared(text, {kind: owned(kind, alice) for kind in kinds})
-        for body in BODIES:
-            status = answer(client, method, filled(text, ids), body, set())[0]
-            assert status != 404 or (method == "delete" and body != BODIES[0])
+        with transaction.atomic():
+            for body in BODIES:
+                status = answer(client, method, filled(text, own_ids), body, set())[0]
+                assert status != 404 or (method == "delete" and body != BODIES[0])
+            transaction.set_rollback(True)
 
 
 @pytest.mark.parametrize("path", WITHOUT_ID)
 def test_a_list_shows_nothing_of_others(
-    api: Api, alice: User, intruders: list[User], path: str
+    api: Api, alice: User, ids: dict[str, str], intruders: list[User], path: str
 ) -> None:
-    ids = [owned(kind, alice) for kind in OWNED]
     for user in intruders:
         response = api(user).get(path, {"query": MARK, "symbol": "NSE:NIFTY", "timeframe": "15m"})
         text = response.content.decode()
         assert MARK not in text
-        assert not [known for known in (*ids, alice.pk, alice.email) if known in text]
+        assert not [known for known in (*ids.values(), alice.pk, alice.email) if known in text]
 
 
 def test_an_id_in_a_body_or_a_query_is_no_way_in(
-    api: Api, alice: User, intruders: list[User]
+    api: Api, ids: dict[str, str], intruders: list[User]
 ) -> None:
-    names = {algorithm_of(alice), ABSENT}
+    names = {ids["algorithm_id"], ABSENT}
     span = {"startDate": "2024-02-01", "endDate": "2024-02-29"}
-    backtest_of(alice)
     before = stored()
     for client in [api(user) for user in intruders]:
         calls = [

@@ -30,7 +30,7 @@ from tests.market.bars import store_candles
 
 ALGORITHMS, BACKTESTS = "/api/trading/algorithms", "/api/backtests"
 EVERY = 50
-QUICK = pytest.param(0, 100, id="quick")
+QUICK = pytest.param(0, 40, id="quick")
 
 pytestmark = pytest.mark.usefixtures("quiet")
 

@@ -50,7 +50,7 @@ FORM: Final = "application/x-www-form-urlencoded"
 NEW: Final = "a new password"
 NAMES: Final = {"name": "Alice", "displayName": "A trader"}
 RESET: Final = {"newPassword": NEW, "revokeKeys": "on"}
-QUICK: Final = pytest.param(0, 150, id="quick")
+QUICK: Final = pytest.param(0, 60, id="quick")
 IGNORED: Final = {"anything": {"value": [1]}}
 """A body for calls that have no fields: there is something in it to change."""
 

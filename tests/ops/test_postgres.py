@@ -96,12 +96,14 @@ def test_other_processes_use_the_same_server(made_dir: Path) -> None:
         assert int(line(other)) == cluster.process()
 
 
+@pytest.mark.slow
 def test_the_server_ends_when_its_only_user_is_killed(made_dir: Path) -> None:
     with python(USE_IT, str(made_dir)) as user:
         pid = int(line(user))
     until(lambda: not is_alive(pid))
 
 
+@pytest.mark.slow
 def test_what_was_committed_survives_a_killed_server(made_dir: Path) -> None:
     with attached(made_dir) as cluster:
         pid = cluster.process()

@@ -103,6 +103,7 @@ def test_a_second_signal_does_not_wait() -> None:
     assert not any(is_alive(pid) for pid in children.values())
 
 
+@pytest.mark.slow
 def test_children_that_stay_are_killed_in_time() -> None:
     with python(SUPERVISE, "stubborn") as supervisor:
         children = pids(supervisor)
@@ -128,6 +129,7 @@ def test_a_child_that_ends_with_code_0_is_replaced_at_once_and_without_a_word(
         assert not is_alive(int(first))
 
 
+@pytest.mark.slow
 def test_a_child_that_hangs_is_killed_and_replaced(tmp_path: Path) -> None:
     beating = "[heartbeat.beat() or time.sleep(0.1) for _ in range(600)]"
     with lives(tmp_path, "time.sleep(60)", beating) as supervisor:

@@ -70,6 +70,7 @@ def test_a_port_that_is_taken_is_named(data_dir: Path) -> None:
     assert said == f"CommandError: port {port} is taken: stop what uses it, or set PORT to another"
 
 
+@pytest.mark.slow
 def test_too_few_open_files_are_refused(port: int, data_dir: Path) -> None:
     command = f"ulimit -n 200; exec {sys.executable} manage.py up"
     environment = os.environ | {

@@ -210,6 +210,7 @@ def test_a_file_arrives_whole_and_in_ranges(port: int) -> None:
         assert (part.status, part.read()) == (206, content[100:200])
 
 
+@pytest.mark.slow
 def test_a_process_that_is_killed_is_replaced_and_none_is_refused_meanwhile() -> None:
     """Also with one process: connections wait at the socket until the next one takes them."""
     with serving() as (port, process):
@@ -230,6 +231,7 @@ def test_each_process_has_a_processor_of_its_own() -> None:
         assert len(bound[0] | bound[1]) == min(2, len(os.sched_getaffinity(0)))
 
 
+@pytest.mark.slow
 def test_child_processes_end_when_their_parent_is_killed() -> None:
     with serving(WEB_WORKERS="2") as (_, process):
         until(lambda: len(children(process.pid)) == 2)
@@ -238,6 +240,7 @@ def test_child_processes_end_when_their_parent_is_killed() -> None:
         until(lambda: not any(is_alive(pid) for pid in processes), seconds=10)
 
 
+@pytest.mark.slow
 def test_what_is_being_sent_when_the_server_is_stopped_is_answered() -> None:
     with serving() as (port, process):
         exchange(port, b"GET /api/x" + HEAD + b"\r\n")  # the process serves by now
@@ -274,6 +277,7 @@ def test_slashes_are_not_taken_together(port: int) -> None:
     assert (status, error["code"]) == (404, "NOT_FOUND")
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not socket.has_dualstack_ipv6(), reason="needs IPv6")
 def test_every_address_of_both_families_is_served() -> None:
     with serving(HOST="::", ALLOWED_HOSTS="localhost") as (port, _):

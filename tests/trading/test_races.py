@@ -142,7 +142,7 @@ def test_an_account_is_opened_once() -> None:
 
 
 @pytest.mark.parametrize(
-    "rounds", [3, pytest.param(50, marks=[pytest.mark.slow, pytest.mark.timeout(600)])]
+    "rounds", [1, pytest.param(50, marks=[pytest.mark.slow, pytest.mark.timeout(600)])]
 )
 def test_moves_at_once_leave_neither_gap_nor_double(rounds: int) -> None:
     owner = make.user()

@@ -84,6 +84,7 @@ def test_any_tar_reads_it(tmp_path: Path) -> None:
     assert [line.split()[-1] for line in listed.splitlines()] == ["database.dump", "manifest.json"]
 
 
+@pytest.mark.slow
 def test_standard_output_gets_the_same(tmp_path: Path) -> None:
     path = tmp_path / "piped.tar"
     with path.open("wb") as file:
@@ -106,6 +107,7 @@ def test_a_full_disk_leaves_no_file(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_killed_half_way_it_leaves_a_draft_which_the_next_backup_removes(tmp_path: Path) -> None:
     with locked_table():
         backing_up = subprocess.Popen(
@@ -122,6 +124,7 @@ def test_killed_half_way_it_leaves_a_draft_which_the_next_backup_removes(tmp_pat
     assert list(tmp_path.iterdir()) == [path]
 
 
+@pytest.mark.slow
 def test_a_draft_that_is_being_written_is_left_alone(tmp_path: Path) -> None:
     with locked_table():
         backing_up = subprocess.Popen(

@@ -50,7 +50,7 @@ def tables() -> list[str]:
     return connection.introspection.table_names()
 
 
-def test_everything_is_there_again(tmp_path: Path) -> None:
+def test_everything_is_there_again_and_stands_still(tmp_path: Path) -> None:
     alice = make.user("alice")
     algorithm = make.algorithm(alice, name="Crossing")
     path = back_up(tmp_path)
@@ -58,6 +58,8 @@ def test_everything_is_there_again(tmp_path: Path) -> None:
     with empty_database():
         said = restore(path)
         assert "Restored and verified" in said
+        assert "trades nothing and sends nothing" in said
+        assert QuietStart.objects.get().ended_at is None
         assert Algorithm.objects.get().name == algorithm.name
         assert User.objects.get().password == alice.password
         assert set(tables()) == before
@@ -73,6 +75,7 @@ def test_a_database_with_tables_is_refused(tmp_path: Path) -> None:
     assert User.objects.count() == 1
 
 
+@pytest.mark.slow
 def test_where_a_row_is_missing_nothing_is_restored(tmp_path: Path) -> None:
     def one_more(manifest: dict[str, Any]) -> None:
         manifest["rows"]["accounts_user"] += 1
@@ -95,6 +98,7 @@ def test_a_damaged_file_restores_nothing(tmp_path: Path) -> None:
         assert tables() == []
 
 
+@pytest.mark.slow
 def test_a_dump_that_breaks_off_restores_nothing(tmp_path: Path) -> None:
     """Its checksum may be right: the disk was full when it was made by other means."""
     path = back_up(tmp_path)
@@ -167,6 +171,7 @@ def test_without_its_key_a_backup_is_refused(
         assert tables() == []
 
 
+@pytest.mark.slow
 def test_on_request_it_is_restored_without_the_key_and_says_what_is_lost(
     tmp_path: Path, settings: Settings, endpoint: Endpoint
 ) -> None:
@@ -178,6 +183,7 @@ def test_on_request_it_is_restored_without_the_key_and_says_what_is_lost(
         secret_key.require_known(now=timezone.now())
 
 
+@pytest.mark.slow
 def test_the_secret_of_the_backup_becomes_the_machine_s(
     tmp_path: Path, settings: Settings, endpoint: Endpoint
 ) -> None:
@@ -203,6 +209,7 @@ def test_a_secret_key_that_was_set_is_not_replaced(
         restore(path)
 
 
+@pytest.mark.slow
 def test_without_the_key_a_secret_key_that_was_set_stays_though_the_backup_holds_another(
     tmp_path: Path, settings: Settings, endpoint: Endpoint
 ) -> None:
@@ -215,6 +222,7 @@ def test_without_the_key_a_secret_key_that_was_set_stays_though_the_backup_holds
     assert not (tmp_path / "secret").exists()
 
 
+@pytest.mark.slow
 def test_killed_while_it_replaces_the_secret_it_leaves_a_whole_one(
     tmp_path: Path, settings: Settings, endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -237,11 +245,9 @@ def test_killed_while_it_replaces_the_secret_it_leaves_a_whole_one(
 # ------------------------------------------------------------------------------------- quiet start
 
 
-def test_the_quiet_start_is_the_default(tmp_path: Path) -> None:
+@pytest.mark.slow
+def test_on_request_there_is_no_quiet_start(tmp_path: Path) -> None:
     path = back_up(tmp_path)
-    with empty_database():
-        assert "trades nothing and sends nothing" in restore(path)
-        assert QuietStart.objects.get().ended_at is None
     with empty_database():
         assert "trades nothing" not in restore(path, "--no-quiet-start")
         assert not QuietStart.objects.exists()

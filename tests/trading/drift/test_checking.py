@@ -208,21 +208,15 @@ def test_an_entry_that_the_next_session_decides_is_no_difference(alice: User) ->
     assert set(map(str, check(AFTER + 7 * DAY).values())) == {"[]"}
 
 
-@pytest.mark.parametrize(
-    ("timeframe", "count"),
-    [
-        ("1d", 2),
-        pytest.param("1d", 24, marks=pytest.mark.slow),
-        pytest.param("30m", 24, marks=pytest.mark.slow),
-    ],
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("timeframe", ["1d", "30m"])
 def test_random_strategies_trade_on_paper_as_in_their_backtests_and_drift_tells_none(
-    alice: User, timeframe: str, count: int
+    alice: User, timeframe: str
 ) -> None:
     """Entries at most closes and out after some bars. So few bars are missing that data are never
     stale, of which a backtest knows nothing.
     """
-    rng, length = random.Random(7), TIMEFRAMES[timeframe]
+    rng, length, count = random.Random(7), TIMEFRAMES[timeframe], 24
     days = weekdays("2026-06-01", 6 if timeframe == "30m" else 30)
     starts = (
         [midnight(day) for day in days] if timeframe == "1d" else times(len(days), length)

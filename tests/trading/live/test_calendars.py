@@ -2,6 +2,7 @@
 backtest.
 """
 
+from collections.abc import Iterable
 from typing import Any
 
 import pytest
@@ -32,10 +33,14 @@ def entering(timeframe: str, *conditions: dict[str, Any], **execution: Any) -> d
     return steps
 
 
+def receive(times: Iterable[int], price: float) -> None:
+    rows = [(time, price, price, price, price, 1.0) for time in times]
+    feeds.receive(timeframe="15m", series={SHARE: rows}, now=make.NOW)
+
+
 def close_bar(runner: Runner, time: int, price: float) -> None:
     """Have it come in at its end."""
-    rows = [(time, price, price, price, price, 1.0)]
-    feeds.receive(timeframe="15m", series={SHARE: rows}, now=make.NOW)
+    receive([time], price)
     step(runner, [SHARE], "15m", time + LENGTH)
 
 
@@ -48,8 +53,9 @@ def assert_as_backtested(run: Run, days: int) -> None:
 def test_a_day_ends_with_its_last_bar(alice: User) -> None:
     master_of_derivatives()
     run, runner = started(alice, entering("1d"), at=MONDAY), Runner()
-    for time in (start + DAY * day for day in range(3) for start in TIMES):
-        close_bar(runner, time, 105.0 if (time - MONDAY) % DAY == 24 * LENGTH else 99.0)
+    for day in range(3):
+        receive([start + DAY * day for start in TIMES[:-1]], 99.0)
+        close_bar(runner, TIMES[-1] + DAY * day, 105.0)
     first = BarRow.objects.earliest("time")
     assert unpack_bars(bytes(first.bars), 1)[0].tolist() == [99, 105, 99, 105, 25]
     assert_as_backtested(run, 3)
@@ -59,7 +65,8 @@ def test_an_hour_s_row_closes_when_the_session_does(alice: User) -> None:
     master_of_derivatives()
     started(alice, entering("1h", productType="intraday"), at=MONDAY)
     runner = Runner()
-    for time in TIMES:
+    receive(TIMES[:-2], 101.0)
+    for time in TIMES[-2:]:
         close_bar(runner, time, 101.0)
     assert BarStream.objects.get().row_time == at("2026-08-03 15:15")
     assert Trade.objects.exists()
@@ -93,11 +100,11 @@ def _price(time: int) -> float:
 def test_a_master_imported_during_the_session_counts_from_the_next_row(alice: User) -> None:
     started(alice, entering("15m", productType="intraday"), at=MONDAY)
     runner = Runner()
-    for time in TIMES[:20]:
-        close_bar(runner, time, 101.0)
+    receive(TIMES[:19], 101.0)
+    close_bar(runner, TIMES[19], 101.0)
     master_of_derivatives()
-    for time in TIMES[20:-2]:
-        close_bar(runner, time, 101.0)
+    receive(TIMES[20:-3], 101.0)
+    close_bar(runner, TIMES[-3], 101.0)
     assert Position.objects.open().exists()
     close_bar(runner, TIMES[-2], 101.0)
     close_bar(runner, TIMES[-1], 101.0)

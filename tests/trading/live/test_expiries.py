@@ -9,6 +9,7 @@ import pytest
 from apps.accounts.models import User
 from apps.engine.candles import Candles
 from apps.engine.kernel.reasons import EXIT_REASONS
+from apps.market.store import GRACE_PERIOD
 from apps.trading.drift import checking
 from apps.trading.live import expiry, leases
 from apps.trading.live.runner import Runner
@@ -21,8 +22,8 @@ from tests.trading.live.market_day import (
     SESSION,
     backtested,
     hold,
-    replay,
     started,
+    step,
     times,
 )
 from tests.trading.live.test_effects import (
@@ -84,7 +85,9 @@ def test_what_a_contract_had_locked_is_free_as_in_the_backtest(alice: User) -> N
     configuration["basicInfo"] |= {"symbols": [future, SHARE]}
     configuration["riskParameters"] |= {"maxOpenPositions": 1}
     run = started(alice, configuration, at=LAST_SESSION)
-    replay(series, "15m", LENGTH, Runner())
+    runner = Runner()
+    for start in (last_day[-2], last_day[-1], both[-1]):
+        step(runner, list(series), "15m", start + LENGTH + GRACE_PERIOD)
     result = backtested(run, start=LAST_SESSION, end=LAST_SESSION + 2 * DAY)
     assert [EXIT_REASONS[reason] for reason in result.trades["reason"]] == ["expiry", "end_of_data"]
     assert result.trades["symbol"].tolist() == [0, 1]

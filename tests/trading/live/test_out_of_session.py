@@ -15,7 +15,6 @@ from tests.trading.live.market_day import (
     FIRST,
     backtested,
     hold,
-    replay,
     started,
     step,
     steps,
@@ -56,8 +55,8 @@ def test_a_run_trades_as_its_backtest_and_without_drift(alice: User, included: b
     if included:
         given["executionSettings"]["includeOutOfSession"] = True
     run, runner = started(alice, given), Runner()
-    replay(series, "15m", LENGTH, runner, since=FIRST)
-    step(runner, [SHARE], "15m", END)
+    for time in (PRE_OPEN, PRE_OPEN + LENGTH, AFTERNOON, END):
+        step(runner, [SHARE], "15m", time)
 
     stream = BarStream.objects.get()
     assert stream.include_out_of_session is included

@@ -77,6 +77,7 @@ def go(runner: Runner, first: int, stop: int) -> None:
         step(runner, SYMBOLS, TIMEFRAME, start + LENGTH + GRACE_PERIOD)
 
 
+@pytest.mark.slow
 def test_runs_of_the_release_before_go_on(upgraded: None) -> None:
     states = [bytes(state.data) for state in RunState.objects.all()]
     assert {data[: len(saved.LAYOUT_5.header)] for data in states} == {saved.LAYOUT_5.header}
