@@ -23,3 +23,5 @@ PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
 ALLOWED_HOSTS = ["testserver", "localhost"]
 # Or each new client of a test reads all static files: a third of the suite's time.
 WHITENOISE_AUTOREFRESH = True
+# A line for each request would be written, and kept by pytest twice.
+LOGGING["loggers"]["request"] = {"level": "WARNING"}  # noqa: F405

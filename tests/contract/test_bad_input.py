@@ -152,14 +152,23 @@ READS_A_BODY = [
     for method in sorted(methods & {"post", "put", "patch"})
     if not WITHOUT_FIELDS.fullmatch(path)
 ]
+NOT_JSON = [
+    param
+    for number, row in enumerate(json_text.NOT_JSON)
+    for param in (
+        pytest.param(row, READS_A_BODY[number % 4 :: 4], id=row.name),
+        pytest.param(row, READS_A_BODY, id=f"{row.name}, everywhere", marks=pytest.mark.slow),
+    )
+]
+"""Each is sent to every fourth route, and in the slow proof to all of them."""
 
 
-@pytest.mark.parametrize("row", json_text.NOT_JSON, ids=str)
+@pytest.mark.parametrize(("row", "ways"), NOT_JSON)
 def test_every_route_refuses_what_is_not_json_as_it_reads_it(
-    sender_with_backtest: Sender, row: Row
+    sender_with_backtest: Sender, row: Row, ways: list[tuple[str, str]]
 ) -> None:
     before = stored()
-    for method, path in READS_A_BODY:
+    for method, path in ways:
         if path in UPLOADS and row.name.startswith("A24"):
             continue  # files are longer
         begun = time.process_time()

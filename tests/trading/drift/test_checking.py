@@ -209,6 +209,7 @@ def test_an_entry_that_the_next_session_decides_is_no_difference(alice: User) ->
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(300)
 @pytest.mark.parametrize("timeframe", ["1d", "30m"])
 def test_random_strategies_trade_on_paper_as_in_their_backtests_and_drift_tells_none(
     alice: User, timeframe: str

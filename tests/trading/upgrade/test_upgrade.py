@@ -78,6 +78,7 @@ def go(runner: Runner, first: int, stop: int) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(300)
 def test_runs_of_the_release_before_go_on(upgraded: None) -> None:
     states = [bytes(state.data) for state in RunState.objects.all()]
     assert {data[: len(saved.LAYOUT_5.header)] for data in states} == {saved.LAYOUT_5.header}
