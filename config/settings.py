@@ -589,7 +589,7 @@ TIME_ZONE = "UTC"
 
 # ------------------------------------------------------------------------------------------- logs
 
-LOGGING = {
+LOGGING: dict[str, Any] = {
     "version": 1,
     "disable_existing_loggers": False,
     "filters": {

@@ -131,6 +131,7 @@ def test_a_migrated_database_is_ready(client: Client) -> None:
 def test_each_request_is_logged_once_and_good_health_is_not(
     client: Client, caplog: pytest.LogCaptureFixture
 ) -> None:
+    caplog.set_level("INFO", "request")
     client.get("/api/nope")
     client.get("/healthz")
     lines = [record for record in caplog.records if record.name == "request"]
