@@ -35,7 +35,7 @@ class Selection:
     """What a list shows: rows of these columns, in the order of a statement that selects before
     them how many there are in all, and ends in `LIMIT %(limit)s OFFSET %(offset)s`.
 
-    A page of 20 algorithms with its count takes 0.3 ms, by a queryset of `values()` 1.2.
+    A page of 20 algorithms with its count takes 0.2 ms of a processor, by a queryset 0.8.
     """
 
     statement: str
