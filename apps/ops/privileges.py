@@ -2,6 +2,7 @@
 
 import os
 import sys
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -36,8 +37,9 @@ def choose_identity(*, group: int | None) -> Identity:
         return Identity(None)
     account = SystemAccount.for_service(settings.DATA_DIR, group)
     private_files.keep_private(settings.DATA_DIR, group=account.group)
-    private_files.make(settings.STUDIES_DIR)
-    account.take_ownership(settings.STUDIES_DIR)
+    with suppress(OSError):  # without room for it each worker says so, and reads by itself
+        private_files.make(settings.STUDIES_DIR)
+        account.take_ownership(settings.STUDIES_DIR)
     if settings.METRICS_DIR.exists():  # where there is a web process
         _prepare_metrics(account, settings.METRICS_DIR)
     if problem := problem_of(account):

@@ -105,6 +105,24 @@ def test_the_compose_file_runs_commands_that_there_are(name: str) -> None:
     assert_takes(command, words)
 
 
+def test_the_compose_file_asks_for_health_by_commands() -> None:
+    tests = [
+        service["healthcheck"]["test"]
+        for service in compose()["services"].values()
+        if "healthcheck" in service
+    ]
+    assert len(tests) == 2
+    assert {words[0] for words in tests} <= {"CMD", "CMD-SHELL"}
+
+
+def test_the_compose_file_trusts_its_own_network_alone() -> None:
+    [network] = compose()["networks"]["default"]["ipam"]["config"]
+    for name in ("service", "workers"):
+        environment = compose()["services"][name]["environment"]
+        trusted = {environment["TRUSTED_PROXIES"], environment["METRICS_ALLOW"]}
+        assert trusted == {network["subnet"]}
+
+
 def test_the_image_has_all_that_the_compose_file_runs() -> None:
     copied = {
         word
