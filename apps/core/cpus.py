@@ -2,7 +2,9 @@
 
 import os
 from pathlib import Path
+from socket import gethostname
 from typing import Final
+from zlib import crc32
 
 CGROUP: Final = Path("/sys/fs/cgroup")
 
@@ -22,11 +24,12 @@ def bind_to_processor(number: int) -> None:
 
     Threads of Python take turns under one lock. Where each turn is on another processor, a short
     call takes half as long again and a list of 20 algorithms a third. Services on one machine begin
-    at different processors, as their process ids differ.
+    at different processors: containers, which all have the same process ids, differ in their names.
     """
     if hasattr(os, "sched_setaffinity"):
         available = sorted(os.sched_getaffinity(0))
-        os.sched_setaffinity(0, {available[(os.getppid() + number) % len(available)]})
+        first = crc32(f"{gethostname()} {os.getppid()}".encode())
+        os.sched_setaffinity(0, {available[(first + number) % len(available)]})
 
 
 def quota(cgroup: Path) -> int | None:

@@ -42,3 +42,19 @@ def test_the_smaller_of_both_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(cpus, "CGROUP", tmp_path)
     monkeypatch.setattr(os, "sched_getaffinity", lambda pid: set(range(8)), raising=False)
     assert cpus.cpu_count() == 2
+
+
+def test_containers_of_the_same_process_ids_begin_at_different_processors(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    chosen: set[int] = set()
+    monkeypatch.setattr(os, "sched_getaffinity", lambda pid: set(range(64)), raising=False)
+    monkeypatch.setattr(
+        os, "sched_setaffinity", lambda pid, bound: chosen.update(bound), raising=False
+    )
+    monkeypatch.setattr(os, "getppid", lambda: 1)
+    for name in ("web-1", "web-2", "web-3"):
+        monkeypatch.setattr(cpus, "gethostname", lambda name=name: name)
+        cpus.bind_to_processor(0)
+        cpus.bind_to_processor(1)
+    assert len(chosen) == 6
