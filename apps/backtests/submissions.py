@@ -20,7 +20,7 @@ from apps.engine.studies.configs import (
     OptimizationConfig,
     WalkForwardConfig,
 )
-from apps.engine.studies.grid import path_errors
+from apps.engine.studies.grid import search_errors
 from apps.market.dates import EARLIEST, day_in_india, midnight, read_moment
 
 # The steps of an algorithm, as JSON.
@@ -166,10 +166,8 @@ def study_config(
         config = studies.parse_config(field.model, values or {})
     except InvalidStudy as error:
         raise _invalid_config(field.name, error.errors, is_stored=is_stored) from error
-    if not isinstance(config, MonteCarloConfig):
-        faults = path_errors(steps, config.parameters) or studies.search_errors(config)
-        if faults:
-            raise _invalid_config(field.name, faults, is_stored=is_stored)
+    if not isinstance(config, MonteCarloConfig) and (faults := search_errors(steps, config)):
+        raise _invalid_config(field.name, faults, is_stored=is_stored)
     return config
 
 

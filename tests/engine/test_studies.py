@@ -10,8 +10,8 @@ from apps.engine.studies.configs import (
     OptimizationConfig,
     WalkForwardConfig,
     parse_config,
-    search_errors,
 )
+from apps.engine.studies.grid import size_errors
 
 STOP = {"path": "exitConditions.stopLoss.percentage", "from": 0.5, "to": 2, "step": 0.5}
 
@@ -58,14 +58,14 @@ def test_what_is_wrong_is_named(kind: Any, sent: dict[str, Any], field: str) -> 
 
 def test_a_grid_over_the_most_runs_is_a_fault_and_a_random_search_is_none() -> None:
     sent = {"parameters": [STOP], "maxRuns": 3}
-    assert [error.field for error in search_errors(parse_config(OptimizationConfig, sent))] == [
+    assert [error.field for error in size_errors(parse_config(OptimizationConfig, sent))] == [
         "maxRuns"
     ]
-    assert search_errors(parse_config(OptimizationConfig, {**sent, "method": "random"})) == ()
-    assert search_errors(parse_config(OptimizationConfig, {**sent, "maxRuns": 4})) == ()
+    assert size_errors(parse_config(OptimizationConfig, {**sent, "method": "random"})) == ()
+    assert size_errors(parse_config(OptimizationConfig, {**sent, "maxRuns": 4})) == ()
 
 
 def test_a_walk_forward_tries_a_bounded_number_of_sets() -> None:
     many = [{"path": f"a.b{i}", "from": 1, "to": 501, "step": 1} for i in range(2)]
-    errors = search_errors(parse_config(WalkForwardConfig, {"parameters": many}))
+    errors = size_errors(parse_config(WalkForwardConfig, {"parameters": many}))
     assert [error.field for error in errors] == ["parameters"]

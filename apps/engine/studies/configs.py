@@ -5,13 +5,13 @@ The models read what users send, and their JSON schema is the documentation.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from math import floor, prod
+from collections.abc import Mapping
+from math import floor
 from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias, TypeVar
 
 from pydantic import AfterValidator, Field, ValidationError, model_validator
 
-from apps.engine.errors import FieldError, InvalidStrategy
+from apps.engine.errors import InvalidStrategy
 from apps.engine.language.fields import (
     LARGEST,
     Maybe,
@@ -187,23 +187,3 @@ def parse_config(kind: type[Asked], sent: Mapping[str, object]) -> Asked:
     except ValidationError as error:
         wrong, missing = field_errors(error, kind)  # nothing of a study may be left for later
         raise InvalidStudy((*wrong, *missing)) from error
-
-
-def sent_of(parameters: Sequence[Parameter]) -> list[dict[str, object]]:
-    """The parameters as JSON, which an error shows."""
-    return [parameter.model_dump(mode="json", by_alias=True) for parameter in parameters]
-
-
-def search_errors(config: WalkForwardConfig | OptimizationConfig) -> tuple[FieldError, ...]:
-    """Of a search that would run more sets than may be."""
-    size = prod(parameter.count for parameter in config.parameters)
-    if isinstance(config, WalkForwardConfig):
-        most = MOST_SIMULATIONS // config.windows
-        if size <= most:
-            return ()
-        message = f"parameters make {size:,} sets; at most {most:,} are tried in so many windows"
-        return (FieldError("parameters", message, sent_of(config.parameters)),)
-    if config.method == "random" or size <= config.maxRuns:
-        return ()
-    message = f"maxRuns is less than the {size:,} sets of the grid; method random draws from them"
-    return (FieldError("maxRuns", message, config.maxRuns),)

@@ -15,7 +15,13 @@ from numpy.typing import NDArray
 from apps.engine.errors import FieldError
 from apps.engine.language import strategy
 from apps.engine.lazy import lazy
-from apps.engine.studies.configs import PARAMETER_PATH, Parameter, sent_of
+from apps.engine.studies.configs import (
+    MOST_SIMULATIONS,
+    PARAMETER_PATH,
+    OptimizationConfig,
+    Parameter,
+    WalkForwardConfig,
+)
 
 LARGEST_GRID: Final = 2**62
 """Sets that can be numbered; a random search may draw from so many."""
@@ -126,6 +132,33 @@ def with_value(container: Any, way: Way, value: float) -> Any:
     return copied
 
 
+def search_errors(
+    steps: Mapping[str, Any], config: WalkForwardConfig | OptimizationConfig
+) -> tuple[FieldError, ...]:
+    """Return what is wrong with a search over complete steps: its parameters, else its size."""
+    return path_errors(steps, config.parameters) or size_errors(config)
+
+
+def size_errors(config: WalkForwardConfig | OptimizationConfig) -> tuple[FieldError, ...]:
+    """Return the error of a search that would try more sets than may be."""
+    size = prod(parameter.count for parameter in config.parameters)
+    if isinstance(config, WalkForwardConfig):
+        most = MOST_SIMULATIONS // config.windows
+        if size <= most:
+            return ()
+        message = f"parameters make {size:,} sets; at most {most:,} are tried in so many windows"
+        return (FieldError("parameters", message, _sent(config.parameters)),)
+    if config.method == "random" or size <= config.maxRuns:
+        return ()
+    message = f"maxRuns is less than the {size:,} sets of the grid; method random draws from them"
+    return (FieldError("maxRuns", message, config.maxRuns),)
+
+
+def _sent(parameters: Sequence[Parameter]) -> list[dict[str, object]]:
+    """Return the parameters as JSON, which an error shows."""
+    return [parameter.model_dump(mode="json", by_alias=True) for parameter in parameters]
+
+
 def path_errors(
     steps: Mapping[str, Any], parameters: Sequence[Parameter]
 ) -> tuple[FieldError, ...]:
@@ -143,7 +176,7 @@ def path_errors(
     if not lost and prod(parameter.count for parameter in parameters) >= LARGEST_GRID:
         sizes = " x ".join(str(parameter.count) for parameter in parameters)
         message = f"parameters make {sizes} sets, too many to be numbered"
-        lost = [FieldError("parameters", message, sent_of(parameters))]
+        lost = [FieldError("parameters", message, _sent(parameters))]
     if lost:
         return tuple(lost)
     return tuple(error for i in range(len(parameters)) for error in _refused(steps, parameters, i))
