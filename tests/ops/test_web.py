@@ -258,6 +258,7 @@ def test_what_is_being_sent_when_the_server_is_stopped_is_answered() -> None:
 def test_a_stopped_server_waits_a_few_seconds_at_most() -> None:
     with ExitStack() as stack:
         port, process = stack.enter_context(serving())
+        exchange(port, b"GET /api/x" + HEAD + b"\r\n")  # the process serves by now
         connection = stack.enter_context(socket.create_connection(("127.0.0.1", port)))
         connection.sendall(LOG_IN + b"Content-Length: 2\r\n\r\n{")
         time.sleep(0.2)
