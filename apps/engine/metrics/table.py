@@ -246,7 +246,7 @@ EQUITY: Final[Mapping[str, Metric]] = {
         lambda f: equity.value_at_risk(f.daily, 0.05), falls=True),
     "valueAtRisk99": Metric(PERCENT, "Lost on a day that one in 100 is worse than; null under 100.",
         lambda f: equity.value_at_risk(f.daily, 0.01), falls=True),
-    "expectedShortfall95": Metric(PERCENT, "Lost on average on the worst day of 20.",
+    "expectedShortfall95": Metric(PERCENT, "Lost on average on the worst day of 20; null under 20.",
         lambda f: equity.expected_shortfall(f.daily, 0.05), falls=True),
     "initialCapital": Metric(RUPEES, "At the start.", lambda f: f.capital),
     "finalEquity": Metric(RUPEES, "At the end.", lambda f: float(f.closes[-1])),
