@@ -415,8 +415,9 @@ def listed(
     strategy_type: str | None = None,
     ordering: tuple[str, ...],
 ) -> Selection:
-    """Return the owner's algorithms as rows of LISTED, of all statuses where none is named, in the
-    order that `in_order` has.
+    """Return the owner's algorithms as rows of `_LISTED`, of all statuses where none is named, in
+    the order that `in_order` has. `ordering` becomes a part of the statement, so its names are
+    those of this code and never what a client has sent.
     """
     wanted = {"owner": owner.pk, "statuses": list(statuses), "strategy_type": strategy_type}
     parameters = {name: value for name, value in wanted.items() if value}
@@ -425,7 +426,7 @@ def listed(
     )
 
 
-_WANTED: Final = {
+_CONDITIONS_OF_LISTS: Final = {
     "owner": "owner_id = %(owner)s",
     "statuses": "status = ANY(%(statuses)s)",
     "strategy_type": "strategy_type = %(strategy_type)s",
@@ -437,7 +438,7 @@ def _list_statement(ordering: tuple[str, ...], wanted: frozenset[str]) -> str:
     rows = " AND ".join(
         [
             f"FROM {Algorithm._meta.db_table} WHERE status <> '{AlgorithmStatus.ARCHIVED}'",
-            *(condition for name, condition in _WANTED.items() if name in wanted),
+            *(condition for name, condition in _CONDITIONS_OF_LISTS.items() if name in wanted),
         ]
     )
     order = ", ".join(
