@@ -1,12 +1,10 @@
 """The ledger of trials: what was tried is counted, whatever becomes of the backtest."""
 
 from datetime import timedelta
-from importlib import import_module
 from typing import Any
 
 import numpy as np
 import pytest
-from django.apps import apps
 
 from apps.accounts.models import User
 from apps.algorithms.models import Algorithm
@@ -146,35 +144,3 @@ def test_the_overfitting_of_an_old_study_is_unknown_until_it_runs_again(alice: U
     completed(alice, study.algorithm, **SEARCH)
     assert ledger.trials_of(chosen, days=DAYS).overfitting is not None
     assert TrialRecord.objects.count() == 2
-
-
-def test_what_ran_before_the_ledger_is_written_into_it(alice: User) -> None:
-    long = read_date_range("2024-01-20", "2024-03-03", now=make.NOW)
-    completed(alice, with_stop(alice, 2), date_range=long)
-    completed(alice, **SEARCH)
-    compared = ("digest", "symbols", "start", "end", "tried", "selected", "created_at")
-    rows = list(TrialRecord.objects.order_by("tried").values(*compared, "ratio_sum", "ratios"))
-    TrialRecord.objects.all().delete()
-    fill = import_module("apps.backtests.migrations.0020_trials_before_the_ledger").fill
-    for _ in range(2):
-        fill(apps, None)
-        alone, study = TrialRecord.objects.order_by("tried").values(*rows[0])
-        assert [alone, study] == [
-            rows[0] | {"ratio_sum": pytest.approx(rows[0]["ratio_sum"])},
-            rows[1] | {"ratio_sum": 0, "ratios": 0},
-        ]
-
-
-def test_rows_from_before_selections_are_given_those_of_studies_that_are_kept(alice: User) -> None:
-    study, deleted = completed(alice, **SEARCH), completed(alice, **OPTIMIZATION)
-    fields = ("backtest_id", "selected", "overfitting")
-    rows = dict(TrialRecord.objects.values_list("backtest_id", "selected"))
-    kept = TrialRecord.objects.values(*fields).get(backtest_id=study.pk)
-    assert len(kept["selected"]) > 1
-    assert len(rows[deleted.pk]) > 1
-    services.delete(owner=alice, backtest_id=deleted.pk, now=make.NOW + timedelta(minutes=1))
-    TrialRecord.objects.update(selected=[], overfitting=None)
-    fill = import_module("apps.backtests.migrations.0025_evidence_of_before").fill_selections
-    fill(apps, None)
-    assert TrialRecord.objects.values(*fields).get(backtest_id=study.pk) == kept
-    assert TrialRecord.objects.get(backtest_id=deleted.pk).selected == []

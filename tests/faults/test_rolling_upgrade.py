@@ -16,8 +16,8 @@ from apps.ops.demo.webhook_receiver import receiving
 from tests.faults.service import Caller, Service, fresh_folder, service
 from tests.processes import PROJECT
 
-# The release before: the first whose migrations only add (tests/ops/test_migrations.py).
-RELEASE_BEFORE: Final = "f82ea4be127f2b501c5d705cd16d0681b0213b8c"
+# Release 1.0.0.
+RELEASE_BEFORE: Final = "b28e6e1c6000a6318dae7b46a500666b4b111353"
 
 
 def has_release_before() -> bool:

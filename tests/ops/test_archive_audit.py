@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 from django.core.management import CommandError, call_command
 from django.db import DatabaseError, OperationalError, connection, transaction
-from django.db.migrations.loader import MigrationLoader
 from django.utils import timezone
 
 from apps.accounts.models import User
@@ -161,27 +160,3 @@ def test_a_partition_is_protected_as_the_whole_is(statement: str) -> None:
     ):
         cursor.execute(statement.format(name_of(late)))
     assert partitions() == {name_of(late): 1}
-
-
-def test_a_log_of_before_the_months_is_the_oldest_of_them() -> None:
-    """Its rows are not copied, and ids go on."""
-    with connection.cursor() as cursor:
-        cursor.execute("DROP TABLE core_auditrecord CASCADE")
-        cursor.execute("DROP FUNCTION core_auditrecord_add_months, core_auditrecord_stays")
-    apply("0003_audit", after="0002_idempotency")
-    record(this_month() - 400 * DAY, this_month() - DAY, this_month() + 50 * DAY)
-    ids = list(AuditRecord.objects.values_list("pk", flat=True).order_by("pk"))
-    apply("0008_audit_by_month", after="0007_quiet_start")
-    oldest = name_of(this_month() + 50 * DAY)  # of a clock that was ahead
-    assert partitions() == {oldest: 3}
-    record(timezone.now())
-    assert partitions() == {oldest: 4}
-    added = AuditRecord.objects.order_by("pk").values_list("pk", flat=True)
-    assert (list(added)[:3], list(added)[3] > max(ids)) == (ids, True)
-
-
-def apply(name: str, *, after: str) -> None:
-    loader = MigrationLoader(connection)
-    state = loader.project_state(("core", after))
-    with connection.schema_editor() as editor:
-        loader.get_migration("core", name).apply(state, editor)

@@ -125,7 +125,9 @@ def _keep_secret(secret: str) -> None:
 
 
 def _require_known_version(manifest: Manifest) -> None:
-    known = MigrationLoader(None, ignore_no_migrations=True).disk_migrations
+    migrations = MigrationLoader(None, ignore_no_migrations=True).disk_migrations
+    replaced = (name for migration in migrations.values() for name in migration.replaces)
+    known = {*migrations, *replaced}
     unknown = [
         f"{app}.{name}"
         for app, names in manifest.migrations.items()

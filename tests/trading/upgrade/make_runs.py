@@ -1,6 +1,6 @@
-"""Make a database with open runs, by the release whose checkout this is run in, and dump it.
+"""Make a database of release 1.0.0 with open runs and a queued backtest, and dump it.
 
-It uses only what all releases since STATE_VERSION 5 have. See README.md.
+Run in a checkout of that release. See README.md.
 """
 
 import gzip
@@ -52,11 +52,13 @@ def make_runs() -> None:
     from django.core.management import call_command
 
     call_command("migrate", verbosity=0)
+    from apps.backtests.submissions import read_date_range
     from apps.market.store import GRACE_PERIOD
     from apps.trading import services
     from apps.trading.live.runner import Runner
     from apps.trading.models import Order, Position
     from tests import make
+    from tests.backtests.submissions import submit
     from tests.trading.live import market_day
 
     owner = make.user("alice")
@@ -86,6 +88,9 @@ def make_runs() -> None:
     services.stop(
         owner=owner, algorithm_id=runs["stopped"].algorithm_id, close_positions=True, now=make.NOW
     )
+
+    sessions = read_date_range("2026-06-01", "2026-06-04", now=make.NOW)
+    submit(owner, runs["in positions"].algorithm_id, date_range=sessions)
 
     held = {position.run_id: position for position in Position.objects.open()}
     orders = dict(Order.objects.filter(status="open").values_list("run_id", "type"))

@@ -2,7 +2,11 @@
 
 from typing import Any
 
+from django.core.management.base import CommandError
 from django.core.management.commands import migrate
+from django.db import connection
+from django.db.migrations.loader import MigrationLoader
+from django.db.migrations.recorder import MigrationRecorder
 
 from apps.ops.embedded_postgres import roles
 
@@ -10,5 +14,22 @@ from apps.ops.embedded_postgres import roles
 class Command(migrate.Command):
     def handle(self, *args: Any, **options: Any) -> None:
         with roles.as_owner():
+            require_whole_release()
             super().handle(*args, **options)
             roles.grant()
+
+
+def require_whole_release() -> None:
+    """Refuse a database older than the release at which the migrations begin.
+
+    Django would say that there is nothing to apply.
+    """
+    applied = set(MigrationRecorder(connection).applied_migrations())
+    for migration in MigrationLoader(None).disk_migrations.values():
+        missing = [replaced for replaced in migration.replaces if replaced not in applied]
+        if missing and len(missing) < len(migration.replaces):
+            app, name = missing[0]
+            raise CommandError(
+                f"the database is of a version before 1.0.0 ({app}.{name} was never applied):"
+                " start release 1.0.0 on it once, then this one"
+            )
