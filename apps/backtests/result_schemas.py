@@ -107,7 +107,8 @@ _RESULTS: Final[dict[str, Schema]] = {
             "seed": {**_INTEGER, "description": "Of random draws."},
             "synthetic": {
                 **_TEXTS,
-                "description": "Symbols whose history was a generated sample.",
+                "description": "Symbols whose history was a generated sample; the first of the"
+                " notes says so.",
             },
             "coverage": _array(
                 "SessionCoverage",

@@ -33,6 +33,7 @@ from apps.engine.kernel.reasons import CHARGE_KINDS, EXIT_REASONS, REJECTIONS
 from apps.engine.metrics.table import METRICS
 from apps.engine.metrics.wire_units import round_for_wire
 from apps.market.serializers import RANGE_END
+from apps.market.store import SAMPLE_NOTICE
 from apps.symbols.serializers import SYMBOL
 
 # What a list can be sorted by, and the column of each.
@@ -218,7 +219,15 @@ class StudyResultsField(MetricsField):
 
 @extend_schema_field(result_schemas.RECEIPT)
 class ReceiptField(ObjectField):
-    """What a result rests on."""
+    """What a result rests on; a result on generated bars says so first of all."""
+
+    def to_representation(self, value: dict[str, Any]) -> dict[str, Any]:
+        if not value["synthetic"]:
+            return value
+        return {
+            **value,
+            "notes": [{"code": "sample_data", "message": SAMPLE_NOTICE}, *value["notes"]],
+        }
 
 
 @extend_schema_field(result_schemas.BREAKDOWNS)

@@ -1,5 +1,6 @@
 """Backtests: the list, the progress, the result, two side by side."""
 
+from collections.abc import Iterable
 from typing import Any, Final
 
 from django.http import HttpRequest, HttpResponse
@@ -44,8 +45,10 @@ def backtests_page(request: HttpRequest, user: User) -> HttpResponse:
         status=wanted.get("status"),
         kind=wanted.get("kind"),
     )
+    shown = listing(request, rows.order_by("-created_at", "-pk"), BacktestSerializer)
     context = {
-        "backtests": listing(request, rows.order_by("-created_at", "-pk"), BacktestSerializer),
+        "backtests": shown,
+        "generated": _generated(row["receipt"] for row in shown.rows),
         "wanted": request.GET,
         "statuses": [status.value for status in BacktestStatus],
         "kinds": [kind.value for kind in BacktestKind],
@@ -139,6 +142,14 @@ def compare_page(request: HttpRequest, user: User) -> HttpResponse:
     if len(chosen) < 2:
         return show(request, "compare")
     comparison = compare_backtests(owner=user, ids=(chosen[0], chosen[1]))
-    context = BacktestComparisonSerializer.render(comparison)
+    context = {
+        **BacktestComparisonSerializer.render(comparison),
+        "generated": _generated(backtest.receipt for backtest in comparison.backtests),
+    }
     rows = [{**row, "unit": METRICS[row["name"]].unit} for row in context["metrics"]]
     return show(request, "compare", {**context, "rows": rows})
+
+
+def _generated(receipts: Iterable[dict[str, Any] | None]) -> set[str]:
+    """Return the symbols whose candles were generated when the results were computed."""
+    return {symbol for receipt in receipts if receipt for symbol in receipt["synthetic"]}

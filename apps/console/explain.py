@@ -13,6 +13,7 @@ from apps.backtests.explain.services import explain
 from apps.console.gate import console_page, is_part, show
 from apps.core.api.exceptions import STATUS
 from apps.core.errors import ServiceError
+from apps.market import store
 from apps.market.dates import read_moment
 from apps.trading.explain.serializers import RunExplanationSerializer
 from apps.trading.explain.services import explain_run
@@ -58,8 +59,12 @@ def _page(
     """Show the form and, once it is filled in, the explanation; htmx asks for that alone."""
     symbol, at = request.GET.get("symbol", ""), request.GET.get("at", "")
     context: dict[str, Any] = {
-        "explains": address, "name": name, "symbols": symbols, "typed": request.GET,
-    }  # fmt: skip
+        "explains": address,
+        "name": name,
+        "symbols": symbols,
+        "generated": store.synthetic_symbols(symbols),
+        "typed": request.GET,
+    }
     status = 200
     if symbol and at:
         try:

@@ -38,6 +38,7 @@ def _hours(start: str, end: str) -> _Steps:
 
 
 def _steps(
+    symbol: str,
     label: str,
     timeframe: str,
     entries: list[_Steps],
@@ -49,7 +50,7 @@ def _steps(
     is_intraday = timeframe != "1d"
     execution = {"mode": "paper", "exchange": "NSE", "orderType": "market", "slippage": 0.02}
     return {
-        "basicInfo": {"strategyType": label, "timeframe": timeframe, "symbols": ["NSE:RELIANCE"]},
+        "basicInfo": {"strategyType": label, "timeframe": timeframe, "symbols": [symbol]},
         "positionSizing": {"method": "risk_based", "riskPercentage": 1},
         "entryConditions": {"positionType": position_type, "conditions": entries},
         "exitConditions": {**exits, **({"squareOffTime": "15:00"} if is_intraday else {})},
@@ -79,7 +80,7 @@ STRATEGIES: Final = (
     GalleryStrategy(
         "supertrend-adx", "Supertrend with ADX",
         "Follows Supertrend when it turns, but only while ADX says that there is a trend.",
-        _steps("momentum", "5m", [
+        _steps("NSE:RELIANCE", "momentum", "5m", [
             _level(_TREND, "crosses_above", 0),
             _level({"type": "ADX", "period": 14}, "above", 20),
             _MORNING,
@@ -88,7 +89,7 @@ STRATEGIES: Final = (
     GalleryStrategy(
         "opening-range", "Opening range breakout",
         "Enters when the price leaves the range of the first 15 minutes, on either side.",
-        _steps("momentum", "5m", [
+        _steps("NSE:HDFCBANK", "momentum", "5m", [
             _compared(_PRICE, "crosses_above", {**_RANGE, "output": "high"}),
             _hours("09:30", "11:30"),
         ], _stop(0.5, 2)),
@@ -96,7 +97,7 @@ STRATEGIES: Final = (
     GalleryStrategy(
         "rsi-2", "RSI(2)",
         "Buys a deep dip of a share that stands above its 200-day average, and sells the recovery.",
-        _steps("mean_reversion", "1d", [
+        _steps("NSE:TCS", "mean_reversion", "1d", [
             _compared(_PRICE, "above", {"type": "SMA", "period": 200}),
             _level({"type": "RSI", "period": 2}, "below", 10),
         ], {
@@ -107,7 +108,7 @@ STRATEGIES: Final = (
     GalleryStrategy(
         "vwap-pullback", "VWAP pullback",
         "Joins a trend when the price comes back to the day's VWAP and turns away from it again.",
-        _steps("momentum", "5m", [
+        _steps("NSE:INFY", "momentum", "5m", [
             _compared(_PRICE, "crosses_above", {"type": "VWAP"}),
             _compared({"type": "EMA", "period": 20}, "above", {"type": "EMA", "period": 50}),
             _MORNING,
@@ -116,7 +117,7 @@ STRATEGIES: Final = (
     GalleryStrategy(
         "donchian-turtle", "Donchian turtle",
         "Buys a close at the high of 20 days and leaves at the low of 10, as the turtles did.",
-        _steps("position", "1d", [
+        _steps("NSE:RELIANCE", "position", "1d", [
             _compared(_PRICE, "above", {"type": "DONCHIAN", "output": "upper", "offset": 1}),
         ], {
             "stopLoss": {"type": "atr", "atrPeriod": 20, "atrMultiplier": 2},
@@ -132,7 +133,7 @@ STRATEGIES: Final = (
         "bollinger", "Bollinger breakout",
         "Enters when the price leaves the Bollinger bands, and leaves when it is back at their"
         " middle.",
-        _steps("momentum", "15m", [
+        _steps("NSE:HDFCBANK", "momentum", "15m", [
             _compared(_PRICE, "crosses_above", {**_BANDS, "output": "upper"}),
             _MORNING,
         ], {
@@ -143,7 +144,7 @@ STRATEGIES: Final = (
     GalleryStrategy(
         "macd-higher-timeframe", "MACD with a higher timeframe",
         "Takes crossings of MACD and its signal, if the hour's averages point the same way.",
-        _steps("momentum", "5m", [
+        _steps("NSE:TCS", "momentum", "5m", [
             _compared(
                 {"type": "MACD", "output": "macd"}, "crosses_above",
                 {"type": "MACD", "output": "signal"},
@@ -159,7 +160,7 @@ STRATEGIES: Final = (
         "gap-and-go", "Gap and go",
         "Goes with a gap that holds: the first five minutes stay beyond yesterday's range, and the"
         " price leaves them in the direction of the gap.",
-        _steps("momentum", "5m", [
+        _steps("NSE:INFY", "momentum", "5m", [
             _compared({**_FIRST, "output": "low"}, "above", {**_DAY, "output": "high"}),
             _compared(_PRICE, "crosses_above", {**_FIRST, "output": "high"}),
             _hours("09:20", "11:00"),
@@ -168,7 +169,7 @@ STRATEGIES: Final = (
     GalleryStrategy(
         "previous-day", "Previous day's high and low",
         "Enters when the price breaks yesterday's high, or on the short side yesterday's low.",
-        _steps("momentum", "5m", [
+        _steps("NSE:HDFCBANK", "momentum", "5m", [
             _compared(_PRICE, "crosses_above", {**_DAY, "output": "high"}),
             _MORNING,
         ], _stop(0.5, 2)),
@@ -176,7 +177,7 @@ STRATEGIES: Final = (
     GalleryStrategy(
         "ema-cross", "EMA cross",
         "Enters when a fast average crosses a slow one, and turns round at the next cross.",
-        _steps("momentum", "5m", [
+        _steps("NSE:RELIANCE", "momentum", "5m", [
             _compared(
                 {"type": "EMA", "period": 9}, "crosses_above", {"type": "EMA", "period": 21}
             ),
@@ -186,7 +187,7 @@ STRATEGIES: Final = (
         "ichimoku", "Ichimoku",
         "Buys when the conversion line crosses the base line above the cloud; sells when it falls"
         " back.",
-        _steps("swing", "1d", [
+        _steps("NSE:INFY", "swing", "1d", [
             _compared(
                 {"type": "ICHIMOKU", "output": "conversion"}, "crosses_above",
                 {"type": "ICHIMOKU", "output": "base"},
@@ -207,7 +208,7 @@ STRATEGIES: Final = (
         "z-score", "Mean reversion by z-score",
         "Buys at two standard deviations below the mean of 20 candles, a z-score of minus two, and"
         " leaves at the mean.",
-        _steps("mean_reversion", "15m", [
+        _steps("NSE:TCS", "mean_reversion", "15m", [
             _compared(_PRICE, "crosses_below", {**_BANDS, "output": "lower"}),
             _MORNING,
         ], {

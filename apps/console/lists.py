@@ -12,6 +12,7 @@ from apps.algorithms.serializers import AlgorithmItemSerializer
 from apps.core import database_clock
 from apps.core.api.pagination import ListSource, Page, PageQuery, fetch_page
 from apps.core.api.serializers import StrictSerializer
+from apps.market import store
 from apps.trading.activity import board
 from apps.trading.activity.serializers import StandingSerializer
 
@@ -20,13 +21,16 @@ ROWS: Final = 25
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """A page of rows, and the addresses of the pages around it."""
+    """A page of rows, and the addresses of the pages around it. `generated` are the symbols of the
+    rows whose candles are a sample.
+    """
 
     rows: list[dict[str, Any]]
     number: int
     total: int
     pages: int
     query: QueryDict
+    generated: Collection[str] = ()
 
     @property
     def previous(self) -> str:
@@ -88,7 +92,8 @@ def algorithm_listing(request: HttpRequest, user: User, statuses: Collection[str
         for row in page.rows
         if row["id"] in standings
     ]
-    return replace(page, rows=rows_with_standing)
+    symbols = {symbol for row in rows_with_standing for symbol in row["symbols"]}
+    return replace(page, rows=rows_with_standing, generated=store.synthetic_symbols(symbols))
 
 
 def listing_of(

@@ -94,6 +94,7 @@ def _head(user: User, algorithm: Algorithm, *, tab: str) -> dict[str, Any]:
     return {
         "algorithm": AlgorithmSerializer.render(algorithm),
         "standing": StandingSerializer.render(standings[algorithm.pk]),
+        "generated": store.synthetic_symbols(algorithm.symbols or ()),
         "tab": tab,
     }
 

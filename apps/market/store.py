@@ -37,6 +37,11 @@ from apps.market.models import BufferedCandle, CandleChunk, CorporateAction
 # Seconds after its end that a bar, or a row of bars, is waited for (engine rule 16).
 GRACE_PERIOD: Final = 20
 
+# What stands over every result on generated bars.
+SAMPLE_NOTICE: Final = (
+    "Sample data. These prices are made up; the result says nothing about a real market."
+)
+
 _ALWAYS: Final = 2**62
 
 
@@ -288,7 +293,9 @@ class _Span:
 
 
 def synthetic_symbols(symbols: Iterable[str]) -> list[str]:
-    """Return those of the symbols whose bars are a generated sample, in order of name."""
+    """Return the symbols whose bars are a generated sample, in order of name. A result on any of
+    them is shown with SAMPLE_NOTICE.
+    """
     chunks = CandleChunk.objects.filter(symbol__in=list(symbols), synthetic=True)
     return list(chunks.order_by("symbol").values_list("symbol", flat=True).distinct())
 

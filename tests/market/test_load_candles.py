@@ -179,8 +179,8 @@ def test_arguments_that_make_no_sense_are_refused(arguments: tuple[str, ...], me
 
 
 def test_the_sample_is_marked_and_the_same_every_time() -> None:
-    assert "66714 added" in load("--sample")
-    assert "0 added, 66714 held already, 0 replaced" in load("--sample")
+    assert "183858 added" in load("--sample")
+    assert "0 added, 183858 held already, 0 replaced" in load("--sample")
     held = store.stored_timeframes("NSE:RELIANCE")
     assert [(row["timeframe"], row["bars"], row["synthetic"]) for row in held] == [
         ("1m", 21000, True),

@@ -17,6 +17,7 @@ from apps.engine.metrics import breakdowns
 from apps.engine.metrics.drawdowns import worst_drawdowns
 from apps.engine.metrics.result_data import ResultData
 from apps.market.dates import INDIA
+from apps.market.store import SAMPLE_NOTICE
 
 # Rows of the table of drawdowns.
 MAX_DRAWDOWNS: Final = 10
@@ -51,6 +52,7 @@ def report_context(backtest: Backtest, *, now: datetime) -> tuple[dict[str, Any]
         "title": backtest.name or backtest.algorithm.name,
         "performance": backtest.performance or {},
         "receipt": backtest.receipt or {},
+        "sample_notice": SAMPLE_NOTICE,
         "coverage": [_with_dates(row) for row in coverage],
         "coverage_summary": _coverage_summary(coverage),
         "study": backtest.study_results or {},

@@ -1,15 +1,17 @@
 """How the console writes amounts, ratios, times and names."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from datetime import datetime
 from typing import Any, Final
 from zoneinfo import ZoneInfo
 
 from django.template import Library
+from django.utils.html import format_html
 
 from apps.algorithms.lifecycle import ALGORITHM_TRANSITIONS, AlgorithmTransition
 from apps.backtests.report import formats
 from apps.engine.units import Unit
+from apps.market.store import SAMPLE_NOTICE
 
 register: Final = Library()
 _NAVIGATION: Final = (
@@ -27,6 +29,13 @@ _SYSTEMS: Final = (
     ("Android", "Android"), ("iPhone", "iPhone"), ("iPad", "iPad"), ("Windows", "Windows"),
     ("Mac OS", "macOS"), ("CrOS", "ChromeOS"), ("Linux", "Linux"),
 )  # fmt: skip
+
+
+@register.simple_tag(name="sample_notice")
+def _sample_notice(generated: Collection[str]) -> str:
+    """Say of results on these symbols that their candles are generated; nothing without any."""
+    notice = '<p class="notice warning">{}</p>'
+    return format_html(notice, SAMPLE_NOTICE) if generated else ""
 
 
 @register.filter("rupees")

@@ -123,6 +123,8 @@ def _show_result(client: Client, backtest: Any) -> None:
     shown = ("totalTrades", "winRate", "netProfit", "roi", "charges", "profitFactor", "maxDrawdown")
     for name in shown:
         client.say(f"    {name:13} {backtest['performance'][name]}")
+    for note in backtest["receipt"]["notes"]:
+        client.say(f"    {note['message']}")
     path = f"/api/backtests/{backtest['id']}"
     trades = client.call("GET", path + "/trades?limit=3")
     for trade in trades["data"]:

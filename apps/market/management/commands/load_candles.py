@@ -21,6 +21,7 @@ from apps.market.candle_writer import CandleKind, RealHistoryExists, WriteCounts
 from apps.market.importers import CandleImport, ImportOptions, StampSide, read_candle_files
 from apps.market.load_report import lines_of
 from apps.market.sample import samples
+from apps.market.store import SAMPLE_NOTICE
 
 
 class Command(BaseCommand):
@@ -109,7 +110,7 @@ class Command(BaseCommand):
             else:
                 bars = len(sample.candles)
                 self.stdout.write(f"{sample.symbol} {sample.timeframe}: {bars} generated bars")
-        self.stdout.write(f"generated sample, not market data: {_counts_text(total)}")
+        self.stdout.write(f"{SAMPLE_NOTICE}\n{_counts_text(total)}")
 
 
 def _symbol(text: str) -> str:

@@ -44,7 +44,7 @@ class Command(BaseCommand):
             with _running(environment) as service:
                 address = f"http://127.0.0.1:{environment['PORT']}"
                 _wait_until_ready(service, address, say)
-                say("Load sample candles (generated, not market data)")
+                say("Load sample data: these prices are made up")
                 _run(environment, "load_candles", "--sample")
                 self._walk(Client(address, say), environment)
                 say("Stop the service")

@@ -149,7 +149,7 @@ class Command(BaseCommand):
         from apps.market.models import CandleChunk
 
         if not CandleChunk.objects.exists():
-            self.say("candles   none yet: loading generated ones, marked as such")
+            self.say("candles   none yet: loading sample data, whose prices are made up")
             call_command("load_candles", sample=True, stdout=self.stdout)
 
     def supervise(
