@@ -40,7 +40,7 @@ def main() -> None:
         from django.db import ProgrammingError
         from psycopg import errors
 
-        from apps.ops.embedded_postgres.shared_server import NoDatabase
+        from apps.ops.local_postgres import NoDatabase
     except ImportError as error:
         sys.exit(f"error: {error}: run this with .venv/bin/python, which `make install` fills")
     try:
@@ -68,14 +68,14 @@ def database(arguments: list[str]) -> AbstractContextManager[object]:
     """Attached for the command's time, when it needs a database and DATABASE_URL names none."""
     from django.conf import settings
 
-    from apps.ops.embedded_postgres import shared_server
+    from apps.ops import local_postgres
 
     asks = {"-h", "--help", "--version"}.intersection(arguments)
     if len(arguments) < 2 or arguments[1] in WITHOUT_DATABASE or asks:
         return nullcontext()
     if not settings.EMBEDDED_DATABASE:
         return nullcontext()
-    return shared_server.attached(settings.DATA_DIR)
+    return local_postgres.running(settings.DATA_DIR)
 
 
 if __name__ == "__main__":

@@ -21,7 +21,7 @@ from psycopg.conninfo import conninfo_to_dict
 
 from apps.core.cpus import cpu_count
 from apps.ops import private_files
-from apps.ops.embedded_postgres.shared_server import DATABASE, SERVICE, socket_directory
+from apps.ops.local_postgres import DATABASE, socket_folder
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 # The one version number; the OpenAPI document shows it.
@@ -136,7 +136,7 @@ def token_key(key: str) -> str:
 
 
 def kept_secret(path: Path) -> str:
-    private_files.make(path.parent)
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     if not path.exists():
         draft = path.with_name(f"secret.{os.getpid()}")
         with private_files.private_file(draft, os.O_WRONLY) as file:
@@ -157,7 +157,7 @@ def metrics_directory() -> Path:
     """
     memory = Path("/dev/shm")
     if memory.is_dir() and shutil.disk_usage(memory).free > 16 * 1024 * 1024:
-        return memory / socket_directory(DATA_DIR).name
+        return memory / socket_folder(DATA_DIR).name
     return DATA_DIR / "metrics"
 
 
@@ -280,9 +280,9 @@ def database() -> dict[str, Any]:
         parsed = _parse_database_url(url)
     else:
         parsed = {
-            "HOST": str(socket_directory(DATA_DIR)),
+            "HOST": str(socket_folder(DATA_DIR)),
             "PORT": "5432",  # part of the socket's name; else PGPORT would choose another
-            "USER": SERVICE,
+            "USER": DATABASE,
             "NAME": DATABASE,
         }
     parsed["OPTIONS"] = {**CONNECTION_OPTIONS, **parsed.get("OPTIONS", {})}

@@ -21,7 +21,7 @@ from urllib.parse import quote
 
 import pytest
 
-from apps.ops.embedded_postgres.shared_server import DATABASE, OWNER, attached, socket_directory
+from apps.ops.local_postgres import DATABASE, running, socket_folder
 
 ROOT = Path(__file__).resolve().parents[1]
 KERNELS = ROOT / ".data" / "numba"  # as tests.settings has it
@@ -41,8 +41,8 @@ def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
     directory = Path(tempfile.mkdtemp(prefix="algotrade-tests-"))
     _RUN.callback(shutil.rmtree, directory, ignore_errors=True)
     directory.chmod(0o711)  # root hands the server to another account, which must get in
-    socket = quote(str(socket_directory(directory)), safe="")
-    _set("DATABASE_URL", f"postgresql://{OWNER}@/{DATABASE}?host={socket}")
+    socket = quote(str(socket_folder(directory)), safe="")
+    _set("DATABASE_URL", f"postgresql://{DATABASE}@/{DATABASE}?host={socket}")
     _set(_NOTE, str(directory / "ready"))
     note = (directory / "ready").open("w")
     fcntl.flock(note, fcntl.LOCK_EX)
@@ -79,7 +79,7 @@ def _make(directory: Path, note: TextIO, is_shared: bool) -> None:
     """Get the server ready; what goes wrong is for those to tell who wait for it."""
     with note:
         try:
-            _SERVER.enter_context(attached(directory, durable=False))
+            _SERVER.enter_context(running(directory, durable=False))
             if is_shared:
                 _migrate()
         except Exception as error:

@@ -19,9 +19,6 @@ def free_bytes() -> int:
 
 @cache
 def _data_folder() -> Path:
-    """Return where the data is, which a link in DATA_DIR may lead to.
-
-    An account that cannot list DATA_DIR knows it from the process that forked it.
-    """
+    """Return where the data is, which a link in DATA_DIR may lead to."""
     linked = (path for path in settings.DATA_DIR.glob("pg[0-9]*") if path.is_symlink())
     return next(linked, settings.DATA_DIR).resolve()

@@ -15,7 +15,6 @@ from django.conf import settings
 from django.urls import get_resolver
 from django.utils.module_loading import import_string
 
-from apps.core import disk
 from apps.ops import worker
 from apps.ops.supervisor import Child
 from apps.ops.web import server
@@ -38,7 +37,6 @@ def import_service() -> Application:
     get_resolver().url_patterns  # noqa: B018 (this imports all routes)
     for module in _IMPORTED_LATE:
         importlib.import_module(module)
-    disk.is_nearly_full()  # finds the folder while this process may list DATA_DIR
     return application
 
 

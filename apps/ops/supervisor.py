@@ -24,7 +24,6 @@ from types import FrameType
 from typing import Final, NamedTuple, NoReturn
 
 from apps.ops import parent_watcher
-from apps.ops.system_account import SystemAccount
 
 STOP_SIGNALS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 POLL_SECONDS: Final = 0.1
@@ -117,21 +116,11 @@ class Child:
 
 
 class Supervisor:
-    """Runs children, and stops all of them at once.
+    """Runs children, and stops all of them at once."""
 
-    Children run as `account`, or as this process's own account.
-    """
-
-    def __init__(
-        self,
-        children: Sequence[Child],
-        *,
-        say: Callable[[str], None],
-        account: SystemAccount | None = None,
-    ) -> None:
+    def __init__(self, children: Sequence[Child], *, say: Callable[[str], None]) -> None:
         self.children = children
         self.say = say
-        self.account = account
         self.stopping = False
         self._memory_kills = memory_kills()
 
@@ -195,8 +184,6 @@ class Supervisor:
             os.setsid()
             _close_other_descriptors({1, 2, watched, *child.descriptors})
             name_process(child.name)
-            if self.account is not None:
-                self.account.assume()
             for number in STOP_SIGNALS:
                 signal.signal(number, signal.SIG_DFL)
             signal.pthread_sigmask(signal.SIG_UNBLOCK, STOP_SIGNALS)

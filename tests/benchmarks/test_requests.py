@@ -20,7 +20,7 @@ import pytest
 
 from apps.ops.demo.client import Client
 from apps.ops.demo.walkthrough import DEMO_ALGORITHM
-from apps.ops.embedded_postgres.shared_server import socket_directory
+from apps.ops.local_postgres import socket_folder
 from tests.benchmarks.load import CONNECTIONS, ask
 from tests.benchmarks.load import request as request_of
 from tests.benchmarks.peers.environments import PeersMissing
@@ -80,7 +80,7 @@ def sides(request: pytest.FixtureRequest) -> Iterator[Sides]:
             )
         )
         token, algorithm = _filled(started)
-        socket = socket_directory(started.directory)
+        socket = socket_folder(started.directory)
         database = f"postgresql+asyncpg://algotrade@/algotrade?host={socket}&port=5432"
         try:
             peer = running.enter_context(

@@ -31,28 +31,6 @@ def test_the_data_directory_and_its_secret_are_readable_by_the_owner_alone(
     assert (mode(secret.parent), mode(secret)) == (0o700, 0o600)
 
 
-def test_a_folder_that_is_there_is_tightened(tmp_path: Path) -> None:
-    tmp_path.chmod(0o755)
-    private_files.keep_private(tmp_path, group=None)
-    assert mode(tmp_path) == 0o700
-
-
-def test_a_folder_that_everybody_shares_is_left_as_it_is(tmp_path: Path) -> None:
-    tmp_path.chmod(0o1777)
-    private_files.keep_private(tmp_path, group=None)
-    assert mode(tmp_path) == 0o1777
-
-
-def test_a_group_passes_through_a_folder_of_root_and_lists_nothing(tmp_path: Path) -> None:
-    if os.geteuid() != 0:
-        pytest.skip("only root hands folders to another account")
-    private_files.keep_private(tmp_path, group=12345)
-    assert (mode(tmp_path), tmp_path.stat().st_gid) == (0o710, 12345)
-    os.chown(tmp_path, 12345, 12345)
-    private_files.keep_private(tmp_path, group=12345)
-    assert mode(tmp_path) == 0o700
-
-
 def test_a_file_that_others_could_read_is_tightened(tmp_path: Path) -> None:
     log = tmp_path / "log"
     log.touch()

@@ -42,7 +42,7 @@ ROLES: Final = frozenset(
     {
         # As Django and Python name them: a management command, an application, a logger;
         # a model's field and the serializer's field for the same value.
-        "Command", "IdField", "application", "log", "main", "register", "urlpatterns",
+        "Command", "IdField", "application", "log", "register", "urlpatterns",
         # Services, called as `services.create`, and the lifecycle of jobs.
         "create", "delete", "enqueue", "fail", "purge", "read", "requeue_stalled", "trades", "work",
         # What compiles, or loads, the functions of a module.

@@ -16,13 +16,13 @@ from socket import create_server
 
 import psycopg
 
-from apps.ops.embedded_postgres.shared_server import socket_directory
+from apps.ops.local_postgres import socket_folder
 from tests.processes import PROJECT, until
 
 COMPILED = PROJECT / ".data" / "numba"  # compiled once for all services that tests start
 WORKERS = ("small-worker", "runner", "backtest-worker")
-# All processes of Python are forks of the supervisor; `up` waits for it.
-ROLES = ("up", "supervisor", "web", *WORKERS, "launcher", "postmaster", "backend")
+# All processes of Python are forks of the supervisor, which is `up` itself.
+ROLES = ("supervisor", "web", *WORKERS, "postmaster", "backend")
 
 
 @dataclass(slots=True)
@@ -130,7 +130,7 @@ class Service:
     def database(self) -> psycopg.Connection:
         """Raises psycopg.OperationalError while it is down."""
         return psycopg.connect(
-            host=str(socket_directory(self.directory)),
+            host=str(socket_folder(self.directory)),
             port=5432,
             user="algotrade",
             dbname="algotrade",
@@ -151,20 +151,14 @@ class Service:
             return None
         data = os.path.realpath(next(self.directory.glob("pg[0-9]*"), self.directory / "pg"))
         if "-D" in command and data in command:
-            return (
-                "launcher"
-                if any(word.endswith("launcher.py") for word in command)
-                else "postmaster"
-            )
+            return "postmaster"
         if folder == data:
             return "backend"
         if f"DATA_DIR={self.directory}".encode() not in surroundings:
             return None
-        # The process that was started waits in another program, which shows the words of the first.
-        waits = any(word.endswith("foreground.py") for word in command[:4])
-        if (command[5:7] if waits else command[1:3]) != ["manage.py", "up"]:
+        if command[1:3] != ["manage.py", "up"]:
             return None
-        return name if name in ("supervisor", "web", *WORKERS) else "up"
+        return name if name in ("web", *WORKERS) else "supervisor"
 
 
 @contextmanager
@@ -191,7 +185,7 @@ def service(
         if directory is None:
             shutil.rmtree(made.directory)
         for folder in (Path("/tmp"), Path("/dev/shm")):
-            shutil.rmtree(folder / socket_directory(made.directory).name, ignore_errors=True)
+            shutil.rmtree(folder / socket_folder(made.directory).name, ignore_errors=True)
 
 
 def fresh_folder() -> Path:

@@ -32,7 +32,7 @@ SECONDS_TO_SETTLE: Final = 300.0
 SECONDS_A_SAMPLE: Final = 10.0
 MOST_GROWTH: Final = 5.0  # percent
 SERVICE_ROLES: Final = ("up", "web", *WORKERS)
-DATABASE: Final = ("launcher", "postmaster", "backend")
+DATABASE: Final = ("postmaster", "backend")
 # Megabytes by role.
 Memory = Mapping[str, float]
 

@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from apps.ops.embedded_postgres.shared_server import socket_directory
+from apps.ops.local_postgres import socket_folder
 from tests.faults.clients import writing
 from tests.faults.service import ROLES, WORKERS, Service, service
 from tests.processes import is_alive, until
@@ -13,7 +13,7 @@ from tests.processes import is_alive, until
 SEED = 20261121
 KILLS = 20
 # How many processes each role has in a service that is whole.
-COMPLETE = {"up": 1, "supervisor": 1, "web": 2, "postmaster": 1, **dict.fromkeys(WORKERS, 1)}
+COMPLETE = {"supervisor": 1, "web": 2, "postmaster": 1, **dict.fromkeys(WORKERS, 1)}
 
 
 def victims(rng: random.Random) -> list[str]:
@@ -29,25 +29,24 @@ def is_whole(up: Service) -> bool:
 
 
 def kill_one(up: Service, role: str, rng: random.Random) -> None:
-    """One of a role, if there is one: a server that has lost its launcher goes on without."""
-    until(lambda: up.running()[role] or role == "launcher")
-    if pids := up.running()[role]:
-        victim = pids[0] if role in ("up", "postmaster") else rng.choice(pids)
-        up.kill(victim)
-        until(lambda: not is_alive(victim))
+    until(lambda: up.running()[role])
+    pids = up.running()[role]
+    victim = pids[0] if role == "postmaster" else rng.choice(pids)
+    up.kill(victim)
+    until(lambda: not is_alive(victim))
 
 
-def what_stays(up: Service, *, guarded: bool) -> set[int]:
-    """A server that has lost its launcher outlives `up`; the next one takes it over."""
-    server = set() if guarded else {"postmaster", "backend"}
-    return {pid for role, pids in up.running().items() if role not in server for pid in pids}
+def what_stays(up: Service) -> set[int]:
+    """Return processes that must end with the supervisor: the next one takes the server over."""
+    running = up.running().items()
+    return {pid for role, pids in running if role not in ("postmaster", "backend") for pid in pids}
 
 
-def start_again(up: Service, *, guarded: bool, at_once: bool) -> float:
+def start_again(up: Service, *, at_once: bool) -> float:
     """Seconds until nothing of the killed one was left, or none when that is not waited for."""
     begun = time.monotonic()
     if not at_once:
-        until(lambda: not what_stays(up, guarded=guarded))
+        until(lambda: not what_stays(up))
     gone = time.monotonic() - begun
     up.start()
     return gone
@@ -63,11 +62,11 @@ def test_whatever_is_killed_the_service_answers_again_and_nothing_stays() -> Non
         with writing(up.port, count=1, seed=SEED) as (writer,):
             print()
             for number, role in enumerate(victims(rng)):
-                guarded, gone = bool(up.running()["launcher"]), 0.0
+                gone = 0.0
                 kill_one(up, role, rng)
                 killed = time.monotonic()
-                if role in ("up", "supervisor"):
-                    gone = start_again(up, guarded=guarded, at_once=number % 2 == 0)
+                if role == "supervisor":
+                    gone = start_again(up, at_once=number % 2 == 0)
                 until(lambda: is_whole(up), seconds=90)
                 well = time.monotonic() - killed
                 print(f"{role:10} nothing left after {gone:4.1f} s, all well after {well:4.1f} s")
@@ -78,17 +77,16 @@ def test_whatever_is_killed_the_service_answers_again_and_nothing_stays() -> Non
         assert not writer.journal.unexpected
         up.stop()
         assert not up.all_pids()
-        assert not socket_directory(up.directory).exists()
+        assert not socket_folder(up.directory).exists()
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(300)
-def test_a_server_that_lost_its_launcher_is_taken_over_and_stopped_by_the_next_up() -> None:
+def test_server_outlives_a_killed_up_and_the_next_one_stops_it() -> None:
     with service(BACKTEST_WORKERS="1") as up:
         server = up.postmaster()
-        up.kill(up.running()["launcher"][0])
-        up.kill(up.running()["up"][0])
-        until(lambda: not what_stays(up, guarded=False))
+        up.kill(up.running()["supervisor"][0])
+        until(lambda: not what_stays(up))
         assert is_alive(server)
         up.start()
         assert up.postmaster() == server

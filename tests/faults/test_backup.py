@@ -12,9 +12,9 @@ from typing import Final
 import pytest
 from psycopg import sql
 
+from apps.ops import local_postgres
 from apps.ops.demo.walkthrough import DEMO_ALGORITHM
 from apps.ops.demo.webhook_receiver import WebhookReceiver, receiving
-from apps.ops.embedded_postgres.shared_server import attached
 from apps.trading.models import BarRow, Fill
 from apps.webhooks.models import Attempt, Delivery
 from tests.faults.clients import Journal, writing
@@ -115,7 +115,7 @@ def test_a_backup_under_load_has_what_was_acknowledged_and_its_copy_waits() -> N
         assert len(paths) == BACKUPS
         for number, (path, at_backup) in enumerate(zip(paths, journals, strict=True)):
             copied = restored(path, folder / f"copy-{number}")
-            with attached(copied.directory):
+            with local_postgres.running(copied.directory):
                 require_all(at_backup, copied)
             acknowledged = sum(len(journal.good) for journal in at_backup)
             print(f"\n{path.stat().st_size} bytes hold {acknowledged} acknowledged writes")

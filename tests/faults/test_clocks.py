@@ -10,7 +10,7 @@ from urllib.parse import quote
 
 import pytest
 
-from apps.ops.embedded_postgres.shared_server import OWNER, attached, socket_directory
+from apps.ops.local_postgres import DATABASE, running, socket_folder
 from tests.faults.clients import PASSWORD
 from tests.faults.service import Caller, Service, fresh_folder, service
 from tests.processes import until
@@ -30,9 +30,9 @@ KEY: Final = "the key of both machines, 32 and more characters"
 @pytest.fixture(scope="module")
 def database() -> Iterator[str]:
     directory = fresh_folder()
-    with attached(directory, durable=False):
-        folder = quote(str(socket_directory(directory)), safe="")
-        yield f"postgresql://{OWNER}@/{OWNER}?host={folder}"
+    with running(directory, durable=False):
+        folder = quote(str(socket_folder(directory)), safe="")
+        yield f"postgresql://{DATABASE}@/{DATABASE}?host={folder}"
 
 
 @contextmanager

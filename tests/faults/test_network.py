@@ -7,7 +7,7 @@ from typing import Final
 
 import pytest
 
-from apps.ops.embedded_postgres.shared_server import OWNER, attached, socket_directory
+from apps.ops.local_postgres import DATABASE, running, socket_folder
 from tests.faults.clients import DAYS, PASSWORD
 from tests.faults.network import Network, network_to
 from tests.faults.service import Caller, Service, fresh_folder, service
@@ -24,15 +24,15 @@ READ: Final = "/api/trading/algorithms"
 def network() -> Iterator[Network]:
     directory = fresh_folder()
     with (
-        attached(directory, durable=False),
-        network_to(socket_directory(directory) / ".s.PGSQL.5432") as made,
+        running(directory, durable=False),
+        network_to(socket_folder(directory) / ".s.PGSQL.5432") as made,
     ):
         yield made
 
 
 @pytest.fixture(scope="module")
 def up(network: Network) -> Iterator[Service]:
-    url = f"postgresql://{OWNER}@{network.host}:{network.port}/{OWNER}"
+    url = f"postgresql://{DATABASE}@{network.host}:{network.port}/{DATABASE}"
     with service(DATABASE_URL=url, WEB_WORKERS="1", BACKTEST_WORKERS="1") as running:
         yield running
 

@@ -7,12 +7,16 @@ from collections.abc import Iterator
 from datetime import date
 from pathlib import Path
 from typing import Final
+from urllib.parse import quote
 
+import psycopg
 import pytest
 
+from apps.ops import local_postgres
 from apps.ops.demo import walkthrough
 from apps.ops.demo.client import Client
 from apps.ops.demo.webhook_receiver import receiving
+from apps.ops.local_postgres import DATABASE
 from tests.faults.service import Caller, Service, fresh_folder, service
 from tests.processes import PROJECT
 
@@ -50,13 +54,21 @@ def old_code() -> Iterator[Path]:
 
 
 @pytest.fixture
-def old(old_code: Path) -> Iterator[Service]:
+def database() -> Iterator[str]:
+    directory = fresh_folder()
+    with local_postgres.running(directory, durable=False) as server:
+        yield f"postgresql://{DATABASE}@/{DATABASE}?host={quote(str(server.socket), safe='')}"
+    shutil.rmtree(directory)
+
+
+@pytest.fixture
+def old(old_code: Path, database: str) -> Iterator[Service]:
     settings = {
         "BACKTEST_WORKERS": "1", "WEB_WORKERS": "1",
         "WEBHOOK_ALLOW_CIDRS": "127.0.0.1/32", "WEBHOOK_ALLOW_HTTP": "1",
         "NUMBA_CACHE_DIR": str(old_code / "numba"),
     }  # fmt: skip
-    with service(old_code, directory=None, **settings) as running:
+    with service(old_code, directory=None, DATABASE_URL=database, **settings) as running:
         yield running
 
 
@@ -69,8 +81,8 @@ def manage(running: Service, *words: str) -> None:
 
 
 def applied(running: Service) -> set[tuple[str, str]]:
-    with running.database() as database:
-        rows = database.execute("SELECT app, name FROM django_migrations").fetchall()
+    with psycopg.connect(running.settings["DATABASE_URL"]) as connection:
+        rows = connection.execute("SELECT app, name FROM django_migrations").fetchall()
     return {(app, name) for app, name in rows}
 
 

@@ -11,7 +11,7 @@ from typing import Final
 
 import pytest
 
-from apps.ops.embedded_postgres.shared_server import attached
+from apps.ops import local_postgres
 from tests.faults.clients import writing
 from tests.faults.everyday import MINUTES, Client
 from tests.faults.service import Caller, Service, service
@@ -133,7 +133,7 @@ def test_what_waits_is_answered_and_work_is_given_back_within_five_seconds(up: S
 
 def check_what_was_given_back(up: Service, client: Client, search: str) -> None:
     """Nothing is left to be taken for lost, and the next start goes on with the work at once."""
-    with attached(up.directory), up.database() as database:
+    with local_postgres.running(up.directory), up.database() as database:
         assert database.execute(WORK).fetchone() == (0, 0, 0, 0, 0, "")
     up.start()
     path = f"/api/backtests/{search}"

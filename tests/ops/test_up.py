@@ -18,7 +18,7 @@ from django.core.management import CommandError, call_command
 from django.db import connection
 from pytest_django import Settings
 
-from apps.ops.embedded_postgres.shared_server import socket_directory
+from apps.ops.local_postgres import socket_folder
 from apps.ops.management.commands.up import exposure_warnings
 from tests.processes import PROJECT, is_alive, line, until
 
@@ -60,7 +60,7 @@ def data_dir() -> Iterator[Path]:
     directory.chmod(0o711)
     yield directory
     shutil.rmtree(directory)
-    shutil.rmtree(socket_directory(directory), ignore_errors=True)
+    shutil.rmtree(socket_folder(directory), ignore_errors=True)
 
 
 def test_a_port_that_is_taken_is_named(data_dir: Path) -> None:

@@ -2,11 +2,9 @@
 
 import asyncio
 import os
-import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -17,9 +15,9 @@ import pytest
 from procrastinate import App, testing
 from procrastinate.worker import Worker
 
-from apps.ops.embedded_postgres.cluster import Cluster
-from apps.ops.embedded_postgres.shared_server import attached, revive, socket_directory
+from apps.ops.local_postgres import LocalServer, running
 from apps.ops.worker import MEMORY, Growth, memory
+from tests.ops.servers import connect, postmaster, scratch
 from tests.processes import PROJECT, is_alive, until
 
 pytestmark = pytest.mark.timeout(180)
@@ -40,7 +38,7 @@ class Site:
     """A database of its own, and where its workers write their log."""
 
     directory: Path
-    cluster: Cluster
+    server: LocalServer
 
     @property
     def log(self) -> Path:
@@ -59,13 +57,12 @@ class Site:
         return self.log.read_text().count(words)
 
     def kill_database(self) -> None:
-        pid = self.cluster.process()
-        assert pid is not None
+        pid = postmaster(self.server)
         os.kill(pid, signal.SIGKILL)
         until(lambda: not is_alive(pid))
 
     def ask(self, question: str) -> list[tuple[object, ...]]:
-        with self.cluster.connect() as connection:
+        with connect(self.server) as connection:
             return connection.execute(question).fetchall()
 
     def listeners(self) -> int:
@@ -73,21 +70,17 @@ class Site:
 
     def does_a_job(self) -> None:
         """Put one in the queue and wait until it is done, which is when its row is gone."""
-        with self.cluster.connect() as connection:
+        with connect(self.server) as connection:
             connection.execute(A_JOB)
         until(lambda: not self.ask("SELECT 1 FROM procrastinate_jobs"))
 
 
 @pytest.fixture(scope="module")
 def site() -> Iterator[Site]:
-    directory = Path(tempfile.mkdtemp(prefix="algotrade-test-"))
-    directory.chmod(0o711)
-    with attached(directory, durable=False) as cluster:
-        made = Site(directory, cluster)
+    with scratch() as directory, running(directory, durable=False) as server:
+        made = Site(directory, server)
         made.manage("migrate", "--verbosity", "0")
         yield made
-    shutil.rmtree(directory)
-    shutil.rmtree(socket_directory(directory), ignore_errors=True)
 
 
 @contextmanager
@@ -123,7 +116,7 @@ def test_it_waits_for_a_database_that_is_away(site: Site, seconds: float) -> Non
         until(site.listeners)
         site.kill_database()
         time.sleep(seconds)
-        revive(site.cluster)
+        site.server.start_again()
         until(site.listeners)
         site.does_a_job()
         assert worker.poll() is None
@@ -146,7 +139,7 @@ def test_it_ends_cleanly_on_sigterm_while_the_database_is_away(
         try:
             assert worker.wait(20) == 0
         finally:
-            revive(site.cluster)
+            site.server.start_again()
 
 
 @pytest.mark.slow
@@ -157,7 +150,7 @@ def test_it_takes_no_job_while_its_disk_is_nearly_full(site: Site) -> None:
         subprocess.Popen(WORK, cwd=PROJECT, env=environment, stderr=log) as worker,
     ):
         until(lambda: site.times_said("takes no work: disk_full"))
-        with site.cluster.connect() as connection:
+        with connect(site.server) as connection:
             connection.execute(A_JOB)
         try:
             resting = [("small", "disk_full")]

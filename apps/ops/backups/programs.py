@@ -13,7 +13,7 @@ from django.db import connection
 from psycopg.conninfo import make_conninfo
 
 from apps.ops.backups.archive import BackupFailed
-from apps.ops.embedded_postgres.binaries import program_folders
+from apps.ops.local_postgres import program_folders
 
 _NEEDED: Final = ("pg_dump", "pg_restore", "psql")
 # Those that every libpq of the last years knows; psycopg's may have more by default.

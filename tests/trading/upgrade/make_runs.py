@@ -24,7 +24,9 @@ ALWAYS = {
 def main(target: Path) -> None:
     with tempfile.TemporaryDirectory() as folder:
         Path(folder).chmod(0o711)
-        from apps.ops.embedded_postgres.shared_server import attached
+        from apps.ops.embedded_postgres.shared_server import (  # type: ignore[import-not-found]
+            attached,
+        )
 
         with attached(Path(folder), durable=False) as server:
             os.environ["DATABASE_URL"] = f"postgresql://algotrade@/algotrade?host={server.socket}"

@@ -24,7 +24,7 @@ from apps.backtests.models import Backtest
 from apps.core.times import moment
 from apps.engine.kernel import saved
 from apps.market.store import GRACE_PERIOD
-from apps.ops.embedded_postgres import binaries
+from apps.ops import local_postgres
 from apps.trading import services
 from apps.trading.drift import checking
 from apps.trading.live.runner import Runner
@@ -100,8 +100,8 @@ def dump_schema() -> str:
         "--exclude-table=core_auditrecord*",
     )
     command = [
-        str(binaries.find().directory / "pg_dump"), *options, f"--dbname={server['dbname']}",
-        f"--host={server['host']}", f"--username={server['user']}",
+        str(next(local_postgres.program_folders()) / "pg_dump"), *options,
+        f"--dbname={server['dbname']}", f"--host={server['host']}", f"--username={server['user']}",
     ]  # fmt: skip
     dump = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     return re.sub(r"(?m)^(\\(un)?restrict|SET transaction_timeout).*\n", "", dump)
@@ -130,9 +130,9 @@ def test_initial_migrations_replace_those_of_release_1_0(transactional_db: None)
     replaced = {name for migration in migrations for name in migration.replaces}
     with database_of(RELEASE):
         applied = set(MigrationRecorder(connection).applied_migrations())
-    ours = {(app, name) for app, name in applied if app in {app for app, _ in replaced}}
-    assert ours == replaced
-    assert len(ours) > 80
+    of_project = {(app, name) for app, name in applied if app in {app for app, _ in replaced}}
+    assert of_project == replaced
+    assert len(of_project) > 80
 
 
 @pytest.mark.slow

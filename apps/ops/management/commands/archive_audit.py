@@ -9,7 +9,6 @@ from django.db import OperationalError
 from django.utils import timezone
 
 from apps.ops import audit_files
-from apps.ops.embedded_postgres import roles
 from apps.ops.management.commands.export_audit import month
 
 
@@ -28,11 +27,8 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, folder: Path, before: Any, **options: Any) -> None:
         try:
-            with roles.as_owner():
-                for archived in audit_files.archive_months(
-                    folder, before=before, now=timezone.now()
-                ):
-                    self.stdout.write(f"{archived.path}: {archived.records:,} records")
+            for archived in audit_files.archive_months(folder, before=before, now=timezone.now()):
+                self.stdout.write(f"{archived.path}: {archived.records:,} records")
         except audit_files.ArchiveFailed as error:
             raise CommandError(str(error)) from error
         except OperationalError as error:

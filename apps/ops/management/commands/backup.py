@@ -9,7 +9,6 @@ from django.core.management.base import BaseCommand, CommandError
 
 from apps.ops.backups import archive, dump, schedule
 from apps.ops.backups.archive import BackupFailed, Manifest, Writer
-from apps.ops.embedded_postgres import roles
 
 
 class Command(BaseCommand):
@@ -33,12 +32,11 @@ class Command(BaseCommand):
             return dump.write_backup(writer, with_secret=with_secret)
 
         try:
-            with roles.as_owner():
-                if target == "-":
-                    archive.write_stream(sys.stdout.buffer, write)
-                    return
-                folder = Path(target).resolve()
-                record = schedule.back_up(folder, with_secret=with_secret)
+            if target == "-":
+                archive.write_stream(sys.stdout.buffer, write)
+                return
+            folder = Path(target).resolve()
+            record = schedule.back_up(folder, with_secret=with_secret)
         except BackupFailed as error:
             raise CommandError(str(error)) from error
         except OSError as error:

@@ -1,4 +1,4 @@
-"""Run Django's migrate as the owner of the tables."""
+"""Django's migrate, which also refuses a database that is too old."""
 
 from typing import Any
 
@@ -8,15 +8,11 @@ from django.db import connection
 from django.db.migrations.loader import MigrationLoader
 from django.db.migrations.recorder import MigrationRecorder
 
-from apps.ops.embedded_postgres import roles
-
 
 class Command(migrate.Command):
     def handle(self, *args: Any, **options: Any) -> None:
-        with roles.as_owner():
-            require_whole_release()
-            super().handle(*args, **options)
-            roles.grant()
+        require_whole_release()
+        super().handle(*args, **options)
 
 
 def require_whole_release() -> None:

@@ -9,7 +9,6 @@ from django.core.management.base import BaseCommand, CommandError
 from apps.ops.backups import archive
 from apps.ops.backups.archive import BackupFailed
 from apps.ops.backups.restore import Restored, restore
-from apps.ops.embedded_postgres import roles
 
 
 class Command(BaseCommand):
@@ -38,7 +37,7 @@ class Command(BaseCommand):
         self, *args: Any, file: Path, quiet_start: bool, without_key: bool, **options: Any
     ) -> None:
         try:
-            with roles.as_owner(), archive.opened(file) as backup:
+            with archive.opened(file) as backup:
                 restored = restore(backup, quiet=quiet_start, without_key=without_key)
         except BackupFailed as error:
             raise CommandError(str(error)) from error

@@ -21,8 +21,7 @@ from django.db import OperationalError, connection, connections
 from django.utils import timezone
 
 from apps.engine import compilation
-from apps.ops import foreground, privileges, worker
-from apps.ops.embedded_postgres import major_upgrade, roles, shared_server
+from apps.ops import local_postgres, worker
 from apps.ops.supervisor import Backoff, Supervisor, name_process
 from apps.ops.web import server
 
@@ -30,6 +29,7 @@ if TYPE_CHECKING:
     from apps.ops.service import Roles
 
 MOST_PROCESSES = 64  # of a role
+SECONDS_BETWEEN_LOOKS = 1.0  # at the database
 LEAST_DESCRIPTORS = 512  # of each process: every connection is one
 MIGRATING = 7_305_461_019  # an advisory lock: of several machines, one migrates and the rest wait
 
@@ -40,8 +40,6 @@ class Command(BaseCommand):
         " elsewhere. Ctrl-C stops it, a second Ctrl-C at once."
     )
     requires_system_checks = []
-    # The group that may enter the folder of the embedded database, beside its account.
-    group: int | None = None
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         for option, setting in (
@@ -100,27 +98,24 @@ class Command(BaseCommand):
             self.say("database  DATABASE_URL")
             yield lambda: None
             return
-        major_upgrade.upgrade_if_asked(settings.DATA_DIR, self.say)
-        with shared_server.attached(settings.DATA_DIR) as cluster:
-            self.say(f"database  PostgreSQL {cluster.binaries.major} in {cluster.data}")
-            self.group = cluster.account.group
-            yield DatabaseWatch(cluster, self.say).poll
+        with local_postgres.running(settings.DATA_DIR) as server:
+            self.say(f"database  PostgreSQL {server.version} in {server.data}")
+            yield DatabaseWatch(server, self.say).poll
             connections.close_all()
 
     def prepare(self, *, with_sample: bool) -> None:
-        with roles.as_owner():
-            try:
-                with connection.cursor() as cursor:
-                    cursor.execute("SELECT pg_advisory_lock(%s)", [MIGRATING])
-            except OperationalError as error:
-                first_line = str(error).strip().splitlines()[0]
-                raise CommandError(f"the database cannot be reached: {first_line}") from error
-            call_command("migrate", interactive=False, verbosity=0)
-            self.check_secret_key()
-            self.seed()
-            if with_sample:
-                self.load_sample()
-            connections.close_all()  # lets go of the lock
+        try:
+            with connection.cursor() as cursor:
+                cursor.execute("SELECT pg_advisory_lock(%s)", [MIGRATING])
+        except OperationalError as error:
+            first_line = str(error).strip().splitlines()[0]
+            raise CommandError(f"the database cannot be reached: {first_line}") from error
+        call_command("migrate", interactive=False, verbosity=0)
+        self.check_secret_key()
+        self.seed()
+        if with_sample:
+            self.load_sample()
+        connections.close_all()  # lets go of the lock
 
     def check_secret_key(self) -> None:
         from apps.core import quiet_start
@@ -159,7 +154,7 @@ class Command(BaseCommand):
         compiling: compilation.Compilation,
     ) -> None:
         """Load everything once, the kernels when they are compiled, and run the processes of the
-        roles as forks of a fork of this one, which waits in the foreground.
+        roles as forks of this one.
         """
         with ExitStack() as stack:
             if roles.web:
@@ -169,12 +164,11 @@ class Command(BaseCommand):
             application = service.import_service()
             compiling.wait(lambda line: self.say(f"kernels   {line}"))
             compilation.load_kernels()
-            waiting = foreground.continue_in_fork()
             name_process("supervisor")
-            identity = privileges.choose_identity(group=self.group)
-            for warning in (identity.warning, *(exposure_warnings() if roles.web else ())):
-                if warning:
-                    self.say(f"warning   {warning}")
+            if os.geteuid() == 0:
+                self.say("warning   web and workers run as root: start as an ordinary user")
+            for warning in exposure_warnings() if roles.web else ():
+                self.say(f"warning   {warning}")
             listener = None
             if roles.web:
                 listener = stack.enter_context(closing(server.listen(settings.HOST, settings.PORT)))
@@ -185,13 +179,11 @@ class Command(BaseCommand):
             announcement = Announcement(self.say, has_web=roles.web > 0)
 
             def on_poll() -> None:
-                if os.getppid() != waiting:
-                    os._exit(1)  # it was killed: the children and the database end by themselves
                 keep_database()
                 announcement.poll()
 
             children = service.children_of(application, listener, roles)
-            Supervisor(children, say=self.say, account=identity.account).run(on_poll=on_poll)
+            Supervisor(children, say=self.say).run(on_poll=on_poll)
 
 
 def count_of_processes(text: str) -> int:
@@ -215,22 +207,25 @@ def exposure_warnings() -> Iterator[str]:
 class DatabaseWatch:
     """Restarts the embedded server when it has ended."""
 
-    def __init__(self, cluster: shared_server.Cluster, say: Callable[[str], None]) -> None:
-        self.cluster = cluster
+    def __init__(self, server: local_postgres.LocalServer, say: Callable[[str], None]) -> None:
+        self.server = server
         self.say = say
-        self.started = time.monotonic()
+        self.started = self.looked = time.monotonic()
         self.backoff = Backoff(good_run=10.0)
 
     def poll(self) -> None:
         now = time.monotonic()
-        if now < self.backoff.due or self.cluster.process() is not None:
+        if now < max(self.backoff.due, self.looked + SECONDS_BETWEEN_LOOKS):
+            return
+        self.looked = now
+        if not self.server.has_ended():
             return
         wait = self.backoff.ended(started=self.started, now=now)
         self.say("database ended: starting it again")
         try:
-            shared_server.revive(self.cluster)
+            self.server.start_again()
             self.started = time.monotonic()
-        except shared_server.NoDatabase as error:
+        except local_postgres.NoDatabase as error:
             self.say(f"{error}: trying again in {wait:g} s")
 
 
