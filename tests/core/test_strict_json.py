@@ -1,5 +1,7 @@
 """JSON is read exactly or refused with the path of what is wrong."""
 
+from contextlib import suppress
+
 import pytest
 
 from apps.core.api import strict_json
@@ -41,12 +43,48 @@ def test_good_documents_are_read(body: bytes, document: object) -> None:
         b'{"name":"a\nb"}',
         b"[" * 100_000,
         b"[" * 100_000 + b"]" * 100_000,
-        b"[" * 21 + b"]" * 21,
         b'"' + b"\\" * 99_999,
     ],
 )
 def test_what_is_not_json_is_refused(body: bytes) -> None:
     with pytest.raises(InvalidInput):
+        strict_json.read(body)
+
+
+def nested(levels: int, kind: str) -> bytes:
+    opening = {"lists": b"[", "objects": b'{"a":', "mixed": b'[{"a":'}[kind]
+    closing = {"lists": b"]", "objects": b"}", "mixed": b"}]"}[kind]
+    count = levels // 2 if kind == "mixed" else levels
+    inner = b"[]" if kind == "mixed" and levels % 2 else b"1"
+    return opening * count + inner + closing * count
+
+
+@pytest.mark.parametrize("kind", ["lists", "objects", "mixed"])
+def test_twenty_levels_are_read_and_more_are_refused(kind: str) -> None:
+    assert strict_json.read(nested(20, kind))
+    for levels in (21, 900, 5_000, 1_000_000):
+        with pytest.raises(InvalidInput, match="nests deeper than 20 levels"):
+            strict_json.read(nested(levels, kind))
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b'{"a":"' + b'\\"' * 500_000,
+        b'{"a":"' + b"\\\\" * 500_000,
+        b"[" + b'"",' * 300_000,
+        b'{"' + b"k" * 500_000 + b'":[' + b"1," * 250_000 + b"1]}",
+        b'{"' + b"k" * 500_000 + b'":{"a":[' + b'"\\u0000",' * 60_000 + b"1]}}",
+        b'{"a":' + b"9" * 1_000_000 + b"}",
+        b'{"a":0.' + b"1" * 1_000_000 + b"}",
+        b"{" + b'"a":1,' * 170_000 + b'"a":1}',
+        b" " * 1_000_000 + b"}",
+    ],
+    ids=lambda body: repr(body[:12]),
+)
+@pytest.mark.timeout(5)
+def test_a_megabyte_of_the_worst_is_read_or_refused_in_linear_time(body: bytes) -> None:
+    with suppress(InvalidInput):
         strict_json.read(body)
 
 

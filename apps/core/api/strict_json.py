@@ -8,7 +8,6 @@ here, before anything is done.
 import json
 import math
 import re
-from collections.abc import Iterator
 from dataclasses import replace
 from typing import Final, NoReturn
 
@@ -17,11 +16,10 @@ from apps.core.errors import WITHHELD, Fault, InvalidInput
 MAX_DEPTH: Final = 20
 MAX_NUMBER: Final = 1e12
 _MAX_DIGITS: Final = 40
-# A string as a whole, or one bracket: what is in a string does not nest.
-_TOKEN = re.compile(rb'"(?:[^"\\]|\\.)*"|[\[\]{}]', re.DOTALL)
 UNSTORABLE: Final = re.compile("[\x00\ud800-\udfff]")
 # No field is known here, but what its name calls a secret is not sent back.
 _SECRET: Final = re.compile(r"password|secret|token|^code\b", re.IGNORECASE)
+_TOO_DEEP: Final = f"The body nests deeper than {MAX_DEPTH} levels."
 
 
 class _Refused:
@@ -32,8 +30,7 @@ class _Refused:
 
 
 def read(body: bytes) -> object:
-    """The document in `body`; `InvalidInput` names the path of the first value that is refused."""
-    _check_depth(body)
+    """Return the document in `body`. Raise `InvalidInput` with the path of the first refused value."""
     try:
         document = json.loads(
             body.decode("utf-8"),
@@ -48,7 +45,10 @@ def read(body: bytes) -> object:
         _refuse(
             f"The body is not valid JSON: {error.msg} (line {error.lineno}, column {error.colno})."
         )
-    for fault in _faults(document, ""):
+    except RecursionError:  # Python's reader ends some hundred levels down
+        _refuse(_TOO_DEEP)
+    fault = _first_fault(document, 1)
+    if fault is not None:
         is_secret = _SECRET.search(fault.field) is not None
         raise InvalidInput(replace(fault, value=WITHHELD) if is_secret else fault)
     return document
@@ -56,18 +56,6 @@ def read(body: bytes) -> object:
 
 def _refuse(message: str) -> NoReturn:
     raise InvalidInput(Fault("", message))
-
-
-def _check_depth(body: bytes) -> None:
-    depth = 0
-    for token in _TOKEN.finditer(body):
-        mark = body[token.start()]
-        if mark in b"[{":
-            depth += 1
-            if depth > MAX_DEPTH:
-                _refuse(f"The body nests deeper than {MAX_DEPTH} levels.")
-        elif mark in b"]}":
-            depth -= 1
 
 
 def _pairs(pairs: list[tuple[str, object]]) -> dict[str, object]:
@@ -99,19 +87,31 @@ def storable(text: str) -> str:
     return UNSTORABLE.sub("\ufffd", text)
 
 
-def _faults(value: object, path: str) -> Iterator[Fault]:
+def _first_fault(value: object, level: int) -> Fault | None:
+    """Return the first fault of a value at a level of nesting, by its path below that value. The
+    document is at level 1. Raise `InvalidInput` where it nests too deep.
+    """
+    if isinstance(value, dict | list) and level > MAX_DEPTH:
+        _refuse(_TOO_DEEP)
     if isinstance(value, _Refused):
-        yield Fault(path, value.reason, value.value)
-    elif isinstance(value, str):
-        if UNSTORABLE.search(value):
-            yield Fault(path, "holds a NUL or half of a surrogate pair", storable(value))
-    elif isinstance(value, dict):
+        return Fault("", value.reason, value.value)
+    if isinstance(value, str) and UNSTORABLE.search(value):
+        return Fault("", "holds a NUL or half of a surrogate pair", storable(value))
+    if isinstance(value, dict):
         for key, inner in value.items():
             if UNSTORABLE.search(key):
                 message = "has a key that holds a NUL or half of a surrogate pair"
-                yield Fault(path, message, storable(key))
-            else:
-                yield from _faults(inner, f"{path}.{key}" if path else key)
+                return Fault("", message, storable(key))
+            if fault := _first_fault(inner, level + 1):
+                return _below(key, fault)
     elif isinstance(value, list):
         for index, inner in enumerate(value):
-            yield from _faults(inner, f"{path}[{index}]")
+            if fault := _first_fault(inner, level + 1):
+                return _below(f"[{index}]", fault)
+    return None
+
+
+def _below(name: str, fault: Fault) -> Fault:
+    """Put a key or index in front of a fault's path. Only faults get paths: a key may be long."""
+    separator = "." if fault.field and not fault.field.startswith("[") else ""
+    return replace(fault, field=f"{name}{separator}{fault.field}")
