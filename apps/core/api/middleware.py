@@ -35,6 +35,7 @@ API_HEADERS: Final = {
 _PAGES: Final = ("/admin/", "/account/", "/app/")
 # Reports that open without a token, by a signature in the address.
 SIGNED: Final = "/reports/"
+MAX_COOKIES: Final = 16 * 1024
 MAX_BODY: Final = 1024 * 1024
 MAX_AUTH_BODY: Final = 64 * 1024
 MAX_DRAINED: Final = 8 * MAX_BODY
@@ -53,13 +54,19 @@ class EnvelopeMiddleware:
         known = request_id.begin(request.headers.get(request_id.HEADER))
         request_origin.begin(request)
         begun = time.monotonic()
-        response = _in_envelope(request, self.get_response(request))
+        response = _in_envelope(request, self._answered(request))
         response[request_id.HEADER] = known
         if is_under_api(request.path):
             for name, value in API_HEADERS.items():
                 response[name] = value
         _log(request, response, seconds=time.monotonic() - begun)
         return response
+
+    def _answered(self, request: HttpRequest) -> HttpResponseBase:
+        # Python before 3.11.10 takes seconds to read 100 KB of escapes in a cookie (CVE-2024-7592).
+        if len(request.META.get("HTTP_COOKIE", "")) > MAX_COOKIES:
+            return exceptions.http_response(exceptions.refusal_of_http(431))
+        return self.get_response(request)
 
 
 def _log(request: HttpRequest, response: HttpResponseBase, *, seconds: float) -> None:

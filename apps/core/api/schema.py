@@ -88,6 +88,7 @@ ALWAYS: Final[Mapping[int, tuple[Code, ...]]] = {
     413: (Code.VALIDATION_ERROR,),
     415: (Code.VALIDATION_ERROR,),
     429: (Code.TOO_MANY_REQUESTS,),
+    431: (Code.VALIDATION_ERROR,),
     500: (Code.INTERNAL_SERVER_ERROR,),
     503: (Code.SERVICE_UNAVAILABLE,),
 }
@@ -114,6 +115,7 @@ REASONS: Final = {
     415: "The body is not application/json in UTF-8.",
     422: "A rule of the business refuses it.",
     429: "Too many requests, or too much at once of what the call makes.",
+    431: "The cookies are longer than 16 KiB.",
     500: "Something went wrong on our side.",
     503: "Not at this moment: overloaded, under maintenance, halted, or without what it needs.",
 }

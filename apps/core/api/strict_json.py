@@ -30,7 +30,7 @@ class _Refused:
 
 
 def read(body: bytes) -> object:
-    """Return the document in `body`. Raise `InvalidInput` with the path of the first refused value."""
+    """Return the document in `body`. Raise `InvalidInput` with the path of the first fault."""
     try:
         document = json.loads(
             body.decode("utf-8"),
@@ -91,23 +91,25 @@ def _first_fault(value: object, level: int) -> Fault | None:
     """Return the first fault of a value at a level of nesting, by its path below that value. The
     document is at level 1. Raise `InvalidInput` where it nests too deep.
     """
-    if isinstance(value, dict | list) and level > MAX_DEPTH:
-        _refuse(_TOO_DEEP)
+    if isinstance(value, dict | list):
+        if level > MAX_DEPTH:
+            _refuse(_TOO_DEEP)
+        return _first_fault_inside(value, level)
     if isinstance(value, _Refused):
         return Fault("", value.reason, value.value)
     if isinstance(value, str) and UNSTORABLE.search(value):
         return Fault("", "holds a NUL or half of a surrogate pair", storable(value))
-    if isinstance(value, dict):
-        for key, inner in value.items():
-            if UNSTORABLE.search(key):
-                message = "has a key that holds a NUL or half of a surrogate pair"
-                return Fault("", message, storable(key))
-            if fault := _first_fault(inner, level + 1):
-                return _below(key, fault)
-    elif isinstance(value, list):
-        for index, inner in enumerate(value):
-            if fault := _first_fault(inner, level + 1):
-                return _below(f"[{index}]", fault)
+    return None
+
+
+def _first_fault_inside(value: dict[str, object] | list[object], level: int) -> Fault | None:
+    is_object = isinstance(value, dict)
+    for name, inner in value.items() if isinstance(value, dict) else enumerate(value):
+        if is_object and UNSTORABLE.search(str(name)):
+            message = "has a key that holds a NUL or half of a surrogate pair"
+            return Fault("", message, storable(str(name)))
+        if fault := _first_fault(inner, level + 1):
+            return _below(str(name) if is_object else f"[{name}]", fault)
     return None
 
 

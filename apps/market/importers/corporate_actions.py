@@ -34,6 +34,8 @@ _FACE_VALUE: Final = re.compile(
 _SUBJECTS: Final = ("subject", "purpose")
 _EX_DATES: Final = ("ex_date", "exdate", "ex-date")
 _SHOWN: Final = 10
+# Of a subject: the patterns that read one try many ways over a long text.
+_LONGEST_SUBJECT: Final = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,6 +145,8 @@ def _shares(kind: str, new_shares: int, old_shares: int) -> Fraction:
 
 
 def _of_subject(subject: str) -> tuple[str, Fraction] | None:
+    if len(subject) > _LONGEST_SUBJECT:
+        raise _InvalidRow(f"its subject has more than {_LONGEST_SUBJECT} characters")
     bonus, values = _BONUS.fullmatch(subject), _FACE_VALUE.fullmatch(subject)
     if bonus is not None and int(bonus[2]):
         return "bonus", _shares("bonus", int(bonus[1]), int(bonus[2]))

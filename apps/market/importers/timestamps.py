@@ -29,7 +29,7 @@ from apps.market.importers.tables import Column, FileTable
 
 _EPOCH_SECONDS: Final = re.compile(r"[0-9]{9,10}")
 _EPOCH_MILLISECONDS: Final = re.compile(r"[0-9]{12,13}")
-_ZONE: Final = re.compile(r".*[0-9]{2}:[0-9]{2}.*(?:Z|[+-][0-9]{2}:?[0-9]{2})")
+_ZONE: Final = re.compile(r".{0,40}[0-9]{2}:[0-9]{2}.{0,40}(?:Z|[+-][0-9]{2}:?[0-9]{2})")
 _MONTH_NAMES: Final = (
     (re.compile(r"[0-9]{1,2}-[A-Za-z]{3,9}-[0-9]{4}"), "%d-%B-%Y"),
     (re.compile(r"[0-9]{1,2} [A-Za-z]{3,9} [0-9]{4}"), "%d %B %Y"),

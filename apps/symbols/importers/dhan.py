@@ -33,7 +33,7 @@ _MARKETS: Final[dict[str, MarketSegment]] = {
     "BSE M": rows.BSE_COMMODITY, "MCX M": rows.MCX, "NCDEX M": rows.NCDEX,
 }  # fmt: skip
 _TRADED: Final = frozenset(("ES", "ETF", "INVITU", "REIT", "EQUITY", "OTHER"))
-_UNDERLYING: Final = re.compile(r"(?P<root>.+)-[A-Z][a-z]{2}[0-9]{4}-.+")
+_UNDERLYING: Final = re.compile(r"(?P<root>.{1,60})-[A-Z][a-z]{2}[0-9]{4}-.{1,60}")
 _PAISE: Final = "0.01"
 
 # What the two lists call the same thing.

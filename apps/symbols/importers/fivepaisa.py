@@ -28,7 +28,7 @@ _MARKETS: Final[dict[str, MarketSegment]] = {
     "N C": rows.NSE_CASH, "B C": rows.BSE_CASH, "N D": rows.NSE_FO, "B D": rows.BSE_FO,
     "N U": rows.NSE_CURRENCY, "B U": rows.BSE_CURRENCY, "M D": rows.MCX,
 }  # fmt: skip
-_NAME: Final = re.compile(r"(?P<root>.+?) +[0-9]{1,2} [A-Za-z]{3} [0-9]{4}( .*)?")
+_NAME: Final = re.compile(r"(?P<root>.{1,60}?) {1,9}[0-9]{1,2} [A-Za-z]{3} [0-9]{4}( .{0,60})?")
 
 
 def read(record: Record, line: int) -> InstrumentRow:
