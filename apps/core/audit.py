@@ -92,7 +92,6 @@ class Action(StrEnum):
     SECRET_KEY_ROTATED = "secret_key_rotated"
     NOTICES_CHANGED = "notices_changed"
     QUIET_START_ENDED = "quiet_start_ended"
-    AUDIT_ARCHIVED = "audit_archived"
     ADMIN_LOGIN = "admin_login"
     ADMIN_LOGIN_FAILED = "admin_login_failed"
     ADMIN_LOGOUT = "admin_logout"
@@ -172,7 +171,10 @@ def record(
     )
 
 
-def add_months() -> None:
-    """Make the partitions of this month and the next three, by the rights of the tables' owner."""
+def purge() -> int:
+    """Delete records older than 400 days by the rights of the table's owner; return their number.
+    Neither the age nor the clock, the database's, is the caller's choice.
+    """
     with connection.cursor() as cursor:
-        cursor.execute("SELECT core_auditrecord_add_months()")
+        cursor.execute("SELECT core_auditrecord_purge()")
+        return int(cursor.fetchone()[0])

@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from django.db.models import QuerySet
 
-from apps.core import jobs
+from apps.core import audit, jobs
 from apps.core.models import Counter, IdempotencyKey
 
 JOBS_KEPT: Final = timedelta(days=30)
@@ -15,7 +15,8 @@ BATCH: Final = 1000
 
 
 def purge(*, now: datetime) -> int:
-    """Delete expired counters and remembered answers, and jobs that ended long ago.
+    """Delete expired counters and remembered answers, old audit records, and jobs that ended long
+    ago.
 
     Returns how many rows went. It can be stopped at any point and run twice at once.
     """
@@ -23,6 +24,7 @@ def purge(*, now: datetime) -> int:
         delete_in_batches(Counter.objects.filter(expires_at__lt=now))
         + delete_in_batches(IdempotencyKey.objects.filter(expires_at__lte=now))
         + _purge_jobs(before=now - JOBS_KEPT)
+        + audit.purge()
     )
 
 

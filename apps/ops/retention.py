@@ -7,7 +7,6 @@ from typing import Final, Protocol
 
 from apps.accounts import retention as accounts
 from apps.backtests import retention as backtests
-from apps.core import audit
 from apps.core import retention as core
 from apps.ops.backups import schedule
 from apps.trading import retention as trading
@@ -33,8 +32,7 @@ PURGES: Final[Mapping[str, Purge]] = {
 
 
 def purge_all(*, now: datetime) -> Mapping[str, int]:
-    """Return how many rows of each app were deleted. The audit log gets room for what comes."""
+    """Return how many rows of each app were deleted."""
     deleted = {name: purge(now=now) for name, purge in PURGES.items()}
-    audit.add_months()
     log.info("purged %s", deleted)
     return deleted

@@ -1,8 +1,11 @@
 """The record of who did what: what it holds, and that it stays."""
 
+from datetime import timedelta
+
 import pytest
 from django.db import DatabaseError, connection, transaction
 from django.test import RequestFactory
+from django.utils import timezone
 
 from apps.accounts.models import LoginSession, User
 from apps.core import audit, request_id, request_origin
@@ -75,11 +78,11 @@ def test_a_record_is_undone_with_the_change_that_it_tells_of(alice: User) -> Non
     [
         "UPDATE core_auditrecord SET actor = ''",
         "DELETE FROM core_auditrecord",
-        "DELETE FROM core_auditrecord WHERE false",
+        "DELETE FROM core_auditrecord WHERE actor <> ''",
         "TRUNCATE core_auditrecord",
         "TRUNCATE core_auditrecord, core_counter CASCADE",
         "INSERT INTO core_auditrecord SELECT * FROM core_auditrecord "
-        "ON CONFLICT (id, at) DO UPDATE SET actor = ''",
+        "ON CONFLICT (id) DO UPDATE SET actor = ''",
     ],
 )
 def test_the_database_refuses_to_change_or_remove_a_record(alice: User, statement: str) -> None:
@@ -92,3 +95,40 @@ def test_the_database_refuses_to_change_or_remove_a_record(alice: User, statemen
         cursor.execute(statement)
     after = AuditRecord.objects.get()
     assert (after.pk, after.actor) == (before.pk, alice.pk)
+
+
+@pytest.mark.django_db
+def test_a_purge_deletes_what_is_older_than_400_days_and_nothing_else() -> None:
+    now = timezone.now()
+    for days in (1, 399, 401, 2000):
+        at = now - timedelta(days=days)
+        audit.record(Action.ALGORITHM_FAILED, None, actor=audit.SYSTEM, now=at)
+    assert audit.purge() == 2
+    ages = [(now - record.at).days for record in AuditRecord.objects.order_by("-at")]
+    assert ages == [1, 399]
+
+
+@pytest.mark.django_db
+def test_an_old_record_is_not_changed_either() -> None:
+    long_ago = timezone.now() - timedelta(days=500)
+    audit.record(Action.ALGORITHM_FAILED, None, actor=audit.SYSTEM, now=long_ago)
+    with pytest.raises(DatabaseError, match="neither changed"), transaction.atomic():
+        AuditRecord.objects.update(actor="")
+
+
+@pytest.mark.django_db
+def test_a_role_that_may_only_add_and_read_has_old_records_deleted() -> None:
+    long_ago = timezone.now() - timedelta(days=401)
+    audit.record(Action.ALGORITHM_FAILED, None, actor=audit.SYSTEM, now=long_ago)
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT rolcreaterole OR rolsuper FROM pg_roles WHERE rolname = current_user"
+        )
+        if cursor.fetchone() != (True,):
+            pytest.skip("the role of DATABASE_URL is no superuser")
+        cursor.execute("CREATE ROLE adds_alone")
+        cursor.execute("GRANT SELECT, INSERT ON core_auditrecord TO adds_alone")
+        cursor.execute("SET LOCAL ROLE adds_alone")
+    with pytest.raises(DatabaseError, match="permission denied"), transaction.atomic():
+        AuditRecord.objects.all().delete()
+    assert audit.purge() == 1

@@ -21,6 +21,8 @@ from django.db.migrations.recorder import MigrationRecorder
 
 from apps.algorithms.models import Algorithm
 from apps.backtests.models import Backtest
+from apps.core import audit
+from apps.core.models import AuditRecord
 from apps.core.times import moment
 from apps.engine.kernel import saved
 from apps.market.store import GRACE_PERIOD
@@ -91,14 +93,9 @@ def go(runner: Runner, first: int, stop: int) -> None:
 
 
 def dump_schema() -> str:
-    """Dump the schema without the audit log, whose partitions go by the month of its making."""
+    """Dump the schema as text."""
     server = connection.get_connection_params()
-    options = (
-        "--schema-only",
-        "--no-owner",
-        "--no-privileges",
-        "--exclude-table=core_auditrecord*",
-    )
+    options = ("--schema-only", "--no-owner", "--no-privileges")
     command = [
         str(next(local_postgres.program_folders()) / "pg_dump"), *options,
         f"--dbname={server['dbname']}", f"--host={server['host']}", f"--username={server['user']}",
@@ -122,6 +119,19 @@ def test_schema_taken_over_is_that_of_a_fresh_database(transactional_db: None) -
     fresh, taken_over = restored
     assert taken_over == fresh
     assert fresh.count("CREATE TABLE") > 50
+
+
+@pytest.mark.slow
+def test_audit_records_of_release_1_0_are_kept_and_their_ids_go_on(transactional_db: None) -> None:
+    with database_of(RELEASE):
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT * FROM core_auditrecord ORDER BY id")
+            before = cursor.fetchall()
+            call_command("migrate", verbosity=0)
+            cursor.execute("SELECT * FROM core_auditrecord ORDER BY id")
+            assert cursor.fetchall() == before
+        audit.record(audit.Action.LOGOUT, None, actor=audit.SYSTEM, now=make.NOW)
+        assert AuditRecord.objects.latest("id").pk > max(row[0] for row in before)
 
 
 @pytest.mark.slow
