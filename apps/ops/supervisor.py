@@ -2,7 +2,7 @@
 
 Forks share the memory of what was imported and loaded before them. A child that ends is forked
 again, after a wait that grows while it keeps ending, or at once when it asked to be replaced, by
-exit code 0.
+exit code 0, or had hung.
 Each child has a session of its own, so that Ctrl-C reaches only the supervisor, and a parent
 watcher, so that it cannot outlive the supervisor.
 """
@@ -33,6 +33,10 @@ SHORT_LIFE: Final = 1.0  # seconds
 SECONDS_TO_STOP: Final = 4.0
 # Linux counts there how many processes it has killed for lack of memory.
 COUNTS_OF_SYSTEM: Final = Path("/proc/vmstat")
+# The most threads of a child that say what they do, and the bytes that each has for it.
+TASKS: Final = 8
+_TASK_SIZE: Final = 200
+_MOMENT: Final = struct.Struct("d")
 # The name of a process in `ps -e` and `top`; Linux keeps 15 characters of it.
 PROCESS_NAME: Final = Path("/proc/self/comm")
 
@@ -55,17 +59,48 @@ class Backoff:
 
 
 class Heartbeat:
-    """When a child was last alive, in memory that it shares with the supervisor."""
+    """When a child was last alive and what its threads do, in memory shared with the supervisor."""
 
     def __init__(self) -> None:
-        self._memory = mmap.mmap(-1, 8)
+        self._memory = mmap.mmap(-1, _MOMENT.size + TASKS * _TASK_SIZE)
+        self._free = list(range(TASKS))
 
     def beat(self) -> None:
-        struct.pack_into("d", self._memory, 0, time.monotonic())
+        _MOMENT.pack_into(self._memory, 0, time.monotonic())
 
     def silence(self, now: float) -> float:
-        (moment,) = struct.unpack_from("d", self._memory, 0)
+        (moment,) = _MOMENT.unpack_from(self._memory, 0)
         return now - float(moment)
+
+    @contextmanager
+    def doing(self, task: str) -> Iterator[None]:
+        """Keep a line about what a thread of the child does, while it does that."""
+        number = self._free.pop()
+        self._write(number, task.encode("ascii", "replace"))
+        try:
+            yield
+        finally:
+            self._write(number, b"")
+            self._free.append(number)
+
+    def tasks(self) -> list[str]:
+        """Return what the child does, or did when it fell silent."""
+        cells = (self._memory[self._place(n) : self._place(n + 1)] for n in range(TASKS))
+        return [text.decode() for cell in cells if (text := cell.rstrip(b"\0"))]
+
+    def clear(self) -> None:
+        """Begin for another fork of the child: it is alive and does nothing."""
+        self.beat()
+        for number in range(TASKS):
+            self._write(number, b"")
+
+    def _write(self, number: int, text: bytes) -> None:
+        cell = text[:_TASK_SIZE].ljust(_TASK_SIZE, b"\0")
+        self._memory[self._place(number) : self._place(number + 1)] = cell
+
+    @staticmethod
+    def _place(number: int) -> int:
+        return _MOMENT.size + number * _TASK_SIZE
 
 
 class Kill(NamedTuple):
@@ -91,6 +126,7 @@ class Child:
     kill: Kill | None = field(default=None, init=False)
     pid: int | None = field(default=None, init=False)
     started: float = field(default=0.0, init=False)
+    has_hung: bool = field(default=False, init=False)
     backoff: Backoff = field(default_factory=Backoff, init=False)
 
     def ending(self) -> int | None:
@@ -151,12 +187,17 @@ class Supervisor:
             child.kill = self._kill_of(pid, code)
         if code == 0 and now - child.started > SHORT_LIFE:
             child.backoff.due = now
+        elif code is not None and child.has_hung:
+            child.has_hung, child.backoff.due = False, now
+            self.say(f"{child.name} ended ({_ending(code)}): starts again")
         elif code is not None:
             wait = child.backoff.ended(started=child.started, now=now)
             reason = " for lack of memory" if child.kill and child.kill.for_memory else ""
             self.say(f"{child.name} ended ({_ending(code)}{reason}): starts again in {wait:g} s")
         elif child.hangs(now):
-            self.say(f"{child.name} hangs: it is killed")
+            tasks = "; ".join(child.heartbeat.tasks()) if child.heartbeat else ""
+            self.say(f"{child.name} hangs{f' at {tasks}' if tasks else ''}: it is killed")
+            child.has_hung = True
             child.send(signal.SIGKILL)
         if child.pid is None and now >= child.backoff.due:
             self._fork(child, watched, now)
@@ -168,7 +209,7 @@ class Supervisor:
     def _fork(self, child: Child, watched: int, now: float) -> None:
         child.started = now
         if child.heartbeat is not None:
-            child.heartbeat.beat()
+            child.heartbeat.clear()
         # A signal that came before the child has its own handlers would be lost.
         before = signal.pthread_sigmask(signal.SIG_BLOCK, STOP_SIGNALS)
         pid = os.fork()

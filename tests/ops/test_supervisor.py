@@ -130,17 +130,19 @@ def test_a_child_that_ends_with_code_0_is_replaced_at_once_and_without_a_word(
 
 
 @pytest.mark.slow
-def test_a_child_that_hangs_is_killed_and_replaced(tmp_path: Path) -> None:
+def test_a_child_that_hangs_is_replaced_at_once_each_time_and_says_at_what(tmp_path: Path) -> None:
+    hanging = "with heartbeat.doing('GET /api/slow'): time.sleep(60)"
     beating = "[heartbeat.beat() or time.sleep(0.1) for _ in range(600)]"
-    with lives(tmp_path, "time.sleep(60)", beating) as supervisor:
-        first = int(line(supervisor))
-        assert line(supervisor) == "web hangs: it is killed"
-        assert line(supervisor) == "web ended (SIGKILL): starts again in 0.5 s"
-        assert line(supervisor) == f"{first} was killed, for memory: False"
-        second = int(line(supervisor))
+    with lives(tmp_path, hanging, "time.sleep(60)", beating) as supervisor:
+        for task in (" at GET /api/slow", ""):
+            hung = int(line(supervisor))
+            assert line(supervisor) == f"web hangs{task}: it is killed"
+            assert line(supervisor) == "web ended (SIGKILL): starts again"
+            assert line(supervisor) == f"{hung} was killed, for memory: False"
+        last = int(line(supervisor))
         time.sleep(1.5)
-        assert is_alive(second)
-        assert not is_alive(first)
+        assert is_alive(last)
+        assert not is_alive(hung)
 
 
 def test_a_child_that_fails_says_why(tmp_path: Path) -> None:
