@@ -97,6 +97,7 @@ class UserAdmin(AuditedAdmin, DjangoUserAdmin):  # type: ignore[type-arg]  # not
         if response.status_code == HTTPStatus.FOUND:
             user, now = User.objects.get(pk=id), timezone.now()
             _end(user.sessions.all(), request)
+            mails.expire_links(user, now=now)
             mails.tell(user, MailKind.PASSWORD_CHANGED, now=now)
         return response
 

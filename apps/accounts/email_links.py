@@ -4,6 +4,7 @@ A link works once and until it expires, by one conditional UPDATE. Opening it ch
 mail scanners open links: the page that it leads to asks for a click.
 """
 
+from contextlib import suppress
 from datetime import datetime
 from typing import Final
 
@@ -15,6 +16,7 @@ from apps.accounts.mails import MailKind
 from apps.accounts.models import EmailLink, LinkPurpose, SessionEndReason, User
 from apps.accounts.services import EmailTaken
 from apps.core import audit, jobs
+from apps.core.api.limits import TooManyRequests
 from apps.core.audit import Action
 from apps.core.errors import Code, ServiceError
 
@@ -36,12 +38,15 @@ class AlreadyVerified(ServiceError):
 
 @transaction.atomic
 def send_verification(*, user: User, now: datetime) -> None:
-    """Send the user a link that verifies the address. Raises MailUnavailable, AlreadyVerified."""
+    """Send the user a link that verifies the address.
+
+    Raises MailUnavailable, AlreadyVerified, TooManyRequests.
+    """
     mails.require()
     if user.email_verified:
         raise AlreadyVerified
     audit.record(Action.VERIFICATION_REQUESTED, user, actor=audit.user(user), now=now)
-    mails.send_new_link(user, LinkPurpose.VERIFY, email=user.email, now=now)
+    mails.send_link(user, LinkPurpose.VERIFY, email=user.email, now=now)
 
 
 @transaction.atomic
@@ -74,12 +79,13 @@ def send_reset(*, email: str, now: datetime) -> None:
     user = User.objects.filter(email=email, is_active=True).first()
     if user is not None:
         audit.record(Action.RESET_REQUESTED, user, actor=audit.STRANGER, now=now)
-        mails.send_new_link(user, LinkPurpose.RESET, email=email, now=now)
+        with suppress(TooManyRequests):  # no answer tells which accounts exist
+            mails.send_link(user, LinkPurpose.RESET, email=email, now=now)
 
 
 @transaction.atomic
-def reset_password(*, token: str, new_password: str, revoke_keys: bool, now: datetime) -> User:
-    """Set a new password, and end all sessions and, if asked, all keys.
+def reset_password(*, token: str, new_password: str, end_keys: bool, now: datetime) -> User:
+    """Set a new password, and end all sessions, all links in mails and, if asked, all keys.
 
     The address counts as verified, as the mail was read. Raises LinkRejected, InvalidInput; the
     link stays good after InvalidInput.
@@ -95,9 +101,10 @@ def reset_password(*, token: str, new_password: str, revoke_keys: bool, now: dat
     # Whoever reads the account's mails may log in from here, also while others guess.
     login_limits.record_login(user, now=now)
     actor = audit.user(user)
-    audit.record(Action.PASSWORD_RESET, user, actor=actor, now=now, keys_revoked=revoke_keys)
+    audit.record(Action.PASSWORD_RESET, user, actor=actor, now=now, keys_revoked=end_keys)
     services.end(user.sessions.all(), reason=SessionEndReason.PASSWORD, now=now)
-    if revoke_keys:
+    mails.expire_links(user, now=now)
+    if end_keys:
         services.revoke(user.keys.all(), now=now)
     mails.tell(user, MailKind.PASSWORD_CHANGED, now=now)
     return user
@@ -110,22 +117,17 @@ def reset_password(*, token: str, new_password: str, revoke_keys: bool, now: dat
 def request_new_address(*, user: User, new_email: str, now: datetime) -> None:
     """Send a link to the old and to the new address; the change is made when both are used.
 
-    That the new address has an account already is told in the mail to its owner alone, by none
-    being sent. Raises MailUnavailable.
+    An address that has an account already gets the same mail, so nothing tells which exist.
+    Raises MailUnavailable, TooManyRequests.
     """
     mails.require()
     new_email = email_addresses.normalize(new_email)
-    user.email_links.filter(
-        purpose__in=[LinkPurpose.LEAVE_ADDRESS, LinkPurpose.TAKE_ADDRESS], used_at=None
-    ).update(expires_at=now)
     audit.record(Action.ADDRESS_CHANGE_REQUESTED, user, actor=audit.user(user), now=now)
-    if User.objects.filter(email=new_email).exists():
-        return
     for purpose, email in (
         (LinkPurpose.LEAVE_ADDRESS, user.email),
         (LinkPurpose.TAKE_ADDRESS, new_email),
     ):
-        mails.send_new_link(user, purpose, email=email, new_email=new_email, now=now)
+        mails.send_link(user, purpose, email=email, new_email=new_email, now=now)
 
 
 @transaction.atomic
@@ -138,10 +140,8 @@ def confirm_new_address(*, token: str, now: datetime) -> bool:
     user = User.objects.locked(link.user_id)  # of two confirmations at once one sees the other
     if user is None:
         raise LinkRejected
-    pair = user.email_links.filter(new_email=link.new_email, created_at=link.created_at)
-    if pair.exclude(used_at=None).count() < len(
-        (LinkPurpose.LEAVE_ADDRESS, LinkPurpose.TAKE_ADDRESS)
-    ):
+    used = user.email_links.filter(new_email=link.new_email, expires_at__gt=now)
+    if used.exclude(used_at=None).values("purpose").distinct().count() < 2:
         return False
     old_email, user.email, user.email_verified = user.email, link.new_email, True
     try:
@@ -149,6 +149,7 @@ def confirm_new_address(*, token: str, now: datetime) -> bool:
             user.save(update_fields=["email", "email_verified"])
     except IntegrityError:
         raise EmailTaken(field="email") from None
+    mails.expire_links(user, now=now)
     audit.record(Action.ADDRESS_CHANGED, user, actor=audit.user(user), now=now)
     mails.tell(user, MailKind.ADDRESS_CHANGED, to=old_email, now=now, new_email=user.email)
     return True

@@ -3,6 +3,7 @@
 A mail is a job, enqueued in the transaction of its cause and sent by a worker outside of any.
 """
 
+import logging
 from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Final, NamedTuple
@@ -10,13 +11,18 @@ from typing import Final, NamedTuple
 from django.conf import settings
 from django.core import signing
 from django.core.mail import EmailMultiAlternatives
+from django.db import transaction
+from django.db.models import QuerySet
 from django.template.loader import render_to_string
 from procrastinate.types import JSONValue
 
 from apps.accounts.models import EmailLink, LinkPurpose, User
-from apps.core import jobs, request_origin
+from apps.core import jobs, mail_limits, request_origin
+from apps.core.api.limits import TooManyRequests
 from apps.core.errors import Code, ServiceError
 from apps.core.times import indian_time
+
+log = logging.getLogger(__name__)
 
 ACCOUNT_MAIL_JOB: Final = "accounts.mail"
 ACCOUNT_MAIL_QUEUE: Final = "small"
@@ -67,12 +73,12 @@ TEXTS: Final = {
     ),
     MailKind.LEAVE_ADDRESS: MailText(
         "Your account is about to get another e-mail address",
-        "Your account is to get the address {new_email}. It does once both addresses confirm it.",
+        "Your account is to get another address. It does once both addresses confirm it.",
         "Confirm the change",
     ),
     MailKind.TAKE_ADDRESS: MailText(
         "Confirm your new e-mail address",
-        "An account is to get the address {new_email}. It does once both addresses confirm it.",
+        "An account is to get this address. It does once both addresses confirm it.",
         "Confirm the change",
     ),
     MailKind.NEW_LOGIN: MailText(
@@ -139,24 +145,53 @@ def require() -> None:
         raise MailUnavailable
 
 
-def send_new_link(
+@transaction.atomic
+def send_link(
     user: User, purpose: LinkPurpose, *, email: str, now: datetime, new_email: str = ""
 ) -> None:
-    """Make a link and enqueue the mail that brings it to `email`."""
-    expires_at = now + (RESET_WITHIN if purpose is LinkPurpose.RESET else LINK_LASTS)
-    link = user.email_links.create(
-        purpose=purpose, email=email, new_email=new_email, created_at=now, expires_at=expires_at
-    )
+    """Enqueue a mail with a link to `email`: the last one while it lives, else a new one.
+
+    A new link expires the older ones of its purpose. Raises TooManyRequests.
+    """
+    User.objects.locked(user.pk)  # of two calls at once, the second finds the link of the first
+    mail_limits.count(purpose, to=email, user_id=user.pk)
+    links = _unexpired_links(user, now=now).filter(purpose=purpose)
+    link = links.filter(email=email, new_email=new_email, used_at=None).first()
+    if link is None:
+        links.update(expires_at=now)
+        lifetime = RESET_WITHIN if purpose is LinkPurpose.RESET else LINK_LASTS
+        link = user.email_links.create(
+            purpose=purpose,
+            email=email,
+            new_email=new_email,
+            created_at=now,
+            expires_at=now + lifetime,
+        )
     arguments = {"kind": purpose.value, "to": email, "facts": {}, "link_id": link.pk}
     jobs.enqueue(ACCOUNT_MAIL_JOB, queue=ACCOUNT_MAIL_QUEUE, arguments=[arguments])
+
+
+def expire_links(user: User, *, now: datetime) -> None:
+    """Expire all links of a user whose password or address has changed."""
+    _unexpired_links(user, now=now).update(expires_at=now)
+
+
+def _unexpired_links(user: User, *, now: datetime) -> QuerySet[EmailLink]:
+    return user.email_links.filter(expires_at__gt=now)
 
 
 def tell(user: User, kind: MailKind, *, now: datetime, to: str | None = None, **facts: str) -> None:
     """Enqueue a mail about what has just happened, if mails can be sent.
 
-    It goes to the user's address if that is verified: another may be a stranger's.
+    It goes to the user's address if that is verified: another may be a stranger's. Beyond the
+    limits of mails it is skipped; the user's activity has it.
     """
     if not is_available() or not (to or user.email_verified):
+        return
+    try:
+        mail_limits.count(kind, to=to or user.email, user_id=user.pk)
+    except TooManyRequests:
+        log.info("a mail of kind %s to user %s is skipped: too many of them", kind, user.pk)
         return
     known = {"at": indian_time(now), "address": request_origin.current().address or "unknown"}
     arguments: dict[str, JSONValue] = {
@@ -168,18 +203,23 @@ def tell(user: User, kind: MailKind, *, now: datetime, to: str | None = None, **
     jobs.enqueue(ACCOUNT_MAIL_JOB, queue=ACCOUNT_MAIL_QUEUE, arguments=[arguments])
 
 
-def send_mail_now(*, kind: MailKind, to: str, facts: dict[str, str], link_id: str | None) -> None:
-    """Send a mail now. Errors of the mail server are raised, to be tried again."""
+def send_mail_now(
+    *, kind: MailKind, to: str, facts: dict[str, str], link_id: str | None, now: datetime
+) -> None:
+    """Send a mail now, unless its link has expired since.
+
+    Errors of the mail server are raised, to be tried again.
+    """
     context = {**facts, "service": settings.PUBLIC_URL}
     if link_id is not None:
-        link = EmailLink.objects.select_related("user").filter(pk=link_id, used_at=None).first()
+        usable = EmailLink.objects.filter(used_at=None, expires_at__gt=now)
+        link = usable.select_related("user").filter(pk=link_id).first()
         if link is None:
             return
         context |= {
-            "name": link.user.name,
+            "name": _name_for(to, link.user),
             "url": url_of(link),
             "expires": indian_time(link.expires_at),
-            "new_email": link.new_email,
         }
     mail_text = TEXTS[kind]
     context |= {**mail_text._asdict(), "text": mail_text.text.format_map(context)}
@@ -189,6 +229,13 @@ def send_mail_now(*, kind: MailKind, to: str, facts: dict[str, str], link_id: st
     mail = EmailMultiAlternatives(mail_text.subject, plain, None, [to])
     mail.attach_alternative(page, "text/html")
     mail.send()
+
+
+def _name_for(address: str, user: User) -> str:
+    """Return the name to greet by: none at an address that may be a stranger's, as the user chose
+    it.
+    """
+    return user.name if user.email_verified and address == user.email else ""
 
 
 def url_of(link: EmailLink) -> str:

@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final, TypeAlias
@@ -35,6 +36,7 @@ from apps.accounts.models import (
     new_token_id,
 )
 from apps.core import audit, jobs, quotas, request_origin
+from apps.core.api.limits import TooManyRequests
 from apps.core.audit import Action
 from apps.core.client_address import is_in_networks
 from apps.core.errors import Code, Fault, InvalidInput, NotFound, ServiceError
@@ -153,7 +155,8 @@ def sign_up(
             audit.record(Action.SIGNUP, user, actor=audit.user(user), now=now)
             login_limits.record_login(user, now=now)
             if mails.is_available():
-                mails.send_new_link(user, LinkPurpose.VERIFY, email=user.email, now=now)
+                with suppress(TooManyRequests):  # another link can be asked for later
+                    mails.send_link(user, LinkPurpose.VERIFY, email=user.email, now=now)
             return tokens.issue(user=user, now=now, address=address, user_agent=user_agent)
     except IntegrityError:
         # The unique address is the only rule here that another request can break.
@@ -455,12 +458,13 @@ def change_password(
 
 @transaction.atomic
 def end_with_old_password(user: User, *, actor: audit.Actor, now: datetime) -> None:
-    """End all sessions of a user who has chosen a new password, put it on record and tell by mail.
+    """End all sessions and links in mails of a user who has chosen a new password.
 
-    Keys stay.
+    It is put on record and told by mail. Keys stay.
     """
     audit.record(Action.PASSWORD_CHANGED, user, actor=actor, now=now)
     end(user.sessions.all(), reason=SessionEndReason.PASSWORD, now=now)
+    mails.expire_links(user, now=now)
     mails.tell(user, MailKind.PASSWORD_CHANGED, now=now)
 
 

@@ -22,7 +22,9 @@ def send_account_mail(kind: str, to: str, facts: dict[str, str], link_id: str | 
     queue = mails.ACCOUNT_MAIL_QUEUE
     if quiet_start.postpones(mails.ACCOUNT_MAIL_JOB, queue=queue, arguments=arguments):
         return
-    mails.send_mail_now(kind=mails.MailKind(kind), to=to, facts=facts, link_id=link_id)
+    mails.send_mail_now(
+        kind=mails.MailKind(kind), to=to, facts=facts, link_id=link_id, now=timezone.now()
+    )
 
 
 @app.task(name=email_links.RESET_JOB, queue=mails.ACCOUNT_MAIL_QUEUE, retry=_RETRY)

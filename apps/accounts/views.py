@@ -352,7 +352,8 @@ class EmailViewSet(OwnedViewSet):
     def send_verification(self, request: Request) -> Response:
         """Send a link that verifies the e-mail address; it works once, for 24 hours.
 
-        It goes to the address of the account; 422 when that is verified already.
+        It goes to the address of the account; 422 when that is verified already. While a link
+        lives, the same one is sent again, at most three times an hour and ten times a day.
         """
         self.read(EmptyBody)
         email_links.send_verification(user=self.owner, now=self.now)
@@ -368,8 +369,9 @@ class EmailViewSet(OwnedViewSet):
     def change(self, request: Request) -> Response:
         """Change the e-mail address, which takes a link sent to the old and one to the new.
 
-        Until both links are used the old address stays; they work for 24 hours, and another request
-        makes them void. Whether the new address has an account already is not told here.
+        Until both links are used the old address stays; they work for 24 hours, and a request for
+        another address makes them void. Whether the new address has an account already is not told
+        here. At most three such mails reach an address, and leave for a user, in an hour.
         """
         body = self.read(AddressChangeSerializer)
         email_links.request_new_address(user=self.owner, new_email=body["email"], now=self.now)

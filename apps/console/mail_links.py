@@ -20,7 +20,7 @@ def _page(
     act: Callable[[], str],
 ) -> HttpResponse:
     """Show the page of a link; on POST `act` does what the link is for and says so."""
-    context: dict[str, Any] = {}
+    context: dict[str, Any] = {"typed": request.POST}
     status = 200
     try:
         now = database_clock.now()
@@ -49,7 +49,7 @@ def reset_page(request: HttpRequest, token: str) -> HttpResponse:
         email_links.reset_password(
             token=token,
             new_password=request.POST.get("newPassword", ""),
-            revoke_keys="revokeKeys" in request.POST,
+            end_keys="endKeys" in request.POST,
             now=database_clock.now(),
         )
         return "The password is changed, and all sessions have ended. Sign in with the new one."

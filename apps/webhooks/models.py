@@ -4,7 +4,7 @@ from datetime import datetime
 from typing import Self
 
 from django.db import models
-from django.db.models import Case, F, Func, Q, When
+from django.db.models import F, Func, Q
 
 from apps.core.errors import NotFound
 from apps.core.ids import IdField, is_id
@@ -299,12 +299,10 @@ class Attempt(models.Model):
 
 
 class EmailNotices(models.Model):
-    """The types of events that a user is told of by e-mail, and the number of mails of that day."""
+    """The types of events that a user is told of by e-mail."""
 
     owner = models.OneToOneField("accounts.User", models.CASCADE, primary_key=True)
     events = models.JSONField(default=list)
-    day = models.DateField(null=True, help_text="Day in UTC on which the mails were counted")
-    sent = models.PositiveIntegerField(default=0)
 
     class Meta:
         verbose_name_plural = "e-mail notices"
@@ -313,10 +311,3 @@ class EmailNotices(models.Model):
                 condition=Q(events__contained_by=_TYPES), name="notices_are_of_known_events"
             ),
         ]
-
-    def counted(self, *, most: int, now: datetime) -> bool:
-        """Count one more mail of today; return False when there have been `most` already."""
-        today = now.date()
-        has_room = EmailNotices.objects.filter(~Q(day=today) | Q(sent__lt=most), pk=self.pk)
-        sent = Case(When(day=today, then=F("sent") + 1), default=1)
-        return bool(has_room.update(day=today, sent=sent))

@@ -1,6 +1,7 @@
 """E-mail notices of events, for users who subscribe to them."""
 
 from collections.abc import Sequence
+from contextlib import suppress
 from datetime import datetime
 from typing import Final
 
@@ -8,13 +9,14 @@ from django.core.mail import send_mail
 from django.db import transaction
 
 from apps.accounts.models import User
-from apps.core import audit
+from apps.core import audit, mail_limits
+from apps.core.api.limits import TooManyRequests
 from apps.core.times import wire_time
 from apps.webhooks import event_types
 from apps.webhooks.event_types import EventType
 from apps.webhooks.models import EmailNotices, Event
 
-MOST_A_DAY: Final = 50  # mails to one user; further events go to webhooks alone
+RATE: Final = "50/d"  # of mails to one user; further events go to webhooks alone
 
 
 def notices_of(owner: User) -> EmailNotices:
@@ -38,7 +40,7 @@ def update_notices(*, owner: User, events: Sequence[str], now: datetime) -> Emai
     return notices
 
 
-def send_mail_of(*, event_id: str, now: datetime) -> None:
+def send_mail_of(*, event_id: str) -> None:
     """Send the mail of an event, unless the user has reached the limit of the day or unsubscribed.
 
     It runs outside any transaction. Errors of the mail server are raised, to be tried again.
@@ -46,9 +48,12 @@ def send_mail_of(*, event_id: str, now: datetime) -> None:
     event = Event.objects.select_related("owner").filter(pk=event_id).first()
     if event is None or not event.owner.email_verified:  # another's address may be a stranger's
         return
-    notices = EmailNotices.objects.filter(owner=event.owner, events__contains=event.type).first()
-    if notices is not None and notices.counted(most=MOST_A_DAY, now=now):
-        send_mail(_subject(event), _text(event), None, [event.owner.email])
+    if not EmailNotices.objects.filter(owner=event.owner, events__contains=event.type).exists():
+        return
+    to = event.owner.email
+    with suppress(TooManyRequests):
+        mail_limits.count("notice", to=to, user_id=event.owner_id, rates=(RATE,))
+        send_mail(_subject(event), _text(event), None, [to])
 
 
 def _subject(event: Event) -> str:

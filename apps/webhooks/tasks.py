@@ -30,4 +30,4 @@ def mail(event_id: str) -> None:
     arguments = {"event_id": event_id}
     if quiet_start.postpones(outbox.MAIL_JOB, queue=outbox.MAIL_QUEUE, arguments=arguments):
         return
-    notices.send_mail_of(event_id=event_id, now=database_clock.now())
+    notices.send_mail_of(event_id=event_id)

@@ -19,6 +19,8 @@ from apps.accounts import email_links, mails, tasks
 from apps.accounts.email_links import LinkRejected
 from apps.accounts.models import EmailLink, LinkPurpose, User
 from apps.accounts.services import require_verified_email
+from apps.core import mail_limits
+from apps.core.api.limits import TooManyRequests
 from tests import make
 from tests.conftest import Api
 from tests.envelope import assert_error
@@ -148,8 +150,8 @@ def test_a_reset_ends_all_sessions_and_keys_if_asked(api: Api, alice: User) -> N
     client.post("/api/auth/keys", {"name": "A key", "scopes": ["read"]})
     api().post("/api/auth/password-reset", {"email": alice.email.upper()})
     (path,) = send_mails()
-    assert b"Revoke all API keys" in Client().get(path).content
-    done = Client().post(path, {"newPassword": NEW, "revokeKeys": "on"})
+    assert b'name="endKeys" checked> End all API keys' in Client().get(path).content
+    done = Client().post(path, {"newPassword": NEW, "endKeys": "on"})
     assert b"The password is changed" in done.content
     assert_error(client.get("/api/auth/profile"), 401, "UNAUTHORIZED")
     assert not alice.keys.filter(revoked_at=None).exists()
@@ -217,8 +219,26 @@ def test_a_later_change_takes_the_place_of_an_earlier_one(api: Api, verified: Us
     assert {Client().post(path).status_code for path in earlier} == {422}
 
 
-def test_an_address_of_somebody_else_is_not_told(api: Api, verified: User, bob: User) -> None:
-    assert change_address(api, verified, bob.email) == []
+def test_a_taken_address_gets_the_same_answer_and_mails_as_a_free_one(
+    api: Api, verified: User, bob: User
+) -> None:
+    answers, mailed = [], []
+    for new in (bob.email, "free@example.com"):
+        answers.append(api(verified).post("/api/auth/email", {"email": new}).json())
+        send_mails()
+        texts = [re.sub(r"http\S+|until .*IST", "", str(sent.body)) for sent in mail.outbox]
+        mailed.append(texts)
+        assert [sent.to for sent in mail.outbox] == [[verified.email], [new]]
+    assert answers[0] == answers[1]
+    assert mailed[0] == mailed[1]
+
+
+def test_one_used_link_and_its_repetition_change_no_address(api: Api, verified: User) -> None:
+    leave, _ = change_address(api, verified)
+    Client().post(leave)
+    leave_again, take = change_address(api, verified)
+    assert b"other address" in Client().post(leave_again).content
+    assert b"is changed" in Client().post(take).content
 
 
 def test_an_address_that_somebody_took_meanwhile_is_refused(api: Api, verified: User) -> None:
@@ -232,6 +252,123 @@ def test_an_address_that_somebody_took_meanwhile_is_refused(api: Api, verified: 
     assert verified.email == "alice@example.com"
 
 
+# Links die with what they rest on
+
+
+def request_links(api: Api, user: User) -> list[str]:
+    """The paths of every kind of link that an account can ask for."""
+    api(user).post("/api/auth/verification")
+    api(user).post("/api/auth/email", {"email": "new@example.com"})
+    api().post("/api/auth/password-reset", {"email": user.email})
+    paths = send_mails()
+    assert len(paths) == 4
+    return paths
+
+
+def statuses(paths: list[str]) -> list[int]:
+    return [Client().get(path).status_code for path in paths]
+
+
+def test_a_reset_expires_all_other_links(api: Api, alice: User) -> None:
+    *others, reset = request_links(api, alice)
+    assert statuses(others) == [200, 200, 200]
+    Client().post(reset, {"newPassword": NEW})
+    assert statuses(others) == [422, 422, 422]
+
+
+def test_a_password_change_expires_all_links(api: Api, alice: User) -> None:
+    paths = request_links(api, alice)
+    body = {"currentPassword": make.PASSWORD, "newPassword": NEW}
+    assert api(alice).post("/api/auth/password", body).status_code == 200
+    assert statuses(paths) == [422] * 4
+
+
+def test_a_change_of_address_expires_all_other_links(api: Api, alice: User) -> None:
+    verification, leave, take, reset = request_links(api, alice)
+    Client().post(leave)
+    assert b"is changed" in Client().post(take).content
+    assert statuses([verification, reset]) == [422, 422]
+
+
+# Limits
+
+
+def mailed(api: Api, times: int, path: str, user: User | None, body: object = None) -> int:
+    """How many mails leave when a call is made so often."""
+    for _ in range(times):
+        api(user).post(path, body)
+    send_mails()
+    return len(mail.outbox)
+
+
+def test_three_mails_of_a_kind_reach_an_address_in_an_hour(api: Api, alice: User) -> None:
+    assert mailed(api, 6, "/api/auth/verification", alice) == 3
+    assert_error(api(alice).post("/api/auth/verification"), 429, "TOO_MANY_REQUESTS")
+    assert mailed(api, 6, "/api/auth/password-reset", None, {"email": alice.email}) == 3
+
+
+def test_ten_mails_of_a_kind_reach_an_address_in_a_day(alice: User) -> None:
+    hourly, daily = mail_limits.RATES
+    assert hourly == "3/h"
+    for _ in range(10):
+        mail_limits.count("verify", to=alice.email, user_id=alice.pk, rates=(daily,))
+    with pytest.raises(TooManyRequests):
+        mail_limits.count("verify", to=alice.email, user_id=alice.pk, rates=(daily,))
+
+
+def test_accounts_together_send_a_stranger_no_more_mails(api: Api) -> None:
+    for number in range(6):
+        user = make.user(f"user{number}")
+        api(user).post("/api/auth/email", {"email": f"stranger+{number % 2}@example.com"})
+    send_mails()
+    assert sum("stranger" in sent.to[0] for sent in mail.outbox) == 3
+
+
+def test_an_account_sends_three_strangers_a_mail_in_an_hour(api: Api, alice: User) -> None:
+    for number in range(6):
+        api(alice).post("/api/auth/email", {"email": f"stranger{number}@example.com"})
+    send_mails()
+    assert sum("stranger" in sent.to[0] for sent in mail.outbox) == 3
+
+
+def test_a_link_is_sent_again_while_it_lives(api: Api, alice: User) -> None:
+    api(alice).post("/api/auth/verification")
+    first = send_mails()
+    api(alice).post("/api/auth/verification")
+    assert send_mails() == first
+    EmailLink.objects.update(expires_at=timezone.now())
+    api(alice).post("/api/auth/verification")
+    assert send_mails() != first
+
+
+def test_notices_beyond_the_limit_are_skipped_and_what_they_tell_is_done(
+    api: Api, verified: User
+) -> None:
+    client = api(verified)
+    for number in range(5):
+        body = {"name": f"Key {number}", "scopes": ["read"]}
+        assert client.post("/api/auth/keys", body).status_code == 201
+    send_mails()
+    assert len(mail.outbox) == 3
+    assert verified.keys.count() == 5
+
+
+def test_a_mail_to_an_unverified_address_has_no_text_that_a_user_chose(
+    api: Api, alice: User
+) -> None:
+    User.objects.filter(pk=alice.pk).update(name="BUY THIS NOW")
+    alice.refresh_from_db()
+    api(alice).post("/api/auth/verification")
+    api(alice).post("/api/auth/email", {"email": "buy.this.now@example.com"})
+    api().post("/api/auth/password-reset", {"email": alice.email})
+    assert len(send_mails()) == 4
+    for sent in mail.outbox:
+        assert isinstance(sent, EmailMultiAlternatives)
+        for form in (str(sent.body), str(sent.alternatives[0][0])):
+            assert "buy" not in form.lower()
+            assert "Hello," in form
+
+
 # Races
 
 
@@ -239,7 +376,7 @@ def test_an_address_that_somebody_took_meanwhile_is_refused(api: Api, verified: 
 @pytest.mark.parametrize("purpose", [LinkPurpose.RESET, LinkPurpose.VERIFY])
 def test_of_two_uses_at_once_one_wins(purpose: LinkPurpose) -> None:
     user = make.user("racer")
-    mails.send_new_link(user, purpose, email=user.email, now=timezone.now())
+    mails.send_link(user, purpose, email=user.email, now=timezone.now())
     token = mails.signed(EmailLink.objects.get())
     ready = Barrier(2)
     uses: dict[LinkPurpose, Callable[[int], object]] = {
@@ -247,7 +384,7 @@ def test_of_two_uses_at_once_one_wins(purpose: LinkPurpose) -> None:
         LinkPurpose.RESET: lambda number: email_links.reset_password(
             token=token,
             new_password=f"new password {number}",
-            revoke_keys=False,
+            end_keys=False,
             now=timezone.now(),
         ),
     }

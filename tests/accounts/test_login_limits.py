@@ -187,7 +187,7 @@ def test_not_even_a_key_is_left_to_a_thief_of_the_first_minutes(api: Api, alice:
     assert with_key.post("/api/trading/algorithms", {}).status_code == 201
     api().post("/api/auth/password-reset", {"email": alice.email})
     (path,) = send_mails()
-    Client().post(path, {"newPassword": "a new password", "revokeKeys": "on"})
+    Client().post(path, {"newPassword": "a new password", "endKeys": "on"})
     for refused in (
         thief.get("/api/auth/profile"),
         thief.post("/api/auth/refresh-token"),

@@ -144,7 +144,7 @@ def test_a_reset_lets_its_user_in_while_others_guess(api: Api, alice: User) -> N
 def test_pages_show_what_there_is_and_no_secret(operator: Client, alice: User) -> None:
     codes = turn_on(alice)
     record_login(alice, now=make.NOW)
-    mails.send_new_link(alice, LinkPurpose.VERIFY, email=alice.email, now=make.NOW)
+    mails.send_link(alice, LinkPurpose.VERIFY, email=alice.email, now=make.NOW)
     exports.request_export(user=alice, now=timezone.now())
     DataExport.objects.update(archive=b"a secret archive", ready_at=timezone.now())
     factor, code = SecondFactor.objects.get(), RecoveryCode.objects.all()[0]

@@ -49,7 +49,7 @@ PRIVATE: Final = frozenset({"password", "code"})
 FORM: Final = "application/x-www-form-urlencoded"
 NEW: Final = "a new password"
 NAMES: Final = {"name": "Alice", "displayName": "A trader"}
-RESET: Final = {"newPassword": NEW, "revokeKeys": "on"}
+RESET: Final = {"newPassword": NEW, "endKeys": "on"}
 QUICK: Final = pytest.param(0, 60, id="quick")
 IGNORED: Final = {"anything": {"value": [1]}}
 """A body for calls that have no fields: there is something in it to change."""
@@ -234,7 +234,7 @@ def calls(api: Api, alice: User, bob: User) -> list[Call]:
 
 
 def _link(user: User, purpose: LinkPurpose) -> str:
-    mails.send_new_link(user, purpose, email=user.email, now=timezone.now())
+    mails.send_link(user, purpose, email=user.email, now=timezone.now())
     return mails.signed(user.email_links.get(purpose=purpose))
 
 
