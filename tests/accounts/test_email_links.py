@@ -325,10 +325,12 @@ def test_accounts_together_send_a_stranger_no_more_mails(api: Api) -> None:
 
 
 def test_an_account_sends_three_strangers_a_mail_in_an_hour(api: Api, alice: User) -> None:
+    told = 0
     for number in range(6):
         api(alice).post("/api/auth/email", {"email": f"stranger{number}@example.com"})
-    send_mails()
-    assert sum("stranger" in sent.to[0] for sent in mail.outbox) == 3
+        send_mails()
+        told += sum("stranger" in sent.to[0] for sent in mail.outbox)
+    assert told == 3
 
 
 def test_a_link_is_sent_again_while_it_lives(api: Api, alice: User) -> None:
