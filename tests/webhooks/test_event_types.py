@@ -62,7 +62,7 @@ def test_every_event_of_an_algorithm_carries_its_name(alice: User) -> None:
     assert second.data["algorithmName"] == "Called\nanew"
     User.objects.update(email_verified=True)
     notices.update_notices(owner=alice, events=[EventType.ALGORITHM_PAUSED], now=make.NOW)
-    notices.send_mail_of(event_id=second.pk, now=make.NOW)
+    notices.send_mail_of(event_id=second.pk)
     (sent,) = mail.outbox
     assert sent.subject == "algorithm.paused: Called anew"
 
