@@ -7,9 +7,12 @@ import numpy as np
 
 from apps.core.errors import Fault
 from apps.engine.candles import DAY, TIMEFRAMES
+from apps.engine.language.conditions import TimeWindow, singles_by_path
+from apps.engine.language.fields import seconds_of_day
 from apps.engine.language.steps import FixedQuantity
 from apps.engine.language.strategy import Strategy
 from apps.engine.sessions import Sessions
+from apps.engine.simulation.plan import BEFORE_THE_CLOSE
 from apps.market.calendars import calendars_of
 from apps.market.contracts import lot_of
 from apps.market.dates import INDIA, day_number
@@ -33,7 +36,10 @@ def warnings_of(
     """
     today = now.astimezone(INDIA).date()
     verdicts = symbols.check_all(symbols=strategy.basicInfo.symbols, now=now)
-    yield from _square_offs_out_of_session(strategy, rule_set, calendars, today)
+    if TIMEFRAMES[strategy.basicInfo.timeframe] < DAY:
+        calendars = calendars or calendars_of(strategy.basicInfo.symbols, rule_set=rule_set)
+        yield from _square_offs_out_of_session(strategy, calendars, today)
+        yield from _windows_at_the_end(strategy, calendars, today)
     yield from _less_than_lots(strategy, rule_set, verdicts, today)
     yield from _unknown_broker(strategy, rule_set)
     yield from _delivery_shorts(strategy, verdicts)
@@ -42,33 +48,76 @@ def warnings_of(
             yield Fault(f"basicInfo.symbols[{index}]", f"{verdict.symbol} {reason}")
 
 
+def _candles_of_a_session(
+    strategy: Strategy, calendars: Mapping[str, Sessions], today: date
+) -> Iterator[tuple[str, range, int]]:
+    """Yield of each symbol the starts of candles and the close of an ordinary session, in seconds
+    since midnight.
+
+    The hours are those in force today, be it a holiday or not; symbols whose hours nobody knows are
+    left out.
+    """
+    day = np.array([day_number(today)], np.int32)
+    for symbol, sessions in calendars.items():
+        opens, closes = (int(hour[0]) for hour in sessions.regular_hours(day))
+        if opens >= 0:
+            yield symbol, range(opens, closes, TIMEFRAMES[strategy.basicInfo.timeframe]), closes
+
+
+def _windows_at_the_end(
+    strategy: Strategy, calendars: Mapping[str, Sessions], today: date
+) -> Iterator[Fault]:
+    """Warn of entries in hours after which a session has no candle that could fill them.
+
+    A signal trades at the open of the next candle, and no intraday entry waits for another session
+    (engine rules 1 and 9).
+    """
+    square_off = strategy.exitConditions.squareOffTime
+    conditions = strategy.entryConditions.conditions
+    windows = [
+        (path, window)
+        for path, window in singles_by_path("entryConditions.conditions", conditions)
+        if isinstance(window, TimeWindow)
+    ]
+    for symbol, candles, closes in _candles_of_a_session(strategy, calendars, today):
+        end = closes
+        if square_off is not None:
+            end = min(end, seconds_of_day(square_off))
+        elif strategy.is_intraday:
+            end -= BEFORE_THE_CLOSE
+        for path, window in windows:
+            begin, to = seconds_of_day(window.from_), seconds_of_day(window.to)
+            starts = [start for start in candles if begin <= start < to]
+            if not starts or starts[0] + candles.step < end:
+                continue
+            filled = "is never filled" if strategy.is_intraday else "is not filled that day"
+            message = (
+                f"No candle of {symbol} in this window is followed by one before {_clock(end)}:"
+                f" an entry that is signalled in it {filled}."
+            )
+            yield Fault(path, message)
+
+
 def _square_offs_out_of_session(
-    strategy: Strategy, rule_set: RuleSet, calendars: Mapping[str, Sessions] | None, today: date
+    strategy: Strategy, calendars: Mapping[str, Sessions], today: date
 ) -> Iterator[Fault]:
     """Warn of a square-off before the opening or after the last candle of an ordinary session.
 
-    The hours are those in force today, be it a holiday or not. Nothing is entered from the
-    square-off on, and it happens at the open of a candle (engine rule 9).
+    Nothing is entered from the square-off on, and it happens at the open of a candle (engine rule
+    9).
     """
-    square_off, basic = strategy.exitConditions.squareOffTime, strategy.basicInfo
-    length = TIMEFRAMES[basic.timeframe]
-    if square_off is None or length >= DAY:
+    square_off, timeframe = strategy.exitConditions.squareOffTime, strategy.basicInfo.timeframe
+    if square_off is None:
         return
-    day = np.array([day_number(today)], np.int32)
-    calendars = calendars or calendars_of(basic.symbols, rule_set=rule_set)
-    for symbol, sessions in calendars.items():
-        opens, closes = (int(hour[0]) for hour in sessions.regular_hours(day))
-        if opens < 0:  # the edition knows no hours of today
-            continue
-        last_candle = opens + (closes - opens - 1) // length * length
-        message = ""
+    for symbol, candles, closes in _candles_of_a_session(strategy, calendars, today):
+        opens, last_candle, message = candles[0], candles[-1], ""
         if square_off <= _clock(opens):
             message = f"{symbol} opens at {_clock(opens)}: nothing is entered from {square_off} on."
         elif square_off >= _clock(closes):
             message = f"{symbol} closes at {_clock(closes)}: {square_off} is never reached."
         elif square_off > _clock(last_candle):
             message = (
-                f"The last {basic.timeframe} candle of {symbol} starts at {_clock(last_candle)}:"
+                f"The last {timeframe} candle of {symbol} starts at {_clock(last_candle)}:"
                 f" no candle starts at {square_off} or later."
             )
         if message:

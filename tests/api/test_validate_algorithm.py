@@ -113,6 +113,41 @@ def test_a_square_off_outside_an_ordinary_session_is_a_warning(
     assert all(str(expected) in warning.message for warning in warnings)
 
 
+@pytest.mark.parametrize(
+    ("window", "execution", "square_off", "expected"),
+    [
+        (("15:00", "15:15"), {}, None, "before 15:00: an entry that is signalled in it is never"),
+        (("14:45", "15:15"), {}, None, "before 15:00"),
+        (("14:30", "15:15"), {}, None, None),
+        (("15:00", "15:15"), {"productType": "delivery"}, None, "before 15:15: an entry that is"),
+        (("14:45", "15:15"), {"productType": "delivery"}, None, None),
+        (("14:00", "15:15"), {}, "14:15", "before 14:15"),
+        (("14:00", "15:15"), {}, "14:30", None),
+        (("03:00", "04:00"), {}, None, None),
+    ],
+)
+def test_hours_after_which_a_session_has_no_candle_for_an_entry_are_a_warning(
+    alice: User,
+    *,
+    window: tuple[str, str],
+    execution: dict[str, str],
+    square_off: str | None,
+    expected: str | None,
+) -> None:
+    steps = make.steps()
+    steps["basicInfo"] |= {"symbols": ["NSE:TCS"], "timeframe": "15m"}
+    hours = {"type": "time_window", "from": window[0], "to": window[1]}
+    group = {"type": "group", "logicalOperator": "AND", "conditions": [hours]}
+    steps["entryConditions"] = {"positionType": "long", "conditions": [group]}
+    steps["executionSettings"] |= execution
+    if square_off:
+        steps["exitConditions"]["squareOffTime"] = square_off
+    warnings = warnings_at(ORDINARY_DAY, alice, steps)
+    path = "entryConditions.conditions[0].conditions[0]"
+    assert [warning.field for warning in warnings] == [path] * bool(expected)
+    assert all(str(expected) in warning.message for warning in warnings)
+
+
 @pytest.mark.parametrize(("quantity", "expected"), [(74, True), (75, False), (100, False)])
 def test_less_than_a_lot_is_a_warning(alice: User, quantity: int, expected: bool) -> None:
     future("NSE:NIFTY27JANFUT", expiry=date(2027, 1, 26), lot_size=75)

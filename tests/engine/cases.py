@@ -91,7 +91,10 @@ def random_case(
         drawn |= rng.choice([0, 32, 64, 96], drawn.size, p=[0.6, 0.15, 0.15, 0.1])
     signals[has_bar] = drawn
     plan, contracts, cash = _plan(rng), _contracts(rng, symbols), _cash(rng)
-    return Case(market, signals, plan, contracts, RATES, cash, _outside(rng, rows, symbols))
+    outside = _outside(rng, rows, symbols)
+    within = market.flags.size > 0 and rng.random() < 0.7
+    plan = plan._replace(within_session=bool(within))
+    return Case(market, signals, plan, contracts, RATES, cash, outside)
 
 
 def calm_case(rng: np.random.Generator) -> Case:

@@ -130,11 +130,10 @@ class ReferenceImplementation:
     def row(self, time: int, day: int, seen: Mapping[int, Seen]) -> None:
         if self.ruined:
             return
-        if day != self.day:
+        day_begins = day != self.day
+        if day_begins:
             self.day, self.day_start, self.halted = day, self.equity, False
-        if self.blocked:
-            for s in sorted(self.waiting):
-                self.waiting[s] = self.without_entry(s, self.waiting[s], time)
+        self.drop_entries(time, day_begins=day_begins)
         for s in self.held_in(seen):
             self.exit_at_open(s, time, seen[s])
         for s in sorted(self.waiting.keys() & seen.keys()):
@@ -148,6 +147,13 @@ class ReferenceImplementation:
         for s in sorted(seen):
             self.read(s, seen[s], time)
         self.ruined = self.equity <= 0
+
+    def drop_entries(self, time: int, *, day_begins: bool) -> None:
+        """Entries that wait while entries are blocked, or after their session."""
+        for s in sorted(self.waiting):
+            self.waiting[s] = self.without_entry(s, self.waiting[s], time)
+        if day_begins and self.plan.within_session:
+            self.drop_waiting("after_session", time)
 
     def held_in(self, seen: Mapping[int, Seen]) -> list[int]:
         return sorted(self.held.keys() & seen.keys())
@@ -184,8 +190,7 @@ class ReferenceImplementation:
     def halt(self, time: int) -> None:
         """A breach of the daily loss: close what is open, drop every entry that waits."""
         self.halted = True
-        for s in sorted(self.waiting):
-            self.waiting[s] = self.after_breach(s, self.waiting[s], time)
+        self.drop_waiting("daily_loss_limit", time)
         for s in self.held:
             self.close(s, c.BY_DAILY_LOSS)
 
@@ -202,9 +207,10 @@ class ReferenceImplementation:
             self.reject("both_sides", s, signal, time)
             signal &= ~(c.ENTER | c.EXIT_LONG | c.EXIT_SHORT)
         if self.halted:
-            signal = self.after_breach(s, signal, time)
-        if self.blocked:
-            signal = self.without_entry(s, signal, time)
+            signal = self.dropped("daily_loss_limit", s, signal, time)
+        signal = self.without_entry(s, signal, time)
+        if self.plan.within_session and seen.flag & c.LAST_OF_SESSION:
+            signal = self.dropped("after_session", s, signal, time)
         if held and not self.plan.reverse:  # the opposite is ignored
             signal &= ~(c.ENTER_SHORT if held.side > 0 else c.ENTER_LONG)
         if signal:
@@ -231,10 +237,14 @@ class ReferenceImplementation:
             self.reject(self.blocked, s, signal, time)
         return signal & ~c.ENTER
 
-    def after_breach(self, s: int, signal: int, time: int) -> int:
-        """A signal on a day whose loss is at the limit."""
+    def drop_waiting(self, reason: str, time: int) -> None:
+        for s in sorted(self.waiting):
+            self.waiting[s] = self.dropped(reason, s, self.waiting[s], time)
+
+    def dropped(self, reason: str, s: int, signal: int, time: int) -> int:
+        """A signal without its entry, which is rejected unless what is held ignores it."""
         if signal & c.ENTER and not self.ignores(s, signal):
-            self.reject("daily_loss_limit", s, signal, time)
+            self.reject(reason, s, signal, time)
         return signal & ~c.ENTER
 
     def ignores(self, s: int, signal: int) -> bool:

@@ -1,5 +1,8 @@
 """The end of a day: the daily loss and the square-off, rules 8 and 9 of the engine's README."""
 
+import pytest
+
+from apps.engine.kernel.codes import AT_LIMIT, AT_MARKET, AT_STOP
 from tests.engine.bar_table import play
 
 
@@ -269,6 +272,94 @@ def test_rule_9_a_session_without_a_last_bar_is_squared_off_at_its_last_close() 
     )
     assert played.trades["exit_time"].tolist() == [120, 240]
     assert played.curve == [1_000_000, 1_000_002, 1_000_002, 1_000_002]
+
+
+def test_rule_9_an_entry_of_the_sessions_last_bar_is_dropped_at_its_close() -> None:
+    """By the bar's end, whether another bar follows or not."""
+    table = """
+        day 1
+        1 | 100 100 100 100 | long      |
+        2 | 100 100 100 100 | last long | long 100, square_off 100
+        """
+    next_day = """
+        day 2
+        3 | 101 101 101 101 | long      |
+        4 | 102 102 102 102 | last      | long 102, square_off 102
+        """
+    for tables in (table, table + next_day):
+        played = play(tables, within_session=True)
+        assert played.rejected == {"after_session": 1}
+
+
+@pytest.mark.parametrize("order", [AT_MARKET, AT_LIMIT, AT_STOP])
+def test_rule_9_an_entry_never_waits_for_a_later_session(order: int) -> None:
+    """That of a bar after which its session has no other of the symbol, and no last one."""
+    played = play(
+        """
+        day 1
+        1 | 100 100 100 100 | long |
+        day 2
+        4 | 100 100 100 100 |      |
+        """,
+        """
+        day 1
+        1 | 50 50 50 50 | |
+        2 | 50 50 50 50 | |
+        day 2
+        3 | 50 50 50 50 | |
+        """,
+        squaring=True,
+        within_session=True,
+        order_by=order,
+    )
+    assert played.rejected == {"after_session": 1}
+    assert not len(played.trades)
+
+
+def test_rule_9_an_ignored_entry_at_the_end_of_a_session_is_not_refused() -> None:
+    played = play(
+        """
+        day 1
+        1 | 100 100 100 100 | long  |
+        2 | 100 100 100 102 | long  | long 100, square_off 102
+        day 2
+        3 | 90 91 89 90     | short |
+        4 | 90 91 89 90     |       | short 90, square_off 90
+        day 3
+        5 | 80 80 80 80     |       |
+        """,
+        squaring=True,
+        within_session=True,
+    )
+    assert played.rejected == {}
+
+
+def test_rule_9_an_opposite_entry_at_the_end_of_a_session_is_refused() -> None:
+    played = play(
+        """
+        day 1
+        1 | 100 100 100 100 | long  |
+        2 | 100 100 100 102 | short | long 100, square_off 102
+        day 2
+        3 | 90 91 89 90     |       |
+        """,
+        squaring=True,
+        within_session=True,
+    )
+    assert played.rejected == {"after_session": 1}
+
+
+def test_rule_9_a_breach_of_the_daily_loss_comes_before_the_end_of_the_session() -> None:
+    played = play(
+        """
+        day 1
+        1 | 100 100 100 100 | long      |
+        2 | 100 100 80 80   | last long | long 100, square_off 80
+        """,
+        within_session=True,
+        max_daily_loss=10.0,
+    )
+    assert played.rejected == {"daily_loss_limit": 1}
 
 
 def test_rule_9_each_symbol_waits_for_its_own_first_later_row() -> None:

@@ -29,6 +29,7 @@ def test_every_rejection_has_the_kernels_number() -> None:
         c.OUTSIDE_SESSION: "outside_session", c.BOTH_SIDES: "both_sides",
         c.LIMIT_NOT_REACHED: "limit_not_reached",
         c.KILL_SWITCH: "kill_switch", c.STALE_DATA: "stale_data",
+        c.AFTER_SESSION: "after_session",
     }  # fmt: skip
     assert named == dict(enumerate(REJECTIONS))
 

@@ -53,7 +53,26 @@ def test_a_symbol_has_the_same_number_in_every_release() -> None:
 
 def test_states_in_databases_are_read_after_an_upgrade() -> None:
     """Where these change, every run that is open at that moment ends as an error."""
-    assert saved.LAYOUT.header.hex() == "737461746500000603e26480df4e10ad"
+    assert saved.LAYOUT_6.header.hex() == "737461746500000603e26480df4e10ad"
+
+
+def test_a_run_that_release_1_0_saved_goes_on_with_all_it_holds() -> None:
+    state = saved.load(state_bytes(), INSTRUMENTS)
+    account = np.zeros(1, saved.LAYOUT_6.account)
+    kept = [name for name in account.dtype.names or () if name != "rejected"]
+    for name in kept:
+        account[name] = state.account[name]
+    account["rejected"] = np.arange(9)
+    records = (account, state.positions, state.orders)
+    data = saved.LAYOUT_6.header + b"".join(array.tobytes() for array in records)
+    loaded = saved.load(data, INSTRUMENTS)
+    assert loaded.account["rejected"].tolist() == [[*range(9), 0]]
+    for name in kept:
+        assert np.array_equal(loaded.account[name], state.account[name])
+    assert loaded.positions.tobytes() == state.positions.tobytes()
+    assert loaded.orders.tobytes() == state.orders.tobytes()
+    with pytest.raises(saved.ForeignState):
+        saved.load(data[:-1], INSTRUMENTS)
 
 
 def test_arrays_that_do_not_fit_are_refused_before_they_are_read() -> None:

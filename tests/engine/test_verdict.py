@@ -69,12 +69,14 @@ def at(
 ) -> SignalBar:
     time, after = symbol_series.candles.time, index + 1
     last = after == len(time)
-    flag = int(symbol_series.flags[after]) if len(symbol_series.flags) and not last else 0
+    flags = np.zeros(len(time) + 1, np.uint8)
+    flags[: len(symbol_series.flags)] = symbol_series.flags
     opens = np.nan if last else float(symbol_series.candles.open[after])
     reached = orders_reached(given, symbol_history.contract, symbol_series.candles, index)
     return SignalBar(
-        symbol, int(time[index]), None if last else int(time[after]), flag, opens, reached
-    )
+        symbol, int(time[index]), int(flags[index]), None if last else int(time[after]),
+        int(flags[after]), opens, reached,
+    )  # fmt: skip
 
 
 BUSY = {"positionType": "both", "conditions": [sma_cross(3, 8)]}
@@ -213,20 +215,60 @@ def test_a_gap_over_the_stop_leaves_nothing_in_the_way_of_the_next_order() -> No
 
 def test_a_position_that_ends_with_its_session_was_held_until_then() -> None:
     given = strategy(
-        basicInfo={"timeframe": "4h"},
+        basicInfo={"timeframe": "1h"},
         entryConditions={"conditions": [price("above", 50)]},
         executionSettings={"productType": "intraday"},
         exitConditions={"stopLoss": {"type": "percentage", "percentage": 20}},
     )
-    times = np.array([MONDAY + day * DAY + hours * 3600 for day in (0, 1) for hours in (0, 4)])
-    flat = {name: np.full(4, 100.0) for name in ("open", "high", "low", "close", "volume")}
-    sessions = Sessions.build([Regime(19_000, 21_000, 9 * 3600 + 900, 15 * 3600 + 1800)])
+    times = MONDAY + 3600 * np.arange(3)
+    flat = {name: np.full(3, 100.0) for name in ("open", "high", "low", "close", "volume")}
+    sessions = Sessions.build([Regime(19_000, 21_000, 9 * 3600 + 900, 12 * 3600 + 900)])
     _, outcomes = verdicts(given, [History("NSE:TEST", Candles.build(times, **flat), sessions)])
-    assert [outcome.reason for outcome in outcomes][1:] == [
-        "entered",
-        "position_held",
-        "end_of_data",
-    ]
+    reasons = [outcome.reason for outcome in outcomes]
+    assert reasons == ["entered", "position_held", "after_session"]
+
+
+@pytest.mark.parametrize(("limit", "dropped"), [(1e6, "after_session"), (5.0, "daily_loss_limit")])
+def test_an_entry_that_its_session_did_not_fill_is_named(limit: float, dropped: str) -> None:
+    """In a session with a last bar and in one without, after a position that was stopped."""
+    hours = [("10:56", "10:57"), ("10:59", "11:00"), ("10:06", "10:07"), ("10:09", "10:10")]
+    windows = [{"type": "time_window", "from": first, "to": end} for first, end in hours]
+    given = strategy(
+        basicInfo={"timeframe": "1m"},
+        entryConditions={"logicalOperator": "OR", "conditions": windows},
+        executionSettings={"productType": "intraday"},
+        exitConditions={
+            "squareOffTime": "10:59", "stopLoss": {"type": "percentage", "percentage": 5},
+        },
+        riskParameters={"maxDailyLoss": limit},
+    )  # fmt: skip
+    minutes = np.concatenate([np.arange(101, 105), DAY // 60 + np.arange(51, 55), [2 * DAY // 60]])
+    closes = np.array([100.0, 100.0, 80.0, 80.0] * 2 + [80.0])
+    bars = Candles.build(
+        MONDAY + 60 * minutes, open=closes, high=closes, low=closes, close=closes,
+        volume=np.ones(9),
+    )  # fmt: skip
+    result, outcomes = verdicts(given, [History("NSE:TEST", bars, HOURS)])
+    reasons = [outcome.reason for outcome in outcomes if outcome.reason != "no_signal"]
+    assert reasons == ["entered", dropped, "entered", dropped]
+    rejected: Any = result.performance["rejectedSignals"]
+    assert rejected[dropped] == 2
+
+
+def test_a_position_that_a_session_left_open_ignored_its_last_signal() -> None:
+    given = strategy(
+        entryConditions={"conditions": [price("above", 50)]},
+        executionSettings={"productType": "intraday"},
+    )
+    minutes, closes = np.array([0, 1, DAY // 60]), np.full(3, 100.0)
+    bars = Candles.build(
+        MONDAY + 60 * minutes, open=closes, high=closes, low=closes, close=closes,
+        volume=np.ones(3),
+    )  # fmt: skip
+    result, outcomes = verdicts(given, [History("NSE:TEST", bars, HOURS)])
+    assert [outcome.reason for outcome in outcomes] == ["entered", "position_held", "end_of_data"]
+    rejected: Any = result.performance["rejectedSignals"]
+    assert not any(rejected.values())
 
 
 def test_the_signal_of_the_bar_that_ruins_the_account_is_told_so() -> None:

@@ -27,6 +27,7 @@ OUTCOME_MESSAGES: Final = {
     "position_held": "A position of this symbol was held; whether it was added to is not recorded.",
     "daily_loss_limit": "The loss of the day had reached maxDailyLoss.",
     "outside_session": "The next candle starts at or after the square-off.",
+    "after_session": "Its session had no candle left to enter an intraday position in.",
     "position_limit": "maxOpenPositions were held, or maxPositionSize left less than a lot.",
     "insufficient_cash": "Free cash did not pay for one lot and its charges.",
     "below_one_lot": "Its size came to less than one lot.",

@@ -212,6 +212,7 @@ def _bar(candle: _Candle) -> SignalBar:
     return SignalBar(
         candle.symbol_index,
         candle.time,
+        int(flags[candle.candle_index]) if len(flags) else 0,
         int(time[after]) if after < len(time) else None,
         int(flags[after]) if after < len(flags) else 0,
         float(opens[after]) if after < len(opens) else math.nan,

@@ -25,8 +25,8 @@ SIZE, STOP, TARGET, TRAIL = range(4)
 (
     POSITION_LIMIT, INSUFFICIENT_CASH, BELOW_ONE_LOT,
     DAILY_LOSS_LIMIT, OUTSIDE_SESSION, BOTH_SIDES, LIMIT_NOT_REACHED,
-    KILL_SWITCH, STALE_DATA,
-) = range(9)  # fmt: skip
+    KILL_SWITCH, STALE_DATA, AFTER_SESSION,
+) = range(10)  # fmt: skip
 TRADED, IGNORED = -1, -2
 
 # How an entry is filled (rule 12).

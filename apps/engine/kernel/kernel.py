@@ -16,6 +16,7 @@ import numpy as np
 from apps.engine.jit import entry_point, expression, phase, step
 from apps.engine.kernel import prices
 from apps.engine.kernel.codes import (
+    AFTER_SESSION,
     AFTER_SQUARE_OFF,
     AT_LIMIT,
     AT_MARKET,
@@ -245,10 +246,12 @@ def run_rows(
         row = mark_rows(books, market, equity, row, next_active_row(books, row, stop))
         if not list_active(books, row, stop):
             continue
-        begin_day(account, market.day[row])
+        day_begins = begin_day(account, market.day[row])
         load_row(books, market, signals, row)
         if account.blocked:
             drop_blocked_entries(books)
+        if day_begins and books.plan.within_session:
+            drop_entries(books, AFTER_SESSION)
         if exit_at_open(books):
             close_positions(books)
         if has_entries(books):
@@ -427,10 +430,12 @@ def bar_of(market: MarketRows, row: int, column: int) -> AnyNumber:
 
 
 @phase
-def begin_day(account: Struct, day: int) -> None:
-    """Rule 8: the daily loss counts from the last close before the day."""
-    if account.day != day:
+def begin_day(account: Struct, day: int) -> bool:
+    """Rule 8: the daily loss counts from the last close before a day; return whether it begins."""
+    begins = account.day != day
+    if begins:
         account.day_start, account.day, account.halted = account.equity, day, 0
+    return bool(begins)
 
 
 @step
@@ -440,6 +445,14 @@ def drop_blocked_entries(books: Books) -> None:
         order = books.orders[k, 0]
         if order.pending & ENTER:
             order.pending = without_entry(ticket_of(books, k), order.pending)
+
+
+@step
+def drop_entries(books: Books, reason: int) -> None:
+    """Drop all entries that wait, for a reason (rules 8 and 9)."""
+    for k in range(books.slots.size):
+        order = books.orders[k, 0]
+        order.pending = dropped(ticket_of(books, k), order.pending, reason)
 
 
 @phase
@@ -553,10 +566,7 @@ def limit_daily_loss(books: Books, market: MarketRows, signals: Array, row: int)
         if position.side != 0:
             order.pending |= FLATTEN
             order.close_reason = BY_DAILY_LOSS
-        if order.pending & ENTER:
-            if not is_ignored(position, order.pending, books.plan):
-                refuse(ticket_of(books, k), order.pending, DAILY_LOSS_LIMIT)
-            order.pending &= ~ENTER
+    drop_entries(books, DAILY_LOSS_LIMIT)
 
 
 @phase
@@ -884,8 +894,8 @@ def fast_forward_all(books: Books, market: MarketRows, signals: Array, row: int)
 
 @step
 def accept(ticket: Ticket, signal: int) -> int:
-    """Return a signal without what does not trade: both sides, entries after a breach or while they
-    are blocked, those that what is held ignores, and exits of what is not held.
+    """Return a signal without what does not trade: both sides, entries after a breach or a session
+    or while they are blocked, those that what is held ignores, and exits of what is not held.
     """
     account, position, plan = ticket.account, ticket.position, ticket.plan
     if position.side <= 0:
@@ -895,12 +905,12 @@ def accept(ticket: Ticket, signal: int) -> int:
     if is_both(signal):
         refuse(ticket, signal, BOTH_SIDES)
         signal &= ~(ENTER | EXIT_LONG | EXIT_SHORT)
-    if signal & ENTER and account.halted:
-        if not is_ignored(position, signal, plan):
-            refuse(ticket, signal, DAILY_LOSS_LIMIT)
-        signal &= ~ENTER
+    if account.halted:
+        signal = dropped(ticket, signal, DAILY_LOSS_LIMIT)
     if signal & ENTER and account.blocked:
         return without_entry(ticket, signal)
+    if plan.within_session and ticket.slot.flag & LAST_OF_SESSION:
+        signal = dropped(ticket, signal, AFTER_SESSION)
     if position.side != 0 and not plan.reverse:
         signal &= ~(ENTER_SHORT if position.side > 0 else ENTER_LONG)
     return signal
@@ -923,6 +933,14 @@ def is_ignored(position: Struct, signal: int, plan: Struct) -> bool:
     if signal & (ENTER_LONG if position.side > 0 else ENTER_SHORT):
         return bool(position.entries >= plan.max_entries)
     return not plan.reverse
+
+
+@step
+def dropped(ticket: Ticket, signal: int, reason: int) -> int:
+    """Return a signal without its entry; one that would be ignored is not refused (rule 7)."""
+    if signal & ENTER and not is_ignored(ticket.position, signal, ticket.plan):
+        refuse(ticket, signal, reason)
+    return signal & ~ENTER
 
 
 @step

@@ -13,7 +13,7 @@ EXIT_REASONS = (
 REJECTIONS = (
     "position_limit", "insufficient_cash", "below_one_lot",
     "daily_loss_limit", "outside_session", "both_sides", "limit_not_reached",
-    "kill_switch", "stale_data",
+    "kill_switch", "stale_data", "after_session",
 )  # fmt: skip
 CHARGE_KINDS = (
     "brokerage", "transactionTax", "exchangeFee", "ipft", "sebiFee", "stampDuty", "gst",

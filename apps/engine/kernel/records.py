@@ -14,7 +14,7 @@ from apps.engine.kernel.codes import FLATTEN
 from apps.engine.kernel.reasons import CHARGE_KINDS, REJECTIONS
 
 # Goes up with every change of a rule or of a figure in a result.
-ENGINE_VERSION: Final = 12
+ENGINE_VERSION: Final = 13
 
 # Any: records and plain numbers alike.
 Array = NDArray[Any]
@@ -235,6 +235,7 @@ class Plan(NamedTuple):
     max_position_value: float = np.inf
     max_daily_loss: float = np.inf
     reverse: bool = True  # an entry signal against the position closes it
+    within_session: bool = False  # an entry is filled in the session of its signal, or not at all
 
 
 PLAN = np.dtype([(name, type(value)) for name, value in Plan()._asdict().items()])

@@ -1,4 +1,4 @@
-"""States as bytes."""
+"""States as bytes, and what release 1.0.0 saved."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from apps.engine.kernel.records import ACCOUNT_STATE, ORDER, ORDERS, POSITION, S
 
 # Goes up with every change of what State holds, or of what a field of it means. A run that release
 # 1.0.0 saved, by version 6, must go on: a later version needs a conversion in `load`.
-STATE_VERSION: Final = 6
+STATE_VERSION: Final = 7
 
 StateRecord = np.dtype[Any]
 
@@ -55,7 +55,13 @@ class Layout:
 
 _UNREADABLE: Final = "The engine has changed: it cannot read what it saved before."
 
+# Release 1.0.0 counted fewer reasons for which an entry is not traded; later ones follow them.
+_ACCOUNT_6: Final = np.dtype(
+    [("rejected", "i8", (9,)) if field[0] == "rejected" else field for field in ACCOUNT_STATE.descr]
+)
+
 LAYOUT: Final = Layout(STATE_VERSION, ACCOUNT_STATE, (POSITION, ORDER))
+LAYOUT_6: Final = Layout(6, _ACCOUNT_6, (POSITION, ORDER))
 
 
 def save(state: State) -> bytes:
@@ -63,13 +69,25 @@ def save(state: State) -> bytes:
 
 
 def load(data: bytes, instruments: NDArray[np.int64]) -> State:
-    """Return the state that `save` made, as writable arrays.
+    """Return the state that `save` made, here or in release 1.0.0, as writable arrays.
 
     `instruments` are those of the run's slots, in order. Raises ForeignState for anything else.
     """
-    if not data.startswith(LAYOUT.header):
+    if data.startswith(LAYOUT.header):
+        account, positions, orders = LAYOUT.read(data)
+    elif data.startswith(LAYOUT_6.header):
+        saved, positions, orders = LAYOUT_6.read(data)
+        account = _from_version_6(saved)
+    else:
         raise ForeignState(_UNREADABLE)
-    account, positions, orders = LAYOUT.read(data)
     if not np.array_equal(positions["instrument"], instruments):
         raise ForeignState("The saved state is of other symbols.")
     return State(account, positions, orders.reshape(-1, ORDERS))
+
+
+def _from_version_6(saved: NDArray[Any]) -> NDArray[Any]:
+    account = np.zeros(1, ACCOUNT_STATE)
+    for name in set(ACCOUNT_STATE.names or ()) - {"rejected"}:
+        account[name] = saved[name]
+    account["rejected"][:, : saved["rejected"].shape[1]] = saved["rejected"]
+    return account

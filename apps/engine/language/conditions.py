@@ -5,7 +5,7 @@ Entries and exits have the same conditions (`Conditions`), each with the same si
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, TypeAlias, TypeVar
 
 from pydantic import AfterValidator, Field, model_validator
@@ -220,6 +220,15 @@ def singles(conditions: Iterable[Condition]) -> Iterator[Single]:
             yield from singles(condition.conditions)
         else:
             yield condition
+
+
+def singles_by_path(path: str, conditions: Sequence[Condition]) -> Iterator[tuple[str, Single]]:
+    """The same, each with its dotted path."""
+    for index, condition in enumerate(conditions):
+        if condition.type == "group":
+            yield from singles_by_path(f"{path}[{index}].conditions", condition.conditions)
+        else:
+            yield f"{path}[{index}]", condition
 
 
 def _not_too_many(conditions: tuple[Condition, ...]) -> tuple[Condition, ...]:

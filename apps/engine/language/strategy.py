@@ -6,7 +6,7 @@ what users send, they are what the engine runs, and their JSON schema is the doc
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from math import inf
 from typing import Final, Literal, NamedTuple
@@ -20,7 +20,6 @@ from apps.engine.indicators.indicator import OVERSHOOTING, UNBOUNDED, Range
 from apps.engine.indicators.patterns import PATTERNS
 from apps.engine.language.conditions import (
     CandlePattern,
-    Condition,
     EntryConditions,
     IndicatorIndicator,
     IndicatorValue,
@@ -29,6 +28,7 @@ from apps.engine.language.conditions import (
     TimeWindow,
     Warmups,
     singles,
+    singles_by_path,
 )
 from apps.engine.language.exits import (
     AtrStop,
@@ -412,7 +412,7 @@ def _values_out_of_range(strategy: Strategy) -> Iterator[FieldError]:
         ("entryConditions", strategy.entryConditions.conditions),
         ("exitConditions", strategy.exitConditions.conditions),
     ):
-        for path, condition in _with_paths(f"{step}.conditions", conditions):
+        for path, condition in singles_by_path(f"{step}.conditions", conditions):
             if not isinstance(condition, IndicatorValue) or condition.value is None:
                 continue
             values = _range_of(condition.indicator)
@@ -424,15 +424,6 @@ def _values_out_of_range(strategy: Strategy) -> Iterator[FieldError]:
                 comparison = f"{condition.operator.replace('_', ' ')} {condition.value:g}"
                 message = f"{condition.indicator.type} is {bounds}: {comparison} is {truth} true."
                 yield FieldError(f"{path}.value", message, condition.value)
-
-
-def _with_paths(path: str, conditions: Sequence[Condition]) -> Iterator[tuple[str, Single]]:
-    """Every condition that holds no others, with its dotted path."""
-    for index, condition in enumerate(conditions):
-        if condition.type == "group":
-            yield from _with_paths(f"{path}[{index}].conditions", condition.conditions)
-        else:
-            yield f"{path}[{index}]", condition
 
 
 def _range_of(operand: Operand) -> Range:

@@ -125,6 +125,7 @@ def plan_of(strategy: Strategy) -> Plan:
         max_position_value=risk.maxPositionSize,
         max_daily_loss=risk.maxDailyLoss,
         reverse=strategy.exits_on_opposite_signal,
+        within_session=ends_with_session(strategy),
     )
     plan = _with_size(plan, sizing)
     plan = _with_stop(plan, exits.stopLoss, risk.stopLoss)
@@ -197,6 +198,11 @@ def squares_off(strategy: Strategy) -> bool:
     below_a_day = TIMEFRAMES[strategy.basicInfo.timeframe] < DAY
     written = strategy.exitConditions.squareOffTime is not None
     return strategy.is_intraday or (written and below_a_day)
+
+
+def ends_with_session(strategy: Strategy) -> bool:
+    """Whether an entry that its session did not fill is dropped (rule 9)."""
+    return strategy.is_intraday and TIMEFRAMES[strategy.basicInfo.timeframe] < DAY
 
 
 def square_off_flags(

@@ -10,17 +10,18 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from apps.engine.candles import ist_day
-from apps.engine.kernel.codes import AFTER_SQUARE_OFF, DUST
+from apps.engine.candles import day_start, ist_day
+from apps.engine.kernel.codes import AFTER_SQUARE_OFF, DUST, LAST_OF_SESSION
 from apps.engine.kernel.reasons import EXIT_REASONS
 from apps.engine.kernel.records import Array
 from apps.engine.language.conditions import Side
 from apps.engine.language.strategy import Strategy
+from apps.engine.simulation.plan import ends_with_session
 
 CERTAIN = (
     "entered", "no_signal", "both_sides", "unknown_ranges", "position_held", "daily_loss_limit",
-    "outside_session", "position_limit", "end_of_data", "ruined", "insufficient_cash",
-    "below_one_lot", "limit_not_reached",
+    "after_session", "outside_session", "position_limit", "end_of_data", "ruined",
+    "insufficient_cash", "below_one_lot", "limit_not_reached",
 )  # fmt: skip
 UNCERTAIN = "not_traded"
 """One of the reasons that the result counted, and it does not say which."""
@@ -40,13 +41,14 @@ class StoredResult(NamedTuple):
 
 
 class SignalBar(NamedTuple):
-    """The bar of a signal: of which symbol (its place in the list), when it starts, when its
-    symbol's next bar starts (None: there is none), the flags of that one, where it opens, and the
-    sides whose order it reaches.
+    """The bar of a signal: of which symbol (its place in the list), when it starts, its flags, when
+    its symbol's next bar starts (None: there is none), the flags of that one, where it opens, and
+    the sides whose order it reaches.
     """
 
     symbol: int
     time: int
+    flag: int
     next_time: int | None
     next_flag: int
     next_open: float
@@ -82,6 +84,8 @@ def verdict(
     if len(signals) > 1:
         return Verdict("both_sides")
     (side,) = signals
+    if ends_with_session(strategy) and bar.flag & LAST_OF_SESSION:
+        return _after_session(strategy, bar, side, result, bar.time + 1)
     if bar.next_time is None:
         return Verdict("end_of_data", side)
     if result.curve["time"][-1] < bar.next_time:
@@ -89,11 +93,11 @@ def verdict(
     entered = _entered(result.trades, bar, bar.next_time, side)
     if entered is not None:
         return Verdict("entered", side, entered)
-    if _was_halted(result, bar, bar.next_time, limit=strategy.riskParameters.maxDailyLoss):
-        ignoring = _ignoring(strategy, result.trades, bar, side)
-        if ignoring is not None:
-            return Verdict("position_held", side, ignoring)
-        return Verdict("daily_loss_limit", side)
+    midnight = int(day_start(ist_day(np.array([bar.time])) + 1)[0])
+    if ends_with_session(strategy) and bar.next_time >= midnight:
+        return _after_session(strategy, bar, side, result, midnight)
+    if (dropped := _dropped(strategy, bar, side, result, bar.next_time)) is not None:
+        return dropped
     held = _held(strategy, result.trades, bar, bar.next_time, side)
     if held is not None:
         return Verdict("position_held", side, held)
@@ -105,6 +109,28 @@ def verdict(
     if len(possible) == 1:
         return Verdict(possible[0], side)
     return Verdict(UNCERTAIN, side, None, possible)
+
+
+def _after_session(
+    strategy: Strategy, bar: SignalBar, side: Side, result: StoredResult, until: int
+) -> Verdict:
+    """The verdict on an entry whose session ended first (rule 9); until then a breach drops it."""
+    return (
+        _dropped(strategy, bar, side, result, until)
+        or _ignored(strategy, bar, side, result)
+        or Verdict("after_session", side)
+    )
+
+
+def _dropped(
+    strategy: Strategy, bar: SignalBar, side: Side, result: StoredResult, until: int
+) -> Verdict | None:
+    """The verdict on an entry that a breach of the daily loss before `until` drops, if there is one
+    (rule 8).
+    """
+    if not _was_halted(result, bar, until, limit=strategy.riskParameters.maxDailyLoss):
+        return None
+    return _ignored(strategy, bar, side, result) or Verdict("daily_loss_limit", side)
 
 
 def _possible(
@@ -149,21 +175,31 @@ def _held(
     return _first(_held_at_close(trades, bar) & (ignored | ~early))
 
 
-def _ignoring(strategy: Strategy, trades: Array, bar: SignalBar, side: Side) -> int | None:
-    """The trade held at the close of the signal that ignored it, at a breach too (rule 7): by
+def _ignored(
+    strategy: Strategy, bar: SignalBar, side: Side, result: StoredResult
+) -> Verdict | None:
+    """The verdict that names the trade held at the close of the signal that ignored it (rule 7): by
     choice, or as it could not be added to. Trades do not say how many adds were left to those that
     could.
     """
-    opposite = _is_opposite(trades, side)
+    opposite = _is_opposite(result.trades, side)
     by_choice = opposite & (not strategy.exits_on_opposite_signal)
     full = ~opposite & (not strategy.positionSizing.pyramiding.enabled)
-    return _first(_held_at_close(trades, bar) & (by_choice | full))
+    held = _held_at_close(result.trades, bar) | _left_open(result.trades, bar)
+    trade = _first(held & (by_choice | full))
+    return None if trade is None else Verdict("position_held", side, trade)
 
 
 def _held_at_close(trades: Array, bar: SignalBar) -> NDArray[np.bool_]:
     of_symbol = trades["symbol"] == bar.symbol
     held = (trades["entry_time"] <= bar.time) & (trades["exit_time"] > bar.time)
     return np.asarray(of_symbol & held)
+
+
+def _left_open(trades: Array, bar: SignalBar) -> NDArray[np.bool_]:
+    """Which trades a session without a last bar left open: they end at this close (rule 9)."""
+    of_symbol = (trades["symbol"] == bar.symbol) & (trades["exit_time"] == bar.time)
+    return np.asarray(of_symbol & _left_for({"square_off"}, trades) & (bar.flag == 0))
 
 
 def _is_opposite(trades: Array, side: Side) -> NDArray[np.bool_]:

@@ -39,7 +39,7 @@ EngineRecord = Any  # a NumPy record
 # for them.
 EXTERNAL_REASONS: Final = frozenset(EntryBlock)
 # Reasons for which a signal is rejected at its own close; all others arise at an open.
-CLOSE_REASONS: Final = EXTERNAL_REASONS | {"both_sides", "daily_loss_limit"}
+CLOSE_REASONS: Final = EXTERNAL_REASONS | {"both_sides", "daily_loss_limit", "after_session"}
 EXPIRED: Final = "expiry"
 LONG_EXITS: Final = CLOSE_LONG | EXIT_LONG
 SHORT_EXITS: Final = CLOSE_SHORT | EXIT_SHORT
@@ -266,10 +266,11 @@ def _interpret_rejections(outcome: StepOutcome) -> None:
 
 def _is_of_close(step: BarStep, index: int, reason: str) -> bool:
     """Return whether the last rejection is of this close's signal, not of a pending entry."""
-    signal = int(step.signals[index]) & ENTER
-    if not signal or reason not in CLOSE_REASONS:
+    signal, waiting = int(step.signals[index]) & ENTER, step.state.orders[index, 0]["pending"]
+    if not signal or signal & int(waiting) or reason not in CLOSE_REASONS:
         return False
-    return reason not in EXTERNAL_REASONS or not _is_idle(step, index, signal)
+    is_certain = reason in {"both_sides", "daily_loss_limit"}
+    return is_certain or not _is_idle(step, index, signal)
 
 
 def _is_idle(step: BarStep, index: int, signal: int) -> bool:

@@ -23,7 +23,11 @@ from apps.trading.queries import execute_columns
 from apps.trading.step_result import BarStep, drop_pending_entry
 
 # Reasons for which an order is cancelled; for the others it is rejected.
-CANCEL_REASONS: Final = EXTERNAL_REASONS | {"limit_not_reached", "daily_loss_limit"}
+CANCEL_REASONS: Final = EXTERNAL_REASONS | {
+    "limit_not_reached",
+    "daily_loss_limit",
+    "after_session",
+}
 # The reason of an order that its owner, or the end of its contract, cancelled.
 CANCELLED: Final = "cancelled"
 

@@ -1,0 +1,68 @@
+"""A run enters nothing that its backtest does not enter at the end of a session (engine rule 9)."""
+
+from collections import Counter
+from typing import Any
+
+import pytest
+
+from apps.accounts.models import User
+from apps.trading.live.runner import Runner
+from apps.trading.models import Order, OrderStatus, Signal
+from tests.trading.live.market_day import (
+    DAY,
+    FIRST,
+    backtested,
+    hold,
+    replay,
+    started,
+    steps,
+    times,
+    walk,
+)
+from tests.trading.live.test_runner import expected_of, trades_of
+
+pytestmark = pytest.mark.django_db
+
+SYMBOLS, LENGTH = ("NSE:RELIANCE", "NSE:SBIN"), 900
+HOURS = (("10:00", "10:15"), ("14:30", "14:45"), ("15:15", "15:30"))
+WINDOWS = [{"type": "time_window", "from": first, "to": end} for first, end in HOURS]
+
+
+@pytest.mark.parametrize("order_type", ["market", "limit"])
+def test_an_intraday_entry_never_waits_for_a_later_session(alice: User, order_type: str) -> None:
+    """Those of each last candle, and two for which no other candle of their session came."""
+    starts = times(4, LENGTH)
+    short = [
+        time for time in starts if (time - FIRST) % DAY < 22 * LENGTH or (time - FIRST) // DAY % 2
+    ]
+    series = {SYMBOLS[0]: walk(1, starts), SYMBOLS[1]: walk(2, short)}
+    settings: dict[str, Any] = {
+        "mode": "paper", "exchange": "NSE", "orderType": order_type, "productType": "intraday",
+    }  # fmt: skip
+    run = started(
+        alice,
+        steps(
+            SYMBOLS, "15m",
+            entryConditions={
+                "positionType": "long", "logicalOperator": "OR", "conditions": WINDOWS,
+            },
+            exitConditions={
+                "maxHoldingCandles": 2, "stopLoss": {"type": "percentage", "percentage": 5},
+            },
+            executionSettings=settings,
+        ),
+    )  # fmt: skip
+    hold(series, "15m")
+    replay(series, "15m", LENGTH, Runner())
+
+    result = backtested(run, start=FIRST, end=FIRST + 7 * DAY)
+    assert trades_of(run) == expected_of(result)
+    rejected: Any = result.performance["rejectedSignals"]
+    assert rejected["after_session"] == 4 + 2 + 2
+    reasons = Counter(Signal.objects.exclude(reason="").values_list("reason", flat=True))
+    assert reasons == Counter({name: n for name, n in rejected.items() if n})
+    waited = Order.objects.filter(reason="after_session")
+    assert [order.status for order in waited] == [OrderStatus.CANCELLED] * 2
+    assert not Order.objects.filter(status=OrderStatus.OPEN).exists()
+    for order in Order.objects.filter(intent="entry", status=OrderStatus.FILLED):
+        assert order.fills.get().at.date() == order.bar_time.date()
