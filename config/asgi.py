@@ -1,20 +1,12 @@
-"""Django behind the coroutines of apps/ops/web/application.py; uvicorn serves it."""
+"""The service as an ASGI application; `manage.py up` serves it."""
 
-from config.wsgi import application as django
+import os
 
-# isort: split
-# Django is set up before what needs its settings is imported.
+import django
 
-from django.conf import settings
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
+django.setup(set_prefix=False)
 
-from apps.backtests.evidence.services import EVIDENCE_ENDED_CHANNEL
-from apps.backtests.prefer_wait import BACKTEST_ENDED_CHANNEL
-from apps.ops.web.application import Application
-from apps.ops.web.notifications import Notifications
-from apps.trading.stream.services import CHANNELS
+from apps.ops.web.handler import Handler  # noqa: E402 (it needs the settings)
 
-application = Application(
-    django,
-    threads=settings.WEB_THREADS,
-    notifications=Notifications([BACKTEST_ENDED_CHANNEL, EVIDENCE_ENDED_CHANNEL, *CHANNELS]),
-)
+application = Handler()

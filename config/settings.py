@@ -164,7 +164,6 @@ def metrics_directory() -> Path:
 HOST = os.environ.get("HOST", "").strip() or "127.0.0.1"
 PORT = env_count("PORT", default=8000, least=1, most=65535)
 WEB_WORKERS = env_count("WEB_WORKERS", default=2, least=1, most=64)
-WEB_THREADS = 4  # of each web process
 BACKTEST_WORKERS = env_count("BACKTEST_WORKERS", default=max(1, cpu_count() - 1), least=1, most=64)
 TRADING_WORKERS = env_count("TRADING_WORKERS", default=1, least=1, most=64)
 
@@ -235,7 +234,6 @@ MIDDLEWARE = [
 ]
 
 ROOT_URLCONF = "config.urls"
-WSGI_APPLICATION = "config.wsgi.application"
 ASGI_APPLICATION = "config.asgi.application"
 APPEND_SLASH = False
 DATA_UPLOAD_MAX_NUMBER_FIELDS = 1_000  # the steps of an algorithm as one form of the console

@@ -1,9 +1,9 @@
 """A response that goes on: server-sent events, as https://html.spec.whatwg.org describes them.
 
-A view answers with what has happened until now and attaches an EventStream. The web application
-(`apps/ops/web`) then sends what happens next from a coroutine, so no request thread is held; a
-server that knows nothing of it (plain WSGI, the test client) ends the response at once, and a
-client that connects again goes on where it was.
+A view answers with what has happened until now and attaches an EventStream. The ASGI handler
+(`apps/ops/web`) then sends what happens next from a coroutine, so no request thread is held.
+Django's test client, which knows nothing of it, sees the response end at once; a client that
+connects again goes on where it was.
 """
 
 from collections.abc import Callable, Mapping

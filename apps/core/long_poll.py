@@ -1,8 +1,8 @@
 """An answer that the server holds back until something has happened.
 
-A view answers with the present state and attaches a LongPoll. The web application (`apps/ops/web`)
-then waits in a coroutine, so no request thread is held; a server that knows nothing of it (plain
-WSGI, the test client) sends the present state at once.
+A view answers with the present state and attaches a LongPoll. The ASGI handler (`apps/ops/web`)
+then waits in a coroutine, so no request thread is held. Django's test client, which knows nothing
+of it, gets the present state at once.
 """
 
 from collections.abc import Callable, Mapping
@@ -28,9 +28,6 @@ class LongPoll:
     is_over: Callable[[], bool]
     render: Callable[[], bytes]
     headers: Mapping[str, str]
-
-    def render_if_over(self) -> bytes | None:
-        return self.render() if self.is_over() else None
 
 
 def attach(response: HttpResponse, long_poll: LongPoll) -> None:

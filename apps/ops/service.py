@@ -18,7 +18,7 @@ from django.utils.module_loading import import_string
 from apps.ops import worker
 from apps.ops.supervisor import Child
 from apps.ops.web import server
-from apps.ops.web.application import Application
+from apps.ops.web.handler import Handler
 
 # What jobs, routes and runners import only when they need it.
 _IMPORTED_LATE: Final = (
@@ -28,12 +28,12 @@ _IMPORTED_LATE: Final = (
 )
 
 
-def import_service() -> Application:
+def import_service() -> Handler:
     """Import what any process of the service needs, and return the application.
 
     Opens no connection and starts no thread.
     """
-    application: Application = import_string(settings.ASGI_APPLICATION)
+    application: Handler = import_string(settings.ASGI_APPLICATION)
     get_resolver().url_patterns  # noqa: B018 (this imports all routes)
     for module in _IMPORTED_LATE:
         importlib.import_module(module)
@@ -62,7 +62,7 @@ class Roles:
 
 
 def children_of(
-    application: Application, listener: socket.socket | None, roles: Roles
+    application: Handler, listener: socket.socket | None, roles: Roles
 ) -> Sequence[Child]:
     """Return all processes of the roles; without a listener there is no web."""
     web = server.web_children(application, listener, count=roles.web) if listener else []

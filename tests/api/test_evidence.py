@@ -220,9 +220,10 @@ def test_a_client_can_wait_until_it_is_ready(api: Api, alice: User, backtest: Ba
     poll = get_long_poll(response)
     assert poll is not None
     assert poll.headers == {"Preference-Applied": "wait=5"}
-    assert poll.render_if_over() is None
+    assert not poll.is_over()
     tasks.run_evidence_job(backtest.pk)
-    assert json.loads(poll.render_if_over() or b"")["status"] == "ready"
+    assert poll.is_over()
+    assert json.loads(poll.render())["status"] == "ready"
 
 
 def test_no_result_on_generated_candles_passes(api: Api, alice: User, backtest: Backtest) -> None:

@@ -30,7 +30,7 @@ from apps.ops.web import server
 server.Server = lambda _: SimpleNamespace(
     config=SimpleNamespace(), handle_exit=lambda number, frame: None, run=lambda sockets: show()
 )
-server.serve(application, None, Heartbeat())
+server.serve(application, None, Heartbeat(), 0)
 """
 WORKER = """
 import django; django.setup()

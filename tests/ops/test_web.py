@@ -15,10 +15,21 @@ import pytest
 
 from tests.processes import PROJECT, is_alive, until
 
+# The web processes as `up` starts them, on their own.
+SERVE = """
+from django.conf import settings
+from config.asgi import application
+from apps.ops.supervisor import Supervisor
+from apps.ops.web import server
+children = server.web_children(
+    application, server.listen(settings.HOST, settings.PORT), count=settings.WEB_WORKERS
+)
+Supervisor(children, say=print).run(on_poll=lambda: None)
+"""
+
 
 @pytest.fixture(scope="module")
 def port() -> Iterator[int]:
-    """The web server as `up` starts it, on its own."""
     with serving() as (port, _):
         yield port
 
@@ -35,9 +46,7 @@ def serving(**settings: str) -> Iterator[tuple[int, subprocess.Popen[bytes]]]:
         "WEB_WORKERS": "1",
         **settings,
     }
-    with subprocess.Popen(
-        [sys.executable, "-m", "apps.ops.web"], cwd=PROJECT, env=environment
-    ) as process:
+    with subprocess.Popen([sys.executable, "-c", SERVE], cwd=PROJECT, env=environment) as process:
         try:
             until(lambda: listens(port))
             yield port, process
@@ -54,13 +63,11 @@ def listens(port: int) -> bool:
 
 
 def exchange(
-    port: int, request: bytes, *, ended: bool = False, timeout: float = 30
+    port: int, request: bytes, *, timeout: float = 30
 ) -> tuple[int, dict[str, str], dict[str, object]]:
-    """Status, headers and JSON of the answer to these very bytes; `ended`: none will follow."""
+    """Return status, headers and error of the answer to these very bytes."""
     with closing(socket.create_connection(("127.0.0.1", port), timeout=timeout)) as connection:
         connection.sendall(request)
-        if ended:
-            connection.shutdown(socket.SHUT_WR)
         answer = connection.makefile("rb").read()
     head, _, body = answer.partition(b"\r\n\r\n")
     first, *lines = head.decode().split("\r\n")
@@ -75,62 +82,24 @@ CHUNKS = b"2\r\n{}\r\n0\r\n\r\n"
 
 
 @pytest.mark.parametrize(
-    ("request_bytes", "status", "reason"),
+    "request_bytes",
     [
-        (
-            GET + b"".join(b"X-%d: a\r\n" % n for n in range(120)) + b"\r\n",
-            431,
-            "headers_too_large",
-        ),
-        (GET + b"Cookie: " + b"a" * 9000 + b"\r\n\r\n", 431, "headers_too_large"),
-        (GET + b"Accept-Language: " + b"a," * 50_000 + b"\r\n\r\n", 431, "headers_too_large"),
-        (b"GET /api/x HTTP/1.1\r\n\r\n", 400, "bad_request"),
-        (LOG_IN + b"Content-Length: -1\r\n\r\n{}", 400, "bad_request"),
-        (LOG_IN + b"Content-Length: abc\r\n\r\n{}", 400, "bad_request"),
-        (
-            LOG_IN + b"Content-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n" + CHUNKS,
-            400,
-            "bad_request",
-        ),
-        (LOG_IN + b"Transfer-Encoding: xchunked\r\n\r\n{}", 400, "bad_request"),
-        (b"GET /api/x HTTP/1.1\r\nX-Long: " + b"a" * 9000 + b"\r\n\r\n", 431, "headers_too_large"),
-        (b"GET /" + b"a" * 9000 + b" HTTP/1.1\r\n\r\n", 414, "uri_too_long"),
-        (b"GET / HTTP/1.1\r\nBad Header: x\r\n\r\n", 400, "bad_request"),
-        (b"nonsense\r\n\r\n", 400, "bad_request"),
+        LOG_IN + b"Content-Length: -1\r\n\r\n{}",
+        LOG_IN + b"Content-Length: 2\r\nContent-Length: 3\r\n\r\n{}",
+        LOG_IN + b"Content-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n" + CHUNKS,
+        LOG_IN + b"Transfer-Encoding: xchunked\r\n\r\n{}",
+        b"GET / HTTP/1.1\r\nBad Header: x\r\n\r\n",
+        b"GET /api/\xe9 HTTP/1.1\r\nHost: localhost\r\n\r\n",
+        b"nonsense\r\n\r\n",
     ],
 )
-def test_what_the_web_server_refuses_leaves_in_the_envelope(
-    port: int, request_bytes: bytes, status: int, reason: str
+def test_what_could_be_read_in_two_ways_is_refused_and_the_connection_closed(
+    port: int, request_bytes: bytes
 ) -> None:
-    status_sent, headers, error = exchange(port, request_bytes)
-    assert status_sent == error["status"] == status
-    assert error["code"] == "VALIDATION_ERROR"
-    assert error["details"] == {"reason": reason}
-    assert headers["x-request-id"] == error["requestId"]
-    assert headers["content-type"] == "application/json"
-    assert headers["connection"] == "close"
-    assert "server" not in headers
-
-
-@pytest.mark.parametrize("body", [b'{"email":', b"{}"])
-def test_half_a_body_is_not_read_as_a_whole_one(port: int, body: bytes) -> None:
-    sent = LOG_IN + b"Content-Length: 40\r\n\r\n" + body
-    status, _, error = exchange(port, sent, ended=True)
-    assert (status, error["code"]) == (400, "VALIDATION_ERROR")
-    assert "Content-Length" in str(error["message"])
-
-
-@pytest.mark.slow
-@pytest.mark.timeout(120)
-@pytest.mark.parametrize(("length", "status"), [(10, b"408"), (2_000_000, b"413")])
-def test_a_client_that_falls_silent_is_answered_in_time(
-    port: int, length: int, status: bytes
-) -> None:
-    sent = LOG_IN + b"Expect: 100-continue\r\nContent-Length: %d\r\n\r\n{" % length
-    with closing(socket.create_connection(("127.0.0.1", port), timeout=90)) as connection:
-        connection.sendall(sent)
-        lines = connection.makefile("rb").read().split(b"\r\n")
-    assert [line.split()[1] for line in lines if line.startswith(b"HTTP/")] == [b"100", status]
+    with closing(socket.create_connection(("127.0.0.1", port), timeout=30)) as connection:
+        connection.sendall(request_bytes)
+        answer = connection.makefile("rb").read()
+    assert re.findall(rb"HTTP/1.1 (\d+)", answer) == [b"400"]
 
 
 @pytest.mark.parametrize(
@@ -174,19 +143,6 @@ def test_requests_sent_at_once_on_one_connection_are_answered_in_turn(port: int)
         answers = connection.makefile("rb").read()
     assert answers.count(b"HTTP/1.1 404") == 2
     assert answers.lower().count(b"connection: close") == 1
-
-
-def test_a_client_that_ends_its_half_of_the_connection_is_still_answered(port: int) -> None:
-    status, _, _ = exchange(port, b"GET /api/x HTTP/1.1\r\nHost: localhost\r\n\r\n", ended=True)
-    assert status == 404
-
-
-def test_what_cannot_be_read_is_refused_after_the_answers_before_it(port: int) -> None:
-    good = b"GET /api/x HTTP/1.1\r\nHost: localhost\r\n\r\n"
-    with closing(socket.create_connection(("127.0.0.1", port), timeout=30)) as connection:
-        connection.sendall(good + b"nonsense\r\n\r\n")
-        answers = connection.makefile("rb").read()
-    assert re.findall(rb"HTTP/1.1 (\d+)", answers) == [b"404", b"400"]
 
 
 def test_a_head_request_is_answered_without_a_body(port: int) -> None:

@@ -51,7 +51,6 @@ REASON_OF_STATUS: Final[Mapping[int, tuple[str, str]]] = {
     403: ("forbidden", "This may not be done."),
     405: ("method_not_allowed", "This address does not take this method."),
     406: ("not_acceptable", "The Accept header does not take what is answered here."),
-    408: ("request_timeout", "The request did not arrive in time."),
     411: ("length_required", "The body needs a Content-Length; it cannot come in chunks."),
     413: ("payload_too_large", "The body is too large."),
     414: ("uri_too_long", "The address is too long."),

@@ -5,13 +5,12 @@ body, and whether the service is open.
 import logging
 import time
 from collections.abc import Callable
-from contextlib import suppress
 from typing import Final
 
 from corsheaders.middleware import CorsMiddleware
 from django.conf import settings
 from django.contrib.messages.middleware import MessageMiddleware
-from django.http import HttpRequest, HttpResponse, UnreadablePostError
+from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.urls import Resolver404, resolve
 
@@ -123,7 +122,7 @@ class BodySizeMiddleware:
         limit = MAX_AUTH_BODY if request.path.startswith("/api/auth/") else max_body(request.path)
         if length <= limit:
             return self.get_response(request)
-        return _too_large(request, length)
+        return exceptions.http_response(exceptions.refusal_of_http(413), {"Connection": "close"})
 
 
 def max_body(path: str) -> int:
@@ -134,17 +133,6 @@ def max_body(path: str) -> int:
 def declared_length(request: HttpRequest) -> int:
     text = request.META.get("CONTENT_LENGTH") or "0"
     return int(text) if text.isascii() and text.isdigit() else 0
-
-
-def _too_large(request: HttpRequest, length: int) -> HttpResponse:
-    """A client reads the answer only after it has sent its body: a moderate one is read and thrown
-    away.
-    """
-    left = length if length <= MAX_DRAINED else 0
-    with suppress(UnreadablePostError):  # the client may be gone
-        while left > 0 and (piece := request.read(min(left, 64 * 1024))):
-            left -= len(piece)
-    return exceptions.http_response(exceptions.refusal_of_http(413), {"Connection": "close"})
 
 
 class PageMessagesMiddleware(MessageMiddleware):

@@ -67,8 +67,8 @@ class EventStreamViewSet(OwnedViewSet):
         in the order of commits. A client that connects again with `Last-Event-ID` misses none of
         the last 30 days and sees none twice. `bars` and `account` are hints without an id: there
         are new bars of one of `symbols`, or the caller's money, orders, positions or signals have
-        changed. The stream ends within 5 seconds of its session or key, and a client that does not
-        read is cut off. At most four at once for a session or key.
+        changed. The stream ends within 5 seconds of its session or key. At most four at once for a
+        session or key.
         """
         query = self.query(EventStreamQuery)
         after = last_event_id(request)

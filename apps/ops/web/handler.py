@@ -1,0 +1,154 @@
+"""Django's ASGI handler, whose middleware and views run in a few request threads.
+
+The event loop reads a body whole and sends an answer: a slow client holds a connection and no
+thread. A request takes one thread once, from the first middleware to the last, and threads stay,
+so their connections to the database stay too.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextvars import Context, copy_context
+from functools import partial
+from typing import Any, Final, TypeVar
+
+from django.conf import settings
+from django.core.handlers.asgi import ASGIHandler
+from django.db import close_old_connections
+from django.http import HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase, StreamingHttpResponse
+
+from apps.core import request_id
+from apps.core.api import exceptions
+from apps.core.api.middleware import MAX_DRAINED, max_body
+from apps.core.client_address import is_trusted
+from apps.ops.web.waiting import Waiting
+
+THREADS: Final = 4
+END: Final[Mapping[str, Any]] = {"type": "http.request", "body": b"", "more_body": False}
+
+# ASGI's own types.
+Scope = dict[str, Any]
+Receive = Callable[[], Awaitable[Mapping[str, Any]]]
+Send = Callable[[Mapping[str, Any]], Awaitable[None]]
+Result = TypeVar("Result")
+
+
+class Handler(ASGIHandler):
+    """The ASGI application of one web process.
+
+    It overrides `load_middleware`, `create_request` and `get_response_async`, and calls `handle`:
+    names without an underscore that Django does not document.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="request")
+        self.waiting = Waiting(self.in_thread)
+        # What runs as long as the process serves.
+        self.tasks = [self.waiting.notifications.listen, self.waiting.check_sessions]
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve a request as Django does, without the thread that Django makes for each."""
+        if scope["type"] == "lifespan":
+            await self._live(receive, send)
+        else:
+            scope = {**scope, "scheme": scheme_of(scope)}
+            await self.handle(scope, bounded(scope, receive), send)
+
+    async def _live(self, receive: Receive, send: Send) -> None:
+        await receive()
+        tasks = [asyncio.create_task(task()) for task in self.tasks]
+        await send({"type": "lifespan.startup.complete"})
+        await receive()
+        for task in tasks:
+            task.cancel()
+        await send({"type": "lifespan.shutdown.complete"})
+
+    def load_middleware(self, is_async: bool = False) -> None:
+        """Load the chain as one synchronous function."""
+        super().load_middleware(is_async=False)
+
+    async def get_response_async(self, request: HttpRequest) -> HttpResponseBase:
+        """Run the chain in a thread; then wait, where its answer waits for something."""
+        response, context = await self.in_thread(partial(self._respond, request))
+        try:
+            return await self.waiting.go_on(response, context)
+        except Exception:
+            failure = context.run(exceptions.server_error, request)
+            failure[request_id.HEADER] = context.run(request_id.current)
+            return failure
+
+    def _respond(self, request: HttpRequest) -> tuple[HttpResponseBase, Context]:
+        """Return the answer, and the request's context for what is done for it later."""
+        response = self.get_response(request)
+        if isinstance(response, StreamingHttpResponse):
+            # A file. Django would read it in a thread of its own.
+            response.streaming_content = _in_one_part(b"".join(response))
+        elif isinstance(response, HttpResponse) and has_body(request, response):
+            # CommonMiddleware has not seen what is refused before it.
+            response.headers.setdefault("Content-Length", str(len(response.content)))
+        return response, copy_context()
+
+    async def in_thread(self, function: Callable[[], Result]) -> Result:
+        """Call the function in a request thread, with a usable connection to the database.
+
+        A call that has begun ends before its client is forgotten: it may be reading the body.
+        """
+        call = self._threads.submit(_with_connection, function)
+        try:
+            return await asyncio.wrap_future(call)
+        except asyncio.CancelledError:
+            if not call.cancel():
+                await asyncio.wait([asyncio.wrap_future(call)])
+            raise
+
+
+def has_body(request: HttpRequest, response: HttpResponse) -> bool:
+    return request.method != "HEAD" and response.status_code not in (204, 304)
+
+
+def _with_connection(function: Callable[[], Result]) -> Result:
+    close_old_connections()
+    return function()
+
+
+async def _in_one_part(content: bytes) -> AsyncIterator[bytes]:
+    yield content
+
+
+def scheme_of(scope: Scope) -> str:
+    """Return "https" where a trusted proxy says that the client used TLS."""
+    protocols = [value for name, value in scope["headers"] if name == b"x-forwarded-proto"]
+    peer = scope["client"][0] if scope["client"] else ""
+    is_tls = protocols == [b"https"] and is_trusted(peer, settings.TRUSTED_PROXIES)
+    return "https" if is_tls else "http"
+
+
+def bounded(scope: Scope, receive: Receive) -> Receive:
+    """Return a `receive` that keeps no more of a body than its path may have.
+
+    A client reads a refusal only after it has sent its body, so what is too much is read and
+    dropped; what is beyond MAX_DRAINED is not read.
+    """
+    most, size = max_body(scope["path"]), declared_length(scope)
+    size = size if size > MAX_DRAINED else 0
+    has_ended = False
+
+    async def receive_bounded() -> Mapping[str, Any]:
+        nonlocal size, has_ended
+        if has_ended:
+            await asyncio.Event().wait()  # until the answer is sent, which cancels this
+        message = END if size > MAX_DRAINED else await receive()
+        size += len(message.get("body", b""))
+        if size > MAX_DRAINED:
+            has_ended = True
+            return END
+        return message if size <= most else {**message, "body": b""}
+
+    return receive_bounded
+
+
+def declared_length(scope: Scope) -> int:
+    """Return Content-Length, which the server has checked, or 0."""
+    return next((int(value) for name, value in scope["headers"] if name == b"content-length"), 0)

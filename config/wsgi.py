@@ -1,8 +1,0 @@
-"""Django as a WSGI application; config/asgi.py serves it."""
-
-import os
-
-from django.core.wsgi import get_wsgi_application
-
-os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
-application = get_wsgi_application()
