@@ -73,13 +73,13 @@ def _log(request: HttpRequest, response: HttpResponseBase, *, seconds: float) ->
     quiet = request.path in PROBES and response.status_code < 400
     log.log(
         logging.DEBUG if quiet else logging.INFO,
-        "%s %s %d", request.method, _shown(request.path), response.status_code,
+        "%s %s %d", request.method, loggable(request.path), response.status_code,
         extra={"milliseconds": round(seconds * 1000, 1)},
     )  # fmt: skip
 
 
-def _shown(path: str) -> str:
-    """An address that opens without a token is itself the secret."""
+def loggable(path: str) -> str:
+    """Return the path without what opens without a token, which is itself the secret."""
     is_secret = path.startswith((SIGNED, "/account/"))
     return f"/{path.split('/')[1]}/…" if is_secret else path
 

@@ -20,8 +20,9 @@ from django.http.response import HttpResponseBase, StreamingHttpResponse
 
 from apps.core import request_id
 from apps.core.api import exceptions
-from apps.core.api.middleware import MAX_DRAINED, max_body
+from apps.core.api.middleware import MAX_DRAINED, loggable, max_body
 from apps.core.client_address import is_trusted
+from apps.ops.supervisor import Heartbeat
 from apps.ops.web.waiting import Waiting
 
 THREADS: Final = 4
@@ -45,6 +46,8 @@ class Handler(ASGIHandler):
         super().__init__()
         self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="request")
         self.waiting = Waiting(self.in_thread)
+        # Names the requests of a process that hangs.
+        self.heartbeat = Heartbeat()
         # What runs as long as the process serves.
         self.tasks = [self.waiting.notifications.listen, self.waiting.check_sessions]
 
@@ -81,7 +84,8 @@ class Handler(ASGIHandler):
 
     def _respond(self, request: HttpRequest) -> tuple[HttpResponseBase, Context]:
         """Return the answer, and the request's context for what is done for it later."""
-        response = self.get_response(request)
+        with self.heartbeat.doing(f"{request.method} {loggable(request.path)}"):
+            response = self.get_response(request)
         if isinstance(response, StreamingHttpResponse):
             # A file. Django would read it in a thread of its own.
             response.streaming_content = _in_one_part(b"".join(response))
