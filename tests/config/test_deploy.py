@@ -11,7 +11,6 @@ import ssl
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 
@@ -23,19 +22,13 @@ from django.utils import timezone
 from apps.ops import metrics, presence
 from apps.ops.backlog import read_backlog
 from apps.ops.backups import schedule
+from tests.config.proxies import FOLDER, SITE, caddy, needs, nginx
 from tests.faults.service import Caller, Service, free_port, fresh_folder, service
 from tests.ops.test_metrics import samples
 from tests.processes import PROJECT, until
 from tests.webhooks.certificates import Authority
 
-FOLDER: Final = PROJECT / "config" / "deploy"
-SITE: Final = "trade.example.com"
 UNITS: Final = ("algotrade.service", "algotrade-worker@.service")
-
-
-def needs(program: str) -> pytest.MarkDecorator:
-    missing = shutil.which(program) is None
-    return pytest.mark.skipif(missing, reason=f"no {program} on this machine")
 
 
 # ------------------------------------------------------------------------------------------- units
@@ -203,47 +196,6 @@ def test_the_alerts_are_about_metrics_that_there_are(monkeypatch: pytest.MonkeyP
 # ----------------------------------------------------------------------------------------- proxies
 
 
-@contextmanager
-def nginx(folder: Path, behind: Service, port: int, certificate: Path) -> Iterator[None]:
-    site = (FOLDER / "nginx.conf").read_text()
-    replaced = {
-        "127.0.0.1:8000": f"127.0.0.1:{behind.port}",
-        "listen 80;": f"listen 127.0.0.1:{free_port()};",
-        "listen 443": f"listen 127.0.0.1:{port}",
-        f"/etc/ssl/{SITE}.pem": str(certificate),
-        f"/etc/ssl/{SITE}.key": str(certificate),
-    }
-    for text, replacement in replaced.items():
-        assert text in site
-        site = site.replace(text, replacement)
-    (folder / "site.conf").write_text(site)
-    log = folder / "nginx.log"
-    (folder / "nginx.conf").write_text(
-        f"daemon off; pid {folder}/pid; error_log {log};\nevents {{}}\n"
-        f"http {{ access_log off; client_body_temp_path {folder}/body;"
-        f" proxy_temp_path {folder}/proxy; include {folder}/site.conf; }}\n"
-    )
-    with program(["nginx", "-p", str(folder), "-c", str(folder / "nginx.conf")], folder):
-        yield
-
-
-@contextmanager
-def caddy(folder: Path, behind: Service, port: int, certificate: Path) -> Iterator[None]:
-    site = (FOLDER / "Caddyfile").read_text()
-    replaced = {
-        "{$SERVICE:127.0.0.1:8000}": f"127.0.0.1:{behind.port}",
-        f"{{$SITE:{SITE}}} {{": f"https://{SITE}:{port} {{\n\ttls {certificate} {certificate}",
-    }
-    for text, replacement in replaced.items():
-        assert text in site
-        site = site.replace(text, replacement)
-    options = "{\n\tadmin off\n\tauto_https disable_redirects\n}\n"
-    (folder / "Caddyfile").write_text(options + site)
-    command = ["caddy", "run", "--config", str(folder / "Caddyfile"), "--adapter", "caddyfile"]
-    with program(command, folder):
-        yield
-
-
 @needs("caddy")
 def test_the_proxy_of_the_compose_file_is_the_caddy_that_keeps_the_metrics_inside() -> None:
     proxy = compose()["services"]["proxy"]
@@ -257,21 +209,10 @@ def test_the_proxy_of_the_compose_file_is_the_caddy_that_keeps_the_metrics_insid
     [server] = json.loads(adapted.stdout)["apps"]["http"]["servers"].values()
     [route] = server["routes"]
     assert route["match"] == [{"host": [SITE]}]
+    assert server["read_header_timeout"] == 10_000_000_000
     text = json.dumps(route)
     assert '{"dial": "service:8000"}' in text
     assert '"match": [{"path": ["/metrics"]}]' in text
-
-
-@contextmanager
-def program(command: list[str], folder: Path) -> Iterator[None]:
-    environment = {"PATH": "/usr/sbin:/usr/bin:/bin", "HOME": str(folder)}
-    with (folder / "proxy.log").open("wb") as log:
-        process = subprocess.Popen(command, env=environment, stdout=log, stderr=log)
-        try:
-            yield
-        finally:
-            process.terminate()
-            process.wait(30)
 
 
 def ask(
@@ -306,7 +247,6 @@ def test_a_proxy_ends_tls_and_says_who_calls(proxy: Callable[..., Any], tmp_path
         "BACKTEST_WORKERS": "1", "RATE_LIMIT_GENERAL": "5/m",
     }  # fmt: skip
     with service(directory=None, **settings) as behind, proxy(tmp_path, behind, port, certificate):
-        until(lambda: is_open(port))
         status, headers = ask(port, "/readyz", context)
         assert status == 200
         assert headers["Strict-Transport-Security"] == "max-age=31536000"
@@ -326,11 +266,6 @@ def test_a_proxy_ends_tls_and_says_who_calls(proxy: Callable[..., Any], tmp_path
         # Another client, at the service itself, has its own counter.
         direct = Caller(behind.port, address="203.0.113.99")
         assert direct.call("GET", path).status == 401
-
-
-def is_open(port: int) -> bool:
-    with socket.socket() as probe:
-        return probe.connect_ex(("127.0.0.1", port)) == 0
 
 
 # ----------------------------------------------------------------------------------------- README
