@@ -1,5 +1,5 @@
-"""Fills: bars in which two levels lay, by the rule, by the opposite and by finer candles; gaps,
-delays and volume.
+"""Fills: bars in which two levels lay, by the rule, by the opposite and by finer candles; gaps and
+delays.
 """
 
 from dataclasses import replace
@@ -16,10 +16,9 @@ from apps.engine.evidence.fills import (
     UndecidedBar,
     check_of,
     fills_section,
-    largest_capital,
     opposite_is_true,
 )
-from apps.engine.evidence.inputs import USUAL_THRESHOLDS, EvidenceInput
+from apps.engine.evidence.inputs import EvidenceInput
 from apps.engine.evidence.sections import CheckStatus
 from apps.engine.language.strategy import Strategy
 from apps.engine.simulation.simulate import History
@@ -158,15 +157,6 @@ def test_gaps_are_counted_with_what_they_took() -> None:
     assert figures["gaps"]["lostBeyondStops"] == pytest.approx(60)
 
 
-def test_a_capital_from_which_fills_are_large() -> None:
-    quantity, volume = np.arange(1.0, 21.0), np.full(20, 1000.0)
-    # The second largest of twenty shares is 19 of 1,000.
-    capital = largest_capital(quantity, volume, 1e5, USUAL_THRESHOLDS)
-    assert capital == pytest.approx(1e5 * 0.05 / 0.019)
-    assert largest_capital(quantity, np.full(20, nan), 1e5, USUAL_THRESHOLDS) is None
-    assert largest_capital(quantity, np.zeros(20), 1e5, USUAL_THRESHOLDS) == 0
-
-
 GAIN: tuple[Prices, ...] = (*BEFORE, (101, 104, 100, 103), (103, 112, 103, 111), AFTER)
 
 
@@ -175,7 +165,7 @@ def test_a_result_that_hangs_on_the_order_of_prices_is_in_doubt() -> None:
     assert status_of(evidence) == CheckStatus.PASS
     by_order = NetByOrder(worst=-1, rule=1, best=1, resolved=1, left=1)
     statuses = [
-        check_of(evidence, net, None).status
+        check_of(evidence, net).status
         for net in (
             by_order,
             by_order._replace(left=0),
@@ -184,14 +174,6 @@ def test_a_result_that_hangs_on_the_order_of_prices_is_in_doubt() -> None:
         )
     ]
     assert statuses == ["doubt", "pass", "fail", "unknown"]
-
-
-def test_fills_that_are_large_for_their_bars_leave_a_doubt() -> None:
-    evidence = evidence_of(steps_of(), *GAIN, volume=100)
-    figures = figures_of(evidence)
-    assert figures["largestCapital"] == pytest.approx(1e6 * 0.05 / 0.1)
-    assert figures["volume"]["percentOfBar"]["p50"] == pytest.approx(10)
-    assert status_of(evidence) == CheckStatus.DOUBT
 
 
 def test_without_a_trade_nothing_is_known() -> None:

@@ -8,7 +8,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from apps.engine.evidence.document import assess
+from apps.engine.evidence.document import (
+    NEEDED,
+    ROBUSTNESS,
+    SECTIONS,
+    assess,
+    evidence_document,
+)
 from apps.engine.evidence.inputs import (
     THIS_ALONE,
     USUAL_THRESHOLDS,
@@ -34,7 +40,7 @@ from tests.benchmarks.walks import session_bars
 from tests.engine.evidence_inputs import evidence_on
 from tests.engine.strategies import sma_cross, strategy
 
-PASS, DOUBT, FAIL, UNKNOWN = CheckStatus
+PASS, DOUBT, FAIL, UNKNOWN, NOT_JUDGED = CheckStatus
 STUDY = Overfitting(100, 12_870, 0.6, 0.5, 0.2, 0.01, -0.3)
 
 
@@ -75,7 +81,6 @@ def test_significance_is_that_of_the_daily_returns() -> None:
     assert [row["trades"] for row in figures["withoutBestTrades"]] == [1, 5, 10]
     left = np.sort(nets)[:-5].sum()
     assert figures["withoutBestTrades"][1]["netProfit"] == pytest.approx(left, abs=1e-3)
-    assert figures["permutations"]["count"] == 1_000
 
 
 @pytest.mark.parametrize(
@@ -98,7 +103,6 @@ def test_of_a_result_without_trades_little_is_known() -> None:
     idle = EvidenceInput(evidence.inputs, evidence.trades[:0], curve)
     significance = significance_section(idle)
     assert status_of(significance) == UNKNOWN
-    assert significance.figures["permutations"] is None
     assert status_of(multiple_testing_section(idle)) == UNKNOWN
 
 
@@ -174,32 +178,46 @@ def test_a_verdict_leads_with_what_does_not_pass() -> None:
     )
 
 
+ALL_PASS = dict.fromkeys(SECTIONS, PASS)
+
+
 @pytest.mark.parametrize(
-    ("significance", "multiple_testing", "costs", "passes"),
+    ("changes", "passes"),
     [
-        (PASS, PASS, PASS, True),
-        (PASS, PASS, DOUBT, True),
-        (PASS, PASS, UNKNOWN, True),
-        (PASS, PASS, FAIL, False),
-        (DOUBT, PASS, PASS, False),
-        (PASS, UNKNOWN, PASS, False),
+        ({}, True),
+        ({"costs": DOUBT, "lookAhead": UNKNOWN}, True),
+        ({"costs": FAIL}, False),
+        *[({name: DOUBT}, False) for name in sorted(NEEDED)],
+        ({"timing": UNKNOWN}, False),
+        *[({name: DOUBT}, True) for name in sorted(ROBUSTNESS)],
+        ({"sensitivity": DOUBT, "regimes": DOUBT}, False),
+        ({"fills": DOUBT, "regimes": DOUBT}, False),
+        ({"fills": DOUBT, "regimes": UNKNOWN}, True),
+        ({"fills": DOUBT, "costs": DOUBT}, True),
     ],
 )
-def test_it_passes_without_a_failure_and_with_both_that_are_needed(
-    *, significance: CheckStatus, multiple_testing: CheckStatus, costs: CheckStatus, passes: bool
+def test_it_passes_by_what_is_needed_without_a_failure_or_two_doubts_of_robustness(
+    changes: dict[str, CheckStatus], *, passes: bool
 ) -> None:
-    checks = [
-        check("significance", significance),
-        check("multipleTesting", multiple_testing),
-        check("costs", costs),
-    ]
+    checks = [check(name, status) for name, status in (ALL_PASS | changes).items()]
     assert assess(checks).passes is passes
-    assert not assess(checks[1:]).passes
+    assert not assess([row for row in checks if row.name != "timing"]).passes
 
 
 def test_all_that_passes_promises_nothing() -> None:
-    sentence = assess([check("significance", PASS), check("multipleTesting", PASS)]).sentence
+    sentence = assess([check(name, PASS) for name in SECTIONS]).sentence
     assert sentence == "No check speaks against this result, in the range that was tested."
+
+
+def test_nothing_is_judged_on_prices_that_are_no_markets() -> None:
+    document: Any = evidence_document(made(), not_judged="Made up.")
+    assert document["verdict"] == {"passes": False, "sentence": "Made up."}
+    assert {row["name"] for row in document["checks"]} == set(document["sections"])
+    assert {(row["status"], row["reason"]) for row in document["checks"]} == {
+        (NOT_JUDGED, "Made up.")
+    }
+    assert {section["sentence"] for section in document["sections"].values()} == {"Made up."}
+    assert document["sections"]["lookAhead"]["figures"]["certificate"]
 
 
 def test_grades_and_shares() -> None:

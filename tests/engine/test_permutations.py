@@ -23,14 +23,16 @@ Numbers = NDArray[np.int64]
 CROSS = strategy(entryConditions={"positionType": "both", "conditions": [sma_cross(5, 20)]})
 
 
-def places(spans: list[int], free: int, *, runs: int = 4_000) -> tuple[Numbers, Numbers]:
-    """The entry and the exit of the first position in each run: prices tell the bars by number."""
-    bars = sum(max(span, 1) for span in spans) + free
-    values = np.zeros(len(spans))
+def places(bars: list[int], free: int, *, runs: int = 4_000) -> tuple[Numbers, Numbers]:
+    """The first and the last bar of the first position in each run: prices tell the bars by
+    number.
+    """
+    count = sum(bars) + free
+    values = np.zeros(len(bars))
     values[0] = 1.0
-    positions = Positions(np.array(spans), values, float(free))
+    positions = Positions(np.array(bars), values, free)
     sums = []
-    numbers, flat = np.arange(bars, dtype=np.float64), np.ones(bars)
+    numbers, flat = np.arange(count, dtype=np.float64), np.ones(count)
     prices: list[tuple[Floats, Floats]] = [(1 / (1 + numbers), flat), (flat, 1 + numbers)]
     for opens, closes in prices:
         gross = np.zeros(runs)
@@ -40,16 +42,16 @@ def places(spans: list[int], free: int, *, runs: int = 4_000) -> tuple[Numbers, 
 
 
 def test_a_position_lies_anywhere_and_keeps_its_length() -> None:
-    entry, leave = places([3, 0, 5], 10)
-    assert (leave - entry == 3).all()
-    assert (entry.min(), leave.max()) == (0, 18)
-    # Half of the other six bars lie before it, and half of the 9 whole bars that gaps reach.
-    assert entry.mean() == pytest.approx((6 + 9) / 2, abs=0.25)
+    first, last = places([4, 1, 6], 9)
+    assert (last - first == 3).all()
+    assert (first.min(), last.max()) == (0, 19)
+    # Half of the other seven bars lie before it, and half of the nine free ones.
+    assert first.mean() == pytest.approx((7 + 9) / 2, abs=0.25)
 
 
 def test_alone_it_lies_at_each_place_as_often() -> None:
-    entry, _ = places([2], 8, runs=20_000)
-    counts = np.bincount(entry)
+    first, _ = places([3], 7, runs=20_000)
+    counts = np.bincount(first)
     assert len(counts) == 8
     assert counts.min() > 2_250
     assert counts.max() < 2_750
@@ -106,13 +108,13 @@ def test_slippage_is_paid_at_random_places_too() -> None:
     assert paid == pytest.approx(0.002 * trades["value"].sum())
 
 
-def test_positions_that_fill_all_bars_cannot_be_laid_elsewhere() -> None:
+@pytest.mark.parametrize(("free", "known"), [(20, True), (19, False)])
+def test_positions_that_fill_nearly_all_bars_cannot_be_laid_elsewhere(
+    *, free: int, known: bool
+) -> None:
     candles = session_bars(4)
     trades = simulate(CROSS, [History("NSE:TEST", candles)], start=0, end=2**40, capital=1e6).trades
-    (first,) = trades_by_symbol(trades[:1], [candles])
-    always = first._replace(entry=first.entry * 0, exit=first.entry * 0 + len(candles) - 1)
-    assert timing_test([always], intraday=False, seed=1) is not None
-    twice = always._replace(
-        trades=np.repeat(always.trades, 2), entry=np.repeat(0, 2), exit=np.repeat(always.exit, 2)
-    )
-    assert timing_test([twice], intraday=False, seed=1) is None
+    alone = trades[:1].copy()
+    alone["bars"] = len(candles) - free
+    test = timing_test(trades_by_symbol(alone, [candles]), intraday=False, seed=1)
+    assert (test is not None) == known

@@ -10,6 +10,7 @@ from apps.engine.evidence.sensitivity import (
     Neighbour,
     Sensitivity,
     sensitivity,
+    sensitivity_section,
 )
 from apps.engine.language.strategy import parse
 from apps.engine.metrics.trades import net_profits
@@ -88,6 +89,30 @@ def test_a_cliff_is_the_change_by_a_tenth_that_takes_most() -> None:
     ]
     result = Sensitivity(100.0, 5, 5, near)
     assert result.cliff == near[2]
-    assert result.profitable == pytest.approx(3 / 5)
+    assert (len(result.distinct), result.profitable) == (5, pytest.approx(3 / 5))
     assert Sensitivity(100.0, 5, 5, near[:1]).cliff is None
     assert Sensitivity(-5.0, 5, 5, near).cliff is None
+
+
+def test_a_change_that_changes_nothing_to_the_paisa_makes_no_neighbour() -> None:
+    near = [
+        Neighbour({}, "a", 0.1, 100.004),
+        Neighbour({}, "a", -0.1, 100.0),
+        Neighbour({}, "b", 0.1, 100.01),
+        Neighbour({}, "b", -0.1, -1.0),
+        Neighbour({}, "c", 0.1, None),
+    ]
+    result = Sensitivity(100.0, 3, 3, near)
+    assert len(result.nets) == 4
+    assert result.distinct == [100.01, -1.0]
+    assert result.profitable == 0.5
+    assert Sensitivity(100.0, 3, 3, near[:2]).profitable is None
+
+
+def test_the_figures_say_how_many_neighbours_were_distinct() -> None:
+    """A stop of 99 % is never reached, whatever tenth it is changed by."""
+    steps = applied(STEPS, {STOP: 99.0})
+    section = sensitivity_section(evidence_on(parse(steps), HISTORIES))
+    figures: dict[str, Any] = dict(section.figures)
+    assert 0 < figures["distinct"] < figures["neighbours"] - figures["invalid"]
+    assert f"Of {figures['distinct']:,} neighbours" in section.sentence

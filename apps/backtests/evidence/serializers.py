@@ -43,17 +43,20 @@ class EvidenceVerdictSerializer(AnswerSerializer):
     """What the checks say together."""
 
     passes = FlagField(
-        help_text="No check fails, and significance and multipleTesting pass. It is not said that"
-        " the strategy will earn money."
+        help_text="No check fails; tradability, significance, multipleTesting and timing pass; and"
+        " of fills, regimes and sensitivity one at most is in doubt. It is not said that the"
+        " strategy will earn money."
     )
     sentence = CharField(help_text="Made of the checks that do not pass.")
 
 
 class EvidenceCheckSerializer(AnswerSerializer):
-    name = CharField(
-        help_text="The section that it is of, or `candles`, where they were generated."
+    name = CharField(help_text="The section that it is of.")
+    status = ChoiceField(
+        choices=CheckStatus,
+        help_text="`unknown`: there is too little to say. `not_judged`: candles are a generated"
+        " sample.",
     )
-    status = ChoiceField(choices=CheckStatus, help_text="`unknown`: there is too little to say.")
     reason = CharField(help_text="Why, in a sentence.")
 
 
@@ -104,8 +107,8 @@ class EvidenceSerializer(AnswerSerializer):
     checks = EvidenceCheckSerializer(many=True)
     sections = serializers.DictField(
         child=EvidenceSectionSerializer(),
-        help_text="By their names: costs, chargesAsOf, fills, significance, multipleTesting,"
-        " lookAhead, regimes, sensitivity; none until it is ready.",
+        help_text="By their names: costs, chargesAsOf, fills, tradability, significance,"
+        " multipleTesting, timing, lookAhead, regimes, sensitivity; none until it is ready.",
     )
 
     def to_representation(self, instance: RequestedEvidence) -> dict[str, Any]:

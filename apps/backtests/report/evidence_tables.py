@@ -16,14 +16,15 @@ Json = Mapping[str, Any]  # as the engine wrote it
 # Rows of one table; a section may have a hundred neighbours or months.
 MAX_ROWS: Final = 24
 _WORST_FIRST: Final = (
-    CheckStatus.FAIL, CheckStatus.DOUBT, CheckStatus.UNKNOWN, CheckStatus.PASS,
+    CheckStatus.FAIL, CheckStatus.DOUBT, CheckStatus.UNKNOWN, CheckStatus.NOT_JUDGED,
+    CheckStatus.PASS,
 )  # fmt: skip
 _UNITS: Final[Mapping[str, Unit]] = {
     **FIELD_UNITS, "rupees": Unit.RUPEES, "slippage": Unit.RUPEES, "worst": Unit.RUPEES,
     "median": Unit.RUPEES, "permuted": Unit.RUPEES, "grossProfitAtSignalPrices": Unit.RUPEES,
     "paid": Unit.RUPEES, "asOf": Unit.RUPEES, "difference": Unit.RUPEES,
     "netProfitAsOf": Unit.RUPEES, "largestCapital": Unit.RUPEES, "lostBeyondStops": Unit.RUPEES,
-    "trades": Unit.COUNT, "probabilisticSharpeRatio": Unit.RATIO,
+    "percentADay": Unit.PERCENT, "trades": Unit.COUNT, "probabilisticSharpeRatio": Unit.RATIO,
 }  # fmt: skip
 
 
@@ -72,7 +73,8 @@ class ShownEvidence:
     @property
     def is_doubted(self) -> bool:
         """Whether the checks have reasons against the result: the sentence is made of those."""
-        return any(check.status != CheckStatus.PASS for check in self.checks)
+        unsaid = (CheckStatus.PASS, CheckStatus.NOT_JUDGED)
+        return any(check.status not in unsaid for check in self.checks)
 
 
 def shown_evidence(document: Json) -> ShownEvidence:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Final, NamedTuple
 
 from apps.engine.evidence.costs import COSTS, costs_section
@@ -14,19 +15,25 @@ from apps.engine.evidence.regimes import REGIMES, regimes_section
 from apps.engine.evidence.sections import CheckStatus, EvidenceCheck, EvidenceSection, section_json
 from apps.engine.evidence.sensitivity import SENSITIVITY, sensitivity_section
 from apps.engine.evidence.significance import SIGNIFICANCE, significance_section
+from apps.engine.evidence.timing import TIMING, timing_section
+from apps.engine.evidence.tradability import TRADABILITY, tradability_section
 
 SECTIONS: Final[Mapping[str, Callable[[EvidenceInput], EvidenceSection]]] = {
     COSTS: costs_section,
     FILLS: fills_section,
+    TRADABILITY: tradability_section,
     SIGNIFICANCE: significance_section,
     MULTIPLE_TESTING: multiple_testing_section,
+    TIMING: timing_section,
     LOOK_AHEAD: look_ahead_section,
     REGIMES: regimes_section,
     SENSITIVITY: sensitivity_section,
 }
-CANDLES: Final = "candles"
-NEEDED: Final = frozenset({SIGNIFICANCE, MULTIPLE_TESTING})
+NEEDED: Final = frozenset({TRADABILITY, SIGNIFICANCE, MULTIPLE_TESTING, TIMING})
 """Checks that a result passes by; of the others none may fail."""
+ROBUSTNESS: Final = frozenset({FILLS, REGIMES, SENSITIVITY})
+MOST_DOUBTS: Final = 1
+"""How many checks of ROBUSTNESS may be in doubt for a result to pass."""
 _OPENINGS: Final = {
     CheckStatus.FAIL: "What speaks against this result:",
     CheckStatus.DOUBT: "What is in doubt:",
@@ -49,8 +56,10 @@ def assess(checks: Sequence[EvidenceCheck]) -> Assessment:
     """Return the verdict on the checks of all sections. A check that is needed and missing is one
     that does not pass.
     """
-    passed = {check.name for check in checks if check.status == CheckStatus.PASS}
-    failed = any(check.status == CheckStatus.FAIL for check in checks)
+    passed, failed, doubted = (
+        {check.name for check in checks if check.status == status}
+        for status in (CheckStatus.PASS, CheckStatus.FAIL, CheckStatus.DOUBT)
+    )
     parts = []
     for status, opening in _OPENINGS.items():
         reasons = [check.reason for check in checks if check.status == status]
@@ -59,23 +68,24 @@ def assess(checks: Sequence[EvidenceCheck]) -> Assessment:
     sentence = (
         " ".join(parts) or "No check speaks against this result, in the range that was tested."
     )
-    return Assessment(not failed and passed >= NEEDED, sentence, tuple(checks))
+    is_robust = len(doubted & ROBUSTNESS) <= MOST_DOUBTS
+    return Assessment(not failed and passed >= NEEDED and is_robust, sentence, tuple(checks))
 
 
-def evidence_document(
-    evidence: EvidenceInput, *, generated: Sequence[str] = ()
-) -> dict[str, object]:
+def evidence_document(evidence: EvidenceInput, *, not_judged: str = "") -> dict[str, object]:
     """Return the verdict, the checks behind it, and the sections by their names.
 
-    `generated` are the symbols whose candles are a sample and no market's: no result on those
-    passes. Raises EngineError.
+    `not_judged` is a sentence that says why prices are not those of a market: no result on those
+    is judged, and none passes. Raises EngineError.
     """
     sections = [section_of(evidence) for section_of in SECTIONS.values()]
     checks = [section.check for section in sections if section.check]
-    if generated:
-        reason = f"The candles of {', '.join(generated)} are a generated sample, no market's."
-        checks.insert(0, EvidenceCheck(CANDLES, CheckStatus.FAIL, reason))
-    verdict = assess(checks)
+    if not_judged:
+        sections = [replace(section, sentence=not_judged) for section in sections]
+        unjudged = (EvidenceCheck(row.name, CheckStatus.NOT_JUDGED, not_judged) for row in checks)
+        verdict = Assessment(False, not_judged, tuple(unjudged))
+    else:
+        verdict = assess(checks)
     return {
         "verdict": {"passes": verdict.passes, "sentence": verdict.sentence},
         "checks": [

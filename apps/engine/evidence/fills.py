@@ -11,20 +11,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import ceil, isnan, nan
+from math import isnan, nan
 from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from apps.engine.candles import TIMEFRAMES, Candles, ist_day
-from apps.engine.evidence.inputs import EvidenceInput, EvidenceThresholds
+from apps.engine.evidence.inputs import EvidenceInput
 from apps.engine.evidence.sections import (
     CheckStatus,
     EvidenceCheck,
     EvidenceSection,
     percent_text,
-    quantiles,
     rounded_figure,
 )
 from apps.engine.evidence.traded_fills import charges_of_days, traded_fills
@@ -33,8 +32,6 @@ from apps.engine.kernel.codes import (
     AT_LIMIT,
     AT_MARKET,
     AT_STOP,
-    BY_END_OF_DATA,
-    BY_EXPIRY,
     BY_STOP,
     BY_TARGET,
     BY_TRAIL,
@@ -46,11 +43,8 @@ from apps.engine.kernel.records import Array, MarketRows, Plan
 from apps.engine.lazy import lazy
 from apps.engine.metrics.fill_quality import (
     LATE_BARS,
-    THIN_SHARE,
     fill_quality_of,
     is_late,
-    is_thin,
-    volume_shares,
 )
 from apps.engine.metrics.trade_bars import Indices, SymbolTrades
 from apps.engine.signals.required_inputs import required_inputs
@@ -320,39 +314,11 @@ def net_by_order(evidence: EvidenceInput, undecided: Sequence[UndecidedBar]) -> 
     return NetByOrder(net + worst, net, net + best, net + resolved, left)
 
 
-def shares_of_volume(evidence: EvidenceInput) -> tuple[Floats, Floats]:
-    """Return quantity and volume of the bar of each fill that an order made; NaN where nobody knows
-    what was traded.
-    """
-    fills = evidence.fills[~np.isin(evidence.fills["reason"], (BY_END_OF_DATA, BY_EXPIRY))]
-    volume = np.full(len(fills), nan)
-    for symbol, candles in enumerate(evidence.data.candles):
-        own = np.flatnonzero(fills["symbol"] == symbol)
-        if candles.volume.any():
-            volume[own] = candles.volume[np.searchsorted(candles.time, fills["time"][own])]
-    return np.ascontiguousarray(fills["quantity"]), volume
-
-
-def largest_capital(
-    quantity: Floats, volume: Floats, capital: float, thresholds: EvidenceThresholds
-) -> float | None:
-    """Return the capital from which on a share of the fills takes too much of the volume of their
-    bars, if quantities grow with it; None where no volume is known.
-    """
-    known = ~np.isnan(volume)
-    if not known.any():
-        return None
-    with np.errstate(divide="ignore"):
-        shares = np.sort(quantity[known] / volume[known])[::-1]
-    largest = shares[ceil(thresholds.large_fills * len(shares)) - 1]
-    return float(capital * thresholds.volume_share / largest)
-
-
 def fills_section(evidence: EvidenceInput) -> EvidenceSection:
     """Return what the result makes by the other order of prices within bars, and how its fills
-    relate to gaps, delays and volume.
+    relate to gaps and delays.
     """
-    inputs, thresholds = evidence.inputs, evidence.thresholds
+    inputs = evidence.inputs
     symbols = [symbol for part in evidence.parts for symbol in symbol_fills(part)]
     undecided = [bar for symbol in symbols for bar in symbol.undecided(evidence)]
     net = net_by_order(evidence, undecided)
@@ -360,16 +326,11 @@ def fills_section(evidence: EvidenceInput) -> EvidenceSection:
     delays = fill_quality_of(
         evidence.result.by_symbol, calendars, inputs.strategy.basicInfo.timeframe
     )
-    quantity, volume = shares_of_volume(evidence)
-    shares = volume_shares(quantity, volume)
-    capital = largest_capital(quantity, volume, inputs.capital, thresholds)
-    check = check_of(evidence, net, capital)
     stops, lost, targets, entries = np.sum(
         [symbol.gaps for symbol in symbols] or [(0, 0.0, 0, 0)], axis=0
     ).tolist()
     added = int(sum(symbol.has_adds.sum() for symbol in symbols))
     decided = 1 - net.left / len(undecided) if undecided else None
-    known = shares[~np.isnan(shares)]
     return EvidenceSection(
         FILLS,
         {
@@ -392,28 +353,18 @@ def fills_section(evidence: EvidenceInput) -> EvidenceSection:
                 "entries": int(is_late(delays.entry_delay_bars).sum()),
                 "exits": int(is_late(delays.exit_delay_bars).sum()),
             },
-            "volume": {
-                "fills": int((~np.isnan(volume)).sum()),
-                "percentOfBar": quantiles(known * 100, Unit.PERCENT) if len(known) else None,
-                "largerThanPercent": THIN_SHARE * 100,
-                "larger": int(is_thin(quantity, volume).sum()),
-            },
-            "largestCapital": rounded_figure(capital, Unit.RUPEES),
-            "doubtFromVolumeShare": thresholds.volume_share,
-            "doubtFromShareOfFills": thresholds.large_fills,
         },
-        _sentence(len(undecided), net, decided, capital, thresholds) + evidence.simulation_note,
+        _sentence(len(undecided), net, decided) + evidence.simulation_note,
         (
             *_NOT_LOOKED_AT,
             *([f"The levels of {added:,} trades that were added to."] if added else []),
-            *(["Volume: the candles have none."] if capital is None else []),
         ),
-        check,
+        check_of(evidence, net),
     )  # fmt: skip
 
 
-def check_of(evidence: EvidenceInput, net: NetByOrder, capital: float | None) -> EvidenceCheck:
-    """Return how the check ends; `capital` as of `largest_capital`."""
+def check_of(evidence: EvidenceInput, net: NetByOrder) -> EvidenceCheck:
+    """Return how the check ends."""
     if not len(evidence.trades):
         status, reason = CheckStatus.UNKNOWN, "Without a trade there are no fills to look at."
     elif net.rule <= 0:
@@ -424,39 +375,18 @@ def check_of(evidence: EvidenceInput, net: NetByOrder, capital: float | None) ->
     elif net.left and net.worst <= 0:
         status = CheckStatus.DOUBT
         reason = "Whether the result makes money depends on which way prices went within bars."
-    elif capital is not None and capital <= evidence.inputs.capital:
-        status = CheckStatus.DOUBT
-        reason = (
-            f"{percent_text(evidence.thresholds.large_fills)} of the fills or more take over"
-            f" {percent_text(evidence.thresholds.volume_share)} of the volume of their bars, and"
-            " would move prices."
-        )
     else:
         status = CheckStatus.PASS
         reason = "The result makes money whichever way prices went within bars."
     return EvidenceCheck(FILLS, status, reason)
 
 
-def _sentence(
-    undecided: int,
-    net: NetByOrder,
-    decided: float | None,
-    capital: float | None,
-    thresholds: EvidenceThresholds,
-) -> str:
+def _sentence(undecided: int, net: NetByOrder, decided: float | None) -> str:
     if decided is None:
-        sentence = "In no bar of a trade is it open which of two levels prices reached first."
-    else:
-        sentence = (
-            f"In {undecided:,} bars it is open which of two levels prices reached first: the net"
-            f" profit is {rupees_text(net.worst)} at worst, {rupees_text(net.rule)} by the rule and"
-            f" {rupees_text(net.best)} at best; finer candles decide {percent_text(decided)} of"
-            f" them and make it {rupees_text(net.resolved)}."
-        )
-    if capital is None:
-        return sentence
+        return "In no bar of a trade is it open which of two levels prices reached first."
     return (
-        f"{sentence} From a capital of {rupees_text(capital)} on,"
-        f" {percent_text(thresholds.large_fills)} of the fills would take more than"
-        f" {percent_text(thresholds.volume_share)} of the volume of their bars."
+        f"In {undecided:,} bars it is open which of two levels prices reached first: the net"
+        f" profit is {rupees_text(net.worst)} at worst, {rupees_text(net.rule)} by the rule and"
+        f" {rupees_text(net.best)} at best; finer candles decide {percent_text(decided)} of"
+        f" them and make it {rupees_text(net.resolved)}."
     )

@@ -57,6 +57,8 @@ class EvidenceThresholds(NamedTuple):
     probabilistic_sharpe_doubt: float = 0.5
     deflated_sharpe: float = 0.95
     deflated_sharpe_doubt: float = 0.5
+    timing: float = 0.95
+    timing_doubt: float = 0.5
     overfitting: float = 0.2
     selected_sets: int = 20
     profitable_neighbours: float = 0.8

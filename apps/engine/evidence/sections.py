@@ -14,12 +14,15 @@ from apps.engine.units import Unit, rounded
 
 
 class CheckStatus(StrEnum):
-    """How a check ended. `unknown`: there is too little to say."""
+    """How a check ended. `unknown`: there is too little to say; `not_judged`: the prices are not
+    those of a market.
+    """
 
     PASS = "pass"
     DOUBT = "doubt"
     FAIL = "fail"
     UNKNOWN = "unknown"
+    NOT_JUDGED = "not_judged"
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,8 @@
 
 Each number is changed by each of NEIGHBOUR_CHANGES alone, and all of them at random up to the
 largest of these. A whole number is changed by 1 at least; a set of steps that is not valid is
-counted and not run.
+counted and not run. One that makes the same to the paisa is no neighbour: the change changed
+nothing.
 """
 
 from __future__ import annotations
@@ -83,10 +84,16 @@ class Sensitivity:
         """The net profits of the neighbours that ran."""
         return [neighbour.net for neighbour in self.neighbours if neighbour.net is not None]
 
+    @lazy
+    def distinct(self) -> list[float]:
+        """Those of them that are another net profit, to the paisa."""
+        return [net for net in self.nets if round(net, 2) != round(self.net, 2)]
+
     @property
     def profitable(self) -> float | None:
-        """The share of the neighbours that ran which make money."""
-        return sum(net > 0 for net in self.nets) / len(self.nets) if self.nets else None
+        """The share of the distinct neighbours that make money."""
+        distinct = self.distinct
+        return sum(net > 0 for net in distinct) / len(distinct) if distinct else None
 
     @property
     def cliff(self) -> Neighbour | None:
@@ -152,7 +159,7 @@ def sensitivity_section(evidence: EvidenceInput) -> EvidenceSection:
     if status == CheckStatus.PASS and result.cliff:
         status = CheckStatus.DOUBT
     sentence = _sentence(result)
-    nets = np.array(result.nets)
+    nets = np.array(result.distinct)
     cliff = result.cliff and _row(result.cliff)
     return EvidenceSection(
         SENSITIVITY,
@@ -162,6 +169,7 @@ def sensitivity_section(evidence: EvidenceInput) -> EvidenceSection:
             "changedNumbers": result.tried,
             "neighbours": len(result.neighbours),
             "invalid": len(result.neighbours) - len(result.nets),
+            "distinct": len(nets),
             "profitable": rounded_figure(result.profitable, Unit.RATIO),
             "worst": rounded(float(nets.min()), Unit.RUPEES) if len(nets) else None,
             "median": rounded(float(np.median(nets)), Unit.RUPEES) if len(nets) else None,
@@ -178,10 +186,10 @@ def sensitivity_section(evidence: EvidenceInput) -> EvidenceSection:
 
 def _sentence(result: Sensitivity) -> str:
     if result.profitable is None:
-        return "No number of the steps can be changed, so nothing is known of its neighbours."
+        return "No change of a number changes the result, so nothing is known of its neighbours."
     sentence = (
-        f"Of {len(result.nets):,} neighbours of its numbers {percent_text(result.profitable)} make"
-        " money"
+        f"Of {len(result.distinct):,} neighbours of its numbers that differ from it"
+        f" {percent_text(result.profitable)} make money"
     )
     if result.net <= 0:
         return f"{sentence}."

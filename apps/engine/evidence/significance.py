@@ -15,22 +15,19 @@ from apps.engine.evidence.sections import (
     quantiles,
     rounded_figure,
 )
-from apps.engine.kernel.codes import AT_LIMIT
-from apps.engine.simulation.plan import plan_of
-from apps.engine.studies.permutations import PERMUTATIONS, timing_test
 from apps.engine.units import Unit, rounded
 
 SIGNIFICANCE: Final = "significance"
 BEST_LEFT_OUT: Final = (1, 5, 10)
 _NOT_LOOKED_AT: Final = (
     "Days that differ from those of the range: paths are made of its days alone.",
-    "Levels of random positions: each is held as long as the real one, whatever prices do.",
+    "What the market gave to everybody: timing looks at that.",
     "Other attempts: multipleTesting counts them.",
 )
 
 
 def significance_section(evidence: EvidenceInput) -> EvidenceSection:
-    """Return paths of days drawn anew, the probabilistic Sharpe ratio, and the test of timing."""
+    """Return paths of days drawn anew, and the probabilistic Sharpe ratio."""
     result, thresholds = evidence.result, evidence.thresholds
     estimate = result.sharpe_estimate
     probability = None if estimate is None else estimate.probability(0.0)
@@ -52,7 +49,6 @@ def significance_section(evidence: EvidenceInput) -> EvidenceSection:
                     BEST_LEFT_OUT, net_without_best(result.profit, BEST_LEFT_OUT), strict=True
                 )
             ],
-            "permutations": _permutations(evidence),
             "passesFrom": thresholds.probabilistic_sharpe,
             "doubtFrom": thresholds.probabilistic_sharpe_doubt,
         },
@@ -85,27 +81,4 @@ def _paths(evidence: EvidenceInput) -> dict[str, object] | None:
         "netProfit": quantiles(paths.growth * evidence.inputs.capital, Unit.RUPEES),
         "maxDrawdown": quantiles(paths.drawdown * 100, Unit.PERCENT),
         "probabilityOfLoss": rounded(paths.loss, Unit.RATIO),
-    }
-
-
-def _permutations(evidence: EvidenceInput) -> dict[str, object] | None:
-    """None without trades, or where they leave no bar free."""
-    result, strategy = evidence.result, evidence.inputs.strategy
-    if not len(result.trades):
-        return None
-    # Both ends slip of a market order; of a limit order for the entry only the exit does.
-    ends = 1 if plan_of(strategy).order_by == AT_LIMIT else 2
-    test = timing_test(
-        result.by_symbol,
-        slippage=strategy.executionSettings.slippage / 100 * ends / 2,
-        intraday=strategy.is_intraday,
-        seed=evidence.inputs.seed,
-    )
-    if test is None:
-        return None
-    return {
-        "count": PERMUTATIONS,
-        "grossProfit": rounded(test.gross, Unit.RUPEES),
-        "permuted": quantiles(test.permuted, Unit.RUPEES),
-        "pValue": rounded(test.p_value, Unit.RATIO),
     }

@@ -10,6 +10,7 @@ Analysis", 2006, chapter 5.)
 from __future__ import annotations
 
 from collections.abc import Sequence
+from statistics import NormalDist
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -23,17 +24,19 @@ from apps.engine.studies.monte_carlo import GOLDEN, below, mixed
 Floats = NDArray[np.float64]
 
 PERMUTATIONS: Final = 1_000
+LEAST_FREE: Final = 20
+"""Bars without a position: with fewer one has too few places for any to be the best by luck."""
 _11: Final = np.uint64(11)
 
 
 class Positions(NamedTuple):
-    """Of one symbol: how many bars each position spans from its entry to its exit, the rupees that
-    it was worth at its entry, negative when short, and the bars between positions.
+    """Of one symbol: how many bars each position lived through, the rupees that it was worth at its
+    entry, negative when short, and how many bars had none.
     """
 
-    spans: NDArray[np.int64]
+    bars: NDArray[np.int64]
     values: Floats
-    free: float
+    free: int
 
 
 class TimingTest(NamedTuple):
@@ -44,6 +47,12 @@ class TimingTest(NamedTuple):
     gross: float
     permuted: Floats
     p_value: float
+
+    @property
+    def z_value(self) -> float:
+        """The p-value as a value of the normal distribution, half a draw from its ends."""
+        least = 0.5 / (PERMUTATIONS + 1)
+        return -NormalDist().inv_cdf(min(self.p_value, 1 - least))
 
 
 @step
@@ -57,10 +66,10 @@ def place_at_random(
     opens: Floats, closes: Floats, positions: Positions, seed: np.uint64, gross: Floats
 ) -> None:
     """Add to each of `gross` what the positions make when they are laid at random: entered at an
-    open, left at the close of as many bars later.
+    open, left at the close of the last of their bars.
     """
-    size, spans = np.uint64(positions.spans.size), positions.spans
-    order, gaps = np.empty(spans.size, np.uint64), np.empty(spans.size)
+    size, bars = np.uint64(positions.bars.size), positions.bars
+    order, gaps = np.empty(bars.size, np.uint64), np.empty(bars.size)
     for number in range(gross.size):
         state = seed ^ mixed(np.uint64(number + 1) * GOLDEN)
         for k in range(size):
@@ -74,33 +83,33 @@ def place_at_random(
             elapsed += waited(mixed(state))
             gaps[k] = elapsed
         state += GOLDEN
-        bars = positions.free / (elapsed + waited(mixed(state)))
+        places = (positions.free + 1) / (elapsed + waited(mixed(state)))
         held = 0
-        for k in range(spans.size):
+        for k in range(bars.size):
             position = order[k]
-            entry = held + np.int64(gaps[k] * bars)
-            leave = entry + spans[position]
-            gross[number] += positions.values[position] * (closes[leave] / opens[entry] - 1)
-            held += max(spans[position], 1)
+            entry = held + np.int64(gaps[k] * places)
+            held += bars[position]
+            close = closes[entry + bars[position] - 1]
+            gross[number] += positions.values[position] * (close / opens[entry] - 1)
 
 
 def timing_test(
     by_symbol: Sequence[SymbolTrades], *, slippage: float = 0.0, intraday: bool, seed: int
 ) -> TimingTest | None:
-    """Return the test of all trades; None where they have no free bar to be laid on.
+    """Return the test of all trades; None where a symbol has less than LEAST_FREE bars without one.
 
     `slippage` (a fraction) is paid at both ends of a random position too. Of an `intraday` strategy
     no random position earns what happened between two dates.
     """
     permuted, gross, seeds = np.zeros(PERMUTATIONS), 0.0, np.random.default_rng(seed)
     for trades in by_symbol:
-        spans = np.minimum(trades.exit - trades.entry, len(trades.candles) - 1).astype(np.int64)
+        bars = trades.trades["bars"].astype(np.int64)
         values = trades.trades["value"] * trades.trades["side"]
-        free = len(trades.candles) - int(np.maximum(spans, 1).sum())
-        if free < 1:
+        free = len(trades.candles) - int(bars.sum())
+        if free < LEAST_FREE:
             return None
-        opens, closes = _prices(trades.candles, intraday=intraday)
-        positions = Positions(spans, values, float(free))
+        opens, closes = tradable_prices(trades.candles, intraday=intraday)
+        positions = Positions(bars, values, free)
         place_at_random(opens, closes, positions, seeds.integers(2**63, dtype=np.uint64), permuted)
         permuted -= 2 * slippage * float(np.abs(values).sum())
         gross += float(trades.trades["gross"].sum())
@@ -108,7 +117,7 @@ def timing_test(
     return TimingTest(gross, permuted, (as_good + 1) / (PERMUTATIONS + 1))
 
 
-def _prices(candles: Candles, *, intraday: bool) -> tuple[Floats, Floats]:
+def tradable_prices(candles: Candles, *, intraday: bool) -> tuple[Floats, Floats]:
     """Return opens and closes; intraday without what prices did from one date to the next."""
     opens, closes = np.ascontiguousarray(candles.open), np.ascontiguousarray(candles.close)
     if not intraday:
@@ -122,5 +131,5 @@ def _prices(candles: Candles, *, intraday: bool) -> tuple[Floats, Floats]:
 
 def warm_up() -> None:
     """Compile, or load what was compiled."""
-    positions = Positions(np.zeros(1, np.int64), np.ones(1), 1.0)
+    positions = Positions(np.ones(1, np.int64), np.ones(1), 1)
     place_at_random(np.ones(2), np.ones(2), positions, np.uint64(0), np.zeros(1))

@@ -1,0 +1,202 @@
+"""Whether the moments of a result's trades earn anything beside what the market gave to everybody.
+
+Two tests. `permutations` lays the same positions at random places. `alpha` is what the days earn
+beside the average position held all the time, which is the symbol's own return where one symbol is
+traded; it tells nothing of a position that hardly ever changes. Where both apply the smaller p
+counts for both (Holm, "A simple sequentially rejective multiple test procedure", Scandinavian
+Journal of Statistics 6 (2), 1979), and each is reduced by what the best of all trials reaches by
+luck, as the Sharpe ratio is.
+"""
+
+from __future__ import annotations
+
+from math import log, sqrt
+from statistics import NormalDist
+from typing import Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from apps.engine.evidence.inputs import EvidenceInput
+from apps.engine.evidence.sections import (
+    EvidenceCheck,
+    EvidenceSection,
+    graded,
+    percent_text,
+    quantiles,
+    rounded_figure,
+)
+from apps.engine.kernel.codes import AT_LIMIT
+from apps.engine.metrics.result_data import ResultData
+from apps.engine.metrics.sharpe import SAME, expected_maximum
+from apps.engine.simulation.plan import plan_of
+from apps.engine.studies.permutations import (
+    PERMUTATIONS,
+    TimingTest,
+    timing_test,
+    tradable_prices,
+)
+from apps.engine.units import Unit, rounded
+
+Floats = NDArray[np.float64]
+
+TIMING: Final = "timing"
+LEAST_DAYS: Final = 20
+"""Of fewer days there is no alpha."""
+LEAST_UNEXPLAINED: Final = 0.05
+"""The share of the variance of daily returns that the average position must leave unexplained: of
+positions on one side the share of the time without one.
+"""
+_NORMAL: Final = NormalDist()
+_NOT_LOOKED_AT: Final = (
+    "Levels of random positions: each is held as long as the real one, whatever prices do.",
+    "Whether prices moved as they do on most days: both tests keep those of the range.",
+)
+
+
+class AlphaTest(NamedTuple):
+    """The mean daily return beside `beta` times that of the average position, and its t-value with
+    so many degrees of freedom.
+    """
+
+    alpha: float
+    beta: float
+    t_value: float
+    freedom: int
+
+    @property
+    def z_value(self) -> float:
+        """The t-value as one of the normal distribution (Wallace, "Bounds on Normal Approximations
+        to Student's and the Chi-Square Distributions", Annals of Mathematical Statistics 30, 1959).
+        """
+        n, t = self.freedom, self.t_value
+        size = (8 * n + 1) / (8 * n + 3) * sqrt(n * log(1 + t * t / n))
+        return size if t > 0 else -size
+
+
+def timing_section(evidence: EvidenceInput) -> EvidenceSection:
+    """Return both tests, and the p-value that counts them and all trials."""
+    trials, thresholds = evidence.trials, evidence.thresholds
+    permuted, alpha = _permuted(evidence), _alpha(evidence)
+    benchmark = expected_maximum(trials.tried, trials.variance * len(evidence.result.daily))
+    z_values = [permuted.z_value] if permuted else []
+    z_values += [alpha.z_value] if alpha else []
+    p_value = _holm([1 - _NORMAL.cdf(z - benchmark) for z in z_values])
+    status = graded(
+        None if p_value is None else 1 - p_value, thresholds.timing, thresholds.timing_doubt
+    )
+    sentence = _sentence(permuted, alpha, p_value, trials.tried)
+    return EvidenceSection(
+        TIMING,
+        {
+            "permutations": permuted
+            and {
+                "count": PERMUTATIONS,
+                "grossProfit": rounded(permuted.gross, Unit.RUPEES),
+                "permuted": quantiles(permuted.permuted, Unit.RUPEES),
+                "pValue": rounded(permuted.p_value, Unit.RATIO),
+            },
+            "alpha": alpha
+            and {
+                "percentADay": rounded(alpha.alpha * 100, Unit.PERCENT),
+                "beta": rounded(alpha.beta, Unit.RATIO),
+                "tValue": rounded(alpha.t_value, Unit.RATIO),
+                "pValue": rounded(1 - _NORMAL.cdf(alpha.z_value), Unit.RATIO),
+            },
+            "trials": trials.tried,
+            "expectedMaximum": rounded(benchmark, Unit.RATIO),
+            "pValue": rounded_figure(p_value, Unit.RATIO),
+            "passesUpTo": rounded(1 - thresholds.timing, Unit.RATIO),
+            "doubtUpTo": rounded(1 - thresholds.timing_doubt, Unit.RATIO),
+        },
+        sentence,
+        _NOT_LOOKED_AT,
+        EvidenceCheck(TIMING, status, sentence),
+    )
+
+
+def _holm(p_values: list[float]) -> float | None:
+    """Return the smallest of the p-values, adjusted for their number; None of none."""
+    return min(1.0, len(p_values) * min(p_values)) if p_values else None
+
+
+def _permuted(evidence: EvidenceInput) -> TimingTest | None:
+    """None without trades, or where they leave no bar free."""
+    strategy = evidence.inputs.strategy
+    if not len(evidence.trades):
+        return None
+    # Both ends slip of a market order; of a limit order for the entry only the exit does.
+    ends = 1 if plan_of(strategy).order_by == AT_LIMIT else 2
+    return timing_test(
+        evidence.result.by_symbol,
+        slippage=strategy.executionSettings.slippage / 100 * ends / 2,
+        intraday=strategy.is_intraday,
+        seed=evidence.inputs.seed,
+    )
+
+
+def _alpha(evidence: EvidenceInput) -> AlphaTest | None:
+    result = evidence.result
+    if not len(result.trades) or len(result.daily) < LEAST_DAYS:
+        return None
+    average = held_on_average(result, intraday=evidence.inputs.strategy.is_intraday)
+    return alpha_test(result.daily, average)
+
+
+def held_on_average(result: ResultData, *, intraday: bool) -> Floats:
+    """Return, up to a factor, the daily returns of the average position in each symbol, held all
+    the time; of an `intraday` strategy without what prices did from one date to the next.
+    """
+    start, total = int(result.curve["time"][0]), np.zeros(len(result.ends))
+    for trades in result.by_symbol:
+        records, candles = trades.trades, trades.candles
+        weight = float((records["side"] * records["value"] * records["bars"]).sum())
+        opens, closes = tradable_prices(candles, intraday=intraday)
+        first = int(np.searchsorted(candles.time, start))
+        last = np.searchsorted(candles.time, result.ends, side="right") - 1
+        worth = np.where(last < first, opens[first], closes[last])
+        total += weight * (worth / np.append(opens[first], worth[:-1]) - 1)
+    return total
+
+
+def alpha_test(returns: Floats, average: Floats) -> AlphaTest | None:
+    """Return the regression of daily returns on those of the average position; None where that
+    leaves nearly nothing unexplained.
+    """
+    apart, days = average - average.mean(), len(returns)
+    spread, mean = float(apart @ apart), float(average.mean())
+    moves = np.ptp(average) > SAME * np.abs(average).max()
+    beta = float(apart @ returns) / spread if moves else 0.0
+    alpha = float(returns.mean()) - beta * mean
+    residual = returns - alpha - beta * average
+    unexplained = float(residual @ residual)
+    varied = returns - returns.mean()
+    if unexplained <= LEAST_UNEXPLAINED * float(varied @ varied):
+        return None
+    freedom = days - 2
+    error = sqrt(unexplained / freedom * (1 / days + (mean**2 / spread if moves else 0.0)))
+    return AlphaTest(alpha, beta, alpha / error, freedom)
+
+
+def _sentence(
+    permuted: TimingTest | None, alpha: AlphaTest | None, p_value: float | None, tried: int
+) -> str:
+    if p_value is None:
+        return "It has no moments to look at: without trades, or with one position all the time."
+    parts = []
+    if permuted:
+        parts.append(
+            f"the same positions at random moments make as much in {percent_text(permuted.p_value)}"
+            f" of {PERMUTATIONS:,} draws"
+        )
+    if alpha:
+        parts.append(
+            f"beside the average position held all the time a day earns {alpha.alpha * 100:+.3f} %"
+            f" (t = {alpha.t_value:.2f})"
+        )
+    said = " and ".join(parts)
+    counted = "" if tried == 1 else f", the best of {tried:,} configurations,"
+    return (
+        f"{said[0].upper()}{said[1:]}; moments{counted} that know nothing of prices do as well in"
+        f" {percent_text(p_value)} of cases."
+    )

@@ -1,0 +1,152 @@
+"""Whether what a result traded can be traded: positions that no exchange or broker takes so, and
+orders that are large for their bars.
+"""
+
+from __future__ import annotations
+
+from math import ceil, nan
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from apps.engine.candles import ist_day
+from apps.engine.evidence.inputs import EvidenceInput, EvidenceThresholds
+from apps.engine.evidence.sections import (
+    CheckStatus,
+    EvidenceCheck,
+    EvidenceSection,
+    percent_text,
+    quantiles,
+    rounded_figure,
+)
+from apps.engine.kernel.codes import BY_END_OF_DATA, BY_EXPIRY
+from apps.engine.metrics.fill_quality import THIN_SHARE, is_thin, volume_shares
+from apps.engine.symbols import parse_symbol
+from apps.engine.units import Unit, rupees_text
+
+Floats = NDArray[np.float64]
+
+TRADABILITY: Final = "tradability"
+ESTIMATED_MARGIN: Final = "estimated_margin"
+"""The note on a symbol whose margin is an estimate."""
+_NOT_LOOKED_AT: Final = (
+    "Whether shares can be borrowed, bans of a stock's derivatives, and limits of positions.",
+    "The prices at which orders as large as these would be filled.",
+)
+
+
+def tradability_section(evidence: EvidenceInput) -> EvidenceSection:
+    """Return how many trades nobody could have made so, and how large fills are for their bars."""
+    thresholds = evidence.thresholds
+    quantity, volume = shares_of_volume(evidence)
+    capital = largest_capital(quantity, volume, evidence.inputs.capital, thresholds)
+    known = volume_shares(quantity, volume)
+    known = known[~np.isnan(known)]
+    shorts, sold = shorts_over_night(evidence), sold_options(evidence)
+    check = _check(evidence, shorts, sold, capital)
+    return EvidenceSection(
+        TRADABILITY,
+        {
+            "shortsOverNight": shorts,
+            "soldOptions": sold,
+            "volume": {
+                "fills": int((~np.isnan(volume)).sum()),
+                "percentOfBar": quantiles(known * 100, Unit.PERCENT) if len(known) else None,
+                "largerThanPercent": THIN_SHARE * 100,
+                "larger": int(is_thin(quantity, volume).sum()),
+            },
+            "largestCapital": rounded_figure(capital, Unit.RUPEES),
+            "failsFromVolumeShare": thresholds.volume_share,
+            "failsFromShareOfFills": thresholds.large_fills,
+        },
+        check.reason + _capital_note(capital, thresholds),
+        (*_NOT_LOOKED_AT, *(["Volume: the candles have none."] if capital is None else [])),
+        check,
+    )
+
+
+def shorts_over_night(evidence: EvidenceInput) -> int:
+    """Return how many trades held shares short over night: exchanges allow that intraday alone."""
+    trades = evidence.trades
+    days = [ist_day(np.ascontiguousarray(trades[name])) for name in ("entry_time", "exit_time")]
+    shares = [parse_symbol(symbol).type == "equity" for symbol in evidence.data.symbols]
+    is_share = np.array(shares)[trades["symbol"]]
+    return int((is_share & (trades["side"] < 0) & (days[0] < days[1])).sum())
+
+
+def sold_options(evidence: EvidenceInput) -> int:
+    """Return how many trades sold options whose margin is an estimate."""
+    histories = {history.symbol: history for history in evidence.inputs.histories}
+    estimated = [
+        parse_symbol(symbol).type == "options"
+        and any(note.code == ESTIMATED_MARGIN for note in histories[symbol].notes)
+        for symbol in evidence.data.symbols
+    ]
+    is_estimated = np.array(estimated)[evidence.trades["symbol"]]
+    return int((is_estimated & (evidence.trades["side"] < 0)).sum())
+
+
+def shares_of_volume(evidence: EvidenceInput) -> tuple[Floats, Floats]:
+    """Return quantity and volume of the bar of each fill that an order made; NaN where nobody knows
+    what was traded.
+    """
+    fills = evidence.fills[~np.isin(evidence.fills["reason"], (BY_END_OF_DATA, BY_EXPIRY))]
+    volume = np.full(len(fills), nan)
+    for symbol, candles in enumerate(evidence.data.candles):
+        own = np.flatnonzero(fills["symbol"] == symbol)
+        if candles.volume.any():
+            volume[own] = candles.volume[np.searchsorted(candles.time, fills["time"][own])]
+    return np.ascontiguousarray(fills["quantity"]), volume
+
+
+def largest_capital(
+    quantity: Floats, volume: Floats, capital: float, thresholds: EvidenceThresholds
+) -> float | None:
+    """Return the capital from which on a share of the fills takes too much of the volume of their
+    bars, if quantities grow with it; None where no volume is known.
+    """
+    known = ~np.isnan(volume)
+    if not known.any():
+        return None
+    with np.errstate(divide="ignore"):
+        shares = np.sort(quantity[known] / volume[known])[::-1]
+    largest = shares[ceil(thresholds.large_fills * len(shares)) - 1]
+    return float(capital * thresholds.volume_share / largest)
+
+
+def _check(evidence: EvidenceInput, shorts: int, sold: int, capital: float | None) -> EvidenceCheck:
+    thresholds, failed = evidence.thresholds, list[str]()
+    if shorts:
+        failed.append(
+            f"{shorts:,} of {len(evidence.trades):,} trades hold shares short over night, which"
+            " exchanges allow intraday alone: trade a future, or leave on the same day."
+        )
+    if capital is not None and capital < evidence.inputs.capital:
+        failed.append(
+            f"{percent_text(thresholds.large_fills)} of the fills or more take over"
+            f" {percent_text(thresholds.volume_share)} of the volume of their bars, and would move"
+            " prices: trade less, or what others trade more."
+        )
+    if not len(evidence.trades):
+        status, reason = CheckStatus.UNKNOWN, "Without a trade there is nothing to look at."
+    elif failed:
+        status, reason = CheckStatus.FAIL, " ".join(failed)
+    elif sold:
+        status = CheckStatus.DOUBT
+        reason = (
+            f"{sold:,} trades sold options, whose margin is an estimate: brokers ask their own."
+        )
+    else:
+        status, reason = CheckStatus.PASS, "What was traded can be traded in such sizes."
+    return EvidenceCheck(TRADABILITY, status, reason)
+
+
+def _capital_note(capital: float | None, thresholds: EvidenceThresholds) -> str:
+    if capital is None:
+        return ""
+    return (
+        f" From a capital of {rupees_text(capital)} on, {percent_text(thresholds.large_fills)} of"
+        f" the fills would take more than {percent_text(thresholds.volume_share)} of the volume of"
+        " their bars."
+    )
