@@ -28,6 +28,7 @@ from apps.engine.evidence.inputs import USUAL_THRESHOLDS
 from apps.engine.metrics.equity import day_ends
 from apps.market.dates import day_number
 from apps.market.models import CandleChunk
+from apps.market.store import SAMPLE_NOTICE
 from tests import make
 from tests.backtests.submissions import submit
 from tests.backtests.waves import waves
@@ -163,7 +164,7 @@ def test_of_a_walk_forward_the_joined_tests_are_looked_at(api: Api, alice: User)
     significance = body["sections"]["significance"]["figures"]
     _, curve = results.load_result(study)
     assert significance["days"] == len(day_ends(curve["time"]))
-    assert significance["permutations"]["grossProfit"] > 0
+    assert body["sections"]["timing"]["figures"]["permutations"]["grossProfit"] > 0
     assert statuses["lookAhead"] == "pass"
     assert body["sections"]["multipleTesting"]["figures"]["trials"] >= 3
 
@@ -186,7 +187,7 @@ def test_thresholds_are_settings_and_stated(
     significance = body["sections"]["significance"]["figures"]
     assert (significance["passesFrom"], significance["doubtFrom"]) == (0.01, 0.5)
     assert {check["name"]: check["status"] for check in body["checks"]}["significance"] == "pass"
-    assert body["sections"]["fills"]["figures"]["doubtFromVolumeShare"] == 0.01
+    assert body["sections"]["tradability"]["figures"]["failsFromVolumeShare"] == 0.01
 
 
 def test_without_a_result_there_is_no_evidence(api: Api, alice: User) -> None:
@@ -226,13 +227,14 @@ def test_a_client_can_wait_until_it_is_ready(api: Api, alice: User, backtest: Ba
     assert json.loads(poll.render())["status"] == "ready"
 
 
-def test_no_result_on_generated_candles_passes(api: Api, alice: User, backtest: Backtest) -> None:
+def test_no_result_on_generated_candles_is_judged(
+    api: Api, alice: User, backtest: Backtest
+) -> None:
     CandleChunk.objects.filter(symbol="NSE:NIFTY").update(synthetic=True)
     body = made(api, alice, backtest)
-    reason = "The candles of NSE:NIFTY are a generated sample, no market's."
-    assert body["checks"][0] == {"name": "candles", "status": "fail", "reason": reason}
-    assert reason in body["verdict"]["sentence"]
-    assert not body["verdict"]["passes"]
+    assert body["verdict"] == {"passes": False, "sentence": SAMPLE_NOTICE}
+    assert {check["status"] for check in body["checks"]} == {"not_judged"}
+    assert {check["name"] for check in body["checks"]} == set(body["sections"]) - {"chargesAsOf"}
 
 
 def test_its_bytes_count_in_the_quota(api: Api, alice: User, backtest: Backtest) -> None:

@@ -1,16 +1,19 @@
-"""How often noise and planted edges pass, as the only attempt and as the best of a thousand.
+"""How often luck and planted edges pass: alone, as the best of a thousand, of fifty symbols, and
+while a market rises.
 
-Charges and slippage are off, seeds are fixed. Once: an algorithm that follows two averages, always
-long or short, over a walk in which each bar drifts with it, by so much that the t statistic of its
-daily returns is expected to be the planted one; 0 is a random walk. The verdict is that of the
-whole document. As the best of a thousand: of noise the sets of a grid of both averages, each
-simulated; of an edge its daily returns among those of 999 sets drawn at random.
+`pytest tests/engine/test_evidence_proofs.py -m slow -s --runs 400 --first-seed 0` runs them with
+other seeds. Charges and slippage are off. FOLLOWING trades with the sign of two averages,
+REVERTING against the distance to one; both are always long or short, or long half of the time.
+An edge is a drift of the market towards the side that the algorithm takes, by so much that the t
+statistic of its daily returns is expected to be the planted one. The drift of REVERTING turns
+every few days, so all of that is timing; that of FOLLOWING makes trends, in which holding earns a
+part of it. The verdict is that of the whole document.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
-from statistics import variance
-from typing import Any, Final
+from statistics import NormalDist, variance
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import pytest
@@ -19,43 +22,60 @@ from numpy.typing import NDArray
 from apps.engine.candles import DAY, IST, Candles
 from apps.engine.charges import NO_CHARGES
 from apps.engine.evidence.document import evidence_document
-from apps.engine.evidence.inputs import USUAL_THRESHOLDS, EvidenceInput, Trials
-from apps.engine.evidence.multiple_testing import deflated_sharpe, multiple_testing_status
-from apps.engine.evidence.sections import CheckStatus, graded
-from apps.engine.metrics.sharpe import sharpe_estimate, sharpe_ratios
+from apps.engine.evidence.inputs import THIS_ALONE, EvidenceInput, Trials
+from apps.engine.evidence.multiple_testing import multiple_testing_section
+from apps.engine.evidence.sections import CheckStatus
+from apps.engine.language.strategy import Strategy, parse
+from apps.engine.metrics.sharpe import sharpe_ratios
 from apps.engine.simulation.prepared_data import prepare_data
 from apps.engine.simulation.simulate import History
 from apps.engine.simulation.simulations import EVERY_ROW, ignore_progress
 from apps.engine.studies.configs import OptimizationConfig, parse_config
-from apps.engine.studies.grid import Grid
+from apps.engine.studies.grid import Grid, applied
 from apps.engine.studies.grid_search import CACHE_BYTES, GridSearch, search_grid
 from apps.engine.studies.overfitting import block_sums, overfitting
 from tests.engine.evidence_inputs import CAPITAL, evidence_on
 from tests.engine.strategies import strategy
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(3600)]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(7200)]
 
 Floats = NDArray[np.float64]
+Json = dict[str, Any]
 
-SEEDS: Final = range(200)
-DAYS, FAST, SLOW, DEVIATION = 500, 5, 30, 0.01
+RUNS: Final = 400
+DAYS, FAST, SLOW, MEAN, DEVIATION = 500, 5, 30, 20, 0.01
 SETS: Final = 1_000
-FOLLOWING = strategy(
-    basicInfo={"timeframe": "1d"},
-    positionSizing={"method": "percentage_of_equity", "percentage": 100, "quantity": None},
-    entryConditions={
-        "positionType": "both",
-        "conditions": [
-            {
-                "type": "indicator_indicator",
-                "indicator1": {"type": "SMA", "period": FAST},
-                "operator": "above",
-                "indicator2": {"type": "SMA", "period": SLOW},
-            }
-        ],
-    },
-    exitConditions={"stopLoss": {"type": "percentage", "percentage": 50}},
-    executionSettings={"productType": "delivery"},
+SYMBOLS: Final = 50
+RISE: Final = 3.5
+"""The t statistic of holding in a market that rises."""
+FUTURE, SHARE = "NSE:TEST25DECFUT", "NSE:TEST"
+
+
+def sma(period: int) -> Json:
+    return {"type": "SMA", "period": period}
+
+
+def steps_of(left: Json, operator: str, right: Json, *, long: bool) -> Strategy:
+    condition = {
+        "type": "indicator_indicator", "indicator1": left, "operator": operator,
+        "indicator2": right,
+    }  # fmt: skip
+    return strategy(
+        basicInfo={"timeframe": "1d", "symbols": [SHARE if long else FUTURE]},
+        positionSizing={"method": "percentage_of_equity", "percentage": 100, "quantity": None},
+        entryConditions={"positionType": "long" if long else "both", "conditions": [condition]},
+        exitConditions={
+            "stopLoss": {"type": "percentage", "percentage": 50},
+            "exitOnOppositeSignal": True,
+        },
+    )
+
+
+FOLLOWING, FOLLOWING_LONG = (
+    steps_of(sma(FAST), "above", sma(SLOW), long=long) for long in (False, True)
+)
+REVERTING, REVERTING_LONG = (
+    steps_of({"type": "PRICE"}, "below", sma(MEAN), long=long) for long in (False, True)
 )
 STEPS = FOLLOWING.model_dump(mode="json", exclude_none=True, by_alias=True)
 PERIOD = "entryConditions.conditions[0].indicator{}.period"
@@ -73,70 +93,76 @@ GRID = Grid(
 )
 
 
-def market(seed: int, edge: float) -> History:
-    """Days that drift to the side of the averages by `edge`, the t statistic of all of them."""
+def side_of_averages(closes: Floats) -> float:
+    return float(np.sign(closes[-FAST:].mean() - closes[-SLOW:].mean()))
+
+
+def side_of_distance(closes: Floats) -> float:
+    return float(np.sign(closes[-MEAN:].mean() - closes[-1]))
+
+
+SIDES: Final[dict[Strategy, tuple[Callable[[Floats], float], int]]] = {
+    FOLLOWING: (side_of_averages, SLOW),
+    REVERTING: (side_of_distance, MEAN),
+}
+
+
+def planted(steps: Strategy, seed: int, edge: float) -> History:
+    """Days that drift to the side of the steps by `edge`, the t statistic of all of them."""
+    side, first = SIDES[steps]
     random = np.random.default_rng(seed)
     returns = random.normal(0, DEVIATION, DAYS)
     close = np.full(DAYS + 1, 1000.0)
     for day in range(DAYS):
-        if day >= SLOW:
-            known = close[: day + 1]
-            side = np.sign(known[-FAST:].mean() - known[-SLOW:].mean())
-            returns[day] += side * edge * DEVIATION / (DAYS - SLOW) ** 0.5
+        if day >= first:
+            returns[day] += side(close[: day + 1]) * edge * DEVIATION / (DAYS - first) ** 0.5
         close[day + 1] = close[day] * (1 + returns[day])
+    return days_of(FUTURE, close, random)
+
+
+def walk(symbol: str, random: np.random.Generator, *, rise: float = 0.0) -> History:
+    """Days of a random walk of which holding is expected to have the t statistic `rise`."""
+    returns = random.normal(rise * DEVIATION / DAYS**0.5, DEVIATION, DAYS)
+    return days_of(symbol, 1000 * np.cumprod(np.append(1.0, 1 + returns)), random)
+
+
+def days_of(symbol: str, close: Floats, random: np.random.Generator) -> History:
     opens, closes = close[:-1], close[1:]
     reach = np.abs(random.normal(0, DEVIATION / 2, (2, DAYS)))
     candles = Candles.build(
-        (10_000 + np.arange(DAYS)) * DAY - IST, open=opens, close=closes, volume=np.ones(DAYS),
+        (10_000 + np.arange(DAYS)) * DAY - IST, open=opens, close=closes,
         high=np.maximum(opens, closes) * (1 + reach[0]),
-        low=np.minimum(opens, closes) * (1 - reach[1]),
+        low=np.minimum(opens, closes) * (1 - reach[1]), volume=np.full(DAYS, 1e6),
     )  # fmt: skip
-    return History("NSE:TEST", candles)
+    return History(symbol, candles)
 
 
-def tried_once(seed: int, edge: float) -> EvidenceInput:
-    return evidence_on(FOLLOWING, [market(seed, edge)])
-
-
-def passes_once(evidence: EvidenceInput) -> bool:
-    verdict: Any = evidence_document(evidence)["verdict"]
+def passes(evidence: EvidenceInput, trials: Trials = THIS_ALONE) -> bool:
+    """Whether the document passes. It is made only where the quickest check that is needed does."""
+    among = replace(evidence, trials=trials)
+    check = multiple_testing_section(among).check
+    if check is None or check.status != CheckStatus.PASS:
+        return False
+    verdict: Any = evidence_document(among)["verdict"]
     return bool(verdict["passes"])
 
 
-def edge_passes(seed: int, edge: float) -> bool:
-    """Whether the edge passes as the best of a thousand, by all checks."""
-    evidence = tried_once(seed, edge)
-    returns = among_noise(evidence, seed)
-    return best_passes(returns) and passes_once(replace(evidence, trials=trials_of(returns)))
-
-
-def best_passes(returns: Floats) -> bool:
-    """Whether the best set of a study passes what is needed; `returns` f8[sets, days]."""
+def passes_as_the_best(evidence: EvidenceInput, returns: Floats) -> bool:
+    """Whether it passes after a study of the sets that have these daily returns, f8[sets, days]."""
     ratios = [ratio or 0.0 for ratio in sharpe_ratios(returns)]
-    best = int(np.argmax(ratios))
-    estimate = sharpe_estimate(ratios[best], returns[best])
-    assert estimate is not None
-    trials = trials_of(returns)
-    _, deflated = deflated_sharpe(estimate, trials)
-    return (
-        graded(estimate.probability(0), 0.95, 0.5) == CheckStatus.PASS
-        and multiple_testing_status(deflated, trials, USUAL_THRESHOLDS) == CheckStatus.PASS
-    )
-
-
-def trials_of(returns: Floats) -> Trials:
-    """Return the ledger after a study of these sets."""
-    ratios = [ratio or 0.0 for ratio in sharpe_ratios(returns)]
+    counted = Trials(len(ratios), variance(ratios))
+    check = multiple_testing_section(replace(evidence, trials=counted)).check
+    if check is None or check.status != CheckStatus.PASS:  # how the study is overfitted takes long
+        return False
     study = overfitting(block_sums(returns))
-    return Trials(len(ratios), variance(ratios), study, selected_from=len(ratios))
+    return passes(evidence, counted._replace(overfitting=study, selected_from=len(ratios)))
 
 
-def of_grid(seed: int) -> Floats:
-    """The daily returns of all sets over a random walk."""
+def of_grid(history: History) -> Floats:
+    """The daily returns of all sets."""
     data = prepare_data(
-        FOLLOWING, [market(seed, 0)], start=0, end=2**40, report=ignore_progress,
-        cache_bytes=CACHE_BYTES,
-    )  # fmt: skip
+        FOLLOWING, [history], start=0, end=2**40, report=ignore_progress, cache_bytes=CACHE_BYTES
+    )
     search = GridSearch(data, STEPS, GRID, NO_CHARGES, CAPITAL)
     judged = search_grid(
         search, range(GRID.size), [EVERY_ROW], lambda result: result.daily, by_days=True,
@@ -145,46 +171,116 @@ def of_grid(seed: int) -> Floats:
     return np.array([daily for (daily,) in filter(None, judged)])
 
 
+def best_of_grid_passes(seed: int) -> bool:
+    history = walk(FUTURE, np.random.default_rng(seed))
+    returns = of_grid(history)
+    assert len(returns) == GRID.size == SETS
+    best = int(np.argmax([ratio or 0.0 for ratio in sharpe_ratios(returns)]))
+    steps = parse(applied(STEPS, GRID.values(best)))
+    return passes_as_the_best(evidence_on(steps, [history]), returns)
+
+
+def best_of_symbols_passes(steps: Strategy, seed: int) -> bool:
+    """Whether the best of fifty symbols passes, half of whose variance is that of the market."""
+    random = np.random.default_rng(seed)
+    market = random.normal(0, DEVIATION, DAYS)
+    tried = []
+    for _ in range(SYMBOLS):
+        returns = (market + random.normal(0, DEVIATION, DAYS)) / 2**0.5
+        close = 1000 * np.cumprod(np.append(1.0, 1 + returns))
+        tried.append(evidence_on(steps, [days_of(steps.basicInfo.symbols[0], close, random)]))
+    ratios = [evidence.result.sharpe or 0.0 for evidence in tried]
+    best = tried[int(np.argmax(ratios))]
+    return passes(best, Trials(SYMBOLS, variance(ratios)))
+
+
 def among_noise(evidence: EvidenceInput, seed: int) -> Floats:
     """The daily returns of an edge, and those of sets without one."""
-    planted = evidence.result.daily
-    noise = np.random.default_rng(seed).normal(0, planted.std(), (SETS - 1, len(planted)))
-    return np.vstack([planted, noise])
+    edge = evidence.result.daily
+    noise = np.random.default_rng(seed).normal(0, edge.std(), (SETS - 1, len(edge)))
+    return np.vstack([edge, noise])
 
 
-def share(passed: Sequence[bool]) -> float:
-    print(f"\n{sum(passed)} of {len(passed)} pass")
-    return sum(passed) / len(passed)
+class Share(NamedTuple):
+    """How many of the runs pass, and the interval of Wilson that holds the true share in 95 % of
+    cases.
+    """
+
+    passed: int
+    runs: int
+    lower: float
+    upper: float
+
+    @property
+    def value(self) -> float:
+        return self.passed / self.runs
 
 
-def test_the_planted_edge_is_what_it_is_said_to_be() -> None:
-    edges = [
-        evidence.result.sharpe * len(evidence.result.daily) ** 0.5
-        for seed in SEEDS
-        for evidence in [tried_once(seed, 3.5)]
-        if evidence.result.sharpe
-    ]
-    assert len(edges) == len(SEEDS)
+@pytest.fixture
+def seeds(request: pytest.FixtureRequest) -> range:
+    first = request.config.getoption("--first-seed", 0) or 0
+    return range(first, first + (request.config.getoption("--runs", RUNS) or RUNS))
+
+
+def share(passed: Iterable[bool]) -> Share:
+    verdicts = list(passed)
+    count, runs, z = sum(verdicts), len(verdicts), NormalDist().inv_cdf(0.975)
+    middle = (count + z * z / 2) / (runs + z * z)
+    reach = z / (runs + z * z) * (count * (runs - count) / runs + z * z / 4) ** 0.5
+    found = Share(count, runs, middle - reach, middle + reach)
+    print(f"\n{count} of {runs} pass; 95 % interval {found.lower:.1%} to {found.upper:.1%}")
+    return found
+
+
+@pytest.mark.parametrize("steps", [FOLLOWING, REVERTING], ids=["following", "reverting"])
+def test_the_planted_edge_is_what_it_is_said_to_be(steps: Strategy, seeds: range) -> None:
+    results = (evidence_on(steps, [planted(steps, seed, 3.5)]).result for seed in seeds)
+    edges = [(result.sharpe or 0.0) * len(result.daily) ** 0.5 for result in results]
     assert np.mean(edges) == pytest.approx(3.5, abs=0.3)
 
 
-def test_noise_as_the_best_of_a_thousand_passes_at_most_twice() -> None:
-    assert GRID.size == SETS
-    assert share([best_passes(of_grid(seed)) for seed in SEEDS]) <= 0.01
+@pytest.mark.parametrize("steps", [FOLLOWING, REVERTING], ids=["following", "reverting"])
+def test_noise_tried_once_passes_rarely(steps: Strategy, seeds: range) -> None:
+    walks = (walk(FUTURE, np.random.default_rng(seed)) for seed in seeds)
+    assert share(passes(evidence_on(steps, [history])) for history in walks).value <= 0.08
 
 
-def test_noise_tried_once_passes_rarely() -> None:
-    assert share([passes_once(tried_once(seed, 0)) for seed in SEEDS]) <= 0.08
+def test_noise_as_the_best_of_a_thousand_passes_at_most_once_in_a_hundred(seeds: range) -> None:
+    assert share(map(best_of_grid_passes, seeds)).value <= 0.01
 
 
-def test_an_edge_tried_once_passes() -> None:
-    assert share([passes_once(tried_once(seed, 3.5)) for seed in SEEDS]) >= 0.9
+@pytest.mark.parametrize("steps", [FOLLOWING, REVERTING], ids=["following", "reverting"])
+def test_noise_as_the_best_of_fifty_symbols_passes_rarely(steps: Strategy, seeds: range) -> None:
+    assert share(best_of_symbols_passes(steps, seed) for seed in seeds).upper <= 0.08
 
 
-def test_a_large_edge_passes_as_the_best_of_a_thousand() -> None:
-    assert share([edge_passes(seed, 7) for seed in SEEDS]) >= 0.9
+@pytest.mark.parametrize("steps", [FOLLOWING_LONG, REVERTING_LONG], ids=["following", "reverting"])
+def test_who_is_long_at_random_while_a_market_rises_passes_rarely(
+    steps: Strategy, seeds: range
+) -> None:
+    walks = (walk(SHARE, np.random.default_rng(seed), rise=RISE) for seed in seeds)
+    assert share(passes(evidence_on(steps, [history])) for history in walks).upper <= 0.08
 
 
-def test_a_smaller_edge_does_not_as_the_best_of_a_thousand() -> None:
-    passed = [best_passes(among_noise(tried_once(seed, 3.5), seed)) for seed in SEEDS]
-    assert share(passed) <= 0.2
+def test_an_edge_of_timing_tried_once_passes(seeds: range) -> None:
+    edges = (evidence_on(REVERTING, [planted(REVERTING, seed, 3.5)]) for seed in seeds)
+    assert share(map(passes, edges)).value >= 0.85
+
+
+def test_an_edge_that_makes_trends_tried_once_passes_where_it_is_timing(seeds: range) -> None:
+    edges = (evidence_on(FOLLOWING, [planted(FOLLOWING, seed, 3.5)]) for seed in seeds)
+    assert share(map(passes, edges)).value >= 0.6
+
+
+@pytest.mark.parametrize(("edge", "least", "most"), [(7, 0.85, 1), (3.5, 0, 0.2)])
+def test_an_edge_as_the_best_of_a_thousand_passes_where_it_is_large(
+    edge: float, least: float, most: float, seeds: range
+) -> None:
+    def verdicts() -> Iterator[bool]:
+        for seed in seeds:
+            evidence = evidence_on(REVERTING, [planted(REVERTING, seed, edge)])
+            returns = among_noise(evidence, seed)
+            ratios = sharpe_ratios(returns)
+            yield ratios[0] == max(filter(None, ratios)) and passes_as_the_best(evidence, returns)
+
+    assert least <= share(verdicts()).value <= most

@@ -29,7 +29,8 @@ from apps.market.dates import day_in_india
 def make_evidence(backtest: Backtest) -> tuple[dict[str, object], Array]:
     """Return the document, and the fills as TRADED_FILL records. Raises EngineError."""
     evidence = evidence_input(backtest)
-    document = evidence_document(evidence, generated=store.synthetic_symbols(backtest.symbols))
+    is_sample = bool(store.synthetic_symbols(backtest.symbols))
+    document = evidence_document(evidence, not_judged=store.SAMPLE_NOTICE if is_sample else "")
     return document, traded_fills(evidence.fills, evidence.data.contracts)
 
 
