@@ -57,6 +57,15 @@ class AlgorithmQuerySet(models.QuerySet["Algorithm"]):
             raise AlgorithmNotFound(algorithmId=algorithm_id)
         return algorithm
 
+    def original_of(self, algorithm_id: str) -> str:
+        """Return the id of what an algorithm was cloned from, in however many steps; its own where
+        it is no clone.
+        """
+        sources = self.values_list("cloned_from_id", flat=True)
+        while source := sources.get(pk=algorithm_id):
+            algorithm_id = source
+        return algorithm_id
+
 
 def _performance(name: str, kind: "models.Field[Any, Any]") -> models.GeneratedField:
     """One field of the performance record as a column, kept by the database."""

@@ -577,15 +577,21 @@ class TrialRecord(models.Model):
     """What a user tried in one backtest or study: a ledger that outlives the backtest.
 
     `digest` is of the configuration, and of the sets of a study, so what is tried again over the
-    same range is one row. `tried` counts the distinct configurations; `ratios` those of them whose
-    daily Sharpe ratio is known, of which there are the sum and the sum of squares. `selected` are
-    the hashes of the configurations that an optimization ranks first, and `overfitting` is how
-    likely that choice is overfitted, where it is known.
+    same range is one row. `structure` is the hash of the steps without numbers, symbols and labels,
+    and `original` the algorithm that the one of the run was cloned from at last. `tried` counts the
+    distinct configurations; `ratios` those of them whose Sharpe ratio of so many `days` is known,
+    of which there are the sum and the sum of squares. `selected` are the hashes of the
+    configurations that an optimization ranks first, and `overfitting` is how likely that choice is
+    overfitted, where it is known.
     """
 
     owner = models.ForeignKey("accounts.User", on_delete=models.CASCADE, related_name="+")
     backtest_id = models.CharField(max_length=24, help_text="It may have been deleted since")
     digest = models.CharField(max_length=64)
+    structure = models.CharField(
+        max_length=64, db_default="", help_text="Empty of what was deleted before it was kept"
+    )
+    original = models.CharField(max_length=24, db_default="", help_text="As structure")
     symbols = models.JSONField(help_text="Sorted")
     start = models.BigIntegerField(help_text="First second of the range, epoch seconds")
     end = models.BigIntegerField(help_text="First second after the range, epoch seconds")
@@ -593,6 +599,7 @@ class TrialRecord(models.Model):
     ratios = models.PositiveIntegerField()
     ratio_sum = models.FloatField()
     ratio_square_sum = models.FloatField()
+    days = models.PositiveIntegerField(null=True)
     selected = models.JSONField(db_default=Value([], models.JSONField()))
     overfitting = models.JSONField(null=True, help_text="See engine.studies.overfitting")
     created_at = models.DateTimeField()

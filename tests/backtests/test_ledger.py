@@ -1,18 +1,23 @@
 """The ledger of trials: what was tried is counted, whatever becomes of the backtest."""
 
 from datetime import timedelta
+from importlib import import_module
 from typing import Any
 
 import numpy as np
 import pytest
+from django.apps import apps
 
 from apps.accounts.models import User
+from apps.algorithms import services as algorithms
 from apps.algorithms.models import Algorithm
 from apps.backtests import services
 from apps.backtests.evidence import ledger
 from apps.backtests.models import Backtest, BacktestKind, TrialRecord
 from apps.backtests.submissions import read_date_range
 from apps.engine.evidence.inputs import Trials
+from apps.engine.language.strategy import parse
+from apps.engine.simulation.receipt import structure_hash
 from apps.engine.studies.overfitting import Overfitting
 from tests import make
 from tests.backtests.submissions import submit
@@ -77,7 +82,9 @@ def test_other_numbers_count_whatever_the_algorithm(alice: User) -> None:
     trials = ledger.trials_of(first, days=DAYS)
     assert trials.tried == 2
     ratios = list(TrialRecord.objects.values_list("ratio_sum", flat=True))
-    assert trials.variance == pytest.approx(np.var(ratios, ddof=1))
+    days = TrialRecord.objects.values_list("days", flat=True)[0] or 0
+    assert days == 21
+    assert trials.variance == pytest.approx(np.var(ratios, ddof=1) * days / DAYS)
     assert ledger.trials_of(other, days=DAYS) == trials
 
 
@@ -89,7 +96,8 @@ def test_every_set_of_a_study_counts(alice: User) -> None:
     [row] = TrialRecord.objects.all()
     assert row.ratios == 3
     mean = row.ratio_sum / 3
-    assert trials.variance == pytest.approx((row.ratio_square_sum - 3 * mean**2) / 2)
+    scale = (row.days or 0) / DAYS
+    assert trials.variance == pytest.approx((row.ratio_square_sum - 3 * mean**2) / 2 * scale)
     assert ledger.trials_of(completed(alice), days=DAYS).tried == 4
 
 
@@ -116,6 +124,102 @@ def test_other_ranges_and_users_do_not_count(alice: User) -> None:
     overlapping = completed(alice, with_stop(alice, 0.4), date_range=touching)
     assert ledger.trials_of(overlapping, days=DAYS).tried == 3
     assert ledger.trials_of(completed(make.user("bob")), days=DAYS).tried == 1
+
+
+@pytest.mark.parametrize(
+    ("step", "changes", "is_same"),
+    [
+        ("basicInfo", {"symbols": ["MCX:GOLD", "NSE:INFY"]}, True),
+        ("basicInfo", {"timeframe": "5m", "strategyType": "swing"}, True),
+        ("positionSizing", {"riskPercentage": 0.5}, True),
+        ("riskParameters", {"maxOpenPositions": 9}, True),
+        ("executionSettings", {"exchange": "MCX", "slippage": 0.1, "orderType": "market"}, True),
+        ("basicInfo", {"timeframe": "1d"}, False),
+        ("entryConditions", {"positionType": "long"}, False),
+        ("executionSettings", {"productType": "intraday"}, False),
+        ("exitConditions", {"takeProfit": {"type": "percentage", "percentage": 2}}, False),
+        ("exitConditions", {"exitOnOppositeSignal": True}, False),
+    ],
+)
+def test_a_structure_is_that_of_steps_without_numbers_symbols_and_labels(
+    step: str, changes: dict[str, Any], *, is_same: bool
+) -> None:
+    steps = make.steps()
+    changed = steps | {step: steps[step] | changes}
+    assert (structure_hash(parse(steps)) == structure_hash(parse(changed))) == is_same
+
+
+def written(user: User, symbol: str, **replaced: Any) -> Algorithm:
+    """Write an algorithm for a symbol, whose history is held."""
+    store_candles(symbol, "15m", waves("2024-01-01", 45))
+    basic = make.steps()["basicInfo"] | {"symbols": [symbol]}
+    return make.algorithm(user, **make.steps(basicInfo=basic, **replaced))
+
+
+STOP: dict[str, Any] = {"stopLoss": {"type": "percentage", "percentage": 3}}
+RISES: dict[str, Any] = {
+    "positionType": "long",
+    "logicalOperator": "AND",
+    "conditions": [
+        {
+            "type": "indicator_value",
+            "indicator": {"type": "RSI", "period": 14},
+            "operator": "above",
+            "value": 50,
+        }
+    ],
+}
+
+
+def test_picking_a_symbol_is_a_trial(alice: User) -> None:
+    first = completed(alice, with_stop(alice, 2))
+    exits = make.steps()["exitConditions"]
+    for number, name in enumerate(("RELIANCE", "INFY", "TCS"), start=2):
+        ratio = {"takeProfit": {"type": "risk_reward", "ratio": number}}
+        share = completed(alice, written(alice, f"NSE:{name}", exitConditions=exits | ratio))
+        assert ledger.trials_of(share, days=DAYS).tried == number
+    assert ledger.trials_of(first, days=DAYS).tried == 4
+
+
+def test_clones_are_one_algorithm_whatever_becomes_of_them(alice: User) -> None:
+    own = completed(alice)
+    clone = algorithms.clone(owner=alice, algorithm_id=own.algorithm_id, name=None, now=make.NOW)
+    second = algorithms.clone(owner=alice, algorithm_id=clone.pk, name=None, now=make.NOW)
+    other = written(alice, "NSE:RELIANCE", entryConditions=RISES)
+    assert ledger.trials_of(completed(alice, other), days=DAYS).tried == 1
+    assert Algorithm.objects.original_of(second.pk) == own.algorithm_id
+    Algorithm.objects.filter(pk=second.pk).update(
+        basic_info=other.basic_info, entry_conditions=RISES, exit_conditions=STOP
+    )
+    cloned = completed(alice, second)
+    assert ledger.trials_of(cloned, days=DAYS).tried == 3
+    assert ledger.trials_of(own, days=DAYS).tried == 2
+
+
+def test_ratios_of_ranges_are_compared_by_their_lengths(alice: User) -> None:
+    """A ratio of four times the days counts as one twice as large."""
+    first = completed(alice, with_stop(alice, 2))
+    completed(alice, with_stop(alice, 0.3))
+    ratios = TrialRecord.objects.order_by("pk")
+    ratios.update(ratios=1, ratio_sum=0.1, ratio_square_sum=0.01, days=100)
+    assert ledger.trials_of(first, days=100).variance == pytest.approx(0, abs=1e-12)
+    TrialRecord.objects.filter(pk=ratios[0].pk).update(days=400)
+    assert ledger.trials_of(first, days=100).variance == pytest.approx((2 - 1) ** 2 / 2 / 100)
+    TrialRecord.objects.filter(pk=ratios[0].pk).update(days=None)
+    assert ledger.trials_of(first, days=100) == Trials(2, 1 / 100)
+
+
+def test_rows_from_before_are_given_their_kin_and_their_days(alice: User) -> None:
+    kept, deleted = completed(alice, with_stop(alice, 2)), completed(alice, with_stop(alice, 3))
+    fields = ("backtest_id", "structure", "original")
+    before = TrialRecord.objects.values(*fields).get(backtest_id=kept.pk)
+    services.delete(owner=alice, backtest_id=deleted.pk, now=make.NOW + timedelta(minutes=1))
+    TrialRecord.objects.update(structure="", original="", days=None)
+    import_module("apps.backtests.migrations.0003_kinship_of_trials").fill(apps, None)
+    assert TrialRecord.objects.values(*fields).get(backtest_id=kept.pk) == before
+    gone = TrialRecord.objects.get(backtest_id=deleted.pk)
+    assert (gone.structure, gone.original, gone.days) == ("", "", 20)
+    assert ledger.trials_of(kept, days=DAYS).tried == 2
 
 
 def test_a_configuration_that_a_study_chose_has_its_overfitting(alice: User) -> None:

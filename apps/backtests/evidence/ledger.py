@@ -2,17 +2,20 @@
 
 from collections.abc import Mapping
 from datetime import datetime
+from math import sqrt
 from typing import Any
 
 import numpy as np
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 
+from apps.algorithms.models import Algorithm
 from apps.backtests.models import Backtest, BacktestKind, TrialRecord
 from apps.backtests.studies import BacktestOutput, TriedSets
 from apps.engine.evidence.inputs import Trials
 from apps.engine.language.strategy import parse
+from apps.engine.metrics.equity import day_ends
 from apps.engine.metrics.result_data import ResultData
-from apps.engine.simulation.receipt import configuration_hash, hash_of
+from apps.engine.simulation.receipt import configuration_hash, hash_of, structure_hash
 from apps.engine.studies.grid import applied
 from apps.engine.studies.overfitting import Overfitting
 
@@ -25,17 +28,20 @@ def record_trials(backtest: Backtest, output: BacktestOutput, *, now: datetime) 
     selection = _selection(backtest, output.study_results or {})
     TrialRecord.objects.update_or_create(
         owner_id=backtest.owner_id,
-        digest=_digest(backtest, output),
+        digest=_digest(backtest, output.result.receipt),
         start=backtest.start,
         end=backtest.end,
         defaults=selection,
         create_defaults={
             "backtest_id": backtest.pk,
+            "structure": structure_hash(parse(backtest.configuration)),
+            "original": Algorithm.objects.original_of(backtest.algorithm_id),
             "symbols": sorted(backtest.symbols),
             "tried": sets.tried,
             "ratios": len(sets.ratios),
             "ratio_sum": float(sets.ratios.sum()),
             "ratio_square_sum": float(sets.ratios @ sets.ratios),
+            "days": len(day_ends(output.result.curve["time"])),
             "created_at": now,
             **selection,
         },
@@ -43,31 +49,48 @@ def record_trials(backtest: Backtest, output: BacktestOutput, *, now: datetime) 
 
 
 def trials_of(backtest: Backtest, *, days: int) -> Trials:
-    """Return how many configurations the owner of a backtest has tried over its symbols and any
-    history that overlaps with its own, and the variance of their daily Sharpe ratios.
+    """Return how many configurations the owner of a backtest has tried that are akin to its own,
+    over any history that overlaps with its own, and the variance of their daily Sharpe ratios.
 
-    Of what was tried over several such ranges the row with most sets counts. Where fewer than two
-    ratios are known, the variance is that of the ratio of so many days of pure luck, 1 / days (Lo,
-    "The Statistics of Sharpe Ratios", Financial Analysts Journal 58 (4), 2002).
+    Akin is what has the same structure, is of the same algorithm or a clone, or was tried on the
+    same symbols. Of what was tried over several such ranges the row with most sets counts. The
+    ratio of n days of pure luck has a variance of 1 / n (Lo, "The Statistics of Sharpe Ratios",
+    Financial Analysts Journal 58 (4), 2002): so ratios of different ranges are compared as root n
+    times as large, and where fewer than two are known they are taken to vary as luck does.
     """
-    rows = TrialRecord.objects.filter(
-        owner_id=backtest.owner_id,
-        symbols=sorted(backtest.symbols),
-        start__lt=backtest.end,
-        end__gt=backtest.start,
+    overlapping = TrialRecord.objects.filter(
+        owner_id=backtest.owner_id, start__lt=backtest.end, end__gt=backtest.start
     )
+    rows = overlapping.filter(_kinship(backtest))
     distinct = {row.digest: row for row in rows.order_by("tried", "pk")}.values()
     tried = max(1, sum(row.tried for row in distinct))
-    count = sum(row.ratios for row in distinct)
+    known = [row for row in distinct if row.days]
+    count = sum(row.ratios for row in known)
     if count < 2:
-        variance = 1 / days if tried > 1 and days else 0.0
+        variance = 1.0 if tried > 1 else 0.0
     else:
-        total = sum(row.ratio_sum for row in distinct)
-        squares = sum(row.ratio_square_sum for row in distinct)
+        total = sum(row.ratio_sum * sqrt(row.days or 0) for row in known)
+        squares = sum(row.ratio_square_sum * (row.days or 0) for row in known)
         variance = max(0.0, (squares - total**2 / count) / (count - 1))
     selected_from, figures = _selection_of(backtest, rows)
     overfitting = None if figures is None else Overfitting.of_figures(figures)
-    return Trials(tried, variance, overfitting, selected_from)
+    return Trials(tried, variance / days if days else 0.0, overfitting, selected_from)
+
+
+def _kinship(backtest: Backtest) -> Q:
+    """Select what counts as tried before a backtest."""
+    akin = Q(symbols=sorted(backtest.symbols))
+    own = TrialRecord.objects.filter(
+        owner_id=backtest.owner_id,
+        digest=_digest(backtest, backtest.receipt or {}),
+        start=backtest.start,
+        end=backtest.end,
+    ).first()
+    if own is not None and own.structure:
+        akin |= Q(structure=own.structure)
+    if own is not None and own.original:
+        akin |= Q(original=own.original)
+    return akin
 
 
 def _selection_of(
@@ -108,10 +131,9 @@ def _alone(backtest: Backtest, output: BacktestOutput) -> TriedSets:
     return TriedSets(1, np.array([] if ratio is None else [ratio], np.float64))
 
 
-def _digest(backtest: Backtest, output: BacktestOutput) -> str:
+def _digest(backtest: Backtest, receipt: Mapping[str, Any]) -> str:
     """Return the hash of the configuration, and of the sets where there were several."""
-    configuration = output.result.receipt["configuration"]
-    if output.sets is None:
-        return str(configuration)
-    study = {**(backtest.study or {}), "seed": backtest.seed}
-    return hash_of([backtest.configuration, study])
+    if backtest.kind in (BacktestKind.OPTIMIZATION, BacktestKind.WALK_FORWARD):
+        study = {**(backtest.study or {}), "seed": backtest.seed}
+        return hash_of([backtest.configuration, study])
+    return str(receipt["configuration"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict
 from hashlib import sha256
@@ -24,6 +25,9 @@ if TYPE_CHECKING:  # of types alone: who reads results does without the compiler
     from apps.engine.simulation.prepared_data import PreparedData
 
 _HEX_DIGITS_OF_A_MONTH: Final = 16
+# What is traded, and names, by their keys in the steps.
+_LABELS: Final = frozenset({"symbols", "exchange", "strategyType", "name"})
+_DIGITS: Final = re.compile("[0-9]+")
 
 
 class SymbolFacts(NamedTuple):
@@ -133,6 +137,28 @@ def _hash_months(candles: Candles) -> dict[str, str]:
 def configuration_hash(strategy: Strategy) -> str:
     """Return the SHA-256, in hex, by which equal configurations are recognised."""
     return hash_of(strategy.model_dump(mode="json", exclude_none=True))
+
+
+def structure_hash(strategy: Strategy) -> str:
+    """Return the SHA-256, in hex, by which configurations are recognised that differ in numbers,
+    symbols and labels alone; times and timeframes are numbers too.
+    """
+    return hash_of(_without_numbers(strategy.model_dump(mode="json", exclude_none=True)))
+
+
+def _without_numbers(value: object) -> object:
+    """Return JSON without what is false or empty too: a field that is new changes no hash."""
+    match value:
+        case dict():
+            parts = {
+                key: _without_numbers(part) for key, part in value.items() if key not in _LABELS
+            }
+            return {key: part for key, part in parts.items() if part}
+        case list():
+            return [part for part in map(_without_numbers, value) if part]
+        case str():
+            return _DIGITS.sub("0", value)
+    return value is True
 
 
 def hash_of(value: object) -> str:
