@@ -2,6 +2,8 @@
 
 from collections.abc import Sequence
 
+import numpy as np
+
 from apps.engine.evidence.inputs import (
     THIS_ALONE,
     USUAL_THRESHOLDS,
@@ -10,7 +12,7 @@ from apps.engine.evidence.inputs import (
     Trials,
 )
 from apps.engine.language.strategy import Strategy
-from apps.engine.simulation.simulate import History, simulate
+from apps.engine.simulation.simulate import History
 from apps.engine.simulation.simulation_input import SimulationInput
 
 CAPITAL = 1e6
@@ -25,7 +27,10 @@ def evidence_on(
     seed: int = 1,
 ) -> EvidenceInput:
     """Simulate all bars of the histories, without charges."""
-    made = simulate(strategy, histories, start=0, end=2**40, capital=CAPITAL)
     steps = strategy.model_dump(mode="json", exclude_none=True, by_alias=True)
     inputs = SimulationInput(steps, histories, 0, 2**40, CAPITAL, seed=seed)
-    return EvidenceInput(inputs, made.trades, made.curve, trials, thresholds)
+    before = EvidenceInput(inputs, np.empty(0), {})
+    made = before.simulate()
+    return EvidenceInput(
+        inputs, made.trades, made.result_data.curve, trials, thresholds, shared=before.data
+    )

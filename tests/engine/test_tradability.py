@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from apps.engine.candles import Candles
 from apps.engine.evidence.inputs import USUAL_THRESHOLDS, EvidenceInput
 from apps.engine.evidence.sections import CheckStatus
 from apps.engine.evidence.tradability import (
@@ -37,6 +38,7 @@ def evidence_of(
     product: str = "carryforward",
     quantity: int = 1,
     notes: tuple[Note, ...] = (),
+    candles: Candles = CANDLES,
 ) -> EvidenceInput:
     steps = strategy(
         basicInfo={"timeframe": "5m", "symbols": [symbol]},
@@ -44,7 +46,7 @@ def evidence_of(
         entryConditions={"positionType": side, "conditions": [sma_cross(5, 20)]},
         executionSettings={"productType": product},
     )
-    return evidence_on(steps, [History(symbol, CANDLES, sessions=SESSIONS, notes=notes)])
+    return evidence_on(steps, [History(symbol, candles, sessions=SESSIONS, notes=notes)])
 
 
 def judged(evidence: EvidenceInput) -> tuple[CheckStatus, Any]:
@@ -95,10 +97,8 @@ def test_a_tenth_of_fills_above_the_share_of_volume_fails(
     quantity: int, status: CheckStatus
 ) -> None:
     """Every bar has a volume of 1,000, and fills may take 5 % of it."""
-    evidence = evidence_of(FUTURE, quantity=quantity)
     candles = replace(CANDLES, volume=np.full(len(CANDLES), 1000.0))
-    inputs = replace(evidence.inputs, histories=[History(FUTURE, candles)])
-    evidence = replace(evidence, inputs=inputs)
+    evidence = evidence_of(FUTURE, quantity=quantity, candles=candles)
     found, figures = judged(evidence)
     assert found == status
     assert figures["largestCapital"] == pytest.approx(1e6 * 50 / quantity)

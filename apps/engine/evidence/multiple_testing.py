@@ -20,9 +20,8 @@ from apps.engine.units import Unit, rounded
 
 MULTIPLE_TESTING: Final = "multipleTesting"
 _NOT_LOOKED_AT: Final = (
-    "What was tried elsewhere, by others, or over other symbols.",
-    "How alike the trials are: each counts as independent, which errs on the safe side where they"
-    " differ as much as chance makes them.",
+    "What was tried elsewhere, by others, or with other steps on other symbols.",
+    "How alike the trials are, but by how little their ratios vary: each counts as one.",
 )
 
 
