@@ -227,9 +227,9 @@ def share(passed: Iterable[bool]) -> Share:
     count, runs, z = sum(verdicts), len(verdicts), NormalDist().inv_cdf(0.975)
     middle = (count + z * z / 2) / (runs + z * z)
     reach = z / (runs + z * z) * (count * (runs - count) / runs + z * z / 4) ** 0.5
-    found = Share(count, runs, middle - reach, middle + reach)
-    print(f"\n{count} of {runs} pass; 95 % interval {found.lower:.1%} to {found.upper:.1%}")
-    return found
+    measured = Share(count, runs, middle - reach, middle + reach)
+    print(f"\n{count} of {runs} pass; 95 % interval {measured.lower:.1%} to {measured.upper:.1%}")
+    return measured
 
 
 @pytest.mark.parametrize("steps", [FOLLOWING, REVERTING], ids=["following", "reverting"])

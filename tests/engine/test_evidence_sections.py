@@ -196,7 +196,7 @@ ALL_PASS = dict.fromkeys(SECTIONS, PASS)
         ({"fills": DOUBT, "costs": DOUBT}, True),
     ],
 )
-def test_it_passes_by_what_is_needed_without_a_failure_or_two_doubts_of_robustness(
+def test_it_passes_by_what_is_needed_without_a_failure_and_with_one_check_in_doubt(
     changes: dict[str, CheckStatus], *, passes: bool
 ) -> None:
     checks = [check(name, status) for name, status in (ALL_PASS | changes).items()]

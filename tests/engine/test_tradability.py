@@ -99,8 +99,8 @@ def test_a_tenth_of_fills_above_the_share_of_volume_fails(
     """Every bar has a volume of 1,000, and fills may take 5 % of it."""
     candles = replace(CANDLES, volume=np.full(len(CANDLES), 1000.0))
     evidence = evidence_of(FUTURE, quantity=quantity, candles=candles)
-    found, figures = judged(evidence)
-    assert found == status
+    judgement, figures = judged(evidence)
+    assert judgement == status
     assert figures["largestCapital"] == pytest.approx(1e6 * 50 / quantity)
     assert figures["volume"]["percentOfBar"]["p50"] == pytest.approx(quantity / 10)
 

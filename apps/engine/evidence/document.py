@@ -32,7 +32,7 @@ SECTIONS: Final[Mapping[str, Callable[[EvidenceInput], EvidenceSection]]] = {
 NEEDED: Final = frozenset({TRADABILITY, SIGNIFICANCE, MULTIPLE_TESTING, TIMING})
 """Checks that a result passes by; of the others none may fail."""
 ROBUSTNESS: Final = frozenset({FILLS, REGIMES, SENSITIVITY})
-MOST_DOUBTS: Final = 1
+MOST_DOUBTED: Final = 1
 """How many checks of ROBUSTNESS may be in doubt for a result to pass."""
 _OPENINGS: Final = {
     CheckStatus.FAIL: "What speaks against this result:",
@@ -68,7 +68,7 @@ def assess(checks: Sequence[EvidenceCheck]) -> Assessment:
     sentence = (
         " ".join(parts) or "No check speaks against this result, in the range that was tested."
     )
-    is_robust = len(doubted & ROBUSTNESS) <= MOST_DOUBTS
+    is_robust = len(doubted & ROBUSTNESS) <= MOST_DOUBTED
     return Assessment(not failed and passed >= NEEDED and is_robust, sentence, tuple(checks))
 
 

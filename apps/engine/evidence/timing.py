@@ -41,7 +41,7 @@ from apps.engine.units import Unit, rounded
 Floats = NDArray[np.float64]
 
 TIMING: Final = "timing"
-LEAST_DAYS: Final = 20
+LEAST_DAYS_OF_ALPHA: Final = 20
 """Of fewer days there is no alpha."""
 LEAST_UNEXPLAINED: Final = 0.05
 """The share of the variance of daily returns that the average position must leave unexplained: of
@@ -137,7 +137,7 @@ def _permuted(evidence: EvidenceInput) -> TimingTest | None:
 
 def _alpha(evidence: EvidenceInput) -> AlphaTest | None:
     result = evidence.result
-    if not len(result.trades) or len(result.daily) < LEAST_DAYS:
+    if not len(result.trades) or len(result.daily) < LEAST_DAYS_OF_ALPHA:
         return None
     average = held_on_average(result, intraday=evidence.inputs.strategy.is_intraday)
     return alpha_test(result.daily, average)
