@@ -89,7 +89,8 @@ def test_a_cliff_is_the_change_by_a_tenth_that_takes_most() -> None:
     ]
     result = Sensitivity(100.0, 5, 5, near)
     assert result.cliff == near[2]
-    assert (len(result.distinct), result.profitable) == (5, pytest.approx(3 / 5))
+    assert len(result.distinct) == 5
+    assert result.profitable == pytest.approx(3 / 5)
     assert Sensitivity(100.0, 5, 5, near[:1]).cliff is None
     assert Sensitivity(-5.0, 5, 5, near).cliff is None
 
