@@ -42,11 +42,6 @@ def env_count(name: str, *, default: int, least: int, most: int) -> int:
     return int(text)
 
 
-def env_share(name: str, *, default: int) -> float:
-    """Return whole percent, neither 0 nor 100, as a share of 1."""
-    return env_count(name, default=default, least=1, most=99) / 100
-
-
 def env_list(name: str, *, default: str) -> list[str]:
     text = os.environ.get(name, default)
     return [item.strip() for item in text.split(",") if item.strip()]
@@ -329,9 +324,8 @@ if PASSWORD_VALIDATORS == "strict":
         {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
     ]
 REQUIRE_VERIFIED_EMAIL = env_flag("REQUIRE_VERIFIED_EMAIL", default=False)
-REQUIRE_OPERATOR_2FA = env_flag(
-    "REQUIRE_OPERATOR_2FA", default=not (DEBUG or SERVES_LOOPBACK_ALONE)
-)
+# Operators set up a second factor before they see the admin.
+REQUIRE_OPERATOR_2FA = not (DEBUG or SERVES_LOOPBACK_ALONE)
 SIMPLE_JWT = {
     "ACCESS_TOKEN_LIFETIME": timedelta(minutes=15),
     "REFRESH_TOKEN_LIFETIME": timedelta(days=7),
@@ -346,29 +340,12 @@ TOKEN_KEY_FALLBACKS = [token_key(key) for key in SECRET_KEY_FALLBACKS]
 
 # ---------------------------------------------------------------------------------------- trading
 
-# Seconds of one worker that a study may take.
-STUDY_SECONDS = env_count("STUDY_SECONDS", default=3600, least=1, most=10**6)
 # Percent of the sessions since a symbol's first stored day that must have data for a backtest.
 BACKTEST_MIN_COVERAGE = env_count("BACKTEST_MIN_COVERAGE", default=5, least=0, most=100)
 # Of each user's backtests: days since the end, number, and megabytes of results; 0 is no limit.
 BACKTEST_KEEP_DAYS = env_count("BACKTEST_KEEP_DAYS", default=0, least=0, most=36_500)
 BACKTEST_KEEP_NUMBER = env_count("BACKTEST_KEEP_NUMBER", default=0, least=0, most=1_000_000)
 BACKTEST_KEEP_MEGABYTES = env_count("BACKTEST_KEEP_MEGABYTES", default=0, least=0, most=1_000_000)
-# Where the checks of evidence pass, and from where they are in doubt instead of failing
-# (apps.engine.evidence.inputs.EvidenceThresholds).
-EVIDENCE_SELECTED_SETS = env_count("EVIDENCE_SELECTED_SETS", default=20, least=2, most=10**6)
-EVIDENCE_SHARES = {
-    "probabilistic_sharpe": env_share("EVIDENCE_SHARPE", default=95),
-    "probabilistic_sharpe_doubt": env_share("EVIDENCE_SHARPE_DOUBT", default=50),
-    "deflated_sharpe": env_share("EVIDENCE_DEFLATED_SHARPE", default=95),
-    "deflated_sharpe_doubt": env_share("EVIDENCE_DEFLATED_SHARPE_DOUBT", default=50),
-    "overfitting": env_share("EVIDENCE_OVERFITTING", default=20),
-    "profitable_neighbours": env_share("EVIDENCE_NEIGHBOURS", default=80),
-    "profitable_neighbours_doubt": env_share("EVIDENCE_NEIGHBOURS_DOUBT", default=50),
-    "volume_share": env_share("EVIDENCE_VOLUME", default=5),
-    "large_fills": env_share("EVIDENCE_LARGE_FILLS", default=10),
-}
-
 # What a paper account opens with and is reset to, in whole rupees.
 PAPER_ACCOUNT_BALANCE = env_count(
     "PAPER_ACCOUNT_BALANCE", default=10_000_000, least=1, most=1_000_000_000_000

@@ -15,7 +15,6 @@ from math import ceil
 from typing import Final
 
 import numpy as np
-from django.conf import settings
 from django.db import transaction
 from django.db.models import Q, Sum
 
@@ -29,6 +28,7 @@ from apps.engine.kernel.records import Array
 from apps.engine.studies.study import SHARE_OF_SCORES, Study
 from apps.market.coverage import SessionCoverage
 
+MAX_STUDY_SECONDS: Final = 3600  # of one worker
 # A study of which less remains stays with the worker that began it.
 SECONDS_ALONE: Final = 2.0
 SECONDS_OF_A_SHARD: Final = 1.25
@@ -44,7 +44,7 @@ Report = Callable[[float], None]
 
 
 class TooLong(EngineError):
-    """The study takes more of a worker's time than STUDY_SECONDS."""
+    """The study takes more of a worker's time than MAX_STUDY_SECONDS."""
 
     def __init__(self, *, seconds: float, budget: int, fitting: int) -> None:
         super().__init__(
@@ -109,9 +109,9 @@ def run_study(backtest: Backtest, report: Report) -> LoadedStudy | None:
 
 def _require_budget(seconds: float, items: int) -> None:
     """Raise TooLong where so many items take more of a worker than a study may."""
-    budget = settings.STUDY_SECONDS
-    if seconds > budget:
-        raise TooLong(seconds=seconds, budget=budget, fitting=int(items * budget / seconds))
+    if seconds > MAX_STUDY_SECONDS:
+        fitting = int(items * MAX_STUDY_SECONDS / seconds)
+        raise TooLong(seconds=seconds, budget=MAX_STUDY_SECONDS, fitting=fitting)
 
 
 def _load(backtest: Backtest, report: Report) -> LoadedStudy:

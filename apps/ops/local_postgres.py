@@ -13,6 +13,7 @@ import os
 import pwd
 import re
 import shutil
+import socket
 import stat
 import subprocess
 import tempfile
@@ -31,7 +32,6 @@ SHARED: Final = Path("/var/lib/algotrade")
 SECONDS_TO_START: Final = 120  # a server that crashed first replays its log
 _SETTINGS: Final = "-c listen_addresses='' -c port=5432 -c log_min_messages=log"
 _THROW_AWAY: Final = " -c fsync=off -c synchronous_commit=off -c full_page_writes=off"
-_STARTING, _NO_RESPONSE = 1, 2  # exit codes of pg_isready
 _ENVIRONMENT: Final = {"PATH": os.defpath, "LC_ALL": "C", "TZ": "UTC"}  # no PGDATA, no locale
 
 
@@ -158,20 +158,20 @@ class LocalServer:
 
     def has_ended(self) -> bool:
         """Return whether nothing listens. (`pg_ctl status` takes a zombie for a running server.)"""
-        return self._ask() == _NO_RESPONSE
+        with socket.socket(socket.AF_UNIX) as probe:
+            return probe.connect_ex(f"{self.socket}/.s.PGSQL.5432") != 0
 
     def _is_running(self) -> bool:
         """Return whether it answers, once it has started if it is starting. Raises NoDatabase."""
+        ask = [str(self.programs / "pg_isready"), "-q", "-h", str(self.socket), "-U", DATABASE]
         deadline = time.monotonic() + SECONDS_TO_START
-        while (answer := self._ask()) == _STARTING:
+        while not self.has_ended():
+            if subprocess.run(ask, env=_ENVIRONMENT, check=False).returncode == 0:
+                return True
             if time.monotonic() > deadline:
                 raise NoDatabase(f"PostgreSQL runs but does not answer: see {self.log}")
             time.sleep(0.1)
-        return answer != _NO_RESPONSE
-
-    def _ask(self) -> int:
-        command = [str(self.programs / "pg_isready"), "-q", "-h", str(self.socket), "-U", DATABASE]
-        return subprocess.run([*command, "-d", DATABASE], env=_ENVIRONMENT, check=False).returncode
+        return False
 
     def stop(self) -> None:
         """Open transactions are rolled back; everything committed is on disk."""

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 import pytest
 from procrastinate.contrib.django.models import ProcrastinateJob
-from pytest_django import Settings
 
 from apps.accounts.models import User
 from apps.backtests import queue, results, tasks
@@ -24,7 +23,6 @@ from apps.backtests.models import (
 from apps.core import quotas
 from apps.core.long_poll import get_long_poll
 from apps.core.quotas import Resource
-from apps.engine.evidence.inputs import USUAL_THRESHOLDS
 from apps.engine.metrics.equity import day_ends
 from apps.market.dates import day_number
 from apps.market.models import CandleChunk
@@ -175,19 +173,6 @@ def test_trades_on_expiries_are_told_from_others(api: Api, alice: User, backtest
     assert day_number(date(2024, 2, 29)) in expiries
     regimes = made(api, alice, backtest)["sections"]["regimes"]["figures"]["expiry"]
     assert {group["regime"] for group in regimes} <= {"expiry", "none"}
-
-
-def test_thresholds_are_settings_and_stated(
-    api: Api, alice: User, backtest: Backtest, settings: Settings
-) -> None:
-    assert making.thresholds_of_settings() == USUAL_THRESHOLDS
-    changes = {"probabilistic_sharpe": 0.01, "volume_share": 0.01}
-    settings.EVIDENCE_SHARES = settings.EVIDENCE_SHARES | changes
-    body = made(api, alice, backtest)
-    significance = body["sections"]["significance"]["figures"]
-    assert (significance["passesFrom"], significance["doubtFrom"]) == (0.01, 0.5)
-    assert {check["name"]: check["status"] for check in body["checks"]}["significance"] == "pass"
-    assert body["sections"]["tradability"]["figures"]["failsFromVolumeShare"] == 0.01
 
 
 def test_without_a_result_there_is_no_evidence(api: Api, alice: User) -> None:

@@ -4,7 +4,6 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from django.conf import LazySettings
 from django.utils import timezone
 
 from apps.accounts.models import User
@@ -112,9 +111,9 @@ def test_a_study_shows_how_long_one_worker_takes(study: Backtest, alice: User, a
 
 
 def test_a_study_over_the_budget_fails_and_says_what_would_fit(
-    divided: None, alice: User, settings: LazySettings
+    divided: None, alice: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    settings.STUDY_SECONDS = 0  # whatever is left takes more
+    monkeypatch.setattr(shards, "MAX_STUDY_SECONDS", 0)  # whatever is left takes more
     submit_study(alice)
     run_queued()
     failed = Backtest.objects.get()

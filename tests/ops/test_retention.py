@@ -4,7 +4,6 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 from croniter import croniter
-from django.core.management import call_command
 from procrastinate.contrib.django import app
 
 from apps.core.models import Counter
@@ -26,13 +25,6 @@ def test_every_app_is_purged_and_counts_its_rows() -> None:
     assert retention.purge_all(now=make.NOW) == {
         "accounts": 0, "backtests": 0, "core": 0, "ops": 0, "trading": 0, "webhooks": 0,
     }  # fmt: skip
-
-
-@pytest.mark.django_db
-def test_the_command_prints_the_counts(capsys: pytest.CaptureFixture[str]) -> None:
-    call_command("purge")
-    names = ("accounts", "backtests", "core", "ops", "trading", "webhooks")
-    assert capsys.readouterr().out.splitlines() == [f"{name:<10} 0 rows" for name in names]
 
 
 def test_it_comes_at_night_in_india_to_a_queue_that_is_worked() -> None:

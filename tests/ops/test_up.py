@@ -18,7 +18,7 @@ from django.core.management import CommandError, call_command
 from django.db import connection
 from pytest_django import Settings
 
-from apps.ops.local_postgres import socket_folder
+from apps.ops.local_postgres import running, socket_folder
 from apps.ops.management.commands.up import exposure_warnings
 from tests.processes import PROJECT, is_alive, line, until
 
@@ -122,7 +122,7 @@ def test_a_data_directory_that_cannot_be_written_is_named(port: int) -> None:
 @pytest.mark.slow
 def test_missing_postgres_programs_are_named(port: int, data_dir: Path) -> None:
     said = refusal(PORT=str(port), DATA_DIR=str(data_dir), PG_BIN="/nowhere")
-    assert said == "error: PG_BIN=/nowhere holds no working postgres and initdb"
+    assert said == "error: PG_BIN=/nowhere holds no pg_ctl and initdb"
 
 
 @pytest.mark.parametrize(
@@ -130,7 +130,7 @@ def test_missing_postgres_programs_are_named(port: int, data_dir: Path) -> None:
     [
         ["seed_symbols"],
         pytest.param(["load_candles", "--sample"], marks=pytest.mark.slow),
-        pytest.param(["purge"], marks=pytest.mark.slow),
+        pytest.param(["kill_switch", "on", "--reason", "x"], marks=pytest.mark.slow),
     ],
 )
 def test_a_command_before_the_first_start_says_what_to_do(
@@ -210,8 +210,8 @@ def test_one_signal_ends_the_whole_service(
     service: subprocess.Popen[str], port: int, data_dir: Path
 ) -> None:
     assert status(port, "/healthz") == status(port, "/readyz") == 200
-    # the supervisor, two web processes, two workers and a runner
-    until(lambda: len(descendants(service.pid)) == 6)
+    # two web processes, two workers and a runner
+    until(lambda: len(descendants(service.pid)) == 5)
     pids = {*descendants(service.pid), postmaster(data_dir)}
     service.send_signal(signal.SIGTERM)
     wait_for(service, "stopped")
@@ -228,14 +228,10 @@ def names_of(pids: set[int]) -> list[str]:
 def test_roles_run_apart_and_together_are_the_service(port: int, data_dir: Path) -> None:
     """Web here, workers of queues there, runners elsewhere: all on one database and port."""
     roles = {
-        "--web 2 --workers 0 --runners 0": ["supervisor", "web", "web"],
-        "--web 0 --workers 2 --runners 0 --queues webhooks small": [
-            "supervisor",
-            "worker",
-            "worker",
-        ],
-        "--web 0 --workers 1 --runners 0": ["backtest-worker", "small-worker", "supervisor"],
-        "--web 0 --workers 0 --runners 2": ["runner", "runner", "supervisor"],
+        "--web 2 --workers 0 --runners 0": ["web", "web"],
+        "--web 0 --workers 2 --runners 0 --queues webhooks small": ["worker", "worker"],
+        "--web 0 --workers 1 --runners 0": ["backtest-worker", "small-worker"],
+        "--web 0 --workers 0 --runners 2": ["runner", "runner"],
     }
     with ExitStack() as stack:
         for words, names in roles.items():
@@ -260,16 +256,6 @@ def counted_processes(port: int) -> dict[str, int]:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(300)
-def test_kernels_are_compiled_before_the_start(data_dir: Path) -> None:
-    for _ in range(2):
-        with manage("compile", DATA_DIR=str(data_dir), DATABASE_URL=NO_SERVER) as process:
-            said, _ = process.communicate()
-        assert process.returncode == 0
-        assert said.strip().splitlines()[-1] == "kernels   the kernels are compiled"
-
-
-@pytest.mark.slow
 @pytest.mark.timeout(180)
 @pytest.mark.usefixtures("service")
 def test_whichever_web_process_is_asked_tells_what_all_have_counted(port: int) -> None:
@@ -291,10 +277,16 @@ def counted(port: int, route: str) -> int:
 
 @pytest.mark.slow
 @pytest.mark.timeout(180)
-def test_nothing_outlives_a_killed_service(service: subprocess.Popen[str], data_dir: Path) -> None:
-    pids = {*descendants(service.pid), postmaster(data_dir)}
+def test_only_the_database_outlives_a_killed_service(
+    service: subprocess.Popen[str], data_dir: Path
+) -> None:
+    pids, server = descendants(service.pid), postmaster(data_dir)
     service.kill()
     until(lambda: not {pid for pid in pids if is_alive(pid)}, seconds=60)
+    assert is_alive(server)
+    with running(data_dir):  # takes it over, and stops it
+        assert postmaster(data_dir) == server
+    assert not is_alive(server)
 
 
 @pytest.mark.slow

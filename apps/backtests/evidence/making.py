@@ -7,15 +7,13 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from django.conf import settings
-
 from apps.backtests import results
 from apps.backtests.evidence import ledger
 from apps.backtests.models import Backtest, BacktestKind
 from apps.backtests.studies import load_inputs
 from apps.engine.candles import TIMEFRAMES, Candles
 from apps.engine.evidence.document import evidence_document
-from apps.engine.evidence.inputs import EvidenceInput, EvidenceThresholds, JoinedTests
+from apps.engine.evidence.inputs import EvidenceInput, JoinedTests
 from apps.engine.evidence.traded_fills import traded_fills
 from apps.engine.kernel.records import Array
 from apps.engine.metrics.equity import day_ends
@@ -49,7 +47,6 @@ def evidence_input(backtest: Backtest) -> EvidenceInput:
         curve,
         trials=ledger.trials_of(backtest, days=len(day_ends(curve["time"]))),
         finer=partial(_finer_candles, backtest),
-        thresholds=thresholds_of_settings(),
         joined=joined,
         expiries={
             history.symbol: expiry_days(
@@ -61,13 +58,6 @@ def evidence_input(backtest: Backtest) -> EvidenceInput:
             for history in inputs.histories
             if history.sessions
         },
-    )
-
-
-def thresholds_of_settings() -> EvidenceThresholds:
-    """Return where checks pass and doubt on this server."""
-    return EvidenceThresholds(
-        selected_sets=settings.EVIDENCE_SELECTED_SETS, **settings.EVIDENCE_SHARES
     )
 
 

@@ -1,7 +1,6 @@
 """Backups on a schedule: when they are due, how many are kept, what is known of them."""
 
 from datetime import timedelta
-from io import StringIO
 from pathlib import Path
 
 import psycopg
@@ -119,23 +118,3 @@ def test_a_time_has_a_number_and_a_unit(text: str, monkeypatch: pytest.MonkeyPat
     monkeypatch.setenv("BACKUP_EVERY", text)
     with pytest.raises(ImproperlyConfigured, match=r"BACKUP_EVERY='.*': use a time such as"):
         env_duration("BACKUP_EVERY", default="24h", least=HOUR)
-
-
-def test_the_page_of_the_status_says_how_old_the_backup_is_and_that_one_failed(
-    folder: Path, settings: Settings
-) -> None:
-    out = StringIO()
-    call_command("status", stdout=out)
-    assert "backup    none yet\n" in out.getvalue()
-    schedule.back_up_if_due()
-    pass_time(timedelta(hours=26))
-    call_command("status", stdout=out)
-    assert "the newest is 1 day, 2:00:0" in out.getvalue()
-    BackupRecord.objects.create(
-        begun_at=timezone.now(), error="the disk is full", is_scheduled=True
-    )
-    with pytest.raises(CommandError, match="the last one failed: the disk is full"):
-        call_command("status", stdout=out)
-    settings.BACKUP_DIR = None
-    call_command("status", stdout=out)
-    assert "none is scheduled: BACKUP_DIR is not set" in out.getvalue()
