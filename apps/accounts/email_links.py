@@ -101,7 +101,8 @@ def reset_password(*, token: str, new_password: str, end_keys: bool, now: dateti
     # Whoever reads the account's mails may log in from here, also while others guess.
     login_limits.record_login(user, now=now)
     actor = audit.user(user)
-    audit.record(Action.PASSWORD_RESET, user, actor=actor, now=now, keys_revoked=end_keys)
+    details = {"keys_revoked": end_keys, **passwords.audit_details(new_password)}
+    audit.record(Action.PASSWORD_RESET, user, actor=actor, now=now, **details)
     services.end(user.sessions.all(), reason=SessionEndReason.PASSWORD, now=now)
     mails.expire_links(user, now=now)
     if end_keys:

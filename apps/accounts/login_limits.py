@@ -2,7 +2,8 @@
 
 Failures are counted for each account and network, for each network, and for each account from
 anywhere. After too many from anywhere, only networks from which the owner has logged in lately may
-try: no stranger can lock an owner out, nor guess more often by using more networks.
+try: no stranger can lock an owner out, nor guess more often by using more networks. A browser that
+is a known device of the account (`devices`) is counted by itself instead.
 """
 
 from collections.abc import Iterator
@@ -48,8 +49,12 @@ def current_network() -> str:
 
 
 @contextmanager
-def count_failure(*, email: str, entrance: Entrance, now: datetime) -> Iterator[None]:
+def count_failure(
+    *, email: str, entrance: Entrance, now: datetime, device: str | None = None
+) -> Iterator[None]:
     """Count the attempt made inside as a failure, unless it succeeds or raises NotAFailure.
+
+    `device` is the id of the browser if it is a known device of the account.
 
     Raises TooManyRequests, LimiterDown.
     """
@@ -58,17 +63,19 @@ def count_failure(*, email: str, entrance: Entrance, now: datetime) -> Iterator[
         yield
         return
     account, network = email_addresses.normalize(email), current_network()
-    scopes = [
-        _scope(entrance, "network", NETWORK_RATE, network),
-        _scope(entrance, "account-network", rate, f"{account} {network}"),
-        _scope(entrance, "account", rate, account),
-    ]
-    for scope in scopes[:-1]:
+    scopes = [_scope(entrance, "network", NETWORK_RATE, network)]
+    if device is None:
+        scopes.append(_scope(entrance, "account-network", rate, f"{account} {network}"))
+    else:
+        scopes.append(_scope(entrance, "device", rate, device))
+    for scope in scopes:
         limits.refuse_exceeded(limits.count_attempt(scope))
-    from_anywhere = limits.count_attempt(scopes[-1])
-    is_exceeded = from_anywhere is not None and from_anywhere.exceeded
-    if is_exceeded and not _is_known(network, account, now=now):
-        limits.refuse_exceeded(from_anywhere)
+    if device is None:
+        scopes.append(_scope(entrance, "account", rate, account))
+        from_anywhere = limits.count_attempt(scopes[-1])
+        is_exceeded = from_anywhere is not None and from_anywhere.exceeded
+        if is_exceeded and not _is_known(network, account, now=now):
+            limits.refuse_exceeded(from_anywhere)
     try:
         yield
     except NotAFailure:

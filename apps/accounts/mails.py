@@ -39,6 +39,7 @@ class MailKind(StrEnum):
     LEAVE_ADDRESS = "leave_address"
     TAKE_ADDRESS = "take_address"
     NEW_LOGIN = "new_login"
+    SESSION_ENDED = "session_ended"
     KEY_CREATED = "key_created"
     PASSWORD_CHANGED = "password_changed"
     ADDRESS_CHANGED = "address_changed"
@@ -82,9 +83,15 @@ TEXTS: Final = {
         "Confirm the change",
     ),
     MailKind.NEW_LOGIN: MailText(
-        "A login from a new network",
-        "Somebody has logged in to your account from a network that was not used before, with"
-        " {user_agent}.",
+        "A login from a new device",
+        "Somebody has logged in to your account from a device or network that was not used before,"
+        " with {user_agent}.",
+    ),
+    MailKind.SESSION_ENDED: MailText(
+        "A session of your account was ended",
+        "A session of your account was ended: {reason}. Log in to go on. If you do not know why,"
+        " choose a new password and look at the activity of your account.",
+        by_service=True,
     ),
     MailKind.KEY_CREATED: MailText(
         "A new API key", "An API key was made for your account: {key_name}."
@@ -154,7 +161,7 @@ def send_link(
     A new link expires the older ones of its purpose. Raises TooManyRequests.
     """
     User.objects.locked(user.pk)  # of two calls at once, the second finds the link of the first
-    mail_limits.count(purpose, to=email, user_id=user.pk)
+    mail_limits.count_mail(purpose, to=email, user_id=user.pk)
     links = _unexpired_links(user, now=now).filter(purpose=purpose)
     link = links.filter(email=email, new_email=new_email, used_at=None).first()
     if link is None:
@@ -189,7 +196,7 @@ def tell(user: User, kind: MailKind, *, now: datetime, to: str | None = None, **
     if not is_available() or not (to or user.email_verified):
         return
     try:
-        mail_limits.count(kind, to=to or user.email, user_id=user.pk)
+        mail_limits.count_mail(kind, to=to or user.email, user_id=user.pk)
     except TooManyRequests:
         log.info("a mail of kind %s to user %s is skipped: too many of them", kind, user.pk)
         return

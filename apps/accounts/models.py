@@ -178,6 +178,9 @@ class LoginSession(models.Model):
     wrong_passwords = models.PositiveSmallIntegerField(default=0)
     address = models.GenericIPAddressField(null=True)
     user_agent = models.CharField(max_length=200, blank=True)
+    ends_when_idle = models.BooleanField(
+        default=False, db_default=False, help_text="whether each use moves `expires_at` on"
+    )
 
     objects: ClassVar[models.Manager["LoginSession"]] = SessionQuerySet.as_manager()
 

@@ -3,6 +3,9 @@
 The setting PASSWORD_VALIDATORS may add validators of Django for everybody.
 """
 
+import gzip
+from functools import cache
+from itertools import islice
 from typing import Final
 
 from django.contrib.auth.hashers import Argon2PasswordHasher
@@ -19,6 +22,32 @@ from apps.core.errors import Fault, InvalidInput
 MIN_PASSWORD_LENGTH: Final = 8
 MAX_PASSWORD_LENGTH: Final = 128
 MIN_OPERATOR_PASSWORD_LENGTH: Final = 12
+MOST_COMMON: Final = 1_000
+IS_COMMON: Final = f"Your password is one of the {MOST_COMMON:,} most common: choose another."
+
+
+def is_common(password: str) -> bool:
+    """Tell whether the password is one of the most common that are long enough."""
+    return password.lower() in _most_common()
+
+
+@cache
+def _most_common() -> frozenset[str]:
+    # Django's list, the most common first.
+    with gzip.open(CommonPasswordValidator().DEFAULT_PASSWORD_LIST_PATH, "rt") as lines:
+        words = (line.strip() for line in lines)
+        fitting = (word for word in words if len(word) >= MIN_PASSWORD_LENGTH)
+        return frozenset(islice(fitting, MOST_COMMON))
+
+
+def with_warning(message: str, password: str) -> str:
+    """Return the message of a success, with a last sentence about a common password."""
+    return f"{message} {IS_COMMON}" if is_common(password) else message
+
+
+def audit_details(password: str) -> dict[str, object]:
+    """Return what the audit record says of a new password."""
+    return {"commonPassword": True} if is_common(password) else {}
 
 
 def require_strong(password: str, *, user: object, field: str) -> None:

@@ -56,6 +56,8 @@ ROTATED_AFTER: Final = timedelta(hours=1)
 # For so long the replaced token still leads to its successor: answers get lost, and tabs refresh at
 # once.
 REUSE_GRACE_PERIOD: Final = timedelta(seconds=60)
+# For so long a session that was begun at /app lasts without a request.
+IDLE_LIFETIME: Final = timedelta(hours=12)
 # The precision of `last_used_at`: more would cost every call a write.
 LAST_USED_PRECISION: Final = timedelta(minutes=1)
 
@@ -66,6 +68,14 @@ DEACTIVATE_QUEUE: Final = "small"
 ACTION_OF: Final = {
     SessionEndReason.LOGOUT: Action.LOGOUT,
     SessionEndReason.REUSE: Action.SESSION_REUSED,
+}
+# What the user is told of a session that ended for a reason that is not theirs.
+TOLD_REASONS: Final = {
+    SessionEndReason.LIMIT: f"more than {MOST_SESSIONS} were open",
+    SessionEndReason.REUSE: "its refresh token was used again after it had been replaced, so"
+    " somebody else may have it",
+    SessionEndReason.OPERATOR: "an operator ended it",
+    SessionEndReason.GUESSING: "too many wrong passwords were tried with it",
 }
 
 # What proves who makes a call; its user is loaded with it.
@@ -152,7 +162,8 @@ def sign_up(
     try:
         with transaction.atomic():
             user = User.objects.create_user(email=email, password=password, name=name, now=now)
-            audit.record(Action.SIGNUP, user, actor=audit.user(user), now=now)
+            details = passwords.audit_details(password)
+            audit.record(Action.SIGNUP, user, actor=audit.user(user), now=now, **details)
             login_limits.record_login(user, now=now)
             if mails.is_available():
                 with suppress(TooManyRequests):  # another link can be asked for later
@@ -171,8 +182,11 @@ def log_in(
     now: datetime,
     address: str | None,
     user_agent: str,
+    is_known_device: bool | None = None,
 ) -> tokens.IssuedTokens:
     """Open a session; Django hashes the password once, also when the address is unknown.
+
+    With `is_known_device` None, the network tells whether the device is new.
 
     Raises WrongCredentials, TwoFactorRequired, WrongCode.
     """
@@ -187,9 +201,12 @@ def log_in(
         _lock_unchanged(user)
         issued = tokens.issue(user=user, now=now, address=address, user_agent=user_agent)
         _end_surplus(issued.session, now=now)
-        audit.record(Action.LOGIN, issued.session, actor=audit.user(user), now=now)
+        is_known_network = login_limits.record_login(user, now=now)
+        is_known = is_known_network if is_known_device is None else is_known_device
+        details = {} if is_known else {"newDevice": True}
+        audit.record(Action.LOGIN, issued.session, actor=audit.user(user), now=now, **details)
         _reopen(user, now=now)
-        if not login_limits.record_login(user, now=now):
+        if not is_known:
             mails.tell(user, MailKind.NEW_LOGIN, now=now, user_agent=user_agent)
     return issued
 
@@ -225,7 +242,8 @@ def _lock_unchanged(user: User) -> None:
 def _end_surplus(newest: LoginSession, *, now: datetime) -> None:
     other_ids = [pk for pk in LoginSession.live_ids(newest.user_id, now=now) if pk != newest.pk]
     if surplus := other_ids[MOST_SESSIONS - 1 :]:
-        end(LoginSession.objects.filter(pk__in=surplus), reason=SessionEndReason.LIMIT, now=now)
+        rows = LoginSession.objects.filter(pk__in=surplus)
+        end(rows, reason=SessionEndReason.LIMIT, now=now, by=audit.SYSTEM)
 
 
 def refresh(*, refresh_token: str | None, now: datetime) -> RefreshedTokens:
@@ -352,6 +370,12 @@ def _live_session(session_id: str, *, now: datetime) -> LoginSession:
     return session
 
 
+def end_when_idle(session: LoginSession, *, now: datetime) -> None:
+    """Let the session end after IDLE_LIFETIME without a request."""
+    session.ends_when_idle, session.expires_at = True, now + IDLE_LIFETIME
+    session.save(update_fields=["ends_when_idle", "expires_at"])
+
+
 def _record_use(credential: Credential, *, now: datetime) -> None:
     """Update `last_used_at`, by one of the calls of a minute."""
     last_used_at = credential.last_used_at
@@ -360,6 +384,9 @@ def _record_use(credential: Credential, *, now: datetime) -> None:
     used: dict[str, object] = {"last_used_at": now}
     if isinstance(credential, ApiKey):
         used["last_address"] = request_origin.current().address
+    elif credential.ends_when_idle:
+        latest = credential.created_at + tokens.REFRESH_LIFETIME
+        used["expires_at"] = min(latest, now + IDLE_LIFETIME)
     rows = type(credential).objects.filter(pk=credential.pk)
     rows.exclude(last_used_at__gt=now - LAST_USED_PRECISION).update(**used)
 
@@ -452,17 +479,20 @@ def change_password(
         password=user.password, password_fits_operators=user.password_fits_operators
     ):
         raise InvalidInput(Fault("currentPassword", "is not your password"))
-    end_with_old_password(user, actor=audit.user(user), now=now)
+    details = passwords.audit_details(new_password)
+    end_with_old_password(user, actor=audit.user(user), now=now, **details)
     return tokens.issue(user=user, now=now, address=session.address, user_agent=session.user_agent)
 
 
 @transaction.atomic
-def end_with_old_password(user: User, *, actor: audit.Actor, now: datetime) -> None:
+def end_with_old_password(
+    user: User, *, actor: audit.Actor, now: datetime, **details: object
+) -> None:
     """End all sessions and links in mails of a user who has chosen a new password.
 
-    It is put on record and told by mail. Keys stay.
+    It is put on record with the details and told by mail. Keys stay.
     """
-    audit.record(Action.PASSWORD_CHANGED, user, actor=actor, now=now)
+    audit.record(Action.PASSWORD_CHANGED, user, actor=actor, now=now, **details)
     end(user.sessions.all(), reason=SessionEndReason.PASSWORD, now=now)
     mails.expire_links(user, now=now)
     mails.tell(user, MailKind.PASSWORD_CHANGED, now=now)
@@ -496,15 +526,23 @@ def end(
 ) -> int:
     """End those sessions that are live, and return how many: their tokens are refused from now on.
 
-    `by` is who ends them, by default their own user.
+    `by` is who ends them, by default their own user, who is told of it by mail where it is not.
     """
-    ended = list(sessions.filter(ended_at=None).order_by("pk").select_for_update())
+    live = sessions.filter(ended_at=None).select_related("user").order_by("pk")
+    ended = list(live.select_for_update(of=("self",)))
     rows = LoginSession.objects.filter(pk__in=[session.pk for session in ended])
     rows.update(ended_at=now, end_reason=reason)
+    action = ACTION_OF.get(reason, Action.SESSION_ENDED)
     for session in ended:
-        action = ACTION_OF.get(reason, Action.SESSION_ENDED)
-        actor = by or audit.Actor(audit.ActorKind.USER, session.user_id)
-        audit.record(action, session, actor=actor, now=now, reason=reason)
+        if by is None:
+            actor = audit.Actor(audit.ActorKind.USER, session.user_id)
+            audit.record(action, session, actor=actor, now=now, reason=reason)
+        else:  # on record as something done to the user, whose activity shows it
+            details = {"reason": reason, "session": session.pk}
+            audit.record(action, session.user, actor=by, now=now, **details)
+    if explanation := TOLD_REASONS.get(reason):
+        for user in {session.user for session in ended}:
+            mails.tell(user, MailKind.SESSION_ENDED, now=now, reason=explanation)
     return len(ended)
 
 

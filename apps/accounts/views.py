@@ -14,6 +14,7 @@ from apps.accounts import (
     cookies,
     email_links,
     exports,
+    passwords,
     services,
     tokens,
     two_factor,
@@ -93,12 +94,15 @@ class EntryViewSet(OwnedViewSet):
     def sign_up(self, request: Request) -> Response:
         """Register, and open a first session.
 
+        Where the password is one of the 1,000 most common ones, `message` ends by saying so.
+
         The access token is in the body, the refresh token in a cookie. Where the service can send
         mails, a link that verifies the address is sent.
         """
         body = self.read(SignUpSerializer)
         issued = services.sign_up(**body, **origin_of(request), now=self.now)
-        return _logged_in(issued, SignedUpSerializer, message="Welcome.", status=201)
+        message = passwords.with_warning("Welcome.", body["password"])
+        return _logged_in(issued, SignedUpSerializer, message=message, status=201)
 
     @extend_schema(
         operation_id="logIn",
@@ -312,7 +316,9 @@ class PasswordViewSet(OwnedViewSet):
         )
         if cookies.session_id_in(request._request) is not None:
             cookies.log_browser_in(request._request, issued.session)
-        message = "The password is changed; other sessions have ended."
+        message = passwords.with_warning(
+            "The password is changed; other sessions have ended.", body["new_password"]
+        )
         return _with_tokens(issued, PasswordChangedSerializer, {"message": message})
 
 

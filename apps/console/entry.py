@@ -4,8 +4,9 @@ from typing import Any
 
 from django.http import HttpRequest, HttpResponse
 
-from apps.accounts import cookies, email_links, mails, services
+from apps.accounts import cookies, email_links, mails, passwords, services
 from apps.accounts.authentication import origin_of
+from apps.accounts.devices import device_of
 from apps.accounts.login_limits import Entrance, count_failure
 from apps.accounts.models import User
 from apps.accounts.serializers import (
@@ -21,13 +22,14 @@ from apps.console.gate import (
     count_as,
     go_to,
     is_part,
+    let_in,
     login_session,
     next_page,
     sent,
     show,
 )
 from apps.core import database_clock
-from apps.core.errors import InvalidInput, ServiceError
+from apps.core.errors import Fault, InvalidInput, ServiceError
 
 
 @console_page(public=True)
@@ -40,12 +42,14 @@ def sign_in_page(request: HttpRequest) -> HttpResponse:
     now = database_clock.now()
     try:
         body = LogInSerializer.read(sent(request.POST, "email", "password", "code"))
-        with count_failure(email=body["email"], entrance=Entrance.API, now=now):
-            issued = services.log_in(**body, **origin_of(request), now=now)
+        device = device_of(request, email=body["email"])
+        with count_failure(email=body["email"], entrance=Entrance.API, now=now, device=device):
+            issued = services.log_in(
+                **body, **origin_of(request), now=now, is_known_device=device is not None
+            )
     except (WrongCredentials, TwoFactorRequired, WrongCode, InvalidInput) as refusal:
         return _entry(request, "sign_in", refusal)
-    cookies.log_browser_in(request, issued.session)
-    return go_to(request, next_page(request))
+    return let_in(request, issued.session, next_page(request))
 
 
 @console_page(public=True)
@@ -57,14 +61,15 @@ def sign_up_page(request: HttpRequest) -> HttpResponse:
     count_as(request, "/api/auth/signup")
     try:
         body = SignUpSerializer.read(sent(request.POST, "name", "email", "password"))
+        if passwords.is_common(body["password"]) and "useCommon" not in request.POST:
+            return _entry(request, "sign_up", InvalidInput(Fault("password", passwords.IS_COMMON)))
         issued = services.sign_up(**body, **origin_of(request), now=database_clock.now())
     except (EmailTaken, InvalidInput) as refusal:
         return _entry(request, "sign_up", refusal)
-    cookies.log_browser_in(request, issued.session)
     welcome = "Welcome."
     if mails.is_available():
         welcome = f"Welcome. A link that verifies your address is on its way to {body['email']}."
-    return go_to(request, next_page(request), welcome)
+    return let_in(request, issued.session, next_page(request), welcome)
 
 
 def _entry(
@@ -75,6 +80,7 @@ def _entry(
     status = 200
     if isinstance(refusal, InvalidInput):
         context["problems"], status = by_field(refusal.faults), 400
+        context["is_common"] = context["problems"].get("password") == passwords.IS_COMMON
     elif isinstance(refusal, EmailTaken):
         context["problems"], status = {"email": str(refusal)}, 409
     elif refusal is not None:

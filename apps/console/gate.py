@@ -15,9 +15,10 @@ from django.utils.http import url_has_allowed_host_and_scheme
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
+from apps.accounts import cookies, devices, services
 from apps.accounts.authentication import identify
 from apps.accounts.models import LoginSession, User
-from apps.core import request_origin
+from apps.core import database_clock, request_origin
 from apps.core.api import exceptions, limits
 from apps.core.errors import Fault, InvalidInput
 
@@ -79,6 +80,17 @@ def show(
     session = login_session(request)
     shared = {"trader": session.user if session else None, "is_part": is_part(request)}
     return render(request, f"console/{template}.html", {**shared, **(context or {})}, status=status)
+
+
+def let_in(
+    request: HttpRequest, session: LoginSession, address: str, message: str = ""
+) -> HttpResponse:
+    """Sign the browser in and lead it to a page; from now on it is a known device of the user."""
+    services.end_when_idle(session, now=database_clock.now())
+    cookies.log_browser_in(request, session)
+    response = go_to(request, address, message)
+    devices.remember(response, session.user)
+    return response
 
 
 def go_to(request: HttpRequest, address: str, message: str = "") -> HttpResponse:

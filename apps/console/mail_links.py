@@ -5,7 +5,7 @@ from typing import Any
 
 from django.http import HttpRequest, HttpResponse
 
-from apps.accounts import email_links
+from apps.accounts import email_links, passwords
 from apps.accounts.models import LinkPurpose
 from apps.console.gate import by_field, console_page, show
 from apps.core import database_clock
@@ -52,7 +52,10 @@ def reset_page(request: HttpRequest, token: str) -> HttpResponse:
             end_keys="endKeys" in request.POST,
             now=database_clock.now(),
         )
-        return "The password is changed, and all sessions have ended. Sign in with the new one."
+        return passwords.with_warning(
+            "The password is changed, and all sessions have ended. Sign in with the new one.",
+            request.POST["newPassword"],
+        )
 
     return _page(request, token, "reset", LinkPurpose.RESET, act=act)
 

@@ -10,8 +10,18 @@ from typing import Any, Final
 
 from django.http import HttpRequest, HttpResponse
 
-from apps.accounts import closing, cookies, email_links, exports, mails, services, two_factor
+from apps.accounts import (
+    closing,
+    cookies,
+    email_links,
+    exports,
+    mails,
+    passwords,
+    services,
+    two_factor,
+)
 from apps.accounts.api_keys import KeyScope
+from apps.accounts.devices import device_of
 from apps.accounts.login_limits import Entrance, count_failure
 from apps.accounts.models import User
 from apps.accounts.serializers import (
@@ -29,6 +39,7 @@ from apps.console.gate import (
     console_page,
     count_as,
     go_to,
+    let_in,
     login_session,
     sent,
     show,
@@ -51,7 +62,8 @@ def require_password(request: HttpRequest, user: User) -> None:
     count_as(request, "/api/auth/proof", user=user)
     body = ProofSerializer.read(sent(request.POST, "password", "code"))
     now = database_clock.now()
-    with count_failure(email=user.email, entrance=Entrance.API, now=now):
+    device = device_of(request, email=user.email)
+    with count_failure(email=user.email, entrance=Entrance.API, now=now, device=device):
         services.prove(
             user=user,
             session=session,
@@ -103,8 +115,10 @@ def password_page(request: HttpRequest, user: User) -> HttpResponse:
             new_password=body["new_password"],
             now=database_clock.now(),
         )
-        cookies.log_browser_in(request, issued.session)
-        return go_to(request, _SETTINGS, "The password is changed; other sessions have ended.")
+        message = passwords.with_warning(
+            "The password is changed; other sessions have ended.", body["new_password"]
+        )
+        return let_in(request, issued.session, _SETTINGS, message)
 
     return form_page(request, user, "password", {}, act=act)
 
@@ -194,7 +208,8 @@ def _confirm(request: HttpRequest, user: User) -> HttpResponse:
     count_as(request, "/api/auth/two-factor/confirm", user=user)
     services.require_proof_after_login(session, now=now)
     body = CodeSerializer.read(sent(request.POST, "code"))
-    with count_failure(email=user.email, entrance=Entrance.API, now=now):
+    device = device_of(request, email=user.email)
+    with count_failure(email=user.email, entrance=Entrance.API, now=now, device=device):
         codes = two_factor.confirm(user=user, code=body["code"], now=now)
     return _show_codes(request, codes)
 

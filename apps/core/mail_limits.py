@@ -11,7 +11,7 @@ from apps.core.api.limits import RateLimitScope
 RATES: Final = ("3/h", "10/d")
 
 
-def count(kind: str, *, to: str, user_id: str, rates: tuple[str, ...] = RATES) -> None:
+def count_mail(kind: str, *, to: str, user_id: str, rates: tuple[str, ...] = RATES) -> None:
     """Count a mail that is about to leave. Raises TooManyRequests."""
     for rate in rates:
         for key in (_mailbox(to), user_id):

@@ -16,7 +16,7 @@ from apps.webhooks import event_types
 from apps.webhooks.event_types import EventType
 from apps.webhooks.models import EmailNotices, Event
 
-RATE: Final = "50/d"  # of mails to one user; further events go to webhooks alone
+_RATE: Final = "50/d"  # of mails to one user; further events go to webhooks alone
 
 
 def notices_of(owner: User) -> EmailNotices:
@@ -52,7 +52,7 @@ def send_mail_of(*, event_id: str) -> None:
         return
     to = event.owner.email
     with suppress(TooManyRequests):
-        mail_limits.count("notice", to=to, user_id=event.owner_id, rates=(RATE,))
+        mail_limits.count_mail("notice", to=to, user_id=event.owner_id, rates=(_RATE,))
         send_mail(_subject(event), _text(event), None, [to])
 
 

@@ -15,11 +15,11 @@ from django.utils import timezone
 from procrastinate.contrib.django.models import ProcrastinateJob
 from pytest_django import Settings
 
-from apps.accounts import email_links, mails, tasks
+from apps.accounts import email_links, mails, services, tasks, tokens
 from apps.accounts.email_links import LinkRejected
-from apps.accounts.models import EmailLink, LinkPurpose, User
+from apps.accounts.models import EmailLink, LinkPurpose, LoginSession, SessionEndReason, User
 from apps.accounts.services import require_verified_email
-from apps.core import mail_limits
+from apps.core import audit, mail_limits
 from apps.core.api.limits import TooManyRequests
 from tests import make
 from tests.conftest import Api
@@ -311,9 +311,9 @@ def test_ten_mails_of_a_kind_reach_an_address_in_a_day(alice: User) -> None:
     hourly, daily = mail_limits.RATES
     assert hourly == "3/h"
     for _ in range(10):
-        mail_limits.count("verify", to=alice.email, user_id=alice.pk, rates=(daily,))
+        mail_limits.count_mail("verify", to=alice.email, user_id=alice.pk, rates=(daily,))
     with pytest.raises(TooManyRequests):
-        mail_limits.count("verify", to=alice.email, user_id=alice.pk, rates=(daily,))
+        mail_limits.count_mail("verify", to=alice.email, user_id=alice.pk, rates=(daily,))
 
 
 def test_accounts_together_send_a_stranger_no_more_mails(api: Api) -> None:
@@ -408,6 +408,76 @@ def test_of_two_uses_at_once_one_wins(purpose: LinkPurpose) -> None:
 # What is told
 
 
+def told() -> list[str]:
+    send_mails()
+    return [sent.subject for sent in mail.outbox]
+
+
+def activity(api: Api, user: User) -> dict[str, dict[str, object]]:
+    """What the user's activity says of each action, by what it is called."""
+    rows = api(user).get("/api/auth/activity").json()["data"]
+    return {row["action"]: row for row in reversed(rows)}
+
+
+def test_a_refresh_token_used_twice_is_told(api: Api, verified: User) -> None:
+    session = LoginSession.objects.create(
+        user=verified,
+        created_at=timezone.now(),
+        last_used_at=timezone.now(),
+        expires_at=timezone.now() + timedelta(days=7),
+        rotated_at=timezone.now() - timedelta(hours=2),
+    )
+    client = api()
+    client.cookies["refreshToken"] = tokens.refresh_token(session)
+    assert client.post("/api/auth/refresh-token").status_code == 200
+    LoginSession.objects.update(rotated_at=timezone.now() - timedelta(minutes=5))
+    client.cookies["refreshToken"] = tokens.refresh_token(session)
+    assert client.post("/api/auth/refresh-token").status_code == 401
+    assert told() == ["A session of your account was ended"]
+    assert "used again" in str(mail.outbox[0].body)
+    row = activity(api, verified)["session_reused"]
+    assert row["by"] == "system"
+    assert row["details"] == {"reason": "reuse", "session": session.pk}
+
+
+def test_sessions_that_the_service_ends_are_told(api: Api, verified: User) -> None:
+    body = {"email": verified.email, "password": make.PASSWORD}
+    for _ in range(services.MOST_SESSIONS + 1):
+        api().post("/api/auth/login", body)
+    assert "A session of your account was ended" in told()
+    assert activity(api, verified)["session_ended"]["by"] == "system"
+
+
+def test_sessions_that_an_operator_ends_are_told(api: Api, verified: User, bob: User) -> None:
+    api(verified)
+    services.end(
+        verified.sessions.all(),
+        reason=SessionEndReason.OPERATOR,
+        now=timezone.now(),
+        by=audit.operator(bob),
+    )
+    assert told() == ["A session of your account was ended"]
+    assert bob.email not in str(mail.outbox[0].body)
+    assert activity(api, verified)["session_ended"]["by"] == "operator"
+
+
+def test_a_session_that_its_user_ends_is_not_mailed(api: Api, verified: User) -> None:
+    api(verified).delete("/api/auth/sessions")
+    assert told() == []
+
+
+def test_a_new_browser_is_told_and_a_known_one_is_not(api: Api, verified: User) -> None:
+    browser, form = Client(), {"email": verified.email, "password": make.PASSWORD}
+    browser.post("/app/sign-in", form)
+    assert told() == ["A login from a new device"]
+    assert activity(api, verified)["login"]["details"] == {"newDevice": True}
+    browser.post("/app/sign-out")
+    browser.post("/app/sign-in", form, REMOTE_ADDR="203.0.113.7")
+    assert told() == []
+    Client().post("/app/sign-in", form)
+    assert told() == ["A login from a new device"]
+
+
 def test_what_happens_is_mailed_to_verified_addresses_alone(api: Api, verified: User) -> None:
     login = {"email": verified.email, "password": make.PASSWORD}
     api().post("/api/auth/login", login, REMOTE_ADDR="198.51.100.1")
@@ -417,7 +487,7 @@ def test_what_happens_is_mailed_to_verified_addresses_alone(api: Api, verified: 
     api(verified).post("/api/auth/password", body)
     send_mails()
     assert [sent.subject for sent in mail.outbox] == [
-        "A login from a new network",
+        "A login from a new device",
         "A new API key",
         "Your password was changed",
     ]

@@ -21,6 +21,7 @@ FACTS = {
     "address": "203.0.113.7",
     "new_email": LONG,
     "key_name": "n" * 100,
+    "reason": "an operator ended it",
     "user_agent": "Mozilla/5.0 (X11; Linux x86_64) " + "AppleWebKit/537.36" * 9,
     "erase_at": indian_time(make.NOW + timedelta(days=7)),
     "expires_at": indian_time(make.NOW + timedelta(days=7)),

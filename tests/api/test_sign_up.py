@@ -11,6 +11,7 @@ from django.db import connection
 from rest_framework.test import APIClient
 
 from apps.accounts.models import LoginSession, User
+from tests import make
 from tests.conftest import Api
 from tests.envelope import assert_error
 
@@ -44,6 +45,25 @@ def test_a_user_is_made_and_signed_in(sign_up: SignUp) -> None:
         },
         "expiresIn": 900,
     }
+
+
+@pytest.mark.parametrize("password", ["password", "Password1", "12345678", "qwertyuiop"])
+def test_a_common_password_is_taken_and_told(sign_up: SignUp, api: Api, password: str) -> None:
+    response = sign_up(password=password)
+    assert response.status_code == 201
+    assert response.json()["message"] == (
+        "Welcome. Your password is one of the 1,000 most common: choose another."
+    )
+    client = api()
+    client.credentials(HTTP_AUTHORIZATION=f"Bearer {response.json()['accessToken']}")
+    (row,) = client.get("/api/auth/activity").json()["data"]
+    assert (row["action"], row["details"]) == ("signup", {"commonPassword": True})
+
+
+def test_a_changed_password_that_is_common_is_told(api: Api, alice: User) -> None:
+    body = {"currentPassword": make.PASSWORD, "newPassword": "password1"}
+    answer = api(alice).post("/api/auth/password", body).json()
+    assert answer["message"].endswith("one of the 1,000 most common: choose another.")
 
 
 def test_the_refresh_cookie_is_exactly_this(sign_up: SignUp) -> None:

@@ -1,7 +1,12 @@
 """The way in and out of the console."""
 
+from datetime import timedelta
+from unittest.mock import patch
+
 import pytest
 from django.test import Client
+from django.utils import timezone
+from pytest_django import Settings
 
 from apps.accounts import two_factor
 from apps.accounts.models import User
@@ -44,6 +49,137 @@ def test_what_is_wrong_stands_beside_its_field(stranger: Client, alice: User) ->
     taken = stranger.post("/app/sign-up", {**NEW, "email": alice.email})
     assert taken.status_code == 409
     assert b"exists already" in taken.content
+
+
+def test_a_common_password_is_told_beside_its_field_and_taken_when_wanted(
+    stranger: Client,
+) -> None:
+    form = {**NEW, "password": "password"}
+    asked = stranger.post("/app/sign-up", form)
+    assert b"1,000 most common" in asked.content
+    assert b'name="useCommon"' in asked.content
+    assert not User.objects.exists()
+    assert stranger.post("/app/sign-up", {**form, "useCommon": "on"}).status_code == 302
+    assert User.objects.get().email == NEW["email"]
+
+
+# The device cookie
+
+
+@pytest.fixture
+def few_guesses(settings: Settings) -> None:
+    settings.RATE_LIMITS = {**settings.RATE_LIMITS, "auth": "1000/15m", "failures": "3/15m"}
+
+
+def guess_from_everywhere(email: str) -> None:
+    """A stranger uses up the wrong guesses of the account, in the browser's network too."""
+    for number in range(5):
+        for address in (f"198.51.{number}.1", "127.0.0.9"):
+            form = {"email": email, "password": "wrong password"}
+            Client(REMOTE_ADDR=address).post("/app/sign-in", form)
+
+
+def test_the_device_cookie_is_for_the_pages_of_the_console_alone(
+    browse: Browse, alice: User
+) -> None:
+    cookie = browse(alice).cookies["device"]
+    assert cookie["path"] == "/app"
+    assert (cookie["samesite"], cookie["httponly"], cookie["secure"]) == ("Strict", True, True)
+    answer = Client().post(
+        "/api/auth/login",
+        {"email": alice.email, "password": make.PASSWORD, "sessionCookie": True},
+        content_type="application/json",
+    )
+    assert set(answer.cookies) == {"refreshToken", "sessionid", "csrftoken"}
+
+
+@pytest.mark.usefixtures("few_guesses")
+def test_guesses_of_strangers_do_not_shut_a_known_browser_out(browse: Browse, alice: User) -> None:
+    client = browse(alice)
+    client.post("/app/sign-out")
+    guess_from_everywhere(alice.email)
+    form = {"email": alice.email, "password": make.PASSWORD}
+    assert Client().post("/app/sign-in", form).status_code == 429
+    assert client.post("/app/sign-in", form).status_code == 302
+
+
+@pytest.mark.usefixtures("few_guesses")
+def test_a_known_browser_has_wrong_guesses_of_its_own(browse: Browse, alice: User) -> None:
+    client = browse(alice)
+    client.post("/app/sign-out")
+    form = {"email": alice.email, "password": "wrong password"}
+    statuses = [client.post("/app/sign-in", form).status_code for _ in range(4)]
+    assert statuses == [401, 401, 401, 429]
+
+
+@pytest.mark.usefixtures("few_guesses")
+def test_a_device_cookie_is_void_for_another_account(
+    browse: Browse, alice: User, bob: User
+) -> None:
+    client = browse(alice)
+    client.post("/app/sign-out")
+    guess_from_everywhere(bob.email)
+    form = {"email": bob.email, "password": make.PASSWORD}
+    assert client.post("/app/sign-in", form).status_code == 429
+
+
+@pytest.mark.usefixtures("few_guesses")
+def test_a_device_cookie_dies_with_the_password(browse: Browse, alice: User) -> None:
+    client = browse(alice)
+    client.post("/app/sign-out")
+    alice.set_password("another password")
+    alice.save()
+    guess_from_everywhere(alice.email)
+    form = {"email": alice.email, "password": "another password"}
+    assert client.post("/app/sign-in", form).status_code == 429
+
+
+@pytest.mark.usefixtures("few_guesses")
+def test_a_damaged_device_cookie_is_none(browse: Browse, alice: User) -> None:
+    client = browse(alice)
+    client.post("/app/sign-out")
+    client.cookies["device"] = client.cookies["device"].value[:-1]
+    guess_from_everywhere(alice.email)
+    form = {"email": alice.email, "password": make.PASSWORD}
+    assert client.post("/app/sign-in", form).status_code == 429
+
+
+def test_five_attempts_an_address_hold_for_a_known_browser_too(
+    browse: Browse, alice: User, settings: Settings
+) -> None:
+    client = browse(alice)
+    client.post("/app/sign-out")
+    settings.RATE_LIMITS = {**settings.RATE_LIMITS, "auth": "5/15m", "failures": "20/15m"}
+    form = {"email": alice.email, "password": "wrong password"}
+    statuses = [client.post("/app/sign-in", form).status_code for _ in range(6)]
+    assert statuses == [401] * 5 + [429]
+
+
+# The end of a session
+
+
+def test_a_session_of_the_console_ends_after_twelve_hours_without_a_request(
+    browse: Browse, alice: User
+) -> None:
+    client = browse(alice)
+    with patch("apps.core.database_clock.now", lambda: timezone.now() + timedelta(hours=11)):
+        assert client.get("/app").status_code == 200
+    with patch("apps.core.database_clock.now", lambda: timezone.now() + timedelta(hours=22)):
+        assert client.get("/app").status_code == 200
+    with patch("apps.core.database_clock.now", lambda: timezone.now() + timedelta(hours=35)):
+        assert client.get("/app").status_code == 302
+
+
+def test_a_session_of_the_console_lasts_seven_days_at_most(browse: Browse, alice: User) -> None:
+    client = browse(alice)
+    for hours in range(11, 7 * 24, 11):
+        with patch(
+            "apps.core.database_clock.now",
+            lambda hours=hours: timezone.now() + timedelta(hours=hours),
+        ):
+            assert client.get("/app").status_code == 200
+    with patch("apps.core.database_clock.now", lambda: timezone.now() + timedelta(hours=169)):
+        assert client.get("/app").status_code == 302
 
 
 def test_a_wrong_password_is_refused(stranger: Client, alice: User) -> None:
