@@ -9,7 +9,7 @@ from apps.accounts.authentication import identify
 from apps.core import request_origin
 from apps.core.api import exceptions, limits
 from apps.core.api.limits import Usage
-from apps.core.api.middleware import Handler, declared_length, is_under_api
+from apps.core.api.middleware import GetResponse, declared_length, is_under_api
 from apps.core.errors import ServiceError
 
 # What a page of another site can make a browser send without asking.
@@ -21,7 +21,7 @@ class LimitMiddleware:
     much is left.
     """
 
-    def __init__(self, get_response: Handler) -> None:
+    def __init__(self, get_response: GetResponse) -> None:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
@@ -58,7 +58,7 @@ class FormMiddleware:
     reading its body.
     """
 
-    def __init__(self, get_response: Handler) -> None:
+    def __init__(self, get_response: GetResponse) -> None:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase:

@@ -270,10 +270,10 @@ def statuses(paths: list[str]) -> list[int]:
 
 
 def test_a_reset_expires_all_other_links(api: Api, alice: User) -> None:
-    *others, reset = request_links(api, alice)
-    assert statuses(others) == [200, 200, 200]
+    *other_paths, reset = request_links(api, alice)
+    assert statuses(other_paths) == [200, 200, 200]
     Client().post(reset, {"newPassword": NEW})
-    assert statuses(others) == [422, 422, 422]
+    assert statuses(other_paths) == [422, 422, 422]
 
 
 def test_a_password_change_expires_all_links(api: Api, alice: User) -> None:
@@ -325,12 +325,12 @@ def test_accounts_together_send_a_stranger_no_more_mails(api: Api) -> None:
 
 
 def test_an_account_sends_three_strangers_a_mail_in_an_hour(api: Api, alice: User) -> None:
-    told = 0
+    sent_to_strangers = 0
     for number in range(6):
         api(alice).post("/api/auth/email", {"email": f"stranger{number}@example.com"})
         send_mails()
-        told += sum("stranger" in sent.to[0] for sent in mail.outbox)
-    assert told == 3
+        sent_to_strangers += sum("stranger" in sent.to[0] for sent in mail.outbox)
+    assert sent_to_strangers == 3
 
 
 def test_a_link_is_sent_again_while_it_lives(api: Api, alice: User) -> None:

@@ -40,9 +40,9 @@ MOST_KEYWORD_PARAMETERS: Final = 12
 # Names that stand for one role in several modules.
 ROLES: Final = frozenset(
     {
-        # As Django and Python name them: a management command, an application, a logger;
-        # a model's field and the serializer's field for the same value.
-        "Command", "IdField", "application", "log", "register", "urlpatterns",
+        # As Django and Python name them: a management command, a logger; a model's field and the
+        # serializer's field for the same value.
+        "Command", "IdField", "log", "register", "urlpatterns",
         # Services, called as `services.create`, and the lifecycle of jobs.
         "create", "delete", "enqueue", "fail", "purge", "read", "requeue_stalled", "trades", "work",
         # What compiles, or loads, the functions of a module.

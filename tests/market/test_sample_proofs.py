@@ -48,18 +48,20 @@ LIKENESS: Final = (1, 10, 60, SESSION)
 
 def test_no_template_earns_or_loses_before_costs() -> None:
     strategies = [_without_costs(template) for template in STRATEGIES]
-    found = np.array([[_result(strategy, bars) for strategy in strategies] for bars in _markets()])
-    errors = found.std(axis=0, ddof=1) / np.sqrt(len(found))
-    sharpe, profit = (found.mean(axis=0) / errors).T
+    results = np.array(
+        [[_result(strategy, bars) for strategy in strategies] for bars in _markets()]
+    )
+    errors = results.std(axis=0, ddof=1) / np.sqrt(len(results))
+    sharpe, profit = (results.mean(axis=0) / errors).T
     for n, template in enumerate(STRATEGIES):
-        mean, error = found[:, n, 0].mean(), errors[n, 0]
+        mean, error = results[:, n, 0].mean(), errors[n, 0]
         print(
             f"{template.slug:22} Sharpe {mean:+.3f} ± {error:.3f} ({sharpe[n]:+.2f} errors),"
             f" profit {profit[n]:+.2f} errors"
         )
     outside = int((np.abs(sharpe) > 2).sum())
     print(f"{outside} of {len(STRATEGIES)} beyond two standard errors, expected 0.5")
-    assert (found[:, :, 1].std(axis=0) > 0).all()  # each of them trades
+    assert (results[:, :, 1].std(axis=0) > 0).all()  # each of them trades
     assert max(sharpe.max(), np.abs(profit).max()) < MOST_ERRORS
     assert max((sharpe > 2).sum(), (np.abs(profit) > 2).sum()) <= 2
 
@@ -168,8 +170,10 @@ def _result(strategy: Strategy, bars: Mapping[Series, Candles]) -> tuple[float, 
 
 def _figures(markets: list[Candles]) -> dict[str, Any]:
     """Return the means over histories of minutes of what tells a market from a random walk."""
-    each = [_figures_of(minutes) for minutes in markets]
-    return {name: np.mean([figures[name] for figures in each], axis=0) for name in each[0]}
+    by_market = [_figures_of(minutes) for minutes in markets]
+    return {
+        name: np.mean([figures[name] for figures in by_market], axis=0) for name in by_market[0]
+    }
 
 
 def _figures_of(minutes: Candles) -> dict[str, Any]:

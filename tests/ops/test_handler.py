@@ -14,7 +14,7 @@ from pytest_django import Settings
 from apps.core import long_poll
 from apps.core.api.middleware import MAX_BODY, MAX_DRAINED
 from apps.core.long_poll import LongPoll
-from apps.ops.web.handler import THREADS, Handler, scheme_of
+from apps.ops.web.handler import REQUEST_THREADS, Handler, scheme_of
 from tests.ops.asgi import Client, handler_of, run, scope_of
 
 MEGABYTE = b"a" * 1024 * 1024
@@ -59,8 +59,8 @@ def test_too_large_body_is_dropped_and_read_up_to_a_limit(
     size: int, is_read: bool, is_chunked: bool
 ) -> None:
     async def play() -> None:
-        megabytes, rest = divmod(size, len(MEGABYTE))
-        pieces = [MEGABYTE] * megabytes + [b"a" * rest] + [b""] * 3
+        megabytes, remainder = divmod(size, len(MEGABYTE))
+        pieces = [MEGABYTE] * megabytes + [b"a" * remainder] + [b""] * 3
         client = Client(*pieces, length="chunked" if is_chunked else None)
         held: list[int] = []
 
@@ -124,12 +124,12 @@ def test_threads_are_few_and_stay() -> None:
 
     async def play() -> None:
         handler = handler_of(view)
-        calls = [asyncio.create_task(Client().call(handler)) for _ in range(3 * THREADS)]
-        for _ in range(THREADS):
+        calls = [asyncio.create_task(Client().call(handler)) for _ in range(3 * REQUEST_THREADS)]
+        for _ in range(REQUEST_THREADS):
             await asyncio.to_thread(begun.acquire)
         go_on.set()
         await asyncio.gather(*calls)
-        assert len(names) == THREADS
+        assert len(names) == REQUEST_THREADS
 
     run(play())
 
@@ -168,8 +168,8 @@ def test_call_that_waits_for_a_thread_is_dropped_when_its_client_goes() -> None:
 
     async def play() -> None:
         handler = handler_of(view)
-        calls = [asyncio.create_task(Client().call(handler)) for _ in range(THREADS)]
-        for _ in range(THREADS):
+        calls = [asyncio.create_task(Client().call(handler)) for _ in range(REQUEST_THREADS)]
+        for _ in range(REQUEST_THREADS):
             await asyncio.to_thread(begun.acquire)
         client = Client()
         call = asyncio.create_task(client.call(handler, path="/late"))

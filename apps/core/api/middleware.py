@@ -22,7 +22,7 @@ from apps.core.errors import Code, ServiceError
 
 log = logging.getLogger("request")
 
-Handler = Callable[[HttpRequest], HttpResponseBase]
+GetResponse = Callable[[HttpRequest], HttpResponseBase]
 
 API: Final = "/api"
 API_HEADERS: Final = {
@@ -46,7 +46,7 @@ MAX_UPLOAD: Final = 7 * MAX_BODY
 class EnvelopeMiddleware:
     """Gives the request its id and makes every refusal leave in the envelope."""
 
-    def __init__(self, get_response: Handler) -> None:
+    def __init__(self, get_response: GetResponse) -> None:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
@@ -112,7 +112,7 @@ class BodySizeMiddleware:
     Django takes a body without Content-Length for an empty one: what came in chunks would be lost.
     """
 
-    def __init__(self, get_response: Handler) -> None:
+    def __init__(self, get_response: GetResponse) -> None:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
@@ -150,7 +150,7 @@ class OptionsMiddleware:
     nothing else is told.
     """
 
-    def __init__(self, get_response: Handler) -> None:
+    def __init__(self, get_response: GetResponse) -> None:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
@@ -179,7 +179,7 @@ class DiskMiddleware:
     PostgreSQL ends when it finds no room for its log, and then nobody reads either.
     """
 
-    def __init__(self, get_response: Handler) -> None:
+    def __init__(self, get_response: GetResponse) -> None:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
@@ -193,7 +193,7 @@ class MaintenanceMiddleware:
 
     SECONDS_TO_RETRY: Final = 60
 
-    def __init__(self, get_response: Handler) -> None:
+    def __init__(self, get_response: GetResponse) -> None:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase:

@@ -25,7 +25,7 @@ from apps.core.client_address import is_trusted
 from apps.ops.supervisor import Heartbeat
 from apps.ops.web.waiting import Waiting
 
-THREADS: Final = 4
+REQUEST_THREADS: Final = 4
 END: Final[Mapping[str, Any]] = {"type": "http.request", "body": b"", "more_body": False}
 
 # ASGI's own types.
@@ -44,7 +44,7 @@ class Handler(ASGIHandler):
 
     def __init__(self) -> None:
         super().__init__()
-        self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="request")
+        self._threads = ThreadPoolExecutor(REQUEST_THREADS, thread_name_prefix="request")
         self.waiting = Waiting(self.in_thread)
         # Names the requests of a process that hangs.
         self.heartbeat = Heartbeat()
@@ -135,7 +135,7 @@ def bounded(scope: Scope, receive: Receive) -> Receive:
     A client reads a refusal only after it has sent its body, so what is too much is read and
     dropped; what is beyond MAX_DRAINED is not read.
     """
-    most, size = max_body(scope["path"]), declared_length(scope)
+    most, size = max_body(scope["path"]), content_length(scope)
     size = size if size > MAX_DRAINED else 0
     has_ended = False
 
@@ -153,6 +153,6 @@ def bounded(scope: Scope, receive: Receive) -> Receive:
     return receive_bounded
 
 
-def declared_length(scope: Scope) -> int:
+def content_length(scope: Scope) -> int:
     """Return Content-Length, which the server has checked, or 0."""
     return next((int(value) for name, value in scope["headers"] if name == b"content-length"), 0)

@@ -117,11 +117,11 @@ def serve(
         signal.signal(stop_signal, server.handle_exit)
     application.heartbeat = heartbeat
     with presence.present("web") as tell:
-        application.tasks += [partial(beat, heartbeat), partial(report, tell)]
+        application.tasks += [partial(keep_beating, heartbeat), partial(report, tell)]
         server.run(sockets=[listener])
 
 
-async def beat(heartbeat: Heartbeat) -> None:
+async def keep_beating(heartbeat: Heartbeat) -> None:
     """Show the supervisor that the event loop runs."""
     while True:
         heartbeat.beat()
