@@ -73,14 +73,13 @@ _RESULTS: Final[dict[str, Schema]] = {
             **_metrics(),
             "chargesByKind": {
                 **_record(dict.fromkeys(CHARGE_KINDS, _NUMBER)),
-                "description": "Rupees; absent from results of engine version 1.",
+                "description": "Rupees.",
             },
             "rejectedSignals": {
                 **_record(dict.fromkeys(REJECTIONS, _COUNT)),
                 "description": "How many signals for an entry led to none, by reason.",
             },
         },
-        optional=("chargesByKind",),
     )
     | {
         "description": "Figures of a result. What cannot be computed is null, or 0 in a result"
@@ -162,7 +161,6 @@ _RESULTS: Final[dict[str, Schema]] = {
                 "Period", maxItems=MOST_PERIODS[YEARS], description="The newest years."
             ),
         },
-        optional=("byDay", "byWeek"),  # results of earlier releases do not have them
     ),
     "BreakdownRow": _record(_GROUP),
     "Period": _record(
@@ -303,8 +301,7 @@ _STUDY_RESULTS: Final[dict[str, Schema]] = {
                     }
                 ),
                 "type": ["object", "null"],
-                "description": "Null for fewer than 20 sets or 16 days; absent from results of"
-                " earlier releases.",
+                "description": "Null for fewer than 20 sets or 16 days.",
             },
             "ranking": {
                 "type": "array",
@@ -322,7 +319,6 @@ _STUDY_RESULTS: Final[dict[str, Schema]] = {
                 ),
             },
         },
-        optional=("overfitting",),
     ),
 }
 _CONFIGS: Final = [ref(field.model.__name__) for field in STUDY_FIELDS.values()]

@@ -299,9 +299,7 @@ class WholeBacktestSerializer(BacktestSerializer):
     """A backtest as in a list, with its warnings and its breakdowns."""
 
     warnings = BacktestWarningSerializer(many=True, help_text="What was probably not meant.")
-    breakdowns = BreakdownsField(
-        help_text="Null until it is completed, and in results of releases without them."
-    )
+    breakdowns = BreakdownsField(help_text="Null until it is completed.")
 
     def to_representation(self, instance: Backtest) -> dict[str, Any]:
         is_completed = instance.performance is not None

@@ -246,10 +246,7 @@ class AdminSessionMiddleware:
 
 
 def _reason_to_end(request: HttpRequest, *, now: datetime) -> str | None:
-    """Return "age" or "idle" for a login that is over, else None.
-
-    A login of an earlier release has no times; they begin with its next request.
-    """
+    """Return "age" or "idle" for a login that is over, else None."""
     seconds = now.timestamp()
     if seconds - request.session.setdefault(_BEGAN, seconds) >= MAX_AGE.total_seconds():
         return "age"

@@ -6,7 +6,6 @@ from typing import Any, NamedTuple
 from unittest.mock import patch
 
 import pytest
-from django.core.signing import Signer
 from django.utils import timezone
 from django.utils.html import escape
 
@@ -469,18 +468,6 @@ def test_links_are_the_business_of_their_owner(
     assert_error(client.delete(path(other, below)), 404, "NOT_FOUND")
     assert_error(client.delete(path(completed, "report-links/x")), 404, "NOT_FOUND")
     assert api().get(link["url"]).status_code == 200
-
-
-def test_a_link_of_an_earlier_release_works_until_its_end(
-    api: Api, alice: User, completed: Backtest
-) -> None:
-    def earlier(ends: datetime) -> str:
-        signer = Signer(salt="report of a backtest", sep=".")
-        return "/reports/" + signer.sign(f"{completed.pk}-{int(ends.timestamp())}")
-
-    assert api().get(earlier(timezone.now() + timedelta(hours=1))).status_code == 200
-    assert_error(api().get(earlier(timezone.now() - timedelta(seconds=1))), 404, "NOT_FOUND")
-    assert api(alice).get(path(completed, "report-links")).json()["data"] == []
 
 
 def test_expired_links_are_deleted_at_night(api: Api, alice: User, completed: Backtest) -> None:

@@ -9,7 +9,7 @@ import pytest
 from apps.accounts.models import User
 from apps.algorithms.models import Algorithm
 from apps.backtests import tasks
-from apps.backtests.models import Backtest, BacktestKind, BacktestResult
+from apps.backtests.models import Backtest, BacktestKind
 from tests import make
 from tests.backtests.submissions import submit
 from tests.backtests.waves import waves
@@ -116,20 +116,6 @@ def test_the_decisions_of_both_certificates_are_compared(
     assert comparison["differences"] == [
         "The strategy decides otherwise than it did in the original."
     ]
-
-
-def test_a_receipt_of_an_earlier_release_cannot_be_compared_by_candles(
-    api: Api, alice: User, original: Backtest
-) -> None:
-    BacktestResult.objects.filter(pk=original.pk).update(candle_series=None)
-    assert original.receipt
-    Backtest.objects.filter(pk=original.pk).update(receipt=original.receipt | {"engineVersion": 11})
-    comparison = reproduced(api, alice, original)["comparison"]
-    assert comparison["isEqual"]
-    pairs = {pair["name"]: pair for pair in comparison["hashes"]}
-    assert pairs["candles"]["isEqual"] is None
-    assert pairs["engineVersion"]["isEqual"] is False
-    assert comparison["differences"][0] == ("The engine is of another version: 11 then, 12 now.")
 
 
 def test_only_what_is_completed_can_be_reproduced(api: Api, alice: User) -> None:

@@ -203,8 +203,11 @@ def test_a_receipt_is_reproduced_from_its_candles(
     ("text", "message"),
     [
         ("[]", "must hold a JSON object"),
-        ('{"receipt": 1}', "must hold an object with receipt and configuration"),
-        ('{"receipt": {}, "configuration": {}}', "must have the numbers start, end, capital, seed"),
+        ('{"receipt": 1}', "must hold an object with receipt, configuration, candleSeries"),
+        (
+            '{"receipt": {}, "configuration": {}, "candleSeries": []}',
+            "must have the numbers start, end, capital, seed",
+        ),
         ("{", "receipt.json"),
     ],
 )

@@ -1,6 +1,6 @@
 """Reports of backtests: read one, share it by a link, and recall the link."""
 
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Final
 
 from django.core.signing import BadSignature, Signer
@@ -14,7 +14,6 @@ from apps.backtests.report import page_cache
 from apps.core import audit
 from apps.core.audit import Action
 from apps.core.errors import NotFound
-from apps.core.ids import is_id
 
 LINK_LIFETIME: Final = timedelta(hours=24)
 SIGNER: Final = Signer(salt="report of a backtest", sep=".")
@@ -84,24 +83,13 @@ def open_link(signed: str, *, now: datetime) -> str:
     the backtest is gone or its owner was switched off: a stranger cannot tell which.
     """
     try:
-        signed_text = SIGNER.unsign(signed)
+        link_id = SIGNER.unsign(signed)
     except BadSignature:
         raise NotFound from None
-    if is_id(signed_text):
-        linked = ReportLink.objects.filter(pk=signed_text, expires_at__gt=now)
-        backtests = Backtest.objects.filter(report_links__in=linked)
-    else:
-        backtests = Backtest.objects.filter(pk=_backtest_without_row(signed_text, now=now))
+    linked = ReportLink.objects.filter(pk=link_id, expires_at__gt=now)
+    backtests = Backtest.objects.filter(report_links__in=linked)
     shared = backtests.filter(status=BacktestStatus.COMPLETED, owner__is_active=True)
     backtest_id = shared.values_list("pk", flat=True).first()
     if backtest_id is None:
         raise NotFound
     return backtest_id
-
-
-def _backtest_without_row(signed_text: str, *, now: datetime) -> str | None:
-    """Return the backtest of a link of an earlier release, which has no row: it names the backtest
-    and the second of its expiry, and works until then.
-    """
-    backtest_id, _, expires = signed_text.partition("-")
-    return backtest_id if datetime.fromtimestamp(int(expires), tz=UTC) > now else None

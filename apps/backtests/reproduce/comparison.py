@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
 # From this engine version on, the hash of the candles is that of their months' hashes.
-FIRST_WITH_MONTHS: Final = 12
 # The inputs of a result in the order in which a reader would look at them; candles come last.
 _INPUTS: Final[Mapping[str, str]] = {
     "engineVersion": "The engine is of another version: {original} then, {reproduced} now.",
@@ -18,11 +17,11 @@ _MAX_MONTHS_NAMED: Final = 6
 
 class ReceiptWithCandles(NamedTuple):
     """A receipt as the wire shows it, and its candles by symbol, timeframe and month: the fields of
-    `engine.simulation.receipt.CandleSeries`, or None of a result of an earlier release.
+    `engine.simulation.receipt.CandleSeries`.
     """
 
     receipt: Mapping[str, Any]
-    candle_series: Sequence[Mapping[str, Any]] | None
+    candle_series: Sequence[Mapping[str, Any]]
 
 
 class HashPair(NamedTuple):
@@ -49,19 +48,12 @@ def compare_receipts(
     """Compare what two results rest on, and the results."""
     inputs = [_pair(name, original, reproduced) for name in _INPUTS]
     candles, result = (_pair(name, original, reproduced) for name in ("candles", "result"))
-    if not _names_months(original):
-        candles = candles._replace(is_equal=None)
     differences = [
         _INPUTS[pair.name].format(original=pair.original, reproduced=pair.reproduced)
         for pair in inputs
         if not pair.is_equal
     ]
-    if candles.is_equal is None:
-        differences.append(
-            "The original is of a release that did not hash candles by month, so they cannot be"
-            " compared."
-        )
-    elif not candles.is_equal:
+    if not candles.is_equal:
         differences += _differing_candles(original, reproduced)
     if not differences and not result.is_equal:
         differences.append("Every input is equal and the result is not: this is a defect.")
@@ -92,18 +84,12 @@ def _pair(name: str, original: ReceiptWithCandles, reproduced: ReceiptWithCandle
     return HashPair(name, original_text, reproduced_text, before == after)
 
 
-def _names_months(original: ReceiptWithCandles) -> bool:
-    version = original.receipt.get("engineVersion")
-    has_version = isinstance(version, int) and version >= FIRST_WITH_MONTHS
-    return has_version and original.candle_series is not None
-
-
 def _differing_candles(
     original: ReceiptWithCandles, reproduced: ReceiptWithCandles
 ) -> Iterator[str]:
     """Yield a sentence for each symbol and timeframe whose candles differ."""
     before, after = (
-        {(series["symbol"], series["timeframe"]): series["months"] for series in held or ()}
+        {(series["symbol"], series["timeframe"]): series["months"] for series in held}
         for held in (original.candle_series, reproduced.candle_series)
     )
     for symbol, timeframe in dict.fromkeys((*before, *after)):

@@ -61,9 +61,7 @@ class CompleteReceiptSerializer(AnswerSerializer):
     )
     config = StudyConfigField(source="backtest.study")
     receipt = ReceiptField(source="backtest.receipt")
-    candleSeries = CandleSeriesSerializer(
-        many=True, allow_null=True, help_text="Null for results of earlier releases."
-    )
+    candleSeries = CandleSeriesSerializer(many=True)
 
 
 class HashPairSerializer(AnswerSerializer):

@@ -37,7 +37,7 @@ class CompleteReceipt:
     """All that a backtest can be run again from, but the candles and the rulebook."""
 
     backtest: Backtest
-    candle_series: Sequence[Mapping[str, object]] | None
+    candle_series: Sequence[Mapping[str, object]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,4 +91,4 @@ def reproduction_of(backtest: Backtest, original: Backtest) -> Reproduction:
 
 def _receipt_of(backtest: Backtest) -> ReceiptWithCandles:
     series = BacktestResult.objects.filter(pk=backtest.pk).values_list("candle_series", flat=True)
-    return ReceiptWithCandles(backtest.receipt or {}, series.first())
+    return ReceiptWithCandles(backtest.receipt or {}, series.get() or [])

@@ -165,7 +165,7 @@ def _differences(drift: Drift) -> Iterator[dict[str, Any]]:
         for difference in report.differences:
             yield {
                 **round_for_wire(difference),
-                "reason": difference.get("reason"),  # absent in reports of earlier releases
+                "reason": difference["reason"],
                 "runId": report.run_id,
                 "time": wire_time(moment(difference["time"])),
                 "checkedAt": wire_time(report.checked_at),

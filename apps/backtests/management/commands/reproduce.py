@@ -44,7 +44,7 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         document = _read_document(options["receipt"])
-        original = ReceiptWithCandles(document["receipt"], document.get("candleSeries"))
+        original = ReceiptWithCandles(document["receipt"], document["candleSeries"])
         try:
             reproduced = _run_again(document, options["candles"])
         except (BadCandleFile, InvalidInput, EngineError) as error:
@@ -64,9 +64,10 @@ def _read_document(path: Path) -> dict[str, Any]:
         raise CommandError(f"{path}: {error}") from error
     if not isinstance(document, dict):
         raise CommandError(f"{path}: the file must hold a JSON object")
-    receipt = document.get("receipt")
-    if not isinstance(receipt, dict) or not isinstance(document.get("configuration"), dict):
-        raise CommandError(f"{path}: the file must hold an object with receipt and configuration")
+    needed = {"receipt": dict, "configuration": dict, "candleSeries": list}
+    if not all(isinstance(document.get(name), kind) for name, kind in needed.items()):
+        raise CommandError(f"{path}: the file must hold an object with {', '.join(needed)}")
+    receipt = document["receipt"]
     wrong = [name for name in _NEEDED if not isinstance(receipt.get(name), int | float)]
     if wrong:
         raise CommandError(f"{path}: the receipt must have the numbers {', '.join(wrong)}")
