@@ -54,16 +54,6 @@ def env_choice(name: str, *, allowed: tuple[str, ...]) -> str:
     return text
 
 
-def env_duration(name: str, *, default: str, least: timedelta) -> timedelta:
-    text = os.environ.get(name, "").strip() or default
-    match = re.fullmatch(r"([1-9][0-9]{0,4})([mhd])", text)
-    if match:
-        unit = {"m": "minutes", "h": "hours", "d": "days"}[match[2]]
-        if (duration := timedelta(**{unit: int(match[1])})) >= least:
-            return duration
-    raise ImproperlyConfigured(f"{name}={text!r}: use a time such as 15m, 24h or 7d")
-
-
 def env_rate(name: str, *, default: str) -> str | None:
     """A number of requests in a time, as django-ratelimit writes it; None when it is off."""
     text = os.environ.get(name, "").strip() or default
@@ -175,11 +165,6 @@ SERVES_LOOPBACK_ALONE = {HOST, *ALLOWED_HOSTS} <= {"localhost", "127.0.0.1", "[:
 # The address under which people reach the service: links in mails begin with it.
 PUBLIC_URL = os.environ.get("PUBLIC_URL", "").strip().rstrip("/") or f"http://localhost:{PORT}"
 
-# A folder for backups on a schedule, made by the workers of this machine; None: there is none.
-_backups = os.environ.get("BACKUP_DIR", "").strip()
-BACKUP_DIR = Path(_backups).resolve() if _backups else None
-BACKUP_EVERY = env_duration("BACKUP_EVERY", default="24h", least=timedelta(minutes=1))
-BACKUP_KEEP = env_count("BACKUP_KEEP", default=7, least=1, most=10_000)
 
 INSTALLED_APPS = [
     "apps.ops.apps.OpsConfig",

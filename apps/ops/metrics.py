@@ -34,7 +34,6 @@ from apps.core.client_address import client_address
 from apps.market.rule_sets import current_rule_set
 from apps.market.rulebook.sessions import is_open
 from apps.ops.backlog import Backlog, QueueBacklog, read_backlog
-from apps.ops.backups import schedule
 from apps.ops.models import SILENCE, ServiceProcess
 from apps.ops.worker import QUEUES
 
@@ -147,7 +146,6 @@ class ServiceCollector(Collector):
                 _oldest_queued(now=database_clock.now()),
                 *_backlog(read_backlog()),
                 *_processes(),
-                *_backup_age(),
                 _open_market(database_clock.now()),
             ]
             up.add_metric([], 1)
@@ -210,13 +208,6 @@ def _backtests() -> Metric:
     for status in BacktestStatus:
         metric.add_metric([status], counts.get(status, 0))
     return metric
-
-
-def _backup_age() -> Iterator[Metric]:
-    """Yield nothing before the first backup."""
-    if (seconds := schedule.seconds_since_backup()) is not None:
-        text = "Seconds since the snapshot of the newest backup."
-        yield GaugeMetricFamily("algotrade_backup_age_seconds", text, value=seconds)
 
 
 def _backlog(backlog: Backlog) -> Iterator[Metric]:

@@ -8,7 +8,6 @@ from typing import Final, Protocol
 from apps.accounts import retention as accounts
 from apps.backtests import retention as backtests
 from apps.core import retention as core
-from apps.ops.backups import schedule
 from apps.trading import retention as trading
 from apps.webhooks import retention as webhooks
 
@@ -25,7 +24,6 @@ PURGES: Final[Mapping[str, Purge]] = {
     "accounts": accounts.purge,
     "backtests": backtests.purge,
     "core": core.purge,
-    "ops": schedule.purge,
     "trading": trading.purge,
     "webhooks": webhooks.purge,
 }

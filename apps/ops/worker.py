@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any, Final
 
 import psycopg
-from django.conf import settings
 from django.db import Error, connection
 from procrastinate import App
 from procrastinate.contrib.django import app
@@ -37,7 +36,7 @@ from apps.ops.supervisor import Backoff, Kill
 # A backtest is all computation and gets a process to itself; the small jobs mostly wait. The
 # dispatch of webhooks has threads of its own.
 QUEUES: Final[Mapping[str, list[str]]] = {
-    "small": ["small", "default", "builtin", *(["backups"] if settings.BACKUP_DIR else [])],
+    "small": ["small", "default", "builtin"],
     "webhooks": ["webhooks"],
     "backtests": ["backtests"],
 }

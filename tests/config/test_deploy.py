@@ -21,14 +21,14 @@ from django.utils import timezone
 
 from apps.ops import metrics, presence
 from apps.ops.backlog import read_backlog
-from apps.ops.backups import schedule
 from tests.config.proxies import FOLDER, SITE, caddy, needs, nginx
 from tests.faults.service import Caller, Service, free_port, fresh_folder, service
 from tests.ops.test_metrics import samples
 from tests.processes import PROJECT, until
 from tests.webhooks.certificates import Authority
 
-UNITS: Final = ("algotrade.service", "algotrade-worker@.service")
+UNITS: Final = ("algotrade.service", "algotrade-worker@.service", "algotrade-backup.service")
+TIMER: Final = "algotrade-backup.timer"
 
 
 # ------------------------------------------------------------------------------------------- units
@@ -36,14 +36,15 @@ UNITS: Final = ("algotrade.service", "algotrade-worker@.service")
 
 @needs("systemd-analyze")
 def test_systemd_takes_the_units(tmp_path: Path) -> None:
-    for name in UNITS:
+    for name in (*UNITS, TIMER):
         text = (FOLDER / name).read_text()
         installed = text.replace("/opt/algotrade", str(PROJECT)).replace(
             "User=algotrade", "User=daemon"
         )
         (tmp_path / name).write_text(installed)
-    paths = [tmp_path / UNITS[0], tmp_path / "algotrade-worker@backtests.service"]
-    paths[1].symlink_to(tmp_path / UNITS[1])
+    paths = [tmp_path / name for name in (UNITS[0], UNITS[2], TIMER)]
+    paths.append(tmp_path / "algotrade-worker@backtests.service")
+    paths[-1].symlink_to(tmp_path / UNITS[1])
     checked = subprocess.run(
         ["systemd-analyze", "verify", *paths], capture_output=True, text=True, check=False
     )
@@ -180,7 +181,6 @@ def test_prometheus_takes_the_alerts() -> None:
 
 @pytest.mark.django_db
 def test_the_alerts_are_about_metrics_that_there_are(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(schedule, "seconds_since_backup", lambda: 60.0)
     backlog = read_backlog()._replace(feed_age=1.0)
     monkeypatch.setattr(metrics, "read_backlog", lambda: backlog)
     presence.beat("runner", now=timezone.now())

@@ -23,7 +23,7 @@ def test_the_clock_of_the_purge_is_when_it_was_due() -> None:
 @pytest.mark.django_db
 def test_every_app_is_purged_and_counts_its_rows() -> None:
     assert retention.purge_all(now=make.NOW) == {
-        "accounts": 0, "backtests": 0, "core": 0, "ops": 0, "trading": 0, "webhooks": 0,
+        "accounts": 0, "backtests": 0, "core": 0, "trading": 0, "webhooks": 0,
     }  # fmt: skip
 
 
