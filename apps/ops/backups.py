@@ -87,7 +87,7 @@ def restore(path: Path, *, quiet: bool) -> datetime:
             manifest = json.load(tar.extractfile(MANIFEST) or io.BytesIO())
         taken_at = datetime.fromisoformat(manifest["taken_at"])
         version, fingerprint = manifest["service_version"], manifest["key_fingerprint"]
-    except (tarfile.TarError, KeyError, ValueError) as error:
+    except (tarfile.TarError, KeyError, TypeError, ValueError) as error:
         raise BackupFailed(f"{path} is no whole backup: {error}") from error
     if _number(version) > _number(settings.VERSION):
         raise BackupFailed(
