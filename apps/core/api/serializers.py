@@ -12,13 +12,12 @@ import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, date, datetime
 from decimal import Decimal
-from functools import cache, cached_property
+from functools import cache
 from itertools import islice
 from typing import Any, ClassVar, Final, cast
 
 from django.http import QueryDict
 from rest_framework import serializers
-from rest_framework.fields import SkipField
 
 from apps.core.api.strict_json import UNSTORABLE, storable
 from apps.core.errors import WITHHELD, Fault, InvalidInput
@@ -259,30 +258,6 @@ class StrictSerializer(serializers.Serializer[Any]):
                     field.source = source
         return fields
 
-    def to_representation(self, instance: Any) -> dict[str, Any]:
-        """As REST framework's, which finds out anew for each item which fields are shown, and asks
-        for each value whether it is an attribute, a key or a method. What a row of `values()`, or a
-        JSON document, holds is its keys: 20 algorithms take 0.16 ms where they took 0.65.
-        """
-        keys: Mapping[str, Any] = instance if isinstance(instance, dict) else {}
-        answer: dict[str, Any] = {}
-        for name, key, field in self._shown:
-            try:
-                value = keys[key] if key in keys else field.get_attribute(instance)
-            except SkipField:
-                continue
-            answer[name] = None if value is None else field.to_representation(value)
-        return answer
-
-    @cached_property
-    def _shown(self) -> list[tuple[str, str, serializers.Field[Any, Any, Any, Any]]]:
-        """The fields of an answer, with the key of each in a row; "" where it is not one key."""
-        return [
-            (name, field.source_attrs[0] if len(field.source_attrs) == 1 else "", field)
-            for name, field in self.fields.items()
-            if not field.write_only
-        ]
-
     @classmethod
     def read(cls, data: Any) -> dict[str, Any]:
         """Return what the body asks for; the parser lets only objects through."""
@@ -318,7 +293,8 @@ class StrictSerializer(serializers.Serializer[Any]):
     @classmethod
     def render(cls, instance: Any) -> dict[str, Any]:
         """Return the answer that shows `instance`."""
-        return _shared(cls).to_representation(instance)
+        answer: dict[str, Any] = _shared(cls).to_representation(instance)
+        return answer
 
 
 class AnswerSerializer(StrictSerializer):
