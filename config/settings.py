@@ -234,11 +234,9 @@ TEMPLATES = [
 
 # ---------------------------------------------------------------------------------------- database
 
-POSTGRESQL = "apps.core.postgresql"
-
-
 # A server that has gone without a word is noticed by TCP. Together with the attempt to connect anew
-# that is less than the 8 s in which a call is answered; a Unix socket knows none of it.
+# that is less than the 8 s in which a call is answered, where a thread is free for it; a Unix socket
+# knows none of it.
 CONNECTION_OPTIONS: dict[str, Any] = {
     "connect_timeout": "3",
     "keepalives_idle": "5",
@@ -264,7 +262,12 @@ def database() -> dict[str, Any]:
             "NAME": DATABASE,
         }
     parsed["OPTIONS"] = {**CONNECTION_OPTIONS, **parsed.get("OPTIONS", {})}
-    return {**parsed, "ENGINE": POSTGRESQL, "CONN_MAX_AGE": 600, "CONN_HEALTH_CHECKS": True}
+    return {
+        **parsed,
+        "ENGINE": "django.db.backends.postgresql",
+        "CONN_MAX_AGE": 600,
+        "CONN_HEALTH_CHECKS": True,
+    }
 
 
 def _parse_database_url(url: str) -> dict[str, Any]:
