@@ -235,7 +235,7 @@ TEMPLATES = [
 # ---------------------------------------------------------------------------------------- database
 
 # A server that has gone without a word is noticed by TCP. Together with the attempt to connect anew
-# that is less than the 8 s in which a call is answered, where a thread is free for it; a Unix socket
+# that is less than the 8 s in which a call is answered, if a thread is free for it; a Unix socket
 # knows none of it.
 CONNECTION_OPTIONS: dict[str, Any] = {
     "connect_timeout": "3",

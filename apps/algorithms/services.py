@@ -3,18 +3,17 @@
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from functools import cache
 from typing import Any, Final, TypedDict
 
 from django.conf import settings
-from django.db import connection, transaction
+from django.db import transaction
 from django.db.models import Max, QuerySet
 
 from apps.accounts.models import User
 from apps.algorithms import lifecycle, steps
 from apps.algorithms.alerts import Alerts
 from apps.algorithms.lifecycle import AlgorithmStatus, AlgorithmTransition
-from apps.algorithms.models import Algorithm, AlgorithmNotFound, StatusChange, Version
+from apps.algorithms.models import Algorithm, StatusChange, Version
 from apps.algorithms.naming import copy_of, number_in, numbered
 from apps.algorithms.steps import STEPS
 from apps.algorithms.warnings import warnings_of
@@ -22,9 +21,7 @@ from apps.core import audit, quotas
 from apps.core.audit import Action
 from apps.core.errors import Code, Fault, InvalidInput, NotFound, ServiceError
 from apps.core.etags import ANY_STATE, Expectation
-from apps.core.ids import is_id
 from apps.core.quotas import QuotaExceeded, Resource
-from apps.core.rows import Selection, columns_of, instance_of
 from apps.engine.language import strategy
 from apps.engine.language.summary import Change, StepSummary, changes, summarize
 from apps.engine.sessions import Sessions
@@ -161,22 +158,9 @@ def _begin(
     _keep_change(algorithm, before=None, actor=algorithm.owner, reason=reason, now=now)
 
 
-OWNED_ALGORITHM: Final = f"""
-    SELECT {columns_of(Algorithm, "algorithm")} FROM {Algorithm._meta.db_table} AS algorithm
-    WHERE id = %s AND owner_id = %s AND status <> '{AlgorithmStatus.ARCHIVED}'
-"""
-
-
 def read(*, owner: User, algorithm_id: str) -> Algorithm:
-    """Return `Algorithm.objects.owned_by(owner).fetch(algorithm_id)`. Raises AlgorithmNotFound."""
-    row = None
-    if is_id(algorithm_id):
-        with connection.cursor() as cursor:
-            cursor.execute(OWNED_ALGORITHM, [algorithm_id, owner.pk])
-            row = cursor.fetchone()
-    if row is None:
-        raise AlgorithmNotFound(algorithmId=algorithm_id)
-    return instance_of(Algorithm, row)
+    """Return the owner's algorithm. Raises AlgorithmNotFound."""
+    return Algorithm.objects.owned_by(owner).fetch(algorithm_id)
 
 
 @transaction.atomic
@@ -414,41 +398,15 @@ def listed(
     statuses: Collection[str] = (),
     strategy_type: str | None = None,
     ordering: tuple[str, ...],
-) -> Selection:
-    """Return the owner's algorithms as rows of `_LISTED`, of all statuses where none is named, in
-    the order that `in_order` has. `ordering` becomes a part of the statement, so its names are
-    those of this code and never what a client has sent.
-    """
-    wanted = {"owner": owner.pk, "statuses": list(statuses), "strategy_type": strategy_type}
-    parameters = {name: value for name, value in wanted.items() if value}
-    return Selection(
-        _list_statement(ordering, frozenset(parameters)), parameters, Algorithm, _LISTED
-    )
-
-
-_CONDITIONS_OF_LISTS: Final = {
-    "owner": "owner_id = %(owner)s",
-    "statuses": "status = ANY(%(statuses)s)",
-    "strategy_type": "strategy_type = %(strategy_type)s",
-}
-
-
-@cache
-def _list_statement(ordering: tuple[str, ...], wanted: frozenset[str]) -> str:
-    rows = " AND ".join(
-        [
-            f"FROM {Algorithm._meta.db_table} WHERE status <> '{AlgorithmStatus.ARCHIVED}'",
-            *(condition for name, condition in _CONDITIONS_OF_LISTS.items() if name in wanted),
-        ]
-    )
-    order = ", ".join(
-        f"{name.removeprefix('-')} {'DESC' if name.startswith('-') else 'ASC'} NULLS LAST"
-        for name in ordering
-    )
-    return f"""
-        SELECT (SELECT count(*) {rows}), {", ".join(_LISTED)} {rows}
-        ORDER BY {order} LIMIT %(limit)s OFFSET %(offset)s
-    """
+) -> QuerySet[Algorithm, dict[str, Any]]:
+    """Return the owner's algorithms as rows of `_LISTED`, of all statuses where none is named."""
+    rows = Algorithm.objects.owned_by(owner).in_order(ordering)
+    if statuses:
+        rows = rows.filter(status__in=statuses)
+    if strategy_type:
+        rows = rows.filter(strategy_type=strategy_type)
+    listed_rows: QuerySet[Algorithm, dict[str, Any]] = rows.values(*_LISTED)
+    return listed_rows
 
 
 @dataclass(frozen=True, slots=True)

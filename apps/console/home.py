@@ -57,8 +57,9 @@ def _attention(user: User) -> list[dict[str, Any]]:
     items = []
     for status, reason in _NEEDS_ATTENTION.items():
         rows = algorithms.listed(owner=user, statuses=(status,), ordering=("-updated_at", "-id"))
-        shown, _ = rows.page(slice(0, _MOST_SHOWN))
-        items += [{**AlgorithmItemSerializer.render(row), "reason": reason} for row in shown]
+        items += [
+            {**AlgorithmItemSerializer.render(row), "reason": reason} for row in rows[:_MOST_SHOWN]
+        ]
     return items
 
 

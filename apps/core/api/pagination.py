@@ -14,14 +14,13 @@ from rest_framework.serializers import IntegerField
 from rest_framework.views import APIView
 
 from apps.core.api.serializers import DocumentSerializer, QueryIntegerField, StrictSerializer
-from apps.core.rows import Selection
 
 DEFAULT_LIMIT: Final = 20
 MAX_LIMIT: Final = 100
 MAX_PAGE: Final = 1_000_000
 
 # What a page can be cut out of.
-ListSource = QuerySet[Any, Any] | Sequence[Any] | Selection
+ListSource = QuerySet[Any, Any] | Sequence[Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,8 +41,6 @@ def fetch_page(page: Page, source: ListSource) -> tuple[list[Any], int]:
     """Return the rows of a page, and how many there are in all. A queryset is not counted when a
     page that is not full tells that.
     """
-    if isinstance(source, Selection):
-        return source.page(page.rows)
     rows = list(source[page.rows])
     if 0 < len(rows) < page.limit:
         return rows, page.rows.start + len(rows)

@@ -60,7 +60,7 @@ class OwnedViewSet(GenericViewSet[Any]):
         return serializer.read_query(self.request.query_params)
 
     def paginate_queryset(self, queryset: ListSource) -> list[Any]:
-        rows = super().paginate_queryset(queryset)  # type: ignore[arg-type]  # ours takes Selections
+        rows = super().paginate_queryset(queryset)
         return list(rows or ())
 
     def page(self, rows: ListSource, serializer: type[StrictSerializer]) -> Response:
