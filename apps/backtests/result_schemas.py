@@ -191,7 +191,10 @@ _STUDY_RESULTS: Final[dict[str, Schema]] = {
             "objective": _OBJECTIVE,
             "anchored": _FLAG,
             "trainRatio": _NUMBER,
-            "sets": {**_COUNT, "description": "That were tried in each window."},
+            "sets": {
+                **_COUNT,
+                "description": "That were tried in each window; of sets that trade alike one.",
+            },
             "windows": {
                 "type": "array",
                 "items": _record(
@@ -242,7 +245,7 @@ _STUDY_RESULTS: Final[dict[str, Schema]] = {
         {
             "objective": _OBJECTIVE,
             "method": _TEXT,
-            "sets": {**_COUNT, "description": "Of the grid."},
+            "sets": {**_COUNT, "description": "Of the grid; of sets that trade alike one."},
             "tried": {**_COUNT, "description": "Sets that were simulated."},
             "invalid": {**_COUNT, "description": "Drawn, but no strategy that can run."},
             "deflation": _record(
@@ -312,7 +315,8 @@ _STUDY_RESULTS: Final[dict[str, Schema]] = {
                         "objective": _NULLABLE_NUMBER,
                         "plateau": {
                             **_NULLABLE_NUMBER,
-                            "description": "Share of the sets that its neighbours are better than.",
+                            "description": "Share of the other results that its neighbours with"
+                            " another result are better than.",
                         },
                         "performance": _SHOWN,
                     }

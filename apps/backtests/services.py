@@ -149,7 +149,7 @@ def compose(
     """Return the backtest that would be submitted, once it is checked; nothing is stored.
 
     Raises AlgorithmNotFound, AlgorithmIncomplete, InvalidInput, InsufficientHistory,
-    TooLittleCoverage, TooFewStoredSessions.
+    TooLittleCoverage, TooFewStoredSessions, WindowsTooShort.
     """
     algorithm = Algorithm.objects.owned_by(owner).fetch(algorithm_id)
     stored = algorithm.configuration

@@ -14,6 +14,8 @@ from apps.core.errors import Code, ServiceError
 from apps.engine.errors import LEAST_BARS
 from apps.engine.indicators.higher_timeframe import higher_timeframe_of
 from apps.engine.language import strategy as engine
+from apps.engine.metrics.equity import SESSIONS_A_YEAR, WEEKS_A_YEAR
+from apps.engine.metrics.table import METRICS, least_dates
 from apps.engine.studies.configs import WalkForwardConfig
 from apps.engine.studies.windows import sessions_needed
 from apps.market import store
@@ -50,6 +52,17 @@ class TooFewStoredSessions(ServiceError):
 
     code = Code.INSUFFICIENT_DATA
     message = "{sessions} session days are held in this range; {windows} windows need {needed}."
+
+
+class WindowsTooShort(ServiceError):
+    """The windows of a walk-forward test on too few days for a figure of a year."""
+
+    code = Code.INSUFFICIENT_DATA
+    message = (
+        "{sessions} session days are held in this range; {needed} are needed for {windows} windows"
+        " that test on {least} days each, as few as {objective} can be of: choose {fitting}, which"
+        " fits, fewer windows, or a longer range."
+    )
 
 
 def require_bars(strategy: engine.Strategy, date_range: DateRange) -> None:
@@ -153,14 +166,23 @@ def _count_usable_bars(
 def require_sessions(
     strategy: engine.Strategy, date_range: DateRange, config: WalkForwardConfig
 ) -> None:
-    """Require sessions for windows that test on at least a day each (engine rule 19).
+    """Require sessions for windows that test on at least a day each (engine rule 19), and on as
+    many as an objective of a year needs.
 
-    Raises TooFewStoredSessions.
+    Raises TooFewStoredSessions, WindowsTooShort.
     """
+    basic, fitting, least = strategy.basicInfo, METRICS[config.objective].annual, 1
+    if fitting:
+        least = least_dates(WEEKS_A_YEAR if basic.timeframe == "1w" else SESSIONS_A_YEAR)
     needed = sessions_needed(config.windows, config.trainRatio)
-    basic = strategy.basicInfo
+    wanted = sessions_needed(config.windows, config.trainRatio, days=least)
     sessions = store.count_days(
-        basic.symbols, basic.timeframe, start=date_range.start, end=date_range.end, most=needed
+        basic.symbols, basic.timeframe, start=date_range.start, end=date_range.end, most=wanted
     )
     if sessions < needed:
         raise TooFewStoredSessions(sessions=sessions, needed=needed, windows=config.windows)
+    if sessions < wanted:
+        raise WindowsTooShort(
+            sessions=sessions, needed=wanted, windows=config.windows, least=least,
+            objective=config.objective, fitting=fitting,
+        )  # fmt: skip

@@ -149,16 +149,16 @@ def _estimate(backtest: Backtest) -> str:
     sentences = []
     if field := STUDY_FIELDS.get(kind):
         config = parse_config(field.model, backtest.study or {})
-        sentences.append(_size_of(config))
+        sentences.append(_size_of(config, backtest.configuration))
     if seconds := estimates.estimate_seconds(backtest):
         sentences.append(f"One worker takes {format_duration(seconds)}.")
     return " ".join(sentences)
 
 
-def _size_of(config: Config) -> str:
+def _size_of(config: Config, steps: Mapping[str, Any]) -> str:
     if isinstance(config, MonteCarloConfig):
         return f"The trades are drawn {config.runs:,} times."
-    sets = Grid(config.parameters).size
+    sets = Grid(config.parameters, steps).size
     if isinstance(config, WalkForwardConfig):
         return f"{sets:,} sets are tried in each of {config.windows} windows."
     if config.method == "random" and config.maxRuns < sets:

@@ -113,6 +113,8 @@ def first_configs(
     config = dict(own.get(field.name) or {})
     if "parameters" in field.model.model_fields and not config.get("parameters"):
         config["parameters"] = [number.proposal() for number in numbers[:1]]
+        if kind is BacktestKind.WALK_FORWARD:  # whose windows may test on a few days
+            config.setdefault("objective", "sharpeRatio")
     return {field.name: config}
 
 

@@ -243,6 +243,18 @@ def test_too_few_session_days_are_refused_at_once(client: APIClient, body: dict[
     assert_error(response, 422, "INSUFFICIENT_DATA", sessions=21, needed=33, windows=30)
 
 
+def test_windows_that_test_too_briefly_for_the_objective_are_refused_with_one_that_fits(
+    client: APIClient, body: dict[str, Any]
+) -> None:
+    """21 session days make two windows that test on a few; a figure of a year needs 21 each."""
+    config = {"windows": 2, "parameters": PARAMETERS}
+    sent = {**body, "kind": "walk_forward", "walkForwardConfig": config}
+    error = assert_error(client.post(PATH, sent), 422, "INSUFFICIENT_DATA", sessions=21, needed=91)
+    assert "choose sharpeRatio, which fits" in str(error["message"])
+    fits = {**config, "objective": "sharpeRatio"}
+    assert client.post(PATH, {**sent, "walkForwardConfig": fits}).status_code == 201
+
+
 def test_trades_too_few_to_draw_from_fail_it_with_the_reason(
     client: APIClient, alice: User, body: dict[str, Any]
 ) -> None:

@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import pytest
+
 from apps.engine.studies.configs import Parameter
 from apps.engine.studies.grid import Grid, applied, path_errors
 from tests.engine.steps import complete
@@ -30,6 +32,42 @@ def test_values_are_decimal_and_whole_ones_are_whole() -> None:
     assert repr([made.value(i) for i in range(made.count)]) == "[1, 1.25, 1.5, 1.75, 2]"
     assert parameter(STOP, 0, 0.7, 0.1).count == 8  # 0.7 / 0.1 is 6.999999999999999
     assert parameter(STOP, 3, 3, 5).count == 1
+
+
+def opening_range(timeframe: str | None = None, **settings: object) -> Any:
+    """Return steps on bars of five minutes whose close crosses an opening range."""
+    steps = complete()
+    steps["basicInfo"]["timeframe"] = "5m"
+    steps["executionSettings"] |= settings
+    steps["entryConditions"]["conditions"] = [
+        {
+            "type": "indicator_indicator",
+            "indicator1": {"type": "PRICE"},
+            "operator": "above",
+            "indicator2": {"type": "OPENING_RANGE", "minutes": 15, "timeframe": timeframe},
+        }
+    ]
+    return steps
+
+
+@pytest.mark.parametrize(
+    ("steps", "values"),
+    [
+        (opening_range(), [5, 6, 11, 16]),
+        (opening_range("15m"), [5, 16]),
+        (opening_range(includeOutOfSession=True), list(range(5, 18))),
+    ],
+)
+def test_of_minutes_that_end_with_the_same_bar_the_first_are_tried(
+    steps: Any, values: list[float]
+) -> None:
+    minutes = parameter("entryConditions.conditions[0].indicator2.minutes", 5, 17, 1)
+    stops = parameter(STOP, 1, 2, 0.5)
+    made = Grid((minutes, stops), steps)
+    assert made.size == 3 * len(values)
+    assert [axis.values for axis in made.axes] == [values, [1, 1.5, 2]]
+    assert made.values(4) == {minutes.path: values[1], STOP: 1.5}
+    assert made.neighbours(0) == [1, 3]
 
 
 def test_the_first_parameter_changes_slowest() -> None:

@@ -18,7 +18,7 @@ from apps.engine.studies.configs import OptimizationConfig
 from apps.engine.studies.configs import parse_config as read
 from apps.engine.studies.grid import Grid, applied
 from apps.engine.studies.grid_search import NothingToTry, TooShort, rank
-from apps.engine.studies.optimise import Optimisation, plateau
+from apps.engine.studies.optimise import SCORE, Optimisation, distinct_positions, plateau
 from apps.engine.studies.overfitting import block_sums, overfitting
 from tests.benchmarks.walks import minutes
 from tests.engine.strategies import sma_cross, strategy
@@ -149,7 +149,7 @@ def test_of_few_sets_or_days_no_overfitting_is_told() -> None:
 
 
 def test_four_days_are_not_ranked_by_a_figure_of_a_year() -> None:
-    with pytest.raises(TooShort, match=r"fewer than 30 days .* over 4"):
+    with pytest.raises(TooShort, match=r"fewer than 30 days .* over 4: choose sharpeRatio"):
         optimised(objective="sharpeRatioAnnualized")
 
 
@@ -166,17 +166,26 @@ def test_a_plateau_is_the_share_of_others_that_the_neighbours_beat() -> None:
     assert plateau([], 5) is None
 
 
-def test_the_plateau_is_of_neighbours_that_were_tried() -> None:
-    """Of 20 sets in a row 11 are drawn; those without a drawn neighbour have none."""
+def test_results_are_the_same_by_objective_and_sharpe_ratio() -> None:
+    ranked = np.zeros(6, SCORE)
+    ranked["objective"] = [3, 2, 2, 2, np.nan, np.nan]
+    ranked["sharpe"] = [1, 0.5, 0.4, 0.5, np.nan, np.nan]
+    assert distinct_positions(ranked).tolist() == [0, 1, 2, 1, 3, 3]
+
+
+def test_the_plateau_is_of_neighbours_that_were_tried_and_have_another_result() -> None:
+    """Of 20 sets in a row 11 are drawn; wide stops are never reached, and make the same."""
     stops = [{"path": STOP, "from": 0.25, "to": 5, "step": 0.25}]
     study = optimised(parameters=stops, method="random", maxRuns=11, objective="netProfit")[1]
     rows = {round(row["parameters"][STOP] / 0.25): row for row in study["ranking"]}
+    nets = list(dict.fromkeys(row["objective"] for row in study["ranking"]))
+    assert 1 < len(nets) < len(rows) == 11
     for number, row in rows.items():
-        near = [rows[n]["rank"] for n in (number - 1, number + 1) if n in rows]
-        expected = (
-            sum(11 - rank_of_set for rank_of_set in near) / (10 * len(near)) if near else None
-        )
-        assert row["plateau"] == (None if expected is None else pytest.approx(expected))
+        near = {rows[n]["objective"] for n in (number - 1, number + 1) if n in rows}
+        beaten = [
+            (len(nets) - 1 - nets.index(net)) / (len(nets) - 1) for net in near - {row["objective"]}
+        ]
+        assert row["plateau"] == (pytest.approx(np.mean(beaten)) if beaten else None)
 
 
 def test_what_a_report_raises_ends_the_search() -> None:

@@ -23,17 +23,27 @@ def test_an_anchored_start_stays() -> None:
 def test_less_than_a_day_to_test_is_too_little() -> None:
     """5 + 0.7 / 0.3 = 7.33: seven days are too few, eight are enough."""
     assert sessions_needed(5, 0.7) == 8
+    assert sessions_needed(5, 0.7, days=21) == 154
     assert windows_of(8, windows=5, train_ratio=0.7, anchored=False)[-1] == Window(4, 7, 8)
     with pytest.raises(TooFewSessions, match="7 session days; 8 are needed"):
         windows_of(7, windows=5, train_ratio=0.7, anchored=False)
 
 
-def test_what_is_needed_is_the_least_that_is_enough() -> None:
+@pytest.mark.parametrize("days", [1, 21])
+def test_what_is_needed_is_the_least_that_is_enough(days: int) -> None:
     for windows in (2, 7, 50):
         for percent in range(10, 91):
-            needed, given = sessions_needed(windows, percent / 100), (windows, percent / 100)
-            made = windows_of(needed, windows=windows, train_ratio=percent / 100, anchored=False)
+            ratio, given = percent / 100, (windows, percent)
+            needed = sessions_needed(windows, ratio, days=days)
+            made = windows_of(needed, windows=windows, train_ratio=ratio, anchored=False)
             assert made[0].test >= 1, given
             assert made[-1].end == needed, given
-            with pytest.raises(TooFewSessions):
-                windows_of(needed - 1, windows=windows, train_ratio=percent / 100, anchored=False)
+            assert made[0].end - made[0].test == days, given
+            try:
+                (fewer, *_) = windows_of(
+                    needed - 1, windows=windows, train_ratio=ratio, anchored=False
+                )
+            except TooFewSessions:
+                assert days == 1, given
+            else:
+                assert fewer.end - fewer.test == days - 1, given

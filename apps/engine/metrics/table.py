@@ -11,6 +11,7 @@ marked (empyrical, backtesting.py).
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from math import ceil
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -40,14 +41,15 @@ BARS, HOURS, DAYS = Unit.BARS, Unit.HOURS, Unit.DAYS
 
 class Metric(NamedTuple):
     """One figure. `falls`: less of it is better; `annual`: it is that of a year, and None of a
-    range under LEAST_DAYS; `within_days`: it reads the curve between the ends of days.
+    range under LEAST_DAYS, which the figure of this name fits; `within_days`: it reads the curve
+    between the ends of days.
     """
 
     unit: Unit
     text: str
     formula: Callable[[ResultData], Figure]
     falls: bool = False
-    annual: bool = False
+    annual: str = ""
     within_days: bool = False
 
     def of(self, result_data: ResultData) -> Figure:
@@ -56,6 +58,11 @@ class Metric(NamedTuple):
             None if self.annual and is_too_short(result_data.years) else self.formula(result_data)
         )
         return rounded(value, RUPEES) if self.unit == RUPEES and value is not None else value
+
+
+def least_dates(periods: int) -> int:
+    """Return how many dates with a row speak of a year, which has so many `periods` of them."""
+    return ceil(LEAST_DAYS / equity.DAYS_A_YEAR * periods)
 
 
 def is_too_short(years: float) -> bool:
@@ -201,23 +208,25 @@ EQUITY: Final[Mapping[str, Metric]] = {
     "sharpeRatio": Metric(RATIO, "Mean return of a trade over its deviation.",
         lambda f: sharpe_ratio(f.returns)),
     "sharpeRatioAnnualized": Metric(RATIO, "Of daily equity.",
-        lambda f: equity.of_a_year(f.sharpe, f.periods_a_year), annual=True),
+        lambda f: equity.of_a_year(f.sharpe, f.periods_a_year), annual="sharpeRatio"),
     "probabilisticSharpeRatio": Metric(PERCENT, "How likely the true Sharpe ratio is above 0.",
         lambda f: f.sharpe_estimate and _percent(f.sharpe_estimate.probability(0.0))),
     "sortinoRatio": Metric(RATIO, "Mean over downside deviation, of daily equity.",
-        lambda f: equity.of_a_year(equity.sortino_ratio(f.daily), f.periods_a_year), annual=True),
+        lambda f: equity.of_a_year(equity.sortino_ratio(f.daily), f.periods_a_year),
+        annual="omegaRatio"),
     "calmarRatio": Metric(RATIO, "Growth a year over the largest drawdown.",
-        lambda f: _over(_growth(f), f.largest_falls[0] * 100), annual=True, within_days=True),
+        lambda f: _over(_growth(f), f.largest_falls[0] * 100), annual="recoveryFactor",
+        within_days=True),
     "martinRatio": Metric(RATIO, "Growth a year over the ulcer index.",
-        lambda f: _over(_growth(f), drawdowns.ulcer_index(f.under)), annual=True),
+        lambda f: _over(_growth(f), drawdowns.ulcer_index(f.under)), annual="recoveryFactor"),
     "omegaRatio": Metric(RATIO, "Daily gains over daily losses.",
         lambda f: equity.omega_ratio(f.daily)),
     "recoveryFactor": Metric(RATIO, "Net profit over the largest drawdown in rupees.",
         lambda f: _over(f.net, f.largest_falls[1]), within_days=True),
-    "cagr": Metric(PERCENT, "Growth a year, compounded.", _growth, annual=True),
+    "cagr": Metric(PERCENT, "Growth a year, compounded.", _growth, annual="roi"),
     "annualVolatility": Metric(PERCENT, "Deviation of daily returns, for a year.",
         lambda f: equity.of_a_year(equity.deviation(f.daily), f.periods_a_year), falls=True,
-        annual=True),
+        annual="ulcerIndex"),
     "skewness": Metric(RATIO, "Of daily returns.",
         lambda f: f.sharpe_estimate and f.sharpe_estimate.skewness),
     "kurtosis": Metric(RATIO, "Of daily returns; 3 is normal.",
@@ -260,19 +269,20 @@ BENCHMARK: Final[Mapping[str, Metric]] = {
         lambda f: _benchmark(f, drawdowns.max_drawdown), falls=True, within_days=True),
     "alpha": Metric(PERCENT, "A year, beside beta x the benchmark.",
         lambda f: f.return_pairs
-        and benchmark.alpha(*f.return_pairs, f.beta, f.periods_a_year), annual=True,
+        and benchmark.alpha(*f.return_pairs, f.beta, f.periods_a_year), annual="roi",
         within_days=True),
     "beta": Metric(RATIO, "Movement with the benchmark's.",
         lambda f: f.beta, within_days=True),
     "correlation": Metric(RATIO, "With the benchmark, -1 to 1.",
         lambda f: _relative(f, benchmark.correlation), within_days=True),
     "trackingError": Metric(PERCENT, "Deviation from the benchmark, for a year.",
-        lambda f: _relative_a_year(f, benchmark.tracking_error), falls=True, annual=True,
+        lambda f: _relative_a_year(f, benchmark.tracking_error), falls=True, annual="ulcerIndex",
         within_days=True),
     "informationRatio": Metric(RATIO, "Mean difference to the benchmark over its deviation.",
-        lambda f: _relative_a_year(f, benchmark.information_ratio), annual=True, within_days=True),
+        lambda f: _relative_a_year(f, benchmark.information_ratio), annual="sharpeRatio",
+        within_days=True),
     "treynorRatio": Metric(PERCENT, "Growth a year for each unit of beta.",
-        lambda f: _over(_growth(f), f.beta), annual=True, within_days=True),
+        lambda f: _over(_growth(f), f.beta), annual="roi", within_days=True),
 }  # fmt: skip
 """Beside buying and holding, without charges, by daily returns."""
 

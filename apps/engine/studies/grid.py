@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from math import prod
+from dataclasses import dataclass, field
+from math import ceil, prod
 from random import Random
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from apps.engine.candles import TIMEFRAMES
 from apps.engine.errors import FieldError
 from apps.engine.language import strategy
 from apps.engine.lazy import lazy
@@ -39,7 +40,7 @@ _FIXED: Final = frozenset({"executionSettings.initialCapital"})
 """What a simulation is told beside its steps."""
 
 
-class _Axis(NamedTuple):
+class GridAxis(NamedTuple):
     """The values of one parameter, each for as many sets in a row as the `stride`."""
 
     path: str
@@ -49,35 +50,35 @@ class _Axis(NamedTuple):
 
 @dataclass(frozen=True)
 class Grid:
-    """All sets by number: the first parameter changes slowest (rule 19)."""
+    """All sets by number: the first parameter changes slowest (rule 19). Of values with which the
+    steps trade alike, whatever the others are, the first is tried.
+    """
 
     parameters: tuple[Parameter, ...]
+    steps: Mapping[str, Any] = field(default_factory=dict)  # JSON as the client wrote it
 
     @lazy
     def size(self) -> int:
-        return prod(parameter.count for parameter in self.parameters)
+        return prod(len(axis.values) for axis in self.axes)
 
     @lazy
-    def _axes(self) -> tuple[_Axis, ...]:
+    def axes(self) -> tuple[GridAxis, ...]:
         """The one that changes slowest first."""
-        counts = [parameter.count for parameter in self.parameters]
-        return tuple(
-            _Axis(
-                parameter.path,
-                [parameter.value(i) for i in range(parameter.count)],
-                prod(counts[index + 1 :]),
-            )
-            for index, parameter in enumerate(self.parameters)
-        )
+        axes, stride = list[GridAxis](), 1
+        for parameter in reversed(self.parameters):
+            values = distinct_values(self.steps, parameter)
+            axes.insert(0, GridAxis(parameter.path, values, stride))
+            stride *= len(values)
+        return tuple(axes)
 
     def values(self, index: int) -> dict[str, float]:
         """The set of this number, by path."""
-        return {path: values[index // stride % len(values)] for path, values, stride in self._axes}
+        return {path: values[index // stride % len(values)] for path, values, stride in self.axes}
 
     def neighbours(self, index: int) -> list[int]:
         """The sets that are one step of one parameter away."""
         matches = []
-        for _, values, stride in self._axes:
+        for _, values, stride in self.axes:
             i = index // stride % len(values)
             matches += [index - stride] if i > 0 else []
             matches += [index + stride] if i < len(values) - 1 else []
@@ -86,7 +87,7 @@ class Grid:
     def places(self, indices: Sequence[int]) -> Places:
         """Where each set's values stand among those of the parameters, i8[parameters, sets]."""
         numbers = np.array(indices, np.int64)
-        return np.array([numbers // axis.stride % len(axis.values) for axis in self._axes])
+        return np.array([numbers // axis.stride % len(axis.values) for axis in self.axes])
 
     def shards(self, indices: Sequence[int], count: int) -> list[list[int]]:
         """So many parts of the sets, as even as can be, in each of which parameters have few
@@ -101,6 +102,31 @@ class Grid:
         if self.size <= most:
             return range(self.size)
         return sorted(Random(seed).sample(range(self.size), most))
+
+
+def distinct_values(steps: Mapping[str, Any], parameter: Parameter) -> Sequence[float]:
+    """Return the values of a parameter without those that trade as one before them."""
+    values = [parameter.value(i) for i in range(parameter.count)]
+    bar = _opening_range_bar(steps, parameter.path)
+    if bar is None:
+        return values
+    firsts = {ceil(value * 60 / bar): value for value in reversed(values)}
+    return sorted(firsts.values())
+
+
+def _opening_range_bar(steps: Mapping[str, Any], path: str) -> int | None:
+    """Return how many seconds the bars of an opening range are long, if that is where the path
+    leads: the minutes of one end with a bar. Bars outside of sessions end at any minute.
+    """
+    *way, last = way_of(path)
+    if not steps or last != "minutes" or steps["executionSettings"].get("includeOutOfSession"):
+        return None
+    container: Any = steps
+    for part in way:
+        container = container[part]
+    if container.get("type") != "OPENING_RANGE":
+        return None
+    return TIMEFRAMES[container.get("timeframe") or steps["basicInfo"]["timeframe"]]
 
 
 def _halved(sets: Places, places: Places, count: int) -> list[Places]:
@@ -213,12 +239,12 @@ def _refused(
     parameter = parameters[tried]
     ends = {"from": 0, "step": min(1, parameter.count - 1), "to": parameter.count - 1}
     seen = set()
-    for field, i in ends.items():
+    for name, i in ends.items():
         value = parameter.value(i)
         if value not in seen and (reason := _never_valid(steps, parameters, tried, value)):
-            sent = getattr(parameter, "from_" if field == "from" else field)
+            sent = getattr(parameter, "from_" if name == "from" else name)
             message = reason if value == sent else f"{value:g} is tried, and {reason}"
-            yield FieldError(f"parameters[{tried}].{field}", message, sent)
+            yield FieldError(f"parameters[{tried}].{name}", message, sent)
         seen.add(value)
 
 

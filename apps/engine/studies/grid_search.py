@@ -69,8 +69,8 @@ class TooShort(EngineError):
     def __init__(self, objective: str, days: int) -> None:
         super().__init__(
             f"{objective} is a figure of a year, and null of fewer than {LEAST_DAYS} days of one"
-            f" (21 dates with bars); the sets would be ranked over {days}: choose a longer range or"
-            " another objective."
+            f" (21 dates with bars); here it would be over {days}: choose"
+            f" {METRICS[objective].annual}, which fits, or a longer range."
         )
 
 

@@ -35,7 +35,7 @@ def heat_map(
     the best quarter.
     """
     places = grid.places(sets)
-    counts = [parameter.count for parameter in grid.parameters]
+    counts = [len(axis.values) for axis in grid.axes]
     varied = [axis for axis, count in enumerate(counts) if count > 1]
     axes = sorted(sorted(varied, key=lambda axis: -counts[axis])[:2])
     if not axes or np.isnan(objectives).all():
@@ -51,9 +51,9 @@ def heat_map(
         medians = _medians(cells, objectives, shape)
     best = tuple(cells[:, winner].tolist())
     return {
-        "parameters": [grid.parameters[axis].path for axis in axes],
+        "parameters": [grid.axes[axis].path for axis in axes],
         "values": [
-            [grid.parameters[axis].value(-(-cell * counts[axis] // size)) for cell in range(size)]
+            [grid.axes[axis].values[-(-cell * counts[axis] // size)] for cell in range(size)]
             for axis, size in zip(axes, shape, strict=True)
         ],
         "further": "best" if is_slice else "all",

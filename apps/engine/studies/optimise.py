@@ -7,7 +7,7 @@ all sets that were tried, the probability of backtest overfitting, and each show
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from math import isnan
 from typing import Final
@@ -91,7 +91,7 @@ class Optimisation:
         """
         data = inputs.prepare(on_progress, cache_bytes=CACHE_BYTES)
         require_days(data.market, [EVERY_ROW], config.objective)
-        grid = Grid(config.parameters)
+        grid = Grid(config.parameters, inputs.steps)
         search = GridSearch(data, inputs.steps, grid, inputs.charges, inputs.capital)
         return cls(config, inputs.strategy, search, inputs.seed)
 
@@ -197,7 +197,8 @@ class Optimisation:
         """Return the best sets, each with a few figures, for which it is simulated once more."""
         grid = self.search.grid
         positions = np.full(self.size, -1)
-        positions[ranked] = np.arange(len(ranked))
+        positions[ranked] = distinct_positions(scores[ranked])
+        results = int(positions.max()) + 1
         best = [self.indices[item] for item in ranked[:MOST_SHOWN]]
         judgements = search_grid(
             self.search, best, [EVERY_ROW], shown, threads=threads, report=report
@@ -207,7 +208,7 @@ class Optimisation:
                 "rank": position + 1,
                 "parameters": grid.values(index),
                 "objective": objective_in(scores[ranked[position]]),
-                "plateau": plateau(self._positions_near(index, positions), len(ranked)),
+                "plateau": plateau(self._positions_near(index, positions), results),
                 "performance": figures,
             }
             for position, (index, (figures,)) in enumerate(
@@ -215,11 +216,11 @@ class Optimisation:
             )
         ]
 
-    def _positions_near(self, index: int, positions: Items) -> list[int]:
-        """Return the positions of the neighbours that were tried."""
-        items = (self._item_of(neighbour) for neighbour in self.search.grid.neighbours(index))
-        near = [int(positions[item]) for item in items if item is not None]
-        return [position for position in near if position >= 0]
+    def _positions_near(self, index: int, positions: Items) -> set[int]:
+        """Return the positions of the neighbours that were tried and have another result."""
+        items = (self._item_of(near) for near in [index, *self.search.grid.neighbours(index)])
+        position, *near = (-1 if item is None else int(positions[item]) for item in items)
+        return set(near) - {-1, position}
 
     def _item_of(self, index: int) -> int | None:
         """Return where a set stands among those that were drawn, which ascend."""
@@ -235,15 +236,27 @@ def objective_in(score: Array) -> Figure:
     return int(figure) if score["whole"] else figure
 
 
-def plateau(near: Sequence[int], sets: int) -> float | None:
-    """The share of the other sets that a neighbour of one beats, on average; `near` are the
-    neighbours' positions in the ranking, from 0, of so many sets.
+def distinct_positions(ranked: Array) -> Items:
+    """Return where the result of each SCORE stands among those that differ; `ranked` are in order.
+
+    Two results are taken for one where their objective and their Sharpe ratio are the same.
+    """
+    results = np.stack([ranked["objective"], ranked["sharpe"]], axis=1)
+    _, firsts, numbers = np.unique(
+        np.nan_to_num(results, nan=np.inf), axis=0, return_index=True, return_inverse=True
+    )
+    return np.argsort(np.argsort(firsts))[numbers]
+
+
+def plateau(near: Collection[int], results: int) -> float | None:
+    """The share of the other results that a neighbour of one beats, on average; `near` are the
+    neighbours' positions among so many distinct results, from 0, the best first.
 
     Near 1 the set stands on a plateau, and a little error in it costs little; near 0 it is a lone
     peak, which is what luck looks like. It speaks of places in the ranking, so it is free of the
-    objective's unit and sign. None where no neighbour was tried.
+    objective's unit and sign. None where no neighbour with another result was tried.
     """
     if not near:
         return None
-    other_sets = sets - 1
-    return sum(other_sets - position for position in near) / (other_sets * len(near))
+    last = results - 1
+    return sum(last - position for position in near) / (last * len(near))

@@ -66,10 +66,11 @@ class WalkForward:
         raises.
         """
         data = inputs.prepare(on_progress, cache_bytes=CACHE_BYTES)
-        grid = Grid(config.parameters)
+        grid = Grid(config.parameters, inputs.steps)
         search = GridSearch(data, inputs.steps, grid, inputs.charges, inputs.capital)
         study = cls(config, inputs.strategy, search, _rows(data, config), inputs.seed)
-        require_days(data.market, study.trained, config.objective)
+        tested = [slice(window.test, window.end) for window in study.windows]
+        require_days(data.market, [*study.trained, *tested], config.objective)
         return study
 
     @property

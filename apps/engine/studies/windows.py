@@ -28,10 +28,10 @@ class Window(NamedTuple):
     end: int
 
 
-def sessions_needed(windows: int, train_ratio: float) -> int:
-    """The least number of session days with which each window tests on one."""
+def sessions_needed(windows: int, train_ratio: float, *, days: int = 1) -> int:
+    """The least number of session days with which each window tests on so many."""
     ratio = _exact(train_ratio)
-    return ceil(windows + ratio / (1 - ratio))
+    return ceil(days * (windows + ratio / (1 - ratio)))
 
 
 def windows_of(sessions: int, *, windows: int, train_ratio: float, anchored: bool) -> list[Window]:
