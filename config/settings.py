@@ -74,8 +74,6 @@ def env_networks(name: str, *, default: str) -> list[IPv4Network | IPv6Network]:
 # Where the service keeps what it must not lose: the embedded database, its secret, compiled
 # kernels.
 DATA_DIR = Path(os.environ.get("DATA_DIR", "").strip() or BASE_DIR / ".data").resolve()
-# Bars that the workers of this machine share while a study runs.
-STUDIES_DIR = DATA_DIR / "studies"
 # Numba reads this when it is imported, so it is set before anything imports the engine.
 # Root has one of its own in somebody else's DATA_DIR, whose owner could not write to it.
 os.environ.setdefault(
@@ -363,6 +361,8 @@ QUOTAS = {
     "webhooks": env_count("QUOTA_WEBHOOKS", default=50, least=1, most=1_000),
     "keys": env_count("QUOTA_KEYS", default=20, least=1, most=1_000),
 }
+# Memory that a worker may use for one backtest; more is refused when it is submitted.
+BACKTEST_MEGABYTES = env_count("BACKTEST_MEGABYTES", default=1_200, least=1, most=1_000_000)
 # Seconds of one worker that a user's queued and running backtests may take together.
 QUOTA_BACKTEST_SECONDS = env_count("QUOTA_BACKTEST_SECONDS", default=14_400, least=1, most=10**8)
 # The most versions of one algorithm, and the least capital of a run, in rupees.

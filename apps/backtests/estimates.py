@@ -1,16 +1,15 @@
-"""How long a backtest takes, from what those of its kind have taken here, and how many seconds of
-the workers one user's may take together.
+"""The time and memory that a backtest takes: seconds from what those of its kind have taken here,
+memory by its bars; and what a user's, or a worker, may take.
 """
 
-from math import prod
-from typing import Final
+from math import ceil, prod
+from typing import Final, NamedTuple
 
 from django.conf import settings
 from django.db import connection
 from django.db.models import F, Sum
 
 from apps.accounts.models import User
-from apps.backtests.histories import MAX_BARS_IN_MEMORY
 from apps.backtests.models import Backtest, BacktestKind, BacktestStatus, WorkSpeed
 from apps.backtests.submissions import STUDY_FIELDS
 from apps.core.errors import Code, ServiceError
@@ -18,7 +17,7 @@ from apps.core.machine import memory_limit
 from apps.core.times import duration_text
 from apps.engine.studies import configs as studies
 from apps.engine.studies.configs import MonteCarloConfig, WalkForwardConfig
-from apps.market.bar_counts import lower_bounds
+from apps.market.bar_counts import estimate_bars
 
 # Of what was measured before, so much is kept: some twenty measurements count.
 RECORD_SPEED: Final = """
@@ -28,13 +27,41 @@ RECORD_SPEED: Final = """
         units = 0.95 * measured.units + excluded.units
 """
 
+MEGABYTE: Final = 10**6
 # What a worker holds for each bar, measured with two averages; sets of a search share columns.
 BYTES_OF_A_BAR, BYTES_OF_A_SEARCHED_BAR = 120, 220
 # The scores of a set of a search, twice while they are joined; those of a path are fewer.
 BYTES_OF_AN_ITEM: Final = 400
-OWN_MEGABYTES: Final = 180
-# How often bars are read that memory should not hold.
-READINGS_IN_PARTS: Final = 4
+OWN_MEGABYTES: Final = 190
+
+
+class Memory(NamedTuple):
+    """The memory that a worker holds for a backtest beside its own: bytes of each bar, and of all
+    sets or paths.
+    """
+
+    bars: int
+    of_a_bar: int
+    of_items: int
+
+    @property
+    def megabytes(self) -> float:
+        return (self.bars * self.of_a_bar + self.of_items) / MEGABYTE
+
+    def bars_within(self, megabytes: float) -> int:
+        """Return how many bars would fit."""
+        return int(max(megabytes * MEGABYTE - self.of_items, 0)) // self.of_a_bar
+
+
+class TooMuchMemory(ServiceError):
+    """The backtest needs more memory than a worker may use for one."""
+
+    code = Code.UNPROCESSABLE_ENTITY
+    message = (
+        "Its {bars:,} bars over all symbols would take about {megabytesNeeded:,} MB of a worker's"
+        " memory, which may use {megabytesAllowed:,} MB for a backtest: about {fits:,} bars would"
+        " fit. Shorten the range, or name fewer symbols or a longer timeframe."
+    )
 
 
 class TooManySeconds(ServiceError):
@@ -77,35 +104,63 @@ def estimate_seconds(backtest: Backtest) -> float | None:
 
 
 def stored_bars_of(backtest: Backtest) -> int:
-    """Return the bars of all symbols in the range, or somewhat fewer."""
-    bounds = lower_bounds(
+    """Estimate the bars of all symbols that a worker reads."""
+    return estimate_bars(
         backtest.symbols, backtest.timeframe, start=backtest.start, end=backtest.end
     )
-    return sum(bound.within for bound in bounds.values())
+
+
+def memory_of(backtest: Backtest) -> Memory:
+    of_items = BYTES_OF_AN_ITEM * count_items(backtest)
+    of_a_bar = _bytes_of_a_bar(BacktestKind(backtest.kind))
+    return Memory(stored_bars_of(backtest), of_a_bar, of_items)
+
+
+def require_memory(backtest: Backtest) -> None:
+    """Require that a worker may use the memory that the backtest needs. Raises TooMuchMemory."""
+    memory, allowed = memory_of(backtest), settings.BACKTEST_MEGABYTES
+    if memory.megabytes > allowed:
+        raise TooMuchMemory(
+            bars=memory.bars,
+            megabytesNeeded=ceil(memory.megabytes),
+            megabytesAllowed=allowed,
+            fits=memory.bars_within(allowed),
+        )
+
+
+def most_bars_read(kind: BacktestKind) -> int:
+    """Return the most bars that a worker reads: a tenth more than fit, as those that are stored are
+    estimated when a backtest is submitted.
+    """
+    fits = settings.BACKTEST_MEGABYTES * MEGABYTE // _bytes_of_a_bar(kind)
+    return fits + fits // 10
+
+
+def _bytes_of_a_bar(kind: BacktestKind) -> int:
+    searches = kind in (BacktestKind.WALK_FORWARD, BacktestKind.OPTIMIZATION)
+    return BYTES_OF_A_SEARCHED_BAR if searches else BYTES_OF_A_BAR
 
 
 def describe_memory(backtest: Backtest, *, was_too_much: bool) -> str:
     """Say what memory a worker takes for the backtest, and where it `was_too_much`, what fits into
     that of this machine.
     """
-    kind, bars, items = BacktestKind(backtest.kind), stored_bars_of(backtest), count_items(backtest)
-    searches = kind in (BacktestKind.WALK_FORWARD, BacktestKind.OPTIMIZATION)
-    of_a_bar = BYTES_OF_A_SEARCHED_BAR if searches else BYTES_OF_A_BAR
-    of_items = BYTES_OF_AN_ITEM * items
-    held = f"{bars:,} bars over all symbols"
+    memory, items = memory_of(backtest), count_items(backtest)
+    held = f"{memory.bars:,} bars over all symbols"
     if items > 1:
         held += f", and {items:,} sets or paths,"
-    bars_held = MAX_BARS_IN_MEMORY if is_in_parts(backtest, bars) else bars
-    megabytes = (bars_held * of_a_bar + of_items) / 2**20
-    text = f"Its {held} take a worker about {megabytes:,.0f} MB beside its own {OWN_MEGABYTES} MB."
+    text = (
+        f"Its {held} take a worker about {memory.megabytes:,.0f} MB beside its own"
+        f" {OWN_MEGABYTES} MB."
+    )
     if not was_too_much:
         return text
-    limit = memory_limit()
-    left = limit / settings.BACKTEST_WORKERS - OWN_MEGABYTES * 2**20 - of_items
+    limit = memory_limit() / MEGABYTE
+    left = limit / settings.BACKTEST_WORKERS - OWN_MEGABYTES
     # What was estimated has proved too little.
-    fitting = min(int(max(left, 0.0) / of_a_bar), bars // 2)
+    fitting = min(memory.bars_within(left), memory.bars // 2)
     return (
-        f"{text} The machine has {limit / 2**20:,.0f} MB for all its processes, of which"
+        f"{text} The machine has {limit:,.0f} MB for all its processes, of which"
         f" {settings.BACKTEST_WORKERS} may run backtests: about {fitting:,} bars would fit. Shorten"
         " the range, or name fewer symbols or a longer timeframe."
     )
@@ -116,13 +171,7 @@ def _units(backtest: Backtest, bars: int) -> float:
     items = count_items(backtest)
     if backtest.kind == BacktestKind.MONTE_CARLO:
         return float(items)
-    readings = READINGS_IN_PARTS if is_in_parts(backtest, bars) else 1
-    return float(items * readings * max(bars, 1))
-
-
-def is_in_parts(backtest: Backtest, bars: int) -> bool:
-    """Return whether a worker goes through so many bars in parts."""
-    return backtest.kind == BacktestKind.BACKTEST and bars > MAX_BARS_IN_MEMORY
+    return float(items * max(bars, 1))
 
 
 def require_seconds(backtest: Backtest, *, owner: User) -> None:

@@ -17,16 +17,9 @@ from typing import Final
 from django.db import InterfaceError, OperationalError, connection, transaction
 
 from apps.algorithms import study_results
-from apps.backtests import estimates, history_files, queue, results
+from apps.backtests import estimates, queue, results
 from apps.backtests.coverage import add_coverage, coverage_of_histories
 from apps.backtests.evidence import ledger
-from apps.backtests.histories import (
-    MAX_BARS,
-    MAX_BARS_IN_MEMORY,
-    TooManyBars,
-    count_bars_read,
-    readers_of,
-)
 from apps.backtests.models import (
     Backtest,
     BacktestKind,
@@ -36,13 +29,12 @@ from apps.backtests.models import (
     StudyShard,
 )
 from apps.backtests.queue import HEARTBEAT_SECONDS, Work
-from apps.backtests.studies import BacktestOutput, load_inputs, market_rules_for
+from apps.backtests.studies import BacktestOutput, load_inputs
 from apps.core import database_clock
 from apps.core.errors import Code
 from apps.core.times import wire_time
 from apps.engine.language.strategy import parse
 from apps.engine.simulation.simulation_input import SimulationInput
-from apps.engine.simulation.streamed import simulate_streamed
 from apps.engine.simulation.timeline import History
 from apps.market import store
 from apps.market.coverage import SessionCoverage, first_stored_days
@@ -142,19 +134,12 @@ class LoadedBacktest:
 def load_backtest(
     backtest: Backtest,
     report: Callable[[float], None],
-    *,
-    max_bars: int | None = None,
-    is_shared: bool = False,
 ) -> LoadedBacktest:
-    """Read what the backtest needs of the market; `max_bars` and `is_shared` as for `load_inputs`.
-    Raises EngineError.
-    """
+    """Read what the backtest needs of the market. Raises EngineError."""
     inputs = load_inputs(
         backtest,
         backtest.configuration,
         lambda done: report(SHARE_OF_READING * done),
-        max_bars=max_bars,
-        is_shared=is_shared,
     )
     return LoadedBacktest(inputs, tuple(_coverage_of(backtest, inputs.histories)))
 
@@ -173,61 +158,15 @@ def _coverage_of(backtest: Backtest, histories: Iterable[History]) -> Iterator[S
 
 
 def run_backtest(backtest: Backtest, report: Callable[[float], None]) -> BacktestOutput:
-    """Simulate a plain backtest, part by part where it has more bars than memory should hold.
-
-    Raises EngineError and what `report` raises.
-    """
+    """Simulate a plain backtest. Raises EngineError and what `report` raises."""
     began = time.perf_counter()
-    loaded = _load_whole(backtest, report)
-    if loaded is None:
-        return _run_streamed(backtest, report)
+    loaded = load_backtest(backtest, report)
     result = loaded.inputs.simulate(
         lambda done: report(SHARE_OF_READING + (1 - SHARE_OF_READING) * done)
     )
     seconds = time.perf_counter() - began
     estimates.record_speed(backtest, seconds=seconds, bars=loaded.bars)
     return BacktestOutput(result, None, loaded.coverage)
-
-
-def _load_whole(backtest: Backtest, report: Callable[[float], None]) -> LoadedBacktest | None:
-    """Return None for more bars than memory should hold, most of which one query tells."""
-    if estimates.stored_bars_of(backtest) > MAX_BARS_IN_MEMORY:
-        return None
-    try:
-        return load_backtest(backtest, report, max_bars=MAX_BARS_IN_MEMORY)
-    except TooManyBars:
-        return None
-
-
-def _run_streamed(backtest: Backtest, report: Callable[[float], None]) -> BacktestOutput:
-    """Raises EngineError and what `report` raises."""
-    began, bars = time.perf_counter(), 0
-    rules = market_rules_for(backtest, backtest.configuration)
-    readers = readers_of(rules, start=backtest.start, end=backtest.end)
-
-    def histories() -> Iterator[History]:
-        nonlocal bars
-        for number, reader in enumerate(readers, 1):
-            history = reader.read()
-            bars += count_bars_read(history)
-            if bars > MAX_BARS:
-                raise TooManyBars(MAX_BARS)
-            report(SHARE_OF_READING * number / len(readers))
-            yield history
-
-    coverage = tuple(_coverage_of(backtest, histories()))
-    result = simulate_streamed(
-        rules.strategy,
-        readers,
-        start=backtest.start,
-        end=backtest.end,
-        capital=float(backtest.initial_capital),
-        schedule=rules.schedule,
-        seed=backtest.seed,
-        on_progress=lambda done: report(SHARE_OF_READING + (1 - SHARE_OF_READING) * done),
-    )
-    estimates.record_speed(backtest, seconds=time.perf_counter() - began, bars=bars)
-    return BacktestOutput(result, None, coverage)
 
 
 @transaction.atomic
@@ -247,7 +186,7 @@ def complete(*, backtest: Backtest, output: BacktestOutput, now: datetime) -> No
     )
     if not completed:
         raise StaleAttempt
-    _remove_parts(backtest)
+    backtest.shards.all().delete()
     trades = results.Trades(result.trades, result.excursions, result.fills)
     results.save_result(
         backtest,
@@ -317,10 +256,5 @@ def fail(*, backtest: Backtest, code: Code, message: str, now: datetime) -> None
     )
     if not failed:
         raise StaleAttempt
-    _remove_parts(backtest)
+    backtest.shards.all().delete()
     queue.write_end_event(backtest, BacktestStatus.FAILED, error=error, now=now)
-
-
-def _remove_parts(study: Backtest) -> None:
-    study.shards.all().delete()
-    history_files.remove(study)

@@ -189,8 +189,10 @@ def compose(
 def enqueue_new(backtest: Backtest, *, owner: User, now: datetime, **details: object) -> None:
     """Save a backtest and enqueue it, within the caller's transaction.
 
-    `details` join the audit. Raises TooManyQueued, QueueFull, QuotaExceeded, TooManySeconds.
+    `details` join the audit. Raises TooMuchMemory, TooManyQueued, QueueFull, QuotaExceeded,
+    TooManySeconds.
     """
+    estimates.require_memory(backtest)
     _require_space_in_queue(owner)
     backtest.estimated_seconds = estimates.estimate_seconds(backtest)
     estimates.require_seconds(backtest, owner=owner)

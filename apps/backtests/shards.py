@@ -115,10 +115,7 @@ def _require_budget(seconds: float, items: int) -> None:
 
 
 def _load(backtest: Backtest, report: Report) -> LoadedStudy:
-    """Read the study; of one that may be divided, the workers of this machine share the bars."""
-    seconds = backtest.estimated_seconds
-    is_shared = seconds is None or seconds >= SECONDS_ALONE
-    market = execution.load_backtest(backtest, report, is_shared=is_shared)
+    market = execution.load_backtest(backtest, report)
     study = studies.study_of(backtest, market.inputs, report=report)
     return LoadedStudy(backtest, study, market.coverage, market.bars)
 

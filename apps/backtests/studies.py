@@ -4,15 +4,14 @@ commands import it.
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 from django.conf import settings
 from numpy.typing import NDArray
 
-from apps.backtests import history_files, results
-from apps.backtests.histories import load_histories, max_bars_of
+from apps.backtests import estimates, results
+from apps.backtests.histories import load_histories
 from apps.backtests.models import Backtest, BacktestKind
 from apps.backtests.submissions import STUDY_FIELDS
 from apps.core.cpus import cpu_count
@@ -94,24 +93,16 @@ def load_inputs(
     backtest: Backtest,
     steps: Mapping[str, Any],
     on_progress: Callable[[float], None],
-    *,
-    max_bars: int | None = None,
-    is_shared: bool = False,
 ) -> SimulationInput:
-    """Return what steps are simulated on over the range of a backtest, of its kind's most bars
-    unless it is said how many. The workers of a machine hold what `is_shared` once. Raises
-    EngineError.
-    """
+    """Return what steps are simulated on over the range of a backtest. Raises EngineError."""
     rules = market_rules_for(backtest, steps)
-    read = partial(
-        load_histories,
+    histories = load_histories(
         rules,
         start=backtest.start,
         end=backtest.end,
-        max_bars=max_bars or max_bars_of(BacktestKind(backtest.kind)),
+        max_bars=estimates.most_bars_read(BacktestKind(backtest.kind)),
         on_progress=on_progress,
     )
-    histories = history_files.load_shared(backtest, rules, read) if is_shared else read()
     return SimulationInput(
         steps,
         histories,

@@ -11,7 +11,7 @@ from rest_framework.response import Response
 from apps.algorithms.models import AlgorithmNotFound
 from apps.algorithms.steps import AlgorithmIncomplete
 from apps.backtests import services
-from apps.backtests.estimates import TooManySeconds
+from apps.backtests.estimates import TooManySeconds, TooMuchMemory
 from apps.backtests.models import Backtest, BacktestKind, BacktestNotFound
 from apps.backtests.prefer_wait import (
     BACKTEST_ENDED_CHANNEL,
@@ -77,7 +77,9 @@ class BacktestViewSet(OwnedViewSet):
         request=BacktestRequestSerializer,
         responses={201: WholeBacktestSerializer},
     )
-    @refuses(AlgorithmNotFound, AlgorithmIncomplete, InsufficientHistory, TooManySeconds)
+    @refuses(
+        AlgorithmNotFound, AlgorithmIncomplete, InsufficientHistory, TooMuchMemory, TooManySeconds,
+    )  # fmt: skip
     def create(self, request: Request) -> Response | HttpResponse:
         """Submit a backtest.
 

@@ -1,11 +1,13 @@
-"""Lower bounds of how many bars are stored, from the catalogue of chunks without reading one."""
+"""How many bars are stored, from the catalogue of chunks without reading one: lower bounds, and an
+estimate.
+"""
 
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from apps.engine.candles import TIMEFRAMES, WARMUP_BARS, day_start
+from apps.engine.candles import TIMEFRAMES, WARMUP_BARS, day_start, start_of_block
 from apps.market import candle_chunks
 from apps.market.dates import midnight
 from apps.market.intraday_buffer import sources_of
@@ -48,6 +50,16 @@ def lower_bounds(
     return {symbol: _bound(rows[symbol], timeframe, start, end) for symbol in symbols}
 
 
+def estimate_bars(symbols: Collection[str], timeframe: str, *, start: int, end: int) -> int:
+    """Estimate the bars of all symbols in a range and in the warm-up before it, in one query: of a
+    chunk that is partly in the range by its days; 0 for weeks.
+    """
+    if timeframe == "1w":
+        return 0
+    rows = _catalogue(symbols, timeframe, end)
+    return sum(_estimate(rows[symbol], timeframe, start, end) for symbol in symbols)
+
+
 def _catalogue(
     symbols: Collection[str], timeframe: str, end: int
 ) -> Mapping[str, list[_CatalogueRow]]:
@@ -64,10 +76,35 @@ def _catalogue(
     return rows
 
 
-def _bound(rows: Sequence[_CatalogueRow], timeframe: str, start: int, end: int) -> BarCountBound:
-    """Count the coarsest timeframe alone: it serves every day that it has."""
+def _estimate(rows: Sequence[_CatalogueRow], timeframe: str, start: int, end: int) -> int:
+    """Estimate what engine rule 11 reads: the bars from the block of the start on, and a number of
+    bars before it.
+    """
+    begins, before, within = start_of_block(start, timeframe), 0, 0.0
+    for row in _coarsest(rows, timeframe):
+        bars, share = _estimated_bars(row, timeframe), 1.0
+        if row.last < begins:
+            before += bars
+        else:
+            if row.last >= end:
+                share = _days_within(row, begins, end) / _day_count(row)
+            within += bars * share
+    return min(before, WARMUP_BARS) + round(within)
+
+
+def _estimated_bars(row: _CatalogueRow, timeframe: str) -> int:
+    """Return about how many bars a chunk makes."""
+    return max(_day_count(row), row.bars * TIMEFRAMES[row.timeframe] // TIMEFRAMES[timeframe])
+
+
+def _coarsest(rows: Sequence[_CatalogueRow], timeframe: str) -> list[_CatalogueRow]:
+    """Return the rows of the coarsest timeframe alone: it serves every day that it has."""
     source = max((row.timeframe for row in rows), key=TIMEFRAMES.__getitem__, default=timeframe)
-    coarsest = [row for row in rows if row.timeframe == source]
+    return [row for row in rows if row.timeframe == source]
+
+
+def _bound(rows: Sequence[_CatalogueRow], timeframe: str, start: int, end: int) -> BarCountBound:
+    coarsest = _coarsest(rows, timeframe)
     before = _count(coarsest, timeframe, 0, start)
     return BarCountBound(min(before, WARMUP_BARS), _count(coarsest, timeframe, start, end))
 
@@ -88,8 +125,11 @@ def _bars(row: _CatalogueRow, timeframe: str) -> int:
     """Return how many bars a chunk makes: at least one a day, and as many as its minutes fill."""
     if row.timeframe == timeframe:
         return row.bars
-    days = int.from_bytes(row.days, "big").bit_count()
-    return max(days, row.bars * _MINUTE // TIMEFRAMES[timeframe])
+    return max(_day_count(row), row.bars * _MINUTE // TIMEFRAMES[timeframe])
+
+
+def _day_count(row: _CatalogueRow) -> int:
+    return int.from_bytes(row.days, "big").bit_count()
 
 
 def _days_within(row: _CatalogueRow, start: int, end: int) -> int:

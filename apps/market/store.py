@@ -107,18 +107,15 @@ def read_adjusted(
     start: int,
     end: int,
     warmup: bool = True,
-    adjusted_to: int | None = None,
     calendar: Sessions | None = None,
 ) -> AdjustedCandles:
-    """Return what `read` does, with all prices adjusted to the last day before `end`, or before
-    `adjusted_to` of a longer range.
+    """Return what `read` does, with all prices adjusted to the last day before `end`.
 
     `calendar` is the symbol's, where the caller knows it.
 
     Later corporate actions, and actions of later days that are loaded later, do not change them.
     """
-    until = end if adjusted_to is None else adjusted_to
-    history, actions = adjusted_history_of(symbol, timeframe, until=until, calendar=calendar)
+    history, actions = adjusted_history_of(symbol, timeframe, until=end, calendar=calendar)
     return _with_actions(_read(history, timeframe, start, end, warmup=warmup), actions)
 
 

@@ -10,7 +10,7 @@ from procrastinate.contrib.django.models import ProcrastinateJob
 from apps.accounts.models import User
 from apps.algorithms import services as algorithms
 from apps.algorithms.serializers import AlgorithmBodySerializer
-from apps.backtests import execution, queue, services
+from apps.backtests import estimates, queue, services
 from apps.backtests.models import Backtest
 from apps.backtests.submissions import ends_in_future, read_date_range
 from apps.core import long_poll
@@ -510,14 +510,28 @@ def test_a_refusal_that_is_kept_for_a_key_is_not_waited_for(
 
 
 @pytest.mark.usefixtures("history")
-def test_too_much_history_for_one_worker_fails_with_what_to_do(
+def test_more_history_than_a_worker_may_hold_is_refused_with_what_to_do(
+    api: Api, alice: User, body: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(estimates, "BYTES_OF_A_BAR", 12_000_000)
+    error = assert_error(api(alice).post(PATH, body), 422, "UNPROCESSABLE_ENTITY")
+    details = error["details"]
+    assert set(details) == {"bars", "megabytesNeeded", "megabytesAllowed", "fits"}
+    assert details["megabytesAllowed"] == 1_200
+    assert details["megabytesNeeded"] == 12 * details["bars"] + 1 > 1_200
+    assert details["fits"] == 99
+    assert "Shorten the range" in error["message"]
+    assert not Backtest.objects.exists()
+
+
+@pytest.mark.usefixtures("history")
+def test_more_history_that_comes_in_before_a_worker_begins_fails_with_what_to_do(
     api: Api, alice: User, body: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     client = api(alice)
     backtest = client.post(PATH, body).json()
-    monkeypatch.setattr(execution, "MAX_BARS_IN_MEMORY", 50)
-    monkeypatch.setattr(execution, "MAX_BARS", 100)
+    monkeypatch.setattr(estimates, "BYTES_OF_A_BAR", 12_000_000)
     run_queued()
     error = client.get(f"{PATH}/{backtest['id']}").json()["error"]
     assert error["code"] == "UNPROCESSABLE_ENTITY"
-    assert "more than 100 bars" in error["message"]
+    assert "more than 110 bars" in error["message"]

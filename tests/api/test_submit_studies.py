@@ -8,7 +8,7 @@ from rest_framework.test import APIClient
 from apps.accounts.models import User
 from apps.algorithms import study_results
 from apps.algorithms.models import Algorithm
-from apps.backtests import execution, histories, shards, studies
+from apps.backtests import estimates, execution, shards, studies
 from apps.backtests.models import Backtest
 from tests import make
 from tests.backtests.waves import waves
@@ -291,8 +291,7 @@ def test_a_search_that_is_cancelled_ends_at_its_next_report(
 def test_a_search_holds_fewer_bars(
     client: APIClient, body: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(histories, "MAX_BARS_SEARCHED", 100)
+    monkeypatch.setattr(estimates, "BYTES_OF_A_SEARCHED_BAR", 12_000_000)
     sent = {**body, "kind": "optimization", "optimizationConfig": {"parameters": PARAMETERS}}
-    created = client.post(PATH, sent).json()
-    run_queued()
-    assert "more than 100 bars" in client.get(f"{PATH}/{created['id']}").json()["error"]["message"]
+    error = assert_error(client.post(PATH, sent), 422, "UNPROCESSABLE_ENTITY")
+    assert error["details"]["fits"] == 99

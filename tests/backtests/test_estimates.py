@@ -1,14 +1,15 @@
 """How long a backtest will take is told once its kind was measured, and what a user's may take."""
 
+from math import ceil
 from typing import Any
 
 import pytest
 from django.conf import LazySettings
+from django.test import override_settings
 
 from apps.accounts.models import User
 from apps.backtests import estimates, queue
 from apps.backtests.models import Backtest, BacktestKind, BacktestStatus, WorkSpeed
-from apps.market.bar_counts import lower_bounds
 from tests import make
 from tests.backtests.submissions import submit
 from tests.backtests.workers import run_queued
@@ -72,14 +73,33 @@ def test_what_was_measured_lately_has_most_weight(alice: User) -> None:
     assert speed.units == pytest.approx(10 * (0.95**2 + 0.95 + 1))
 
 
-def test_bars_that_memory_does_not_hold_are_read_four_times(
-    alice: User, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("kind", STUDIES)
+def test_what_needs_more_memory_than_a_worker_may_use_is_refused_and_told_what_fits(
+    alice: User, kind: BacktestKind, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    WorkSpeed.objects.create(kind=BacktestKind.BACKTEST, seconds=0.1, units=1)
-    whole = submit(alice).estimated_seconds
-    monkeypatch.setattr(estimates, "MAX_BARS_IN_MEMORY", 100)
-    assert whole
-    assert submit(alice).estimated_seconds == pytest.approx(4 * whole)
+    """Of a bar that takes as much as 10,000."""
+    memory = estimates.memory_of(submit_kind(alice, kind))
+    searches = kind in (BacktestKind.OPTIMIZATION, BacktestKind.WALK_FORWARD)
+    of_a_bar = 2_200_000 if searches else 1_200_000
+    monkeypatch.setattr(estimates, "BYTES_OF_A_BAR", 1_200_000)
+    monkeypatch.setattr(estimates, "BYTES_OF_A_SEARCHED_BAR", 2_200_000)
+    needed = ceil((memory.bars * of_a_bar + 400 * ITEMS[kind]) / 10**6)
+    with (
+        override_settings(BACKTEST_MEGABYTES=needed - 1),
+        pytest.raises(estimates.TooMuchMemory) as refused,
+    ):
+        submit_kind(alice, kind)
+    assert refused.value.details == {
+        "bars": memory.bars,
+        "megabytesNeeded": needed,
+        "megabytesAllowed": needed - 1,
+        "fits": ((needed - 1) * 10**6 - 400 * ITEMS[kind]) // of_a_bar,
+    }
+    fits = refused.value.details["fits"]
+    assert isinstance(fits, int)
+    assert memory.bars - 2 <= fits < memory.bars
+    with override_settings(BACKTEST_MEGABYTES=needed):
+        submit_kind(alice, kind)
 
 
 def test_a_user_is_refused_more_than_may_be_taken_and_told_what_would_fit(
@@ -90,10 +110,7 @@ def test_a_user_is_refused_more_than_may_be_taken_and_told_what_would_fit(
     queue.begin_next(now=make.NOW)
     Backtest.objects.filter(pk=running.pk).update(estimated_seconds=800, progress=25)
     estimate = submit_kind(alice, BacktestKind.OPTIMIZATION)
-    bound = lower_bounds(
-        estimate.symbols, estimate.timeframe, start=estimate.start, end=estimate.end
-    )
-    [bars] = (bound.within for bound in bound.values())
+    bars = estimates.stored_bars_of(estimate)
     WorkSpeed.objects.create(kind=BacktestKind.OPTIMIZATION, seconds=50, units=bars)  # 20 sets
     with pytest.raises(estimates.TooManySeconds) as refused:
         submit_kind(alice, BacktestKind.OPTIMIZATION)

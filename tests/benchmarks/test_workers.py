@@ -20,8 +20,8 @@ from tests.backtests.submissions import submit
 from tests.backtests.workers import never
 from tests.benchmarks.side_by_side import MEASURED, Row, report
 from tests.faults.history import FIRST, NOW, hold_walks
-from tests.faults.test_long_ranges import peak_megabytes
 from tests.faults.test_studies import algorithm_of, search, unfinished
+from tests.faults.test_worker_memory import peak_megabytes
 from tests.faults.workers import Worker, working
 from tests.processes import until
 

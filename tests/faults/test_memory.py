@@ -14,7 +14,8 @@ from typing import Final
 import pytest
 from django.utils import timezone
 
-from apps.backtests.models import Backtest, BacktestKind, BacktestStatus
+from apps.backtests import estimates
+from apps.backtests.models import Backtest, BacktestStatus
 from apps.backtests.submissions import read_date_range
 from apps.core.machine import CGROUP
 from tests import make
@@ -90,11 +91,7 @@ def test_a_backtest_that_is_too_large_for_the_machine_says_so(tmp_path: Path) ->
     )
     span = read_date_range(FIRST, LAST, now=NOW)
     with limited_group(MEGABYTES) as group, up(group, tmp_path):
-        # A plain one goes through so many bars in parts; a Monte Carlo holds them.
-        killed = submit(
-            owner, large.pk, date_range=span, kind=BacktestKind.MONTE_CARLO,
-            configs={"monteCarloConfig": {"runs": 200}}, now=timezone.now(),
-        )  # fmt: skip
+        killed = submit(owner, large.pk, date_range=span, now=timezone.now())
         until(lambda: has_ended(killed), seconds=120, every=0.2)
         passed = submit(owner, small.pk, date_range=span, now=timezone.now())
         until(lambda: has_ended(passed), seconds=120, every=0.2)
@@ -106,7 +103,7 @@ def test_a_backtest_that_is_too_large_for_the_machine_says_so(tmp_path: Path) ->
     assert killed.status == BacktestStatus.FAILED, log
     message = str(killed.error)
     assert "2 workers were killed for lack of memory" in message
-    assert f"The machine has {MEGABYTES} MB" in message
+    assert f"The machine has {MEGABYTES * 2**20 / estimates.MEGABYTE:.0f} MB" in message
     assert re.search(r"about [\d,]+ bars would fit", message)
     assert log.count("ended (SIGKILL for lack of memory)") == 2
     assert passed.status == BacktestStatus.COMPLETED, passed.error

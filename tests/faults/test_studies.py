@@ -1,7 +1,6 @@
 """Studies whose workers are killed have the bytes of one worker that nobody disturbs."""
 
 import random
-import signal
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,17 +12,15 @@ from django.db import connection
 from django.utils import timezone
 
 from apps.accounts.models import User
-from apps.algorithms.models import Algorithm
 from apps.backtests import shards, tasks
 from apps.backtests.models import Backtest, BacktestKind, BacktestStatus, StudyShard
 from apps.backtests.submissions import read_date_range
-from apps.market.models import CandleChunk
 from tests import make
 from tests.backtests.submissions import submit
 from tests.backtests.test_shards import result_of
 from tests.backtests.workers import never
 from tests.faults.history import FIRST, LAST, NOW, SYMBOLS, hold_walks
-from tests.faults.workers import Worker, working
+from tests.faults.workers import working
 from tests.processes import until
 
 pytestmark = [
@@ -201,73 +198,3 @@ def test_studies_have_the_same_bytes_though_fifty_workers_are_killed(tmp_path: P
     different = [study.pk for study in studies if result_of(study) != expected[int(study.name)]]
     assert not different
     assert not StudyShard.objects.exists()
-
-
-def chunk_blocks_read() -> int:
-    """How many blocks of candle chunks the server has read, for connections that are closed."""
-    blocks = ask(
-        "SELECT toast_blks_hit + toast_blks_read FROM pg_statio_user_tables"
-        f" WHERE relname = '{CandleChunk._meta.db_table}'"
-    )
-    assert blocks is not None
-    return blocks
-
-
-def proportional_megabytes(worker: Worker) -> float:
-    """Its memory, where each shared page counts for its share."""
-    assert worker.process is not None
-    lines = Path(f"/proc/{worker.process.pid}/smaps_rollup").read_text().splitlines()
-    return next(int(line.split()[1]) for line in lines if line.startswith("Pss:")) / 1024
-
-
-def blocks_of_a_study(algorithm: Algorithm, count: int, folder: Path) -> int:
-    """How many blocks of chunks so many workers read for a search, which all of them share."""
-    before = chunk_blocks_read()
-    with working(count, folder) as workers:
-        study = submit(
-            algorithm.owner, algorithm.pk, date_range=read_date_range(FIRST, LAST, now=NOW),
-            kind=BacktestKind.OPTIMIZATION, configs={"optimizationConfig": search(400)},
-            now=timezone.now(),
-        )  # fmt: skip
-        took_part, megabytes = set[str](), list[float]()
-        while unfinished():
-            took_part.update(StudyShard.objects.exclude(worker="").values_list("worker", flat=True))
-            megabytes = max(megabytes, list(map(proportional_megabytes, workers)), key=sum)
-            time.sleep(0.05)
-        study.refresh_from_db()
-        assert study.status == BacktestStatus.COMPLETED, study.error
-        assert len(took_part) == count
-        for worker in workers:
-            worker.send(signal.SIGTERM)
-        until(lambda: all(worker.has_ended() for worker in workers))
-    read = chunk_blocks_read() - before
-    held = " and ".join(f"{part:.0f} MB" for part in megabytes)
-    print(f"\n{count} workers read {read} blocks of candle chunks, and held {held} (PSS)", end="")
-    return read
-
-
-@contextmanager
-def without_autovacuum() -> Iterator[None]:
-    """Keep the server from reading candle chunks by itself."""
-    statement = (
-        f"ALTER TABLE {CandleChunk._meta.db_table}"
-        " SET (autovacuum_enabled = {0}, toast.autovacuum_enabled = {0})"
-    )
-    with connection.cursor() as cursor:
-        cursor.execute(statement.format("off"))
-    try:
-        yield
-    finally:
-        with connection.cursor() as cursor:
-            cursor.execute(statement.format("on"))
-
-
-def test_two_workers_of_a_machine_read_the_candles_of_a_study_once(tmp_path: Path) -> None:
-    basics = {"strategyType": "momentum", "timeframe": "1m", "symbols": list(SYMBOLS[:10])}
-    algorithm = make.algorithm(make.user("alice"), **make.steps(basicInfo=basics))
-    with without_autovacuum():
-        hold_walks()
-        connection.close()  # the server then counts what this process has written
-        of_one = blocks_of_a_study(algorithm, 1, tmp_path)
-        assert of_one > 100
-        assert blocks_of_a_study(algorithm, 2, tmp_path) == of_one

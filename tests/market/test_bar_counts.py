@@ -7,7 +7,7 @@ import pytest
 
 from apps.engine.candles import TIMEFRAMES
 from apps.market import candle_chunks, store
-from apps.market.bar_counts import lower_bounds
+from apps.market.bar_counts import estimate_bars, lower_bounds
 from tests.market.bars import at, flat, minutes, store_candles
 
 START, END = at("2024-02-03 00:00"), at("2024-03-20 00:00")
@@ -34,6 +34,22 @@ def test_no_bound_promises_more_than_there_is(timeframe: str) -> None:
         bound = lower_bounds(["NSE:SBIN"], timeframe, start=start, end=end)["NSE:SBIN"]
         before, within = store.count_bars("NSE:SBIN", timeframe, start=start, end=end)
         assert (bound.before <= before, bound.within <= within) == (True, True)
+
+
+@pytest.mark.parametrize(
+    ("timeframe", "error"), [("1m", 0.06), ("5m", 0.06), ("1h", 0.15), ("1d", 0.06)]
+)
+def test_what_a_simulation_reads_is_estimated(timeframe: str, error: float) -> None:
+    """An hour of a session that is no whole one is missed."""
+    hold_quarter("NSE:SBIN")
+    hold_quarter("NSE:INFY")
+    symbols = ["NSE:SBIN", "NSE:INFY", "NSE:TCS"]
+    for start, end in [(START, END), (START, at("2024-03-05 00:00")), (0, 2**33)]:
+        read = sum(
+            len(store.read(name, timeframe, start=start, end=end, warmup=True)) for name in symbols
+        )
+        estimate = estimate_bars(symbols, timeframe, start=start, end=end)
+        assert estimate == pytest.approx(read, rel=error, abs=2 * len(symbols))
 
 
 def test_plenty_is_seen_in_one_query_for_all_symbols(

@@ -9,8 +9,8 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from apps.accounts.models import User
-from apps.backtests import results
-from apps.backtests.histories import MAX_BARS_HELD, load_histories
+from apps.backtests import estimates, results
+from apps.backtests.histories import load_histories
 from apps.backtests.models import Backtest, BacktestKind
 from apps.backtests.results import Trades
 from apps.core.errors import Code, ServiceError
@@ -165,7 +165,7 @@ def _read_candle(backtest: Backtest, symbol: str, at: int) -> _Candle:
         rules,
         start=backtest.start,
         end=backtest.end,
-        max_bars=MAX_BARS_HELD,
+        max_bars=estimates.most_bars_read(BacktestKind(backtest.kind)),
         on_progress=lambda done: None,
     )
     symbol_series = symbol_series_of(own_strategy, history, backtest.start, backtest.end)

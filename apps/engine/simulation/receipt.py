@@ -18,7 +18,7 @@ from apps.engine.charges import Schedule, has_rates
 from apps.engine.kernel.records import ENGINE_VERSION
 from apps.engine.language.strategy import Strategy
 from apps.engine.metrics.fill_quality import LATE_BARS, THIN_SHARE, FillQuality, is_late, is_thin
-from apps.engine.simulation.timeline import History, Note, SymbolSeries
+from apps.engine.simulation.timeline import Note, SymbolSeries
 from apps.engine.symbols import parse_symbol
 
 if TYPE_CHECKING:  # of types alone: who reads results does without the compiler
@@ -28,38 +28,6 @@ _HEX_DIGITS_OF_A_MONTH: Final = 16
 # What is traded, and names, by their keys in the steps.
 _LABELS: Final = frozenset({"symbols", "exchange", "strategyType", "name"})
 _DIGITS: Final = re.compile("[0-9]+")
-
-
-class SymbolFacts(NamedTuple):
-    """What a receipt tells of a symbol beside its candles. `history` may be without them;
-    `first_day` is that of the first bar of the range, `out_of_session` as in SymbolSeries.
-    """
-
-    history: History
-    first_day: int
-    out_of_session: int
-
-    @classmethod
-    def of(cls, history: History, symbol_series: SymbolSeries) -> SymbolFacts:
-        first_day = int(ist_day(symbol_series.candles.time[:1])[0])
-        return cls(history, first_day, symbol_series.out_of_session)
-
-
-class MarketFacts(NamedTuple):
-    """What a receipt tells of all that was read: `columns` are those of `rule_columns`, which may
-    be read once, and `candle_series` what `hash_candles` returns. Any: numbers of two kinds.
-    """
-
-    symbols: Sequence[SymbolFacts]
-    columns: Iterable[NDArray[Any]]
-    candle_series: tuple[CandleSeries, ...]
-    start: int
-    end: int
-
-
-def facts_of(data: PreparedData, candle_series: tuple[CandleSeries, ...]) -> MarketFacts:
-    symbols = list(map(SymbolFacts.of, data.histories, data.all_series))
-    return MarketFacts(symbols, rule_columns(data.all_series), candle_series, data.start, data.end)
 
 
 def rule_columns(all_series: Sequence[SymbolSeries]) -> Iterator[NDArray[Any]]:
@@ -75,8 +43,9 @@ def rule_columns(all_series: Sequence[SymbolSeries]) -> Iterator[NDArray[Any]]:
 
 def receipt(
     strategy: Strategy,
-    facts: MarketFacts,
+    data: PreparedData,
     schedule: Schedule,
+    candle_series: Sequence[CandleSeries],
     *,
     capital: float,
     seed: int,
@@ -87,14 +56,15 @@ def receipt(
     `configuration`, `candles` and `rulebook` (charges, contracts, square-off, at which bars longer
     candles count) are SHA-256 in hex.
     """
-    contracts = [asdict(symbol.history.contract) for symbol in facts.symbols]
+    contracts = [asdict(history.contract) for history in data.histories]
+    columns = rule_columns(data.all_series)
     return {
         "engineVersion": ENGINE_VERSION,
         "configuration": configuration_hash(strategy),
-        "candles": hash_of(facts.candle_series),
-        "rulebook": hash_of([schedule, contracts, _hash_columns(facts.columns)]),
-        "start": facts.start,
-        "end": facts.end,
+        "candles": hash_of(candle_series),
+        "rulebook": hash_of([schedule, contracts, _hash_columns(columns)]),
+        "start": data.start,
+        "end": data.end,
         "capital": capital,
         "seed": seed,
         "notes": [asdict(note) for note in notes],
@@ -176,14 +146,15 @@ def _hash_columns(columns: Iterable[NDArray[Any]]) -> str:
 
 
 def notes_on(
-    strategy: Strategy, facts: Sequence[SymbolFacts], schedule: Schedule, *, ruined: bool
+    strategy: Strategy, data: PreparedData, schedule: Schedule, *, ruined: bool
 ) -> list[Note]:
     """What the reader of a result must know."""
-    notes = [note for symbol in facts for note in symbol.history.notes]
-    notes += _on_bars_out_of_session(strategy, facts)
+    notes = [note for history in data.histories for note in history.notes]
+    notes += _on_bars_out_of_session(strategy, data.all_series)
+    first_days = [int(ist_day(candles.time[:1])[0]) for candles in data.candles]
     free = [
         history.symbol
-        for history, first_day, _ in facts
+        for history, first_day in zip(data.histories, first_days, strict=True)
         if not has_rates(schedule, history.contract.segment, first_day)
     ]
     if free:
@@ -220,8 +191,8 @@ def notes_on_fills(quantity: NDArray[np.float64], fills: FillQuality) -> list[No
     return notes
 
 
-def _on_bars_out_of_session(strategy: Strategy, facts: Sequence[SymbolFacts]) -> list[Note]:
-    counts = {symbol.history.symbol: symbol.out_of_session for symbol in facts}
+def _on_bars_out_of_session(strategy: Strategy, all_series: Sequence[SymbolSeries]) -> list[Note]:
+    counts = {series.symbol: series.out_of_session for series in all_series}
     counts = {symbol: count for symbol, count in counts.items() if count}
     if not counts:
         return []

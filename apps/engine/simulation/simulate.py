@@ -32,8 +32,6 @@ from apps.engine.simulation.plan import Contract, MissingCalendar, plan_of, term
 from apps.engine.simulation.prepared_data import PreparedData, prepare_data
 from apps.engine.simulation.receipt import (
     CandleSeries,
-    MarketFacts,
-    facts_of,
     hash_candles,
     notes_on,
     notes_on_fills,
@@ -131,40 +129,22 @@ def result_of(
     `hash_candles` does, where it is worked out elsewhere.
     """
     calendars = [history.sessions for history in data.histories]
-    timeframe = strategy.basicInfo.timeframe
-    fills = fill_quality_of(simulation.result_data.by_symbol, calendars, timeframe)
+    timeframe, result_data = strategy.basicInfo.timeframe, simulation.result_data
+    fills = fill_quality_of(result_data.by_symbol, calendars, timeframe)
     hashes = candle_series() if candle_series else hash_candles(data.all_series, timeframe)
-    return simulation_result_of(
-        strategy, facts_of(data, hashes), schedule, simulation, fills=fills, capital=capital,
-        seed=seed,
-    )  # fmt: skip
-
-
-def simulation_result_of(
-    strategy: Strategy,
-    facts: MarketFacts,
-    schedule: Schedule,
-    simulation: Simulation,
-    *,
-    fills: FillQuality,
-    capital: float,
-    seed: int,
-) -> SimulationResult:
-    """What was simulated, with its figures and its receipt."""
-    result_data = simulation.result_data
     notes = [
-        *notes_on(strategy, facts.symbols, schedule, ruined=simulation.ruined),
+        *notes_on(strategy, data, schedule, ruined=simulation.ruined),
         *notes_on_fills(result_data.trades["quantity"], fills),
     ]
     return SimulationResult(
-        symbols=tuple(symbol.history.symbol for symbol in facts.symbols),
+        symbols=data.symbols,
         trades=result_data.trades,
         curve=curve_of(simulation),
         excursions=result_data.excursions,
         fills=fills,
         performance=performance(result_data, rejected=simulation.rejected, paid=simulation.paid),
-        receipt=receipt(strategy, facts, schedule, capital=capital, seed=seed, notes=notes),
-        candle_series=facts.candle_series,
+        receipt=receipt(strategy, data, schedule, hashes, capital=capital, seed=seed, notes=notes),
+        candle_series=hashes,
     )
 
 

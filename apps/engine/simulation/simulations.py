@@ -189,11 +189,10 @@ def simulate_plans(
     market, _, candles = traded
     if len(row_ranges) > len(buffers.equity) or len(plans) > buffers.equity.shape[1]:
         raise ArrayMismatch("The buffers do not hold so many simulations.")
-    batches = list[Batch]()
+    batches = list[_Batch]()
     for row_range, equity in zip(row_ranges, buffers.equity[:, : len(plans)], strict=False):
-        states = new_states(traded.terms.instruments, len(plans), cash=capital)
-        batch = Batch(
-            plans, traded, signals, row_range, buffers._replace(equity=equity), states=states
+        batch = _Batch(
+            plans, traded, signals, row_range, buffers._replace(equity=equity), capital=capital
         )
         for fraction in batch.run():
             report((len(batches) + fraction) / len(row_ranges))
@@ -242,16 +241,16 @@ def _segments(market: MarketRows, row_range: RowRange, terms: Terms) -> list[_Se
     return segments
 
 
-class Batch:
-    """Plans over some rows of a market, from the states of before them, which it changes."""
+class _Batch:
+    """Plans over some rows of a market."""
 
     def __init__(
         self, plans: Sequence[Plan], traded: TradedMarket, signals: NDArray[np.uint8],
-        row_range: RowRange, buffers: Buffers, *, states: State,
+        row_range: RowRange, buffers: Buffers, *, capital: float,
     ) -> None:  # fmt: skip
         market, terms = traded.market, traded.terms
         self.market, self.terms, self.signals, self.row_range = market, terms, signals, row_range
-        self.states, self._rows_before = states, states.account["rows"].copy()
+        self.states = new_states(terms.instruments, len(plans), cash=capital)
         self._rules = Rules(np.array(plans, PLAN), terms.instruments, terms.units[0], terms.rates)
         self._output = SimulationOutput(buffers.trades, buffers.equity, buffers.fills)
         sampled = row_range.sampled
@@ -267,10 +266,8 @@ class Batch:
         if not len(signals) == len(buffers.equity) == len(plans):
             raise ArrayMismatch("Each plan has its own signals and equity.")
 
-    def run(self, *, closes: bool = True) -> Iterator[float]:
-        """Step through the part's rows and close what is open, unless other rows follow and it
-        `closes` not; yield the fraction that is done.
-        """
+    def run(self) -> Iterator[float]:
+        """Step through the part's rows and close what is open; yield the fraction that is done."""
         row, end = self.row_range.first, self.row_range.end
         most = max(CELLS_AT_A_TIME // self.states.positions.size, 1)
         segments = _segments(self.market, self.row_range, self.terms)
@@ -278,12 +275,12 @@ class Batch:
             self._rules = self._rules._replace(contracts=segment.contracts)
             while row < segment.stop:
                 stop = min(segment.stop, row + most)
-                self._run_rows(row, stop, end if closes and not segment.ending else NEVER)
+                self._run_rows(row, stop, NEVER if segment.ending else end)
                 row = stop
                 yield (row - self.row_range.first) / (end - self.row_range.first)
             for slot in segment.ending:
                 self._settle(slot)
-        if closes and (row == self.row_range.first or segments[-1].ending):
+        if row == self.row_range.first or segments[-1].ending:
             self._run_rows(end, end, end)  # closes what is still open
 
     @property
@@ -291,14 +288,10 @@ class Batch:
         """FILL records in the order in which they happened, where those of one plan are kept."""
         return np.frombuffer(b"".join(self._filled), FILL)
 
-    def written_trades(self, number: int) -> Array:
-        """TRADE records as the kernel has written them."""
-        return np.frombuffer(b"".join(self._written[number]), TRADE)
-
     def trades_of(self, number: int) -> Array:
         """TRADE records in the order of their exits, once all rows are run."""
         # As bytes and by `take`: NumPy joins and picks records a field at a time, 20 times as slow.
-        trades = self.written_trades(number)
+        trades = np.frombuffer(b"".join(self._written[number]), TRADE)
         if self.states.positions.shape[1] == 1:
             return trades
         return trades.take(np.argsort(trades["exit_time"], kind="stable"))
@@ -306,7 +299,7 @@ class Batch:
     def curve_of(self, number: int) -> SimulationCurve:
         """The equity at the rows that are kept; the last row of a ruined account ends it."""
         row_range, equity = self.row_range, self._output.equity[number]
-        end = row_range.first + int((self.states.account["rows"] - self._rows_before)[number])
+        end = row_range.first + int(self.states.account["rows"][number])
         time, rows, ends = row_range.time, row_range.sampled, row_range.day_ends
         if end < row_range.end:
             time, ends = self.market.time[row_range.first : end], None

@@ -112,24 +112,22 @@ def signals_of_series(
     """`cache` and `into` as for `signals_of`. Raises InsufficientBars when too few bars of the
     range are warm.
     """
-    require_warm_bars(symbol_series.symbol, count_warm_bars(inputs, symbol_series))
+    _require_warm_bars(inputs, symbol_series)
     used, higher = symbol_series.used, symbol_series.higher_timeframes
     first = len(used) - len(symbol_series.candles)
     return signals_at_bars(inputs, plan, used, higher, first, cache=cache, into=into)
 
 
-def count_warm_bars(inputs: RequiredInputs, symbol_series: SymbolSeries) -> int:
-    """Count the bars of the range at which everything that is read is known."""
+def _require_warm_bars(inputs: RequiredInputs, symbol_series: SymbolSeries) -> None:
+    """Raise InsufficientBars when so few bars of the range have all that is read known that nothing
+    could trade.
+    """
     used, higher = symbol_series.used, symbol_series.higher_timeframes
     first, last = len(used) - len(symbol_series.candles), len(used)
     warm_from = max(first, *inputs.warmups, *_warm_from(inputs.higher_timeframes, higher))
-    return max(last - warm_from, 0)
-
-
-def require_warm_bars(symbol: str, count: int) -> None:
-    """Raise InsufficientBars when so few bars of the range are warm that nothing could trade."""
+    count = max(last - warm_from, 0)
     if count < LEAST_BARS:
-        raise InsufficientBars(symbol, held=count, needed=LEAST_BARS)
+        raise InsufficientBars(symbol_series.symbol, held=count, needed=LEAST_BARS)
 
 
 def signals_at_bars(
