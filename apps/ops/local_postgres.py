@@ -82,12 +82,12 @@ def _starting(directory: Path) -> Iterator[None]:
 
 def program_folders() -> Iterator[Path]:
     """Yield where PostgreSQL's programs may be: PG_BIN alone, or the wheel's, then the system's."""
-    if "PG_BIN" in os.environ:
-        yield Path(os.environ["PG_BIN"]).absolute()
+    if named := os.environ.get("PG_BIN", "").strip():
+        yield Path(named).absolute()
         return
     if wheel := _wheel():
         yield wheel / "pginstall" / "bin"
-    folders = Path("/usr/lib/postgresql").glob("*/bin")
+    folders = Path("/usr/lib/postgresql").glob("[0-9]*/bin")
     yield from sorted(folders, key=lambda path: float(path.parent.name), reverse=True)
     if program := shutil.which("postgres"):
         yield Path(program).resolve().parent
@@ -106,11 +106,10 @@ def _find_programs() -> Path:
     for folder in program_folders():
         if (folder / "pg_ctl").exists() and (folder / "initdb").exists():
             return folder
-    if "PG_BIN" in os.environ:
-        raise NoDatabase(f"PG_BIN={os.environ['PG_BIN']} holds no pg_ctl and initdb")
+    searched = ", ".join(map(str, program_folders())) or "no folder"
     raise NoDatabase(
-        "no PostgreSQL found: install the package postgresql, or set PG_BIN to the folder of its"
-        " programs, or DATABASE_URL to a running server"
+        f"no PostgreSQL found in {searched}: install the package postgresql, or set PG_BIN to the"
+        " folder of its programs (pg_ctl, initdb), or DATABASE_URL to a running server"
     )
 
 
@@ -192,10 +191,10 @@ class LocalServer:
                 f" {self.version}: set PG_BIN to the older programs to go on with it, or dump and"
                 " restore it (config/deploy/README.md)"
             )
-        if self.data.exists() and os.geteuid() not in (0, self.data.stat().st_uid):
+        if self.data.exists() and os.geteuid() not in (0, owner := self.data.stat().st_uid):
             raise NoDatabase(
-                f"{self.data} belongs to another user ({self.data.owner()}): start as that user or"
-                " as root, or set DATA_DIR to another folder"
+                f"{self.data} belongs to another user (uid {owner}): start as that user or as root,"
+                " or set DATA_DIR to another folder"
             )
 
     def _choose_account(self) -> tuple[int, int] | None:

@@ -214,7 +214,7 @@ def test_missing_data_is_no_reason_to_begin_anew(empty_dir: Path, is_link: bool)
 
 def test_missing_programs_are_named(empty_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PG_BIN", "/nowhere")
-    with pytest.raises(NoDatabase, match="PG_BIN=/nowhere holds no pg_ctl and initdb"):
+    with pytest.raises(NoDatabase, match="no PostgreSQL found in /nowhere: install"):
         start(empty_dir)
 
 
@@ -237,6 +237,7 @@ def test_data_and_programs_below_root_are_kept_where_another_account_can_reach_t
     tmp_path.chmod(0o700)
     before = set(SHARED.glob("*"))
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    monkeypatch.delenv("PG_BIN", raising=False)
     try:
         with python(USE_IT, str(tmp_path / "data")) as user:
             server = Path(f"/proc/{int(line(user))}/exe").readlink()

@@ -122,7 +122,7 @@ def test_a_data_directory_that_cannot_be_written_is_named(port: int) -> None:
 @pytest.mark.slow
 def test_missing_postgres_programs_are_named(port: int, data_dir: Path) -> None:
     said = refusal(PORT=str(port), DATA_DIR=str(data_dir), PG_BIN="/nowhere")
-    assert said == "error: PG_BIN=/nowhere holds no pg_ctl and initdb"
+    assert said.startswith("error: no PostgreSQL found in /nowhere: install the package")
 
 
 @pytest.mark.parametrize(
