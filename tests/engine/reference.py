@@ -314,13 +314,17 @@ class ReferenceImplementation:
             self.trail(s, held, bar)
 
     def live_through_the_rest(self, s: int, time: int, seen: Seen) -> None:
-        """The bar in which an order was filled on the way: its stop alone, at its own level."""
+        """The bar in which an order was filled on the way: its stop, at its own level, and its
+        target where the bar closed at or beyond it.
+        """
         held, bar, price = self.held[s], seen.bar, self.prices[s]
         long = held.side > 0
         if bar.low <= held.stop if long else bar.high >= held.stop:
             level = min(price, held.stop) if long else max(price, held.stop)
             reason = c.BY_TRAIL if held.trailed else c.BY_STOP
             self.leave(s, Exit(reason, self.slipped(held, level)), time, self.day)
+        elif bar.close >= held.target if long else bar.close <= held.target:
+            self.leave(s, Exit(c.BY_TARGET, held.target), time, self.day)
         elif seen.flag & c.LAST_OF_SESSION:
             self.leave(s, Exit(c.BY_SQUARE_OFF, self.slipped(held, bar.close)), time, self.day)
         else:

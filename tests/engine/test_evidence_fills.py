@@ -122,6 +122,12 @@ def test_an_order_filled_inside_a_bar_that_reaches_its_target() -> None:
     assert figures["netProfit"]["best"] == pytest.approx(100, abs=2)
 
 
+def test_a_close_beyond_the_target_leaves_nothing_undecided() -> None:
+    by_limit = steps_of(orderType="limit", limitOffset=1)
+    figures = figures_of(evidence_of(by_limit, *BEFORE, (101, 111, 99.5, 111), AFTER))
+    assert figures["undecidedBars"]["entryAndTarget"] == 0
+
+
 def undecided(**changes: Any) -> UndecidedBar:
     usual = UndecidedBar("entryAndStop", 0, BEGIN, 1.0, 97.0, nan, 102.0, True, 2, 0.0)
     return usual._replace(**changes)

@@ -90,18 +90,41 @@ def test_prices_are_rounded_a_limits_in_our_favour_a_stops_away() -> None:
         )
 
 
-def test_in_the_bar_it_is_filled_inside_only_the_stop_counts_at_its_own_level() -> None:
+def test_in_the_bar_of_the_fill_the_stop_counts_first_at_its_own_level() -> None:
     play(
         """
         1 | 100 100 100 100   | long |
-        2 | 100 104 99 103    |      | long 99
-        3 | 103 103 102 102   |      | take_profit 103
-        4 | 100 100 100 100   | long |
-        5 | 100 104 96 103    |      | long 99, stop_loss 97
-        6 | 100 100 100 100   |      |
+        2 | 100 104 96 103    |      | long 99, stop_loss 97
+        3 | 100 100 100 100   |      |
         """,
         **LIMIT,
         stop_points=2.0,
+        target_points=2.0,
+    )
+
+
+def test_in_the_bar_of_the_fill_a_close_beyond_the_target_has_passed_it() -> None:
+    play(
+        """
+        1 | 100 100 100 100   | long |
+        2 | 100 104 99 103    |      | long 99, take_profit 101
+        3 | 100 100 100 100   | long |
+        4 | 100 104 99 101    |      | long 99, take_profit 101
+        5 | 100 100 100 100   | long |
+        6 | 100 104 99 100.95 |      | long 99
+        7 | 100 101 100 100   |      | take_profit 101
+        """,
+        **LIMIT,
+        stop_points=2.0,
+        target_points=2.0,
+    )
+    play(
+        """
+        1 | 100 100 100 100   | short |
+        2 | 100 101 96 97     |      | short 99, take_profit 97
+        3 | 100 100 100 100   |      |
+        """,
+        **STOP,
         target_points=2.0,
     )
 

@@ -1,10 +1,11 @@
 """What of a result rests on what a simulation assumes of its fills.
 
 Of a bar only four prices are known, so which of two levels inside it prices reached first is not.
-The rules take the stop before the target, an entry inside a bar before its stop, and no target in
-the bar of such an entry (3 and 12). Each such bar is looked at by the rule, by the opposite, and by
-finer candles, trade by trade: quantities and other trades stay as they were. Where a position was
-stopped in the bar that an order filled it inside, by the opposite it leaves at the bar's close.
+The rules take the stop before the target, an entry inside a bar before its stop, and the target in
+the bar of such an entry only where the bar closes beyond it (3 and 12). Each such bar is looked at
+by the rule, by the opposite, and by finer candles, trade by trade: quantities and other trades stay
+as they were. Where a position was stopped in the bar that an order filled it inside, by the
+opposite it leaves at the bar's close.
 """
 
 from __future__ import annotations
@@ -147,6 +148,11 @@ class SymbolFills:
         return np.isin(self.trades.trades["reason"], (BY_STOP, BY_TRAIL))
 
     @lazy
+    def is_target(self) -> Truths:
+        is_target: Truths = self.trades.trades["reason"] == BY_TARGET
+        return is_target
+
+    @lazy
     def up(self) -> Truths:
         up: Truths = (self.side > 0) != (self.plan.order_by == AT_LIMIT)
         return up
@@ -197,7 +203,8 @@ class SymbolFills:
         in_entry = leave == entry
         stop = self.trades.trades["exit_price"] / (1 - self.side * self.plan.slippage)
         close = candles.close[leave]
-        of_target = known & self.filled_inside & at_entry & ~(inside_by_stop & in_entry)
+        leaves_inside = in_entry & self.inside & (self.is_stop | self.is_target)
+        of_target = known & self.filled_inside & at_entry & ~leaves_inside
         both = inside_by_stop & at_exit & ~of_target
         of_stop = inside_by_stop & ~both & in_entry & self.filled_inside & (
             self.plan.order_by == AT_STOP

@@ -1131,17 +1131,20 @@ def ordered_exit(position: Struct, order: Struct, plan: Struct) -> int:
 @phase
 def inside_exit(position: Struct, order: Struct, slot: Struct, plan: Struct) -> None:
     """Find the exit inside the bar: the stop first, then the target, then the session's end (rules
-    3 and 9); in the bar that an order was filled inside, without the target (rule 12).
+    3 and 9). In the bar that an order was filled inside, the high or low may be older than the
+    fill: the target counts where the close is at or beyond it (rule 12).
     """
     side = position.side
     worst, best = (slot.low, slot.high) if side > 0 else (slot.high, slot.low)
+    if slot.filled_inside:
+        best = slot.close
     if (worst - position.stop) * side <= 0:
         # Slippage can put the stop of a new position beyond the price that it was filled at.
         filled = order.price if slot.filled_inside else slot.open
         level = position.stop if (filled - position.stop) * side > 0 else filled
         slot.exit_reason = BY_TRAIL if position.trailed else BY_STOP
         slot.exit_price = slipped(position, level, plan)
-    elif (best - position.target) * side >= 0 and not slot.filled_inside:
+    elif (best - position.target) * side >= 0:
         slot.exit_reason, slot.exit_price = BY_TARGET, position.target
     elif slot.flag & LAST_OF_SESSION:
         slot.exit_reason, slot.exit_price = BY_SQUARE_OFF, slipped(position, slot.close, plan)
