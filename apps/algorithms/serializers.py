@@ -58,7 +58,8 @@ STATUS_HELP: Final = (
 # Beside those that are named after the setting which closes the position.
 EXIT_REASON_HELP: Final = (
     "Which setting closed it; `signal`: exit conditions; `stopped`: a request; `expiry`: the"
-    " contract settled; `end_of_data`: the range of the backtest ended."
+    " contract settled; `expiry_close`: it is delivered after its last session; `end_of_data`: the"
+    " range of the backtest ended."
 )
 # What a list can be sorted by, and the column of each.
 SORTS: Final = {

@@ -16,6 +16,7 @@ from apps.engine.simulation.plan import BEFORE_THE_CLOSE
 from apps.market.calendars import calendars_of
 from apps.market.contracts import lot_of
 from apps.market.dates import INDIA, day_number
+from apps.market.obstacles import EXPIRED, expired_among, obstacles_of
 from apps.market.rulebook.charges import DEFAULT_BROKER, broker_names
 from apps.market.rulebook.rule_set import RuleSet
 from apps.symbols import services as symbols
@@ -43,8 +44,13 @@ def warnings_of(
     yield from _less_than_lots(strategy, rule_set, verdicts, today)
     yield from _unknown_broker(strategy, rule_set)
     yield from _delivery_shorts(strategy, verdicts)
+    expired = expired_among(strategy.basicInfo.symbols, rule_set=rule_set, now=now)
+    obstacles = {
+        **dict.fromkeys(expired, EXPIRED),
+        **dict(obstacles_of(strategy, rule_set=rule_set, day=today)),
+    }
     for index, verdict in enumerate(verdicts):
-        if reason := _obstacle(verdict):
+        if reason := _obstacle(verdict, obstacles.get(verdict.symbol)):
             yield Fault(f"basicInfo.symbols[{index}]", f"{verdict.symbol} {reason}")
 
 
@@ -170,7 +176,7 @@ def _delivery_shorts(strategy: Strategy, verdicts: Sequence[SymbolCheck]) -> Ite
         yield Fault("entryConditions.positionType", message, position_type)
 
 
-def _obstacle(verdict: SymbolCheck) -> str:
-    if not verdict.tradable:
-        return f"cannot be traded: {verdict.reason}"
+def _obstacle(verdict: SymbolCheck, obstacle: str | None) -> str:
+    if not verdict.tradable or obstacle:
+        return f"cannot be traded: {verdict.reason or obstacle}"
     return "is an index: it can be simulated, not bought" if verdict.type == "index" else ""

@@ -6,15 +6,15 @@ from datetime import datetime
 from typing import Any, Final
 
 from apps.engine.candles import DAY, IST, Candles
-from apps.engine.sessions import session_bars
+from apps.engine.sessions import Sessions, session_bars
 from apps.engine.simulation.timeline import History, Note
+from apps.market.contracts import expiry_dates
 from apps.market.coverage import (
     SessionCoverage,
     coverage_of,
     history_of_bars,
 )
 from apps.market.dates import day_in_india, day_number
-from apps.symbols.services import expiries_of
 
 # Below this share of the range's sessions a warning leads the report.
 WARNING_PERCENT: Final = 90
@@ -30,12 +30,14 @@ def past_days(start: int, end: int, *, now: datetime) -> tuple[int, int]:
     return _day(start), min(_day(end - 1), _day(int(now.timestamp())) - 1)
 
 
-def last_session_days(symbols: Sequence[str]) -> Mapping[str, int]:
-    """Return the day number of each symbol's last session: the expiry, or never for a share."""
-    expiries = expiries_of(symbols)
+def last_session_days(calendars: Mapping[str, Sessions]) -> Mapping[str, int]:
+    """Return the day number of each symbol's last session, by their calendars: the expiry, or never
+    for a share.
+    """
+    expiries = expiry_dates(calendars)
     return {
         symbol: day_number(expiries[symbol]) if symbol in expiries else _NO_END
-        for symbol in symbols
+        for symbol in calendars
     }
 
 

@@ -118,4 +118,7 @@ def symbol_history(rules: MarketRules, symbol: str, candles: Candles, *, start: 
         return float(candles.close[at]) if len(candles) else 0.0
 
     contract = rules.contract(symbol, price_on)
-    return History(symbol, candles, rules.sessions(symbol), contract, rules.notes(symbol))
+    return History(
+        symbol, candles, rules.sessions(symbol), contract,
+        notes=rules.notes(symbol), expiry_notes=rules.expiry_notes(symbol),
+    )  # fmt: skip

@@ -28,6 +28,9 @@ from apps.core.audit import Action
 from apps.core.errors import Code, ServiceError
 from apps.core.quotas import Resource
 from apps.engine.studies.configs import WalkForwardConfig
+from apps.market import rule_sets
+from apps.market.dates import day_in_india
+from apps.market.obstacles import require_tradable
 
 # The most queued backtests of one user, and of all users together.
 MAX_QUEUED_PER_USER: Final = 20
@@ -148,8 +151,8 @@ def compose(
 ) -> Backtest:
     """Return the backtest that would be submitted, once it is checked; nothing is stored.
 
-    Raises AlgorithmNotFound, AlgorithmIncomplete, InvalidInput, InsufficientHistory,
-    TooLittleCoverage, TooFewStoredSessions, WindowsTooShort.
+    Raises AlgorithmNotFound, AlgorithmIncomplete, InvalidInput, SymbolNotTradable,
+    InsufficientHistory, TooLittleCoverage, TooFewStoredSessions, WindowsTooShort.
     """
     algorithm = Algorithm.objects.owned_by(owner).fetch(algorithm_id)
     stored = algorithm.configuration
@@ -164,6 +167,8 @@ def compose(
         },
         steps=steps,
     )
+    day = day_in_india(date_range.start)
+    require_tradable(strategy, rule_set=rule_sets.current_rule_set(), day=day)
     sufficient_history.require_bars(strategy, date_range)
     sufficient_history.require_coverage(strategy, date_range, now=now)
     if isinstance(config, WalkForwardConfig):

@@ -119,7 +119,7 @@ def require_coverage(strategy: engine.Strategy, date_range: DateRange, *, now: d
         coverage_of(
             symbol, stored[symbol], calendars[symbol], first_day=first, last_day=min(last, expiry)
         )
-        for symbol, expiry in last_session_days(basic.symbols).items()
+        for symbol, expiry in last_session_days(calendars).items()
     ]
     require_min_coverage(coverages)
 

@@ -69,5 +69,5 @@ def make_contract_note(
 
 def _last_day(rule_set: RuleSet, symbol: str) -> date | None:
     """Return the date of a contract's last session, by the master or else by its name."""
-    listed = expiries_of([symbol]).get(symbol)
-    return listed or expiry_of(parse_symbol(symbol), sessions_of(symbol, rule_set=rule_set))
+    listed, calendar = expiries_of([symbol]).get(symbol), sessions_of(symbol, rule_set=rule_set)
+    return expiry_of(parse_symbol(symbol), calendar, listed=listed)

@@ -8,22 +8,26 @@ from datetime import date
 from decimal import Decimal
 from typing import Final, NamedTuple
 
-import numpy as np
-
 from apps.engine.charges import NO_CHARGES, Schedule
 from apps.engine.language.strategy import Strategy
 from apps.engine.sessions import Sessions
-from apps.engine.simulation.plan import Contract
+from apps.engine.simulation.plan import NEVER, Contract
 from apps.engine.simulation.timeline import Note
-from apps.engine.symbols import parse_symbol
+from apps.engine.symbols import Symbol, parse_symbol
 from apps.market import rule_sets
-from apps.market.dates import day_number
+from apps.market.dates import day_in_india, day_number
 from apps.market.rulebook.charges import ChargeBasis, charge_basis_of, schedule_of, unknown_items
-from apps.market.rulebook.expiries import expiry_of, monthly_expiries
+from apps.market.rulebook.expiries import close_of, expiry_of, monthly_expiries
 from apps.market.rulebook.instruments import commodity_of, dates_of, kind_of, margin_of, tick_of
 from apps.market.rulebook.rows import ContractKind
 from apps.market.rulebook.rule_set import RuleSet, bundled_rule_set
 from apps.market.rulebook.sessions import sessions_of
+from apps.market.settlements import (
+    ContractEnd,
+    UnderlyingClose,
+    contract_end_of,
+    underlying_close,
+)
 from apps.symbols import services as symbols
 from apps.symbols.sample import instruments
 from apps.symbols.services import (
@@ -47,8 +51,8 @@ _ITEM_NAMES: Final[Mapping[str, str]] = {
 
 class InstrumentFacts(NamedTuple):
     """What masters say of a symbol: its terms over the range (none if it is unknown), the date of
-    its last session, and for an index the future on it that expires first after the range. The last
-    session of a contract that no master lists (`listed` is false) follows from its name.
+    its last session, and for an index the future on it that expires first after the range;
+    `underlying` is the price at which a contract settles that ends in the range.
     """
 
     terms: Sequence[DatedTerms] = ()
@@ -56,7 +60,7 @@ class InstrumentFacts(NamedTuple):
     has_derivatives: bool = True
     expiry: date | None = None
     future: str = ""
-    listed: bool = True
+    underlying: UnderlyingClose | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +87,7 @@ class MarketRules:
         terms = [self._on(symbol, day, Decimal(str(price_on(day)))) for day in days]
         changed = [n for n in range(1, len(days)) if terms[n] != terms[n - 1]]
         later = tuple((day_number(days[n]), terms[n]) for n in changed)
-        return replace(terms[0], later=later, ends=self._end(symbol))
+        return replace(terms[0], later=later)
 
     @property
     def schedule(self) -> Schedule:
@@ -95,24 +99,42 @@ class MarketRules:
         """Return the name under which the schedule has the symbol's rates."""
         return self._charge_basis(symbol).key
 
+    def settling(self, until: int) -> Iterator[tuple[str, Symbol, int]]:
+        """Yield the contracts that settle in cash in the range and by a moment, and when."""
+        for symbol in self.facts:
+            end = self._end(symbol)
+            if end is None or end.delivered or end.closes > until:
+                continue
+            if self.first <= day_in_india(end.closes - 1) <= self.last:
+                yield symbol, parse_symbol(symbol), end.closes
+
     def notes(self, symbol: str) -> tuple[Note, ...]:
         """Return what the reader of a result must know of a symbol's contract and charges."""
         return (*self._on_charges(symbol), *self._on_contract(symbol))
 
-    def _end(self, symbol: str) -> int | None:
-        """Return the close of the symbol's last session (epoch seconds)."""
+    def expiry_notes(self, symbol: str) -> tuple[Note, ...]:
+        """Return what the reader must know where a position is held to the last session."""
+        end = self._end(symbol)
+        return () if end is None else end.notes
+
+    def _end(self, symbol: str) -> ContractEnd | None:
         expiry = self._last_day(symbol)
         if expiry is None:
             return None
-        closes = self.sessions(symbol).hours(np.array([day_number(expiry)], np.int32))[1]
-        return int(closes[0]) if closes[0] >= 0 else None
+        is_charged = self.strategy.executionSettings.charges != "none"
+        return contract_end_of(
+            self.rule_set,
+            parse_symbol(symbol),
+            kind=self._kind(symbol),
+            closes=close_of(expiry, self.sessions(symbol)),
+            underlying=self.facts[symbol].underlying,
+            basis=self._charge_basis(symbol) if is_charged else None,
+        )
 
     def _last_day(self, symbol: str) -> date | None:
         """Return the date of the symbol's last session."""
-        facts = self.facts[symbol]
-        return (
-            facts.expiry if facts.listed else expiry_of(parse_symbol(symbol), self.sessions(symbol))
-        )
+        listed = self.facts[symbol].expiry
+        return expiry_of(parse_symbol(symbol), self.sessions(symbol), listed=listed)
 
     def _days_of_change(self, symbol: str) -> list[date]:
         """Return the later days with new terms in the master, or a new tick or margin."""
@@ -129,13 +151,18 @@ class MarketRules:
         tick = terms.tick_size if terms else None
         if terms and tick is None:
             tick = tick_of(self.rule_set, exchange, kind, price=price, day=day)
-        margin = margin_of(self.rule_set, exchange, kind, day)
-        return Contract(
+        margin, end = margin_of(self.rule_set, exchange, kind, day), self._end(symbol)
+        contract = Contract(
             lot=lot,
             multiplier=unit,
             margin=float(margin.percent / 100) if margin else plain.margin,
             tick=float(tick) if tick else plain.tick,
             segment=self.segment(symbol),
+        )
+        if end is None:
+            return contract
+        return replace(
+            contract, ends=end.closes, delivered=end.delivered, settlement=end.settlement
         )
 
     def _kind(self, symbol: str) -> ContractKind:
@@ -182,7 +209,7 @@ class MarketRules:
 
     def _on_contract(self, symbol: str) -> Iterator[Note]:
         kind, exchange = self._kind(symbol), parse_symbol(symbol).exchange
-        if not self.facts[symbol].listed and self._last_day(symbol):
+        if self.facts[symbol].expiry is None and self._last_day(symbol):
             terms = self._on(symbol, self.first, Decimal(0))
             message = (
                 f"No instrument master lists {symbol}: a lot of {terms.lot:g} and a tick of"
@@ -213,8 +240,12 @@ def lot_of(rule_set: RuleSet, symbol: str, terms: DatedTerms | None) -> tuple[fl
     return float(commodity.lot), float(commodity.multiplier / commodity.lot)
 
 
-def market_rules_of(strategy: Strategy, *, first: date, last: date) -> MarketRules:
-    """Return the rules for a strategy by the rule set in force and the loaded masters."""
+def market_rules_of(
+    strategy: Strategy, *, first: date, last: date, until: int = NEVER
+) -> MarketRules:
+    """Return the rules for a strategy by the rule set in force and the loaded masters, as they are
+    known at a moment: contracts settle by candles that are over by then.
+    """
     symbols = strategy.basicInfo.symbols
     indices, derived = indices_among(symbols), symbols_with_derivatives(symbols)
     expiries, futures = expiries_of(symbols), next_futures(indices, day=last)
@@ -225,11 +256,15 @@ def market_rules_of(strategy: Strategy, *, first: date, last: date) -> MarketRul
             symbol in derived,
             expiries.get(symbol),
             futures.get(symbol, ""),
-            listed=symbol in expiries,
         )
         for symbol in symbols
     }
-    return MarketRules(rule_sets.current_rule_set(), strategy, facts, first, last)
+    rules = MarketRules(rule_sets.current_rule_set(), strategy, facts, first, last)
+    settled = {
+        symbol: facts[symbol]._replace(underlying=underlying_close(form, closes, until=until))
+        for symbol, form, closes in rules.settling(until)
+    }
+    return replace(rules, facts=facts | settled)
 
 
 def bundled_market_rules(strategy: Strategy, *, first: date, last: date) -> MarketRules:
@@ -246,7 +281,6 @@ def bundled_market_rules(strategy: Strategy, *, first: date, last: date) -> Mark
                 if row
             ],
             on_index=parse_symbol(symbol).root in indices,
-            listed=False,
         )
         for symbol in strategy.basicInfo.symbols
     }
@@ -262,15 +296,22 @@ def expiry_days(symbol: str, calendar: Sessions, *, first: date, last: date) -> 
     return sorted(map(day_number, listed | monthly))
 
 
+def contract_closes(calendars: Mapping[str, Sessions]) -> dict[str, int]:
+    """Return when the last session of those symbols that expire closes (epoch seconds), by one
+    statement; `calendars` are the symbols with their calendars.
+    """
+    days = expiry_dates(calendars)
+    return {symbol: close_of(day, calendars[symbol]) for symbol, day in days.items()}
+
+
 def expiry_dates(calendars: Mapping[str, Sessions]) -> dict[str, date]:
     """Return the date of the last session of those symbols that expire, by one statement.
 
     `calendars` are the symbols with their calendars.
     """
     listed = symbols.expiries_of(calendars)
-    by_name = {
-        symbol: expiry_of(parse_symbol(symbol), calendar)
+    days = {
+        symbol: expiry_of(parse_symbol(symbol), calendar, listed=listed.get(symbol))
         for symbol, calendar in calendars.items()
-        if symbol not in listed
     }
-    return listed | {symbol: day for symbol, day in by_name.items() if day is not None}
+    return {symbol: day for symbol, day in days.items() if day is not None}

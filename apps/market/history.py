@@ -53,6 +53,15 @@ def history_of(
     return _build(adjustment, calendar_of(symbol), timeframe, plan)
 
 
+def read_stored(symbol: str, timeframe: str, *, start: int, end: int) -> Candles:
+    """Return the bars of one day in `start` to `end` that are stored in this very timeframe, as
+    traded.
+    """
+    day = ist_day(np.array([start]))[0]
+    slices = [piece for piece in slices_of(symbol, [timeframe], 0) if day in piece.days]
+    return _decode(slices, read_data(slices)).between(start, end)
+
+
 def adjusted_history_of(
     symbol: str, timeframe: str, *, until: int, calendar: Sessions | None = None
 ) -> tuple[BarHistory, list[CorporateAction]]:

@@ -8,6 +8,13 @@ from typing import Final
 from apps.algorithms.models import Algorithm
 from apps.core.errors import Code, Fault, ServiceError
 from apps.engine.language.strategy import Strategy
+from apps.market import rule_sets
+from apps.market.obstacles import (
+    EXPIRED,
+    SymbolNotTradable,
+    expired_among,
+    require_tradable,
+)
 from apps.symbols import services as symbols
 from apps.symbols.models import Type
 from apps.symbols.services import KOLKATA, SymbolCheck
@@ -16,13 +23,6 @@ from apps.trading.models import BrokerState, DailyLoss, Position, Run
 from apps.trading.money import rupees
 
 _RETRY_SECONDS: Final = 60
-
-
-class SymbolNotTradable(ServiceError):
-    """One of the algorithm's symbols cannot be bought or sold."""
-
-    code = Code.INVALID_SYMBOL
-    message = "{symbol} cannot be traded: {reason}"
 
 
 class DailyLossReached(ServiceError):
@@ -90,6 +90,10 @@ def check_symbols(request: StartRequest, *, now: datetime) -> tuple[Fault, ...]:
     for verdict in verdicts:
         if obstacle := _obstacle(verdict, live=request.is_live):
             raise SymbolNotTradable(symbol=verdict.symbol, reason=obstacle)
+    rule_set, today = rule_sets.current_rule_set(), now.astimezone(KOLKATA).date()
+    for symbol in expired_among(request.strategy.basicInfo.symbols, rule_set=rule_set, now=now):
+        raise SymbolNotTradable(symbol=symbol, reason=EXPIRED)
+    require_tradable(request.strategy, rule_set=rule_set, day=today)
     return tuple(_warnings(verdicts))
 
 

@@ -14,7 +14,7 @@ from apps.engine.evidence.costs import COST_FACTORS
 from apps.engine.evidence.document import evidence_document
 from apps.engine.evidence.inputs import EvidenceInput
 from apps.engine.evidence.sections import EvidenceSection
-from apps.engine.evidence.traded_fills import TRADED_FILL
+from apps.engine.evidence.traded_fills import FROM_DEMAT, TRADED_FILL
 from apps.engine.kernel.records import Array
 from apps.engine.language.strategy import Strategy
 from apps.engine.simulation.simulate import SimulationResult
@@ -65,7 +65,7 @@ def charges_fill_by_fill(fills: Array, row: ChargeRow) -> float:
         value = float(fill["value"])
         brokerage = row.brokerage_flat + min(row.brokerage * value, row.brokerage_cap)
         exchange, regulator = row.exchange * value, row.regulator * value
-        depository = row.depository if fill["from_demat"] else 0.0
+        depository = row.depository if fill["special"] == FROM_DEMAT else 0.0
         items = (
             brokerage, (row.tax_buy if fill["bought"] else row.tax_sell) * value, exchange,
             row.ipft * value, regulator, row.stamp_buy * value if fill["bought"] else 0.0,

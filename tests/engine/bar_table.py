@@ -8,7 +8,8 @@
 
 A line is: bar (its time in minutes) | open high low close | marks | expected. Marks are signals
 (long, short, exit_long, exit_short, close_long, close_short), `late` (the bar starts after the
-square-off), `last` (the session's last bar) and `atr 1` or `atr 1,2,3,4` (of size, stop, target,
+square-off), `last` (the session's last bar), either with `delivery` (the contract is delivered
+after that session), and `atr 1` or `atr 1,2,3,4` (of size, stop, target,
 trail). What is asked from the outside before the bar: `kill_switch` or `stale_data` (entries are
 blocked for it), `let` (no longer), `stop` (what is held is to be closed), `expire`. Expected are
 the fills of that bar: a side with the position's average entry, or an exit reason with its price.
@@ -48,7 +49,7 @@ SIGNALS = {
     "close_short": c.CLOSE_SHORT,
 }
 ASKED = ("kill_switch", "stale_data", "let", "stop", "expire")
-FLAGS = {"late": c.AFTER_SQUARE_OFF, "last": c.LAST_OF_SESSION}
+FLAGS = {"late": c.AFTER_SQUARE_OFF, "last": c.LAST_OF_SESSION, "delivery": c.BEFORE_DELIVERY}
 NO_RATES = np.zeros(0, r.RATE)
 
 
@@ -84,9 +85,11 @@ def play(
 ) -> Played:
     """Play one table for each symbol and check its expectations; the size is 1 unless said."""
     lines = [_read(table) for table in tables]
+    flags = [line.flag for own in lines for line in own]
+    squaring = squaring or (any(flags) and not any(flag & c.BEFORE_DELIVERY for flag in flags))
     case = Case(
-        *_market(lines, squaring or any(line.flag for own in lines for line in own)),
-        Plan(**{"max_positions": 50, **plan}),
+        *_market(lines, squaring or any(flags)),
+        Plan(**{"max_positions": 50, "squares_off": squaring, **plan}),
         _contracts(len(tables), **(contract or {})),
         rates,
         cash,

@@ -39,6 +39,7 @@ class Outside(NamedTuple):
     settle: tuple[int, ...] = ()
     blocked: int | None = None  # the number of a rejection
     close: tuple[int, ...] = ()
+    settlement: r.Settlement = r.LAST_CLOSE
 
 
 class Case(NamedTuple):
@@ -91,9 +92,9 @@ def random_case(
         drawn |= rng.choice([0, 32, 64, 96], drawn.size, p=[0.6, 0.15, 0.15, 0.1])
     signals[has_bar] = drawn
     plan, contracts, cash = _plan(rng), _contracts(rng, symbols), _cash(rng)
-    outside = _outside(rng, rows, symbols)
-    within = market.flags.size > 0 and rng.random() < 0.7
-    plan = plan._replace(within_session=bool(within))
+    outside, squaring = _outside(rng, rows, symbols), squares_off(market.flags)
+    within = squaring and rng.random() < 0.7
+    plan = plan._replace(squares_off=squaring, within_session=bool(within))
     return Case(market, signals, plan, contracts, RATES, cash, outside)
 
 
@@ -143,10 +144,18 @@ def _market(rng: np.random.Generator, has_bar: NDArray[np.bool_]) -> r.MarketRow
         if rng.random() < 0.3:  # a written square-off beyond the session's last bar
             by_row &= ~c.AFTER_SQUARE_OFF
         flags[cell[has_bar]] = np.broadcast_to(by_row[:, None], has_bar.shape)[has_bar]
+    elif rng.random() < 0.5:  # contracts that are left before they are delivered
+        leaving = np.where(row >= rows - 12, c.AFTER_SQUARE_OFF | c.BEFORE_DELIVERY, 0)
+        leaving[-1] |= c.LAST_OF_SESSION
+        flags[cell[has_bar]] = np.broadcast_to(leaving[:, None], has_bar.shape)[has_bar]
     else:
         flags = flags[:0]
     day = (row // ROWS_A_DAY + 100).astype(np.int32)
     return r.MarketRows(frozen(row * 60 + 1_600_000_000), day, cell, bars, atr, flags)
+
+
+def squares_off(flags: NDArray[np.uint8]) -> bool:
+    return flags.size > 0 and not np.any(flags & c.BEFORE_DELIVERY)
 
 
 def _plan(rng: np.random.Generator) -> Plan:
@@ -203,9 +212,12 @@ def _outside(rng: np.random.Generator, rows: int, symbols: int) -> dict[int, Out
 
     drawn = rng.integers(0, rows, 6).tolist() if rng.random() < 0.5 else []
     blocked = rng.permutation([c.KILL_SWITCH, c.STALE_DATA, -1, -1, -1, -1]).tolist()
+    settlements = [r.Settlement(float(rng.choice([np.nan, 0.0, 123.4])), 0.00125) for _ in drawn]
     return {
-        row: Outside(drawn_symbols(0.2), None if reason < 0 else reason, drawn_symbols(0.6))
-        for row, reason in zip(drawn, blocked, strict=False)
+        row: Outside(
+            drawn_symbols(0.2), None if reason < 0 else reason, drawn_symbols(0.6), settlement
+        )
+        for row, reason, settlement in zip(drawn, blocked, settlements, strict=False)
     }
 
 
@@ -249,7 +261,7 @@ class Running:
     def ask(self, outside: Outside) -> None:
         state = self.loaded
         for symbol in outside.settle:
-            n = k.settle(state, self.rules, self.out, symbol, c.BY_EXPIRY)
+            n = k.settle(state, self.rules, self.out, symbol, c.BY_EXPIRY, outside.settlement)
             self._keep(state, n, b"", n, 0)
         r.block_entries(state, outside.blocked)
         r.request_close(state, outside.close, c.BY_STOPPED)
@@ -345,7 +357,7 @@ def reference_of(case: Case) -> ReferenceImplementation:
         case.plan,
         [Contract(*row) for row in contracts.tolist()],
         [Rate(*row) for row in rates.tolist()],
-        squaring=market.flags.size > 0,
+        squaring=case.plan.squares_off,
     )
     bars = [Bar(*row) for row in np.column_stack(market.bars).tolist()]
     ranges = [Ranges(*row) for row in market.atr.tolist()]
@@ -364,7 +376,7 @@ def reference_of(case: Case) -> ReferenceImplementation:
 
 def ask_reference(reference: ReferenceImplementation, outside: Outside) -> None:
     for symbol in outside.settle:
-        reference.settle(symbol, c.BY_EXPIRY)
+        reference.settle(symbol, c.BY_EXPIRY, *outside.settlement)
     reference.bar(None if outside.blocked is None else REJECTIONS[outside.blocked])
     for symbol in outside.close:
         reference.close(symbol, c.BY_STOPPED)

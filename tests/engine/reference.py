@@ -163,11 +163,29 @@ class ReferenceImplementation:
             self.settle(s, c.BY_END_OF_DATA)
         self.ruined = self.equity <= 0
 
-    def settle(self, s: int, reason: int) -> None:
-        """Close a symbol at its last close, and forget what waits on it."""
+    def settle(self, s: int, reason: int, price: float = nan, tax: float = 0.0) -> None:
+        """Close a symbol at a price, else its last close, and forget what waits on it. An expiry
+        costs brokerage with GST, where it is worth anything, and a tax of whoever is long.
+        """
         if s in self.held:
             held = self.held[s]
-            self.leave(s, Exit(reason, held.close), held.time, held.day)
+            at = held.close if isnan(price) else price
+            items = None
+            if reason == c.BY_EXPIRY:
+                value = held.quantity * at * self.contracts[s].multiplier
+                items = [0.0] * 8
+                begun = [
+                    r
+                    for r in self.rates
+                    if r.segment == self.contracts[s].segment and r.first_day <= held.day
+                ]
+                if begun and value > 0:
+                    rate = begun[-1]
+                    items[0] = rate.brokerage_flat + min(rate.brokerage * value, rate.brokerage_cap)
+                    items[6] = rate.gst * items[0]
+                items[1] = tax * value if held.side > 0 else 0.0
+                items = [floor(item * 100 + 0.5 + 1e-9) * 1.0 for item in items]
+            self.leave(s, Exit(reason, at), held.time, held.day, items)
         self.waiting.pop(s, None)
         self.equity = self.marked()
 
@@ -281,7 +299,7 @@ class ReferenceImplementation:
         elif signal & c.FLATTEN:
             reason = self.asked[s]
         elif seen.flag & c.AFTER_SQUARE_OFF:
-            reason = c.BY_SQUARE_OFF
+            reason = squared_off(seen)
         elif self.plan.max_holding and held.bars >= self.plan.max_holding:
             reason = c.BY_HOLDING
         elif price <= held.stop if long else price >= held.stop:
@@ -308,7 +326,7 @@ class ReferenceImplementation:
         elif bar.high >= held.target if long else bar.low <= held.target:
             self.leave(s, Exit(c.BY_TARGET, held.target), time, self.day)
         elif seen.flag & c.LAST_OF_SESSION:
-            self.leave(s, Exit(c.BY_SQUARE_OFF, self.slipped(held, bar.close)), time, self.day)
+            self.leave(s, Exit(squared_off(seen), self.slipped(held, bar.close)), time, self.day)
         else:
             held.close, held.time, held.day = bar.close, time, self.day
             self.trail(s, held, bar)
@@ -326,7 +344,7 @@ class ReferenceImplementation:
         elif bar.close >= held.target if long else bar.close <= held.target:
             self.leave(s, Exit(c.BY_TARGET, held.target), time, self.day)
         elif seen.flag & c.LAST_OF_SESSION:
-            self.leave(s, Exit(c.BY_SQUARE_OFF, self.slipped(held, bar.close)), time, self.day)
+            self.leave(s, Exit(squared_off(seen), self.slipped(held, bar.close)), time, self.day)
         else:
             held.close, held.time, held.day = bar.close, time, self.day
             fill = held.extreme  # of a new position; an add was there for the whole bar
@@ -351,10 +369,15 @@ class ReferenceImplementation:
     def slipped(self, held: Held, price: float) -> float:
         return price * (1 - held.side * self.plan.slippage)
 
-    def leave(self, s: int, exit_: Exit, time: int, day: int) -> None:
+    def leave(
+        self, s: int, exit_: Exit, time: int, day: int, items: list[float] | None = None
+    ) -> None:
+        """`items` are the charges, where they are not those of an order."""
         held, multiplier = self.held.pop(s), self.contracts[s].multiplier
         value, delivers = held.quantity * exit_.price * multiplier, held.entry_day < day
-        items = self.charges(s, value, held.side < 0, day, delivers=delivers and held.side > 0)
+        items = items or self.charges(
+            s, value, held.side < 0, day, delivers=delivers and held.side > 0
+        )
         fee = self.pay(items)
         self.tell(time, s, -held.side, exit_, held.quantity, items)
         gross = held.side * held.quantity * multiplier * (exit_.price - held.average)
@@ -560,6 +583,11 @@ class ReferenceImplementation:
         depository = rate.depository if delivers else 0.0
         items += [rate.gst * (brokerage + exchange + regulator + depository), depository]
         return [floor(item * 100 + 0.5 + 1e-9) * 1.0 for item in items]
+
+
+def squared_off(seen: Seen) -> int:
+    """Why a position leaves by the hours: the session ends, or the contract is delivered."""
+    return c.BY_EXPIRY_CLOSE if seen.flag & c.BEFORE_DELIVERY else c.BY_SQUARE_OFF
 
 
 def in_order(values: Iterable[float]) -> float:

@@ -12,7 +12,7 @@ from apps.engine.evidence.charges_as_of import charges_as_of_section
 from apps.engine.evidence.costs import costs_section, times_charges
 from apps.engine.evidence.inputs import EvidenceInput, HistoryChanged
 from apps.engine.evidence.sections import CheckStatus
-from apps.engine.evidence.traded_fills import charges_by, rates_on, traded_fills
+from apps.engine.evidence.traded_fills import FROM_DEMAT, charges_by, rates_on, traded_fills
 from apps.engine.language.strategy import Strategy
 from apps.engine.simulation.plan import Contract
 from apps.engine.simulation.simulate import History
@@ -133,7 +133,7 @@ def test_fills_charged_by_the_rates_of_their_days_pay_what_the_kernel_took(entri
     }
     evidence = evidence_of(crossing(positionSizing=sizing))
     traded = traded_fills(evidence.fills, evidence.data.contracts)
-    assert traded["from_demat"].any()
+    assert (traded["special"] == FROM_DEMAT).any()
     for day in np.unique(traded["day"]).tolist():
         today = traded[traded["day"] == day]
         again = charges_by(today, rates_on(SCHEDULE, SEGMENTS, day))

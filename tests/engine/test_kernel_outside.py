@@ -1,7 +1,12 @@
 """Rule 20: what is asked of a simulation from the outside, between two rows, as tables of bars."""
 
+import numpy as np
 import pytest
 
+from apps.engine.kernel import codes as c
+from apps.engine.kernel import kernel as k
+from apps.engine.kernel import records as r
+from apps.engine.kernel.reasons import CHARGE_KINDS
 from tests.engine.bar_table import play
 
 
@@ -94,3 +99,67 @@ def test_what_expires_is_closed_at_its_last_close_without_slippage_and_waits_for
     )
     assert played.trades["exit_time"].tolist() == [2 * 60]
     assert not played.rejected
+
+
+def test_rule_13_a_contract_is_left_at_the_square_off_of_the_session_before_its_delivery() -> None:
+    """Nothing else is squared off, over night or at the end of a day, and nothing enters then."""
+    play(
+        """
+        day 1
+        1 | 100 100 100 100 | long          |
+        2 | 100 100 100 100 |               | long 100
+        day 2
+        3 | 101 101 101 101 | long          |
+        4 | 102 103 101 102 | late delivery | expiry_close 102
+        """,
+        """
+        day 1
+        1 | 50 50 50 50 | long          |
+        2 | 50 50 50 50 |               | long 50
+        day 2
+        3 | 51 51 51 51 |               |
+        4 | 52 52 52 52 |               | end_of_data 52
+        """,
+    )
+
+
+def test_rule_13_where_no_bar_starts_after_the_square_off_it_is_left_at_the_last_close() -> None:
+    play("""
+        1 | 100 100 100 100 | long          |
+        2 | 100 104 100 103 | last delivery | long 100, expiry_close 103
+    """)
+
+
+def test_rule_13_a_settlement_costs_brokerage_and_the_tax_of_who_holds_the_option() -> None:
+    """5 lots of 10 at 100, settled at 120 of which 0.125 % is tax; a short pays none of it."""
+    rates = np.array(
+        [(0, 0, 0.0, np.inf, 0.0, 0.001, 3e-4, 1e-6, 1e-6, 3e-5, 0.18, 20.0, 0.0)], r.RATE
+    )
+    for side, tax in ((1, 7.5), (-1, 0.0)):
+        state = r.new_state(np.arange(1), cash=1e6)
+        held = state.positions[0]
+        held["side"], held["quantity"], held["average"], held["close"] = side, 50.0, 100.0, 119.0
+        contracts = np.array([(10.0, 1.0, 1.0, 500.0, 0)], r.CONTRACT)
+        held["contract"] = contracts[0]
+        output = r.SimulationOutput(np.zeros(2, r.TRADE), np.zeros(1), np.zeros(3, r.FILL))
+        rules = r.rules_of(r.Plan(), np.arange(1), contracts, rates)
+        written = k.settle(state, rules, output, 0, c.BY_EXPIRY, r.Settlement(120.0, 0.00125))
+        assert written == 1
+        paid = dict(zip(CHARGE_KINDS, (output.fills[0]["paid"] / 100).tolist(), strict=True))
+        assert paid == {**dict.fromkeys(CHARGE_KINDS, 0.0), "brokerage": 20, "gst": 3.6,
+                        "transactionTax": tax}  # fmt: skip
+        assert output.fills[0]["price"] == 120.0
+
+
+def test_rule_13_what_expires_worthless_costs_nothing() -> None:
+    state = r.new_state(np.arange(1), cash=1e6)
+    contracts = np.array([(10.0, 1.0, 1.0, 500.0, 0)], r.CONTRACT)
+    held = state.positions[0]
+    held["side"], held["quantity"], held["average"], held["close"] = 1, 50.0, 100.0, 2.0
+    held["contract"], held["locked"] = contracts[0], 5_000.0
+    rates = np.array([(0, 0, 0.0, np.inf, 0, 0.001, 3e-4, 0, 0, 0, 0.18, 20.0, 0.0)], r.RATE)
+    output = r.SimulationOutput(np.zeros(2, r.TRADE), np.zeros(1), np.zeros(3, r.FILL))
+    rules = r.rules_of(r.Plan(), np.arange(1), contracts, rates)
+    k.settle(state, rules, output, 0, c.BY_EXPIRY, r.Settlement(0.0, 0.00125))
+    assert (output.trades[0]["gross"], output.trades[0]["charges"]) == (-5_000.0, 0.0)
+    assert state.account["cash"][0] == 1e6

@@ -127,7 +127,7 @@ def candles(*hours: str, day: int = 1) -> Candles:
 
 def flags(given: Any, *hours: str, sessions: Sessions | None = SESSIONS, day: int = 1) -> list[int]:
     squared: list[int] = square_off_flags(
-        given, "NSE:TEST", candles(*hours, day=day), sessions
+        given, "NSE:TEST", candles(*hours, day=day), sessions, Contract()
     ).tolist()
     return squared
 

@@ -17,7 +17,7 @@ def test_every_exit_reason_has_the_kernels_number() -> None:
         c.BY_OPPOSITE: "opposite_signal", c.BY_SQUARE_OFF: "square_off",
         c.BY_HOLDING: "max_holding", c.BY_DAILY_LOSS: "daily_loss_limit",
         c.BY_END_OF_DATA: "end_of_data", c.BY_SIGNAL: "signal",
-        c.BY_STOPPED: "stopped", c.BY_EXPIRY: "expiry",
+        c.BY_STOPPED: "stopped", c.BY_EXPIRY: "expiry", c.BY_EXPIRY_CLOSE: "expiry_close",
     }  # fmt: skip
     assert named == dict(enumerate(EXIT_REASONS))
 

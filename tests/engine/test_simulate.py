@@ -10,7 +10,9 @@ from numpy.typing import NDArray
 from apps.engine.candles import Candles, ist_day
 from apps.engine.errors import InsufficientBars
 from apps.engine.kernel.reasons import EXIT_REASONS
+from apps.engine.kernel.records import Settlement
 from apps.engine.language.strategy import Strategy
+from apps.engine.metrics.trades import net_profits
 from apps.engine.metrics.wire_units import round_for_wire
 from apps.engine.resampling import resample
 from apps.engine.sessions import Regime, Sessions
@@ -545,6 +547,40 @@ def test_a_contract_settles_at_its_last_close_with_the_last_bar() -> None:
     assert settled | {"exitReason": "end_of_data"} == ended
     assert held.curve.tobytes() == plain.curve.tobytes()
     assert held.receipt["rulebook"] != plain.receipt["rulebook"]
+
+
+def test_rule_13_nothing_trades_after_an_expiry() -> None:
+    """Four bars of five days each; the contract ends with the second day."""
+    day = 86_400
+    bars = [history([99, 101, 102, 103], start=MONDAY + n * day).candles for n in range(5)]
+    columns = {
+        name: np.concatenate([getattr(day_bars, name) for day_bars in bars])
+        for name in ("time", "open", "high", "low", "close", "volume")
+    }
+    candles = Candles.build(columns.pop("time"), **columns)
+    contract = Contract(ends=MONDAY + day + 4 * MINUTE, settlement=Settlement(104.5, 0.0))
+    result = run(strategy(), History("NSE:TEST", candles, contract=contract))
+    assert {t["exitReason"] for t in trades(result)} == {"expiry"}
+    assert trades(result)[-1]["exitPrice"] == 104.5
+    assert len(result.curve) == 8
+    notes = {note["code"]: note["message"] for note in result.receipt["notes"]}  # type: ignore[attr-defined]
+    assert "12 of NSE:TEST" in notes["after_expiry"]
+    assert result.curve["equity"][-1] == pytest.approx(10_000 + sum(net_profits(result.trades)))
+
+
+def test_rule_13_the_row_of_a_settlement_has_the_equity_after_it() -> None:
+    closes = [99, 101, 102, 103, 104, 105]
+    contract = Contract(ends=MONDAY + 4 * MINUTE, settlement=Settlement(110.0, 0.0))
+    future = history(closes[:4], symbol="NSE:FUT", contract=contract)
+    share = history([50] * 6, symbol="NSE:SHARE")
+    both = strategy(
+        basicInfo={"symbols": ["NSE:FUT", "NSE:SHARE"]},
+        entryConditions={"conditions": [price("above", 100)]},
+    )
+    result = run(both, future, share)
+    (trade,) = trades(result)
+    assert (trade["exitReason"], trade["exitPrice"]) == ("expiry", 110.0)
+    assert result.curve["equity"][3] == result.curve["equity"][-1] == 10_000 + trade["profit"]
 
 
 def test_terms_hold_from_their_day_on() -> None:

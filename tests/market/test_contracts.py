@@ -102,7 +102,7 @@ def test_futures_lock_an_estimated_margin_and_say_so() -> None:
     share = rules("NSE:SBIN26MARFUT")
     assert index.contract("NSE:NIFTY26MARFUT", at(24e3)).margin == 0.12
     assert share.contract("NSE:SBIN26MARFUT", at(800.0)).margin == 0.2
-    (note,) = index.notes("NSE:NIFTY26MARFUT")
+    note = index.notes("NSE:NIFTY26MARFUT")[-1]
     assert note.code == "estimated_margin"
     assert "12 % is locked, a flat share of the contract's value" in note.message
 
@@ -172,7 +172,7 @@ def test_options_that_may_be_sold_say_how_little_is_locked() -> None:
     held = MarketRules(
         bundled_rule_set(), asked, {symbol: InstrumentFacts(on_index=True)}, MARCH, MARCH
     )
-    assert [note.code for note in held.notes(symbol)] == ["option_shorts"]
+    assert [note.code for note in held.notes(symbol)] == ["assumed_contract", "option_shorts"]
 
 
 def test_masters_decide_lots_by_date_and_which_shares_have_derivatives(db: None) -> None:
@@ -237,7 +237,7 @@ def test_a_database_with_the_sample_alone_says_what_none_does(symbol: str) -> No
 )
 def test_a_contract_that_no_master_lists_expires_as_its_name_tells(symbol: str, last: str) -> None:
     day = date.fromisoformat(last)
-    held = rules(symbol, InstrumentFacts(listed=False), day=day - 20 * DAY)
+    held = rules(symbol, InstrumentFacts(), day=day - 20 * DAY)
     contract = held.contract(symbol, at(100.0))
     closes = held.sessions(symbol).hours(np.array([day_number(day)], np.int32))[1]
     assert contract.ends == closes[0]

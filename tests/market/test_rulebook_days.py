@@ -11,7 +11,7 @@ import pytest
 from apps.engine.candles import IST
 from apps.engine.kernel.codes import AFTER_SQUARE_OFF, LAST_OF_SESSION
 from apps.engine.sessions import Sessions
-from apps.engine.simulation.plan import square_off_flags
+from apps.engine.simulation.plan import Contract, square_off_flags
 from apps.market.dates import INDIA, day_number, midnight
 from apps.market.importers import read_candle_files
 from apps.market.rulebook.rows import Exchange, Market
@@ -235,7 +235,7 @@ def test_positions_end_with_the_sessions_of_real_files(market_data: Path, ending
         basicInfo={"symbols": [ending.symbol], "timeframe": ending.timeframe},
         executionSettings={"productType": "intraday"},
     )
-    flags = square_off_flags(intraday, ending.symbol, bars, sessions_of(ending.symbol))
+    flags = square_off_flags(intraday, ending.symbol, bars, sessions_of(ending.symbol), Contract())
     clock = (bars.time + IST).astype("M8[s]").astype(str)
     closings = [
         str(clock[flags & bit > 0][0])[11:16] for bit in (AFTER_SQUARE_OFF, LAST_OF_SESSION)

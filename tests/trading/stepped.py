@@ -93,7 +93,7 @@ class Stepper:
         symbols, out, rules = strategy.basicInfo.symbols, self._output(), self._rules(strategy)
         before, self.state = self.state, self._copy()
         at = symbols.index(symbol)
-        n = kernel.settle(self.state, rules, out, at, BY_EXPIRY)
+        n = kernel.settle(self.state, rules, out, at, BY_EXPIRY, records.LAST_CLOSE)
         return self._report(
             before, np.zeros(len(symbols), np.uint8), out.fills[:n], out.refusals[:0],
             out.trades[:n],

@@ -50,7 +50,8 @@ POSITION_MESSAGES: Final = {
     "max_holding": "It had lived through maxHoldingCandles, and was closed at this open.",
     "daily_loss_limit": "The loss of the day had reached maxDailyLoss: closed at this open.",
     "stopped": "It was asked to be closed, and was at this open.",
-    "expiry": "The contract settled, at its last close.",
+    "expiry": "The contract settled: by the close of its index, or at its own last close.",
+    "expiry_close": "It was closed in the last session of a contract that is then delivered.",
     "end_of_data": "The simulation ended, and it was closed at its last close.",
 }
 

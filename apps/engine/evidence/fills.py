@@ -27,7 +27,7 @@ from apps.engine.evidence.sections import (
     percent_text,
     rounded_figure,
 )
-from apps.engine.evidence.traded_fills import charges_of_days, traded_fills
+from apps.engine.evidence.traded_fills import FROM_DEMAT, charges_of_days, traded_fills
 from apps.engine.kernel import prices
 from apps.engine.kernel.codes import (
     AT_LIMIT,
@@ -239,7 +239,8 @@ class SymbolFills:
         days = ist_day(self.trades.candles.time[bar[rows]])
         entry_days = ist_day(np.ascontiguousarray(trades["entry_time"]))
         exits["value"] *= price[rows] / trades["exit_price"]
-        exits["from_demat"], exits["day"] = ~exits["bought"] & (entry_days < days), days
+        exits["special"] = np.where(~exits["bought"] & (entry_days < days), FROM_DEMAT, 0)
+        exits["day"] = days
         charges = charges_of_days(exits, evidence.inputs.charges, evidence.data.contracts)
         moved = self.side[rows] * (price[rows] - trades["exit_price"])
         gain = moved * trades["value"] / trades["entry_price"]

@@ -10,20 +10,22 @@ from numpy.typing import NDArray
 
 from apps.engine.candles import ist_day
 from apps.engine.charges import ChargeRow, Schedule
-from apps.engine.kernel.codes import OPEN
+from apps.engine.kernel.codes import BY_EXPIRY, OPEN
 from apps.engine.kernel.reasons import CHARGE_KINDS
 from apps.engine.kernel.records import Array
 from apps.engine.simulation.plan import Contract
 
 Floats = NDArray[np.float64]
 
+# A sale of what was bought on an earlier day; a settlement, in which no exchange takes part.
+FROM_DEMAT, EXPIRED = 1, 2
 TRADED_FILL: Final = np.dtype(
     # `symbol` is an index into the symbols of the result, `day` a date in Asia/Kolkata.
     [
         ("symbol", "i4"),
         ("day", "i4"),
         ("bought", "?"),
-        ("from_demat", "?"),  # a sale of what was bought on an earlier day
+        ("special", "u1"),  # FROM_DEMAT, EXPIRED or 0
         ("value", "f8"),
         ("paid", "f8", (len(CHARGE_KINDS),)),  # rupees, by kind
     ]
@@ -38,7 +40,8 @@ def traded_fills(fills: Array, contracts: Sequence[Contract]) -> Array:
     traded = np.empty(len(fills), TRADED_FILL)
     traded["symbol"], traded["bought"] = fills["symbol"], fills["side"] > 0
     traded["day"], traded["paid"] = ist_day(fills["time"]), fills["paid"] / 100
-    traded["from_demat"] = ~traded["bought"] & (first_days(fills) < traded["day"])
+    from_demat = ~traded["bought"] & (first_days(fills) < traded["day"])
+    traded["special"] = np.where(fills["reason"] == BY_EXPIRY, EXPIRED, from_demat)
     traded["value"] = fills["quantity"] * fills["price"] * multipliers(fills, contracts)
     return traded
 
@@ -86,21 +89,25 @@ def charges_of_days(traded: Array, schedule: Schedule, contracts: Sequence[Contr
 
 def charges_by(traded: Array, rates: Sequence[ChargeRow]) -> Floats:
     """Return the charges of TRADED_FILL records in rupees, f8[fills, kinds], each rounded half up
-    to the paisa (rule 10), as the kernel does; `rates` are in the order of the symbols.
+    to the paisa (rule 10), as the kernel does; `rates` are in the order of the symbols. The tax of
+    an expiry is what was paid, as it is not among them.
     """
     table = np.array([row[2:] for row in rates], np.float64).reshape(len(rates), -1)
     rate = dict(zip(ChargeRow._fields[2:], table[traded["symbol"]].T, strict=True))
-    value, bought = traded["value"], traded["bought"]
+    value, bought, expired = traded["value"], traded["bought"], traded["special"] == EXPIRED
     brokerage = rate["brokerage_flat"] + np.minimum(
         rate["brokerage"] * value, rate["brokerage_cap"]
     )
+    brokerage = np.where(expired & (value <= 0), 0.0, brokerage)
     tax = np.where(bought, rate["tax_buy"], rate["tax_sell"]) * value
-    exchange, regulator = rate["exchange"] * value, rate["regulator"] * value
-    stamp = np.where(bought, rate["stamp_buy"] * value, 0.0)
-    depository = np.where(traded["from_demat"], rate["depository"], 0.0)
+    tax = np.where(expired, traded["paid"][:, CHARGE_KINDS.index("transactionTax")], tax)
+    turnover = np.where(expired, 0.0, value)
+    exchange, regulator = rate["exchange"] * turnover, rate["regulator"] * turnover
+    stamp = np.where(bought, rate["stamp_buy"] * turnover, 0.0)
+    depository = np.where(traded["special"] == FROM_DEMAT, rate["depository"], 0.0)
     gst = rate["gst"] * (brokerage + exchange + regulator + depository)
     items = (
-        brokerage, tax, exchange, rate["ipft"] * value, regulator, stamp, gst, depository
+        brokerage, tax, exchange, rate["ipft"] * turnover, regulator, stamp, gst, depository
     )  # fmt: skip
     rounded: Floats = np.floor(np.stack(items, axis=1) * 100 + 0.5 + 1e-9) / 100
     return rounded

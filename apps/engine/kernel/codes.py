@@ -10,8 +10,9 @@ ENTER = ENTER_LONG | ENTER_SHORT
 FLATTEN = 16
 """Not a signal: the mark on a position that is closed for what POSITION's `asked` says."""
 
-# What is special about a bar where positions are squared off (rule 9).
-AFTER_SQUARE_OFF, LAST_OF_SESSION = 1, 2
+# What is special about a bar where positions are squared off (rule 9), or leave before the contract
+# is delivered (rule 13): BEFORE_DELIVERY stands beside one of the others.
+AFTER_SQUARE_OFF, LAST_OF_SESSION, BEFORE_DELIVERY = 1, 2, 4
 
 # The column of each average true range (rule 5).
 SIZE, STOP, TARGET, TRAIL = range(4)
@@ -20,8 +21,8 @@ SIZE, STOP, TARGET, TRAIL = range(4)
 (
     OPEN, BY_STOP, BY_TARGET, BY_TRAIL, BY_OPPOSITE,
     BY_SQUARE_OFF, BY_HOLDING, BY_DAILY_LOSS, BY_END_OF_DATA, BY_SIGNAL,
-    BY_STOPPED, BY_EXPIRY,
-) = range(12)  # fmt: skip
+    BY_STOPPED, BY_EXPIRY, BY_EXPIRY_CLOSE,
+) = range(13)  # fmt: skip
 (
     POSITION_LIMIT, INSUFFICIENT_CASH, BELOW_ONE_LOT,
     DAILY_LOSS_LIMIT, OUTSIDE_SESSION, BOTH_SIDES, LIMIT_NOT_REACHED,

@@ -20,12 +20,15 @@ from apps.engine.kernel.codes import (
     AFTER_SQUARE_OFF,
     AT_LIMIT,
     AT_MARKET,
+    BEFORE_DELIVERY,
     BELOW_ONE_LOT,
     BOTH_SIDES,
     BY_AMOUNT,
     BY_DAILY_LOSS,
     BY_END_OF_DATA,
     BY_EQUITY,
+    BY_EXPIRY,
+    BY_EXPIRY_CLOSE,
     BY_HOLDING,
     BY_OPPOSITE,
     BY_QUANTITY,
@@ -63,11 +66,13 @@ from apps.engine.kernel.codes import (
 from apps.engine.kernel.records import (
     CONTRACT,
     FILL,
+    LAST_CLOSE,
     NO_END,
     NO_SAMPLING,
     RATE,
     REFUSAL,
     KernelProgress,
+    Settlement,
     Span,
     State,
 )
@@ -100,7 +105,7 @@ WORK = np.dtype(
         ("day_begin", "i8"),  # rows [day_begin, day_end) are of one day
         ("day_end", "i8"),
         ("funds", "f8"),  # equity at the row's opens, where entries are sized by it
-        ("squaring", "?"),  # bars have flags
+        ("squaring", "?"),  # positions end with their session
         ("keeps_fills", "?"),  # the caller reads them
         ("keeps_refusals", "?"),
         ("keeps_orders", "?"),  # an entry's signal leaves more than that it waits
@@ -293,9 +298,12 @@ def close_all(books: Books) -> None:
 
 
 @entry_point
-def settle(state: State, rules: Rules, output: SimulationOutput, slot: int, reason: int) -> int:
-    """Close one slot at its last close without slippage, as an expiry does, and forget what waits
-    on it; return how many trades, and as many fills, were written.
+def settle(
+    state: State, rules: Rules, output: SimulationOutput, slot: int, reason: int,
+    settlement: Settlement,
+) -> int:  # fmt: skip
+    """Close one slot without slippage at the price of the settlement, else at its last close, and
+    forget what waits on it; return how many trades, and as many fills, were written.
     """
     account, position = state.account[0], state.positions[slot]
     work, slots = np.zeros(1, WORK), np.zeros(state.positions.size, SLOT)
@@ -309,9 +317,16 @@ def settle(state: State, rules: Rules, output: SimulationOutput, slot: int, reas
         slots[k].instrument = column_of(books.positions[k].instrument, k, rules.instruments)
         slots[k].contract = rules.contracts[slots[k].instrument]
     if position.side != 0:
-        exit_ = Exit(reason, position.close, position.quantity)
+        price = position.close if np.isnan(settlement.price) else settlement.price
         slots[slot].rate = rate_on(books.rates, slots[slot].contract.segment, position.day)
-        close_position(ticket_of(books, slot), exit_, position.time, position.day)
+        ticket, quantity = ticket_of(books, slot), position.quantity
+        if reason == BY_EXPIRY:
+            value = quantity * price * ticket.slot.contract.multiplier
+            tax = settlement.tax if position.side > 0 else 0.0
+            items = charges_on_expiry(value, tax, ticket.rate)
+        else:
+            items = charges_on_exit(ticket, price, position.day)
+        leave(ticket, Exit(reason, price, quantity), items, position.time)
     state.orders[slot, 0].pending = 0
     held = 0.0
     for k in range(state.positions.size):
@@ -328,7 +343,7 @@ def finish(state: State, rules: Rules, output: SimulationOutput) -> int:
     written = 0
     for slot in np.flatnonzero(state.positions["side"]).tolist():
         free = output._replace(trades=output.trades[written:], fills=output.fills[written:])
-        written += settle(state, rules, free, slot, BY_END_OF_DATA)
+        written += settle(state, rules, free, slot, BY_END_OF_DATA, LAST_CLOSE)
     if state.account["equity"][0] <= 0:
         state.account["status"] = RUINED
     return written
@@ -355,7 +370,7 @@ def prepare_slots(
 ) -> None:
     """Find the columns and the contract of each slot, and count the open positions."""
     work = books.work
-    work.open, work.remark, work.squaring = 0, True, market.flags.size > 0
+    work.open, work.remark, work.squaring = 0, True, books.plan.squares_off
     work.keeps_orders = market.atr.size > 0 or books.plan.order_by != AT_MARKET
     for k in range(books.slots.size):
         slot, position = books.slots[k], books.positions[k]
@@ -1105,7 +1120,7 @@ def open_exit(position: Struct, order: Struct, slot: Struct, plan: Struct) -> No
     slot.exit_price = slipped(position, price, plan)
     if reason == OPEN:
         if slot.flag & AFTER_SQUARE_OFF:
-            reason = BY_SQUARE_OFF
+            reason = square_off_reason(slot.flag)
         elif 0 < plan.max_holding <= position.bars:
             reason = BY_HOLDING
         elif (price - position.stop) * side <= 0:
@@ -1147,7 +1162,13 @@ def inside_exit(position: Struct, order: Struct, slot: Struct, plan: Struct) -> 
     elif (best - position.target) * side >= 0:
         slot.exit_reason, slot.exit_price = BY_TARGET, position.target
     elif slot.flag & LAST_OF_SESSION:
-        slot.exit_reason, slot.exit_price = BY_SQUARE_OFF, slipped(position, slot.close, plan)
+        slot.exit_reason = square_off_reason(slot.flag)
+        slot.exit_price = slipped(position, slot.close, plan)
+
+
+@step
+def square_off_reason(flag: int) -> int:
+    return BY_EXPIRY_CLOSE if flag & BEFORE_DELIVERY else BY_SQUARE_OFF
 
 
 @step
@@ -1158,12 +1179,23 @@ def slipped(position: Struct, price: float, plan: Struct) -> float:
 
 @step
 def close_position(ticket: Ticket, exit_: Exit, time: int, day: int) -> None:
+    """Leave a position by an order."""
+    leave(ticket, exit_, charges_on_exit(ticket, exit_.price, day), time)
+
+
+@step
+def charges_on_exit(ticket: Ticket, price: float, day: int) -> Paise:
+    position = ticket.position
+    value = position.quantity * price * ticket.slot.contract.multiplier
+    from_demat = position.side > 0 and position.entry_day < day
+    return charges_on(value, position.side < 0, from_demat, ticket.rate)
+
+
+@step
+def leave(ticket: Ticket, exit_: Exit, items: Paise, time: int) -> None:
     """Leave a position: pay, write the fill and the trade."""
     account, position, work = ticket.account, ticket.position, ticket.work
     contract = ticket.slot.contract
-    value = exit_.quantity * exit_.price * contract.multiplier
-    from_demat = position.side > 0 and position.entry_day < day
-    items = charges_on(value, position.side < 0, from_demat, ticket.rate)
     fee = pay(account, items)
     write_fill(ticket, time, -position.side, exit_, items)
     gross = exposure(position) * (exit_.price - position.average)
@@ -1285,6 +1317,19 @@ def charges_on(value: float, buying: bool, from_demat: bool, rate: Struct) -> Pa
     return (
         paise(brokerage), paise(tax), fee, fund, paise(regulator), paise(stamp), paise(gst),
         paise(depository),
+    )  # fmt: skip
+
+
+@step
+def charges_on_expiry(value: float, tax: float, rate: Struct) -> Paise:
+    """What a settlement costs: brokerage with GST, and tax, a fraction of the value; no exchange
+    takes part, and what expires worthless costs nothing (rules 10 and 13).
+    """
+    brokerage = rate.brokerage_flat + min(rate.brokerage * value, rate.brokerage_cap)
+    if value <= 0:
+        brokerage = 0.0
+    return (
+        paise(brokerage), paise(tax * value), 0.0, 0.0, 0.0, 0.0, paise(rate.gst * brokerage), 0.0,
     )  # fmt: skip
 
 

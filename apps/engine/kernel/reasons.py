@@ -8,7 +8,7 @@ The kernel counts them by number (`codes`): a reason's number is its place here,
 EXIT_REASONS = (
     "", "stop_loss", "take_profit", "trailing_stop", "opposite_signal",
     "square_off", "max_holding", "daily_loss_limit", "end_of_data", "signal",
-    "stopped", "expiry",
+    "stopped", "expiry", "expiry_close",
 )  # fmt: skip
 REJECTIONS = (
     "position_limit", "insufficient_cash", "below_one_lot",

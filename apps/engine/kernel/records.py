@@ -236,6 +236,7 @@ class Plan(NamedTuple):
     max_daily_loss: float = np.inf
     reverse: bool = True  # an entry signal against the position closes it
     within_session: bool = False  # an entry is filled in the session of its signal, or not at all
+    squares_off: bool = False  # nothing is held over night (rule 9)
 
 
 PLAN = np.dtype([(name, type(value)) for name, value in Plan()._asdict().items()])
@@ -248,6 +249,18 @@ class Rules(NamedTuple):
     instruments: NDArray[np.int64]  # [symbols] `instrument_id`
     contracts: Array  # CONTRACT[symbols]
     rates: Array  # RATE
+
+
+class Settlement(NamedTuple):
+    """How a contract settles: at a price, of an option its intrinsic value, or at its last close
+    where that is NaN; `tax` is the fraction of the value that the holder of a long position pays.
+    """
+
+    price: float = np.nan
+    tax: float = 0.0
+
+
+LAST_CLOSE: Final = Settlement()
 
 
 def rules_of(plan: Plan, instruments: NDArray[np.int64], contracts: Array, rates: Array) -> Rules:

@@ -93,12 +93,13 @@ def _bars(candles: Sequence[Candles]) -> tuple[Bars, list[int]]:
 
 
 def _packed(parts: Sequence[SignalMask], sections: Sequence[slice], bars: int) -> SignalMask:
-    """Each at its place; nothing where they are empty, as nobody asks for them."""
+    """Each at its place, 0 for an empty one; nothing where all are, as nobody asks for them."""
     if len(parts) == 1 or not any(map(len, parts)):
         return parts[0]
-    whole = np.empty(bars, np.uint8)
+    whole = np.zeros(bars, np.uint8)
     for part, section in zip(parts, sections, strict=True):
-        whole[section] = part
+        if len(part):
+            whole[section] = part
     return whole
 
 

@@ -9,12 +9,25 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from apps.engine.candles import DAY, TIMEFRAMES, Candles, day_start, ist_days
+from apps.engine.candles import DAY, TIMEFRAMES, Candles, day_start, ist_day, ist_days
 from apps.engine.charges import Schedule
 from apps.engine.errors import EngineError
 from apps.engine.kernel import codes
-from apps.engine.kernel.codes import AFTER_SQUARE_OFF, LAST_OF_SESSION, TICKS_PER_RUPEE
-from apps.engine.kernel.records import CONTRACT, RATE, Array, Plan, instrument_ids
+from apps.engine.kernel.codes import (
+    AFTER_SQUARE_OFF,
+    BEFORE_DELIVERY,
+    LAST_OF_SESSION,
+    TICKS_PER_RUPEE,
+)
+from apps.engine.kernel.records import (
+    CONTRACT,
+    LAST_CLOSE,
+    RATE,
+    Array,
+    Plan,
+    Settlement,
+    instrument_ids,
+)
 from apps.engine.language.exits import (
     AtrStop,
     AtrTarget,
@@ -72,7 +85,8 @@ class Contract:
     `margin` (a fraction) is locked while it is held; prices move in steps of `tick` rupees, whole
     ten-thousandths; `segment` names the rows of a charges schedule. `later` are the terms that take
     its place, each from a day (since 1970 in Asia/Kolkata) on, in order. `ends` is when its last
-    session closes (epoch seconds), None if it has no end. Raises InvalidContract.
+    session closes (epoch seconds), None if it has no end. One that is `delivered` is left before
+    that, any other settles by `settlement`. Raises InvalidContract.
     """
 
     lot: float = 1.0
@@ -82,6 +96,8 @@ class Contract:
     segment: str = ""
     later: tuple[tuple[int, Contract], ...] = ()
     ends: int | None = None
+    delivered: bool = False
+    settlement: Settlement = LAST_CLOSE
 
     def __post_init__(self) -> None:
         for name in ("lot", "multiplier", "margin"):
@@ -126,6 +142,7 @@ def plan_of(strategy: Strategy) -> Plan:
         max_daily_loss=risk.maxDailyLoss,
         reverse=strategy.exits_on_opposite_signal,
         within_session=ends_with_session(strategy),
+        squares_off=squares_off(strategy),
     )
     plan = _with_size(plan, sizing)
     plan = _with_stop(plan, exits.stopLoss, risk.stopLoss)
@@ -206,15 +223,20 @@ def ends_with_session(strategy: Strategy) -> bool:
 
 
 def square_off_flags(
-    strategy: Strategy, symbol: str, candles: Candles, sessions: Sessions | None
+    strategy: Strategy,
+    symbol: str,
+    candles: Candles,
+    sessions: Sessions | None,
+    contract: Contract,
 ) -> NDArray[np.uint8]:
-    """What the kernel must know of each bar, u1[n]; empty where nothing is squared off (rule 9).
+    """What the kernel must know of each bar, u1[n]; empty where nothing is squared off (rule 9) or
+    left before a delivery (rule 13).
 
     Raises MissingCalendar where a session's hours are needed and not known.
     """
     length = TIMEFRAMES[strategy.basicInfo.timeframe]
     if not squares_off(strategy):
-        return np.empty(0, np.uint8)
+        return _delivery_flags(strategy, candles, contract)
     if length >= DAY:
         return np.full(len(candles), LAST_OF_SESSION, np.uint8)
     time, day = candles.time, ist_days(candles.time)
@@ -231,6 +253,25 @@ def square_off_flags(
     return flags
 
 
+def _delivery_flags(strategy: Strategy, candles: Candles, contract: Contract) -> NDArray[np.uint8]:
+    """Flags of the bars of the last session in which a contract that is delivered is left; none
+    where the candles do not reach it.
+    """
+    length, ends = TIMEFRAMES[strategy.basicInfo.timeframe], contract.ends
+    if ends is None or not contract.delivered:
+        return np.empty(0, np.uint8)
+    written = strategy.exitConditions.squareOffTime
+    late = ends - BEFORE_THE_CLOSE
+    if length >= DAY:
+        late = ends - length
+    elif written:
+        last_day = ist_day(np.array([ends - 1]))
+        late = int(day_start(last_day)[0]) + seconds_of_day(written)
+    flags = np.where(candles.time >= late, AFTER_SQUARE_OFF | BEFORE_DELIVERY, 0)
+    flags |= np.where(candles.time >= ends - length, LAST_OF_SESSION | BEFORE_DELIVERY, 0)
+    return flags.astype(np.uint8) if flags.any() else np.empty(0, np.uint8)
+
+
 def _closes(symbol: str, dates: NDArray[np.int32], sessions: Sessions | None) -> NDArray[np.int64]:
     """The close of each date's session."""
     closes = np.full(len(dates), -1) if sessions is None else sessions.certain_closes(dates)
@@ -244,7 +285,7 @@ class Terms(NamedTuple):
     """By what fills are made and charged: `instruments` are those of the symbols; `units` CONTRACT
     records, the first ones from ever, each other from the day i4 on that stands in `days`, [1 +
     days, symbols]; `rates` RATE records; `ends` i8[symbols] when each contract's last session
-    closes, or NEVER.
+    closes, or NEVER; `settlements` how each settles then.
     """
 
     instruments: NDArray[np.int64]
@@ -252,6 +293,7 @@ class Terms(NamedTuple):
     units: Array
     rates: Array
     ends: NDArray[np.int64]
+    settlements: Sequence[Settlement]
 
 
 def terms_of(symbols: Sequence[str], contracts: Sequence[Contract], schedule: Schedule) -> Terms:
@@ -263,8 +305,9 @@ def terms_of(symbols: Sequence[str], contracts: Sequence[Contract], schedule: Sc
     ends = [NEVER if contract.ends is None else contract.ends for contract in contracts]
     rates = rate_rows(schedule, segments)
     return Terms(
-        instrument_ids(symbols), np.array(days, np.int32), units, rates, np.array(ends, np.int64)
-    )
+        instrument_ids(symbols), np.array(days, np.int32), units, rates, np.array(ends, np.int64),
+        [contract.settlement for contract in contracts],
+    )  # fmt: skip
 
 
 def contract_rows(contracts: Sequence[Contract], segments: Mapping[str, int]) -> Array:

@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 
 from apps.engine.candles import COLUMNS, Candles, calendar_month, ist_day
 from apps.engine.charges import Schedule, has_rates
-from apps.engine.kernel.records import ENGINE_VERSION
+from apps.engine.kernel.codes import BY_EXPIRY, BY_EXPIRY_CLOSE
+from apps.engine.kernel.records import ENGINE_VERSION, Array
 from apps.engine.language.strategy import Strategy
 from apps.engine.metrics.fill_quality import LATE_BARS, THIN_SHARE, FillQuality, is_late, is_thin
 from apps.engine.simulation.timeline import Note, SymbolSeries
@@ -151,6 +152,7 @@ def notes_on(
     """What the reader of a result must know."""
     notes = [note for history in data.histories for note in history.notes]
     notes += _on_bars_out_of_session(strategy, data.all_series)
+    notes += _on_bars_after_expiry(data.all_series)
     first_days = [int(ist_day(candles.time[:1])[0]) for candles in data.candles]
     free = [
         history.symbol
@@ -200,6 +202,24 @@ def _on_bars_out_of_session(strategy: Strategy, all_series: Sequence[SymbolSerie
     included = strategy.executionSettings.includeOutOfSession
     handling = "are included, as includeOutOfSession asks" if included else "are left out"
     return [Note("out_of_session", f"Bars outside of sessions {handling}: {of_symbols}.")]
+
+
+def _on_bars_after_expiry(all_series: Sequence[SymbolSeries]) -> list[Note]:
+    counts = {series.symbol: series.after_expiry for series in all_series}
+    of_symbols = ", ".join(f"{count:,} of {symbol}" for symbol, count in counts.items() if count)
+    if not of_symbols:
+        return []
+    message = f"Bars after the last session of their contract are left out: {of_symbols}."
+    return [Note("after_expiry", message)]
+
+
+def notes_on_expiries(data: PreparedData, trades: Array) -> list[Note]:
+    """What the reader must know of the contracts that a position was held to the last session of,
+    by TRADE records.
+    """
+    expired = np.isin(trades["reason"], (BY_EXPIRY, BY_EXPIRY_CLOSE))
+    held = sorted(set(trades["symbol"][expired].tolist()))
+    return [note for symbol in held for note in data.histories[symbol].expiry_notes]
 
 
 def _sells_shares_short(strategy: Strategy) -> bool:

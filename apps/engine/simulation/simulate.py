@@ -14,6 +14,7 @@ from apps.engine.kernel import kernel
 from apps.engine.kernel.codes import BY_EXPIRY
 from apps.engine.kernel.records import (
     CURVE,
+    LAST_CLOSE,
     TRADE,
     Array,
     Plan,
@@ -34,6 +35,7 @@ from apps.engine.simulation.receipt import (
     CandleSeries,
     hash_candles,
     notes_on,
+    notes_on_expiries,
     notes_on_fills,
     receipt,
 )
@@ -135,6 +137,7 @@ def result_of(
     notes = [
         *notes_on(strategy, data, schedule, ruined=simulation.ruined),
         *notes_on_fills(result_data.trades["quantity"], fills),
+        *notes_on_expiries(data, result_data.trades),
     ]
     return SimulationResult(
         symbols=data.symbols,
@@ -170,4 +173,4 @@ def warm_up() -> None:
     simulate_plan(Plan(), TradedMarket(market, terms), signals, capital=1.0, report=ignore_progress)
     rules = rules_of(Plan(), terms.instruments, terms.units[0], terms.rates)
     output = SimulationOutput(np.empty(2, TRADE), price)
-    kernel.settle(new_state(terms.instruments, cash=1.0), rules, output, 0, BY_EXPIRY)
+    kernel.settle(new_state(terms.instruments, cash=1.0), rules, output, 0, BY_EXPIRY, LAST_CLOSE)

@@ -279,7 +279,7 @@ class _Batch:
                 row = stop
                 yield (row - self.row_range.first) / (end - self.row_range.first)
             for slot in segment.ending:
-                self._settle(slot)
+                self._settle(slot, row)
         if row == self.row_range.first or segments[-1].ending:
             self._run_rows(end, end, end)  # closes what is still open
 
@@ -323,16 +323,27 @@ class _Batch:
             if accounts["trades"].max() > errors.MOST_TRADES:
                 raise errors.TooManyTrades
 
-    def _settle(self, slot: int) -> None:
-        """Let the contract of a slot expire for every plan that has money."""
+    def _settle(self, slot: int, stop: int) -> None:
+        """Let the contract of a slot expire after the row before `stop`, for every plan that has
+        money; equity at that row is what is left then.
+        """
         accounts, positions, orders = self.states
         for number in np.flatnonzero(accounts["status"] == RUNNING).tolist():
             state = State(accounts[number : number + 1], positions[number], orders[number])
             rules = self._rules._replace(plan=self._rules.plan[number : number + 1])
             output = self._output._replace(equity=self._output.equity[number])
-            if trades := kernel.settle(state, rules, output, slot, BY_EXPIRY):
+            settlement = self.terms.settlements[slot]
+            if trades := kernel.settle(state, rules, output, slot, BY_EXPIRY, settlement):
+                self._set_equity(number, stop - 1, float(accounts["equity"][number]))
                 self._written[number].append(self._output.trades[:trades].tobytes())
                 self._filled.append(self._output.fills[:trades].tobytes())
+
+    def _set_equity(self, number: int, row: int, equity: float) -> None:
+        sampled, points = self.row_range.sampled, self._output.equity[number]
+        if sampled is None:
+            points[row] = equity
+        else:
+            points[np.flatnonzero(sampled == row)] = equity
 
     def _keep(self, ends: Sequence[int]) -> None:
         """Take the trades over, which end there for each plan."""

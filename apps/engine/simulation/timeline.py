@@ -42,7 +42,8 @@ class History:
     `candles` reach back before the simulated range: WARMUP_BARS bars in session before the block
     that the range starts in (rule 11), or all there are, with any others among them. `sessions` may
     be None where nothing is squared off; longer timeframes then count from midnight, and all bars
-    are in session. `notes` are what a reader of the result must know of the candles.
+    are in session. `notes` are what a reader of the result must know of the candles, `expiry_notes`
+    where a position was held to the contract's last session.
     `higher_timeframes` holds the candles of every higher timeframe that the strategy reads, without
     unfinished ones: from WARMUP_BARS before their block that holds the first day of that block, or
     all there are.
@@ -53,6 +54,7 @@ class History:
     sessions: Sessions | None = None
     contract: Contract = field(default_factory=Contract)
     notes: tuple[Note, ...] = ()
+    expiry_notes: tuple[Note, ...] = ()
     higher_timeframes: Mapping[str, Candles] = field(default_factory=dict)
 
 
@@ -63,7 +65,7 @@ class SymbolSeries(NamedTuple):
     of them, those in the range, and `flags` has one row for each. `higher_timeframes` are the
     candles of higher timeframes that any figure can depend on, as they are seen at `used`.
     `out_of_session` counts the bars of the range outside of sessions, whether they are among the
-    candles or not.
+    candles or not; `after_expiry` those after the contract's last session, which never are.
     """
 
     symbol: str
@@ -72,6 +74,7 @@ class SymbolSeries(NamedTuple):
     flags: NDArray[np.uint8]
     higher_timeframes: Mapping[str, HigherTimeframe]
     out_of_session: int = 0
+    after_expiry: int = 0
 
 
 class SymbolSignals(NamedTuple):
@@ -82,10 +85,15 @@ class SymbolSignals(NamedTuple):
 
 
 def symbol_series_of(strategy: Strategy, history: History, start: int, end: int) -> SymbolSeries:
-    """The bars with start <= time < end, without those outside of sessions unless the strategy
-    includes them (rule 9). Raises InsufficientBars when none is there.
+    """The bars with start <= time < end, without those after the contract's last session (rule 13),
+    and without those outside of sessions unless the strategy includes them (rule 9). Raises
+    InsufficientBars when none is there.
     """
-    timeframe = strategy.basicInfo.timeframe
+    timeframe, contract = strategy.basicInfo.timeframe, history.contract
+    after_expiry = 0
+    if contract.ends is not None and contract.ends < end:
+        after_expiry = len(history.candles.between(max(start, contract.ends), end))
+        end = contract.ends
     inside = in_session(history.candles.time, timeframe, history.sessions)
     outside = history.candles.time[~inside]
     tradable = history.candles
@@ -95,10 +103,12 @@ def symbol_series_of(strategy: Strategy, history: History, start: int, end: int)
     candles = used.between(start, end)
     if not len(candles):
         raise InsufficientBars(history.symbol, held=0, needed=LEAST_BARS)
-    flags = square_off_flags(strategy, history.symbol, candles, history.sessions)
+    flags = square_off_flags(strategy, history.symbol, candles, history.sessions, contract)
     higher_timeframes = _higher_timeframes_used(strategy, history, used, start)
     out_of_session = int(np.count_nonzero((outside >= start) & (outside < end)))
-    return SymbolSeries(history.symbol, used, candles, flags, higher_timeframes, out_of_session)
+    return SymbolSeries(
+        history.symbol, used, candles, flags, higher_timeframes, out_of_session, after_expiry
+    )
 
 
 def signals_of_series(

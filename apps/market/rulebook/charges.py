@@ -35,11 +35,18 @@ from apps.market.rulebook.rule_set import RuleSet
 _PAISA: Final = Decimal("0.01")
 # The broker whose prices hold where none is named, or one without known prices.
 DEFAULT_BROKER: Final = "discount"
+# The day from which an exercised option is taxed by its intrinsic value; before, by the price of
+# the underlying (Finance (No. 2) Act 2019; NSE's circular of 2019-08-20 as told by fyers.in;
+# Zerodha bulletin 230019).
+INTRINSIC_SINCE: Final = date(2019, 9, 1)
 
 SIDES: Final[tuple[OrderSide, ...]] = get_args(OrderSide)
 PRODUCTS: Final[tuple[Product, ...]] = get_args(Product)
 
-_ITEMS: Final[tuple[ChargeItem, ...]] = get_args(ChargeItem)
+# The items of a fill; a settlement has the other one.
+_ITEMS: Final[tuple[ChargeItem, ...]] = tuple(
+    item for item in get_args(ChargeItem) if item != "exercise_tax"
+)
 _OPTIONAL: Final[frozenset[ChargeItem]] = frozenset({"ipft"})
 _TAXED: Final = frozenset({"brokerage", "exchange_fee", "sebi_fee", "depository_charge"})
 _HUNDRED: Final = Decimal(100)
@@ -203,6 +210,14 @@ def charges_of(
         base = sum((c.amount for c in charges if c.item in _TAXED), Decimal(0))
         charges.append(Charge("gst", base * gst.percent / _HUNDRED, gst))
     return FillCharges(tuple(charges), tuple(unknown_items(rule_set, basis, day)))
+
+
+def exercise_tax_of(rule_set: RuleSet, basis: ChargeBasis, day: date) -> Decimal:
+    """Return the tax of whoever exercises an option on `day`, as a fraction of its base (see
+    INTRINSIC_SINCE).
+    """
+    row = _rate(rule_set, basis, "exercise_tax", "buy", day)
+    return Decimal(0) if row is None else row.percent / _HUNDRED
 
 
 def unknown_items(rule_set: RuleSet, basis: ChargeBasis, day: date) -> list[str]:

@@ -1,4 +1,4 @@
-"""Expiries of contracts that no instrument master lists, by their name and the exchanges' rules.
+"""When contracts end: as an instrument master says, else by their name and the exchanges' rules.
 
 A weekly contract's name has its date. A monthly contract expires on the last of a weekday of its
 month, or on the session before where that is a holiday.
@@ -10,6 +10,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
+from apps.engine.candles import day_start
 from apps.engine.sessions import Sessions
 from apps.engine.symbols import Symbol
 from apps.market.dates import day_number
@@ -56,11 +57,14 @@ MONTHLY: Final = (
 )
 
 
-def expiry_of(contract: Symbol, calendar: Sessions) -> date | None:
-    """Return the date of a contract's last session by its name, None if it does not expire.
+def expiry_of(contract: Symbol, calendar: Sessions, *, listed: date | None = None) -> date | None:
+    """Return the date of a contract's last session, None if it does not expire.
 
-    A holiday that the calendar does not list yet counts as a session.
+    That which a master lists holds before what the name tells. A holiday that the calendar does not
+    list yet counts as a session.
     """
+    if listed is not None:
+        return listed
     if contract.year is None or contract.month is None:
         return None
     if contract.day is not None:
@@ -73,6 +77,13 @@ def expiry_of(contract: Symbol, calendar: Sessions) -> date | None:
     sessions = days[calendar.is_session(days)]
     expiry = int(sessions[0]) if len(sessions) else int(days[0])
     return date.fromordinal(last.toordinal() + expiry - day_number(last))
+
+
+def close_of(day: date, calendar: Sessions) -> int:
+    """Return the close of a date's session in epoch seconds; without one, the end of the date."""
+    number = np.array([day_number(day)], np.int32)
+    close = int(calendar.hours(number)[1][0])
+    return close if close >= 0 else int(day_start(number + 1)[0])
 
 
 def monthly_expiries(

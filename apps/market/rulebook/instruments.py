@@ -25,10 +25,18 @@ _USUAL_GROUP: Final[Mapping[str, CommodityGroup]] = {"MCX": "non_agri", "NCDEX":
 Dated = TypeVar("Dated", TickRow, MarginRow)
 
 
+# Indices with contracts, which no master needs to tell.
+_INDICES: Final[Mapping[str, frozenset[str]]] = {
+    "NSE": frozenset(("NIFTY", "BANKNIFTY", "FINNIFTY", "MIDCPNIFTY", "NIFTYNXT50")),
+    "BSE": frozenset(("SENSEX", "BANKEX", "SENSEX50")),
+}
+
+
 def kind_of(symbol: Symbol, *, on_index: bool) -> ContractKind:
-    """Return the kind of a contract; `on_index` says whether its underlying is an index. The bare
-    name of a commodity is its continuous future.
+    """Return the kind of a contract; `on_index` says whether a master lists its underlying as an
+    index. The bare name of a commodity is its continuous future.
     """
+    on_index = on_index or symbol.root in _INDICES.get(symbol.exchange, ())
     if symbol.exchange in ("MCX", "NCDEX"):
         return "goods_option" if symbol.type == "options" else "goods_future"
     if symbol.type == "equity":

@@ -37,7 +37,7 @@ ContractKind: TypeAlias = Literal[
 Product: TypeAlias = Literal["intraday", "delivery", "carryforward"]
 OrderSide: TypeAlias = Literal["buy", "sell"]
 ChargeItem: TypeAlias = Literal[
-    "transaction_tax", "exchange_fee", "ipft", "sebi_fee", "stamp_duty", "gst"
+    "transaction_tax", "exercise_tax", "exchange_fee", "ipft", "sebi_fee", "stamp_duty", "gst"
 ]  # fmt: skip
 
 Value = TypeVar("Value")
@@ -78,7 +78,7 @@ class RuleRow(BaseModel):
 class ChargeRate(RuleRow):
     """The rate of one item from `first_date` until a later row of the same key: percent of a fill's
     value, of an option's premium; `gst` is percent of brokerage, exchange fee, SEBI fee and
-    depository charge.
+    depository charge, `exercise_tax` of what an option is worth when it is exercised.
 
     `roots` names the underlyings to which the rate applies, before a rate for all; no `products`
     means all.

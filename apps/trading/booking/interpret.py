@@ -55,7 +55,7 @@ class OrderSlot(StrEnum):
     EXIT = "exit"  # pending from the bar's close on
     HELD = "held"  # closes what was held when the bar began
     OPENED = "opened"  # closes what the bar itself has opened
-    EXPIRY = "expiry"  # settles a contract at its last close
+    EXPIRY = "expiry"  # settles a contract
 
 
 @dataclass(frozen=True, slots=True)

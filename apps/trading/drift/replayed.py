@@ -52,7 +52,10 @@ def replayed(
         cache.open_window(row)
         evaluation = cache.evaluate(due, row)
         for context in evaluation.contexts:
-            replay, terms = replays[context.run.pk], terms_cache.terms_on(context, row)
+            replay, terms = (
+                replays[context.run.pk],
+                terms_cache.terms_on(context, row, settles=bool(evaluation.changes.expiring)),
+            )
             replay.add_step(
                 row,
                 step_bar(
@@ -110,8 +113,10 @@ def _stored(
             store.read(symbol, timeframe, start=first, end=last + 1, until=over),
             timeframe,
             calendar,
+        ).between(first, max(first, ends))
+        for symbol, calendar, ends in zip(
+            stream.symbols, cache.calendars, cache.ends_of_contracts(), strict=True
         )
-        for symbol, calendar in zip(stream.symbols, cache.calendars, strict=True)
     ]
     for time in np.unique(np.concatenate([times, *(bars.time for bars in series)])).tolist():
         bars = np.full((len(series), len(BAR_COLUMNS)), np.nan)

@@ -54,7 +54,8 @@ def contract_terms_for(
     `first` is the day on which the stream's segment began. As in a backtest from that day on, ticks
     that depend on a price take that of the first bar used since.
     """
-    rules = market_rules_of(strategy, first=first, last=day_in_india(row.time))
+    last = day_in_india(row.time)
+    rules = market_rules_of(strategy, first=first, last=last, until=row.closes)
     contracts = []
     for index, symbol in enumerate(stream.symbols):
         price_on = partial(_first_close, stream, index, row)

@@ -17,8 +17,7 @@ from apps.engine.resampling import buckets
 from apps.engine.sessions import Sessions
 from apps.market import clock, store
 from apps.market.calendars import calendars_of
-from apps.market.contracts import expiry_dates
-from apps.market.dates import day_in_india, day_number
+from apps.market.contracts import contract_closes
 from apps.trading.bar_rows import empty_row, nominal_end, pack_bars, unpack_bars
 from apps.trading.models import BarRow, BarStream, Position
 
@@ -47,22 +46,21 @@ def _expiries(market_now: int) -> Iterator[ContractExpiry]:
     """Yield the expiries of each stream on which an expired contract is held."""
     held = Position.objects.open()
     symbols = sorted(set(held.values_list("symbol", flat=True)))
-    today = day_in_india(market_now)
-    for symbol, day in expiry_dates(calendars_of(symbols)).items():
-        if day <= today:
+    for symbol, closes in contract_closes(calendars_of(symbols)).items():
+        if closes <= market_now:
             streams = BarStream.objects.filter(
                 states__run__positions__in=held.filter(symbol=symbol)
             )
             for stream in streams.distinct():
-                yield _expiry(stream, symbol, day_number(day), calendars_of(stream.symbols))
+                yield _expiry(stream, symbol, closes, calendars_of(stream.symbols))
 
 
 def _expiry(
-    stream: BarStream, symbol: str, day: int, calendars: Mapping[str, Sessions]
+    stream: BarStream, symbol: str, closes: int, calendars: Mapping[str, Sessions]
 ) -> ContractExpiry:
     calendar = calendars[symbol]
-    last = calendar.hours(np.array([day], np.int32))[1] - 1
-    time = int(buckets(last, TIMEFRAMES[stream.timeframe], calendar)[0][0])
+    last_moment = np.array([closes - 1])
+    time = int(buckets(last_moment, TIMEFRAMES[stream.timeframe], calendar)[0][0])
     of_stream = [calendars[name] for name in stream.symbols]
     return ContractExpiry(stream.pk, time, nominal_end(time, stream.timeframe, of_stream))
 

@@ -23,6 +23,7 @@ from apps.engine.kernel import kernel
 from apps.engine.kernel.codes import BY_STOPPED
 from apps.engine.kernel.records import (
     FILL,
+    LAST_CLOSE,
     NO_FILLS,
     NO_REFUSALS,
     REFUSAL,
@@ -220,7 +221,7 @@ def _settle(state: State, rules: Rules, slots: Collection[int]) -> tuple[Array, 
     )
     fills, trades = [NO_FILLS], [np.empty(0, TRADE)]
     for slot in slots:
-        kernel.settle(state, rules, output, slot, BY_STOPPED)
+        kernel.settle(state, rules, output, slot, BY_STOPPED, LAST_CLOSE)
         fills.append(output.fills.copy())
         trades.append(output.trades.copy())
     return np.concatenate(fills), np.concatenate(trades)

@@ -13,7 +13,7 @@ from django.db.models import F, Q
 from apps.engine.candles import TIMEFRAMES
 from apps.engine.errors import EngineError
 from apps.market import store
-from apps.market.contracts import expiry_dates
+from apps.market.contracts import contract_closes
 from apps.market.intraday_buffer import SeriesKey
 from apps.trading.bar_rows import (
     MAX_MISSING_BARS,
@@ -115,7 +115,7 @@ def run_cursors_of(streams: Collection[BarStream]) -> Mapping[int, list[RunCurso
 
 def _read_expiries(caches: Sequence[BarStreamCache]) -> None:
     """At each poll: an instrument master may have brought a contract's last day meanwhile."""
-    expiries = expiry_dates(
+    closes = contract_closes(
         {
             symbol: calendar
             for cache in caches
@@ -123,7 +123,7 @@ def _read_expiries(caches: Sequence[BarStreamCache]) -> None:
         }
     )
     for cache in caches:
-        cache.expiries = expiries
+        cache.closes = closes
 
 
 def _catch_up(caches: Iterable[BarStreamCache]) -> None:
@@ -171,8 +171,10 @@ def _find_closed_rows(pending: Sequence[PendingWork], market_now: int) -> None:
         series = [
             visible_bars(
                 stream, bars[symbol, stream.timeframe], stream.timeframe, calendar
-            ).between(start, _END_OF_TIME)
-            for symbol, calendar in zip(stream.symbols, calendars, strict=True)
+            ).between(start, max(start, ends))
+            for symbol, calendar, ends in zip(
+                stream.symbols, calendars, work.cache.ends_of_contracts(), strict=True
+            )
         ]
         closed = find_closed_rows(series, stream.timeframe, calendars, start=start, now=market_now)
         since = min(cursor.since for cursor in work.cursors)

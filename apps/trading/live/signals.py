@@ -13,7 +13,7 @@ from apps.engine.sessions import Sessions
 from apps.engine.signals.columns import ColumnCache
 from apps.engine.signals.required_inputs import required_inputs
 from apps.engine.signals.signals import NO_RANGES
-from apps.engine.simulation.plan import square_off_flags, squares_off
+from apps.engine.simulation.plan import Contract, square_off_flags, squares_off
 from apps.engine.simulation.timeline import signals_at_bars
 from apps.trading.bar_rows import BarSnapshot
 from apps.trading.live.contract_terms import ContractTerms
@@ -24,6 +24,7 @@ from apps.trading.live.step import RunContext, SignalInput
 COLUMN_BYTES: Final = 64 * 1024 * 1024
 
 _NO_FLAGS = np.empty(0, np.uint8)  # of a row without bars
+_NO_FLAG = np.zeros(1, np.uint8)
 _PRICES: Final = range(len(Bars._fields))
 
 
@@ -36,7 +37,7 @@ class SignalEvaluator:
         self._bars = {s: window.bars(s) for s in self._with_bar}
         self._columns = {s: ColumnCache(COLUMN_BYTES) for s in self._with_bar}
         self._longer: dict[tuple[int, str, Sessions], HigherTimeframe] = {}
-        self._flags: dict[tuple[int, bool, str | None, Sessions], Array] = {}
+        self._flags: dict[tuple[object, ...], Array] = {}
         self._time = frozen(np.array([row.time]))
         self._day = ist_day(self._time)
         self._cell = np.full((1, len(symbols)), -1, np.int32)
@@ -58,7 +59,9 @@ class SignalEvaluator:
             )
             signals[s] = evaluated.signals
             ranges.append(evaluated.ranges)
-            flags.append(self._flags_of(s, context.strategy, calendar))
+            flags.append(self._flags_of(s, context.strategy, calendar, terms.contracts[s]))
+        if any(map(len, flags)):  # of the others nothing is asked
+            flags = [of_symbol if len(of_symbol) else _NO_FLAG for of_symbol in flags[1:]]
         market = MarketRows(
             self._time, self._day, self._cell, self._prices,
             np.concatenate(ranges), np.concatenate(flags),
@@ -74,9 +77,13 @@ class SignalEvaluator:
         self._longer |= {(s, name, calendar): candles for name, candles in bars.items()}
         return {name: self._longer[s, name, calendar] for name in names}
 
-    def _flags_of(self, s: int, strategy: Strategy, calendar: Sessions) -> Array:
-        key = (s, squares_off(strategy), strategy.exitConditions.squareOffTime, calendar)
+    def _flags_of(
+        self, s: int, strategy: Strategy, calendar: Sessions, contract: Contract
+    ) -> Array:
+        written = strategy.exitConditions.squareOffTime
+        key = (s, squares_off(strategy), written, calendar, contract.ends, contract.delivered)
         if key not in self._flags:
             last: Candles = self._bars[s].slice(len(self._bars[s]) - 1, len(self._bars[s]))
-            self._flags[key] = square_off_flags(strategy, self._symbols[s], last, calendar)
+            flags = square_off_flags(strategy, self._symbols[s], last, calendar, contract)
+            self._flags[key] = flags
         return self._flags[key]

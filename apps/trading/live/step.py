@@ -4,7 +4,7 @@ Before it, splits and bonuses convert what the run holds, and requests of the ow
 switches are applied; after it, contracts that expire are settled.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from fractions import Fraction
@@ -27,6 +27,7 @@ from apps.engine.kernel.codes import (
 from apps.engine.kernel.prices import tick_down, tick_up
 from apps.engine.kernel.records import (
     FILL,
+    LAST_CLOSE,
     NO_FILLS,
     NO_REFUSALS,
     REFUSAL,
@@ -35,6 +36,7 @@ from apps.engine.kernel.records import (
     MarketRows,
     Plan,
     Rules,
+    Settlement,
     SimulationOutput,
     State,
     block_entries,
@@ -144,7 +146,8 @@ def step_bar(
     output.append(counts.trades, counts.fills, counts.refusals)
     if state.account["status"][0] == RUINED:
         output.settle(state, rules, range(len(state.positions)), BY_STOPPED)
-    output.settle(state, rules, changes.expiring, BY_EXPIRY)
+    for slot in changes.expiring:
+        output.settle_at(terms.contracts[slot].settlement, state, rules, slot, BY_EXPIRY)
     request_close(state, at_next_open, BY_STOPPED)
     return BarStep(
         run=context.run,
@@ -186,11 +189,16 @@ class _StepOutput:
         if refusals:
             self.refusals = _concatenated(self.refusals, self.buffers.refusals[:refusals])
 
-    def settle(self, state: State, rules: Rules, slots: Sequence[int], reason: int) -> None:
+    def settle(self, state: State, rules: Rules, slots: Iterable[int], reason: int) -> None:
         """Close the positions of these slots at their last close."""
         for slot in slots:
-            n = kernel.settle(state, rules, self.buffers, slot, reason)
-            self.append(n, n, 0)
+            self.settle_at(LAST_CLOSE, state, rules, slot, reason)
+
+    def settle_at(
+        self, settlement: Settlement, state: State, rules: Rules, slot: int, reason: int
+    ) -> None:
+        n = kernel.settle(state, rules, self.buffers, slot, reason, settlement)
+        self.append(n, n, 0)
 
 
 def _concatenated(before: Array, new: Array) -> Array:

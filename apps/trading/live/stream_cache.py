@@ -15,9 +15,9 @@ from apps.engine.candles import DAY, TIMEFRAMES
 from apps.engine.errors import EngineError
 from apps.engine.language import strategy as engine
 from apps.engine.sessions import Sessions
-from apps.engine.simulation.plan import plan_of, ranges_asked, squares_off
-from apps.market.contracts import expiry_dates
-from apps.market.dates import day_in_india, day_number
+from apps.engine.simulation.plan import NEVER, plan_of, ranges_asked, squares_off
+from apps.market.contracts import contract_closes
+from apps.market.dates import day_in_india
 from apps.market.history import ratio_change_of
 from apps.market.models import CorporateAction
 from apps.market.rulebook.rule_set import RuleSet
@@ -58,7 +58,7 @@ class BarStreamCache:
     """One stream: its market rules, its runs, and the window over which indicators are computed.
 
     The window is of the segment that begins at `segment_start` and ends with `last_row`. `terms`
-    are those of the day; `expiries` are the last days of contracts as they were known at the poll.
+    are those of the day; `closes` are those of contracts' last sessions, as known at the poll.
     """
 
     stream: BarStream
@@ -69,7 +69,7 @@ class BarStreamCache:
     last_row: int = 0
     contexts: dict[str, RunContext] = field(default_factory=dict)
     terms: dict[tuple[date, ExecutionTerms], ContractTerms] = field(default_factory=dict)
-    expiries: Mapping[str, date] | None = None
+    closes: Mapping[str, int] | None = None
 
     @classmethod
     def create(
@@ -138,16 +138,16 @@ class BarStreamCache:
         assert self.window is not None
         errors = self._load_contexts(list(run_ids))
         evaluator = SignalEvaluator(self.window, self.stream.symbols, row)
-        contexts, signals, terms = [], {}, {}
+        contexts, signals, terms, changes = [], {}, {}, self.changes_at(row)
         for run_id, context in self.contexts.items():
             try:
-                terms[run_id] = self.terms_on(context, row)
+                terms[run_id] = self.terms_on(context, row, settles=bool(changes.expiring))
                 if context.signal_key not in signals:
                     signals[context.signal_key] = evaluator.evaluate(context, terms[run_id])
                 contexts.append(context)
             except EngineError as error:
                 errors[run_id] = error
-        return StreamEvaluation(contexts, signals, terms, self.changes_at(row), errors)
+        return StreamEvaluation(contexts, signals, terms, changes, errors)
 
     def _load_contexts(self, run_ids: Sequence[str]) -> dict[str, EngineError]:
         """Keep the contexts of these runs alone; return why the steps of some cannot be read."""
@@ -161,13 +161,14 @@ class BarStreamCache:
         self.contexts = {key: self.contexts[key] for key in run_ids if key in self.contexts}
         return errors
 
-    def terms_on(self, context: RunContext, row: BarSnapshot) -> ContractTerms:
+    def terms_on(self, context: RunContext, row: BarSnapshot, *, settles: bool) -> ContractTerms:
         """Return the terms of the row's day.
 
-        They are kept for the day once each symbol has a bar, whose price decides on its tick.
+        They are kept for the day once each symbol has a bar, whose price decides on its tick; where
+        a contract `settles` with the row, its price is read anew.
         """
         key = day_in_india(row.time), context.execution_terms
-        if key in self.terms:
+        if key in self.terms and not settles:
             return self.terms[key]
         first = day_in_india(self._segment_start_at(row))
         terms = contract_terms_for(context.strategy, self.stream, row, first=first)
@@ -203,18 +204,15 @@ class BarStreamCache:
 
     def _expiring(self, row: BarSnapshot) -> list[int]:
         """Return the contracts whose last session ends with this row, or has ended before it."""
-        if self.expiries is None:
-            self.expiries = expiry_dates(
+        return [index for index, ends in enumerate(self.ends_of_contracts()) if row.closes >= ends]
+
+    def ends_of_contracts(self) -> list[int]:
+        """Return when each symbol's last session closes (epoch seconds), or NEVER."""
+        if self.closes is None:
+            self.closes = contract_closes(
                 dict(zip(self.stream.symbols, self.calendars, strict=True))
             )
-        expiring, day = [], day_in_india(row.closes)
-        for index, symbol in enumerate(self.stream.symbols):
-            expiry = self.expiries.get(symbol)
-            if expiry is not None and expiry <= day:
-                last = np.array([day_number(expiry)], np.int32)
-                if row.closes >= int(self.calendars[index].hours(last)[1][0]):
-                    expiring.append(index)
-        return expiring
+        return [self.closes.get(symbol, NEVER) for symbol in self.stream.symbols]
 
 
 def run_context_of(run: Run) -> RunContext:

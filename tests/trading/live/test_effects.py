@@ -99,11 +99,11 @@ class Market:
         step(self.runner, [self.symbol], "15m", time)
 
 
-def june_future(code: str = "RELIANCE26JUNFUT") -> str:
+def june_future(code: str = "NIFTY26JUNFUT") -> str:
     """Its symbol."""
     Instrument.objects.create(
         symbol=f"NSE:{code}", exchange="NSE", segment="derivatives", code=code, exchange_name=code,
-        name="RELIANCE", type="futures", underlying="RELIANCE", expiry=date(2026, 6, 30),
+        name="NIFTY", type="futures", underlying="NIFTY", expiry=date(2026, 6, 30),
         lot_size=1, source="test",
     )  # fmt: skip
     return f"NSE:{code}"

@@ -9,6 +9,7 @@ import pytest
 from apps.accounts.models import User
 from apps.engine.candles import Candles
 from apps.engine.kernel.reasons import EXIT_REASONS
+from apps.market.obstacles import SymbolNotTradable
 from apps.market.store import GRACE_PERIOD
 from apps.trading.drift import checking
 from apps.trading.live import expiry, leases
@@ -116,7 +117,7 @@ def test_bars_that_wait_and_a_runner_at_work_come_first(market: Market) -> None:
     assert not BarRow.objects.filter(time__gte=CLOSE).exists()
 
 
-LATER = "RELIANCE26JULFUT"
+LATER = "NIFTY26JULFUT"
 FUTURE = f"NSE:{LATER}"
 
 
@@ -164,7 +165,7 @@ def test_where_a_row_did_not_settle_it_no_other_is_put(unknown: Market) -> None:
 
 def test_a_contract_that_no_master_knows_ends_on_the_day_that_its_name_tells(alice: User) -> None:
     """The last Tuesday of June 2026 is the 30th."""
-    symbol = "NSE:RELIANCE26JUNFUT"
+    symbol = "NSE:NIFTY26JUNFUT"
     market = Market([101] * 25, symbol, first=LAST_SESSION)
     started(alice, always_in(symbol, productType="carryforward"), at=LAST_SESSION)
     market.go(25)
@@ -173,7 +174,7 @@ def test_a_contract_that_no_master_knows_ends_on_the_day_that_its_name_tells(ali
 
 
 def test_it_settles_without_a_last_bar_too(alice: User) -> None:
-    symbol = "NSE:RELIANCE26JUNFUT"
+    symbol = "NSE:NIFTY26JUNFUT"
     market = Market([101] * 10, symbol, first=LAST_SESSION)
     started(alice, always_in(symbol, productType="carryforward"), at=LAST_SESSION)
     market.go(10)
@@ -181,3 +182,55 @@ def test_it_settles_without_a_last_bar_too(alice: User) -> None:
     assert settle() == 1
     market.at(CLOSE + expiry.GRACE_SECONDS + 1)
     assert Trade.objects.get().exit_reason == "expiry"
+
+
+CALL = "NSE:NIFTY26JUN24000CE"
+OF_SHARE = "NSE:RELIANCE26JUNFUT"
+
+
+@pytest.mark.parametrize(
+    ("symbol", "official", "settled", "price"),
+    [
+        ("NSE:NIFTY26JUNFUT", 105.0, "expiry", 105.0),
+        ("NSE:NIFTY26JUNFUT", None, "expiry", 101.0),
+        (CALL, 24_110.4, "expiry", 110.4),
+        (CALL, 23_900.0, "expiry", 0.0),
+        (OF_SHARE, 105.0, "expiry_close", 101.0),
+    ],
+)
+def test_rule_13_a_contract_ends_as_in_the_backtest(
+    alice: User, symbol: str, official: float | None, settled: str, price: float
+) -> None:
+    """And nothing trades after it, though bars come for three days more."""
+    starts = [*times(1, LENGTH, first=LAST_SESSION), *times(3, LENGTH, first=LAST_SESSION + DAY)]
+    series = {symbol: flat(starts, 101.0)}
+    hold(series, "15m")
+    if official is not None:
+        underlying = symbol.split("26", maxsplit=1)[0]
+        midnight = LAST_SESSION - (LAST_SESSION + 19_800) % DAY
+        hold({underlying: flat([midnight], official)}, "1d")
+    configuration = always_in(
+        symbol, productType="carryforward", charges="standard", initialCapital=10_000_000
+    )
+    configuration["riskParameters"] |= {"maxPositionSize": 10_000_000, "maxDailyLoss": 10_000_000}
+    run = started(alice, configuration, at=LAST_SESSION)
+    runner = Runner()
+    for start in starts[:30]:
+        step(runner, list(series), "15m", start + LENGTH + GRACE_PERIOD)
+    result = backtested(run, start=LAST_SESSION, end=LAST_SESSION + 5 * DAY)
+    traded = Trade.objects.get()
+    assert [EXIT_REASONS[reason] for reason in result.trades["reason"]] == [settled]
+    assert (traded.exit_reason, float(traded.exit_price)) == (settled, price)
+    assert result.trades["exit_price"][0] == pytest.approx(price)
+    assert float(traded.charges) == pytest.approx(result.trades["charges"][0])
+    assert float(traded.profit) == pytest.approx(
+        result.trades["gross"][0] - result.trades["charges"][0]
+    )
+    assert not Position.objects.open().exists()
+    assert BarRow.objects.latest("time").time == starts[24]
+
+
+def test_a_contract_cannot_be_started_after_its_last_session(alice: User) -> None:
+    configuration = always_in("NSE:NIFTY26MAYFUT", productType="carryforward")
+    with pytest.raises(SymbolNotTradable, match="NSE:NIFTY26MAYFUT cannot be traded: The contract"):
+        started(alice, configuration, at=LAST_SESSION)

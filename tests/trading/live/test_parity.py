@@ -123,7 +123,13 @@ def staged(
         history = symbol_history(rules, symbol, market[symbol][timeframe], start=start)
         longer = {name: market[symbol][name] for name in LONGER[timeframe]}
         histories.append(
-            History(symbol, history.candles, history.sessions, history.contract, (), longer)
+            History(
+                symbol,
+                history.candles,
+                history.sessions,
+                history.contract,
+                higher_timeframes=longer,
+            )
         )
     return histories, start, end, rules
 
