@@ -13,12 +13,15 @@ from apps.engine.language.steps import FixedQuantity
 from apps.engine.language.strategy import Strategy
 from apps.engine.sessions import Sessions
 from apps.engine.simulation.plan import BEFORE_THE_CLOSE
+from apps.engine.symbols import parse_symbol
 from apps.market.calendars import calendars_of
 from apps.market.contracts import lot_of
 from apps.market.dates import INDIA, day_number
 from apps.market.obstacles import EXPIRED, expired_among, obstacles_of
 from apps.market.rulebook.charges import DEFAULT_BROKER, broker_names
+from apps.market.rulebook.expiries import expiry_of
 from apps.market.rulebook.rule_set import RuleSet
+from apps.market.rulebook.sessions import sessions_of
 from apps.symbols import services as symbols
 from apps.symbols.services import SymbolCheck
 
@@ -145,7 +148,10 @@ def _less_than_lots(
     for verdict in verdicts:
         instrument = verdict.instrument
         terms = symbols.terms_from(instrument, today) if instrument else None
-        lot, _ = lot_of(rule_set, verdict.symbol, terms)
+        expiry = expiry_of(
+            parse_symbol(verdict.symbol), sessions_of(verdict.symbol, rule_set=rule_set)
+        )
+        lot, _ = lot_of(rule_set, verdict.symbol, terms, expiry)
         if sizing.quantity < lot:
             message = f"{verdict.symbol} comes in lots of {lot:g}: every entry would be"
             yield Fault("positionSizing.quantity", f"{message} below_one_lot.", sizing.quantity)

@@ -7,10 +7,10 @@ from typing import Final
 
 import numpy as np
 
-from apps.engine.candles import Candles, CandleTable, start_of_block
+from apps.engine.candles import DAY, TIMEFRAMES, Candles, CandleTable, start_of_block
 from apps.engine.errors import EngineError
 from apps.engine.language.strategy import higher_timeframe_warmups
-from apps.engine.simulation.timeline import History, Note
+from apps.engine.simulation.timeline import UNDERLYING_DAYS, History, Note
 from apps.engine.symbols import parse_symbol
 from apps.market import store
 from apps.market.contracts import MarketRules
@@ -74,12 +74,22 @@ def _read(rules: MarketRules, symbol: str, *, start: int, end: int) -> History:
             longer: longer_candles(symbol, timeframe, longer, start=start, end=end)
             for longer in higher_timeframe_warmups(rules.strategy)
         },
+        underlying=underlying_candles(rules, symbol, start=start, end=end),
     )
 
 
 def longer_candles(symbol: str, own: str, longer: str, *, start: int, end: int) -> Candles:
     """Return the longer candles that a simulation in the timeframe `own` can see (rule 11)."""
     return store.read_adjusted(symbol, longer, start=start_of_block(start, own), end=end).candles
+
+
+def underlying_candles(rules: MarketRules, symbol: str, *, start: int, end: int) -> Candles | None:
+    """Return the candles, as traded, of what an option is on that may be sold (engine rule 6)."""
+    underlying, timeframe = rules.margin_underlying(symbol), rules.strategy.basicInfo.timeframe
+    if underlying is None:
+        return None
+    since = start - UNDERLYING_DAYS * DAY - TIMEFRAMES[timeframe]
+    return store.read(underlying, timeframe, start=since, end=end)
 
 
 def _adjustment_notes(symbol: str, adjusted: AdjustedCandles, timeframe: str) -> tuple[Note, ...]:

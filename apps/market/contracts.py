@@ -18,7 +18,14 @@ from apps.market import rule_sets
 from apps.market.dates import day_in_india, day_number
 from apps.market.rulebook.charges import ChargeBasis, charge_basis_of, schedule_of, unknown_items
 from apps.market.rulebook.expiries import close_of, expiry_of, monthly_expiries
-from apps.market.rulebook.instruments import commodity_of, dates_of, kind_of, margin_of, tick_of
+from apps.market.rulebook.instruments import (
+    commodity_of,
+    dates_of,
+    kind_of,
+    lot_at_expiry,
+    margin_of,
+    tick_of,
+)
 from apps.market.rulebook.rows import ContractKind
 from apps.market.rulebook.rule_set import RuleSet, bundled_rule_set
 from apps.market.rulebook.sessions import sessions_of
@@ -27,6 +34,7 @@ from apps.market.settlements import (
     UnderlyingClose,
     contract_end_of,
     underlying_close,
+    underlying_of,
 )
 from apps.symbols import services as symbols
 from apps.symbols.sample import instruments
@@ -108,6 +116,14 @@ class MarketRules:
             if self.first <= day_in_india(end.closes - 1) <= self.last:
                 yield symbol, parse_symbol(symbol), end.closes
 
+    def margin_underlying(self, symbol: str) -> str | None:
+        """Return the symbol whose price decides what is locked when this one is sold, if any."""
+        form, kind = parse_symbol(symbol), self._kind(symbol)
+        if form.type != "options" or self.strategy.entryConditions.positionType == "long":
+            return None
+        rows = dates_of(self.rule_set.margins, form.exchange, kind)
+        return underlying_of(form) if rows else None
+
     def notes(self, symbol: str) -> tuple[Note, ...]:
         """Return what the reader of a result must know of a symbol's contract and charges."""
         return (*self._on_charges(symbol), *self._on_contract(symbol))
@@ -147,18 +163,22 @@ class MarketRules:
         plain, exchange, kind = Contract(), parse_symbol(symbol).exchange, self._kind(symbol)
         begun = [terms for terms in self.facts[symbol].terms if terms.valid_from <= day]
         terms = begun[-1] if begun else None
-        lot, unit = lot_of(self.rule_set, symbol, terms)
+        lot, unit = lot_of(self.rule_set, symbol, terms, self._last_day(symbol))
         tick = terms.tick_size if terms else None
         if terms and tick is None:
             tick = tick_of(self.rule_set, exchange, kind, price=price, day=day)
         margin, end = margin_of(self.rule_set, exchange, kind, day), self._end(symbol)
+        fraction = float(margin.percent / 100) if margin else plain.margin
         contract = Contract(
             lot=lot,
             multiplier=unit,
-            margin=float(margin.percent / 100) if margin else plain.margin,
+            margin=fraction,
             tick=float(tick) if tick else plain.tick,
             segment=self.segment(symbol),
         )
+        if margin and kind.endswith("option"):
+            strike = float(parse_symbol(symbol).strike or 0)
+            contract = replace(contract, margin=1.0, short_margin=fraction, strike=strike)
         if end is None:
             return contract
         return replace(
@@ -220,18 +240,31 @@ class MarketRules:
         if kind == "share" and self.facts[symbol].on_index:
             yield Note("index_traded", self._on_index(symbol))
         margin = margin_of(self.rule_set, exchange, kind, self.first)
-        if margin:
+        if margin and kind.endswith("option"):
+            if self.strategy.entryConditions.positionType == "long":
+                return
+            underlying = underlying_of(parse_symbol(symbol))
+            message = (
+                f"{symbol}: an option that is sold locks its premium and {margin.percent} % of the"
+                f" last price of {underlying}, or of the strike where that is not stored,"
+                f" {margin.method}; a broker asks for another sum each day."
+            )
+            yield Note("estimated_margin", message)
+        elif margin:
             message = f"{symbol}: {margin.percent} % is locked, {margin.method}; a broker asks"
             yield Note("estimated_margin", f"{message} for another sum each day.")
-        if kind.endswith("option") and self.strategy.entryConditions.positionType != "long":
-            message = f"{symbol}: options are sold against their premium; a broker asks for"
-            yield Note("option_shorts", f"{message} far more.")
 
 
-def lot_of(rule_set: RuleSet, symbol: str, terms: DatedTerms | None) -> tuple[float, float]:
+def lot_of(
+    rule_set: RuleSet, symbol: str, terms: DatedTerms | None, expiry: date | None
+) -> tuple[float, float]:
     """Return the units of a lot and the rupees that a unit gains per rupee of price, by the master
-    or else by the rule set.
+    or else by the rule set, by its expiry.
     """
+    if terms is None and expiry is not None:
+        lot = lot_at_expiry(rule_set, parse_symbol(symbol), expiry)
+        if lot is not None:
+            return float(lot), Contract().multiplier
     commodity = commodity_of(rule_set, parse_symbol(symbol))
     if terms and (terms.multiplier is not None or commodity is None or commodity.lot is None):
         return float(terms.lot_size), float(terms.unit_value)

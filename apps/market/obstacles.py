@@ -8,10 +8,13 @@ from typing import Final
 
 from apps.core.errors import Code, ServiceError
 from apps.engine.language.strategy import Strategy
-from apps.engine.symbols import parse_symbol
+from apps.engine.symbols import Symbol, parse_symbol
 from apps.market.calendars import calendars_of
-from apps.market.contracts import contract_closes
+from apps.market.contracts import contract_closes, expiry_dates
+from apps.market.rulebook.charges import charge_basis_of, unknown_items
+from apps.market.rulebook.instruments import kind_of, lot_at_expiry, other_market_of
 from apps.market.rulebook.rule_set import RuleSet
+from apps.symbols.services import expiries_of
 
 EXPIRED: Final = "The contract has expired."
 
@@ -32,11 +35,50 @@ def require_tradable(strategy: Strategy, *, rule_set: RuleSet, day: date) -> Non
 
 
 def obstacles_of(strategy: Strategy, *, rule_set: RuleSet, day: date) -> Iterator[tuple[str, str]]:
-    """Yield the symbols of a strategy that cannot be traded from a day on, and why."""
-    for symbol in strategy.basicInfo.symbols:
-        form = parse_symbol(symbol)
+    """Yield the symbols of a strategy that cannot be traded from a day on, and why.
+
+    What the rule set does not have of a contract would be charged, timed or counted wrongly; of one
+    that is not charged (`charges` is none) only what it ends as matters.
+    """
+    contracts = [
+        form
+        for form in map(parse_symbol, strategy.basicInfo.symbols)
+        if form.type != "equity" or form.exchange in ("MCX", "NCDEX")
+    ]
+    if not contracts:
+        return
+    is_charged = strategy.executionSettings.charges != "none"
+    for form in contracts:
         if form.exchange == "MCX" and form.type == "options":
-            yield symbol, "Options on MCX end as futures, which is not simulated."
+            yield str(form), "Options on MCX end as futures, which is not simulated."
+        elif is_charged and (missing := _missing(rule_set, form, day)):
+            yield str(form), missing
+    if is_charged:
+        yield from _without_lots(rule_set, [form for form in contracts if form.type != "equity"])
+
+
+def _missing(rule_set: RuleSet, contract: Symbol, day: date) -> str | None:
+    """Return what the rule set does not have of a contract on a day; None where it has all."""
+    if (market := other_market_of(contract)) is not None:
+        where = f"{market} contracts of {contract.exchange}"
+        return f"The rulebook has no hours, charges and margins of {where}."
+    basis = charge_basis_of(rule_set, str(contract), product="carryforward", broker=None)
+    if "exchange_fee" in unknown_items(rule_set, basis, day):
+        return f"The rulebook has no exchange fee for {day}."
+    return None
+
+
+def _without_lots(rule_set: RuleSet, contracts: Sequence[Symbol]) -> Iterator[tuple[str, str]]:
+    """Yield contracts on indices whose lot neither a master nor the rule set tells."""
+    on_index = [form for form in contracts if kind_of(form, on_index=False).startswith("index")]
+    if not on_index:
+        return
+    listed = expiries_of(map(str, on_index))
+    days = expiry_dates(calendars_of([str(form) for form in on_index], rule_set=rule_set))
+    for form in on_index:
+        name = str(form)
+        if name not in listed and lot_at_expiry(rule_set, form, days[name]) is None:
+            yield name, f"Its lot is not known: no master lists it, and no rule for {days[name]}."
 
 
 def expired_among(symbols: Sequence[str], *, rule_set: RuleSet, now: datetime) -> list[str]:

@@ -47,6 +47,11 @@ class ContractEnd:
     notes: tuple[Note, ...]
 
 
+def underlying_of(contract: Symbol) -> str:
+    """Return the symbol of what a contract is on."""
+    return f"{contract.exchange}:{contract.root}"
+
+
 def is_delivered(kind: ContractKind, expiry: date) -> bool:
     """Return whether a contract of a kind ends by delivery."""
     if kind.startswith("stock"):
@@ -59,7 +64,7 @@ def underlying_close(contract: Symbol, closes: int, *, until: int) -> Underlying
     that are over by `until` (both epoch seconds): that of the stored candle of the day, else the
     mean of the last one-minute closes, else the last close.
     """
-    symbol = f"{contract.exchange}:{contract.root}"
+    symbol = underlying_of(contract)
     start = midnight(day_in_india(closes - 1))
     if until >= closes:
         official = read_stored(symbol, "1d", start=start, end=start + DAY)

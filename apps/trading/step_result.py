@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from apps.engine.kernel.codes import ENTER, ENTER_LONG, ENTER_SHORT, EXIT_LONG, EXIT_SHORT
-from apps.engine.kernel.records import Array, State
+from apps.engine.kernel.records import NO_MARGINS, Array, State
 from apps.engine.language.strategy import Strategy
 from apps.engine.simulation.plan import Contract
 from apps.trading.models import Run
@@ -59,6 +59,8 @@ class BarStep:
     fractions: Sequence[FractionSettlement] = ()  # settled before the row
     last: Array = field(default_factory=lambda: np.empty(0))  # f8[symbols], closes, NaN without bar
     cancelled: Collection[str] = ()  # symbols whose pending entry the owner cancelled
+    # f8[symbols], or none: what a unit locks beside its value when it is sold (engine rule 6).
+    short_margins: Array = field(default_factory=lambda: NO_MARGINS)
     entry_block: EntryBlock | None = None  # why nothing was entered; the engine knows fewer reasons
 
     @property

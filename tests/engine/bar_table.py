@@ -9,12 +9,13 @@
 A line is: bar (its time in minutes) | open high low close | marks | expected. Marks are signals
 (long, short, exit_long, exit_short, close_long, close_short), `late` (the bar starts after the
 square-off), `last` (the session's last bar), either with `delivery` (the contract is delivered
-after that session), and `atr 1` or `atr 1,2,3,4` (of size, stop, target,
-trail). What is asked from the outside before the bar: `kill_switch` or `stale_data` (entries are
-blocked for it), `let` (no longer), `stop` (what is held is to be closed), `expire`. Expected are
-the fills of that bar: a side with the position's average entry, or an exit reason with its price.
-What is still open after the last line is closed there (`end_of_data`). Every table is also played
-by the reference implementation, which must agree to the last bit.
+after that session), `margin 500` (what a unit that is sold locks beside its value) and `atr 1` or
+`atr 1,2,3,4` (of size, stop, target, trail). What is asked from the outside before the bar:
+`kill_switch` or `stale_data` (entries are blocked for it), `let` (no longer), `stop` (what is held
+is to be closed), `expire`. Expected are the fills of that bar: a side with the position's average
+entry, or an exit reason with its price. What is still open after the last line is closed there
+(`end_of_data`). Every table is also played by the reference implementation, which must agree to the
+last bit.
 """
 
 from collections.abc import Mapping
@@ -62,6 +63,7 @@ class Line:
     signal: int = 0
     asked: str = ""
     flag: int = 0
+    margin: float = 0.0
     atr: tuple[float, ...] = (0.0, 0.0, 0.0, 0.0)
 
 
@@ -123,6 +125,8 @@ def _mark(line: Line, marks: list[str]) -> None:
         if mark == "atr":
             atr = tuple(map(float, marks.pop(0).split(",")))
             line.atr = atr * 4 if len(atr) == 1 else atr
+        elif mark == "margin":
+            line.margin = float(marks.pop(0))
         elif mark in ASKED:
             line.asked = mark
         elif mark in FLAGS:
@@ -147,6 +151,7 @@ def _market(lines: list[list[Line]], squaring: bool) -> tuple[r.MarketRows, NDAr
         bars_of([line.bar for _, line in flat]),
         np.array([line.atr for _, line in flat]),
         np.array([line.flag for _, line in flat] if squaring else [], np.uint8),
+        np.array([line.margin for _, line in flat] if any(line.margin for _, line in flat) else []),
     )
     return market, signals
 

@@ -151,7 +151,8 @@ def _market(rng: np.random.Generator, has_bar: NDArray[np.bool_]) -> r.MarketRow
     else:
         flags = flags[:0]
     day = (row // ROWS_A_DAY + 100).astype(np.int32)
-    return r.MarketRows(frozen(row * 60 + 1_600_000_000), day, cell, bars, atr, flags)
+    margins = 12.0 + rng.random(len(table)) if rng.random() < 0.4 else r.NO_MARGINS
+    return r.MarketRows(frozen(row * 60 + 1_600_000_000), day, cell, bars, atr, flags, margins)
 
 
 def squares_off(flags: NDArray[np.uint8]) -> bool:
@@ -346,6 +347,7 @@ def row_alone(market: r.MarketRows, t: int) -> r.MarketRows:
         r.Bars(*(frozen(column[cells]) for column in market.bars)),
         market.atr[cells],
         market.flags[cells] if market.flags.size else market.flags,
+        market.short_margins[cells] if market.short_margins.size else market.short_margins,
     )
 
 
@@ -361,12 +363,18 @@ def reference_of(case: Case) -> ReferenceImplementation:
     )
     bars = [Bar(*row) for row in np.column_stack(market.bars).tolist()]
     ranges = [Ranges(*row) for row in market.atr.tolist()]
-    flags = market.flags.tolist()
+    flags, margins = market.flags.tolist(), market.short_margins.tolist()
     for t in range(market.time.size):
         if t in case.outside and not reference.ruined:
             ask_reference(reference, case.outside[t])
         seen = {
-            s: Seen(bars[c], int(signals[t, s]), ranges[c], flags[c] if flags else 0)
+            s: Seen(
+                bars[c],
+                int(signals[t, s]),
+                ranges[c],
+                flags[c] if flags else 0,
+                margins[c] if margins else 0.0,
+            )
             for s, c in enumerate(market.cell[t].tolist())
             if c >= 0
         }
@@ -417,7 +425,10 @@ def with_idle_symbols(case: Case, more: int) -> Case:
     flags = market.flags
     if flags.size:
         flags = np.concatenate([flags, np.zeros(rows, np.uint8)])
-    wide = market._replace(cell=cell, bars=bars, atr=atr, flags=flags)
+    margins = market.short_margins
+    if margins.size:
+        margins = np.concatenate([margins, np.zeros(rows)])
+    wide = market._replace(cell=cell, bars=bars, atr=atr, flags=flags, short_margins=margins)
     return case._replace(
         market=wide,
         signals=np.pad(case.signals, ((0, 0), (0, more))),

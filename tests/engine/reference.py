@@ -65,6 +65,7 @@ class Seen(NamedTuple):
     signal: int
     ranges: Ranges
     flag: int
+    short_margin: float = 0.0
 
 
 @dataclass
@@ -118,6 +119,7 @@ class ReferenceImplementation:
     paid: list[float] = field(default_factory=lambda: [0.0] * 8)  # paise by kind of charge
     fills: list[tuple[object, ...]] = field(default_factory=list)
     refusals: list[tuple[int, ...]] = field(default_factory=list)  # time, symbol, reason, side
+    short_margins: dict[int, float] = field(default_factory=dict)  # of the row
     asked: dict[int, int] = field(default_factory=dict)  # why a symbol is closed at its next open
     blocked: str | None = None
     day: int = -1
@@ -134,6 +136,7 @@ class ReferenceImplementation:
         if day_begins:
             self.day, self.day_start, self.halted = day, self.equity, False
         self.drop_entries(time, day_begins=day_begins)
+        self.short_margins = {s: of_symbol.short_margin for s, of_symbol in seen.items()}
         for s in self.held_in(seen):
             self.exit_at_open(s, time, seen[s])
         for s in sorted(self.waiting.keys() & seen.keys()):
@@ -494,21 +497,26 @@ class ReferenceImplementation:
         lots = min(lots, floor(max(self.cash, 0) / (lot * price * multiplier * margin)) + 1)
         while lots >= 1:
             value = lots * lot * price * multiplier
-            if (
-                value * margin + sum(self.charges(s, value, side > 0, self.day)) / 100
-                <= self.cash + DUST
-            ):
+            paid = sum(self.charges(s, value, side > 0, self.day)) / 100
+            if self.locked_by(s, side, price, lots) + paid <= self.cash + DUST:
                 break
             lots -= 1
         return lots
 
-    def fill(self, s: int, held: Held, lots: float, price: float, time: int) -> None:
+    def locked_by(self, s: int, side: int, price: float, lots: float) -> float:
+        """A share of the value; of an option that is sold a share of the underlying beside it."""
         lot, multiplier, margin, *_ = self.contracts[s]
+        locked = lots * lot * price * multiplier * margin
+        return locked + lots * lot * multiplier * self.short_margins[s] if side < 0 else locked
+
+    def fill(self, s: int, held: Held, lots: float, price: float, time: int) -> None:
+        lot, multiplier, *_ = self.contracts[s]
         value = lots * lot * price * multiplier
         items = self.charges(s, value, held.side > 0, self.day)
         fee, quantity = self.pay(items), lots * lot
         self.tell(time, s, held.side, Exit(c.OPEN, price), quantity, items)
-        self.cash -= value * margin + fee
+        locked = self.locked_by(s, held.side, price, lots)
+        self.cash -= locked + fee
         if held.entries:
             held.average = (held.average * held.quantity + price * quantity) / (
                 held.quantity + quantity
@@ -516,7 +524,7 @@ class ReferenceImplementation:
         else:
             held.average = price
         held.quantity += quantity
-        held.locked += value * margin
+        held.locked += locked
         held.charges += fee
         held.entries += 1
         self.set_levels(s, held)

@@ -505,3 +505,42 @@ def test_the_curve_is_marked_at_each_close_and_trades_explain_its_end() -> None:
     assert played.curve == [2_000, 2_000 - 100 - 1, 2_000 - 50 - 1]
     profit = played.trades["gross"] - played.trades["charges"]
     assert played.account["equity"] == 2_000 + profit.sum()
+
+
+def test_rule_6_an_option_that_is_sold_locks_a_share_of_its_underlying_beside_the_premium() -> None:
+    """1,300 rupees pay two at 100 and 300, one more at 80 and 350; a purchase locks its price."""
+    played = play(
+        """
+        1 | 100 100 100 100 | short                |
+        2 | 100 100 100 100 | short margin 300     | short 93.33333333
+        3 | 80 80 80 80     | long margin 350      |
+        4 | 80 80 80 80     | margin 350           | opposite_signal 80, long 80, end_of_data 80
+        """,
+        cash=1_300.0, size=2.0, max_entries=3,
+    )  # fmt: skip
+    assert played.trades["quantity"].tolist() == [3.0, 2.0]
+
+
+def test_rule_6_what_a_short_option_locks_is_free_again_when_it_is_closed() -> None:
+    played = play(
+        """
+        1 | 100 100 100 100 | short            |
+        2 | 100 100 100 100 | margin 900       | short 100
+        3 | 100 100 100 100 | close_short short |
+        4 | 100 100 100 100 | margin 900        | signal 100, short 100, end_of_data 100
+        """,
+        cash=1_000.0,
+    )
+    assert played.account["cash"] == 1_000.0
+    assert played.rejected == {}
+
+
+def test_rule_6_too_little_cash_for_what_a_short_option_locks_is_no_entry() -> None:
+    played = play(
+        """
+        1 | 100 100 100 100 | short      |
+        2 | 100 100 100 100 | margin 901 |
+        """,
+        cash=1_000.0,
+    )
+    assert played.rejected == {"insufficient_cash": 1}

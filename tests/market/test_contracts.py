@@ -172,7 +172,13 @@ def test_options_that_may_be_sold_say_how_little_is_locked() -> None:
     held = MarketRules(
         bundled_rule_set(), asked, {symbol: InstrumentFacts(on_index=True)}, MARCH, MARCH
     )
-    assert [note.code for note in held.notes(symbol)] == ["assumed_contract", "option_shorts"]
+    assert [note.code for note in held.notes(symbol)] == ["assumed_contract", "estimated_margin"]
+    contract = held.contract(symbol, at(120.0))
+    assert (contract.margin, contract.short_margin, contract.strike) == (1.0, 0.12, 24_000.0)
+    assert held.margin_underlying(symbol) == "NSE:NIFTY"
+    of_share = rules("NSE:SBIN26MAR800PE")
+    assert of_share.contract("NSE:SBIN26MAR800PE", at(20.0)).short_margin == 0.2
+    assert of_share.margin_underlying("NSE:SBIN26MAR800PE") is None  # nothing is sold
 
 
 def test_masters_decide_lots_by_date_and_which_shares_have_derivatives(db: None) -> None:

@@ -128,6 +128,7 @@ SLOT = np.dtype(
         ("close", "f8"),
         ("atr", "f8", (4,)),
         ("flag", "i8"),
+        ("short_margin", "f8"),
         ("signal", "i8"),
         ("filled_inside", "?"),  # an order was filled on the way through the bar
         ("exit_reason", "i8"),  # why its position leaves in this row; OPEN while it does not
@@ -431,6 +432,8 @@ def load_row(books: Books, market: MarketRows, signals: Array, row: int) -> None
             slot.open, slot.high = bars.open[bar], bars.high[bar]
             slot.low, slot.close = bars.low[bar], bars.close[bar]
             slot.flag = flags[bar] if flags.size > 0 else 0
+            if market.short_margins.size > 0:
+                slot.short_margin = market.short_margins[bar]
             if slot.signal != 0 and ranges.size > 0:
                 for column in range(4):
                     slot.atr[column] = ranges[bar, column]
@@ -1071,7 +1074,8 @@ def affordable_lots(ticket: Ticket, side: float, price: float, lots: float) -> f
     while beyond - paid > 1:
         value = middle * contract.lot * price * contract.multiplier
         items = charges_on(value, side > 0, False, ticket.rate)
-        if value * contract.margin + sum(items) / 100 <= account.cash + DUST:
+        locked = locked_by(ticket.slot, side, price, middle)
+        if locked + sum(items) / 100 <= account.cash + DUST:
             paid = middle
         else:
             beyond = middle
@@ -1080,12 +1084,23 @@ def affordable_lots(ticket: Ticket, side: float, price: float, lots: float) -> f
 
 
 @step
+def locked_by(slot: Struct, side: float, price: float, lots: float) -> float:
+    """What an entry of so many lots locks (rule 6)."""
+    contract = slot.contract
+    locked = lots * contract.lot * price * contract.multiplier * contract.margin
+    if side < 0:
+        locked += lots * contract.lot * contract.multiplier * slot.short_margin
+    return float(locked)
+
+
+@step
 def open_position(ticket: Ticket, side: float, price: float, lots: float) -> None:
     """Fill an entry or an add: pay, write the fill, set the levels."""
     account, position, contract = ticket.account, ticket.position, ticket.slot.contract
     value = lots * contract.lot * price * contract.multiplier
     items = charges_on(value, side > 0, False, ticket.rate)
-    quantity, locked, fee = lots * contract.lot, value * contract.margin, pay(account, items)
+    quantity, locked = lots * contract.lot, locked_by(ticket.slot, side, price, lots)
+    fee = pay(account, items)
     write_fill(ticket, ticket.work.time, side, Exit(OPEN, price, quantity), items)
     account.cash -= locked + fee
     if position.side == 0:

@@ -172,6 +172,9 @@ class Bars(NamedTuple):
     close: NDArray[np.float64]
 
 
+NO_MARGINS: Final = np.empty(0)
+
+
 class MarketRows(NamedTuple):
     """Rows of the union of all symbols' timelines; each symbol's bars lie together, in their order.
 
@@ -187,6 +190,9 @@ class MarketRows(NamedTuple):
     bars: Bars
     atr: NDArray[np.float64]  # [bars, 4], or [0, 4]: no rule of the plan needs any
     flags: NDArray[np.uint8]  # [bars], or empty: nothing is squared off
+    # [bars] what a unit that is sold locks beside its value, for each rupee that it gains per rupee
+    # of price; or empty: nothing (rule 6).
+    short_margins: NDArray[np.float64] = NO_MARGINS
 
     @property
     def rows(self) -> int:
@@ -387,6 +393,7 @@ def check_shapes(
         and all(column.shape == (bars,) for column in market.bars)
         and market.atr.shape in ((0, 4), (bars, 4))
         and market.flags.shape in ((0,), (bars,))
+        and market.short_margins.shape in ((0,), (bars,))
         and output.trades.size >= 2 * slots
         and output.equity.size == rows
         and (output.fills.size == 0 or output.fills.size >= 3 * slots)

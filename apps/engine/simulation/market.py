@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from itertools import accumulate
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 from numba import njit
@@ -19,6 +19,7 @@ Times = NDArray[np.int64]
 Days = NDArray[np.int32]
 Cells = NDArray[np.int32]
 Floats = NDArray[np.float64]
+Number = TypeVar("Number", np.uint8, np.float64)
 
 
 class JoinedMarket(NamedTuple):
@@ -38,9 +39,12 @@ def join(all_series: Sequence[SymbolSeries]) -> JoinedMarket:
     time = _union(times)
     bars, begins = _bars(candles)
     sections = [slice(begin, begin + len(own)) for begin, own in zip(begins, times, strict=True)]
-    flags = _packed([symbol_series.flags for symbol_series in all_series], sections, len(bars.open))
+    count = len(bars.open)
+    flags = _packed([series.flags for series in all_series], sections, count)
+    margins = _packed([series.short_margins for series in all_series], sections, count)
     cells = _cells(times, np.array(begins), time)
-    return JoinedMarket(MarketRows(time, _days(time), cells, bars, NO_RANGES, flags), sections)
+    rows = MarketRows(time, _days(time), cells, bars, NO_RANGES, flags, margins)
+    return JoinedMarket(rows, sections)
 
 
 def combine_signals(
@@ -92,11 +96,13 @@ def _bars(candles: Sequence[Candles]) -> tuple[Bars, list[int]]:
     return Bars(*(frozen(np.concatenate(column)) for column in columns)), begins
 
 
-def _packed(parts: Sequence[SignalMask], sections: Sequence[slice], bars: int) -> SignalMask:
+def _packed(
+    parts: Sequence[NDArray[Number]], sections: Sequence[slice], bars: int
+) -> NDArray[Number]:
     """Each at its place, 0 for an empty one; nothing where all are, as nobody asks for them."""
     if len(parts) == 1 or not any(map(len, parts)):
         return parts[0]
-    whole = np.zeros(bars, np.uint8)
+    whole = np.zeros(bars, parts[0].dtype)
     for part, section in zip(parts, sections, strict=True):
         if len(part):
             whole[section] = part

@@ -86,7 +86,9 @@ class Contract:
     ten-thousandths; `segment` names the rows of a charges schedule. `later` are the terms that take
     its place, each from a day (since 1970 in Asia/Kolkata) on, in order. `ends` is when its last
     session closes (epoch seconds), None if it has no end. One that is `delivered` is left before
-    that, any other settles by `settlement`. Raises InvalidContract.
+    that, any other settles by `settlement`. An option that is sold locks `short_margin`, a fraction
+    of the price of what it is on, or of its `strike` where that is not known. Raises
+    InvalidContract.
     """
 
     lot: float = 1.0
@@ -98,6 +100,8 @@ class Contract:
     ends: int | None = None
     delivered: bool = False
     settlement: Settlement = LAST_CLOSE
+    short_margin: float = 0.0
+    strike: float = 0.0
 
     def __post_init__(self) -> None:
         for name in ("lot", "multiplier", "margin"):
@@ -119,6 +123,13 @@ class Contract:
         for first, terms in self.later:
             ticks[days >= first] = terms.tick
         return np.round(ticks * TICKS_PER_RUPEE)
+
+    def short_margins(self, days: NDArray[np.int32]) -> NDArray[np.float64]:
+        """The fraction of each day."""
+        fractions = np.full(len(days), self.short_margin)
+        for first, terms in self.later:
+            fractions[days >= first] = terms.short_margin
+        return fractions
 
     def until(self, end: int) -> Contract:
         """As it is before a moment: one that outlives that has no end."""

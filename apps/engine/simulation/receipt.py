@@ -32,14 +32,17 @@ _DIGITS: Final = re.compile("[0-9]+")
 
 
 def rule_columns(all_series: Sequence[SymbolSeries]) -> Iterator[NDArray[Any]]:
-    """Yield what the calendar has made of the bars: square-off, and at which longer candles count.
-    Any: numbers of two kinds.
+    """Yield what the rules have made of the bars: square-off, at which longer candles count, and
+    what options lock that are sold. Any: numbers of several kinds.
     """
     for symbol_series in all_series:
         yield symbol_series.flags
     for symbol_series in all_series:
         for longer in symbol_series.higher_timeframes.values():
             yield longer.seen
+    for symbol_series in all_series:
+        if len(symbol_series.short_margins):
+            yield symbol_series.short_margins
 
 
 def receipt(

@@ -9,11 +9,18 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from apps.engine.candles import WARMUP_BARS, Candles, start_of_block
+from apps.engine.candles import (
+    DAY,
+    TIMEFRAMES,
+    WARMUP_BARS,
+    Candles,
+    ist_days,
+    start_of_block,
+)
 from apps.engine.errors import LEAST_BARS, InsufficientBars
 from apps.engine.indicators.higher_timeframe import HigherTimeframe, higher_timeframe_of
 from apps.engine.kernel.codes import ENTER, EXIT_LONG, EXIT_SHORT
-from apps.engine.kernel.records import Plan
+from apps.engine.kernel.records import NO_MARGINS, Plan
 from apps.engine.language.strategy import Strategy, higher_timeframe_warmups
 from apps.engine.sessions import Sessions, in_session, session_bars
 from apps.engine.signals.columns import Arrays, ColumnCache
@@ -21,6 +28,8 @@ from apps.engine.signals.required_inputs import RequiredInputs
 from apps.engine.signals.signals import NO_RANGES, SignalMask, atr_columns, signals_of
 from apps.engine.simulation.plan import Contract, ranges_asked, square_off_flags
 
+UNDERLYING_DAYS: Final = 7
+"""A close of the underlying that is older is not its last price."""
 CLOSES: Final = np.array([0, EXIT_SHORT, EXIT_LONG, 0], np.uint8)
 """By the bits of an entry that is none: what it closes as an opposite signal; of both, nothing."""
 
@@ -42,8 +51,9 @@ class History:
     `candles` reach back before the simulated range: WARMUP_BARS bars in session before the block
     that the range starts in (rule 11), or all there are, with any others among them. `sessions` may
     be None where nothing is squared off; longer timeframes then count from midnight, and all bars
-    are in session. `notes` are what a reader of the result must know of the candles, `expiry_notes`
-    where a position was held to the contract's last session.
+    are in session. `underlying` are those of what an option is on, in the same timeframe, where
+    what is locked when it is sold depends on them. `notes` are what a reader of the result must
+    know of the candles, `expiry_notes` where a position was held to the contract's last session.
     `higher_timeframes` holds the candles of every higher timeframe that the strategy reads, without
     unfinished ones: from WARMUP_BARS before their block that holds the first day of that block, or
     all there are.
@@ -53,6 +63,7 @@ class History:
     candles: Candles
     sessions: Sessions | None = None
     contract: Contract = field(default_factory=Contract)
+    underlying: Candles | None = None
     notes: tuple[Note, ...] = ()
     expiry_notes: tuple[Note, ...] = ()
     higher_timeframes: Mapping[str, Candles] = field(default_factory=dict)
@@ -66,6 +77,7 @@ class SymbolSeries(NamedTuple):
     candles of higher timeframes that any figure can depend on, as they are seen at `used`.
     `out_of_session` counts the bars of the range outside of sessions, whether they are among the
     candles or not; `after_expiry` those after the contract's last session, which never are.
+    `short_margins` has one row for each candle, or none (rule 6).
     """
 
     symbol: str
@@ -75,6 +87,7 @@ class SymbolSeries(NamedTuple):
     higher_timeframes: Mapping[str, HigherTimeframe]
     out_of_session: int = 0
     after_expiry: int = 0
+    short_margins: NDArray[np.float64] = NO_MARGINS
 
 
 class SymbolSignals(NamedTuple):
@@ -107,8 +120,28 @@ def symbol_series_of(strategy: Strategy, history: History, start: int, end: int)
     higher_timeframes = _higher_timeframes_used(strategy, history, used, start)
     out_of_session = int(np.count_nonzero((outside >= start) & (outside < end)))
     return SymbolSeries(
-        history.symbol, used, candles, flags, higher_timeframes, out_of_session, after_expiry
-    )
+        history.symbol, used, candles, flags, higher_timeframes, out_of_session, after_expiry,
+        short_margins_of(strategy, contract, candles, history.underlying),
+    )  # fmt: skip
+
+
+def short_margins_of(
+    strategy: Strategy, contract: Contract, candles: Candles, underlying: Candles | None
+) -> NDArray[np.float64]:
+    """What each unit of an option locks that is sold at the open of a candle (rule 6): by the last
+    close of the underlying that is over by then, else by the strike. None where nothing is sold.
+    """
+    fractions = contract.short_margins(ist_days(candles.time))
+    if strategy.entryConditions.positionType == "long" or not fractions.any():
+        return NO_MARGINS
+    prices = np.full(len(candles), contract.strike)
+    if underlying is not None and len(underlying):
+        ends = underlying.time + TIMEFRAMES[strategy.basicInfo.timeframe]
+        last = np.searchsorted(ends, candles.time, side="right") - 1
+        known = (last >= 0) & (candles.time - ends[last] <= UNDERLYING_DAYS * DAY)
+        prices[known] = underlying.close[last[known]]
+    margins: NDArray[np.float64] = fractions * prices
+    return margins
 
 
 def signals_of_series(

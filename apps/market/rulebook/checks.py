@@ -3,15 +3,18 @@
 from collections.abc import Callable, Iterable, Iterator
 from datetime import timedelta
 from itertools import groupby, pairwise, product
+from typing import get_args
 
 from apps.market.rulebook.rows import (
     BrokerRow,
     ChargeRate,
     CommodityRow,
+    ContractCycle,
     DayRow,
     DepositoryRow,
     EtfRow,
     HoursRow,
+    LotRow,
     MarginRow,
     RowType,
     RulebookFault,
@@ -19,6 +22,7 @@ from apps.market.rulebook.rows import (
 )
 
 _ANY = ("",)
+_CYCLES = get_args(ContractCycle)
 
 
 def charge_faults(rows: Iterable[ChargeRate]) -> Iterator[RulebookFault]:
@@ -67,6 +71,17 @@ def margin_faults(rows: Iterable[MarginRow]) -> Iterator[RulebookFault]:
         "margins.csv",
         rows,
         lambda row: [(row.first_date, *scope) for scope in product(row.exchanges, row.kinds)],
+    )
+
+
+def lot_faults(rows: Iterable[LotRow]) -> Iterator[RulebookFault]:
+    return _repeated(
+        "lots.csv",
+        rows,
+        lambda row: [
+            (row.first_expiry, *scope)
+            for scope in product(row.exchanges, row.roots, row.cycles or _CYCLES)
+        ],
     )
 
 

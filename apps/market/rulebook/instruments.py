@@ -32,6 +32,27 @@ _INDICES: Final[Mapping[str, frozenset[str]]] = {
 }
 
 
+# What is traded on NSE and BSE beside shares and indices: pairs of currencies, commodities.
+_CURRENCIES: Final = frozenset(
+    ("USDINR", "EURINR", "GBPINR", "JPYINR", "EURUSD", "GBPUSD", "USDJPY")
+)
+_COMMODITIES: Final = frozenset((
+    "GOLD", "GOLDM", "GOLD1G", "GOLDGUINEA", "GOLDPETAL", "GOLDTEN", "SILVER", "SILVERM",
+    "SILVERMIC", "SILVER100", "CRUDEOIL", "CRUDEOILM", "BRCRUDEOIL", "NATURALGAS", "NATGASMINI",
+    "NATURALGASM", "COPPER", "ALUMINIUM", "ALUMINI", "ZINC", "ZINCMINI", "LEAD", "LEADMINI",
+    "NICKEL", "DEGUMSOYA", "COTTON", "GUARGUM", "GUARSEED",
+))  # fmt: skip
+
+
+def other_market_of(contract: Symbol) -> str | None:
+    """Return the market of a contract of NSE or BSE that is on neither shares nor indices."""
+    if contract.exchange not in ("NSE", "BSE") or contract.type == "equity":
+        return None
+    if contract.root in _CURRENCIES:
+        return "currency"
+    return "commodity" if contract.root in _COMMODITIES else None
+
+
 def kind_of(symbol: Symbol, *, on_index: bool) -> ContractKind:
     """Return the kind of a contract; `on_index` says whether a master lists its underlying as an
     index. The bare name of a commodity is its continuous future.
@@ -76,6 +97,21 @@ def _commodities(rule_set: RuleSet) -> Mapping[tuple[str, str], CommodityRow]:
     return {(row.exchange, row.root): row for row in rule_set.commodities}
 
 
+def lot_at_expiry(rule_set: RuleSet, contract: Symbol, expiry: date) -> Decimal | None:
+    """Return the units of a lot of a contract with an expiry; None where no row tells them."""
+    cycle = "monthly" if contract.day is None else "weekly"
+    rows = [
+        row
+        for row in rule_set.lots
+        if contract.exchange in row.exchanges
+        and contract.root in row.roots
+        and cycle in (row.cycles or (cycle,))
+        and row.first_expiry <= expiry
+    ]
+    newest = max(rows, key=lambda row: row.first_expiry, default=None)
+    return None if newest is None else newest.lot
+
+
 def tick_of(
     rule_set: RuleSet, exchange: str, kind: ContractKind, *, price: Decimal, day: date
 ) -> Decimal | None:
@@ -87,7 +123,7 @@ def tick_of(
 
 
 def margin_of(rule_set: RuleSet, exchange: str, kind: ContractKind, day: date) -> MarginRow | None:
-    """Return the margin of a contract; None where its whole value is locked."""
+    """Return the margin of a contract; None where its whole value is locked and nothing else."""
     return next(iter(_in_force(rule_set.margins, exchange, kind, day)), None)
 
 

@@ -34,6 +34,8 @@ ContractKind: TypeAlias = Literal[
     "share", "index_future", "stock_future", "index_option", "stock_option",
     "goods_future", "goods_option",
 ]  # fmt: skip
+# Contracts whose name has no day are monthly ones, quarterly ones among them.
+ContractCycle: TypeAlias = Literal["monthly", "weekly"]
 Product: TypeAlias = Literal["intraday", "delivery", "carryforward"]
 OrderSide: TypeAlias = Literal["buy", "sell"]
 ChargeItem: TypeAlias = Literal[
@@ -211,13 +213,27 @@ class TickRow(RuleRow):
 
 
 class MarginRow(RuleRow):
-    """The percentage of a contract's value that is locked while it is held, and the method."""
+    """The percentage of a contract's value that is locked while it is held, and the method; of an
+    option that is sold, that of the price of its underlying, which is locked beside the premium.
+    """
 
     exchanges: OneOrMore[Exchange]
     kinds: OneOrMore[ContractKind]
     first_date: date
     percent: Annotated[Decimal, Field(gt=0, le=100)]
     method: Annotated[str, Field(min_length=1)]
+
+
+class LotRow(RuleRow):
+    """The units of a lot of contracts on an underlying that expire from `first_expiry` on, until
+    a later row: of monthly or weekly ones, of both where no cycle is named.
+    """
+
+    exchanges: OneOrMore[Literal["NSE", "BSE"]]
+    roots: OneOrMore[str]
+    cycles: ZeroOrMore[ContractCycle]
+    first_expiry: date
+    lot: Positive
 
 
 class RulebookFault(BaseModel):

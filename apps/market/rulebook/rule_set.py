@@ -21,6 +21,7 @@ from apps.market.rulebook.rows import (
     DepositoryRow,
     EtfRow,
     HoursRow,
+    LotRow,
     MarginRow,
     RowType,
     RulebookFault,
@@ -39,6 +40,7 @@ _NAMES: Final[Mapping[type[RuleRow], str]] = {
     MarginRow: "margins.csv",
     EtfRow: "etfs.csv",
     DepositoryRow: "depository.csv",
+    LotRow: "lots.csv",
 }
 FILES: Final = tuple(_NAMES.values())
 _BUNDLED: Final = Path(__file__).parent / "bundled"
@@ -69,13 +71,14 @@ class RuleSet:
     margins: tuple[MarginRow, ...]
     etfs: tuple[EtfRow, ...]
     depository: tuple[DepositoryRow, ...]
+    lots: tuple[LotRow, ...]
 
 
 def rows_by_file(rule_set: RuleSet) -> Mapping[str, tuple[RuleRow, ...]]:
     """Return the rows of each file, by its name."""
     tables = (
         rule_set.charges, rule_set.brokers, rule_set.commodities, rule_set.hours, rule_set.days,
-        rule_set.ticks, rule_set.margins, rule_set.etfs, rule_set.depository,
+        rule_set.ticks, rule_set.margins, rule_set.etfs, rule_set.depository, rule_set.lots,
     )  # fmt: skip
     return dict(zip(FILES, tables, strict=True))
 
@@ -118,11 +121,13 @@ def read_rule_set(files: Mapping[str, str]) -> RuleSet:
     margins = reader.rows("margins.csv", MarginRow, checks.margin_faults)
     etfs = reader.rows("etfs.csv", EtfRow, checks.etf_faults)
     depository = reader.rows("depository.csv", DepositoryRow, checks.depository_faults)
+    lots = reader.rows("lots.csv", LotRow, checks.lot_faults)
     if reader.faults:
         raise InvalidRulebook(reader.faults)
     return RuleSet(
-        _digest(files), charges, brokers, commodities, hours, days, ticks, margins, etfs, depository
-    )
+        _digest(files), charges, brokers, commodities, hours, days, ticks, margins, etfs,
+        depository, lots,
+    )  # fmt: skip
 
 
 def _digest(files: Mapping[str, str]) -> str:

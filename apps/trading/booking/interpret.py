@@ -230,8 +230,12 @@ def _exit(
 def _locked_by(step: BarStep, fill: EngineRecord) -> float:
     """Return what an entry locks (engine rule 6) whose position was closed in the same row."""
     day = int(ist_day(np.array([fill["time"]]))[0])
-    terms = step.contracts[int(fill["symbol"])].on(day)
-    return float(fill["quantity"] * fill["price"] * terms.multiplier * terms.margin)
+    index = int(fill["symbol"])
+    terms = step.contracts[index].on(day)
+    locked = fill["quantity"] * fill["price"] * terms.multiplier * terms.margin
+    if fill["side"] < 0 and len(step.short_margins):
+        locked += fill["quantity"] * terms.multiplier * step.short_margins[index]
+    return float(locked)
 
 
 # -------------------------------------------------------------------------------------- rejections

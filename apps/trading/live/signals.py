@@ -5,16 +5,23 @@ from typing import Final
 
 import numpy as np
 
-from apps.engine.candles import Candles, frozen, ist_day
+from apps.engine.candles import DAY, TIMEFRAMES, Candles, frozen, ist_day
 from apps.engine.indicators.higher_timeframe import HigherTimeframe
-from apps.engine.kernel.records import Array, Bars, MarketRows
+from apps.engine.kernel.records import NO_MARGINS, Array, Bars, MarketRows
 from apps.engine.language.strategy import Strategy, higher_timeframe_warmups
 from apps.engine.sessions import Sessions
 from apps.engine.signals.columns import ColumnCache
 from apps.engine.signals.required_inputs import required_inputs
 from apps.engine.signals.signals import NO_RANGES
 from apps.engine.simulation.plan import Contract, square_off_flags, squares_off
-from apps.engine.simulation.timeline import signals_at_bars
+from apps.engine.simulation.timeline import (
+    UNDERLYING_DAYS,
+    short_margins_of,
+    signals_at_bars,
+)
+from apps.engine.symbols import parse_symbol
+from apps.market.settlements import underlying_of
+from apps.market.store import read
 from apps.trading.bar_rows import BarSnapshot
 from apps.trading.live.contract_terms import ContractTerms
 from apps.trading.live.indicator_window import IndicatorWindow
@@ -38,6 +45,7 @@ class SignalEvaluator:
         self._columns = {s: ColumnCache(COLUMN_BYTES) for s in self._with_bar}
         self._longer: dict[tuple[int, str, Sessions], HigherTimeframe] = {}
         self._flags: dict[tuple[object, ...], Array] = {}
+        self._underlyings: dict[int, Candles] = {}
         self._time = frozen(np.array([row.time]))
         self._day = ist_day(self._time)
         self._cell = np.full((1, len(symbols)), -1, np.int32)
@@ -64,9 +72,31 @@ class SignalEvaluator:
             flags = [of_symbol if len(of_symbol) else _NO_FLAG for of_symbol in flags[1:]]
         market = MarketRows(
             self._time, self._day, self._cell, self._prices,
-            np.concatenate(ranges), np.concatenate(flags),
+            np.concatenate(ranges), np.concatenate(flags), self._short_margins(context, terms),
         )  # fmt: skip
         return SignalInput(market, signals)
+
+    def _short_margins(self, context: RunContext, terms: ContractTerms) -> Array:
+        """Return what units of options lock that are sold in the row; none where none may be."""
+        margins = []
+        for s in self._with_bar:
+            contract, count = terms.contracts[s], len(self._bars[s])
+            bar = self._bars[s].slice(count - 1, count)
+            underlying = None
+            if contract.short_margin and context.strategy.entryConditions.positionType != "long":
+                underlying = self._underlying(s, context.strategy.basicInfo.timeframe)
+            margins.append(short_margins_of(context.strategy, contract, bar, underlying))
+        if not any(map(len, margins)):
+            return NO_MARGINS
+        return np.concatenate([own if len(own) else np.zeros(1) for own in margins])
+
+    def _underlying(self, s: int, timeframe: str) -> Candles:
+        """Return the last candles of what an option is on that were over when the row began."""
+        if s not in self._underlyings:
+            symbol, at = underlying_of(parse_symbol(self._symbols[s])), int(self._time[0])
+            since = at - UNDERLYING_DAYS * DAY - TIMEFRAMES[timeframe]
+            self._underlyings[s] = read(symbol, timeframe, start=since, end=at)
+        return self._underlyings[s]
 
     def _longer_of(
         self, s: int, strategy: Strategy, calendar: Sessions

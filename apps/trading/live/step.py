@@ -29,6 +29,7 @@ from apps.engine.kernel.records import (
     FILL,
     LAST_CLOSE,
     NO_FILLS,
+    NO_MARGINS,
     NO_REFUSALS,
     REFUSAL,
     TRADE,
@@ -164,8 +165,17 @@ def step_bar(
         fractions=conversion.fractions,
         last=row.bars[:, CLOSE],
         cancelled=snapshot.cancelled,
+        short_margins=_by_symbol(signals.market),
         entry_block=block,
     )
+
+
+def _by_symbol(market: MarketRows) -> Array:
+    """Return the short margins of a row, 0 of what has no bar; none where there are none."""
+    if not len(market.short_margins):
+        return NO_MARGINS
+    cells = market.cell[0]
+    return np.where(cells >= 0, market.short_margins[cells], 0.0)
 
 
 class _StepOutput:

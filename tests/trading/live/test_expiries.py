@@ -5,6 +5,7 @@ from decimal import Decimal
 
 import numpy as np
 import pytest
+from django.db.models import Sum
 
 from apps.accounts.models import User
 from apps.engine.candles import Candles
@@ -14,7 +15,16 @@ from apps.market.store import GRACE_PERIOD
 from apps.trading.drift import checking
 from apps.trading.live import expiry, leases
 from apps.trading.live.runner import Runner
-from apps.trading.models import BarRow, BarStream, DriftReport, Position, Run, Trade
+from apps.trading.models import (
+    BarRow,
+    BarStream,
+    Book,
+    DriftReport,
+    Position,
+    Posting,
+    Run,
+    Trade,
+)
 from apps.trading.tasks import settle_expired
 from tests import make
 from tests.symbols.instruments import equity
@@ -234,3 +244,35 @@ def test_a_contract_cannot_be_started_after_its_last_session(alice: User) -> Non
     configuration = always_in("NSE:NIFTY26MAYFUT", productType="carryforward")
     with pytest.raises(SymbolNotTradable, match="NSE:NIFTY26MAYFUT cannot be traded: The contract"):
         started(alice, configuration, at=LAST_SESSION)
+
+
+def test_rule_6_a_sold_option_locks_a_share_of_its_underlying_as_in_the_backtest(
+    alice: User,
+) -> None:
+    """24,000 at the fill: 12 % of it and the premium of 101 are locked for each of 60, as 200,000
+    pay no more; bought options lock their premium alone.
+    """
+    starts = times(1, LENGTH, first=LAST_SESSION)
+    closes = 23_900.0 + 50.0 * np.arange(len(starts))
+    index = Candles.build(
+        starts, open=closes, high=closes, low=closes, close=closes, volume=np.zeros(len(starts))
+    )
+    series = {CALL: flat(starts, 101.0)}
+    hold(series, "15m")
+    hold({"NSE:NIFTY": index}, "15m")
+    configuration = always_in(CALL, productType="carryforward", initialCapital=200_000)
+    configuration["entryConditions"] |= {"positionType": "short"}
+    configuration["riskParameters"] |= {"maxPositionSize": 500_000, "maxDailyLoss": 10_000_000}
+    configuration["positionSizing"] = {"method": "fixed_quantity", "quantity": 10_000}
+    run = started(alice, configuration, at=LAST_SESSION)
+    runner = Runner()
+    for start in starts[:4]:
+        step(runner, list(series), "15m", start + LENGTH + GRACE_PERIOD)
+    held = Position.objects.open().get()
+    result = backtested(run, start=LAST_SESSION, end=LAST_SESSION + DAY)
+    (trade,) = result.trades
+    each = 101 + 0.12 * 23_900  # of the candle before that of the fill
+    assert -held.quantity == trade["quantity"] == 200_000 // each
+    locked = Posting.objects.filter(book=Book.LOCKED).aggregate(total=Sum("amount"))["total"]
+    assert float(locked) == pytest.approx(float(trade["quantity"]) * each, abs=0.01)
+    assert "estimated_margin" in {note["code"] for note in result.receipt["notes"]}  # type: ignore[attr-defined]
