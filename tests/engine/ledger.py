@@ -23,6 +23,7 @@ class Held:
 class Ledger:
     def __init__(self, case: Case) -> None:
         self.contracts, self.cash, self.paid = case.contracts, case.cash, np.zeros(8)
+        self.market = case.market
         self.held: dict[int, Held] = {}
         self.trades: list[list[float]] = []
         """As TRADE records, without the bars, of which fills know nothing."""
@@ -46,6 +47,10 @@ class Ledger:
     def _enter(self, fill: Any) -> None:
         contract = self.contracts[fill["symbol"]]
         locked = fill["quantity"] * fill["price"] * contract["multiplier"] * contract["margin"]
+        if fill["side"] < 0 and len(self.market.short_margins):
+            row = np.searchsorted(self.market.time, fill["time"])
+            margin = self.market.short_margins[self.market.cell[row, fill["symbol"]]]
+            locked += fill["quantity"] * contract["multiplier"] * margin
         self.cash -= locked + fill["charges"]
         new = Held(int(fill["time"]), int(fill["side"]))
         held = self.held.setdefault(int(fill["symbol"]), new)

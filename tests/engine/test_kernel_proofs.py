@@ -299,13 +299,19 @@ LEVEL = 100_000.0
 
 
 def in_points(case: Case) -> Case:
-    """The case without what is a share of the price: rates, slippage, amounts, charges."""
+    """The case without what is a share of the price: rates, slippage, amounts, charges; and without
+    prices of its own.
+    """
     plan = case.plan._replace(
         size_by=c.BY_QUANTITY, size=10.0, stop_rate=0.0, second_stop_rate=0.0, target_rate=0.0,
         trail_rate=0.0, trail_from=0.0, slippage=0.0, order_offset=0.0,
         max_position_value=float("inf"),
     )  # fmt: skip
-    return case._replace(plan=plan, rates=np.zeros(0, r.RATE), cash=1e9)
+    outside = {row: asked._replace(settlement=r.LAST_CLOSE) for row, asked in case.outside.items()}
+    market = case.market._replace(short_margins=r.NO_MARGINS)
+    return case._replace(
+        market=market, plan=plan, rates=np.zeros(0, r.RATE), cash=1e9, outside=outside
+    )
 
 
 def upside_down(case: Case) -> Case:
@@ -335,7 +341,7 @@ def test_no_fill_lies_outside_its_bar_before_slippage(seeds: range) -> None:
 
 def test_the_random_cases_meet_every_reason() -> None:
     reasons, rejections = set(), set()
-    for case, _ in cases(range(25)):
+    for case, _ in cases(range(60)):
         outcome = whole(case)
         trades = np.frombuffer(outcome.trades, r.TRADE)
         reasons |= {EXIT_REASONS[code] for code in trades["reason"]}

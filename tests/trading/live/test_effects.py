@@ -104,7 +104,7 @@ def june_future(code: str = "NIFTY26JUNFUT") -> str:
     Instrument.objects.create(
         symbol=f"NSE:{code}", exchange="NSE", segment="derivatives", code=code, exchange_name=code,
         name="NIFTY", type="futures", underlying="NIFTY", expiry=date(2026, 6, 30),
-        lot_size=1, source="test",
+        lot_size=65, source="test",
     )  # fmt: skip
     return f"NSE:{code}"
 

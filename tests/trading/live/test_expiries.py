@@ -249,8 +249,8 @@ def test_a_contract_cannot_be_started_after_its_last_session(alice: User) -> Non
 def test_rule_6_a_sold_option_locks_a_share_of_its_underlying_as_in_the_backtest(
     alice: User,
 ) -> None:
-    """24,000 at the fill: 12 % of it and the premium of 101 are locked for each of 60, as 200,000
-    pay no more; bought options lock their premium alone.
+    """24,000 at the fill: 12 % of it and the premium of 101 are locked for each of a lot of 65, as
+    200,000 pay no second one; bought options lock their premium alone.
     """
     starts = times(1, LENGTH, first=LAST_SESSION)
     closes = 23_900.0 + 50.0 * np.arange(len(starts))
@@ -272,7 +272,7 @@ def test_rule_6_a_sold_option_locks_a_share_of_its_underlying_as_in_the_backtest
     result = backtested(run, start=LAST_SESSION, end=LAST_SESSION + DAY)
     (trade,) = result.trades
     each = 101 + 0.12 * 23_900  # of the candle before that of the fill
-    assert -held.quantity == trade["quantity"] == 200_000 // each
+    assert -held.quantity == trade["quantity"] == 200_000 // each // 65 * 65
     locked = Posting.objects.filter(book=Book.LOCKED).aggregate(total=Sum("amount"))["total"]
     assert float(locked) == pytest.approx(float(trade["quantity"]) * each, abs=0.01)
     assert "estimated_margin" in {note["code"] for note in result.receipt["notes"]}  # type: ignore[attr-defined]
