@@ -17,7 +17,7 @@ from apps.engine.symbols import parse_symbol
 from apps.market.calendars import calendars_of
 from apps.market.contracts import lot_of
 from apps.market.dates import INDIA, day_number
-from apps.market.obstacles import EXPIRED, expired_among, obstacles_of
+from apps.market.obstacles import CONTRACT_EXPIRED, expired_among, obstacles_of
 from apps.market.rulebook.charges import DEFAULT_BROKER, broker_names
 from apps.market.rulebook.expiries import expiry_of
 from apps.market.rulebook.rule_set import RuleSet
@@ -49,7 +49,7 @@ def warnings_of(
     yield from _delivery_shorts(strategy, verdicts)
     expired = expired_among(strategy.basicInfo.symbols, rule_set=rule_set, now=now)
     obstacles = {
-        **dict.fromkeys(expired, EXPIRED),
+        **dict.fromkeys(expired, CONTRACT_EXPIRED),
         **dict(obstacles_of(strategy, rule_set=rule_set, day=today)),
     }
     for index, verdict in enumerate(verdicts):

@@ -16,7 +16,7 @@ from apps.market.rulebook.instruments import kind_of, lot_at_expiry, other_marke
 from apps.market.rulebook.rule_set import RuleSet
 from apps.symbols.services import expiries_of
 
-EXPIRED: Final = "The contract has expired."
+CONTRACT_EXPIRED: Final = "The contract has expired."
 
 
 class SymbolNotTradable(ServiceError):
@@ -60,8 +60,8 @@ def obstacles_of(strategy: Strategy, *, rule_set: RuleSet, day: date) -> Iterato
 def _missing(rule_set: RuleSet, contract: Symbol, day: date) -> str | None:
     """Return what the rule set does not have of a contract on a day; None where it has all."""
     if (market := other_market_of(contract)) is not None:
-        where = f"{market} contracts of {contract.exchange}"
-        return f"The rulebook has no hours, charges and margins of {where}."
+        venue = f"{market} contracts of {contract.exchange}"
+        return f"The rulebook has no hours, charges and margins of {venue}."
     basis = charge_basis_of(rule_set, str(contract), product="carryforward", broker=None)
     if "exchange_fee" in unknown_items(rule_set, basis, day):
         return f"The rulebook has no exchange fee for {day}."

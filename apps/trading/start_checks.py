@@ -10,7 +10,7 @@ from apps.core.errors import Code, Fault, ServiceError
 from apps.engine.language.strategy import Strategy
 from apps.market import rule_sets
 from apps.market.obstacles import (
-    EXPIRED,
+    CONTRACT_EXPIRED,
     SymbolNotTradable,
     expired_among,
     require_tradable,
@@ -92,7 +92,7 @@ def check_symbols(request: StartRequest, *, now: datetime) -> tuple[Fault, ...]:
             raise SymbolNotTradable(symbol=verdict.symbol, reason=obstacle)
     rule_set, today = rule_sets.current_rule_set(), now.astimezone(KOLKATA).date()
     for symbol in expired_among(request.strategy.basicInfo.symbols, rule_set=rule_set, now=now):
-        raise SymbolNotTradable(symbol=symbol, reason=EXPIRED)
+        raise SymbolNotTradable(symbol=symbol, reason=CONTRACT_EXPIRED)
     require_tradable(request.strategy, rule_set=rule_set, day=today)
     return tuple(_warnings(verdicts))
 

@@ -19,7 +19,7 @@ Times = NDArray[np.int64]
 Days = NDArray[np.int32]
 Cells = NDArray[np.int32]
 Floats = NDArray[np.float64]
-Number = TypeVar("Number", np.uint8, np.float64)
+ColumnNumber = TypeVar("ColumnNumber", np.uint8, np.float64)
 
 
 class JoinedMarket(NamedTuple):
@@ -97,8 +97,8 @@ def _bars(candles: Sequence[Candles]) -> tuple[Bars, list[int]]:
 
 
 def _packed(
-    parts: Sequence[NDArray[Number]], sections: Sequence[slice], bars: int
-) -> NDArray[Number]:
+    parts: Sequence[NDArray[ColumnNumber]], sections: Sequence[slice], bars: int
+) -> NDArray[ColumnNumber]:
     """Each at its place, 0 for an empty one; nothing where all are, as nobody asks for them."""
     if len(parts) == 1 or not any(map(len, parts)):
         return parts[0]

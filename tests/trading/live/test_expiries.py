@@ -271,8 +271,8 @@ def test_rule_6_a_sold_option_locks_a_share_of_its_underlying_as_in_the_backtest
     held = Position.objects.open().get()
     result = backtested(run, start=LAST_SESSION, end=LAST_SESSION + DAY)
     (trade,) = result.trades
-    each = 101 + 0.12 * 23_900  # of the candle before that of the fill
-    assert -held.quantity == trade["quantity"] == 200_000 // each // 65 * 65
+    unit = 101 + 0.12 * 23_900  # of the candle before that of the fill
+    assert -held.quantity == trade["quantity"] == 200_000 // unit // 65 * 65
     locked = Posting.objects.filter(book=Book.LOCKED).aggregate(total=Sum("amount"))["total"]
-    assert float(locked) == pytest.approx(float(trade["quantity"]) * each, abs=0.01)
+    assert float(locked) == pytest.approx(float(trade["quantity"]) * unit, abs=0.01)
     assert "estimated_margin" in {note["code"] for note in result.receipt["notes"]}  # type: ignore[attr-defined]
