@@ -117,6 +117,44 @@ def calm_case(rng: np.random.Generator) -> Case:
     return case._replace(signals=signals, plan=far)
 
 
+def sparse_case(rng: np.random.Generator, market: r.MarketRows | None = None) -> Case:
+    """Positions held over hundreds of rows and many days: few signals, a trail of any kind, near or
+    far, and sometimes a stop, a target or a longest holding that is farther still. Over a walk of
+    thousands of rows, unless there is a `market`.
+    """
+    case = random_case(
+        rng, rows=len(market.time) if market else int(rng.integers(2_000, 5_000)),
+        symbols=market.symbols if market else int(rng.choice([1, 1, 1, 2, 3])),
+    )  # fmt: skip
+    market = market or case.market
+    if rng.random() < 0.8:
+        market = market._replace(flags=market.flags[:0])
+    drawn = rng.choice([c.ENTER_LONG, c.ENTER_SHORT], market.cell.shape)
+    signalled = (market.cell >= 0) & (rng.random(drawn.shape) < rng.choice([0.002, 0.002, 0.01]))
+
+    def one_of(*values: float) -> float:
+        return float(rng.choice(values))
+
+    kind, close = int(rng.integers(0, 3)), market.bars.close
+    price, step = float(np.median(close)), float(np.median(np.abs(np.diff(np.log(close)))))
+    distance = min(step * one_of(1, 5, 20, 30, 40, 60, 100), 0.9)
+    plan = case.plan._replace(
+        trail_rate=distance if kind == 0 else 0.0,
+        trail_points=price * distance if kind == 1 else 0.0,
+        trail_atr=one_of(0.5, 2.0, 8.0, 16.0, 30.0) if kind == 2 else 0.0,
+        trail_from=step * one_of(0, 0, 1, 5, 20),
+        stop_rate=one_of(0.0, 0.1, 0.5) if case.plan.size_by != c.BY_RISK else 0.2,
+        stop_points=0.0, stop_atr=0.0, second_stop_rate=0.0,
+        target_ratio=0.0, target_rate=one_of(0.0, 0.0, 0.3, 1.0), target_atr=0.0,
+        order_offset=0.0, max_holding=int(one_of(0, 0, 0, 700)), reverse=bool(rng.integers(0, 2)),
+        max_daily_loss=one_of(np.inf, np.inf, np.inf, case.plan.max_daily_loss),
+    )  # fmt: skip
+    return case._replace(
+        market=market, signals=np.where(signalled, drawn, 0).astype(np.uint8), plan=plan,
+        cash=max(case.cash, 200 * price),
+    )  # fmt: skip
+
+
 def _market(rng: np.random.Generator, has_bar: NDArray[np.bool_]) -> r.MarketRows:
     rows, symbols = has_bar.shape
     scale, tick = float(rng.choice([0.001, 0.004, 0.02, 0.06])), 0.05
@@ -319,6 +357,11 @@ def small_out(symbols: int, rows: int) -> r.SimulationOutput:
     """It fills up now and then."""
     trades, fills = np.zeros(4 * symbols + 8, r.TRADE), np.zeros(5 * symbols + 8, r.FILL)
     return r.SimulationOutput(trades, np.zeros(rows), fills, np.zeros(2 * symbols + 5, r.REFUSAL))
+
+
+def every_row(case: Case) -> Outcome:
+    """Each row of the market in a call of its own, so that every slot is active in every row."""
+    return whole(case, cuts=tuple(range(len(case.market.time))))
 
 
 def row_by_row(case: Case) -> Outcome:

@@ -432,3 +432,24 @@ def test_bars_count_the_bars_a_position_lived_through() -> None:
         stop_rate=0.02,
     )
     assert played.trades["bars"].tolist() == [1, 2, 2]
+
+
+@pytest.mark.parametrize("quiet", [24, 64, 65, 200, 2_000])
+@pytest.mark.parametrize("side", ["long", "short"])
+def test_rule_5_the_trail_outlasts_any_number_of_quiet_bars(side: str, quiet: int) -> None:
+    """Nothing happens to the position between the extreme and the bar that reaches its trail."""
+    up = 1 if side == "long" else -1
+
+    def bar(time: int, prices: tuple[float, ...], mark: str = "", fill: str = "") -> str:
+        first, furthest, nearest, last = (100 + up * price for price in prices)
+        high, low = max(furthest, nearest), min(furthest, nearest)
+        return f"{time} | {first} {high} {low} {last} | {mark} | {fill}"
+
+    extreme, dip = 30, 31 + quiet
+    lines = [bar(1, (0, 0, 0, 0), side), bar(2, (0, 1, 0, 1), "", f"{side} 100")]
+    lines += [bar(time, (1, 1, 0, 1)) for time in range(3, extreme)]
+    lines += [bar(extreme, (1, 10, 1, 9.5))]
+    lines += [bar(time, (9.5, 9.6, 9.4, 9.5)) for time in range(extreme + 1, dip)]
+    lines += [bar(dip, (9.5, 9.6, 6.8, 9.5), "", f"trailing_stop {100 + up * 7}")]
+    lines += [bar(time, (9.5, 9.6, 9.4, 9.5)) for time in range(dip + 1, dip + 200)]
+    play("\n".join(lines), trail_points=3.0)

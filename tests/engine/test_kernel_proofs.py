@@ -15,6 +15,7 @@ from tests.engine.cases import (
     account_of,
     bars_of,
     calm_case,
+    every_row,
     fills_of,
     random_case,
     reference_of,
@@ -22,6 +23,7 @@ from tests.engine.cases import (
     row_by_row,
     run_to,
     small_out,
+    sparse_case,
     state_of,
     whole,
     with_idle_symbols,
@@ -92,6 +94,25 @@ def test_thousands_of_rows_are_the_rows_of_the_reference(seeds: range) -> None:
         limited = case.plan._replace(max_daily_loss=float(20_000 * (1 + seed % 3)))
         case = case._replace(plan=limited, cash=1e8)
         assert_equal(whole(case), reference_of(case))
+
+
+@fewest_seeds
+@pytest.mark.timeout(1800)
+def test_positions_that_trail_for_thousands_of_rows_are_those_of_the_reference(
+    seeds: range,
+) -> None:
+    for seed in seeds:
+        case = sparse_case(np.random.default_rng(seed))
+        assert_equal(whole(case), reference_of(case))
+
+
+@fewest_seeds
+@pytest.mark.timeout(1800)
+def test_every_slot_active_in_every_row_gives_the_same_bytes(seeds: range) -> None:
+    for seed in seeds:
+        for draw in (random_case, calm_case, sparse_case):
+            case = draw(np.random.default_rng(seed))
+            assert every_row(case) == whole(case)
 
 
 @seeds

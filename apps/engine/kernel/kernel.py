@@ -566,7 +566,10 @@ def exit_inside(books: Books) -> bool:
                 best = slot.high if position.side > 0 else slot.low
                 if slot.filled_inside and position.bars == 1:  # the trail starts at the fill
                     best = position.extreme
-                trail(position, best, plan, slot.contract)
+                stop, extreme = trailed(
+                    position, position.stop, position.extreme, best, plan, slot.contract
+                )
+                set_trail(position, stop, extreme)
             slot.filled_inside = False
     return leaves
 
@@ -734,7 +737,8 @@ def until_limit(account: Struct, plan: Struct, equity: Array, row: int, stop: in
 # level, a signal acts. Its position is fast-forwarded through all other rows, and marked to market
 # in them. A slot may be active in a row in which nothing happens, as a step through it changes
 # nothing else, but never the other way round. A run in which every slot is active in every row
-# gives the same bytes.
+# gives the same bytes. Where the next active row is, and where the stop stands before any row, is
+# found by one `walk`.
 
 
 @phase
@@ -776,15 +780,14 @@ def find_next_active_rows(
             if work.squaring:  # the next bar of another day closes what is left (rule 9)
                 late = position.day != books.account.day
                 end = row if late else end_of_day(work, market, row - 1, end)
-        first, ahead = row, BLOCK
-        while first < end:
-            limit = min(first + ahead, end)
-            event = next_signal(signals, slot.source, np.uint8(acting), first, limit)
-            if position.side != 0 and first < event:
-                event = next_touch(position, slot, books.plan, market, first, event)
-            if event < limit:
-                end = event
-            first, ahead = limit, min(2 * ahead, MARKED_TOGETHER)
+        if position.side == 0:
+            end = next_signal(signals, slot.source, np.uint8(acting), row, end)
+        elif slot.bar < 0:  # until its next bar, which may round the stop by another tick
+            end = row
+        else:
+            end, _, _ = walk(
+                position, slot, books.plan, market, signals, np.uint8(acting), row, end
+            )
         slot.next_active = end
 
 
@@ -819,64 +822,67 @@ def next_signal(signals: Array, source: int, acting: AnyNumber, row: int, stop: 
 
 
 @phase
-def next_touch(
-    position: Struct, slot: Struct, plan: Struct, market: MarketRows, row: int, stop: int
-) -> AnyNumber:
-    """Return the first row of [row, stop) in which the bar of a position touches a level or has a
-    flag, or in which it has none; or `stop`.
+def walk(
+    position: Struct, slot: Struct, plan: Struct,
+    market: MarketRows, signals: Array, acting: AnyNumber, row: int, stop: int,
+) -> tuple[AnyNumber, float, float]:  # fmt: skip
+    """Carry the stop and the extreme of a position through rows [row, stop), to the first in which
+    anything can happen to it: a signal acts, its bar reaches a level or has a flag, or there is no
+    bar. Return that row, or `stop`, and both as they stand before it.
     """
-    column, last = slot.instrument, stop
-    bar = bar_of(market, row, column)
-    if bar < 0:
-        last = row
-    while last > row and bar_of(market, last - 1, column) - bar != last - 1 - row:
-        last -= 1
-    end = bar + last - row
-    return row - bar + find_touch(position, slot.contract, plan, market, bar, end)
+    column, side, squaring = slot.instrument, position.side, market.flags.size > 0
+    level, extreme = position.stop, position.extreme
+    passed = extreme if trails(plan) else np.nan  # a bar beyond it moves the stop
+    while row < stop:
+        bar, end = bar_of(market, row, column), min(row + BLOCK, stop)
+        if bar < 0:
+            stop = end = row
+        while end > row and bar_of(market, end - 1, column) - bar != end - 1 - row:
+            end -= 1
+        first, rows = np.uint64(bar), np.uint64(end - row)
+        signalled = np.uint8(0)
+        for i in range(rows):
+            signalled |= signals[slot.source, np.uint64(row) + i]
+        stirs = signalled & acting != 0
+        if squaring:
+            for i in range(rows):
+                stirs |= market.flags[first + i] != 0
+        if side > 0:
+            for i in range(rows):
+                best, worst = market.bars.high[first + i], market.bars.low[first + i]
+                stirs |= reaches(position, level, best, worst) | (best > passed)
+        else:
+            for i in range(rows):
+                best, worst = market.bars.low[first + i], market.bars.high[first + i]
+                stirs |= reaches(position, level, best, worst) | (best < passed)
+        if not stirs:  # in the whole block
+            row = end
+        while row < end:
+            tried = np.uint64(bar)
+            best = market.bars.high[tried] if side > 0 else market.bars.low[tried]
+            worst = market.bars.low[tried] if side > 0 else market.bars.high[tried]
+            active = reaches(position, level, best, worst)
+            active |= signals[slot.source, np.uint64(row)] & acting != 0
+            if squaring:
+                active |= market.flags[tried] != 0
+            if active:
+                stop = end = row
+            else:
+                if (best - passed) * side > 0:
+                    level, extreme = trailed(position, level, extreme, best, plan, slot.contract)
+                    passed = extreme
+                row, bar = row + 1, bar + 1
+    return row, level, extreme
 
 
 @phase
-def find_touch(
-    position: Struct,
-    contract: Struct,
-    plan: Struct,
-    market: MarketRows,
-    first: AnyNumber,
-    last: AnyNumber,
-) -> AnyNumber:
-    """Scan bars [first, last) for one that touches a level or has a flag, while the stop trails
-    their extreme; return `last` if there is none.
-    """
-    side, trailing, squaring = position.side, trails(plan), market.flags.size > 0
-    long, stop, target, extreme = side > 0, position.stop, position.target, position.extreme
-    touched = trailing
-    while first < last and not touched:  # whole blocks, as long as none touches
-        end = min(first + BLOCK, last)
-        if long:
-            for bar in range(np.uint64(first), np.uint64(end)):
-                touched |= (market.bars.low[bar] <= stop) | (market.bars.high[bar] >= target)
-        else:
-            for bar in range(np.uint64(first), np.uint64(end)):
-                touched |= (market.bars.high[bar] >= stop) | (market.bars.low[bar] <= target)
-        if squaring:
-            for bar in range(np.uint64(first), np.uint64(end)):
-                touched |= market.flags[bar] != 0
-        if not touched:
-            first = end
-    touched = False
-    while first < last and not touched:
-        tried: AnyNumber = np.uint64(first)
-        worst = market.bars.low[tried] if long else market.bars.high[tried]
-        best = market.bars.high[tried] if long else market.bars.low[tried]
-        touched = (worst - stop) * side <= 0 or (best - target) * side >= 0
-        if squaring:
-            touched |= market.flags[tried] != 0
-        if trailing and (best - extreme) * side > 0:
-            extreme = best
-            stop = trailed_stop(position, stop, extreme, plan, contract)
-        if not touched:
-            first += 1
-    return first
+def reaches(position: Struct, stop: float, best: float, worst: float) -> bool:
+    """Whether a bar reaches one of the levels of a position, which are all listed here."""
+    side = position.side
+    return (
+        ((worst - stop) * side <= 0)
+        | ((best - position.target) * side >= 0)
+    )  # fmt: skip
 
 
 @phase
@@ -888,9 +894,10 @@ def fast_forward(
     last, rows = row - 1, row - slot.advanced_to
     bar = bar_of(market, last, slot.instrument)
     if trails(plan):
-        for other in range(np.uint64(bar + 1 - rows), np.uint64(bar + 1)):
-            best = market.bars.high[other] if position.side > 0 else market.bars.low[other]
-            trail(position, best, plan, slot.contract)
+        _, level, extreme = walk(
+            position, slot, plan, market, signals, np.uint8(0), slot.advanced_to, row
+        )
+        set_trail(position, level, extreme)
     position.bars += rows
     position.close, position.time = market.bars.close[bar], market.time[last]
     position.day = market.day[last]
@@ -1277,29 +1284,30 @@ def trails(plan: Struct) -> bool:
     return bool(plan.trail_rate > 0 or plan.trail_points > 0 or plan.trail_atr > 0)
 
 
-@step
-def trail(position: Struct, best: float, plan: Struct, contract: Struct) -> None:
-    """Move the stop after the extreme of completed bars; it lives from the next bar (rule 5)."""
+@phase
+def trailed(
+    position: Struct, stop: float, extreme: float, best: float, plan: Struct, contract: Struct
+) -> tuple[float, float]:
+    """Return the stop and the extreme after one more bar (rule 5): the stop never loosens."""
+    side = position.side
     if not trails(plan):
-        return
-    if (best - position.extreme) * position.side > 0:
-        position.extreme = best
-    stop = trailed_stop(position, position.stop, position.extreme, plan, contract)
+        return stop, extreme
+    if (best - extreme) * side > 0:
+        extreme = best
+    if is_armed(extreme, position.average, side, plan):
+        level = extreme - side * trail_distance(extreme, position.atr[TRAIL], plan)
+        level = tick_down(level, contract.tick) if side > 0 else tick_up(level, contract.tick)
+        if (level - stop) * side > 0 or np.isnan(stop):
+            stop = level
+    return stop, extreme
+
+
+@phase
+def set_trail(position: Struct, stop: float, extreme: float) -> None:
+    """Put the stop where trailing has moved it; it lives from the next bar (rule 5)."""
     if stop != position.stop and not np.isnan(stop):
         position.stop, position.trailed = stop, 1
-
-
-@step
-def trailed_stop(
-    position: Struct, stop: float, extreme: AnyNumber, plan: Struct, contract: Struct
-) -> float:
-    """Where an extreme puts the stop, never looser; where it is, if that is not armed (rule 5)."""
-    side = position.side
-    if not is_armed(extreme, position.average, side, plan):
-        return stop
-    level = extreme - side * trail_distance(extreme, position.atr[TRAIL], plan)
-    level = tick_down(level, contract.tick) if side > 0 else tick_up(level, contract.tick)
-    return stop if (stop - level) * side >= 0 else level
+    position.extreme = extreme
 
 
 # ------------------------------------------------------------------------------------------ charges
