@@ -785,9 +785,7 @@ def find_next_active_rows(
         elif slot.bar < 0:  # until its next bar, which may round the stop by another tick
             end = row
         else:
-            end, _, _ = walk(
-                position, slot, books.plan, market, signals, np.uint8(acting), row, end
-            )
+            end, _, _ = walk(position, slot, books.plan, market, signals, np.uint8(acting), end)
         slot.next_active = end
 
 
@@ -824,14 +822,14 @@ def next_signal(signals: Array, source: int, acting: AnyNumber, row: int, stop: 
 @phase
 def walk(
     position: Struct, slot: Struct, plan: Struct,
-    market: MarketRows, signals: Array, acting: AnyNumber, row: int, stop: int,
+    market: MarketRows, signals: Array, acting: AnyNumber, stop: int,
 ) -> tuple[AnyNumber, float, float]:  # fmt: skip
-    """Carry the stop and the extreme of a position through rows [row, stop), to the first in which
-    anything can happen to it: a signal acts, its bar reaches a level or has a flag, or there is no
-    bar. Return that row, or `stop`, and both as they stand before it.
+    """Carry the stop and the extreme of a position on through the rows before `stop`, to the first
+    in which anything can happen to it: a signal acts, its bar reaches a level or has a flag, or
+    there is no bar. Return that row, or `stop`, and both as they stand before it.
     """
     column, side, squaring = slot.instrument, position.side, market.flags.size > 0
-    level, extreme = position.stop, position.extreme
+    row, level, extreme = slot.advanced_to, position.stop, position.extreme
     passed = extreme if trails(plan) else np.nan  # a bar beyond it moves the stop
     while row < stop:
         bar, end = bar_of(market, row, column), min(row + BLOCK, stop)
@@ -894,9 +892,7 @@ def fast_forward(
     last, rows = row - 1, row - slot.advanced_to
     bar = bar_of(market, last, slot.instrument)
     if trails(plan):
-        _, level, extreme = walk(
-            position, slot, plan, market, signals, np.uint8(0), slot.advanced_to, row
-        )
+        _, level, extreme = walk(position, slot, plan, market, signals, np.uint8(0), row)
         set_trail(position, level, extreme)
     position.bars += rows
     position.close, position.time = market.bars.close[bar], market.time[last]
