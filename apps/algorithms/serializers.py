@@ -18,7 +18,7 @@ from apps.algorithms.alerts import ACTIONS
 from apps.algorithms.lifecycle import LISTED_STATUSES, AlgorithmStatus
 from apps.algorithms.naming import MAX_NAME
 from apps.algorithms.steps import STEPS, STRATEGY_TYPES
-from apps.algorithms.study_results import MOST_WALK_FORWARDS
+from apps.algorithms.study_results import MOST_WALK_FORWARDS, with_engine_notes
 from apps.core.api.pagination import PaginationSerializer
 from apps.core.api.schema import ID_EXAMPLE, MOMENT_EXAMPLE, OBJECT, example
 from apps.core.api.serializers import (
@@ -91,8 +91,21 @@ class MetricsField(ObjectField):
 
 
 @extend_schema_field({"type": "array", "items": OBJECT})
-class StudyHistoryField(MetricsField):
-    """Results of studies, newest last."""
+class WalkForwardsField(MetricsField):
+    """The walk-forwards that an algorithm keeps, newest last."""
+
+    def to_representation(self, value: Any) -> Any:
+        return super().to_representation(with_engine_notes(value, value.walk_forward_results))
+
+
+class MonteCarloField(MetricsField):
+    """The Monte Carlo simulation that an algorithm keeps."""
+
+    def to_representation(self, value: Any) -> Any:
+        if value.monte_carlo_results is None:
+            return None
+        [kept] = with_engine_notes(value, [value.monte_carlo_results])
+        return super().to_representation(kept)
 
 
 class PerformanceSerializer(DocumentSerializer):
@@ -157,17 +170,22 @@ class AlgorithmSerializer(AnswerSerializer):
         help_text="For walk-forwards that are submitted without a configuration, which judge it;"
         " any keys, up to 16 KiB as JSON.",
     )
-    walkForwardResults = StudyHistoryField(
+    walkForwardResults = WalkForwardsField(
         read_only=True,
-        help_text=f"As of its backtest, newest last; {MOST_WALK_FORWARDS} are kept.",
+        source="*",
+        help_text=f"As of its backtest, newest last; {MOST_WALK_FORWARDS} are kept. `notes` stand"
+        " where an earlier engine made them and may have been wrong.",
     )
     monteCarloConfig = FreeField(
         allow_null=True,
         help_text="For Monte Carlo simulations that are submitted without a configuration, which"
         " judge it; any keys, up to 16 KiB as JSON.",
     )
-    monteCarloResults = MetricsField(
-        read_only=True, allow_null=True, help_text="Those of its last Monte Carlo simulation."
+    monteCarloResults = MonteCarloField(
+        read_only=True,
+        allow_null=True,
+        source="*",
+        help_text="Those of its last Monte Carlo simulation, with `notes` likewise.",
     )
     isTemplate = FlagField(help_text="Whether it is among its owner's templates.")
     isPublic = FlagField(

@@ -1,13 +1,15 @@
 """The results of studies that an algorithm keeps: its walk-forwards and its last Monte Carlo."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from datetime import datetime
-from typing import Final
+from typing import Any, Final
 
 from django.db import transaction
 from django.db.models import F
 
-from apps.algorithms.models import Algorithm
+from apps.algorithms.models import Algorithm, Version
+from apps.engine.simulation.receipt import UNTOLD_ENGINE_VERSION, notes_on_engine
 
 MOST_WALK_FORWARDS: Final = 20
 """Older ones make way; each stays with its backtest."""
@@ -24,6 +26,26 @@ def keep_walk_forward(*, algorithm_id: str, results: Mapping[str, object], now: 
 def keep_monte_carlo(*, algorithm_id: str, results: Mapping[str, object], now: datetime) -> None:
     """Replace the results of the Monte Carlo before."""
     _write(algorithm_id, now, monte_carlo_results=results)
+
+
+def with_engine_notes(
+    algorithm: Algorithm, results: Sequence[Mapping[str, Any]]
+) -> list[Mapping[str, Any]]:
+    """Return results that the algorithm keeps, with `notes` where there is something to say of the
+    engine that made them. Those of release 1.0 do not tell their engine.
+    """
+    untold = {kept["algorithmVersion"] for kept in results if "engineVersion" not in kept}
+    versions = Version.objects.filter(algorithm=algorithm, number__in=untold) if untold else ()
+    notes = {
+        version.number: notes_on_engine(UNTOLD_ENGINE_VERSION, version.configuration)
+        for version in versions
+    }
+    return [
+        {**kept, "notes": list(map(asdict, notes[kept["algorithmVersion"]]))}
+        if "engineVersion" not in kept and notes.get(kept["algorithmVersion"])
+        else kept
+        for kept in results
+    ]
 
 
 def _write(algorithm_id: str, now: datetime, **changes: object) -> None:

@@ -33,6 +33,7 @@ from apps.backtests.studies import BacktestOutput, load_inputs
 from apps.core import database_clock
 from apps.core.errors import Code
 from apps.core.times import wire_time
+from apps.engine.kernel.records import ENGINE_VERSION
 from apps.engine.language.strategy import parse
 from apps.engine.simulation.simulation_input import SimulationInput
 from apps.engine.simulation.timeline import History
@@ -212,6 +213,7 @@ def _save_with_algorithm(
         origin = {
             "backtestId": backtest.pk,
             "algorithmVersion": backtest.algorithm_version,
+            "engineVersion": ENGINE_VERSION,
             "startDate": backtest.start_date,
             "endDate": backtest.end_date,
             "completedAt": wire_time(now),

@@ -56,6 +56,7 @@ def _metrics() -> dict[str, Schema]:
     return schemas
 
 
+NOTES: Final[Schema] = {"type": "array", "items": _record({"code": _TEXT, "message": _TEXT})}
 _GROUP: Final[dict[str, Schema]] = {
     "name": {**_TEXT, "description": "What its trades have in common."},
     "trades": {**_COUNT, "description": "All of them."},
@@ -114,7 +115,7 @@ _RESULTS: Final[dict[str, Schema]] = {
                 description="Of the range, by symbol; absent from results of engine version 9 and"
                 " before.",
             ),
-            "notes": {"type": "array", "items": _record({"code": _TEXT, "message": _TEXT})},
+            "notes": NOTES,
             "lookAhead": {
                 **_record(
                     {

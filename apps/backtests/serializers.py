@@ -9,6 +9,7 @@ from rest_framework.serializers import BooleanField, CharField, FloatField, Inte
 
 from apps.algorithms.serializers import EXIT_REASON_HELP, MetricsField
 from apps.backtests import examples, result_schemas, results
+from apps.backtests.engine_notes import engine_notes, noted_receipt
 from apps.backtests.models import Backtest, BacktestKind, BacktestStatus
 from apps.backtests.submissions import ends_in_future
 from apps.core.api.renderers import TableRenderer
@@ -218,16 +219,25 @@ class StudyResultsField(MetricsField):
 
 
 @extend_schema_field(result_schemas.RECEIPT)
-class ReceiptField(ObjectField):
+class ReceiptField(serializers.Field[Any, Any, Any, Any]):
     """What a result rests on; a result on generated bars says so first of all."""
 
-    def to_representation(self, value: dict[str, Any]) -> dict[str, Any]:
-        if not value["synthetic"]:
-            return value
+    def to_representation(self, value: Backtest) -> dict[str, Any] | None:
+        receipt = noted_receipt(value)
+        if receipt is None or not receipt["synthetic"]:
+            return receipt
         return {
-            **value,
-            "notes": [{"code": "sample_data", "message": SAMPLE_NOTICE}, *value["notes"]],
+            **receipt,
+            "notes": [{"code": "sample_data", "message": SAMPLE_NOTICE}, *receipt["notes"]],
         }
+
+
+@extend_schema_field(result_schemas.NOTES)
+class EngineNotesField(serializers.Field[Any, Any, Any, Any]):
+    """What is known today of the engine that made the result of a backtest."""
+
+    def to_representation(self, value: Backtest) -> list[dict[str, str]]:
+        return engine_notes(value)
 
 
 @extend_schema_field(result_schemas.BREAKDOWNS)
@@ -284,7 +294,7 @@ class BacktestSerializer(AnswerSerializer):
         help_text="When it is deleted with its result, unless it is kept or others are deleted"
         " before; null while the service keeps it.",
     )
-    receipt = ReceiptField()
+    receipt = ReceiptField(source="*")
 
 
 class BacktestWarningSerializer(DocumentSerializer):

@@ -9,6 +9,7 @@ from apps.accounts.models import User
 from apps.backtests import services
 from apps.backtests.compare.serializers import BacktestComparisonSerializer
 from apps.backtests.compare.services import compare_backtests
+from apps.backtests.engine_notes import engine_notes
 from apps.backtests.evidence import services as evidence
 from apps.backtests.explain.services import EXPLAINABLE_KINDS
 from apps.backtests.models import BacktestKind, BacktestStatus
@@ -65,6 +66,7 @@ def backtest_page(request: HttpRequest, user: User, backtest_id: str) -> HttpRes
     context: dict[str, Any] = {
         "backtest": WholeBacktestSerializer.render(backtest),
         "has_ended": backtest.has_ended,
+        "engine_notes": engine_notes(backtest),
     }
     if is_part(request):
         return show(request, "parts/progress", context)
@@ -95,6 +97,7 @@ def evidence_page(request: HttpRequest, user: User, backtest_id: str) -> HttpRes
     document = evidence.dated(made, as_of=None, now=now).document
     context = {
         "backtest": WholeBacktestSerializer.render(made.backtest),
+        "engine_notes": engine_notes(made.backtest),
         "evidence_page": f"/app/backtests/{backtest_id}/evidence",
         "is_whole": not is_part(request) or "whole" in request.GET,
         "evidence": {

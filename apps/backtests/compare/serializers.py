@@ -9,6 +9,7 @@ from rest_framework.serializers import CharField, IntegerField
 from apps.algorithms.serializers import SettingChangeSerializer
 from apps.backtests.compare.services import MetricPair
 from apps.backtests.models import BacktestKind
+from apps.backtests.serializers import EngineNotesField
 from apps.core.api.schema import ID_EXAMPLE, example
 from apps.core.api.serializers import (
     AnswerSerializer,
@@ -58,6 +59,7 @@ class ComparedBacktestSerializer(AnswerSerializer):
     timeframe = CharField()
     startDate = CharField()
     endDate = CharField()
+    notes = EngineNotesField(source="*")
 
 
 class MetricPairSerializer(AnswerSerializer):
@@ -115,6 +117,7 @@ def _interval(value: float) -> dict[str, float]:
                 "timeframe": "5m",
                 "startDate": "2026-04-08",
                 "endDate": "2026-06-30",
+                "notes": [],
             }
             for pk, name, version in ((ID_EXAMPLE, "Wide", 1), (ID_EXAMPLE[::-1], "Tight", 2))
         ],

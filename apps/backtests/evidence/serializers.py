@@ -7,6 +7,7 @@ from rest_framework.serializers import CharField
 
 from apps.backtests.evidence.services import RequestedEvidence
 from apps.backtests.models import EvidenceStatus
+from apps.backtests.serializers import EngineNotesField
 from apps.core.api.schema import MOMENT_EXAMPLE, example
 from apps.core.api.serializers import (
     AnswerSerializer,
@@ -91,6 +92,7 @@ class EvidenceSectionSerializer(AnswerSerializer):
                 "notLookedAt": ["Interest, taxes on profits and the price of data."],
             }
         },
+        "notes": [],
     }
 )
 class EvidenceSerializer(AnswerSerializer):
@@ -111,6 +113,8 @@ class EvidenceSerializer(AnswerSerializer):
         " multipleTesting, timing, lookAhead, regimes, sensitivity; none until it is ready.",
     )
 
+    notes = EngineNotesField(help_text="On the engine that made the result.")
+
     def to_representation(self, instance: RequestedEvidence) -> dict[str, Any]:
         evidence, document = instance.evidence, instance.document or {}
         answer: dict[str, Any] = super().to_representation(
@@ -122,6 +126,7 @@ class EvidenceSerializer(AnswerSerializer):
                 "verdict": document.get("verdict"),
                 "checks": document.get("checks", []),
                 "sections": {},
+                "notes": evidence.backtest,
             }
         )
         # The sections are JSON as they are answered: a hundred kilobytes need no serializer.

@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import Any, Final
 
 from apps.backtests import results
+from apps.backtests.engine_notes import noted_receipt
 from apps.backtests.evidence import services as evidence
 from apps.backtests.models import Backtest, BacktestKind
 from apps.backtests.report import charts, tables
@@ -51,7 +52,7 @@ def report_context(backtest: Backtest, *, now: datetime) -> tuple[dict[str, Any]
         "backtest": backtest,
         "title": backtest.name or backtest.algorithm.name,
         "performance": backtest.performance or {},
-        "receipt": backtest.receipt or {},
+        "receipt": noted_receipt(backtest) or {},
         "sample_notice": SAMPLE_NOTICE,
         "coverage": [_with_dates(row) for row in coverage],
         "coverage_summary": _coverage_summary(coverage),

@@ -4,10 +4,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
-# From this engine version on, the hash of the candles is that of their months' hashes.
 # The inputs of a result in the order in which a reader would look at them; candles come last.
 _INPUTS: Final[Mapping[str, str]] = {
-    "engineVersion": "The engine is of another version: {original} then, {reproduced} now.",
+    "engineVersion": "Engine version {original} made the original, version {reproduced} this one:"
+    " the changelog says what changed.",
     "configuration": "The steps are not those of the original.",
     "study": "The configuration of the study is not that of the original.",
     "rulebook": "Charges, contract terms or session hours are not those of the original.",

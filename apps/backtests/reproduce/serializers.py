@@ -60,7 +60,7 @@ class CompleteReceiptSerializer(AnswerSerializer):
         source="backtest.configuration", help_text="The steps, with the overrides applied."
     )
     config = StudyConfigField(source="backtest.study")
-    receipt = ReceiptField(source="backtest.receipt")
+    receipt = ReceiptField(source="backtest")
     candleSeries = CandleSeriesSerializer(many=True)
 
 

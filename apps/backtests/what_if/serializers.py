@@ -7,6 +7,7 @@ from rest_framework.serializers import BooleanField, CharField
 
 from apps.algorithms.serializers import SettingChangeSerializer
 from apps.backtests.compare.serializers import MetricPairSerializer
+from apps.backtests.serializers import EngineNotesField
 from apps.core.api.schema import ID_EXAMPLE, example
 from apps.core.api.serializers import (
     AnswerSerializer,
@@ -64,6 +65,7 @@ class WhatIfRequestSerializer(StrictSerializer):
         "metrics": [{"name": "totalTrades", "first": 120, "second": 131, "difference": 11}],
         "sameCandles": True,
         "storedBacktestId": None,
+        "notes": [],
     }
 )
 class WhatIfSerializer(AnswerSerializer):
@@ -84,4 +86,7 @@ class WhatIfSerializer(AnswerSerializer):
     )
     storedBacktestId = CharField(
         source="stored.pk", default=None, allow_null=True, help_text="The backtest of it, if any."
+    )
+    notes = EngineNotesField(
+        source="backtest", help_text="On the engine that made the stored result."
     )

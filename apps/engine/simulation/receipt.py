@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from hashlib import sha256
 from itertools import pairwise
@@ -26,6 +26,10 @@ if TYPE_CHECKING:  # of types alone: who reads results does without the compiler
     from apps.engine.simulation.prepared_data import PreparedData
 
 _HEX_DIGITS_OF_A_MONTH: Final = 16
+# Engines before this version lost the trail of a position that met nothing for 64 candles.
+_FIRST_WITH_WHOLE_TRAILS: Final = 13
+UNTOLD_ENGINE_VERSION: Final = 12
+"""That of release 1.0, whose results of studies do not tell it where an algorithm keeps them."""
 # What is traded, and names, by their keys in the steps.
 _LABELS: Final = frozenset({"symbols", "exchange", "strategyType", "name"})
 _DIGITS: Final = re.compile("[0-9]+")
@@ -171,6 +175,21 @@ def notes_on(
         message = "Equity fell to zero or below; the simulation ended there, at the last close."
         notes.append(Note("ruined", message))
     return notes
+
+
+def notes_on_engine(version: int, steps: Mapping[str, Any]) -> list[Note]:
+    """What is known today of a result that an engine of this version made of these steps. Any:
+    steps as they are stored.
+    """
+    trail = steps.get("exitConditions", {}).get("trailingStop") or {}
+    if version >= _FIRST_WITH_WHOLE_TRAILS or not trail.get("enabled"):
+        return []
+    message = (
+        f"Its trailing stops may be wrong: engine version {version} made it, which missed trailing"
+        " stops of positions that were quiet for more than 64 candles. Reproduce it, or submit it"
+        " again."
+    )
+    return [Note("trailing_stops", message)]
 
 
 def notes_on_fills(quantity: NDArray[np.float64], fills: FillQuality) -> list[Note]:
