@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+from django.test import Client
 
 from apps.accounts.models import User
 from apps.algorithms.models import Algorithm
@@ -52,17 +53,25 @@ def test_every_answer_with_the_result_has_the_note(api: Api, alice: User, old: B
     client = api(alice)
     path = f"/api/backtests/{old.pk}"
     whole = client.get(path).json()
-    [note] = whole["receipt"]["notes"][:1]
+    note, *_ = whole["receipt"]["notes"]
     assert note["code"] == CODE
     assert "engine version 12 made it" in note["message"]
     [listed] = client.get(f"/api/backtests?algorithmId={old.algorithm_id}").json()["data"]
     assert note in listed["receipt"]["notes"]
     assert note in client.get(f"{path}/receipt").json()["receipt"]["notes"]
     assert client.get(f"{path}/evidence").json()["notes"] == [note]
-    changes = {"positionSizing": {"quantity": 2}}
-    answer = client.post(f"{path}/what-if", changes)
-    assert answer.json()["notes"] == [note], answer.json()
+    changes = {"executionSettings": {"slippage": 0.5}}
+    assert client.post(f"{path}/what-if", changes).json()["notes"] == [note]
     assert note["message"] in client.get(f"{path}/report").content.decode()
+
+
+def test_pages_of_the_console_have_it(client: Client, alice: User, old: Backtest) -> None:
+    client.post("/app/sign-in", {"email": alice.email, "password": make.PASSWORD})
+    for page in (
+        f"/app/backtests/{old.pk}", f"/app/backtests/{old.pk}/evidence", "/app/backtests",
+        f"/app/backtests/compare?id={old.pk}&id={old.pk}",
+    ):  # fmt: skip
+        assert "engine version 12 made it" in client.get(page).content.decode(), page
 
 
 def test_a_comparison_has_it_for_the_one_it_is_about(api: Api, alice: User, old: Backtest) -> None:
