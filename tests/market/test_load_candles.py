@@ -188,6 +188,11 @@ def test_the_sample_is_marked_and_the_same_every_time() -> None:
     ]
 
 
+def test_the_sample_replaces_one_of_an_earlier_release() -> None:
+    store_candles("NSE:INFY", "1m", minutes("2026-04-08 09:15", 10), synthetic=True)
+    assert "183848 added, 0 held already, 10 replaced" in load("--sample")
+
+
 def test_the_sample_leaves_real_history_alone() -> None:
     store_candles("NSE:INFY", "1m", minutes("2024-01-31 09:15", 10))
     assert "NSE:INFY has real history" in load("--sample")
