@@ -102,9 +102,8 @@ def serve(
 ) -> None:
     """Serve requests until SIGTERM, as the web process of this number.
 
-    Short requests beside long ones cost a third of the time by three means (decision 0017): one
-    processor for all threads, a short switch interval, and, by the supervisor before it forks,
-    `gc.freeze`.
+    Three things make requests quick beside each other (decision 0017): one processor for all
+    threads, a short switch interval, and `gc.freeze`, which the supervisor calls before it forks.
     """
     cpus.bind_to_processor(number)
     sys.setswitchinterval(SWITCH_INTERVAL)
