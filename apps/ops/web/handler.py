@@ -38,8 +38,8 @@ Result = TypeVar("Result")
 class Handler(ASGIHandler):
     """The ASGI application of one web process.
 
-    It overrides `load_middleware`, `create_request` and `get_response_async`, and calls `handle`:
-    names without an underscore that Django does not document.
+    It overrides `load_middleware` and `get_response_async`, and calls `get_response` and `handle`:
+    methods without an underscore that Django does not document.
     """
 
     def __init__(self) -> None:
