@@ -30,7 +30,7 @@ DATABASE: Final = "algotrade"  # of the database and of the superuser who owns i
 # temporary folder: those are swept by age.
 SHARED: Final = Path("/var/lib/algotrade")
 SECONDS_TO_START: Final = 120  # a server that crashed first replays its log
-_SETTINGS: Final = "-c listen_addresses='' -c port=5432 -c log_min_messages=log"
+_SETTINGS: Final = "-c listen_addresses='' -c log_min_messages=log -c log_checkpoints=off"
 _THROW_AWAY: Final = " -c fsync=off -c synchronous_commit=off -c full_page_writes=off"
 _ENVIRONMENT: Final = {"PATH": os.defpath, "LC_ALL": "C", "TZ": "UTC"}  # no PGDATA, no locale
 
@@ -61,8 +61,8 @@ def running(data_dir: Path, *, durable: bool = True) -> Iterator["LocalServer"]:
         with _starting(directory):
             fcntl.flock(users, fcntl.LOCK_SH)
             server = LocalServer(directory, durable=durable)
-            server.start()
         try:
+            server.start()
             yield server
         finally:
             with _starting(directory), suppress(BlockingIOError):  # others use it
@@ -131,10 +131,13 @@ class LocalServer:
         self.programs = self._reachable_programs()
 
     def start(self) -> None:
-        """Start it unless it runs. Raises NoDatabase."""
-        self._make_socket_folder()
-        if self._is_running():
-            return
+        """Start it unless it runs; of several processes, one does. Raises NoDatabase."""
+        with _starting(self.directory):
+            self._make_socket_folder()
+            if not self._is_running():
+                self._start()
+
+    def _start(self) -> None:
         if not (self.data / "PG_VERSION").exists():
             self._create()
         self._write_access_rules()
@@ -143,17 +146,13 @@ class LocalServer:
         options += "" if self._durable else _THROW_AWAY
         start = ("pg_ctl", "start", "--silent", f"--timeout={SECONDS_TO_START}", "-o", options)
         with private_files.private_file(self.log, os.O_WRONLY | os.O_APPEND) as log:
-            for seconds in (0, 1, 3):  # after kill -9 its children may still hold its memory
+            # One start after kill -9 fails while the server's children still hold its memory.
+            for seconds in (0, 1, 3):
                 time.sleep(seconds)
                 if self._run(*start, "-D", self.data.resolve(), output=log).returncode == 0:
                     return
         lines = self.log.read_text(errors="replace").splitlines()
         raise NoDatabase(f"PostgreSQL does not start: {' '.join(lines[-1:])} (all: {self.log})")
-
-    def start_again(self) -> None:
-        """Start a server that has ended; of several processes, one does. Raises NoDatabase."""
-        with _starting(self.directory):
-            self.start()
 
     def has_ended(self) -> bool:
         """Return whether nothing listens. (`pg_ctl status` takes a zombie for a running server.)"""
@@ -174,10 +173,10 @@ class LocalServer:
 
     def stop(self) -> None:
         """Open transactions are rolled back; everything committed is on disk."""
-        if not self.has_ended():
-            stop = ("pg_ctl", "stop", "--silent", "-D", self.data.resolve())
-            if self._run(*stop, "--mode=fast").returncode:
-                self._run(*stop, "--mode=immediate")
+        self._forget_dead_server()
+        stop = ("pg_ctl", "stop", "--silent", "-D", self.data.resolve())
+        if self._run(*stop, "--mode=fast").returncode:
+            self._run(*stop, "--mode=immediate")
         with suppress(OSError):  # not empty after a crash
             self.socket.rmdir()
 

@@ -6,6 +6,7 @@ import shutil
 import signal
 import stat
 import subprocess
+import time
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -94,6 +95,16 @@ def test_server_of_a_killed_user_is_taken_over_and_stopped_by_the_next_one(made_
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("seconds", [0.4, 0.6, 0.8, 1.0])
+def test_interrupted_start_leaves_no_server(made_dir: Path, seconds: float) -> None:
+    with python(USE_IT, str(made_dir)) as user:
+        time.sleep(seconds)
+        user.send_signal(signal.SIGINT)
+        user.wait(30)
+    assert not (next(made_dir.glob("pg*")) / "postmaster.pid").exists()
+
+
+@pytest.mark.slow
 def test_committed_rows_survive_a_killed_server(made_dir: Path) -> None:
     with running(made_dir) as server:
         with connect(server) as connection:
@@ -101,7 +112,7 @@ def test_committed_rows_survive_a_killed_server(made_dir: Path) -> None:
         pid = postmaster(server)
         os.kill(pid, signal.SIGKILL)
         until(server.has_ended)
-        server.start_again()
+        server.start()
         assert postmaster(server) != pid
         with connect(server) as connection:
             assert connection.execute("SELECT count(*) FROM survivor").fetchone() == (1000,)

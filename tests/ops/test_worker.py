@@ -116,7 +116,7 @@ def test_it_waits_for_a_database_that_is_away(site: Site, seconds: float) -> Non
         until(site.listeners)
         site.kill_database()
         time.sleep(seconds)
-        site.server.start_again()
+        site.server.start()
         until(site.listeners)
         site.does_a_job()
         assert worker.poll() is None
@@ -139,7 +139,7 @@ def test_it_ends_cleanly_on_sigterm_while_the_database_is_away(
         try:
             assert worker.wait(20) == 0
         finally:
-            site.server.start_again()
+            site.server.start()
 
 
 @pytest.mark.slow

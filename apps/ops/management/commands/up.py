@@ -223,7 +223,7 @@ class DatabaseWatch:
         wait = self.backoff.ended(started=self.started, now=now)
         self.say("database ended: starting it again")
         try:
-            self.server.start_again()
+            self.server.start()
             self.started = time.monotonic()
         except local_postgres.NoDatabase as error:
             self.say(f"{error}: trying again in {wait:g} s")
