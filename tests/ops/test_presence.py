@@ -1,12 +1,16 @@
-"""What runs where, who is silent, what waits: in /readyz and in /metrics."""
+"""What runs where, who is silent, what waits: in /readyz, in /metrics, and on a page for people."""
 
 import os
 import re
 import subprocess
 import sys
 from datetime import timedelta
+from io import StringIO
+from pathlib import Path
 
 import pytest
+from django.core.management import call_command
+from django.core.management.base import CommandError
 from django.db import connection
 from django.test import Client
 from django.utils import timezone
@@ -30,12 +34,19 @@ def freeze(seconds: int) -> None:
     ServiceProcess.objects.update(beat_at=timezone.now() - timedelta(seconds=seconds))
 
 
-def test_a_frozen_worker_is_noticed() -> None:
+def status() -> str:
+    said = StringIO()
+    call_command("status", stdout=said)
+    return said.getvalue()
+
+
+def test_a_frozen_worker_is_noticed(settings: Settings) -> None:
     beat()
     assert Client().get("/readyz").json() == {
         "status": "ok", "checks": {"database": "ok", "migrations": "ok", "queue": "ok"},
     }  # fmt: skip
     assert value("algotrade_processes", role="backtests", state="alive") == 1
+    assert f"backtests          {os.getpid():8} {settings.VERSION} works" in status()
     freeze(45)
     answer = Client().get("/readyz")
     assert (answer.status_code, answer.json()["status"]) == (200, "degraded")
@@ -44,6 +55,8 @@ def test_a_frozen_worker_is_noticed() -> None:
     stranger = Client(REMOTE_ADDR="203.0.113.9").get("/readyz")
     assert stranger.json()["checks"]["processes"] == "degraded"
     assert value("algotrade_processes", role="backtests", state="silent") == 1
+    with pytest.raises(CommandError, match=reason):
+        status()
     beat()
     assert Client().get("/readyz").json()["status"] == "ok"
 
@@ -92,3 +105,20 @@ def test_what_waits_is_counted_by_queue() -> None:
     assert value("algotrade_queue_oldest_seconds", queue="small") == 0
     names = {name for name, _ in samples()}
     assert {"algotrade_deliveries_due", "algotrade_live_bar_lag_seconds"} <= names
+    assert "backtests 1 jobs wait, the oldest for 0:01:" in status()
+
+
+def test_a_link_out_of_the_data_folder_is_said(settings: Settings, tmp_path: Path) -> None:
+    outside, folder = tmp_path / "outside", tmp_path / "data"
+    outside.mkdir()
+    folder.mkdir()
+    (folder / "pg18").symlink_to(outside)
+    settings.DATA_DIR = folder
+    assert f"pg18 is a link to {outside}" in status()
+
+
+def test_a_machine_without_a_data_folder_has_a_status(settings: Settings, tmp_path: Path) -> None:
+    """It has neither the database nor the secret: DATABASE_URL and SECRET_KEY are set."""
+    settings.DATA_DIR = tmp_path / "never made"
+    settings.EMBEDDED_DATABASE = False
+    assert f"DATA_DIR  {settings.DATA_DIR}" in status()
