@@ -34,7 +34,7 @@ _MOST_FILES: Final = 65_536
 # From an answer to the next request.
 _SECONDS_KEPT_ALIVE: Final = 5
 # For the requests that are being answered when the service stops.
-_SECONDS_TO_FINISH: Final = 2
+_SECONDS_TO_FINISH: Final = 3
 _SECONDS_BETWEEN_BEATS: Final = 1.0
 _SECONDS_BETWEEN_SIGNS: Final = 5.0
 
