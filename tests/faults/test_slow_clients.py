@@ -30,10 +30,10 @@ from tests.webhooks.certificates import Authority
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 
-# Slow connections behind nginx, of which it lets 256 of an address ask at the same time.
-SLOW: Final = 400
+# Slow connections behind nginx, which lets 256 of an address ask at the same time.
+SLOW: Final = 250
 SLOW_BARE: Final = 200
-PROBES: Final = 200
+PROBES: Final = 100
 SECONDS_BETWEEN_PROBES: Final = 0.06
 SECONDS_TO_ANSWER: Final = 5.0
 SECONDS_FOR_HEAD: Final = 10.0
