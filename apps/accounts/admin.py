@@ -10,7 +10,7 @@ from django.contrib import admin
 from django.contrib.auth.admin import UserAdmin as DjangoUserAdmin
 from django.contrib.auth.models import Group
 from django.db import transaction
-from django.db.models import Q, QuerySet
+from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.utils import timezone
 
@@ -18,11 +18,8 @@ from apps.accounts import mails, operators, services, two_factor
 from apps.accounts.mails import MailKind
 from apps.accounts.models import (
     ApiKey,
-    DataExport,
     EmailLink,
-    LoginNetwork,
     LoginSession,
-    RecoveryCode,
     SecondFactor,
     SessionEndReason,
     User,
@@ -115,12 +112,8 @@ class BelongingAdmin(OperatorAdmin):
     """Rows that belong to a user, by whose address or id they are searched."""
 
     list_select_related = ("user",)
-    search_fields = ("user",)
-    search_help_text = "A user's e-mail address or id."
-    ordering = ("-pk",)
-
-    def matching(self, term: str) -> Q:
-        return Q(user__email=term.lower()) if "@" in term else Q(user_id=term)
+    searched = {"user_id": "a user"}
+    user_field = "user"
 
 
 @admin.register(LoginSession)
@@ -161,36 +154,9 @@ class SecondFactorAdmin(BelongingAdmin):
     exclude = ("secret", "last_step")
 
 
-@admin.register(RecoveryCode)
-class RecoveryCodeAdmin(BelongingAdmin):
-    """Whether recovery codes were used, and when."""
-
-    list_display = ("user", "used_at")
-    exclude = ("digest",)
-
-
-@admin.register(LoginNetwork)
-class LoginNetworkAdmin(BelongingAdmin):
-    """From which networks users have logged in."""
-
-    list_display = ("user", "network", "last_login_at")
-
-
 @admin.register(EmailLink)
 class EmailLinkAdmin(BelongingAdmin):
     """Links in mails: for what, to which address, and whether they were used."""
 
     list_display = ("user", "purpose", "email", "created_at", "expires_at", "used_at")
     list_filter = ("purpose",)
-
-
-@admin.register(DataExport)
-class DataExportAdmin(BelongingAdmin):
-    """Archives of users' data; what is in them is for their users alone."""
-
-    list_display = ("user", "created_at", "ready_at", "expires_at")
-    exclude = ("archive",)
-
-    def get_queryset(self, request: HttpRequest) -> QuerySet[DataExport]:
-        exports: QuerySet[DataExport] = super().get_queryset(request).defer("archive")
-        return exports

@@ -1,7 +1,6 @@
 """Algorithms for operators: to be looked at, never edited."""
 
 from django.contrib import admin
-from django.db.models import Q
 from django.urls import reverse
 from django.utils.html import format_html
 
@@ -11,18 +10,12 @@ from apps.core.operator_pages import OperatorAdmin
 
 @admin.register(Algorithm)
 class AlgorithmAdmin(OperatorAdmin):
+    searched = {"pk": "an algorithm", "owner_id": "a user"}
+    user_field = "owner"
     list_display = ("id", "name", "owner", "status", "strategy_type", "timeframe", "created_at")
     list_filter = ("status",)
     list_select_related = ("owner",)
-    ordering = ("-id",)
-    search_fields = ("id",)
-    search_help_text = "The id of an algorithm or a user, or a user's e-mail address."
     readonly_fields = ("all_versions", "status_history")
-
-    def matching(self, term: str) -> Q:
-        if "@" in term:
-            return Q(owner__email=term.lower())
-        return Q(pk=term) | Q(owner_id=term)
 
     @admin.display(description="versions")
     def all_versions(self, algorithm: Algorithm) -> str:
@@ -41,21 +34,11 @@ def _link(model: str, algorithm: Algorithm) -> str:
 
 @admin.register(Version)
 class VersionAdmin(OperatorAdmin):
+    searched = {"algorithm_id": "an algorithm"}
     list_display = ("__str__", "created_at")
-    ordering = ("-id",)
-    search_fields = ("algorithm",)
-    search_help_text = "The id of an algorithm."
-
-    def matching(self, term: str) -> Q:
-        return Q(algorithm_id=term)
 
 
 @admin.register(StatusChange)
 class StatusChangeAdmin(OperatorAdmin):
+    searched = {"algorithm_id": "an algorithm"}
     list_display = ("__str__", "actor", "reason", "at")
-    ordering = ("-id",)
-    search_fields = ("algorithm",)
-    search_help_text = "The id of an algorithm."
-
-    def matching(self, term: str) -> Q:
-        return Q(algorithm_id=term)

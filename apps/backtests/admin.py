@@ -5,7 +5,6 @@ from collections.abc import Callable
 from datetime import datetime
 
 from django.contrib import admin
-from django.db.models import Q
 from django.utils.html import format_html
 
 from apps.backtests import services
@@ -33,14 +32,13 @@ class BacktestAdmin(OperatorAdmin):
         AdminAction("cancel", "Cancel", _cancel, _allows(BacktestTransition.CANCEL)),
         AdminAction("retry", "Try again", _retry, _allows(BacktestTransition.RETRY)),
     )
+    searched = {"pk": "a backtest", "owner_id": "a user", "algorithm_id": "an algorithm"}
+    user_field = "owner"
     list_display = (
         "id", "owner", "name", "status", "progress", "attempt", "losses", "timeframe", "created_at",
     )  # fmt: skip
     list_filter = ("status",)
     list_select_related = ("owner",)
-    ordering = ("-id",)
-    search_fields = ("id",)
-    search_help_text = "The id of a backtest, a user or an algorithm, or a user's e-mail address."
     fieldsets = (
         (None, {"fields": ("id", "name", "owner", "algorithm", "algorithm_version", "request_id")}),
         ("State", {"fields": (
@@ -53,11 +51,6 @@ class BacktestAdmin(OperatorAdmin):
         )}),
         ("Result", {"fields": ("performance_in_full", "study_results_in_full", "receipt_in_full")}),
     )  # fmt: skip
-
-    def matching(self, term: str) -> Q:
-        if "@" in term:
-            return Q(owner__email=term.lower())
-        return Q(pk=term) | Q(owner_id=term) | Q(algorithm_id=term)
 
     @admin.display(description="error")
     def error_in_full(self, backtest: Backtest) -> str:

@@ -3,7 +3,7 @@
 from datetime import datetime
 
 from django.contrib import admin
-from django.db.models import Q, QuerySet
+from django.db.models import QuerySet
 from django.http import HttpRequest
 from procrastinate.contrib.django.admin import ProcrastinateJobAdmin
 from procrastinate.contrib.django.models import ProcrastinateJob
@@ -35,11 +35,9 @@ class ActionFilter(admin.SimpleListFilter):
 
 @admin.register(AuditRecord)
 class AuditRecordAdmin(OperatorAdmin):
+    searched = {"actor": "a user", "object_id": "what was changed", "request_id": "a request"}
     list_display = ("at", "action", "performed_by", "performed_on", "address", "details")
     list_filter = (ActionFilter,)
-    ordering = ("-id",)
-    search_fields = ("actor",)
-    search_help_text = "A user's id, the id of what it was done to, or a request's id."
 
     @admin.display(description="by")
     def performed_by(self, record: AuditRecord) -> str:
@@ -48,9 +46,6 @@ class AuditRecordAdmin(OperatorAdmin):
     @admin.display(description="done to")
     def performed_on(self, record: AuditRecord) -> str:
         return f"{record.object_type} {record.object_id}"
-
-    def matching(self, term: str) -> Q:
-        return Q(actor=term) | Q(object_id=term) | Q(request_id=term)
 
 
 def _end(row: QuietStart, operator: audit.Actor, reason: str, now: datetime) -> None:
@@ -67,7 +62,6 @@ class QuietStartAdmin(OperatorAdmin):
         ),
     )
     list_display = ("__str__", "began_at", "snapshot_at", "ended_at")
-    ordering = ("-id",)
 
 
 @admin.register(ProcrastinateJob)
@@ -76,5 +70,4 @@ class JobAdmin(OperatorAdmin):
 
     list_display = ("id", "task_name", "queue_name", "status", "attempts", "scheduled_at", "args")
     list_filter = ("status",)
-    ordering = ("-id",)
     inlines = ProcrastinateJobAdmin.inlines

@@ -7,6 +7,8 @@ object is an AdminAction with a page of its own, which asks for the reason.
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import reduce
+from operator import or_
 from typing import Any, ClassVar, Final
 
 from django import forms
@@ -199,8 +201,16 @@ class ReadOnlyInline(admin.TabularInline):  # type: ignore[type-arg]  # not gene
 
 
 class OperatorAdmin(AuditedAdmin):
-    """A read-only page; its lists stay quick however many rows there are."""
+    """A read-only page; its lists stay quick however many rows there are.
 
+    `searched` are the indexed columns in which a search looks for the whole term, with what each
+    identifies. Where a row belongs to a user, `user_field` names the field, and the user's e-mail
+    address finds it too.
+    """
+
+    searched: ClassVar[Mapping[str, str]] = {}
+    user_field: ClassVar[str] = ""
+    ordering = ("-pk",)
     list_per_page = 50
     paginator = BoundedPaginator
     show_full_result_count = False
@@ -215,9 +225,20 @@ class OperatorAdmin(AuditedAdmin):
     def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
         return False
 
+    @property
+    def search_help_text(self) -> str:  # type: ignore[override]  # said by what is searched
+        names = " or ".join(self.searched.values())
+        email = " An e-mail address finds what belongs to its user." if self.user_field else ""
+        return f"The id of {names}.{email}"
+
+    def get_search_fields(self, request: HttpRequest) -> list[str]:
+        return [*self.searched]
+
     def matching(self, term: str) -> Q:
-        """Return the filter of a search by indexed columns, for pages that have `search_fields`."""
-        return Q()
+        """Return the filter of a search."""
+        if self.user_field and "@" in term:
+            return Q(**{f"{self.user_field}__email": term.lower()})
+        return reduce(or_, (Q(**{column: term}) for column in self.searched), Q())
 
     def get_search_results(
         self, request: HttpRequest, queryset: QuerySet[Any], search_term: str

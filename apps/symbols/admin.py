@@ -8,7 +8,7 @@ from django.http import HttpRequest
 from django.utils import timezone
 
 from apps.core import audit
-from apps.core.operator_pages import AdminAction, OperatorAdmin
+from apps.core.operator_pages import AdminAction, OperatorAdmin, ReadOnlyInline
 from apps.symbols import services
 from apps.symbols.models import Instrument, InstrumentAlias, InstrumentTerms, MasterLoad
 from apps.symbols.search import search_among
@@ -24,24 +24,11 @@ def _disable(instrument: Instrument, operator: audit.Actor, reason: str, now: da
     services.switch(instrument=instrument, enabled=False, operator=operator, reason=reason, now=now)
 
 
-class _ShownInline(admin.TabularInline):  # type: ignore[type-arg]  # not generic at run time
-    """Rows of an instrument, to look at."""
-
-    extra = 0
-    can_delete = False
-
-    def has_add_permission(self, request: HttpRequest, obj: object = None) -> bool:
-        return False
-
-    def has_change_permission(self, request: HttpRequest, obj: object = None) -> bool:
-        return False
-
-
-class AliasInline(_ShownInline):
+class AliasInline(ReadOnlyInline):
     model = InstrumentAlias
 
 
-class TermsInline(_ShownInline):
+class TermsInline(ReadOnlyInline):
     model = InstrumentTerms
     ordering = ("-valid_from",)
 
@@ -56,7 +43,7 @@ class InstrumentAdmin(OperatorAdmin):
     list_filter = ("exchange", "type", "enabled", "sample")
     ordering = ("symbol",)
     inlines = (AliasInline, TermsInline)
-    search_fields = ("symbol",)
+    searched = {"symbol": "an instrument"}
     search_help_text = "A symbol, a name, an ISIN, or what an exchange or a broker calls it."
 
     def get_search_results(

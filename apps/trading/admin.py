@@ -5,7 +5,6 @@ from datetime import datetime
 from typing import Any
 
 from django.contrib import admin
-from django.db.models import Q
 from django.http import HttpRequest, HttpResponse
 from django.utils import timezone
 
@@ -96,31 +95,19 @@ class BrokerHealthAdmin(OperatorAdmin):
 
 @admin.register(KillSwitch)
 class KillSwitchAdmin(OperatorAdmin):
+    searched = {"owner_id": "a user"}
+    user_field = "owner"
     list_display = ("owner", "active", "since", "reason")
     list_filter = ("active",)
     list_select_related = ("owner",)
-    ordering = ("-pk",)
-    search_fields = ("owner",)
-    search_help_text = "A user's e-mail address or id."
-
-    def matching(self, term: str) -> Q:
-        return _of_owner(term)
 
 
 @admin.register(Account)
 class AccountAdmin(OperatorAdmin):
+    searched = {"owner_id": "a user"}
+    user_field = "owner"
     list_display = ("owner", "balance", "reserved", "opened_at")
     list_select_related = ("owner",)
-    ordering = ("-pk",)
-    search_fields = ("owner",)
-    search_help_text = "A user's e-mail address or id."
-
-    def matching(self, term: str) -> Q:
-        return _of_owner(term)
-
-
-def _of_owner(term: str) -> Q:
-    return Q(owner__email=term.lower()) if "@" in term else Q(owner_id=term)
 
 
 class PostingInline(ReadOnlyInline):
@@ -132,42 +119,27 @@ class PostingInline(ReadOnlyInline):
 class LedgerEntryAdmin(OperatorAdmin):
     """With its postings, which add up to zero."""
 
+    searched = {"account_id": "a user"}
     list_display = ("id", "account_id", "kind", "fill_id", "at")
-    ordering = ("-id",)
-    search_fields = ("account",)
-    search_help_text = "A user's id."
     inlines = (PostingInline,)
-
-    def matching(self, term: str) -> Q:
-        return Q(account_id=term)
 
 
 @admin.register(Run)
 class RunAdmin(OperatorAdmin):
+    searched = {"pk": "a run", "algorithm_id": "an algorithm", "account_id": "a user"}
     list_display = (
         "id", "algorithm_id", "capital", "started_at", "ended_at", "end_reason", "released_at",
         "mode", "account_id",
     )  # fmt: skip
     list_filter = ("mode", "end_reason")
-    ordering = ("-id",)
-    search_fields = ("id",)
-    search_help_text = "The id of a run, an algorithm or a user."
-
-    def matching(self, term: str) -> Q:
-        return Q(pk=term) | Q(algorithm_id=term) | Q(account_id=term)
 
 
 @admin.register(Position)
 class PositionAdmin(OperatorAdmin):
+    searched = {"run_id": "a run"}
     list_display = (
         "run_id", "symbol", "quantity", "entry_price", "unrealised", "opened_at", "closed_at",
     )  # fmt: skip
-    ordering = ("-id",)
-    search_fields = ("run",)
-    search_help_text = "The id of a run."
-
-    def matching(self, term: str) -> Q:
-        return Q(run_id=term)
 
 
 class FillInline(ReadOnlyInline):
@@ -177,44 +149,30 @@ class FillInline(ReadOnlyInline):
 
 @admin.register(Order)
 class OrderAdmin(OperatorAdmin):
+    searched = {"pk": "an order", "run_id": "a run", "algorithm_id": "an algorithm"}
     list_display = (
         "id", "algorithm_id", "symbol", "side", "intent", "type", "quantity", "status", "reason",
         "placed_at",
     )  # fmt: skip
     list_filter = ("status", "intent")
     ordering = ("-placed_at",)
-    search_fields = ("id",)
-    search_help_text = "The id of an order, a run or an algorithm."
     inlines = (FillInline,)
-
-    def matching(self, term: str) -> Q:
-        return Q(pk=term) | Q(run_id=term) | Q(algorithm_id=term)
 
 
 @admin.register(Trade)
 class TradeAdmin(OperatorAdmin):
+    searched = {"pk": "a trade", "run_id": "a run", "algorithm_id": "an algorithm"}
     list_display = (
         "id", "algorithm_id", "symbol", "side", "quantity", "exit_reason", "profit", "exit_time",
     )  # fmt: skip
-    ordering = ("-id",)
-    search_fields = ("id",)
-    search_help_text = "The id of a trade, a run or an algorithm."
-
-    def matching(self, term: str) -> Q:
-        return Q(pk=term) | Q(run_id=term) | Q(algorithm_id=term)
 
 
 @admin.register(Signal)
 class SignalAdmin(OperatorAdmin):
+    searched = {"run_id": "a run", "algorithm_id": "an algorithm"}
     list_display = (
         "algorithm_id", "symbol", "side", "action", "followed", "reason", "bar_time",
     )  # fmt: skip
-    ordering = ("-id",)
-    search_fields = ("algorithm",)
-    search_help_text = "The id of a run or an algorithm."
-
-    def matching(self, term: str) -> Q:
-        return Q(run_id=term) | Q(algorithm_id=term)
 
 
 @admin.register(BarStream)
@@ -223,7 +181,6 @@ class BarStreamAdmin(OperatorAdmin):
 
     list_display = ("__str__", "last_row", "wake_at", "lease_token", "leased_until")
     list_filter = ("timeframe",)
-    ordering = ("-id",)
 
     @admin.display(ordering="row_time")
     def last_row(self, stream: BarStream) -> datetime | None:
@@ -233,22 +190,12 @@ class BarStreamAdmin(OperatorAdmin):
 
 @admin.register(DailyLoss)
 class DailyLossAdmin(OperatorAdmin):
+    searched = {"algorithm_id": "an algorithm"}
     list_display = ("algorithm_id", "day", "loss", "limit", "breached_at")
     list_filter = (("breached_at", admin.EmptyFieldListFilter),)
-    ordering = ("-id",)
-    search_fields = ("algorithm",)
-    search_help_text = "The id of an algorithm."
-
-    def matching(self, term: str) -> Q:
-        return Q(algorithm_id=term)
 
 
 @admin.register(DriftReport)
 class DriftReportAdmin(OperatorAdmin):
+    searched = {"run_id": "a run"}
     list_display = ("run_id", "day", "rows", "total", "checked_at")
-    ordering = ("-id",)
-    search_fields = ("run",)
-    search_help_text = "The id of a run."
-
-    def matching(self, term: str) -> Q:
-        return Q(run_id=term)

@@ -4,7 +4,7 @@ from datetime import datetime
 from typing import Any, ClassVar
 
 from django.contrib import admin
-from django.db.models import Q, QuerySet
+from django.db.models import QuerySet
 from django.http import HttpRequest
 
 from apps.core import audit
@@ -16,14 +16,9 @@ from apps.webhooks.models import Attempt, Delivery, Endpoint, Event
 
 @admin.register(Event)
 class EventAdmin(OperatorAdmin):
+    searched = {"pk": "an event", "algorithm_id": "an algorithm", "owner_id": "a user"}
     list_display = ("id", "type", "owner", "algorithm_id", "sequence", "created_at")
     list_select_related = ("owner",)
-    ordering = ("-id",)
-    search_fields = ("algorithm_id",)
-    search_help_text = "The id of an event, an algorithm or a user."
-
-    def matching(self, term: str) -> Q:
-        return Q(pk=term) | Q(algorithm_id=term) | Q(owner_id=term)
 
 
 class FailingFilter(admin.SimpleListFilter):
@@ -62,17 +57,13 @@ class EndpointAdmin(OperatorAdmin):
         AdminAction("on", "Switch on", _enable, _is_disabled),
     )
     exclude = ("secret", "previous_secret")
+    searched = {"pk": "a webhook", "owner_id": "a user"}
+    user_field = "owner"
     list_display = (
         "id", "owner", "status", "disabled_reason", "failing_since", "failures", "slow", "url",
     )  # fmt: skip
     list_filter = ("status", FailingFilter, "slow")
     list_select_related = ("owner",)
-    ordering = ("-id",)
-    search_fields = ("id",)
-    search_help_text = "The id of a webhook or a user, or a user's e-mail address."
-
-    def matching(self, term: str) -> Q:
-        return Q(owner__email=term.lower()) if "@" in term else Q(pk=term) | Q(owner_id=term)
 
 
 class AttemptInline(ReadOnlyInline):
@@ -93,12 +84,7 @@ def _redeliver(delivery: Delivery, operator: audit.Actor, reason: str, now: date
 class DeliveryAdmin(OperatorAdmin):
     object_actions = (AdminAction("replay", "Send again", _redeliver, _is_at_rest),)
     inlines: ClassVar = [AttemptInline]
+    searched = {"pk": "a delivery", "event_id": "an event", "endpoint_id": "a webhook"}
     list_display = ("id", "status", "event", "attempts", "failures", "due_at", "endpoint")
     list_filter = ("status",)
     list_select_related = ("event", "endpoint")
-    ordering = ("-id",)
-    search_fields = ("id",)
-    search_help_text = "The id of a delivery, an event or a webhook."
-
-    def matching(self, term: str) -> Q:
-        return Q(pk=term) | Q(event_id=term) | Q(endpoint_id=term)

@@ -13,7 +13,6 @@ from apps.backtests.models import Backtest
 from apps.core import audit, jobs
 from apps.core.models import AuditRecord
 from apps.core.operator_pages import MOST_COUNTED, BoundedPaginator
-from apps.market.models import CandleChunk
 from apps.symbols.models import Instrument
 from tests import make
 from tests.admin.conftest import an_operator, browser_of
@@ -85,17 +84,6 @@ def test_a_list_of_many_is_counted_only_so_far(monkeypatch: pytest.MonkeyPatch) 
     for name in ("a", "b", "c"):
         make.user(name)
     assert BoundedPaginator(User.objects.order_by("email"), 1).count == 2
-
-
-@pytest.mark.usefixtures("rows_of_every_model")
-def test_no_page_of_history_reads_the_bars(operator: Client) -> None:
-    block = CandleChunk.objects.only("pk").latest("pk")
-    with CaptureQueriesContext(connection) as queries:
-        operator.get(page(CandleChunk, "changelist"))
-        operator.get(page(CandleChunk, "change", block.pk))
-    assert [
-        query["sql"] for query in queries if '"market_candleblock"."data"' in query["sql"]
-    ] == []
 
 
 def test_the_history_of_a_thing_is_what_is_on_record_of_it(
