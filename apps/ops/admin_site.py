@@ -18,11 +18,10 @@ from django.core.exceptions import ValidationError
 from django.db import transaction
 from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
-from django.shortcuts import redirect, render
+from django.shortcuts import redirect
 from django.template.response import TemplateResponse
-from django.urls import URLPattern, URLResolver, path, reverse
+from django.urls import reverse
 from django.utils import timezone
-from django.views.decorators.cache import never_cache
 
 from apps.accounts import email_addresses, services, two_factor
 from apps.accounts.login_limits import Entrance, NotAFailure, count_failure, record_login
@@ -31,13 +30,13 @@ from apps.accounts.passwords import is_fit_for_operators
 from apps.core import audit, request_origin
 from apps.core.api import limits
 from apps.core.audit import Action
-from apps.core.errors import InvalidInput, ServiceError
 
 TITLE: Final = "Algotrade operators"
 PATH: Final = "/admin/"
 WEAK_PASSWORD: Final = (
     "Your password is older than your role, or than the rules for operators: choose another."
 )
+SECOND_FACTOR: Final = "/app/settings/two-factor"
 MAX_AGE: Final = timedelta(hours=8)
 MAX_IDLE: Final = timedelta(minutes=30)
 _BEGAN, _USED = "admin_began", "admin_used"  # in Django's session, epoch seconds
@@ -142,13 +141,9 @@ class OperatorSite(AdminSite):
     login_form = LoginForm
     login_template = "operators/login.html"
 
-    def get_urls(self) -> list[URLResolver | URLPattern]:
-        view = never_cache(self.two_factor)
-        return [path("two-factor", view, name="two_factor"), *super().get_urls()]
-
     def admin_view(self, view: Any, cacheable: bool = False) -> Any:
         """Lead operators who have to set up a second factor, or to choose another password, there
-        from every page.
+        from every page; the second factor is set up in the console.
         """
         page: Callable[..., HttpResponseBase] = super().admin_view(view, cacheable)
 
@@ -156,23 +151,13 @@ class OperatorSite(AdminSite):
             if view == self.logout or not self.has_permission(request):
                 return page(request, *args, **kwargs)
             if _must_set_up(request.user):
-                return redirect("admin:two_factor")
+                return redirect(SECOND_FACTOR)
             if view != self.password_change and not _fits_operators(request.user):
                 messages.warning(request, WEAK_PASSWORD)
                 return redirect("admin:password_change")
             return page(request, *args, **kwargs)
 
         return update_wrapper(checked, view)
-
-    def two_factor(self, request: HttpRequest) -> HttpResponse:
-        """The page on which an operator sets up a second factor."""
-        user = request.user
-        if not (isinstance(user, User) and self.has_permission(request)):
-            return redirect("admin:login")
-        context = {**self.each_context(request), "title": "Two-factor authentication"}
-        if request.method == "POST":
-            context |= _set_up_second_factor(request, user)
-        return render(request, "operators/two_factor.html", context)
 
     def password_change(  # type: ignore[override]  # a redirect, once it is changed
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None
@@ -208,21 +193,6 @@ def _must_set_up(user: object) -> bool:
 
 def _fits_operators(user: object) -> bool:
     return isinstance(user, User) and user.password_fits_operators
-
-
-def _set_up_second_factor(request: HttpRequest, user: User) -> dict[str, object]:
-    """Do what a form of the page asks for; return what the page then shows."""
-    now, code = timezone.now(), request.POST.get("code")
-    try:
-        if code is None:
-            return {"uri": two_factor.begin(user=user, now=now)}
-        with count_failure(email=user.email, entrance=Entrance.ADMIN, now=now):
-            return {"codes": two_factor.confirm(user=user, code=code, now=now)}
-    except InvalidInput:
-        uri = two_factor.pending_uri(user)
-        return {"uri": uri, "error": "This is not the code that the authenticator shows now."}
-    except ServiceError as refusal:
-        return {"error": str(refusal)}
 
 
 class AdminSessionMiddleware:
