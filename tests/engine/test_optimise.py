@@ -20,7 +20,7 @@ from apps.engine.studies.grid import Grid, applied
 from apps.engine.studies.grid_search import NothingToTry, TooShort, rank
 from apps.engine.studies.optimise import SCORE, Optimisation, distinct_positions, plateau
 from apps.engine.studies.overfitting import block_sums, overfitting
-from tests.benchmarks.walks import minutes
+from tests.benchmarks.walks import minutes, session_bars
 from tests.engine.strategies import sma_cross, strategy
 from tests.engine.whole_studies import optimise
 
@@ -186,6 +186,33 @@ def test_the_plateau_is_of_neighbours_that_were_tried_and_have_another_result() 
             (len(nets) - 1 - nets.index(net)) / (len(nets) - 1) for net in near - {row["objective"]}
         ]
         assert row["plateau"] == (pytest.approx(np.mean(beaten)) if beaten else None)
+
+
+def test_minutes_that_end_with_the_same_bar_trade_alike_and_are_tried_once() -> None:
+    path = "entryConditions.conditions[0].indicator2.minutes"
+    histories = [History("NSE:TEST", session_bars(4, length=300))]
+    breaks = {
+        "type": "indicator_indicator",
+        "indicator1": {"type": "PRICE"},
+        "operator": "crosses_above",
+        "indicator2": {"type": "OPENING_RANGE", "minutes": 15},
+    }
+    steps = strategy(
+        basicInfo={"timeframe": "5m"}, entryConditions={"conditions": [breaks]}
+    ).model_dump(mode="json", exclude_none=True, by_alias=True)
+    trades = {
+        minutes: simulate(
+            parse(applied(steps, {path: minutes})), histories, start=0, end=2**40, capital=1e6
+        ).trades.tobytes()
+        for minutes in (11, 13, 15, 17)
+    }
+    assert trades[11] == trades[13] == trades[15] != trades[17]
+    parameters = [{"path": path, "from": 11, "to": 17, "step": 2}]
+    asked = read(OptimizationConfig, {"parameters": parameters, "objective": "netProfit"})
+    output = optimise(steps, asked, histories=histories, start=0, end=2**40, capital=1e6)
+    study: Any = output.findings
+    assert (study["sets"], study["tried"]) == (2, 2)
+    assert {row["parameters"][path] for row in study["ranking"]} == {11, 17}
 
 
 def test_what_a_report_raises_ends_the_search() -> None:
