@@ -220,6 +220,8 @@ def test_rows_from_before_are_given_their_kin_and_their_days(alice: User) -> Non
     gone = TrialRecord.objects.get(backtest_id=deleted.pk)
     assert (gone.structure, gone.original, gone.days) == ("", "", 20)
     assert ledger.trials_of(kept, days=DAYS).tried == 2
+    completed(alice, with_stop(alice, 3))
+    assert TrialRecord.objects.get(pk=gone.pk).structure == before["structure"]
 
 
 def test_a_configuration_that_a_study_chose_has_its_overfitting(alice: User) -> None:

@@ -25,25 +25,27 @@ def record_trials(backtest: Backtest, output: BacktestOutput, *, now: datetime) 
     the same is tried over this range again.
     """
     sets = output.sets or _alone(backtest, output)
-    selection = _selection(backtest, output.study_results or {})
+    latest = {
+        "structure": structure_hash(parse(backtest.configuration)),
+        "original": Algorithm.objects.original_of(backtest.algorithm_id),
+        "days": len(day_ends(output.result.curve["time"])),
+        **_selection(backtest, output.study_results or {}),
+    }
     TrialRecord.objects.update_or_create(
         owner_id=backtest.owner_id,
         digest=_digest(backtest, output.result.receipt),
         start=backtest.start,
         end=backtest.end,
-        defaults=selection,
+        defaults=latest,
         create_defaults={
             "backtest_id": backtest.pk,
-            "structure": structure_hash(parse(backtest.configuration)),
-            "original": Algorithm.objects.original_of(backtest.algorithm_id),
             "symbols": sorted(backtest.symbols),
             "tried": sets.tried,
             "ratios": len(sets.ratios),
             "ratio_sum": float(sets.ratios.sum()),
             "ratio_square_sum": float(sets.ratios @ sets.ratios),
-            "days": len(day_ends(output.result.curve["time"])),
             "created_at": now,
-            **selection,
+            **latest,
         },
     )
 
