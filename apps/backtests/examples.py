@@ -24,7 +24,12 @@ WALK_FORWARD_REQUEST: Final = {
     "initialCapital": 500_000,
     "slippage": 0.05,
     "charges": "standard",
-    "walkForwardConfig": {"windows": 5, "trainRatio": 0.7, "parameters": _PARAMETERS},
+    "walkForwardConfig": {
+        "windows": 5,
+        "trainRatio": 0.7,
+        "objective": "sharpeRatio",
+        "parameters": _PARAMETERS,
+    },  # fmt: skip
 }
 MONTE_CARLO_REQUEST: Final = {
     **REQUEST,
