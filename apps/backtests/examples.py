@@ -29,7 +29,7 @@ WALK_FORWARD_REQUEST: Final = {
         "trainRatio": 0.7,
         "objective": "sharpeRatio",
         "parameters": _PARAMETERS,
-    },  # fmt: skip
+    },
 }
 MONTE_CARLO_REQUEST: Final = {
     **REQUEST,
