@@ -10,7 +10,7 @@ from apps.engine.candles import DAY, TIMEFRAMES
 from apps.engine.language.conditions import TimeWindow, singles_by_path
 from apps.engine.language.fields import seconds_of_day
 from apps.engine.language.steps import FixedQuantity
-from apps.engine.language.strategy import Strategy
+from apps.engine.language.strategy import Strategy, volume_operands
 from apps.engine.sessions import Sessions
 from apps.engine.simulation.plan import BEFORE_THE_CLOSE
 from apps.engine.symbols import parse_symbol
@@ -47,6 +47,7 @@ def warnings_of(
     yield from _less_than_lots(strategy, rule_set, verdicts, today)
     yield from _unknown_broker(strategy, rule_set)
     yield from _delivery_shorts(strategy, verdicts)
+    yield from _volume_of_indexes(strategy, verdicts)
     expired = expired_among(strategy.basicInfo.symbols, rule_set=rule_set, now=now)
     obstacles = {
         **dict.fromkeys(expired, CONTRACT_EXPIRED),
@@ -180,6 +181,21 @@ def _delivery_shorts(strategy: Strategy, verdicts: Sequence[SymbolCheck]) -> Ite
     if shares:
         message = f"{', '.join(shares)} sold short in delivery: exchanges allow that intraday only."
         yield Fault("entryConditions.positionType", message, position_type)
+
+
+def _volume_of_indexes(strategy: Strategy, verdicts: Sequence[SymbolCheck]) -> Iterator[Fault]:
+    """Warn of conditions on the volume of an index: without volume they are unknown (engine rule
+    11).
+    """
+    indexes = [verdict.symbol for verdict in verdicts if verdict.type == "index"]
+    if not indexes:
+        return
+    for path, operand in volume_operands(strategy):
+        message = (
+            f"{operand.type} reads the volume, and an index has none of its own. Without it a"
+            f" condition on {operand.type} is never true: {', '.join(indexes)}."
+        )
+        yield Fault(path, message)
 
 
 def _obstacle(verdict: SymbolCheck, obstacle: str | None) -> str:

@@ -27,7 +27,7 @@ RECORD_SPEED: Final = """
         units = 0.95 * measured.units + excluded.units
 """
 
-MEGABYTE: Final = 10**6
+BYTES_OF_A_MEGABYTE: Final = 10**6
 # What a worker holds for each bar, measured with two averages; sets of a search share columns.
 BYTES_OF_A_BAR, BYTES_OF_A_SEARCHED_BAR = 120, 220
 # The scores of a set of a search, twice while they are joined; those of a path are fewer.
@@ -46,11 +46,11 @@ class Memory(NamedTuple):
 
     @property
     def megabytes(self) -> float:
-        return (self.bars * self.of_a_bar + self.of_items) / MEGABYTE
+        return (self.bars * self.of_a_bar + self.of_items) / BYTES_OF_A_MEGABYTE
 
     def bars_within(self, megabytes: float) -> int:
         """Return how many bars would fit."""
-        return int(max(megabytes * MEGABYTE - self.of_items, 0)) // self.of_a_bar
+        return int(max(megabytes * BYTES_OF_A_MEGABYTE - self.of_items, 0)) // self.of_a_bar
 
 
 class TooMuchMemory(ServiceError):
@@ -132,7 +132,7 @@ def most_bars_read(kind: BacktestKind) -> int:
     """Return the most bars that a worker reads: a tenth more than fit, as those that are stored are
     estimated when a backtest is submitted.
     """
-    fits = settings.BACKTEST_MEGABYTES * MEGABYTE // _bytes_of_a_bar(kind)
+    fits = settings.BACKTEST_MEGABYTES * BYTES_OF_A_MEGABYTE // _bytes_of_a_bar(kind)
     return fits + fits // 10
 
 
@@ -155,7 +155,7 @@ def describe_memory(backtest: Backtest, *, was_too_much: bool) -> str:
     )
     if not was_too_much:
         return text
-    limit = memory_limit() / MEGABYTE
+    limit = memory_limit() / BYTES_OF_A_MEGABYTE
     left = limit / settings.BACKTEST_WORKERS - OWN_MEGABYTES
     # What was estimated has proved too little.
     fitting = min(memory.bars_within(left), memory.bars // 2)

@@ -9,6 +9,7 @@ from apps.accounts.models import User
 from apps.algorithms import services
 from apps.algorithms.models import Algorithm
 from apps.core.errors import Fault
+from apps.symbols.models import Type
 from tests import make
 from tests.conftest import Api
 from tests.envelope import assert_error
@@ -197,6 +198,27 @@ def test_a_share_sold_short_in_delivery_is_a_warning(
         expected
     )
     assert all(warning.message.startswith(f"{expected} sold short") for warning in warnings)
+
+
+def test_a_condition_on_the_volume_of_an_index_is_a_warning(alice: User) -> None:
+    equity("NSE:NIFTY", type=Type.INDEX)
+    equity("NSE:TCS")
+    steps = make.steps()
+    steps["basicInfo"]["symbols"] = ["NSE:NIFTY", "NSE:TCS"]
+    average = {"type": "SMA", "source": "volume", "period": 5}
+    volume = {
+        "type": "indicator_indicator", "indicator1": {"type": "PRICE"}, "operator": "above",
+        "indicator2": average,
+    }  # fmt: skip
+    group = {"type": "group", "logicalOperator": "AND", "conditions": [volume]}
+    steps["entryConditions"] = {"positionType": "long", "conditions": [group]}
+    first, *further = warnings_at(ORDINARY_DAY, alice, steps)
+    assert first.field == "entryConditions.conditions[0].conditions[0].indicator2"
+    assert "NSE:NIFTY" in first.message
+    assert "NSE:TCS" not in first.message
+    assert [warning.field for warning in further] == ["basicInfo.symbols[0]"]
+    steps["basicInfo"]["symbols"] = ["NSE:TCS"]
+    assert warnings_at(ORDINARY_DAY, alice, steps) == []
 
 
 def test_an_exchange_of_no_symbol_is_a_warning(api: Api, alice: User) -> None:

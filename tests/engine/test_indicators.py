@@ -3,6 +3,7 @@
 import csv
 import gzip
 import json
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ import pytest
 import talib
 from numpy.typing import NDArray
 
-from apps.engine.candles import Candles
+from apps.engine.candles import Candles, frozen
 from apps.engine.indicators.catalogue import CATALOGUE
 from apps.engine.indicators.indicator import AVERAGES, SOURCES, Indicator, Inversion
 from apps.engine.indicators.series import compute_series, series, series_lookback
@@ -499,14 +500,18 @@ def test_every_source_is_a_column_of_prices_or_volumes(source: str) -> None:
     assert values.tolist() == expected.tolist()
 
 
-def test_an_index_without_volume_has_no_volume_weighted_price() -> None:
-    with_volume = random_candles(400)
-    price = with_volume.close
-    index = Candles.build(
-        with_volume.time, open=price, high=price, low=price, close=price, volume=price * 0
-    )
-    assert np.isnan(column(index, "VWAP")).all()
-    assert np.isnan(column(index, "VWMA")).all()
+@pytest.mark.parametrize(
+    "type", [row.type for row in CATALOGUE.values() if "volume" in row.inputs] + ["SMA"]
+)
+def test_rule_11_what_reads_volume_is_unknown_until_there_is_some(type: str) -> None:
+    candles, source = random_candles(900), {"source": "volume"} if type == "SMA" else {}
+    for silent in (900, 400):
+        volume = np.where(np.arange(900) < silent, 0.0, candles.volume)
+        given = replace(candles, volume=frozen(volume))
+        for output in CATALOGUE[type].outputs:
+            values = column(given, type, output.name, **source)
+            assert np.isnan(values[:silent]).all()
+            assert np.isfinite(values[silent + 100 :]).all()
 
 
 def test_computing_leaves_the_candles_alone() -> None:

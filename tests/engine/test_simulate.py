@@ -1,13 +1,14 @@
 """`simulate` by its front door: ranges, timelines, progress, receipts, notes."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from apps.engine.candles import Candles, ist_day
+from apps.engine.candles import DAY, Candles, frozen, ist_day
 from apps.engine.errors import InsufficientBars
 from apps.engine.kernel.reasons import EXIT_REASONS
 from apps.engine.kernel.records import Settlement
@@ -374,6 +375,47 @@ def notes(result: SimulationResult) -> dict[str, str]:
     messages = result.receipt["notes"]
     assert isinstance(messages, list)
     return {note["code"]: note["message"] for note in messages}
+
+
+MONEY_FLOW = {
+    "type": "indicator_value", "indicator": {"type": "MFI"}, "operator": "below", "value": 20,
+}  # fmt: skip
+
+
+def without_volume(given: History) -> History:
+    silent = frozen(np.zeros(len(given.candles)))
+    return replace(given, candles=replace(given.candles, volume=silent))
+
+
+@pytest.mark.parametrize("daily", [{}, {"timeframe": "1d"}])
+def test_a_symbol_without_volume_trades_nothing_by_it_and_the_result_says_so(
+    daily: dict[str, str],
+) -> None:
+    condition = {**MONEY_FLOW, "indicator": {"type": "MFI", **daily}}
+    given = strategy(entryConditions={"conditions": [condition]})
+    closes = (100 * 0.999 ** np.arange(120)).tolist()
+    known, silent = history(closes), without_volume(history(closes, symbol="NSE:OTHER"))
+    if daily:
+        known, silent = (
+            replace(symbol, higher_timeframes={"1d": candles_of_days(symbol, 40)})
+            for symbol in (known, silent)
+        )
+    info = given.basicInfo.model_copy(update={"symbols": ("NSE:TEST", "NSE:OTHER")})
+    result = run(given.model_copy(update={"basicInfo": info}), known, silent)
+    assert set(result.trades["symbol"].tolist()) == {0}
+    assert notes(result)["no_volume"] == (
+        "No volume is stored of NSE:OTHER. Conditions on MFI are not true without it."
+    )
+    assert "no_volume" not in notes(run(given, known))
+    assert "no_volume" not in notes(run(strategy(), without_volume(history(walk(30)))))
+
+
+def candles_of_days(given: History, days: int) -> Candles:
+    """Falling days before the history, with its volume or none."""
+    times = MONDAY - 33_300 - DAY * np.arange(days, 0, -1)
+    closes = 200 * 0.99 ** np.arange(days)
+    volume = np.full(days, given.candles.volume[0])
+    return Candles.build(times, open=closes, high=closes, low=closes, close=closes, volume=volume)
 
 
 def test_a_result_says_for_which_symbols_no_charges_are_included() -> None:

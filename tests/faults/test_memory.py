@@ -103,7 +103,7 @@ def test_a_backtest_that_is_too_large_for_the_machine_says_so(tmp_path: Path) ->
     assert killed.status == BacktestStatus.FAILED, log
     message = str(killed.error)
     assert "2 workers were killed for lack of memory" in message
-    assert f"The machine has {MEGABYTES * 2**20 / estimates.MEGABYTE:.0f} MB" in message
+    assert f"The machine has {MEGABYTES * 2**20 / estimates.BYTES_OF_A_MEGABYTE:.0f} MB" in message
     assert re.search(r"about [\d,]+ bars would fit", message)
     assert log.count("ended (SIGKILL for lack of memory)") == 2
     assert passed.status == BacktestStatus.COMPLETED, passed.error

@@ -88,7 +88,7 @@ def peak_megabytes(worker: Worker) -> float:
     assert worker.process is not None
     status = Path(f"/proc/{worker.process.pid}/status").read_text()
     (line,) = (line for line in status.splitlines() if line.startswith("VmHWM"))
-    return int(line.split()[1]) * 1024 / estimates.MEGABYTE
+    return int(line.split()[1]) * 1024 / estimates.BYTES_OF_A_MEGABYTE
 
 
 # Symbols, and what is run over a year of their minutes.

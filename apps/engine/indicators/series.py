@@ -35,6 +35,10 @@ class Series(NamedTuple):
     inputs: tuple[str, ...]
     arguments: tuple[tuple[str, float], ...]
 
+    @property
+    def reads_volume(self) -> bool:
+        return "volume" in self.inputs
+
 
 def series(type: str, output: str, source: str, parameters: Mapping[str, float]) -> Series:
     """The computation behind an output of a catalogue row, with every parameter given."""
@@ -61,15 +65,23 @@ def over(series: Series, candles: Candles, parts: Iterable[slice]) -> Iterator[T
     NaN where not known yet; infinite, or NaN, where something was divided by nothing.
     """
     inputs = [source(candles, name) for name in series.inputs]
+    traded = candles.volume > 0 if series.reads_volume else None
     own = OWN_FORMULAS.get(series.formula)
     formula = own.compute if own else getattr(talib, series.formula)
     arguments, warmup = dict(series.arguments), series_lookback(series)
     for part in parts:
         result = formula(*[column[part] for column in inputs], **arguments)
         if isinstance(result, tuple):
-            yield np.stack([_begun(column, warmup) for column in result])
+            table = np.stack([_begun(column, warmup) for column in result])
         else:
-            yield _begun(result, warmup)[np.newaxis]
+            table = _begun(result, warmup)[np.newaxis]
+        yield table if traded is None else _since_first(traded[part], table)
+
+
+def _since_first(traded: NDArray[np.bool_], table: Table) -> Table:
+    """The columns from the first bar with a volume on: before it nothing of volume is known."""
+    first = int(traded.argmax()) if traded.any() else len(traded)
+    return np.where(np.arange(len(traded)) < first, np.nan, table) if first else table
 
 
 def _begun(column: NDArray[np.generic], warmup: int) -> Floats:

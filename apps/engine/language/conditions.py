@@ -5,7 +5,7 @@ Entries and exits have the same conditions (`Conditions`), each with the same si
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, TypeAlias, TypeVar
 
 from pydantic import AfterValidator, Field, model_validator
@@ -65,11 +65,16 @@ class IndicatorIndicator(StrictModel):
     side: Maybe[Side] = _SIDE
 
     @property
+    def operands(self) -> Mapping[str, AnyIndicator]:
+        """By the names of their fields."""
+        return {"indicator1": self.indicator1, "indicator2": self.indicator2}
+
+    @property
     def warmups(self) -> Warmups:
         before = self.operator.startswith("crosses")
         return tuple(
             (operand.timeframe, operand.warmup + (before if operand.timeframe is None else 0))
-            for operand in (self.indicator1, self.indicator2)
+            for operand in self.operands.values()
         )
 
 
@@ -97,6 +102,10 @@ class IndicatorValue(StrictModel):
         examples=[3],
     )
     side: Maybe[Side] = _SIDE
+
+    @property
+    def operands(self) -> Mapping[str, AnyIndicator]:
+        return {"indicator": self.indicator}
 
     @property
     def warmups(self) -> Warmups:
@@ -131,6 +140,7 @@ class CandlePattern(StrictModel):
         examples=["bullish"],
     )
     side: Maybe[Side] = _SIDE
+    operands: ClassVar[Mapping[str, AnyIndicator]] = {}
 
     @property
     def warmups(self) -> Warmups:
@@ -152,6 +162,7 @@ class TimeWindow(StrictModel):
         examples=["14:30"],
     )
     side: Maybe[Side] = _SIDE
+    operands: ClassVar[Mapping[str, AnyIndicator]] = {}
     warmups: ClassVar[Warmups] = ()
 
     @model_validator(mode="after")

@@ -380,16 +380,27 @@ def _other_exchange(strategy: Strategy) -> FieldError | None:
     return FieldError("executionSettings.exchange", message, exchange)
 
 
+def _conditions_by_path(strategy: Strategy) -> Iterator[tuple[str, Single]]:
+    """Every condition that holds no others, of entries and exits, with its dotted path."""
+    entry, exits = strategy.entryConditions, strategy.exitConditions
+    yield from singles_by_path("entryConditions.conditions", entry.conditions)
+    yield from singles_by_path("exitConditions.conditions", exits.conditions)
+
+
+def volume_operands(strategy: Strategy) -> Iterator[tuple[str, Operand]]:
+    """Every indicator of a condition that reads volume, with its dotted path."""
+    for path, condition in _conditions_by_path(strategy):
+        for name, operand in condition.operands.items():
+            if operand.series.reads_volume:
+                yield f"{path}.{name}", operand
+
+
 def _idle_conditions(strategy: Strategy) -> Iterator[FieldError]:
     """Conditions that are never true, or always."""
-    for step, conditions in (
-        ("entryConditions", strategy.entryConditions.conditions),
-        ("exitConditions", strategy.exitConditions.conditions),
-    ):
-        for condition in singles(conditions):
-            message = _why_idle(condition, strategy.basicInfo.timeframe)
-            if message:
-                yield FieldError(f"{step}.conditions", message)
+    for path, condition in _conditions_by_path(strategy):
+        message = _why_idle(condition, strategy.basicInfo.timeframe)
+        if message:
+            yield FieldError(path.partition("[")[0], message)
 
 
 def _why_idle(condition: Single, timeframe: str) -> str:
@@ -408,22 +419,18 @@ def _why_idle(condition: Single, timeframe: str) -> str:
 
 def _values_out_of_range(strategy: Strategy) -> Iterator[FieldError]:
     """Comparisons with a value that decides them for ever, such as an RSI above 160."""
-    for step, conditions in (
-        ("entryConditions", strategy.entryConditions.conditions),
-        ("exitConditions", strategy.exitConditions.conditions),
-    ):
-        for path, condition in singles_by_path(f"{step}.conditions", conditions):
-            if not isinstance(condition, IndicatorValue) or condition.value is None:
-                continue
-            values = _range_of(condition.indicator)
-            truth = _constant_truth(condition.operator, condition.value, values)
-            if truth:
-                bounds = f"from {values.low:g} to {values.high:g}"
-                if values.high == inf:
-                    bounds = f"never below {values.low:g}"
-                comparison = f"{condition.operator.replace('_', ' ')} {condition.value:g}"
-                message = f"{condition.indicator.type} is {bounds}: {comparison} is {truth} true."
-                yield FieldError(f"{path}.value", message, condition.value)
+    for path, condition in _conditions_by_path(strategy):
+        if not isinstance(condition, IndicatorValue) or condition.value is None:
+            continue
+        values = _range_of(condition.indicator)
+        truth = _constant_truth(condition.operator, condition.value, values)
+        if truth:
+            bounds = f"from {values.low:g} to {values.high:g}"
+            if values.high == inf:
+                bounds = f"never below {values.low:g}"
+            comparison = f"{condition.operator.replace('_', ' ')} {condition.value:g}"
+            message = f"{condition.indicator.type} is {bounds}: {comparison} is {truth} true."
+            yield FieldError(f"{path}.value", message, condition.value)
 
 
 def _range_of(operand: Operand) -> Range:

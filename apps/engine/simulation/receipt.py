@@ -17,7 +17,7 @@ from apps.engine.candles import COLUMNS, Candles, calendar_month, ist_day
 from apps.engine.charges import Schedule, has_rates
 from apps.engine.kernel.codes import BY_EXPIRY, BY_EXPIRY_CLOSE
 from apps.engine.kernel.records import ENGINE_VERSION, Array
-from apps.engine.language.strategy import Strategy
+from apps.engine.language.strategy import Strategy, volume_operands
 from apps.engine.metrics.fill_quality import LATE_BARS, THIN_SHARE, FillQuality, is_late, is_thin
 from apps.engine.simulation.timeline import Note, SymbolSeries
 from apps.engine.symbols import parse_symbol
@@ -159,6 +159,7 @@ def notes_on(
     """What the reader of a result must know."""
     notes = [note for history in data.histories for note in history.notes]
     notes += _on_bars_out_of_session(strategy, data.all_series)
+    notes += _on_missing_volume(strategy, data.all_series)
     notes += _on_bars_after_expiry(data.all_series)
     first_days = [int(ist_day(candles.time[:1])[0]) for candles in data.candles]
     free = [
@@ -242,6 +243,29 @@ def notes_on_expiries(data: PreparedData, trades: Array) -> list[Note]:
     expired = np.isin(trades["reason"], (BY_EXPIRY, BY_EXPIRY_CLOSE))
     held = sorted(set(trades["symbol"][expired].tolist()))
     return [note for symbol in held for note in data.histories[symbol].expiry_notes]
+
+
+def _on_missing_volume(strategy: Strategy, all_series: Sequence[SymbolSeries]) -> list[Note]:
+    """Name the symbols without any volume in candles of which the conditions read it (rule 11)."""
+    operands = [operand for _, operand in volume_operands(strategy)]
+    silent = [
+        series.symbol
+        for series in all_series
+        if not all(_has_volume(series, operand.timeframe) for operand in operands)
+    ]
+    if not silent:
+        return []
+    types = ", ".join(sorted({operand.type for operand in operands}))
+    message = (
+        f"No volume is stored of {', '.join(silent)}. Conditions on {types} are not true without"
+        " it."
+    )
+    return [Note("no_volume", message)]
+
+
+def _has_volume(series: SymbolSeries, timeframe: str | None) -> bool:
+    candles = series.used if timeframe is None else series.higher_timeframes[timeframe].candles
+    return bool(candles.volume.any())
 
 
 def _sells_shares_short(strategy: Strategy) -> bool:

@@ -1,0 +1,52 @@
+"""A run on candles without volume trades as its backtest does (engine rule 11)."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from apps.accounts.models import User
+from apps.engine.candles import frozen
+from apps.trading.live.runner import Runner
+from tests.trading.live.market_day import (
+    DAY,
+    FIRST,
+    backtested,
+    hold,
+    replay,
+    started,
+    steps,
+    times,
+    walk,
+)
+from tests.trading.live.test_runner import expected_of, trades_of
+
+pytestmark = pytest.mark.django_db
+
+SYMBOL, LENGTH = "NSE:RELIANCE", 900
+RISING = {
+    "type": "indicator_value", "indicator": {"type": "OBV"}, "operator": "at_or_above",
+    "value": -1_000_000,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("silent_days", [4, 2])
+def test_nothing_is_traded_by_volume_until_there_is_some(alice: User, silent_days: int) -> None:
+    bars = walk(3, times(4, LENGTH))
+    silent = bars.time < FIRST + silent_days * DAY
+    bars = replace(bars, volume=frozen(np.where(silent, 0.0, bars.volume)))
+    given = steps(
+        [SYMBOL], "15m",
+        entryConditions={"positionType": "long", "conditions": [RISING]},
+        exitConditions={
+            "maxHoldingCandles": 3, "stopLoss": {"type": "percentage", "percentage": 5},
+        },
+    )  # fmt: skip
+    run, series = started(alice, given), {SYMBOL: bars}
+    hold(series, "15m")
+    replay(series, "15m", LENGTH, Runner())
+
+    result = backtested(run, start=FIRST, end=FIRST + 7 * DAY)
+    assert trades_of(run) == expected_of(result)
+    assert bool(len(result.trades)) == (silent_days < 4)
+    assert (result.trades["entry_time"] > FIRST + silent_days * DAY).all()
