@@ -320,6 +320,33 @@ def test_the_opening_range_is_known_once_it_is_over() -> None:
         assert values[[2, 5]].tolist() == expected
 
 
+@pytest.mark.parametrize(("smoothing", "d"), [(3, 3), (5, 2), (1, 1)])
+def test_the_smoothed_stochastic_of_the_rsi_is_tradingviews(smoothing: int, d: int) -> None:
+    """k = sma(stoch(rsi, rsi, rsi, 14), smoothing); d = sma(k, d)."""
+    candles = random_candles(400)
+    rsi = talib.RSI(candles.close, 14)
+    windows = np.lib.stride_tricks.sliding_window_view(rsi[14:], 14)
+    low, high = windows.min(axis=1), windows.max(axis=1)
+    stochastic = 100 * (windows[:, -1] - low) / (high - low)
+    k = np.convolve(stochastic, np.full(smoothing, 1 / smoothing), "valid")
+    average = np.convolve(k, np.full(d, 1 / d), "valid")
+    given: dict[str, Any] = {"smoothing": smoothing, "dPeriod": d}
+    for output, expected in (("smoothK", k[d - 1 :]), ("smoothD", average)):
+        values = column(candles, "STOCHRSI", output, **given)
+        unknown = 14 + 13 + smoothing - 1 + d - 1
+        assert np.isnan(values[:unknown]).all()
+        np.testing.assert_allclose(values[unknown:], expected, rtol=0, atol=1e-7)
+    talibs = talib.STOCHRSI(candles.close, 14, 14, d)
+    for output, expected in zip(("k", "d"), talibs, strict=True):
+        assert column(candles, "STOCHRSI", output, **given).tobytes() == expected.tobytes()
+
+
+def test_dpo_is_the_earlier_value_less_the_average_now() -> None:
+    close = random_candles(100).close
+    expected = close[39 - 11 : -11] - talib.SMA(close, 20)[39:]
+    np.testing.assert_allclose(column(random_candles(100), "DPO")[39:], expected, atol=1e-9)
+
+
 def test_ichimoku_equals_another_librarys(
     published: tuple[Candles, dict[str, list[dict[str, Any]]]],
 ) -> None:

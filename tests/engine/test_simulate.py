@@ -466,6 +466,35 @@ def test_a_result_says_that_shares_were_sold_short_in_delivery() -> None:
     assert "delivery_shorts" not in notes(run(given, history(walk(30))))
 
 
+def test_a_result_counts_the_shares_that_were_held_short_over_night() -> None:
+    """Of three trades one is of a day, one over night, and one of a future over night."""
+    given = strategy(
+        basicInfo={"timeframe": "1h", "symbols": ["NSE:ONE", "NSE:NIFTY24JANFUT"]},
+        entryConditions={"positionType": "short", "conditions": [price("below", 100)]},
+        exitConditions={
+            "maxHoldingCandles": 1,
+            "stopLoss": {"type": "percentage", "percentage": 9},
+        },
+        executionSettings={"productType": "carryforward"},
+        riskParameters={"maxOpenPositions": 2},
+    )
+    hours = MONDAY + np.array([0, 3600, 7200, DAY, DAY + 3600, 2 * DAY])
+    closes = {
+        "NSE:ONE": [99, 101, 101, 99, 101, 101],
+        "NSE:NIFTY24JANFUT": [101] * 3 + [99, 101, 101],
+    }
+    histories = []
+    for symbol, prices in closes.items():
+        column = np.array(prices, float)
+        bars = Candles.build(
+            hours, open=column, high=column, low=column, close=column, volume=np.ones(6)
+        )
+        histories.append(History(symbol, bars))
+    result = run(given, *histories, capital=1e6)
+    assert len(result.trades) == 3
+    assert " 1 trades held shares short over night" in notes(result)["delivery_shorts"]
+
+
 @pytest.mark.parametrize(("brokerage", "equity"), [(5.0, 0.0), (8.0, -6.0)])
 def test_what_the_last_charges_leave_nothing_of_is_ruined(brokerage: float, equity: float) -> None:
     given = strategy(

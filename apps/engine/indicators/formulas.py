@@ -1,4 +1,5 @@
-"""Formulas that are not TA-Lib's: columns as they are, levels of sessions, Ichimoku's lines.
+"""Formulas that are not TA-Lib's: columns as they are, levels of sessions, Ichimoku's lines, a
+smoothed stochastic of the RSI.
 
 A session is a date in Asia/Kolkata (`day`, i4[n], ascending), begun by its first bar. A column is
 f8[n], NaN where it is not known. Levels of the previous session are those of the last date before
@@ -9,11 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from itertools import pairwise
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import talib
 from numpy.typing import NDArray
+from talib import abstract
 
 from apps.engine.candles import day_start
 
@@ -107,6 +109,42 @@ def _pivot_points(day: Days, high: Floats, low: Floats, close: Floats) -> tuple[
     return tuple([np.repeat(column, lengths) for column in (pivot, *resistances, *supports)])
 
 
+def _stochastic_rsi(values: Floats, *, smoothing: int, **arguments: Any) -> tuple[Floats, ...]:
+    """TA-Lib's, which does not smooth k."""
+    k, d = talib.STOCHRSI(values, **arguments)
+    return k, d
+
+
+def _smoothed_stochastic_rsi(
+    values: Floats, *, smoothing: int, fastd_period: int, fastd_matype: Any, **arguments: Any
+) -> tuple[Floats, ...]:
+    """A simple average of k, and an average of that, known together."""
+    k, _ = talib.STOCHRSI(values, **arguments, fastd_period=1)
+    smooth = talib.MA(k, smoothing)
+    average = talib.MA(smooth, fastd_period, fastd_matype)
+    return np.where(np.isnan(average), np.nan, smooth), average
+
+
+def _stochastic_rsi_lookback(*, smoothing: int, **arguments: int) -> int:
+    return talib_lookback("STOCHRSI", **arguments)
+
+
+def _smoothed_stochastic_rsi_lookback(
+    *, smoothing: int, fastd_period: int, fastd_matype: Any, **arguments: Any
+) -> int:
+    unsmoothed = talib_lookback("STOCHRSI", **arguments, fastd_period=1, fastd_matype=0)
+    average = talib_lookback("MA", timeperiod=fastd_period, matype=fastd_matype)
+    return unsmoothed + smoothing - 1 + average
+
+
+def talib_lookback(function: str, **arguments: float) -> int:
+    """Bars before the first value of a function of TA-Lib."""
+    known = abstract.Function(function)  # type: ignore[attr-defined]
+    if arguments:
+        known.parameters = arguments
+    return int(known.lookback)
+
+
 def _ichimoku(
     high: Floats, low: Floats, *, conversion: int, base: int, span: int, displacement: int
 ) -> tuple[Floats, ...]:
@@ -159,6 +197,8 @@ OWN_FORMULAS = {
     "OPENING_RANGE": Formula(_opening_range, _at_once),
     "PREVIOUS_DAY": Formula(_previous_day, _at_once),
     "PIVOT_POINTS": Formula(_pivot_points, _at_once),
+    "STOCHRSI": Formula(_stochastic_rsi, _stochastic_rsi_lookback),
+    "SMOOTHED_STOCHRSI": Formula(_smoothed_stochastic_rsi, _smoothed_stochastic_rsi_lookback),
     "ICHIMOKU": Formula(_ichimoku, _ichimoku_lookback),
     "SINCE_MAX": _since(talib.MAXINDEX),
     "SINCE_MIN": _since(talib.MININDEX),

@@ -103,7 +103,8 @@ _LEVELS = (
         IndicatorOutput("trend", "SUPERTREND", 1, Inversion.NEGATED, "trend", Range(-1, 1))),
         period(10), multiplier(3.0, "multiplier")),
     several("ICHIMOKU",
-        "Ichimoku's lines; the spans as they are drawn at the candle, from so many candles before",
+        "Ichimoku's lines; the spans as they are drawn at the candle, from `displacement` candles"
+        " before (TradingView's displacement counts the candle itself: its 26 is 25 here)",
         "high low", swapping("ICHIMOKU", _SAME, ("conversion", "conversion"), ("base", "base"),
         ("spanA", "spanA"), ("spanB", "spanB")), period(9, "conversionPeriod", "conversion"),
         period(26, "basePeriod", "base"), period(52, "spanPeriod", "span"),

@@ -17,11 +17,10 @@ from typing import NamedTuple
 import numpy as np
 import talib
 from numpy.typing import NDArray
-from talib import abstract
 
 from apps.engine.candles import Candles, ist_days
 from apps.engine.indicators.catalogue import CATALOGUE
-from apps.engine.indicators.formulas import OWN_FORMULAS
+from apps.engine.indicators.formulas import OWN_FORMULAS, talib_lookback
 
 Floats = NDArray[np.float64]
 Table = NDArray[np.float64]
@@ -105,10 +104,7 @@ def series_lookback(series: Series) -> int:
     own = OWN_FORMULAS.get(series.formula)
     if own:
         return own.lookback(**dict(series.arguments))
-    function = abstract.Function(series.formula)  # type: ignore[attr-defined]
-    if series.arguments:
-        function.parameters = dict(series.arguments)
-    return int(function.lookback)
+    return talib_lookback(series.formula, **dict(series.arguments))
 
 
 def source(candles: Candles, name: str) -> NDArray[np.generic]:

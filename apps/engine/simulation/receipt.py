@@ -24,6 +24,7 @@ from apps.engine.symbols import parse_symbol
 
 if TYPE_CHECKING:  # of types alone: who reads results does without the compiler
     from apps.engine.simulation.prepared_data import PreparedData
+    from apps.engine.simulation.simulations import Simulation
 
 _HEX_DIGITS_OF_A_MONTH: Final = 16
 # Engines before this version lost the trail of a position that met nothing for 64 candles.
@@ -154,7 +155,7 @@ def _hash_columns(columns: Iterable[NDArray[Any]]) -> str:
 
 
 def notes_on(
-    strategy: Strategy, data: PreparedData, schedule: Schedule, *, ruined: bool
+    strategy: Strategy, data: PreparedData, schedule: Schedule, simulation: Simulation
 ) -> list[Note]:
     """What the reader of a result must know."""
     notes = [note for history in data.histories for note in history.notes]
@@ -170,9 +171,13 @@ def notes_on(
     if free:
         notes.append(Note("no_charges", f"No charges are included for {', '.join(free)}."))
     if _sells_shares_short(strategy):
-        message = "Shares are sold short in delivery here; exchanges allow that intraday only."
+        message = (
+            "Shares are sold short in delivery here. Exchanges allow that within a day alone:"
+            f" {_overnight_shorts(data.symbols, simulation.trades):,} trades held shares short over"
+            " night, which is not tradable."
+        )
         notes.append(Note("delivery_shorts", message))
-    if ruined:
+    if simulation.ruined:
         message = "Equity fell to zero or below; the simulation ended there, at the last close."
         notes.append(Note("ruined", message))
     return notes
@@ -266,6 +271,13 @@ def _on_missing_volume(strategy: Strategy, all_series: Sequence[SymbolSeries]) -
 def _has_volume(series: SymbolSeries, timeframe: str | None) -> bool:
     candles = series.used if timeframe is None else series.higher_timeframes[timeframe].candles
     return bool(candles.volume.any())
+
+
+def _overnight_shorts(symbols: Sequence[str], trades: Array) -> int:
+    """Count the trades that held a share short from one date to a later one."""
+    are_shares = np.array([parse_symbol(symbol).type == "equity" for symbol in symbols])
+    over_night = ist_day(trades["exit_time"]) > ist_day(trades["entry_time"])
+    return int(np.count_nonzero((trades["side"] < 0) & are_shares[trades["symbol"]] & over_night))
 
 
 def _sells_shares_short(strategy: Strategy) -> bool:

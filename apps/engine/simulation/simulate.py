@@ -135,7 +135,7 @@ def result_of(
     fills = fill_quality_of(result_data.by_symbol, calendars, timeframe)
     hashes = candle_series() if candle_series else hash_candles(data.all_series, timeframe)
     notes = [
-        *notes_on(strategy, data, schedule, ruined=simulation.ruined),
+        *notes_on(strategy, data, schedule, simulation),
         *notes_on_fills(result_data.trades["quantity"], fills),
         *notes_on_expiries(data, result_data.trades),
     ]
