@@ -9,7 +9,7 @@ from apps.algorithms.serializers import metric_help
 from apps.algorithms.step_schemas import plain
 from apps.backtests.submissions import STUDY_FIELDS
 from apps.core.api.schema import Schema, ref
-from apps.engine.kernel.reasons import CHARGE_KINDS, REJECTIONS
+from apps.engine.kernel.reasons import CHARGE_KINDS, REDUCTIONS, REJECTIONS
 from apps.engine.metrics.breakdowns import DAYS, MONTHS, MOST_PERIODS, WEEKS, YEARS
 from apps.engine.metrics.table import LEAST_DAYS, METRICS
 from apps.engine.studies.configs import PERCENTILES, SHOWN
@@ -80,7 +80,13 @@ _RESULTS: Final[dict[str, Schema]] = {
                 **_record(dict.fromkeys(REJECTIONS, _COUNT)),
                 "description": "How many signals for an entry led to none, by reason.",
             },
+            "reducedEntries": {
+                **_record(dict.fromkeys(REDUCTIONS, _COUNT)),
+                "description": "How many entries were smaller than their sizing asked for, by what"
+                " left least; absent from results of engine version 12 and before.",
+            },
         },
+        optional=("reducedEntries",),
     )
     | {
         "description": "Figures of a result. What cannot be computed is null, or 0 in a result"

@@ -30,7 +30,7 @@ from apps.core.api.serializers import (
 )
 from apps.core.times import indian_time
 from apps.engine.candles import TIMEFRAMES
-from apps.engine.kernel.reasons import CHARGE_KINDS, EXIT_REASONS, REJECTIONS
+from apps.engine.kernel.reasons import CHARGE_KINDS, EXIT_REASONS, REDUCTIONS, REJECTIONS
 from apps.engine.metrics.table import METRICS
 from apps.engine.metrics.wire_units import round_for_wire
 from apps.market.serializers import RANGE_END
@@ -40,7 +40,11 @@ from apps.symbols.serializers import SYMBOL
 # What a list can be sorted by, and the column of each.
 BACKTEST_SORTS: Final = {"createdAt": "created_at", "name": "name"}
 # The objects in a performance, and their names in order.
-_COUNTS_BY_KIND: Final = {"chargesByKind": CHARGE_KINDS, "rejectedSignals": REJECTIONS}
+_COUNTS_BY_KIND: Final = {
+    "chargesByKind": CHARGE_KINDS,
+    "rejectedSignals": REJECTIONS,
+    "reducedEntries": REDUCTIONS,
+}
 DEFAULT_POINTS: Final = 500
 _MAX_POINTS: Final = 5000
 _KIND_HELP: Final = (

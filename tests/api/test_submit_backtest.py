@@ -185,7 +185,9 @@ def test_a_backtest_is_queued_run_and_read(api: Api, alice: User, body: dict[str
     for groups in done["breakdowns"].values():
         assert sum(group["trades"] for group in groups) == traded
     assert "breakdowns" not in client.get(PATH).json()["data"][0]
-    assert list(done["performance"]) == [*METRICS, "chargesByKind", "rejectedSignals"]
+    assert list(done["performance"]) == [
+        *METRICS, "chargesByKind", "rejectedSignals", "reducedEntries",
+    ]  # fmt: skip
     assert list(done["performance"]["chargesByKind"]) == list(CHARGE_KINDS)
     assert done["receipt"]["notes"] == []
     assert done["receipt"]["synthetic"] == []

@@ -36,6 +36,7 @@ from tests.engine.cases import (
     account_of,
     bars_of,
     fills_of,
+    reduced,
     reference_of,
     rejected,
     run_to,
@@ -75,6 +76,7 @@ class Played:
     curve: list[float]
     account: Any  # an ACCOUNT record, after everything was closed
     rejected: dict[str, int]
+    reduced: dict[str, int]
 
 
 def play(
@@ -193,7 +195,8 @@ def _run(case: Case) -> Played:
     assert np.frombuffer(outcome.refusals, r.REFUSAL).tolist() == reference.refusals
     assert account["paid"].tolist() == reference.paid
     assert rejected(outcome) == reference.rejected
-    return Played(trades, reference.curve, account, reference.rejected)
+    assert reduced(outcome) == reference.reduced
+    return Played(trades, reference.curve, account, reference.rejected, reference.reduced)
 
 
 def _fills(trades: NDArray[Any], time: int) -> list[str]:

@@ -10,7 +10,7 @@ from apps.engine.kernel import codes as c
 from apps.engine.kernel import kernel as k
 from apps.engine.kernel import records as r
 from apps.engine.kernel import saved
-from apps.engine.kernel.reasons import REJECTIONS
+from apps.engine.kernel.reasons import REDUCTIONS, REJECTIONS
 from apps.engine.kernel.records import Plan
 from tests.engine.reference import Bar, Contract, Ranges, Rate, ReferenceImplementation, Seen
 
@@ -450,6 +450,11 @@ def state_of(outcome: Outcome) -> r.State:
 def account_of(outcome: Outcome) -> Any:
     """Its ACCOUNT record."""
     return state_of(outcome).account[0]
+
+
+def reduced(outcome: Outcome) -> dict[str, int]:
+    counts = zip(REDUCTIONS, account_of(outcome)["reduced"].tolist(), strict=True)
+    return {name: count for name, count in counts if count}
 
 
 def rejected_of(account: NDArray[Any]) -> dict[str, int]:

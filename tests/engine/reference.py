@@ -116,6 +116,7 @@ class ReferenceImplementation:
     prices: dict[int, float] = field(default_factory=dict)  # of limit and stop orders
     inside: set[int] = field(default_factory=set)  # symbols filled inside the bar of this row
     rejected: dict[str, int] = field(default_factory=dict)
+    reduced: dict[str, int] = field(default_factory=dict)
     paid: list[float] = field(default_factory=lambda: [0.0] * 8)  # paise by kind of charge
     fills: list[tuple[object, ...]] = field(default_factory=list)
     refusals: list[tuple[int, ...]] = field(default_factory=list)  # time, symbol, reason, side
@@ -431,15 +432,21 @@ class ReferenceImplementation:
         if plan.order_by != c.AT_LIMIT:
             price *= 1 + side * plan.slippage
         ranges = held.ranges if held else self.ranges[s]
-        lots: float = self.wanted_lots(s, price, self.equity_at_opens(seen), ranges)
-        if lots < 1:
+        wanted: float = self.wanted_lots(s, price, self.equity_at_opens(seen), ranges)
+        if wanted < 1:
             return "below_one_lot"
-        lots = min(lots, self.lots_in_limit(s, price, held.quantity if held else 0.0))
-        if lots < 1:
+        allowed = min(wanted, self.lots_in_limit(s, price, held.quantity if held else 0.0))
+        if allowed < 1:
             return "position_limit"
-        lots = self.lots_cash_pays(s, side, price, lots)
+        lots = self.lots_cash_pays(s, side, price, allowed)
         if lots < 1:
             return "insufficient_cash"
+        for fewer, more, by in (
+            (lots, allowed, "insufficient_cash"), (allowed, wanted, "position_limit"),
+        ):  # fmt: skip
+            if fewer < more:
+                self.reduced[by] = self.reduced.get(by, 0) + 1
+                break
         if not held:
             held = self.held[s] = Held(side, time, self.day, ranges, price)
         self.fill(s, held, lots, price, time)

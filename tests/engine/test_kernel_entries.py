@@ -88,6 +88,26 @@ def test_rule_6_the_position_limit_caps_the_value_at_the_fill() -> None:
     assert quantity(size=500.0, max_position_value=12_345.0) == [123]
 
 
+@pytest.mark.parametrize(
+    ("cash", "limit", "bought", "counted"),
+    [
+        (1_000_000.0, np.inf, 9_990, {"insufficient_cash": 1}),
+        (1_000_000.0, 500_000.0, 5_000, {"position_limit": 1}),
+        (400_000.0, 500_000.0, 3_996, {"insufficient_cash": 1}),
+        (500_500.0, 500_000.0, 5_000, {"position_limit": 1}),
+        (2e9, np.inf, 10_000_000, {}),
+    ],
+)
+def test_rule_6_an_entry_that_was_made_smaller_is_counted_by_what_left_least(
+    cash: float, limit: float, bought: float, counted: dict[str, int]
+) -> None:
+    played = play(
+        ONE_TRADE, size=10_000_000.0, cash=cash, max_position_value=limit,
+        rates=rates(brokerage=0.001),
+    )  # fmt: skip
+    assert (played.trades["quantity"].tolist(), played.reduced) == ([bought], counted)
+
+
 def test_rule_6_no_room_for_a_lot_under_the_position_limit() -> None:
     assert play(NO_TRADE, max_position_value=99.0).rejected == {"position_limit": 1}
 

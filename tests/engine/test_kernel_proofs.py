@@ -18,6 +18,7 @@ from tests.engine.cases import (
     every_row,
     fills_of,
     random_case,
+    reduced,
     reference_of,
     rejected,
     row_by_row,
@@ -133,6 +134,7 @@ def assert_equal(outcome: Outcome, reference: ReferenceImplementation) -> None:
     assert account["equity"] == reference.equity
     assert account["paid"].tolist() == reference.paid
     assert rejected(outcome) == reference.rejected
+    assert reduced(outcome) == reference.reduced
 
 
 @seeds

@@ -127,7 +127,9 @@ def test_figures_of_who_only_holds_are_the_benchmarks_own() -> None:
     curve["time"], curve["equity"] = bars.time, close * 10
     trade = trade_of_ten(entry=0, leave=4, bars=60, reason="end_of_data", price=float(close[-1]))
     trade["exit_time"] = bars.time[-1]
-    metrics: Any = performance(ResultData(trade, curve, 1000.0, [bars]), rejected={}, paid={})
+    metrics: Any = performance(
+        ResultData(trade, curve, 1000.0, [bars]), rejected={}, reduced={}, paid={}
+    )
     assert [metrics["beta"], metrics["correlation"]] == pytest.approx([1, 1])
     assert metrics["alpha"] == pytest.approx(0, abs=1e-9)
     assert metrics["trackingError"] == pytest.approx(0, abs=1e-9)

@@ -6,7 +6,7 @@ import sys
 import numpy as np
 
 from apps.engine.kernel import codes as c
-from apps.engine.kernel.reasons import CHARGE_KINDS, EXIT_REASONS, REJECTIONS
+from apps.engine.kernel.reasons import CHARGE_KINDS, EXIT_REASONS, REDUCTIONS, REJECTIONS
 from apps.engine.kernel.records import RATE
 from tests.engine.compiled import charges_on
 
@@ -32,6 +32,11 @@ def test_every_rejection_has_the_kernels_number() -> None:
         c.AFTER_SESSION: "after_session",
     }  # fmt: skip
     assert named == dict(enumerate(REJECTIONS))
+
+
+def test_what_makes_an_entry_smaller_has_the_number_of_its_rejection() -> None:
+    named = {c.POSITION_LIMIT: "position_limit", c.INSUFFICIENT_CASH: "insufficient_cash"}
+    assert named == dict(enumerate(REDUCTIONS))
 
 
 def test_every_kind_of_charge_has_the_kernels_place() -> None:

@@ -995,16 +995,18 @@ def try_entry(ticket: Ticket) -> int:
     if plan.order_by != AT_LIMIT:
         price *= 1 + side * plan.slippage
     contract = slot.contract
-    lots = wanted_lots(ticket, price)
-    if not lots >= 1:
+    wanted = wanted_lots(ticket, price)
+    if not wanted >= 1:
         return BELOW_ONE_LOT
     room = plan.max_position_value / (price * contract.multiplier) - position.quantity
-    lots = min(lots, np.floor(room / contract.lot + 1e-9))
-    if lots < 1:
+    allowed = min(wanted, np.floor(room / contract.lot + 1e-9))
+    if allowed < 1:
         return POSITION_LIMIT
-    lots = affordable_lots(ticket, side, price, lots)
+    lots = affordable_lots(ticket, side, price, allowed)
     if lots < 1:
         return INSUFFICIENT_CASH
+    if lots < wanted:
+        ticket.account.reduced[INSUFFICIENT_CASH if lots < allowed else POSITION_LIMIT] += 1
     open_position(ticket, side, price, lots)
     slot.filled_inside = inside
     return TRADED

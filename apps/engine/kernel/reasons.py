@@ -15,6 +15,8 @@ REJECTIONS = (
     "daily_loss_limit", "outside_session", "both_sides", "limit_not_reached",
     "kill_switch", "stale_data", "after_session",
 )  # fmt: skip
+REDUCTIONS = REJECTIONS[:2]
+"""What makes an entry smaller than its sizing asks for."""
 CHARGE_KINDS = (
     "brokerage", "transactionTax", "exchangeFee", "ipft", "sebiFee", "stampDuty", "gst",
     "depositoryCharge",

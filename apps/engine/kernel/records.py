@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from apps.engine.errors import EngineError
 from apps.engine.kernel.codes import FLATTEN
-from apps.engine.kernel.reasons import CHARGE_KINDS, REJECTIONS
+from apps.engine.kernel.reasons import CHARGE_KINDS, REDUCTIONS, REJECTIONS
 
 # Goes up with every change of a rule or of a figure in a result.
 ENGINE_VERSION: Final = 13
@@ -52,6 +52,7 @@ ACCOUNT_STATE = np.dtype(
         ("rows", "i8"),
         ("trades", "i8"),
         ("rejected", "i8", (len(REJECTIONS),)),
+        ("reduced", "i8", (len(REDUCTIONS),)),  # entries of fewer lots than their sizing asks for
         ("day", "i4"),
         ("status", "i2"),
         ("halted", "i2"),  # the daily loss was at its limit today

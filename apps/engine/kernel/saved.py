@@ -55,9 +55,14 @@ class Layout:
 
 _UNREADABLE: Final = "The engine has changed: it cannot read what it saved before."
 
-# Release 1.0.0 counted fewer reasons for which an entry is not traded; later ones follow them.
+# Release 1.0.0 counted fewer reasons for which an entry is not traded; later ones follow them. It
+# did not count entries that were made smaller.
 _ACCOUNT_6: Final = np.dtype(
-    [("rejected", "i8", (9,)) if field[0] == "rejected" else field for field in ACCOUNT_STATE.descr]
+    [
+        ("rejected", "i8", (9,)) if field[0] == "rejected" else field
+        for field in ACCOUNT_STATE.descr
+        if field[0] != "reduced"
+    ]
 )
 
 LAYOUT: Final = Layout(STATE_VERSION, ACCOUNT_STATE, (POSITION, ORDER))
@@ -87,7 +92,7 @@ def load(data: bytes, instruments: NDArray[np.int64]) -> State:
 
 def _from_version_6(saved: NDArray[Any]) -> NDArray[Any]:
     account = np.zeros(1, ACCOUNT_STATE)
-    for name in set(ACCOUNT_STATE.names or ()) - {"rejected"}:
+    for name in set(ACCOUNT_STATE.names or ()) - {"rejected", "reduced"}:
         account[name] = saved[name]
     account["rejected"][:, : saved["rejected"].shape[1]] = saved["rejected"]
     return account

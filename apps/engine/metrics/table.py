@@ -291,11 +291,22 @@ METRICS: Final[Mapping[str, Metric]] = {**TRADES, **EQUITY, **BENCHMARK}
 
 
 def performance(
-    result_data: ResultData, *, rejected: Mapping[str, int], paid: Mapping[str, float]
+    result_data: ResultData,
+    *,
+    rejected: Mapping[str, int],
+    reduced: Mapping[str, int],
+    paid: Mapping[str, float],
 ) -> Performance:
-    """Every figure of METRICS; `rejected` counts signals by reason, `paid` are charges by kind."""
+    """Every figure of METRICS; `rejected` counts signals and `reduced` entries by reason, `paid`
+    are charges by kind.
+    """
     metrics: Performance = {**figures(result_data, METRICS)}
-    return {**metrics, "chargesByKind": dict(paid), "rejectedSignals": dict(rejected)}
+    return {
+        **metrics,
+        "chargesByKind": dict(paid),
+        "rejectedSignals": dict(rejected),
+        "reducedEntries": dict(reduced),
+    }
 
 
 def figures(result_data: ResultData, names: Iterable[str]) -> dict[str, Figure]:

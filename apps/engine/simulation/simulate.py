@@ -145,7 +145,12 @@ def result_of(
         curve=curve_of(simulation),
         excursions=result_data.excursions,
         fills=fills,
-        performance=performance(result_data, rejected=simulation.rejected, paid=simulation.paid),
+        performance=performance(
+            result_data,
+            rejected=simulation.rejected,
+            reduced=simulation.reduced,
+            paid=simulation.paid,
+        ),
         receipt=receipt(strategy, data, schedule, hashes, capital=capital, seed=seed, notes=notes),
         candle_series=hashes,
     )

@@ -13,7 +13,7 @@ from apps.engine import errors
 from apps.engine.candles import Candles
 from apps.engine.kernel import kernel
 from apps.engine.kernel.codes import AT_LIMIT, BY_EXPIRY, RUINED, RUNNING
-from apps.engine.kernel.reasons import CHARGE_KINDS, REJECTIONS
+from apps.engine.kernel.reasons import CHARGE_KINDS, REDUCTIONS, REJECTIONS
 from apps.engine.kernel.records import (
     FILL,
     NO_FILLS,
@@ -101,6 +101,11 @@ class Simulation(NamedTuple):
     def rejected(self) -> dict[str, int]:
         """Signals by the reason of their rejection."""
         return dict(zip(REJECTIONS, self.account["rejected"].tolist(), strict=True))
+
+    @property
+    def reduced(self) -> dict[str, int]:
+        """Entries of fewer lots than their sizing asked for, by what left the fewest."""
+        return dict(zip(REDUCTIONS, self.account["reduced"].tolist(), strict=True))
 
     @property
     def paid(self) -> dict[str, float]:
