@@ -14,8 +14,8 @@ from apps.engine.simulation.timeline import UNDERLYING_DAYS, History, Note
 from apps.engine.symbols import parse_symbol
 from apps.market import store
 from apps.market.contracts import MarketRules
-from apps.market.corporate_actions import find_split_candidates
-from apps.market.dates import midnight
+from apps.market.corporate_actions import find_split_candidates, payouts_of
+from apps.market.dates import day_in_india, midnight
 from apps.market.store import AdjustedCandles
 
 # The splits that a note names.
@@ -75,6 +75,9 @@ def _read(rules: MarketRules, symbol: str, *, start: int, end: int) -> History:
             for longer in higher_timeframe_warmups(rules.strategy)
         },
         underlying=underlying_candles(rules, symbol, start=start, end=end),
+        payouts=payouts_of(
+            symbol, first=day_in_india(start), last=day_in_india(end), actions=adjusted.actions
+        ),
     )
 
 

@@ -4,7 +4,7 @@ from django.contrib import admin
 from django.db.models import Q
 
 from apps.core.operator_pages import OperatorAdmin
-from apps.market.models import CandleFile, CorporateAction
+from apps.market.models import CandleFile, CorporateAction, Dividend
 
 
 @admin.register(CandleFile)
@@ -17,6 +17,16 @@ class CandleFileAdmin(OperatorAdmin):
 class CorporateActionAdmin(OperatorAdmin):
     list_display = ("symbol", "ex_date", "kind", "terms", "source", "loaded_at")
     list_filter = ("kind",)
+    searched = {"symbol": "an instrument"}
+    search_help_text = "A whole symbol, such as NSE:RELIANCE."
+
+    def matching(self, term: str) -> Q:
+        return Q(symbol=term.upper())
+
+
+@admin.register(Dividend)
+class DividendAdmin(OperatorAdmin):
+    list_display = ("symbol", "ex_date", "amount", "source", "loaded_at")
     searched = {"symbol": "an instrument"}
     search_help_text = "A whole symbol, such as NSE:RELIANCE."
 

@@ -1,4 +1,5 @@
-"""Corporate actions (splits and bonuses): importing them, and finding splits that are not known.
+"""Corporate actions (splits and bonuses) and dividends: importing them, and finding splits that are
+not known.
 
 A share seems to have been split when it opens at a clean ratio of its last close. Such a candidate
 is for somebody to look up and is never applied by itself: a share can lose half of its price in a
@@ -7,18 +8,22 @@ night without a split.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import date, datetime
 from fractions import Fraction
-from typing import Final
+from math import prod
+from typing import Final, TypeVar
 
 import numpy as np
 from django.db import transaction
 
 from apps.engine.candles import Candles, ist_days
+from apps.engine.simulation.timeline import Payout
+from apps.engine.symbols import parse_symbol
 from apps.market import store
 from apps.market.dates import day_number
-from apps.market.importers.corporate_actions import ActionRow
-from apps.market.models import CorporateAction
+from apps.market.history import ratio_change_of
+from apps.market.importers.corporate_actions import ActionRow, DividendRow
+from apps.market.models import CorporateAction, Dividend
 
 # Shares for one: the face values 10, 5, 2 and 1 divide so, and bonuses are given so.
 RATIOS: Final = tuple(
@@ -32,6 +37,9 @@ RATIOS: Final = tuple(
 _TOLERANCE: Final = 0.06
 # Days further apart are not consecutive: much may have happened between them.
 _LONGEST_BREAK: Final = 7
+
+
+Loaded = TypeVar("Loaded", CorporateAction, Dividend)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,10 +62,14 @@ class SplitCandidate:
 
 
 @transaction.atomic
-def store_actions(*, rows: Sequence[ActionRow], now: datetime) -> ActionCounts:
-    """Store corporate actions; a symbol has one of a kind on one day, and the newer one wins."""
-    new = {
-        (row.symbol, row.ex_date, row.kind): CorporateAction(
+def store_actions(
+    *, rows: Sequence[ActionRow], dividends: Sequence[DividendRow] = (), now: datetime
+) -> ActionCounts:
+    """Store corporate actions and dividends; a symbol has one of a kind on one day, and the newer
+    one wins.
+    """
+    actions = [
+        CorporateAction(
             symbol=row.symbol,
             ex_date=row.ex_date,
             kind=row.kind,
@@ -67,12 +79,43 @@ def store_actions(*, rows: Sequence[ActionRow], now: datetime) -> ActionCounts:
             loaded_at=now,
         )
         for row in rows
-    }
+    ]
+    paid = [
+        Dividend(
+            symbol=row.symbol,
+            ex_date=row.ex_date,
+            amount=row.amount,
+            source=row.source,
+            loaded_at=now,
+        )
+        for row in dividends
+    ]
+    counts = (
+        _store(actions, ("symbol", "ex_date", "kind"), ("shares_before", "shares_after", "source")),
+        _store(paid, ("symbol", "ex_date"), ("amount", "source")),
+    )
+    return ActionCounts(
+        sum(count.added for count in counts),
+        sum(count.changed for count in counts),
+        sum(count.unchanged for count in counts),
+    )
+
+
+def _store(
+    rows: Sequence[Loaded], unique_fields: Sequence[str], fields: Sequence[str]
+) -> ActionCounts:
+    if not rows:
+        return ActionCounts(0, 0, 0)
+    model = type(rows[0])
+
+    def key_of(row: Loaded) -> tuple[object, ...]:
+        return tuple(getattr(row, name) for name in unique_fields)
+
+    new = {key_of(row): row for row in rows}
     stored = {
-        (action.symbol, action.ex_date, action.kind): action
-        for action in CorporateAction.objects.filter(symbol__in={row.symbol for row in rows})
+        key_of(row): row
+        for row in model._default_manager.filter(symbol__in={row.symbol for row in rows})
     }
-    fields = ("shares_before", "shares_after", "source")
     added = [key for key in new if key not in stored]
     changed = [
         key
@@ -80,13 +123,30 @@ def store_actions(*, rows: Sequence[ActionRow], now: datetime) -> ActionCounts:
         if key in stored
         and any(getattr(new[key], name) != getattr(stored[key], name) for name in fields)
     ]
-    CorporateAction.objects.bulk_create(
+    model._default_manager.bulk_create(
         [new[key] for key in added + changed],
         update_conflicts=True,
-        unique_fields=["symbol", "ex_date", "kind"],
+        unique_fields=unique_fields,
         update_fields=[*fields, "loaded_at"],
     )
     return ActionCounts(len(added), len(changed), len(new) - len(added) - len(changed))
+
+
+def payouts_of(
+    symbol: str, *, first: date, last: date, actions: Sequence[CorporateAction]
+) -> tuple[Payout, ...]:
+    """Return the dividends of a share with ex-dates from `first` to `last`, by the number of shares
+    after all of these `actions`, as prices are adjusted for them.
+    """
+    if parse_symbol(symbol).type != "equity":
+        return ()
+    paid = Dividend.objects.filter(symbol=symbol, ex_date__range=(first, last))
+    payouts = []
+    for row in paid:
+        later = (action for action in actions if action.ex_date > row.ex_date)
+        shares = prod((ratio_change_of(action).ratio for action in later), start=Fraction(1))
+        payouts.append(Payout(day_number(row.ex_date), float(Fraction(row.amount) / shares)))
+    return tuple(payouts)
 
 
 def unknown_splits(symbol: str) -> list[SplitCandidate]:

@@ -217,3 +217,25 @@ class CorporateAction(models.Model):
         """The ratio as announced: a bonus counts the new shares alone, a split all of them."""
         new = self.shares_after - (self.shares_before if self.kind == self.Kind.BONUS else 0)
         return f"{new}:{self.shares_before}"
+
+
+class Dividend(models.Model):
+    """What a share paid to whoever held it before `ex_date`; it changes no price."""
+
+    symbol = models.CharField(max_length=MAX_LENGTH)
+    ex_date = models.DateField(help_text="First day on which a buyer does not get it")
+    amount = models.DecimalField(
+        max_digits=12, decimal_places=4, help_text="Rupees a share, as announced"
+    )
+    source = models.CharField(max_length=200)
+    loaded_at = models.DateTimeField()
+
+    class Meta:
+        ordering = ["symbol", "ex_date"]
+        constraints = [
+            models.UniqueConstraint(fields=["symbol", "ex_date"], name="one_dividend_per_day"),
+            models.CheckConstraint(condition=Q(amount__gt=0), name="dividend_is_something"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.symbol} {self.amount} on {self.ex_date}"

@@ -28,6 +28,7 @@ from apps.engine.simulation.simulate import (
     simulate,
     warm_up,
 )
+from apps.engine.simulation.timeline import Payout
 from apps.engine.units import Unit, rounded
 from tests.engine.strategies import price, sma_cross, strategy
 
@@ -703,3 +704,31 @@ def test_rule_15_exposure_counts_the_rows_before_a_late_square_off() -> None:
     assert EXIT_REASONS[trade["reason"]] == "square_off"
     assert len(result.trades) == 1
     assert result.performance["exposure"] == pytest.approx((80 + 24 + 2) / 110 * 100)
+
+
+def test_a_result_says_what_dividends_it_leaves_out() -> None:
+    """Ten shares from the first day on, into the ex-dates of the second and the fourth; the
+    dividend of the day of the entry is not theirs, and one after the last bar is nobody's.
+    """
+    day, first = 86_400, int(ist_day(np.array([MONDAY]))[0])
+    starts = MONDAY + day * np.arange(5)
+    prices = np.full(5, 100.0)
+    bars = Candles.build(
+        starts, open=prices, high=prices, low=prices, close=prices, volume=np.full(5, 1e6)
+    )
+    payouts = tuple(Payout(first + n, 10.0 + n) for n in (0, 1, 2, 4, 6))
+    held = History("NSE:TEST", bars, payouts=payouts)
+    always = strategy(
+        basicInfo={"timeframe": "1d", "symbols": ["NSE:TEST"]},
+        entryConditions={"conditions": [price("above", 80)]},
+        positionSizing={"method": "fixed_quantity", "quantity": 10},
+        executionSettings={"productType": "delivery", "slippage": 0},
+    )
+    result = run(always, held)
+    assert [trade["quantity"] for trade in trades(result)] == [10]
+    notes = {note["code"]: note["message"] for note in result.receipt["notes"]}  # type: ignore[attr-defined]
+    assert notes["dividends_left_out"] == (
+        "Dividends are left out: ₹260 of positions that were held into 2 ex-dates, and ₹3,700 of"
+        " buying all symbols at the first open and holding them."
+    )
+    assert run(always, History("NSE:TEST", bars)).curve.tobytes() == result.curve.tobytes()

@@ -1,6 +1,7 @@
 """The command that brings splits and bonuses in."""
 
 from datetime import date
+from decimal import Decimal
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -9,8 +10,9 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.db import IntegrityError, transaction
 
-from apps.market.importers.corporate_actions import read_actions
-from apps.market.models import CorporateAction
+from apps.market.corporate_actions import payouts_of, store_actions
+from apps.market.importers.corporate_actions import ActionRow, DividendRow, read_actions
+from apps.market.models import CorporateAction, Dividend
 from tests.market.bars import NOW, at, flat, store_candles, write_file
 
 HEADER = "symbol,ex_date,kind,ratio,source\n"
@@ -59,7 +61,7 @@ def test_the_subjects_of_the_exchanges_list_are_read(tmp_path: Path) -> None:
     report = load(file_of(tmp_path, LISTED))
     assert report.splitlines()[:4] == [
         "8 rows = 5 splits and bonuses",
-        "  + 1 that change no number of shares (Dividend)",
+        "  + 1 dividends",
         "  + 1 that change no number of shares (Bonus Ncrps)",
         "  + 1 that change no number of shares (Rights)",
     ]
@@ -146,4 +148,56 @@ def test_the_database_refuses_what_is_no_action(wrong: dict[str, Any]) -> None:
 
 def test_the_exchanges_own_list(market_data: Path) -> None:
     actions = read_actions(market_data / "nse_corp_actions_2025-09.csv")
-    assert (len(actions.rows), sum(actions.skipped.values())) == (13, 8)
+    assert (len(actions.rows), len(actions.dividends)) == (13, 5)
+    assert sum(actions.skipped.values()) == 3
+
+
+def dividends() -> list[str]:
+    return [str(dividend) for dividend in Dividend.objects.all()]
+
+
+def test_dividends_are_stored_with_their_amount_and_ex_date(tmp_path: Path) -> None:
+    rows = "NSE:SBIN,2025-05-16,dividend,,15.90,NSE\nSBIN,2014-11-20,split,10:1,,NSE\n"
+    header = "symbol,ex_date,kind,ratio,amount,source\n"
+    path = file_of(tmp_path, header + rows)
+    assert load(path).splitlines() == [
+        "2 rows = 1 splits and bonuses", "  + 1 dividends", "2 added, 0 changed, 0 held already",
+    ]  # fmt: skip
+    assert dividends() == ["NSE:SBIN 15.9000 on 2025-05-16"]
+    assert "0 added, 0 changed, 2 held already" in load(path)
+    path = file_of(tmp_path, header + rows.replace("15.90", "16"))
+    assert "0 added, 1 changed, 1 held already" in load(path)
+    for wrong in ("", "0", "-1", "1e3", "1.00001"):
+        with pytest.raises(CommandError, match=r"amount .* is none such as 2\.50"):
+            load(file_of(tmp_path, header + f"SBIN,2025-05-16,dividend,,{wrong},NSE\n"))
+
+
+def test_dividends_are_read_off_the_subjects_of_the_exchanges_list(tmp_path: Path) -> None:
+    subjects = {
+        "Dividend - Rs 2 Per Share": "2.0000",
+        " Interim Dividend - Rs 12.50 Per Share": "12.5000",
+        "Interim Dividend - Re 0.50 Per Share/Special Dividend Rs.3 Per Share": "3.5000",
+        "Face Value Split From Rs 10/- Per Share To Re 1/- Per Share/ Dividend Rs 4": "4.0000",
+    }
+    lines = [
+        f"A{n},EQ,X,03-Sep-2025,x,2,{subject}" for n, subject in enumerate(subjects)
+    ] + ["OTHER,EQ,X,03-Sep-2025,x,2,Dividend - 50 %"]  # fmt: skip
+    head = "symbol,series,isin,ex_date,rec_date,face_value,subject\n"
+    report = load(file_of(tmp_path, head + "\n".join(lines) + "\n"))
+    assert "  + 4 dividends" in report
+    assert [line.split()[1] for line in dividends()] == list(subjects.values())
+    assert held() == ["NSE:A3 split 10:1 on 2025-09-03"]
+
+
+def test_dividends_count_by_the_shares_after_later_splits() -> None:
+    store_actions(
+        rows=[ActionRow("NSE:SBIN", date(2025, 6, 2), "split", 1, 2, "a test")],
+        dividends=[
+            DividendRow("NSE:SBIN", date(2025, 5, 16), Decimal(16), "a test"),
+            DividendRow("NSE:SBIN", date(2025, 7, 1), Decimal(5), "a test"),
+        ],
+        now=NOW,
+    )
+    first, last, actions = date(2025, 1, 1), date(2025, 7, 1), list(CorporateAction.objects.all())
+    payouts = payouts_of("NSE:SBIN", first=first, last=last, actions=actions)
+    assert [rupees for _, rupees in payouts] == [8.0, 5.0]

@@ -21,6 +21,7 @@ from apps.engine.language.strategy import Strategy, volume_operands
 from apps.engine.metrics.fill_quality import LATE_BARS, THIN_SHARE, FillQuality, is_late, is_thin
 from apps.engine.simulation.timeline import Note, SymbolSeries
 from apps.engine.symbols import parse_symbol
+from apps.engine.units import rupees_text
 
 if TYPE_CHECKING:  # of types alone: who reads results does without the compiler
     from apps.engine.simulation.prepared_data import PreparedData
@@ -278,6 +279,33 @@ def _overnight_shorts(symbols: Sequence[str], trades: Array) -> int:
     are_shares = np.array([parse_symbol(symbol).type == "equity" for symbol in symbols])
     over_night = ist_day(trades["exit_time"]) > ist_day(trades["entry_time"])
     return int(np.count_nonzero((trades["side"] < 0) & are_shares[trades["symbol"]] & over_night))
+
+
+def notes_on_payouts(data: PreparedData, trades: Array, capital: float) -> list[Note]:
+    """How much the result leaves out of dividends, by TRADE records: of positions that were held
+    over night into an ex-date, a short one owing them, and of buying all symbols in equal parts at
+    their first opens and holding them.
+    """
+    left_out, held_left_out, dates = 0.0, 0.0, 0
+    first_days, last_days = ist_day(trades["entry_time"]), ist_day(trades["exit_time"])
+    for symbol, (history, candles) in enumerate(zip(data.histories, data.candles, strict=True)):
+        own = trades["symbol"] == symbol
+        share = capital / len(data.histories) / float(candles.open[0])
+        first, last = ist_day(candles.time[[0, -1]]).tolist()
+        for day, rupees in history.payouts:
+            through = own & (first_days < day) & (last_days >= day)
+            signed = trades["side"][through] * trades["quantity"][through]
+            left_out += rupees * float(signed.sum())
+            dates += bool(through.any())
+            held_left_out += rupees * share if first < day <= last else 0.0
+    if not dates and not held_left_out:
+        return []
+    message = (
+        f"Dividends are left out: {rupees_text(left_out)} of positions that were held into"
+        f" {dates:,} ex-dates, and {rupees_text(held_left_out)} of buying all symbols at the first"
+        " open and holding them."
+    )
+    return [Note("dividends_left_out", message)]
 
 
 def _sells_shares_short(strategy: Strategy) -> bool:

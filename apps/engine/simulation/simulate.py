@@ -37,6 +37,7 @@ from apps.engine.simulation.receipt import (
     notes_on,
     notes_on_expiries,
     notes_on_fills,
+    notes_on_payouts,
     receipt,
 )
 from apps.engine.simulation.simulations import (
@@ -138,6 +139,7 @@ def result_of(
         *notes_on(strategy, data, schedule, simulation),
         *notes_on_fills(result_data.trades["quantity"], fills),
         *notes_on_expiries(data, result_data.trades),
+        *notes_on_payouts(data, result_data.trades, capital),
     ]
     return SimulationResult(
         symbols=data.symbols,

@@ -44,6 +44,13 @@ class Note:
     message: str
 
 
+class Payout(NamedTuple):
+    """Rupees that each share paid to whoever held it before a day (since 1970 in Asia/Kolkata)."""
+
+    day: int
+    rupees: float
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class History:
     """One symbol: its candles in the strategy's timeframe, its hours, its contract.
@@ -52,8 +59,9 @@ class History:
     that the range starts in (rule 11), or all there are, with any others among them. `sessions` may
     be None where nothing is squared off; longer timeframes then count from midnight, and all bars
     are in session. `underlying` are those of what an option is on, in the same timeframe, where
-    what is locked when it is sold depends on them. `notes` are what a reader of the result must
-    know of the candles, `expiry_notes` where a position was held to the contract's last session.
+    what is locked when it is sold depends on them; `payouts` change no price. `notes` are what a
+    reader of the result must know of the candles, `expiry_notes` where a position was held to the
+    contract's last session.
     `higher_timeframes` holds the candles of every higher timeframe that the strategy reads, without
     unfinished ones: from WARMUP_BARS before their block that holds the first day of that block, or
     all there are.
@@ -64,6 +72,7 @@ class History:
     sessions: Sessions | None = None
     contract: Contract = field(default_factory=Contract)
     underlying: Candles | None = None
+    payouts: tuple[Payout, ...] = ()
     notes: tuple[Note, ...] = ()
     expiry_notes: tuple[Note, ...] = ()
     higher_timeframes: Mapping[str, Candles] = field(default_factory=dict)

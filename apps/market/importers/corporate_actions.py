@@ -1,8 +1,10 @@
-"""Files of splits and bonuses: our own (symbol, ex_date, kind, ratio, source), and the exchange's
-list of corporate actions, whose subjects are read (symbol, ex_date, subject).
+"""Files of splits, bonuses and dividends: our own (symbol, ex_date, kind, ratio, source, and amount
+where there are dividends), and the exchange's list of corporate actions, whose subjects are read
+(symbol, ex_date, subject).
 
 A ratio is written as announced: a bonus of 1:2 gives one new share for two old ones, a split of 5:1
-makes five shares of one. Subjects describe a split by the face value before and after.
+makes five shares of one. Subjects describe a split by the face value before and after, and a
+dividend by rupees a share.
 """
 
 import csv
@@ -23,7 +25,7 @@ from apps.market.importers.instrument_names import symbol_of_name
 from apps.market.importers.timestamps import day_from
 from apps.market.models import MOST_SHARES
 
-_KINDS: Final = ("split", "bonus")
+_KINDS: Final = ("split", "bonus", "dividend")
 _RATIO: Final = re.compile(r"([0-9]{1,5})\s*:\s*([0-9]{1,5})")
 _BONUS: Final = re.compile(r"bonus\s*-?\s*(?:issue\s*)?([0-9]{1,5})\s*:\s*([0-9]{1,5})", re.I)
 _FACE_VALUE: Final = re.compile(
@@ -31,6 +33,11 @@ _FACE_VALUE: Final = re.compile(
     r"to\s+r[es]\.?\s*([0-9.]+).*",
     re.I,
 )
+# The rupees of each dividend that a subject names, such as an interim and a special one.
+_RUPEES: Final = re.compile(
+    r"dividend[^/&+;]{0,60}?\br[es]\.?\s*([0-9]{1,6}(?:\.[0-9]{1,4})?)", re.I
+)
+_AMOUNT: Final = re.compile(r"[0-9]{1,6}(?:\.[0-9]{1,4})?")
 _SUBJECTS: Final = ("subject", "purpose")
 _EX_DATES: Final = ("ex_date", "exdate", "ex-date")
 _SHOWN: Final = 10
@@ -51,12 +58,23 @@ class ActionRow:
 
 
 @dataclass(frozen=True, slots=True)
+class DividendRow:
+    """What a share paid to whoever held it before `ex_date`, in rupees."""
+
+    symbol: str
+    ex_date: date
+    amount: Decimal
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
 class ActionFile:
-    """A file's corporate actions; `skipped` counts rows that change no number of shares, by the
+    """A file's corporate actions, and its dividends; `skipped` counts rows that are neither, by the
     beginning of their subject.
     """
 
     rows: tuple[ActionRow, ...]
+    dividends: tuple[DividendRow, ...]
     skipped: Mapping[str, int]
 
 
@@ -70,6 +88,7 @@ def read_actions(path: Path) -> ActionFile:
     Raises BadCandleFile, which lists the first bad rows with their lines.
     """
     rows: list[ActionRow] = []
+    dividends: list[DividendRow] = []
     skipped: Counter[str] = Counter()
     faults: list[str] = []
     for content in contents_of(path):
@@ -79,20 +98,22 @@ def read_actions(path: Path) -> ActionFile:
         for cells in reader:
             values = {key: (cells.get(name) or "").strip() for key, name in names.items()}
             try:
-                row = _row(values, content.shown)
+                row, dividend = _row(values, content.shown), _dividend(values, content.shown)
             except _InvalidRow as error:
                 faults.append(f"line {reader.line_num}: {error}")
                 continue
-            if row is None:
-                skipped[re.split(r"[-:0-9]", _first(values, _SUBJECTS))[0].strip()] += 1
-            else:
+            if row is not None:
                 rows.append(row)
+            if dividend is not None:
+                dividends.append(dividend)
+            if row is None and dividend is None:
+                skipped[re.split(r"[-:0-9]", _first(values, _SUBJECTS))[0].strip()] += 1
         if faults:
             more = f"; and {len(faults) - _SHOWN} more" if len(faults) > _SHOWN else ""
             raise BadCandleFile(file=content.shown, reason="; ".join(faults[:_SHOWN]) + more)
-    if not rows and not skipped:
+    if not rows and not dividends and not skipped:
         raise BadCandleFile(file=path.name, reason="is empty of rows")
-    return ActionFile(tuple(rows), dict(skipped))
+    return ActionFile(tuple(rows), tuple(dividends), dict(skipped))
 
 
 def _text(shown: str, data: bytes) -> str:
@@ -116,18 +137,43 @@ def _check_columns(shown: str, names: Mapping[str, str]) -> None:
 
 def _row(values: Mapping[str, str], shown: str) -> ActionRow | None:
     """Return the corporate action, None where the row changes no number of shares."""
+    if values.get("kind", "").lower() == "dividend":
+        return None
     change = _announced(values) if "kind" in values else _of_subject(_first(values, _SUBJECTS))
     if change is None:
         return None
     kind, ratio = change
     if not 0 < ratio.numerator <= MOST_SHARES or ratio.denominator > MOST_SHARES or ratio == 1:
         raise _InvalidRow(f"a {kind} of {ratio.numerator} shares for {ratio.denominator} is none")
+    day = _ex_date(values)
+    symbol, source = _symbol(values["symbol"]), values.get("source") or shown
+    return ActionRow(symbol, day, kind, ratio.denominator, ratio.numerator, source[:200])
+
+
+def _ex_date(values: Mapping[str, str]) -> date:
     written = _first(values, _EX_DATES)
     day = day_from(written)
     if day is None:
         raise _InvalidRow(f"ex_date {written!r} is no date")
+    return day
+
+
+def _dividend(values: Mapping[str, str], shown: str) -> DividendRow | None:
+    """Return the dividend, None where the row names none."""
+    if "kind" not in values:
+        subject = _first(values, _SUBJECTS)
+        amount = sum(map(Decimal, _RUPEES.findall(subject)), Decimal(0))
+    elif values["kind"].lower() == "dividend":
+        written = values.get("amount", "")
+        if _AMOUNT.fullmatch(written) is None or not Decimal(written):
+            raise _InvalidRow(f"amount {written!r} is none such as 2.50")
+        amount = Decimal(written)
+    else:
+        return None
+    if not amount:
+        return None
     symbol, source = _symbol(values["symbol"]), values.get("source") or shown
-    return ActionRow(symbol, day, kind, ratio.denominator, ratio.numerator, source[:200])
+    return DividendRow(symbol, _ex_date(values), amount, source[:200])
 
 
 def _announced(values: Mapping[str, str]) -> tuple[str, Fraction]:

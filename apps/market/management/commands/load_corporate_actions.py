@@ -1,4 +1,4 @@
-"""Bring splits and bonuses in, or look for days on which there seems to have been one."""
+"""Bring splits, bonuses and dividends in, or look for days on which a share seems to have split."""
 
 import csv
 from collections import Counter
@@ -19,7 +19,8 @@ _COLUMNS: Final = ("symbol", "ex_date", "kind", "ratio", "source")
 class Command(BaseCommand):
     help = (
         "Load files of splits and bonuses (symbol, ex_date, kind, ratio, source; or the exchange's"
-        " list with its subjects), by which prices are adjusted when they are read. With --suggest,"
+        " list with its subjects), by which prices are adjusted when they are read, and of"
+        " dividends (kind dividend, amount), which change no price. With --suggest,"
         " print such a file instead, of days on which the stored bars of the SYMBOLs look like one."
     )
     requires_system_checks = []
@@ -45,14 +46,18 @@ class Command(BaseCommand):
 
     def _load(self, files: list[ActionFile], *, dry_run: bool) -> None:
         rows = [row for file in files for row in file.rows]
+        dividends = [row for file in files for row in file.dividends]
         skipped = sum((Counter(file.skipped) for file in files), Counter[str]())
-        self.stdout.write(f"{len(rows) + skipped.total()} rows = {len(rows)} splits and bonuses")
+        total = len(rows) + len(dividends) + skipped.total()
+        self.stdout.write(f"{total} rows = {len(rows)} splits and bonuses")
+        if dividends:
+            self.stdout.write(f"  + {len(dividends)} dividends")
         for subject, count in skipped.most_common():
             self.stdout.write(f"  + {count} that change no number of shares ({subject})")
         if dry_run:
             self.stdout.write("dry run: nothing stored")
             return
-        done = corporate_actions.store_actions(rows=rows, now=clock.now())
+        done = corporate_actions.store_actions(rows=rows, dividends=dividends, now=clock.now())
         self.stdout.write(
             f"{done.added} added, {done.changed} changed, {done.unchanged} held already"
         )
