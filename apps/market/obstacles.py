@@ -2,7 +2,7 @@
 speaks against it.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from datetime import date, datetime
 from typing import Final
 
@@ -10,10 +10,12 @@ from apps.core.errors import Code, ServiceError
 from apps.engine.language.strategy import Strategy
 from apps.engine.symbols import Symbol, parse_symbol
 from apps.market.calendars import calendars_of
-from apps.market.contracts import contract_closes, expiry_dates
+from apps.market.contracts import contract_closes
 from apps.market.rulebook.charges import charge_basis_of, unknown_items
+from apps.market.rulebook.expiries import expiry_of
 from apps.market.rulebook.instruments import kind_of, lot_at_expiry, other_market_of
 from apps.market.rulebook.rule_set import RuleSet
+from apps.market.rulebook.sessions import sessions_of
 from apps.symbols.services import expiries_of
 
 CONTRACT_EXPIRED: Final = "The contract has expired."
@@ -26,15 +28,19 @@ class SymbolNotTradable(ServiceError):
     message = "{symbol} cannot be traded: {reason}"
 
 
-def require_tradable(strategy: Strategy, *, rule_set: RuleSet, day: date) -> None:
-    """Require that all symbols of a strategy can be traded from a day on. Raises
-    SymbolNotTradable.
+def require_tradable(
+    strategy: Strategy, *, rule_set: RuleSet, day: date, listed: Collection[str] | None = None
+) -> None:
+    """Require that all symbols of a strategy can be traded from a day on. `listed` are those of
+    which a master is known, asked of the database unless given. Raises SymbolNotTradable.
     """
-    for symbol, reason in obstacles_of(strategy, rule_set=rule_set, day=day):
+    for symbol, reason in obstacles_of(strategy, rule_set=rule_set, day=day, listed=listed):
         raise SymbolNotTradable(symbol=symbol, reason=reason)
 
 
-def obstacles_of(strategy: Strategy, *, rule_set: RuleSet, day: date) -> Iterator[tuple[str, str]]:
+def obstacles_of(
+    strategy: Strategy, *, rule_set: RuleSet, day: date, listed: Collection[str] | None = None
+) -> Iterator[tuple[str, str]]:
     """Yield the symbols of a strategy that cannot be traded from a day on, and why.
 
     What the rule set does not have of a contract would be charged, timed or counted wrongly; of one
@@ -54,7 +60,7 @@ def obstacles_of(strategy: Strategy, *, rule_set: RuleSet, day: date) -> Iterato
         elif is_charged and (missing := _missing(rule_set, form, day)):
             yield str(form), missing
     if is_charged:
-        yield from _without_lots(rule_set, [form for form in contracts if form.type != "equity"])
+        yield from _without_lots(rule_set, contracts, listed)
 
 
 def _missing(rule_set: RuleSet, contract: Symbol, day: date) -> str | None:
@@ -68,17 +74,26 @@ def _missing(rule_set: RuleSet, contract: Symbol, day: date) -> str | None:
     return None
 
 
-def _without_lots(rule_set: RuleSet, contracts: Sequence[Symbol]) -> Iterator[tuple[str, str]]:
+def _without_lots(
+    rule_set: RuleSet, contracts: Sequence[Symbol], listed: Collection[str] | None
+) -> Iterator[tuple[str, str]]:
     """Yield contracts on indices whose lot neither a master nor the rule set tells."""
-    on_index = [form for form in contracts if kind_of(form, on_index=False).startswith("index")]
-    if not on_index:
-        return
-    listed = expiries_of(map(str, on_index))
-    days = expiry_dates(calendars_of([str(form) for form in on_index], rule_set=rule_set))
-    for form in on_index:
-        name = str(form)
-        if name not in listed and lot_at_expiry(rule_set, form, days[name]) is None:
-            yield name, f"Its lot is not known: no master lists it, and no rule for {days[name]}."
+    on_index = {
+        str(form): form
+        for form in contracts
+        if kind_of(form, on_index=False) in ("index_future", "index_option")
+    }
+    if on_index and listed is None:
+        listed = expiries_of(on_index)
+    for symbol, form in on_index.items():
+        if symbol in (listed or ()):
+            continue
+        expiry = expiry_of(form, sessions_of(symbol, rule_set=rule_set))
+        if expiry is not None and lot_at_expiry(rule_set, form, expiry) is None:
+            yield (
+                symbol,
+                f"Its lot is not known: no master lists it, and no rule tells of {expiry}.",
+            )
 
 
 def expired_among(symbols: Sequence[str], *, rule_set: RuleSet, now: datetime) -> list[str]:

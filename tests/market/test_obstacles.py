@@ -94,3 +94,9 @@ def test_the_lot_that_a_master_lists_is_enough() -> None:
 def test_lots_of_contracts_on_indices_by_expiry(symbol: str, expiry: str, lot: int | None) -> None:
     """As the circulars, bhavcopies and brokers' lists that lots.csv names tell them."""
     assert lot_at_expiry(RULES, parse_symbol(symbol), date.fromisoformat(expiry)) == lot
+
+
+def test_without_a_database_no_master_lists_a_contract() -> None:
+    asked = strategy(basicInfo={"symbols": ["BSE:SENSEX5026JUNFUT", "NSE:NIFTY26JUNFUT"]})
+    refusals = dict(obstacles_of(asked, rule_set=RULES, day=DAY, listed=()))
+    assert list(refusals) == ["BSE:SENSEX5026JUNFUT"]

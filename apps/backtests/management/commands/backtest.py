@@ -29,6 +29,7 @@ from apps.market.importers import (
     InstrumentBars,
     read_one_series,
 )
+from apps.market.obstacles import SymbolNotTradable, require_tradable
 
 CURVE_POINTS: Final = 500
 # The metrics of the summary: wire name, label and format.
@@ -67,7 +68,7 @@ class Command(BaseCommand):
             )
             strategy = _parse_strategy(steps, part.symbol)
             result = _simulate(strategy, loaded, part)
-        except TooLittleCoverage as error:
+        except (TooLittleCoverage, SymbolNotTradable) as error:
             raise CommandError(str(error)) from error
         except (InvalidStrategy, IncompleteStrategy) as error:
             raise CommandError(_describe(error)) from error
@@ -101,6 +102,7 @@ def _simulate(
     strategy: engine.Strategy, loaded: CandleImport, part: InstrumentBars
 ) -> SimulationResult:
     rules = rules_of_candles(strategy, part.candles)
+    require_tradable(strategy, rule_set=rules.rule_set, day=rules.first, listed=())
     history = history_of_file(rules, loaded, part)
     start, end = int(history.candles.time[0]), int(history.candles.time[-1]) + 1
     (coverage,) = coverage_of_histories(
