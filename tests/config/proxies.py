@@ -1,5 +1,6 @@
 """nginx and Caddy in front of a service, by the files of config/deploy."""
 
+import os
 import shutil
 import socket
 import subprocess
@@ -40,7 +41,9 @@ def nginx(
     (folder / "site.conf").write_text(site)
     log = folder / "nginx.log"
     (folder / "nginx.conf").write_text(
-        f"daemon off; pid {folder}/pid; error_log {log};\n"
+        # Started by root, its workers would be another account, which cannot enter the folder.
+        f"{'user root; ' if os.geteuid() == 0 else ''}daemon off; pid {folder}/pid;"
+        f" error_log {log};\n"
         "events { worker_connections 4096; }\n"
         f"http {{ access_log off; client_body_temp_path {folder}/body;"
         f" proxy_temp_path {folder}/proxy; include {folder}/site.conf; }}\n"

@@ -15,7 +15,7 @@ from typing import Any, Final, TypeVar
 from django.conf import settings
 from django.core.handlers.asgi import ASGIHandler
 from django.db import close_old_connections
-from django.http import HttpRequest, HttpResponse
+from django.http import FileResponse, HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase, StreamingHttpResponse
 
 from apps.core import request_id
@@ -86,8 +86,10 @@ class Handler(ASGIHandler):
         """Return the answer, and the request's context for what is done for it later."""
         with self.heartbeat.doing(f"{request.method} {loggable(request.path)}"):
             response = self.get_response(request)
+        if isinstance(response, FileResponse):
+            response.block_size = self.chunk_size
         if isinstance(response, StreamingHttpResponse):
-            # A file. Django would read it in a thread of its own.
+            # Django would read it in a thread of its own.
             response.streaming_content = _in_one_part(b"".join(response))
         elif isinstance(response, HttpResponse) and has_body(request, response):
             # CommonMiddleware has not seen what is refused before it.
