@@ -16,17 +16,24 @@ from collections.abc import Mapping
 from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
+from typing import Final
 
 from django.conf import settings
 from django.core.management import call_command
 from django.db import ProgrammingError, connection
 from psycopg import sql
+from psycopg.conninfo import make_conninfo
 
 from apps.core import encryption
 from apps.core.models import InstalledKey, QuietStart
 from apps.ops.local_postgres import program_folders
 
 DUMP, KEY, MANIFEST = "database.dump", "secret", "manifest.json"
+# psycopg's libpq may have more of them by default than older programs know.
+_PARAMETERS: Final = (
+    "host", "port", "dbname", "user", "options", "connect_timeout", "target_session_attrs",
+    "sslmode", "sslrootcert", "sslcert", "sslkey",
+)  # fmt: skip
 
 
 class BackupFailed(Exception):
@@ -155,7 +162,9 @@ def _command(name: str, *arguments: str) -> list[str]:
     connection.ensure_connection()
     server = connection.connection.info
     program = _programs(server.server_version // 10_000) / name
-    return [str(program), *arguments, "--no-password", f"--dbname={server.dsn}"]
+    parameters = server.get_parameters()
+    address = make_conninfo(**{key: parameters[key] for key in _PARAMETERS if key in parameters})
+    return [str(program), *arguments, "--no-password", f"--dbname={address}"]
 
 
 def _environment() -> Mapping[str, str]:

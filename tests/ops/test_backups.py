@@ -21,6 +21,7 @@ from apps.algorithms.models import Algorithm
 from apps.core import audit, encryption
 from apps.core.models import AuditRecord, InstalledKey, QuietStart
 from apps.ops import backups
+from apps.ops.local_postgres import program_folders
 from tests import make
 from tests.trading.upgrade.test_upgrade import RELEASE, database_of
 
@@ -232,3 +233,9 @@ def test_audit_records_are_copied_as_the_readme_says(tmp_path: Path) -> None:
     [line] = (tmp_path / "audit.jsonl").read_text().splitlines()
     assert json.loads(line)["action"] == "login"
     assert AuditRecord.objects.count() == 2
+
+
+@pytest.mark.parametrize("folder", list(program_folders()), ids=str)
+def test_programs_of_any_version_reach_the_database(folder: Path) -> None:
+    ask = [str(folder / "psql"), *backups._command("psql")[1:], "--command=SELECT 1"]
+    subprocess.run(ask, env=backups._environment(), capture_output=True, check=True)
