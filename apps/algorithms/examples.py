@@ -7,7 +7,7 @@ from apps.core.api.schema import ID_EXAMPLE, MOMENT_EXAMPLE
 
 EXAMPLE_STEPS: Final[dict[str, Any]] = {
     "basicInfo": {"strategyType": "momentum", "timeframe": "5m", "symbols": ["NSE:RELIANCE"]},
-    "positionSizing": {"method": "risk_based", "riskPercentage": 1},
+    "positionSizing": {"method": "risk_based", "riskPercentage": 0.2},
     "entryConditions": {
         "positionType": "both",
         "conditions": [

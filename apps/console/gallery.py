@@ -1,5 +1,6 @@
 """Well-known strategies to begin with, each in the language of the steps."""
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
@@ -46,12 +47,16 @@ def _steps(
     *,
     position_type: str = "both",
 ) -> _Steps:
-    """Return the steps around some conditions: intraday ones close before the session does."""
+    """Return the steps around some conditions: intraday ones close before the session does. What is
+    risked leaves a position within `maxPositionSize`, so that it is what is lost at the stop.
+    """
     is_intraday = timeframe != "1d"
+    stop = exits["stopLoss"].get("percentage", math.inf)  # one by average range is far away
+    risk = round(min(1.0, 0.4 * stop), 2)
     execution = {"mode": "paper", "exchange": "NSE", "orderType": "market", "slippage": 0.02}
     return {
         "basicInfo": {"strategyType": label, "timeframe": timeframe, "symbols": [symbol]},
-        "positionSizing": {"method": "risk_based", "riskPercentage": 1},
+        "positionSizing": {"method": "risk_based", "riskPercentage": risk},
         "entryConditions": {"positionType": position_type, "conditions": entries},
         "exitConditions": {**exits, **({"squareOffTime": "15:00"} if is_intraday else {})},
         "riskParameters": {

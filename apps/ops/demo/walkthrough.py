@@ -11,7 +11,7 @@ from apps.ops.demo.webhook_receiver import WebhookReceiver
 DEMO_ALGORITHM: Final[Mapping[str, object]] = {
     "name": "Crossing averages",
     "basicInfo": {"strategyType": "momentum", "timeframe": "5m", "symbols": ["NSE:RELIANCE"]},
-    "positionSizing": {"method": "risk_based", "riskPercentage": 1},
+    "positionSizing": {"method": "risk_based", "riskPercentage": 0.2},
     "entryConditions": {
         "positionType": "both",
         "conditions": [
