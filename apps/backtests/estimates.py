@@ -28,8 +28,9 @@ RECORD_SPEED: Final = """
 """
 
 BYTES_OF_A_MEGABYTE: Final = 10**6
-# What a worker holds for each bar, measured with two averages; sets of a search share columns.
-BYTES_OF_A_BAR, BYTES_OF_A_SEARCHED_BAR = 120, 220
+# What a worker holds for each bar, measured with two averages and a stop by the average true range
+# (tests/faults/test_worker_memory.py); sets of a search share columns.
+BYTES_OF_A_BAR, BYTES_OF_A_SEARCHED_BAR = 120, 280
 # The scores of a set of a search, twice while they are joined; those of a path are fewer.
 BYTES_OF_AN_ITEM: Final = 400
 OWN_MEGABYTES: Final = 190
