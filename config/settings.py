@@ -64,6 +64,18 @@ def env_rate(name: str, *, default: str) -> str | None:
     return text
 
 
+def allowed_headers() -> list[str]:
+    """Return the request headers that pages of other origins may send: the document's three, and
+    those of `CORS_EXTRA_HEADERS`, where `api` stands for the others that the API reads.
+    """
+    ours = ("idempotency-key", "if-match", "if-none-match", "last-event-id", "prefer")
+    extra = env_list("CORS_EXTRA_HEADERS", default="")
+    names = [name for name in extra if name != "api"]
+    if "api" in extra:
+        names += [*ours, "x-csrftoken"]
+    return ["content-type", "authorization", "x-request-id", *names]
+
+
 def env_networks(name: str, *, default: str) -> list[IPv4Network | IPv6Network]:
     try:
         return [ip_network(text) for text in env_list(name, default=default)]
@@ -506,12 +518,7 @@ CORS_ALLOWED_ORIGINS = env_list(
 )
 CORS_ALLOW_CREDENTIALS = True
 CORS_ALLOW_METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]
-CORS_ALLOW_HEADERS = [
-    "content-type",
-    "authorization",
-    "x-request-id",
-    *env_list("CORS_EXTRA_HEADERS", default=""),
-]
+CORS_ALLOW_HEADERS = allowed_headers()
 CORS_EXPOSE_HEADERS = [
     "X-Request-ID",
     "X-RateLimit-Limit",

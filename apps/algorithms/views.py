@@ -35,7 +35,7 @@ from apps.algorithms.serializers import (
 )
 from apps.core.api.idempotency import idempotent
 from apps.core.api.pagination import ordering
-from apps.core.api.schema import IF_MATCH, NO_FIELDS, answer_header, refuses
+from apps.core.api.schema import IF_MATCH, IF_NONE_MATCH, NO_FIELDS, answer_header, refuses
 from apps.core.api.serializers import EmptyBody
 from apps.core.api.views import OwnedViewSet
 from apps.core.errors import NotFound, PreconditionFailed
@@ -104,7 +104,9 @@ class AlgorithmViewSet(OwnedViewSet):
         return saved(algorithm, now=self.now, status=201)
 
     @extend_schema(
-        operation_id="readAlgorithm", parameters=[ETAG], responses={200: AlgorithmSerializer}
+        operation_id="readAlgorithm",
+        parameters=[IF_NONE_MATCH, ETAG],
+        responses={200: AlgorithmSerializer, 304: None},
     )
     def retrieve(self, request: Request, algorithm_id: str) -> Response:
         """One algorithm.

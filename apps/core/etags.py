@@ -1,6 +1,6 @@
 """Entity tags: which state of a resource an answer shows, and which one a write expects.
 
-A 304 has no place here: under `Cache-Control: no-store` a client has no answer to go on using.
+Weak tags are compared by their value: proxies that compress answers weaken them.
 """
 
 from collections.abc import Mapping
@@ -24,7 +24,7 @@ class Expectation:
     tags: frozenset[str] | None = None
 
     def check(self, rev: int) -> None:
-        """Raises PreconditionFailed; weak tags are never what is there."""
+        """Raises PreconditionFailed."""
         current = tag_of(rev)
         if self.tags is not None and current not in self.tags:
             raise PreconditionFailed(reason="precondition_failed", currentETag=current)
@@ -34,7 +34,15 @@ ANY_STATE: Final = Expectation()
 
 
 def expected(headers: Mapping[str, str]) -> Expectation:
-    """Of a request's headers; a header that cannot be read expects what never is."""
-    text = headers.get("If-Match")
-    tags = ["*"] if text is None else parse_etags(text)
-    return ANY_STATE if tags == ["*"] else Expectation(frozenset(tags))
+    """Parse If-Match. An unreadable header matches no revision, so the write is refused."""
+    tags = _tags(headers.get("If-Match", "*"))
+    return ANY_STATE if tags == {"*"} else Expectation(tags)
+
+
+def is_known(tag: str, headers: Mapping[str, str]) -> bool:
+    """Tell whether If-None-Match names this tag: the client has the answer already."""
+    return not _tags(headers.get("If-None-Match", "")).isdisjoint({tag, "*"})
+
+
+def _tags(text: str) -> frozenset[str]:
+    return frozenset(tag.removeprefix("W/") for tag in parse_etags(text))

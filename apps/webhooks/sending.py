@@ -1,8 +1,8 @@
 """One attempt to send a webhook to its receiver, by HTTP/1.1 over a connection of its own.
 
 Whatever the receiver, its name server and the network between do, the attempt ends in time, reads
-little, follows nothing and returns a `SendResult`. Nothing of the answer is kept but its status and
-how long to wait: its text would let a user read what only this machine can reach.
+no body, follows nothing and returns a `SendResult`. Nothing of the answer is kept but its status
+and how long to wait: its text would let a user read what only this machine can reach.
 """
 
 import re
@@ -36,11 +36,11 @@ from apps.webhooks.lifecycle import Failure
 TOTAL_SECONDS: Final = 15.0
 CONNECT_SECONDS: Final = 5.0  # to resolve the name in, and as many again to connect in
 MOST_ADDRESSES: Final = 3  # of one name: they share the time to connect in
-MOST_BYTES_READ: Final = 64 * 1024  # of an answer, headers included
+MOST_BYTES_READ: Final = 64 * 1024  # of an answer's headers; its body is not read
 
 
 class AnswerTooLong(Exception):
-    """The answer has more bytes than are read."""
+    """The headers of the answer have more bytes than are read."""
 
 
 # What the far side can do, and what it is called; the first that fits counts.
@@ -106,9 +106,6 @@ def send(
                     error = Failure.REDIRECT
                 elif not 200 <= status < 300:
                     error = Failure.STATUS
-                else:
-                    for _ in answer.iter_stream():
-                        pass
     except _FAR_SIDE as raised:
         error = next(failure for kind, failure in _FAILURES if isinstance(raised, kind))
     return SendResult(status, error, time.monotonic() - started, retry_after)
@@ -205,7 +202,7 @@ def trusted_authorities() -> ssl.SSLContext:
 
 class BoundedStream(httpcore2.NetworkStream):
     """A connection for httpcore2: every read and write ends by the deadline, and at most `most`
-    bytes are read, of headers and body together.
+    bytes are read.
     """
 
     def __init__(self, connection: socket.socket, deadline: Deadline, most: int) -> None:

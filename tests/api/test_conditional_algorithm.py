@@ -54,7 +54,7 @@ def test_reading_changes_no_tag_and_a_move_does(api: Api, alice: User) -> None:
 
 
 @WRITES
-@pytest.mark.parametrize("if_match", [None, '"1"', "*", '"7", "1"', 'W/"1", "1"'])
+@pytest.mark.parametrize("if_match", [None, '"1"', "*", '"7", "1"', 'W/"1"', 'W/"7", "1"'])
 def test_a_write_that_expects_what_is_there_happens(
     api: Api, alice: User, verb: str, if_match: str | None
 ) -> None:
@@ -63,7 +63,7 @@ def test_a_write_that_expects_what_is_there_happens(
 
 
 @WRITES
-@pytest.mark.parametrize("if_match", ['"2"', 'W/"1"', "1", "", '"2", "3"', "garbage", '"*"'])
+@pytest.mark.parametrize("if_match", ['"2"', 'W/"2"', "1", "", '"2", "3"', "garbage", '"*"'])
 def test_a_write_that_expects_something_else_does_not(
     api: Api, alice: User, verb: str, if_match: str
 ) -> None:
@@ -80,6 +80,23 @@ def test_the_tag_a_refusal_names_is_the_one_that_is_taken(api: Api, alice: User)
     refused = send(client, "put", algorithm, if_match='"1"').json()
     current = refused["error"]["details"]["currentETag"]
     assert send(client, "put", algorithm, if_match=current).status_code == 200
+
+
+@pytest.mark.parametrize("verb", ["get", "head"])
+@pytest.mark.parametrize("tag", ['"1"', 'W/"1"', '"9", "1"', "*"])
+def test_a_client_that_has_this_state_gets_a_304(
+    api: Api, alice: User, verb: str, tag: str
+) -> None:
+    client, algorithm = api(alice), make.algorithm(alice)
+    response = getattr(client, verb)(PATH + algorithm.pk, headers={"If-None-Match": tag})
+    assert (response.status_code, response.content) == (304, b"")
+    assert response["ETag"] == '"1"'
+    assert response["Cache-Control"] == "no-store"
+    assert response["X-Request-ID"]
+    client.patch(PATH + algorithm.pk, {"name": "New"})
+    if tag != "*":
+        changed = getattr(client, verb)(PATH + algorithm.pk, headers={"If-None-Match": tag})
+        assert (changed.status_code, changed["ETag"]) == (200, '"2"')
 
 
 @WRITES

@@ -8,7 +8,13 @@ from django.db import connection
 from django.db.backends.postgresql.base import DatabaseWrapper
 
 from apps.accounts.models import User
-from config.settings import CONNECTION_OPTIONS, MailServer, database, mail_server
+from config.settings import (
+    CONNECTION_OPTIONS,
+    MailServer,
+    allowed_headers,
+    database,
+    mail_server,
+)
 
 
 def test_the_parts_of_a_mail_server() -> None:
@@ -24,6 +30,16 @@ def test_the_parts_of_a_mail_server() -> None:
 def test_what_is_no_mail_server_is_refused(url: str) -> None:
     with pytest.raises(ImproperlyConfigured, match="EMAIL_URL"):
         mail_server(url)
+
+
+def test_api_stands_for_the_headers_that_the_api_reads(monkeypatch: pytest.MonkeyPatch) -> None:
+    documented = ["content-type", "authorization", "x-request-id"]
+    assert allowed_headers() == documented
+    monkeypatch.setenv("CORS_EXTRA_HEADERS", "api, X-Mine")
+    assert allowed_headers() == [
+        *documented, "X-Mine", "idempotency-key", "if-match", "if-none-match", "last-event-id",
+        "prefer", "x-csrftoken",
+    ]  # fmt: skip
 
 
 def test_the_parts_of_a_database(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,7 +3,7 @@
 import pytest
 
 from apps.core.errors import PreconditionFailed
-from apps.core.etags import expected, tag_of
+from apps.core.etags import expected, is_known, tag_of
 
 
 def test_a_tag_is_strong_and_quoted() -> None:
@@ -11,7 +11,7 @@ def test_a_tag_is_strong_and_quoted() -> None:
 
 
 @pytest.mark.parametrize(
-    "header", [None, "*", " * ", '"7"', ' "7" ', '"6", "7"', '"6","7","8"', 'W/"6", "7"']
+    "header", [None, "*", " * ", '"7"', ' "7" ', '"6", "7"', '"6","7","8"', 'W/"6", "7"', 'W/"7"']
 )
 def test_what_is_there_is_expected(header: str | None) -> None:
     expected({} if header is None else {"If-Match": header}).check(7)
@@ -19,10 +19,19 @@ def test_what_is_there_is_expected(header: str | None) -> None:
 
 @pytest.mark.parametrize(
     "header",
-    ["", '"6"', 'W/"7"', "7", "'7'", '"7', '7"', '"07"', '"7 "', '" 7"', '"*"', "**", '"6", "8"',
+    ["", '"6"', 'W/"6"', "7", "'7'", '"7', '7"', '"07"', '"7 "', '" 7"', '"*"', "**", '"6", "8"',
      "null", '"77"', "\x00", '"७"'],
 )  # fmt: skip
 def test_anything_else_is_not(header: str) -> None:
     with pytest.raises(PreconditionFailed) as refusal:
         expected({"If-Match": header}).check(7)
     assert refusal.value.details == {"reason": "precondition_failed", "currentETag": '"7"'}
+
+
+@pytest.mark.parametrize(
+    ("header", "known"),
+    [(None, False), ('"7"', True), ('W/"7"', True), ('"6", "7"', True), ("*", True), ('"6"', False),
+     ("7", False), ("", False)],
+)  # fmt: skip
+def test_if_none_match_names_what_the_client_has(header: str | None, known: bool) -> None:
+    assert is_known('"7"', {} if header is None else {"If-None-Match": header}) is known

@@ -209,6 +209,12 @@ IF_MATCH: Final = OpenApiParameter(
     OpenApiParameter.HEADER,
     description="Write only if the ETag is still this one; else 412.",
 )
+IF_NONE_MATCH: Final = OpenApiParameter(
+    "If-None-Match",
+    {"type": "string", "examples": ['"7"']},
+    OpenApiParameter.HEADER,
+    description="Answer 304 without a body if the ETag is still this one.",
+)
 IDEMPOTENCY_KEY: Final[Schema] = {
     "name": HEADER,
     "in": "header",

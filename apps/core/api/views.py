@@ -16,7 +16,7 @@ from apps.core import database_clock
 from apps.core.api.pagination import ListSource, Pagination
 from apps.core.api.serializers import StrictSerializer
 from apps.core.errors import NotFound, ServiceError
-from apps.core.etags import Expectation, expected
+from apps.core.etags import Expectation, expected, is_known
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -39,6 +39,16 @@ class OwnedViewSet(GenericViewSet[Any]):
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
         super().initial(request, *args, **kwargs)
         self.now: datetime = database_clock.now()
+
+    def finalize_response(
+        self, request: Request, response: Response, *args: Any, **kwargs: Any
+    ) -> Response:
+        """Answer 304 without a body where the client has this state already."""
+        tag = response.headers.get("ETag")
+        if request.method in ("GET", "HEAD") and tag and is_known(tag, request.headers):
+            response.status_code, response.data = 304, None
+        final: Response = super().finalize_response(request, response, *args, **kwargs)
+        return final
 
     @property
     def owner(self) -> User:
