@@ -206,8 +206,7 @@ MIDDLEWARE = [
     "apps.console.error_pages.ErrorPageMiddleware",
     "apps.core.api.middleware.EnvelopeMiddleware",
     "apps.core.api.middleware.CrossOriginMiddleware",
-    "apps.core.api.middleware.MaintenanceMiddleware",
-    "apps.core.api.middleware.DiskMiddleware",
+    "apps.core.api.service_gate.ServiceGateMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "apps.accounts.middleware.LimitMiddleware",
     "apps.core.api.middleware.OptionsMiddleware",
@@ -539,8 +538,10 @@ SESSION_COOKIE_SECURE = True
 SESSION_COOKIE_SAMESITE = "Strict"
 SESSION_COOKIE_AGE = 7 * 24 * 3600
 CSRF_COOKIE_SECURE = True
-# The web applications' origins, and the service's own behind a proxy that ends TLS.
-CSRF_TRUSTED_ORIGINS = [*CORS_ALLOWED_ORIGINS, *(f"https://{host}" for host in ALLOWED_HOSTS)]
+# The service's own origins behind a proxy that ends TLS. Those of web applications are for the API
+# alone (apps.accounts.cookies).
+CSRF_TRUSTED_ORIGINS = [f"https://{host}" for host in ALLOWED_HOSTS]
+LOGIN_REDIRECT_URL = "/admin/"  # of a login to the admin whose `next` leads elsewhere
 X_FRAME_OPTIONS = "DENY"
 # TLS ends at the proxy in front of the service, which also redirects and sets HSTS.
 SILENCED_SYSTEM_CHECKS += ["security.W004", "security.W008"]

@@ -11,6 +11,7 @@ from typing import Final
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.middleware.csrf import rotate_token
+from django.utils.functional import cached_property
 from rest_framework.authentication import CSRFCheck
 from rest_framework.request import Request
 
@@ -88,9 +89,17 @@ def log_browser_out(request: HttpRequest) -> None:
             session.flush()
 
 
+class ApiCsrfCheck(CSRFCheck):
+    """The check of a CSRF token under /api, where web applications of other origins may call."""
+
+    @cached_property
+    def allowed_origins_exact(self) -> set[str]:
+        return {*settings.CSRF_TRUSTED_ORIGINS, *settings.CORS_ALLOWED_ORIGINS}
+
+
 def check_csrf(request: Request) -> None:
     """Refuse an unsafe call that does not bring the CSRF token, or comes from another origin."""
-    check = CSRFCheck(_no_response)
+    check = ApiCsrfCheck(_no_response)
     check.process_request(request._request)
     rejection = check.process_view(request._request, _no_response, (), {})
     if rejection is not None:

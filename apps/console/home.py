@@ -65,14 +65,11 @@ def _attention(user: User) -> list[dict[str, Any]]:
 
 @console_page()
 def kill_switch_page(request: HttpRequest, user: User) -> HttpResponse:
-    """Stop everything, once the word is typed; or let trading begin again."""
+    """Stop everything, once the word is typed."""
     if request.method != "POST":
         return go_to(request, HOME)
     count_as(request, "/api/trading/kill-switch", user=user)
     now = database_clock.now()
-    if request.POST.get("action") == "release":
-        trading.release_kill_switch(owner=user, now=now)
-        return go_to(request, HOME, "Algorithms may be started again; what was paused stays so.")
     if request.POST.get("confirmation") != CONFIRMATION:
         raise InvalidInput(Fault("confirmation", f"type {CONFIRMATION} to stop everything"))
     body = EmergencySerializer.read(
@@ -88,3 +85,13 @@ def kill_switch_page(request: HttpRequest, user: User) -> HttpResponse:
         now=now,
     )
     return go_to(request, HOME, "Everything is paused, and nothing starts until you allow it.")
+
+
+@console_page()
+def release_kill_switch_page(request: HttpRequest, user: User) -> HttpResponse:
+    """Let trading begin again."""
+    if request.method != "POST":
+        return go_to(request, HOME)
+    count_as(request, "/api/trading/kill-switch", user=user)
+    trading.release_kill_switch(owner=user, now=database_clock.now())
+    return go_to(request, HOME, "Algorithms may be started again; what was paused stays so.")

@@ -15,7 +15,7 @@ from apps.console import (
     webhooks,
 )
 from apps.console.gate import console_page
-from apps.console.home import kill_switch_page
+from apps.console.home import kill_switch_page, release_kill_switch_page
 from apps.console.new_backtest import new_backtest_page
 
 
@@ -30,6 +30,7 @@ urlpatterns = [
     path("sign-out", entry.sign_out_page),
     path("reset", entry.ask_for_reset_page),
     path("kill-switch", kill_switch_page),
+    path("kill-switch/release", release_kill_switch_page),
     path("gallery", algorithms.gallery_page),
     path("algorithms", algorithms.algorithms_page),
     path("algorithms/<str:algorithm_id>", algorithms.algorithm_page),

@@ -1,5 +1,5 @@
-"""What every request passes, outermost first: the envelope and the request id, the size of the
-body, and whether the service is open.
+"""What every request passes, outermost first: the envelope and the request id, and the size of the
+body.
 """
 
 import logging
@@ -8,17 +8,14 @@ from collections.abc import Callable
 from typing import Final
 
 from corsheaders.middleware import CorsMiddleware
-from django.conf import settings
 from django.contrib.messages.middleware import MessageMiddleware
 from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.urls import Resolver404, resolve
 
-from apps.core import disk, request_id, request_origin
+from apps.core import request_id, request_origin
 from apps.core.api import exceptions
-from apps.core.api.limits import PROBES, UNSAFE
-from apps.core.database_errors import Meaning
-from apps.core.errors import Code, ServiceError
+from apps.core.api.limits import PROBES
 
 log = logging.getLogger("request")
 
@@ -164,40 +161,3 @@ class OptionsMiddleware:
         head = {"HEAD"} if "get" in actions else set()
         known = sorted({method.upper() for method in actions} | head | {"OPTIONS"})
         return HttpResponse(status=204, headers={"Allow": ", ".join(known)})
-
-
-class UnderMaintenance(ServiceError):
-    """An operator has closed the service for a while."""
-
-    code = Code.SERVICE_UNAVAILABLE
-    message = "The service is under maintenance; please try again later."
-
-
-class DiskMiddleware:
-    """Refuses what would write under /api while the disk of the embedded database is nearly full.
-
-    PostgreSQL ends when it finds no room for its log, and then nobody reads either.
-    """
-
-    def __init__(self, get_response: GetResponse) -> None:
-        self.get_response = get_response
-
-    def __call__(self, request: HttpRequest) -> HttpResponseBase:
-        if request.method in UNSAFE and is_under_api(request.path) and disk.is_nearly_full():
-            return exceptions.http_response(exceptions.refusal_of_database(Meaning.DISK_FULL))
-        return self.get_response(request)
-
-
-class MaintenanceMiddleware:
-    """With MAINTENANCE=1 nothing under /api is answered; health, metrics and admin go on."""
-
-    SECONDS_TO_RETRY: Final = 60
-
-    def __init__(self, get_response: GetResponse) -> None:
-        self.get_response = get_response
-
-    def __call__(self, request: HttpRequest) -> HttpResponseBase:
-        if settings.MAINTENANCE and is_under_api(request.path):
-            refusal = UnderMaintenance(retryAfter=self.SECONDS_TO_RETRY)
-            return exceptions.http_response(exceptions.for_exception(refusal))
-        return self.get_response(request)

@@ -1,0 +1,63 @@
+"""What closes the service for a while, to the API and to the pages of the console alike.
+
+Under maintenance nothing under /api is answered and no page writes. While the disk of the embedded
+database is nearly full nothing writes: PostgreSQL ends when it finds no room for its log, and then
+nobody reads either. Health, metrics and the admin go on, and so does what makes trading and
+accounts safer. The quiet start of a restored copy is a rule of the services: it refuses starts.
+"""
+
+import re
+from typing import Final
+
+from django.conf import settings
+from django.http import HttpRequest
+from django.http.response import HttpResponseBase
+
+from apps.core import disk
+from apps.core.api import exceptions
+from apps.core.api.limits import UNSAFE
+from apps.core.api.middleware import GetResponse, is_under_api
+from apps.core.database_errors import Meaning
+from apps.core.errors import Code, ServiceError
+
+SECONDS_TO_RETRY: Final = 60
+_PAGES: Final = re.compile(r"/(app|account)(/|$)")
+# Signing out, ending sessions, engaging the kill switch, pausing and stopping.
+_ALWAYS_OPEN: Final = re.compile(
+    r"POST /api/auth/logout"
+    r"|DELETE /api/auth/sessions(/[^/]+)?"
+    r"|POST /api/trading/kill-switch"
+    r"|POST /api/trading/algorithms/[^/]+/(pause|stop)"
+    r"|POST /app/sign-out"
+    r"|POST /app/settings/end-session/[^/]+"
+    r"|POST /app/kill-switch"
+    r"|POST /app/live/[^/]+/(do/pause|stop)"
+    r"|POST /app/algorithms/[^/]+/do/pause"
+)
+
+
+class UnderMaintenance(ServiceError):
+    """An operator has closed the service for a while."""
+
+    code = Code.SERVICE_UNAVAILABLE
+    message = "The service is under maintenance; please try again later."
+
+
+class ServiceGateMiddleware:
+    """Refuses what the service is closed to."""
+
+    def __init__(self, get_response: GetResponse) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponseBase:
+        is_call, is_write = is_under_api(request.path), request.method in UNSAFE
+        if not is_call and not (is_write and _PAGES.match(request.path)):
+            return self.get_response(request)
+        if _ALWAYS_OPEN.fullmatch(f"{request.method} {request.path}"):
+            return self.get_response(request)
+        if settings.MAINTENANCE:
+            refusal = UnderMaintenance(retryAfter=SECONDS_TO_RETRY)
+            return exceptions.http_response(exceptions.for_exception(refusal))
+        if is_write and disk.is_nearly_full():
+            return exceptions.http_response(exceptions.refusal_of_database(Meaning.DISK_FULL))
+        return self.get_response(request)
