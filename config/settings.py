@@ -76,6 +76,16 @@ def allowed_headers() -> list[str]:
     return ["content-type", "authorization", "x-request-id", *names]
 
 
+def service_url(host: str, port: int) -> str:
+    """Return the address under which people reach the service: links in mails begin with it.
+
+    It is `SERVICE_URL`, called `PUBLIC_URL` by release 1.0, else that of the first allowed host.
+    """
+    given = os.environ.get("SERVICE_URL", "").strip() or os.environ.get("PUBLIC_URL", "").strip()
+    is_local = host in ("localhost", "127.0.0.1", "[::1]")
+    return given.rstrip("/") or (f"http://{host}:{port}" if is_local else f"https://{host}")
+
+
 def env_networks(name: str, *, default: str) -> list[IPv4Network | IPv6Network]:
     try:
         return [ip_network(text) for text in env_list(name, default=default)]
@@ -172,8 +182,7 @@ ALLOWED_HOSTS = env_list("ALLOWED_HOSTS", default=f"localhost,127.0.0.1,[::1],{H
 
 # Whether nobody but the machine's own people can reach the service.
 SERVES_LOOPBACK_ALONE = {HOST, *ALLOWED_HOSTS} <= {"localhost", "127.0.0.1", "[::1]", "::1"}
-# The address under which people reach the service: links in mails begin with it.
-PUBLIC_URL = os.environ.get("PUBLIC_URL", "").strip().rstrip("/") or f"http://localhost:{PORT}"
+SERVICE_URL = service_url(ALLOWED_HOSTS[0], PORT)
 
 
 INSTALLED_APPS = [

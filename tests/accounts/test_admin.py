@@ -78,6 +78,33 @@ def test_a_browser_can_sign_in() -> None:
     assert (response.status_code, response["Location"]) == (302, "/admin/")
 
 
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    ("address", "leads_to"),
+    [
+        ("/admin/login/", "/admin/"),
+        ("/admin/login/?next=/admin/accounts/user/", "/admin/accounts/user/"),
+        ("/admin/login/?next=https://evil.example/", "/admin/"),
+        ("/admin/login/?next=//evil.example/", "/admin/"),
+        ("/admin/login/?next=javascript:alert(1)", "/admin/"),
+    ],
+)
+def test_a_login_leads_to_pages_of_the_service_alone(address: str, leads_to: str) -> None:
+    ada = make.user("ada")
+    User.objects.filter(pk=ada.pk).update(is_staff=True)
+    form = {"username": ada.email, "password": make.PASSWORD}
+    assert Client().post(address, form)["Location"] == leads_to
+
+
+@pytest.mark.django_db
+def test_a_web_application_of_another_origin_sends_no_form() -> None:
+    browser = Client(enforce_csrf_checks=True)
+    browser.get("/admin/login/")
+    form = {"csrfmiddlewaretoken": browser.cookies["csrftoken"].value}
+    headers = {"origin": "http://localhost:3000"}
+    assert browser.post("/admin/login/", form, headers=headers).status_code == 403
+
+
 @pytest.mark.parametrize(
     "path", ["", "accounts/", "accounts/user/", "accounts/loginsession/", "accounts/apikey/"]
 )

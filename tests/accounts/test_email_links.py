@@ -70,6 +70,17 @@ def test_signing_up_sends_a_link_that_verifies_the_address(api: Api) -> None:
     assert user.email_verified
 
 
+def test_a_link_leads_to_the_service_whatever_host_a_request_names(
+    api: Api, alice: User, settings: Settings
+) -> None:
+    settings.ALLOWED_HOSTS = ["*"]
+    api(alice).post("/api/auth/verification", headers={"Host": "evil.example"})
+    send_mails()
+    body = str(mail.outbox[0].body)
+    assert settings.SERVICE_URL in body
+    assert "evil.example" not in body
+
+
 def test_a_link_works_once(api: Api, alice: User) -> None:
     api(alice).post("/api/auth/verification")
     (path,) = send_mails()

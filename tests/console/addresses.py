@@ -63,6 +63,7 @@ NO_PAGES: Final = frozenset(
     {
         "app/sign-out",
         "app/kill-switch",
+        "app/kill-switch/release",
         "app/algorithms/<str:algorithm_id>/do/<str:action>",
         "app/backtests/<str:backtest_id>/do/<str:action>",
         "app/live/<str:algorithm_id>/chart",

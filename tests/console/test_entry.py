@@ -215,6 +215,21 @@ def test_a_form_needs_its_token(alice: User) -> None:
     assert client.post("/app/sign-in", form).status_code == 403
 
 
+@pytest.mark.parametrize(
+    ("origin", "status"),
+    [("http://testserver", 302), ("http://localhost:3000", 403), ("http://localhost:5173", 403)],
+)
+def test_no_other_origin_sends_a_form(alice: User, origin: str, status: int) -> None:
+    client = Client(enforce_csrf_checks=True)
+    client.get("/app/sign-in")
+    form = {
+        "email": alice.email,
+        "password": make.PASSWORD,
+        "csrfmiddlewaretoken": client.cookies["csrftoken"].value,
+    }
+    assert client.post("/app/sign-in", form, headers={"Origin": origin}).status_code == status
+
+
 def test_an_unknown_page_and_a_wrong_method_are_pages(browse: Browse, alice: User) -> None:
     client = browse(alice)
     answer = client.get("/app/nothing")

@@ -21,7 +21,7 @@ def test_the_kill_switch_asks_for_its_word(browse: Browse, alice: User) -> None:
     client.post("/app/kill-switch", {"confirmation": "STOP", "reason": "news"})
     assert trading.read_switch(owner=alice).active
     assert b"Allow trading again" in client.get("/app").content
-    client.post("/app/kill-switch", {"action": "release"})
+    client.post("/app/kill-switch/release")
     assert not trading.read_switch(owner=alice).active
 
 
