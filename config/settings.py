@@ -68,11 +68,11 @@ def allowed_headers() -> list[str]:
     """Return the request headers that pages of other origins may send: the document's three, and
     those of `CORS_EXTRA_HEADERS`, where `api` stands for the others that the API reads.
     """
-    ours = ("idempotency-key", "if-match", "if-none-match", "last-event-id", "prefer")
+    of_api = ("idempotency-key", "if-match", "if-none-match", "last-event-id", "prefer")
     extra = env_list("CORS_EXTRA_HEADERS", default="")
     names = [name for name in extra if name != "api"]
     if "api" in extra:
-        names += [*ours, "x-csrftoken"]
+        names += [*of_api, "x-csrftoken"]
     return ["content-type", "authorization", "x-request-id", *names]
 
 

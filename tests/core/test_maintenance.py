@@ -45,15 +45,15 @@ ACTIONS = {
 
 def pages() -> list[str]:
     """Every address of the console and of links in mails, with a plausible value in each place."""
-    found = []
+    console = []
     for entry in get_resolver().url_patterns:
         prefix = str(entry.pattern)
         if isinstance(entry, URLResolver) and prefix == "app/":
-            found += [prefix + str(page.pattern) for page in entry.url_patterns]
+            console += [prefix + str(page.pattern) for page in entry.url_patterns]
         elif isinstance(entry, URLPattern) and prefix.startswith(("app", "account/")):
-            found.append(prefix)
+            console.append(prefix)
     filled = []
-    for route in found:
+    for route in console:
         kind = next((name for name in reversed(ACTIONS) if f"{name}/" in route), "")
         for action in ACTIONS[kind] if "<str:action>" in route else ("",):
             path = re.sub("<str:symbol>", "NSE:TCS", route.replace("<str:action>", action))
