@@ -36,7 +36,7 @@ from apps.backtests.services import BacktestRunning
 from apps.backtests.submissions import OVERRIDES, STUDY_FIELDS, read_date_range
 from apps.backtests.sufficient_history import InsufficientHistory
 from apps.core.api.idempotency import idempotent
-from apps.core.api.pagination import Page, PageQuery, ordering, page_with
+from apps.core.api.pagination import AFTER, Page, PageQuery, in_order, page_with
 from apps.core.api.renderers import JsonRenderer
 from apps.core.api.schema import NO_FIELDS, refuses
 from apps.core.api.serializers import EmptyBody
@@ -53,7 +53,7 @@ class BacktestViewSet(OwnedViewSet):
 
     @extend_schema(
         operation_id="listBacktests",
-        parameters=[BacktestQuery],
+        parameters=[BacktestQuery, AFTER],
         responses=BacktestSerializer(many=True),
     )
     def list(self, request: Request) -> Response:
@@ -69,7 +69,9 @@ class BacktestViewSet(OwnedViewSet):
             status=query.get("status"),
             kind=query.get("kind"),
         )
-        return self.page(rows.order_by(*ordering(query, BACKTEST_SORTS)), BacktestSerializer)
+        among = services.backtests_of(owner=self.owner, algorithm_id=None, status=None, kind=None)
+        listed = in_order(query, BACKTEST_SORTS, rows, among=among, newest="created_at")
+        return self.page(listed, BacktestSerializer)
 
     @extend_schema(
         operation_id="submitBacktest",

@@ -7,6 +7,7 @@ from rest_framework.response import Response
 
 from apps.accounts.proof import needs_recent_proof
 from apps.core.api.idempotency import idempotent, idempotent_with_secret
+from apps.core.api.pagination import AFTER, GrowingList
 from apps.core.api.schema import NO_FIELDS, refuses
 from apps.core.api.serializers import EmptyBody
 from apps.core.api.views import OwnedViewSet
@@ -137,7 +138,7 @@ class WebhookViewSet(OwnedViewSet):
 
     @extend_schema(
         operation_id="listDeliveries",
-        parameters=[DeliveryQuery],
+        parameters=[DeliveryQuery, AFTER],
         responses=DeliverySerializer(many=True),
     )
     @action(detail=True)
@@ -153,7 +154,10 @@ class WebhookViewSet(OwnedViewSet):
             status=query.get("status"),
             type=query.get("type"),
         )
-        return self.page(rows, DeliverySerializer)
+        among = services.deliveries_of(
+            owner=self.owner, endpoint_id=webhook_id, status=None, type=None
+        )
+        return self.page(GrowingList(rows, among, "created_at"), DeliverySerializer)
 
     @extend_schema(
         operation_id="recoverWebhook",

@@ -4,9 +4,11 @@ query.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
+from drf_spectacular.utils import OpenApiParameter
+from rest_framework import serializers
 from rest_framework.pagination import BasePagination
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -14,13 +16,14 @@ from rest_framework.serializers import IntegerField
 from rest_framework.views import APIView
 
 from apps.core.api.serializers import DocumentSerializer, QueryIntegerField, StrictSerializer
+from apps.core.errors import Fault, InvalidInput
 
 DEFAULT_LIMIT: Final = 20
 MAX_LIMIT: Final = 100
 MAX_PAGE: Final = 1_000_000
 
 # What a page can be cut out of.
-ListSource = QuerySet[Any, Any] | Sequence[Any]
+ListSource: TypeAlias = "QuerySet[Any, Any] | Sequence[Any] | GrowingList"
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,10 +40,47 @@ class Page:
         return slice(first, first + self.limit)
 
 
+@dataclass(frozen=True, slots=True)
+class GrowingList:
+    """A list, the newest first by a column and then the id, that can be read on after an item.
+
+    `among` has every item that the list shows without its filters: the item before may have left
+    the list since.
+    """
+
+    rows: QuerySet[Any, Any]
+    among: QuerySet[Any, Any]
+    newest: str
+
+    def after(self, item_id: str) -> QuerySet[Any, Any]:
+        """Return the rows after an item. Raises InvalidInput."""
+        item = self.among.order_by().filter(pk=item_id).values_list(self.newest, flat=True)
+        time = item.first()
+        if time is None:
+            raise InvalidInput(Fault("after", "is the id of no item of this list", item_id))
+        older = Q(**{f"{self.newest}__lt": time})
+        return self.rows.filter(older | Q(**{self.newest: time, "pk__lt": item_id}))
+
+
+def in_order(
+    query: Mapping[str, str],
+    columns: Mapping[str, str],
+    rows: QuerySet[Any, Any],
+    *,
+    among: QuerySet[Any, Any],
+    newest: str,
+) -> ListSource:
+    """Return the rows in the order of a query; the newest first they are a GrowingList."""
+    ordered = rows.order_by(*ordering(query, columns))
+    is_newest_first = columns[query["sort"]] == newest and query["order"] == "desc"
+    return GrowingList(ordered, among, newest) if is_newest_first else ordered
+
+
 def fetch_page(page: Page, source: ListSource) -> tuple[list[Any], int]:
     """Return the rows of a page, and how many there are in all. A queryset is not counted when a
     page that is not full tells that.
     """
+    source = source.rows if isinstance(source, GrowingList) else source
     rows = list(source[page.rows])
     if 0 < len(rows) < page.limit:
         return rows, page.rows.start + len(rows)
@@ -71,6 +111,28 @@ class PageQuery(StrictSerializer):
     limit = QueryIntegerField(
         max_value=MAX_LIMIT, default=DEFAULT_LIMIT, help_text="How many items a page holds."
     )
+
+
+class ItemField(serializers.Field[str, str, str, Any]):
+    """The id of an item; any text is looked for."""
+
+    def to_internal_value(self, data: str) -> str:
+        return data
+
+
+class AfterQuery(PageQuery):
+    """Which part of a list that grows is wanted."""
+
+    after = ItemField(required=False)
+
+
+AFTER: Final = OpenApiParameter(
+    "after",
+    {"type": "string"},
+    description="The id of the last item of the page before, instead of `page`: the items after it,"
+    " in the default order. Items that were added meanwhile move none of them. `page` is 1 in the"
+    " answer, and `total` counts the whole list.",
+)
 
 
 class PaginationSerializer(DocumentSerializer):
@@ -105,10 +167,18 @@ class Pagination(BasePagination):
         request: Request,
         view: APIView | None = None,
     ) -> list[Any]:
-        query = PageQuery.read_query(request.query_params)
+        query = AfterQuery.read_query(request.query_params)
         self.page = Page(number=query["page"], limit=query["limit"])
-        rows, self.total = fetch_page(self.page, queryset)
-        return rows
+        if "after" not in query:
+            rows, self.total = fetch_page(self.page, queryset)
+            return rows
+        if "page" in request.query_params:
+            raise InvalidInput(Fault("page", "is not given together with after", query["page"]))
+        if not isinstance(queryset, GrowingList):
+            message = "is taken by lists that grow, in their default order, alone"
+            raise InvalidInput(Fault("after", message, query["after"]))
+        self.total = queryset.rows.count()
+        return list(queryset.after(query["after"])[: self.page.limit])
 
     def get_paginated_response(self, data: Any) -> Response:
         return Response(page_with(data, self.page, total=self.total))

@@ -103,6 +103,8 @@ def headers_of(pagination: Mapping[str, int], request: HttpRequest) -> dict[str,
     pages before and after are (RFC 8288), in the query that this one was asked with.
     """
     headers = {"X-Total-Count": str(pagination["total"])}
+    if "after" in request.GET:  # its reader knows the last id, and pages have no numbers
+        return headers
     number = pagination["page"]
     neighbours = {"prev": number - 1, "next": number + 1}
     links = [

@@ -9,7 +9,7 @@ from apps.algorithms import services as algorithms
 from apps.algorithms.models import AlgorithmNotFound
 from apps.algorithms.serializers import SORTS, AlgorithmQuery
 from apps.core.api.idempotency import idempotent
-from apps.core.api.pagination import ordering
+from apps.core.api.pagination import AFTER, in_order, ordering
 from apps.core.api.renderers import JsonRenderer
 from apps.core.api.schema import NO_FIELDS, refuses
 from apps.core.api.serializers import EmptyBody
@@ -103,7 +103,7 @@ class ActivityViewSet(OwnedViewSet):
 
     @extend_schema(
         operation_id="listOrders",
-        parameters=[OrdersQuery],
+        parameters=[OrdersQuery, AFTER],
         responses=OrderSerializer(many=True),
     )
     @action(detail=True, renderer_classes=[JsonRenderer, OrderTable])
@@ -119,11 +119,15 @@ class ActivityViewSet(OwnedViewSet):
             symbol=query.get("symbol"),
             status=query.get("status"),
         )
-        return self.page(rows.order_by(*ordering(query, ORDER_SORTS)), OrderSerializer)
+        among = services.orders(
+            owner=self.owner, algorithm_id=algorithm_id, symbol=None, status=None
+        )
+        listed = in_order(query, ORDER_SORTS, rows, among=among, newest="placed_at")
+        return self.page(listed, OrderSerializer)
 
     @extend_schema(
         operation_id="listExecutedTrades",
-        parameters=[ExecutedTradesQuery],
+        parameters=[ExecutedTradesQuery, AFTER],
         responses=ExecutedTradeSerializer(many=True),
     )
     @action(detail=True, renderer_classes=[JsonRenderer, TradeTable])
@@ -136,7 +140,9 @@ class ActivityViewSet(OwnedViewSet):
         rows = services.trades(
             owner=self.owner, algorithm_id=algorithm_id, symbol=query.get("symbol")
         )
-        return self.page(rows.order_by(*ordering(query, TRADE_SORTS)), ExecutedTradeSerializer)
+        among = services.trades(owner=self.owner, algorithm_id=algorithm_id, symbol=None)
+        listed = in_order(query, TRADE_SORTS, rows, among=among, newest="exit_time")
+        return self.page(listed, ExecutedTradeSerializer)
 
     @extend_schema(
         operation_id="listSignals",
