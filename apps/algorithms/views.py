@@ -34,7 +34,7 @@ from apps.algorithms.serializers import (
     VersionSummarySerializer,
 )
 from apps.core.api.idempotency import idempotent
-from apps.core.api.pagination import ordering
+from apps.core.api.pagination import AFTER, GrowingList, growing, ordering
 from apps.core.api.schema import IF_MATCH, IF_NONE_MATCH, NO_FIELDS, answer_header, refuses
 from apps.core.api.serializers import EmptyBody
 from apps.core.api.views import OwnedViewSet
@@ -69,7 +69,7 @@ class AlgorithmViewSet(OwnedViewSet):
 
     @extend_schema(
         operation_id="listAlgorithms",
-        parameters=[AlgorithmQuery],
+        parameters=[AlgorithmQuery, AFTER],
         responses=AlgorithmItemSerializer(many=True),
     )
     def list(self, request: Request) -> Response:
@@ -84,7 +84,9 @@ class AlgorithmViewSet(OwnedViewSet):
             strategy_type=query.get("strategy_type"),
             ordering=ordering(query, SORTS),
         )
-        return self.page(rows, AlgorithmItemSerializer)
+        among = services.listed(owner=self.owner, ordering=())
+        source = growing(rows, query, SORTS, among=among, newest="created_at")
+        return self.page(source, AlgorithmItemSerializer)
 
     @extend_schema(
         operation_id="createAlgorithm",
@@ -318,14 +320,19 @@ class PerformanceViewSet(OwnedViewSet):
 
 @extend_schema(tags=["algorithms"])
 class TemplateViewSet(OwnedViewSet):
-    @extend_schema(operation_id="listTemplates", responses=TemplateSerializer(many=True))
+    @extend_schema(
+        operation_id="listTemplates",
+        parameters=[AFTER],
+        responses=TemplateSerializer(many=True),
+    )
     def list(self, request: Request) -> Response:
         """Algorithms to copy: public ones of all users, and one's own.
 
         The newest first, each with its steps. Of an owner the display name is shown, and nothing
         else.
         """
-        return self.page(services.templates(viewer=self.owner), TemplateSerializer)
+        rows = services.templates(viewer=self.owner)
+        return self.page(GrowingList(rows, rows, "created_at"), TemplateSerializer)
 
 
 @extend_schema(tags=["algorithms"])

@@ -36,7 +36,7 @@ from apps.backtests.services import BacktestRunning
 from apps.backtests.submissions import OVERRIDES, STUDY_FIELDS, read_date_range
 from apps.backtests.sufficient_history import InsufficientHistory
 from apps.core.api.idempotency import idempotent
-from apps.core.api.pagination import AFTER, Page, PageQuery, in_order, page_with
+from apps.core.api.pagination import AFTER, Page, PageQuery, growing, ordering, page_with
 from apps.core.api.renderers import JsonRenderer
 from apps.core.api.schema import NO_FIELDS, refuses
 from apps.core.api.serializers import EmptyBody
@@ -70,8 +70,9 @@ class BacktestViewSet(OwnedViewSet):
             kind=query.get("kind"),
         )
         among = services.backtests_of(owner=self.owner, algorithm_id=None, status=None, kind=None)
-        listed = in_order(query, BACKTEST_SORTS, rows, among=among, newest="created_at")
-        return self.page(listed, BacktestSerializer)
+        rows = rows.order_by(*ordering(query, BACKTEST_SORTS))
+        source = growing(rows, query, BACKTEST_SORTS, among=among, newest="created_at")
+        return self.page(source, BacktestSerializer)
 
     @extend_schema(
         operation_id="submitBacktest",

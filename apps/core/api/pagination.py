@@ -62,18 +62,17 @@ class GrowingList:
         return self.rows.filter(older | Q(**{self.newest: time, "pk__lt": item_id}))
 
 
-def in_order(
+def growing(
+    rows: QuerySet[Any, Any],
     query: Mapping[str, str],
     columns: Mapping[str, str],
-    rows: QuerySet[Any, Any],
     *,
     among: QuerySet[Any, Any],
     newest: str,
 ) -> ListSource:
-    """Return the rows in the order of a query; the newest first they are a GrowingList."""
-    ordered = rows.order_by(*ordering(query, columns))
+    """Return rows that are in the order of a query; the newest first they are a GrowingList."""
     is_newest_first = columns[query["sort"]] == newest and query["order"] == "desc"
-    return GrowingList(ordered, among, newest) if is_newest_first else ordered
+    return GrowingList(rows, among, newest) if is_newest_first else rows
 
 
 def fetch_page(page: Page, source: ListSource) -> tuple[list[Any], int]:

@@ -9,7 +9,7 @@ from apps.algorithms import services as algorithms
 from apps.algorithms.models import AlgorithmNotFound
 from apps.algorithms.serializers import SORTS, AlgorithmQuery
 from apps.core.api.idempotency import idempotent
-from apps.core.api.pagination import AFTER, in_order, ordering
+from apps.core.api.pagination import AFTER, growing, ordering
 from apps.core.api.renderers import JsonRenderer
 from apps.core.api.schema import NO_FIELDS, refuses
 from apps.core.api.serializers import EmptyBody
@@ -122,8 +122,9 @@ class ActivityViewSet(OwnedViewSet):
         among = services.orders(
             owner=self.owner, algorithm_id=algorithm_id, symbol=None, status=None
         )
-        listed = in_order(query, ORDER_SORTS, rows, among=among, newest="placed_at")
-        return self.page(listed, OrderSerializer)
+        rows = rows.order_by(*ordering(query, ORDER_SORTS))
+        source = growing(rows, query, ORDER_SORTS, among=among, newest="placed_at")
+        return self.page(source, OrderSerializer)
 
     @extend_schema(
         operation_id="listExecutedTrades",
@@ -141,8 +142,9 @@ class ActivityViewSet(OwnedViewSet):
             owner=self.owner, algorithm_id=algorithm_id, symbol=query.get("symbol")
         )
         among = services.trades(owner=self.owner, algorithm_id=algorithm_id, symbol=None)
-        listed = in_order(query, TRADE_SORTS, rows, among=among, newest="exit_time")
-        return self.page(listed, ExecutedTradeSerializer)
+        rows = rows.order_by(*ordering(query, TRADE_SORTS))
+        source = growing(rows, query, TRADE_SORTS, among=among, newest="exit_time")
+        return self.page(source, ExecutedTradeSerializer)
 
     @extend_schema(
         operation_id="listSignals",
@@ -170,7 +172,7 @@ class ActivityViewSet(OwnedViewSet):
 class StandingViewSet(OwnedViewSet):
     @extend_schema(
         operation_id="listStandings",
-        parameters=[AlgorithmQuery],
+        parameters=[AlgorithmQuery, AFTER],
         responses=StandingSerializer(many=True),
     )
     def list(self, request: Request) -> Response:
@@ -185,7 +187,9 @@ class StandingViewSet(OwnedViewSet):
             strategy_type=query.get("strategy_type"),
             ordering=ordering(query, SORTS),
         )
-        keys = [row["id"] for row in self.paginate_queryset(rows)]
+        among = algorithms.listed(owner=self.owner, ordering=())
+        source = growing(rows, query, SORTS, among=among, newest="created_at")
+        keys = [row["id"] for row in self.paginate_queryset(source)]
         standings = board.standings(owner=self.owner, algorithm_ids=keys, now=self.now)
         data = [StandingSerializer.render(standings[key]) for key in keys if key in standings]
         return self.get_paginated_response(data)
