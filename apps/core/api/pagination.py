@@ -15,6 +15,7 @@ from rest_framework.response import Response
 from rest_framework.serializers import IntegerField
 from rest_framework.views import APIView
 
+from apps.core.api.schema import ID_EXAMPLE
 from apps.core.api.serializers import DocumentSerializer, QueryIntegerField, StrictSerializer
 from apps.core.errors import Fault, InvalidInput
 
@@ -127,7 +128,7 @@ class AfterQuery(PageQuery):
 
 AFTER: Final = OpenApiParameter(
     "after",
-    {"type": "string"},
+    {"type": "string", "examples": [ID_EXAMPLE]},
     description="The id of the last item of the page before, instead of `page`: the items after it,"
     " in the default order. Items that were added meanwhile move none of them. `page` is 1 in the"
     " answer, and `total` counts the whole list.",
