@@ -4,9 +4,11 @@ import re
 from collections.abc import Sequence
 from io import StringIO
 from pathlib import Path
+from typing import Any
 
 import pytest
 from django.core.management import CommandError, call_command
+from django.db import OperationalError
 
 from apps.accounts.models import User
 from apps.market import clock, intraday_buffer, store
@@ -167,3 +169,35 @@ def test_what_came_in_before_today_is_folded() -> None:
     assert set(BufferedCandle.objects.values_list("symbol", flat=True)) == {TCS}
     assert same(store.read(SBIN, "1m", start=0, end=2**33), yesterday)
     assert services.compact_ended(now=NOW) == 0
+
+
+@pytest.mark.parametrize("files", [False, True])
+def test_a_replay_goes_on_after_the_database_was_away(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, files: bool
+) -> None:
+    """The connection is cut before one step and after another has committed unseen."""
+    bars = minutes("2026-10-29 09:15", 5)
+    if files:
+        lines = [f"2026-10-29 09:{minute}:00,100,101,99,100,10" for minute in range(15, 20)]
+        text = "\n".join(["datetime,open,high,low,close,volume", *lines])
+        source: list[object] = [write_file(tmp_path, text, "SBIN_1m.csv")]
+    else:
+        store_candles(SBIN, "1m", bars)
+        source = []
+    calls, really = [0], replay.advance
+
+    def advance(*arguments: Any, **options: Any) -> None:
+        calls[0] += 1
+        if calls[0] in (2, 3):
+            raise OperationalError("the connection is lost")
+        really(*arguments, **options)
+        if calls[0] == 5:
+            raise OperationalError("the server closed the connection unexpectedly")
+
+    monkeypatch.setattr(replay, "advance", advance)
+    monkeypatch.setattr(replay, "SECONDS_BETWEEN_ATTEMPTS", 0.0)
+    monkeypatch.setattr(replay.connection, "close", lambda: None)  # the test's transaction
+    output = feed(*source, "--symbols", SBIN, "--from", "2026-10-29", "--speed", "max")
+    assert "the market's time is 2026-10-29 09:20:00" in output
+    assert seen() == [at(f"2026-10-29 09:{minute}") for minute in range(15, 20)]
+    assert calls[0] == 8

@@ -4,14 +4,18 @@ Stored bars stay where they are: moving the clock lets traders see them (`store.
 of files are received as from any feed, in the transaction that moves the clock.
 """
 
+import logging
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
 import numpy as np
-from django.db import transaction
+from django.db import Error, connection, transaction
+from django.utils import timezone
 
+from apps.core.database_errors import is_passing
 from apps.engine.candles import TIMEFRAMES, Candles, ist_day
 from apps.engine.resampling import buckets
 from apps.market import clock
@@ -20,6 +24,10 @@ from apps.market.feeds.services import receive
 from apps.market.intraday_buffer import CandleRow, rows_of
 
 FASTEST: Final = float("inf")
+# Seconds between two attempts to reach a database that is away.
+SECONDS_BETWEEN_ATTEMPTS: Final = 1.0
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +56,31 @@ def advance(moment: ReplayStep, timeframe: str, *, stored: bool, now: datetime) 
     if not stored:
         receive(timeframe=timeframe, series=moment.bars, now=now)
     clock.move(moment.time, symbols=moment.bars, timeframe=timeframe, now=now)
+
+
+def advance_when_possible(
+    moment: ReplayStep, timeframe: str, *, stored: bool, wait: Callable[[float], None]
+) -> None:
+    """Advance, again and again while the database is away: the replay goes on where it stood.
+
+    Raises what no later attempt can mend.
+    """
+    lost_at: float | None = None
+    while True:
+        try:
+            advance(moment, timeframe, stored=stored, now=timezone.now())
+        except Error as error:
+            if not is_passing(error):
+                raise
+            connection.close()
+            if lost_at is None:
+                lost_at = time.monotonic()
+                log.warning("the database is lost, and the replay waits for it: %s", error)
+            wait(SECONDS_BETWEEN_ATTEMPTS)
+        else:
+            if lost_at is not None:
+                log.warning("the database is back after %.1f s", time.monotonic() - lost_at)
+            return
 
 
 def pace(

@@ -10,7 +10,6 @@ from typing import Any, Final
 
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError, CommandParser
-from django.utils import timezone
 
 from apps.core.errors import InvalidInput, ServiceError
 from apps.engine.candles import TIMEFRAMES, Candles
@@ -101,7 +100,7 @@ class Command(BaseCommand):
         printed_at, reached = 0.0, None
         try:
             for moment in replay.pace(moments, speed=speed, wait=time.sleep):
-                replay.advance(moment, timeframe, stored=not files, now=timezone.now())
+                replay.advance_when_possible(moment, timeframe, stored=not files, wait=time.sleep)
                 reached = moment.time
                 if time.monotonic() - printed_at >= SECONDS_A_LINE:
                     printed_at = time.monotonic()
