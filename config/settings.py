@@ -380,6 +380,7 @@ QUOTAS = {
     * env_count("QUOTA_BACKTEST_MEGABYTES", default=2_048, least=1, most=1_000_000),
     "webhooks": env_count("QUOTA_WEBHOOKS", default=50, least=1, most=1_000),
     "keys": env_count("QUOTA_KEYS", default=20, least=1, most=1_000),
+    "exports": 1,
 }
 # Memory that a worker may use for one backtest; more is refused when it is submitted.
 BACKTEST_MEGABYTES = env_count("BACKTEST_MEGABYTES", default=1_200, least=1, most=1_000_000)

@@ -324,11 +324,34 @@ class EmailLink(models.Model):
 
 
 class DataExport(models.Model):
-    """An archive of everything that is stored of a user, which the user may fetch for a day."""
+    """The archive of everything that is stored of a user, which the user may fetch for a day."""
 
     id = IdField()
     user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="exports")
     created_at = models.DateTimeField()
     ready_at = models.DateTimeField(null=True)
     expires_at = models.DateTimeField(db_index=True)
-    archive = models.BinaryField(null=True)
+    size = models.BigIntegerField(default=0, db_default=0, help_text="Bytes of the archive")
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["user"], name="a_user_has_one_export"),
+        ]
+
+
+class ExportChunk(models.Model):
+    """A megabyte of an archive. Backups leave it out, and so does the archive itself."""
+
+    is_copy_of_data: ClassVar = True
+
+    export = models.ForeignKey(DataExport, on_delete=models.CASCADE, related_name="chunks")
+    number = models.PositiveIntegerField()
+    data = models.BinaryField()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["export", "number"], name="a_chunk_stands_once"),
+        ]
+
+    def __str__(self) -> str:
+        return f"chunk {self.number} of {self.export_id}"

@@ -2,7 +2,7 @@
 
 from typing import Any, Final
 
-from django.http import HttpResponse
+from django.http import StreamingHttpResponse
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
@@ -24,6 +24,7 @@ from apps.accounts.email_links import AlreadyVerified
 from apps.accounts.exports import ExportNotReady
 from apps.accounts.login_limits import Entrance, count_failure
 from apps.accounts.mails import MailUnavailable
+from apps.accounts.models import DataExport
 from apps.accounts.proof import needs_recent_proof
 from apps.accounts.serializers import (
     AccessSerializer,
@@ -499,8 +500,9 @@ class ExportViewSet(OwnedViewSet):
     def create(self, request: Request) -> Response:
         """Make an archive of everything that is stored of the user.
 
-        It is made by a job. `archive` is the call that fetches it, for 24 hours from when it is
-        ready. While one is being made, that one is the answer.
+        It is made by a job, and replaces the last. `archive` is the call that fetches it, for 24
+        hours from when it is ready. While one is being made, that one is the answer; another can be
+        asked for an hour later.
         """
         self.read(EmptyBody)
         export = exports.request_export(user=self.owner, now=self.now)
@@ -523,15 +525,13 @@ class ExportViewSet(OwnedViewSet):
     )
     @needs_recent_proof
     @refuses(ExportNotReady)
-    def archive(self, request: Request, export_id: str) -> HttpResponse:
+    def archive(self, request: Request, export_id: str) -> StreamingHttpResponse:
         """Fetch the archive: a ZIP file with a table of each kind, as CSV and as JSON.
 
         409 while it is being made. Passwords, secrets and the texts of keys are not in it.
         """
         export = exports.find_export(user=self.owner, export_id=export_id, now=self.now)
-        headers = {"Content-Disposition": 'attachment; filename="algotrade-export.zip"'}
-        archive = exports.archive_of(export)
-        return HttpResponse(archive, content_type="application/zip", headers=headers)
+        return archive_response(export)
 
 
 @extend_schema(tags=["account"], auth=ACCOUNT)
@@ -544,6 +544,16 @@ class LimitViewSet(OwnedViewSet):
         X-RateLimit headers of every answer tell.
         """
         return Response(LimitsSerializer.render({"limits": quotas.usages(self.owner.pk)}))
+
+
+def archive_response(export: DataExport) -> StreamingHttpResponse:
+    """Answer with the archive, chunk by chunk. Raises ExportNotReady."""
+    headers = {
+        "Content-Disposition": 'attachment; filename="algotrade-export.zip"',
+        "Content-Length": str(export.size),
+    }
+    chunks = exports.chunks_of(export)
+    return StreamingHttpResponse(chunks, content_type="application/zip", headers=headers)
 
 
 def _done(message: str) -> Response:

@@ -2,7 +2,7 @@
 
 import io
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from hashlib import sha256
 from itertools import chain
 from typing import Any, Final, LiteralString, NamedTuple
@@ -211,6 +211,14 @@ def trades_page(backtest: Backtest, rows: slice) -> tuple[list[dict[str, object]
     blocks = TradeBlock.objects.filter(result=backtest.pk, first__gte=first, first__lt=rows.stop)
     trades = _unpack_trades(blocks).select(slice(rows.start - first, rows.stop - first))
     return trades.to_wire(backtest.symbols), total
+
+
+def all_trades(backtest: Backtest) -> Iterator[dict[str, object]]:
+    """Yield every trade, of which one block is in memory at a time."""
+    first = 0
+    while trades := trades_page(backtest, slice(first, first + TRADES_PER_BLOCK))[0]:
+        yield from trades
+        first += TRADES_PER_BLOCK
 
 
 def trades_page_of_symbol(

@@ -136,7 +136,6 @@ def trades_of_backtests(owner_id: str) -> Iterator[personal_data.DataRow]:
     from apps.backtests import results  # numeric libraries, which few workers need
 
     completed = Backtest.objects.filter(owner_id=owner_id, status=BacktestStatus.COMPLETED)
-    for backtest in completed.order_by("pk").iterator():
-        trades, _ = results.load_result(backtest)
-        for trade in trades.to_wire(backtest.symbols):
+    for backtest in completed.order_by("pk").only("pk", "symbols").iterator():
+        for trade in results.all_trades(backtest):
             yield {"backtestId": backtest.pk, **trade}

@@ -10,6 +10,7 @@ from typing import Any, Final, TypeVar
 
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect, QueryDict
+from django.http.response import HttpResponseBase
 from django.shortcuts import render
 from django.utils.http import url_has_allowed_host_and_scheme
 from django.views.decorators.cache import never_cache
@@ -37,7 +38,7 @@ _ADVICE: Final[Mapping[int, str]] = {
 
 _CRASHED: Final = "Something went wrong on our side."
 
-_View = TypeVar("_View", bound=Callable[..., HttpResponse])
+_View = TypeVar("_View", bound=Callable[..., HttpResponseBase])
 
 
 def login_session(request: HttpRequest) -> LoginSession | None:
@@ -51,7 +52,7 @@ def console_page(*, public: bool = False) -> Callable[[_View], _View]:
 
     def decorate(view: _View) -> _View:
         @wraps(view)
-        def guarded(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+        def guarded(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
             try:
                 if public:
                     return view(request, *args, **kwargs)

@@ -6,9 +6,10 @@ factor.
 """
 
 from collections.abc import Callable, Mapping
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
+from django.http.response import HttpResponseBase
 
 from apps.accounts import (
     closing,
@@ -33,6 +34,7 @@ from apps.accounts.serializers import (
     ProofSerializer,
     TwoFactorSerializer,
 )
+from apps.accounts.views import archive_response
 from apps.console.gate import (
     SIGN_IN,
     by_field,
@@ -50,6 +52,7 @@ from apps.core.times import indian_time
 
 _SETTINGS: Final = "/app/settings"
 _TWO_FACTOR: Final = "/app/settings/two-factor"
+Answer = TypeVar("Answer", bound=HttpResponseBase)
 
 
 def require_password(request: HttpRequest, user: User) -> None:
@@ -79,8 +82,8 @@ def form_page(
     template: str,
     context: Mapping[str, Any],
     *,
-    act: Callable[[], HttpResponse],
-) -> HttpResponse:
+    act: Callable[[], Answer],
+) -> Answer | HttpResponse:
     """Show a form that asks for the password; once it is posted, `act`, or say what is wrong beside
     each field.
     """
@@ -232,15 +235,13 @@ def ask_for_export_page(request: HttpRequest, user: User) -> HttpResponse:
 
 
 @console_page()
-def export_page(request: HttpRequest, user: User, export_id: str) -> HttpResponse:
+def export_page(request: HttpRequest, user: User, export_id: str) -> HttpResponseBase:
     """Say whether an archive is ready; on POST send it."""
     export = exports.find_export(user=user, export_id=export_id, now=database_clock.now())
 
-    def act() -> HttpResponse:
+    def act() -> StreamingHttpResponse:
         require_password(request, user)
-        headers = {"Content-Disposition": 'attachment; filename="algotrade-export.zip"'}
-        archive = exports.archive_of(export)
-        return HttpResponse(archive, content_type="application/zip", headers=headers)
+        return archive_response(export)
 
     context = {"export": ExportSerializer.render(export)}
     return form_page(request, user, "export", context, act=act)

@@ -7,11 +7,15 @@ refer to them in turn. What is stored in packed form an app unpacks by `unpacked
 from __future__ import annotations
 
 import csv
+import gzip
 import io
 import json
+import shutil
+import tempfile
 import zipfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import IO, Any, Final
+from itertools import chain
+from typing import IO, Any, Final, Protocol, cast
 
 from django.apps import apps
 from django.contrib.auth import get_user_model
@@ -26,6 +30,8 @@ Unpack = Callable[[str], Iterable[DataRow]]
 SECRET_COLUMNS: Final = frozenset(
     {"password", "secret", "previous_secret", "digest", "token_id", "previous_token_id"}
 )
+# Rows that are read at once: some hold a megabyte of JSON.
+_ROWS_READ: Final = 50
 _UNPACKED: Final[dict[str, Unpack]] = {}
 
 
@@ -39,18 +45,28 @@ def unpacked(name: str) -> Callable[[Unpack], Unpack]:
     return register
 
 
-def write_archive(user_id: str, into: IO[bytes]) -> None:
+class Sink(Protocol):
+    """What an archive is written into, from its beginning to its end."""
+
+    def write(self, data: bytes, /) -> int: ...
+
+    def flush(self) -> None: ...
+
+
+def write_archive(user_id: str, into: Sink) -> None:
     """Write a ZIP file with two files for each table of the user's that has rows."""
-    with zipfile.ZipFile(into, "w", zipfile.ZIP_DEFLATED) as archive:
+    with zipfile.ZipFile(cast(IO[bytes], into), "w", zipfile.ZIP_DEFLATED) as archive:
         for name, rows in _tables(user_id):
             _write_table(archive, name, rows)
 
 
 def _tables(user_id: str) -> Iterator[tuple[str, Iterable[DataRow]]]:
     for model, path in paths_to_user().items():
+        if getattr(model, "is_copy_of_data", False):
+            continue
         rows: QuerySet[Any, Any] = model._default_manager.filter(**{path: user_id})
         columns = [field.attname for field in model._meta.concrete_fields if _is_shown(field)]
-        yield model._meta.db_table, rows.order_by("pk").values(*columns).iterator()
+        yield model._meta.db_table, rows.order_by("pk").values(*columns).iterator(_ROWS_READ)
     for name, unpack in _UNPACKED.items():
         yield name, unpack(user_id)
 
@@ -79,18 +95,29 @@ def paths_to_user() -> dict[type[models.Model], str]:
 
 
 def _write_table(archive: zipfile.ZipFile, name: str, rows: Iterable[DataRow]) -> None:
-    """Write one table row by row, so that none has to fit into memory twice."""
-    table, lines = io.StringIO(newline=""), []
-    writer = None
-    for row in rows:
-        if writer is None:
-            writer = csv.DictWriter(table, list(row))
+    """Write one table row by row: its CSV into the archive, its JSON into a file for later."""
+    iterator = iter(rows)
+    first = next(iterator, None)
+    if first is None:
+        return
+    with tempfile.TemporaryFile() as file:
+        with _text_file(archive, f"{name}.csv") as table, gzip.open(file, "wt", 1) as lines:
+            writer = csv.DictWriter(table, list(first))
             writer.writeheader()
-        writer.writerow({column: _cell(value) for column, value in row.items()})
-        lines.append(json.dumps(row, cls=DjangoJSONEncoder))
-    if writer is not None:
-        archive.writestr(f"{name}.csv", table.getvalue())
-        archive.writestr(f"{name}.json", "[\n" + ",\n".join(lines) + "\n]\n")
+            separator = "[\n"
+            for row in chain([first], iterator):
+                writer.writerow({column: _cell(value) for column, value in row.items()})
+                lines.write(separator + json.dumps(row, cls=DjangoJSONEncoder))
+                separator = ",\n"
+            lines.write("\n]\n")
+        file.seek(0)
+        with gzip.open(file, "rt") as lines, _text_file(archive, f"{name}.json") as document:
+            shutil.copyfileobj(lines, document)
+
+
+def _text_file(archive: zipfile.ZipFile, name: str) -> io.TextIOWrapper:
+    member = archive.open(name, "w", force_zip64=True)
+    return io.TextIOWrapper(member, encoding="utf-8", newline="")
 
 
 def _cell(value: object) -> object:

@@ -26,6 +26,7 @@ class Resource(StrEnum):
     BACKTEST_BYTES = "backtestBytes"
     WEBHOOKS = "webhooks"
     KEYS = "keys"
+    EXPORTS = "exports"
 
 
 class QuotaExceeded(ServiceError):

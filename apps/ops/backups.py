@@ -34,6 +34,8 @@ _PARAMETERS: Final = (
     "host", "port", "dbname", "user", "options", "connect_timeout", "target_session_attrs",
     "sslmode", "sslrootcert", "sslcert", "sslkey",
 )  # fmt: skip
+# Archives of users' data, which are copies and gone in a day.
+_LEFT_OUT = ("accounts_dataexport", "accounts_exportchunk")
 
 
 class BackupFailed(Exception):
@@ -64,6 +66,7 @@ def back_up(folder: Path, *, now: datetime) -> Path:
         command = _command(
             "pg_dump", "--format=custom", "--compress=1", f"--file={dump}", "--no-owner",
             "--no-privileges", "--no-comments", "--no-unlogged-table-data",
+            *(f"--exclude-table-data={table}" for table in _LEFT_OUT),
         )  # fmt: skip
         dumped = subprocess.run(command, env=_environment(), stderr=subprocess.PIPE, check=False)
         if dumped.returncode:

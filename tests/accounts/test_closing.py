@@ -3,6 +3,8 @@
 import csv
 import io
 import json
+import random
+import string
 import zipfile
 from datetime import timedelta
 from typing import Any
@@ -12,8 +14,8 @@ from django.apps import apps
 from django.utils import timezone
 from procrastinate.contrib.django.models import ProcrastinateJob
 
-from apps.accounts import closing, retention, tasks
-from apps.accounts.models import DataExport, SessionEndReason, User
+from apps.accounts import closing, exports, retention, tasks
+from apps.accounts.models import DataExport, ExportChunk, SessionEndReason, User
 from apps.algorithms.models import Algorithm
 from apps.core import personal_data
 from apps.core.audit import Action
@@ -104,7 +106,9 @@ def archive_of(api: Api, user: User) -> zipfile.ZipFile:
     assert client.get(path.removesuffix("/archive")).json()["readyAt"]
     response = client.get(path)
     assert (response.status_code, response["Content-Type"]) == (200, "application/zip")
-    return zipfile.ZipFile(io.BytesIO(response.content))
+    archive = response.getvalue()
+    assert response["Content-Length"] == str(len(archive))
+    return zipfile.ZipFile(io.BytesIO(archive))
 
 
 def test_an_archive_has_everything_of_the_users_and_nothing_of_others(
@@ -128,6 +132,40 @@ def test_an_archive_has_everything_of_the_users_and_nothing_of_others(
     contents = "".join(stored.values())
     assert "Bob" not in contents
     assert alice.password not in contents
+
+
+def test_an_archive_comes_in_chunks_of_a_megabyte(api: Api, alice: User) -> None:
+    for number in range(150):
+        description = "".join(random.Random(number).choices(string.printable, k=20_000))
+        Algorithm.objects.filter(pk=make.algorithm(alice).pk).update(description=description)
+    archive = archive_of(api, alice)
+    assert archive.testzip() is None
+    assert len(json.loads(archive.read("algorithms_algorithm.json"))) == 150
+    assert "accounts_exportchunk.csv" not in archive.namelist()
+    sizes = [len(chunk.data) for chunk in ExportChunk.objects.order_by("number")]
+    assert len(sizes) > 2
+    assert set(sizes[:-1]) == {exports.CHUNK_BYTES}
+    assert 0 < sizes[-1] <= exports.CHUNK_BYTES
+
+
+def test_an_archive_replaces_the_last_an_hour_later(api: Api, alice: User) -> None:
+    archive_of(api, alice)
+    first = DataExport.objects.get()
+    refused = api(alice).post(EXPORT)
+    error = assert_error(refused, 429, "TOO_MANY_REQUESTS")
+    assert 3500 < error["retryAfter"] <= 3600
+    DataExport.objects.update(created_at=first.created_at - exports.INTERVAL)
+    assert api(alice).post(EXPORT).status_code == 201
+    assert DataExport.objects.get().pk != first.pk
+    assert not ExportChunk.objects.exists()
+    usage = {row["resource"]: row for row in api(alice).get("/api/auth/limits").json()["limits"]}
+    assert usage["exports"] == {"resource": "exports", "limit": 1, "used": 1}
+
+
+def test_an_archive_whose_job_was_lost_is_asked_for_again(api: Api, alice: User) -> None:
+    lost = api(alice).post(EXPORT).json()["id"]
+    DataExport.objects.update(created_at=timezone.now() - exports.INTERVAL)
+    assert api(alice).post(EXPORT).json()["id"] != lost
 
 
 def test_an_archive_is_gone_after_a_day(api: Api, alice: User) -> None:

@@ -84,7 +84,7 @@ def test_the_export_is_asked_for_made_and_fetched(browse: Browse, alice: User, b
     exports.make_archive(export_id=DataExport.objects.get().pk, now=timezone.now())
     assert b"Download" in client.get(address).content
     archive = client.post(address, PROOF)
-    assert zipfile.ZipFile(io.BytesIO(archive.content)).testzip() is None
+    assert zipfile.ZipFile(io.BytesIO(archive.getvalue())).testzip() is None
     assert browse(bob).get(address).status_code == 404
 
 

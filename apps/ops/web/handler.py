@@ -6,7 +6,7 @@ so their connections to the database stay too.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import Context, copy_context
 from functools import partial
@@ -26,6 +26,7 @@ from apps.ops.supervisor import Heartbeat
 from apps.ops.web.waiting import Waiting
 
 REQUEST_THREADS: Final = 4
+PART_BYTES: Final = 1024 * 1024  # of a file, that are read at once
 END: Final[Mapping[str, Any]] = {"type": "http.request", "body": b"", "more_body": False}
 
 # ASGI's own types.
@@ -89,12 +90,17 @@ class Handler(ASGIHandler):
         if isinstance(response, FileResponse):
             response.block_size = self.chunk_size
         if isinstance(response, StreamingHttpResponse):
-            # Django would read it in a thread of its own.
-            response.streaming_content = _in_one_part(b"".join(response))
+            # Django would read it whole, in a thread of its own.
+            response.streaming_content = self._parts(response.streaming_content)
         elif isinstance(response, HttpResponse) and has_body(request, response):
             # CommonMiddleware has not seen what is refused before it.
             response.headers.setdefault("Content-Length", str(len(response.content)))
         return response, copy_context()
+
+    async def _parts(self, content: Iterator[bytes]) -> AsyncIterator[bytes]:
+        """Yield what a request thread reads of a file: a part is sent before the next is read."""
+        while part := await self.in_thread(partial(_read_part, content)):
+            yield part
 
     async def in_thread(self, function: Callable[[], Result]) -> Result:
         """Call the function in a request thread, with a usable connection to the database.
@@ -114,13 +120,17 @@ def has_body(request: HttpRequest, response: HttpResponse) -> bool:
     return request.method != "HEAD" and response.status_code not in (204, 304)
 
 
+def _read_part(content: Iterator[bytes]) -> bytes:
+    """Join the pieces of a file until they are a megabyte, or the file ends."""
+    part = bytearray()
+    while len(part) < PART_BYTES and (piece := next(content, None)) is not None:
+        part += piece
+    return bytes(part)
+
+
 def _with_connection(function: Callable[[], Result]) -> Result:
     close_old_connections()
     return function()
-
-
-async def _in_one_part(content: bytes) -> AsyncIterator[bytes]:
-    yield content
 
 
 def scheme_of(scope: Scope) -> str:
