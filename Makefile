@@ -4,7 +4,7 @@
 PYTHON ?= $(shell for python in python3 python3.13 python3.12 python3.11 python3.14; do \
 	$$python -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$python && break; done)
 
-.PHONY: run test demo bench prove browse soak check install tools
+.PHONY: run test demo bench prove browse soak check audit install tools
 
 run: install
 	.venv/bin/python manage.py up --sample
@@ -30,6 +30,12 @@ soak: tools
 check: tools
 	.venv/bin/ruff format --check . && .venv/bin/ruff check . && .venv/bin/mypy && .venv/bin/lint-imports
 	.venv/bin/python manage.py check --deploy --fail-level WARNING && .venv/bin/python manage.py makemigrations --check --dry-run
+
+# What the service is made of (.venv/sbom.json), and what is known against it; it asks PyPI.
+audit: install
+	.venv/bin/python -m venv .venv/audit && .venv/audit/bin/python -m pip install --quiet --disable-pip-version-check pip-audit==2.10.1 cyclonedx-bom==7.5.0
+	.venv/audit/bin/cyclonedx-py requirements requirements.txt --output-file .venv/sbom.json && echo "SBOM: .venv/sbom.json"
+	.venv/audit/bin/pip-audit --requirement requirements.txt --require-hashes --disable-pip --strict
 
 install: .venv/installed
 

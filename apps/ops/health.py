@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 
+from django.conf import settings
 from django.db import Error, connection
 from django.db.migrations.executor import MigrationExecutor
 from django.http import HttpRequest, JsonResponse
@@ -13,6 +14,13 @@ from apps.ops import metrics
 from apps.ops.models import SILENCE, ServiceProcess
 
 OK = "ok"
+_POWERS = """
+    SELECT rolsuper, EXISTS (
+        SELECT FROM pg_class
+        WHERE relowner = pg_roles.oid AND relkind = 'r' AND relnamespace = 'public'::regnamespace
+    )
+    FROM pg_roles WHERE rolname = current_user
+"""
 
 
 @public_page
@@ -51,12 +59,29 @@ def readyz(request: HttpRequest) -> JsonResponse:
     return JsonResponse({"status": status, "checks": {**checks, **concerns}})
 
 
+def find_powers() -> list[str]:
+    """Return what the role that serves could do, although the service never does it.
+
+    Raises Error.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute(_POWERS)
+        is_superuser, is_owner = cursor.fetchone()
+    powers = {"is a superuser": is_superuser, "owns its tables": is_owner}
+    return [power for power, has_it in powers.items() if has_it]
+
+
 def find_concerns() -> Iterator[tuple[str, str]]:
     """Yield what is wrong although calls are answered, by what it concerns. Raises Error."""
     if disk.is_nearly_full():
         yield "disk", f"{disk.free_bytes() // 1024**2} MB are free: calls that write are refused"
     if database_clock.machine.seconds_ahead:
         yield "clock", database_clock.machine.description
+    if not settings.EMBEDDED_DATABASE and (powers := find_powers()):
+        yield (
+            "role",
+            f"the service's role {' and '.join(powers)}: config/deploy/roles.sql makes another",
+        )
     silent = [
         f"{process} for {process.silent_for.total_seconds():.0f} s"
         for process in ServiceProcess.objects.known()

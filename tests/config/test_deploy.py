@@ -117,6 +117,28 @@ def test_the_compose_file_trusts_its_own_network_alone() -> None:
         assert trusted == {network["subnet"]}
 
 
+def test_every_container_is_confined() -> None:
+    for name, container in compose()["services"].items():
+        assert container["read_only"], name
+        assert container["cap_drop"] == ["ALL"], name
+        assert container["security_opt"] == ["no-new-privileges:true"], name
+        assert container["mem_limit"], name
+        assert "build" in container or re.search(r":\d+\.\d+[.\w-]*$", container["image"]), name
+
+
+def test_the_service_and_its_migrations_have_roles_of_their_own() -> None:
+    services = compose()["services"]
+    users = {
+        name: services[name]["environment"]["DATABASE_URL"].split(":")[1].removeprefix("//")
+        for name in ("migrate", "service", "workers")
+    }
+    assert users == {
+        "migrate": "algotrade", "service": "algotrade_service", "workers": "algotrade_service",
+    }  # fmt: skip
+    command = services["redis"]["command"]
+    assert command[command.index("--maxmemory-policy") + 1] == "noeviction"
+
+
 def test_the_image_has_all_that_the_compose_file_runs() -> None:
     copied = {
         word

@@ -2,22 +2,24 @@
 
 import asyncio
 import threading
+from collections.abc import Iterator
 from ipaddress import ip_network
 from pathlib import Path
 from typing import Any
 
 import pytest
 from django.core.handlers.asgi import ASGIHandler
-from django.http import FileResponse, HttpRequest, HttpResponse
+from django.http import FileResponse, HttpRequest, HttpResponse, StreamingHttpResponse
 from pytest_django import Settings
 
 from apps.core import long_poll
 from apps.core.api.middleware import MAX_BODY, MAX_DRAINED
 from apps.core.long_poll import LongPoll
-from apps.ops.web.handler import REQUEST_THREADS, Handler, scheme_of
+from apps.ops.web.handler import PART_BYTES, REQUEST_THREADS, Handler, scheme_of
 from tests.ops.asgi import Client, handler_of, run, scope_of
 
 MEGABYTE = b"a" * 1024 * 1024
+MESSAGE_BYTES = ASGIHandler.chunk_size
 
 
 def echo(request: HttpRequest) -> HttpResponse:
@@ -98,7 +100,7 @@ def test_head_without_a_length_is_given_none() -> None:
     run(play())
 
 
-def test_file_is_read_whole_in_the_request_thread(tmp_path: Path) -> None:
+def test_file_is_read_in_request_threads(tmp_path: Path) -> None:
     (tmp_path / "file").write_bytes(b"ab" * 100_000)
     opened = (tmp_path / "file").open("rb")
 
@@ -110,6 +112,33 @@ def test_file_is_read_whole_in_the_request_thread(tmp_path: Path) -> None:
         assert opened.closed
 
     run(play())
+
+
+def test_client_that_leaves_a_large_answer_stops_it_without_a_traceback(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    read: list[int] = []
+
+    def chunks() -> Iterator[bytes]:
+        for number in range(100):
+            read.append(number)
+            yield bytes(PART_BYTES)
+
+    async def play() -> None:
+        messages = 1 + 2 * PART_BYTES // MESSAGE_BYTES
+        client = Client(reads=messages)  # the head and two chunks
+        handler = handler_of(lambda request: StreamingHttpResponse(chunks()))
+        call = asyncio.create_task(client.call(handler))
+        while len(client.sent) < messages:
+            await asyncio.sleep(0.01)
+        await asyncio.sleep(0.05)
+        assert read == [0, 1, 2]  # no more than one that waits to be sent
+        client.is_gone.set()
+        await call
+        assert len(read) <= 4
+
+    run(play())
+    assert caplog.records == []
 
 
 def test_threads_are_few_and_stay() -> None:

@@ -7,23 +7,33 @@ import sys
 from datetime import timedelta
 from io import StringIO
 from pathlib import Path
+from typing import Final
 
 import pytest
 from django.core.management import call_command
 from django.core.management.base import CommandError
-from django.db import connection
+from django.db import ProgrammingError, connection, transaction
 from django.test import Client
 from django.utils import timezone
 from pytest_django import Settings
 
-from apps.core import jobs
+from apps.core import audit, jobs
+from apps.core.audit import Action
 from apps.core.machine import MACHINE
 from apps.ops import presence
 from apps.ops.backlog import read_backlog
 from apps.ops.models import ServiceProcess
+from tests import make
 from tests.ops.test_metrics import samples, value
 
+ROLES: Final = Path(__file__).resolve().parents[2] / "config" / "deploy" / "roles.sql"
 pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture(autouse=True)
+def embedded(settings: Settings) -> None:
+    """The role of tests is a superuser."""
+    settings.EMBEDDED_DATABASE = True
 
 
 def beat(role: str = "backtests") -> None:
@@ -79,6 +89,36 @@ def test_a_process_that_has_ended_is_forgotten_by_its_machine_or_after_a_while()
     with presence.present("web"):
         pass
     assert not ServiceProcess.objects.exists()
+
+
+def test_a_role_that_could_do_more_than_serve_is_a_concern(settings: Settings) -> None:
+    settings.EMBEDDED_DATABASE = False
+    answer = Client().get("/readyz")
+    assert (answer.status_code, answer.json()["status"]) == (200, "degraded")
+    assert "owns its tables" in answer.json()["checks"]["role"]
+
+
+def test_the_role_of_the_deployment_changes_neither_schema_nor_audit_log(
+    settings: Settings,
+) -> None:
+    settings.EMBEDDED_DATABASE = False
+    statements = ROLES.read_text().replace(":'password'", "'of the service'")
+    with connection.cursor() as cursor:
+        cursor.execute(statements)
+        cursor.execute("SET LOCAL ROLE algotrade_service")
+        user = make.user()
+        audit.record(Action.SIGNUP, user, actor=audit.user(user), now=make.NOW)
+        assert "role" not in Client().get("/readyz").json()["checks"]
+        for statement in (
+            "UPDATE core_auditrecord SET action = 'other'",
+            "DELETE FROM core_auditrecord",
+            "ALTER TABLE accounts_user ADD COLUMN other int",
+            "CREATE TABLE other ()",
+            "DROP TABLE accounts_user",
+        ):
+            refusal = pytest.raises(ProgrammingError, match=r"permission denied|must be owner")
+            with refusal, transaction.atomic():
+                cursor.execute(statement)
 
 
 def test_a_full_disk_is_a_concern_and_keeps_nobody_from_reading(settings: Settings) -> None:

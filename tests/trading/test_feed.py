@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from django.core.management import CommandError, call_command
-from django.db import OperationalError
+from django.db import OperationalError, connection
 
 from apps.accounts.models import User
 from apps.market import clock, intraday_buffer, store
@@ -196,7 +196,7 @@ def test_a_replay_goes_on_after_the_database_was_away(
 
     monkeypatch.setattr(replay, "advance", advance)
     monkeypatch.setattr(replay, "SECONDS_BETWEEN_ATTEMPTS", 0.0)
-    monkeypatch.setattr(replay.connection, "close", lambda: None)  # the test's transaction
+    monkeypatch.setattr(connection, "close", lambda: None)  # the test's transaction
     output = feed(*source, "--symbols", SBIN, "--from", "2026-10-29", "--speed", "max")
     assert "the market's time is 2026-10-29 09:20:00" in output
     assert seen() == [at(f"2026-10-29 09:{minute}") for minute in range(15, 20)]

@@ -91,7 +91,7 @@ class Handler(ASGIHandler):
             response.block_size = self.chunk_size
         if isinstance(response, StreamingHttpResponse):
             # Django would read it whole, in a thread of its own.
-            response.streaming_content = self._parts(response.streaming_content)
+            response.streaming_content = self._parts(iter(response))
         elif isinstance(response, HttpResponse) and has_body(request, response):
             # CommonMiddleware has not seen what is refused before it.
             response.headers.setdefault("Content-Length", str(len(response.content)))
