@@ -52,7 +52,7 @@ from apps.core.times import indian_time
 
 _SETTINGS: Final = "/app/settings"
 _TWO_FACTOR: Final = "/app/settings/two-factor"
-Answer = TypeVar("Answer", bound=HttpResponseBase)
+_Answer = TypeVar("_Answer", bound=HttpResponseBase)
 
 
 def require_password(request: HttpRequest, user: User) -> None:
@@ -82,8 +82,8 @@ def form_page(
     template: str,
     context: Mapping[str, Any],
     *,
-    act: Callable[[], Answer],
-) -> Answer | HttpResponse:
+    act: Callable[[], _Answer],
+) -> _Answer | HttpResponse:
     """Show a form that asks for the password; once it is posted, `act`, or say what is wrong beside
     each field.
     """

@@ -195,7 +195,7 @@ def test_a_replay_goes_on_after_the_database_was_away(
             raise OperationalError("the server closed the connection unexpectedly")
 
     monkeypatch.setattr(replay, "advance", advance)
-    monkeypatch.setattr(replay, "SECONDS_BETWEEN_ATTEMPTS", 0.0)
+    monkeypatch.setattr("time.sleep", lambda seconds: None)
     monkeypatch.setattr(connection, "close", lambda: None)  # the test's transaction
     output = feed(*source, "--symbols", SBIN, "--from", "2026-10-29", "--speed", "max")
     assert "the market's time is 2026-10-29 09:20:00" in output

@@ -25,7 +25,7 @@ from apps.market.intraday_buffer import CandleRow, rows_of
 
 FASTEST: Final = float("inf")
 # Seconds between two attempts to reach a database that is away.
-SECONDS_BETWEEN_ATTEMPTS: Final = 1.0
+_SECONDS_BETWEEN_ATTEMPTS: Final = 1.0
 
 log = logging.getLogger(__name__)
 
@@ -76,7 +76,7 @@ def advance_when_possible(
             if lost_at is None:
                 lost_at = time.monotonic()
                 log.warning("the database is lost, and the replay waits for it: %s", error)
-            wait(SECONDS_BETWEEN_ATTEMPTS)
+            wait(_SECONDS_BETWEEN_ATTEMPTS)
         else:
             if lost_at is not None:
                 log.warning("the database is back after %.1f s", time.monotonic() - lost_at)
