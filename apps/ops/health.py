@@ -47,7 +47,7 @@ def readyz(request: HttpRequest) -> JsonResponse:
         if "procrastinate_jobs" not in connection.introspection.table_names():
             checks["queue"] = "not set up"
         if not unapplied:
-            concerns = dict(find_concerns())
+            concerns = {**dict(find_concerns()), **find_powers()}
     except Error as error:
         state = "busy" if meaning_of(error) is Meaning.BUSY else "unreachable"
         checks = {"database": state, "migrations": "unknown", "queue": "unknown"}
@@ -59,16 +59,20 @@ def readyz(request: HttpRequest) -> JsonResponse:
     return JsonResponse({"status": status, "checks": {**checks, **concerns}})
 
 
-def find_powers() -> list[str]:
-    """Return what the role that serves could do, although the service never does it.
-
-    Raises Error.
+def find_powers() -> dict[str, str]:
+    """Return a concern when the service's role, on a database of its operator's, could do more than
+    the service does. Raises Error.
     """
+    if settings.EMBEDDED_DATABASE:
+        return {}
     with connection.cursor() as cursor:
         cursor.execute(_POWERS)
         is_superuser, is_owner = cursor.fetchone()
-    powers = {"is a superuser": is_superuser, "owns its tables": is_owner}
-    return [power for power, has_it in powers.items() if has_it]
+    if is_superuser:
+        return {"role": "the service's role is a superuser: see config/deploy/roles.sql"}
+    if is_owner:
+        return {"role": "the service's role owns its tables: see config/deploy/roles.sql"}
+    return {}
 
 
 def find_concerns() -> Iterator[tuple[str, str]]:
@@ -77,11 +81,6 @@ def find_concerns() -> Iterator[tuple[str, str]]:
         yield "disk", f"{disk.free_bytes() // 1024**2} MB are free: calls that write are refused"
     if database_clock.machine.seconds_ahead:
         yield "clock", database_clock.machine.description
-    if not settings.EMBEDDED_DATABASE and (powers := find_powers()):
-        yield (
-            "role",
-            f"the service's role {' and '.join(powers)}: config/deploy/roles.sql makes another",
-        )
     silent = [
         f"{process} for {process.silent_for.total_seconds():.0f} s"
         for process in ServiceProcess.objects.known()

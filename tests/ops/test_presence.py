@@ -95,7 +95,7 @@ def test_a_role_that_could_do_more_than_serve_is_a_concern(settings: Settings) -
     settings.EMBEDDED_DATABASE = False
     answer = Client().get("/readyz")
     assert (answer.status_code, answer.json()["status"]) == (200, "degraded")
-    assert "owns its tables" in answer.json()["checks"]["role"]
+    assert "is a superuser" in answer.json()["checks"]["role"]
 
 
 def test_the_role_of_the_deployment_changes_neither_schema_nor_audit_log(
