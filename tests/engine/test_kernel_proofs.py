@@ -5,10 +5,12 @@ from collections import Counter
 import numpy as np
 import pytest
 
+from apps.engine.candles import frozen
 from apps.engine.kernel import codes as c
 from apps.engine.kernel import records as r
 from apps.engine.kernel.reasons import EXIT_REASONS, REJECTIONS
 from tests.engine.cases import (
+    RATES,
     Case,
     Outcome,
     Running,
@@ -114,6 +116,35 @@ def test_every_slot_active_in_every_row_gives_the_same_bytes(seeds: range) -> No
         for draw in (random_case, calm_case, sparse_case):
             case = draw(np.random.default_rng(seed))
             assert every_row(case) == whole(case)
+
+
+@pytest.mark.parametrize("step", [1, 9])
+def test_a_trail_is_rounded_by_a_new_tick_from_the_first_bar_that_has_it(step: int) -> None:
+    """The symbol has no bar in the row from which its tick is finer; another one has."""
+    prices = [
+        (100.0, 100.0, 100.0, 100.0), (100.0, 100.0, 100.0, 100.0), (100.0, 100.33, 100.0, 100.0),
+        None, (99.0, 99.0, 99.0, 99.0), (98.0, 98.0, 97.32, 98.0), (98.0, 98.0, 98.0, 98.0),
+    ]  # fmt: skip
+    bars, rows = [bar for bar in prices if bar], len(prices)
+    cell = np.array([[k - (k > 3) if prices[k] else -1, len(bars) + k] for k in range(rows)])
+    time = frozen(np.arange(rows) * 60)
+    market = r.MarketRows(
+        time, np.zeros(rows, np.int32), cell.astype(np.int32), bars_of(bars + [(9.0,) * 4] * rows),
+        np.zeros((0, 4)), np.zeros(0, np.uint8),
+    )  # fmt: skip
+    signals = np.zeros((rows, 2), np.uint8)
+    signals[0, 0] = c.ENTER_LONG
+    contracts = np.zeros(2, r.CONTRACT)
+    contracts["lot"] = contracts["multiplier"] = contracts["margin"] = 1.0
+    contracts["tick"] = 500
+    case = Case(market, signals, r.Plan(trail_points=3.0), contracts, RATES[:0], 1e6, {})
+    running, row = Running(case, small_out(2, rows)), 0
+    while row < rows:
+        if row == 3:
+            contracts["tick"] = 100
+        row = running.run(market, signals, row, min(row + step, 3 if row < 3 else rows))
+    [trade] = np.frombuffer(running.outcome.trades, r.TRADE)
+    assert (trade["exit_time"], trade["exit_price"]) == (300, 97.33)
 
 
 @seeds
