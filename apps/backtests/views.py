@@ -42,6 +42,7 @@ from apps.core.api.schema import NO_FIELDS, refuses
 from apps.core.api.serializers import EmptyBody
 from apps.core.api.views import OwnedViewSet
 from apps.engine.studies.configs import MOST_SEED
+from apps.market.obstacles import SymbolNotTradable
 
 PREFER = prefer_header("the backtest has ended")
 
@@ -81,7 +82,8 @@ class BacktestViewSet(OwnedViewSet):
         responses={201: WholeBacktestSerializer},
     )
     @refuses(
-        AlgorithmNotFound, AlgorithmIncomplete, InsufficientHistory, TooMuchMemory, TooManySeconds,
+        AlgorithmNotFound, AlgorithmIncomplete, SymbolNotTradable, InsufficientHistory,
+        TooMuchMemory, TooManySeconds,
     )  # fmt: skip
     def create(self, request: Request) -> Response | HttpResponse:
         """Submit a backtest.

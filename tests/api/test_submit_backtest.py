@@ -537,3 +537,17 @@ def test_more_history_that_comes_in_before_a_worker_begins_fails_with_what_to_do
     error = client.get(f"{PATH}/{backtest['id']}").json()["error"]
     assert error["code"] == "UNPROCESSABLE_ENTITY"
     assert "more than 110 bars" in error["message"]
+
+
+@pytest.mark.parametrize(
+    ("symbol", "uncharged"),
+    [("NSE:USDINR24MARFUT", "INSUFFICIENT_DATA"), ("MCX:CRUDEOIL24MAR6500CE", "INVALID_SYMBOL")],
+)
+def test_a_contract_that_the_rulebook_lacks_is_refused_with_the_reason(
+    api: Api, alice: User, body: dict[str, Any], symbol: str, uncharged: str
+) -> None:
+    client, body = api(alice), {**body, "symbols": [symbol]}
+    error = assert_error(client.post(PATH, body), 400, "INVALID_SYMBOL", symbol=symbol)
+    assert error["details"]["reason"] in error["message"]
+    uncharged_error = client.post(PATH, {**body, "charges": "none"}).json()["error"]
+    assert uncharged_error["code"] == uncharged
