@@ -23,7 +23,7 @@ MOST_OF_WEB: Final = 20
 FILL: Final = """
     INSERT INTO algorithms_version (algorithm_id, number, configuration, created_at)
     SELECT %s, 1 + n, jsonb_build_object('digits', (
-        SELECT string_agg(md5(random()::text || n), '') FROM generate_series(1, %s)
+        SELECT string_agg(md5(n || '-' || part), '') FROM generate_series(1, %s) AS part
     )), now()
     FROM generate_series(1, %s) AS n
 """
