@@ -65,6 +65,7 @@ class Line:
     asked: str = ""
     flag: int = 0
     margin: float = 0.0
+    volume: float = 0.0
     atr: tuple[float, ...] = (0.0, 0.0, 0.0, 0.0)
 
 
@@ -127,6 +128,8 @@ def _mark(line: Line, marks: list[str]) -> None:
         if mark == "atr":
             atr = tuple(map(float, marks.pop(0).split(",")))
             line.atr = atr * 4 if len(atr) == 1 else atr
+        elif mark == "volume":
+            line.volume = float(marks.pop(0))
         elif mark == "margin":
             line.margin = float(marks.pop(0))
         elif mark in ASKED:
@@ -154,6 +157,7 @@ def _market(lines: list[list[Line]], squaring: bool) -> tuple[r.MarketRows, NDAr
         np.array([line.atr for _, line in flat]),
         np.array([line.flag for _, line in flat] if squaring else [], np.uint8),
         np.array([line.margin for _, line in flat] if any(line.margin for _, line in flat) else []),
+        np.array([line.volume for _, line in flat]),
     )
     return market, signals
 

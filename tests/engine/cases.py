@@ -190,7 +190,10 @@ def _market(rng: np.random.Generator, has_bar: NDArray[np.bool_]) -> r.MarketRow
         flags = flags[:0]
     day = (row // ROWS_A_DAY + 100).astype(np.int32)
     margins = 12.0 + rng.random(len(table)) if rng.random() < 0.4 else r.NO_MARGINS
-    return r.MarketRows(frozen(row * 60 + 1_600_000_000), day, cell, bars, atr, flags, margins)
+    volume = rng.integers(0, 400, len(table)).astype(float)
+    return r.MarketRows(
+        frozen(row * 60 + 1_600_000_000), day, cell, bars, atr, flags, margins, volume
+    )
 
 
 def squares_off(flags: NDArray[np.uint8]) -> bool:
@@ -229,6 +232,7 @@ def _plan(rng: np.random.Generator) -> Plan:
         max_position_value=pick(float("inf"), 60_000.0),
         max_daily_loss=pick(float("inf"), 1_500.0),
         reverse=bool(pick(0, 1)),
+        max_volume_share=pick(0.0, 0.0, 0.1),
     )
 
 
@@ -391,6 +395,7 @@ def row_alone(market: r.MarketRows, t: int) -> r.MarketRows:
         market.atr[cells],
         market.flags[cells] if market.flags.size else market.flags,
         market.short_margins[cells] if market.short_margins.size else market.short_margins,
+        market.volume[cells] if market.volume.size else market.volume,
     )
 
 
@@ -407,6 +412,7 @@ def reference_of(case: Case) -> ReferenceImplementation:
     bars = [Bar(*row) for row in np.column_stack(market.bars).tolist()]
     ranges = [Ranges(*row) for row in market.atr.tolist()]
     flags, margins = market.flags.tolist(), market.short_margins.tolist()
+    volumes = market.volume.tolist()
     for t in range(market.time.size):
         if t in case.outside and not reference.ruined:
             ask_reference(reference, case.outside[t])
@@ -417,6 +423,7 @@ def reference_of(case: Case) -> ReferenceImplementation:
                 ranges[c],
                 flags[c] if flags else 0,
                 margins[c] if margins else 0.0,
+                volumes[c] if volumes else 0.0,
             )
             for s, c in enumerate(market.cell[t].tolist())
             if c >= 0
@@ -476,7 +483,12 @@ def with_idle_symbols(case: Case, more: int) -> Case:
     margins = market.short_margins
     if margins.size:
         margins = np.concatenate([margins, np.zeros(rows)])
-    wide = market._replace(cell=cell, bars=bars, atr=atr, flags=flags, short_margins=margins)
+    volume = market.volume
+    if volume.size:
+        volume = np.concatenate([volume, np.zeros(rows)])
+    wide = market._replace(
+        cell=cell, bars=bars, atr=atr, flags=flags, short_margins=margins, volume=volume
+    )
     return case._replace(
         market=wide,
         signals=np.pad(case.signals, ((0, 0), (0, more))),

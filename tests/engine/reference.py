@@ -66,6 +66,7 @@ class Seen(NamedTuple):
     ranges: Ranges
     flag: int
     short_margin: float = 0.0
+    volume: float = 0.0
 
 
 @dataclass
@@ -438,11 +439,15 @@ class ReferenceImplementation:
         allowed = min(wanted, self.lots_in_limit(s, price, held.quantity if held else 0.0))
         if allowed < 1:
             return "position_limit"
-        lots = self.lots_cash_pays(s, side, price, allowed)
+        traded = self.lots_of_volume(s, allowed, seen[s].volume)
+        if traded < 1:
+            return "below_one_lot"
+        lots = self.lots_cash_pays(s, side, price, traded)
         if lots < 1:
             return "insufficient_cash"
         for fewer, more, by in (
-            (lots, allowed, "insufficient_cash"), (allowed, wanted, "position_limit"),
+            (lots, traded, "cash"), (traded, allowed, "volume"),
+            (allowed, wanted, "max_position_size"),
         ):  # fmt: skip
             if fewer < more:
                 self.reduced[by] = self.reduced.get(by, 0) + 1
@@ -490,6 +495,13 @@ class ReferenceImplementation:
         else:
             wanted = equity * plan.size / (plan.size_atr * ranges.size * multiplier)
         return floor(wanted / lot + 1e-9)
+
+    def lots_of_volume(self, s: int, allowed: float, volume: float) -> float:
+        if not self.plan.max_volume_share:
+            return allowed
+        return min(
+            allowed, floor(volume * self.plan.max_volume_share / self.contracts[s].lot + 1e-9)
+        )
 
     def lots_in_limit(self, s: int, price: float, already: float) -> float:
         lot, multiplier, *_ = self.contracts[s]

@@ -91,10 +91,10 @@ def test_rule_6_the_position_limit_caps_the_value_at_the_fill() -> None:
 @pytest.mark.parametrize(
     ("cash", "limit", "bought", "counted"),
     [
-        (1_000_000.0, np.inf, 9_990, {"insufficient_cash": 1}),
-        (1_000_000.0, 500_000.0, 5_000, {"position_limit": 1}),
-        (400_000.0, 500_000.0, 3_996, {"insufficient_cash": 1}),
-        (500_500.0, 500_000.0, 5_000, {"position_limit": 1}),
+        (1_000_000.0, np.inf, 9_990, {"cash": 1}),
+        (1_000_000.0, 500_000.0, 5_000, {"max_position_size": 1}),
+        (400_000.0, 500_000.0, 3_996, {"cash": 1}),
+        (500_500.0, 500_000.0, 5_000, {"max_position_size": 1}),
         (2e9, np.inf, 10_000_000, {}),
     ],
 )
@@ -106,6 +106,36 @@ def test_rule_6_an_entry_that_was_made_smaller_is_counted_by_what_left_least(
         rates=rates(brokerage=0.001),
     )  # fmt: skip
     assert (played.trades["quantity"].tolist(), played.reduced) == ([bought], counted)
+
+
+VOLUMES = """
+    1 | 100 100 100 100 | long volume 90 |
+    2 | 100 100 100 100 | volume {}      | {}
+    """
+
+
+@pytest.mark.parametrize(
+    ("volume", "cash", "bought", "counted"),
+    [
+        (2_050, 1e6, 200, {"volume": 1}),
+        (5_000, 1e6, 500, {}),
+        (2_050, 15_000.0, 150, {"cash": 1}),
+        (9_000, 1e6, 500, {}),
+    ],
+)
+def test_rule_6_an_entry_takes_at_most_a_share_of_the_volume_of_its_bar(
+    volume: int, cash: float, bought: float, counted: dict[str, int]
+) -> None:
+    table = VOLUMES.format(volume, "long 100, end_of_data 100")
+    played = play(table, size=500.0, cash=cash, max_volume_share=0.1, contract={"lot": 50.0})
+    assert (played.trades["quantity"].tolist(), played.reduced) == ([bought], counted)
+
+
+@pytest.mark.parametrize("volume", [0, 499])
+def test_rule_6_a_bar_whose_share_is_under_one_lot_fills_nothing(volume: int) -> None:
+    table = VOLUMES.format(volume, "")
+    played = play(table, size=500.0, max_volume_share=0.1, contract={"lot": 50.0})
+    assert played.rejected == {"below_one_lot": 1}
 
 
 def test_rule_6_no_room_for_a_lot_under_the_position_limit() -> None:

@@ -40,7 +40,7 @@ def curve(*equity: float) -> NDArray[Any]:
 def figures(*profits: float, equity: tuple[float, ...] = (1000.0,) * 40, **given: float) -> Any:
     result_data = ResultData(trades(*profits, **given), curve(*equity), 1000.0)
     return performance(
-        result_data, rejected={"both_sides": 2}, reduced={"position_limit": 3}, paid={"gst": 0.18}
+        result_data, rejected={"both_sides": 2}, reduced={"volume": 3}, paid={"gst": 0.18}
     )
 
 
@@ -88,7 +88,7 @@ def test_a_ratio_without_a_denominator_is_none() -> None:
 def test_before_the_first_trade_every_figure_is_zero() -> None:
     metrics = figures()
     assert metrics.pop("rejectedSignals") == {"both_sides": 2}
-    assert metrics.pop("reducedEntries") == {"position_limit": 3}
+    assert metrics.pop("reducedEntries") == {"volume": 3}
     assert metrics.pop("chargesByKind") == {"gst": 0.18}
     assert metrics.pop("initialCapital") == metrics.pop("finalEquity") == 1000
     assert set(metrics.values()) == {0}

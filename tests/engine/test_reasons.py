@@ -34,8 +34,8 @@ def test_every_rejection_has_the_kernels_number() -> None:
     assert named == dict(enumerate(REJECTIONS))
 
 
-def test_what_makes_an_entry_smaller_has_the_number_of_its_rejection() -> None:
-    named = {c.POSITION_LIMIT: "position_limit", c.INSUFFICIENT_CASH: "insufficient_cash"}
+def test_what_makes_an_entry_smaller_has_the_kernels_number() -> None:
+    named = {c.BY_POSITION_SIZE: "max_position_size", c.BY_CASH: "cash", c.BY_VOLUME: "volume"}
     assert named == dict(enumerate(REDUCTIONS))
 
 

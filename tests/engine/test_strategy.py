@@ -385,6 +385,8 @@ def test_a_whole_number_is_one_within_its_range(path: str) -> None:
         ("riskParameters__riskRewardRatio", 0),
         ("executionSettings__limitOffset", 20.1),
         ("executionSettings__limitOffset", -1),
+        ("executionSettings__maxVolumeShare", 0),
+        ("executionSettings__maxVolumeShare", 100.5),
         ("executionSettings__slippage", 5.1),
         ("executionSettings__slippage", -0.1),
         ("executionSettings__initialCapital", 0),

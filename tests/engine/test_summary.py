@@ -118,6 +118,7 @@ SETTINGS = (
         "initialCapital": 2_500_000,
         "charges": "none",
         "includeOutOfSession": True,
+        "maxVolumeShare": 5,
     },
 )
 WHOLE = (

@@ -29,6 +29,8 @@ SIZE, STOP, TARGET, TRAIL = range(4)
     KILL_SWITCH, STALE_DATA, AFTER_SESSION,
 ) = range(10)  # fmt: skip
 TRADED, IGNORED = -1, -2
+# What makes an entry smaller than its sizing asks for.
+BY_POSITION_SIZE, BY_CASH, BY_VOLUME = range(3)
 
 # How an entry is filled (rule 12).
 AT_MARKET, AT_LIMIT, AT_STOP = range(3)

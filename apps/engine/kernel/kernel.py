@@ -24,6 +24,7 @@ from apps.engine.kernel.codes import (
     BELOW_ONE_LOT,
     BOTH_SIDES,
     BY_AMOUNT,
+    BY_CASH,
     BY_DAILY_LOSS,
     BY_END_OF_DATA,
     BY_EQUITY,
@@ -31,6 +32,7 @@ from apps.engine.kernel.codes import (
     BY_EXPIRY_CLOSE,
     BY_HOLDING,
     BY_OPPOSITE,
+    BY_POSITION_SIZE,
     BY_QUANTITY,
     BY_RISK,
     BY_SIGNAL,
@@ -38,6 +40,7 @@ from apps.engine.kernel.codes import (
     BY_STOP,
     BY_TARGET,
     BY_TRAIL,
+    BY_VOLUME,
     CLOSE_LONG,
     CLOSE_SHORT,
     DAILY_LOSS_LIMIT,
@@ -129,6 +132,7 @@ SLOT = np.dtype(
         ("atr", "f8", (4,)),
         ("flag", "i8"),
         ("short_margin", "f8"),
+        ("volume", "f8"),
         ("signal", "i8"),
         ("filled_inside", "?"),  # an order was filled on the way through the bar
         ("exit_reason", "i8"),  # why its position leaves in this row; OPEN while it does not
@@ -434,6 +438,8 @@ def load_row(books: Books, market: MarketRows, signals: Array, row: int) -> None
             slot.flag = flags[bar] if flags.size > 0 else 0
             if market.short_margins.size > 0:
                 slot.short_margin = market.short_margins[bar]
+            if market.volume.size > 0:
+                slot.volume = market.volume[bar]
             if slot.signal != 0 and ranges.size > 0:
                 for column in range(4):
                     slot.atr[column] = ranges[bar, column]
@@ -999,14 +1005,20 @@ def try_entry(ticket: Ticket) -> int:
     if not wanted >= 1:
         return BELOW_ONE_LOT
     room = plan.max_position_value / (price * contract.multiplier) - position.quantity
-    allowed = min(wanted, np.floor(room / contract.lot + 1e-9))
+    allowed, tightest = min(wanted, np.floor(room / contract.lot + 1e-9)), BY_POSITION_SIZE
     if allowed < 1:
         return POSITION_LIMIT
+    if plan.max_volume_share > 0:
+        traded = np.floor(slot.volume * plan.max_volume_share / contract.lot + 1e-9)
+        if traded < 1:
+            return BELOW_ONE_LOT
+        if traded < allowed:
+            allowed, tightest = traded, BY_VOLUME
     lots = affordable_lots(ticket, side, price, allowed)
     if lots < 1:
         return INSUFFICIENT_CASH
     if lots < wanted:
-        ticket.account.reduced[INSUFFICIENT_CASH if lots < allowed else POSITION_LIMIT] += 1
+        ticket.account.reduced[BY_CASH if lots < allowed else tightest] += 1
     open_position(ticket, side, price, lots)
     slot.filled_inside = inside
     return TRADED

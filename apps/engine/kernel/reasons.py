@@ -15,7 +15,7 @@ REJECTIONS = (
     "daily_loss_limit", "outside_session", "both_sides", "limit_not_reached",
     "kill_switch", "stale_data", "after_session",
 )  # fmt: skip
-REDUCTIONS = REJECTIONS[:2]
+REDUCTIONS = ("max_position_size", "cash", "volume")
 """What makes an entry smaller than its sizing asks for."""
 CHARGE_KINDS = (
     "brokerage", "transactionTax", "exchangeFee", "ipft", "sebiFee", "stampDuty", "gst",

@@ -174,6 +174,7 @@ class Bars(NamedTuple):
 
 
 NO_MARGINS: Final = np.empty(0)
+NO_VOLUME: Final = np.empty(0)
 
 
 class MarketRows(NamedTuple):
@@ -194,6 +195,7 @@ class MarketRows(NamedTuple):
     # [bars] what a unit that is sold locks beside its value, for each rupee that it gains per rupee
     # of price; or empty: nothing (rule 6).
     short_margins: NDArray[np.float64] = NO_MARGINS
+    volume: NDArray[np.float64] = NO_VOLUME  # [bars], or empty: no entry is cut by it (rule 6)
 
     @property
     def rows(self) -> int:
@@ -244,6 +246,7 @@ class Plan(NamedTuple):
     reverse: bool = True  # an entry signal against the position closes it
     within_session: bool = False  # an entry is filled in the session of its signal, or not at all
     squares_off: bool = False  # nothing is held over night (rule 9)
+    max_volume_share: float = 0.0  # of the volume of the bar that fills an entry; 0 is no limit
 
 
 PLAN = np.dtype([(name, type(value)) for name, value in Plan()._asdict().items()])
@@ -395,6 +398,7 @@ def check_shapes(
         and market.atr.shape in ((0, 4), (bars, 4))
         and market.flags.shape in ((0,), (bars,))
         and market.short_margins.shape in ((0,), (bars,))
+        and market.volume.shape in ((0,), (bars,))
         and output.trades.size >= 2 * slots
         and output.equity.size == rows
         and (output.fills.size == 0 or output.fills.size >= 3 * slots)

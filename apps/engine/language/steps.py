@@ -217,6 +217,12 @@ class ExecutionSettings(StrictModel):
         0.0,
         description="How much worse than its price a market or stop fill is, in percent: 0 to 5.",
     )
+    maxVolumeShare: Maybe[Percentage] = Field(
+        None,
+        description="The most of the volume of the candle that fills an entry that the entry may"
+        " take, in percent: above 0 to 100. The remainder lapses. Absent: no limit.",
+        examples=[5],
+    )
     productType: Maybe[Literal["intraday", "delivery", "carryforward"]] = Field(
         None,
         description="How positions are held. `intraday` squares them off before the session ends."

@@ -342,6 +342,12 @@ def _execution(settings: ExecutionSettings) -> Pairs:
     yield "broker", "No broker is named." if broker is None else f"The broker is {broker}."
     slippage = _percent(settings.slippage)
     yield "slippage", f"Market and stop fills are {slippage} worse than their prices."
+    share = settings.maxVolumeShare
+    if share is not None:
+        text = (
+            f"An entry takes at most {_percent(share)} of the volume of the candle that fills it."
+        )
+        yield "maxVolumeShare", text
     yield "productType", _PRODUCTS[settings.productType]
     yield "initialCapital", f"It begins with {_rupees(settings.initialCapital)}."
     charges = {

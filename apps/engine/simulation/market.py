@@ -42,8 +42,9 @@ def join(all_series: Sequence[SymbolSeries]) -> JoinedMarket:
     count = len(bars.open)
     flags = _packed([series.flags for series in all_series], sections, count)
     margins = _packed([series.short_margins for series in all_series], sections, count)
+    volume = _packed([series.volume for series in all_series], sections, count)
     cells = _cells(times, np.array(begins), time)
-    rows = MarketRows(time, _days(time), cells, bars, NO_RANGES, flags, margins)
+    rows = MarketRows(time, _days(time), cells, bars, NO_RANGES, flags, margins, volume)
     return JoinedMarket(rows, sections)
 
 

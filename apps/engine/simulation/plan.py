@@ -154,6 +154,7 @@ def plan_of(strategy: Strategy) -> Plan:
         reverse=strategy.exits_on_opposite_signal,
         within_session=ends_with_session(strategy),
         squares_off=squares_off(strategy),
+        max_volume_share=(strategy.executionSettings.maxVolumeShare or 0.0) / 100,
     )
     plan = _with_size(plan, sizing)
     plan = _with_stop(plan, exits.stopLoss, risk.stopLoss)

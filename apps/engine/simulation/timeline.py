@@ -20,7 +20,7 @@ from apps.engine.candles import (
 from apps.engine.errors import LEAST_BARS, InsufficientBars
 from apps.engine.indicators.higher_timeframe import HigherTimeframe, higher_timeframe_of
 from apps.engine.kernel.codes import ENTER, EXIT_LONG, EXIT_SHORT
-from apps.engine.kernel.records import NO_MARGINS, Plan
+from apps.engine.kernel.records import NO_MARGINS, NO_VOLUME, Plan
 from apps.engine.language.strategy import Strategy, higher_timeframe_warmups
 from apps.engine.sessions import Sessions, in_session, session_bars
 from apps.engine.signals.columns import Arrays, ColumnCache
@@ -86,7 +86,7 @@ class SymbolSeries(NamedTuple):
     candles of higher timeframes that any figure can depend on, as they are seen at `used`.
     `out_of_session` counts the bars of the range outside of sessions, whether they are among the
     candles or not; `after_expiry` those after the contract's last session, which never are.
-    `short_margins` has one row for each candle, or none (rule 6).
+    `short_margins` and `volume` have one row for each candle, or none (rule 6).
     """
 
     symbol: str
@@ -97,6 +97,7 @@ class SymbolSeries(NamedTuple):
     out_of_session: int = 0
     after_expiry: int = 0
     short_margins: NDArray[np.float64] = NO_MARGINS
+    volume: NDArray[np.float64] = NO_VOLUME
 
 
 class SymbolSignals(NamedTuple):
@@ -131,6 +132,7 @@ def symbol_series_of(strategy: Strategy, history: History, start: int, end: int)
     return SymbolSeries(
         history.symbol, used, candles, flags, higher_timeframes, out_of_session, after_expiry,
         short_margins_of(strategy, contract, candles, history.underlying),
+        candles.volume if strategy.executionSettings.maxVolumeShare else NO_VOLUME,
     )  # fmt: skip
 
 

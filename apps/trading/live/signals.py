@@ -7,7 +7,7 @@ import numpy as np
 
 from apps.engine.candles import DAY, TIMEFRAMES, Candles, frozen, ist_day
 from apps.engine.indicators.higher_timeframe import HigherTimeframe
-from apps.engine.kernel.records import NO_MARGINS, Array, Bars, MarketRows
+from apps.engine.kernel.records import NO_MARGINS, NO_VOLUME, Array, Bars, MarketRows
 from apps.engine.language.strategy import Strategy, higher_timeframe_warmups
 from apps.engine.sessions import Sessions
 from apps.engine.signals.columns import ColumnCache
@@ -73,8 +73,15 @@ class SignalEvaluator:
         market = MarketRows(
             self._time, self._day, self._cell, self._prices,
             np.concatenate(ranges), np.concatenate(flags), self._short_margins(context, terms),
+            self._volume(context),
         )  # fmt: skip
         return SignalInput(market, signals)
+
+    def _volume(self, context: RunContext) -> Array:
+        """Return the volumes of the row's bars; none where no entry is cut by them."""
+        if not context.plan.max_volume_share:
+            return NO_VOLUME
+        return np.array([self._bars[s].volume[-1] for s in self._with_bar])
 
     def _short_margins(self, context: RunContext, terms: ContractTerms) -> Array:
         """Return what units of options lock that are sold in the row; none where none may be."""

@@ -1,6 +1,7 @@
-"""A run on candles without volume trades as its backtest does (engine rule 11)."""
+"""A run trades by volume as its backtest does (engine rules 6 and 11)."""
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -50,3 +51,29 @@ def test_nothing_is_traded_by_volume_until_there_is_some(alice: User, silent_day
     assert trades_of(run) == expected_of(result)
     assert bool(len(result.trades)) == (silent_days < 4)
     assert (result.trades["entry_time"] > FIRST + silent_days * DAY).all()
+
+
+def test_an_entry_takes_the_same_share_of_the_volume_of_its_bar(alice: User) -> None:
+    bars = walk(3, times(4, LENGTH))
+    bars = replace(bars, volume=frozen((np.arange(len(bars)) * 7 % 400).astype(np.float64)))
+    settings = {"executionSettings": {
+        "mode": "paper", "exchange": "NSE", "orderType": "market", "maxVolumeShare": 10,
+    }}  # fmt: skip
+    given = steps(
+        [SYMBOL],
+        "15m",
+        exitConditions={
+            "maxHoldingCandles": 3,
+            "stopLoss": {"type": "percentage", "percentage": 5},
+        },
+        **settings,
+    )
+    run, series = started(alice, given), {SYMBOL: bars}
+    hold(series, "15m")
+    replay(series, "15m", LENGTH, Runner())
+
+    result = backtested(run, start=FIRST, end=FIRST + 7 * DAY)
+    assert trades_of(run) == expected_of(result)
+    assert len(set(result.trades["quantity"].tolist())) > 1
+    reduced: Any = result.performance["reducedEntries"]
+    assert reduced["volume"] > 1
