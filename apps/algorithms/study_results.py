@@ -34,15 +34,17 @@ def with_engine_notes(
     """Return results that the algorithm keeps, with `notes` where there is something to say of the
     engine that made them. Those of release 1.0 do not tell their engine.
     """
-    untold = {kept["algorithmVersion"] for kept in results if "engineVersion" not in kept}
-    versions = Version.objects.filter(algorithm=algorithm, number__in=untold) if untold else ()
+    numbers = [kept.get("algorithmVersion", 0) for kept in results if "engineVersion" not in kept]
+    versions = Version.objects.filter(algorithm=algorithm, number__in=numbers) if numbers else ()
     notes = {
-        version.number: notes_on_engine(UNTOLD_ENGINE_VERSION, version.configuration)
+        version.number: list(
+            map(asdict, notes_on_engine(UNTOLD_ENGINE_VERSION, version.configuration))
+        )
         for version in versions
     }
     return [
-        {**kept, "notes": list(map(asdict, notes[kept["algorithmVersion"]]))}
-        if "engineVersion" not in kept and notes.get(kept["algorithmVersion"])
+        {**kept, "notes": notes[number]}
+        if "engineVersion" not in kept and notes.get(number := kept.get("algorithmVersion", 0))
         else kept
         for kept in results
     ]

@@ -635,11 +635,11 @@ class ChargeSerializer(AnswerSerializer):
             for item, percent, amount, rounded, since, file, line in (
                 ("brokerage", 0, 0, 0, "2009-01-01", "brokers.csv", 3),
                 ("transaction_tax", 0.1, 140.05, 140.05, "2012-07-01", "charges.csv", 3),
-                ("exchange_fee", 0.0030699, 4.299395, 4.3, "2026-03-01", "charges.csv", 29),
-                ("ipft", 1e-7, 0.00014, 0, "2026-03-01", "charges.csv", 45),
-                ("sebi_fee", 0.0001, 0.14005, 0.14, "2021-04-01", "charges.csv", 67),
-                ("stamp_duty", 0.015, 21.0075, 21.01, "2020-07-01", "charges.csv", 69),
-                ("gst", 18, 0.7991, 0.8, "2017-07-01", "charges.csv", 77),
+                ("exchange_fee", 0.0030699, 4.299395, 4.3, "2026-03-01", "charges.csv", 31),
+                ("ipft", 1e-7, 0.00014, 0, "2026-03-01", "charges.csv", 47),
+                ("sebi_fee", 0.0001, 0.14005, 0.14, "2021-04-01", "charges.csv", 69),
+                ("stamp_duty", 0.015, 21.0075, 21.01, "2020-07-01", "charges.csv", 71),
+                ("gst", 18, 0.7991, 0.8, "2017-07-01", "charges.csv", 79),
             )
         ],
         "total": 166.3,
@@ -746,7 +746,7 @@ class RateInForceSerializer(AnswerSerializer):
                 "scopes": ["equity"],
                 "underlyings": [],
                 "since": "2020-07-01",
-                "row": "charges.csv:69",
+                "row": "charges.csv:71",
                 "source": "Indian Stamp Act as amended by the Finance Act 2019: nseindia.com and"
                 " Zerodha bulletin 259741",
                 "unsourced": "",

@@ -184,6 +184,6 @@ def test_a_copy_takes_as_many_queries_whatever_it_copies(api: Api, alice: User) 
         client.post(f"{PATH}/{source.pk}/clone")
     done = [query["sql"] for query in queries if "SAVEPOINT" not in query["sql"]]
     # The session with its user, the lock and count of the quota, the source, the copy, its version,
-    # its history, the record; for the review the rulebook's edition, and the symbols with whether a
-    # master lists their exchange.
-    assert len(done) == 10
+    # its history, the record; for the review the rulebook's edition, the symbols with whether a
+    # master lists their exchange, and the underlyings without derivatives.
+    assert len(done) == 11

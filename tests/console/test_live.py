@@ -186,7 +186,7 @@ def test_drift_is_told_by_session(client: Client, run: Run) -> None:
     run.sessions.create(day=day - timedelta(days=1), first_row=0, data=b"", equity=1)
     difference = {
         "kind": "fill", "time": int(make.NOW.timestamp()), "symbol": "NSE:NIFTY", "what": "buy",
-        "expected": {"price": "100.5"}, "actual": None,
+        "expected": {"price": "100.5"}, "actual": None, "reason": None,
     }  # fmt: skip
     DriftReport.objects.create(
         run=run, day=day, rows=25, total=1, differences=[difference], checked_at=timezone.now()

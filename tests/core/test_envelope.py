@@ -2,6 +2,7 @@
 
 import pytest
 from django.test import Client
+from pytest_django import Settings
 
 from apps.core.api.exceptions import REASON_OF_STATUS, STATUS, refusal_of_http
 from apps.core.errors import Code, Fault, InvalidInput
@@ -122,7 +123,8 @@ def test_the_process_says_that_it_is_up(client: Client) -> None:
 
 
 @pytest.mark.django_db
-def test_a_migrated_database_is_ready(client: Client) -> None:
+def test_a_migrated_database_is_ready(client: Client, settings: Settings) -> None:
+    settings.EMBEDDED_DATABASE = True  # the tests' role owns its tables
     response = client.get("/readyz")
     assert response.status_code == 200
     assert response.json()["checks"] == {"database": "ok", "migrations": "ok", "queue": "ok"}

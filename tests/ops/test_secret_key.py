@@ -116,7 +116,7 @@ def test_the_first_start_records_its_key(settings: Settings) -> None:
 def test_every_column_that_is_encrypted_is_rotated() -> None:
     """Columns of bytes that nobody encrypts are of these models."""
     plain = {
-        "accounts.DataExport", "backtests.BacktestResult", "backtests.TradeBlock",
+        "accounts.ExportChunk", "backtests.BacktestResult", "backtests.TradeBlock",
         "backtests.Evidence", "backtests.ReportPage", "backtests.StudyShard", "market.CandleChunk",
         "trading.BarRow", "trading.RunState", "trading.SessionStart",
     }  # fmt: skip

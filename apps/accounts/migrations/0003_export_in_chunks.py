@@ -19,6 +19,7 @@ class Migration(migrations.Migration):
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
                 ('number', models.PositiveIntegerField()),
                 ('data', models.BinaryField()),
+                ('export', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='chunks', to='accounts.dataexport')),
             ],
         ),
         migrations.RemoveField(
@@ -33,11 +34,6 @@ class Migration(migrations.Migration):
         migrations.AddConstraint(
             model_name='dataexport',
             constraint=models.UniqueConstraint(fields=('user',), name='a_user_has_one_export'),
-        ),
-        migrations.AddField(
-            model_name='exportchunk',
-            name='export',
-            field=models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='chunks', to='accounts.dataexport'),
         ),
         migrations.AddConstraint(
             model_name='exportchunk',
