@@ -22,7 +22,7 @@ def steps(**replaced: object) -> dict[str, Any]:
     """The steps of a complete algorithm, by their wire names; a keyword replaces a whole step."""
     return {
         "basicInfo": {"strategyType": "momentum", "timeframe": "15m", "symbols": ["NSE:NIFTY"]},
-        "positionSizing": {"method": "risk_based", "riskPercentage": 1.5},
+        "positionSizing": {"method": "risk_based", "riskPercentage": 0.5},
         "entryConditions": {
             "positionType": "both",
             "logicalOperator": "AND",

@@ -1,4 +1,4 @@
-"""What the market's masters and rules say against a complete strategy: warnings, not faults."""
+"""What masters, rules and its own limits say against a complete strategy: warnings, not faults."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import date, datetime
@@ -8,12 +8,14 @@ import numpy as np
 from apps.core.errors import Fault
 from apps.engine.candles import DAY, TIMEFRAMES
 from apps.engine.language.conditions import TimeWindow, singles_by_path
+from apps.engine.language.exits import PercentageStop
 from apps.engine.language.fields import seconds_of_day
-from apps.engine.language.steps import FixedQuantity
+from apps.engine.language.steps import FixedAmount, FixedQuantity, PercentageOfEquity, RiskBased
 from apps.engine.language.strategy import Strategy, volume_operands
 from apps.engine.sessions import Sessions
 from apps.engine.simulation.plan import BEFORE_THE_CLOSE
 from apps.engine.symbols import parse_symbol
+from apps.engine.units import rupees_text
 from apps.market.calendars import calendars_of
 from apps.market.contracts import lot_of
 from apps.market.dates import INDIA, day_number
@@ -45,6 +47,7 @@ def warnings_of(
         yield from _square_offs_out_of_session(strategy, calendars, today)
         yield from _windows_at_the_end(strategy, calendars, today)
     yield from _less_than_lots(strategy, rule_set, verdicts, today)
+    yield from _more_than_allowed(strategy)
     yield from _unknown_broker(strategy, rule_set)
     yield from _delivery_shorts(strategy, verdicts)
     yield from _volume_of_indexes(strategy, verdicts)
@@ -156,6 +159,44 @@ def _less_than_lots(
         if sizing.quantity < lot:
             message = f"{verdict.symbol} comes in lots of {lot:g}: every entry would be"
             yield Fault("positionSizing.quantity", f"{message} below_one_lot.", sizing.quantity)
+
+
+def _more_than_allowed(strategy: Strategy) -> Iterator[Fault]:
+    """Warn of a size that the largest position cuts from the first entry on (engine rule 6).
+
+    Where a stop in points or average ranges stands beside one in percent, the tighter of them
+    holds: it asks for as much at least.
+    """
+    sizing, capital = strategy.positionSizing, strategy.executionSettings.initialCapital
+    limit, stop = strategy.riskParameters.maxPositionSize, _tightest_percentage(strategy)
+    share = f"of the initial capital of {rupees_text(capital)}"
+    match sizing:
+        case RiskBased(riskPercentage=percent) if stop is not None:
+            field, value, wanted = "riskPercentage", percent, capital * percent / stop
+            asked = f"A risk of {percent:g} % {share} at a stop of {stop:g} %"
+            left = f"an entry risks {limit * stop / capital:.3g} % at most"
+        case PercentageOfEquity(percentage=percent):
+            field, value, wanted = "percentage", percent, capital * percent / 100
+            asked = f"An entry of {percent:g} % {share}"
+            left = f"an entry is {limit / capital * 100:.3g} % at most"
+        case FixedAmount(amount=wanted):
+            field, value, asked, left = "amount", wanted, "An entry", "each is cut to that"
+        case _:
+            return
+    if round(wanted) > round(limit):
+        message = (
+            f"{asked} asks for {rupees_text(wanted)}, and maxPositionSize allows"
+            f" {rupees_text(limit)}: {left}. Lower {field} or raise maxPositionSize."
+        )
+        yield Fault(f"positionSizing.{field}", message, value)
+
+
+def _tightest_percentage(strategy: Strategy) -> float | None:
+    """Return the nearer of the stops that are set in percent of the entry price."""
+    stop, percent = strategy.exitConditions.stopLoss, strategy.riskParameters.stopLoss
+    if not isinstance(stop, PercentageStop):
+        return percent
+    return stop.percentage if percent is None else min(stop.percentage, percent)
 
 
 def _unknown_broker(strategy: Strategy, rule_set: RuleSet) -> Iterator[Fault]:

@@ -40,7 +40,7 @@ def test_the_version_counts_changes_of_the_steps_alone(api: Api, alice: User) ->
         ({"name": "Other", "description": "text"}, 1),
         ({"walkForwardConfig": {"windows": 5}}, 1),
         (make.steps(), 1),
-        ({"positionSizing": {"method": "risk_based", "riskPercentage": 1.50}}, 1),
+        ({"positionSizing": {"method": "risk_based", "riskPercentage": 0.50}}, 1),
         ({"positionSizing": {"method": "risk_based", "riskPercentage": 2}}, 2),
         (make.steps(), 3),
         (make.steps(positionSizing={}, riskParameters={}), 4),

@@ -161,6 +161,72 @@ def test_less_than_a_lot_is_a_warning(alice: User, quantity: int, expected: bool
 
 
 @pytest.mark.parametrize(
+    ("sizing", "stops", "expected"),
+    [
+        (
+            {"method": "risk_based", "riskPercentage": 1},
+            {"exit": 0.5},
+            "A risk of 1 % of the initial capital of ₹10,00,000 at a stop of 0.5 % asks for"
+            " ₹20,00,000, and maxPositionSize allows ₹5,00,000: an entry risks 0.25 % at most."
+            " Lower riskPercentage or raise maxPositionSize.",
+        ),
+        ({"method": "risk_based", "riskPercentage": 0.25}, {"exit": 0.5}, None),
+        ({"method": "risk_based", "riskPercentage": 0.5}, {"exit": 2, "risk": 0.9}, "₹5,55,556"),
+        ({"method": "risk_based", "riskPercentage": 0.5}, {"exit": 0.9, "risk": 2}, "₹5,55,556"),
+        ({"method": "risk_based", "riskPercentage": 0.5}, {"risk": 0.9}, "₹5,55,556"),
+        ({"method": "risk_based", "riskPercentage": 50}, {"points": 5}, None),
+        ({"method": "risk_based", "riskPercentage": 50}, {"points": 5, "risk": 2}, "₹2,50,00,000"),
+        ({"method": "volatility_based", "riskPercentage": 50}, {"exit": 1}, None),
+        ({"method": "fixed_quantity", "quantity": 10**9}, {"exit": 1}, None),
+        (
+            {"method": "percentage_of_equity", "percentage": 80},
+            {},
+            "An entry of 80 % of the initial capital of ₹10,00,000 asks for ₹8,00,000, and"
+            " maxPositionSize allows ₹5,00,000: an entry is 50 % at most. Lower percentage or raise"
+            " maxPositionSize.",
+        ),
+        ({"method": "percentage_of_equity", "percentage": 50}, {}, None),
+        (
+            {"method": "fixed_amount", "amount": 500_001},
+            {},
+            "An entry asks for ₹5,00,001, and maxPositionSize allows ₹5,00,000: each is cut to"
+            " that. Lower amount or raise maxPositionSize.",
+        ),
+        ({"method": "fixed_amount", "amount": 500_000}, {}, None),
+    ],
+)
+def test_a_size_that_its_limit_always_cuts_is_a_warning(
+    alice: User, sizing: dict[str, Any], stops: dict[str, float], expected: str | None
+) -> None:
+    equity("NSE:TCS")
+    steps = make.steps(positionSizing=sizing, exitConditions={"maxHoldingCandles": 9})
+    steps["basicInfo"]["symbols"] = ["NSE:TCS"]
+    if "exit" in stops:
+        stop = {"type": "percentage", "percentage": stops["exit"]}
+        steps["exitConditions"]["stopLoss"] = stop
+    elif "points" in stops:
+        steps["exitConditions"]["stopLoss"] = {"type": "points", "points": stops["points"]}
+    if "risk" in stops:
+        steps["riskParameters"]["stopLoss"] = stops["risk"]
+    warnings = warnings_at(ORDINARY_DAY, alice, steps)
+    field = f"positionSizing.{list(sizing)[1]}"
+    assert [warning.field for warning in warnings] == [field] * bool(expected)
+    assert all(str(expected) in warning.message for warning in warnings)
+
+
+@pytest.mark.parametrize(("percentage", "expected"), [(0.29, False), (0.291, True)])
+def test_a_size_of_just_its_limit_in_decimals_is_enough(
+    alice: User, percentage: float, expected: bool
+) -> None:
+    """1,000,000 * 0.29 / 0.58 is 500000.00000000006."""
+    equity("NSE:TCS")
+    steps = make.steps(positionSizing={"method": "risk_based", "riskPercentage": percentage})
+    steps["basicInfo"]["symbols"] = ["NSE:TCS"]
+    steps["exitConditions"]["stopLoss"]["percentage"] = 0.58
+    assert bool(warnings_at(ORDINARY_DAY, alice, steps)) == expected
+
+
+@pytest.mark.parametrize(
     ("broker", "charges", "expected"),
     [("zerodhaa", "standard", True), ("zerodhaa", "none", False), ("Zerodha ", "standard", False)],
 )

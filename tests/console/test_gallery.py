@@ -1,20 +1,29 @@
 """Templates and examples are sized as they say."""
 
-from collections.abc import Mapping
+import json
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from apps.accounts.models import User
+from apps.algorithms import services
 from apps.algorithms.examples import EXAMPLE_STEPS
+from apps.algorithms.steps import STEPS
 from apps.console.gallery import STRATEGIES
 from apps.ops.demo.walkthrough import DEMO_ALGORITHM
+from tests import documented, make
 
 CAPITAL = 1_000_000
+README = (Path(__file__).parents[2] / "README.md").read_text()
+TEMPLATES = [template.steps for template in STRATEGIES]
 
 
 @pytest.mark.parametrize(
     "steps",
-    [EXAMPLE_STEPS, DEMO_ALGORITHM, *(template.steps for template in STRATEGIES)],
+    [EXAMPLE_STEPS, DEMO_ALGORITHM, *TEMPLATES],
     ids=["example", "demo", *(template.slug for template in STRATEGIES)],
 )
 def test_what_is_risked_leaves_a_position_within_its_limit(steps: Mapping[str, Any]) -> None:
@@ -22,3 +31,27 @@ def test_what_is_risked_leaves_a_position_within_its_limit(steps: Mapping[str, A
     risk = steps["positionSizing"]["riskPercentage"]
     stop = steps["exitConditions"]["stopLoss"].get("percentage", 2.1)
     assert CAPITAL * risk / stop <= 0.96 * steps["riskParameters"]["maxPositionSize"]
+
+
+def test_nothing_that_is_shown_to_users_asks_for_more_than_it_allows(alice: User) -> None:
+    in_readme = [json.loads(body) for body in re.findall(r"-d '(\{.*?\})'", README, re.DOTALL)]
+    in_document = list(algorithms_in(documented.document()))
+    in_pages = list(algorithms_in(in_readme))
+    assert in_document
+    assert in_pages
+    for shown in [*TEMPLATES, *in_document, *in_pages, make.steps()]:
+        algorithm = make.algorithm(alice, **{step: shown[step] for step in STEPS})
+        review = services.review(algorithm=algorithm, now=make.NOW)
+        assert review.errors == ()
+        assert [w for w in review.warnings if w.field.startswith("positionSizing")] == []
+
+
+def algorithms_in(value: Any) -> Iterator[dict[str, Any]]:
+    """Yield whatever has all steps, filled in, however deep it lies."""
+    if isinstance(value, dict):
+        if set(STEPS) <= set(value) and "timeframe" in value["basicInfo"]:
+            yield value
+        value = list(value.values())
+    if isinstance(value, list):
+        for inner in value:
+            yield from algorithms_in(inner)

@@ -215,6 +215,19 @@ def test_rule_5_the_trailing_stop_is_not_live_in_the_bar_that_moves_it() -> None
     )
 
 
+def test_rule_5_the_entry_bar_never_leaves_by_the_trail_that_its_own_high_sets() -> None:
+    """102 less 5 % is 96.90: the bar's low of 96 may have come before its high."""
+    play(
+        """
+        1 | 100 100 100 100  | long |
+        2 | 100 102 96 99    |      | long 100
+        3 | 99 99.5 97.5 98  |      |
+        4 | 98 98.5 96 96.5  |      | trailing_stop 96.9
+        """,
+        trail_rate=0.05,
+    )
+
+
 def test_rule_5_the_fill_is_the_first_price_that_a_trailing_stop_follows() -> None:
     """Without a threshold it is live from the second bar, even where no bar reached the fill."""
     play(

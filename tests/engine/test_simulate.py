@@ -1,5 +1,6 @@
 """`simulate` by its front door: ranges, timelines, progress, receipts, notes."""
 
+import json
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -527,6 +528,28 @@ def test_a_ruined_result_ends_early_and_says_so() -> None:
     assert len(result.curve) == 4
     assert trades(result)[-1]["exitReason"] == "end_of_data"
     assert result.performance["finalEquity"] == 10_000 - 21 * 990
+
+
+def test_a_short_of_what_rises_beyond_the_equity_loses_all_of_it_and_more() -> None:
+    """Its growth is -100 % a year: a root of what is below nothing would be a complex number."""
+    close = np.array([100.0] * 40 + [125, 156.25, 195.3, 244.15, 305.2, 476.85, 400])
+    days = MONDAY - 33_300 + DAY * np.arange(len(close))
+    candles = Candles.build(
+        days, open=close, high=close, low=close, close=close, volume=np.full(len(close), 1e6)
+    )
+    given = strategy(
+        basicInfo={"timeframe": "1d"},
+        positionSizing={"method": "percentage_of_equity", "percentage": 100, "quantity": None},
+        entryConditions={"positionType": "short", "conditions": [price("above", 1)]},
+        exitConditions={"stopLoss": None, "maxHoldingCandles": 99},
+    )
+    result = run(given, History("NSE:TEST", candles))
+    assert "ruined" in notes(result)
+    assert [trade["exitPrice"] for trade in trades(result)] == [244.15]
+    assert result.performance["finalEquity"] == 10_000 - 100 * 144.15
+    assert result.performance["cagr"] == -100
+    assert result.performance["maxDrawdown"] == pytest.approx(144.15)
+    json.dumps(round_for_wire(result.performance), allow_nan=False)
 
 
 def test_rule_14_the_same_inputs_give_the_same_bytes() -> None:
