@@ -1,6 +1,6 @@
 """Proofs over 200 seeds that the sample is a fair game and moves as a market does.
 
-Seeds and limits were written down before any result was seen. What is measured is printed (`-s`).
+The seeds were chosen before any result was seen. What is measured is printed (`-s`).
 """
 
 from collections.abc import Iterable, Iterator, Mapping
