@@ -508,7 +508,7 @@ SPECTACULAR_SETTINGS = {
     "POSTPROCESSING_HOOKS": [
         "apps.algorithms.step_schemas.add_steps",
         "apps.backtests.result_schemas.add_results",
-        "apps.webhooks.messages.add_messages",
+        "apps.webhooks.guide.messages.add_messages",
         "apps.core.api.schema.add_shared_components",
         "apps.core.api.schema.drop_enum_ids",
         "apps.core.api.schema.add_examples",

@@ -16,13 +16,13 @@ from apps.engine.sessions import Sessions
 from apps.engine.simulation.plan import BEFORE_THE_CLOSE
 from apps.engine.symbols import parse_symbol
 from apps.engine.units import rupees_text
-from apps.market.calendars import calendars_of
-from apps.market.contracts import lot_of
 from apps.market.dates import INDIA, day_number
-from apps.market.obstacles import CONTRACT_EXPIRED, expired_among, obstacles_of
+from apps.market.rulebook.calendars import calendars_of
 from apps.market.rulebook.charges import DEFAULT_BROKER, broker_names
+from apps.market.rulebook.contracts import lot_of
 from apps.market.rulebook.expiries import expiry_of
-from apps.market.rulebook.rule_set import RuleSet
+from apps.market.rulebook.files.rule_set import RuleSet
+from apps.market.rulebook.obstacles import CONTRACT_EXPIRED, expired_among, obstacles_of
 from apps.market.rulebook.sessions import sessions_of
 from apps.symbols import services as symbols
 from apps.symbols.services import SymbolCheck

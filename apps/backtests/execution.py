@@ -37,8 +37,8 @@ from apps.engine.kernel.records import ENGINE_VERSION
 from apps.engine.language.strategy import parse
 from apps.engine.simulation.simulation_input import SimulationInput
 from apps.engine.simulation.timeline import History
-from apps.market import store
-from apps.market.coverage import SessionCoverage, first_stored_days
+from apps.market.candles import reading
+from apps.market.candles.coverage import SessionCoverage, first_stored_days
 
 log = logging.getLogger(__name__)
 
@@ -231,7 +231,7 @@ def _receipt(output: BacktestOutput, backtest: Backtest) -> dict[str, object]:
     return {
         **add_coverage(output.result.receipt, output.coverage),
         **output.hashes(backtest.study),
-        "synthetic": store.synthetic_symbols(backtest.symbols),
+        "synthetic": reading.synthetic_symbols(backtest.symbols),
     }
 
 

@@ -9,9 +9,9 @@ from apps.engine.language.strategy import Strategy, higher_timeframe_warmups
 from apps.engine.resampling import resample
 from apps.engine.sessions import Sessions
 from apps.engine.simulation.timeline import History
-from apps.market.contracts import MarketRules, bundled_market_rules
 from apps.market.dates import day_in_india
 from apps.market.importers import CandleImport, InstrumentBars
+from apps.market.rulebook.contracts import MarketRules, bundled_market_rules
 
 
 def rules_of_candles(strategy: Strategy, candles: Candles) -> MarketRules:

@@ -28,8 +28,8 @@ from apps.backtests.models import (
 from apps.core import jobs
 from apps.core.errors import Code
 from apps.core.machine import process_name
-from apps.webhooks import outbox
 from apps.webhooks.event_types import EventType
+from apps.webhooks.events import outbox
 
 log = logging.getLogger(__name__)
 

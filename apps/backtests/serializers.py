@@ -33,8 +33,8 @@ from apps.engine.candles import TIMEFRAMES
 from apps.engine.kernel.reasons import CHARGE_KINDS, EXIT_REASONS, REDUCTIONS, REJECTIONS
 from apps.engine.metrics.table import METRICS
 from apps.engine.metrics.wire_units import round_for_wire
+from apps.market.candles.reading import SAMPLE_NOTICE
 from apps.market.serializers import RANGE_END
-from apps.market.store import SAMPLE_NOTICE
 from apps.symbols.serializers import SYMBOL
 
 # What a list can be sorted by, and the column of each.

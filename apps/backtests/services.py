@@ -28,9 +28,9 @@ from apps.core.audit import Action
 from apps.core.errors import Code, ServiceError
 from apps.core.quotas import Resource
 from apps.engine.studies.configs import WalkForwardConfig
-from apps.market import rule_sets
 from apps.market.dates import day_in_india
-from apps.market.obstacles import require_tradable
+from apps.market.rulebook import rule_sets
+from apps.market.rulebook.obstacles import require_tradable
 
 # The most queued backtests of one user, and of all users together.
 MAX_QUEUED_PER_USER: Final = 20

@@ -26,9 +26,10 @@ from apps.engine.studies.monte_carlo import MonteCarlo
 from apps.engine.studies.optimise import Optimisation
 from apps.engine.studies.study import Study
 from apps.engine.studies.walk_forward import WalkForward
-from apps.market.contracts import MarketRules, market_rules_of
-from apps.market.coverage import SessionCoverage
+from apps.market.candles.coverage import SessionCoverage
 from apps.market.dates import day_in_india
+from apps.market.rulebook.contracts import MarketRules
+from apps.market.services import market_rules_of
 
 Floats = NDArray[np.float64]
 

@@ -21,8 +21,8 @@ from apps.console.gate import console_page, go_to, login_session, sent, show
 from apps.core import database_clock, quotas
 from apps.core.errors import NotFound
 from apps.core.quotas import Resource
-from apps.webhooks import notices
 from apps.webhooks import services as webhooks
+from apps.webhooks.events import notices
 from apps.webhooks.serializers import NoticesSerializer, WebhookSerializer
 
 _SETTINGS: Final = "/app/settings"

@@ -15,11 +15,12 @@ from apps.core.errors import Fault, Forbidden, InvalidInput, NotFound, ServiceEr
 from apps.core.uploads import MOST_UPLOADED
 from apps.engine.candles import TIMEFRAMES
 from apps.engine.symbols import EXCHANGES
-from apps.market import coverage, rule_sets
+from apps.market.candles import coverage
 from apps.market.dates import INDIA
 from apps.market.importers import StampSide
+from apps.market.rulebook import rule_sets
 from apps.market.rulebook.charges import DEFAULT_BROKER, broker_names
-from apps.market.rulebook.rows import ChargeSegment
+from apps.market.rulebook.files.rows import ChargeSegment
 from apps.market.rulebook.sessions import MARKETS
 from apps.market.serializers import (
     ChargeRatesQuery,

@@ -17,8 +17,8 @@ from apps.market.dates import INDIA
 from apps.trading import services as trading
 from apps.trading.drift import services as drift
 from apps.trading.serializers import AccountSerializer, EmergencySerializer, KillSwitchSerializer
-from apps.webhooks import feed
 from apps.webhooks.event_types import EventType
+from apps.webhooks.events import feed
 
 # What a trader types before everything stops.
 CONFIRMATION: Final = "STOP"

@@ -10,8 +10,9 @@ from apps.console.lists import listing
 from apps.console.security import form_page, require_password, show_secret
 from apps.core import database_clock
 from apps.core.errors import NotFound
-from apps.webhooks import notices, services
+from apps.webhooks import services
 from apps.webhooks.event_types import EventType
+from apps.webhooks.events import notices
 from apps.webhooks.serializers import (
     DeliverySerializer,
     NewWebhookSerializer,

@@ -34,7 +34,7 @@ class CandleChunk(models.Model):
     days = models.BinaryField(
         help_text="One bit for each day of the period, set where there are bars"
     )
-    data = models.BinaryField(help_text="Encoded by apps/market/candle_chunks.py")
+    data = models.BinaryField(help_text="Encoded by apps/market/candles/chunks.py")
     sha256 = models.CharField(max_length=64)
     synthetic = models.BooleanField(
         default=False, help_text="A generated sample, not prices of the market"

@@ -27,11 +27,10 @@ from apps.engine.metrics.wire_units import round_for_wire
 from apps.engine.simulation.results import wire_dates
 from apps.engine.symbols import InvalidSymbol, parse_symbol
 from apps.engine.units import Unit, all_rounded
-from apps.market.contract_notes import ContractNote
-from apps.market.coverage import MOST_GAPS, SessionCoverage
+from apps.market.candles.coverage import MOST_GAPS, SessionCoverage
+from apps.market.candles.quality import Days
+from apps.market.candles.reading import AdjustedCandles
 from apps.market.dates import read_moment
-from apps.market.quality import Days
-from apps.market.rule_sets import current_rule_set
 from apps.market.rulebook.charges import (
     DEFAULT_BROKER,
     INSTRUMENT_KINDS,
@@ -41,7 +40,7 @@ from apps.market.rulebook.charges import (
     SIDES,
     broker_names,
 )
-from apps.market.rulebook.rows import (
+from apps.market.rulebook.files.rows import (
     ChargeItem,
     ChargeSegment,
     Market,
@@ -49,9 +48,10 @@ from apps.market.rulebook.rows import (
     Product,
     RuleRow,
 )
-from apps.market.rulebook.rule_set import file_of
+from apps.market.rulebook.files.rule_set import file_of
+from apps.market.rulebook.notes import ContractNote
+from apps.market.rulebook.rule_sets import current_rule_set
 from apps.market.rulebook.sessions import MARKETS, SessionKind
-from apps.market.store import AdjustedCandles
 from apps.symbols.serializers import SYMBOL, SearchTextField, SymbolField
 
 DEFAULT_CANDLES: Final = 500

@@ -1,18 +1,40 @@
-"""Writing candles and rule sets."""
+"""What the market offers the apps above it: writing candles and rule sets, and the rules for a
+strategy.
+"""
 
-from collections.abc import Collection, Mapping
-from dataclasses import asdict
-from datetime import datetime
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import date, datetime
+from typing import Final
 
 from django.db import connection, transaction
 
 from apps.core.errors import Code, ServiceError
-from apps.engine.candles import Candles
-from apps.market import candle_writer, queries, rule_sets
-from apps.market.candle_writer import REAL, CandleKind, WriteCounts
-from apps.market.importers import CandleImport
-from apps.market.models import CandleFile, RuleSetVersion
-from apps.market.rulebook.rule_set import FILES, read_rule_set
+from apps.engine.candles import DAY, TIMEFRAMES
+from apps.engine.language.strategy import Strategy
+from apps.engine.simulation.plan import NEVER
+from apps.engine.symbols import Symbol
+from apps.market.candles import queries
+from apps.market.candles.bar_history import read_stored
+from apps.market.candles.writing import append, append_all
+from apps.market.dates import day_in_india, midnight
+from apps.market.models import RuleSetVersion
+from apps.market.rulebook.contracts import InstrumentFacts, MarketRules
+from apps.market.rulebook.files.rule_set import FILES, read_rule_set
+from apps.market.rulebook.rule_sets import current_rule_set, files_of
+from apps.market.rulebook.settlements import UnderlyingClose, underlying_of
+from apps.symbols.services import (
+    expiries_of,
+    indices_among,
+    next_futures,
+    symbols_with_derivatives,
+    terms_on,
+)
+
+__all__ = ["UnknownRulebookFile", "append", "append_all", "load_rule_set", "market_rules_of"]
+
+# Over so many minutes an exchange takes the mean of an index.
+_MINUTES: Final = 30
 
 
 class UnknownRulebookFile(ServiceError):
@@ -20,49 +42,6 @@ class UnknownRulebookFile(ServiceError):
 
     code = Code.VALIDATION_ERROR
     message = "The rulebook has no {unknown}; its files are {known}."
-
-
-def append(
-    *, symbol: str, timeframe: str, candles: Candles, kind: CandleKind = REAL, now: datetime
-) -> WriteCounts:
-    """Do what `append_all` does, for one symbol."""
-    return append_all(series={symbol: candles}, timeframe=timeframe, kind=kind, now=now)
-
-
-@transaction.atomic
-def append_all(
-    *,
-    series: Mapping[str, Candles],
-    timeframe: str,
-    kind: CandleKind = REAL,
-    replace: Collection[str] = (),
-    now: datetime,
-) -> WriteCounts:
-    """Merge bars into the stored ones; at a time that has a stored bar, the newer values win.
-
-    A chunk in which nothing changes is not written, so importing a file again changes nothing. A
-    symbol is generated or real as a whole: its first real bars replace its sample. The stored bars
-    of the symbols of `replace` in this timeframe are dropped first. Raises RealHistoryExists,
-    OtherPriceKind.
-    """
-    candle_writer.lock_symbols(series)
-    candle_writer.compact_into_chunks(series, now=now)
-    return candle_writer.merge_candles(series, timeframe, kind, replace, now=now)
-
-
-def record_file(*, loaded: CandleImport, now: datetime) -> CandleFile:
-    """Store the report of an imported file."""
-    report = asdict(loaded.report)
-    columns = {name: report.pop(name) for name in ("format", "rows", "bars")}
-    return CandleFile.objects.create(
-        file=loaded.file[-300:],
-        sha256=loaded.sha256,
-        timeframe=loaded.timeframe,
-        instruments=len(loaded.instruments),
-        report=report,
-        loaded_at=now,
-        **columns,
-    )
 
 
 @transaction.atomic
@@ -76,7 +55,7 @@ def load_rule_set(*, files: Mapping[str, str], source: str, now: datetime) -> Ru
         raise UnknownRulebookFile(unknown=unknown, known=list(FILES))
     with connection.cursor() as cursor:  # one load after the other: each builds on the last one
         cursor.execute(queries.LOCK_RULEBOOK)
-    current = rule_sets.files_of(RuleSetVersion.objects.first())
+    current = files_of(RuleSetVersion.objects.first())
     whole = {**current, **files}
     rule_set = read_rule_set(whole)
     if whole == current:
@@ -84,3 +63,55 @@ def load_rule_set(*, files: Mapping[str, str], source: str, now: datetime) -> Ru
     return RuleSetVersion.objects.create(
         files=whole, sha256=rule_set.sha256, source=source, loaded_at=now
     )
+
+
+def market_rules_of(
+    strategy: Strategy, *, first: date, last: date, until: int = NEVER
+) -> MarketRules:
+    """Return the rules for a strategy by the rule set in force and the loaded masters, as they are
+    known at a moment: contracts settle by candles that are over by then.
+    """
+    symbols = strategy.basicInfo.symbols
+    indices, derived = indices_among(symbols), symbols_with_derivatives(symbols)
+    expiries, futures = expiries_of(symbols), next_futures(indices, day=last)
+    facts = {
+        symbol: InstrumentFacts(
+            terms_on(symbol=symbol, first=first, last=last),
+            symbol in indices,
+            symbol in derived,
+            expiries.get(symbol),
+            futures.get(symbol, ""),
+        )
+        for symbol in symbols
+    }
+    rules = MarketRules(current_rule_set(), strategy, facts, first, last)
+    settled = {
+        symbol: facts[symbol]._replace(underlying=_underlying_close(form, closes, until=until))
+        for symbol, form, closes in rules.settling(until)
+    }
+    return replace(rules, facts=facts | settled)
+
+
+def _underlying_close(contract: Symbol, closes: int, *, until: int) -> UnderlyingClose | None:
+    """Return the price of the underlying when the last session of a contract `closes`, from candles
+    that are over by `until` (both epoch seconds): that of the stored candle of the day, else the
+    mean of the last one-minute closes, else the last close.
+    """
+    symbol = underlying_of(contract)
+    start = midnight(day_in_india(closes - 1))
+    if until >= closes:
+        official = read_stored(symbol, "1d", start=start, end=start + DAY)
+        if len(official):
+            price = float(official.close[0])
+            return UnderlyingClose(price, f"the close of {symbol}", is_official=True)
+    for timeframe, length in TIMEFRAMES.items():
+        if length < DAY:
+            last = min(until - length + 1, start + DAY)
+            bars = read_stored(symbol, timeframe, start=start, end=last)
+            if len(bars) and timeframe == "1m":
+                mean = float(bars.close[-_MINUTES:].mean())
+                found_as = f"the mean of the last {_MINUTES} one-minute closes of {symbol}"
+                return UnderlyingClose(mean, found_as)
+            if len(bars):
+                return UnderlyingClose(float(bars.close[-1]), f"the last close of {symbol}")
+    return None

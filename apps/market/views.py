@@ -5,8 +5,9 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from apps.core.api.views import OwnedViewSet
-from apps.market import contract_notes, coverage, rule_sets, store
-from apps.market.coverage import MOST_INSPECTED
+from apps.market.candles import coverage, reading
+from apps.market.candles.coverage import MOST_INSPECTED
+from apps.market.rulebook import notes, rule_sets
 from apps.market.serializers import (
     CandlesQuery,
     CandlesSerializer,
@@ -37,7 +38,7 @@ class MarketViewSet(OwnedViewSet):
         """
         query = self.query(CandlesQuery)
         symbol, timeframe = query["symbol"], query["timeframe"]
-        priced = store.read_page(
+        priced = reading.read_page(
             symbol,
             timeframe,
             start=query.get("start"),
@@ -45,7 +46,7 @@ class MarketViewSet(OwnedViewSet):
             limit=query["limit"],
             adjusted=query["adjusted"] == "true",
         )
-        synthetic = bool(store.synthetic_symbols([symbol]))
+        synthetic = bool(reading.synthetic_symbols([symbol]))
         answer = {
             "symbol": symbol, "timeframe": timeframe, "priced": priced, "synthetic": synthetic,
         }  # fmt: skip
@@ -119,7 +120,7 @@ class RulebookViewSet(OwnedViewSet):
         day.
         """
         query = {"broker": None, **self.query(ChargesQuery)}
-        note = contract_notes.make_contract_note(rule_sets.current_rule_set(), **query)
+        note = notes.make_contract_note(rule_sets.current_rule_set(), **query)
         return Response(ContractNoteSerializer.render(note))
 
     @extend_schema(

@@ -12,7 +12,7 @@ from django.db import connection
 from apps.backtests import queue as backtests
 from apps.core import database_clock
 from apps.core.database_errors import meaning_of
-from apps.webhooks import delivery
+from apps.webhooks.sending import delivery
 
 SECONDS_BETWEEN: Final = 5.0
 

@@ -19,8 +19,8 @@ from procrastinate.contrib.django.utils import connector_params
 
 from apps.core import database_clock
 from apps.core.database_errors import is_passing
-from apps.market import clock
-from apps.market.intraday_buffer import CHANNEL
+from apps.market.candles.buffer import CHANNEL
+from apps.market.feeds import clock
 from apps.ops import database_timeouts, presence
 from apps.ops.reaper import REAPERS, reaping
 from apps.ops.supervisor import Backoff

@@ -11,7 +11,7 @@ from apps.core import audit
 from apps.core.operator_pages import AdminAction, OperatorAdmin, ReadOnlyInline
 from apps.symbols import services
 from apps.symbols.models import Instrument, InstrumentAlias, InstrumentTerms, MasterLoad
-from apps.symbols.search import search_among
+from apps.symbols.search.tiers import search_among
 
 MOST_FOUND = 100
 

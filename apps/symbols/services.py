@@ -13,14 +13,15 @@ from apps.core import audit
 from apps.core.errors import Code, NotFound, ServiceError
 from apps.core.rows import instance_of
 from apps.engine.symbols import MAX_LENGTH, InvalidSymbol, Symbol, parse_symbol
-from apps.symbols import queries, sample
+from apps.symbols import queries
+from apps.symbols.importers import sample
 from apps.symbols.models import (
     Instrument,
     InstrumentAlias,
     InstrumentTerms,
     Type,
 )
-from apps.symbols.search import search_among, suggest
+from apps.symbols.search.tiers import search_among, suggest
 from apps.symbols.terms import DatedTerms, within
 
 KOLKATA: Final = ZoneInfo("Asia/Kolkata")

@@ -16,8 +16,9 @@ from apps.engine.candles import TIMEFRAMES
 from apps.engine.kernel.records import instrument_ids, new_state
 from apps.engine.kernel.saved import save
 from apps.engine.language.strategy import Strategy
-from apps.market import clock, store
+from apps.market.candles import reading
 from apps.market.dates import day_in_india, day_number
+from apps.market.feeds import clock
 from apps.market.models import BufferedCandle
 from apps.trading import queries
 from apps.trading.models import BarStream, DailyLoss, OrderStatus, Run, RunState
@@ -178,5 +179,6 @@ def find_unfed_algorithms(
 
 def _is_stored(symbol: str, timeframe: str, since: int | None) -> bool:
     return (
-        since is not None and len(store.read(symbol, timeframe, start=since, end=_END_OF_TIME)) > 0
+        since is not None
+        and len(reading.read(symbol, timeframe, start=since, end=_END_OF_TIME)) > 0
     )

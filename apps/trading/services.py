@@ -25,7 +25,7 @@ from apps.core.errors import Code, Fault, ServiceError
 from apps.core.quotas import Resource
 from apps.engine.language import strategy as engine
 from apps.engine.language.strategy import Strategy
-from apps.market import clock
+from apps.market.feeds import clock
 from apps.trading import bar_streams, capital, kill_switches, start_checks
 from apps.trading.models import Account, EndReason, GlobalSwitch, KillSwitch, Position, Run
 from apps.trading.money import ZERO, rupees

@@ -8,8 +8,8 @@ from typing import Final
 from apps.algorithms.models import Algorithm
 from apps.core.errors import Code, Fault, ServiceError
 from apps.engine.language.strategy import Strategy
-from apps.market import rule_sets
-from apps.market.obstacles import (
+from apps.market.rulebook import rule_sets
+from apps.market.rulebook.obstacles import (
     CONTRACT_EXPIRED,
     SymbolNotTradable,
     expired_among,

@@ -9,9 +9,9 @@ from apps.algorithms import services as algorithms
 from apps.algorithms.lifecycle import AlgorithmTransition
 from apps.algorithms.models import Algorithm
 from apps.trading.models import Run
-from apps.webhooks import outbox
 from apps.webhooks.event_types import EventType
-from apps.webhooks.outbox import EventPayload
+from apps.webhooks.events import outbox
+from apps.webhooks.events.outbox import EventPayload
 
 # There is no event type for resuming: `previousStatus` says that the algorithm was paused.
 EVENT_TYPES: Final[Mapping[AlgorithmTransition, EventType]] = {

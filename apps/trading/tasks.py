@@ -11,7 +11,7 @@ from apps.accounts.closing import CLOSE_JOB, CLOSE_QUEUE
 from apps.accounts.models import User
 from apps.accounts.services import DEACTIVATE_JOB, DEACTIVATE_QUEUE
 from apps.core import audit, database_clock
-from apps.market import clock
+from apps.market.feeds import clock
 from apps.trading import services
 from apps.trading.drift.services import CHECK_JOB, CHECK_QUEUE
 from apps.trading.live import expiry

@@ -9,7 +9,6 @@ from django.db.models import F, Func, Q
 from apps.core.errors import NotFound
 from apps.core.ids import IdField, is_id
 from apps.core.transitions import StatusQuerySet
-from apps.webhooks.address_guard import MAX_URL_LENGTH
 from apps.webhooks.event_types import EventType
 from apps.webhooks.lifecycle import (
     DELIVERY_TRANSITIONS,
@@ -21,6 +20,7 @@ from apps.webhooks.lifecycle import (
     EndpointStatus,
 )
 
+MAX_URL_LENGTH = 2048
 MAX_DESCRIPTION = 200
 _TYPES = [type.value for type in EventType]
 

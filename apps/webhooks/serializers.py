@@ -15,7 +15,6 @@ from apps.core.api.serializers import (
     StrictSerializer,
     TextField,
 )
-from apps.webhooks.address_guard import MAX_URL_LENGTH
 from apps.webhooks.event_types import SEQUENCE_HELP, EventType
 from apps.webhooks.lifecycle import (
     FAILURE_MEANINGS,
@@ -24,7 +23,7 @@ from apps.webhooks.lifecycle import (
     EndpointStatus,
     Failure,
 )
-from apps.webhooks.models import MAX_DESCRIPTION
+from apps.webhooks.models import MAX_DESCRIPTION, MAX_URL_LENGTH
 
 SETTABLE: Final = (EndpointStatus.ENABLED.value, EndpointStatus.DISABLED.value)
 _TYPES: Final = [type.value for type in EventType]

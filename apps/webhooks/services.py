@@ -13,8 +13,9 @@ from apps.core.audit import Action
 from apps.core.errors import Code, Fault, InvalidInput, ServiceError
 from apps.core.quotas import Resource
 from apps.core.times import wire_time
-from apps.webhooks import address_guard, outbox, signing
 from apps.webhooks.event_types import EventType
+from apps.webhooks.events import outbox
+from apps.webhooks.events.outbox import EventPayload
 from apps.webhooks.lifecycle import (
     DeliveryQueue,
     DeliveryStatus,
@@ -30,7 +31,7 @@ from apps.webhooks.models import (
     Endpoint,
     EndpointQuerySet,
 )
-from apps.webhooks.outbox import EventPayload
+from apps.webhooks.sending import address_guard, signing
 
 ROTATION: Final = timedelta(hours=24)  # for so long the previous secret signs too
 MOST_RECOVERED: Final = 10_000  # deliveries that one call queues again

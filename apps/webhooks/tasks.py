@@ -6,9 +6,10 @@ from procrastinate import JobContext, RetryStrategy
 from procrastinate.contrib.django import app
 
 from apps.core import database_clock, quiet_start
-from apps.webhooks import dispatch, notices, outbox, sending
-from apps.webhooks.address_guard import configured_exemptions
-from apps.webhooks.sending import SendResult
+from apps.webhooks.events import notices, outbox
+from apps.webhooks.sending import dispatch, http
+from apps.webhooks.sending.address_guard import configured_exemptions
+from apps.webhooks.sending.http import SendResult
 
 
 @app.task(name=outbox.DISPATCH_JOB, queue=outbox.DISPATCH_QUEUE, pass_context=True)
@@ -18,7 +19,7 @@ def dispatch_deliveries(context: JobContext) -> None:
 
 def _send(url: str, body: bytes, headers: Mapping[str, str]) -> SendResult:
     exemptions = configured_exemptions()
-    return sending.send(url, body=body, headers=headers, exemptions=exemptions)
+    return http.send(url, body=body, headers=headers, exemptions=exemptions)
 
 
 @app.task(

@@ -12,7 +12,8 @@ from apps.core.api.schema import NO_FIELDS, refuses
 from apps.core.api.serializers import EmptyBody
 from apps.core.api.views import OwnedViewSet
 from apps.core.quotas import QuotaExceeded
-from apps.webhooks import notices, services
+from apps.webhooks import services
+from apps.webhooks.events import notices
 from apps.webhooks.models import Endpoint
 from apps.webhooks.serializers import (
     DeliveryQuery,

@@ -7,8 +7,8 @@ import pytest
 from rest_framework.test import APIClient
 
 from apps.accounts.models import User
-from apps.market import corporate_actions, coverage
-from apps.market.importers.corporate_actions import ActionRow
+from apps.market.candles import corporate_actions, coverage
+from apps.market.candles.corporate_actions import ActionRow
 from tests.envelope import assert_error
 from tests.market.bars import NOW, at, flat, minutes, store_candles
 

@@ -12,8 +12,8 @@ from apps.algorithms.explain.serializers import HELD, OUTCOME_MESSAGES, POSITION
 from apps.backtests.models import Backtest
 from apps.engine.kernel.reasons import EXIT_REASONS
 from apps.engine.simulation.verdict import CERTAIN, UNCERTAIN
-from apps.market import corporate_actions
-from apps.market.importers.corporate_actions import ActionRow
+from apps.market.candles import corporate_actions
+from apps.market.candles.corporate_actions import ActionRow
 from apps.market.models import CandleChunk
 from tests import make
 from tests.backtests.submissions import submit

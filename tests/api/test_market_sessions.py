@@ -8,7 +8,7 @@ from rest_framework.test import APIClient
 
 from apps.accounts.models import User
 from apps.market import services
-from apps.market.rulebook.rule_set import bundled_files
+from apps.market.rulebook.files.rule_set import bundled_files
 from tests import make
 from tests.conftest import Api
 from tests.envelope import assert_error

@@ -8,9 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from apps.accounts.models import User
-from apps.symbols import search, services
-from apps.symbols.contract_query import read_contract
+from apps.symbols import services
 from apps.symbols.models import Instrument
+from apps.symbols.search import tiers
+from apps.symbols.search.contract_query import read_contract
 from tests.conftest import Api
 from tests.envelope import assert_error
 from tests.symbols.instruments import equity, future, option
@@ -222,7 +223,7 @@ def test_of_equal_contracts_that_of_nse_comes_first(contracts: Any) -> None:
 def test_a_slip_still_finds_it(
     find: Any, monkeypatch: pytest.MonkeyPatch, slip: str, meant: str, trigrams: bool
 ) -> None:
-    monkeypatch.setattr(search, "_has_trigrams", lambda: trigrams)
+    monkeypatch.setattr(tiers, "_has_trigrams", lambda: trigrams)
     assert find(slip)[0].partition(":")[2] == meant
 
 

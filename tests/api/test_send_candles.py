@@ -9,7 +9,7 @@ from rest_framework.test import APIClient
 
 from apps.accounts.models import User
 from apps.core.models import AuditRecord
-from apps.market import clock
+from apps.market.feeds import clock
 from apps.market.models import BufferedCandle, CandleChunk
 from tests import make
 from tests.conftest import Api

@@ -6,8 +6,8 @@ import pytest
 
 from apps.accounts.models import User
 from apps.core import database_clock
-from apps.market import clock
 from apps.market.dates import INDIA
+from apps.market.feeds import clock
 from apps.trading.models import Run, RunState, Signal
 from tests import make
 from tests.conftest import Api

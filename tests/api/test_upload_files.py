@@ -11,7 +11,7 @@ from apps.accounts.models import User
 from apps.core.api.middleware import MAX_BODY
 from apps.core.models import AuditRecord
 from apps.core.uploads import MOST_UPLOADED
-from apps.market import store
+from apps.market.candles import reading
 from apps.market.models import CandleFile
 from apps.symbols.models import Instrument, MasterLoad
 from tests.conftest import Api
@@ -54,7 +54,7 @@ def test_a_check_tells_what_would_change_and_stores_nothing(client: APIClient) -
     [file] = answer["files"]
     assert file["file"] == "SBIN_1d.csv"
     assert any("2 rows = 2 bars" in line for line in file["lines"])
-    assert store.stored_timeframes("NSE:SBIN") == []
+    assert reading.stored_timeframes("NSE:SBIN") == []
     assert not CandleFile.objects.exists()
     assert not AuditRecord.objects.filter(action="candle_file_loaded").exists()
 
@@ -63,7 +63,7 @@ def test_the_file_that_was_checked_is_stored(client: APIClient) -> None:
     fingerprint = post(client, CANDLES, days())["fingerprint"]
     answer = post(client, CANDLES, days(checked=fingerprint))
     assert (answer["stored"], answer["added"]) == (True, 2)
-    [row] = store.stored_timeframes("NSE:SBIN")
+    [row] = reading.stored_timeframes("NSE:SBIN")
     assert (row["timeframe"], row["bars"]) == ("1d", 2)
     record = AuditRecord.objects.get(action="candle_file_loaded")
     assert record.details["fingerprint"] == fingerprint
@@ -102,7 +102,7 @@ def test_a_bad_file_says_where_it_is_bad(client: APIClient, text: str, reason: s
         client.post(CANDLES, sent(text, symbol="NSE:SBIN")), 400, "VALIDATION_ERROR"
     )
     assert any(part in error["message"] for part in reason.split("|")), error["message"]
-    [row] = store.stored_timeframes("NSE:SBIN")
+    [row] = reading.stored_timeframes("NSE:SBIN")
     assert row["bars"] == 2
 
 

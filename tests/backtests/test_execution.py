@@ -14,8 +14,8 @@ from apps.backtests.models import Backtest, BacktestResult, BacktestStatus, Trad
 from apps.backtests.studies import BacktestOutput
 from apps.core import request_id
 from apps.engine.simulation.simulations import ignore_progress
-from apps.market import corporate_actions
-from apps.market.importers.corporate_actions import ActionRow
+from apps.market.candles import corporate_actions
+from apps.market.candles.corporate_actions import ActionRow
 from tests import make
 from tests.backtests.submissions import submit
 from tests.backtests.workers import begin, count_slots, never, run_queued

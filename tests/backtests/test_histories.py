@@ -7,7 +7,7 @@ import pytest
 from apps.backtests.histories import TooManyBars, load_histories
 from apps.engine.candles import shared_columns
 from apps.engine.simulation.timeline import History
-from apps.market.contracts import market_rules_of
+from apps.market.services import market_rules_of
 from tests.engine.strategies import strategy
 from tests.market.bars import at, minutes, same, store_candles
 

@@ -17,11 +17,11 @@ from django.utils import timezone
 from pytest_django import Settings
 
 from apps.accounts.models import User
-from apps.webhooks import outbox
 from apps.webhooks.event_types import EVENT_SCHEMAS, EventType
+from apps.webhooks.events import outbox
+from apps.webhooks.events.outbox import EventPayload
 from apps.webhooks.lifecycle import DeliveryStatus
 from apps.webhooks.models import Delivery, Event
-from apps.webhooks.outbox import EventPayload
 from tests import make
 from tests.benchmarks.side_by_side import MEASURED, Row
 from tests.faults.workers import working

@@ -16,7 +16,8 @@ from django.db import connection
 from django.db.models import Sum
 
 from apps.engine.candles import Candles
-from apps.market import candle_chunks, services, store
+from apps.market import services
+from apps.market.candles import chunks, reading
 from apps.market.models import CandleChunk
 from tests.benchmarks.side_by_side import compare
 from tests.benchmarks.walks import session_bars
@@ -127,8 +128,8 @@ def compare_loads(path: Path, read_plainly: Callable[[Path], Iterable[Row]]) -> 
 
 
 def print_sizes(name: str, candles: Candles, timeframe: str) -> None:
-    cut = candle_chunks.split(candles, timeframe)
-    stored = sum(len(candle_chunks.encode(block.candles)) for block in cut) / len(candles)
+    cut = chunks.split(candles, timeframe)
+    stored = sum(len(chunks.encode(block.candles)) for block in cut) / len(candles)
     load_rows(rows_of(candles))
     with connection.cursor() as cursor:
         cursor.execute("SELECT pg_total_relation_size('one_candle_a_row')")
@@ -145,7 +146,7 @@ def test_reading_a_year_of_minutes(rows_table: None) -> None:
     start, end = int(candles.time[0]), int(candles.time[-1]) + 60
 
     def read_blocks() -> Candles:
-        return store.read(SYMBOL, "1m", start=start, end=end)
+        return reading.read(SYMBOL, "1m", start=start, end=end)
 
     assert np.array_equal(read_blocks().close, read_rows()[:, 4])
     compare(f"{len(candles):,} minutes read, blocks against rows", read_blocks, read_rows, rounds=9)
@@ -160,7 +161,7 @@ def test_reading_a_year_among_many() -> None:
     end = 2**33
 
     def read() -> Candles:
-        return store.read(SYMBOL, "1m", start=0, end=end)
+        return reading.read(SYMBOL, "1m", start=0, end=end)
 
     alone, busy = median_of(read), median_of(read, time.process_time)
     with connection.cursor() as cursor:

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from django.db import connection
 
-from apps.symbols import search as searching
 from apps.symbols.models import Instrument
+from apps.symbols.search import tiers as searching
 from tests.benchmarks.side_by_side import MEASURED, Row
 
 pytestmark = [pytest.mark.bench, pytest.mark.django_db, pytest.mark.timeout(600)]

@@ -14,7 +14,8 @@ from django.db import transaction
 from django.utils import timezone
 
 from apps.core.times import moment
-from apps.market import clock, intraday_buffer
+from apps.market.candles import buffer
+from apps.market.feeds import clock
 from apps.trading.models import Order, RunState
 from tests import make
 from tests.benchmarks.side_by_side import MEASURED, Row
@@ -58,7 +59,7 @@ class MarketRows:
         with transaction.atomic():
             for symbol, bars in self._series.items():
                 bar = bars.slice(self._next, self._next + 1)
-                intraday_buffer.store_bars({symbol: bar}, "5m", now=now)
+                buffer.store_bars({symbol: bar}, "5m", now=now)
             clock.move(start + LENGTH, symbols=SYMBOLS, timeframe="5m", now=now)
         self._next += 1
 

@@ -8,7 +8,7 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 
 from apps.accounts.models import User
-from apps.market import store
+from apps.market.candles import reading
 from apps.symbols.models import MasterLoad
 from apps.symbols.services import seed_sample
 from tests.console.conftest import Browse
@@ -96,7 +96,7 @@ def test_a_file_is_checked_and_then_stored(operator: Client) -> None:
     report = upload(operator, DAYS).content.decode()
     assert "nothing is stored yet" in report
     assert "<html" not in report
-    [row] = store.stored_timeframes("NSE:SBIN")
+    [row] = reading.stored_timeframes("NSE:SBIN")
     assert row["bars"] == 2
     fingerprint = re.search(r'name="checked" value="(\w{64})"', report)
     assert fingerprint is not None
@@ -104,7 +104,7 @@ def test_a_file_is_checked_and_then_stored(operator: Client) -> None:
     assert (other.status_code, b"have changed" in other.content) == (409, True)
     assert upload(operator, DAYS, checked=fingerprint[1])["HX-Redirect"] == "/app/data/upload"
     assert b"Stored: 1 added" in operator.get("/app/data/upload").content
-    [row] = store.stored_timeframes("NSE:SBIN")
+    [row] = reading.stored_timeframes("NSE:SBIN")
     assert row["bars"] == 3
 
 

@@ -10,7 +10,7 @@ from apps.accounts.models import User
 from apps.algorithms.models import Algorithm
 from apps.console import lists
 from apps.core import database_clock
-from apps.market import clock
+from apps.market.feeds import clock
 from apps.trading.activity import board
 from apps.trading.models import DriftReport, Order, Position, Run, RunState, Signal
 from tests import make

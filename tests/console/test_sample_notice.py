@@ -5,7 +5,7 @@ from django.test import Client
 
 from apps.accounts.models import User
 from apps.backtests.models import Backtest
-from apps.market.store import SAMPLE_NOTICE
+from apps.market.candles.reading import SAMPLE_NOTICE
 from tests.backtests.submissions import submit
 from tests.backtests.waves import waves
 from tests.backtests.workers import run_queued

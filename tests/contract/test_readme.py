@@ -18,7 +18,7 @@ from django.urls import URLPattern, get_resolver, resolve
 
 from apps.accounts.models import User
 from apps.engine.candles import IST
-from apps.market.sample import samples
+from apps.market.importers.sample import samples
 from tests.backtests.waves import waves
 from tests.backtests.workers import run_queued
 from tests.conftest import Api

@@ -20,7 +20,7 @@ from apps.core.etags import expected
 from apps.engine.symbols import InvalidSymbol, readings
 from apps.market.importers.candle_file import read_candle_files
 from apps.market.importers.corporate_actions import read_actions
-from apps.symbols.importers import angel, dhan, fivepaisa
+from apps.symbols.importers.formats import angel, dhan, fivepaisa
 from apps.symbols.importers.rows import RejectedRow
 from tests.conftest import Api
 

@@ -16,11 +16,11 @@ from apps.core.audit import Action
 from apps.core.models import AuditRecord, QuietStart
 from apps.trading.live.runner import Runner
 from apps.trading.models import BarRow, Run, Trade
-from apps.webhooks import delivery
 from apps.webhooks import tasks as webhooks
 from apps.webhooks.event_types import EventType
 from apps.webhooks.lifecycle import DeliveryQueue
 from apps.webhooks.models import Delivery, EmailNotices
+from apps.webhooks.sending import delivery
 from tests.admin.conftest import an_operator, browser_of
 from tests.conftest import Api
 from tests.envelope import assert_error

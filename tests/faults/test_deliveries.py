@@ -24,11 +24,13 @@ from pytest_django import Settings
 from apps.accounts.models import User
 from apps.algorithms.models import Algorithm, StatusChange
 from apps.trading import services as trading
-from apps.webhooks import delivery, dispatch, outbox, services
+from apps.webhooks import services
 from apps.webhooks.event_types import EVENT_SCHEMAS, EventType
+from apps.webhooks.events import outbox
 from apps.webhooks.lifecycle import DeliveryQueue, DeliveryStatus
 from apps.webhooks.models import Attempt, Delivery, Event
-from apps.webhooks.sending import SendResult
+from apps.webhooks.sending import delivery, dispatch
+from apps.webhooks.sending.http import SendResult
 from tests import make
 from tests.backtests.workers import never
 from tests.faults.workers import working

@@ -10,7 +10,7 @@ import pytest
 from django.utils import timezone
 
 from apps.accounts.models import User
-from apps.market import clock
+from apps.market.feeds import clock
 from apps.ops.models import ServiceProcess
 from apps.trading.models import BarRow, BarStream, Posting, RunState
 from tests.faults.workers import Worker, working

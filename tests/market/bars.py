@@ -7,7 +7,8 @@ from pathlib import Path
 import numpy as np
 
 from apps.engine.candles import Candles
-from apps.market import candle_writer, services
+from apps.market import services
+from apps.market.candles import writing
 
 NOW = datetime(2026, 11, 2, 4, 0, tzinfo=UTC)
 
@@ -33,7 +34,7 @@ def minutes(start: str, count: int, *, step: int = 60, first_price: float = 100.
 def store_candles(
     symbol: str, timeframe: str, candles: Candles, *, synthetic: bool = False
 ) -> None:
-    kind = candle_writer.CandleKind(synthetic=synthetic)
+    kind = writing.CandleKind(synthetic=synthetic)
     services.append(symbol=symbol, timeframe=timeframe, candles=candles, kind=kind, now=NOW)
 
 

@@ -4,8 +4,8 @@ from pathlib import Path
 from typing import Any
 
 from apps.engine.candles import Candles
+from apps.market.candles.quality import Quality, inspect
 from apps.market.importers import ImportOptions, ImportReport, read_one_series
-from apps.market.quality import Quality, inspect
 from apps.market.rulebook.sessions import sessions_of
 
 

@@ -12,11 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from apps.engine.candles import Candles, ist_day
-from apps.market import candle_writer, corporate_actions, services, store
-from apps.market.adjustment import Adjustment, RatioChange
-from apps.market.corporate_actions import RATIOS, find_split_candidates
+from apps.market import services
+from apps.market.candles import corporate_actions, reading, writing
+from apps.market.candles.adjustment import Adjustment, RatioChange
+from apps.market.candles.corporate_actions import RATIOS, ActionRow, find_split_candidates
 from apps.market.dates import day_number
-from apps.market.importers.corporate_actions import ActionRow
 from tests.market.bars import NOW, at, flat, same, store_candles
 from tests.market.candle_files import ImportedSeries
 
@@ -32,8 +32,8 @@ def act(ex_date: str, after: int, before: int = 1, *, kind: str = "split") -> No
     corporate_actions.store_actions(rows=[row], now=NOW)
 
 
-def adjusted(timeframe: str, end: str = "2030-01-01") -> store.AdjustedCandles:
-    return store.read_adjusted(SBIN, timeframe, start=0, end=at(f"{end} 00:00"))
+def adjusted(timeframe: str, end: str = "2030-01-01") -> reading.AdjustedCandles:
+    return reading.read_adjusted(SBIN, timeframe, start=0, end=at(f"{end} 00:00"))
 
 
 @given(st.lists(st.tuples(st.integers(1, 30), st.sampled_from(RATIOS)), max_size=5))
@@ -61,7 +61,7 @@ def test_what_is_stored_stays_as_it_was_traded() -> None:
     bars = days("2024-01-01", 1000, 1010, 102, 103)
     store_candles(SBIN, "1d", bars)
     act("2024-01-03", 10)
-    assert same(store.read(SBIN, "1d", start=0, end=2**33), bars)
+    assert same(reading.read(SBIN, "1d", start=0, end=2**33), bars)
     history = adjusted("1d")
     assert history.candles.close.tolist() == [100, 101, 102, 103]
     assert history.candles.volume.tolist() == [100, 100, 10, 10]
@@ -126,7 +126,7 @@ def test_a_week_with_a_split_in_it_is_made_from_adjusted_days() -> None:
 
 @pytest.mark.django_db
 def test_prices_that_their_source_adjusted_are_left_alone() -> None:
-    kind = candle_writer.CandleKind(adjusted=True)
+    kind = writing.CandleKind(adjusted=True)
     bars = days("2024-01-01", 100, 101, 102)
     services.append(symbol=SBIN, timeframe="1d", candles=bars, kind=kind, now=NOW)
     act("2024-01-03", 10)
@@ -138,11 +138,11 @@ def test_prices_that_their_source_adjusted_are_left_alone() -> None:
 def test_pages_are_in_the_terms_of_the_newest_day() -> None:
     store_candles(SBIN, "1d", days("2024-01-01", 1000, 1010, 102, 103))
     act("2024-01-03", 10)
-    early = store.read_page(
+    early = reading.read_page(
         SBIN, "1d", start=None, end=at("2024-01-03 00:00"), limit=1, adjusted=True
     )
     assert early.candles.close.tolist() == [101]
-    late = store.read_page(SBIN, "1d", start=None, end=None, limit=2, adjusted=True)
+    late = reading.read_page(SBIN, "1d", start=None, end=None, limit=2, adjusted=True)
     assert (late.candles.close.tolist(), late.actions) == ([102, 103], ())
 
 

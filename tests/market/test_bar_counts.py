@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from apps.engine.candles import TIMEFRAMES
-from apps.market import candle_chunks, store
-from apps.market.bar_counts import estimate_bars, lower_bounds
+from apps.market.candles import chunks, reading
+from apps.market.candles.bar_counts import estimate_bars, lower_bounds
 from tests.market.bars import at, flat, minutes, store_candles
 
 START, END = at("2024-02-03 00:00"), at("2024-03-20 00:00")
@@ -16,11 +16,11 @@ pytestmark = pytest.mark.django_db
 
 def hold_quarter(symbol: str) -> None:
     days = [f"2024-0{month}-{day:02}" for month in (1, 2, 3) for day in range(1, 29, 3)]
-    store_candles(symbol, "1m", candle_chunks.concat(minutes(f"{day} 09:15", 375) for day in days))
+    store_candles(symbol, "1m", chunks.concat(minutes(f"{day} 09:15", 375) for day in days))
 
 
 def short(*symbols: str, timeframe: str, within: int, total: int) -> list[Any]:
-    insufficient = store.insufficient_history(
+    insufficient = reading.insufficient_history(
         symbols, timeframe, start=START, end=END, within=within, total=total
     )
     return list(insufficient)
@@ -32,7 +32,7 @@ def test_no_bound_promises_more_than_there_is(timeframe: str) -> None:
     store_candles("NSE:SBIN", "5m", flat([at("2024-03-04 09:15"), at("2024-03-04 09:20")]))
     for start, end in [(START, END), (0, 2**33), (START + 36_000, END + 36_000), (END, END + 60)]:
         bound = lower_bounds(["NSE:SBIN"], timeframe, start=start, end=end)["NSE:SBIN"]
-        before, within = store.count_bars("NSE:SBIN", timeframe, start=start, end=end)
+        before, within = reading.count_bars("NSE:SBIN", timeframe, start=start, end=end)
         assert (bound.before <= before, bound.within <= within) == (True, True)
 
 
@@ -46,7 +46,8 @@ def test_what_a_simulation_reads_is_estimated(timeframe: str, error: float) -> N
     symbols = ["NSE:SBIN", "NSE:INFY", "NSE:TCS"]
     for start, end in [(START, END), (START, at("2024-03-05 00:00")), (0, 2**33)]:
         read = sum(
-            len(store.read(name, timeframe, start=start, end=end, warmup=True)) for name in symbols
+            len(reading.read(name, timeframe, start=start, end=end, warmup=True))
+            for name in symbols
         )
         estimate = estimate_bars(symbols, timeframe, start=start, end=end)
         assert estimate == pytest.approx(read, rel=error, abs=2 * len(symbols))
@@ -81,11 +82,11 @@ def test_each_day_of_a_finer_timeframe_counts_as_one_bar() -> None:
     """But for two that the data may not have finished."""
     hold_quarter("NSE:SBIN")
     bound = lower_bounds(["NSE:SBIN"], "1d", start=START, end=END)["NSE:SBIN"]
-    counts = store.count_bars("NSE:SBIN", "1d", start=START, end=END)
+    counts = reading.count_bars("NSE:SBIN", "1d", start=START, end=END)
     assert (bound.before + 2, bound.within + 2) == counts
 
 
 def test_weeks_are_counted_exactly() -> None:
     hold_quarter("NSE:SBIN")
     [(symbol, counts)] = short("NSE:SBIN", timeframe="1w", within=99, total=99)
-    assert counts == store.count_bars(symbol, "1w", start=START, end=END)
+    assert counts == reading.count_bars(symbol, "1w", start=START, end=END)

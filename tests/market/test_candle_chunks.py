@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from apps.engine.candles import Candles
-from apps.market import candle_chunks
+from apps.market.candles import chunks
 from tests.market.bars import at, flat, minutes, same
 from tests.market.candle_files import ImportedSeries
 
@@ -34,7 +34,7 @@ def _scale(data: bytes) -> bytes | None:
 )
 def test_any_price_survives_bit_for_bit(prices: list[float]) -> None:
     held = flat([60 * i for i in range(len(prices))], prices)
-    assert same(candle_chunks.decode(candle_chunks.encode(held)), held)
+    assert same(chunks.decode(chunks.encode(held)), held)
 
 
 @pytest.mark.parametrize(
@@ -44,9 +44,9 @@ def test_any_price_survives_bit_for_bit(prices: list[float]) -> None:
 def test_a_block_takes_the_fewest_decimals_that_are_exact(
     price: float, scale: bytes | None
 ) -> None:
-    data = candle_chunks.encode(flat(range(0, 2400, 60), price))
+    data = chunks.encode(flat(range(0, 2400, 60), price))
     assert _scale(data) == scale
-    assert candle_chunks.decode(data).close.tolist() == [price] * 40
+    assert chunks.decode(data).close.tolist() == [price] * 40
 
 
 @pytest.mark.parametrize("bars", [1, 40])
@@ -55,14 +55,12 @@ def test_a_fractional_volume_survives(bars: int) -> None:
     held = Candles.build(
         times, open=prices, high=prices, low=prices, close=prices, volume=prices / 8
     )
-    assert same(candle_chunks.decode(candle_chunks.encode(held)), held)
+    assert same(chunks.decode(chunks.encode(held)), held)
 
 
 def test_a_few_bars_take_few_bytes() -> None:
-    assert len(candle_chunks.encode(flat([0]))) < 60
-    sizes = [
-        len(candle_chunks.encode(minutes("2024-01-01 09:15", count))) for count in (31, 32, 33)
-    ]
+    assert len(chunks.encode(flat([0]))) < 60
+    sizes = [len(chunks.encode(minutes("2024-01-01 09:15", count))) for count in (31, 32, 33)]
     assert max(sizes) < 1600
 
 
@@ -76,38 +74,38 @@ def test_a_few_bars_take_few_bytes() -> None:
 )
 def test_bars_are_cut_at_the_blocks_of_rule_11(timeframe: str, starts: list[str]) -> None:
     held = flat([at("2024-12-31 15:00"), at("2025-01-01 09:15")])
-    cut = candle_chunks.split(held, timeframe)
+    cut = chunks.split(held, timeframe)
     assert [block.start for block in cut] == [at(start) for start in starts]
-    assert same(candle_chunks.concat(block.candles for block in cut), held)
+    assert same(chunks.concat(block.candles for block in cut), held)
 
 
 def test_the_days_of_a_block_are_those_of_its_bars() -> None:
     held = flat([at("2024-12-02 09:15"), at("2024-12-02 15:29"), at("2024-12-31 15:29")])
-    block = candle_chunks.split(held, "1m")[0]
-    days = candle_chunks.days_from_bits(candle_chunks.day_bits(block), block.start)
+    block = chunks.split(held, "1m")[0]
+    days = chunks.days_from_bits(chunks.day_bits(block), block.start)
     dates = days.astype("M8[D]").astype(str).tolist()
     assert dates == ["2024-12-02", "2024-12-31"]
 
 
 def test_equal_bars_are_equal_bytes() -> None:
     bars = minutes("2024-01-01 09:15", 375)
-    assert candle_chunks.encode(bars) == candle_chunks.encode(bars)
+    assert chunks.encode(bars) == chunks.encode(bars)
 
 
 def test_joining_pieces_in_any_order_sorts_them() -> None:
     bars = minutes("2024-01-01 09:15", 10)
     odd = np.arange(10) % 2 == 1
-    pieces = [bars.select(odd), candle_chunks.EMPTY, bars.select(~odd)]
-    assert same(candle_chunks.concat(pieces), bars)
+    pieces = [bars.select(odd), chunks.EMPTY, bars.select(~odd)]
+    assert same(chunks.concat(pieces), bars)
 
 
 @pytest.mark.parametrize("compression", ["zstd", "none"])
 def test_a_block_compressed_otherwise_is_read(compression: Any) -> None:
     bars = minutes("2024-01-01 09:15", 375)
-    table = pq.read_table(io.BytesIO(candle_chunks.encode(bars)))
+    table = pq.read_table(io.BytesIO(chunks.encode(bars)))
     other = io.BytesIO()
     pq.write_table(table, other, compression=compression)
-    assert same(candle_chunks.decode(other.getvalue()), bars)
+    assert same(chunks.decode(other.getvalue()), bars)
 
 
 def test_blocks_of_different_decimals_are_one_series() -> None:
@@ -117,9 +115,7 @@ def test_blocks_of_different_decimals_are_one_series() -> None:
         flat([3000, 3060], [100 / 3, 0.0001]),
         flat(range(3600, 6000, 60), 100 / 3),
     ]
-    assert same(
-        candle_chunks.decode(*map(candle_chunks.encode, pieces)), candle_chunks.concat(pieces)
-    )
+    assert same(chunks.decode(*map(chunks.encode, pieces)), chunks.concat(pieces))
 
 
 @pytest.mark.parametrize(
@@ -132,6 +128,6 @@ def test_blocks_of_different_decimals_are_one_series() -> None:
 )
 def test_a_real_bar_takes_under_ten_bytes(name: str, timeframe: str, market_data: Path) -> None:
     bars = ImportedSeries(market_data / name).candles
-    data = [candle_chunks.encode(block.candles) for block in candle_chunks.split(bars, timeframe)]
+    data = [chunks.encode(block.candles) for block in chunks.split(bars, timeframe)]
     assert sum(map(len, data)) < 10 * len(bars)
-    assert same(candle_chunks.decode(*data), bars)
+    assert same(chunks.decode(*data), bars)

@@ -14,16 +14,12 @@ from django.core.management import call_command
 
 from apps.engine.simulation.plan import Contract
 from apps.engine.symbols import parse_symbol
-from apps.market.calendars import calendars_of
-from apps.market.contracts import (
-    InstrumentFacts,
-    MarketRules,
-    bundled_market_rules,
-    market_rules_of,
-)
 from apps.market.dates import INDIA, day_number
+from apps.market.rulebook.calendars import calendars_of
+from apps.market.rulebook.contracts import InstrumentFacts, MarketRules, bundled_market_rules
 from apps.market.rulebook.expiries import expiry_of
-from apps.market.rulebook.rule_set import bundled_rule_set
+from apps.market.rulebook.files.rule_set import bundled_rule_set
+from apps.market.services import market_rules_of
 from apps.symbols.models import Instrument, InstrumentTerms
 from apps.symbols.services import seed_sample
 from apps.symbols.terms import DatedTerms

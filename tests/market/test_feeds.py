@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 from django.core.management import CommandError, call_command
 
-from apps.market import store
+from apps.market.candles import reading
+from apps.market.candles.buffer import CandleRow
 from apps.market.feeds.follower import follow
 from apps.market.feeds.kite import KiteFeed
 from apps.market.feeds.ticks import LATE_TRADE_SECONDS, MinuteBars, Tick
-from apps.market.intraday_buffer import CandleRow
 from apps.symbols.models import Instrument, InstrumentAlias, Source
 from tests.market.bars import at
 from tests.market.kite_stand_in import KiteStandIn, quote
@@ -124,7 +124,7 @@ def test_kite_is_followed_through_a_lost_connection(kite: KiteStandIn) -> None:
         if bars[SBIN][0] == OPENING + 180:
             done.set()
     server.join()
-    held = store.read(SBIN, "1m", start=OPENING, end=OPENING + 600)
+    held = reading.read(SBIN, "1m", start=OPENING, end=OPENING + 600)
     assert held.time.tolist() == [OPENING, OPENING + 180]
     assert (held.open[0], held.high[0], held.close[0], held.volume[0]) == (100, 100.5, 100.5, 25)
 

@@ -10,10 +10,10 @@ from zlib import crc32
 import pytest
 from django.db import connection, transaction
 
-from apps.market import candle_writer, store
+from apps.market.candles import reading, writing
+from apps.market.candles.buffer import CandleRow
 from apps.market.feeds import follower
 from apps.market.feeds.services import receive
-from apps.market.intraday_buffer import CandleRow
 from tests.market.bars import at
 from tests.trading.test_races import wait_until_somebody_waits
 
@@ -58,7 +58,7 @@ def followed(minutes: int) -> Sequence[int]:
 
 
 def held() -> Sequence[int]:
-    bars = store.read(SBIN, "1m", start=OPENING, end=OPENING + 3600)
+    bars = reading.read(SBIN, "1m", start=OPENING, end=OPENING + 3600)
     return [(time - OPENING) // 60 for time in bars.time.tolist()]
 
 
@@ -95,10 +95,8 @@ def test_received_bars_and_an_import_of_the_same_symbols_lock_in_one_order(
 ) -> None:
     """In the opposite order to that in which the load locks them."""
     symbols = [f"NSE:SHARE{letter}" for letter in "ABCD"]
-    symbols.sort(
-        key=lambda symbol: crc32(symbol.encode()) % candle_writer._LOCK_BUCKETS, reverse=True
-    )
-    connected, begun, replace = Event(), Event(), candle_writer.replace_samples
+    symbols.sort(key=lambda symbol: crc32(symbol.encode()) % writing._LOCK_BUCKETS, reverse=True)
+    connected, begun, replace = Event(), Event(), writing.replace_samples
 
     def load() -> None:
         try:
@@ -106,7 +104,7 @@ def test_received_bars_and_an_import_of_the_same_symbols_lock_in_one_order(
             connected.set()
             begun.wait(10)
             with transaction.atomic():
-                candle_writer.lock_symbols(symbols)
+                writing.lock_symbols(symbols)
         finally:
             connection.close()
 
@@ -115,7 +113,7 @@ def test_received_bars_and_an_import_of_the_same_symbols_lock_in_one_order(
         wait_until_somebody_waits()
         return replace(*given)
 
-    monkeypatch.setattr(candle_writer, "replace_samples", replace_later)
+    monkeypatch.setattr(writing, "replace_samples", replace_later)
     bar = (OPENING, 100.0, 101.0, 99.0, 100.0, 5.0)
     with ThreadPoolExecutor(1) as pool:
         loaded = pool.submit(load)

@@ -9,11 +9,11 @@ from django.db import connection, transaction
 from django.test.utils import CaptureQueriesContext
 
 from apps.engine.candles import Candles
-from apps.market import coverage, intraday_buffer, store
-from apps.market.candle_writer import CandleKind, OtherPriceKind
+from apps.market.candles import buffer, coverage, reading
+from apps.market.candles.buffer import CandleRow
+from apps.market.candles.writing import CandleKind, OtherPriceKind
 from apps.market.feeds import services
 from apps.market.feeds.validation import BarRejectReason, IntakeCounts
-from apps.market.intraday_buffer import CandleRow
 from apps.market.models import BufferedCandle, CandleChunk
 from apps.market.services import append
 from tests.market.bars import NOW, at, minutes, same, store_candles
@@ -35,7 +35,7 @@ def receive(bars: Candles, timeframe: str = "1m", *, now: datetime = NOW) -> Int
 
 
 def read_all(timeframe: str) -> Candles:
-    return store.read(SBIN, timeframe, start=0, end=2**33)
+    return reading.read(SBIN, timeframe, start=0, end=2**33)
 
 
 def moment(text: str) -> datetime:
@@ -49,9 +49,9 @@ def test_reading_does_not_tell_blocks_from_bars_that_came_in() -> None:
     store_candles(SBIN, "5m", minutes("2026-09-01 09:15", 75, step=300))
     whole = {name: read_all(name) for name in ("1m", "5m", "15m", "1d", "1w")}
     counts = {
-        name: store.count_bars(SBIN, name, start=at(f"{DAY} 00:00"), end=2**33) for name in whole
+        name: reading.count_bars(SBIN, name, start=at(f"{DAY} 00:00"), end=2**33) for name in whole
     }
-    timeframes, gaps = store.stored_timeframes(SBIN), coverage.gaps_of([SBIN])
+    timeframes, gaps = reading.stored_timeframes(SBIN), coverage.gaps_of([SBIN])
     CandleChunk.objects.filter(timeframe="1m").delete()
     for day in days:
         assert receive(day).added == 375
@@ -60,10 +60,12 @@ def test_reading_does_not_tell_blocks_from_bars_that_came_in() -> None:
             whole, True
         )
         assert counts == {
-            name: store.count_bars(SBIN, name, start=at(f"{DAY} 00:00"), end=2**33)
+            name: reading.count_bars(SBIN, name, start=at(f"{DAY} 00:00"), end=2**33)
             for name in whole
         }
-        assert (store.stored_timeframes(SBIN), coverage.gaps_of([SBIN])) == (timeframes, gaps), held
+        assert (reading.stored_timeframes(SBIN), coverage.gaps_of([SBIN])) == (timeframes, gaps), (
+            held
+        )
         services.compact(symbols=[SBIN], now=NOW)
     assert not BufferedCandle.objects.exists()
     assert services.compact(symbols=[SBIN], now=NOW) == 0
@@ -80,7 +82,7 @@ def test_each_bar_is_added_repeated_changed_or_refused() -> None:
     assert (done.added, done.repeated, done.changed) == (0, 0, 10)
     assert same(read_all("1m"), other)
     assert BufferedCandle.objects.count() == 8
-    assert store.stored_timeframes(SBIN)[0]["bars"] == 10
+    assert reading.stored_timeframes(SBIN)[0]["bars"] == 10
 
 
 def test_bars_that_have_not_ended_or_start_nowhere_are_refused_and_the_others_taken() -> None:
@@ -132,7 +134,7 @@ def test_a_last_bar_that_is_cut_by_the_close_has_ended_with_it() -> None:
 def test_real_bars_end_a_sample_and_do_not_mix_with_adjusted_prices() -> None:
     store_candles(SBIN, "1m", minutes("2026-09-01 09:15", 5), synthetic=True)
     assert receive(minutes(f"{DAY} 09:15", 1)).dropped == 5
-    assert store.synthetic_symbols([SBIN]) == []
+    assert reading.synthetic_symbols([SBIN]) == []
     append(
         symbol=SBIN, timeframe="1d", candles=minutes("2026-09-01 00:00", 1),
         kind=CandleKind(adjusted=True), now=NOW,
@@ -163,7 +165,7 @@ def test_one_who_trades_sees_bars_that_are_over() -> None:
     start = at(f"{DAY} 09:15")
 
     def seen(timeframe: str, clock: str) -> int:
-        return len(store.read_closed(SBIN, timeframe, start=start, clock=at(f"{DAY} {clock}")))
+        return len(reading.read_closed(SBIN, timeframe, start=start, clock=at(f"{DAY} {clock}")))
 
     assert [seen("1m", clock) for clock in ("09:15:59", "09:16", "09:30")] == [0, 1, 7]
     # The second bar of five minutes has only two of them: the rest is waited for, not forever.
@@ -190,9 +192,9 @@ def test_what_is_read_from_a_moment_on_is_what_all_of_history_says_of_it() -> No
     for start in moments:
         since = {(symbol, name): start for symbol in (SBIN, "NSE:INFY") for name in names}
         since[SBIN, "15m"] += 1
-        histories = store.read_all_closed(since, clock=clock)
+        histories = reading.read_all_closed(since, clock=clock)
         for (symbol, name), bars in histories.items():
-            whole = store.read_closed(symbol, name, start=0, clock=clock)
+            whole = reading.read_closed(symbol, name, start=0, clock=clock)
             assert same(bars, whole.between(since[symbol, name], 2**40)), (symbol, name, start)
 
 
@@ -201,7 +203,7 @@ def test_any_number_of_series_is_read_by_a_few_statements() -> None:
     symbols = [SBIN, "NSE:INFY", "NSE:RELIANCE"]
     since = {(symbol, name): at(f"{DAY} 09:15") for symbol in symbols for name in ("1m", "5m")}
     with CaptureQueriesContext(connection) as queries:
-        store.read_all_closed(since, clock=at(f"{DAY} 09:20"))
+        reading.read_all_closed(since, clock=at(f"{DAY} 09:20"))
     assert len(queries) == 5
 
 
@@ -211,7 +213,7 @@ def test_listeners_are_notified_when_bars_are_committed() -> None:
     kept = ("dbname", "user", "password", "host", "port")
     options = {name: settings[name] for name in kept if name in settings}
     with psycopg.connect(**options, autocommit=True) as listener:
-        listener.execute(f"LISTEN {intraday_buffer.CHANNEL}")
+        listener.execute(f"LISTEN {buffer.CHANNEL}")
         with transaction.atomic():
             receive(minutes(f"{DAY} 09:15", 2))
             assert list(listener.notifies(timeout=0)) == []

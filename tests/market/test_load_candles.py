@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 from django.core.management import CommandError, call_command
 
-from apps.market import candle_loader, store
+from apps.market.candles import reading
+from apps.market.importers import loader
 from apps.market.models import CandleChunk, CandleFile
-from apps.market.rulebook.rule_set import bundled_files
+from apps.market.rulebook.files.rule_set import bundled_files
 from apps.market.services import load_rule_set
 from tests import make
 from tests.market.bars import minutes, store_candles, write_file
@@ -41,7 +42,7 @@ def test_a_file_is_stored_and_reported(tmp_path: Path) -> None:
         "    open 30% or more away from the last close: 1 (2024-01-01 15:30)",
         "21 added, 0 held already, 0 replaced",
     ]
-    assert [row["bars"] for row in store.stored_timeframes("NSE:NIFTY")] == [21]
+    assert [row["bars"] for row in reading.stored_timeframes("NSE:NIFTY")] == [21]
 
 
 def test_what_became_of_a_file_is_kept(tmp_path: Path) -> None:
@@ -64,7 +65,7 @@ def test_bars_that_two_files_give_are_stored_once_and_counted(tmp_path: Path) ->
     first = write_file(tmp_path, HEADER + ROWS, "SBIN_1m_first.csv")
     later = write_file(tmp_path, HEADER + ROWS.replace("100.5", "100.7"), "SBIN_1m_later.csv")
     assert "20 added, 0 held already, 0 replaced, 20 in two files" in load(first, later)
-    bars = store.read("NSE:SBIN", "1m", start=0, end=2**33)
+    bars = reading.read("NSE:SBIN", "1m", start=0, end=2**33)
     assert set(bars.close.tolist()) == {100.7}
 
 
@@ -75,7 +76,7 @@ def test_many_instruments_are_stored_together(tmp_path: Path) -> None:
         report = load(write_file(tmp_path, header + rows, f"{day}.csv"))
         assert "20 instruments 1d (NSE full bhavcopy, symbol column SYMBOL)" in report
         assert "20 added, 0 held already, 0 replaced" in report
-    bars = store.read("NSE:S7", "1d", start=0, end=2**33)
+    bars = reading.read("NSE:S7", "1d", start=0, end=2**33)
     assert bars.volume.tolist() == [7, 7, 7]
 
 
@@ -92,18 +93,18 @@ def test_prices_adjusted_by_their_source_do_not_mix_with_others(tmp_path: Path) 
     assert "2 added, 0 held already, 0 replaced, 2 held before dropped" in load(
         adjusted, "--replace"
     )
-    assert store.read("NSE:SBIN", "1d", start=0, end=2**33).close.tolist() == [7, 7]
+    assert reading.read("NSE:SBIN", "1d", start=0, end=2**33).close.tolist() == [7, 7]
 
 
 def test_what_a_load_stores_in_parts_replaces_only_what_was_there_before(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(candle_loader, "_BATCH", 1)
+    monkeypatch.setattr(loader, "_BATCH", 1)
     store_candles("NSE:SBIN", "1m", minutes("2023-12-29 09:15", 10))
     first = write_file(tmp_path, HEADER + ROWS, "SBIN_1m_first.csv")
     later = write_file(tmp_path, HEADER + ROWS.replace("01-01", "01-02"), "SBIN_1m_later.csv")
     assert "40 added, 0 held already, 0 replaced, 10 held before" in load(first, later, "--replace")
-    assert len(store.read("NSE:SBIN", "1m", start=0, end=2**33)) == 40
+    assert len(reading.read("NSE:SBIN", "1m", start=0, end=2**33)) == 40
 
 
 def test_of_several_files_none_is_loaded_when_one_is_refused(tmp_path: Path) -> None:
@@ -158,7 +159,7 @@ def test_hours_are_those_of_the_master_that_is_loaded(tmp_path: Path) -> None:
 def test_symbol_and_timeframe_can_be_given(tmp_path: Path) -> None:
     path = write_file(tmp_path, HEADER + ROWS, "prices.csv")
     load(path, "--symbol", "BSE:SENSEX", "--timeframe", "1m")
-    assert len(store.stored_timeframes("BSE:SENSEX")) == 1
+    assert len(reading.stored_timeframes("BSE:SENSEX")) == 1
     with pytest.raises(CommandError, match="is not 5m"):
         load(path, "--symbol", "BSE:SENSEX", "--timeframe", "5m")
 
@@ -181,7 +182,7 @@ def test_arguments_that_make_no_sense_are_refused(arguments: tuple[str, ...], me
 def test_the_sample_is_marked_and_the_same_every_time() -> None:
     assert "183858 added" in load("--sample")
     assert "0 added, 183858 held already, 0 replaced" in load("--sample")
-    held = store.stored_timeframes("NSE:RELIANCE")
+    held = reading.stored_timeframes("NSE:RELIANCE")
     assert [(row["timeframe"], row["bars"], row["synthetic"]) for row in held] == [
         ("1m", 21000, True),
         ("1d", 1238, True),
@@ -196,5 +197,5 @@ def test_the_sample_replaces_one_of_an_earlier_release() -> None:
 def test_the_sample_leaves_real_history_alone() -> None:
     store_candles("NSE:INFY", "1m", minutes("2024-01-31 09:15", 10))
     assert "NSE:INFY has real history" in load("--sample")
-    assert [row["bars"] for row in store.stored_timeframes("NSE:INFY")] == [10]
-    assert store.synthetic_symbols(["NSE:INFY", "NSE:RELIANCE"]) == ["NSE:RELIANCE"]
+    assert [row["bars"] for row in reading.stored_timeframes("NSE:INFY")] == [10]
+    assert reading.synthetic_symbols(["NSE:INFY", "NSE:RELIANCE"]) == ["NSE:RELIANCE"]

@@ -5,7 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from django.db import connection
 
-from apps.market import store
+from apps.market.candles import reading
 from tests.market.bars import at, flat, same, store_candles
 
 
@@ -21,4 +21,4 @@ def test_loads_of_one_block_at_once_lose_nothing() -> None:
 
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(load, range(8)))
-    assert same(store.read("NSE:SBIN", "1m", start=0, end=2**33), bars)
+    assert same(reading.read("NSE:SBIN", "1m", start=0, end=2**33), bars)

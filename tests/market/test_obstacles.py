@@ -5,9 +5,9 @@ from datetime import date
 import pytest
 
 from apps.engine.symbols import parse_symbol
-from apps.market.obstacles import obstacles_of
+from apps.market.rulebook.files.rule_set import bundled_rule_set
 from apps.market.rulebook.instruments import lot_at_expiry
-from apps.market.rulebook.rule_set import bundled_rule_set
+from apps.market.rulebook.obstacles import obstacles_of
 from tests.engine.strategies import strategy
 from tests.symbols.instruments import future
 

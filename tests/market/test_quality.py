@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from apps.engine.candles import Candles
-from apps.market.quality import Quality, inspect
+from apps.market.candles.quality import Quality, inspect
 from apps.market.rulebook.sessions import sessions_of
 from tests.market.bars import at, flat, minutes
 from tests.market.candle_files import dates

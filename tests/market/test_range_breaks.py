@@ -13,7 +13,7 @@ import pytest
 from django.core.management import call_command
 
 from apps.engine.candles import IST, Candles, ist_day
-from apps.market import store
+from apps.market.candles import reading
 from tests.engine.market_files import epoch_of_day, rows_of
 
 Row = tuple[str, ...]
@@ -58,7 +58,7 @@ def breaks(day: Candles, start: int) -> Row:
 def test_every_published_day_is_found_again(market_data: Path) -> None:
     source = market_data / "oracle_orb_nifty_1m_2024_cleaned.csv.gz"
     call_command("load_candles", str(source), stdout=StringIO())
-    bars = store.read("NSE:NIFTY", "1m", start=0, end=2**33)
+    bars = reading.read("NSE:NIFTY", "1m", start=0, end=2**33)
     days = {int(day.time[0]): day for day in days_of(bars)}
     published = rows_of(market_data / "oracle_orb_nifty_2024_days.csv.gz")
     for row in published:

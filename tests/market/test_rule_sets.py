@@ -8,10 +8,11 @@ from pathlib import Path
 import pytest
 from django.core.management import CommandError, call_command
 
-from apps.market import rule_sets, services
+from apps.market import services
 from apps.market.models import RuleSetVersion
+from apps.market.rulebook import rule_sets
 from apps.market.rulebook.charges import charge_basis_of, charges_of
-from apps.market.rulebook.rule_set import (
+from apps.market.rulebook.files.rule_set import (
     InvalidRulebook,
     bundled_files,
     bundled_rule_set,

@@ -19,8 +19,8 @@ from apps.market.rulebook.charges import (
     schedule_of,
     unknown_items,
 )
-from apps.market.rulebook.rows import OrderSide, Product
-from apps.market.rulebook.rule_set import bundled_rule_set
+from apps.market.rulebook.files.rows import OrderSide, Product
+from apps.market.rulebook.files.rule_set import bundled_rule_set
 from tests.engine.compiled import charges_on
 
 BOOK = bundled_rule_set()

@@ -14,8 +14,8 @@ from apps.engine.sessions import Sessions
 from apps.engine.simulation.plan import Contract, square_off_flags
 from apps.market.dates import INDIA, day_number, midnight
 from apps.market.importers import read_candle_files
-from apps.market.rulebook.rows import Exchange, Market
-from apps.market.rulebook.rule_set import bundled_rule_set
+from apps.market.rulebook.files.rows import Exchange, Market
+from apps.market.rulebook.files.rule_set import bundled_rule_set
 from apps.market.rulebook.sessions import (
     MARKETS,
     SessionDay,

@@ -8,8 +8,8 @@ from numpy.typing import NDArray
 
 from apps.engine.candles import Candles, ist_day
 from apps.engine.resampling import resample
+from apps.market.importers.sample import FIRST_DAY_OF_MINUTES, samples
 from apps.market.rulebook.sessions import sessions_of
-from apps.market.sample import FIRST_DAY_OF_MINUTES, samples
 from tests.market.bars import same
 from tests.market.test_sample_proofs import LAGS, SPANS, autocorrelation, variance_ratios
 

@@ -9,11 +9,12 @@ import pytest
 from apps.engine.candles import Candles
 from apps.engine.symbols import parse_symbol
 from apps.market import services as market
-from apps.market.contracts import MarketRules, bundled_market_rules, market_rules_of
 from apps.market.dates import midnight
-from apps.market.obstacles import expired_among
-from apps.market.rulebook.rule_set import bundled_rule_set
-from apps.market.settlements import is_delivered
+from apps.market.rulebook.contracts import MarketRules, bundled_market_rules
+from apps.market.rulebook.files.rule_set import bundled_rule_set
+from apps.market.rulebook.obstacles import expired_among
+from apps.market.rulebook.settlements import is_delivered
+from apps.market.services import market_rules_of
 from tests import make
 from tests.engine.strategies import strategy
 

@@ -8,8 +8,8 @@ import pytest
 from apps.engine.candles import WARMUP_BARS, Candles
 from apps.engine.resampling import resample
 from apps.engine.sessions import in_session
-from apps.market import candle_chunks, store
-from apps.market.candle_writer import RealHistoryExists, WriteCounts
+from apps.market.candles import chunks, reading
+from apps.market.candles.writing import RealHistoryExists, WriteCounts
 from apps.market.models import CandleChunk
 from apps.market.rulebook.sessions import sessions_of
 from apps.market.services import append
@@ -24,7 +24,7 @@ def days(first: str, count: int) -> list[int]:
 
 
 def read_all(timeframe: str) -> Candles:
-    return store.read(SBIN, timeframe, start=0, end=2**33)
+    return reading.read(SBIN, timeframe, start=0, end=2**33)
 
 
 def test_bars_come_back_as_they_were_stored() -> None:
@@ -35,7 +35,7 @@ def test_bars_come_back_as_they_were_stored() -> None:
 
 def test_the_range_is_half_open() -> None:
     store_candles(SBIN, "1m", minutes("2024-01-31 09:15", 10))
-    read = store.read(SBIN, "1m", start=at("2024-01-31 09:17"), end=at("2024-01-31 09:20"))
+    read = reading.read(SBIN, "1m", start=at("2024-01-31 09:17"), end=at("2024-01-31 09:20"))
     assert read.time.tolist() == [at(f"2024-01-31 09:{m}") for m in (17, 18, 19)]
 
 
@@ -68,10 +68,10 @@ def test_overlapping_loads_keep_what_is_new_and_replace_what_differs() -> None:
 def test_the_first_real_bars_end_the_sample() -> None:
     store_candles(SBIN, "1d", flat(days("2024-01-01", 5)), synthetic=True)
     store_candles(SBIN, "1m", minutes("2024-01-31 09:15", 2), synthetic=True)
-    assert store.synthetic_symbols([SBIN, "NSE:INFY"]) == [SBIN]
+    assert reading.synthetic_symbols([SBIN, "NSE:INFY"]) == [SBIN]
     done = append(symbol=SBIN, timeframe="1d", candles=flat(days("2024-01-02", 1)), now=NOW)
     assert done == WriteCounts(added=1, dropped=7)
-    assert store.synthetic_symbols([SBIN]) == []
+    assert reading.synthetic_symbols([SBIN]) == []
     assert len(read_all("1d")) == 1
 
 
@@ -79,34 +79,30 @@ def test_a_sample_is_not_mixed_into_real_bars() -> None:
     store_candles(SBIN, "1d", flat(days("2024-01-01", 5)))
     with pytest.raises(RealHistoryExists):
         store_candles(SBIN, "1m", minutes("2024-01-31 09:15", 2), synthetic=True)
-    assert len(store.stored_timeframes(SBIN)) == 1
+    assert len(reading.stored_timeframes(SBIN)) == 1
 
 
 def test_nothing_is_held_of_an_unknown_symbol() -> None:
     assert len(read_all("15m")) == 0
-    assert store.stored_timeframes(SBIN) == []
-    assert store.count_bars(SBIN, "1m", start=0, end=2**33) == (0, 0)
+    assert reading.stored_timeframes(SBIN) == []
+    assert reading.count_bars(SBIN, "1m", start=0, end=2**33) == (0, 0)
 
 
 @pytest.mark.parametrize("timeframe", ["5m", "15m", "30m", "1h", "4h", "1d"])
 def test_longer_bars_are_made_from_minutes(timeframe: str) -> None:
-    held = candle_chunks.concat(minutes(f"2024-01-{d} 09:15", 375) for d in (30, 31))
+    held = chunks.concat(minutes(f"2024-01-{d} 09:15", 375) for d in (30, 31))
     store_candles(SBIN, "1m", held)
     assert same(read_all(timeframe), resample(held, "1m", timeframe, sessions_of(SBIN)))
 
 
 def test_a_stored_day_beats_one_made_from_minutes() -> None:
-    store_candles(
-        SBIN, "1m", candle_chunks.concat(minutes(f"2024-01-{d} 09:15", 375) for d in (30, 31))
-    )
+    store_candles(SBIN, "1m", chunks.concat(minutes(f"2024-01-{d} 09:15", 375) for d in (30, 31)))
     store_candles(SBIN, "1d", flat(days("2024-01-30", 1), 777.0))
     assert read_all("1d").close.tolist() == [777.0, 118.7]
 
 
 def test_each_day_takes_the_coarsest_timeframe_that_is_fine_enough() -> None:
-    store_candles(
-        SBIN, "1m", candle_chunks.concat(minutes(f"2024-01-{d} 09:15", 375) for d in (30, 31))
-    )
+    store_candles(SBIN, "1m", chunks.concat(minutes(f"2024-01-{d} 09:15", 375) for d in (30, 31)))
     store_candles(SBIN, "5m", minutes("2024-01-31 09:15", 75, step=300, first_price=500.0))
     quarters = read_all("15m")
     assert quarters.open.tolist()[0] == 100.0
@@ -144,14 +140,14 @@ def test_an_unfinished_week_is_not_seen_and_a_stored_one_is() -> None:
 
 
 def test_warmup_is_the_beginning_of_the_block_and_2000_bars_before_it() -> None:
-    held = candle_chunks.concat(
+    held = chunks.concat(
         minutes(f"2024-{month}-{day:02} 09:15", 375)
         for month in ("01", "02")
         for day in range(1, 9)
     )
     store_candles(SBIN, "1m", held)
     start, end = at("2024-02-05 00:00"), at("2024-02-06 00:00")
-    read = store.read(SBIN, "1m", start=start, end=end, warmup=True)
+    read = reading.read(SBIN, "1m", start=start, end=end, warmup=True)
     first_of_block = int(np.searchsorted(held.time, at("2024-02-01 00:00")))
     stop = int(np.searchsorted(held.time, end))
     assert same(read, held.slice(first_of_block - WARMUP_BARS, stop))
@@ -160,7 +156,7 @@ def test_warmup_is_the_beginning_of_the_block_and_2000_bars_before_it() -> None:
 def test_warmup_is_all_there_is_when_that_is_less() -> None:
     held = minutes("2024-01-31 09:15", 375)
     store_candles(SBIN, "1m", held)
-    read = store.read(
+    read = reading.read(
         SBIN, "1m", start=at("2024-01-31 09:20"), end=at("2024-01-31 09:25"), warmup=True
     )
     assert same(read, held.slice(0, 10))
@@ -170,24 +166,24 @@ def test_count_says_what_read_would_give() -> None:
     store_candles(
         SBIN,
         "1m",
-        candle_chunks.concat(minutes(f"2024-0{m}-05 09:15", 375) for m in (1, 2, 3, 4)),
+        chunks.concat(minutes(f"2024-0{m}-05 09:15", 375) for m in (1, 2, 3, 4)),
     )
     start, end = at("2024-01-05 09:20"), at("2024-04-05 09:20")
     for timeframe in ("1m", "15m", "1d"):
-        read = store.read(SBIN, timeframe, start=start, end=end, warmup=True)
+        read = reading.read(SBIN, timeframe, start=start, end=end, warmup=True)
         within = len(read.between(start, end))
-        assert store.count_bars(SBIN, timeframe, start=start, end=end) == (
+        assert reading.count_bars(SBIN, timeframe, start=start, end=end) == (
             len(read) - within,
             within,
         )
 
 
 def page(**span: Any) -> Candles:
-    return store.read_page(SBIN, "1m", **span).candles
+    return reading.read_page(SBIN, "1m", **span).candles
 
 
 def test_a_page_is_the_first_bars_from_a_moment_or_the_last_before_one() -> None:
-    held = candle_chunks.concat(minutes(f"2024-0{m}-05 09:15", 10) for m in (1, 2, 3))
+    held = chunks.concat(minutes(f"2024-0{m}-05 09:15", 10) for m in (1, 2, 3))
     store_candles(SBIN, "1m", held)
     end = at("2024-03-05 09:17")
     assert same(page(start=None, end=None, limit=15), held.slice(15, 30))
@@ -200,7 +196,7 @@ def test_a_page_is_the_first_bars_from_a_moment_or_the_last_before_one() -> None
 def test_coverage_tells_each_timeframe() -> None:
     store_candles(SBIN, "1d", flat(days("2009-12-31", 2)))
     store_candles(SBIN, "1m", minutes("2024-01-31 09:15", 375))
-    assert store.stored_timeframes(SBIN) == [
+    assert reading.stored_timeframes(SBIN) == [
         {
             "timeframe": "1m",
             "first": "2024-01-31T03:45:00.000Z",
@@ -222,7 +218,7 @@ def test_a_warm_up_holds_as_many_bars_in_session_whatever_lies_outside() -> None
     times = [start + 900 * n for start in opens for n in range(-2, 25)]
     store_candles(SBIN, "15m", flat(times))
     first = at("2024-06-01 00:00")
-    read = store.read(SBIN, "15m", start=first, end=first + 86_400 * 7, warmup=True)
+    read = reading.read(SBIN, "15m", start=first, end=first + 86_400 * 7, warmup=True)
     early = read.between(0, first)
     inside = in_session(early.time, "15m", sessions_of(SBIN))
     assert int(np.count_nonzero(inside)) == WARMUP_BARS

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from apps.symbols.importers import InvalidMaster, Master, RejectReason, read_master
-from apps.symbols.lots import lot_of_row
+from apps.symbols.importers.lots import lot_of_row
+from apps.symbols.importers.naming import NamedRow, last_expiries, name_all
 from apps.symbols.models import Source
-from apps.symbols.naming import NamedRow, last_expiries, name_all
 from tests.symbols import lists
 
 TODAY = date(2026, 11, 21)

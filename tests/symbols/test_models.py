@@ -7,7 +7,7 @@ import pytest
 from django.db import IntegrityError, connection, transaction
 
 from apps.symbols.models import Instrument
-from apps.symbols.search import search_among
+from apps.symbols.search.tiers import search_among
 from tests.symbols.instruments import equity, future
 
 pytestmark = pytest.mark.django_db

@@ -7,10 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from apps.symbols import master_import
-from apps.symbols.importers import Rejections, read_master
+from apps.symbols.importers import Rejections, master_import, read_master
+from apps.symbols.importers.naming import last_expiries, name_all
 from apps.symbols.models import Instrument
-from apps.symbols.naming import last_expiries, name_all
 
 NOW = datetime(2026, 11, 21, 6, 0, tzinfo=UTC)
 LARGEST = "upstox_all_2026-02.csv.gz"

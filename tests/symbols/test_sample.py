@@ -8,7 +8,8 @@ import pytest
 from django.core.management import call_command
 
 from apps.engine.symbols import parse_symbol
-from apps.symbols import sample, services
+from apps.symbols import services
+from apps.symbols.importers import sample
 from apps.symbols.models import Instrument, Type
 from tests.symbols.instruments import equity
 

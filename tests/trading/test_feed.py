@@ -11,8 +11,8 @@ from django.core.management import CommandError, call_command
 from django.db import OperationalError, connection
 
 from apps.accounts.models import User
-from apps.market import clock, intraday_buffer, store
-from apps.market.feeds import replay, services
+from apps.market.candles import buffer, reading
+from apps.market.feeds import clock, replay, services
 from apps.market.models import BufferedCandle
 from apps.market.tasks import compact_nightly
 from tests.market.bars import NOW, at, flat, minutes, same, store_candles, write_file
@@ -31,7 +31,7 @@ def feed(*words: object) -> str:
 
 def seen(symbol: str = SBIN, timeframe: str = "1m") -> Sequence[int]:
     time = clock.market_time(NOW)
-    bars = store.read_closed(symbol, timeframe, start=at("2026-10-29 00:00"), clock=time)
+    bars = reading.read_closed(symbol, timeframe, start=at("2026-10-29 00:00"), clock=time)
     times: list[int] = bars.time.tolist()
     return times
 
@@ -164,10 +164,10 @@ def test_an_algorithm_without_bars_is_reported(alice: User) -> None:
 
 def test_what_came_in_before_today_is_folded() -> None:
     yesterday, today = minutes("2026-11-01 10:00", 5), minutes("2026-11-02 09:15", 10)
-    intraday_buffer.store_bars({SBIN: yesterday, TCS: today}, "1m", now=NOW)
+    buffer.store_bars({SBIN: yesterday, TCS: today}, "1m", now=NOW)
     compact_nightly(timestamp=int(NOW.timestamp()))
     assert set(BufferedCandle.objects.values_list("symbol", flat=True)) == {TCS}
-    assert same(store.read(SBIN, "1m", start=0, end=2**33), yesterday)
+    assert same(reading.read(SBIN, "1m", start=0, end=2**33), yesterday)
     assert services.compact_ended(now=NOW) == 0
 
 

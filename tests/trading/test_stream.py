@@ -9,7 +9,7 @@ import pytest
 from django.db import connection
 
 from apps.accounts.models import User
-from apps.market import clock
+from apps.market.feeds import clock
 from apps.trading.models import Account, Run, Signal
 from apps.trading.stream.services import CHANNELS, hints
 from apps.webhooks.event_types import EventType

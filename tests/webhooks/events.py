@@ -6,10 +6,12 @@ from typing import Any
 from django.utils import timezone
 
 from apps.accounts.models import User
-from apps.webhooks import delivery, outbox, services
+from apps.webhooks import services
 from apps.webhooks.event_types import EVENT_SCHEMAS, EventType
+from apps.webhooks.events import outbox
 from apps.webhooks.lifecycle import DeliveryQueue, Failure
 from apps.webhooks.models import Endpoint, Event
+from apps.webhooks.sending import delivery
 
 ALGORITHM_ID = "1" * 24
 SUBSCRIBED = (EventType.ALGORITHM_STARTED, EventType.ALGORITHM_STOPPED)

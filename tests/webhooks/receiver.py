@@ -10,7 +10,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from ipaddress import ip_network
 
-from apps.webhooks.address_guard import Exemptions
+from apps.webhooks.sending.address_guard import Exemptions
 
 Behaviour = Callable[[socket.socket], None]
 LOOPBACK = Exemptions(networks=[ip_network("127.0.0.0/8")], http=True)

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from apps.webhooks.address_guard import (
+from apps.webhooks.sending.address_guard import (
     Exemptions,
     IPAddress,
     NotPublic,

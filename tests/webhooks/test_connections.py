@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from apps.webhooks import sending
-from apps.webhooks.address_guard import IPAddress
 from apps.webhooks.lifecycle import Failure
-from apps.webhooks.sending import SendResult, send
+from apps.webhooks.sending import http
+from apps.webhooks.sending.address_guard import IPAddress
+from apps.webhooks.sending.http import SendResult, send
 from tests.webhooks.certificates import NOW, Authority
 from tests.webhooks.receiver import (
     LOOPBACK,
@@ -32,9 +32,9 @@ def authority(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Autho
     """One that is trusted."""
     made = Authority(tmp_path)
     monkeypatch.setenv("SSL_CERT_FILE", str(made.file))
-    sending.trusted_authorities.cache_clear()
+    http.trusted_authorities.cache_clear()
     yield made
-    sending.trusted_authorities.cache_clear()
+    http.trusted_authorities.cache_clear()
 
 
 def post_to_name(listening: Receiver, monkeypatch: pytest.MonkeyPatch) -> SendResult:
@@ -45,13 +45,13 @@ def post_to_name(listening: Receiver, monkeypatch: pytest.MonkeyPatch) -> SendRe
         assert name == NAME
         return [public]
 
-    really_connect = sending.connect
+    really_connect = http.connect
 
     def connect(addresses: Sequence[IPAddress], port: int, within: float) -> object:
         assert (addresses, port) == ([public], 443)
         return really_connect([ip_address("127.0.0.1")], listening.port, 30)
 
-    monkeypatch.setattr(sending, "connect", connect)
+    monkeypatch.setattr(http, "connect", connect)
     return send(
         f"https://{NAME}/hook", body=b"{}", headers={}, exemptions=LOOPBACK, resolve=resolve
     )
@@ -80,7 +80,7 @@ def test_an_ipv6_address_is_connected_to() -> None:
         listening = socket.create_server((str(loopback), 0), family=socket.AF_INET6)
     except OSError:
         pytest.skip("no IPv6 on this machine")
-    with listening, sending.connect([loopback], listening.getsockname()[1], within=5) as connected:
+    with listening, http.connect([loopback], listening.getsockname()[1], within=5) as connected:
         assert connected.getpeername()[0] == "::1"
 
 
@@ -91,10 +91,10 @@ def test_three_addresses_share_the_time_to_connect_in(monkeypatch: pytest.Monkey
         tried[address] = within
         raise TimeoutError
 
-    monkeypatch.setattr(sending, "_connect_to", hang)
+    monkeypatch.setattr(http, "_connect_to", hang)
     addresses = [ip_address(f"8.8.8.{last}") for last in range(9)]
     with pytest.raises(TimeoutError):
-        sending.connect(addresses, 443, within=6)
+        http.connect(addresses, 443, within=6)
     assert list(tried) == addresses[:3]
     assert [round(seconds) for seconds in tried.values()] == [2, 3, 6]
 
@@ -120,7 +120,7 @@ def test_nothing_is_sent_to_who_cannot_prove_the_name(
 def test_a_handshake_ends_in_its_time(
     authority: Authority, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sending, "TOTAL_SECONDS", 0.2)
+    monkeypatch.setattr(http, "TOTAL_SECONDS", 0.2)
     with receiver(says_nothing) as listening:
         assert post_to_name(listening, monkeypatch).error == Failure.TIMEOUT
 

@@ -12,9 +12,11 @@ from procrastinate.contrib.django.models import ProcrastinateJob
 from apps.accounts.models import User
 from apps.core import audit
 from apps.core.models import AuditRecord
-from apps.webhooks import delivery, outbox, retention, services
+from apps.webhooks import services
+from apps.webhooks.events import outbox, retention
 from apps.webhooks.lifecycle import DeliveryQueue, DeliveryStatus, Failure
 from apps.webhooks.models import Attempt, Delivery, Endpoint, Event
+from apps.webhooks.sending import delivery
 from tests import make
 from tests.processes import until
 from tests.webhooks.events import ALGORITHM_ID, attempt, emit, endpoint_of

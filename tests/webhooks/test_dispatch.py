@@ -9,10 +9,11 @@ from standardwebhooks import Webhook
 
 from apps.accounts.models import User
 from apps.core import encryption
-from apps.webhooks import dispatch, services
+from apps.webhooks import services
 from apps.webhooks.lifecycle import Failure
 from apps.webhooks.models import Attempt, Delivery, Endpoint
-from apps.webhooks.sending import SendResult
+from apps.webhooks.sending import dispatch
+from apps.webhooks.sending.http import SendResult
 from tests import make
 from tests.backtests.workers import never
 from tests.webhooks.events import emit, endpoint_of

@@ -9,8 +9,9 @@ from django.core import mail
 from apps.accounts.models import User
 from apps.algorithms.models import Algorithm
 from apps.trading import services
-from apps.webhooks import event_types, notices
+from apps.webhooks import event_types
 from apps.webhooks.event_types import EVENT_SCHEMAS, EventType
+from apps.webhooks.events import notices
 from apps.webhooks.models import Event
 from tests import make
 from tests.documented import document, long_numbers

@@ -8,8 +8,8 @@ import pytest
 from django.db import connection, transaction
 
 from apps.accounts.models import User
-from apps.webhooks import feed, outbox
 from apps.webhooks.event_types import EVENT_SCHEMAS, EventType
+from apps.webhooks.events import feed, outbox
 from apps.webhooks.models import Event
 from tests import make
 from tests.webhooks.events import emit

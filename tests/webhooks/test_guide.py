@@ -20,8 +20,8 @@ from standardwebhooks.webhooks import Webhook
 
 from apps.webhooks.event_types import EventType
 from apps.webhooks.lifecycle import FAILURE_MEANINGS, Failure
-from apps.webhooks.sending import send
-from apps.webhooks.signing import new_secret, sign_message
+from apps.webhooks.sending.http import send
+from apps.webhooks.sending.signing import new_secret, sign_message
 from tests.webhooks.receiver import LOOPBACK, OK, receiver, says
 
 SECRET = new_secret()

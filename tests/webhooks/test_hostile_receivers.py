@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from apps.webhooks import sending
 from apps.webhooks.lifecycle import Failure
-from apps.webhooks.sending import MOST_BYTES_READ, SendResult, send
+from apps.webhooks.sending import http
+from apps.webhooks.sending.http import MOST_BYTES_READ, SendResult, send
 from tests.webhooks.certificates import Authority
 from tests.webhooks.receiver import (
     LOOPBACK,
@@ -59,7 +59,7 @@ def babble(random_one: random.Random) -> Behaviour:
 
 
 def test_no_answer_whatsoever_breaks_the_sender(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sending, "TOTAL_SECONDS", 1.0)
+    monkeypatch.setattr(http, "TOTAL_SECONDS", 1.0)
     chance = random.Random(8)
     with receiver(*(babble(chance) for _ in range(3000))) as listening:
         with ThreadPoolExecutor(64) as threads:
@@ -75,10 +75,10 @@ def test_no_answer_whatsoever_breaks_the_sender(monkeypatch: pytest.MonkeyPatch)
 def test_hostile_receivers_keep_nothing_from_the_good_ones(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sending, "TOTAL_SECONDS", 3.0)
+    monkeypatch.setattr(http, "TOTAL_SECONDS", 3.0)
     authority = Authority(tmp_path)
     monkeypatch.setenv("SSL_CERT_FILE", str(authority.file))
-    sending.trusted_authorities.cache_clear()
+    http.trusted_authorities.cache_clear()
     endless = b"HTTP/1.1 200 OK\r\nContent-Length: 1000000000\r\n\r\n"
     bad = (
         says_nothing,
@@ -105,7 +105,7 @@ def test_hostile_receivers_keep_nothing_from_the_good_ones(
     assert len(good.requests) == 200
     assert not wrong.requests
     assert len(os.listdir("/proc/self/fd")) <= before + threading.active_count()
-    sending.trusted_authorities.cache_clear()
+    http.trusted_authorities.cache_clear()
 
 
 def test_an_answer_of_a_gigabyte_takes_no_memory() -> None:
@@ -126,4 +126,4 @@ def test_a_byte_each_second_is_given_up_after_fifteen() -> None:
     with receiver(goes_on_with(slow, b"x", every=1)) as listening:
         answer = post(listening.url)
     assert (answer.status, answer.error) == (200, Failure.TIMEOUT)
-    assert answer.seconds >= sending.TOTAL_SECONDS
+    assert answer.seconds >= http.TOTAL_SECONDS

@@ -13,7 +13,7 @@ import dns.rrset
 import pytest
 from dns.resolver import Resolver
 
-from apps.webhooks.address_guard import Unresolvable, resolve_host
+from apps.webhooks.sending.address_guard import Unresolvable, resolve_host
 
 ZONE = {
     ("one.example.com.", "A"): ["93.184.216.34"],

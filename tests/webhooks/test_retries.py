@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from apps.webhooks.delivery import RETRY_WAITS, next_attempt
+from apps.webhooks.sending.delivery import RETRY_WAITS, next_attempt
 from tests import make
 
 

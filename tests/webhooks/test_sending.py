@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from apps.webhooks import sending
-from apps.webhooks.address_guard import IPAddress, NotPublic
 from apps.webhooks.lifecycle import Failure
-from apps.webhooks.sending import SendResult, parse_retry_after, send
+from apps.webhooks.sending import http
+from apps.webhooks.sending.address_guard import IPAddress, NotPublic
+from apps.webhooks.sending.http import SendResult, parse_retry_after, send
 from tests.webhooks.receiver import (
     LOOPBACK,
     OK,
@@ -98,7 +98,7 @@ def test_what_a_receiver_does_has_a_name(
     ids=["silent", "dribbled headers"],
 )
 def test_an_attempt_ends_in_its_time(behaviour: Behaviour, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sending, "TOTAL_SECONDS", 0.2)
+    monkeypatch.setattr(http, "TOTAL_SECONDS", 0.2)
     assert outcome(behaviour)[1] == Failure.TIMEOUT
 
 
@@ -110,11 +110,11 @@ def test_a_name_server_has_no_more_time_than_there_is(monkeypatch: pytest.Monkey
         return []
 
     for total in (15.0, 1.0):
-        monkeypatch.setattr(sending, "TOTAL_SECONDS", total)
+        monkeypatch.setattr(http, "TOTAL_SECONDS", total)
         send(
             "https://hooks.example.com/", body=b"", headers={}, exemptions=LOOPBACK, resolve=resolve
         )
-    assert given[0] == sending.CONNECT_SECONDS
+    assert given[0] == http.CONNECT_SECONDS
     assert given[1] <= 1
 
 
@@ -189,14 +189,14 @@ def test_a_connection_that_came_out_elsewhere_is_not_used(monkeypatch: pytest.Mo
             socket.socket, "connect", lambda self, _: really(self, ("127.0.0.1", elsewhere.port))
         )
         with pytest.raises(NotPublic):
-            sending.connect([PUBLIC], 443, within=5)
+            http.connect([PUBLIC], 443, within=5)
         assert elsewhere.requests == []
 
 
 def test_the_next_address_is_tried_when_one_takes_no_connection() -> None:
     with receiver(says(OK)) as listening:
         addresses = [ip_address("127.0.0.2"), ip_address("127.0.0.1")]
-        with sending.connect(addresses, listening.port, within=5) as connected:
+        with http.connect(addresses, listening.port, within=5) as connected:
             assert connected.getpeername()[0] == "127.0.0.1"
 
 

@@ -5,7 +5,7 @@ import time
 import pytest
 from standardwebhooks.webhooks import Webhook, WebhookVerificationError
 
-from apps.webhooks.signing import new_secret, sign_message
+from apps.webhooks.sending.signing import new_secret, sign_message
 
 BODY = '{"id":"1","type":"webhook.test","data":{"note":"₹ 5 only"}}'.encode()
 

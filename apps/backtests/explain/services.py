@@ -32,8 +32,8 @@ from apps.engine.simulation.plan import Contract
 from apps.engine.simulation.results import wire_times
 from apps.engine.simulation.timeline import SymbolSeries, symbol_series_of
 from apps.engine.simulation.verdict import SignalBar, StoredResult, Verdict, held_at, verdict
-from apps.market.contracts import market_rules_of
 from apps.market.dates import day_in_india
+from apps.market.services import market_rules_of
 
 # The other kinds try many configurations: their trades are not those of one.
 EXPLAINABLE_KINDS: Final = (BacktestKind.BACKTEST, BacktestKind.MONTE_CARLO)

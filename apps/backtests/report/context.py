@@ -17,8 +17,8 @@ from apps.engine.kernel.records import Array
 from apps.engine.metrics import breakdowns
 from apps.engine.metrics.drawdowns import worst_drawdowns
 from apps.engine.metrics.result_data import ResultData
+from apps.market.candles.reading import SAMPLE_NOTICE
 from apps.market.dates import INDIA
-from apps.market.store import SAMPLE_NOTICE
 
 # Rows of the table of drawdowns.
 MAX_DRAWDOWNS: Final = 10

@@ -10,9 +10,9 @@ from django.db import connection
 from django.utils import timezone
 
 from apps.core.database_errors import is_passing
+from apps.market.candles.buffer import CandleRow
 from apps.market.feeds.protocol import Feed
 from apps.market.feeds.services import receive
-from apps.market.intraday_buffer import CandleRow
 
 # Bars that wait for the database, some 65 MB of them; the oldest are dropped.
 MOST_WAITING: Final = 200_000

@@ -10,9 +10,9 @@ from datetime import datetime
 from queue import Empty, SimpleQueue
 from typing import Any, Final
 
+from apps.market.candles.buffer import CandleRow
 from apps.market.feeds.protocol import FeedLost
 from apps.market.feeds.ticks import MinuteBars, Tick
-from apps.market.intraday_buffer import CandleRow
 
 INSTALL: Final = "install it by .venv/bin/python -m pip install 'kiteconnect>=5.2.2'"
 # Seconds between two checks of the clock.

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping
 from typing import Protocol
 
-from apps.market.intraday_buffer import CandleRow
+from apps.market.candles.buffer import CandleRow
 
 
 class Feed(Protocol):

@@ -18,10 +18,10 @@ from django.utils import timezone
 from apps.core.database_errors import is_passing
 from apps.engine.candles import TIMEFRAMES, Candles, ist_day
 from apps.engine.resampling import buckets
-from apps.market import clock
-from apps.market.calendars import calendars_of
+from apps.market.candles.buffer import CandleRow, rows_of
+from apps.market.feeds import clock
 from apps.market.feeds.services import receive
-from apps.market.intraday_buffer import CandleRow, rows_of
+from apps.market.rulebook.calendars import calendars_of
 
 FASTEST: Final = float("inf")
 # Seconds between two attempts to reach a database that is away.

@@ -14,14 +14,14 @@ from apps.core.audit import Action
 from apps.core.errors import Code, ServiceError
 from apps.core.times import wire_time
 from apps.engine.candles import Candles, ist_day
-from apps.market import candle_chunks, candle_writer, intraday_buffer
-from apps.market.calendars import calendars_of
-from apps.market.candle_chunks import overlay
+from apps.market.candles import buffer, writing
+from apps.market.candles.buffer import CandleRow
+from apps.market.candles.chunks import days_from_bits, decode, overlay, split
+from apps.market.candles.quality import Flags
 from apps.market.dates import day_in_india, midnight
 from apps.market.feeds.validation import IntakeCounts, ValidatedBars, validate_bars
-from apps.market.intraday_buffer import CandleRow
 from apps.market.models import BufferedCandle, CandleChunk, Replay
-from apps.market.quality import Flags
+from apps.market.rulebook.calendars import calendars_of
 
 # More bars at once than a feed has of one symbol; in the buffer they would slow readers.
 _MANY: Final = 1000
@@ -77,8 +77,8 @@ def receive(
         symbol: validate_bars(rows, timeframe, calendars[symbol], now=at)
         for symbol, rows in series.items()
     }
-    candle_writer.lock_symbols(series)
-    dropped = candle_writer.replace_samples(series, timeframe)
+    writing.lock_symbols(series)
+    dropped = writing.replace_samples(series, timeframe)
     bars = {symbol: accepted.candles for symbol, accepted in validated.items()}
     comparisons = _compare(bars, timeframe)
     _write(bars, comparisons, timeframe, now=now)
@@ -102,12 +102,12 @@ class _Comparison(NamedTuple):
 
 def _compare(series: Mapping[str, Candles], timeframe: str) -> Mapping[str, _Comparison]:
     in_chunks = _read_chunks(series, timeframe)
-    buffered = intraday_buffer.read_at(series, timeframe)
+    buffered = buffer.read_at(series, timeframe)
     last = _last_starts(series, timeframe)
     comparisons = {}
     for symbol, bars in series.items():
         stored = overlay([in_chunks[symbol], buffered[symbol]])
-        fresh, changed, repeated = candle_writer.compare(stored, bars)
+        fresh, changed, repeated = writing.compare(stored, bars)
         corrected = changed & np.isin(bars.time, in_chunks[symbol].time)
         comparisons[symbol] = _Comparison(fresh, changed, corrected, repeated, last.get(symbol, 0))
     return comparisons
@@ -134,20 +134,18 @@ def _write(
     }
     history = {symbol: bars for symbol, bars in new.items() if len(bars) > _MANY}
     if corrections:
-        candle_writer.merge_candles(corrections, timeframe, now=now)
+        writing.merge_candles(corrections, timeframe, now=now)
     if history:
-        candle_writer.compact_into_chunks(history, now=now)
-        candle_writer.merge_candles(history, timeframe, now=now)
-    intraday_buffer.store_bars(
-        {symbol: new[symbol] for symbol in new.keys() - history}, timeframe, now=now
-    )
+        writing.compact_into_chunks(history, now=now)
+        writing.merge_candles(history, timeframe, now=now)
+    buffer.store_bars({symbol: new[symbol] for symbol in new.keys() - history}, timeframe, now=now)
     updated = [
         symbol
         for symbol, comparison in comparisons.items()
         if (comparison.fresh | comparison.changed).any()
     ]
     if updated:
-        intraday_buffer.notify(updated, timeframe)
+        buffer.notify(updated, timeframe)
 
 
 def _counts(accepted: ValidatedBars, compared: _Comparison, dropped: int) -> IntakeCounts:
@@ -166,8 +164,8 @@ def _counts(accepted: ValidatedBars, compared: _Comparison, dropped: int) -> Int
 @transaction.atomic
 def compact(*, symbols: Collection[str], now: datetime) -> int:
     """Move buffered bars into their chunks and return how many; readers see no difference."""
-    candle_writer.lock_symbols(symbols)
-    return candle_writer.compact_into_chunks(symbols, now=now)
+    writing.lock_symbols(symbols)
+    return writing.compact_into_chunks(symbols, now=now)
 
 
 def compact_ended(*, now: datetime) -> int:
@@ -190,7 +188,7 @@ def _read_chunks(series: Mapping[str, Candles], timeframe: str) -> Mapping[str, 
     days = {
         (symbol, day_in_india(chunk.start)): ist_day(chunk.candles.time)
         for symbol, bars in series.items()
-        for chunk in candle_chunks.split(bars, timeframe)
+        for chunk in split(bars, timeframe)
     }
     stored = CandleChunk.objects.filter(timeframe=timeframe)
     catalogue = stored.filter(symbol__in=series, period_start__in={start for _, start in days})
@@ -200,22 +198,20 @@ def _read_chunks(series: Mapping[str, Candles], timeframe: str) -> Mapping[str, 
             "pk", "symbol", "period_start", "days"
         )
         if (symbol, first) in days
-        and np.isin(
-            days[symbol, first], candle_chunks.days_from_bits(bytes(bits), midnight(first))
-        ).any()
+        and np.isin(days[symbol, first], days_from_bits(bytes(bits), midnight(first))).any()
     ]
     chunks: dict[str, list[bytes]] = {symbol: [] for symbol in series}
     rows = stored.filter(pk__in=chunk_ids).order_by("symbol", "period_start")
     for symbol, data in rows.values_list("symbol", "data"):
         chunks[symbol].append(bytes(data))
-    return {symbol: candle_chunks.decode(*data) for symbol, data in chunks.items()}
+    return {symbol: decode(*data) for symbol, data in chunks.items()}
 
 
 def _last_starts(symbols: Collection[str], timeframe: str) -> Mapping[str, int]:
     """Return the start of the newest bar of this timeframe, of symbols that have any."""
     stored = CandleChunk.objects.filter(symbol__in=symbols, timeframe=timeframe).order_by()
     newest = stored.values("symbol").annotate(last=Max("last_time"))
-    starts = dict(intraday_buffer.last_starts(symbols, timeframe))
+    starts = dict(buffer.last_starts(symbols, timeframe))
     for symbol, last in newest.values_list("symbol", "last"):
         starts[symbol] = max(starts.get(symbol, 0), int(last.timestamp()))
     return starts

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
-from apps.market.intraday_buffer import CandleRow
+from apps.market.candles.buffer import CandleRow
 
 MINUTE: Final = 60
 # Seconds after a minute in which its last trades may still arrive.

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from apps.engine.candles import TIMEFRAMES, Candles
 from apps.engine.resampling import buckets
 from apps.engine.sessions import Sessions, in_session
-from apps.market.intraday_buffer import CandleRow, candles_of
+from apps.market.candles.buffer import CandleRow, candles_of
 
 # Seconds that a feed's clock may be ahead of ours.
 SKEW: Final = 5

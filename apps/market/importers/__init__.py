@@ -7,8 +7,8 @@ from apps.market.importers.candle_file import (
     read_one_series,
 )
 from apps.market.importers.cleaner import ImportReport, InstrumentBars
-from apps.market.importers.content import BadCandleFile
-from apps.market.importers.timestamps import StampSide
+from apps.market.importers.tables.content import BadCandleFile
+from apps.market.importers.tables.timestamps import StampSide
 
 __all__ = [
     "BadCandleFile",

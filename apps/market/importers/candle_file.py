@@ -13,13 +13,13 @@ from numpy.typing import NDArray
 
 from apps.market.importers.bar_columns import BarColumns, FileInstruments
 from apps.market.importers.cleaner import Calendars, ImportReport, InstrumentBars, clean
-from apps.market.importers.content import BadCandleFile, Content, contents_of
 from apps.market.importers.file_format import FileFormat
 from apps.market.importers.formats import broker_json, format_of
 from apps.market.importers.instrument_names import instrument_name
-from apps.market.importers.layout import FileLayout, layout_of, number_columns
-from apps.market.importers.tables import Column, FileTable, csv_table, parquet_table
-from apps.market.importers.timestamps import StampSide, starts_of, timeframe_of
+from apps.market.importers.tables.content import BadCandleFile, Content, contents_of
+from apps.market.importers.tables.file_table import Column, FileTable, csv_table, parquet_table
+from apps.market.importers.tables.layout import FileLayout, layout_of, number_columns
+from apps.market.importers.tables.timestamps import StampSide, starts_of, timeframe_of
 from apps.market.rulebook.sessions import bundled_sessions
 
 _PARQUET: Final = b"PAR1"

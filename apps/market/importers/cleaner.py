@@ -21,8 +21,8 @@ from numpy.typing import NDArray
 from apps.engine.candles import DAY, TIMEFRAMES, Candles, day_start, frozen, ist_day
 from apps.engine.sessions import Sessions, in_session
 from apps.market.importers.bar_columns import BarColumns, FileInstruments, Flags
-from apps.market.importers.layout import PRICES
-from apps.market.importers.tables import FileTable
+from apps.market.importers.tables.file_table import FileTable
+from apps.market.importers.tables.layout import PRICES
 
 # Largest excess of an open or close over its bar's range that is repaired, as a share of it.
 REPAIRABLE: Final = 0.005

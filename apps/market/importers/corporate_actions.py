@@ -20,9 +20,10 @@ from pathlib import Path
 from typing import Final
 
 from apps.engine.symbols import InvalidSymbol, parse_symbol
-from apps.market.importers.content import BadCandleFile, contents_of
+from apps.market.candles.corporate_actions import ActionRow, DividendRow
 from apps.market.importers.instrument_names import symbol_of_name
-from apps.market.importers.timestamps import day_from
+from apps.market.importers.tables.content import BadCandleFile, contents_of
+from apps.market.importers.tables.timestamps import day_from
 from apps.market.models import MOST_SHARES
 
 _KINDS: Final = ("split", "bonus", "dividend")
@@ -43,28 +44,6 @@ _EX_DATES: Final = ("ex_date", "exdate", "ex-date")
 _SHOWN: Final = 10
 # Of a subject: the patterns that read one try many ways over a long text.
 _LONGEST_SUBJECT: Final = 500
-
-
-@dataclass(frozen=True, slots=True)
-class ActionRow:
-    """A split or bonus: `before` shares become `after` on `ex_date`."""
-
-    symbol: str
-    ex_date: date
-    kind: str
-    before: int
-    after: int
-    source: str
-
-
-@dataclass(frozen=True, slots=True)
-class DividendRow:
-    """What a share paid to whoever held it before `ex_date`, in rupees."""
-
-    symbol: str
-    ex_date: date
-    amount: Decimal
-    source: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from apps.market.importers.bar_columns import BarColumns, FileInstruments
-from apps.market.importers.layout import COMMON, FileLayout, Names, column_positions
-from apps.market.importers.tables import FileTable
-from apps.market.importers.timestamps import StampSide, seconds_of
+from apps.market.importers.tables.file_table import FileTable
+from apps.market.importers.tables.layout import COMMON, FileLayout, Names, column_positions
+from apps.market.importers.tables.timestamps import StampSide, seconds_of
 
 UNITS: Final = "units"
 CONTRACTS: Final = "contracts"

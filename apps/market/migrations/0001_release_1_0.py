@@ -52,7 +52,7 @@ class Migration(migrations.Migration):
                 ('first_time', models.DateTimeField(help_text='Start of the first bar')),
                 ('last_time', models.DateTimeField(help_text='Start of the last bar')),
                 ('days', models.BinaryField(help_text='One bit for each day of the period, set where there are bars')),
-                ('data', models.BinaryField(help_text='Encoded by apps/market/candle_chunks.py')),
+                ('data', models.BinaryField(help_text='Encoded by apps/market/candles/chunks.py')),
                 ('sha256', models.CharField(max_length=64)),
                 ('synthetic', models.BooleanField(default=False, help_text='A generated sample, not prices of the market')),
                 ('updated_at', models.DateTimeField()),

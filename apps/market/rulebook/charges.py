@@ -18,8 +18,7 @@ from typing import Final, Literal, NamedTuple, TypeAlias, get_args
 from apps.engine import charges as engine
 from apps.engine.symbols import Symbol, parse_symbol
 from apps.market.dates import day_number
-from apps.market.rulebook.instruments import commodity_group_of, etf_kind_of
-from apps.market.rulebook.rows import (
+from apps.market.rulebook.files.rows import (
     BrokerRow,
     ChargeItem,
     ChargeRate,
@@ -30,7 +29,8 @@ from apps.market.rulebook.rows import (
     OrderSide,
     Product,
 )
-from apps.market.rulebook.rule_set import RuleSet
+from apps.market.rulebook.files.rule_set import RuleSet
+from apps.market.rulebook.instruments import commodity_group_of, etf_kind_of
 
 _PAISA: Final = Decimal("0.01")
 # The broker whose prices hold where none is named, or one without known prices.

@@ -9,7 +9,7 @@ from functools import lru_cache
 from typing import Final, TypeVar, cast
 
 from apps.engine.symbols import Symbol
-from apps.market.rulebook.rows import (
+from apps.market.rulebook.files.rows import (
     CommodityGroup,
     CommodityRow,
     ContractKind,
@@ -17,7 +17,7 @@ from apps.market.rulebook.rows import (
     MarginRow,
     TickRow,
 )
-from apps.market.rulebook.rule_set import RuleSet
+from apps.market.rulebook.files.rule_set import RuleSet
 
 # The group of most commodities of an exchange; those of another group are listed.
 _USUAL_GROUP: Final[Mapping[str, CommodityGroup]] = {"MCX": "non_agri", "NCDEX": "agri"}

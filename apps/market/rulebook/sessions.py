@@ -19,9 +19,9 @@ from zoneinfo import ZoneInfo
 from apps.engine.sessions import Override, Regime, Sessions
 from apps.engine.symbols import parse_symbol
 from apps.market.dates import INDIA, day_number
+from apps.market.rulebook.files.rows import DayRow, Exchange, HoursRow, Market, Phase
+from apps.market.rulebook.files.rule_set import RuleSet, bundled_rule_set
 from apps.market.rulebook.instruments import commodity_group_of
-from apps.market.rulebook.rows import DayRow, Exchange, HoursRow, Market, Phase
-from apps.market.rulebook.rule_set import RuleSet, bundled_rule_set
 
 MARKETS: Final[dict[Exchange, tuple[Market, ...]]] = {
     "NSE": ("shares_with_derivatives", "other_shares", "derivatives"),

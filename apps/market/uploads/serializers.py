@@ -10,8 +10,8 @@ from apps.core.api.schema import example
 from apps.core.api.serializers import AnswerSerializer, ChoiceField, FlagField
 from apps.core.api.uploads import UploadSerializer
 from apps.engine.candles import TIMEFRAMES
-from apps.market.calendars import calendars_of
 from apps.market.importers import ImportOptions, StampSide
+from apps.market.rulebook.calendars import calendars_of
 from apps.market.serializers import ParsedSymbolField
 from apps.symbols.models import Source
 

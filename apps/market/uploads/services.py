@@ -10,14 +10,13 @@ from apps.core import audit
 from apps.core.audit import Action
 from apps.core.errors import Fault, InvalidInput
 from apps.core.uploads import Upload
-from apps.market.candle_loader import CandleLoader
-from apps.market.candle_writer import WriteCounts
+from apps.market.candles.writing import WriteCounts
 from apps.market.dates import INDIA
 from apps.market.importers import ImportOptions, read_candle_files
-from apps.market.load_report import lines_of
-from apps.symbols import master_import, master_report
-from apps.symbols.importers import read_master
-from apps.symbols.master_import import MasterImport
+from apps.market.importers.loader import CandleLoader
+from apps.market.importers.report import lines_of
+from apps.symbols.importers import master_import, read_master, report
+from apps.symbols.importers.master_import import MasterImport
 from apps.symbols.models import Source
 
 
@@ -93,7 +92,7 @@ class MasterUpload:
     @property
     def lines(self) -> list[str]:
         """The report to read."""
-        return [line.strip() for line in master_report.master_lines(self.imported)]
+        return [line.strip() for line in report.master_lines(self.imported)]
 
 
 @transaction.atomic

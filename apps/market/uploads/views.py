@@ -9,7 +9,7 @@ from apps.core.api.idempotency import idempotent
 from apps.core.api.schema import refuses
 from apps.core.api.views import OwnedViewSet
 from apps.core.uploads import OtherFile
-from apps.market.candle_writer import OtherPriceKind
+from apps.market.candles.writing import OtherPriceKind
 from apps.market.importers import BadCandleFile
 from apps.market.uploads import services
 from apps.market.uploads.serializers import (
@@ -19,7 +19,7 @@ from apps.market.uploads.serializers import (
     MasterUploadSerializer,
 )
 from apps.symbols.importers import InvalidMaster
-from apps.symbols.master_import import SuspiciousMaster
+from apps.symbols.importers.master_import import SuspiciousMaster
 
 
 @extend_schema(tags=["market"])

@@ -7,7 +7,7 @@ from datetime import date
 from pathlib import Path
 from typing import Final
 
-from apps.symbols.importers import fyers
+from apps.symbols.importers.formats import fyers
 from apps.symbols.importers.master_file import InvalidMaster, MasterFile, NumberedRecord
 from apps.symbols.importers.rows import InstrumentRow, RejectedRow, RejectReason, day
 from apps.symbols.models import Source

@@ -12,7 +12,7 @@ import orjson
 
 from apps.core import unpacking
 from apps.core.errors import Code, ServiceError
-from apps.symbols.importers import (
+from apps.symbols.importers.formats import (
     alice,
     angel,
     bse_list,

@@ -10,8 +10,8 @@ from django.db.models.functions import Cast, Coalesce
 
 from apps.accounts.models import User
 from apps.algorithms.models import Algorithm
-from apps.market import clock
 from apps.market.dates import INDIA
+from apps.market.feeds import clock
 from apps.trading.models import Position, SessionStart, Signal
 from apps.trading.money import ZERO, rupees
 

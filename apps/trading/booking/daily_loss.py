@@ -12,7 +12,7 @@ from apps.trading.money import ZERO, rupees
 from apps.trading.queries import execute_columns
 from apps.trading.step_result import BarStep
 from apps.webhooks.event_types import EventType
-from apps.webhooks.outbox import EventPayload
+from apps.webhooks.events.outbox import EventPayload
 
 
 @dataclass(frozen=True, slots=True)

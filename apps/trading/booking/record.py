@@ -34,9 +34,9 @@ from apps.trading.models import (
 from apps.trading.money import ZERO, price, rupees
 from apps.trading.queries import execute_columns
 from apps.trading.step_result import BarStep
-from apps.webhooks import outbox
 from apps.webhooks.event_types import EventType
-from apps.webhooks.outbox import EventPayload
+from apps.webhooks.events import outbox
+from apps.webhooks.events.outbox import EventPayload
 
 ENTRY_KINDS: Final = {
     Intent.ENTRY: EntryKind.ENTRY,

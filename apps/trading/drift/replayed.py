@@ -9,9 +9,10 @@ import numpy as np
 from apps.algorithms.lifecycle import AlgorithmStatus
 from apps.engine.kernel.codes import ENTER, ENTER_LONG
 from apps.engine.kernel.saved import save
-from apps.market import rule_sets, store
-from apps.market.calendars import calendars_of
+from apps.market.candles import reading
 from apps.market.dates import day_in_india, midnight
+from apps.market.rulebook import rule_sets
+from apps.market.rulebook.calendars import calendars_of
 from apps.trading.bar_rows import BAR_COLUMNS, BarSnapshot, nominal_end, unpack_bars, visible_bars
 from apps.trading.booking.interpret import StepOutcome, interpret_step
 from apps.trading.booking.record import POSITION_SIDES
@@ -110,7 +111,7 @@ def _stored(
     series = [
         visible_bars(
             stream,
-            store.read(symbol, timeframe, start=first, end=last + 1, until=over),
+            reading.read(symbol, timeframe, start=first, end=last + 1, until=over),
             timeframe,
             calendar,
         ).between(first, max(first, ends))

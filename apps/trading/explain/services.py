@@ -28,8 +28,8 @@ from apps.engine.simulation.explain import (
 from apps.engine.simulation.levels import Levels, levels_of
 from apps.engine.simulation.plan import Contract
 from apps.engine.simulation.timeline import SymbolSeries
-from apps.market.calendars import calendars_of
 from apps.market.dates import day_in_india
+from apps.market.rulebook.calendars import calendars_of
 from apps.trading import bar_streams
 from apps.trading.bar_rows import BarSnapshot, nominal_end, unpack_bars
 from apps.trading.live.contract_terms import contract_terms_for

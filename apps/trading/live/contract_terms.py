@@ -10,8 +10,8 @@ from apps.engine.kernel.records import Array
 from apps.engine.language.strategy import Strategy
 from apps.engine.sessions import Sessions
 from apps.engine.simulation.plan import Contract, contract_rows, rate_rows
-from apps.market.contracts import market_rules_of
 from apps.market.dates import day_in_india, midnight
+from apps.market.services import market_rules_of
 from apps.trading.bar_rows import BarSnapshot, unpack_bars
 from apps.trading.models import BarStream
 

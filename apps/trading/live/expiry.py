@@ -15,9 +15,10 @@ from django.db import transaction
 from apps.engine.candles import TIMEFRAMES
 from apps.engine.resampling import buckets
 from apps.engine.sessions import Sessions
-from apps.market import clock, store
-from apps.market.calendars import calendars_of
-from apps.market.contracts import contract_closes
+from apps.market.candles import reading
+from apps.market.feeds import clock
+from apps.market.rulebook.calendars import calendars_of
+from apps.market.rulebook.contracts import contract_closes
 from apps.trading.bar_rows import empty_row, nominal_end, pack_bars, unpack_bars
 from apps.trading.models import BarRow, BarStream, Position
 
@@ -100,6 +101,6 @@ def _has_bars(stream: BarStream, market_now: int) -> bool:
     assert stream.row_time is not None
     start, timeframe = stream.row_time + 1, stream.timeframe
     return any(
-        len(store.read_closed(symbol, timeframe, start=start, clock=market_now))
+        len(reading.read_closed(symbol, timeframe, start=start, clock=market_now))
         for symbol in stream.symbols
     )

@@ -23,11 +23,11 @@ from apps.engine.candles import DAY, IST, WARMUP_BARS, Candles, frozen, start_of
 from apps.engine.indicators.higher_timeframe import HigherTimeframe, higher_timeframe_of
 from apps.engine.resampling import resample
 from apps.engine.sessions import Sessions
-from apps.market import intraday_buffer, store
-from apps.market.adjustment import UNADJUSTED, Adjustment
-from apps.market.candle_chunks import concat
+from apps.market.candles import buffer, reading
+from apps.market.candles.adjustment import UNADJUSTED, Adjustment
+from apps.market.candles.bar_history import ratio_change_of
+from apps.market.candles.chunks import concat
 from apps.market.dates import day_in_india, day_number
-from apps.market.history import ratio_change_of
 from apps.market.models import CandleChunk, CorporateAction
 from apps.trading.bar_rows import BAR_COLUMNS, BarSnapshot, unpack_bars, visible_bars
 from apps.trading.models import BarRow, BarStream
@@ -150,7 +150,7 @@ class _Reader:
         if not len(self.terms[symbol].days):
             return False
         chunks = CandleChunk.objects.filter(symbol=self.stream.symbols[symbol], adjusted=True)
-        sources = intraday_buffer.sources_of(self.stream.timeframe)
+        sources = buffer.sources_of(self.stream.timeframe)
         since = moment(self.segment_start)
         return chunks.filter(timeframe__in=sources, last_time__gte=since).exists()
 
@@ -168,7 +168,7 @@ class _Reader:
 
     def _read(self, symbol: int, timeframe: str, *, start: int, end: int) -> Candles:
         """Read candles with their warm-up (rule 11), as they were known at `end`."""
-        return store.read(
+        return reading.read(
             self.stream.symbols[symbol],
             timeframe,
             start=start,

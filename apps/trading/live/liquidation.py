@@ -40,8 +40,8 @@ from apps.engine.kernel.saved import load
 from apps.engine.language import strategy as engine
 from apps.engine.language.strategy import Strategy
 from apps.engine.simulation.plan import plan_of
-from apps.market import clock
 from apps.market.dates import day_in_india
+from apps.market.feeds import clock
 from apps.trading import services
 from apps.trading.bar_rows import empty_row
 from apps.trading.booking.record import book_steps

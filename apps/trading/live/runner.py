@@ -16,8 +16,9 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from apps.core.database_errors import is_passing
-from apps.market import clock, rule_sets
-from apps.market.calendars import calendars_of
+from apps.market.feeds import clock
+from apps.market.rulebook import rule_sets
+from apps.market.rulebook.calendars import calendars_of
 from apps.trading import bar_streams
 from apps.trading.bar_rows import BarSnapshot
 from apps.trading.live import leases

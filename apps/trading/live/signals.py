@@ -20,8 +20,8 @@ from apps.engine.simulation.timeline import (
     signals_at_bars,
 )
 from apps.engine.symbols import parse_symbol
-from apps.market.settlements import underlying_of
-from apps.market.store import read
+from apps.market.candles.reading import read
+from apps.market.rulebook.settlements import underlying_of
 from apps.trading.bar_rows import BarSnapshot
 from apps.trading.live.contract_terms import ContractTerms
 from apps.trading.live.indicator_window import IndicatorWindow

@@ -16,11 +16,11 @@ from apps.engine.errors import EngineError
 from apps.engine.language import strategy as engine
 from apps.engine.sessions import Sessions
 from apps.engine.simulation.plan import NEVER, plan_of, ranges_asked, squares_off
-from apps.market.contracts import contract_closes
+from apps.market.candles.bar_history import ratio_change_of
 from apps.market.dates import day_in_india
-from apps.market.history import ratio_change_of
 from apps.market.models import CorporateAction
-from apps.market.rulebook.rule_set import RuleSet
+from apps.market.rulebook.contracts import contract_closes
+from apps.market.rulebook.files.rule_set import RuleSet
 from apps.trading.bar_rows import BarSnapshot
 from apps.trading.live.contract_terms import (
     ContractTerms,

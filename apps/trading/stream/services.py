@@ -7,9 +7,9 @@ from apps.accounts.models import User
 from apps.core import event_stream
 from apps.core.event_stream import Notice
 from apps.engine.candles import TIMEFRAMES
-from apps.market.intraday_buffer import CHANNEL as BARS_CHANNEL
-from apps.webhooks import feed
+from apps.market.candles.buffer import CHANNEL as BARS_CHANNEL
 from apps.webhooks.event_types import render_body
+from apps.webhooks.events import feed
 
 # Triggers notify this channel of the owner of an account that has changed (migration 0015).
 ACCOUNT_CHANNEL: Final = "account_changed"

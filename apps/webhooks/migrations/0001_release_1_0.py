@@ -3,7 +3,7 @@ import django.db.models.deletion
 from django.conf import settings
 from django.db import migrations, models
 
-# Whoever reads events is notified of new ones (apps/webhooks/feed.py).
+# Whoever reads events is notified of new ones (apps/webhooks/events/feed.py).
 NOTIFY_OF_EVENTS = """
     CREATE FUNCTION webhooks_notify_of_event() RETURNS trigger LANGUAGE plpgsql AS $$
     BEGIN

@@ -11,11 +11,11 @@ from apps.backtests.histories import load_histories
 from apps.engine.candles import Candles
 from apps.engine.language import strategy as engine
 from apps.engine.simulation.simulate import SimulationResult, simulate
-from apps.market import clock
 from apps.market import services as market
-from apps.market.contracts import market_rules_of
+from apps.market.candles.reading import GRACE_PERIOD
 from apps.market.dates import day_in_india
-from apps.market.store import GRACE_PERIOD
+from apps.market.feeds import clock
+from apps.market.services import market_rules_of
 from apps.trading import bar_streams, services
 from apps.trading.live.runner import Runner
 from apps.trading.models import Run

@@ -17,10 +17,10 @@ from apps.core.times import moment
 from apps.engine.candles import Candles
 from apps.engine.kernel.records import instrument_ids
 from apps.engine.kernel.saved import load
+from apps.market.candles.reading import GRACE_PERIOD
 from apps.market.models import CorporateAction
-from apps.market.rulebook.rule_set import bundled_files
+from apps.market.rulebook.files.rule_set import bundled_files
 from apps.market.services import load_rule_set
-from apps.market.store import GRACE_PERIOD
 from apps.symbols.models import Instrument
 from apps.trading import bar_streams, services
 from apps.trading.drift import checking

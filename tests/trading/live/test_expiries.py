@@ -10,8 +10,8 @@ from django.db.models import Sum
 from apps.accounts.models import User
 from apps.engine.candles import Candles
 from apps.engine.kernel.reasons import EXIT_REASONS
-from apps.market.obstacles import SymbolNotTradable
-from apps.market.store import GRACE_PERIOD
+from apps.market.candles.reading import GRACE_PERIOD
+from apps.market.rulebook.obstacles import SymbolNotTradable
 from apps.trading.drift import checking
 from apps.trading.live import expiry, leases
 from apps.trading.live.runner import Runner

@@ -11,7 +11,7 @@ from django.test.utils import CaptureQueriesContext
 
 from apps.accounts.models import User
 from apps.engine.candles import Candles
-from apps.market import clock
+from apps.market.feeds import clock
 from apps.trading import bar_streams
 from apps.trading.bar_rows import BarSnapshot
 from apps.trading.live import commit, leases

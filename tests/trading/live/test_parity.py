@@ -24,10 +24,10 @@ from apps.engine.sessions import Sessions, session_bars
 from apps.engine.simulation.plan import contract_rows, rate_rows
 from apps.engine.simulation.simulate import SimulationResult, simulate
 from apps.engine.simulation.timeline import History
-from apps.market.contracts import MarketRules, bundled_market_rules
 from apps.market.dates import day_in_india
 from apps.market.importers.candle_file import ImportOptions, read_one_series
-from apps.market.rulebook.rule_set import bundled_rule_set
+from apps.market.rulebook.contracts import MarketRules, bundled_market_rules
+from apps.market.rulebook.files.rule_set import bundled_rule_set
 from apps.market.rulebook.sessions import sessions_of
 from apps.trading.bar_rows import BarSnapshot, find_closed_rows
 from apps.trading.live.contract_terms import ContractTerms

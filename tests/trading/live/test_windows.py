@@ -8,8 +8,9 @@ from django.db import OperationalError
 
 from apps.accounts.models import User
 from apps.engine.candles import Candles
-from apps.market import candle_writer, clock
 from apps.market import services as market
+from apps.market.candles import writing
+from apps.market.feeds import clock
 from apps.market.models import CorporateAction
 from apps.trading import bar_streams
 from apps.trading.bar_rows import BarSnapshot, unpack_bars
@@ -138,7 +139,7 @@ def test_prices_of_days_that_came_adjusted_leave_those_of_minutes_to_be_adjusted
 def came_adjusted(bars: Candles, timeframe: str) -> None:
     market.append(
         symbol=SHARE, timeframe=timeframe, candles=bars, now=make.NOW,
-        kind=candle_writer.CandleKind(adjusted=True),
+        kind=writing.CandleKind(adjusted=True),
     )  # fmt: skip
 
 

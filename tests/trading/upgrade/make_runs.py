@@ -55,7 +55,7 @@ def make_runs() -> None:
 
     call_command("migrate", verbosity=0)
     from apps.backtests.submissions import read_date_range
-    from apps.market.store import GRACE_PERIOD
+    from apps.market.candles.reading import GRACE_PERIOD
     from apps.trading import services
     from apps.trading.live.runner import Runner
     from apps.trading.models import Order, Position

@@ -25,7 +25,7 @@ from apps.core import audit
 from apps.core.models import AuditRecord
 from apps.core.times import moment
 from apps.engine.kernel import saved
-from apps.market.store import GRACE_PERIOD
+from apps.market.candles.reading import GRACE_PERIOD
 from apps.ops import local_postgres
 from apps.trading import services
 from apps.trading.drift import checking

@@ -29,7 +29,7 @@ from apps.market.importers import (
     InstrumentBars,
     read_one_series,
 )
-from apps.market.obstacles import SymbolNotTradable, require_tradable
+from apps.market.rulebook.obstacles import SymbolNotTradable, require_tradable
 
 CURVE_POINTS: Final = 500
 # The metrics of the summary: wire name, label and format.

@@ -23,9 +23,9 @@ from apps.engine.language import strategy as engine
 from apps.engine.simulation.simulation_input import SimulationInput
 from apps.engine.simulation.simulations import ignore_progress
 from apps.engine.studies.study import run_whole
-from apps.market.contracts import bundled_market_rules
 from apps.market.dates import day_in_india
 from apps.market.importers import BadCandleFile, ImportOptions, read_one_series
+from apps.market.rulebook.contracts import bundled_market_rules
 
 # What a receipt must have to be run again, beside what is compared.
 _NEEDED = ("start", "end", "capital", "seed")

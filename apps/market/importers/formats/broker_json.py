@@ -11,11 +11,11 @@ from typing import Any, Final
 import orjson
 import pyarrow as pa
 
-from apps.market.importers.content import BadCandleFile, Content
 from apps.market.importers.file_format import FileFormat
 from apps.market.importers.formats.plain import by_column_or_name
-from apps.market.importers.tables import FileTable, check_values
-from apps.market.importers.timestamps import StampSide
+from apps.market.importers.tables.content import BadCandleFile, Content
+from apps.market.importers.tables.file_table import FileTable, check_values
+from apps.market.importers.tables.timestamps import StampSide
 
 FORMAT: Final = FileFormat(
     name="broker's JSON", instruments=by_column_or_name, stamps=StampSide.START

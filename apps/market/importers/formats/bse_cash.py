@@ -15,8 +15,8 @@ from apps.market.importers.bar_columns import FileInstruments
 from apps.market.importers.file_format import FileFormat
 from apps.market.importers.formats.nse_cash import share_in_series
 from apps.market.importers.instrument_names import group_rows
-from apps.market.importers.layout import FileLayout
-from apps.market.importers.tables import FileTable
+from apps.market.importers.tables.file_table import FileTable
+from apps.market.importers.tables.layout import FileLayout
 
 _DATES: Final = (
     re.compile(r"EQ(?P<day>[0-9]{2})(?P<month>[0-9]{2})(?P<year>[0-9]{2})[._].*", re.IGNORECASE),

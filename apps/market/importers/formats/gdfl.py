@@ -18,9 +18,9 @@ from apps.market.importers.instrument_names import (
     resolve_collisions,
     share_symbol,
 )
-from apps.market.importers.layout import COMMON, FileLayout
-from apps.market.importers.tables import FileTable
-from apps.market.importers.timestamps import StampSide
+from apps.market.importers.tables.file_table import FileTable
+from apps.market.importers.tables.layout import COMMON, FileLayout
+from apps.market.importers.tables.timestamps import StampSide
 
 _SEGMENTS: Final = {
     "NSE": "NSE", "NFO": "NSE", "NSE_IDX": "NSE", "BSE": "BSE", "BFO": "BSE", "BSE_IDX": "BSE",

@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 from apps.market.importers.bar_columns import BarColumns, FileInstruments
 from apps.market.importers.file_format import FileFormat
 from apps.market.importers.instrument_names import group_rows, instrument_name, symbol_of_name
-from apps.market.importers.layout import COMMON, PRICES, FileLayout, column_index
-from apps.market.importers.tables import FileTable
-from apps.market.importers.timestamps import StampSide, seconds_of
+from apps.market.importers.tables.file_table import FileTable
+from apps.market.importers.tables.layout import COMMON, PRICES, FileLayout, column_index
+from apps.market.importers.tables.timestamps import StampSide, seconds_of
 
 _SCALE: Final = 10_000.0
 

@@ -17,9 +17,9 @@ from apps.market.importers.instrument_names import (
     resolve_collisions,
     strike_of,
 )
-from apps.market.importers.layout import COMMON, FileLayout
-from apps.market.importers.tables import FileTable
-from apps.market.importers.timestamps import expiry_day
+from apps.market.importers.tables.file_table import FileTable
+from apps.market.importers.tables.layout import COMMON, FileLayout
+from apps.market.importers.tables.timestamps import expiry_day
 
 _KEY: Final = ("symbol", "expirydate", "strikeprice", "optiontype")
 

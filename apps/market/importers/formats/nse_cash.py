@@ -15,8 +15,8 @@ from apps.market.importers.instrument_names import (
     resolve_collisions,
     share_symbol,
 )
-from apps.market.importers.layout import FileLayout
-from apps.market.importers.tables import FileTable
+from apps.market.importers.tables.file_table import FileTable
+from apps.market.importers.tables.layout import FileLayout
 from apps.symbols.importers import RejectedRow
 from apps.symbols.importers.shares import rank_of
 

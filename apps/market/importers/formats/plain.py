@@ -15,8 +15,8 @@ from apps.market.importers.instrument_names import (
     resolve_collisions,
     symbol_of_name,
 )
-from apps.market.importers.layout import FileLayout, normalise
-from apps.market.importers.tables import FileTable
+from apps.market.importers.tables.file_table import FileTable
+from apps.market.importers.tables.layout import FileLayout, normalise
 
 _FILE_NAME: Final = re.compile(
     rf"(?:(?P<exchange>{'|'.join(EXCHANGES)})_)?(?P<code>[A-Z0-9]+)_(?:{'|'.join(TIMEFRAMES)})[_.].*"

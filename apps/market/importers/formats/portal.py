@@ -4,7 +4,7 @@ from typing import Final
 
 from apps.market.importers.file_format import FileFormat
 from apps.market.importers.formats.plain import by_column_or_name
-from apps.market.importers.layout import COMMON
+from apps.market.importers.tables.layout import COMMON
 
 _CLOSE: Final = ("close", "price")
 _COLUMNS: Final = {**COMMON, "close": _CLOSE}

@@ -22,9 +22,9 @@ from apps.market.importers.instrument_names import (
     resolve_collisions,
     strike_of,
 )
-from apps.market.importers.layout import FileLayout, column_index
-from apps.market.importers.tables import Column, FileTable
-from apps.market.importers.timestamps import expiry_day
+from apps.market.importers.tables.file_table import Column, FileTable
+from apps.market.importers.tables.layout import FileLayout, column_index
+from apps.market.importers.tables.timestamps import expiry_day
 
 _KEY: Final = (
     "src", "fininstrmtp", "tckrsymb", "sctysrs", "xprydt", "strkpric", "optntp",

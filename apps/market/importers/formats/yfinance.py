@@ -12,8 +12,8 @@ from apps.market.importers.bar_columns import FileInstruments
 from apps.market.importers.file_format import FileFormat
 from apps.market.importers.formats.plain import by_column_or_name
 from apps.market.importers.instrument_names import instrument_name, share_symbol
-from apps.market.importers.layout import FileLayout
-from apps.market.importers.tables import FileTable
+from apps.market.importers.tables.file_table import FileTable
+from apps.market.importers.tables.layout import FileLayout
 
 _SUFFIXES: Final = {"NS": "NSE", "BO": "BSE"}
 

@@ -15,13 +15,13 @@ from apps.core.errors import ServiceError
 from apps.engine.candles import TIMEFRAMES
 from apps.engine.symbols import InvalidSymbol, parse_symbol
 from apps.market import services
-from apps.market.calendars import calendars_of
-from apps.market.candle_loader import CandleLoader
-from apps.market.candle_writer import CandleKind, RealHistoryExists, WriteCounts
+from apps.market.candles.reading import SAMPLE_NOTICE
+from apps.market.candles.writing import CandleKind, RealHistoryExists, WriteCounts
 from apps.market.importers import CandleImport, ImportOptions, StampSide, read_candle_files
-from apps.market.load_report import lines_of
-from apps.market.sample import samples
-from apps.market.store import SAMPLE_NOTICE
+from apps.market.importers.loader import CandleLoader
+from apps.market.importers.report import lines_of
+from apps.market.importers.sample import samples
+from apps.market.rulebook.calendars import calendars_of
 
 
 class Command(BaseCommand):

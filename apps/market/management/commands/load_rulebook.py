@@ -9,8 +9,9 @@ from django.db import transaction
 from django.utils import timezone
 
 from apps.core.errors import ServiceError
-from apps.market import rule_sets, services
-from apps.market.rulebook.rule_set import FILES, rows_by_file
+from apps.market import services
+from apps.market.rulebook import rule_sets
+from apps.market.rulebook.files.rule_set import FILES, rows_by_file
 
 _LONGEST_SOURCE: Final = 200
 

@@ -15,11 +15,11 @@ from django.utils import timezone as clock
 from tqdm import tqdm
 
 from apps.core.errors import ServiceError
-from apps.symbols import master_import, services
-from apps.symbols.importers import read_master
+from apps.symbols import services
+from apps.symbols.importers import master_import, read_master
 from apps.symbols.importers.master_file import NumberedRecord
-from apps.symbols.master_import import SuspiciousMaster
-from apps.symbols.master_report import master_lines
+from apps.symbols.importers.master_import import SuspiciousMaster
+from apps.symbols.importers.report import master_lines
 from apps.symbols.models import Source
 from apps.symbols.services import KOLKATA
 

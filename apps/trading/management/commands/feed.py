@@ -14,15 +14,15 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from apps.core.errors import InvalidInput, ServiceError
 from apps.engine.candles import TIMEFRAMES, Candles
 from apps.engine.symbols import InvalidSymbol, parse_symbol
-from apps.market import clock, store
-from apps.market.calendars import calendars_of
-from apps.market.candle_chunks import concat
+from apps.market.candles import reading
+from apps.market.candles.chunks import concat
 from apps.market.dates import INDIA, read_moment
-from apps.market.feeds import replay
+from apps.market.feeds import clock, replay
 from apps.market.feeds.follower import follow
 from apps.market.feeds.kite import KiteFeed
 from apps.market.feeds.protocol import FeedLost
 from apps.market.importers import ImportOptions, read_candle_files
+from apps.market.rulebook.calendars import calendars_of
 from apps.symbols.models import InstrumentAlias, Source
 from apps.trading.bar_streams import UnfedAlgorithm, find_unfed_algorithms
 
@@ -121,7 +121,7 @@ class Command(BaseCommand):
         standing = clock.replayed_until()
         if standing is None or standing >= start:
             return start, series
-        gap = {name: store.read(name, timeframe, start=standing, end=start) for name in series}
+        gap = {name: reading.read(name, timeframe, start=standing, end=start) for name in series}
         counts = [f"{len(bars)} of {symbol}" for symbol, bars in gap.items() if len(bars)]
         if not counts:
             return start, series
@@ -176,7 +176,7 @@ class Command(BaseCommand):
             raise CommandError("give FILEs to play, or --symbols whose stored candles to play")
         start, end = _range(options, stored=True)
         return timeframe, {
-            symbol: store.read(symbol, timeframe, start=start, end=end)
+            symbol: reading.read(symbol, timeframe, start=start, end=end)
             for symbol in options["symbols"]
         }
 

@@ -1,0 +1,1 @@
+"""Stored candles: reading, writing, how complete they are, and adjustment for corporate actions."""

@@ -1,0 +1,313 @@
+"""The history of one symbol in one timeframe, put together chunk by chunk from what is stored."""
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from fractions import Fraction
+from typing import Final, Protocol
+
+import numpy as np
+from django.db.models import Max
+from numpy.typing import NDArray
+
+from apps.engine.candles import TIMEFRAMES, Candles, block_id, block_start, day_start, ist_day
+from apps.engine.resampling import resample
+from apps.engine.sessions import Sessions
+from apps.market.candles import buffer
+from apps.market.candles.adjustment import UNADJUSTED, Adjustment, RatioChange
+from apps.market.candles.buffer import SeriesKey
+from apps.market.candles.chunks import concat, decode, overlay
+from apps.market.candles.slices import ChunkSlice, Days, read_data, slices_of, slices_since
+from apps.market.dates import day_number
+from apps.market.models import CandleChunk, CorporateAction
+from apps.market.rulebook.calendars import calendar_of, calendars_of
+
+_WEEK: Final = TIMEFRAMES["1w"]
+
+
+class BarHistory(Protocol):
+    """Bars by period of engine rule 11; a period is named by its first moment (epoch seconds)."""
+
+    @property
+    def sessions(self) -> Sessions:
+        """The calendar by which the history is read."""
+
+    @property
+    def periods(self) -> Sequence[int]:
+        """The periods that may have bars, oldest first."""
+
+    def bars(self, periods: Collection[int]) -> Candles:
+        """Read the bars that start in any of these periods, in one query."""
+
+    def count_of(self, period: int) -> int | None:
+        """Return how many bars a period has, None where only reading it can tell."""
+
+
+def history_of(
+    symbol: str, timeframe: str, *, until: int = 0, adjustment: Adjustment = UNADJUSTED
+) -> BarHistory:
+    """Return the history as stored now, with prices as traded or adjusted.
+
+    A longer bar that ends by `until` (epoch seconds) is finished, whatever its last bars are.
+    """
+    plan = _read_plan(symbol, timeframe, until)
+    return _build(adjustment, calendar_of(symbol), timeframe, plan)
+
+
+def read_stored(symbol: str, timeframe: str, *, start: int, end: int) -> Candles:
+    """Return the bars of one day in `start` to `end` that are stored in this very timeframe, as
+    traded.
+    """
+    day = ist_day(np.array([start]))[0]
+    slices = [piece for piece in slices_of(symbol, [timeframe], 0) if day in piece.days]
+    return _decode(slices, read_data(slices)).between(start, end)
+
+
+def adjusted_history_of(
+    symbol: str, timeframe: str, *, until: int, calendar: Sessions | None = None
+) -> tuple[BarHistory, list[CorporateAction]]:
+    """Return the history adjusted to the last day before `until` (epoch seconds), or to the last
+    stored day, and the corporate actions up to that day.
+    """
+    plan = _read_plan(symbol, timeframe, 0)
+    actions = list(CorporateAction.objects.filter(symbol=symbol)) if _any_as_traded(plan) else []
+    newest = _newest_day(symbol, until) if actions else 0
+    known = [action for action in actions if day_number(action.ex_date) <= newest]
+    adjustment = Adjustment.to(newest, map(ratio_change_of, known))
+    return _build(adjustment, calendar or calendar_of(symbol), timeframe, plan), known
+
+
+def recent_histories(
+    since: Mapping[SeriesKey, int], *, until: int
+) -> Mapping[SeriesKey, BarHistory]:
+    """Return for each series the history of its bars from a moment (epoch seconds) on, as
+    `history_of` does, for any number of series by five statements.
+
+    A bar holds nothing from before its start, so earlier bars are not read; only whether there are
+    any on the same day, which decides the timeframe that serves the day.
+    """
+    slices = slices_since(_sources(since), until)
+    calendars = calendars_of({symbol for symbol, _ in since})
+    data = read_data(chunk for chunks in slices.values() for chunk in chunks)
+    return {
+        (symbol, timeframe): _build(
+            UNADJUSTED, calendars[symbol], timeframe, _plan(timeframe, slices[symbol]), data
+        )
+        for symbol, timeframe in since
+    }
+
+
+def _sources(since: Mapping[SeriesKey, int]) -> Mapping[SeriesKey, int]:
+    """Return the earliest needed moment of every series from which the wanted ones are made."""
+    earliest: dict[SeriesKey, int] = {}
+    for (symbol, timeframe), start in since.items():
+        for source in buffer.sources_of(timeframe):
+            earliest[symbol, source] = min(start, earliest.get((symbol, source), start))
+    return earliest
+
+
+def ratio_change_of(action: CorporateAction) -> RatioChange:
+    ratio = Fraction(action.shares_after, action.shares_before)
+    return RatioChange(day_number(action.ex_date), ratio)
+
+
+# Slices by timeframe, then by period. Weeks have two timeframes: the stored weeks, and the days
+# from which the other weeks are made.
+_Plan = Mapping[str, dict[int, list[ChunkSlice]]]
+
+
+def _read_plan(symbol: str, timeframe: str, until: int) -> _Plan:
+    return _plan(timeframe, slices_of(symbol, buffer.sources_of(timeframe), until))
+
+
+def _plan(timeframe: str, stored: Sequence[ChunkSlice]) -> _Plan:
+    if timeframe != "1w":
+        return {timeframe: _serve_days(timeframe, stored)}
+    weeks = [chunk for chunk in stored if chunk.timeframe == "1w"]
+    return {"1w": _by_period("1w", weeks), "1d": _serve_days("1d", stored)}
+
+
+def _build(
+    adjustment: Adjustment,
+    sessions: Sessions,
+    timeframe: str,
+    plan: _Plan,
+    data: Mapping[int, bytes] | None = None,
+) -> BarHistory:
+    """Build the history; `data` are the chunks' bytes, if they were read already."""
+    bars = {name: _SessionBars(name, sessions, plan[name], adjustment, data) for name in plan}
+    return bars[timeframe] if timeframe != "1w" else _WeekBars(bars["1w"], bars["1d"])
+
+
+def _any_as_traded(plan: _Plan) -> bool:
+    return any(
+        not chunk.adjusted
+        for periods in plan.values()
+        for chunks in periods.values()
+        for chunk in chunks
+    )
+
+
+def _newest_day(symbol: str, until: int) -> int:
+    """Return the last day before `until`, or the last stored day: one for all timeframes of a
+    symbol, so that their prices are adjusted alike.
+    """
+    stored = CandleChunk.objects.filter(symbol=symbol).aggregate(last=Max("last_time"))["last"]
+    in_chunks = int(stored.timestamp()) if stored is not None else 0
+    last = min(until - 1, max(in_chunks, buffer.last_start(symbol) or 0))
+    return int(ist_day(np.array([last], dtype=np.int64))[0])
+
+
+class _SessionBars:
+    """Bars of a day or less, each day from the one stored timeframe that serves it; or the weeks
+    that are stored.
+    """
+
+    def __init__(
+        self,
+        timeframe: str,
+        sessions: Sessions,
+        slices: dict[int, list[ChunkSlice]],
+        adjustment: Adjustment,
+        data: Mapping[int, bytes] | None,
+    ) -> None:
+        self.timeframe = timeframe
+        self._sessions = sessions
+        self._slices = slices
+        self._adjustment = adjustment
+        self._data = data
+
+    @property
+    def sessions(self) -> Sessions:
+        return self._sessions
+
+    @property
+    def periods(self) -> Sequence[int]:
+        return sorted(self._slices)
+
+    def bars(self, periods: Collection[int]) -> Candles:
+        slices = [chunk for period in periods for chunk in self._slices.get(period, [])]
+        data = read_data(slices) if self._data is None else self._data
+        by_source: dict[str, list[ChunkSlice]] = defaultdict(list)
+        for chunk in slices:
+            if chunk.pk in data or len(chunk.buffered):
+                by_source[chunk.timeframe].append(chunk)
+        return concat(self._resample(source, data, chunks) for source, chunks in by_source.items())
+
+    def count_of(self, period: int) -> int | None:
+        slices = self._slices.get(period, [])
+        if all(chunk.whole and chunk.timeframe == self.timeframe for chunk in slices):
+            return sum(chunk.bars for chunk in slices)
+        return None
+
+    def days(self) -> Days:
+        """Return every day that has bars, in order."""
+        served = [chunk.days for chunks in self._slices.values() for chunk in chunks]
+        return np.sort(np.concatenate(served)) if served else np.empty(0, dtype=np.int32)
+
+    def _resample(
+        self, source: str, data: Mapping[int, bytes], slices: Sequence[ChunkSlice]
+    ) -> Candles:
+        """Make bars from those of one stored timeframe, of the days that it serves."""
+        ordered = sorted(slices, key=lambda chunk: int(chunk.days[0]))
+        bars = _decode(ordered, data)
+        if not all(chunk.whole for chunk in ordered):
+            served = np.concatenate([chunk.days for chunk in ordered])
+            bars = bars.select(np.isin(ist_day(bars.time), served))
+        until = ordered[0].known_until
+        bars = resample(bars, source, self.timeframe, self._sessions, until=until)
+        if ordered[0].adjusted:
+            return bars
+        if self.timeframe == "1w":  # a stored week across a corporate action is made from days
+            bars = bars.select(~self._adjustment.crossed_by_week(bars))
+        return self._adjustment.apply(bars)
+
+
+class _WeekBars:
+    """Weeks stored as such, and the other weeks made from their days."""
+
+    def __init__(self, stored: _SessionBars, days: _SessionBars) -> None:
+        self._stored = stored
+        self._days = days
+
+    @property
+    def sessions(self) -> Sessions:
+        return self._days.sessions
+
+    @property
+    def periods(self) -> Sequence[int]:
+        mondays = np.unique(_mondays(self._days.days()))
+        from_days = np.unique(block_id(mondays, "1w")).tolist()
+        return sorted(
+            {block_start(period, "1w") for period in from_days} | set(self._stored.periods)
+        )
+
+    def bars(self, periods: Collection[int]) -> Candles:
+        stored = self._stored.bars(periods)
+        weeks = self._from_days(block_id(np.array(list(periods), dtype=np.int64), "1w"))
+        return concat([stored, weeks.select(~np.isin(weeks.time, stored.time))])
+
+    def count_of(self, period: int) -> int | None:
+        return None
+
+    def _from_days(self, wanted: NDArray[np.int64]) -> Candles:
+        """Make the weeks whose Monday lies in these periods; their last days may lie later."""
+        stored = np.array(self._days.periods, dtype=np.int64)
+        # The Mondays of a period's first days may lie in the period before.
+        touched = np.isin(block_id(stored, "1w"), wanted) | np.isin(
+            block_id(stored - _WEEK, "1w"), wanted
+        )
+        days = self._days.bars(stored[touched].tolist())
+        in_periods = np.isin(block_id(_mondays(ist_day(days.time)), "1w"), wanted)
+        return resample(
+            days.select(in_periods), "1d", "1w", self._days.sessions, until=self._known_until()
+        )
+
+    def _known_until(self) -> int:
+        """Return the next session after the last day: a week without a further one is finished."""
+        days = self._days.days()
+        if not len(days):
+            return 0
+        coming = days[-1] + np.arange(1, 8, dtype=np.int32)
+        open_days = coming[self._days.sessions.is_session(coming)]
+        return int(day_start(open_days[:1] if len(open_days) else coming[:1])[0])
+
+
+def _decode(slices: Sequence[ChunkSlice], data: Mapping[int, bytes]) -> Candles:
+    """Return the bars of slices in order. A bar that compaction moved meanwhile is in a chunk and
+    in the buffer, and is one.
+    """
+    keys = [chunk.pk for chunk in slices if chunk.pk is not None and chunk.pk in data]
+    stored = decode(*(data[key] for key in keys))
+    buffered = [chunk.buffered for chunk in slices if len(chunk.buffered)]
+    return overlay([stored, *buffered]) if buffered else stored
+
+
+def _mondays(days: Days) -> NDArray[np.int64]:
+    """Return 00:00 in Asia/Kolkata of the Monday on or before each day."""
+    return day_start(days - (days + 3) % 7)  # 1970-01-01 was a Thursday
+
+
+def _serve_days(timeframe: str, stored: Iterable[ChunkSlice]) -> dict[int, list[ChunkSlice]]:
+    """Decide which stored chunk serves which days: those of the coarsest timeframe first."""
+    by_source: dict[str, list[ChunkSlice]] = defaultdict(list)
+    for chunk in stored:
+        by_source[chunk.timeframe].append(chunk)
+    served = np.empty(0, dtype=np.int32)
+    chosen: list[ChunkSlice] = []
+    sources = [name for name in buffer.sources_of(timeframe) if name in by_source]
+    for source in reversed(sources):
+        fresh = [
+            chunk.serving(chunk.days[~np.isin(chunk.days, served)]) for chunk in by_source[source]
+        ]
+        chosen += [chunk for chunk in fresh if len(chunk.days)]
+        served = np.concatenate([served, *(chunk.days for chunk in fresh)])
+    return _by_period(timeframe, chosen)
+
+
+def _by_period(timeframe: str, slices: Iterable[ChunkSlice]) -> dict[int, list[ChunkSlice]]:
+    """Group slices by period of the wanted timeframe; a finer timeframe's lie each within one."""
+    periods: dict[int, list[ChunkSlice]] = defaultdict(list)
+    for chunk in slices:
+        period = int(block_id(day_start(chunk.days[:1]), timeframe)[0])
+        periods[block_start(period, timeframe)].append(chunk)
+    return periods

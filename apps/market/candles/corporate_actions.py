@@ -1,0 +1,200 @@
+"""Corporate actions (splits and bonuses) and dividends: importing them, and finding splits that are
+not known.
+
+A share seems to have been split when it opens at a clean ratio of its last close. Such a candidate
+is for somebody to look up and is never applied by itself: a share can lose half of its price in a
+night without a split.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import date, datetime
+from decimal import Decimal
+from fractions import Fraction
+from math import prod
+from typing import Final, TypeVar
+
+import numpy as np
+from django.db import transaction
+
+from apps.engine.candles import Candles, ist_days
+from apps.engine.simulation.timeline import Payout
+from apps.engine.symbols import parse_symbol
+from apps.market.candles import reading
+from apps.market.candles.bar_history import ratio_change_of
+from apps.market.dates import day_number
+from apps.market.models import CorporateAction, Dividend
+
+# Shares for one: the face values 10, 5, 2 and 1 divide so, and bonuses are given so.
+RATIOS: Final = tuple(
+    Fraction(after, before)
+    for after, before in (
+        (3, 2), (5, 3), (2, 1), (5, 2), (3, 1), (4, 1), (5, 1), (6, 1), (8, 1), (10, 1), (15, 1),
+        (20, 1), (50, 1), (100, 1), (1, 2), (1, 5), (1, 10), (1, 20),
+    )
+)  # fmt: skip
+# How far from the ratio the market may open, as a share: it moves overnight too.
+_TOLERANCE: Final = 0.06
+# Days further apart are not consecutive: much may have happened between them.
+_LONGEST_BREAK: Final = 7
+
+
+Loaded = TypeVar("Loaded", CorporateAction, Dividend)
+
+
+@dataclass(frozen=True, slots=True)
+class ActionRow:
+    """A split or bonus: `before` shares become `after` on `ex_date`."""
+
+    symbol: str
+    ex_date: date
+    kind: str
+    before: int
+    after: int
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
+class DividendRow:
+    """What a share paid to whoever held it before `ex_date`, in rupees."""
+
+    symbol: str
+    ex_date: date
+    amount: Decimal
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
+class ActionCounts:
+    """How many of the imported corporate actions were new, changed and known already."""
+
+    added: int
+    changed: int
+    unchanged: int
+
+
+@dataclass(frozen=True, slots=True)
+class SplitCandidate:
+    """On `day` (a number since 1970) the previous day's `close` seems to have become `open`."""
+
+    day: int
+    ratio: Fraction
+    close: float
+    open: float
+
+
+@transaction.atomic
+def store_actions(
+    *, rows: Sequence[ActionRow], dividends: Sequence[DividendRow] = (), now: datetime
+) -> ActionCounts:
+    """Store corporate actions and dividends; a symbol has one of a kind on one day, and the newer
+    one wins.
+    """
+    actions = [
+        CorporateAction(
+            symbol=row.symbol,
+            ex_date=row.ex_date,
+            kind=row.kind,
+            shares_before=row.before,
+            shares_after=row.after,
+            source=row.source,
+            loaded_at=now,
+        )
+        for row in rows
+    ]
+    paid = [
+        Dividend(
+            symbol=row.symbol,
+            ex_date=row.ex_date,
+            amount=row.amount,
+            source=row.source,
+            loaded_at=now,
+        )
+        for row in dividends
+    ]
+    counts = (
+        _store(actions, ("symbol", "ex_date", "kind"), ("shares_before", "shares_after", "source")),
+        _store(paid, ("symbol", "ex_date"), ("amount", "source")),
+    )
+    return ActionCounts(
+        sum(count.added for count in counts),
+        sum(count.changed for count in counts),
+        sum(count.unchanged for count in counts),
+    )
+
+
+def _store(
+    rows: Sequence[Loaded], unique_fields: Sequence[str], fields: Sequence[str]
+) -> ActionCounts:
+    if not rows:
+        return ActionCounts(0, 0, 0)
+    model = type(rows[0])
+
+    def key_of(row: Loaded) -> tuple[object, ...]:
+        return tuple(getattr(row, name) for name in unique_fields)
+
+    new = {key_of(row): row for row in rows}
+    stored = {
+        key_of(row): row
+        for row in model._default_manager.filter(symbol__in={row.symbol for row in rows})
+    }
+    added = [key for key in new if key not in stored]
+    changed = [
+        key
+        for key in new
+        if key in stored
+        and any(getattr(new[key], name) != getattr(stored[key], name) for name in fields)
+    ]
+    model._default_manager.bulk_create(
+        [new[key] for key in added + changed],
+        update_conflicts=True,
+        unique_fields=unique_fields,
+        update_fields=[*fields, "loaded_at"],
+    )
+    return ActionCounts(len(added), len(changed), len(new) - len(added) - len(changed))
+
+
+def payouts_of(
+    symbol: str, *, first: date, last: date, actions: Sequence[CorporateAction]
+) -> tuple[Payout, ...]:
+    """Return the dividends of a share with ex-dates from `first` to `last`, by the number of shares
+    after all of these `actions`, as prices are adjusted for them.
+    """
+    if parse_symbol(symbol).type != "equity":
+        return ()
+    paid = Dividend.objects.filter(symbol=symbol, ex_date__range=(first, last))
+    payouts = []
+    for row in paid:
+        later = (action for action in actions if action.ex_date > row.ex_date)
+        shares = prod((ratio_change_of(action).ratio for action in later), start=Fraction(1))
+        payouts.append(Payout(day_number(row.ex_date), float(Fraction(row.amount) / shares)))
+    return tuple(payouts)
+
+
+def unknown_splits(symbol: str) -> list[SplitCandidate]:
+    """Return the days on which the stored bars of a share look like a split that is not known."""
+    known = {
+        day_number(day)
+        for day in CorporateAction.objects.filter(symbol=symbol).values_list("ex_date", flat=True)
+    }
+    days = reading.read(symbol, "1d", start=0, end=2**40)
+    return [candidate for candidate in find_split_candidates(days) if candidate.day not in known]
+
+
+def find_split_candidates(bars: Candles) -> list[SplitCandidate]:
+    """Find the days on which bars (of a day or less) of a share look like a split."""
+    day = ist_days(bars.time)
+    last = np.flatnonzero(np.diff(day))
+    close, opened = bars.close[last], bars.open[last + 1]
+    fall, near = close / opened, day[last + 1] - day[last] <= _LONGEST_BREAK
+    clean = np.array([float(ratio) for ratio in RATIOS])
+    # In logarithms, so that two for one is as far from one for one as one for two is.
+    distance = np.abs(np.log(fall)[:, None] - np.log(clean)[None, :])
+    best = distance.argmin(axis=1) if len(fall) else np.empty(0, dtype=np.intp)
+    matches = np.flatnonzero(near & (distance.min(axis=1, initial=np.inf) <= np.log1p(_TOLERANCE)))
+    return [
+        SplitCandidate(
+            int(day[last[i] + 1]), RATIOS[int(best[i])], float(close[i]), float(opened[i])
+        )
+        for i in matches.tolist()
+    ]

@@ -1,0 +1,330 @@
+"""Reading history: stored bars where there are any, else bars resampled from a finer timeframe.
+
+The source is decided for each session day (engine rule 17): the wanted timeframe if the day has
+stored bars in it, else the coarsest finer one that has. Weeks are stored, else made from days.
+"""
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Final
+
+import numpy as np
+from django.db.models import Count, Max, Min, Sum
+
+from apps.core.times import moment, wire_time
+from apps.engine.candles import (
+    DAY,
+    TIMEFRAMES,
+    WARMUP_BARS,
+    Candles,
+    block_id,
+    block_start,
+    ist_day,
+    ist_days,
+    start_of_block,
+)
+from apps.engine.resampling import buckets
+from apps.engine.sessions import Sessions, in_session
+from apps.market.candles.adjustment import UNADJUSTED, Adjustment
+from apps.market.candles.bar_counts import lower_bounds
+from apps.market.candles.bar_history import (
+    BarHistory,
+    adjusted_history_of,
+    history_of,
+    recent_histories,
+)
+from apps.market.candles.buffer import SeriesKey
+from apps.market.candles.chunks import concat
+from apps.market.dates import day_number
+from apps.market.models import BufferedCandle, CandleChunk, CorporateAction
+
+# Seconds after its end that a bar, or a row of bars, is waited for (engine rule 16).
+GRACE_PERIOD: Final = 20
+
+# What stands over every result on generated bars.
+SAMPLE_NOTICE: Final = (
+    "Sample data. These prices are made up; the result says nothing about a real market."
+)
+
+_ALWAYS: Final = 2**62
+
+
+@dataclass(frozen=True, slots=True)
+class AdjustedCandles:
+    """Bars, and the corporate actions for which the prices of any of them are adjusted."""
+
+    candles: Candles
+    actions: tuple[CorporateAction, ...] = ()
+
+
+def read(
+    symbol: str,
+    timeframe: str,
+    *,
+    start: int,
+    end: int,
+    warmup: bool = False,
+    until: int = 0,
+    adjustment: Adjustment = UNADJUSTED,
+) -> Candles:
+    """Return the bars with start <= time < end (epoch seconds), as traded or adjusted. A resampled
+    bar that ends by `until` is finished, whatever the last bars are that it is made of.
+
+    With `warmup` the answer begins with the bars over which indicators at `start` are computed
+    (engine rule 11): those from the beginning of the period that holds `start`, and before that
+    period enough to hold WARMUP_BARS in session.
+    """
+    history = history_of(symbol, timeframe, until=until, adjustment=adjustment)
+    return _read(history, timeframe, start, end, warmup=warmup)
+
+
+def read_closed(symbol: str, timeframe: str, *, start: int, clock: int) -> Candles:
+    """Return what `read_all_closed` does, of one series."""
+    return read_all_closed({(symbol, timeframe): start}, clock=clock)[symbol, timeframe]
+
+
+def read_all_closed(since: Mapping[SeriesKey, int], *, clock: int) -> Mapping[SeriesKey, Candles]:
+    """Return for each series its bars from a moment on that have ended at `clock`, as a trader sees
+    them (engine rule 16); it takes a few statements for any number of series.
+
+    A bar ends at its nominal end. A resampled bar is complete when its sources reach its end, or
+    GRACE_PERIOD seconds later. `clock` is the market's time (`clock.market_time`): during a replay
+    more bars are stored than may be seen.
+    """
+    if not since:
+        return {}
+    histories = recent_histories(since, until=clock - GRACE_PERIOD)
+    closed: dict[SeriesKey, Candles] = {}
+    for (symbol, timeframe), start in since.items():
+        history = histories[symbol, timeframe]
+        bars = _read(history, timeframe, start, clock, warmup=False)
+        ends = buckets(bars.time, TIMEFRAMES[timeframe], history.sessions)[1]
+        count = int(np.searchsorted(ends, clock, side="right"))
+        closed[symbol, timeframe] = bars.slice(0, count)
+    return closed
+
+
+def read_adjusted(
+    symbol: str,
+    timeframe: str,
+    *,
+    start: int,
+    end: int,
+    warmup: bool = True,
+    calendar: Sessions | None = None,
+) -> AdjustedCandles:
+    """Return what `read` does, with all prices adjusted to the last day before `end`.
+
+    `calendar` is the symbol's, where the caller knows it.
+
+    Later corporate actions, and actions of later days that are loaded later, do not change them.
+    """
+    history, actions = adjusted_history_of(symbol, timeframe, until=end, calendar=calendar)
+    return _with_actions(_read(history, timeframe, start, end, warmup=warmup), actions)
+
+
+def _with_actions(candles: Candles, actions: Iterable[CorporateAction]) -> AdjustedCandles:
+    first = int(ist_day(candles.time[:1])[0]) if len(candles) else _ALWAYS
+    applied = (action for action in actions if day_number(action.ex_date) > first)
+    return AdjustedCandles(candles, tuple(applied))
+
+
+def _read(history: BarHistory, timeframe: str, start: int, end: int, *, warmup: bool) -> Candles:
+    first = start_of_block(start, timeframe)
+    periods = [period for period in history.periods if first <= period < end]
+    if not warmup:
+        return history.bars(periods).between(start, end)
+    early = _periods_before(history, first, WARMUP_BARS)
+    bars = history.bars([*early, *periods]).between(-_ALWAYS, end)
+    begin = min(early, default=first)
+    while True:
+        time = bars.between(-_ALWAYS, first).time
+        inside = np.flatnonzero(in_session(time, timeframe, history.sessions))
+        if len(inside) >= WARMUP_BARS:
+            return bars.slice(int(inside[-WARMUP_BARS]), len(bars))
+        older = _newest(history, begin, WARMUP_BARS - len(inside))
+        if not len(older):
+            return bars
+        bars, begin = concat([older, bars]), int(older.time[0])
+
+
+def count_bars(symbol: str, timeframe: str, *, start: int, end: int) -> tuple[int, int]:
+    """Count the bars that `read` with `warmup` returns before `start`, and those up to `end`."""
+    before = len(read(symbol, timeframe, start=start, end=start, warmup=True))
+    history = history_of(symbol, timeframe)
+    within, unknown = 0, []
+    for period in history.periods:
+        stop = _period_after(period, timeframe)
+        bars = history.count_of(period) if start <= period and stop <= end else None
+        if bars is not None:
+            within += bars
+        elif period < end and stop > start:
+            unknown.append(period)
+    return before, within + len(history.bars(unknown).between(start, end))
+
+
+def insufficient_history(
+    symbols: Collection[str], timeframe: str, *, start: int, end: int, within: int, total: int
+) -> Iterator[tuple[str, tuple[int, int]]]:
+    """Return each symbol, in the given order, that has too little history, and its `count`.
+
+    Too little is fewer than `within` bars from `start` to `end`, or fewer than `total` with those
+    before. One query for all symbols finds those that clearly have enough; only the others are
+    counted.
+    """
+    bounds = lower_bounds(symbols, timeframe, start=start, end=end)
+    for symbol in symbols:
+        bound = bounds[symbol]
+        if bound.within >= within and bound.before + bound.within >= total:
+            continue
+        before, inside = count_bars(symbol, timeframe, start=start, end=end)
+        if inside < within or before + inside < total:
+            yield symbol, (before, inside)
+
+
+def count_days(symbols: Iterable[str], timeframe: str, *, start: int, end: int, most: int) -> int:
+    """Count the dates from `start` to `end` on which any symbol has a bar, up to `most`.
+
+    A symbol is read only until as many dates are known.
+    """
+    bars_a_day = -(-DAY // TIMEFRAMES[timeframe])
+    days: set[int] = set()
+    for symbol in symbols:
+        if len(days) >= most:
+            break
+        page = read_page(symbol, timeframe, start=start, end=end, limit=most * bars_a_day)
+        days.update(ist_days(page.candles.time).tolist())
+    return min(len(days), most)
+
+
+def read_page(
+    symbol: str,
+    timeframe: str,
+    *,
+    start: int | None,
+    end: int | None,
+    limit: int,
+    adjusted: bool = False,
+) -> AdjustedCandles:
+    """Return the first `limit` bars from `start` on, or without `start` the last `limit`, before
+    `end`.
+
+    If `adjusted`, all prices are adjusted to the newest stored day, so that pages fit together.
+    """
+    if not adjusted:
+        return AdjustedCandles(_page(history_of(symbol, timeframe), timeframe, start, end, limit))
+    history, actions = adjusted_history_of(symbol, timeframe, until=_ALWAYS)
+    return _with_actions(_page(history, timeframe, start, end, limit), actions)
+
+
+def _page(
+    history: BarHistory, timeframe: str, start: int | None, end: int | None, limit: int
+) -> Candles:
+    stop = _ALWAYS if end is None else end
+    if start is None:
+        return _newest(history, stop, limit)
+    pieces: list[Candles] = []
+    for period in history.periods:
+        if period < stop and _period_after(period, timeframe) > start and limit > 0:
+            bars = history.bars([period]).between(start, stop).slice(0, limit)
+            pieces.append(bars)
+            limit -= len(bars)
+    return concat(pieces)
+
+
+def stored_timeframes(symbol: str) -> Sequence[Mapping[str, object]]:
+    """Return what is stored by timeframe: `timeframe`, `first`, `last` (start of a bar), `bars`.
+
+    `synthetic: True` is there only for generated bars, `adjusted: True` only for prices that their
+    source adjusted.
+    """
+    return stored_timeframes_of([symbol])[symbol]
+
+
+def stored_timeframes_of(
+    symbols: Collection[str],
+) -> Mapping[str, Sequence[Mapping[str, object]]]:
+    """Return by symbol what `stored_timeframes` does, in two statements for any number of them."""
+    spans: dict[SeriesKey, _Span] = {}
+    chunks = CandleChunk.objects.filter(symbol__in=symbols).order_by()
+    for symbol, *totals in chunks.values_list(
+        "symbol", "timeframe", "synthetic", "adjusted"
+    ).annotate(Min("first_time"), Max("last_time"), Sum("bars")):
+        spans[symbol, totals[0]] = _Span(*totals)
+    buffered = BufferedCandle.objects.filter(symbol__in=symbols).order_by()
+    for symbol, timeframe, first, last, bars in buffered.values_list(
+        "symbol", "timeframe"
+    ).annotate(Min("time"), Max("time"), Count("pk")):
+        span = _Span(timeframe, False, False, moment(first), moment(last), bars)
+        chunked = spans.get((symbol, timeframe))
+        spans[symbol, timeframe] = span if chunked is None else chunked.with_buffered(span)
+    rows: dict[str, list[_Span]] = {symbol: [] for symbol in symbols}
+    for (symbol, _), span in spans.items():
+        rows[symbol].append(span)
+    return {
+        symbol: [row.to_wire() for row in sorted(held, key=lambda row: TIMEFRAMES[row.timeframe])]
+        for symbol, held in rows.items()
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class _Span:
+    """What is stored of one timeframe; a symbol has one kind of bars in it."""
+
+    timeframe: str
+    synthetic: bool
+    adjusted: bool
+    first: datetime
+    last: datetime
+    bars: int
+
+    def with_buffered(self, other: "_Span") -> "_Span":
+        first, last = min(self.first, other.first), max(self.last, other.last)
+        return replace(self, first=first, last=last, bars=self.bars + other.bars)
+
+    def to_wire(self) -> Mapping[str, object]:
+        row: dict[str, object] = {
+            "timeframe": self.timeframe,
+            "first": wire_time(self.first),
+            "last": wire_time(self.last),
+            "bars": self.bars,
+        }
+        flags = {"synthetic": self.synthetic, "adjusted": self.adjusted}
+        return row | {name: True for name, holds in flags.items() if holds}
+
+
+def synthetic_symbols(symbols: Iterable[str]) -> list[str]:
+    """Return the symbols whose bars are a generated sample, in order of name. A result on any of
+    them is shown with SAMPLE_NOTICE.
+    """
+    chunks = CandleChunk.objects.filter(symbol__in=list(symbols), synthetic=True)
+    return list(chunks.order_by("symbol").values_list("symbol", flat=True).distinct())
+
+
+def _periods_before(history: BarHistory, stop: int, limit: int) -> list[int]:
+    """Return the newest periods before `stop` with `limit` bars, as far as counts are known."""
+    periods: list[int] = []
+    for period in reversed(history.periods):
+        if period < stop and limit > 0:
+            bars = history.count_of(period)
+            if bars is None:
+                break
+            periods.append(period)
+            limit -= bars
+    return periods
+
+
+def _newest(history: BarHistory, stop: int, limit: int) -> Candles:
+    pieces: list[Candles] = []
+    for period in reversed(history.periods):
+        if period < stop and limit > 0:
+            bars = history.bars([period]).between(-_ALWAYS, stop)
+            pieces.append(bars.slice(max(0, len(bars) - limit), len(bars)))
+            limit -= len(pieces[-1])
+    return concat(pieces)
+
+
+def _period_after(start: int, timeframe: str) -> int:
+    period = int(block_id(np.array([start], dtype=np.int64), timeframe)[0])
+    return block_start(period + 1, timeframe)

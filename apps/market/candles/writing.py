@@ -1,0 +1,269 @@
+"""Writing bars to candle chunks: new chunks are inserted, existing ones merged with the new bars.
+
+All but `append` and `append_all` runs in a transaction that has taken `lock_symbols`.
+"""
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from typing import Final
+from zlib import crc32
+
+import numpy as np
+import psycopg
+from django.db import connection, transaction
+from django.db.models import QuerySet
+
+from apps.core.errors import Code, ServiceError
+from apps.engine.candles import IST, Candles
+from apps.market.candles import buffer, queries
+from apps.market.candles.chunks import (
+    PRICES,
+    Chunk,
+    day_bits,
+    decode,
+    encode,
+    overlay,
+    sha256,
+    split,
+)
+from apps.market.candles.quality import Flags
+from apps.market.dates import midnight
+from apps.market.models import CandleChunk
+
+_LOCK_SPACE: Final = 0x0CA4D1E5
+# Symbols share this many locks: a bhavcopy's thousands would fill the server's table of locks.
+_LOCK_BUCKETS: Final = 256
+# Chunks in memory at a time, beside those of the import.
+_MERGE_BATCH: Final = 500
+
+
+class RealHistoryExists(ServiceError):
+    """A generated sample would mix with the market's own bars."""
+
+    code = Code.CONFLICT
+    message = "{symbol} has real history; a generated sample is not mixed into it."
+
+
+class OtherPriceKind(ServiceError):
+    """Prices that their source adjusted would mix with prices as they were traded."""
+
+    code = Code.CONFLICT
+    message = (
+        "{symbol} {timeframe} holds prices {held}, and these are {given}; the two are not mixed."
+        " Replace what is held, or leave this file."
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class WriteCounts:
+    """What a write did to stored bars. `dropped` bars made way: a generated sample for real bars,
+    or stored bars for their replacement.
+    """
+
+    added: int = 0
+    repeated: int = 0
+    replaced: int = 0
+    dropped: int = 0
+
+    def __add__(self, other: "WriteCounts") -> "WriteCounts":
+        return WriteCounts(
+            self.added + other.added,
+            self.repeated + other.repeated,
+            self.replaced + other.replaced,
+            self.dropped + other.dropped,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class CandleKind:
+    """Which kind of bars these are: `synthetic` bars are generated, `adjusted` bars have prices
+    that their source adjusted for splits.
+    """
+
+    synthetic: bool = False
+    adjusted: bool = False
+
+
+REAL: Final = CandleKind()
+
+
+def append(
+    *, symbol: str, timeframe: str, candles: Candles, kind: CandleKind = REAL, now: datetime
+) -> WriteCounts:
+    """Do what `append_all` does, for one symbol."""
+    return append_all(series={symbol: candles}, timeframe=timeframe, kind=kind, now=now)
+
+
+@transaction.atomic
+def append_all(
+    *,
+    series: Mapping[str, Candles],
+    timeframe: str,
+    kind: CandleKind = REAL,
+    replace: Collection[str] = (),
+    now: datetime,
+) -> WriteCounts:
+    """Merge bars into the stored ones; at a time that has a stored bar, the newer values win.
+
+    A chunk in which nothing changes is not written, so importing a file again changes nothing. A
+    symbol is generated or real as a whole: its first real bars replace its sample. The stored bars
+    of the symbols of `replace` in this timeframe are dropped first. Raises RealHistoryExists,
+    OtherPriceKind.
+    """
+    lock_symbols(series)
+    compact_into_chunks(series, now=now)
+    return merge_candles(series, timeframe, kind, replace, now=now)
+
+
+def merge_candles(
+    series: Mapping[str, Candles],
+    timeframe: str,
+    kind: CandleKind = REAL,
+    replace: Collection[str] = (),
+    *,
+    now: datetime,
+) -> WriteCounts:
+    """Merge bars by symbol into the stored chunks; the stored bars of `replace` are dropped."""
+    of_symbols = CandleChunk.objects.filter(symbol__in=list(series)).order_by()
+    stored = of_symbols.filter(timeframe=timeframe)
+    samples = 0 if kind.synthetic else delete_chunks(of_symbols.filter(synthetic=True))
+    counts = WriteCounts(dropped=samples)
+    counts += WriteCounts(dropped=delete_chunks(stored.filter(symbol__in=list(replace))))
+    refuse_mixture(of_symbols, stored, kind)
+    keys = {
+        (symbol, midnight(day)): key
+        for key, symbol, day in stored.values_list("pk", "symbol", "period_start")
+    }
+    chunks = [
+        (symbol, chunk) for symbol, candles in series.items() for chunk in split(candles, timeframe)
+    ]
+    fresh = [(symbol, chunk) for symbol, chunk in chunks if (symbol, chunk.start) not in keys]
+    _insert(fresh, timeframe, kind, now=now)
+    counts += WriteCounts(added=sum(len(chunk.candles) for _, chunk in fresh))
+    known = [
+        (keys[symbol, chunk.start], chunk)
+        for symbol, chunk in chunks
+        if (symbol, chunk.start) in keys
+    ]
+    for first in range(0, len(known), _MERGE_BATCH):
+        counts += _merge(dict(known[first : first + _MERGE_BATCH]), now=now)
+    return counts
+
+
+def compact_into_chunks(symbols: Iterable[str], *, now: datetime) -> int:
+    """Move the buffered bars of the symbols into their chunks and return how many there were."""
+    buffered = buffer.pop(symbols)
+    for timeframe, series in buffered.items():
+        merge_candles(series, timeframe, now=now)
+    return sum(len(bars) for series in buffered.values() for bars in series.values())
+
+
+def lock_symbols(symbols: Iterable[str]) -> None:
+    """Let writes of one symbol follow one another: each merges into chunks that another left."""
+    buckets = {crc32(symbol.encode()) % _LOCK_BUCKETS for symbol in symbols}
+    with connection.cursor() as cursor:
+        cursor.execute(queries.LOCK_BUCKETS, [_LOCK_SPACE, sorted(buckets)])
+
+
+def replace_samples(symbols: Collection[str], timeframe: str) -> Mapping[str, int]:
+    """Drop generated samples to make way for real bars of one timeframe; return the number of
+    dropped bars by symbol.
+
+    Raises OtherPriceKind.
+    """
+    stored = CandleChunk.objects.filter(symbol__in=symbols).order_by()
+    dropped = Counter[str]()
+    for symbol, bars in stored.filter(synthetic=True).values_list("symbol", "bars"):
+        dropped[symbol] += bars
+    if dropped:
+        stored.filter(synthetic=True).delete()
+    refuse_mixture(stored, stored.filter(timeframe=timeframe), REAL)
+    return dropped
+
+
+def delete_chunks(chunks: QuerySet[CandleChunk]) -> int:
+    """Delete chunks and return how many bars they had."""
+    bars = sum(chunks.values_list("bars", flat=True))
+    if bars:
+        chunks.delete()
+    return bars
+
+
+def refuse_mixture(
+    of_symbols: QuerySet[CandleChunk], stored: QuerySet[CandleChunk], kind: CandleKind
+) -> None:
+    """Raise RealHistoryExists or OtherPriceKind if this kind may not join the stored bars."""
+    if kind.synthetic and (real := of_symbols.filter(synthetic=False).first()):
+        raise RealHistoryExists(symbol=real.symbol)
+    if other := stored.exclude(adjusted=kind.adjusted).first():
+        stored_kind, new_kind = "adjusted by their source", "as they were traded"
+        if kind.adjusted:
+            stored_kind, new_kind = new_kind, stored_kind
+        raise OtherPriceKind(
+            symbol=other.symbol, timeframe=other.timeframe, held=stored_kind, given=new_kind
+        )
+
+
+def _insert(
+    chunks: Iterable[tuple[str, Chunk]], timeframe: str, kind: CandleKind, *, now: datetime
+) -> None:
+    """Insert chunks by COPY: an INSERT by Django writes each byte as two hexadecimal digits."""
+    shared = {"timeframe": timeframe, **asdict(kind), "updated_at": now}
+    columns = queries.CHUNK_COLUMNS
+    with (
+        connection.cursor() as cursor,
+        connection.wrap_database_errors,
+        cursor.copy(queries.COPY_CHUNKS) as copy,
+    ):
+        copy.set_types(list(columns.values()))
+        for symbol, chunk in chunks:
+            row = {"symbol": symbol, **shared, **_column_values(chunk)}
+            copy.write_row([row[name] for name in columns])
+
+
+def _merge(new: Mapping[int, Chunk], *, now: datetime) -> WriteCounts:
+    """Add bars to stored chunks by key; a chunk in which nothing changes is not written."""
+    total, updates = WriteCounts(), []
+    # Not by a cursor of Django's, which has each byte sent as two hexadecimal digits.
+    with connection.wrap_database_errors, psycopg.Cursor(connection.connection) as cursor:
+        for key, data in cursor.execute(queries.CHUNK_DATA, [list(new)], binary=True).fetchall():
+            stored, candles = decode(data), new[key].candles
+            fresh, changed, repeated = compare(stored, candles)
+            counts = WriteCounts(int(fresh.sum()), int(repeated.sum()), int(changed.sum()))
+            total += counts
+            if counts.added or counts.replaced:
+                row = _column_values(Chunk(new[key].start, overlay([stored, candles])))
+                del row["block_start"]
+                updates.append([*row.values(), now, key])
+        if updates:
+            cursor.executemany(queries.UPDATE_CHUNK, updates)
+    return total
+
+
+def compare(stored: Candles, new: Candles) -> tuple[Flags, Flags, Flags]:
+    """Return which of the new bars have a new time, differ from the stored bar, or equal it."""
+    if not len(stored):
+        known = np.zeros(len(new), dtype=np.bool_)
+        return ~known, known, known
+    index = np.minimum(np.searchsorted(stored.time, new.time), len(stored) - 1)
+    known = stored.time[index] == new.time
+    same = known.copy()
+    for name in (*PRICES, "volume"):
+        same &= getattr(stored, name)[index] == getattr(new, name)
+    return ~known, known & ~same, same
+
+
+def _column_values(chunk: Chunk) -> dict[str, object]:
+    data = encode(chunk.candles)
+    first, last = chunk.candles.time[[0, -1]].tolist()
+    return {
+        "block_start": datetime.fromtimestamp(chunk.start + IST, tz=UTC).date(),
+        "bars": len(chunk.candles),
+        "first_time": datetime.fromtimestamp(first, tz=UTC),
+        "last_time": datetime.fromtimestamp(last, tz=UTC),
+        "days": day_bits(chunk),
+        "data": data,
+        "sha256": sha256(data),
+    }

@@ -1,0 +1,84 @@
+"""Import of several candle files at once: their bars are collected and stored together."""
+
+from collections import defaultdict
+from dataclasses import asdict
+from datetime import datetime
+from typing import Final
+
+from apps.engine.candles import Candles
+from apps.market.candles import writing
+from apps.market.candles.chunks import overlay
+from apps.market.candles.writing import CandleKind, WriteCounts
+from apps.market.importers import CandleImport
+from apps.market.models import CandleFile
+
+# Bars in memory; with fewer the bhavcopies of a year would rewrite the same chunks each day.
+_BATCH: Final = 4_000_000
+
+
+class CandleLoader:
+    """Stores files that are added one after another; where two have a bar of one time, the later
+    file's wins.
+
+    `counts` says what was written, `twice` counts bars that a later file gave again. With `replace`
+    the stored bars of a symbol and timeframe are dropped first.
+    """
+
+    def __init__(self, *, replace: bool, now: datetime) -> None:
+        self.counts = WriteCounts()
+        self.twice = 0
+        self._replace = replace
+        self._now = now
+        self._pieces: dict[tuple[str, CandleKind], dict[str, list[Candles]]] = {}
+        self._collected = 0
+        self._replaced: set[tuple[str, str]] = set()
+
+    def add(self, loaded: CandleImport) -> None:
+        """Store the file's report, and collect its bars."""
+        _record_file(loaded=loaded, now=self._now)
+        key = loaded.timeframe, CandleKind(adjusted=loaded.report.adjusted)
+        pieces = self._pieces.setdefault(key, defaultdict(list))
+        for instrument in loaded.instruments:
+            pieces[instrument.symbol].append(instrument.candles)
+        self._collected += loaded.report.bars
+        if self._collected >= _BATCH:
+            self.store()
+
+    def store(self) -> None:
+        """Store the collected bars. Raises what `writing.append_all` does."""
+        for (timeframe, kind), pieces in self._pieces.items():
+            series = {symbol: overlay(candles) for symbol, candles in pieces.items()}
+            self.twice += sum(len(bars) for candles in pieces.values() for bars in candles)
+            self.twice -= sum(map(len, series.values()))
+            self.counts += writing.append_all(
+                series=series,
+                timeframe=timeframe,
+                kind=kind,
+                replace=self._to_replace(timeframe, series),
+                now=self._now,
+            )
+        self._pieces.clear()
+        self._collected = 0
+
+    def _to_replace(self, timeframe: str, series: dict[str, Candles]) -> list[str]:
+        """Return the symbols of which this import has stored nothing yet."""
+        if not self._replace:
+            return []
+        fresh = [symbol for symbol in series if (timeframe, symbol) not in self._replaced]
+        self._replaced |= {(timeframe, symbol) for symbol in fresh}
+        return fresh
+
+
+def _record_file(*, loaded: CandleImport, now: datetime) -> CandleFile:
+    """Store the report of an imported file."""
+    report = asdict(loaded.report)
+    columns = {name: report.pop(name) for name in ("format", "rows", "bars")}
+    return CandleFile.objects.create(
+        file=loaded.file[-300:],
+        sha256=loaded.sha256,
+        timeframe=loaded.timeframe,
+        instruments=len(loaded.instruments),
+        report=report,
+        loaded_at=now,
+        **columns,
+    )

@@ -1,0 +1,1 @@
+"""The formats of instrument masters, one module for each publisher."""

@@ -1,0 +1,109 @@
+"""Upstox: the complete list as CSV, and as JSON, which says more.
+
+Ticks are paise in all of the JSON, but in the CSV only those of commodities and currencies. A
+commodity's freeze quantity counts lots, and NSE's lots of commodities are counted too.
+"""
+
+from typing import Final
+
+from apps.symbols.importers import rows, shares
+from apps.symbols.importers.formats import contract_names
+from apps.symbols.importers.rows import (
+    InstrumentRow,
+    MarketSegment,
+    Record,
+    RejectedRow,
+    RejectReason,
+    market,
+    number,
+    positive,
+    text,
+    whole,
+)
+from apps.symbols.models import Segment, Source, Type
+
+SOURCE: Final = Source.UPSTOX
+COLUMNS: Final = frozenset(("instrument_key", "exchange_token", "tradingsymbol", "option_type"))
+JSON_COLUMNS: Final = frozenset(("instrument_key", "trading_symbol", "segment"))
+_MARKETS: Final[dict[str, MarketSegment]] = {
+    "NSE_EQ": rows.NSE_CASH, "BSE_EQ": rows.BSE_CASH, "NSE_INDEX": rows.NSE_CASH,
+    "BSE_INDEX": rows.BSE_CASH, "NSE_FO": rows.NSE_FO, "BSE_FO": rows.BSE_FO,
+    "NCD_FO": rows.NSE_CURRENCY, "BCD_FO": rows.BSE_CURRENCY, "NSE_COM": rows.NSE_COMMODITY,
+    "MCX_FO": rows.MCX, "MCX_INDEX": rows.MCX,
+}  # fmt: skip
+_PAISE: Final = "0.01"
+_UNITS_OF_LOTS: Final = (Segment.COMMODITY, Segment.CURRENCY)
+
+
+def read(record: Record, line: int) -> InstrumentRow:
+    """Read a record of the CSV."""
+    listed = text(record, "exchange")
+    venue = market(_MARKETS, listed)
+    alias, key = rows.required(record, "tradingsymbol"), text(record, "instrument_key")
+    name = text(record, "name")
+    if listed.endswith("_INDEX"):
+        return InstrumentRow(line, *venue, Type.INDEX, alias, name, alias, key)
+    paise = _PAISE if venue.segment in _UNITS_OF_LOTS else "1"
+    tick, lot = positive(record, "tick_size", times=paise), whole(record, "lot_size")
+    if venue.segment == Segment.CASH:
+        isin = _isin(key)
+        rank = shares.rank_of(venue.exchange, isin=isin)
+        return InstrumentRow(
+            line, *venue, Type.EQUITY, alias, name, alias, key, lot, tick=tick, isin=isin, rank=rank
+        )
+    option_type = text(record, "option_type")
+    if option_type == "COM":
+        return InstrumentRow(line, *venue, Type.COMMODITY, name, name, alias, key, tick=tick)
+    expiry, is_option = rows.day(record, "expiry"), option_type in ("CE", "PE")
+    strike = rows.strike(number(record, "strike")) if is_option else None
+    option_type = option_type if is_option else ""
+    raw, weekly = contract_names.underlying(
+        alias, expiry=expiry, strike=strike, option_type=option_type
+    )
+    return InstrumentRow(
+        line, *venue, Type.OPTIONS if is_option else Type.FUTURES, raw, name, alias, key,
+        lot=None if venue == rows.NSE_COMMODITY else lot, tick=tick, expiry=expiry, strike=strike,
+        option_type=option_type, weekly=weekly,
+    )  # fmt: skip
+
+
+def read_json(record: Record, line: int) -> InstrumentRow:
+    listed, kind = text(record, "segment"), text(record, "instrument_type")
+    venue = market(_MARKETS, listed)
+    alias, key = rows.required(record, "trading_symbol"), text(record, "instrument_key")
+    name, tick = text(record, "name"), positive(record, "tick_size", times=_PAISE)
+    if listed.endswith("_INDEX"):
+        return InstrumentRow(line, *venue, Type.INDEX, alias, name, alias, key)
+    lot, freeze = whole(record, "lot_size"), whole(record, "freeze_quantity")
+    if venue.segment == Segment.CASH:
+        isin = text(record, "isin")
+        rank = shares.rank_of(venue.exchange, series=kind, isin=isin)
+        return InstrumentRow(
+            line, *venue, Type.EQUITY, alias, name, alias, key, lot,
+            tick=tick, freeze=freeze, isin=isin, rank=rank,
+        )  # fmt: skip
+    if kind == "COM":
+        return InstrumentRow(line, *venue, Type.COMMODITY, name, name, alias, key, tick=tick)
+    if kind not in ("CE", "PE", "FUT"):
+        raise RejectedRow(RejectReason.UNREADABLE, f"{kind!r} is no type of contract")
+    is_option = kind != "FUT"
+    multiplier = None
+    if venue.segment in _UNITS_OF_LOTS:
+        lot = None if venue == rows.NSE_COMMODITY else lot
+        multiplier = positive(record, "qty_multiplier")
+        freeze = freeze * lot if freeze and lot else None
+    weekly = record.get("weekly")
+    return InstrumentRow(
+        line, *venue, Type.OPTIONS if is_option else Type.FUTURES,
+        rows.required(record, "asset_symbol"), name, alias, key,
+        lot=lot, multiplier=multiplier, tick=tick, freeze=freeze,
+        expiry=rows.day(record, "expiry"),
+        strike=rows.strike(number(record, "strike_price")) if is_option else None,
+        option_type=kind if is_option else "",
+        weekly=weekly if isinstance(weekly, bool) else None,
+    )  # fmt: skip
+
+
+def _isin(key: str) -> str:
+    """Return the ISIN, which the CSV has in the key alone: NSE_EQ|INE002A01018."""
+    return key.partition("|")[2]

@@ -1,0 +1,1 @@
+"""Documents for receivers: /docs/webhooks and the callbacks of the OpenAPI document."""

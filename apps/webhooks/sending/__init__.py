@@ -1,0 +1,1 @@
+"""Delivery of events to webhooks: claims, retries, the address guard, signatures, HTTP."""

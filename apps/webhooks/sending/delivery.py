@@ -1,0 +1,358 @@
+"""The life of a delivery: claimed, attempted, delivered or retried, and requeued when it is lost.
+
+A claim commits before anything is sent, and nothing is sent inside a transaction. Whoever locks
+several rows does so in this order: endpoints by their ids, deliveries by theirs.
+"""
+
+from collections import defaultdict
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from hashlib import blake2b
+from typing import Any, Final
+
+from django.db import connection, transaction
+from django.db.models import Q
+from django.db.models.expressions import RawSQL
+
+from apps.core import audit, jobs, quiet_start
+from apps.webhooks import event_types
+from apps.webhooks.events import outbox
+from apps.webhooks.lifecycle import (
+    FAILING_TIME,
+    LEAST_FAILURES,
+    MOST_CONCURRENT_SENDS,
+    SLOW_SECONDS,
+    DeliveryQueue,
+    DeliveryStatus,
+    DeliveryTransition,
+    DisabledReason,
+    EndpointStatus,
+    EndpointTransition,
+    Failure,
+)
+from apps.webhooks.models import Attempt, Delivery, Endpoint
+
+# A send takes 15 seconds at most; by then it is recorded, or it is lost.
+CLAIM_TIME: Final = timedelta(seconds=60)
+WORKER_SILENCE: Final = timedelta(seconds=30)  # without a heartbeat a worker counts as lost
+GONE: Final = 410
+_BATCH: Final = 1000
+
+# The waits before each retry: the example of the Standard Webhooks specification (github.com/
+# standard-webhooks/standard-webhooks, spec/standard-webhooks.md, "Deliverability and reliability"),
+# about 75 hours in all. After one more failure the delivery is given up.
+RETRY_WAITS: Final[Sequence[timedelta]] = (
+    timedelta(seconds=5),
+    timedelta(minutes=5),
+    timedelta(minutes=30),
+    *(timedelta(hours=hours) for hours in (2, 5, 10, 14, 20, 24)),
+)
+# Each wait is this much shorter or longer, so that what failed together is not retried together.
+JITTER: Final = 0.2
+MOST_RETRY_AFTER: Final = timedelta(hours=24)  # a receiver may postpone the next attempt by so much
+
+# One look at an index for each endpoint, however many deliveries wait for it.
+WAITING_ENDPOINTS: Final = f"""
+    WITH RECURSIVE waiting (endpoint_id) AS (
+        (SELECT endpoint_id FROM webhooks_delivery
+            WHERE status = '{DeliveryStatus.WAITING}' AND queue = %s ORDER BY endpoint_id LIMIT 1)
+        UNION ALL
+        SELECT (SELECT endpoint_id FROM webhooks_delivery
+            WHERE status = '{DeliveryStatus.WAITING}' AND queue = %s
+                AND endpoint_id > waiting.endpoint_id ORDER BY endpoint_id LIMIT 1)
+        FROM waiting WHERE waiting.endpoint_id IS NOT NULL
+    )
+    SELECT endpoint_id FROM waiting WHERE endpoint_id IS NOT NULL
+"""
+CONCURRENT_SENDS: Final = f"""
+    (SELECT count(*) FROM webhooks_delivery AS sent
+        WHERE sent.endpoint_id = webhooks_endpoint.id AND sent.status = '{DeliveryStatus.SENDING}')
+"""
+NEXT_ENDPOINTS: Final = f"""
+    SELECT id FROM webhooks_endpoint
+    WHERE id = ANY(%s) AND status = '{EndpointStatus.ENABLED}' AND NOT {quiet_start.IS_QUIET}
+        AND {CONCURRENT_SENDS} < {MOST_CONCURRENT_SENDS}
+        AND EXISTS (SELECT FROM webhooks_delivery
+            WHERE endpoint_id = webhooks_endpoint.id AND queue = %s
+                AND status = '{DeliveryStatus.WAITING}' AND due_at <= %s)
+    ORDER BY served_at NULLS FIRST, id LIMIT %s
+    FOR NO KEY UPDATE OF webhooks_endpoint SKIP LOCKED
+"""
+# A separate statement: it counts what others had claimed before the endpoints were locked.
+NEXT_DELIVERIES: Final = f"""
+    SELECT chosen.id FROM webhooks_endpoint CROSS JOIN LATERAL (
+        SELECT id FROM webhooks_delivery
+        WHERE endpoint_id = webhooks_endpoint.id AND queue = %s
+            AND status = '{DeliveryStatus.WAITING}' AND due_at <= %s
+        ORDER BY due_at, id LIMIT GREATEST(0, {MOST_CONCURRENT_SENDS} - {CONCURRENT_SENDS})
+        FOR NO KEY UPDATE
+    ) AS chosen WHERE webhooks_endpoint.id = ANY(%s)
+"""
+DATABASE_CONNECTIONS: Final = "SELECT pid FROM pg_stat_activity"
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimedDelivery:
+    """A claimed delivery with everything it takes to send it; the secrets are encrypted."""
+
+    delivery_id: str
+    attempt: int
+    failures: int
+    endpoint_id: str
+    url: str
+    secrets: tuple[bytes, ...]
+    event_id: str
+    body: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class AttemptResult:
+    """The result of an attempt that began `at`; `error` is None if the webhook was delivered."""
+
+    claimed: ClaimedDelivery
+    at: datetime
+    seconds: float
+    error: Failure | None
+    status: int | None = None
+    retry_after: float | None = None
+
+
+# ------------------------------------------------------------------------------------------- claim
+
+
+def claim(queue: DeliveryQueue, *, most: int, now: datetime) -> list[ClaimedDelivery]:
+    """Claim up to `most` due deliveries of this queue, of the endpoints served longest ago.
+
+    Never more than MOST_CONCURRENT_SENDS of one endpoint are under way.
+    """
+    endpoints = waiting_endpoints(queue)
+    return _claim(queue, endpoints, most // MOST_CONCURRENT_SENDS, now) if endpoints else []
+
+
+def waiting_endpoints(queue: DeliveryQueue) -> list[str]:
+    """Return the ids of the endpoints with deliveries waiting in this queue, due or not."""
+    return _ids(WAITING_ENDPOINTS, queue, queue)
+
+
+@transaction.atomic
+def _claim(
+    queue: DeliveryQueue, waiting: Sequence[str], most_endpoints: int, now: datetime
+) -> list[ClaimedDelivery]:
+    endpoints = _ids(NEXT_ENDPOINTS, waiting, queue, now, most_endpoints)
+    if not endpoints:
+        return []
+    Endpoint.objects.filter(pk__in=endpoints).update(served_at=now)
+    chosen = Delivery.objects.filter(pk__in=_ids(NEXT_DELIVERIES, queue, now, endpoints))
+    deliveries = list(chosen.select_related("event", "endpoint").order_by("due_at"))
+    chosen.claim(until=now + CLAIM_TIME)
+    return [
+        ClaimedDelivery(
+            delivery_id=delivery.pk,
+            attempt=delivery.attempts + 1,
+            failures=delivery.failures,
+            endpoint_id=delivery.endpoint.pk,
+            url=delivery.endpoint.url,
+            secrets=delivery.endpoint.secrets(now=now),
+            event_id=delivery.event.pk,
+            body=event_types.render_body(
+                id=delivery.event.pk,
+                type=delivery.event.type,
+                created_at=delivery.event.created_at,
+                sequence=delivery.event.sequence,
+                data=delivery.event.data,
+            ),
+        )
+        for delivery in deliveries
+    ]
+
+
+def _ids(query: str, *values: Any) -> list[str]:
+    with connection.cursor() as cursor:
+        cursor.execute(query, values)
+        return [row[0] for row in cursor.fetchall()]
+
+
+# ------------------------------------------------------------------------------------------ record
+
+
+@transaction.atomic
+def record_results(results: Collection[AttemptResult], *, now: datetime) -> None:
+    """Store the results of attempts, and what they say about the health of the endpoints.
+
+    The result of an attempt that has been given up on is ignored: another attempt counts.
+    """
+    ids = {result.claimed.endpoint_id for result in results}
+    rows = Endpoint.objects.locked().filter(pk__in=ids).order_by("pk")
+    endpoints = {endpoint.pk: endpoint for endpoint in rows}
+    results = _still_claimed(results)
+    Attempt.objects.bulk_create(
+        Attempt(
+            delivery_id=result.claimed.delivery_id,
+            number=result.claimed.attempt,
+            at=result.at,
+            seconds=result.seconds,
+            http_status=result.status,
+            error=result.error or "",
+        )
+        for result in results
+    )
+    delivered = [result.claimed.delivery_id for result in results if result.error is None]
+    Delivery.objects.filter(pk__in=delivered).release(DeliveryTransition.DELIVER)
+    by_endpoint = defaultdict(list)
+    for result in results:
+        by_endpoint[result.claimed.endpoint_id].append(result)
+        if result.error is not None:
+            _reschedule(result, now)
+    for endpoint_id, endpoint_results in by_endpoint.items():
+        endpoint = endpoints[endpoint_id]
+        # Results of an address that has been replaced since say nothing about the present one.
+        current = [result for result in endpoint_results if result.claimed.url == endpoint.url]
+        _update_health(endpoint, current, now)
+
+
+def _still_claimed(results: Collection[AttemptResult]) -> list[AttemptResult]:
+    ids = [result.claimed.delivery_id for result in results]
+    rows = Delivery.objects.select_for_update(no_key=True).order_by("pk")
+    sending = rows.filter(pk__in=ids, status=DeliveryStatus.SENDING)
+    attempts = dict(sending.values_list("pk", "attempts"))
+    return [
+        result
+        for result in results
+        if attempts.get(result.claimed.delivery_id) == result.claimed.attempt
+    ]
+
+
+def _reschedule(result: AttemptResult, now: datetime) -> None:
+    """Retry a failed delivery later, or give it up."""
+    delivery_id, failures = result.claimed.delivery_id, result.claimed.failures + 1
+    due_at = None
+    if result.status != GONE:
+        due_at = next_attempt(failures, seed=delivery_id, now=now, retry_after=result.retry_after)
+    row = Delivery.objects.filter(pk=delivery_id)
+    if due_at is None:
+        row.release(DeliveryTransition.GIVE_UP, failures=failures)
+    else:
+        row.release(
+            DeliveryTransition.RESCHEDULE,
+            failures=failures,
+            due_at=due_at,
+            queue=DeliveryQueue.RETRY,
+        )
+
+
+def next_attempt(
+    failures: int, *, seed: str, now: datetime, retry_after: float | None = None
+) -> datetime | None:
+    """Return when to try again after this many failures, the last of them now; None for never.
+
+    `seed` determines the jitter; `retry_after` is what the receiver asked for, in seconds.
+    """
+    if failures > len(RETRY_WAITS):
+        return None
+    digest = blake2b(f"{seed}/{failures}".encode(), digest_size=8).digest()
+    spread = int.from_bytes(digest) / 2**63 - 1  # a number of -1 to 1 that looks random
+    wait = RETRY_WAITS[failures - 1] * (1 + JITTER * spread)
+    requested = timedelta(seconds=min(retry_after or 0.0, MOST_RETRY_AFTER.total_seconds()))
+    return now + max(wait, requested)
+
+
+def _update_health(endpoint: Endpoint, results: Sequence[AttemptResult], now: datetime) -> None:
+    """Store whether the endpoint is slow, and since when it fails; disable it in the end."""
+    before = (endpoint.slow, endpoint.failing_since, endpoint.failures)
+    for result in results:
+        endpoint.slow = result.seconds > SLOW_SECONDS
+        endpoint.failing_since = (
+            None if result.error is None else endpoint.failing_since or result.at
+        )
+        endpoint.failures = 0 if result.error is None else endpoint.failures + 1
+    if (endpoint.slow, endpoint.failing_since, endpoint.failures) != before:
+        endpoint.save(update_fields=["slow", "failing_since", "failures"])
+    if endpoint.slow and not before[0]:
+        _demote(endpoint)
+    failing_since = endpoint.failing_since
+    if any(result.status == GONE for result in results):
+        _disable(endpoint, DisabledReason.GONE, now)
+    elif (
+        failing_since is not None
+        and now - failing_since >= FAILING_TIME
+        and endpoint.failures >= LEAST_FAILURES
+    ):
+        _disable(endpoint, DisabledReason.FAILING, now)
+
+
+def _demote(endpoint: Endpoint) -> None:
+    """Move what waits for the endpoint out of the way of the first attempts at others."""
+    waiting = Delivery.objects.filter(endpoint=endpoint, status=DeliveryStatus.WAITING)
+    waiting.filter(queue=DeliveryQueue.FIRST_ATTEMPT).update(queue=DeliveryQueue.RETRY)
+
+
+def _disable(endpoint: Endpoint, reason: DisabledReason, now: datetime) -> None:
+    row = Endpoint.objects.filter(pk=endpoint.pk)
+    if row.transition(EndpointTransition.DISABLE, disabled_reason=reason, changed_at=now):
+        action = audit.Action.WEBHOOK_DISABLED
+        audit.record(action, endpoint, actor=audit.SYSTEM, now=now, reason=reason)
+
+
+# ------------------------------------------------------------------------------------------ reaper
+
+
+def reap(*, now: datetime) -> int:
+    """Repair what a lost sender or a lost job left behind, and wake up what has become due.
+
+    Every worker process calls it every few seconds; two calls at once do no harm. Returns how many
+    deliveries were requeued or dropped.
+    """
+    count = requeue_stalled(now=now) + drop_undeliverable()
+    jobs.put_back_lost(outbox.DISPATCH_QUEUE, silence=WORKER_SILENCE, now=now)
+    if not quiet_start.is_quiet() and any(_is_due(queue, now) for queue in DeliveryQueue):
+        outbox.ensure_dispatch()
+    return count
+
+
+def _is_due(queue: DeliveryQueue, now: datetime) -> bool:
+    enabled = Endpoint.objects.filter(
+        pk__in=waiting_endpoints(queue), status=EndpointStatus.ENABLED
+    )
+    waiting = Delivery.objects.filter(
+        status=DeliveryStatus.WAITING, queue=queue, due_at__lte=now, endpoint__in=list(enabled)
+    )
+    return waiting.exists()
+
+
+@transaction.atomic
+def requeue_stalled(*, now: datetime) -> int:
+    """Requeue deliveries whose process has ended or has not been heard of for too long.
+
+    Such an attempt is recorded as lost, and does not count as a failure. Returns how many there
+    were.
+    """
+    stalled = Q(claimed_until__lte=now) | ~Q(claimed_by__in=RawSQL(DATABASE_CONNECTIONS, []))
+    rows = Delivery.objects.filter(stalled, status=DeliveryStatus.SENDING).order_by("pk")
+    deliveries = list(rows.select_for_update(no_key=True, skip_locked=True)[:_BATCH])
+    Attempt.objects.bulk_create(
+        Attempt(delivery=delivery, number=delivery.attempts, at=now, error=Failure.LOST)
+        for delivery in deliveries
+    )
+    locked = Delivery.objects.filter(pk__in=[delivery.pk for delivery in deliveries])
+    return locked.release(DeliveryTransition.LOSE, due_at=now)
+
+
+def drop_undeliverable() -> int:
+    """Fail what waits for endpoints that are disabled or deleted; returns how many."""
+    waiting = {endpoint for queue in DeliveryQueue for endpoint in waiting_endpoints(queue)}
+    off = Endpoint.objects.filter(pk__in=waiting).exclude(status=EndpointStatus.ENABLED)
+    return sum(_drop(endpoint) for endpoint in off)
+
+
+def _drop(endpoint: Endpoint) -> int:
+    """Fail what waits for the endpoint, a batch at a time, so that no lock is held for long.
+
+    It stops as soon as the endpoint is enabled again.
+    """
+    waiting = Delivery.objects.filter(endpoint=endpoint, status=DeliveryStatus.WAITING)
+    undeliverable = waiting.exclude(endpoint__status=EndpointStatus.ENABLED).order_by("pk")
+    total = 0
+    while batch := list(undeliverable.values_list("pk", flat=True)[:_BATCH]):
+        total += undeliverable.filter(pk__in=batch).transition(DeliveryTransition.DROP)
+    return total

@@ -1,0 +1,159 @@
+"""The dispatcher: it claims what is due, sends it by many threads and records the results.
+
+One thread talks to the database. The others only send: each holds one delivery at a time, for as
+long as a receiver lets it wait. Each queue has threads of its own, so however many receivers hang,
+the first attempts at the others find a sender.
+"""
+
+import logging
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from queue import Empty, SimpleQueue
+from threading import Thread
+from typing import Final
+
+from apps.core import encryption
+from apps.webhooks.lifecycle import DeliveryQueue, Failure
+from apps.webhooks.sending import delivery, signing
+from apps.webhooks.sending.delivery import AttemptResult, ClaimedDelivery
+from apps.webhooks.sending.http import SendResult
+
+# Threads at most, in one process; they are started as they are needed.
+SENDERS: Final[Mapping[DeliveryQueue, int]] = {
+    DeliveryQueue.FIRST_ATTEMPT: 240,
+    DeliveryQueue.RETRY: 60,
+}
+# How often to look for more to send while no result arrives.
+POLL_SECONDS: Final = 0.1
+# Results that arrive within so long of each other are recorded together.
+GATHER_SECONDS: Final = 0.005
+# How long to look for more when nothing is left: a transaction that saw this job wait enqueues none
+# of its own, and commits a little later.
+LINGER_SECONDS: Final = 1.0
+
+log = logging.getLogger(__name__)
+
+Clock = Callable[[], datetime]
+# (url, body, headers): one attempt, which raises nothing for what the receiver does.
+SendAttempt = Callable[[str, bytes, Mapping[str, str]], SendResult]
+
+
+@dataclass(slots=True)
+class SenderPool:
+    """The threads of one queue. They are daemons: a receiver that hangs keeps no process alive."""
+
+    most: int
+    work: Callable[[ClaimedDelivery], None]
+    inbox: "SimpleQueue[ClaimedDelivery | None]" = field(default_factory=SimpleQueue)
+    busy: int = 0
+    started: int = 0
+
+    @property
+    def free(self) -> int:
+        return self.most - self.busy
+
+    def submit(self, claimed: ClaimedDelivery) -> None:
+        self.busy += 1
+        if self.busy > self.started:
+            self.started += 1
+            Thread(target=self._run, name="webhook sender", daemon=True).start()
+        self.inbox.put(claimed)
+
+    def stop(self) -> None:
+        for _ in range(self.started):
+            self.inbox.put(None)
+
+    def _run(self) -> None:
+        while (claimed := self.inbox.get()) is not None:
+            self.work(claimed)
+
+
+class Dispatcher:
+    """The dispatching of one job."""
+
+    def __init__(self, *, send: SendAttempt, clock: Clock) -> None:
+        self._send = send
+        self._clock = clock
+        self._results: SimpleQueue[tuple[DeliveryQueue, AttemptResult]] = SimpleQueue()
+        self._pools = {
+            queue: SenderPool(most, self._work(queue)) for queue, most in SENDERS.items()
+        }
+
+    def run(self, *, stopping: Callable[[], bool]) -> int:
+        """SendAttempt until nothing has been left to do for a while, or the worker stops.
+
+        What is still under way when the worker stops is lost, and sent again by another. Returns
+        how many attempts were recorded.
+        """
+        delivery.requeue_stalled(now=self._clock())
+        recorded, quiet_since = 0, time.monotonic()
+        try:
+            while not stopping():
+                recorded += self._record()
+                if self._submit() or any(pool.busy for pool in self._pools.values()):
+                    quiet_since = time.monotonic()
+                elif time.monotonic() - quiet_since > LINGER_SECONDS:
+                    break
+        finally:
+            for pool in self._pools.values():
+                pool.stop()
+        return recorded
+
+    def _submit(self) -> int:
+        """Give claimed deliveries to the senders; return how many."""
+        submitted = 0
+        for queue, pool in self._pools.items():
+            for claimed in delivery.claim(queue, most=pool.free, now=self._clock()):
+                pool.submit(claimed)
+                submitted += 1
+        return submitted
+
+    def _record(self) -> int:
+        """Wait a little for results, and record all that have arrived; return how many."""
+        results = []
+        timeout = POLL_SECONDS
+        try:
+            while True:
+                queue, result = self._results.get(timeout=timeout)
+                self._pools[queue].busy -= 1
+                results.append(result)
+                timeout = GATHER_SECONDS
+        except Empty:
+            pass
+        if results:
+            delivery.record_results(results, now=self._clock())
+        return len(results)
+
+    def _work(self, queue: DeliveryQueue) -> Callable[[ClaimedDelivery], None]:
+        def work(claimed: ClaimedDelivery) -> None:
+            self._results.put((queue, attempt(claimed, send=self._send, at=self._clock())))
+
+        return work
+
+
+def attempt(claimed: ClaimedDelivery, *, send: SendAttempt, at: datetime) -> AttemptResult:
+    """Send a claimed delivery. Never raise: the dispatcher would wait for ever for the result."""
+    try:
+        sent = send(claimed.url, claimed.body, signed_headers(claimed, at=at))
+    except encryption.DecryptionFailed:
+        return AttemptResult(claimed, at, 0.0, Failure.UNREADABLE_SECRET)
+    except Exception:
+        log.exception("delivery %s: the sender broke", claimed.delivery_id)
+        return AttemptResult(claimed, at, 0.0, Failure.INTERNAL)
+    return AttemptResult(claimed, at, sent.seconds, sent.error, sent.status, sent.retry_after)
+
+
+def signed_headers(claimed: ClaimedDelivery, *, at: datetime) -> dict[str, str]:
+    """Return the headers of the Standard Webhooks specification. Raises DecryptionFailed."""
+    seconds = int(at.timestamp())
+    secrets = [encryption.decrypt(encrypted).decode() for encrypted in claimed.secrets]
+    signature = signing.sign_message(secrets, id=claimed.event_id, at=seconds, body=claimed.body)
+    return {
+        "content-type": "application/json",
+        "user-agent": "algotrade-webhooks/1",
+        "webhook-id": claimed.event_id,
+        "webhook-timestamp": str(seconds),
+        "webhook-signature": signature,
+    }

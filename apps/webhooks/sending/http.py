@@ -1,0 +1,230 @@
+"""One attempt to send a webhook to its receiver, by HTTP/1.1 over a connection of its own.
+
+Whatever the receiver, its name server and the network between do, the attempt ends in time, reads
+no body, follows nothing and returns a `SendResult`. Nothing of the answer is kept but its status
+and how long to wait: its text would let a user read what only this machine can reach.
+"""
+
+import re
+import socket
+import ssl
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import closing, suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import cache
+from ipaddress import ip_address
+from typing import Final
+
+import httpcore2
+
+from apps.webhooks.lifecycle import Failure
+from apps.webhooks.sending.address_guard import (
+    Exemptions,
+    IPAddress,
+    NotPublic,
+    Resolve,
+    Target,
+    Unresolvable,
+    UrlRejected,
+    parse_url,
+    resolve_host,
+    resolve_target,
+)
+
+TOTAL_SECONDS: Final = 15.0
+CONNECT_SECONDS: Final = 5.0  # to resolve the name in, and as many again to connect in
+MOST_ADDRESSES: Final = 3  # of one name: they share the time to connect in
+MOST_BYTES_READ: Final = 64 * 1024  # of an answer's headers; its body is not read
+
+
+class AnswerTooLong(Exception):
+    """The headers of the answer have more bytes than are read."""
+
+
+# What the far side can do, and what it is called; the first that fits counts.
+_FAILURES: Final[tuple[tuple[type[Exception], Failure], ...]] = (
+    (Unresolvable, Failure.DNS),
+    (UrlRejected, Failure.FORBIDDEN_ADDRESS),
+    (TimeoutError, Failure.TIMEOUT),
+    (ssl.SSLError, Failure.TLS),
+    (ConnectionRefusedError, Failure.REFUSED),
+    (ConnectionError, Failure.RESET),
+    (OSError, Failure.UNREACHABLE),
+    (httpcore2.RemoteProtocolError, Failure.BAD_ANSWER),
+    (AnswerTooLong, Failure.BAD_ANSWER),
+)
+_FAR_SIDE: Final = tuple(error for error, _ in _FAILURES)
+
+
+@dataclass(frozen=True, slots=True)
+class SendResult:
+    """The result of an attempt, which has delivered the webhook exactly if `error` is None.
+
+    `status` is that of the answer if there was one, also beside an error; `seconds` is how long the
+    attempt took; `retry_after` is for how many seconds the receiver asked to be left alone.
+    """
+
+    status: int | None
+    error: Failure | None
+    seconds: float
+    retry_after: float | None
+
+
+def send(
+    url: str,
+    *,
+    body: bytes,
+    headers: Mapping[str, str],
+    exemptions: Exemptions,
+    resolve: Resolve = resolve_host,
+) -> SendResult:
+    """POST the body. Any number of threads may do so at once.
+
+    `headers` are those of the message; those of the connection (Host, Content-Length) are added.
+    """
+    deadline, started = Deadline(TOTAL_SECONDS), time.monotonic()
+    status: int | None = None
+    retry_after: float | None = None
+    error: Failure | None = None
+    try:
+        target = parse_url(url, exemptions)
+        with closing(_open(target, resolve, deadline)) as connection:
+            url_sent = httpcore2.URL(
+                scheme=target.scheme, host=target.host, port=target.port, target=target.path
+            )
+            stream = BoundedStream(connection, deadline, MOST_BYTES_READ)
+            with httpcore2.HTTP11Connection(url_sent.origin, stream).stream(
+                "POST",
+                url_sent,
+                headers=[("Host", target.authority), ("Connection", "close"), *headers.items()],
+                content=body,
+            ) as answer:
+                status, retry_after = answer.status, _retry_after(answer)
+                if 300 <= status < 400:
+                    error = Failure.REDIRECT
+                elif not 200 <= status < 300:
+                    error = Failure.STATUS
+    except _FAR_SIDE as raised:
+        error = next(failure for kind, failure in _FAILURES if isinstance(raised, kind))
+    return SendResult(status, error, time.monotonic() - started, retry_after)
+
+
+def _retry_after(answer: httpcore2.Response) -> float | None:
+    texts = [value for name, value in answer.headers if name.lower() == b"retry-after"]
+    return parse_retry_after(texts[0].decode("latin-1"), datetime.now(UTC)) if texts else None
+
+
+def parse_retry_after(text: str, now: datetime) -> float | None:
+    """Return the seconds that a Retry-After header asks for (RFC 9110, 10.2.3), as a number or as a
+    date; None for a text that is neither.
+    """
+    if re.fullmatch(r"[0-9]{1,9}", text):
+        return float(text)
+    try:
+        date = datetime.strptime(text, "%a, %d %b %Y %H:%M:%S GMT").replace(tzinfo=UTC)
+    except ValueError:
+        return None
+    return max(0.0, (date - now).total_seconds())
+
+
+# -------------------------------------------------------------------------------------- connections
+
+
+class Deadline:
+    """A moment, so many seconds from now, by which something ends."""
+
+    def __init__(self, seconds: float) -> None:
+        self._end = time.monotonic() + seconds
+
+    def left(self) -> float:
+        """Return the seconds until then, more than 0. Raises TimeoutError."""
+        left = self._end - time.monotonic()
+        if left <= 0:
+            raise TimeoutError
+        return left
+
+
+def _open(target: Target, resolve: Resolve, deadline: Deadline) -> socket.socket:
+    addresses = resolve_target(target, resolve, min(CONNECT_SECONDS, deadline.left()))
+    plain = connect(addresses, target.port, min(CONNECT_SECONDS, deadline.left()))
+    return plain if target.scheme == "http" else _start_tls(plain, target.host, deadline)
+
+
+def connect(addresses: Sequence[IPAddress], port: int, within: float) -> socket.socket:
+    """Connect to the first of these addresses that accepts. Raises OSError."""
+    deadline = Deadline(within)
+    *earlier, last = addresses[:MOST_ADDRESSES]
+    for index, address in enumerate(earlier):
+        with suppress(OSError):
+            return _connect_to(address, port, deadline.left() / (len(earlier) + 1 - index))
+    return _connect_to(last, port, deadline.left())
+
+
+def _connect_to(address: IPAddress, port: int, within: float) -> socket.socket:
+    family = socket.AF_INET if address.version == 4 else socket.AF_INET6
+    connection = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        connection.settimeout(within)
+        connection.connect((str(address), port))
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        if ip_address(connection.getpeername()[0]) != address:
+            raise NotPublic
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def _start_tls(plain: socket.socket, host: str, deadline: Deadline) -> ssl.SSLSocket:
+    """Start TLS with a server that has a certificate for the host. Raises OSError, with the
+    connection closed.
+    """
+    # The handshake is done explicitly: without a peer, wrapping would silently skip it.
+    connection = trusted_authorities().wrap_socket(
+        plain, server_hostname=host, do_handshake_on_connect=False
+    )
+    try:
+        connection.settimeout(deadline.left())
+        connection.do_handshake()
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+@cache
+def trusted_authorities() -> ssl.SSLContext:
+    """Return the authorities that this machine trusts, or those of SSL_CERT_FILE."""
+    return httpcore2.default_ssl_context()
+
+
+class BoundedStream(httpcore2.NetworkStream):
+    """A connection for httpcore2: every read and write ends by the deadline, and at most `most`
+    bytes are read.
+    """
+
+    def __init__(self, connection: socket.socket, deadline: Deadline, most: int) -> None:
+        self._connection = connection
+        self._deadline = deadline
+        self._most = most
+        self._read = 0
+
+    def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
+        if self._read >= self._most:
+            raise AnswerTooLong
+        self._connection.settimeout(self._deadline.left())
+        data = self._connection.recv(min(max_bytes, self._most - self._read))
+        if not data and not self._read:
+            raise ConnectionResetError
+        self._read += len(data)
+        return data
+
+    def write(self, buffer: bytes, timeout: float | None = None) -> None:
+        while buffer:
+            self._connection.settimeout(self._deadline.left())
+            buffer = buffer[self._connection.send(buffer) :]
+
+    def close(self) -> None:
+        self._connection.close()
