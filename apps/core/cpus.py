@@ -23,7 +23,7 @@ def bind_to_processor(number: int) -> None:
     """Bind this thread, and those that it starts, to one processor, for each number the next one.
 
     Threads of Python take turns under one lock, and a turn on another processor takes longer
-    (decision 0017). Services on one machine begin at different
+    (decision 0010). Services on one machine begin at different
     processors: containers, which all have the same process ids, differ in their names.
     """
     if hasattr(os, "sched_setaffinity"):

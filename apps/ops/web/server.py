@@ -102,7 +102,7 @@ def serve(
 ) -> None:
     """Serve requests until SIGTERM, as the web process of this number.
 
-    Three things make requests quick beside each other (decision 0017): one processor for all
+    Three things make requests quick beside each other (decision 0010): one processor for all
     threads, a short switch interval, and `gc.freeze`, which the supervisor calls before it forks.
     """
     cpus.bind_to_processor(number)
