@@ -25,10 +25,8 @@ from apps.core.quotas import QuotaExceeded, Resource
 from apps.engine.language import strategy
 from apps.engine.language.summary import Change, StepSummary, changes, summarize
 from apps.engine.sessions import Sessions
-from apps.market.candles.coverage import SessionCoverage, coverage_until
-from apps.market.rulebook.calendars import calendars_of
-from apps.market.rulebook.files.rule_set import RuleSet
-from apps.market.rulebook.rule_sets import current_rule_set
+from apps.market.candles import SessionCoverage, coverage_until
+from apps.market.rulebook import RuleSet, calendars_of, current_rule_set
 
 _LISTED: Final = (
     "id", "name", "status", "active", "strategy_type", "timeframe", "symbols",

@@ -6,6 +6,7 @@ from datetime import date, datetime
 import numpy as np
 
 from apps.core.errors import Fault
+from apps.core.times import INDIA, day_number
 from apps.engine.candles import DAY, TIMEFRAMES
 from apps.engine.language.conditions import TimeWindow, singles_by_path
 from apps.engine.language.exits import PercentageStop
@@ -16,14 +17,18 @@ from apps.engine.sessions import Sessions
 from apps.engine.simulation.plan import BEFORE_THE_CLOSE
 from apps.engine.symbols import parse_symbol
 from apps.engine.units import rupees_text
-from apps.market.dates import INDIA, day_number
-from apps.market.rulebook.calendars import calendars_of
-from apps.market.rulebook.charges import DEFAULT_BROKER, broker_names
-from apps.market.rulebook.contracts import lot_of
-from apps.market.rulebook.expiries import expiry_of
-from apps.market.rulebook.files.rule_set import RuleSet
-from apps.market.rulebook.obstacles import CONTRACT_EXPIRED, expired_among, obstacles_of
-from apps.market.rulebook.sessions import sessions_of
+from apps.market.rulebook import (
+    CONTRACT_EXPIRED,
+    DEFAULT_BROKER,
+    RuleSet,
+    broker_names,
+    calendars_of,
+    expired_among,
+    expiry_of,
+    lot_of,
+    obstacles_of,
+    sessions_of,
+)
 from apps.symbols import services as symbols
 from apps.symbols.services import SymbolCheck
 

@@ -5,16 +5,12 @@ from dataclasses import asdict
 from datetime import datetime
 from typing import Any, Final
 
+from apps.core.times import day_in_india, day_number
 from apps.engine.candles import DAY, IST, Candles
 from apps.engine.sessions import Sessions, session_bars
 from apps.engine.simulation.timeline import History, Note
-from apps.market.candles.coverage import (
-    SessionCoverage,
-    coverage_of,
-    history_of_bars,
-)
-from apps.market.dates import day_in_india, day_number
-from apps.market.rulebook.contracts import expiry_dates
+from apps.market.candles import SessionCoverage, coverage_of, history_of_bars
+from apps.market.rulebook import expiry_dates
 
 # Below this share of the range's sessions a warning leads the report.
 WARNING_PERCENT: Final = 90

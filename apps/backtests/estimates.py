@@ -17,7 +17,7 @@ from apps.core.machine import memory_limit
 from apps.core.times import duration_text
 from apps.engine.studies import configs as studies
 from apps.engine.studies.configs import MonteCarloConfig, WalkForwardConfig
-from apps.market.candles.bar_counts import estimate_bars
+from apps.market.candles import estimate_bars
 
 # Of what was measured before, so much is kept: some twenty measurements count.
 RECORD_SPEED: Final = """

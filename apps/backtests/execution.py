@@ -37,8 +37,7 @@ from apps.engine.kernel.records import ENGINE_VERSION
 from apps.engine.language.strategy import parse
 from apps.engine.simulation.simulation_input import SimulationInput
 from apps.engine.simulation.timeline import History
-from apps.market.candles import reading
-from apps.market.candles.coverage import SessionCoverage, first_stored_days
+from apps.market.candles import SessionCoverage, first_stored_days, synthetic_symbols
 
 log = logging.getLogger(__name__)
 
@@ -231,7 +230,7 @@ def _receipt(output: BacktestOutput, backtest: Backtest) -> dict[str, object]:
     return {
         **add_coverage(output.result.receipt, output.coverage),
         **output.hashes(backtest.study),
-        "synthetic": reading.synthetic_symbols(backtest.symbols),
+        "synthetic": synthetic_symbols(backtest.symbols),
     }
 
 

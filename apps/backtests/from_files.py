@@ -3,15 +3,15 @@
 from dataclasses import replace
 
 from apps.backtests.histories import symbol_history, unadjusted_split_notes
+from apps.core.times import day_in_india
 from apps.engine.candles import TIMEFRAMES, Candles
 from apps.engine.errors import LEAST_BARS, InsufficientBars
 from apps.engine.language.strategy import Strategy, higher_timeframe_warmups
 from apps.engine.resampling import resample
 from apps.engine.sessions import Sessions
 from apps.engine.simulation.timeline import History
-from apps.market.dates import day_in_india
-from apps.market.importers import CandleImport, InstrumentBars
-from apps.market.rulebook.contracts import MarketRules, bundled_market_rules
+from apps.market.rulebook import MarketRules, bundled_market_rules
+from apps.market.services import CandleImport, InstrumentBars
 
 
 def rules_of_candles(strategy: Strategy, candles: Candles) -> MarketRules:

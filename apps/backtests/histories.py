@@ -7,16 +7,20 @@ from typing import Final
 
 import numpy as np
 
+from apps.core.times import day_in_india, midnight
 from apps.engine.candles import DAY, TIMEFRAMES, Candles, CandleTable, start_of_block
 from apps.engine.errors import EngineError
 from apps.engine.language.strategy import higher_timeframe_warmups
 from apps.engine.simulation.timeline import UNDERLYING_DAYS, History, Note
 from apps.engine.symbols import parse_symbol
-from apps.market.candles import reading
-from apps.market.candles.corporate_actions import find_split_candidates, payouts_of
-from apps.market.candles.reading import AdjustedCandles
-from apps.market.dates import day_in_india, midnight
-from apps.market.rulebook.contracts import MarketRules
+from apps.market.candles import (
+    AdjustedCandles,
+    find_split_candidates,
+    payouts_of,
+    read_adjusted,
+    read_bars,
+)
+from apps.market.rulebook import MarketRules
 
 # The splits that a note names.
 _MAX_SPLITS_NAMED: Final = 5
@@ -63,7 +67,7 @@ def load_histories(
 def _read(rules: MarketRules, symbol: str, *, start: int, end: int) -> History:
     """Return the history of a symbol with its contract and all notes."""
     timeframe = rules.strategy.basicInfo.timeframe
-    adjusted = reading.read_adjusted(
+    adjusted = read_adjusted(
         symbol, timeframe, start=start, end=end, calendar=rules.sessions(symbol)
     )
     history = symbol_history(rules, symbol, adjusted.candles, start=start)
@@ -83,7 +87,7 @@ def _read(rules: MarketRules, symbol: str, *, start: int, end: int) -> History:
 
 def longer_candles(symbol: str, own: str, longer: str, *, start: int, end: int) -> Candles:
     """Return the longer candles that a simulation in the timeframe `own` can see (rule 11)."""
-    return reading.read_adjusted(symbol, longer, start=start_of_block(start, own), end=end).candles
+    return read_adjusted(symbol, longer, start=start_of_block(start, own), end=end).candles
 
 
 def underlying_candles(rules: MarketRules, symbol: str, *, start: int, end: int) -> Candles | None:
@@ -92,7 +96,7 @@ def underlying_candles(rules: MarketRules, symbol: str, *, start: int, end: int)
     if underlying is None:
         return None
     since = start - UNDERLYING_DAYS * DAY - TIMEFRAMES[timeframe]
-    return reading.read(underlying, timeframe, start=since, end=end)
+    return read_bars(underlying, timeframe, start=since, end=end)
 
 
 def _adjustment_notes(symbol: str, adjusted: AdjustedCandles, timeframe: str) -> tuple[Note, ...]:

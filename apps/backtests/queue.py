@@ -28,8 +28,7 @@ from apps.backtests.models import (
 from apps.core import jobs
 from apps.core.errors import Code
 from apps.core.machine import process_name
-from apps.webhooks.event_types import EventType
-from apps.webhooks.events import outbox
+from apps.webhooks.events import EventType, write_event
 
 log = logging.getLogger(__name__)
 
@@ -147,7 +146,7 @@ def write_end_event(
     It is the last write of the transaction that ends the backtest.
     """
     is_completed = status is BacktestStatus.COMPLETED
-    outbox.write(
+    write_event(
         EventType.BACKTEST_COMPLETED if is_completed else EventType.BACKTEST_FAILED,
         owner_id=backtest.owner_id,
         algorithm_id=backtest.algorithm_id,

@@ -33,7 +33,7 @@ from apps.engine.candles import TIMEFRAMES
 from apps.engine.kernel.reasons import CHARGE_KINDS, EXIT_REASONS, REDUCTIONS, REJECTIONS
 from apps.engine.metrics.table import METRICS
 from apps.engine.metrics.wire_units import round_for_wire
-from apps.market.candles.reading import SAMPLE_NOTICE
+from apps.market.candles import SAMPLE_NOTICE
 from apps.market.serializers import RANGE_END
 from apps.symbols.serializers import SYMBOL
 

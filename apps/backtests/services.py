@@ -27,10 +27,9 @@ from apps.core import audit, quotas, request_id
 from apps.core.audit import Action
 from apps.core.errors import Code, ServiceError
 from apps.core.quotas import Resource
+from apps.core.times import day_in_india
 from apps.engine.studies.configs import WalkForwardConfig
-from apps.market.dates import day_in_india
-from apps.market.rulebook import rule_sets
-from apps.market.rulebook.obstacles import require_tradable
+from apps.market.rulebook import current_rule_set, require_tradable
 
 # The most queued backtests of one user, and of all users together.
 MAX_QUEUED_PER_USER: Final = 20
@@ -168,7 +167,7 @@ def compose(
         steps=steps,
     )
     day = day_in_india(date_range.start)
-    require_tradable(strategy, rule_set=rule_sets.current_rule_set(), day=day)
+    require_tradable(strategy, rule_set=current_rule_set(), day=day)
     sufficient_history.require_bars(strategy, date_range)
     sufficient_history.require_coverage(strategy, date_range, now=now)
     if isinstance(config, WalkForwardConfig):

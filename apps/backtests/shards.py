@@ -26,7 +26,7 @@ from apps.core import database_clock
 from apps.engine.errors import EngineError
 from apps.engine.kernel.records import Array
 from apps.engine.studies.study import SHARE_OF_SCORES, Study
-from apps.market.candles.coverage import SessionCoverage
+from apps.market.candles import SessionCoverage
 
 MAX_STUDY_SECONDS: Final = 3600  # of one worker
 # A study of which less remains stays with the worker that began it.

@@ -15,6 +15,7 @@ from apps.backtests.histories import load_histories
 from apps.backtests.models import Backtest, BacktestKind
 from apps.backtests.submissions import STUDY_FIELDS
 from apps.core.cpus import cpu_count
+from apps.core.times import day_in_india
 from apps.engine.kernel.records import Array
 from apps.engine.language.strategy import parse
 from apps.engine.simulation.receipt import hash_of
@@ -26,9 +27,8 @@ from apps.engine.studies.monte_carlo import MonteCarlo
 from apps.engine.studies.optimise import Optimisation
 from apps.engine.studies.study import Study
 from apps.engine.studies.walk_forward import WalkForward
-from apps.market.candles.coverage import SessionCoverage
-from apps.market.dates import day_in_india
-from apps.market.rulebook.contracts import MarketRules
+from apps.market.candles import SessionCoverage
+from apps.market.rulebook import MarketRules
 from apps.market.services import market_rules_of
 
 Floats = NDArray[np.float64]

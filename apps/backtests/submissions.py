@@ -10,6 +10,7 @@ from typing import Any, Final, NamedTuple
 from apps.algorithms.steps import AlgorithmIncomplete, to_fault, unfinished_steps
 from apps.backtests.models import BacktestKind
 from apps.core.errors import Fault, InvalidInput
+from apps.core.times import day_in_india, midnight, read_moment
 from apps.engine.errors import FieldError
 from apps.engine.language import strategy as engine
 from apps.engine.studies import configs as studies
@@ -21,7 +22,7 @@ from apps.engine.studies.configs import (
     WalkForwardConfig,
 )
 from apps.engine.studies.grid import search_errors
-from apps.market.dates import EARLIEST, day_in_india, midnight, read_moment
+from apps.market.candles import EARLIEST
 
 # The steps of an algorithm, as JSON.
 Steps = Mapping[str, Mapping[str, Any]]

@@ -18,10 +18,17 @@ from apps.engine.metrics.equity import SESSIONS_A_YEAR, WEEKS_A_YEAR
 from apps.engine.metrics.table import METRICS, least_dates
 from apps.engine.studies.configs import WalkForwardConfig
 from apps.engine.studies.windows import sessions_needed
-from apps.market.candles import reading
-from apps.market.candles.bar_counts import lower_bounds
-from apps.market.candles.coverage import SessionCoverage, coverage_of, stored_history_of
-from apps.market.rulebook.calendars import calendar_of, calendars_of
+from apps.market.candles import (
+    SessionCoverage,
+    count_days,
+    coverage_of,
+    insufficient_history,
+    lower_bounds,
+    read_page,
+    stored_history_of,
+    stored_timeframes,
+)
+from apps.market.rulebook import calendar_of, calendars_of
 
 # When one candle more than the warm-up is over, so many more than the warm-up have begun.
 _BEGUN_CANDLES: Final = 2
@@ -72,7 +79,7 @@ def require_bars(strategy: engine.Strategy, date_range: DateRange) -> None:
     Raises InsufficientHistory.
     """
     basic, warmup = strategy.basicInfo, engine.warmup_bars(strategy)
-    for symbol, (before, stored) in reading.insufficient_history(
+    for symbol, (before, stored) in insufficient_history(
         basic.symbols,
         basic.timeframe,
         start=date_range.start,
@@ -92,7 +99,7 @@ def require_bars(strategy: engine.Strategy, date_range: DateRange) -> None:
 def _insufficient_history(
     symbol: str, timeframe: str, warmup: int, usable: int
 ) -> InsufficientHistory:
-    stored = reading.stored_timeframes(symbol)
+    stored = stored_timeframes(symbol)
     return InsufficientHistory(
         symbol=symbol,
         timeframe=timeframe,
@@ -157,7 +164,7 @@ def _count_usable_bars(
 ) -> int:
     """Count those of the last LEAST_BARS bars of the range that see enough longer candles."""
     own = strategy.basicInfo.timeframe
-    bars = reading.read_page(symbol, own, start=None, end=date_range.end, limit=LEAST_BARS).candles
+    bars = read_page(symbol, own, start=None, end=date_range.end, limit=LEAST_BARS).candles
     candles = longer_candles(symbol, own, timeframe, start=date_range.start, end=date_range.end)
     seen = higher_timeframe_of(bars, own, candles, timeframe, calendar_of(symbol)).seen
     return int(np.count_nonzero(seen >= warmup))
@@ -176,7 +183,7 @@ def require_sessions(
         least = least_dates(WEEKS_A_YEAR if basic.timeframe == "1w" else SESSIONS_A_YEAR)
     needed = sessions_needed(config.windows, config.trainRatio)
     wanted = sessions_needed(config.windows, config.trainRatio, days=least)
-    sessions = reading.count_days(
+    sessions = count_days(
         basic.symbols, basic.timeframe, start=date_range.start, end=date_range.end, most=wanted
     )
     if sessions < needed:

@@ -42,7 +42,7 @@ from apps.core.api.schema import NO_FIELDS, refuses
 from apps.core.api.serializers import EmptyBody
 from apps.core.api.views import OwnedViewSet
 from apps.engine.studies.configs import MOST_SEED
-from apps.market.rulebook.obstacles import SymbolNotTradable
+from apps.market.rulebook import SymbolNotTradable
 
 PREFER = prefer_header("the backtest has ended")
 

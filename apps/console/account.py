@@ -22,7 +22,7 @@ from apps.core import database_clock, quotas
 from apps.core.errors import NotFound
 from apps.core.quotas import Resource
 from apps.webhooks import services as webhooks
-from apps.webhooks.events import notices
+from apps.webhooks.events import notices_of
 from apps.webhooks.serializers import NoticesSerializer, WebhookSerializer
 
 _SETTINGS: Final = "/app/settings"
@@ -51,7 +51,7 @@ def settings_page(request: HttpRequest, user: User) -> HttpResponse:
         "sessions": [SessionSerializer.render(row) for row in sessions],
         "keys": [KeySerializer.render(key) for key in services.keys_of(user)],
         "webhooks": [WebhookSerializer.render(row) for row in webhooks.endpoints_of(user)],
-        "notices": NoticesSerializer.render(notices.notices_of(user)),
+        "notices": NoticesSerializer.render(notices_of(user)),
         "factor": TwoFactorSerializer.render(two_factor.state_of(user)),
         "limits": _limits(user),
         "can_send_mails": mails.is_available(),

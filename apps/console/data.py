@@ -12,32 +12,34 @@ from apps.console.lists import listing_of, read_filters, wanted_page
 from apps.core import database_clock
 from apps.core.api.exceptions import STATUS
 from apps.core.errors import Fault, Forbidden, InvalidInput, NotFound, ServiceError
+from apps.core.times import INDIA
 from apps.core.uploads import MOST_UPLOADED
 from apps.engine.candles import TIMEFRAMES
 from apps.engine.symbols import EXCHANGES
-from apps.market.candles import coverage
-from apps.market.dates import INDIA
-from apps.market.importers import StampSide
-from apps.market.rulebook import rule_sets
-from apps.market.rulebook.charges import DEFAULT_BROKER, broker_names
-from apps.market.rulebook.files.rows import ChargeSegment
-from apps.market.rulebook.sessions import MARKETS
+from apps.market.candles import quality_of, series_of_keys, stored_series, timeframes_of
+from apps.market.rulebook import (
+    DEFAULT_BROKER,
+    MARKETS,
+    ChargeSegment,
+    broker_names,
+    current_rule_set,
+    describe_day,
+    describe_rates,
+)
 from apps.market.serializers import (
+    CandleFileSerializer,
+    CandleUploadSerializer,
     ChargeRatesQuery,
     ChargeRatesSerializer,
     CoverageQuery,
     CoverageSerializer,
+    MasterSerializer,
+    MasterUploadSerializer,
     SeriesQuery,
     SeriesSerializer,
     SessionsSerializer,
 )
-from apps.market.uploads import services as uploads
-from apps.market.uploads.serializers import (
-    CandleFileSerializer,
-    CandleUploadSerializer,
-    MasterSerializer,
-    MasterUploadSerializer,
-)
+from apps.market.services import StampSide, upload_candles, upload_master
 from apps.symbols import services as symbols
 from apps.symbols.models import Source, Type
 from apps.symbols.serializers import InstrumentSerializer, MatchesSerializer, SearchQuery
@@ -51,8 +53,8 @@ _MOST_FOUND: Final = 50
 def coverage_page(request: HttpRequest, user: User) -> HttpResponse:
     """List what is held of each symbol in each timeframe."""
     page = wanted_page(request)
-    keys = coverage.stored_series(**read_filters(request, SeriesQuery))
-    rows = coverage.series_of_keys(list(keys[page.rows]))
+    keys = stored_series(**read_filters(request, SeriesQuery))
+    rows = series_of_keys(list(keys[page.rows]))
     data = [SeriesSerializer.render(row) for row in rows]
     context = {
         "series": listing_of(request, data, page, total=keys.count()),
@@ -86,9 +88,9 @@ def symbol_page(request: HttpRequest, user: User, symbol: str) -> HttpResponse:
     query = request.GET.copy()
     query["symbol"] = symbol
     wanted = CoverageQuery.read_query(query)
-    stored: dict[str, Any] = {"symbol": symbol, "timeframes": coverage.timeframes_of(symbol)}
+    stored: dict[str, Any] = {"symbol": symbol, "timeframes": timeframes_of(symbol)}
     if "timeframe" in wanted:
-        quality = coverage.quality_of(symbol, wanted["timeframe"])
+        quality = quality_of(symbol, wanted["timeframe"])
         stored |= {} if quality is None else {"quality": quality}
     context: dict[str, Any] = {
         "symbol": symbol,
@@ -120,7 +122,7 @@ def rules_page(request: HttpRequest, user: User) -> HttpResponse:
         "typed": {**defaults, **request.GET.dict()},
         "exchanges": MARKETS,
         "segments": get_args(ChargeSegment),
-        "brokers": broker_names(rule_sets.current_rule_set()),
+        "brokers": broker_names(current_rule_set()),
         "tab": "rules",
     }
     status = 200
@@ -129,10 +131,10 @@ def rules_page(request: HttpRequest, user: User) -> HttpResponse:
     except InvalidInput as refusal:
         context["problems"], status = by_field(refusal.faults), 400
     else:
-        day = rule_sets.describe_day(query["exchange"], query["day"])
+        day = describe_day(query["exchange"], query["day"])
         context |= {
             "sessions": SessionsSerializer.render(day),
-            "charges": ChargeRatesSerializer.render(rule_sets.describe_rates(**query)),
+            "charges": ChargeRatesSerializer.render(describe_rates(**query)),
         }
     return show(request, "data_rules", context, status=status)
 
@@ -174,7 +176,7 @@ def upload_page(request: HttpRequest, user: User) -> HttpResponse:
 def _upload_candles(request: HttpRequest, user: User) -> dict[str, Any]:
     flags = {"strict": "strict" in request.POST, "replace": "replace" in request.POST}
     body = {**_file_of(request), **sent(request.POST, "symbol", "timeframe", "stamps"), **flags}
-    uploaded = uploads.upload_candles(
+    uploaded = upload_candles(
         operator=user, **CandleFileSerializer.read(body), now=database_clock.now()
     )
     return CandleUploadSerializer.render(uploaded)
@@ -183,9 +185,7 @@ def _upload_candles(request: HttpRequest, user: User) -> dict[str, Any]:
 def _upload_master(request: HttpRequest, user: User) -> dict[str, Any]:
     body = {**_file_of(request), **sent(request.POST, "source", "asOf")}
     body["force"] = "force" in request.POST
-    uploaded = uploads.upload_master(
-        operator=user, **MasterSerializer.read(body), now=database_clock.now()
-    )
+    uploaded = upload_master(operator=user, **MasterSerializer.read(body), now=database_clock.now())
     return MasterUploadSerializer.render(uploaded)
 
 

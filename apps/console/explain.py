@@ -13,8 +13,8 @@ from apps.backtests.explain.services import explain
 from apps.console.gate import console_page, is_part, show
 from apps.core.api.exceptions import STATUS
 from apps.core.errors import ServiceError
-from apps.market.candles import reading
-from apps.market.dates import read_moment
+from apps.core.times import read_moment
+from apps.market.candles import synthetic_symbols
 from apps.trading.explain.serializers import RunExplanationSerializer
 from apps.trading.explain.services import explain_run
 
@@ -62,7 +62,7 @@ def _page(
         "explains": address,
         "name": name,
         "symbols": symbols,
-        "generated": reading.synthetic_symbols(symbols),
+        "generated": synthetic_symbols(symbols),
         "typed": request.GET,
     }
     status = 200

@@ -12,13 +12,11 @@ from apps.console.gate import HOME, console_page, count_as, go_to, show
 from apps.console.lists import algorithm_listing
 from apps.core import database_clock
 from apps.core.errors import Fault, InvalidInput
-from apps.core.times import wire_time
-from apps.market.dates import INDIA
+from apps.core.times import INDIA, wire_time
 from apps.trading import services as trading
 from apps.trading.drift import services as drift
 from apps.trading.serializers import AccountSerializer, EmergencySerializer, KillSwitchSerializer
-from apps.webhooks.event_types import EventType
-from apps.webhooks.events import feed
+from apps.webhooks.events import EventType, latest_events
 
 # What a trader types before everything stops.
 CONFIRMATION: Final = "STOP"
@@ -48,7 +46,7 @@ def home(request: HttpRequest, user: User) -> HttpResponse:
 
 
 def _alerts(user: User) -> list[dict[str, Any]]:
-    events = feed.latest(user.pk, _ALERTS, within=_EVENTS_LOOKED_AT, most=_MOST_SHOWN)
+    events = latest_events(user.pk, _ALERTS, within=_EVENTS_LOOKED_AT, most=_MOST_SHOWN)
     return [{"at": wire_time(event.created_at), **event.data} for event in events]
 
 

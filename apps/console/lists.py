@@ -12,7 +12,7 @@ from apps.algorithms.serializers import AlgorithmItemSerializer
 from apps.core import database_clock
 from apps.core.api.pagination import ListSource, Page, PageQuery, fetch_page
 from apps.core.api.serializers import StrictSerializer
-from apps.market.candles import reading
+from apps.market.candles import synthetic_symbols
 from apps.trading.activity import board
 from apps.trading.activity.serializers import StandingSerializer
 
@@ -93,7 +93,7 @@ def algorithm_listing(request: HttpRequest, user: User, statuses: Collection[str
         if row["id"] in standings
     ]
     symbols = {symbol for row in rows_with_standing for symbol in row["symbols"]}
-    return replace(page, rows=rows_with_standing, generated=reading.synthetic_symbols(symbols))
+    return replace(page, rows=rows_with_standing, generated=synthetic_symbols(symbols))
 
 
 def listing_of(

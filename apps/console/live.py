@@ -20,10 +20,9 @@ from apps.console.lists import algorithm_listing, listing, read_filters
 from apps.core import database_clock
 from apps.core.errors import NotFound
 from apps.engine.candles import TIMEFRAMES
-from apps.market.candles import reading
-from apps.market.candles.reading import AdjustedCandles
-from apps.market.feeds import clock
+from apps.market.candles import AdjustedCandles, read_closed, read_page, synthetic_symbols
 from apps.market.serializers import CandlesSerializer
+from apps.market.services import market_time
 from apps.trading import services as trading
 from apps.trading.activity import board
 from apps.trading.activity import services as activity
@@ -95,7 +94,7 @@ def _head(user: User, algorithm: Algorithm, *, tab: str) -> dict[str, Any]:
     return {
         "algorithm": AlgorithmSerializer.render(algorithm),
         "standing": StandingSerializer.render(standings[algorithm.pk]),
-        "generated": reading.synthetic_symbols(algorithm.symbols or ()),
+        "generated": synthetic_symbols(algorithm.symbols or ()),
         "tab": tab,
     }
 
@@ -108,10 +107,10 @@ def chart_page(request: HttpRequest, user: User, algorithm_id: str) -> HttpRespo
     timeframe = algorithm.timeframe
     if timeframe not in TIMEFRAMES or symbol not in (algorithm.symbols or ()):
         raise NotFound
-    market_time = clock.market_time(now=database_clock.now())
-    newest = reading.read_page(symbol, timeframe, start=None, end=market_time, limit=_CANDLES)
-    start = int(newest.candles.time[0]) if len(newest.candles) else market_time
-    candles = reading.read_closed(symbol, timeframe, start=start, clock=market_time)
+    clock = market_time(now=database_clock.now())
+    newest = read_page(symbol, timeframe, start=None, end=clock, limit=_CANDLES)
+    start = int(newest.candles.time[0]) if len(newest.candles) else clock
+    candles = read_closed(symbol, timeframe, start=start, clock=clock)
     target: dict[str, Any] = {"owner": user, "algorithm_id": algorithm_id, "symbol": symbol}
     filled = activity.orders(**target, status=OrderStatus.FILLED).order_by(*_NEWEST["orders"])
     held = activity.positions(**target, is_open=True)
@@ -119,7 +118,7 @@ def chart_page(request: HttpRequest, user: User, algorithm_id: str) -> HttpRespo
         "symbol": symbol,
         "timeframe": timeframe,
         "priced": AdjustedCandles(candles),
-        "synthetic": bool(reading.synthetic_symbols([symbol])),
+        "synthetic": bool(synthetic_symbols([symbol])),
     }
     return JsonResponse(
         {

@@ -27,6 +27,7 @@ from apps.console.study_forms import (
 )
 from apps.core import database_clock
 from apps.core.errors import InvalidInput, ServiceError
+from apps.core.times import INDIA
 from apps.engine.studies.configs import (
     MOST_SEED,
     Config,
@@ -35,7 +36,6 @@ from apps.engine.studies.configs import (
     parse_config,
 )
 from apps.engine.studies.grid import Grid
-from apps.market.dates import INDIA
 
 # The fields beside the configuration of a study.
 _TEXTS: Final = ("startDate", "endDate", "kind", "name")

@@ -11,8 +11,7 @@ from apps.console.security import form_page, require_password, show_secret
 from apps.core import database_clock
 from apps.core.errors import NotFound
 from apps.webhooks import services
-from apps.webhooks.event_types import EventType
-from apps.webhooks.events import notices
+from apps.webhooks.events import EventType, notices_of, update_notices
 from apps.webhooks.serializers import (
     DeliverySerializer,
     NewWebhookSerializer,
@@ -120,10 +119,10 @@ def notices_page(request: HttpRequest, user: User) -> HttpResponse:
 
     def act() -> HttpResponse:
         body = NoticesChangeSerializer.read({"events": request.POST.getlist("events")})
-        notices.update_notices(owner=user, **body, now=database_clock.now())
+        update_notices(owner=user, **body, now=database_clock.now())
         return go_to(request, _SETTINGS, "Saved.")
 
-    current = NoticesSerializer.render(notices.notices_of(user))
+    current = NoticesSerializer.render(notices_of(user))
     context = {"events": _EVENTS, "chosen": current["events"], "address": current["address"]}
     return form_page(request, user, "notices", context, act=act)
 

@@ -10,6 +10,7 @@ from typing import Final
 from django.db import connection, transaction
 
 from apps.core.errors import Code, ServiceError
+from apps.core.times import day_in_india, midnight
 from apps.engine.candles import DAY, TIMEFRAMES
 from apps.engine.language.strategy import Strategy
 from apps.engine.simulation.plan import NEVER
@@ -17,12 +18,32 @@ from apps.engine.symbols import Symbol
 from apps.market.candles import queries
 from apps.market.candles.bar_history import read_stored
 from apps.market.candles.writing import append, append_all
-from apps.market.dates import day_in_india, midnight
+from apps.market.feeds.clock import (
+    end_replay,
+    market_moment,
+    market_time,
+    replay_began,
+    replayed_until,
+)
+from apps.market.feeds.follower import follow
+from apps.market.feeds.kite import KiteFeed
+from apps.market.feeds.protocol import FeedLost
+from apps.market.feeds.replay import FASTEST, advance_when_possible, pace, replay_steps
+from apps.market.importers.candle_file import (
+    CandleImport,
+    ImportOptions,
+    read_candle_files,
+    read_one_series,
+)
+from apps.market.importers.cleaner import InstrumentBars
+from apps.market.importers.tables.content import BadCandleFile
+from apps.market.importers.tables.timestamps import StampSide
 from apps.market.models import RuleSetVersion
 from apps.market.rulebook.contracts import InstrumentFacts, MarketRules
 from apps.market.rulebook.files.rule_set import FILES, read_rule_set
 from apps.market.rulebook.rule_sets import current_rule_set, files_of
 from apps.market.rulebook.settlements import UnderlyingClose, underlying_of
+from apps.market.uploads.services import upload_candles, upload_master
 from apps.symbols.services import (
     expiries_of,
     indices_among,
@@ -31,7 +52,34 @@ from apps.symbols.services import (
     terms_on,
 )
 
-__all__ = ["UnknownRulebookFile", "append", "append_all", "load_rule_set", "market_rules_of"]
+__all__ = [
+    "FASTEST",
+    "BadCandleFile",
+    "CandleImport",
+    "FeedLost",
+    "ImportOptions",
+    "InstrumentBars",
+    "KiteFeed",
+    "StampSide",
+    "UnknownRulebookFile",
+    "advance_when_possible",
+    "append",
+    "append_all",
+    "end_replay",
+    "follow",
+    "load_rule_set",
+    "market_moment",
+    "market_rules_of",
+    "market_time",
+    "pace",
+    "read_candle_files",
+    "read_one_series",
+    "replay_began",
+    "replay_steps",
+    "replayed_until",
+    "upload_candles",
+    "upload_master",
+]
 
 # Over so many minutes an exchange takes the mean of an index.
 _MINUTES: Final = 30

@@ -8,17 +8,19 @@ from apps.core.api.views import OwnedViewSet
 from apps.market.candles import coverage, reading
 from apps.market.candles.coverage import MOST_INSPECTED
 from apps.market.rulebook import notes, rule_sets
-from apps.market.serializers import (
+from apps.market.serializers.candles import (
     CandlesQuery,
     CandlesSerializer,
-    ChargeRatesQuery,
-    ChargeRatesSerializer,
-    ChargesQuery,
-    ContractNoteSerializer,
     CoverageQuery,
     CoverageSerializer,
     SeriesQuery,
     SeriesSerializer,
+)
+from apps.market.serializers.rulebook import (
+    ChargeRatesQuery,
+    ChargeRatesSerializer,
+    ChargesQuery,
+    ContractNoteSerializer,
     SessionsQuery,
     SessionsSerializer,
 )

@@ -3,13 +3,12 @@
 from typing import Final, NamedTuple
 
 from django.db import connection
-from django.db.models import Max, Min
+from django.db.models import Min
 from django.db.models.functions import Now
 
-from apps.market.models import BufferedCandle
+from apps.market.candles import time_since_receipt
 from apps.trading.models import BarStream
-from apps.webhooks.lifecycle import DeliveryStatus
-from apps.webhooks.models import Delivery
+from apps.webhooks.services import count_due
 
 # Jobs of a worker that has not been heard of for so long are stalled.
 _SECONDS_OF_SILENCE: Final = 30
@@ -57,13 +56,12 @@ def read_backlog() -> Backlog:
     with connection.cursor() as cursor:
         cursor.execute(QUEUE_COUNTS, [_SECONDS_OF_SILENCE])
         queues = {name: QueueBacklog(*counts) for name, *counts in cursor.fetchall()}
-    due = Delivery.objects.filter(status=DeliveryStatus.WAITING, due_at__lte=Now())
     waiting = BarStream.objects.filter(wake_at__lte=Now(), states__isnull=False)
     lag = waiting.aggregate(lag=Now() - Min("wake_at"))["lag"]
-    age = BufferedCandle.objects.aggregate(age=Now() - Max("received_at"))["age"]
+    age = time_since_receipt()
     return Backlog(
         queues=queues,
-        deliveries_due=due.count(),
+        deliveries_due=count_due(),
         bar_lag=lag.total_seconds() if lag else 0.0,
         feed_age=age.total_seconds() if age else None,
     )

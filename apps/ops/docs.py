@@ -16,7 +16,7 @@ from apps.algorithms.step_schemas import without_alternatives
 from apps.core.api import schema
 from apps.core.api.views import public_page
 from apps.ops.openapi_30 import to_openapi_30
-from apps.webhooks.guide import contents
+from apps.webhooks.services import guide_contents
 
 JSON: Final = "application/json"
 _writing = threading.Lock()  # drf-spectacular cannot write two documents at once
@@ -69,4 +69,4 @@ page = SpectacularSwaggerSplitView.as_view(url_name="openapi-for-page")
 @public_page
 def webhooks(request: HttpRequest) -> HttpResponse:
     """How to receive webhooks."""
-    return render(request, "webhooks/guide.html", contents.contents())
+    return render(request, "webhooks/guide.html", guide_contents())

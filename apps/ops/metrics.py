@@ -31,8 +31,7 @@ from apps.backtests.models import Backtest, BacktestStatus
 from apps.core import database_clock, encryption, jobs, request_origin
 from apps.core.api.views import public_page
 from apps.core.client_address import client_address
-from apps.market.rulebook.rule_sets import current_rule_set
-from apps.market.rulebook.sessions import is_open
+from apps.market.rulebook import current_rule_set, is_open
 from apps.ops.backlog import Backlog, QueueBacklog, read_backlog
 from apps.ops.models import SILENCE, ServiceProcess
 from apps.ops.worker import QUEUES

@@ -12,7 +12,7 @@ from django.db import connection
 from apps.backtests import queue as backtests
 from apps.core import database_clock
 from apps.core.database_errors import meaning_of
-from apps.webhooks.sending import delivery
+from apps.webhooks import services as webhooks
 
 SECONDS_BETWEEN: Final = 5.0
 
@@ -25,7 +25,7 @@ class Reap(Protocol):
     def __call__(self, *, now: datetime) -> int: ...
 
 
-REAPERS: Final[Sequence[Reap]] = (backtests.requeue_stalled, delivery.reap)
+REAPERS: Final[Sequence[Reap]] = (backtests.requeue_stalled, webhooks.reap)
 
 
 @contextmanager

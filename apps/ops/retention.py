@@ -9,7 +9,7 @@ from apps.accounts import retention as accounts
 from apps.backtests import retention as backtests
 from apps.core import retention as core
 from apps.trading import retention as trading
-from apps.webhooks.events import retention as webhooks
+from apps.webhooks import services as webhooks
 
 log = logging.getLogger(__name__)
 

@@ -19,8 +19,8 @@ from procrastinate.contrib.django.utils import connector_params
 
 from apps.core import database_clock
 from apps.core.database_errors import is_passing
-from apps.market.candles.buffer import CHANNEL
-from apps.market.feeds import clock
+from apps.market.candles import CANDLES_CHANNEL
+from apps.market.services import replayed_until
 from apps.ops import database_timeouts, presence
 from apps.ops.reaper import REAPERS, reaping
 from apps.ops.supervisor import Backoff
@@ -81,7 +81,7 @@ class Signals:
 @contextmanager
 def _listening() -> Iterator[psycopg.Connection]:
     with psycopg.Connection.connect(**connector_params(), autocommit=True) as notifications:
-        notifications.execute(f"LISTEN {CHANNEL}")
+        notifications.execute(f"LISTEN {CANDLES_CHANNEL}")
         yield notifications
 
 
@@ -118,14 +118,14 @@ class MissedNotifications:
 
     def __init__(self) -> None:
         self._polled_at = database_clock.now()
-        self._replayed_until = clock.replayed_until()
+        self._replayed_until = replayed_until()
 
     def poll(self) -> None:
         now = database_clock.now()
         if (now - self._polled_at).total_seconds() < _POLL_SECONDS:
             return
         bar_streams.wake_for_new_bars(since=self._polled_at - MARGIN, now=now)
-        if (moment := clock.replayed_until()) != self._replayed_until:
+        if (moment := replayed_until()) != self._replayed_until:
             self._replayed_until = moment
             bar_streams.wake_all(now=now)
         self._polled_at = now

@@ -9,6 +9,7 @@ from django.utils import timezone
 
 from apps.core import audit
 from apps.core.operator_pages import AdminAction, OperatorAdmin, ReadOnlyInline
+from apps.core.times import INDIA
 from apps.symbols import services
 from apps.symbols.models import Instrument, InstrumentAlias, InstrumentTerms, MasterLoad
 from apps.symbols.search.tiers import search_among
@@ -52,7 +53,7 @@ class InstrumentAdmin(OperatorAdmin):
         """By the tiers of the interface's search, the best first."""
         if not search_term.strip():
             return queryset, False
-        today = timezone.now().astimezone(services.KOLKATA).date()
+        today = timezone.now().astimezone(INDIA).date()
         instruments = search_among(queryset, query=search_term, today=today, limit=MOST_FOUND)
         rank = Case(*(When(pk=row.pk, then=at) for at, row in enumerate(instruments)), default=0)
         return queryset.filter(pk__in=[row.pk for row in instruments]).order_by(rank), False

@@ -5,13 +5,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
 from typing import Any, Final
-from zoneinfo import ZoneInfo
 
 from django.db import connection, transaction
 
 from apps.core import audit
 from apps.core.errors import Code, NotFound, ServiceError
 from apps.core.rows import instance_of
+from apps.core.times import INDIA
 from apps.engine.symbols import MAX_LENGTH, InvalidSymbol, Symbol, parse_symbol
 from apps.symbols import queries
 from apps.symbols.importers import sample
@@ -24,7 +24,30 @@ from apps.symbols.models import (
 from apps.symbols.search.tiers import search_among, suggest
 from apps.symbols.terms import DatedTerms, within
 
-KOLKATA: Final = ZoneInfo("Asia/Kolkata")
+__all__ = [
+    "MOST_EXPIRIES",
+    "MOST_SUGGESTED",
+    "AlreadySwitched",
+    "DatedTerms",
+    "InstrumentDetails",
+    "SeedCounts",
+    "SymbolCheck",
+    "check",
+    "check_all",
+    "check_with_suggestions",
+    "expiries_of",
+    "expiries_on",
+    "indices_among",
+    "next_futures",
+    "read_details",
+    "search",
+    "seed_sample",
+    "switch",
+    "symbols_with_derivatives",
+    "terms_from",
+    "terms_on",
+]
+
 MOST_SUGGESTED: Final = 5
 MOST_EXPIRIES: Final = 12
 # All but the key and the operator's switch.
@@ -266,7 +289,7 @@ def _next_expiries(instrument: Instrument, today: date) -> list[date]:
 
 
 def _today(now: datetime) -> date:
-    return now.astimezone(KOLKATA).date()
+    return now.astimezone(INDIA).date()
 
 
 @transaction.atomic
@@ -297,7 +320,7 @@ class SeedCounts:
 @transaction.atomic
 def seed_sample() -> SeedCounts:
     """Import the bundled sample; an instrument that a master described since is left alone."""
-    rows = sample.instruments()
+    rows = sample.sample_instruments()
     stored = Instrument.objects.in_bulk([row.symbol for row in rows], field_name="symbol")
     added = [row for row in rows if row.symbol not in stored]
     changed = [row for row in rows if row.symbol in stored and _differs(row, stored[row.symbol])]

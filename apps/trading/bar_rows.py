@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from apps.engine.candles import DAY, TIMEFRAMES, Candles, ist_day
 from apps.engine.resampling import bar_ends, buckets
 from apps.engine.sessions import Sessions, session_bars
-from apps.market.candles.reading import GRACE_PERIOD
+from apps.market.candles import GRACE_PERIOD
 from apps.trading.models import BarStream
 
 # Bars of sessions that may be missing in a row before a run fails.

@@ -10,16 +10,15 @@ from operator import itemgetter
 from typing import Final, NamedTuple
 
 from django.db import connection
-from django.db.models import Exists, Max, OuterRef
+from django.db.models import Exists, OuterRef
 
+from apps.core.times import day_in_india, day_number
 from apps.engine.candles import TIMEFRAMES
 from apps.engine.kernel.records import instrument_ids, new_state
 from apps.engine.kernel.saved import save
 from apps.engine.language.strategy import Strategy
-from apps.market.candles import reading
-from apps.market.dates import day_in_india, day_number
-from apps.market.feeds import clock
-from apps.market.models import BufferedCandle
+from apps.market.candles import read_bars, received_since
+from apps.market.services import market_moment, replay_began
 from apps.trading import queries
 from apps.trading.models import BarStream, DailyLoss, OrderStatus, Run, RunState
 
@@ -60,7 +59,7 @@ def unsubscribe(run: Run, *, now: datetime) -> None:
     of_signal = pending.filter(bar_time=OuterRef("bar_time"), symbol=OuterRef("symbol"))
     entries = run.signals.filter(Exists(of_signal), action="entry", followed=True)
     entries.update(followed=False, reason=run.end_reason)
-    ended_at = clock.market_moment(now)
+    ended_at = market_moment(now)
     pending.update(status=OrderStatus.CANCELLED, reason=run.end_reason, ended_at=ended_at)
 
 
@@ -95,7 +94,7 @@ def get_bar_stream(
 
 def start_with_replay(streams: Collection[BarStream], *, market_now: int) -> None:
     """Let runs that were started before a replay of the past began wait for its first bars."""
-    began = clock.replay_began()
+    began = replay_began()
     if began is not None:
         waiting = RunState.objects.filter(stream__in=streams, row_time=None, since__gt=market_now)
         waiting.update(since=began)
@@ -124,10 +123,7 @@ def wake_all(*, now: datetime) -> None:
 
 def wake_for_new_bars(*, since: datetime, now: datetime) -> None:
     """Wake the streams that bars concern which came in since then."""
-    came = BufferedCandle.objects.filter(received_at__gte=since).order_by("timeframe")
-    for timeframe, rows in groupby(
-        came.values_list("timeframe", "symbol").annotate(Max("time")), itemgetter(0)
-    ):
+    for timeframe, rows in groupby(received_since(since), itemgetter(0)):
         bars = list(rows)
         newest = max(time for _, _, time in bars)
         wake([symbol for _, symbol, _ in bars], timeframe, newest=newest, now=now)
@@ -179,6 +175,5 @@ def find_unfed_algorithms(
 
 def _is_stored(symbol: str, timeframe: str, since: int | None) -> bool:
     return (
-        since is not None
-        and len(reading.read(symbol, timeframe, start=since, end=_END_OF_TIME)) > 0
+        since is not None and len(read_bars(symbol, timeframe, start=since, end=_END_OF_TIME)) > 0
     )

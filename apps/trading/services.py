@@ -25,7 +25,7 @@ from apps.core.errors import Code, Fault, ServiceError
 from apps.core.quotas import Resource
 from apps.engine.language import strategy as engine
 from apps.engine.language.strategy import Strategy
-from apps.market.feeds import clock
+from apps.market.services import market_moment
 from apps.trading import bar_streams, capital, kill_switches, start_checks
 from apps.trading.models import Account, EndReason, GlobalSwitch, KillSwitch, Position, Run
 from apps.trading.money import ZERO, rupees
@@ -62,7 +62,7 @@ def start(*, owner: User, algorithm_id: str, now: datetime) -> StartResult:
     _require_startable(algorithm)
     request = StartRequest(algorithm, _strategy_of(algorithm.configuration), resumed=None)
     kill_switches.require_off(*kill_switch_rows)
-    market_now = clock.market_moment(now=now)
+    market_now = market_moment(now=now)
     warnings = start_checks.check_symbols(request, now=market_now)
     start_checks.check_loss(request, now=market_now)
     start_checks.check_positions(request)
@@ -137,7 +137,7 @@ def resume(*, owner: User, algorithm_id: str, now: datetime) -> StartResult:
     run = algorithm.runs.live().get()
     kill_switches.require_off(*kill_switch_rows)
     request = StartRequest(algorithm, _strategy_of(run.configuration), resumed=run)
-    market_now = clock.market_moment(now=now)
+    market_now = market_moment(now=now)
     warnings = start_checks.check_symbols(request, now=market_now)
     start_checks.check_loss(request, now=market_now)
     start_checks.check_positions(request)

@@ -7,17 +7,18 @@ from typing import Final
 
 from apps.algorithms.models import Algorithm
 from apps.core.errors import Code, Fault, ServiceError
+from apps.core.times import INDIA
 from apps.engine.language.strategy import Strategy
-from apps.market.rulebook import rule_sets
-from apps.market.rulebook.obstacles import (
+from apps.market.rulebook import (
     CONTRACT_EXPIRED,
     SymbolNotTradable,
+    current_rule_set,
     expired_among,
     require_tradable,
 )
 from apps.symbols import services as symbols
 from apps.symbols.models import Type
-from apps.symbols.services import KOLKATA, SymbolCheck
+from apps.symbols.services import SymbolCheck
 from apps.trading.brokers.paper import PAPER, PaperBroker
 from apps.trading.models import BrokerState, DailyLoss, Position, Run
 from apps.trading.money import rupees
@@ -90,7 +91,7 @@ def check_symbols(request: StartRequest, *, now: datetime) -> tuple[Fault, ...]:
     for verdict in verdicts:
         if obstacle := _obstacle(verdict, live=request.is_live):
             raise SymbolNotTradable(symbol=verdict.symbol, reason=obstacle)
-    rule_set, today = rule_sets.current_rule_set(), now.astimezone(KOLKATA).date()
+    rule_set, today = current_rule_set(), now.astimezone(INDIA).date()
     for symbol in expired_among(request.strategy.basicInfo.symbols, rule_set=rule_set, now=now):
         raise SymbolNotTradable(symbol=symbol, reason=CONTRACT_EXPIRED)
     require_tradable(request.strategy, rule_set=rule_set, day=today)
@@ -115,7 +116,7 @@ def check_loss(request: StartRequest, *, now: datetime) -> None:
 
     Raises DailyLossReached.
     """
-    today = now.astimezone(KOLKATA).date()
+    today = now.astimezone(INDIA).date()
     lost = DailyLoss.objects.filter(algorithm=request.algorithm, day=today).first()
     if lost is None:
         return

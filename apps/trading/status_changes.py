@@ -9,9 +9,7 @@ from apps.algorithms import services as algorithms
 from apps.algorithms.lifecycle import AlgorithmTransition
 from apps.algorithms.models import Algorithm
 from apps.trading.models import Run
-from apps.webhooks.event_types import EventType
-from apps.webhooks.events import outbox
-from apps.webhooks.events.outbox import EventPayload
+from apps.webhooks.events import EventPayload, EventType, write_events
 
 # There is no event type for resuming: `previousStatus` says that the algorithm was paused.
 EVENT_TYPES: Final[Mapping[AlgorithmTransition, EventType]] = {
@@ -37,7 +35,7 @@ def apply_change(
     Events are locked last, so this call comes last in its transaction. Raises WrongStatus.
     """
     payload = prepare_change(transition, algorithm, run=run, actor=actor, reason=reason, now=now)
-    outbox.write_all([payload], now=now)
+    write_events([payload], now=now)
 
 
 def prepare_change(

@@ -11,7 +11,7 @@ from apps.accounts.closing import CLOSE_JOB, CLOSE_QUEUE
 from apps.accounts.models import User
 from apps.accounts.services import DEACTIVATE_JOB, DEACTIVATE_QUEUE
 from apps.core import audit, database_clock
-from apps.market.feeds import clock
+from apps.market.services import market_time
 from apps.trading import services
 from apps.trading.drift.services import CHECK_JOB, CHECK_QUEUE
 from apps.trading.live import expiry
@@ -32,7 +32,7 @@ def check_drift(context: JobContext, timestamp: int) -> None:
 
     now = datetime.fromtimestamp(timestamp, tz=UTC)
     checked = checking.check_ended(
-        now=now, market_now=clock.market_time(now), stopping=context.should_abort
+        now=now, market_now=market_time(now), stopping=context.should_abort
     )
     log.info("compared %d sessions with their backtests", checked)
 
@@ -47,7 +47,7 @@ def check_drift_of_day(algorithm_id: str, day: str) -> None:
         algorithm_id=algorithm_id,
         day=date.fromisoformat(day),
         now=now,
-        market_now=clock.market_time(now),
+        market_now=market_time(now),
     )
 
 

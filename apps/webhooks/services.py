@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from django.db import transaction
 from django.db.models import Prefetch
+from django.db.models.functions import Now
 
 from apps.accounts.models import User
 from apps.core import audit, encryption, quotas
@@ -16,6 +17,8 @@ from apps.core.times import wire_time
 from apps.webhooks.event_types import EventType
 from apps.webhooks.events import outbox
 from apps.webhooks.events.outbox import EventPayload
+from apps.webhooks.events.retention import purge
+from apps.webhooks.guide.contents import guide_contents
 from apps.webhooks.lifecycle import (
     DeliveryQueue,
     DeliveryStatus,
@@ -32,6 +35,35 @@ from apps.webhooks.models import (
     EndpointQuerySet,
 )
 from apps.webhooks.sending import address_guard, signing
+from apps.webhooks.sending.delivery import reap
+from apps.webhooks.sending.signing import sign_message
+
+__all__ = [
+    "MOST_RECOVERED",
+    "RECOVERABLE",
+    "ROTATION",
+    "UNKNOWN_HEALTH",
+    "DeliveryInProgress",
+    "EndpointDisabled",
+    "change",
+    "count_due",
+    "create",
+    "delete",
+    "deliveries_of",
+    "disable_for_operator",
+    "enable_for_operator",
+    "endpoints_of",
+    "guide_contents",
+    "purge",
+    "read",
+    "reap",
+    "recover",
+    "redeliver",
+    "redeliver_for_operator",
+    "rotate_secret",
+    "sign_message",
+    "test",
+]
 
 ROTATION: Final = timedelta(hours=24)  # for so long the previous secret signs too
 MOST_RECOVERED: Final = 10_000  # deliveries that one call queues again
@@ -50,9 +82,6 @@ class EndpointDisabled(ServiceError):
 class DeliveryInProgress(ServiceError):
     code = Code.CONFLICT
     message = "It is being sent at this moment; look again in a minute."
-
-
-# --------------------------------------------------------------------------------------- endpoints
 
 
 @quotas.counted_by(Resource.WEBHOOKS)
@@ -202,9 +231,6 @@ def rotate_secret(*, owner: User, endpoint_id: str, now: datetime) -> tuple[Endp
     return endpoint, secret
 
 
-# -------------------------------------------------------------------------------------- deliveries
-
-
 def deliveries_of(
     *, owner: User, endpoint_id: str, status: str | None, type: str | None
 ) -> DeliveryQuerySet:
@@ -218,6 +244,11 @@ def deliveries_of(
     if type is not None:
         rows = rows.filter(event__type=type)
     return _with_attempts(rows).order_by("-created_at", "-pk")
+
+
+def count_due() -> int:
+    """Count the deliveries that could be sent now."""
+    return Delivery.objects.filter(status=DeliveryStatus.WAITING, due_at__lte=Now()).count()
 
 
 def _with_attempts(rows: DeliveryQuerySet) -> DeliveryQuerySet:

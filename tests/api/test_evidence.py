@@ -23,9 +23,9 @@ from apps.backtests.models import (
 from apps.core import quotas
 from apps.core.long_poll import get_long_poll
 from apps.core.quotas import Resource
+from apps.core.times import day_number
 from apps.engine.metrics.equity import day_ends
 from apps.market.candles.reading import SAMPLE_NOTICE
-from apps.market.dates import day_number
 from apps.market.models import CandleChunk
 from tests import make
 from tests.backtests.submissions import submit

@@ -6,7 +6,7 @@ import pytest
 
 from apps.accounts.models import User
 from apps.core import database_clock
-from apps.market.dates import INDIA
+from apps.core.times import INDIA
 from apps.market.feeds import clock
 from apps.trading.models import Run, RunState, Signal
 from tests import make

@@ -60,8 +60,8 @@ def test_what_telling_adds_to_a_request() -> None:
         endpoint_of(with_three)
     ways: dict[str, Callable[[], object]] = {
         "noted": lambda: outbox.insert([payload(alone)], now=timezone.now()),
-        "told to none": lambda: outbox.write_all([payload(alone)], now=timezone.now()),
-        "told to three": lambda: outbox.write_all([payload(with_three)], now=timezone.now()),
+        "told to none": lambda: outbox.write_events([payload(alone)], now=timezone.now()),
+        "told to three": lambda: outbox.write_events([payload(with_three)], now=timezone.now()),
     }
     taken: dict[str, list[float]] = {name: [] for name in ways}
     for _ in range(ROUNDS):
@@ -105,7 +105,7 @@ def test_how_soon_others_are_told_while_a_hundred_hang(tmp_path: Path) -> None:
         _await_senders(owners[-1], good, OF_A_USER)
         for _ in range(ROUNDS_HANGING):
             for owner in owners:
-                outbox.write_all([payload(owner)], now=timezone.now())
+                outbox.write_events([payload(owner)], now=timezone.now())
             time.sleep(1.0)
         until(lambda: len(good.good) >= ROUNDS_HANGING * HEALTHY, seconds=60)
     emitted = dict(Event.objects.values_list("pk", "created_at"))
@@ -129,7 +129,7 @@ def _owners(count: int, receiver: Counted, name: str) -> Iterator[User]:
 
 def _await_senders(owner: User, receiver: Counted, webhooks: int) -> None:
     """A first event has come through, and is forgotten."""
-    outbox.write_all([payload(owner)], now=timezone.now())
+    outbox.write_events([payload(owner)], now=timezone.now())
     until(lambda: len(receiver.good) == webhooks)
     receiver.good.clear()
 
@@ -146,7 +146,7 @@ def test_how_soon_a_burst_has_arrived(tmp_path: Path) -> None:
         before, begun = Event.objects.count(), time.monotonic()
         for tenth in range(SECONDS * 10):
             payloads = [payload(owners[n % ENDPOINTS], n % ENDPOINTS) for n in range(RATE // 10)]
-            outbox.write_all(payloads, now=timezone.now())
+            outbox.write_events(payloads, now=timezone.now())
             time.sleep(max(0.0, begun + (tenth + 1) / 10 - time.monotonic()))
         emitting = time.monotonic() - begun
         assert Event.objects.count() - before == RATE * SECONDS

@@ -146,7 +146,7 @@ def test_reading_a_year_of_minutes(rows_table: None) -> None:
     start, end = int(candles.time[0]), int(candles.time[-1]) + 60
 
     def read_blocks() -> Candles:
-        return reading.read(SYMBOL, "1m", start=start, end=end)
+        return reading.read_bars(SYMBOL, "1m", start=start, end=end)
 
     assert np.array_equal(read_blocks().close, read_rows()[:, 4])
     compare(f"{len(candles):,} minutes read, blocks against rows", read_blocks, read_rows, rounds=9)
@@ -161,7 +161,7 @@ def test_reading_a_year_among_many() -> None:
     end = 2**33
 
     def read() -> Candles:
-        return reading.read(SYMBOL, "1m", start=0, end=end)
+        return reading.read_bars(SYMBOL, "1m", start=0, end=end)
 
     alone, busy = median_of(read), median_of(read, time.process_time)
     with connection.cursor() as cursor:

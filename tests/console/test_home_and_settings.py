@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 from django.utils import timezone
 
 from apps.accounts.models import User
-from apps.market.dates import INDIA
+from apps.core.times import INDIA
 from apps.trading import services as trading
 from apps.webhooks.event_types import EVENT_SCHEMAS, EventType
 from tests.console.conftest import Browse

@@ -16,7 +16,7 @@ from apps.core.api.uploads import UploadSerializer
 from apps.core.audit import Action
 from apps.core.models import AuditRecord
 from apps.core.times import wire_time
-from apps.market.uploads.serializers import CandleFileSerializer, MasterSerializer
+from apps.market.serializers.uploads import CandleFileSerializer, MasterSerializer
 from apps.trading import services as trading
 from apps.webhooks import services as webhooks
 from tests import make

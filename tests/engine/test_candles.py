@@ -22,17 +22,17 @@ from apps.engine.candles import (
 from apps.engine.resampling import CannotResample, resample
 from apps.engine.sessions import Regime, Sessions
 
-KOLKATA = timezone(timedelta(hours=5, minutes=30))
+INDIA = timezone(timedelta(hours=5, minutes=30))
 NSE = Sessions.build([Regime(0, 40_000, 33300, 55800)])
 
 
 def at(text: str) -> int:
     """Epoch seconds of a time written as in Kolkata."""
-    return int(datetime.fromisoformat(text).replace(tzinfo=KOLKATA).timestamp())
+    return int(datetime.fromisoformat(text).replace(tzinfo=INDIA).timestamp())
 
 
 def said(time: int) -> str:
-    return datetime.fromtimestamp(time, KOLKATA).strftime("%m-%d %H:%M")
+    return datetime.fromtimestamp(time, INDIA).strftime("%m-%d %H:%M")
 
 
 def bars(*rows: tuple[str, float, float, float, float, float]) -> Candles:

@@ -32,13 +32,13 @@ from apps.engine.signals.required_inputs import required_inputs
 from apps.engine.signals.signals import atr_columns, signals_of
 from tests.engine.steps import CROSS, RSI_ABOVE_50, complete, entering
 
-KOLKATA = timezone(timedelta(hours=5, minutes=30))
+INDIA = timezone(timedelta(hours=5, minutes=30))
 PRICE = {"type": "PRICE"}
 
 
 def bars(closes: Sequence[float], start: str = "2024-01-02 09:15", step: int = 60) -> Candles:
     """Bars that open and close at these prices, one volume each."""
-    first = int(datetime.fromisoformat(start).replace(tzinfo=KOLKATA).timestamp())
+    first = int(datetime.fromisoformat(start).replace(tzinfo=INDIA).timestamp())
     price = np.array(closes, dtype=float)
     return Candles.build(
         first + step * np.arange(len(closes)),

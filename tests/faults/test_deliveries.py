@@ -141,7 +141,7 @@ def _emit(owner: User) -> set[str]:
     written = [
         event
         for start in range(0, EVENTS, 100)
-        for event in outbox.write_all(payloads[start : start + 100], now=timezone.now())
+        for event in outbox.write_events(payloads[start : start + 100], now=timezone.now())
     ]
     return {event.pk for event in written}
 

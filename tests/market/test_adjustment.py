@@ -11,12 +11,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from apps.core.times import day_number
 from apps.engine.candles import Candles, ist_day
 from apps.market import services
 from apps.market.candles import corporate_actions, reading, writing
 from apps.market.candles.adjustment import Adjustment, RatioChange
 from apps.market.candles.corporate_actions import RATIOS, ActionRow, find_split_candidates
-from apps.market.dates import day_number
 from tests.market.bars import NOW, at, flat, same, store_candles
 from tests.market.candle_files import ImportedSeries
 
@@ -61,7 +61,7 @@ def test_what_is_stored_stays_as_it_was_traded() -> None:
     bars = days("2024-01-01", 1000, 1010, 102, 103)
     store_candles(SBIN, "1d", bars)
     act("2024-01-03", 10)
-    assert same(reading.read(SBIN, "1d", start=0, end=2**33), bars)
+    assert same(reading.read_bars(SBIN, "1d", start=0, end=2**33), bars)
     history = adjusted("1d")
     assert history.candles.close.tolist() == [100, 101, 102, 103]
     assert history.candles.volume.tolist() == [100, 100, 10, 10]

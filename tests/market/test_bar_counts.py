@@ -46,7 +46,7 @@ def test_what_a_simulation_reads_is_estimated(timeframe: str, error: float) -> N
     symbols = ["NSE:SBIN", "NSE:INFY", "NSE:TCS"]
     for start, end in [(START, END), (START, at("2024-03-05 00:00")), (0, 2**33)]:
         read = sum(
-            len(reading.read(name, timeframe, start=start, end=end, warmup=True))
+            len(reading.read_bars(name, timeframe, start=start, end=end, warmup=True))
             for name in symbols
         )
         estimate = estimate_bars(symbols, timeframe, start=start, end=end)

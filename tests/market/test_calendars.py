@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from apps.market.dates import day_number
+from apps.core.times import day_number
 from apps.market.rulebook.calendars import calendar_of, calendars_of
 from tests.market.bars import at
 from tests.symbols.instruments import future, master_of_derivatives

@@ -7,8 +7,8 @@ from decimal import ROUND_HALF_UP, Decimal
 
 import pytest
 
+from apps.core.times import day_number
 from apps.engine.simulation.plan import rate_rows
-from apps.market.dates import day_number
 from apps.market.rulebook.charges import ChargeBasis, charge_basis_of, charges_of, schedule_of
 from apps.market.rulebook.files.rows import OrderSide, Product
 from apps.market.rulebook.files.rule_set import bundled_rule_set

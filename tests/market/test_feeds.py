@@ -124,7 +124,7 @@ def test_kite_is_followed_through_a_lost_connection(kite: KiteStandIn) -> None:
         if bars[SBIN][0] == OPENING + 180:
             done.set()
     server.join()
-    held = reading.read(SBIN, "1m", start=OPENING, end=OPENING + 600)
+    held = reading.read_bars(SBIN, "1m", start=OPENING, end=OPENING + 600)
     assert held.time.tolist() == [OPENING, OPENING + 180]
     assert (held.open[0], held.high[0], held.close[0], held.volume[0]) == (100, 100.5, 100.5, 25)
 

@@ -58,7 +58,7 @@ def followed(minutes: int) -> Sequence[int]:
 
 
 def held() -> Sequence[int]:
-    bars = reading.read(SBIN, "1m", start=OPENING, end=OPENING + 3600)
+    bars = reading.read_bars(SBIN, "1m", start=OPENING, end=OPENING + 3600)
     return [(time - OPENING) // 60 for time in bars.time.tolist()]
 
 

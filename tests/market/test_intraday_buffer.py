@@ -35,7 +35,7 @@ def receive(bars: Candles, timeframe: str = "1m", *, now: datetime = NOW) -> Int
 
 
 def read_all(timeframe: str) -> Candles:
-    return reading.read(SBIN, timeframe, start=0, end=2**33)
+    return reading.read_bars(SBIN, timeframe, start=0, end=2**33)
 
 
 def moment(text: str) -> datetime:
@@ -213,7 +213,7 @@ def test_listeners_are_notified_when_bars_are_committed() -> None:
     kept = ("dbname", "user", "password", "host", "port")
     options = {name: settings[name] for name in kept if name in settings}
     with psycopg.connect(**options, autocommit=True) as listener:
-        listener.execute(f"LISTEN {buffer.CHANNEL}")
+        listener.execute(f"LISTEN {buffer.CANDLES_CHANNEL}")
         with transaction.atomic():
             receive(minutes(f"{DAY} 09:15", 2))
             assert list(listener.notifies(timeout=0)) == []

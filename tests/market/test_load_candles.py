@@ -65,7 +65,7 @@ def test_bars_that_two_files_give_are_stored_once_and_counted(tmp_path: Path) ->
     first = write_file(tmp_path, HEADER + ROWS, "SBIN_1m_first.csv")
     later = write_file(tmp_path, HEADER + ROWS.replace("100.5", "100.7"), "SBIN_1m_later.csv")
     assert "20 added, 0 held already, 0 replaced, 20 in two files" in load(first, later)
-    bars = reading.read("NSE:SBIN", "1m", start=0, end=2**33)
+    bars = reading.read_bars("NSE:SBIN", "1m", start=0, end=2**33)
     assert set(bars.close.tolist()) == {100.7}
 
 
@@ -76,7 +76,7 @@ def test_many_instruments_are_stored_together(tmp_path: Path) -> None:
         report = load(write_file(tmp_path, header + rows, f"{day}.csv"))
         assert "20 instruments 1d (NSE full bhavcopy, symbol column SYMBOL)" in report
         assert "20 added, 0 held already, 0 replaced" in report
-    bars = reading.read("NSE:S7", "1d", start=0, end=2**33)
+    bars = reading.read_bars("NSE:S7", "1d", start=0, end=2**33)
     assert bars.volume.tolist() == [7, 7, 7]
 
 
@@ -93,7 +93,7 @@ def test_prices_adjusted_by_their_source_do_not_mix_with_others(tmp_path: Path) 
     assert "2 added, 0 held already, 0 replaced, 2 held before dropped" in load(
         adjusted, "--replace"
     )
-    assert reading.read("NSE:SBIN", "1d", start=0, end=2**33).close.tolist() == [7, 7]
+    assert reading.read_bars("NSE:SBIN", "1d", start=0, end=2**33).close.tolist() == [7, 7]
 
 
 def test_what_a_load_stores_in_parts_replaces_only_what_was_there_before(
@@ -104,7 +104,7 @@ def test_what_a_load_stores_in_parts_replaces_only_what_was_there_before(
     first = write_file(tmp_path, HEADER + ROWS, "SBIN_1m_first.csv")
     later = write_file(tmp_path, HEADER + ROWS.replace("01-01", "01-02"), "SBIN_1m_later.csv")
     assert "40 added, 0 held already, 0 replaced, 10 held before" in load(first, later, "--replace")
-    assert len(reading.read("NSE:SBIN", "1m", start=0, end=2**33)) == 40
+    assert len(reading.read_bars("NSE:SBIN", "1m", start=0, end=2**33)) == 40
 
 
 def test_of_several_files_none_is_loaded_when_one_is_refused(tmp_path: Path) -> None:

@@ -21,4 +21,4 @@ def test_loads_of_one_block_at_once_lose_nothing() -> None:
 
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(load, range(8)))
-    assert same(reading.read("NSE:SBIN", "1m", start=0, end=2**33), bars)
+    assert same(reading.read_bars("NSE:SBIN", "1m", start=0, end=2**33), bars)

@@ -58,7 +58,7 @@ def breaks(day: Candles, start: int) -> Row:
 def test_every_published_day_is_found_again(market_data: Path) -> None:
     source = market_data / "oracle_orb_nifty_1m_2024_cleaned.csv.gz"
     call_command("load_candles", str(source), stdout=StringIO())
-    bars = reading.read("NSE:NIFTY", "1m", start=0, end=2**33)
+    bars = reading.read_bars("NSE:NIFTY", "1m", start=0, end=2**33)
     days = {int(day.time[0]): day for day in days_of(bars)}
     published = rows_of(market_data / "oracle_orb_nifty_2024_days.csv.gz")
     for row in published:

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from apps.core.times import day_number
 from apps.engine.simulation.plan import rate_rows
-from apps.market.dates import day_number
 from apps.market.rulebook.charges import (
     ChargeBasis,
     FillCharges,

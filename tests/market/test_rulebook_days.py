@@ -8,11 +8,11 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
+from apps.core.times import INDIA, day_number, midnight
 from apps.engine.candles import IST
 from apps.engine.kernel.codes import AFTER_SQUARE_OFF, LAST_OF_SESSION
 from apps.engine.sessions import Sessions
 from apps.engine.simulation.plan import Contract, square_off_flags
-from apps.market.dates import INDIA, day_number, midnight
 from apps.market.importers import read_candle_files
 from apps.market.rulebook.files.rows import Exchange, Market
 from apps.market.rulebook.files.rule_set import bundled_rule_set

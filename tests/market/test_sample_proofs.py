@@ -14,11 +14,11 @@ from numpy.typing import NDArray
 
 from apps.backtests.histories import symbol_history
 from apps.console.gallery import STRATEGIES, GalleryStrategy
+from apps.core.times import day_in_india
 from apps.engine.candles import Candles, ist_day
 from apps.engine.language.strategy import Strategy, higher_timeframe_warmups, parse
 from apps.engine.resampling import resample
 from apps.engine.simulation.simulate import simulate
-from apps.market.dates import day_in_india
 from apps.market.importers import ImportOptions, read_one_series
 from apps.market.importers.sample import samples
 from apps.market.rulebook.contracts import bundled_market_rules

@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from apps.core.times import midnight
 from apps.engine.candles import Candles
 from apps.engine.symbols import parse_symbol
 from apps.market import services as market
-from apps.market.dates import midnight
 from apps.market.rulebook.contracts import MarketRules, bundled_market_rules
 from apps.market.rulebook.files.rule_set import bundled_rule_set
 from apps.market.rulebook.obstacles import expired_among

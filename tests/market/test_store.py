@@ -24,7 +24,7 @@ def days(first: str, count: int) -> list[int]:
 
 
 def read_all(timeframe: str) -> Candles:
-    return reading.read(SBIN, timeframe, start=0, end=2**33)
+    return reading.read_bars(SBIN, timeframe, start=0, end=2**33)
 
 
 def test_bars_come_back_as_they_were_stored() -> None:
@@ -35,7 +35,7 @@ def test_bars_come_back_as_they_were_stored() -> None:
 
 def test_the_range_is_half_open() -> None:
     store_candles(SBIN, "1m", minutes("2024-01-31 09:15", 10))
-    read = reading.read(SBIN, "1m", start=at("2024-01-31 09:17"), end=at("2024-01-31 09:20"))
+    read = reading.read_bars(SBIN, "1m", start=at("2024-01-31 09:17"), end=at("2024-01-31 09:20"))
     assert read.time.tolist() == [at(f"2024-01-31 09:{m}") for m in (17, 18, 19)]
 
 
@@ -147,7 +147,7 @@ def test_warmup_is_the_beginning_of_the_block_and_2000_bars_before_it() -> None:
     )
     store_candles(SBIN, "1m", held)
     start, end = at("2024-02-05 00:00"), at("2024-02-06 00:00")
-    read = reading.read(SBIN, "1m", start=start, end=end, warmup=True)
+    read = reading.read_bars(SBIN, "1m", start=start, end=end, warmup=True)
     first_of_block = int(np.searchsorted(held.time, at("2024-02-01 00:00")))
     stop = int(np.searchsorted(held.time, end))
     assert same(read, held.slice(first_of_block - WARMUP_BARS, stop))
@@ -156,7 +156,7 @@ def test_warmup_is_the_beginning_of_the_block_and_2000_bars_before_it() -> None:
 def test_warmup_is_all_there_is_when_that_is_less() -> None:
     held = minutes("2024-01-31 09:15", 375)
     store_candles(SBIN, "1m", held)
-    read = reading.read(
+    read = reading.read_bars(
         SBIN, "1m", start=at("2024-01-31 09:20"), end=at("2024-01-31 09:25"), warmup=True
     )
     assert same(read, held.slice(0, 10))
@@ -170,7 +170,7 @@ def test_count_says_what_read_would_give() -> None:
     )
     start, end = at("2024-01-05 09:20"), at("2024-04-05 09:20")
     for timeframe in ("1m", "15m", "1d"):
-        read = reading.read(SBIN, timeframe, start=start, end=end, warmup=True)
+        read = reading.read_bars(SBIN, timeframe, start=start, end=end, warmup=True)
         within = len(read.between(start, end))
         assert reading.count_bars(SBIN, timeframe, start=start, end=end) == (
             len(read) - within,
@@ -218,7 +218,7 @@ def test_a_warm_up_holds_as_many_bars_in_session_whatever_lies_outside() -> None
     times = [start + 900 * n for start in opens for n in range(-2, 25)]
     store_candles(SBIN, "15m", flat(times))
     first = at("2024-06-01 00:00")
-    read = reading.read(SBIN, "15m", start=first, end=first + 86_400 * 7, warmup=True)
+    read = reading.read_bars(SBIN, "15m", start=first, end=first + 86_400 * 7, warmup=True)
     early = read.between(0, first)
     inside = in_session(early.time, "15m", sessions_of(SBIN))
     assert int(np.count_nonzero(inside)) == WARMUP_BARS

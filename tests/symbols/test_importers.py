@@ -7,9 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from apps.symbols.importers import InvalidMaster, Master, RejectReason, read_master
 from apps.symbols.importers.lots import lot_of_row
+from apps.symbols.importers.master import Master, read_master
+from apps.symbols.importers.master_file import InvalidMaster
 from apps.symbols.importers.naming import NamedRow, last_expiries, name_all
+from apps.symbols.importers.rows import RejectReason
 from apps.symbols.models import Source
 from tests.symbols import lists
 

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from apps.symbols.importers import Rejections, master_import, read_master
+from apps.symbols.importers import master_import
+from apps.symbols.importers.master import Rejections, read_master
 from apps.symbols.importers.naming import last_expiries, name_all
 from apps.symbols.models import Instrument
 

@@ -9,7 +9,7 @@ import numpy as np
 from apps.accounts.models import User
 from apps.algorithms import services as algorithms
 from apps.algorithms.models import Algorithm
-from apps.market.dates import INDIA, day_in_india
+from apps.core.times import INDIA, day_in_india
 from apps.trading import services
 from apps.trading.bar_rows import BAR_COLUMNS
 from apps.trading.bar_streams import get_bar_stream

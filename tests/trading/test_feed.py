@@ -167,7 +167,7 @@ def test_what_came_in_before_today_is_folded() -> None:
     buffer.store_bars({SBIN: yesterday, TCS: today}, "1m", now=NOW)
     compact_nightly(timestamp=int(NOW.timestamp()))
     assert set(BufferedCandle.objects.values_list("symbol", flat=True)) == {TCS}
-    assert same(reading.read(SBIN, "1m", start=0, end=2**33), yesterday)
+    assert same(reading.read_bars(SBIN, "1m", start=0, end=2**33), yesterday)
     assert services.compact_ended(now=NOW) == 0
 
 

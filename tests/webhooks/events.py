@@ -39,7 +39,7 @@ def emit(
     type: EventType = EventType.ALGORITHM_STARTED,
     data: Mapping[str, object] | None = None,
 ) -> Event:
-    return outbox.write(
+    return outbox.write_event(
         type,
         owner_id=owner.pk,
         algorithm_id=algorithm_id,

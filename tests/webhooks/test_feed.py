@@ -18,7 +18,7 @@ EARLY, LATE = "1" * 24, "2" * 24
 
 
 def positions(owner: User, after: int = 0) -> list[tuple[int | None, str]]:
-    events = feed.read_after(owner.pk, after, most=100)
+    events = feed.events_after(owner.pk, after, most=100)
     return [(event.position, event.algorithm_id) for event in events]
 
 
@@ -67,7 +67,7 @@ def test_readers_among_writers_miss_and_repeat_nothing() -> None:
         try:
             while True:
                 is_last = everything_is_written.is_set()
-                for event in feed.read_after(owner.pk, position, most=3):
+                for event in feed.events_after(owner.pk, position, most=3):
                     assert event.position == position + 1
                     position += 1
                     ids.append(event.pk)
@@ -87,14 +87,14 @@ def test_readers_among_writers_miss_and_repeat_nothing() -> None:
 
 def test_events_of_one_algorithm_keep_their_order_whatever_the_clocks_say(alice: User) -> None:
     for minutes in (5, 0, 3):
-        outbox.write(
+        outbox.write_event(
             EventType.ALGORITHM_STARTED,
             owner_id=alice.pk,
             algorithm_id=EARLY,
             data=EVENT_SCHEMAS[EventType.ALGORITHM_STARTED].example,
             now=make.NOW + timedelta(minutes=minutes),
         )
-    events = feed.read_after(alice.pk, 0, most=10)
+    events = feed.events_after(alice.pk, 0, most=10)
     assert [event.sequence for event in events] == [1, 2, 3]
 
 

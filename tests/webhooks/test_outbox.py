@@ -16,7 +16,7 @@ ALGORITHM_ID, OTHER = "1" * 24, "2" * 24
 
 
 def write(owner: User, algorithm_id: str = ALGORITHM_ID) -> Event:
-    return outbox.write(
+    return outbox.write_event(
         EventType.ALGORITHM_STARTED,
         owner_id=owner.pk,
         algorithm_id=algorithm_id,

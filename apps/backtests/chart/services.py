@@ -12,9 +12,8 @@ from apps.backtests import results
 from apps.backtests.report.charts import legible_candles
 from apps.backtests.results import Trades
 from apps.engine.metrics.trades import net_profits
-from apps.market.candles import reading
-from apps.market.candles.reading import AdjustedCandles
-from apps.market.rulebook.calendars import calendars_of
+from apps.market.candles import AdjustedCandles, read_adjusted, synthetic_symbols
+from apps.market.rulebook import calendars_of
 
 # Of more trades those with the largest results are shown.
 MOST_TRADES_DRAWN: Final = 150
@@ -54,7 +53,7 @@ def chart(
     index = results.symbol_index(symbol, backtest)
     start = backtest.start if start is None else max(start, backtest.start)
     end = backtest.end if end is None else min(end, backtest.end)
-    read = reading.read_adjusted(symbol, backtest.timeframe, start=start, end=end, warmup=False)
+    read = read_adjusted(symbol, backtest.timeframe, start=start, end=end, warmup=False)
     timeframe, candles = legible_candles(
         read.candles, backtest.timeframe, calendars_of([symbol])[symbol], max_candles=max_candles
     )
@@ -67,7 +66,7 @@ def chart(
         symbol=symbol,
         timeframe=timeframe,
         priced=AdjustedCandles(candles, read.actions),
-        synthetic=bool(reading.synthetic_symbols([symbol])),
+        synthetic=bool(synthetic_symbols([symbol])),
         fills=_fills(trades.select(touched[largest]), backtest.symbols, start, end),
         trades=len(touched),
         shown_trades=len(largest),

@@ -11,6 +11,7 @@ from apps.backtests import results
 from apps.backtests.evidence import ledger
 from apps.backtests.models import Backtest, BacktestKind
 from apps.backtests.studies import load_inputs
+from apps.core.times import day_in_india
 from apps.engine.candles import TIMEFRAMES, Candles
 from apps.engine.evidence.document import evidence_document
 from apps.engine.evidence.inputs import EvidenceInput, JoinedTests
@@ -19,16 +20,15 @@ from apps.engine.kernel.records import Array
 from apps.engine.metrics.equity import day_ends
 from apps.engine.simulation.simulations import ignore_progress
 from apps.engine.studies.grid import applied
-from apps.market.candles import reading
-from apps.market.dates import day_in_india
-from apps.market.rulebook.contracts import expiry_days
+from apps.market.candles import SAMPLE_NOTICE, read_adjusted, stored_timeframes, synthetic_symbols
+from apps.market.rulebook import expiry_days
 
 
 def make_evidence(backtest: Backtest) -> tuple[dict[str, object], Array]:
     """Return the document, and the fills as TRADED_FILL records. Raises EngineError."""
     evidence = evidence_input(backtest)
-    is_sample = bool(reading.synthetic_symbols(backtest.symbols))
-    document = evidence_document(evidence, not_judged=reading.SAMPLE_NOTICE if is_sample else "")
+    is_sample = bool(synthetic_symbols(backtest.symbols))
+    document = evidence_document(evidence, not_judged=SAMPLE_NOTICE if is_sample else "")
     return document, traded_fills(evidence.fills, evidence.data.contracts)
 
 
@@ -64,11 +64,11 @@ def evidence_input(backtest: Backtest) -> EvidenceInput:
 def _finer_candles(backtest: Backtest, symbol: str, start: int, end: int) -> Candles | None:
     """Return the finest candles that are stored of a symbol, adjusted as those of the backtest."""
     own = TIMEFRAMES[backtest.timeframe]
-    names = (str(stored["timeframe"]) for stored in reading.stored_timeframes(symbol))
+    names = (str(stored["timeframe"]) for stored in stored_timeframes(symbol))
     finest = min(names, key=TIMEFRAMES.__getitem__, default=backtest.timeframe)
     if TIMEFRAMES[finest] >= own:
         return None
-    adjusted = reading.read_adjusted(symbol, finest, start=start, end=backtest.end, warmup=False)
+    adjusted = read_adjusted(symbol, finest, start=start, end=backtest.end, warmup=False)
     return adjusted.candles.between(start, end)
 
 

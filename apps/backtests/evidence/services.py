@@ -15,10 +15,10 @@ from apps.backtests.models import (
     EvidenceTransition,
 )
 from apps.core import jobs
+from apps.core.times import day_in_india, day_number
 from apps.engine.evidence.charges_as_of import charges_as_of_section
 from apps.engine.evidence.sections import EvidenceSection, section_json
 from apps.engine.language import strategy as engine
-from apps.market.dates import day_in_india, day_number
 from apps.market.services import market_rules_of
 
 # Whoever waits for evidence is notified here of the id of the backtest.

@@ -14,6 +14,7 @@ from apps.backtests.histories import load_histories
 from apps.backtests.models import Backtest, BacktestKind
 from apps.backtests.results import Trades
 from apps.core.errors import Code, ServiceError
+from apps.core.times import day_in_india
 from apps.engine.candles import TIMEFRAMES
 from apps.engine.errors import EngineError
 from apps.engine.language import strategy as engine
@@ -32,7 +33,6 @@ from apps.engine.simulation.plan import Contract
 from apps.engine.simulation.results import wire_times
 from apps.engine.simulation.timeline import SymbolSeries, symbol_series_of
 from apps.engine.simulation.verdict import SignalBar, StoredResult, Verdict, held_at, verdict
-from apps.market.dates import day_in_india
 from apps.market.services import market_rules_of
 
 # The other kinds try many configurations: their trades are not those of one.

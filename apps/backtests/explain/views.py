@@ -11,7 +11,7 @@ from apps.backtests.models import BacktestNotFound
 from apps.backtests.results import NotCompleted
 from apps.core.api.schema import refuses
 from apps.core.api.views import OwnedViewSet
-from apps.market.dates import read_moment
+from apps.core.times import read_moment
 
 
 @extend_schema(tags=["backtests"])

@@ -24,8 +24,8 @@ from apps.engine.metrics.trades import net_profits, trade_returns
 from apps.engine.resampling import resample
 from apps.engine.sessions import Sessions
 from apps.engine.simulation.results import curve_points
-from apps.market.candles import reading
-from apps.market.rulebook.calendars import calendars_of
+from apps.market.candles import read_adjusted
+from apps.market.rulebook import calendars_of
 
 Floats = NDArray[np.float64]
 Columns = dict[str, Any]
@@ -113,9 +113,7 @@ def load_prices(
     calendars, times = calendars_of(symbols), curve_times(curve)
     drawn, worth = {}, []
     for index, symbol in enumerate(symbols):  # one after the other: a year of minutes has 4 MB
-        candles = reading.read_adjusted(
-            symbol, timeframe, start=start, end=end, warmup=False
-        ).candles
+        candles = read_adjusted(symbol, timeframe, start=start, end=end, warmup=False).candles
         if len(candles) and len(times):
             worth.append(buy_and_hold([candles], int(curve["time"][0]), times))
         if index in indices:

@@ -13,12 +13,12 @@ from apps.backtests.report import charts, tables
 from apps.backtests.report.charts import DrawnSymbol
 from apps.backtests.report.evidence_tables import shown_evidence
 from apps.backtests.report.study_drawings import study_drawing
+from apps.core.times import INDIA
 from apps.engine.kernel.records import Array
 from apps.engine.metrics import breakdowns
 from apps.engine.metrics.drawdowns import worst_drawdowns
 from apps.engine.metrics.result_data import ResultData
-from apps.market.candles.reading import SAMPLE_NOTICE
-from apps.market.dates import INDIA
+from apps.market.candles import SAMPLE_NOTICE
 
 # Rows of the table of drawdowns.
 MAX_DRAWDOWNS: Final = 10

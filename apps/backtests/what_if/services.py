@@ -19,7 +19,7 @@ from apps.engine.errors import EngineError
 from apps.engine.language import strategy as engine
 from apps.engine.language.summary import Change, changes, summarize
 from apps.engine.simulation.simulations import ignore_progress
-from apps.market.candles.bar_counts import lower_bounds
+from apps.market.candles import lower_bounds
 
 # Bars over all symbols that are read and simulated within a request; a year of minutes of one
 # symbol, some 92,000 bars with 3,800 trades, took 0.03 s.

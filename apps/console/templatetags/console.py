@@ -11,7 +11,7 @@ from django.utils.html import format_html
 from apps.algorithms.lifecycle import ALGORITHM_TRANSITIONS, AlgorithmTransition
 from apps.backtests.report import formats
 from apps.engine.units import Unit
-from apps.market.candles.reading import SAMPLE_NOTICE
+from apps.market.candles import SAMPLE_NOTICE
 
 register: Final = Library()
 _NAVIGATION: Final = (

@@ -7,10 +7,10 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from apps.core.times import midnight
 from apps.engine.candles import TIMEFRAMES, WARMUP_BARS, day_start, start_of_block
 from apps.market.candles.buffer import sources_of
 from apps.market.candles.chunks import days_from_bits
-from apps.market.dates import midnight
 from apps.market.models import CandleChunk
 
 _MINUTE: Final = 60
@@ -20,7 +20,7 @@ _UNFINISHED: Final = 2
 
 @dataclass(frozen=True, slots=True)
 class BarCountBound:
-    """Lower bounds of what `store.count_bars` returns: bars `before` a range and `within` it."""
+    """Lower bounds of what `reading.count_bars` returns: bars `before` a range and `within` it."""
 
     before: int = 0
     within: int = 0

@@ -9,6 +9,7 @@ import numpy as np
 from django.db.models import Max
 from numpy.typing import NDArray
 
+from apps.core.times import day_number
 from apps.engine.candles import TIMEFRAMES, Candles, block_id, block_start, day_start, ist_day
 from apps.engine.resampling import resample
 from apps.engine.sessions import Sessions
@@ -17,7 +18,6 @@ from apps.market.candles.adjustment import UNADJUSTED, Adjustment, RatioChange
 from apps.market.candles.buffer import SeriesKey
 from apps.market.candles.chunks import concat, decode, overlay
 from apps.market.candles.slices import ChunkSlice, Days, read_data, slices_of, slices_since
-from apps.market.dates import day_number
 from apps.market.models import CandleChunk, CorporateAction
 from apps.market.rulebook.calendars import calendar_of, calendars_of
 

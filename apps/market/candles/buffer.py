@@ -2,12 +2,13 @@
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Final, NamedTuple, cast
 
 import numpy as np
 from django.db import connection
 from django.db.models import Max
+from django.db.models.functions import Now
 
 from apps.engine.candles import TIMEFRAMES, Candles
 from apps.market.candles import queries
@@ -15,7 +16,7 @@ from apps.market.candles.chunks import EMPTY
 from apps.market.models import BufferedCandle
 
 # The channel on which received bars are announced; the payload is `symbol timeframe`.
-CHANNEL: Final = "live_bars"
+CANDLES_CHANNEL: Final = "live_bars"
 
 # Start in epoch seconds, open, high, low, close, volume.
 CandleRow = tuple[int, float, float, float, float, float]
@@ -111,9 +112,9 @@ def pop(symbols: Iterable[str]) -> Mapping[str, Mapping[str, Candles]]:
 
 
 def notify(symbols: Iterable[str], timeframe: str) -> None:
-    """Announce new bars to the listeners of CHANNEL when the transaction commits."""
+    """Announce new bars to the listeners of CANDLES_CHANNEL when the transaction commits."""
     with connection.cursor() as cursor:
-        cursor.execute(queries.NOTIFY, [CHANNEL, timeframe, list(symbols)])
+        cursor.execute(queries.NOTIFY, [CANDLES_CHANNEL, timeframe, list(symbols)])
 
 
 def sources_of(timeframe: str) -> Sequence[str]:
@@ -141,3 +142,17 @@ def candles_of(rows: Sequence[CandleRow]) -> Candles:
         close=closes,
         volume=volumes,
     )
+
+
+def received_since(since: datetime) -> list[tuple[str, str, int]]:
+    """Return timeframe, symbol and newest start of the bars received since then, in the order of
+    timeframes.
+    """
+    received = BufferedCandle.objects.filter(received_at__gte=since).order_by("timeframe")
+    return list(received.values_list("timeframe", "symbol").annotate(Max("time")))
+
+
+def time_since_receipt() -> timedelta | None:
+    """Return how long ago the newest buffered bar was received; None when none is buffered."""
+    age: timedelta | None = BufferedCandle.objects.aggregate(age=Now() - Max("received_at"))["age"]
+    return age

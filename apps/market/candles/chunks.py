@@ -14,6 +14,7 @@ eight bytes a number, after a mark of four bytes.
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from itertools import pairwise
 from typing import Final
 
@@ -22,8 +23,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
+from apps.core.times import INDIA
 from apps.engine.candles import NUMBERS, Candles, block_id, block_start, ist_day
 
+# The first moment of which candles are accepted: NSE began to trade in 1994.
+EARLIEST: Final = datetime(1990, 1, 1, tzinfo=INDIA)
 PRICES: Final = ("open", "high", "low", "close")
 EMPTY: Final = Candles.build([], open=[], high=[], low=[], close=[], volume=[])
 _SCALE: Final = b"scale"

@@ -6,7 +6,8 @@ is for somebody to look up and is never applied by itself: a share can lose half
 night without a split.
 """
 
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
 from decimal import Decimal
@@ -17,12 +18,13 @@ from typing import Final, TypeVar
 import numpy as np
 from django.db import transaction
 
+from apps.core.times import day_number
 from apps.engine.candles import Candles, ist_days
 from apps.engine.simulation.timeline import Payout
 from apps.engine.symbols import parse_symbol
 from apps.market.candles import reading
+from apps.market.candles.adjustment import RatioChange
 from apps.market.candles.bar_history import ratio_change_of
-from apps.market.dates import day_number
 from apps.market.models import CorporateAction, Dividend
 
 # Shares for one: the face values 10, 5, 2 and 1 divide so, and bonuses are given so.
@@ -154,6 +156,20 @@ def _store(
     return ActionCounts(len(added), len(changed), len(new) - len(added) - len(changed))
 
 
+def ratio_changes(
+    symbols: Collection[str], *, until: date, after: date = date.min
+) -> Mapping[str, list[RatioChange]]:
+    """Return the splits and bonuses of each symbol that has any, with ex-dates after `after` and up
+    to `until`.
+    """
+    changes: dict[str, list[RatioChange]] = defaultdict(list)
+    for action in CorporateAction.objects.filter(
+        symbol__in=symbols, ex_date__gt=after, ex_date__lte=until
+    ):
+        changes[action.symbol].append(ratio_change_of(action))
+    return changes
+
+
 def payouts_of(
     symbol: str, *, first: date, last: date, actions: Sequence[CorporateAction]
 ) -> tuple[Payout, ...]:
@@ -177,7 +193,7 @@ def unknown_splits(symbol: str) -> list[SplitCandidate]:
         day_number(day)
         for day in CorporateAction.objects.filter(symbol=symbol).values_list("ex_date", flat=True)
     }
-    days = reading.read(symbol, "1d", start=0, end=2**40)
+    days = reading.read_bars(symbol, "1d", start=0, end=2**40)
     return [candidate for candidate in find_split_candidates(days) if candidate.day not in known]
 
 

@@ -10,14 +10,13 @@ import numpy as np
 from django.db import connection
 from django.db.models import Min, QuerySet
 
-from apps.core.times import moment, wire_time
+from apps.core.times import midnight, moment, wire_time
 from apps.engine.candles import DAY, IST, TIMEFRAMES, Candles, ist_days
 from apps.engine.sessions import Sessions
 from apps.market.candles import buffer, queries, reading
 from apps.market.candles.buffer import SeriesKey
 from apps.market.candles.chunks import days_from_bits
 from apps.market.candles.quality import Days, Flags, Quality, inspect, missing_days, year_of
-from apps.market.dates import midnight
 from apps.market.models import BufferedCandle, CandleChunk
 from apps.market.rulebook.calendars import calendar_of, calendars_of
 

@@ -12,7 +12,7 @@ from typing import Final
 import numpy as np
 from django.db.models import Count, Max, Min, Sum
 
-from apps.core.times import moment, wire_time
+from apps.core.times import day_number, moment, wire_time
 from apps.engine.candles import (
     DAY,
     TIMEFRAMES,
@@ -34,9 +34,8 @@ from apps.market.candles.bar_history import (
     history_of,
     recent_histories,
 )
-from apps.market.candles.buffer import SeriesKey
+from apps.market.candles.buffer import SeriesKey, sources_of
 from apps.market.candles.chunks import concat
-from apps.market.dates import day_number
 from apps.market.models import BufferedCandle, CandleChunk, CorporateAction
 
 # Seconds after its end that a bar, or a row of bars, is waited for (engine rule 16).
@@ -58,7 +57,7 @@ class AdjustedCandles:
     actions: tuple[CorporateAction, ...] = ()
 
 
-def read(
+def read_bars(
     symbol: str,
     timeframe: str,
     *,
@@ -114,7 +113,7 @@ def read_adjusted(
     warmup: bool = True,
     calendar: Sessions | None = None,
 ) -> AdjustedCandles:
-    """Return what `read` does, with all prices adjusted to the last day before `end`.
+    """Return what `read_bars` does, with all prices adjusted to the last day before `end`.
 
     `calendar` is the symbol's, where the caller knows it.
 
@@ -150,8 +149,8 @@ def _read(history: BarHistory, timeframe: str, start: int, end: int, *, warmup: 
 
 
 def count_bars(symbol: str, timeframe: str, *, start: int, end: int) -> tuple[int, int]:
-    """Count the bars that `read` with `warmup` returns before `start`, and those up to `end`."""
-    before = len(read(symbol, timeframe, start=start, end=start, warmup=True))
+    """Count the bars that `read_bars` with `warmup` returns before `start`, and those to `end`."""
+    before = len(read_bars(symbol, timeframe, start=start, end=start, warmup=True))
     history = history_of(symbol, timeframe)
     within, unknown = 0, []
     for period in history.periods:
@@ -328,3 +327,16 @@ def _newest(history: BarHistory, stop: int, limit: int) -> Candles:
 def _period_after(start: int, timeframe: str) -> int:
     period = int(block_id(np.array([start], dtype=np.int64), timeframe)[0])
     return block_start(period + 1, timeframe)
+
+
+def are_candles_stored() -> bool:
+    """Return whether candle chunks of any symbol are stored."""
+    return CandleChunk.objects.exists()
+
+
+def has_adjusted_sources(symbol: str, timeframe: str, *, since: datetime) -> bool:
+    """Return whether a source adjusted the prices of chunks that make this timeframe, with bars
+    since then.
+    """
+    chunks = CandleChunk.objects.filter(symbol=symbol, adjusted=True, last_time__gte=since)
+    return chunks.filter(timeframe__in=sources_of(timeframe)).exists()

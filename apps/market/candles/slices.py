@@ -13,11 +13,11 @@ import psycopg
 from django.db import connection
 from numpy.typing import NDArray
 
+from apps.core.times import midnight
 from apps.engine.candles import TIMEFRAMES, Candles, day_start, ist_day, start_of_block
 from apps.market.candles import buffer, chunks, queries
 from apps.market.candles.buffer import SeriesKey
 from apps.market.candles.chunks import EMPTY
-from apps.market.dates import midnight
 from apps.market.models import CandleChunk
 
 Days = NDArray[np.int32]

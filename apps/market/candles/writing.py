@@ -16,6 +16,7 @@ from django.db import connection, transaction
 from django.db.models import QuerySet
 
 from apps.core.errors import Code, ServiceError
+from apps.core.times import midnight
 from apps.engine.candles import IST, Candles
 from apps.market.candles import buffer, queries
 from apps.market.candles.chunks import (
@@ -29,7 +30,6 @@ from apps.market.candles.chunks import (
     split,
 )
 from apps.market.candles.quality import Flags
-from apps.market.dates import midnight
 from apps.market.models import CandleChunk
 
 _LOCK_SPACE: Final = 0x0CA4D1E5

@@ -12,7 +12,7 @@ from apps.market.models import Replay
 
 def market_time(now: datetime) -> int:
     """Return the market's time in epoch seconds. A trader does not see bars that end later
-    (`store.read_closed`).
+    (`reading.read_closed`).
     """
     replayed = replayed_until()
     return replayed if replayed is not None else int(now.timestamp())

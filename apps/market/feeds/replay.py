@@ -1,7 +1,7 @@
 """History played as if it came in now: moment by moment, at a chosen speed, by the market's clock.
 
-Stored bars stay where they are: moving the clock lets traders see them (`store.read_closed`). Bars
-of files are received as from any feed, in the transaction that moves the clock.
+Stored bars stay where they are: moving the clock lets traders see them (`reading.read_closed`).
+Bars of files are received as from any feed, in the transaction that moves the clock.
 """
 
 import logging

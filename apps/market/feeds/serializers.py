@@ -23,12 +23,12 @@ from apps.core.api.serializers import (
 )
 from apps.core.api.strict_json import MAX_NUMBER
 from apps.core.errors import Fault, InvalidInput
-from apps.core.times import wire_time
+from apps.core.times import read_moment, wire_time
 from apps.engine.candles import TIMEFRAMES
 from apps.market.candles.buffer import CandleRow
-from apps.market.dates import EARLIEST, read_moment
+from apps.market.candles.chunks import EARLIEST
 from apps.market.feeds.validation import BarRejectReason, IntakeCounts
-from apps.market.serializers import RANGE_END, ParsedSymbolField
+from apps.market.serializers.candles import RANGE_END, ParsedSymbolField
 from apps.symbols.serializers import SYMBOL
 
 MOST_CANDLES: Final = 5000

@@ -12,13 +12,12 @@ from apps.accounts.models import User
 from apps.core import audit
 from apps.core.audit import Action
 from apps.core.errors import Code, ServiceError
-from apps.core.times import wire_time
+from apps.core.times import day_in_india, midnight, wire_time
 from apps.engine.candles import Candles, ist_day
 from apps.market.candles import buffer, writing
 from apps.market.candles.buffer import CandleRow
 from apps.market.candles.chunks import days_from_bits, decode, overlay, split
 from apps.market.candles.quality import Flags
-from apps.market.dates import day_in_india, midnight
 from apps.market.feeds.validation import IntakeCounts, ValidatedBars, validate_bars
 from apps.market.models import BufferedCandle, CandleChunk, Replay
 from apps.market.rulebook.calendars import calendars_of
@@ -69,7 +68,7 @@ def receive(
     It takes a few statements for any number of symbols.
 
     A stored bar that differs is changed: rows that were traded on keep the bars that they used. A
-    generated sample of a symbol is dropped. The listeners of `intraday_buffer.CHANNEL` are notified
+    generated sample of a symbol is dropped. The listeners of `buffer.CANDLES_CHANNEL` are notified
     when the transaction commits. Raises OtherPriceKind.
     """
     calendars, at = calendars_of(series), int(now.timestamp())

@@ -19,7 +19,7 @@ from apps.engine.symbols import MONTHS, InvalidSymbol, parse_symbol
 from apps.market.importers.bar_columns import InstrumentName
 from apps.market.importers.tables.file_table import FileTable
 from apps.market.importers.tables.layout import column_index
-from apps.symbols.importers.naming import INDICES, LATEST_MONTHLY, letters
+from apps.symbols.importers import INDICES, LATEST_MONTHLY, letters
 
 # Indices that only BSE computes; every other name without an exchange is taken for NSE's.
 _BSE_INDICES: Final = frozenset({"SENSEX", "SENSEX50", "BANKEX"})

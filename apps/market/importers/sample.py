@@ -21,11 +21,11 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from apps.core.times import day_number
 from apps.engine.candles import Candles, day_start
 from apps.engine.resampling import resample
 from apps.engine.sessions import Sessions
 from apps.market.candles.chunks import concat
-from apps.market.dates import day_number
 from apps.market.rulebook.sessions import sessions_of
 
 Floats = NDArray[np.float64]

@@ -1,1 +1,78 @@
-"""The market's dated rules: data files with a source on every row, and lookups in them."""
+"""The market's dated rules: data files with a source on every row, and lookups in them.
+
+Other apps import these names alone.
+"""
+
+from apps.market.rulebook.calendars import (
+    calendar_of,
+    calendars_of,
+)
+from apps.market.rulebook.charges import (
+    DEFAULT_BROKER,
+    broker_names,
+)
+from apps.market.rulebook.contracts import (
+    MarketRules,
+    bundled_market_rules,
+    contract_closes,
+    expiry_dates,
+    expiry_days,
+    lot_of,
+)
+from apps.market.rulebook.expiries import (
+    expiry_of,
+)
+from apps.market.rulebook.files.rows import (
+    ChargeSegment,
+)
+from apps.market.rulebook.files.rule_set import (
+    RuleSet,
+)
+from apps.market.rulebook.obstacles import (
+    CONTRACT_EXPIRED,
+    SymbolNotTradable,
+    expired_among,
+    obstacles_of,
+    require_tradable,
+)
+from apps.market.rulebook.rule_sets import (
+    current_rule_set,
+    describe_day,
+    describe_rates,
+)
+from apps.market.rulebook.sessions import (
+    MARKETS,
+    is_open,
+    sessions_of,
+)
+from apps.market.rulebook.settlements import (
+    underlying_of,
+)
+
+__all__ = [
+    "CONTRACT_EXPIRED",
+    "DEFAULT_BROKER",
+    "MARKETS",
+    "ChargeSegment",
+    "MarketRules",
+    "RuleSet",
+    "SymbolNotTradable",
+    "broker_names",
+    "bundled_market_rules",
+    "calendar_of",
+    "calendars_of",
+    "contract_closes",
+    "current_rule_set",
+    "describe_day",
+    "describe_rates",
+    "expired_among",
+    "expiry_dates",
+    "expiry_days",
+    "expiry_of",
+    "is_open",
+    "lot_of",
+    "obstacles_of",
+    "require_tradable",
+    "sessions_of",
+    "underlying_of",
+]

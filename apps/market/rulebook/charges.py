@@ -15,9 +15,9 @@ from decimal import ROUND_HALF_UP, Decimal
 from functools import lru_cache
 from typing import Final, Literal, NamedTuple, TypeAlias, get_args
 
+from apps.core.times import day_number
 from apps.engine import charges as engine
 from apps.engine.symbols import Symbol, parse_symbol
-from apps.market.dates import day_number
 from apps.market.rulebook.files.rows import (
     BrokerRow,
     ChargeItem,

@@ -8,13 +8,13 @@ from datetime import date
 from decimal import Decimal
 from typing import Final, NamedTuple
 
+from apps.core.times import day_in_india, day_number
 from apps.engine.charges import NO_CHARGES, Schedule
 from apps.engine.language.strategy import Strategy
 from apps.engine.sessions import Sessions
 from apps.engine.simulation.plan import Contract
 from apps.engine.simulation.timeline import Note
 from apps.engine.symbols import Symbol, parse_symbol
-from apps.market.dates import day_in_india, day_number
 from apps.market.rulebook.charges import ChargeBasis, charge_basis_of, schedule_of, unknown_items
 from apps.market.rulebook.expiries import close_of, expiry_of, monthly_expiries
 from apps.market.rulebook.files.rows import ContractKind
@@ -35,8 +35,8 @@ from apps.market.rulebook.settlements import (
     underlying_of,
 )
 from apps.symbols import services as symbols
-from apps.symbols.importers.sample import instruments
-from apps.symbols.terms import DatedTerms
+from apps.symbols.importers import sample_instruments
+from apps.symbols.services import DatedTerms
 
 _ITEM_NAMES: Final[Mapping[str, str]] = {
     "brokerage": "brokerage",
@@ -268,7 +268,7 @@ def bundled_market_rules(strategy: Strategy, *, first: date, last: date) -> Mark
     """Return the rules by the bundled rule set and sample of instruments, for a simulation without
     a database.
     """
-    sample = {row.symbol: row for row in instruments()}
+    sample = {row.symbol: row for row in sample_instruments()}
     indices = {row.code for row in sample.values() if row.type == "index"}
     facts = {
         symbol: InstrumentFacts(

@@ -10,10 +10,10 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
+from apps.core.times import day_number
 from apps.engine.candles import day_start
 from apps.engine.sessions import Sessions
 from apps.engine.symbols import Symbol
-from apps.market.dates import day_number
 
 
 class MonthlyRule(NamedTuple):

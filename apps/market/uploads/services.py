@@ -9,14 +9,13 @@ from apps.accounts.models import User
 from apps.core import audit
 from apps.core.audit import Action
 from apps.core.errors import Fault, InvalidInput
+from apps.core.times import INDIA
 from apps.core.uploads import Upload
 from apps.market.candles.writing import WriteCounts
-from apps.market.dates import INDIA
 from apps.market.importers import ImportOptions, read_candle_files
 from apps.market.importers.loader import CandleLoader
 from apps.market.importers.report import lines_of
-from apps.symbols.importers import master_import, read_master, report
-from apps.symbols.importers.master_import import MasterImport
+from apps.symbols.importers import MasterImport, import_master, master_lines, read_master
 from apps.symbols.models import Source
 
 
@@ -92,7 +91,7 @@ class MasterUpload:
     @property
     def lines(self) -> list[str]:
         """The report to read."""
-        return [line.strip() for line in report.master_lines(self.imported)]
+        return [line.strip() for line in master_lines(self.imported)]
 
 
 @transaction.atomic
@@ -116,7 +115,7 @@ def upload_master(
         raise InvalidInput(Fault("asOf", "lies in the future"))
     with upload.saved() as path:
         master = read_master(path, today=today, source=source, as_of=as_of)
-    imported = master_import.import_master(master=master, now=now, force=force)
+    imported = import_master(master=master, now=now, force=force)
     if upload.is_check:
         transaction.set_rollback(True)
     else:

@@ -11,15 +11,14 @@ from apps.core.api.views import OwnedViewSet
 from apps.core.uploads import OtherFile
 from apps.market.candles.writing import OtherPriceKind
 from apps.market.importers import BadCandleFile
-from apps.market.uploads import services
-from apps.market.uploads.serializers import (
+from apps.market.serializers.uploads import (
     CandleFileSerializer,
     CandleUploadSerializer,
     MasterSerializer,
     MasterUploadSerializer,
 )
-from apps.symbols.importers import InvalidMaster
-from apps.symbols.importers.master_import import SuspiciousMaster
+from apps.market.uploads import services
+from apps.symbols.importers import InvalidMaster, SuspiciousMaster
 
 
 @extend_schema(tags=["market"])

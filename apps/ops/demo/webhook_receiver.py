@@ -11,7 +11,7 @@ from email.message import Message
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-from apps.webhooks.sending.signing import sign_message
+from apps.webhooks.services import sign_message
 
 
 @dataclass(slots=True)

@@ -11,7 +11,7 @@ from functools import cache
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from apps.symbols.importers import InstrumentRow
+from apps.symbols.importers.rows import InstrumentRow
 from apps.symbols.models import Segment
 
 _FILE: Final = Path(__file__).parent / "bundled" / "lots.csv"

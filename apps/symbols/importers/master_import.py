@@ -7,8 +7,10 @@ from typing import Final
 from django.db import transaction
 
 from apps.core.errors import Code, ServiceError
-from apps.symbols.importers import Master, RejectReason, staging
+from apps.symbols.importers import staging
+from apps.symbols.importers.master import Master
 from apps.symbols.importers.naming import last_expiries, name_all
+from apps.symbols.importers.rows import RejectReason
 from apps.symbols.importers.staging import ImportCounts
 
 # Beyond these shares a master is suspicious, where there are more than a few to count.

@@ -14,7 +14,8 @@ from functools import lru_cache
 from typing import Final, NamedTuple
 
 from apps.engine.symbols import MAX_LENGTH, MONTHS, InvalidSymbol, readings
-from apps.symbols.importers import InstrumentRow, RejectedRow, Rejections, RejectReason
+from apps.symbols.importers.master import Rejections
+from apps.symbols.importers.rows import InstrumentRow, RejectedRow, RejectReason
 from apps.symbols.models import LONGEST_ALIAS, LONGEST_NAME, Segment, Type
 
 # Exchange, underlying, whether futures, year, month: the last expiry is the monthly one.

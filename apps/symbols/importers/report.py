@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator
 
-from apps.symbols.importers import RejectReason
 from apps.symbols.importers.master_import import MasterImport
+from apps.symbols.importers.rows import RejectReason
 
 # Rows left out by rule are counted; rows that may be a fault of the file are shown with their line.
 _SHOWN = (

@@ -13,7 +13,7 @@ from apps.symbols.models import Instrument, Segment
 _FILE = Path(__file__).parent / "bundled" / "sample.csv"
 
 
-def instruments() -> list[Instrument]:
+def sample_instruments() -> list[Instrument]:
     with _FILE.open(encoding="utf-8", newline="") as lines:
         return [_instrument(row) for row in csv.DictReader(lines)]
 

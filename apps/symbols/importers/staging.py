@@ -18,8 +18,8 @@ from django.db import connection
 from django.db.backends.utils import CursorWrapper
 
 from apps.symbols import queries
-from apps.symbols.importers import Master
 from apps.symbols.importers.lots import lot_of_row
+from apps.symbols.importers.master import Master
 from apps.symbols.importers.naming import NamedRow
 from apps.symbols.importers.shares import NO_ISIN
 from apps.symbols.models import MasterLoad, Source

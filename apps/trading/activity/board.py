@@ -10,8 +10,8 @@ from django.db.models.functions import Cast, Coalesce
 
 from apps.accounts.models import User
 from apps.algorithms.models import Algorithm
-from apps.market.dates import INDIA
-from apps.market.feeds import clock
+from apps.core.times import INDIA
+from apps.market.services import market_moment
 from apps.trading.models import Position, SessionStart, Signal
 from apps.trading.money import ZERO, rupees
 
@@ -53,7 +53,7 @@ def standings(
             "run__algorithm", Count("pk"), Sum("unrealised")
         )
     }
-    today = clock.market_moment(now=now).astimezone(INDIA).date()
+    today = market_moment(now=now).astimezone(INDIA).date()
     profits = _profits_of(today, last_signals)
     return {
         key: Standing(

@@ -20,10 +20,10 @@ from apps.core.api.serializers import (
     NullableTextField,
     StrictSerializer,
 )
+from apps.core.times import INDIA
 from apps.engine.kernel.reasons import CHARGE_KINDS, EXIT_REASONS
 from apps.engine.symbols import InvalidSymbol, parse_symbol
 from apps.engine.units import Unit, rounded
-from apps.market.dates import INDIA
 from apps.symbols.serializers import SYMBOL
 from apps.trading.models import Intent, OrderStatus, Position, Trade
 

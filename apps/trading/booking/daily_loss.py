@@ -5,14 +5,13 @@ from dataclasses import dataclass
 from datetime import date, datetime
 from decimal import Decimal
 
-from apps.market.dates import day_in_india
+from apps.core.times import day_in_india
 from apps.trading import queries
 from apps.trading.models import DailyLoss, Run
 from apps.trading.money import ZERO, rupees
 from apps.trading.queries import execute_columns
 from apps.trading.step_result import BarStep
-from apps.webhooks.event_types import EventType
-from apps.webhooks.events.outbox import EventPayload
+from apps.webhooks.events import EventPayload, EventType
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,8 +21,7 @@ from apps.trading import queries, status_changes
 from apps.trading.booking.interpret import StepOutcome
 from apps.trading.models import PerformanceTotals, Run, RunState, Trade
 from apps.trading.money import rupees
-from apps.webhooks.event_types import EventType
-from apps.webhooks.events.outbox import EventPayload
+from apps.webhooks.events import EventPayload, EventType
 
 # Refusals that are an algorithm's errors; the others are as its owner would have it.
 ERRORS: Final[Mapping[str, Code]] = {

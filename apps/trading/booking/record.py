@@ -34,9 +34,7 @@ from apps.trading.models import (
 from apps.trading.money import ZERO, price, rupees
 from apps.trading.queries import execute_columns
 from apps.trading.step_result import BarStep
-from apps.webhooks.event_types import EventType
-from apps.webhooks.events import outbox
-from apps.webhooks.events.outbox import EventPayload
+from apps.webhooks.events import EventPayload, EventType, write_events
 
 ENTRY_KINDS: Final = {
     Intent.ENTRY: EntryKind.ENTRY,
@@ -73,7 +71,7 @@ def book_steps(steps: Sequence[BarStep], *, now: datetime) -> None:
     payloads += update_daily_losses(steps, now=now)
     if payloads:
         payloads.sort(key=lambda payload: payload.algorithm_id)
-        outbox.write_all(_with_names(payloads), now=now)
+        write_events(_with_names(payloads), now=now)
 
 
 # ------------------------------------------------------------------------------------------- fills

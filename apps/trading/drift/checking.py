@@ -7,8 +7,8 @@ from typing import Final
 
 from django.db.models import Exists, OuterRef
 
+from apps.core.times import day_in_india
 from apps.engine.language.strategy import parse
-from apps.market.dates import day_in_india
 from apps.trading import bar_streams
 from apps.trading.drift.facts import Difference, differences
 from apps.trading.drift.recorded import recorded, rows_used

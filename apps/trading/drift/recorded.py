@@ -4,8 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from apps.core.times import moment
-from apps.market.dates import midnight
+from apps.core.times import midnight, moment
 from apps.trading.bar_rows import unpack_bars
 from apps.trading.drift.facts import (
     CandleRecord,

@@ -7,12 +7,11 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 import numpy as np
 
 from apps.algorithms.lifecycle import AlgorithmStatus
+from apps.core.times import day_in_india, midnight
 from apps.engine.kernel.codes import ENTER, ENTER_LONG
 from apps.engine.kernel.saved import save
-from apps.market.candles import reading
-from apps.market.dates import day_in_india, midnight
-from apps.market.rulebook import rule_sets
-from apps.market.rulebook.calendars import calendars_of
+from apps.market.candles import read_bars
+from apps.market.rulebook import calendars_of, current_rule_set
 from apps.trading.bar_rows import BAR_COLUMNS, BarSnapshot, nominal_end, unpack_bars, visible_bars
 from apps.trading.booking.interpret import StepOutcome, interpret_step
 from apps.trading.booking.record import POSITION_SIDES
@@ -39,7 +38,7 @@ def replayed(
     first = min(session.first_row for session in sessions)
     goes_on = _goes_on([session for session in sessions if session.first_row == first])
     last = max(part[-1].time for part in rows.values())
-    begun, rule_set = _from(stream, first, goes_on=goes_on), rule_sets.current_rule_set()
+    begun, rule_set = _from(stream, first, goes_on=goes_on), current_rule_set()
     hours = calendars_of(stream.symbols, rule_set=rule_set)
     cache = BarStreamCache.create(begun, rule_set, hours)
     terms_cache = BarStreamCache.create(stream, rule_set, hours)
@@ -111,7 +110,7 @@ def _stored(
     series = [
         visible_bars(
             stream,
-            reading.read(symbol, timeframe, start=first, end=last + 1, until=over),
+            read_bars(symbol, timeframe, start=first, end=last + 1, until=over),
             timeframe,
             calendar,
         ).between(first, max(first, ends))

@@ -10,7 +10,7 @@ import numpy as np
 from apps.accounts.models import User
 from apps.algorithms import services as algorithms
 from apps.core.errors import Code, Fault, InvalidInput, ServiceError
-from apps.core.times import moment
+from apps.core.times import day_in_india, moment
 from apps.engine.candles import Candles
 from apps.engine.errors import EngineError
 from apps.engine.kernel.records import TRADE
@@ -28,8 +28,7 @@ from apps.engine.simulation.explain import (
 from apps.engine.simulation.levels import Levels, levels_of
 from apps.engine.simulation.plan import Contract
 from apps.engine.simulation.timeline import SymbolSeries
-from apps.market.dates import day_in_india
-from apps.market.rulebook.calendars import calendars_of
+from apps.market.rulebook import calendars_of
 from apps.trading import bar_streams
 from apps.trading.bar_rows import BarSnapshot, nominal_end, unpack_bars
 from apps.trading.live.contract_terms import contract_terms_for

@@ -8,7 +8,7 @@ from rest_framework.response import Response
 from apps.algorithms.models import AlgorithmNotFound
 from apps.core.api.schema import refuses
 from apps.core.api.views import OwnedViewSet
-from apps.market.dates import read_moment
+from apps.core.times import read_moment
 from apps.trading.explain import services
 from apps.trading.explain.serializers import ExplainRunQuery, RunExplanationSerializer
 from apps.trading.explain.services import CannotBeExplained, NoCandleOfRun

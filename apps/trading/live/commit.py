@@ -15,10 +15,10 @@ from typing import Final, NamedTuple
 from django.db import transaction
 
 from apps.algorithms.models import Algorithm
+from apps.core.times import day_in_india
 from apps.engine.errors import EngineError
 from apps.engine.kernel.codes import RUINED
 from apps.engine.kernel.saved import save
-from apps.market.dates import day_in_india
 from apps.trading import kill_switches, queries, services
 from apps.trading.bar_rows import BarSnapshot, pack_bars
 from apps.trading.booking.record import book_steps

@@ -15,10 +15,9 @@ from django.db import transaction
 from apps.engine.candles import TIMEFRAMES
 from apps.engine.resampling import buckets
 from apps.engine.sessions import Sessions
-from apps.market.candles import reading
-from apps.market.feeds import clock
-from apps.market.rulebook.calendars import calendars_of
-from apps.market.rulebook.contracts import contract_closes
+from apps.market.candles import read_closed
+from apps.market.rulebook import calendars_of, contract_closes
+from apps.market.services import market_time
 from apps.trading.bar_rows import empty_row, nominal_end, pack_bars, unpack_bars
 from apps.trading.models import BarRow, BarStream, Position
 
@@ -36,7 +35,7 @@ class ContractExpiry(NamedTuple):
 
 def insert_final_rows(*, now: datetime) -> int:
     """Insert the rows that are missing; return their number."""
-    market_now = clock.market_time(now=now)
+    market_now = market_time(now=now)
     due = {
         expiry for expiry in _expiries(market_now) if expiry.closes + GRACE_SECONDS <= market_now
     }
@@ -101,6 +100,6 @@ def _has_bars(stream: BarStream, market_now: int) -> bool:
     assert stream.row_time is not None
     start, timeframe = stream.row_time + 1, stream.timeframe
     return any(
-        len(reading.read_closed(symbol, timeframe, start=start, clock=market_now))
+        len(read_closed(symbol, timeframe, start=start, clock=market_now))
         for symbol in stream.symbols
     )

@@ -8,7 +8,6 @@ A window serves the rows of one day. It is kept in memory from row to row, or ma
 stored: both are the same to the last bit, unless bars of earlier days were loaded meanwhile.
 """
 
-from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
@@ -18,17 +17,19 @@ import numpy as np
 from django.db.models import QuerySet
 from numpy.typing import NDArray
 
-from apps.core.times import moment
+from apps.core.times import day_in_india, day_number, moment
 from apps.engine.candles import DAY, IST, WARMUP_BARS, Candles, frozen, start_of_block
 from apps.engine.indicators.higher_timeframe import HigherTimeframe, higher_timeframe_of
 from apps.engine.resampling import resample
 from apps.engine.sessions import Sessions
-from apps.market.candles import buffer, reading
-from apps.market.candles.adjustment import UNADJUSTED, Adjustment
-from apps.market.candles.bar_history import ratio_change_of
-from apps.market.candles.chunks import concat
-from apps.market.dates import day_in_india, day_number
-from apps.market.models import CandleChunk, CorporateAction
+from apps.market.candles import (
+    UNADJUSTED,
+    Adjustment,
+    concat,
+    has_adjusted_sources,
+    ratio_changes,
+    read_bars,
+)
 from apps.trading.bar_rows import BAR_COLUMNS, BarSnapshot, unpack_bars, visible_bars
 from apps.trading.models import BarRow, BarStream
 
@@ -149,10 +150,9 @@ class _Reader:
         """Return whether the source of the rows' bars may have adjusted their prices already."""
         if not len(self.terms[symbol].days):
             return False
-        chunks = CandleChunk.objects.filter(symbol=self.stream.symbols[symbol], adjusted=True)
-        sources = buffer.sources_of(self.stream.timeframe)
-        since = moment(self.segment_start)
-        return chunks.filter(timeframe__in=sources, last_time__gte=since).exists()
+        return has_adjusted_sources(
+            self.stream.symbols[symbol], self.stream.timeframe, since=moment(self.segment_start)
+        )
 
     def longer(self, symbol: int, name: str) -> Candles:
         """Read longer candles up to the day, or week, of the moment.
@@ -168,7 +168,7 @@ class _Reader:
 
     def _read(self, symbol: int, timeframe: str, *, start: int, end: int) -> Candles:
         """Read candles with their warm-up (rule 11), as they were known at `end`."""
-        return reading.read(
+        return read_bars(
             self.stream.symbols[symbol],
             timeframe,
             start=start,
@@ -189,10 +189,8 @@ class _Reader:
 
 def _terms(stream: BarStream, day: date) -> list[Adjustment]:
     """Return the adjustment of each symbol by its splits and bonuses up to the day."""
-    changes = defaultdict(list)
-    for action in CorporateAction.objects.filter(symbol__in=stream.symbols, ex_date__lte=day):
-        changes[action.symbol].append(ratio_change_of(action))
-    return [Adjustment.to(day_number(day), changes[symbol]) for symbol in stream.symbols]
+    changes = ratio_changes(stream.symbols, until=day)
+    return [Adjustment.to(day_number(day), changes.get(symbol, ())) for symbol in stream.symbols]
 
 
 def _trimmed(bars: Candles, start: int) -> Candles:

@@ -17,6 +17,7 @@ from django.db.models import Exists, OuterRef, Q, QuerySet, Sum
 from apps.algorithms.lifecycle import AlgorithmStatus
 from apps.core import quiet_start
 from apps.core.database_errors import is_passing
+from apps.core.times import day_in_india
 from apps.engine.candles import ist_day
 from apps.engine.errors import EngineError
 from apps.engine.kernel import kernel
@@ -40,8 +41,7 @@ from apps.engine.kernel.saved import load
 from apps.engine.language import strategy as engine
 from apps.engine.language.strategy import Strategy
 from apps.engine.simulation.plan import plan_of
-from apps.market.dates import day_in_india
-from apps.market.feeds import clock
+from apps.market.services import market_time
 from apps.trading import services
 from apps.trading.bar_rows import empty_row
 from apps.trading.booking.record import book_steps
@@ -119,7 +119,7 @@ def _symbols_of(state: RunState) -> list[str]:
 def _close(state: RunState, *, now: datetime) -> None:
     """Settle the positions as an expiry does, at their last close, and book that as a step."""
     run = state.run
-    step = _closing_step(state, market_now=clock.market_time(now))
+    step = _closing_step(state, market_now=market_time(now))
     book_steps([step], now=now)
     log.warning("closed %d positions of the stranded run %s", len(step.trades), run.pk)
     if run.ended_at is not None and not run.positions.open().exists():

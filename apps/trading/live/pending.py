@@ -12,9 +12,8 @@ from django.db.models import F, Q
 
 from apps.engine.candles import TIMEFRAMES
 from apps.engine.errors import EngineError
-from apps.market.candles import reading
-from apps.market.candles.buffer import SeriesKey
-from apps.market.rulebook.contracts import contract_closes
+from apps.market.candles import SeriesKey, read_all_closed
+from apps.market.rulebook import contract_closes
 from apps.trading.bar_rows import (
     MAX_MISSING_BARS,
     BarSnapshot,
@@ -165,7 +164,7 @@ def _find_closed_rows(pending: Sequence[PendingWork], market_now: int) -> None:
         for symbol in work.stream.symbols:
             key = symbol, work.stream.timeframe
             earliest[key] = min(earliest.get(key, _END_OF_TIME), starts[work.stream.pk])
-    bars = reading.read_all_closed(earliest, clock=market_now)
+    bars = read_all_closed(earliest, clock=market_now)
     for work in pending:
         stream, start, calendars = work.stream, starts[work.stream.pk], work.cache.calendars
         series = [

@@ -16,9 +16,8 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from apps.core.database_errors import is_passing
-from apps.market.feeds import clock
-from apps.market.rulebook import rule_sets
-from apps.market.rulebook.calendars import calendars_of
+from apps.market.rulebook import calendars_of, current_rule_set
+from apps.market.services import market_time
 from apps.trading import bar_streams
 from apps.trading.bar_rows import BarSnapshot
 from apps.trading.live import leases
@@ -66,7 +65,7 @@ class Runner:
     def _caches_of(self, streams: Sequence[BarStream]) -> list[BarStreamCache]:
         # The rules are read at every pass: nobody announces a rule set or an instrument master that
         # is loaded in the middle of a session, and reading them is one statement for all streams.
-        rules = rule_sets.current_rule_set()
+        rules = current_rule_set()
         symbols = {symbol for stream in streams for symbol in stream.symbols}
         calendars = calendars_of(symbols, rule_set=rules)
         caches = []
@@ -89,7 +88,7 @@ class LeasedStreams:
 
     def __init__(self, caches: Sequence[BarStreamCache], *, now: datetime) -> None:
         self._caches, self._now = caches, now
-        self._market_now = clock.market_time(now=now)
+        self._market_now = market_time(now=now)
         self._pending: list[PendingWork] = []
         self.abandoned: set[int] = set()
 

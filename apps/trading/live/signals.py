@@ -20,8 +20,8 @@ from apps.engine.simulation.timeline import (
     signals_at_bars,
 )
 from apps.engine.symbols import parse_symbol
-from apps.market.candles.reading import read
-from apps.market.rulebook.settlements import underlying_of
+from apps.market.candles import read_bars
+from apps.market.rulebook import underlying_of
 from apps.trading.bar_rows import BarSnapshot
 from apps.trading.live.contract_terms import ContractTerms
 from apps.trading.live.indicator_window import IndicatorWindow
@@ -102,7 +102,7 @@ class SignalEvaluator:
         if s not in self._underlyings:
             symbol, at = underlying_of(parse_symbol(self._symbols[s])), int(self._time[0])
             since = at - UNDERLYING_DAYS * DAY - TIMEFRAMES[timeframe]
-            self._underlyings[s] = read(symbol, timeframe, start=since, end=at)
+            self._underlyings[s] = read_bars(symbol, timeframe, start=since, end=at)
         return self._underlyings[s]
 
     def _longer_of(

@@ -11,16 +11,14 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
+from apps.core.times import day_in_india
 from apps.engine.candles import DAY, TIMEFRAMES
 from apps.engine.errors import EngineError
 from apps.engine.language import strategy as engine
 from apps.engine.sessions import Sessions
 from apps.engine.simulation.plan import NEVER, plan_of, ranges_asked, squares_off
-from apps.market.candles.bar_history import ratio_change_of
-from apps.market.dates import day_in_india
-from apps.market.models import CorporateAction
-from apps.market.rulebook.contracts import contract_closes
-from apps.market.rulebook.files.rule_set import RuleSet
+from apps.market.candles import ratio_changes
+from apps.market.rulebook import RuleSet, contract_closes
 from apps.trading.bar_rows import BarSnapshot
 from apps.trading.live.contract_terms import (
     ContractTerms,
@@ -193,14 +191,13 @@ class BarStreamCache:
         day_before, day = day_in_india(before), day_in_india(row.time)
         if day_before == day:
             return {}
-        actions = CorporateAction.objects.filter(
-            symbol__in=self.stream.symbols, ex_date__gt=day_before, ex_date__lte=day
-        )
-        by_symbol: dict[int, list[Fraction]] = {}
-        for action in actions:
-            index = self.stream.symbols.index(action.symbol)
-            by_symbol.setdefault(index, []).append(ratio_change_of(action).ratio)
-        return {index: prod(ratios, start=Fraction(1)) for index, ratios in by_symbol.items()}
+        changes = ratio_changes(self.stream.symbols, after=day_before, until=day)
+        return {
+            self.stream.symbols.index(symbol): prod(
+                (change.ratio for change in ratios), start=Fraction(1)
+            )
+            for symbol, ratios in changes.items()
+        }
 
     def _expiring(self, row: BarSnapshot) -> list[int]:
         """Return the contracts whose last session ends with this row, or has ended before it."""

@@ -7,13 +7,12 @@ from apps.accounts.models import User
 from apps.core import event_stream
 from apps.core.event_stream import Notice
 from apps.engine.candles import TIMEFRAMES
-from apps.market.candles.buffer import CHANNEL as BARS_CHANNEL
-from apps.webhooks.event_types import render_body
-from apps.webhooks.events import feed
+from apps.market.candles import CANDLES_CHANNEL as BARS_CHANNEL
+from apps.webhooks.events import EVENTS_CHANNEL, events_after, last_position, render_body
 
 # Triggers notify this channel of the owner of an account that has changed (migration 0015).
 ACCOUNT_CHANNEL: Final = "account_changed"
-CHANNELS: Final = (feed.EVENTS_CHANNEL, ACCOUNT_CHANNEL, BARS_CHANNEL)
+CHANNELS: Final = (EVENTS_CHANNEL, ACCOUNT_CHANNEL, BARS_CHANNEL)
 # A client waits so long before it connects again.
 RETRY_MILLISECONDS: Final = 2000
 # A stream reads so many events at a time, and sends them before it reads more.
@@ -29,7 +28,7 @@ class EventReader:
         A position that does not exist yet is of a database that was since restored from a backup.
         """
         self._owner_id = owner.pk
-        last = feed.last_position(owner.pk)
+        last = last_position(owner.pk)
         self._position = last if after is None else min(after, last)
 
     @property
@@ -42,7 +41,7 @@ class EventReader:
     def read(self) -> bytes:
         """Return the messages of the next events; empty when there are none."""
         messages = []
-        for event in feed.read_after(self._owner_id, self._position, most=_MOST_READ):
+        for event in events_after(self._owner_id, self._position, most=_MOST_READ):
             assert event.position is not None
             body = render_body(
                 id=event.pk,

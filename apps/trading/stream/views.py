@@ -19,7 +19,7 @@ from apps.core.event_stream import MEDIA_TYPE, EventStream
 from apps.trading.stream import services
 from apps.trading.stream.serializers import EventStreamQuery
 from apps.trading.stream.services import EventReader
-from apps.webhooks.events.feed import EVENTS_CHANNEL
+from apps.webhooks.events import EVENTS_CHANNEL
 
 LAST_EVENT_ID: Final = "Last-Event-ID"
 _EXAMPLE: Final = (

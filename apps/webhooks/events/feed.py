@@ -43,14 +43,16 @@ def last_position(owner_id: str) -> int:
     return EventCounter.objects.filter(pk=owner_id).values_list("last", flat=True).first() or 0
 
 
-def read_after(owner_id: str, position: int, *, most: int) -> Sequence[Event]:
+def events_after(owner_id: str, position: int, *, most: int) -> Sequence[Event]:
     """Return the user's first `most` events beyond a position, in the order of their commits."""
     number_events(owner_id)
     rows = Event.objects.filter(owner_id=owner_id, position__gt=position)
     return list(rows.order_by("position")[:most])
 
 
-def latest(owner_id: str, types: Collection[EventType], *, within: int, most: int) -> list[Event]:
+def latest_events(
+    owner_id: str, types: Collection[EventType], *, within: int, most: int
+) -> list[Event]:
     """Return the newest `most` events of these types among the user's last `within`, the newest
     first.
     """

@@ -1,9 +1,9 @@
 """The outbox: events commit with the change that they report, and with their deliveries.
 
-`write` and `write_all` store events, a delivery to every endpoint that subscribes to the type, a
-job that dispatches the deliveries, and jobs for e-mail notices, all in the caller's transaction.
-A delivery is a row; the job only wakes a worker. So a superfluous job does nothing, and the reaper
-enqueues another for one that is lost.
+`write_event` and `write_events` store events, a delivery to every endpoint that subscribes to the
+type, a job that dispatches the deliveries, and jobs for e-mail notices, all in the caller's
+transaction. A delivery is a row; the job only wakes a worker. So a superfluous job does nothing,
+and the reaper enqueues another for one that is lost.
 """
 
 from collections import Counter
@@ -92,7 +92,7 @@ class EventPayload:
     backtest_id: str = ""
 
 
-def write(
+def write_event(
     type: EventType,
     *,
     owner_id: str,
@@ -101,12 +101,12 @@ def write(
     now: datetime,
     backtest_id: str = "",
 ) -> Event:
-    """Write one event, as `write_all` does."""
-    return write_all([EventPayload(type, owner_id, algorithm_id, data, backtest_id)], now=now)[0]
+    """Write one event, as `write_events` does."""
+    return write_events([EventPayload(type, owner_id, algorithm_id, data, backtest_id)], now=now)[0]
 
 
 @transaction.atomic(savepoint=False)
-def write_all(payloads: Sequence[EventPayload], *, now: datetime) -> list[Event]:
+def write_events(payloads: Sequence[EventPayload], *, now: datetime) -> list[Event]:
     """Write events in the transaction of the changes that they report; call it last, and once.
 
     From here to the commit nobody else writes an event of these algorithms, so sequence numbers

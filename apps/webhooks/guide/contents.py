@@ -22,7 +22,7 @@ _SAMPLES: Final = Path(__file__).parent / "samples"
 
 
 @cache
-def contents() -> dict[str, Any]:
+def guide_contents() -> dict[str, Any]:
     """Return the context of the template."""
     example = EVENT_SCHEMAS[EventType.ALGORITHM_STARTED].example
     body = render_body(

@@ -11,11 +11,10 @@ import pytest
 from procrastinate.contrib.django.models import ProcrastinateJob
 
 from apps.accounts.models import User
-from apps.core.times import moment, wire_time
+from apps.core.times import day_in_india, midnight, moment, wire_time
 from apps.engine.candles import TIMEFRAMES, Candles
 from apps.market import services as market
 from apps.market.candles.reading import GRACE_PERIOD
-from apps.market.dates import day_in_india, midnight
 from apps.trading import services
 from apps.trading.drift import checking
 from apps.trading.drift.services import CHECK_JOB

@@ -8,12 +8,12 @@ import numpy as np
 from apps.accounts.models import User
 from apps.algorithms.models import Algorithm
 from apps.backtests.histories import load_histories
+from apps.core.times import day_in_india
 from apps.engine.candles import Candles
 from apps.engine.language import strategy as engine
 from apps.engine.simulation.simulate import SimulationResult, simulate
 from apps.market import services as market
 from apps.market.candles.reading import GRACE_PERIOD
-from apps.market.dates import day_in_india
 from apps.market.feeds import clock
 from apps.market.services import market_rules_of
 from apps.trading import bar_streams, services

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from apps.backtests.histories import symbol_history
+from apps.core.times import day_in_india
 from apps.engine.candles import DAY, IST, WARMUP_BARS, Candles, start_of_block
 from apps.engine.errors import InsufficientBars
 from apps.engine.kernel.codes import BY_END_OF_DATA
@@ -24,7 +25,6 @@ from apps.engine.sessions import Sessions, session_bars
 from apps.engine.simulation.plan import contract_rows, rate_rows
 from apps.engine.simulation.simulate import SimulationResult, simulate
 from apps.engine.simulation.timeline import History
-from apps.market.dates import day_in_india
 from apps.market.importers.candle_file import ImportOptions, read_one_series
 from apps.market.rulebook.contracts import MarketRules, bundled_market_rules
 from apps.market.rulebook.files.rule_set import bundled_rule_set

@@ -4,9 +4,9 @@ from datetime import datetime
 
 import numpy as np
 
+from apps.core.times import INDIA
 from apps.engine.candles import Candles
 from apps.market.candles.reading import GRACE_PERIOD
-from apps.market.dates import INDIA
 from apps.market.rulebook.sessions import sessions_of
 from apps.trading.bar_rows import BarSnapshot, find_closed_rows, gives_up_at, pack_bars, unpack_bars
 from tests.market.bars import at

@@ -16,20 +16,20 @@ from apps.backtests.studies import BacktestOutput
 from apps.backtests.sufficient_history import TooLittleCoverage, require_min_coverage
 from apps.core.api import strict_json
 from apps.core.errors import InvalidInput
+from apps.core.times import day_in_india, day_number
 from apps.engine.errors import EngineError, IncompleteStrategy, InvalidStrategy
 from apps.engine.language import strategy as engine
 from apps.engine.metrics.wire_units import round_for_wire
 from apps.engine.simulation.results import curve_points, trade_dicts, wire_times
 from apps.engine.simulation.simulate import SimulationResult, simulate
-from apps.market.dates import day_in_india, day_number
-from apps.market.importers import (
+from apps.market.rulebook import SymbolNotTradable, require_tradable
+from apps.market.services import (
     BadCandleFile,
     CandleImport,
     ImportOptions,
     InstrumentBars,
     read_one_series,
 )
-from apps.market.rulebook.obstacles import SymbolNotTradable, require_tradable
 
 CURVE_POINTS: Final = 500
 # The metrics of the summary: wire name, label and format.

@@ -16,6 +16,7 @@ from apps.backtests.reproduce.comparison import (
 from apps.backtests.studies import THREADS, BacktestOutput, study_of
 from apps.core.api import strict_json
 from apps.core.errors import InvalidInput
+from apps.core.times import day_in_india
 from apps.engine.errors import EngineError
 from apps.engine.evidence.inputs import EvidenceInput
 from apps.engine.evidence.look_ahead import look_ahead
@@ -23,9 +24,8 @@ from apps.engine.language import strategy as engine
 from apps.engine.simulation.simulation_input import SimulationInput
 from apps.engine.simulation.simulations import ignore_progress
 from apps.engine.studies.study import run_whole
-from apps.market.dates import day_in_india
-from apps.market.importers import BadCandleFile, ImportOptions, read_one_series
-from apps.market.rulebook.contracts import bundled_market_rules
+from apps.market.rulebook import bundled_market_rules
+from apps.market.services import BadCandleFile, ImportOptions, read_one_series
 
 # What a receipt must have to be run again, beside what is compared.
 _NEEDED = ("start", "end", "capital", "seed")

@@ -10,7 +10,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from apps.market.dates import midnight
+from apps.core.times import midnight
 from apps.market.importers.bar_columns import FileInstruments
 from apps.market.importers.file_format import FileFormat
 from apps.market.importers.formats.nse_cash import share_in_series

@@ -17,8 +17,7 @@ from apps.market.importers.instrument_names import (
 )
 from apps.market.importers.tables.file_table import FileTable
 from apps.market.importers.tables.layout import FileLayout
-from apps.symbols.importers import RejectedRow
-from apps.symbols.importers.shares import rank_of
+from apps.symbols.importers import RejectedRow, rank_of
 
 _PRICES: Final = {
     "open": ("open", "openprice"),

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from apps.engine.candles import DAY, IST, TIMEFRAMES, ist_day
 from apps.engine.sessions import Sessions
-from apps.market.dates import EARLIEST
+from apps.market.candles.chunks import EARLIEST
 from apps.market.importers.tables.file_table import Column, FileTable
 from apps.market.importers.tables.layout import FileLayout
 

@@ -141,9 +141,9 @@ class Command(BaseCommand):
             call_command("seed_symbols", stdout=self.stdout)
 
     def load_sample(self) -> None:
-        from apps.market.models import CandleChunk
+        from apps.market.candles import are_candles_stored
 
-        if not CandleChunk.objects.exists():
+        if not are_candles_stored():
             self.say("candles   none yet: loading sample data, whose prices are made up")
             call_command("load_candles", sample=True, stdout=self.stdout)
 

@@ -15,13 +15,14 @@ from django.utils import timezone as clock
 from tqdm import tqdm
 
 from apps.core.errors import ServiceError
+from apps.core.times import INDIA
 from apps.symbols import services
-from apps.symbols.importers import master_import, read_master
+from apps.symbols.importers import master_import
+from apps.symbols.importers.master import read_master
 from apps.symbols.importers.master_file import NumberedRecord
 from apps.symbols.importers.master_import import SuspiciousMaster
 from apps.symbols.importers.report import master_lines
 from apps.symbols.models import Source
-from apps.symbols.services import KOLKATA
 
 _AUTO = "auto"
 
@@ -78,7 +79,7 @@ class Command(BaseCommand):
         now = clock.now()
         master = read_master(
             path,
-            today=now.astimezone(KOLKATA).date(),
+            today=now.astimezone(INDIA).date(),
             source=None if format == _AUTO else Source(format),
             as_of=as_of,
             progress=_with_progress,
@@ -104,7 +105,7 @@ def _day(text: str) -> date:
         day = date.fromisoformat(text)
     except ValueError:
         raise argparse.ArgumentTypeError(f"{text!r} is no date like 2026-11-21") from None
-    if day > clock.now().astimezone(KOLKATA).date():
+    if day > clock.now().astimezone(INDIA).date():
         raise argparse.ArgumentTypeError(f"{text} is in the future")
     return day
 

@@ -12,17 +12,24 @@ from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from apps.core.errors import InvalidInput, ServiceError
+from apps.core.times import INDIA, read_moment
 from apps.engine.candles import TIMEFRAMES, Candles
 from apps.engine.symbols import InvalidSymbol, parse_symbol
-from apps.market.candles import reading
-from apps.market.candles.chunks import concat
-from apps.market.dates import INDIA, read_moment
-from apps.market.feeds import clock, replay
-from apps.market.feeds.follower import follow
-from apps.market.feeds.kite import KiteFeed
-from apps.market.feeds.protocol import FeedLost
-from apps.market.importers import ImportOptions, read_candle_files
-from apps.market.rulebook.calendars import calendars_of
+from apps.market.candles import concat, read_bars
+from apps.market.rulebook import calendars_of
+from apps.market.services import (
+    FASTEST,
+    FeedLost,
+    ImportOptions,
+    KiteFeed,
+    advance_when_possible,
+    end_replay,
+    follow,
+    pace,
+    read_candle_files,
+    replay_steps,
+    replayed_until,
+)
 from apps.symbols.models import InstrumentAlias, Source
 from apps.trading.bar_streams import UnfedAlgorithm, find_unfed_algorithms
 
@@ -65,7 +72,7 @@ class Command(BaseCommand):
 
     def handle(self, **options: Any) -> None:
         if options["end"]:
-            ended = clock.end_replay()
+            ended = end_replay()
             self.stdout.write("the replay has ended" if ended else "there is no replay")
             return
         try:
@@ -96,11 +103,11 @@ class Command(BaseCommand):
         start, series = self._with_gap(series, timeframe, start, play=options["play_gap"])
         chosen = {symbol: bars.between(start, end) for symbol, bars in series.items()}
         self._warn(find_unfed_algorithms(chosen, timeframe, stored_from=start))
-        moments = replay.replay_steps(chosen, timeframe)
+        moments = replay_steps(chosen, timeframe)
         printed_at, reached = 0.0, None
         try:
-            for moment in replay.pace(moments, speed=speed, wait=time.sleep):
-                replay.advance_when_possible(moment, timeframe, stored=not files, wait=time.sleep)
+            for moment in pace(moments, speed=speed, wait=time.sleep):
+                advance_when_possible(moment, timeframe, stored=not files, wait=time.sleep)
                 reached = moment.time
                 if time.monotonic() - printed_at >= SECONDS_A_LINE:
                     printed_at = time.monotonic()
@@ -118,10 +125,10 @@ class Command(BaseCommand):
         `start`. Raise CommandError where there are any, unless they are to be played: algorithms
         that run would trade them.
         """
-        standing = clock.replayed_until()
+        standing = replayed_until()
         if standing is None or standing >= start:
             return start, series
-        gap = {name: reading.read(name, timeframe, start=standing, end=start) for name in series}
+        gap = {name: read_bars(name, timeframe, start=standing, end=start) for name in series}
         counts = [f"{len(bars)} of {symbol}" for symbol, bars in gap.items() if len(bars)]
         if not counts:
             return start, series
@@ -176,7 +183,7 @@ class Command(BaseCommand):
             raise CommandError("give FILEs to play, or --symbols whose stored candles to play")
         start, end = _range(options, stored=True)
         return timeframe, {
-            symbol: reading.read(symbol, timeframe, start=start, end=end)
+            symbol: read_bars(symbol, timeframe, start=start, end=end)
             for symbol in options["symbols"]
         }
 
@@ -200,7 +207,7 @@ def _range(options: Mapping[str, Any], *, stored: bool) -> tuple[int, int]:
     """From where an earlier replay stands, or from --from."""
     start = options["start"]
     if start is None:
-        start = clock.replayed_until()
+        start = replayed_until()
     if start is None and stored:
         raise CommandError("give --from: there is no replay to go on with")
     return start or 0, options["end_at"] or _ALWAYS
@@ -225,12 +232,12 @@ def _moment(*, last: bool) -> Callable[[str], int]:
 
 def _speed(text: str) -> float:
     if text == "max":
-        return replay.FASTEST
+        return FASTEST
     try:
         speed = float(text)
     except ValueError:
         speed = 0.0
-    if not 0 < speed < replay.FASTEST:
+    if not 0 < speed < FASTEST:
         raise argparse.ArgumentTypeError(f"{text!r} is no number above 0, and not max")
     return speed
 

@@ -12,7 +12,7 @@ from apps.core.api.uploads import UploadSerializer
 from apps.engine.candles import TIMEFRAMES
 from apps.market.importers import ImportOptions, StampSide
 from apps.market.rulebook.calendars import calendars_of
-from apps.market.serializers import ParsedSymbolField
+from apps.market.serializers.candles import ParsedSymbolField
 from apps.symbols.models import Source
 
 _SHA256_EXAMPLE: Final = "5d41402abc4b2a76b9719d911017c592ae5f1c3f0d0b9d5b1f6d3c2b1a098765"

@@ -1,0 +1,44 @@
+"""Candles, rules and uploads on the wire.
+
+Other apps import these names alone.
+"""
+
+from apps.market.serializers.candles import (
+    RANGE_END,
+    CandlesSerializer,
+    CoverageQuery,
+    CoverageSerializer,
+    RangeQuery,
+    SeriesQuery,
+    SeriesSerializer,
+    SessionCoverageSerializer,
+)
+from apps.market.serializers.rulebook import (
+    ChargeRatesQuery,
+    ChargeRatesSerializer,
+    SessionsSerializer,
+)
+from apps.market.serializers.uploads import (
+    CandleFileSerializer,
+    CandleUploadSerializer,
+    MasterSerializer,
+    MasterUploadSerializer,
+)
+
+__all__ = [
+    "RANGE_END",
+    "CandleFileSerializer",
+    "CandleUploadSerializer",
+    "CandlesSerializer",
+    "ChargeRatesQuery",
+    "ChargeRatesSerializer",
+    "CoverageQuery",
+    "CoverageSerializer",
+    "MasterSerializer",
+    "MasterUploadSerializer",
+    "RangeQuery",
+    "SeriesQuery",
+    "SeriesSerializer",
+    "SessionCoverageSerializer",
+    "SessionsSerializer",
+]

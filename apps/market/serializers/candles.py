@@ -1,0 +1,374 @@
+"""Candles, their coverage and their quality on the wire."""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+import numpy as np
+from drf_spectacular.utils import extend_schema_field
+from numpy.typing import NDArray
+from rest_framework import serializers
+from rest_framework.serializers import BooleanField, CharField, DateField, IntegerField
+
+from apps.core.api.schema import MOMENT_EXAMPLE, Schema, example
+from apps.core.api.serializers import (
+    AnswerSerializer,
+    ChoiceField,
+    MomentField,
+    NumberField,
+    QueryIntegerField,
+    StrictSerializer,
+    TextField,
+)
+from apps.core.errors import Fault, InvalidInput
+from apps.core.times import read_moment
+from apps.engine.candles import TIMEFRAMES, Candles
+from apps.engine.simulation.results import wire_dates
+from apps.engine.symbols import InvalidSymbol, parse_symbol
+from apps.engine.units import Unit, all_rounded
+from apps.market.candles.coverage import MOST_GAPS, SessionCoverage
+from apps.market.candles.quality import Days
+from apps.market.candles.reading import AdjustedCandles
+from apps.market.rulebook.sessions import MARKETS
+from apps.symbols.serializers import SYMBOL, SearchTextField, SymbolField
+
+DEFAULT_CANDLES: Final = 500
+MAX_CANDLES: Final = 5000
+# Timeframes whose candles start at midnight in India, the day before in UTC.
+DATED: Final = ("1d", "1w")
+# Days or times of one kind that a report of quality lists.
+_MOST_SHOWN: Final = 20
+RANGE_END: Final[Schema] = {
+    "type": "string",
+    "description": "A date is a day in Asia/Kolkata; a timestamp has its zone.",
+    "anyOf": [{"type": "string", "format": "date"}, {"format": "date-time"}],
+    "examples": ["2026-04-08"],
+}
+_CANDLE: Final[Schema] = {
+    "type": "array",
+    "description": "[time, open, high, low, close, volume]",
+    "prefixItems": [
+        {"type": "string", "format": "date-time", "description": "ISO 8601 in UTC with Z."},
+        *[{"type": "number"}] * 5,
+    ],
+    "items": {"anyOf": [{"type": "string"}, {"type": "number"}]},
+    "minItems": 6,
+    "maxItems": 6,
+}
+_MISSING_HELP: Final = "Sessions of the calendar without a bar, between the first bar and the last."
+
+
+@extend_schema_field(SYMBOL)
+class ParsedSymbolField(TextField):
+    """A well-formed EXCHANGE:SYMBOL."""
+
+    def to_internal_value(self, data: object) -> str:
+        text = super().to_internal_value(data)
+        try:
+            return str(parse_symbol(text))
+        except InvalidSymbol as error:
+            raise serializers.ValidationError(error.reason) from None
+
+
+@extend_schema_field(RANGE_END)
+class QueryMomentField(serializers.Field[int, str, str, Any]):
+    """An end of a range in epoch seconds; with `last` a date is included."""
+
+    def __init__(self, *, last: bool = False, **options: Any) -> None:
+        super().__init__(**options)
+        self._last = last
+
+    def to_internal_value(self, data: str) -> int:
+        try:
+            return read_moment(str(self.field_name), data, last=self._last)
+        except InvalidInput as error:
+            raise serializers.ValidationError(error.faults[0].message) from None
+
+
+class RangeQuery(StrictSerializer):
+    """From when to when."""
+
+    to = QueryMomentField(
+        source="end", last=True, required=False, help_text="Where they end; a date is included."
+    )
+
+    def get_fields(self) -> dict[str, serializers.Field[Any, Any, Any, Any]]:
+        """`from` is a word of Python's."""
+        start = QueryMomentField(source="start", required=False, help_text="Where they begin.")
+        return {**super().get_fields(), "from": start}
+
+    @classmethod
+    def read(cls, data: Any) -> dict[str, Any]:
+        query = super().read(data)
+        if "start" in query and "end" in query and query["end"] < query["start"]:
+            raise InvalidInput(Fault("to", "lies before from", data["to"]))
+        return query
+
+
+@example({"symbol": "NSE:RELIANCE", "timeframe": "1d", "from": "2026-04-08", "to": "2026-06-30"})
+class CandlesQuery(RangeQuery):
+    """Which candles are wanted."""
+
+    symbol = ParsedSymbolField(exact=True, help_text="EXCHANGE:SYMBOL")
+    timeframe = ChoiceField(choices=TIMEFRAMES, help_text="How long a candle is.")
+    limit = QueryIntegerField(
+        max_value=MAX_CANDLES, default=DEFAULT_CANDLES, help_text="How many at most."
+    )
+    adjusted = ChoiceField(
+        choices=("true", "false"),
+        default="true",
+        help_text="Adjusted for splits and bonuses, or as traded.",
+    )
+
+
+@example({"symbol": "NSE:RELIANCE"})
+class CoverageQuery(StrictSerializer):
+    """Of which symbol the history is looked at."""
+
+    symbol = ParsedSymbolField(exact=True, help_text="EXCHANGE:SYMBOL")
+    timeframe = ChoiceField(
+        choices=list(TIMEFRAMES), required=False, help_text="Whose quality to look at."
+    )
+
+
+@example({"query": "RELI"})
+class SeriesQuery(StrictSerializer):
+    """Which stored series are wanted."""
+
+    query = SearchTextField(required=False, help_text="A part of the symbol.")
+    exchange = ChoiceField(choices=MARKETS, required=False, help_text="Of this exchange alone.")
+    timeframe = ChoiceField(choices=TIMEFRAMES, required=False, help_text="Of this length alone.")
+
+
+@extend_schema_field({"type": "array", "items": _CANDLE})
+class CandlesField(serializers.Field[Candles, Any, list[tuple[object, ...]], Any]):
+    """Candles, each as [time, open, high, low, close, volume]."""
+
+    def to_representation(self, value: Candles) -> list[tuple[object, ...]]:
+        stamps = np.datetime_as_string(value.time.astype("M8[s]"), unit="ms", timezone="UTC")
+        volume = value.volume
+        is_whole = (volume == np.rint(volume)).all()
+        volumes = (
+            volume.astype(np.int64).tolist() if is_whole else all_rounded(volume, Unit.QUANTITY)
+        )
+        prices = (value.open, value.high, value.low, value.close)
+        columns = (all_rounded(column, Unit.PRICE) for column in prices)
+        return list(zip(stamps.tolist(), *columns, volumes, strict=True))
+
+
+class AdjustmentSerializer(AnswerSerializer):
+    """A split or bonus that prices and volumes are adjusted for."""
+
+    exDate = DateField(help_text="The first day on which it is in the price.")
+    kind = ChoiceField(choices=("split", "bonus"), help_text="What it is.")
+    ratio = CharField(source="terms", help_text="As announced: of a bonus the new shares alone.")
+    source_ = CharField(help_text="Where it is from.")
+
+
+@example(
+    {
+        "symbol": "NSE:RELIANCE",
+        "timeframe": "1d",
+        "candles": [["2026-11-19T18:30:00.000Z", 1400.5, 1412.0, 1391.2, 1409.9, 8812345]],
+        "dates": ["2026-11-20"],
+    }
+)
+class CandlesSerializer(AnswerSerializer):
+    """Candles of a symbol. `dates` are those of days and weeks; `synthetic` stands only where true,
+    `adjustedFor` only where there is something.
+    """
+
+    symbol = CharField(help_text="EXCHANGE:SYMBOL")
+    timeframe = ChoiceField(choices=TIMEFRAMES, help_text="How long a candle is.")
+    candles = CandlesField(help_text="Oldest first.")
+    dates = serializers.ListField(
+        child=DateField(),
+        required=False,
+        help_text="Of days and weeks alone: the date in Asia/Kolkata of each candle, of a week its"
+        " Monday.",
+    )
+    adjustedFor = AdjustmentSerializer(
+        many=True, required=False, help_text="What changed any of them."
+    )
+    synthetic = BooleanField(
+        required=False, help_text="True where the history is a generated sample."
+    )
+
+    def to_representation(self, instance: Mapping[str, Any]) -> dict[str, Any]:
+        priced: AdjustedCandles = instance["priced"]
+        timeframe = instance["timeframe"]
+        answer: dict[str, Any] = {
+            "symbol": instance["symbol"],
+            "timeframe": timeframe,
+            "candles": self.fields["candles"].to_representation(priced.candles),
+        }
+        if timeframe in DATED:
+            answer["dates"] = wire_dates(priced.candles.time)
+        if priced.actions:
+            answer["adjustedFor"] = [AdjustmentSerializer.render(row) for row in priced.actions]
+        return answer | {"synthetic": True} if instance["synthetic"] else answer
+
+
+class SessionCoverageSerializer(AnswerSerializer):
+    """How much of a range is held of a symbol."""
+
+    symbol = SymbolField(help_text="EXCHANGE:SYMBOL")
+    bars = IntegerField(
+        min_value=0,
+        help_text="Bars of the range; in the review of an algorithm, all that are held.",
+    )
+    firstBar = MomentField(allow_null=True, help_text="The start of the first bar.")
+    lastBar = MomentField(allow_null=True, help_text="The start of the last bar.")
+    heldSessions = IntegerField(min_value=0, help_text="Sessions of the range that have bars.")
+    sessions = IntegerField(min_value=0, help_text="Sessions of the range, by the dated calendar.")
+    percentage = NumberField(
+        allow_null=True, help_text="Held sessions in percent of `sessions`; null without any."
+    )
+    since = DateField(allow_null=True, help_text="The first day that is held of the symbol.")
+    sessionsSince = IntegerField(
+        min_value=0,
+        help_text="Sessions of the range from `since` on: a backtest needs the percentage of them"
+        " that BACKTEST_MIN_COVERAGE says.",
+    )
+
+    def to_representation(self, instance: SessionCoverage) -> dict[str, Any]:
+        return instance.to_wire()
+
+
+class GapSerializer(AnswerSerializer):
+    """Missing sessions in a row."""
+
+    from_ = DateField(source="first", help_text="The first of them.")
+    to = DateField(source="last", help_text="The last of them.")
+    sessions = IntegerField(min_value=0, help_text="How many.")
+
+
+class TimeframeCoverageSerializer(AnswerSerializer):
+    """What is held of one timeframe; of weeks nothing is said of sessions."""
+
+    timeframe = ChoiceField(choices=TIMEFRAMES, help_text="How long a bar is.")
+    first = MomentField(help_text="The start of the first bar.")
+    last = MomentField(help_text="The start of the last bar.")
+    bars = IntegerField(min_value=0, help_text="How many.")
+    days = IntegerField(required=False, min_value=0, help_text="Dates that have bars.")
+    missingSessions = IntegerField(
+        required=False, min_value=0, source="missing", help_text=_MISSING_HELP
+    )
+    gaps = GapSerializer(
+        many=True, required=False, help_text=f"Missing sessions in a row; the newest {MOST_GAPS}."
+    )
+    uncheckedYears = serializers.ListField(
+        child=IntegerField(),
+        required=False,
+        source="unchecked",
+        help_text="Years whose holidays are not loaded: no session of theirs counts as missing.",
+    )
+    synthetic = BooleanField(
+        required=False, help_text="True where the history is a generated sample."
+    )
+    adjusted = BooleanField(
+        required=False, help_text="True where the source had adjusted the prices for splits."
+    )
+
+
+@example(
+    {
+        "symbol": "NSE:RELIANCE",
+        "timeframe": "1d",
+        "first": MOMENT_EXAMPLE,
+        "last": MOMENT_EXAMPLE,
+        "bars": 1,
+        "days": 1,
+        "missingSessions": 0,
+        "uncheckedYears": [],
+        "synthetic": True,
+    }
+)
+class SeriesSerializer(TimeframeCoverageSerializer):
+    """What is held of one symbol in one timeframe; the call for one symbol has the gaps."""
+
+    gaps = None  # type: ignore[assignment]  # REST framework's way to leave a field out
+
+    def get_fields(self) -> dict[str, serializers.Field[Any, Any, Any, Any]]:
+        return {"symbol": CharField(help_text="EXCHANGE:SYMBOL"), **super().get_fields()}
+
+
+class ListedDaysSerializer(AnswerSerializer):
+    """How many days, and the first of them."""
+
+    count = IntegerField(min_value=0, help_text="How many there are.")
+    first = serializers.ListField(
+        child=DateField(), help_text=f"The first {_MOST_SHOWN} of them at most."
+    )
+
+    def to_representation(self, instance: Days) -> dict[str, Any]:
+        dates = instance[:_MOST_SHOWN].astype("M8[D]").astype(str)
+        return {"count": len(instance), "first": dates.tolist()}
+
+
+class ListedTimesSerializer(AnswerSerializer):
+    """How many moments, and the first of them."""
+
+    count = IntegerField(min_value=0, help_text="How many there are.")
+    first = serializers.ListField(
+        child=MomentField(), help_text=f"The first {_MOST_SHOWN} of them at most."
+    )
+
+    def to_representation(self, instance: NDArray[np.int64]) -> dict[str, Any]:
+        times = instance[:_MOST_SHOWN].astype("M8[s]")
+        stamps = np.datetime_as_string(times, unit="ms", timezone="UTC")
+        return {"count": len(instance), "first": stamps.tolist()}
+
+
+class CandleQualitySerializer(AnswerSerializer):
+    """The quality of the bars of one timeframe."""
+
+    timeframe = ChoiceField(choices=TIMEFRAMES, help_text="How long a bar is.")
+    bars = IntegerField(min_value=0, help_text="How many are looked at.")
+    days = IntegerField(min_value=0, source="days.size", help_text="Dates that have bars.")
+    barsWithoutVolume = IntegerField(
+        min_value=0, source="without_volume", help_text="Bars whose volume is 0."
+    )
+    barsOutsideHours = IntegerField(
+        min_value=0, source="off_session", help_text="Bars outside of all sessions."
+    )
+    missingSessions = ListedDaysSerializer(source="missing_days", help_text=_MISSING_HELP)
+    shortDays = ListedDaysSerializer(help_text="Fewer bars than the session has periods.")
+    daysWithoutSession = ListedDaysSerializer(
+        source="unlisted_days", help_text="Bars though the calendar has no session."
+    )
+    jumps = ListedTimesSerializer(help_text="Open 30 % or more away from the last close.")
+    spikes = ListedTimesSerializer(
+        help_text="Close 30 % or more away from both its neighbours, which are near each other."
+    )
+    runsWithoutVolume = ListedTimesSerializer(
+        source="silent_runs",
+        help_text="Begin ten bars or more without volume, of a symbol that has volumes elsewhere.",
+    )
+
+
+@example(
+    {
+        "symbol": "NSE:RELIANCE",
+        "timeframes": [
+            {
+                "timeframe": "1d",
+                "first": MOMENT_EXAMPLE,
+                "last": MOMENT_EXAMPLE,
+                "bars": 1,
+                "days": 1,
+                "missingSessions": 0,
+                "gaps": [],
+                "uncheckedYears": [],
+                "synthetic": True,
+            }
+        ],
+    }
+)
+class CoverageSerializer(AnswerSerializer):
+    """What is held of a symbol, and the quality of one timeframe of it."""
+
+    symbol = CharField(help_text="EXCHANGE:SYMBOL")
+    timeframes = TimeframeCoverageSerializer(many=True, help_text="Shortest first.")
+    quality = CandleQualitySerializer(
+        required=False, help_text="Of the timeframe that was asked for."
+    )

@@ -1,0 +1,399 @@
+"""Sessions, charges and contract notes on the wire."""
+
+from typing import Any, Final, get_args
+
+from drf_spectacular.utils import extend_schema_field
+from rest_framework import serializers
+from rest_framework.serializers import CharField, DateField, IntegerField
+
+from apps.core.api.schema import Schema, example
+from apps.core.api.serializers import (
+    AnswerSerializer,
+    ChoiceField,
+    NumberField,
+    QueryDateField,
+    QueryDecimalField,
+    QueryIntegerField,
+    StrictSerializer,
+)
+from apps.core.errors import Fault, InvalidInput
+from apps.engine.metrics.wire_units import round_for_wire
+from apps.market.rulebook.charges import (
+    DEFAULT_BROKER,
+    INSTRUMENT_KINDS,
+    PRODUCTS,
+    RATE_SCOPES,
+    SEGMENTS,
+    SIDES,
+    broker_names,
+)
+from apps.market.rulebook.files.rows import (
+    ChargeItem,
+    ChargeSegment,
+    Market,
+    Phase,
+    Product,
+    RuleRow,
+)
+from apps.market.rulebook.files.rule_set import file_of
+from apps.market.rulebook.notes import ContractNote
+from apps.market.rulebook.rule_sets import current_rule_set
+from apps.market.rulebook.sessions import MARKETS, SessionKind
+from apps.market.serializers.candles import ParsedSymbolField
+
+MAX_UNITS: Final = 999_999_999
+MAX_PRICE: Final = 10**9
+DEFAULT_PRODUCT: Final[Product] = "delivery"
+CHARGE_ITEMS: Final = ("brokerage", *get_args(ChargeItem), "depository_charge")
+_CLOCK_TIME: Final[Schema] = {"type": "string", "pattern": "^[0-2][0-9]:[0-5][0-9]$"}
+_EDITION_EXAMPLE: Final = "5d41402abc4b2a76b9719d911017c592ae5f1c3f0d0b9d5b1f6d3c2b1a098765"
+_EDITION_HELP: Final = "SHA-256 of the edition of the rulebook."
+
+
+@extend_schema_field(
+    {"type": "number", "exclusiveMinimum": 0, "maximum": MAX_PRICE, "multipleOf": 0.0001}
+)
+class PriceField(QueryDecimalField):
+    """Rupees."""
+
+
+@extend_schema_field({"type": "string", "default": DEFAULT_BROKER})
+class BrokerField(ChoiceField):
+    """A broker of the rule set in force."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(choices=(), **options)
+
+    def to_internal_value(self, data: object) -> str:
+        self.choices = broker_names(current_rule_set())
+        return super().to_internal_value(data)
+
+
+@example({"exchange": "NSE", "date": "2026-08-03"})
+class SessionsQuery(StrictSerializer):
+    """Which day is wanted, and of which exchange."""
+
+    exchange = ChoiceField(choices=MARKETS, help_text="The exchange.")
+    date = QueryDateField(source="day", help_text="A day in Asia/Kolkata.")
+
+
+@example({"exchange": "NSE", "segment": "equity", "date": "2026-11-20"})
+class ChargeRatesQuery(StrictSerializer):
+    """Whose rates are wanted, and of which day."""
+
+    exchange = ChoiceField(choices=SEGMENTS, help_text="The exchange.")
+    segment = ChoiceField(
+        choices=get_args(ChargeSegment),
+        help_text="One of the exchange's; the `agri` ones are those of MCX and NCDEX.",
+    )
+    date = QueryDateField(source="day", help_text="The day of the trade.")
+    broker = BrokerField(
+        required=False, help_text="Whose prices; a refusal names those that are known."
+    )
+
+    @classmethod
+    def read(cls, data: Any) -> dict[str, Any]:
+        query = super().read(data)
+        allowed = SEGMENTS[query["exchange"]]
+        if query["segment"] not in allowed:
+            message = f"is no segment of {query['exchange']}"
+            raise InvalidInput(Fault("segment", message, query["segment"], allowed=allowed))
+        return query
+
+
+@example(
+    {
+        "symbol": "NSE:RELIANCE",
+        "side": "buy",
+        "quantity": 100,
+        "price": 1400.5,
+        "date": "2026-11-20",
+    }
+)
+class ChargesQuery(StrictSerializer):
+    """The fill that a contract note is wanted of."""
+
+    symbol = ParsedSymbolField(exact=True, help_text="EXCHANGE:SYMBOL")
+    side = ChoiceField(choices=SIDES, help_text="The side of the order.")
+    quantity = QueryIntegerField(max_value=MAX_UNITS, help_text="Units, not lots.")
+    price = PriceField(max_value=MAX_PRICE, help_text="Rupees; of an option the premium.")
+    date = QueryDateField(source="day", help_text="The day of the trade.")
+    product = ChoiceField(
+        choices=PRODUCTS,
+        default=DEFAULT_PRODUCT,
+        help_text="It decides tax and stamp duty of shares.",
+    )
+    broker = BrokerField(
+        required=False, help_text="Whose prices; a refusal names those that are known."
+    )
+
+
+@extend_schema_field(_CLOCK_TIME)
+class ClockTimeField(serializers.TimeField):
+    """A time of day in Asia/Kolkata, HH:MM."""
+
+    format = "%H:%M"
+
+
+@extend_schema_field({"type": "string"})
+class RuleRowField(serializers.Field[RuleRow, Any, str, Any]):
+    """Where a row of the rulebook stands: file and line."""
+
+    def to_representation(self, value: RuleRow) -> str:
+        return f"{file_of(value)}:{value.line}"
+
+
+class RuleSourceSerializer(AnswerSerializer):
+    """Where a row of the rulebook stands and where it is from."""
+
+    row = RuleRowField(source="*", help_text="File and line in the edition of the rulebook.")
+    source_ = CharField(help_text="Where it is from.")
+    unsourced = CharField(help_text="What of the row has no source; empty where all has one.")
+
+
+class SessionPhaseSerializer(AnswerSerializer):
+    """A part of a session."""
+
+    phase = ChoiceField(choices=get_args(Phase), help_text="What is done in it.")
+    opens = ClockTimeField(help_text="Its beginning in Asia/Kolkata.")
+    closes = ClockTimeField(help_text="Its end in Asia/Kolkata.")
+
+
+class SegmentSessionSerializer(AnswerSerializer):
+    """What a segment does on a date."""
+
+    segment = ChoiceField(
+        choices=get_args(Market),
+        help_text="What keeps the same hours: of NSE and BSE shares with derivatives, other shares"
+        " and derivatives; of MCX and NCDEX groups of commodities.",
+    )
+    session = ChoiceField(
+        choices=get_args(SessionKind),
+        source="day.kind",
+        help_text="The kind of day; `partial`: the morning or the evening is closed; `unknown`: the"
+        " year's holidays are not loaded.",
+    )
+    name = CharField(source="day.name", help_text="What the day is called, or what is not known.")
+    phases = SessionPhaseSerializer(
+        many=True, source="day.phases", help_text="In order; none where it is closed."
+    )
+    sources = RuleSourceSerializer(many=True, source="day.rows", help_text="The rules behind it.")
+
+
+@example(
+    {
+        "exchange": "NSE",
+        "date": "2026-08-03",
+        "edition": _EDITION_EXAMPLE,
+        "segments": [
+            {
+                "segment": "derivatives",
+                "session": "regular",
+                "name": "",
+                "phases": [
+                    {"phase": "pre_open", "opens": "09:00", "closes": "09:08"},
+                    {"phase": "continuous", "opens": "09:15", "closes": "15:40"},
+                ],
+                "sources": [
+                    {
+                        "row": "sessions.csv:10",
+                        "source": "NSE/FAOP/74467; BSE notice of 2026-08-01",
+                        "unsourced": "",
+                    },
+                    {
+                        "row": "sessions.csv:14",
+                        "source": "NSE notice of 2025-12-05",
+                        "unsourced": "",
+                    },
+                ],
+            }
+        ],
+    }
+)
+class SessionsSerializer(AnswerSerializer):
+    """What an exchange does on a date, and why."""
+
+    exchange = ChoiceField(choices=MARKETS, help_text="The exchange.")
+    date = DateField(help_text="The day in Asia/Kolkata.")
+    edition = CharField(help_text=_EDITION_HELP)
+    segments = SegmentSessionSerializer(many=True, help_text="Each segment of the exchange.")
+
+
+class ChargeSerializer(AnswerSerializer):
+    """An item of a contract note, as it is and as it is paid."""
+
+    item = ChoiceField(
+        choices=CHARGE_ITEMS,
+        help_text="`depository_charge` is what the broker and the depository take of a sale in"
+        " delivery, once for each share and day.",
+    )
+    percent = NumberField(
+        help_text="Of the value; of `gst` of the brokerage and of the exchange's and SEBI's fees; 0"
+        " for fixed sums."
+    )
+    amount = NumberField(help_text="Rupees, not rounded.")
+    rounded = NumberField(help_text="Rupees as a fill pays them.")
+    since = DateField(source="row.first_date", help_text="The first day of the rate.")
+    row = RuleRowField(help_text="File and line in the edition of the rulebook.")
+    source_ = CharField(source="row.source", help_text="Where it is from.")
+    unsourced = CharField(
+        source="row.unsourced", help_text="What of the row has no source; empty where all has one."
+    )
+
+
+@example(
+    {
+        "symbol": "NSE:RELIANCE",
+        "date": "2026-11-20",
+        "side": "buy",
+        "quantity": 100,
+        "price": 1400.5,
+        "multiplier": 1,
+        "value": 140050,
+        "segment": "equity",
+        "instrument": "share",
+        "product": "delivery",
+        "broker": "discount",
+        "edition": _EDITION_EXAMPLE,
+        "charges": [
+            {
+                "item": item,
+                "percent": percent,
+                "amount": amount,
+                "rounded": rounded,
+                "since": since,
+                "row": f"{file}:{line}",
+                "source": "…",
+                "unsourced": "",
+            }
+            for item, percent, amount, rounded, since, file, line in (
+                ("brokerage", 0, 0, 0, "2009-01-01", "brokers.csv", 3),
+                ("transaction_tax", 0.1, 140.05, 140.05, "2012-07-01", "charges.csv", 3),
+                ("exchange_fee", 0.0030699, 4.299395, 4.3, "2026-03-01", "charges.csv", 31),
+                ("ipft", 1e-7, 0.00014, 0, "2026-03-01", "charges.csv", 47),
+                ("sebi_fee", 0.0001, 0.14005, 0.14, "2021-04-01", "charges.csv", 69),
+                ("stamp_duty", 0.015, 21.0075, 21.01, "2020-07-01", "charges.csv", 71),
+                ("gst", 18, 0.7991, 0.8, "2017-07-01", "charges.csv", 79),
+            )
+        ],
+        "total": 166.3,
+        "unknown": [],
+    }
+)
+class ContractNoteSerializer(AnswerSerializer):
+    """A virtual contract note."""
+
+    symbol = CharField(help_text="EXCHANGE:SYMBOL")
+    date = DateField(source="day", help_text="The day of the trade.")
+    side = ChoiceField(choices=SIDES, help_text="The side of the order.")
+    quantity = IntegerField(help_text="Units, not lots.")
+    price = NumberField(help_text="Rupees; of an option the premium.")
+    multiplier = NumberField(help_text="Rupees a unit gains per rupee of price.")
+    value = NumberField(help_text="Rupees: quantity x price x multiplier.")
+    segment = ChoiceField(
+        choices=get_args(ChargeSegment), source="basis.segment", help_text="Whose rates apply."
+    )
+    instrument = ChoiceField(
+        choices=INSTRUMENT_KINDS,
+        source="basis.instrument",
+        help_text="ETFs are taxed by what they hold; nothing is charged on an index, which cannot"
+        " be traded.",
+    )
+    product = ChoiceField(
+        choices=PRODUCTS,
+        source="basis.product",
+        help_text="It decides tax and stamp duty of shares.",
+    )
+    broker = CharField(source="basis.broker", help_text="Whose prices.")
+    edition = CharField(source="rule_set", help_text=_EDITION_HELP)
+    charges = ChargeSerializer(many=True, source="charges.charges", help_text="Item by item.")
+    total = NumberField(source="charges.total", help_text="Rupees: of the rounded items.")
+    unknown = serializers.ListField(
+        child=CharField(), source="charges.unknown", help_text="Items without a rate on this date."
+    )
+
+    def to_representation(self, instance: ContractNote) -> dict[str, Any]:
+        rounded: dict[str, Any] = round_for_wire(super().to_representation(instance))
+        return rounded
+
+
+class RateInForceSerializer(AnswerSerializer):
+    """A rate of the rulebook, and what it is for."""
+
+    item = ChoiceField(choices=CHARGE_ITEMS, help_text="What it is charged as.")
+    percent = NumberField(
+        source="row.percent",
+        required=False,
+        help_text="Of the value, of options of the premium; of `gst` of the brokerage and of the"
+        " exchange's and SEBI's fees.",
+    )
+    flat = NumberField(
+        source="row.flat", required=False, help_text="Of brokerage: rupees of each order."
+    )
+    cap = NumberField(
+        source="row.cap",
+        required=False,
+        allow_null=True,
+        help_text="Of brokerage: the most that the percentage comes to, in rupees.",
+    )
+    amount = NumberField(
+        source="row.amount",
+        required=False,
+        help_text="Of the depository charge: rupees of each share and day.",
+    )
+    sides = serializers.ListField(
+        child=ChoiceField(choices=SIDES), help_text="The sides of an order that pay it."
+    )
+    products = serializers.ListField(
+        child=ChoiceField(choices=PRODUCTS), help_text="The products that pay it."
+    )
+    scopes = serializers.ListField(
+        child=ChoiceField(choices=RATE_SCOPES),
+        help_text="What it is for: the segment, or kinds of ETF or options in it, whose own rates"
+        " come before the segment's.",
+    )
+    underlyings = serializers.ListField(
+        child=CharField(), help_text="The only ones that it is for; empty where it is for all."
+    )
+    since = DateField(source="row.first_date", help_text="The first day of the rate.")
+    row = RuleRowField(help_text="File and line in the edition of the rulebook.")
+    source_ = CharField(source="row.source", help_text="Where it is from.")
+    unsourced = CharField(
+        source="row.unsourced", help_text="What of the row has no source; empty where all has one."
+    )
+
+
+@example(
+    {
+        "exchange": "NSE",
+        "segment": "equity",
+        "date": "2026-11-20",
+        "broker": "discount",
+        "edition": _EDITION_EXAMPLE,
+        "rates": [
+            {
+                "item": "stamp_duty",
+                "percent": 0.015,
+                "cap": None,
+                "sides": ["buy"],
+                "products": ["delivery"],
+                "scopes": ["equity"],
+                "underlyings": [],
+                "since": "2020-07-01",
+                "row": "charges.csv:71",
+                "source": "Indian Stamp Act as amended by the Finance Act 2019: nseindia.com and"
+                " Zerodha bulletin 259741",
+                "unsourced": "",
+            }
+        ],
+    }
+)
+class ChargeRatesSerializer(AnswerSerializer):
+    """The rates of a segment on a date."""
+
+    exchange = ChoiceField(choices=SEGMENTS, help_text="The exchange.")
+    segment = ChoiceField(choices=get_args(ChargeSegment), help_text="The segment.")
+    date = DateField(help_text="The day of the trade.")
+    broker = CharField(help_text="Whose prices.")
+    edition = CharField(help_text=_EDITION_HELP)
+    rates = RateInForceSerializer(many=True, help_text="Item by item.")
