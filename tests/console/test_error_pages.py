@@ -5,7 +5,7 @@ from django.test import Client
 
 from apps.core.api import limits
 from apps.core.errors import Code
-from apps.webhooks.guide import contents
+from apps.ops import docs
 from config.content_policy import HEADER
 from tests.envelope import assert_error
 
@@ -38,7 +38,7 @@ def test_other_clients_read_the_envelope(client: Client) -> None:
 
 
 def test_a_crash_says_its_number(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(contents, "contents", lambda: 1 / 0)
+    monkeypatch.setattr(docs, "guide_contents", lambda: 1 / 0)
     page = client.get("/docs/webhooks", headers=BROWSER)
     assert page.status_code == 500
     assert page["X-Request-ID"] in page.content.decode()
