@@ -329,14 +329,6 @@ def test_every_line_of_the_log_is_one_that_the_service_writes() -> None:
     assert [message for message in messages if message not in sources] == []
 
 
-def test_the_settings_of_the_example_are_documented() -> None:
-    page = (FOLDER / "README.md").read_text()
-    documented = (PROJECT / "config" / "README.md").read_text()
-    names = re.findall(r"^    ([A-Z_]+)=", page, re.MULTILINE)
-    assert len(names) > 5
-    assert [name for name in names if f"`{name}`" not in documented] == []
-
-
 def test_the_page_names_every_file_of_the_folder() -> None:
     page = (FOLDER / "README.md").read_text()
     files = {path.name for path in FOLDER.iterdir()} - {"README.md", "algotrade-worker@.service"}

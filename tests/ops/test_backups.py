@@ -18,8 +18,8 @@ from pytest_django import Settings
 
 from apps.accounts.models import User
 from apps.algorithms.models import Algorithm
-from apps.core import audit, encryption
-from apps.core.models import AuditRecord, InstalledKey, QuietStart
+from apps.core import encryption
+from apps.core.models import InstalledKey, QuietStart
 from apps.ops import backups
 from apps.ops.local_postgres import program_folders
 from tests import make
@@ -221,18 +221,6 @@ def test_a_backup_of_release_1_0_is_restored(tmp_path: Path, settings: Settings)
         restore(path)
         assert set(Algorithm.objects.values_list("name", flat=True)) == algorithms
         assert QuietStart.objects.get().ended_at is None
-
-
-def test_audit_records_are_copied_as_the_readme_says(tmp_path: Path) -> None:
-    long_ago = make.NOW.replace(year=2024)
-    audit.record(audit.Action.LOGIN, None, actor=audit.SYSTEM, now=long_ago)
-    audit.record(audit.Action.LOGOUT, None, actor=audit.SYSTEM, now=make.NOW)
-    [copy] = re.findall(r"^```psql\n(.*)\n```", Path("config/README.md").read_text(), re.MULTILINE)
-    command = backups._command("psql", "--no-psqlrc", f"--command={copy}")
-    subprocess.run(command, env=backups._environment(), check=True, cwd=tmp_path)
-    [line] = (tmp_path / "audit.jsonl").read_text().splitlines()
-    assert json.loads(line)["action"] == "login"
-    assert AuditRecord.objects.count() == 2
 
 
 @pytest.mark.parametrize("folder", list(program_folders()), ids=str)

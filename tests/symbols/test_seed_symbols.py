@@ -1,6 +1,5 @@
 """`manage.py seed_symbols FILE…`: what a master changes, and what it cannot."""
 
-import gzip
 from collections.abc import Callable
 from datetime import date
 from decimal import Decimal
@@ -169,18 +168,6 @@ def test_of_several_files_all_or_none_come_in(tmp_path: Path) -> None:
     with pytest.raises(CommandError, match=r"bad.csv: it is no master.*\nNothing was changed."):
         call_command("seed_symbols", str(good), str(bad), stdout=StringIO())
     assert not Instrument.objects.exists()
-
-
-def test_the_example_of_the_readme(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    readme = (Path(__file__).resolve().parents[2] / "apps" / "symbols" / "README.md").read_text()
-    (line,) = [line for line in readme.splitlines() if "manage.py seed_symbols " in line]
-    command, *files = line.split()[2:]
-    for name, text in zip(files, (lists.KITE, lists.NSE, lists.UPSTOX_JSON), strict=True):
-        content = text.encode()
-        (tmp_path / name).write_bytes(gzip.compress(content) if name.endswith("gz") else content)
-    monkeypatch.chdir(tmp_path)
-    call_command(command, *files, stdout=StringIO())
-    assert set(MasterLoad.objects.values_list("source", flat=True)) == {"kite", "nse", "upstox"}
 
 
 @pytest.mark.parametrize(

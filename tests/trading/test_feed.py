@@ -1,6 +1,5 @@
 """manage.py feed: history played by the market's clock; and the folding of what came in."""
 
-import re
 from collections.abc import Sequence
 from io import StringIO
 from pathlib import Path
@@ -18,7 +17,6 @@ from apps.market.tasks import compact_nightly
 from tests.market.bars import NOW, at, flat, minutes, same, store_candles, write_file
 from tests.trading.live.market_day import started, steps
 
-README = Path(__file__).resolve().parents[2] / "apps" / "market" / "README.md"
 SBIN, TCS = "NSE:SBIN", "NSE:TCS"
 pytestmark = pytest.mark.django_db
 
@@ -53,12 +51,6 @@ def test_stored_candles_are_seen_as_the_clock_moves() -> None:
     assert feed("--end") == "the replay has ended\n"
     assert feed("--end") == "there is no replay\n"
     assert clock.market_time(NOW) == int(NOW.timestamp())
-
-
-def test_the_example_of_the_readme_plays() -> None:
-    (example,) = re.findall(r"manage\.py feed (--symbols .*)", README.read_text())
-    store_candles("NSE:RELIANCE", "1m", minutes("2026-06-29 09:15", 2))
-    assert "the market's time is 2026-06-29 09:17" in feed(*example.split(), "--speed", "max")
 
 
 def test_candles_of_a_file_come_in(tmp_path: Path) -> None:
