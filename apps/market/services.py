@@ -15,7 +15,6 @@ from apps.engine.candles import DAY, TIMEFRAMES
 from apps.engine.language.strategy import Strategy
 from apps.engine.simulation.plan import NEVER
 from apps.engine.symbols import Symbol
-from apps.market.candles import queries
 from apps.market.candles.bar_history import read_stored
 from apps.market.candles.writing import append, append_all
 from apps.market.feeds.clock import (
@@ -41,7 +40,7 @@ from apps.market.importers.tables.timestamps import StampSide
 from apps.market.models import RuleSetVersion
 from apps.market.rulebook.contracts import InstrumentFacts, MarketRules
 from apps.market.rulebook.files.rule_set import FILES, read_rule_set
-from apps.market.rulebook.rule_sets import current_rule_set, files_of
+from apps.market.rulebook.rule_sets import LOCK_RULEBOOK, current_rule_set, files_of
 from apps.market.rulebook.settlements import UnderlyingClose, underlying_of
 from apps.market.uploads.services import upload_candles, upload_master
 from apps.symbols.services import (
@@ -102,7 +101,7 @@ def load_rule_set(*, files: Mapping[str, str], source: str, now: datetime) -> Ru
     if unknown:
         raise UnknownRulebookFile(unknown=unknown, known=list(FILES))
     with connection.cursor() as cursor:  # one load after the other: each builds on the last one
-        cursor.execute(queries.LOCK_RULEBOOK)
+        cursor.execute(LOCK_RULEBOOK)
     current = files_of(RuleSetVersion.objects.first())
     whole = {**current, **files}
     rule_set = read_rule_set(whole)

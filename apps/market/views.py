@@ -50,8 +50,11 @@ class MarketViewSet(OwnedViewSet):
         )
         synthetic = bool(reading.synthetic_symbols([symbol]))
         answer = {
-            "symbol": symbol, "timeframe": timeframe, "priced": priced, "synthetic": synthetic,
-        }  # fmt: skip
+            "symbol": symbol,
+            "timeframe": timeframe,
+            "priced": priced,
+            "synthetic": synthetic,
+        }
         return Response(CandlesSerializer.render(answer))
 
     @extend_schema(

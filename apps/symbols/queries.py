@@ -174,3 +174,5 @@ INSTRUMENT_CHECKS: Final = f"""
                 AND listed.type = known.type
         ))
 """
+
+HAS_INDEX_OF_PARTS: Final = "SELECT to_regclass('lasting_within_code') IS NOT NULL"

@@ -60,8 +60,15 @@ class EndpointAdmin(OperatorAdmin):
     searched = {"pk": "a webhook", "owner_id": "a user"}
     user_field = "owner"
     list_display = (
-        "id", "owner", "status", "disabled_reason", "failing_since", "failures", "slow", "url",
-    )  # fmt: skip
+        "id",
+        "owner",
+        "status",
+        "disabled_reason",
+        "failing_since",
+        "failures",
+        "slow",
+        "url",
+    )
     list_filter = ("status", FailingFilter, "slow")
     list_select_related = ("owner",)
 

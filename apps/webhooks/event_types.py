@@ -146,7 +146,9 @@ def _ended(description: str, status: str, error: Mapping[str, str] | None) -> Ev
 EVENT_SCHEMAS: Final[Mapping[EventType, EventSchema]] = {
     EventType.ALGORITHM_STARTED: _status_changed(
         "It was started, or resumed: then `previousStatus` is `paused`.",
-        "active", "stopped", "started",
+        "active",
+        "stopped",
+        "started",
     ),
     EventType.ALGORITHM_STOPPED: _status_changed("It was stopped.", "stopped", "active", "stopped"),
     EventType.ALGORITHM_PAUSED: _status_changed(
@@ -158,33 +160,55 @@ EVENT_SCHEMAS: Final[Mapping[EventType, EventSchema]] = {
     EventType.TRADE_EXECUTED: EventSchema(
         "An order was filled.",
         TradeData,
-        {"algorithmId": _ID, "algorithmName": _NAME, "runId": _RUN, "orderId": _ORDER,
-         "time": "2026-11-20T04:05:00.000Z",
-         "symbol": "NSE:RELIANCE", "side": "buy", "quantity": 10, "price": 1412.5,
-         "reason": "entry"},
+        {
+            "algorithmId": _ID,
+            "algorithmName": _NAME,
+            "runId": _RUN,
+            "orderId": _ORDER,
+            "time": "2026-11-20T04:05:00.000Z",
+            "symbol": "NSE:RELIANCE",
+            "side": "buy",
+            "quantity": 10,
+            "price": 1412.5,
+            "reason": "entry",
+        },
     ),
     EventType.BACKTEST_COMPLETED: _ended("Its results can be read.", "completed", None),
     EventType.BACKTEST_FAILED: _ended(
         "It came to no result; `error` says why.",
-        "failed", {"code": "INSUFFICIENT_DATA", "message": "too few bars"},
+        "failed",
+        {"code": "INSUFFICIENT_DATA", "message": "too few bars"},
     ),
     EventType.DAILY_LOSS_LIMIT_REACHED: EventSchema(
         "It has lost `maxDailyLoss` or more that day, and its positions are closed.",
         DailyLossData,
-        {"algorithmId": _ID, "algorithmName": _NAME, "runId": _RUN, "day": "2026-11-20",
-         "loss": 10250.4, "limit": 10000.0},
+        {
+            "algorithmId": _ID,
+            "algorithmName": _NAME,
+            "runId": _RUN,
+            "day": "2026-11-20",
+            "loss": 10250.4,
+            "limit": 10000.0,
+        },
     ),
     EventType.PERFORMANCE_ALERT: EventSchema(
         "A metric has reached the threshold of a performance alert.",
         AlertData,
-        {"algorithmId": _ID, "algorithmName": _NAME, "metric": "maxDrawdown", "value": 12.5,
-         "threshold": 10.0, "action": "send_notification"},
+        {
+            "algorithmId": _ID,
+            "algorithmName": _NAME,
+            "metric": "maxDrawdown",
+            "value": 12.5,
+            "threshold": 10.0,
+            "action": "send_notification",
+        },
     ),
     EventType.WEBHOOK_TEST: EventSchema(
         "Its endpoint was asked to be tested. Such events count per endpoint.",
-        WebhookTestData, {"webhookId": _ID},
+        WebhookTestData,
+        {"webhookId": _ID},
     ),
-}  # fmt: skip
+}
 
 
 def validate_data(type: EventType, data: Mapping[str, object]) -> None:

@@ -8,7 +8,7 @@ night without a split.
 
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import date, datetime
 from decimal import Decimal
 from fractions import Fraction
@@ -31,10 +31,26 @@ from apps.market.models import CorporateAction, Dividend
 RATIOS: Final = tuple(
     Fraction(after, before)
     for after, before in (
-        (3, 2), (5, 3), (2, 1), (5, 2), (3, 1), (4, 1), (5, 1), (6, 1), (8, 1), (10, 1), (15, 1),
-        (20, 1), (50, 1), (100, 1), (1, 2), (1, 5), (1, 10), (1, 20),
+        (3, 2),
+        (5, 3),
+        (2, 1),
+        (5, 2),
+        (3, 1),
+        (4, 1),
+        (5, 1),
+        (6, 1),
+        (8, 1),
+        (10, 1),
+        (15, 1),
+        (20, 1),
+        (50, 1),
+        (100, 1),
+        (1, 2),
+        (1, 5),
+        (1, 10),
+        (1, 20),
     )
-)  # fmt: skip
+)
 # How far from the ratio the market may open, as a share: it moves overnight too.
 _TOLERANCE: Final = 0.06
 # Days further apart are not consecutive: much may have happened between them.
@@ -92,36 +108,34 @@ def store_actions(
     """Store corporate actions and dividends; a symbol has one of a kind on one day, and the newer
     one wins.
     """
-    actions = [
-        CorporateAction(
-            symbol=row.symbol,
-            ex_date=row.ex_date,
-            kind=row.kind,
-            shares_before=row.before,
-            shares_after=row.after,
-            source=row.source,
-            loaded_at=now,
-        )
-        for row in rows
+    counts = [
+        _store(
+            [_action_of(row, now) for row in rows],
+            unique_fields=("symbol", "ex_date", "kind"),
+            fields=("shares_before", "shares_after", "source"),
+        ),
+        _store(
+            [Dividend(**asdict(row), loaded_at=now) for row in dividends],
+            unique_fields=("symbol", "ex_date"),
+            fields=("amount", "source"),
+        ),
     ]
-    paid = [
-        Dividend(
-            symbol=row.symbol,
-            ex_date=row.ex_date,
-            amount=row.amount,
-            source=row.source,
-            loaded_at=now,
-        )
-        for row in dividends
-    ]
-    counts = (
-        _store(actions, ("symbol", "ex_date", "kind"), ("shares_before", "shares_after", "source")),
-        _store(paid, ("symbol", "ex_date"), ("amount", "source")),
-    )
     return ActionCounts(
         sum(count.added for count in counts),
         sum(count.changed for count in counts),
         sum(count.unchanged for count in counts),
+    )
+
+
+def _action_of(row: ActionRow, now: datetime) -> CorporateAction:
+    return CorporateAction(
+        symbol=row.symbol,
+        ex_date=row.ex_date,
+        kind=row.kind,
+        shares_before=row.before,
+        shares_after=row.after,
+        source=row.source,
+        loaded_at=now,
     )
 
 

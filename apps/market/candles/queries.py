@@ -86,4 +86,3 @@ POP_BUFFERED: Final = (
 NOTIFY: Final = "SELECT pg_notify(%s, symbol || ' ' || %s) FROM unnest(%s::text[]) AS symbol"
 
 LOCK_BUCKETS: Final = "SELECT pg_advisory_xact_lock(%s, bucket) FROM unnest(%s::int[]) AS bucket"
-LOCK_RULEBOOK: Final = "SELECT pg_advisory_xact_lock(hashtextextended('rulebook', 0))"

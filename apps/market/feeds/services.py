@@ -50,11 +50,12 @@ def receive_from_operator(
         raise ReplayInProgress(marketTime=wire_time(datetime.fromtimestamp(replay.moment, tz=UTC)))
     received = receive(timeframe=timeframe, series=series, now=now)
     details = {
-        "symbols": list(series), "timeframe": timeframe,
+        "symbols": list(series),
+        "timeframe": timeframe,
         "received": sum(map(len, series.values())),
         "added": sum(counts.added for counts in received.values()),
         "changed": sum(counts.changed for counts in received.values()),
-    }  # fmt: skip
+    }
     actor = audit.user(operator)
     audit.record(Action.CANDLES_RECEIVED, None, actor=actor, now=now, **details)
     return received

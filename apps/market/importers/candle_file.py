@@ -101,18 +101,19 @@ def _read(content: Content, options: ImportOptions) -> CandleImport:
     bars = BarColumns(
         times, open_, high, low, close, volume, instruments.by_row, np.arange(len(table))
     )
+    report = ImportReport(
+        format=file_format.name,
+        rows=len(table),
+        shifted=shifted,
+        volume=file_format.volume,
+        adjusted=file_format.adjusted,
+    )
     cleaned, report = clean(
         table,
         file_format.amend(table, bars),
         instruments,
         timeframe,
-        ImportReport(
-            format=file_format.name,
-            rows=len(table),
-            shifted=shifted,
-            volume=file_format.volume,
-            adjusted=file_format.adjusted,
-        ),
+        report,
         strict=options.strict,
         calendars=options.calendars,
     )

@@ -129,20 +129,16 @@ def clean(
     With `strict` a bar outside the session's hours is refused as well; `calendars` as in
     `ImportOptions`.
     """
-    out_of_order = int(np.count_nonzero(np.diff(rows.time) < 0))
     cleaner = _RowCleaner(table, rows, instruments, strict=strict)
     untraded = cleaner.drop(_untraded(rows))
     if not len(cleaner.rows):
         table.refuse("holds no bar with a trade")
     cleaner.drop_without_symbol()
     _check_numbers(cleaner)
-    stamped = cleaner.rows.time
-    cleaner.rows = _at_midnight(cleaner.rows, timeframe)
-    moved = int(np.count_nonzero(cleaner.rows.time != stamped))
-    repaired, largest = _repair(cleaner)
+    moved = _move_to_midnight(cleaner, timeframe)
+    repaired, largest_repair = _repair(cleaner)
     symbol_numbers, symbols = _number_symbols(instruments)
-    cleaner.rows = _sort(cleaner.rows, symbol_numbers)
-    repeated = _drop_repeats(cleaner, symbol_numbers)
+    repeated = _sort_without_repeats(cleaner, symbol_numbers)
     if not len(cleaner.rows):
         table.refuse(f"no row is a bar: {', '.join(cleaner.left_out)}")
     bars = _split_by_symbol(cleaner, symbol_numbers, symbols)
@@ -156,8 +152,8 @@ def clean(
         left_out=dict(cleaner.left_out),
         examples=tuple(cleaner.examples),
         repaired=repaired,
-        largest_repair=largest,
-        out_of_order=out_of_order,
+        largest_repair=largest_repair,
+        out_of_order=int(np.count_nonzero(np.diff(rows.time) < 0)),
         moved=moved,
     )
 
@@ -184,14 +180,18 @@ def _refuse_number(cleaner: _RowCleaner, wrong: Flags, name: str, problem: str) 
     cleaner.fault(wrong, f"{name} {problem}", describe)
 
 
-def _at_midnight(rows: BarColumns, timeframe: str) -> BarColumns:
-    """Move bars of a day or week to 00:00 in Asia/Kolkata of their date or their Monday."""
+def _move_to_midnight(cleaner: _RowCleaner, timeframe: str) -> int:
+    """Move bars of a day or week to 00:00 in Asia/Kolkata of their date or their Monday, and return
+    how many were elsewhere.
+    """
     if TIMEFRAMES[timeframe] < DAY:
-        return rows
-    day = ist_day(rows.time)
+        return 0
+    stamped = cleaner.rows.time
+    day = ist_day(stamped)
     if timeframe == "1w":
         day = day - (day + 3) % 7  # 1970-01-01 was a Thursday
-    return rows.with_times(day_start(day))
+    cleaner.rows = cleaner.rows.with_times(day_start(day))
+    return int(np.count_nonzero(cleaner.rows.time != stamped))
 
 
 def _excess(rows: BarColumns) -> NDArray[np.float64]:
@@ -233,9 +233,11 @@ def _sort(rows: BarColumns, symbol_numbers: NDArray[np.int64]) -> BarColumns:
     return rows.select(np.lexsort((rows.time, symbol_numbers[rows.instrument])))
 
 
-def _drop_repeats(cleaner: _RowCleaner, symbol_numbers: NDArray[np.int64]) -> int:
-    """Drop exact repeats and return how many; two rows of one time that differ are a fault."""
-    rows = cleaner.rows
+def _sort_without_repeats(cleaner: _RowCleaner, symbol_numbers: NDArray[np.int64]) -> int:
+    """Sort the rows, drop exact repeats and return how many; two rows of one time that differ are a
+    fault.
+    """
+    rows = cleaner.rows = _sort(cleaner.rows, symbol_numbers)
     again = np.diff(rows.time, prepend=rows.time[:1] - 1) == 0
     if len(symbol_numbers) > 1:
         again &= np.diff(symbol_numbers[rows.instrument], prepend=-1) == 0

@@ -304,8 +304,6 @@ def _depository_rows(rule_set: RuleSet, basis: ChargeBasis) -> tuple[DepositoryR
     return tuple(row for row in rule_set.depository if row.broker == basis.broker)
 
 
-# -------------------------------------------------------------------------- the rates of a segment
-
 DatedRow: TypeAlias = ChargeRate | BrokerRow | DepositoryRow
 # Products in which shares are taxed; those of contracts are all taxed alike.
 _PRODUCTS_OF_SHARES: Final[tuple[Product, ...]] = ("intraday", "delivery")
@@ -402,9 +400,6 @@ def _keyed_rows(
                 rate.sides,
             ):
                 yield RateKey(rate.item, scope, underlying, product, side), rate
-
-
-# ------------------------------------------------------------------------------- for the engine
 
 
 def schedule_of(rule_set: RuleSet, bases: Iterable[ChargeBasis]) -> engine.Schedule:

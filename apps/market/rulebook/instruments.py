@@ -36,12 +36,38 @@ _INDICES: Final[Mapping[str, frozenset[str]]] = {
 _CURRENCIES: Final = frozenset(
     ("USDINR", "EURINR", "GBPINR", "JPYINR", "EURUSD", "GBPUSD", "USDJPY")
 )
-_COMMODITIES: Final = frozenset((
-    "GOLD", "GOLDM", "GOLD1G", "GOLDGUINEA", "GOLDPETAL", "GOLDTEN", "SILVER", "SILVERM",
-    "SILVERMIC", "SILVER100", "CRUDEOIL", "CRUDEOILM", "BRCRUDEOIL", "NATURALGAS", "NATGASMINI",
-    "NATURALGASM", "COPPER", "ALUMINIUM", "ALUMINI", "ZINC", "ZINCMINI", "LEAD", "LEADMINI",
-    "NICKEL", "DEGUMSOYA", "COTTON", "GUARGUM", "GUARSEED",
-))  # fmt: skip
+_COMMODITIES: Final = frozenset(
+    (
+        "GOLD",
+        "GOLDM",
+        "GOLD1G",
+        "GOLDGUINEA",
+        "GOLDPETAL",
+        "GOLDTEN",
+        "SILVER",
+        "SILVERM",
+        "SILVERMIC",
+        "SILVER100",
+        "CRUDEOIL",
+        "CRUDEOILM",
+        "BRCRUDEOIL",
+        "NATURALGAS",
+        "NATGASMINI",
+        "NATURALGASM",
+        "COPPER",
+        "ALUMINIUM",
+        "ALUMINI",
+        "ZINC",
+        "ZINCMINI",
+        "LEAD",
+        "LEADMINI",
+        "NICKEL",
+        "DEGUMSOYA",
+        "COTTON",
+        "GUARGUM",
+        "GUARSEED",
+    )
+)
 
 
 def other_market_of(contract: Symbol) -> str | None:

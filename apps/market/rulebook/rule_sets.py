@@ -24,6 +24,7 @@ from apps.market.rulebook.sessions import MARKETS, day_of, known_years
 NEWEST_VERSION: Final = (
     f"SELECT sha256 FROM {RuleSetVersion._meta.db_table} ORDER BY id DESC LIMIT 1"
 )
+LOCK_RULEBOOK: Final = "SELECT pg_advisory_xact_lock(hashtextextended('rulebook', 0))"
 
 
 def current_rule_set() -> RuleSet:

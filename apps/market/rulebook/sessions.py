@@ -178,9 +178,6 @@ def known_years(rule_set: RuleSet, exchange: Exchange, market: Market) -> frozen
     return frozenset(day.year for day in _listed(rule_set, exchange, market))
 
 
-# ------------------------------------------------------------------------------- for the engine
-
-
 @lru_cache(maxsize=64)
 def market_sessions(rule_set: RuleSet, exchange: Exchange, market: Market) -> Sessions:
     """Return the calendar of one market: its continuous phase, and every date that differs."""

@@ -66,10 +66,16 @@ def upload_candles(
         transaction.set_rollback(True)
     else:
         audit.record(
-            Action.CANDLE_FILE_LOADED, None, actor=audit.user(operator), now=now,
-            file=upload.name, fingerprint=upload.fingerprint, added=loader.counts.added,
-            replaced=loader.counts.replaced, dropped=loader.counts.dropped,
-        )  # fmt: skip
+            Action.CANDLE_FILE_LOADED,
+            None,
+            actor=audit.user(operator),
+            now=now,
+            file=upload.name,
+            fingerprint=upload.fingerprint,
+            added=loader.counts.added,
+            replaced=loader.counts.replaced,
+            dropped=loader.counts.dropped,
+        )
     return uploaded
 
 
@@ -120,8 +126,14 @@ def upload_master(
         transaction.set_rollback(True)
     else:
         audit.record(
-            Action.MASTER_LOADED, None, actor=audit.user(operator), now=now, file=upload.name,
-            fingerprint=upload.fingerprint, source=str(master.source), added=imported.counts.added,
+            Action.MASTER_LOADED,
+            None,
+            actor=audit.user(operator),
+            now=now,
+            file=upload.name,
+            fingerprint=upload.fingerprint,
+            source=str(master.source),
+            added=imported.counts.added,
             changed=imported.counts.changed,
-        )  # fmt: skip
+        )
     return MasterUpload(upload, imported)

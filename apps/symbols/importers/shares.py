@@ -15,10 +15,28 @@ _NSE: Final = ("EQ", "BE", "BZ", "SM", "ST", "SZ", "IV", "RR", "IT")
 _BLOCK: Final = "BL"
 # Every other series that a name may end in after a hyphen: N0 to NZ, Y1, GS, SG, TB, W1, E1 and so.
 _NSE_OTHER: Final = frozenset(("GS", "SG", "TB", "GB", "MF", "ME", "SF", "DR", "GC", "AF"))
-_BSE: Final = frozenset((
-    "A", "B", "T", "X", "XT", "Z", "ZP", "M", "MT", "MS", "TS", "P", "E", "IF", "IP", "Y", "NS",
-    "NT",
-))  # fmt: skip
+_BSE: Final = frozenset(
+    (
+        "A",
+        "B",
+        "T",
+        "X",
+        "XT",
+        "Z",
+        "ZP",
+        "M",
+        "MT",
+        "MS",
+        "TS",
+        "P",
+        "E",
+        "IF",
+        "IP",
+        "Y",
+        "NS",
+        "NT",
+    )
+)
 # Positions 8 and 9 of INE... and IN9...: shares, units of infrastructure and real estate trusts.
 _SHARES: Final = frozenset(("01", "23", "25"))
 NO_ISIN: Final = ("", "-", "NA")  # as lists write that there is none

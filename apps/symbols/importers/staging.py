@@ -71,17 +71,7 @@ def _newest(source: Source | None, markets: Iterable[MarketKey], as_of: date) ->
 
 def import_rows(master: Master, named: Sequence[NamedRow]) -> ImportCounts:
     """Stage the rows, compare and write them, in the transaction of the caller."""
-    markets = {(row.row.exchange, str(row.row.segment)) for row in named}
-    described = _newest(None, markets, master.as_of)
-    listed = _newest(master.source, markets, master.as_of)
-    parameters: Parameters = {
-        "source": str(master.source),
-        "own": master.source in EXCHANGES_OWN,
-        "as_of": master.as_of,
-        "yesterday": master.as_of - timedelta(days=1),
-        "described": described,
-        "listed": listed,
-    }
+    parameters = _parameters(master, named)
     with connection.cursor() as cursor:
         cursor.execute("LOCK TABLE symbols_masterload IN SHARE ROW EXCLUSIVE MODE")
         # Tables that have just grown have no statistics to choose nested loops by.
@@ -104,6 +94,19 @@ def import_rows(master: Master, named: Sequence[NamedRow]) -> ImportCounts:
         if added:
             cursor.execute("ANALYZE symbols_instrument")
     return ImportCounts(added, changed, new_terms, other_terms, listed_before, vanished, delisted)
+
+
+def _parameters(master: Master, named: Sequence[NamedRow]) -> Parameters:
+    """Return the parameters that the statements share."""
+    markets = {(row.row.exchange, str(row.row.segment)) for row in named}
+    return {
+        "source": str(master.source),
+        "own": master.source in EXCHANGES_OWN,
+        "as_of": master.as_of,
+        "yesterday": master.as_of - timedelta(days=1),
+        "described": _newest(None, markets, master.as_of),
+        "listed": _newest(master.source, markets, master.as_of),
+    }
 
 
 def _stage(cursor: CursorWrapper, named: Sequence[NamedRow]) -> None:
@@ -145,12 +148,26 @@ def _line(named: NamedRow) -> str:
     """Return the row as COPY reads it: separated by tabs, special characters escaped."""
     row, lot = named.row, lot_of_row(named.row)
     fields = (
-        named.symbol, row.exchange, row.segment.value, named.code, named.exchange_name, named.name,
-        row.type.value, named.underlying, _format(row.expiry), _format(row.strike),
-        row.option_type, _format(lot.size), _format(lot.multiplier), _format(row.tick),
-        _format(row.freeze), "" if row.isin in NO_ISIN else row.isin, _format(row.listed),
-        row.alias, row.token,
-    )  # fmt: skip
+        named.symbol,
+        row.exchange,
+        row.segment.value,
+        named.code,
+        named.exchange_name,
+        named.name,
+        row.type.value,
+        named.underlying,
+        _format(row.expiry),
+        _format(row.strike),
+        row.option_type,
+        _format(lot.size),
+        _format(lot.multiplier),
+        _format(row.tick),
+        _format(row.freeze),
+        "" if row.isin in NO_ISIN else row.isin,
+        _format(row.listed),
+        row.alias,
+        row.token,
+    )
     line = "\t".join(fields)
     return (line.replace("\\", "\\\\") if "\\" in line else line).replace(_NULL, "\\N") + "\n"
 

@@ -14,9 +14,18 @@ from typing import Final
 from apps.engine.symbols import EXCHANGES, MONTHS
 
 _MONTHS: Final = {name: number for number, name in enumerate(MONTHS, start=1)} | {
-    "JANUARY": 1, "FEBRUARY": 2, "MARCH": 3, "APRIL": 4, "JUNE": 6, "JULY": 7, "AUGUST": 8,
-    "SEPTEMBER": 9, "OCTOBER": 10, "NOVEMBER": 11, "DECEMBER": 12,
-}  # fmt: skip
+    "JANUARY": 1,
+    "FEBRUARY": 2,
+    "MARCH": 3,
+    "APRIL": 4,
+    "JUNE": 6,
+    "JULY": 7,
+    "AUGUST": 8,
+    "SEPTEMBER": 9,
+    "OCTOBER": 10,
+    "NOVEMBER": 11,
+    "DECEMBER": 12,
+}
 _OPTION_TYPES: Final = {"CE": "CE", "CALL": "CE", "PE": "PE", "PUT": "PE"}
 _FUTURES: Final = ("FUTURES", "FUTURE", "FUT")
 _KNOWN: Final = sorted((*_MONTHS, *_OPTION_TYPES, *_FUTURES), key=len, reverse=True)

@@ -25,6 +25,7 @@ from django.db.models import DecimalField, F, OrderBy, Q, QuerySet, Value
 from django.db.models.functions import Abs
 
 from apps.engine.symbols import EXCHANGES, InvalidSymbol, parse_symbol
+from apps.symbols import queries
 from apps.symbols.models import CASH, DERIVATIVE, Instrument, InstrumentAlias, Type
 from apps.symbols.search.contract_query import ContractQuery, DaySpan, read_contract
 
@@ -168,14 +169,19 @@ def _misspellings(code: str) -> set[str]:
 def _has_trigrams() -> bool:
     """Return whether the trigram index exists, which a migration makes where it can."""
     with connection.cursor() as cursor:
-        cursor.execute("SELECT to_regclass('lasting_within_code') IS NOT NULL")
+        cursor.execute(queries.HAS_INDEX_OF_PARTS)
         return bool(cursor.fetchone()[0])
 
 
 # Brokers' names of segments, by the exchange that they belong to.
 _SEGMENTS_OF: Final = {
-    "NFO": "NSE", "CDS": "NSE", "BFO": "BSE", "BCD": "BSE", "NSEFO": "NSE", "BSEFO": "BSE",
-}  # fmt: skip
+    "NFO": "NSE",
+    "CDS": "NSE",
+    "BFO": "BSE",
+    "BCD": "BSE",
+    "NSEFO": "NSE",
+    "BSEFO": "BSE",
+}
 
 
 def suggest(

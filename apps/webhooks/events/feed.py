@@ -12,29 +12,11 @@ from typing import Final
 from django.db import connection, transaction
 
 from apps.webhooks.event_types import EventType
+from apps.webhooks.events import queries
 from apps.webhooks.models import Event, EventCounter
 
 # A trigger notifies this channel of the owner of new events (migration 0006).
 EVENTS_CHANNEL: Final = "events_written"
-
-# Of one algorithm in the order of its sequence, whatever the clocks said.
-_NUMBER_EVENTS: Final = """
-    WITH unnumbered AS (
-        SELECT id, algorithm_id, sequence, max(created_at) OVER (
-            PARTITION BY algorithm_id ORDER BY sequence) AS reached
-        FROM webhooks_event WHERE owner_id = %(owner)s AND position IS NULL
-    ), numbered AS (
-        SELECT id, row_number() OVER (ORDER BY reached, algorithm_id, sequence) AS rank
-        FROM unnumbered
-    ), placed AS (
-        UPDATE webhooks_event AS event SET position = %(last)s + numbered.rank
-        FROM numbered WHERE event.id = numbered.id
-        RETURNING event.id
-    )
-    UPDATE webhooks_eventcounter SET last = last + (SELECT count(*) FROM placed)
-    WHERE owner_id = %(owner)s
-    RETURNING last
-"""
 
 
 def last_position(owner_id: str) -> int:
@@ -70,4 +52,4 @@ def number_events(owner_id: str) -> None:
         # The statement after this one sees what others numbered before they gave up the lock.
         counter = EventCounter.objects.select_for_update(no_key=True).get(pk=owner_id)
         with connection.cursor() as cursor:
-            cursor.execute(_NUMBER_EVENTS, {"owner": owner_id, "last": counter.last})
+            cursor.execute(queries.NUMBER_EVENTS, {"owner": owner_id, "last": counter.last})

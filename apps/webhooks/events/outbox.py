@@ -14,71 +14,16 @@ from typing import Any, Final
 
 from django.db import connection, transaction
 
-from apps.accounts.models import User
 from apps.core import jobs
-from apps.core.ids import NEW_ID
 from apps.webhooks import event_types
 from apps.webhooks.event_types import EventType
-from apps.webhooks.lifecycle import DeliveryQueue, DeliveryStatus, EndpointStatus
+from apps.webhooks.events import queries
 from apps.webhooks.models import Endpoint, Event
 
 DISPATCH_JOB: Final = "webhooks.take_turn"
 DISPATCH_QUEUE: Final = "webhooks"
 MAIL_JOB: Final = "webhooks.mail"
 MAIL_QUEUE: Final = "small"
-
-COUNT_EVENTS: Final = """
-    INSERT INTO webhooks_sequence AS counted (algorithm_id, last)
-    SELECT algorithm_id, added
-    FROM unnest(%s::text[], %s::bigint[]) AS new (algorithm_id, added) ORDER BY algorithm_id
-    ON CONFLICT (algorithm_id) DO UPDATE SET last = counted.last + excluded.last
-    RETURNING algorithm_id, last
-"""
-
-
-def _insert_deliveries(condition: str) -> str:
-    """Return the start of a statement: the new events of active users, and their deliveries."""
-    return f"""
-        WITH event (id, owner_id, type, at) AS (
-            SELECT new.id, owner_id, type, %s::timestamptz
-            FROM unnest(%s::text[], %s::text[], %s::text[]) AS new (id, owner_id, type)
-                JOIN {User._meta.db_table} AS owner ON owner.id = owner_id AND owner.is_active
-        ), made AS (
-            INSERT INTO webhooks_delivery
-                (id, event_id, endpoint_id, status, queue, due_at, attempts, failures, created_at)
-            SELECT {NEW_ID}, event.id, endpoint.id, '{DeliveryStatus.WAITING}',
-                CASE WHEN endpoint.slow THEN '{DeliveryQueue.RETRY}'
-                    ELSE '{DeliveryQueue.FIRST_ATTEMPT}' END,
-                event.at, 0, 0, event.at
-            FROM event JOIN webhooks_endpoint AS endpoint ON endpoint.owner_id = event.owner_id
-                AND endpoint.status = '{EndpointStatus.ENABLED}' AND {condition}
-            RETURNING id
-        )
-    """
-
-
-# One round trip for everything that a request has to wait for.
-DELIVER_TO_SUBSCRIBERS: Final = f"""
-    {_insert_deliveries("endpoint.events @> to_jsonb(event.type)")}
-    SELECT (SELECT count(*) FROM made),
-        EXISTS (SELECT FROM procrastinate_jobs
-            WHERE queue_name = '{DISPATCH_QUEUE}' AND status = 'todo'),
-        ARRAY(SELECT event.id FROM event JOIN webhooks_emailnotices AS notices
-            ON notices.owner_id = event.owner_id AND notices.events @> to_jsonb(event.type))
-"""
-DELIVER_TO_ENDPOINT: Final = f"{_insert_deliveries('endpoint.id = %s')} SELECT id FROM made"
-INSERT_MISSED: Final = f"""
-    INSERT INTO webhooks_delivery
-        (id, event_id, endpoint_id, status, queue, due_at, attempts, failures, created_at)
-    SELECT {NEW_ID}, id, %(endpoint)s::text, '{DeliveryStatus.FAILED}', '{DeliveryQueue.RETRY}',
-        %(now)s, 0, 0, created_at
-    FROM webhooks_event
-    WHERE owner_id = %(owner)s AND created_at >= %(since)s AND type = ANY(%(types)s)
-        AND type <> '{EventType.WEBHOOK_TEST}'
-        AND NOT EXISTS (SELECT FROM webhooks_delivery
-            WHERE event_id = webhooks_event.id AND endpoint_id = %(endpoint)s)
-    ORDER BY created_at, id LIMIT %(most)s
-"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +61,7 @@ def write_events(payloads: Sequence[EventPayload], *, now: datetime) -> list[Eve
     """
     events = insert(payloads, now=now)
     with connection.cursor() as cursor:
-        cursor.execute(DELIVER_TO_SUBSCRIBERS, _columns(events, now))
+        cursor.execute(queries.DELIVER_TO_SUBSCRIBERS, [*_columns(events, now), DISPATCH_QUEUE])
         deliveries, dispatch_waits, mailed = cursor.fetchone()
     if mailed:
         arguments = [{"event_id": event_id} for event_id in mailed]
@@ -132,7 +77,7 @@ def insert(payloads: Sequence[EventPayload], *, now: datetime) -> list[Event]:
     """Store events without any delivery."""
     added = Counter(payload.algorithm_id for payload in payloads)
     with connection.cursor() as cursor:
-        cursor.execute(COUNT_EVENTS, [list(added), list(added.values())])
+        cursor.execute(queries.COUNT_EVENTS, [list(added), list(added.values())])
         sequences = {algorithm: last - added[algorithm] + 1 for algorithm, last in cursor}
     events = []
     for payload in payloads:
@@ -155,7 +100,7 @@ def insert(payloads: Sequence[EventPayload], *, now: datetime) -> list[Event]:
 def deliver_to(endpoint: Endpoint, event: Event, *, now: datetime) -> str:
     """Create a delivery to an enabled, locked endpoint, and return its id."""
     with connection.cursor() as cursor:
-        cursor.execute(DELIVER_TO_ENDPOINT, [*_columns([event], now), endpoint.pk])
+        cursor.execute(queries.DELIVER_TO_ENDPOINT, [*_columns([event], now), endpoint.pk])
         (delivery_id,) = cursor.fetchone()
     ensure_dispatch()
     return str(delivery_id)
@@ -172,7 +117,7 @@ def insert_missed(endpoint: Endpoint, *, since: datetime, most: int, now: dateti
         "now": now,
     }
     with connection.cursor() as cursor:
-        cursor.execute(INSERT_MISSED, values)
+        cursor.execute(queries.INSERT_MISSED, values)
 
 
 def enqueue_dispatch() -> None:
@@ -187,7 +132,7 @@ def ensure_dispatch() -> None:
 
 
 def _columns(events: Sequence[Event], now: datetime) -> list[Any]:
-    """Return the parameters of `_insert_deliveries`."""
+    """Return the first parameters of the statements that deliver."""
     return [
         now,
         [event.pk for event in events],

@@ -34,9 +34,20 @@ _HOST_NAME = re.compile(rf"(?=.{{1,253}}\Z)(?:{_LABEL}\.)+{_LABEL}")
 _ENDS_IN_A_NUMBER = re.compile(r"(?:.*\.)?(?:[0-9]+|0x[0-9a-f]*)\.?", re.DOTALL)
 # Last labels that are no part of the public internet (RFC 6761, 6762, 9476, ICANN).
 _RESERVED_DOMAINS: Final = (
-    "localhost", "local", "localdomain", "internal", "home", "lan", "corp", "test", "invalid",
-    "example", "onion", "alt", "arpa",
-)  # fmt: skip
+    "localhost",
+    "local",
+    "localdomain",
+    "internal",
+    "home",
+    "lan",
+    "corp",
+    "test",
+    "invalid",
+    "example",
+    "onion",
+    "alt",
+    "arpa",
+)
 _PORTS: Final = {"https": 443, "http": 80}
 
 
@@ -116,9 +127,6 @@ class Target:
         return host if self.port == _PORTS[self.scheme] else f"{host}:{self.port}"
 
 
-# --------------------------------------------------------------------------------------------- URLs
-
-
 def parse_url(url: str, exemptions: Exemptions) -> Target:
     """Return the target that a URL names, without resolving its host. Raises UrlRejected."""
     if len(url) > MAX_URL_LENGTH:
@@ -184,9 +192,6 @@ def _require_public(host: str, literal: IPAddress | None) -> None:
         raise NotPublic
 
 
-# ---------------------------------------------------------------------------------------- addresses
-
-
 # Python's own `is_global` is not enough: which ranges it knows depends on the version, and
 # addresses that wrap another one (NAT64, 6to4, Teredo) or are shared (multicast) pass for global.
 # So an address must pass both it and the ranges here. Source: the IANA registries of special-
@@ -194,14 +199,28 @@ def _require_public(host: str, literal: IPAddress | None) -> None:
 _SPECIAL_V4: Final = tuple(
     IPv4Network(text)
     for text in (
-        "0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16",
-        "172.16.0.0/12", "192.0.0.0/24", "192.0.2.0/24", "192.31.196.0/24", "192.52.193.0/24",
-        "192.88.99.0/24", "192.168.0.0/16", "192.175.48.0/24", "198.18.0.0/15", "198.51.100.0/24",
-        "203.0.113.0/24", "224.0.0.0/4", "240.0.0.0/4",
+        "0.0.0.0/8",
+        "10.0.0.0/8",
+        "100.64.0.0/10",
+        "127.0.0.0/8",
+        "169.254.0.0/16",
+        "172.16.0.0/12",
+        "192.0.0.0/24",
+        "192.0.2.0/24",
+        "192.31.196.0/24",
+        "192.52.193.0/24",
+        "192.88.99.0/24",
+        "192.168.0.0/16",
+        "192.175.48.0/24",
+        "198.18.0.0/15",
+        "198.51.100.0/24",
+        "203.0.113.0/24",
+        "224.0.0.0/4",
+        "240.0.0.0/4",
         # Azure answers every virtual machine here about itself, from an address that looks public.
         "168.63.129.16/32",
     )
-)  # fmt: skip
+)
 # All that IANA has allocated for unicast; the rest is nobody's or wraps another address.
 _ALLOCATED_V6: Final = IPv6Network("2000::/3")
 _SPECIAL_V6: Final = tuple(

@@ -32,6 +32,7 @@ from apps.webhooks.lifecycle import (
     Failure,
 )
 from apps.webhooks.models import Attempt, Delivery, Endpoint
+from apps.webhooks.sending import queries
 
 # A send takes 15 seconds at most; by then it is recorded, or it is lost.
 CLAIM_TIME: Final = timedelta(seconds=60)
@@ -51,45 +52,6 @@ RETRY_WAITS: Final[Sequence[timedelta]] = (
 # Each wait is this much shorter or longer, so that what failed together is not retried together.
 JITTER: Final = 0.2
 MOST_RETRY_AFTER: Final = timedelta(hours=24)  # a receiver may postpone the next attempt by so much
-
-# One look at an index for each endpoint, however many deliveries wait for it.
-WAITING_ENDPOINTS: Final = f"""
-    WITH RECURSIVE waiting (endpoint_id) AS (
-        (SELECT endpoint_id FROM webhooks_delivery
-            WHERE status = '{DeliveryStatus.WAITING}' AND queue = %s ORDER BY endpoint_id LIMIT 1)
-        UNION ALL
-        SELECT (SELECT endpoint_id FROM webhooks_delivery
-            WHERE status = '{DeliveryStatus.WAITING}' AND queue = %s
-                AND endpoint_id > waiting.endpoint_id ORDER BY endpoint_id LIMIT 1)
-        FROM waiting WHERE waiting.endpoint_id IS NOT NULL
-    )
-    SELECT endpoint_id FROM waiting WHERE endpoint_id IS NOT NULL
-"""
-CONCURRENT_SENDS: Final = f"""
-    (SELECT count(*) FROM webhooks_delivery AS sent
-        WHERE sent.endpoint_id = webhooks_endpoint.id AND sent.status = '{DeliveryStatus.SENDING}')
-"""
-NEXT_ENDPOINTS: Final = f"""
-    SELECT id FROM webhooks_endpoint
-    WHERE id = ANY(%s) AND status = '{EndpointStatus.ENABLED}' AND NOT {quiet_start.IS_QUIET}
-        AND {CONCURRENT_SENDS} < {MOST_CONCURRENT_SENDS}
-        AND EXISTS (SELECT FROM webhooks_delivery
-            WHERE endpoint_id = webhooks_endpoint.id AND queue = %s
-                AND status = '{DeliveryStatus.WAITING}' AND due_at <= %s)
-    ORDER BY served_at NULLS FIRST, id LIMIT %s
-    FOR NO KEY UPDATE OF webhooks_endpoint SKIP LOCKED
-"""
-# A separate statement: it counts what others had claimed before the endpoints were locked.
-NEXT_DELIVERIES: Final = f"""
-    SELECT chosen.id FROM webhooks_endpoint CROSS JOIN LATERAL (
-        SELECT id FROM webhooks_delivery
-        WHERE endpoint_id = webhooks_endpoint.id AND queue = %s
-            AND status = '{DeliveryStatus.WAITING}' AND due_at <= %s
-        ORDER BY due_at, id LIMIT GREATEST(0, {MOST_CONCURRENT_SENDS} - {CONCURRENT_SENDS})
-        FOR NO KEY UPDATE
-    ) AS chosen WHERE webhooks_endpoint.id = ANY(%s)
-"""
-DATABASE_CONNECTIONS: Final = "SELECT pid FROM pg_stat_activity"
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,9 +80,6 @@ class AttemptResult:
     retry_after: float | None = None
 
 
-# ------------------------------------------------------------------------------------------- claim
-
-
 def claim(queue: DeliveryQueue, *, most: int, now: datetime) -> list[ClaimedDelivery]:
     """Claim up to `most` due deliveries of this queue, of the endpoints served longest ago.
 
@@ -132,18 +91,18 @@ def claim(queue: DeliveryQueue, *, most: int, now: datetime) -> list[ClaimedDeli
 
 def waiting_endpoints(queue: DeliveryQueue) -> list[str]:
     """Return the ids of the endpoints with deliveries waiting in this queue, due or not."""
-    return _ids(WAITING_ENDPOINTS, queue, queue)
+    return _ids(queries.WAITING_ENDPOINTS, queue, queue)
 
 
 @transaction.atomic
 def _claim(
     queue: DeliveryQueue, waiting: Sequence[str], most_endpoints: int, now: datetime
 ) -> list[ClaimedDelivery]:
-    endpoints = _ids(NEXT_ENDPOINTS, waiting, queue, now, most_endpoints)
+    endpoints = _ids(queries.NEXT_ENDPOINTS, waiting, queue, now, most_endpoints)
     if not endpoints:
         return []
     Endpoint.objects.filter(pk__in=endpoints).update(served_at=now)
-    chosen = Delivery.objects.filter(pk__in=_ids(NEXT_DELIVERIES, queue, now, endpoints))
+    chosen = Delivery.objects.filter(pk__in=_ids(queries.NEXT_DELIVERIES, queue, now, endpoints))
     deliveries = list(chosen.select_related("event", "endpoint").order_by("due_at"))
     chosen.claim(until=now + CLAIM_TIME)
     return [
@@ -171,9 +130,6 @@ def _ids(query: str, *values: Any) -> list[str]:
     with connection.cursor() as cursor:
         cursor.execute(query, values)
         return [row[0] for row in cursor.fetchall()]
-
-
-# ------------------------------------------------------------------------------------------ record
 
 
 @transaction.atomic
@@ -294,9 +250,6 @@ def _disable(endpoint: Endpoint, reason: DisabledReason, now: datetime) -> None:
         audit.record(action, endpoint, actor=audit.SYSTEM, now=now, reason=reason)
 
 
-# ------------------------------------------------------------------------------------------ reaper
-
-
 def reap(*, now: datetime) -> int:
     """Repair what a lost sender or a lost job left behind, and wake up what has become due.
 
@@ -327,7 +280,9 @@ def requeue_stalled(*, now: datetime) -> int:
     Such an attempt is recorded as lost, and does not count as a failure. Returns how many there
     were.
     """
-    stalled = Q(claimed_until__lte=now) | ~Q(claimed_by__in=RawSQL(DATABASE_CONNECTIONS, []))
+    stalled = Q(claimed_until__lte=now) | ~Q(
+        claimed_by__in=RawSQL(queries.DATABASE_CONNECTIONS, [])
+    )
     rows = Delivery.objects.filter(stalled, status=DeliveryStatus.SENDING).order_by("pk")
     deliveries = list(rows.select_for_update(no_key=True, skip_locked=True)[:_BATCH])
     Attempt.objects.bulk_create(

@@ -10,7 +10,7 @@ import socket
 import ssl
 import time
 from collections.abc import Mapping, Sequence
-from contextlib import closing, suppress
+from contextlib import AbstractContextManager, closing, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache
@@ -91,24 +91,33 @@ def send(
     try:
         target = parse_url(url, exemptions)
         with closing(_open(target, resolve, deadline)) as connection:
-            url_sent = httpcore2.URL(
-                scheme=target.scheme, host=target.host, port=target.port, target=target.path
-            )
             stream = BoundedStream(connection, deadline, MOST_BYTES_READ)
-            with httpcore2.HTTP11Connection(url_sent.origin, stream).stream(
-                "POST",
-                url_sent,
-                headers=[("Host", target.authority), ("Connection", "close"), *headers.items()],
-                content=body,
-            ) as answer:
+            with _post(target, stream, headers, body) as answer:
                 status, retry_after = answer.status, _retry_after(answer)
-                if 300 <= status < 400:
-                    error = Failure.REDIRECT
-                elif not 200 <= status < 300:
-                    error = Failure.STATUS
+                error = _failure_of(status)
     except _FAR_SIDE as raised:
         error = next(failure for kind, failure in _FAILURES if isinstance(raised, kind))
     return SendResult(status, error, time.monotonic() - started, retry_after)
+
+
+def _post(
+    target: Target, stream: httpcore2.NetworkStream, headers: Mapping[str, str], body: bytes
+) -> AbstractContextManager[httpcore2.Response]:
+    url = httpcore2.URL(
+        scheme=target.scheme, host=target.host, port=target.port, target=target.path
+    )
+    return httpcore2.HTTP11Connection(url.origin, stream).stream(
+        "POST",
+        url,
+        headers=[("Host", target.authority), ("Connection", "close"), *headers.items()],
+        content=body,
+    )
+
+
+def _failure_of(status: int) -> Failure | None:
+    if 200 <= status < 300:
+        return None
+    return Failure.REDIRECT if 300 <= status < 400 else Failure.STATUS
 
 
 def _retry_after(answer: httpcore2.Response) -> float | None:
@@ -127,9 +136,6 @@ def parse_retry_after(text: str, now: datetime) -> float | None:
     except ValueError:
         return None
     return max(0.0, (date - now).total_seconds())
-
-
-# -------------------------------------------------------------------------------------- connections
 
 
 class Deadline:

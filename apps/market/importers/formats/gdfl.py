@@ -23,9 +23,15 @@ from apps.market.importers.tables.layout import COMMON, FileLayout
 from apps.market.importers.tables.timestamps import StampSide
 
 _SEGMENTS: Final = {
-    "NSE": "NSE", "NFO": "NSE", "NSE_IDX": "NSE", "BSE": "BSE", "BFO": "BSE", "BSE_IDX": "BSE",
-    "MCX": "MCX", "NCX": "NCDEX",
-}  # fmt: skip
+    "NSE": "NSE",
+    "NFO": "NSE",
+    "NSE_IDX": "NSE",
+    "BSE": "BSE",
+    "BFO": "BSE",
+    "BSE_IDX": "BSE",
+    "MCX": "MCX",
+    "NCX": "NCDEX",
+}
 _CASH: Final = frozenset({"NSE", "NSE_IDX", "BSE", "BSE_IDX"})
 
 

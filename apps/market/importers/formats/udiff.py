@@ -27,8 +27,14 @@ from apps.market.importers.tables.layout import FileLayout, column_index
 from apps.market.importers.tables.timestamps import expiry_day
 
 _KEY: Final = (
-    "src", "fininstrmtp", "tckrsymb", "sctysrs", "xprydt", "strkpric", "optntp",
-)  # fmt: skip
+    "src",
+    "fininstrmtp",
+    "tckrsymb",
+    "sctysrs",
+    "xprydt",
+    "strkpric",
+    "optntp",
+)
 _EXCHANGES: Final = {"NSE": "NSE", "BSE": "BSE", "MCX": "MCX", "MCXCCL": "MCX", "NCDEX": "NCDEX"}
 _FUTURES: Final = frozenset({"IDF", "STF", "COF"})
 _OPTIONS: Final = frozenset({"IDO", "STO", "COO", "FUO"})

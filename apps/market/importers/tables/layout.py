@@ -19,11 +19,17 @@ COMMON: Final[Names] = {
     "close": ("close", "c", "closeprice"),
     "volume": ("volume", "vol", "v", "ttltrdqnty", "tottrdqty", "noofshares"),
     "stamp": (
-        "timestamp", "datetime", "date", "time", "ts", "unnamed0", "indexlevel0",
+        "timestamp",
+        "datetime",
+        "date",
+        "time",
+        "ts",
+        "unnamed0",
+        "indexlevel0",
     ),
     "clock": ("time",),
     "symbol": ("symbol", "instrument", "ticker", "tradingsymbol"),
-}  # fmt: skip
+}
 
 
 @dataclass(frozen=True, slots=True)

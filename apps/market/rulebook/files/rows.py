@@ -18,7 +18,7 @@ ChargeSegment: TypeAlias = Literal["equity", "futures", "options", "agri_futures
 # Exchange-traded funds by what they hold: `equity_etf` holds shares of Indian companies.
 EtfKind: TypeAlias = Literal[
     "equity_etf", "gold_etf", "silver_etf", "debt_etf", "liquid_etf", "overseas_etf"
-]  # fmt: skip
+]
 # What a rate is given for: the rates of a kind of ETF, or of options of the nearest expiry, take
 # precedence over those of the whole segment.
 RateScope: TypeAlias = ChargeSegment | EtfKind | Literal["nearest_options"]
@@ -27,20 +27,25 @@ CommodityGroup: TypeAlias = Literal["non_agri", "agri_global", "agri"]
 
 Market: TypeAlias = Literal[
     "shares_with_derivatives", "other_shares", "derivatives", "non_agri", "agri_global", "agri"
-]  # fmt: skip
+]
 Phase: TypeAlias = Literal["pre_open", "continuous", "closing_auction", "post_close"]
 DayKind: TypeAlias = Literal["holiday", "morning_closed", "evening_closed", "special", "regular"]
 ContractKind: TypeAlias = Literal[
-    "share", "index_future", "stock_future", "index_option", "stock_option",
-    "goods_future", "goods_option",
-]  # fmt: skip
+    "share",
+    "index_future",
+    "stock_future",
+    "index_option",
+    "stock_option",
+    "goods_future",
+    "goods_option",
+]
 # Contracts whose name has no day are monthly ones, quarterly ones among them.
 ContractCycle: TypeAlias = Literal["monthly", "weekly"]
 Product: TypeAlias = Literal["intraday", "delivery", "carryforward"]
 OrderSide: TypeAlias = Literal["buy", "sell"]
 ChargeItem: TypeAlias = Literal[
     "transaction_tax", "exercise_tax", "exchange_fee", "ipft", "sebi_fee", "stamp_duty", "gst"
-]  # fmt: skip
+]
 
 Value = TypeVar("Value")
 

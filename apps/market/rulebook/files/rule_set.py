@@ -77,9 +77,17 @@ class RuleSet:
 def rows_by_file(rule_set: RuleSet) -> Mapping[str, tuple[RuleRow, ...]]:
     """Return the rows of each file, by its name."""
     tables = (
-        rule_set.charges, rule_set.brokers, rule_set.commodities, rule_set.hours, rule_set.days,
-        rule_set.ticks, rule_set.margins, rule_set.etfs, rule_set.depository, rule_set.lots,
-    )  # fmt: skip
+        rule_set.charges,
+        rule_set.brokers,
+        rule_set.commodities,
+        rule_set.hours,
+        rule_set.days,
+        rule_set.ticks,
+        rule_set.margins,
+        rule_set.etfs,
+        rule_set.depository,
+        rule_set.lots,
+    )
     return dict(zip(FILES, tables, strict=True))
 
 
@@ -125,9 +133,18 @@ def read_rule_set(files: Mapping[str, str]) -> RuleSet:
     if reader.faults:
         raise InvalidRulebook(reader.faults)
     return RuleSet(
-        _digest(files), charges, brokers, commodities, hours, days, ticks, margins, etfs,
-        depository, lots,
-    )  # fmt: skip
+        _digest(files),
+        charges,
+        brokers,
+        commodities,
+        hours,
+        days,
+        ticks,
+        margins,
+        etfs,
+        depository,
+        lots,
+    )
 
 
 def _digest(files: Mapping[str, str]) -> str:

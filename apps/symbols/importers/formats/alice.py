@@ -23,10 +23,16 @@ from apps.symbols.models import Segment, Source, Type
 SOURCE: Final = Source.ALICE
 COLUMNS: Final = frozenset(("Exch", "Exchange Segment", "Symbol", "Token", "Trading Symbol"))
 _MARKETS: Final[dict[str, MarketSegment]] = {
-    "NSE": rows.NSE_CASH, "BSE": rows.BSE_CASH, "NFO": rows.NSE_FO, "BFO": rows.BSE_FO,
-    "CDS": rows.NSE_CURRENCY, "BCD": rows.BSE_CURRENCY, "MCX": rows.MCX, "NCDEX": rows.NCDEX,
+    "NSE": rows.NSE_CASH,
+    "BSE": rows.BSE_CASH,
+    "NFO": rows.NSE_FO,
+    "BFO": rows.BSE_FO,
+    "CDS": rows.NSE_CURRENCY,
+    "BCD": rows.BSE_CURRENCY,
+    "MCX": rows.MCX,
+    "NCDEX": rows.NCDEX,
     "NCO": rows.NSE_COMMODITY,
-}  # fmt: skip
+}
 _INDICATIVE_VALUE: Final = "INAV"
 
 
@@ -44,12 +50,20 @@ def read(record: Record, line: int) -> InstrumentRow:
     is_option = option_type in ("CE", "PE")
     counted = venue.segment == Segment.CURRENCY
     return InstrumentRow(
-        line, *venue, Type.OPTIONS if is_option else Type.FUTURES, raw, name, alias, token,
-        lot=None if counted else _lot(record, venue), tick=tick,
-        freeze=whole(record, "freeze_qty"), expiry=rows.day(record, "Expiry Date"),
+        line,
+        *venue,
+        type=Type.OPTIONS if is_option else Type.FUTURES,
+        raw=raw,
+        name=name,
+        alias=alias,
+        token=token,
+        lot=None if counted else _lot(record, venue),
+        tick=tick,
+        freeze=whole(record, "freeze_qty"),
+        expiry=rows.day(record, "Expiry Date"),
         strike=rows.strike(number(record, "Strike Price")) if is_option else None,
         option_type=option_type if is_option else "",
-    )  # fmt: skip
+    )
 
 
 def _lot(record: Record, venue: MarketSegment) -> int | None:
@@ -64,6 +78,14 @@ def _share(record: Record, line: int, venue: MarketSegment, alias: str) -> Instr
         raise RejectedRow(RejectReason.NOT_A_SHARE, f"{raw} is a fund's indicative value")
     rank = shares.rank_of(venue.exchange, series=series)
     return InstrumentRow(
-        line, *venue, Type.EQUITY, raw, name or raw, alias, text(record, "Token"),
-        whole(record, "Lot Size"), tick=positive(record, "Tick Size"), rank=rank,
-    )  # fmt: skip
+        line,
+        *venue,
+        type=Type.EQUITY,
+        raw=raw,
+        name=name or raw,
+        alias=alias,
+        token=text(record, "Token"),
+        lot=whole(record, "Lot Size"),
+        tick=positive(record, "Tick Size"),
+        rank=rank,
+    )

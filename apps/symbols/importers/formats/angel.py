@@ -24,10 +24,16 @@ from apps.symbols.models import Segment, Source, Type
 SOURCE: Final = Source.ANGEL
 COLUMNS: Final = frozenset(("token", "symbol", "instrumenttype", "exch_seg", "lotsize"))
 _MARKETS: Final[dict[str, MarketSegment]] = {
-    "NSE": rows.NSE_CASH, "BSE": rows.BSE_CASH, "NFO": rows.NSE_FO, "BFO": rows.BSE_FO,
-    "CDS": rows.NSE_CURRENCY, "BCD": rows.BSE_CURRENCY, "NCO": rows.NSE_COMMODITY,
-    "MCX": rows.MCX, "NCDEX": rows.NCDEX,
-}  # fmt: skip
+    "NSE": rows.NSE_CASH,
+    "BSE": rows.BSE_CASH,
+    "NFO": rows.NSE_FO,
+    "BFO": rows.BSE_FO,
+    "CDS": rows.NSE_CURRENCY,
+    "BCD": rows.BSE_CURRENCY,
+    "NCO": rows.NSE_COMMODITY,
+    "MCX": rows.MCX,
+    "NCDEX": rows.NCDEX,
+}
 _INDICES: Final = ("AMXIDX", "INDEX")
 # NIFTY25JUN2623000CE, and at NCDEX DHANIYA09OCT26CE11300FOCT26.
 _OPTION: Final = re.compile(r".*[0-9](CE|PE)|.*[0-9]{2}(CE|PE)[0-9]+F[A-Z]{3}[0-9]{2}")
@@ -56,10 +62,16 @@ def read(record: Record, line: int) -> InstrumentRow:
     if kind.startswith("OPT") and option is None:
         raise RejectedRow(RejectReason.UNREADABLE, f"{alias} is neither call nor put")
     return InstrumentRow(
-        line, *venue, Type.OPTIONS if option else Type.FUTURES,
-        rows.required(record, "name"), name, alias, token,
-        lot=lot if venue.segment == Segment.DERIVATIVES else None, tick=tick,
+        line,
+        *venue,
+        type=Type.OPTIONS if option else Type.FUTURES,
+        raw=rows.required(record, "name"),
+        name=name,
+        alias=alias,
+        token=token,
+        lot=lot if venue.segment == Segment.DERIVATIVES else None,
+        tick=tick,
         expiry=rows.day(record, "expiry"),
         strike=rows.strike(positive(record, "strike", times=paise)) if option else None,
         option_type=(option[1] or option[2]) if option else "",
-    )  # fmt: skip
+    )

@@ -18,6 +18,13 @@ def read(record: Record, line: int) -> InstrumentRow:
     rank = shares.rank_of("BSE", series=text(record, "Group"), isin=isin)
     name = text(record, "Issuer Name") or text(record, "Security Name")
     return InstrumentRow(
-        line, *rows.BSE_CASH, Type.EQUITY, raw, name or raw, raw,
-        token=rows.required(record, "Security Code"), isin=isin, rank=rank,
-    )  # fmt: skip
+        line,
+        *rows.BSE_CASH,
+        type=Type.EQUITY,
+        raw=raw,
+        name=name or raw,
+        alias=raw,
+        token=rows.required(record, "Security Code"),
+        isin=isin,
+        rank=rank,
+    )

@@ -27,29 +27,55 @@ SOURCE: Final = Source.DHAN
 COLUMNS: Final = frozenset(("SEM_SMST_SECURITY_ID", "SEM_TRADING_SYMBOL", "SEM_SEGMENT"))
 DETAILED_COLUMNS: Final = frozenset(("EXCH_ID", "SECURITY_ID", "UNDERLYING_SYMBOL", "SEGMENT"))
 _MARKETS: Final[dict[str, MarketSegment]] = {
-    "NSE E": rows.NSE_CASH, "BSE E": rows.BSE_CASH, "NSE I": rows.NSE_CASH,
-    "BSE I": rows.BSE_CASH, "NSE D": rows.NSE_FO, "BSE D": rows.BSE_FO,
-    "NSE C": rows.NSE_CURRENCY, "BSE C": rows.BSE_CURRENCY, "NSE M": rows.NSE_COMMODITY,
-    "BSE M": rows.BSE_COMMODITY, "MCX M": rows.MCX, "NCDEX M": rows.NCDEX,
-}  # fmt: skip
+    "NSE E": rows.NSE_CASH,
+    "BSE E": rows.BSE_CASH,
+    "NSE I": rows.NSE_CASH,
+    "BSE I": rows.BSE_CASH,
+    "NSE D": rows.NSE_FO,
+    "BSE D": rows.BSE_FO,
+    "NSE C": rows.NSE_CURRENCY,
+    "BSE C": rows.BSE_CURRENCY,
+    "NSE M": rows.NSE_COMMODITY,
+    "BSE M": rows.BSE_COMMODITY,
+    "MCX M": rows.MCX,
+    "NCDEX M": rows.NCDEX,
+}
 _TRADED: Final = frozenset(("ES", "ETF", "INVITU", "REIT", "EQUITY", "OTHER"))
 _UNDERLYING: Final = re.compile(r"(?P<root>.{1,60})-[A-Z][a-z]{2}[0-9]{4}-.{1,60}")
 _PAISE: Final = "0.01"
 
 # What the two lists call the same thing.
 _COMPACT: Final = {
-    "exchange": "SEM_EXM_EXCH_ID", "segment": "SEM_SEGMENT", "id": "SEM_SMST_SECURITY_ID",
-    "symbol": "SEM_TRADING_SYMBOL", "name": "SEM_CUSTOM_SYMBOL", "lot": "SEM_LOT_UNITS",
-    "expiry": "SEM_EXPIRY_DATE", "strike": "SEM_STRIKE_PRICE", "option": "SEM_OPTION_TYPE",
-    "tick": "SEM_TICK_SIZE", "kind": "SEM_EXCH_INSTRUMENT_TYPE", "series": "SEM_SERIES",
-}  # fmt: skip
+    "exchange": "SEM_EXM_EXCH_ID",
+    "segment": "SEM_SEGMENT",
+    "id": "SEM_SMST_SECURITY_ID",
+    "symbol": "SEM_TRADING_SYMBOL",
+    "name": "SEM_CUSTOM_SYMBOL",
+    "lot": "SEM_LOT_UNITS",
+    "expiry": "SEM_EXPIRY_DATE",
+    "strike": "SEM_STRIKE_PRICE",
+    "option": "SEM_OPTION_TYPE",
+    "tick": "SEM_TICK_SIZE",
+    "kind": "SEM_EXCH_INSTRUMENT_TYPE",
+    "series": "SEM_SERIES",
+}
 _DETAILED: Final = {
-    "exchange": "EXCH_ID", "segment": "SEGMENT", "id": "SECURITY_ID", "symbol": "SYMBOL_NAME",
-    "underlying": "UNDERLYING_SYMBOL", "name": "DISPLAY_NAME", "lot": "LOT_SIZE",
-    "expiry": "SM_EXPIRY_DATE", "strike": "STRIKE_PRICE", "option": "OPTION_TYPE",
-    "tick": "TICK_SIZE", "kind": "INSTRUMENT_TYPE", "series": "SERIES", "isin": "ISIN",
+    "exchange": "EXCH_ID",
+    "segment": "SEGMENT",
+    "id": "SECURITY_ID",
+    "symbol": "SYMBOL_NAME",
+    "underlying": "UNDERLYING_SYMBOL",
+    "name": "DISPLAY_NAME",
+    "lot": "LOT_SIZE",
+    "expiry": "SM_EXPIRY_DATE",
+    "strike": "STRIKE_PRICE",
+    "option": "OPTION_TYPE",
+    "tick": "TICK_SIZE",
+    "kind": "INSTRUMENT_TYPE",
+    "series": "SERIES",
+    "isin": "ISIN",
     "freeze": "SM_FREEZE_QTY",
-}  # fmt: skip
+}
 
 
 def read(record: Record, line: int) -> InstrumentRow:
@@ -74,20 +100,36 @@ def _read(record: Record, line: int) -> InstrumentRow:
         raw = underlying or symbol
         rank = _rank(record, venue.exchange)
         return InstrumentRow(
-            line, *venue, Type.EQUITY, raw, name or raw, raw, token, whole(record, "lot"),
-            tick=tick, freeze=_freeze(record), isin=text(record, "isin"), rank=rank,
-        )  # fmt: skip
+            line,
+            *venue,
+            type=Type.EQUITY,
+            raw=raw,
+            name=name or raw,
+            alias=raw,
+            token=token,
+            lot=whole(record, "lot"),
+            tick=tick,
+            freeze=_freeze(record),
+            isin=text(record, "isin"),
+            rank=rank,
+        )
     option_type = text(record, "option")
     is_option = option_type in ("CE", "PE")
     return InstrumentRow(
-        line, *venue, Type.OPTIONS if is_option else Type.FUTURES,
-        underlying or _underlying(symbol), name, symbol, token,
-        lot=whole(record, "lot") if venue.segment == Segment.DERIVATIVES else None, tick=tick,
+        line,
+        *venue,
+        type=Type.OPTIONS if is_option else Type.FUTURES,
+        raw=underlying or _underlying(symbol),
+        name=name,
+        alias=symbol,
+        token=token,
+        lot=whole(record, "lot") if venue.segment == Segment.DERIVATIVES else None,
+        tick=tick,
         freeze=_freeze(record) if venue.segment == Segment.DERIVATIVES else None,
         expiry=rows.day(record, "expiry"),
         strike=rows.strike(number(record, "strike")) if is_option else None,
         option_type=option_type if is_option else "",
-    )  # fmt: skip
+    )
 
 
 def _underlying(symbol: str) -> str:

@@ -25,9 +25,14 @@ from apps.symbols.models import Segment, Source, Type
 SOURCE: Final = Source.FIVEPAISA
 COLUMNS: Final = frozenset(("Exch", "ExchType", "Name", "Expiry", "ScripType", "ScripCode"))
 _MARKETS: Final[dict[str, MarketSegment]] = {
-    "N C": rows.NSE_CASH, "B C": rows.BSE_CASH, "N D": rows.NSE_FO, "B D": rows.BSE_FO,
-    "N U": rows.NSE_CURRENCY, "B U": rows.BSE_CURRENCY, "M D": rows.MCX,
-}  # fmt: skip
+    "N C": rows.NSE_CASH,
+    "B C": rows.BSE_CASH,
+    "N D": rows.NSE_FO,
+    "B D": rows.BSE_FO,
+    "N U": rows.NSE_CURRENCY,
+    "B U": rows.BSE_CURRENCY,
+    "M D": rows.MCX,
+}
 _NAME: Final = re.compile(r"(?P<root>.{1,60}?) {1,9}[0-9]{1,2} [A-Za-z]{3} [0-9]{4}( .{0,60})?")
 
 
@@ -41,19 +46,36 @@ def read(record: Record, line: int) -> InstrumentRow:
         isin = text(record, "ISIN")
         rank = shares.rank_of(venue.exchange, series=_series(record, venue), isin=isin)
         return InstrumentRow(
-            line, *venue, Type.EQUITY, alias, full_name or alias, alias, token, lot,
-            tick=tick, freeze=freeze, isin=isin, rank=rank,
-        )  # fmt: skip
+            line,
+            *venue,
+            type=Type.EQUITY,
+            raw=alias,
+            name=full_name or alias,
+            alias=alias,
+            token=token,
+            lot=lot,
+            tick=tick,
+            freeze=freeze,
+            isin=isin,
+            rank=rank,
+        )
     is_option = kind in ("CE", "PE")
     in_lots = venue.segment != Segment.DERIVATIVES
     return InstrumentRow(
-        line, *venue, Type.OPTIONS if is_option else Type.FUTURES,
-        text(record, "SymbolRoot") or _underlying(alias), full_name, alias, token,
-        lot=None if in_lots else lot, tick=tick, freeze=None if in_lots else freeze,
+        line,
+        *venue,
+        type=Type.OPTIONS if is_option else Type.FUTURES,
+        raw=text(record, "SymbolRoot") or _underlying(alias),
+        name=full_name,
+        alias=alias,
+        token=token,
+        lot=None if in_lots else lot,
+        tick=tick,
+        freeze=None if in_lots else freeze,
         expiry=rows.day(record, "Expiry"),
         strike=rows.strike(number(record, "StrikeRate")) if is_option else None,
         option_type=kind if is_option else "",
-    )  # fmt: skip
+    )
 
 
 def _series(record: Record, venue: MarketSegment) -> str:

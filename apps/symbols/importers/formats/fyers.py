@@ -23,16 +23,39 @@ from apps.symbols.models import Segment, Source, Type
 
 SOURCE: Final = Source.FYERS
 HEADER: Final = (
-    "token", "name", "kind", "lot", "tick", "isin", "session", "updated", "expiry", "ticker",
-    "exchange", "segment", "code", "underlying", "underlying_code", "strike", "option",
-    "underlying_token", "reserved1", "reserved2", "reserved3",
-)  # fmt: skip
+    "token",
+    "name",
+    "kind",
+    "lot",
+    "tick",
+    "isin",
+    "session",
+    "updated",
+    "expiry",
+    "ticker",
+    "exchange",
+    "segment",
+    "code",
+    "underlying",
+    "underlying_code",
+    "strike",
+    "option",
+    "underlying_token",
+    "reserved1",
+    "reserved2",
+    "reserved3",
+)
 UPDATED: Final = "updated"
 _MARKETS: Final[dict[str, MarketSegment]] = {
-    "10 10": rows.NSE_CASH, "12 10": rows.BSE_CASH, "10 11": rows.NSE_FO, "12 11": rows.BSE_FO,
-    "10 12": rows.NSE_CURRENCY, "12 12": rows.BSE_CURRENCY, "11 20": rows.MCX,
+    "10 10": rows.NSE_CASH,
+    "12 10": rows.BSE_CASH,
+    "10 11": rows.NSE_FO,
+    "12 11": rows.BSE_FO,
+    "10 12": rows.NSE_CURRENCY,
+    "12 12": rows.BSE_CURRENCY,
+    "11 20": rows.MCX,
     "10 20": rows.NSE_COMMODITY,
-}  # fmt: skip
+}
 _INDEX: Final = "-INDEX"
 
 
@@ -60,10 +83,20 @@ def read(record: Record, line: int) -> InstrumentRow:
         alias, expiry=expiry, strike=strike, option_type=option_type if is_option else ""
     )
     return InstrumentRow(
-        line, *venue, Type.OPTIONS if is_option else Type.FUTURES, raw, name, ticker, token,
-        lot=whole(record, "lot") if venue.segment == Segment.DERIVATIVES else None, tick=tick,
-        expiry=expiry, strike=strike, option_type=option_type if is_option else "", weekly=weekly,
-    )  # fmt: skip
+        line,
+        *venue,
+        type=Type.OPTIONS if is_option else Type.FUTURES,
+        raw=raw,
+        name=name,
+        alias=ticker,
+        token=token,
+        lot=whole(record, "lot") if venue.segment == Segment.DERIVATIVES else None,
+        tick=tick,
+        expiry=expiry,
+        strike=strike,
+        option_type=option_type if is_option else "",
+        weekly=weekly,
+    )
 
 
 def _share(record: Record, line: int, venue: MarketSegment, alias: str) -> InstrumentRow:
@@ -71,7 +104,15 @@ def _share(record: Record, line: int, venue: MarketSegment, alias: str) -> Instr
     isin = text(record, "isin")
     rank = shares.rank_of(venue.exchange, series=series, isin=isin)
     return InstrumentRow(
-        line, *venue, Type.EQUITY, raw, text(record, "name"), text(record, "ticker"),
-        text(record, "token"), whole(record, "lot"), tick=positive(record, "tick"), isin=isin,
+        line,
+        *venue,
+        type=Type.EQUITY,
+        raw=raw,
+        name=text(record, "name"),
+        alias=text(record, "ticker"),
+        token=text(record, "token"),
+        lot=whole(record, "lot"),
+        tick=positive(record, "tick"),
+        isin=isin,
         rank=rank,
-    )  # fmt: skip
+    )

@@ -22,10 +22,15 @@ from apps.symbols.models import Segment, Source, Type
 SOURCE: Final = Source.KITE
 COLUMNS: Final = frozenset(("instrument_token", "tradingsymbol", "instrument_type", "segment"))
 _MARKETS: Final[dict[str, MarketSegment]] = {
-    "NSE": rows.NSE_CASH, "BSE": rows.BSE_CASH, "NFO": rows.NSE_FO, "BFO": rows.BSE_FO,
-    "CDS": rows.NSE_CURRENCY, "BCD": rows.BSE_CURRENCY, "NCO": rows.NSE_COMMODITY,
+    "NSE": rows.NSE_CASH,
+    "BSE": rows.BSE_CASH,
+    "NFO": rows.NSE_FO,
+    "BFO": rows.BSE_FO,
+    "CDS": rows.NSE_CURRENCY,
+    "BCD": rows.BSE_CURRENCY,
+    "NCO": rows.NSE_COMMODITY,
     "MCX": rows.MCX,
-}  # fmt: skip
+}
 
 
 def read(record: Record, line: int) -> InstrumentRow:
@@ -50,8 +55,17 @@ def read(record: Record, line: int) -> InstrumentRow:
         alias, expiry=expiry, strike=strike, option_type=kind if is_option else ""
     )
     return InstrumentRow(
-        line, *venue, Type.OPTIONS if is_option else Type.FUTURES, raw, name, alias, token,
+        line,
+        *venue,
+        type=Type.OPTIONS if is_option else Type.FUTURES,
+        raw=raw,
+        name=name,
+        alias=alias,
+        token=token,
         lot=whole(record, "lot_size") if venue.segment == Segment.DERIVATIVES else None,
-        tick=tick, expiry=expiry, strike=strike, option_type=kind if is_option else "",
+        tick=tick,
+        expiry=expiry,
+        strike=strike,
+        option_type=kind if is_option else "",
         weekly=weekly,
-    )  # fmt: skip
+    )

@@ -14,7 +14,15 @@ def read(record: Record, line: int) -> InstrumentRow:
     raw, isin = rows.required(record, "SYMBOL"), text(record, "ISIN NUMBER")
     rank = shares.rank_of("NSE", series=text(record, "SERIES"), isin=isin)
     return InstrumentRow(
-        line, *rows.NSE_CASH, Type.EQUITY, raw, rows.required(record, "NAME OF COMPANY"), raw,
-        token="", lot=whole(record, "MARKET LOT"), isin=isin, rank=rank,
+        line,
+        *rows.NSE_CASH,
+        type=Type.EQUITY,
+        raw=raw,
+        name=rows.required(record, "NAME OF COMPANY"),
+        alias=raw,
+        token="",
+        lot=whole(record, "MARKET LOT"),
+        isin=isin,
+        rank=rank,
         listed=rows.day(record, "DATE OF LISTING"),
-    )  # fmt: skip
+    )

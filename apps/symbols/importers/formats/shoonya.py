@@ -22,9 +22,15 @@ from apps.symbols.models import Segment, Source, Type
 SOURCE: Final = Source.SHOONYA
 COLUMNS: Final = frozenset(("Exchange", "Token", "LotSize", "Symbol", "TradingSymbol"))
 _MARKETS: Final[dict[str, MarketSegment]] = {
-    "NSE": rows.NSE_CASH, "BSE": rows.BSE_CASH, "NFO": rows.NSE_FO, "BFO": rows.BSE_FO,
-    "CDS": rows.NSE_CURRENCY, "BCD": rows.BSE_CURRENCY, "MCX": rows.MCX, "NCX": rows.NCDEX,
-}  # fmt: skip
+    "NSE": rows.NSE_CASH,
+    "BSE": rows.BSE_CASH,
+    "NFO": rows.NSE_FO,
+    "BFO": rows.BSE_FO,
+    "CDS": rows.NSE_CURRENCY,
+    "BCD": rows.BSE_CURRENCY,
+    "MCX": rows.MCX,
+    "NCX": rows.NCDEX,
+}
 
 
 def read(record: Record, line: int) -> InstrumentRow:
@@ -44,10 +50,17 @@ def read(record: Record, line: int) -> InstrumentRow:
     factor = number(record, "GNGD")
     by_lot = venue.segment == Segment.COMMODITY and lot and factor
     return InstrumentRow(
-        line, *venue, Type.OPTIONS if is_option else Type.FUTURES, raw, raw, alias, token,
+        line,
+        *venue,
+        type=Type.OPTIONS if is_option else Type.FUTURES,
+        raw=raw,
+        name=raw,
+        alias=alias,
+        token=token,
         lot=lot if venue.segment != Segment.CURRENCY else None,
         multiplier=(lot * factor).normalize() if by_lot and lot and factor else None,
-        tick=tick, expiry=rows.day(record, "Expiry"),
+        tick=tick,
+        expiry=rows.day(record, "Expiry"),
         strike=rows.strike(number(record, "StrikePrice")) if is_option else None,
         option_type=option_type if is_option else "",
-    )  # fmt: skip
+    )

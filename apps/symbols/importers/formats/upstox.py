@@ -26,11 +26,18 @@ SOURCE: Final = Source.UPSTOX
 COLUMNS: Final = frozenset(("instrument_key", "exchange_token", "tradingsymbol", "option_type"))
 JSON_COLUMNS: Final = frozenset(("instrument_key", "trading_symbol", "segment"))
 _MARKETS: Final[dict[str, MarketSegment]] = {
-    "NSE_EQ": rows.NSE_CASH, "BSE_EQ": rows.BSE_CASH, "NSE_INDEX": rows.NSE_CASH,
-    "BSE_INDEX": rows.BSE_CASH, "NSE_FO": rows.NSE_FO, "BSE_FO": rows.BSE_FO,
-    "NCD_FO": rows.NSE_CURRENCY, "BCD_FO": rows.BSE_CURRENCY, "NSE_COM": rows.NSE_COMMODITY,
-    "MCX_FO": rows.MCX, "MCX_INDEX": rows.MCX,
-}  # fmt: skip
+    "NSE_EQ": rows.NSE_CASH,
+    "BSE_EQ": rows.BSE_CASH,
+    "NSE_INDEX": rows.NSE_CASH,
+    "BSE_INDEX": rows.BSE_CASH,
+    "NSE_FO": rows.NSE_FO,
+    "BSE_FO": rows.BSE_FO,
+    "NCD_FO": rows.NSE_CURRENCY,
+    "BCD_FO": rows.BSE_CURRENCY,
+    "NSE_COM": rows.NSE_COMMODITY,
+    "MCX_FO": rows.MCX,
+    "MCX_INDEX": rows.MCX,
+}
 _PAISE: Final = "0.01"
 _UNITS_OF_LOTS: Final = (Segment.COMMODITY, Segment.CURRENCY)
 
@@ -61,10 +68,20 @@ def read(record: Record, line: int) -> InstrumentRow:
         alias, expiry=expiry, strike=strike, option_type=option_type
     )
     return InstrumentRow(
-        line, *venue, Type.OPTIONS if is_option else Type.FUTURES, raw, name, alias, key,
-        lot=None if venue == rows.NSE_COMMODITY else lot, tick=tick, expiry=expiry, strike=strike,
-        option_type=option_type, weekly=weekly,
-    )  # fmt: skip
+        line,
+        *venue,
+        type=Type.OPTIONS if is_option else Type.FUTURES,
+        raw=raw,
+        name=name,
+        alias=alias,
+        token=key,
+        lot=None if venue == rows.NSE_COMMODITY else lot,
+        tick=tick,
+        expiry=expiry,
+        strike=strike,
+        option_type=option_type,
+        weekly=weekly,
+    )
 
 
 def read_json(record: Record, line: int) -> InstrumentRow:
@@ -74,34 +91,50 @@ def read_json(record: Record, line: int) -> InstrumentRow:
     name, tick = text(record, "name"), positive(record, "tick_size", times=_PAISE)
     if listed.endswith("_INDEX"):
         return InstrumentRow(line, *venue, Type.INDEX, alias, name, alias, key)
-    lot, freeze = whole(record, "lot_size"), whole(record, "freeze_quantity")
+    row = InstrumentRow(
+        line,
+        *venue,
+        type=Type.EQUITY,
+        raw=alias,
+        name=name,
+        alias=alias,
+        token=key,
+        lot=whole(record, "lot_size"),
+        tick=tick,
+        freeze=whole(record, "freeze_quantity"),
+    )
     if venue.segment == Segment.CASH:
         isin = text(record, "isin")
         rank = shares.rank_of(venue.exchange, series=kind, isin=isin)
-        return InstrumentRow(
-            line, *venue, Type.EQUITY, alias, name, alias, key, lot,
-            tick=tick, freeze=freeze, isin=isin, rank=rank,
-        )  # fmt: skip
+        return row._replace(isin=isin, rank=rank)
     if kind == "COM":
         return InstrumentRow(line, *venue, Type.COMMODITY, name, name, alias, key, tick=tick)
     if kind not in ("CE", "PE", "FUT"):
         raise RejectedRow(RejectReason.UNREADABLE, f"{kind!r} is no type of contract")
-    is_option = kind != "FUT"
-    multiplier = None
+    return _json_contract(row, record, venue, kind)
+
+
+def _json_contract(
+    row: InstrumentRow, record: Record, venue: MarketSegment, kind: str
+) -> InstrumentRow:
+    """Return the row as that of a contract of the kind CE, PE or FUT."""
+    lot, multiplier, freeze, weekly = row.lot, None, row.freeze, record.get("weekly")
     if venue.segment in _UNITS_OF_LOTS:
         lot = None if venue == rows.NSE_COMMODITY else lot
         multiplier = positive(record, "qty_multiplier")
         freeze = freeze * lot if freeze and lot else None
-    weekly = record.get("weekly")
-    return InstrumentRow(
-        line, *venue, Type.OPTIONS if is_option else Type.FUTURES,
-        rows.required(record, "asset_symbol"), name, alias, key,
-        lot=lot, multiplier=multiplier, tick=tick, freeze=freeze,
+    is_option = kind != "FUT"
+    return row._replace(
+        type=Type.OPTIONS if is_option else Type.FUTURES,
+        raw=rows.required(record, "asset_symbol"),
+        lot=lot,
+        multiplier=multiplier,
+        freeze=freeze,
         expiry=rows.day(record, "expiry"),
         strike=rows.strike(number(record, "strike_price")) if is_option else None,
         option_type=kind if is_option else "",
         weekly=weekly if isinstance(weekly, bool) else None,
-    )  # fmt: skip
+    )
 
 
 def _isin(key: str) -> str:
