@@ -18,8 +18,8 @@ from apps.core.client_address import client_address
 from apps.core.errors import ServiceError
 from apps.core.etags import expected
 from apps.engine.symbols import InvalidSymbol, readings
+from apps.market.importers.action_files import read_actions
 from apps.market.importers.candle_file import read_candle_files
-from apps.market.importers.corporate_actions import read_actions
 from apps.symbols.importers.formats import angel, dhan, fivepaisa
 from apps.symbols.importers.rows import RejectedRow
 from tests.conftest import Api

@@ -103,7 +103,7 @@ def most_memory() -> int:
 
 def main(folder: Path, *names: str) -> None:
     from apps.market.importers import BadCandleFile, read_candle_files
-    from apps.market.importers.corporate_actions import read_actions
+    from apps.market.importers.action_files import read_actions
     from apps.symbols.importers import InvalidMaster, read_master
     from tests import make
 

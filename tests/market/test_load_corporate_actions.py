@@ -11,7 +11,7 @@ from django.core.management import CommandError, call_command
 from django.db import IntegrityError, transaction
 
 from apps.market.candles.corporate_actions import ActionRow, DividendRow, payouts_of, store_actions
-from apps.market.importers.corporate_actions import read_actions
+from apps.market.importers.action_files import read_actions
 from apps.market.models import CorporateAction, Dividend
 from tests.market.bars import NOW, at, flat, store_candles, write_file
 

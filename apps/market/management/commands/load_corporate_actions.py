@@ -11,7 +11,7 @@ from django.utils import timezone as clock
 
 from apps.core.errors import ServiceError
 from apps.market.candles import corporate_actions
-from apps.market.importers.corporate_actions import ActionFile, read_actions
+from apps.market.importers.action_files import ActionFile, read_actions
 
 _COLUMNS: Final = ("symbol", "ex_date", "kind", "ratio", "source")
 
