@@ -15,11 +15,12 @@ from apps.engine.metrics.wire_units import FIELD_UNITS
 from apps.engine.units import DECIMALS, Unit
 
 _DOCUMENT_URI = "urn:document"
-_UNTOLD = {
-    "Allow", "Cache-Control", "Connection", "Content-Length", "Content-Type",
-    "Cross-Origin-Opener-Policy", "Referrer-Policy", "Vary", "X-Content-Type-Options",
-    "X-Frame-Options",
-}  # fmt: skip
+_UNTOLD = set(
+    """
+    Allow Cache-Control Connection Content-Length Content-Type Cross-Origin-Opener-Policy
+    Referrer-Policy Vary X-Content-Type-Options X-Frame-Options
+""".split()
+)
 """Headers that HTTP and Django answer with, whatever is called."""
 WRITTEN_BY_CLIENTS = {*STEPS, "walkForwardConfig", "monteCarloConfig", "config", "alerts"}
 """Fields that hold numbers as clients sent them."""

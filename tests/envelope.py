@@ -14,9 +14,11 @@ def assert_error(response: Any, status: int, code: str, /, **details: object) ->
     body = response.json()
     assert set(body) == {"error"}
     error: dict[str, Any] = body["error"]
-    assert {"message", "code", "status", "requestId"} <= set(error) <= {
-        "message", "code", "status", "requestId", "details", "retryAfter",
-    }  # fmt: skip
+    assert (
+        {"message", "code", "status", "requestId"}
+        <= set(error)
+        <= {"message", "code", "status", "requestId", "details", "retryAfter"}
+    )
     assert error["status"] == status
     assert error["code"] == code == Code(code)
     assert error["message"]

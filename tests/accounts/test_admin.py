@@ -223,8 +223,11 @@ def test_no_page_shows_what_a_key_or_token_is_known_by(operator: Client, alice: 
     for path in (f"apikey/{key.pk}/change/", "apikey/", f"loginsession/{session.pk}/change/"):
         page = operator.get(f"/admin/accounts/{path}")
         assert page.status_code == 200
-        assert not {secret for secret in (text, key.digest, session.token_id)
-                    if secret in page.content.decode()}  # fmt: skip
+        assert not {
+            secret
+            for secret in (text, key.digest, session.token_id)
+            if secret in page.content.decode()
+        }
     assert key.last_four in operator.get("/admin/accounts/apikey/").content.decode()
 
 

@@ -121,8 +121,12 @@ def test_an_archive_has_everything_of_the_users_and_nothing_of_others(
     run_queued()
     archive = archive_of(api, alice)
     stored = {name: archive.read(name).decode() for name in archive.namelist()}
-    assert {"accounts_user.json", "algorithms_algorithm.csv", "backtests_backtest.csv",
-            "trades_of_backtests.csv"} <= set(stored)  # fmt: skip
+    assert {
+        "accounts_user.json",
+        "algorithms_algorithm.csv",
+        "backtests_backtest.csv",
+        "trades_of_backtests.csv",
+    } <= set(stored)
     (row,) = json.loads(stored["algorithms_algorithm.json"])
     assert (row["id"], row["name"]) == (algorithm.pk, "=HYPERLINK(1)")
     (line,) = csv.DictReader(io.StringIO(stored["algorithms_algorithm.csv"]))

@@ -27,9 +27,13 @@ LogIn = Callable[..., Any]
 @pytest.fixture(autouse=True)
 def on(settings: Settings) -> None:
     settings.RATE_LIMITS = {
-        "auth": "1000/15m", "failures": "3/15m", "trading": None, "backtests": None,
-        "general": None, "pages": None,
-    }  # fmt: skip
+        "auth": "1000/15m",
+        "failures": "3/15m",
+        "trading": None,
+        "backtests": None,
+        "general": None,
+        "pages": None,
+    }
 
 
 @pytest.fixture

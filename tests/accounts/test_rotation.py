@@ -115,7 +115,7 @@ def test_a_row_gives_the_same_token_at_every_reading(holder: Holder) -> None:
     )
 
 
-# ------------------------------------------------------------------------------- over the wire
+# Over the wire.
 
 
 def send(api: Api, cookie: str) -> Any:
@@ -133,9 +133,7 @@ def test_a_new_cookie_lives_for_what_is_left(api: Api, alice: User) -> None:
     morsel = response.cookies["refreshToken"]
     assert 86_390 <= int(morsel["max-age"]) <= 86_400
     written = [part.split("=")[0] for part in morsel.OutputString().split("; ")]
-    assert sorted(written) == [
-        "HttpOnly", "Max-Age", "Path", "SameSite", "Secure", "refreshToken",
-    ]  # fmt: skip
+    assert sorted(written) == ["HttpOnly", "Max-Age", "Path", "SameSite", "Secure", "refreshToken"]
     assert (morsel["path"], morsel["samesite"]) == ("/api/auth", "Strict")
     assert send(api, morsel.value).status_code == 200
 
@@ -161,7 +159,7 @@ def test_the_end_of_a_session_ends_successor_and_predecessor(api: Api, alice: Us
     assert LoginSession.objects.get().end_reason == SessionEndReason.LOGOUT
 
 
-# ------------------------------------------------------------------------------------- all at once
+# All at once.
 
 
 def together(token: str, *, now: datetime, callers: int) -> set[tuple[str, str | None]]:

@@ -143,9 +143,13 @@ def test_pages_show_what_there_is_and_no_secret(operator: Client, alice: User) -
     mails.send_link(alice, LinkPurpose.VERIFY, email=alice.email, now=make.NOW)
     factor, code = SecondFactor.objects.get(), RecoveryCode.objects.all()[0]
     secrets = {
-        bytes(factor.secret).hex(), str(bytes(factor.secret)), str(factor.last_step), code.digest,
-        codes[0], mails.signed(EmailLink.objects.get()),
-    }  # fmt: skip
+        bytes(factor.secret).hex(),
+        str(bytes(factor.secret)),
+        str(factor.last_step),
+        code.digest,
+        codes[0],
+        mails.signed(EmailLink.objects.get()),
+    }
     for model in (SecondFactor, EmailLink):
         listed = f"/admin/accounts/{model._meta.model_name}/"
         for term in (alice.email.upper(), alice.pk):

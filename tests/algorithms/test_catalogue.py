@@ -19,9 +19,7 @@ def row_of(type: str) -> dict[str, Any]:
 
 def read(**indicator: object) -> Any:
     """The operand as a condition takes it; raises ValidationError."""
-    condition = {
-        "type": "indicator_value", "indicator": indicator, "operator": "above", "value": 1,
-    }  # fmt: skip
+    condition = {"type": "indicator_value", "indicator": indicator, "operator": "above", "value": 1}
     return IndicatorValue.model_validate(condition).indicator
 
 

@@ -50,11 +50,17 @@ def test_a_list_is_filtered_by_every_status_but_the_archive() -> None:
 @pytest.mark.parametrize(
     ("name", "number"),
     [
-        ("Algorithm #1", 1), ("Algorithm #120", 120), ("Algorithm #0", 0), ("Algorithm #01", 0),
-        ("algorithm #5", 0), ("Algorithm #5 (copy)", 0), ("Algorithm #٥", 0), ("", 0),
+        ("Algorithm #1", 1),
+        ("Algorithm #120", 120),
+        ("Algorithm #0", 0),
+        ("Algorithm #01", 0),
+        ("algorithm #5", 0),
+        ("Algorithm #5 (copy)", 0),
+        ("Algorithm #٥", 0),
+        ("", 0),
         ("Algorithm #" + "9" * 50, 0),
     ],
-)  # fmt: skip
+)
 def test_the_number_of_a_name(name: str, number: int) -> None:
     assert number_in(name) == number
     assert number == 0 or numbered(number) == name

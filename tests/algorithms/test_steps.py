@@ -24,8 +24,10 @@ def test_a_null_in_place_of_a_kind_is_shown() -> None:
         exitConditions={"stopLoss": {"type": None}, "takeProfit": None, "stopLos": None}
     )
     assert {path for path, fault in faults.items() if fault.value is None} == {
-        "exitConditions.stopLoss.type", "exitConditions.takeProfit", "exitConditions.stopLos",
-    }  # fmt: skip
+        "exitConditions.stopLoss.type",
+        "exitConditions.takeProfit",
+        "exitConditions.stopLos",
+    }
 
 
 def test_a_field_that_a_rule_misses_has_no_value() -> None:

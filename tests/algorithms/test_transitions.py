@@ -30,9 +30,15 @@ CELLS = [
 ]
 # What a refusal says the status would have to be.
 REQUIRED = {
-    "complete": "draft", "reopen": "stopped", "archive": "stopped", "start": "stopped",
-    "stop": "active", "pause": "active", "resume": "paused", "fail": "active",
-}  # fmt: skip
+    "complete": "draft",
+    "reopen": "stopped",
+    "archive": "stopped",
+    "start": "stopped",
+    "stop": "active",
+    "pause": "active",
+    "resume": "paused",
+    "fail": "active",
+}
 
 
 def standing(owner: User, status: str) -> Algorithm:
@@ -63,9 +69,10 @@ def test_a_move_leads_where_the_table_says(
                 now=make.NOW,
             )
         assert refusal.value.details == {
-            "algorithmId": algorithm.pk, "currentStatus": status,
+            "algorithmId": algorithm.pk,
+            "currentStatus": status,
             "requiredStatus": REQUIRED[transition],
-        }  # fmt: skip
+        }
     else:
         services.change_status(
             algorithm=algorithm,

@@ -19,9 +19,12 @@ from tests.trading.standing import hold, ready, start, stop
 
 PATH = "/api/trading/account"
 NEW = {
-    "balance": 10_000_000, "reserved": 0, "available": 10_000_000, "equity": 10_000_000,
+    "balance": 10_000_000,
+    "reserved": 0,
+    "available": 10_000_000,
+    "equity": 10_000_000,
     "currency": "INR",
-}  # fmt: skip
+}
 
 
 def test_it_is_opened_when_it_is_first_asked_for(api: Api, alice: User, bob: User) -> None:
@@ -32,8 +35,9 @@ def test_it_is_opened_when_it_is_first_asked_for(api: Api, alice: User, bob: Use
     entry = account.entries.get()
     assert entry.kind == "opening"
     assert dict(entry.postings.values_list("book", "amount")) == {
-        "cash": Decimal(10_000_000), "capital": Decimal(-10_000_000),
-    }  # fmt: skip
+        "cash": Decimal(10_000_000),
+        "capital": Decimal(-10_000_000),
+    }
 
 
 def test_it_opens_with_what_the_setting_says(api: Api, alice: User, settings: LazySettings) -> None:
@@ -47,8 +51,9 @@ def test_what_runs_hold_is_not_available(api: Api, alice: User) -> None:
     start(ready(alice, initialCapital=250_000.75))
     start(ready(alice))
     assert api(alice).get(PATH).json() == NEW | {
-        "reserved": 1_250_000.75, "available": 8_749_999.25,
-    }  # fmt: skip
+        "reserved": 1_250_000.75,
+        "available": 8_749_999.25,
+    }
 
 
 def test_equity_counts_what_open_positions_would_win_or_lose(api: Api, alice: User) -> None:
@@ -68,11 +73,13 @@ def test_a_reset_is_as_much_as_a_new_one_has(api: Api, alice: User, settings: La
     assert (response.status_code, response.json()) == (200, NEW)
     postings = Posting.objects.filter(book="cash").order_by("id")
     assert list(postings.values_list("entry__kind", "amount")) == [
-        ("opening", Decimal(7_000_000)), ("reset", Decimal(3_000_000)),
-    ]  # fmt: skip
+        ("opening", Decimal(7_000_000)),
+        ("reset", Decimal(3_000_000)),
+    ]
     assert AuditRecord.objects.get(action="account_reset").details["balance"] == [
-        "7000000.00", "10000000",
-    ]  # fmt: skip
+        "7000000.00",
+        "10000000",
+    ]
 
 
 def test_the_balance_is_the_sum_of_the_ledger(

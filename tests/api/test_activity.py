@@ -43,11 +43,20 @@ def test_positions_are_told_with_their_levels_and_marks(
     assert listed["pagination"]["total"] == 2
     (held,) = api(alice).get(path(holder, "positions?status=open")).json()["data"]
     assert held == {
-        "runId": holder.run.pk, "symbol": SBIN, "status": "open", "side": "long", "quantity": 10,
-        "entryPrice": 100, "lastPrice": 100, "unrealisedProfit": 0, "stopLoss": 98,
-        "takeProfit": 104, "openedAt": "2026-11-02T04:00:00.000Z", "closedAt": None,
+        "runId": holder.run.pk,
+        "symbol": SBIN,
+        "status": "open",
+        "side": "long",
+        "quantity": 10,
+        "entryPrice": 100,
+        "lastPrice": 100,
+        "unrealisedProfit": 0,
+        "stopLoss": 98,
+        "takeProfit": 104,
+        "openedAt": "2026-11-02T04:00:00.000Z",
+        "closedAt": None,
         "closeRequestedAt": None,
-    }  # fmt: skip
+    }
     (closed,) = api(alice).get(path(holder, "positions?status=closed")).json()["data"]
     assert (closed["symbol"], closed["lastPrice"]) == (INFY, 104)
 

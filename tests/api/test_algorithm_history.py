@@ -29,22 +29,40 @@ def test_it_tells_who_moved_it_from_where_to_where_why_and_when(api: Api, alice:
     for transition, actor, reason, hour in (
         (AlgorithmTransition.START, alice, "started", 5),
         (AlgorithmTransition.FAIL, None, "no bars", 6),
-    ):  # fmt: skip
+    ):
         services.change_status(
-            algorithm=algorithm, transition=transition, actor=actor, reason=reason,
+            algorithm=algorithm,
+            transition=transition,
+            actor=actor,
+            reason=reason,
             now=make.NOW.replace(hour=hour),
-        )  # fmt: skip
+        )
     assert api(alice).get(f"{PATH}/{algorithm.pk}/history").json() == {
         "data": [
-            {"from": "active", "to": "error", "by": "system", "reason": "no bars",
-             "at": "2026-11-02T06:00:00.000Z"},
-            {"from": "stopped", "to": "active", "by": alice.pk, "reason": "started",
-             "at": "2026-11-02T05:00:00.000Z"},
-            {"from": None, "to": "stopped", "by": alice.pk, "reason": "created",
-             "at": "2026-11-02T04:00:00.000Z"},
+            {
+                "from": "active",
+                "to": "error",
+                "by": "system",
+                "reason": "no bars",
+                "at": "2026-11-02T06:00:00.000Z",
+            },
+            {
+                "from": "stopped",
+                "to": "active",
+                "by": alice.pk,
+                "reason": "started",
+                "at": "2026-11-02T05:00:00.000Z",
+            },
+            {
+                "from": None,
+                "to": "stopped",
+                "by": alice.pk,
+                "reason": "created",
+                "at": "2026-11-02T04:00:00.000Z",
+            },
         ],
         "pagination": {"page": 1, "limit": 20, "total": 3, "totalPages": 1},
-    }  # fmt: skip
+    }
 
 
 def test_saves_that_complete_and_reopen_are_in_it_and_others_are_not(api: Api, alice: User) -> None:
@@ -52,16 +70,20 @@ def test_saves_that_complete_and_reopen_are_in_it_and_others_are_not(api: Api, a
     algorithm_id = client.post(PATH, {}).json()["id"]
     body: Any
     for body in (
-        {"name": "Other"}, make.steps(), {"description": "text"}, make.steps(),
-        {"entryConditions": {}}, {"entryConditions": {}},
-    ):  # fmt: skip
+        {"name": "Other"},
+        make.steps(),
+        {"description": "text"},
+        make.steps(),
+        {"entryConditions": {}},
+        {"entryConditions": {}},
+    ):
         assert client.put(f"{PATH}/{algorithm_id}", body).status_code == 200
     rows = history(api, alice, algorithm_id)
     assert [(row["from"], row["to"], row["reason"]) for row in rows] == [
         ("stopped", "draft", "a step is incomplete"),
         ("draft", "stopped", "all steps are complete"),
         (None, "draft", "created"),
-    ]  # fmt: skip
+    ]
 
 
 def test_a_refused_save_is_not_in_it(api: Api, alice: User) -> None:
@@ -84,8 +106,11 @@ def test_archiving_is_kept_though_its_owner_sees_it_no_more(api: Api, alice: Use
     assert api(alice).delete(f"{PATH}/{algorithm.pk}").status_code == 204
     last = algorithm.status_changes.latest("id")
     assert (last.before, last.after, last.actor, last.reason) == (
-        "draft", "archived", alice.pk, "deleted",
-    )  # fmt: skip
+        "draft",
+        "archived",
+        alice.pk,
+        "deleted",
+    )
     response = api(alice).get(f"{PATH}/{algorithm.pk}/history")
     assert_error(response, 404, "ALGORITHM_NOT_FOUND", algorithmId=algorithm.pk)
 
@@ -112,8 +137,9 @@ def test_pages(api: Api, alice: User) -> None:
         )
     rows = history(api, alice, algorithm.pk, limit=2, page=2)
     assert [(row["from"], row["to"]) for row in rows] == [
-        ("active", "paused"), ("stopped", "active"),
-    ]  # fmt: skip
+        ("active", "paused"),
+        ("stopped", "active"),
+    ]
     assert history(api, alice, algorithm.pk, page=9) == []
 
 

@@ -37,14 +37,17 @@ def alerts(algorithm: Algorithm) -> str:
 def test_a_new_algorithm_has_all_fields_at_zero(api: Api, alice: User, prefix: str) -> None:
     algorithm = make.algorithm(alice)
     body = api(alice).get(f"{prefix}/{algorithm.pk}/performance").json()
-    fields = {
-        "totalTrades", "winningTrades", "losingTrades", "totalProfit", "totalLoss", "winRate",
-        "profitFactor", "sharpeRatio", "maxDrawdown", "averageWin", "averageLoss", "netProfit",
-        "roi", "maxDrawdownAmount", "expectancy", "riskRewardRatio",
-    }  # fmt: skip
+    fields = set(
+        """
+        totalTrades winningTrades losingTrades totalProfit totalLoss winRate profitFactor
+        sharpeRatio maxDrawdown averageWin averageLoss netProfit roi maxDrawdownAmount expectancy
+        riskRewardRatio
+    """.split()
+    )
     assert body == {
-        "performance": dict.fromkeys(fields, 0), "lastUpdated": "2026-11-02T04:00:00.000Z",
-    }  # fmt: skip
+        "performance": dict.fromkeys(fields, 0),
+        "lastUpdated": "2026-11-02T04:00:00.000Z",
+    }
 
 
 @PATHS
@@ -147,27 +150,48 @@ def test_alerts_may_be_set_in_any_state_and_are_no_change_of_the_description(
         ({"alerts": None}, "alerts", None),
         ({"alerts": []}, "alerts", None),
         ({"alerts": {}, "alarms": {}}, "alarms", ["alerts"]),
-        ({"alerts": {"foo": ALERTS["winRate"]}}, "alerts.foo",
-         ["maxDrawdown", "profitFactor", "winRate"]),
+        (
+            {"alerts": {"foo": ALERTS["winRate"]}},
+            "alerts.foo",
+            ["maxDrawdown", "profitFactor", "winRate"],
+        ),
         ({"alerts": {"winRate": None}}, "alerts.winRate", None),
         ({"alerts": {"winRate": 40}}, "alerts.winRate", None),
-        ({"alerts": {"winRate": {"action": "send_notification"}}},
-         "alerts.winRate.threshold", None),
-        ({"alerts": {"winRate": {"threshold": 1}}}, "alerts.winRate.action",
-         ["pause_algorithm", "send_notification"]),
-        ({"alerts": {"winRate": {"threshold": 1, "action": "sell_all"}}}, "alerts.winRate.action",
-         ["pause_algorithm", "send_notification"]),
-        ({"alerts": {"winRate": {"threshold": 1, "action": None}}}, "alerts.winRate.action",
-         ["pause_algorithm", "send_notification"]),
+        (
+            {"alerts": {"winRate": {"action": "send_notification"}}},
+            "alerts.winRate.threshold",
+            None,
+        ),
+        (
+            {"alerts": {"winRate": {"threshold": 1}}},
+            "alerts.winRate.action",
+            ["pause_algorithm", "send_notification"],
+        ),
+        (
+            {"alerts": {"winRate": {"threshold": 1, "action": "sell_all"}}},
+            "alerts.winRate.action",
+            ["pause_algorithm", "send_notification"],
+        ),
+        (
+            {"alerts": {"winRate": {"threshold": 1, "action": None}}},
+            "alerts.winRate.action",
+            ["pause_algorithm", "send_notification"],
+        ),
         *(
-            ({"alerts": {"winRate": {"threshold": threshold, "action": "send_notification"}}},
-             "alerts.winRate.threshold", None)
+            (
+                {"alerts": {"winRate": {"threshold": threshold, "action": "send_notification"}}},
+                "alerts.winRate.threshold",
+                None,
+            )
             for threshold in NOT_A_THRESHOLD
         ),
-        ({"alerts": {"winRate": {"threshold": 1, "action": "pause_algorithm", "acton": 1}}},
-         "alerts.winRate.acton", ["threshold", "action"]),
+        (
+            {"alerts": {"winRate": {"threshold": 1, "action": "pause_algorithm", "acton": 1}}},
+            "alerts.winRate.acton",
+            ["threshold", "action"],
+        ),
     ],
-)  # fmt: skip
+)
 def test_a_wrong_value_is_refused_and_named(
     api: Api, alice: User, body: dict[str, Any], field: str, allowed: list[str] | None
 ) -> None:
@@ -180,13 +204,16 @@ def test_a_wrong_value_is_refused_and_named(
 
 def test_all_faults_are_reported_at_once(api: Api, alice: User) -> None:
     body = {
-        "maxDrawdwn": {}, "winRate": {"threshold": "1", "action": "sell"},
+        "maxDrawdwn": {},
+        "winRate": {"threshold": "1", "action": "sell"},
         "profitFactor": {"threshold": 1},
-    }  # fmt: skip
+    }
     response = api(alice).put(alerts(make.algorithm(alice)), {"alerts": body})
     error = assert_error(response, 400, "VALIDATION_ERROR", field="alerts.maxDrawdwn")
     assert "did you mean maxDrawdown?" in error["message"]
     assert [fault["field"] for fault in error["details"]["errors"]] == [
-        "alerts.maxDrawdwn", "alerts.profitFactor.action", "alerts.winRate.threshold",
+        "alerts.maxDrawdwn",
+        "alerts.profitFactor.action",
+        "alerts.winRate.threshold",
         "alerts.winRate.action",
-    ]  # fmt: skip
+    ]

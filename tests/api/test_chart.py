@@ -79,9 +79,7 @@ def test_of_many_trades_the_largest_have_their_fills(
     largest = max(trades, key=lambda trade: abs(trade["profit"]))
     chart = ask(client, completed).json()
     assert (chart["trades"], chart["shownTrades"]) == (len(trades), 1)
-    assert [fill["time"] for fill in chart["fills"]] == [
-        largest["entryTime"], largest["exitTime"],
-    ]  # fmt: skip
+    assert [fill["time"] for fill in chart["fills"]] == [largest["entryTime"], largest["exitTime"]]
 
 
 def test_what_cannot_be_shown_is_refused(api: Api, alice: User, bob: User) -> None:

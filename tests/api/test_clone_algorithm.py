@@ -44,13 +44,28 @@ def test_a_copy_describes_the_same_and_has_done_nothing(api: Api, alice: User) -
     body = response.json()
     assert body | api(alice).get(f"{PATH}/{body['id']}").json() == body
     assert body | {"id": 0, "createdAt": 0, "updatedAt": 0} == {
-        "id": 0, "createdAt": 0, "updatedAt": 0, "userId": alice.pk, "name": "Cross (copy)",
-        "description": "text", "status": "stopped", "active": False, "version": 1, **make.steps(),
-        "performance": performance.new(), **configs, "walkForwardResults": [],
-        "monteCarloResults": None, "isTemplate": False, "isPublic": False,
-        "clonedFrom": source.pk, "lastExecution": None, "missingFields": [], "errors": [],
+        "id": 0,
+        "createdAt": 0,
+        "updatedAt": 0,
+        "userId": alice.pk,
+        "name": "Cross (copy)",
+        "description": "text",
+        "status": "stopped",
+        "active": False,
+        "version": 1,
+        **make.steps(),
+        "performance": performance.new(),
+        **configs,
+        "walkForwardResults": [],
+        "monteCarloResults": None,
+        "isTemplate": False,
+        "isPublic": False,
+        "clonedFrom": source.pk,
+        "lastExecution": None,
+        "missingFields": [],
+        "errors": [],
         "warnings": [],
-    }  # fmt: skip
+    }
     copy = Algorithm.objects.get(pk=body["id"])
     assert copy.alerts == {}
     assert [row.configuration for row in copy.versions.all()] == [make.steps()]
@@ -103,10 +118,14 @@ def test_a_number_given_to_a_copy_counts(api: Api, alice: User) -> None:
 @pytest.mark.parametrize(
     ("body", "field"),
     [
-        ({"name": ""}, "name"), ({"name": None}, "name"), ({"name": 1}, "name"),
-        ({"name": "x" * 101}, "name"), ({"nmae": "x"}, "nmae"), ({"status": "active"}, "status"),
+        ({"name": ""}, "name"),
+        ({"name": None}, "name"),
+        ({"name": 1}, "name"),
+        ({"name": "x" * 101}, "name"),
+        ({"nmae": "x"}, "nmae"),
+        ({"status": "active"}, "status"),
     ],
-)  # fmt: skip
+)
 def test_a_wrong_body_is_refused_and_named(
     api: Api, alice: User, body: dict[str, Any], field: str
 ) -> None:
@@ -127,8 +146,10 @@ def test_a_public_template_of_somebody_else_becomes_ones_own(
     template = make.algorithm(alice, name="Cross", isTemplate=True, isPublic=True, **make.steps())
     body = clone(api, bob, template).json()
     assert (body["userId"], body["name"], body["clonedFrom"]) == (
-        bob.pk, "Cross (copy)", template.pk,
-    )  # fmt: skip
+        bob.pk,
+        "Cross (copy)",
+        template.pk,
+    )
     assert (body["isTemplate"], body["isPublic"]) == (False, False)
 
 
@@ -166,13 +187,18 @@ def test_a_public_template_is_read_nowhere_else(api: Api, alice: User, bob: User
     template = make.algorithm(alice, isTemplate=True, isPublic=True, **make.steps())
     client, path = api(bob), f"{PATH}/{template.pk}"
     responses = [
-        client.get(path), client.put(path, {}), client.patch(path, {}), client.delete(path),
-        client.post(f"{path}/validate"), client.get(f"{path}/versions"),
-        client.get(f"{path}/history"), client.get(f"{path}/performance"),
+        client.get(path),
+        client.put(path, {}),
+        client.patch(path, {}),
+        client.delete(path),
+        client.post(f"{path}/validate"),
+        client.get(f"{path}/versions"),
+        client.get(f"{path}/history"),
+        client.get(f"{path}/performance"),
         client.get(f"/api/algorithms/{template.pk}/performance"),
         client.get(f"/api/algorithms/{template.pk}/performance/alerts"),
         client.put(f"/api/algorithms/{template.pk}/performance/alerts", {"alerts": {}}),
-    ]  # fmt: skip
+    ]
     for response in responses:
         assert_error(response, 404, "ALGORITHM_NOT_FOUND", algorithmId=template.pk)
     assert client.get(PATH).json()["data"] == []

@@ -38,9 +38,11 @@ def daily(owner: User, *symbols: str) -> Algorithm:
     """Buys above 102 and holds three days."""
     basic = {"strategyType": "swing", "timeframe": "1d", "symbols": [*symbols]}
     above = {
-        "type": "indicator_value", "indicator": {"type": "PRICE"}, "operator": "above",
+        "type": "indicator_value",
+        "indicator": {"type": "PRICE"},
+        "operator": "above",
         "value": 102,
-    }  # fmt: skip
+    }
     settings = make.steps()["executionSettings"] | {"productType": "delivery"}
     return make.algorithm(
         owner,
@@ -87,8 +89,10 @@ def test_a_symbol_without_a_bar_is_refused_with_nothing_held(api: Api, alice: Us
 def test_the_least_is_a_setting(api: Api, alice: User, settings: LazySettings) -> None:
     history("2024-01-01", 100)
     body = {
-        "algorithmId": daily(alice, MARUTI).pk, "startDate": "2024-01-01", "endDate": "2024-12-31",
-    }  # fmt: skip
+        "algorithmId": daily(alice, MARUTI).pk,
+        "startDate": "2024-01-01",
+        "endDate": "2024-12-31",
+    }
     settings.BACKTEST_MIN_COVERAGE = 50
     error = assert_error(api(alice).post(PATH, body), 422, "INSUFFICIENT_DATA")
     assert error["details"]["minimumPercentage"] == 50

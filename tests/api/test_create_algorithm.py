@@ -35,19 +35,46 @@ def test_an_empty_body_makes_a_draft_with_a_number(post: Post, alice: User) -> N
     assert "basicInfo.timeframe" in [error["field"] for error in body.pop("errors")]
     assert body.pop("warnings") == []
     zero = {
-        "totalTrades": 0, "winningTrades": 0, "losingTrades": 0, "totalProfit": 0, "totalLoss": 0,
-        "winRate": 0, "profitFactor": 0, "sharpeRatio": 0, "maxDrawdown": 0, "averageWin": 0,
-        "averageLoss": 0, "netProfit": 0, "roi": 0, "maxDrawdownAmount": 0, "expectancy": 0,
+        "totalTrades": 0,
+        "winningTrades": 0,
+        "losingTrades": 0,
+        "totalProfit": 0,
+        "totalLoss": 0,
+        "winRate": 0,
+        "profitFactor": 0,
+        "sharpeRatio": 0,
+        "maxDrawdown": 0,
+        "averageWin": 0,
+        "averageLoss": 0,
+        "netProfit": 0,
+        "roi": 0,
+        "maxDrawdownAmount": 0,
+        "expectancy": 0,
         "riskRewardRatio": 0,
-    }  # fmt: skip
+    }
     assert body == {
-        "userId": alice.pk, "name": "Algorithm #1", "description": "", "status": "draft",
-        "active": False, "version": 1, "basicInfo": {}, "positionSizing": {}, "entryConditions": {},
-        "exitConditions": {}, "riskParameters": {}, "executionSettings": {}, "performance": zero,
-        "walkForwardConfig": None, "walkForwardResults": [], "monteCarloConfig": None,
-        "monteCarloResults": None, "isTemplate": False, "isPublic": False, "clonedFrom": None,
+        "userId": alice.pk,
+        "name": "Algorithm #1",
+        "description": "",
+        "status": "draft",
+        "active": False,
+        "version": 1,
+        "basicInfo": {},
+        "positionSizing": {},
+        "entryConditions": {},
+        "exitConditions": {},
+        "riskParameters": {},
+        "executionSettings": {},
+        "performance": zero,
+        "walkForwardConfig": None,
+        "walkForwardResults": [],
+        "monteCarloConfig": None,
+        "monteCarloResults": None,
+        "isTemplate": False,
+        "isPublic": False,
+        "clonedFrom": None,
         "lastExecution": None,
-    }  # fmt: skip
+    }
 
 
 def test_complete_steps_make_it_stopped_and_come_back_as_sent(post: Post) -> None:
@@ -88,15 +115,24 @@ def test_a_step_that_needs_a_stop_loss_is_incomplete_without_one(post: Post) -> 
 @pytest.mark.parametrize(
     ("body", "field"),
     [
-        ({"name": ""}, "name"), ({"name": "   "}, "name"), ({"name": "x" * 101}, "name"),
-        ({"name": 1}, "name"), ({"name": True}, "name"), ({"name": None}, "name"),
-        ({"name": []}, "name"), ({"name": "a\r\nb"}, "name"), ({"name": "\u202eevil"}, "name"),
-        ({"description": "x" * 2001}, "description"), ({"description": 5}, "description"),
-        ({"isTemplate": "true"}, "isTemplate"), ({"isTemplate": 1}, "isTemplate"),
+        ({"name": ""}, "name"),
+        ({"name": "   "}, "name"),
+        ({"name": "x" * 101}, "name"),
+        ({"name": 1}, "name"),
+        ({"name": True}, "name"),
+        ({"name": None}, "name"),
+        ({"name": []}, "name"),
+        ({"name": "a\r\nb"}, "name"),
+        ({"name": "\u202eevil"}, "name"),
+        ({"description": "x" * 2001}, "description"),
+        ({"description": 5}, "description"),
+        ({"isTemplate": "true"}, "isTemplate"),
+        ({"isTemplate": 1}, "isTemplate"),
         ({"isPublic": True}, "isPublic"),
         ({"walkForwardConfig": []}, "walkForwardConfig"),
         ({"monteCarloConfig": {"a": "x" * 20_000}}, "monteCarloConfig"),
-        ({"basicInfo": []}, "basicInfo"), ({"basicInfo": "x"}, "basicInfo"),
+        ({"basicInfo": []}, "basicInfo"),
+        ({"basicInfo": "x"}, "basicInfo"),
         ({"basicInfo": None}, "basicInfo"),
         ({"basicInfo": {"symbols": "NSE:TCS"}}, "basicInfo.symbols"),
         ({"basicInfo": {"symbols": ["NSE:TCS", 1]}}, "basicInfo.symbols[1]"),
@@ -106,12 +142,14 @@ def test_a_step_that_needs_a_stop_loss_is_incomplete_without_one(post: Post) -> 
         ({"basicInfo": {"symbol": ["NSE:TCS"]}}, "basicInfo.symbol"),
         ({"riskParameters": {"maxOpenPositions": 0}}, "riskParameters.maxOpenPositions"),
         ({"riskParameters": {"maxDailyLoss": "5"}}, "riskParameters.maxDailyLoss"),
-        ({"exitConditions": {"stopLoss": {"type": "percentage", "percentage": 0}}},
-         "exitConditions.stopLoss.percentage"),
+        (
+            {"exitConditions": {"stopLoss": {"type": "percentage", "percentage": 0}}},
+            "exitConditions.stopLoss.percentage",
+        ),
         ({"executionSettings": {"mode": "yolo"}}, "executionSettings.mode"),
         ({"captial": 5}, "captial"),
     ],
-)  # fmt: skip
+)
 def test_a_wrong_value_is_refused_and_named(post: Post, body: dict[str, Any], field: str) -> None:
     assert_error(post(**body), 400, "VALIDATION_ERROR", field=field)
     assert not Algorithm.objects.exists()

@@ -68,9 +68,11 @@ def test_every_answer_with_the_result_has_the_note(api: Api, alice: User, old: B
 def test_pages_of_the_console_have_it(client: Client, alice: User, old: Backtest) -> None:
     client.post("/app/sign-in", {"email": alice.email, "password": make.PASSWORD})
     for page in (
-        f"/app/backtests/{old.pk}", f"/app/backtests/{old.pk}/evidence", "/app/backtests",
+        f"/app/backtests/{old.pk}",
+        f"/app/backtests/{old.pk}/evidence",
+        "/app/backtests",
         f"/app/backtests/compare?id={old.pk}&id={old.pk}",
-    ):  # fmt: skip
+    ):
         assert "engine version 12 made it" in client.get(page).content.decode(), page
 
 

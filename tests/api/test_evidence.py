@@ -195,10 +195,14 @@ def test_a_history_that_has_changed_is_an_error_that_says_so(
     assert body["status"] == "failed"
     assert "have changed since it ran" in body["error"]["message"]
     row = Evidence.objects.get(pk=backtest.pk)
-    assert services.fetch(
-        owner=alice, backtest_id=backtest.pk,
-        now=row.requested_at + services.RETRY_FAILED_AFTER + timedelta(seconds=1),
-    ).status == EvidenceStatus.QUEUED  # fmt: skip
+    assert (
+        services.fetch(
+            owner=alice,
+            backtest_id=backtest.pk,
+            now=row.requested_at + services.RETRY_FAILED_AFTER + timedelta(seconds=1),
+        ).status
+        == EvidenceStatus.QUEUED
+    )
 
 
 def test_a_client_can_wait_until_it_is_ready(api: Api, alice: User, backtest: Backtest) -> None:

@@ -86,8 +86,11 @@ def test_whatever_becomes_of_a_position_or_a_signal_has_its_words() -> None:
 def test_conditions_of_exits_are_told_of_what_is_held(api: Api, alice: User) -> None:
     store_candles(SYMBOL, "15m", waves("2024-01-01", 45))
     high = {"type": "indicator_value", "indicator": {"type": "RSI"}, "operator": "above"}
-    exits = {"stopLoss": {"type": "percentage", "percentage": 5}, "exitOnOppositeSignal": False,
-             "conditions": [{**high, "value": 70}]}  # fmt: skip
+    exits = {
+        "stopLoss": {"type": "percentage", "percentage": 5},
+        "exitOnOppositeSignal": False,
+        "conditions": [{**high, "value": 70}],
+    }
     algorithm = make.algorithm(alice, **make.steps(exitConditions=exits))
     backtest = submit(alice, algorithm.pk)
     run_queued()

@@ -138,9 +138,7 @@ def test_moments_without_a_candle_of_the_run_are_refused(api: Api, alice: User, 
     client, bar = api(alice), datetime.fromtimestamp(FIRST, UTC)
     for moment in ("2026-05-01T05:00:00Z", "2026-06-01T20:00:00Z"):
         assert_error(explained(client, run, SYMBOLS[0], moment), 404, "NOT_FOUND")
-    for symbol, moment, field in (
-        ("NSE:TCS", text_of(bar), "symbol"), (SYMBOLS[0], "noon", "at")
-    ):  # fmt: skip
+    for symbol, moment, field in (("NSE:TCS", text_of(bar), "symbol"), (SYMBOLS[0], "noon", "at")):
         answer = explained(client, run, symbol, moment)
         assert_error(answer, 400, "VALIDATION_ERROR", field=field)
     BarRow.objects.all().delete()

@@ -188,7 +188,7 @@ def test_a_request_that_waits_too_long_for_the_first_gets_retry_after(
     assert seen[0]["Retry-After"] == "1"
 
 
-# ----------------------------------------------------------------------- answers that hold a secret
+# Answers that hold a secret.
 
 WEBHOOK = {"url": "https://hooks.example.com/", "events": ["algorithm.error"]}
 SECRETS = [

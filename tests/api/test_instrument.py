@@ -16,20 +16,37 @@ PATH = "/api/symbols/"
 def test_a_share(api: Api, alice: User) -> None:
     services.seed_sample()
     assert api(alice).get(PATH + "NSE:MM").json() == {
-        "symbol": "NSE:MM", "exchange": "NSE", "exchangeName": "M&M",
-        "name": "Mahindra & Mahindra Limited", "type": "equity", "isin": "INE101A01026",
-        "underlying": None, "expiry": None, "strike": None, "optionType": None, "lotSize": 1,
-        "tickSize": 0.1, "multiplier": None, "freezeQuantity": None, "tradable": True,
-        "nextExpiries": [], "aliases": [],
-    }  # fmt: skip
+        "symbol": "NSE:MM",
+        "exchange": "NSE",
+        "exchangeName": "M&M",
+        "name": "Mahindra & Mahindra Limited",
+        "type": "equity",
+        "isin": "INE101A01026",
+        "underlying": None,
+        "expiry": None,
+        "strike": None,
+        "optionType": None,
+        "lotSize": 1,
+        "tickSize": 0.1,
+        "multiplier": None,
+        "freezeQuantity": None,
+        "tradable": True,
+        "nextExpiries": [],
+        "aliases": [],
+    }
 
 
 def test_a_contract_with_what_brokers_call_it_and_what_expires_next(api: Api, alice: User) -> None:
     for day in (date(2020, 1, 30), date(2099, 1, 29), date(2099, 2, 26)):
         contract = future(
-            f"NSE:MM{day:%y%b}FUT".upper(), expiry=day, underlying="MM", lot_size=200,
-            multiplier=200, freeze_quantity=7000, exchange_name=f"M&M{day:%y%b}FUT".upper(),
-        )  # fmt: skip
+            f"NSE:MM{day:%y%b}FUT".upper(),
+            expiry=day,
+            underlying="MM",
+            lot_size=200,
+            multiplier=200,
+            freeze_quantity=7000,
+            exchange_name=f"M&M{day:%y%b}FUT".upper(),
+        )
     contract.aliases.create(source="upstox", name="M&M FUT 26 FEB 99", token="NSE_FO|1")
     contract.aliases.create(source="alice", name="M&M26FEB99F")
     body = api(alice).get(PATH + "NSE:MM99FEBFUT").json()

@@ -46,7 +46,7 @@ def with_key(api: Api) -> KeyClient:
     return client
 
 
-# ---------------------------------------------------------------------------------------- create
+# Create.
 
 
 def test_a_key_is_shown_once(api: Api, alice: User) -> None:
@@ -124,10 +124,19 @@ def test_an_expiry_is_told_in_utc(api: Api, alice: User, zone: str) -> None:
 @pytest.mark.parametrize(
     "moment",
     [
-        "", "tomorrow", "2999-12-31", "2999-12-31T00:00:00", 32503680000, True, ["2999"], {},
-        "2020-01-01T00:00:00Z", "0001-01-01T00:00:00+23:59", "9999-12-31T23:59:59-23:59",
+        "",
+        "tomorrow",
+        "2999-12-31",
+        "2999-12-31T00:00:00",
+        32503680000,
+        True,
+        ["2999"],
+        {},
+        "2020-01-01T00:00:00Z",
+        "0001-01-01T00:00:00+23:59",
+        "9999-12-31T23:59:59-23:59",
     ],
-)  # fmt: skip
+)
 def test_an_expiry_is_a_moment_to_come(api: Api, alice: User, moment: object) -> None:
     response = api(alice).post(PATH, GOOD | {"expiresAt": moment})
     assert_error(response, 400, "VALIDATION_ERROR", field="expiresAt")
@@ -137,12 +146,19 @@ def test_an_expiry_is_a_moment_to_come(api: Api, alice: User, moment: object) ->
 @pytest.mark.parametrize(
     ("scopes", "field"),
     [
-        (None, "scopes"), ("read", "scopes"), ({}, "scopes"), ([], "scopes"),
-        (["read", "trade", "backtest", "read"], "scopes"), (["READ"], "scopes[0]"),
-        (["read", "admin"], "scopes[1]"), (["read", "read"], "scopes[1]"), ([{}], "scopes[0]"),
-        ([None], "scopes[0]"), ([["read"]], "scopes[0]"),
+        (None, "scopes"),
+        ("read", "scopes"),
+        ({}, "scopes"),
+        ([], "scopes"),
+        (["read", "trade", "backtest", "read"], "scopes"),
+        (["READ"], "scopes[0]"),
+        (["read", "admin"], "scopes[1]"),
+        (["read", "read"], "scopes[1]"),
+        ([{}], "scopes[0]"),
+        ([None], "scopes[0]"),
+        ([["read"]], "scopes[0]"),
     ],
-)  # fmt: skip
+)
 def test_bad_scopes_are_refused(api: Api, alice: User, scopes: object, field: str) -> None:
     response = api(alice).post(PATH, GOOD | {"scopes": scopes})
     assert_error(response, 400, "VALIDATION_ERROR", field=field)
@@ -214,7 +230,7 @@ def test_the_database_knows_the_scopes(alice: User) -> None:
             ApiKey.objects.filter(pk=key.pk).update(scopes=scopes)
 
 
-# ---------------------------------------------------------------------------------- list, revoke
+# List, revoke.
 
 
 def test_a_revoked_key_is_refused_at_once(api: Api, with_key: KeyClient, alice: User) -> None:
@@ -252,7 +268,7 @@ def test_the_list_is_paged_newest_first_and_ones_own(api: Api, alice: User, bob:
     assert body["pagination"] == {"page": 1, "limit": 2, "total": 3, "totalPages": 2}
 
 
-# ---------------------------------------------------------------------------------- what it opens
+# What it opens.
 
 
 @pytest.mark.parametrize(
@@ -297,12 +313,17 @@ def test_it_shows_its_owners_things_only(with_key: KeyClient, alice: User, bob: 
 @pytest.mark.parametrize(
     ("method", "path"),
     [
-        ("get", "/api/auth/profile"), ("patch", "/api/auth/profile"), ("post", "/api/auth/logout"),
-        ("post", "/api/auth/password"), ("get", "/api/auth/sessions"),
-        ("delete", "/api/auth/sessions"), ("get", PATH), ("post", PATH),
+        ("get", "/api/auth/profile"),
+        ("patch", "/api/auth/profile"),
+        ("post", "/api/auth/logout"),
+        ("post", "/api/auth/password"),
+        ("get", "/api/auth/sessions"),
+        ("delete", "/api/auth/sessions"),
+        ("get", PATH),
+        ("post", PATH),
         ("delete", f"{PATH}/{'0' * 24}"),
     ],
-)  # fmt: skip
+)
 def test_it_opens_nothing_of_the_account(
     with_key: KeyClient, alice: User, method: str, path: str
 ) -> None:
@@ -329,9 +350,17 @@ def test_a_user_who_is_switched_off_has_no_use_for_it(with_key: KeyClient, alice
     assert_error(with_key(text).get("/api/trading/algorithms"), 401, "UNAUTHORIZED")
 
 
-@pytest.mark.parametrize("change", [lambda t: "atk_", lambda t: t[:-1], lambda t: t + "x",
-                                    lambda t: t.upper(), lambda t: "atk_" + "x" * 60_000,
-                                    lambda t: "atk_\xff"])  # fmt: skip
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda t: "atk_",
+        lambda t: t[:-1],
+        lambda t: t + "x",
+        lambda t: t.upper(),
+        lambda t: "atk_" + "x" * 60_000,
+        lambda t: "atk_\xff",
+    ],
+)
 def test_what_is_no_key_is_invalid(
     with_key: KeyClient, alice: User, change: Callable[[str], str]
 ) -> None:

@@ -35,9 +35,14 @@ def test_at_first_it_is_off(api: Api, alice: User) -> None:
 
 @pytest.mark.parametrize(
     ("body", "reason"),
-    [(None, None), ({}, None), ({"reason": None}, None), ({"reason": ""}, None),
-     ({"reason": "bad news"}, "bad news")],
-)  # fmt: skip
+    [
+        (None, None),
+        ({}, None),
+        ({"reason": None}, None),
+        ({"reason": ""}, None),
+        ({"reason": "bad news"}, "bad news"),
+    ],
+)
 def test_it_says_since_when_and_why(
     api: Api, alice: User, body: object, reason: str | None
 ) -> None:
@@ -125,9 +130,14 @@ def test_closing_can_be_asked_for_afterwards(api: Api, alice: User) -> None:
 
 @pytest.mark.parametrize(
     ("body", "field"),
-    [({"reason": "x" * 201}, "reason"), ({"reason": 1}, "reason"), ({"reason": "a\nb"}, "reason"),
-     ({"closePositions": "true"}, "closePositions"), ({"active": False}, "active")],
-)  # fmt: skip
+    [
+        ({"reason": "x" * 201}, "reason"),
+        ({"reason": 1}, "reason"),
+        ({"reason": "a\nb"}, "reason"),
+        ({"closePositions": "true"}, "closePositions"),
+        ({"active": False}, "active"),
+    ],
+)
 def test_a_body_that_may_mean_something_else_is_refused(
     api: Api, alice: User, body: object, field: str
 ) -> None:
@@ -140,8 +150,9 @@ def test_turning_it_is_on_record(api: Api, alice: User) -> None:
     api(alice).delete(PATH)
     turned = AuditRecord.objects.filter(object_type="killswitch").order_by("id")
     assert [(row.action, row.actor, row.object_id) for row in turned] == [
-        ("kill_switch_on", alice.pk, alice.pk), ("kill_switch_off", alice.pk, alice.pk),
-    ]  # fmt: skip
+        ("kill_switch_on", alice.pk, alice.pk),
+        ("kill_switch_off", alice.pk, alice.pk),
+    ]
     assert turned[0].details == {"reason": "bad news", "closePositions": False}
 
 
@@ -163,8 +174,10 @@ def test_the_global_kill_switch_refuses_all_starts_and_changes_no_status(
     api: Api, alice: User, bob: User
 ) -> None:
     active, stopped, paused = (
-        standing(alice, "active"), standing(alice, "stopped"), standing(bob, "paused"),
-    )  # fmt: skip
+        standing(alice, "active"),
+        standing(alice, "stopped"),
+        standing(bob, "paused"),
+    )
     services.engage_global_switch(operator=OLGA, reason="bad data", now=make.NOW)
     for owner, algorithm, verb in ((alice, stopped, "start"), (bob, paused, "resume")):
         response = api(owner).post(f"{ALGORITHMS}/{algorithm.pk}/{verb}")

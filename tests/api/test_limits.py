@@ -20,9 +20,13 @@ NAMES = ("X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset")
 @pytest.fixture(autouse=True)
 def on(settings: Settings) -> None:
     settings.RATE_LIMITS = {
-        "auth": "2/15m", "failures": "3/15m", "trading": "3/m", "backtests": "2/m",
-        "general": "5/15m", "pages": None,
-    }  # fmt: skip
+        "auth": "2/15m",
+        "failures": "3/15m",
+        "trading": "3/m",
+        "backtests": "2/m",
+        "general": "5/15m",
+        "pages": None,
+    }
 
 
 def shown(response: Any) -> tuple[int, int]:

@@ -34,16 +34,25 @@ def test_an_item_has_what_a_list_shows(api: Api, alice: User) -> None:
     assert body == {
         "data": [
             {
-                "id": algorithm.pk, "name": "Cross", "status": "stopped", "active": False,
-                "strategyType": "momentum", "timeframe": "15m", "symbols": ["NSE:NIFTY"],
+                "id": algorithm.pk,
+                "name": "Cross",
+                "status": "stopped",
+                "active": False,
+                "strategyType": "momentum",
+                "timeframe": "15m",
+                "symbols": ["NSE:NIFTY"],
                 "performance": {
-                    "totalTrades": 0, "winRate": 0, "totalProfit": 0, "profitFactor": 0,
+                    "totalTrades": 0,
+                    "winRate": 0,
+                    "totalProfit": 0,
+                    "profitFactor": 0,
                 },
-                "createdAt": "2026-11-02T04:00:00.000Z", "updatedAt": "2026-11-02T04:00:00.000Z",
+                "createdAt": "2026-11-02T04:00:00.000Z",
+                "updatedAt": "2026-11-02T04:00:00.000Z",
             }
         ],
         "pagination": {"page": 1, "limit": 20, "total": 1, "totalPages": 1},
-    }  # fmt: skip
+    }
 
 
 def test_an_empty_draft_is_listed_too(api: Api, alice: User) -> None:
@@ -126,14 +135,13 @@ def test_filters(api: Api, alice: User) -> None:
 
 @pytest.mark.parametrize(
     "query",
-    [
-        "page=0", "page=-1", "page=abc", "page=1.5", "page=", "page=%201", "page=1&page=2",
-        "page=1000001", "limit=0", "limit=101", "limit=1_0", "status=archived", "status=ACTIVE",
-        "status=", "status=draft,active", "strategyType=hodl", "sort=password",
-        "sort=owner__email", "sort=-createdAt", "sort=?", "sort=performance.winRate.x",
-        "order=ASC", "order=random",
-    ],
-)  # fmt: skip
+    """
+        page=0 page=-1 page=abc page=1.5 page= page=%201 page=1&page=2 page=1000001 limit=0
+        limit=101 limit=1_0 status=archived status=ACTIVE status= status=draft,active
+        strategyType=hodl sort=password sort=owner__email sort=-createdAt sort=?
+        sort=performance.winRate.x order=ASC order=random
+    """.split(),
+)
 def test_a_query_outside_its_set_is_refused(api: Api, alice: User, query: str) -> None:
     field = query.partition("=")[0]
     assert_error(api(alice).get(f"{PATH}?{query}"), 400, "VALIDATION_ERROR", field=field)

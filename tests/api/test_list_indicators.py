@@ -33,17 +33,24 @@ def test_a_row_says_how_the_indicator_may_be_asked_for(api: Api, alice: User) ->
             {"name": "period", "type": "integer", "default": 20, "minimum": 2, "maximum": 1000}
         ],
         "outputs": [
-            {"name": "value", "mirror": "same", "opposite": "value", "minimum": None,
-             "maximum": None}
+            {
+                "name": "value",
+                "mirror": "same",
+                "opposite": "value",
+                "minimum": None,
+                "maximum": None,
+            }
         ],
         "sources": ["close", "open", "high", "low", "volume", "hl2", "hlc3", "ohlc4"],
         "offset": {"type": "integer", "default": 0, "minimum": 0, "maximum": 500},
         "opposite": "EMA",
         "timeframes": LONGER,
-    }  # fmt: skip
+    }
     assert [parameter["name"] for parameter in rows["MACD"]["parameters"]] == [
-        "fastPeriod", "slowPeriod", "signalPeriod",
-    ]  # fmt: skip
+        "fastPeriod",
+        "slowPeriod",
+        "signalPeriod",
+    ]
     assert [output["name"] for output in rows["MACD"]["outputs"]] == ["macd", "signal", "histogram"]
     assert rows["SUPERTREND"]["parameters"][1]["type"] == "number"
     assert rows["MA"]["parameters"][1]["allowedValues"][:2] == ["SMA", "EMA"]
@@ -64,8 +71,11 @@ def test_the_whole_catalogue_is_listed_in_pages(api: Api, alice: User) -> None:
     body = client.get(PATH, {"page": 3}).json()
     total = len(CATALOGUE)
     assert body["pagination"] == {
-        "page": 3, "limit": 20, "total": total, "totalPages": -(-total // 20),
-    }  # fmt: skip
+        "page": 3,
+        "limit": 20,
+        "total": total,
+        "totalPages": -(-total // 20),
+    }
     assert client.get(PATH, {"page": 99}).json()["data"] == []
 
 
@@ -90,9 +100,11 @@ def test_every_page_lists_the_candle_patterns_and_all_can_be_used(api: Api, alic
     assert client.get(PATH, {"page": 99}).json()["candlePatterns"] == rows
     assert [row["pattern"] for row in rows] == list(PATTERNS)
     assert rows[list(PATTERNS).index("CDLHAMMER")] == {
-        "pattern": "CDLHAMMER", "description": "Hammer", "directions": ["bullish"],
+        "pattern": "CDLHAMMER",
+        "description": "Hammer",
+        "directions": ["bullish"],
         "opposite": "CDLSHOOTINGSTAR",
-    }  # fmt: skip
+    }
     conditions = [
         {"type": "candle_pattern", "pattern": row["pattern"]} | direction_fields
         for row in rows

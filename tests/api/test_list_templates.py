@@ -40,17 +40,29 @@ def test_a_template_shows_what_it_does_and_of_its_owner_the_chosen_name_alone(
     assert response.json() == {
         "data": [
             {
-                "id": made.pk, "name": "Cross", "status": "stopped", "active": False,
-                "strategyType": "momentum", "timeframe": "15m", "symbols": ["NSE:NIFTY"],
+                "id": made.pk,
+                "name": "Cross",
+                "status": "stopped",
+                "active": False,
+                "strategyType": "momentum",
+                "timeframe": "15m",
+                "symbols": ["NSE:NIFTY"],
                 "performance": {
-                    "totalTrades": 0, "winRate": 0, "totalProfit": 0, "profitFactor": 0,
+                    "totalTrades": 0,
+                    "winRate": 0,
+                    "totalProfit": 0,
+                    "profitFactor": 0,
                 },
-                "createdAt": "2026-11-02T04:00:00.000Z", "updatedAt": "2026-11-02T04:00:00.000Z",
-                "description": "text", "owner": "Trader A", "isPublic": True, **make.steps(),
+                "createdAt": "2026-11-02T04:00:00.000Z",
+                "updatedAt": "2026-11-02T04:00:00.000Z",
+                "description": "text",
+                "owner": "Trader A",
+                "isPublic": True,
+                **make.steps(),
             }
         ],
         "pagination": {"page": 1, "limit": 20, "total": 1, "totalPages": 1},
-    }  # fmt: skip
+    }
     for secret in (alice.email, alice.pk, alice.name):
         assert secret not in response.content.decode()
 

@@ -35,15 +35,27 @@ def test_every_configuration_is_there_newest_first(api: Api, alice: User) -> Non
     assert response.status_code == 200
     assert response.json() == {
         "data": [
-            {"version": 3, "current": True, **make.steps(positionSizing={}),
-             "createdAt": "2026-11-02T06:00:00.000Z"},
-            {"version": 2, "current": False, **make.steps(positionSizing=SIZINGS[0]),
-             "createdAt": "2026-11-02T05:00:00.000Z"},
-            {"version": 1, "current": False, **make.steps(),
-             "createdAt": "2026-11-02T04:00:00.000Z"},
+            {
+                "version": 3,
+                "current": True,
+                **make.steps(positionSizing={}),
+                "createdAt": "2026-11-02T06:00:00.000Z",
+            },
+            {
+                "version": 2,
+                "current": False,
+                **make.steps(positionSizing=SIZINGS[0]),
+                "createdAt": "2026-11-02T05:00:00.000Z",
+            },
+            {
+                "version": 1,
+                "current": False,
+                **make.steps(),
+                "createdAt": "2026-11-02T04:00:00.000Z",
+            },
         ],
         "pagination": {"page": 1, "limit": 20, "total": 3, "totalPages": 1},
-    }  # fmt: skip
+    }
 
 
 def test_the_current_one_is_the_algorithm_as_it_reads(api: Api, alice: User) -> None:

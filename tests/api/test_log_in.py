@@ -74,10 +74,14 @@ def test_unknown_wrong_and_switched_off_are_told_the_same(log_in: LogIn, alice: 
 @pytest.mark.parametrize(
     ("email", "password"),
     [
-        ("not an address", "x"), ("   ", "   "), ("a\tb", "\u202e"), ("x" * 5000, "y" * 5000),
-        ("\u0130@example.com", "short"), (" alice@example.com ", make.PASSWORD),
+        ("not an address", "x"),
+        ("   ", "   "),
+        ("a\tb", "\u202e"),
+        ("x" * 5000, "y" * 5000),
+        ("\u0130@example.com", "short"),
+        (" alice@example.com ", make.PASSWORD),
     ],
-)  # fmt: skip
+)
 def test_any_other_pair_of_strings_is_wrong_not_malformed(
     log_in: LogIn, email: str, password: str
 ) -> None:

@@ -70,11 +70,15 @@ def test_what_has_ended_is_renamed(api: Api, alice: User, completed: Backtest) -
 @pytest.mark.parametrize(
     ("body", "field"),
     [
-        ({}, "name"), ({"name": ""}, "name"), ({"name": 7}, "name"), ({"name": None}, "name"),
-        ({"name": "x" * 101}, "name"), ({"kept": 1}, "kept"),
+        ({}, "name"),
+        ({"name": ""}, "name"),
+        ({"name": 7}, "name"),
+        ({"name": None}, "name"),
+        ({"name": "x" * 101}, "name"),
+        ({"kept": 1}, "kept"),
         ({"name": "x", "status": "completed"}, "status"),
     ],
-)  # fmt: skip
+)
 def test_a_bad_name_is_refused(
     api: Api, alice: User, completed: Backtest, body: dict[str, object], field: str
 ) -> None:

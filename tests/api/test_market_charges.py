@@ -15,9 +15,13 @@ from tests.symbols.instruments import option
 
 PATH = "/api/market/charges"
 PUTS = {
-    "symbol": "NSE:NIFTY23MAY1118000PE", "side": "buy", "quantity": "100", "price": "1.5",
-    "date": "2023-05-10", "broker": "discount",
-}  # fmt: skip
+    "symbol": "NSE:NIFTY23MAY1118000PE",
+    "side": "buy",
+    "quantity": "100",
+    "price": "1.5",
+    "date": "2023-05-10",
+    "broker": "discount",
+}
 
 
 @pytest.fixture
@@ -61,9 +65,11 @@ def test_funds_are_taxed_by_what_they_hold(client: APIClient) -> None:
         for symbol in ("SBIN", "NIFTYBEES", "GOLDBEES", "LIQUIDCASE")
     }
     assert {symbol: result["instrument"] for symbol, result in notes.items()} == {
-        "SBIN": "share", "NIFTYBEES": "equity_etf", "GOLDBEES": "gold_etf",
+        "SBIN": "share",
+        "NIFTYBEES": "equity_etf",
+        "GOLDBEES": "gold_etf",
         "LIQUIDCASE": "liquid_etf",
-    }  # fmt: skip
+    }
     assert {result["segment"] for result in notes.values()} == {"equity"}
     taxes = {
         symbol: next(row for row in result["charges"] if row["item"] == "transaction_tax")
@@ -87,8 +93,11 @@ def test_nothing_is_charged_on_an_index(client: APIClient) -> None:
     seed_sample()
     result = note(client, symbol="NSE:BANKNIFTY", price="50000", date="2025-06-02")
     assert (result["instrument"], result["charges"], result["unknown"], result["total"]) == (
-        "index", [], [], 0,
-    )  # fmt: skip
+        "index",
+        [],
+        [],
+        0,
+    )
 
 
 def test_the_expiry_of_an_option_is_the_masters_or_else_that_of_its_name(client: APIClient) -> None:
@@ -112,9 +121,16 @@ def test_items_without_a_rate_are_named(client: APIClient) -> None:
 
 def test_a_unit_is_worth_what_the_master_says(client: APIClient) -> None:
     Instrument.objects.create(
-        symbol="MCX:GOLD26DECFUT", exchange="MCX", code="GOLD26DECFUT", segment="commodity",
-        type="futures", expiry="2026-12-04", lot_size=1, multiplier=100, source="a test",
-    )  # fmt: skip
+        symbol="MCX:GOLD26DECFUT",
+        exchange="MCX",
+        code="GOLD26DECFUT",
+        segment="commodity",
+        type="futures",
+        expiry="2026-12-04",
+        lot_size=1,
+        multiplier=100,
+        source="a test",
+    )
     charge_note = note(
         client, symbol="MCX:GOLD26DECFUT", price="120000", quantity="1", date="2026-11-20"
     )
@@ -124,12 +140,24 @@ def test_a_unit_is_worth_what_the_master_says(client: APIClient) -> None:
 @pytest.mark.parametrize(
     ("field", "value"),
     [
-        ("symbol", "SBIN"), ("symbol", None), ("side", "long"), ("side", None), ("quantity", "0"),
-        ("quantity", "1.5"), ("quantity", None), ("price", "0"), ("price", "-1"), ("price", "1e3"),
-        ("price", "1.00001"), ("price", None), ("date", "10-05-2023"), ("date", None),
-        ("product", "cnc"), ("broker", "nobody"),
+        ("symbol", "SBIN"),
+        ("symbol", None),
+        ("side", "long"),
+        ("side", None),
+        ("quantity", "0"),
+        ("quantity", "1.5"),
+        ("quantity", None),
+        ("price", "0"),
+        ("price", "-1"),
+        ("price", "1e3"),
+        ("price", "1.00001"),
+        ("price", None),
+        ("date", "10-05-2023"),
+        ("date", None),
+        ("product", "cnc"),
+        ("broker", "nobody"),
     ],
-)  # fmt: skip
+)
 def test_bad_parameters_are_named(client: APIClient, field: str, value: str | None) -> None:
     query = {name: text for name, text in {**PUTS, field: value}.items() if text is not None}
     details = assert_error(client.get(PATH, query), 400, "VALIDATION_ERROR")["details"]

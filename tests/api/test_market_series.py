@@ -32,9 +32,13 @@ def test_each_symbol_and_timeframe_with_what_is_missing(client: APIClient) -> No
     assert answer["pagination"]["total"] == 3
     gold, days, bars = answer["data"]
     assert gold == {
-        "symbol": "MCX:GOLD", "timeframe": "1w", "bars": 1, "synthetic": True,
-        "first": "2023-12-31T18:30:00.000Z", "last": "2023-12-31T18:30:00.000Z",
-    }  # fmt: skip
+        "symbol": "MCX:GOLD",
+        "timeframe": "1w",
+        "bars": 1,
+        "synthetic": True,
+        "first": "2023-12-31T18:30:00.000Z",
+        "last": "2023-12-31T18:30:00.000Z",
+    }
     assert (days["bars"], days["days"], days["missingSessions"]) == (2, 2, 2)
     assert (bars["timeframe"], bars["bars"], bars["uncheckedYears"]) == ("1m", 375, [])
     assert "gaps" not in days

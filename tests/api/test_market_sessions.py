@@ -39,8 +39,10 @@ def test_the_phases_of_each_segment_and_where_they_are_from(client: APIClient) -
 def test_a_day_that_differs_says_why_and_what_has_no_source(client: APIClient) -> None:
     holiday = segments(client, "BSE", "2026-11-10")["derivatives"]
     assert (holiday["session"], holiday["name"], holiday["phases"]) == (
-        "holiday", "Diwali-Balipratipada", [],
-    )  # fmt: skip
+        "holiday",
+        "Diwali-Balipratipada",
+        [],
+    )
     muhurat = segments(client, "NSE", "2026-11-08")["derivatives"]
     assert (muhurat["session"], muhurat["phases"]) == ("special", [])
     assert muhurat["sources"][0]["unsourced"] == "the hours, which were to be notified"

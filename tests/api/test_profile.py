@@ -31,7 +31,7 @@ def opened(user: User, *, age: timedelta = timedelta(0)) -> tokens.IssuedTokens:
     return tokens.issue(user=user, now=timezone.now() - age, address=None, user_agent="")
 
 
-# ------------------------------------------------------------------------------------- the profile
+# The profile.
 
 
 def test_it_is_the_user_itself(api: Api, alice: User) -> None:
@@ -78,7 +78,7 @@ def test_one_query_answers(
         client.get(PATH)
 
 
-# -------------------------------------------------------------------------- what is no credential
+# What is no credential.
 
 
 @pytest.mark.parametrize("header", ["", "Basic YTpi", "Token x", "Bearer", "Bearer   ", "Bearerx"])
@@ -140,7 +140,7 @@ def test_a_user_who_is_switched_off_or_gone_is_unauthorized(
     assert_error(present(f"Bearer {gone}"), 401, "UNAUTHORIZED")
 
 
-# --------------------------------------------------------------------------------- forged tokens
+# Forged tokens.
 
 
 def encoded(part: object) -> str:
@@ -173,13 +173,24 @@ def test_the_forger_below_can_make_good_ones(present: Present, claims: dict[str,
 @pytest.mark.parametrize(
     "header",
     [
-        [], {}, {"typ": "JWT"}, {"alg": "none"}, {"alg": "None", "typ": "JWT"}, {"alg": ["HS256"]},
-        {"alg": {}}, {"alg": "HS512", "typ": "JWT"}, {"alg": "RS256", "typ": "JWT"},
-        HEADER | {"kid": 1}, HEADER | {"crit": ["x"]}, b"\xff\xfe", b"",
-        b"[" * 2000 + b"]" * 2000, b'{"x":' + b"9" * 5000 + b"}",
+        [],
+        {},
+        {"typ": "JWT"},
+        {"alg": "none"},
+        {"alg": "None", "typ": "JWT"},
+        {"alg": ["HS256"]},
+        {"alg": {}},
+        {"alg": "HS512", "typ": "JWT"},
+        {"alg": "RS256", "typ": "JWT"},
+        HEADER | {"kid": 1},
+        HEADER | {"crit": ["x"]},
+        b"\xff\xfe",
+        b"",
+        b"[" * 2000 + b"]" * 2000,
+        b'{"x":' + b"9" * 5000 + b"}",
     ],
     ids=repr,
-)  # fmt: skip
+)
 def test_a_header_that_is_not_ours_is_invalid(
     present: Present, claims: dict[str, Any], header: object
 ) -> None:
@@ -189,15 +200,35 @@ def test_a_header_that_is_not_ours_is_invalid(
 @pytest.mark.parametrize(
     "changed",
     [
-        {"exp": None}, {"exp": "zzz"}, {"exp": float("inf")}, {"exp": float("nan")},
-        {"exp": [1]}, {"exp": {}}, {"exp": True},
-        {"sub": "\x00"}, {"sub": "x"}, {"sub": [1]}, {"sub": {}}, {"sub": None}, {"sub": 5},
-        {"sid": "\x00"}, {"sid": "x"}, {"sid": [1]}, {"sid": {}}, {"sid": None},
-        {"iat": 10**30}, {"iat": "x"}, {"nbf": 10**12}, {"nbf": []}, {"jti": 5},
-        {"token_type": None}, {"token_type": "refresh"}, {"token_type": ["access"]},
+        {"exp": None},
+        {"exp": "zzz"},
+        {"exp": float("inf")},
+        {"exp": float("nan")},
+        {"exp": [1]},
+        {"exp": {}},
+        {"exp": True},
+        {"sub": "\x00"},
+        {"sub": "x"},
+        {"sub": [1]},
+        {"sub": {}},
+        {"sub": None},
+        {"sub": 5},
+        {"sid": "\x00"},
+        {"sid": "x"},
+        {"sid": [1]},
+        {"sid": {}},
+        {"sid": None},
+        {"iat": 10**30},
+        {"iat": "x"},
+        {"nbf": 10**12},
+        {"nbf": []},
+        {"jti": 5},
+        {"token_type": None},
+        {"token_type": "refresh"},
+        {"token_type": ["access"]},
     ],
     ids=repr,
-)  # fmt: skip
+)
 def test_odd_claims_are_refused_however_well_signed(
     present: Present, claims: dict[str, Any], changed: dict[str, Any]
 ) -> None:

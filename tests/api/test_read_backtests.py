@@ -48,13 +48,15 @@ def test_trades_come_in_pages_and_add_up(api: Api, alice: User, completed: dict[
     whole = client.get(path + "?limit=100").json()
     trades = whole["data"]
     assert whole["pagination"]["total"] == len(trades) > 3
-    assert list(trades[0]) == [
-        "symbol", "side", "quantity", "entryTime", "entryDate", "entryPrice", "exitTime",
-        "exitDate", "exitPrice", "exitReason", "grossProfit", "charges", "profit",
-        "returnPercentage", "bars", "maxAdverseExcursion", "maxFavorableExcursion",
-        "entryDelayBars", "entryDelayMinutes", "entryBarVolume", "entryVolumeShare",
-        "exitDelayBars", "exitDelayMinutes", "exitBarVolume", "exitVolumeShare",
-    ]  # fmt: skip
+    assert (
+        list(trades[0])
+        == """
+        symbol side quantity entryTime entryDate entryPrice exitTime exitDate exitPrice exitReason
+        grossProfit charges profit returnPercentage bars maxAdverseExcursion maxFavorableExcursion
+        entryDelayBars entryDelayMinutes entryBarVolume entryVolumeShare exitDelayBars
+        exitDelayMinutes exitBarVolume exitVolumeShare
+    """.split()
+    )
     profit = sum(trade["profit"] for trade in trades)
     assert profit == pytest.approx(completed["performance"]["netProfit"])
     pages = [client.get(path + f"?limit=2&page={n}").json()["data"] for n in (1, 2)]
@@ -98,8 +100,12 @@ def test_the_curve_keeps_its_extremes_in_few_points(
     assert set(few[0]) == {"time", "equity", "low", "high", "drawdown"}
     assert min(p["low"] for p in few) == min(p["equity"] for p in whole)
     assert max(p["high"] for p in few) == max(p["equity"] for p in whole)
-    assert few[-1] == {**whole[-1], "low": few[-1]["low"], "high": few[-1]["high"],
-                       "drawdown": few[-1]["drawdown"]}  # fmt: skip
+    assert few[-1] == {
+        **whole[-1],
+        "low": few[-1]["low"],
+        "high": few[-1]["high"],
+        "drawdown": few[-1]["drawdown"],
+    }
     performance = completed["performance"]
     assert max(p["drawdown"] for p in few) == pytest.approx(performance["maxDrawdown"])
     last = completed["initialCapital"] + performance["netProfit"]

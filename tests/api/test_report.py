@@ -84,9 +84,13 @@ def test_a_report_is_one_page_that_loads_nothing(
     assert f"{performance['winningTrades']} of {performance['totalTrades']}" in text
     assert completed.receipt["result"] in text
     for heading in (
-        "Returns by month", "Worst drawdowns", "Returns of trades", "By hour of the entry",
-        "By weekday of the entry", "Charges",
-    ):  # fmt: skip
+        "Returns by month",
+        "Worst drawdowns",
+        "Returns of trades",
+        "By hour of the entry",
+        "By weekday of the entry",
+        "Charges",
+    ):
         assert f"<h2>{heading}</h2>" in text
     for term in ("CAGR", "Max drawdown", "Win rate", "Expectancy", "Exposure", "By exit reason"):
         assert term in text
@@ -140,8 +144,11 @@ class Study(NamedTuple):
 
 
 PARAMETER = {
-    "path": "entryConditions.conditions[0].indicator1.period", "from": 5, "to": 9, "step": 2,
-}  # fmt: skip
+    "path": "entryConditions.conditions[0].indicator1.period",
+    "from": 5,
+    "to": 9,
+    "step": 2,
+}
 STUDIES = [
     Study(
         BacktestKind.OPTIMIZATION,
@@ -328,7 +335,7 @@ def test_a_result_without_trades_or_candles_has_a_report(
     assert "No trades." in answer.content.decode()
 
 
-# ------------------------------------------------------------------------------------ made once
+# Made once.
 
 
 @pytest.fixture
@@ -417,7 +424,7 @@ def test_the_oldest_pages_go_when_they_are_too_large_together(
     assert list(kept) == [newer[2].pk, newer[3].pk, completed.pk]
 
 
-# ---------------------------------------------------------------------------------------- links
+# Links.
 
 
 def test_links_are_listed_newest_first_until_they_end(

@@ -40,8 +40,10 @@ def reproduced(api: Api, user: User, original: Backtest) -> Any:
     assert created.status_code == 201
     body = created.json()
     assert (body["reproducesId"], body["status"], body["comparison"]) == (
-        original.pk, "queued", None,
-    )  # fmt: skip
+        original.pk,
+        "queued",
+        None,
+    )
     run_queued()
     return api(user).get(f"/api/backtests/{body['backtestId']}/reproduction").json()
 

@@ -16,28 +16,44 @@ from tests.symbols.instruments import equity, future
 PATH = "/api/trading/algorithms"
 FUTURE = "NSE:NIFTY99JANFUT"
 RSI_ABOVE_160 = {
-    "type": "indicator_value", "indicator": {"type": "RSI"}, "operator": "above", "value": 160,
-}  # fmt: skip
+    "type": "indicator_value",
+    "indicator": {"type": "RSI"},
+    "operator": "above",
+    "value": 160,
+}
 TARGET = {"takeProfit": {"type": "percentage", "percentage": 2}}
 
 LACKING = [
     ({"exitConditions": {}}, "exitConditions", "exitConditions", "at least one"),
     ({"exitConditions": TARGET}, "exitConditions", "exitConditions.stopLoss", "needs a stop loss"),
-    ({"positionSizing": {"method": "risk_based"}}, "positionSizing",
-     "positionSizing.riskPercentage", "required"),
-]  # fmt: skip
+    (
+        {"positionSizing": {"method": "risk_based"}},
+        "positionSizing",
+        "positionSizing.riskPercentage",
+        "required",
+    ),
+]
 """What is sent, the step that is incomplete, the field and what is said of it."""
 
 DOUBTFUL = [
-    ({"positionSizing": {"method": "fixed_quantity", "quantity": 10},
-      "basicInfo": {"symbols": [FUTURE]}}, "positionSizing.quantity", "lots of 75"),
+    (
+        {
+            "positionSizing": {"method": "fixed_quantity", "quantity": 10},
+            "basicInfo": {"symbols": [FUTURE]},
+        },
+        "positionSizing.quantity",
+        "lots of 75",
+    ),
     ({"executionSettings": {"exchange": "BSE"}}, "executionSettings.exchange", "BSE"),
     ({"executionSettings": {"broker": "zerodhaa"}}, "executionSettings.broker", "zerodhaa"),
     ({"exitConditions": {"squareOffTime": "15:45"}}, "exitConditions.squareOffTime", "closes at"),
-    ({"entryConditions": {"conditions": [RSI_ABOVE_160]}},
-     "entryConditions.conditions[0].value", "above 160 is never true"),
+    (
+        {"entryConditions": {"conditions": [RSI_ABOVE_160]}},
+        "entryConditions.conditions[0].value",
+        "above 160 is never true",
+    ),
     ({"basicInfo": {"timeframe": "1d"}}, "entryConditions.positionType", "sold short in delivery"),
-]  # fmt: skip
+]
 """What is sent, by step and merged into it; the field of the warning and what it says."""
 REVIEW = ("missingFields", "errors", "warnings")
 

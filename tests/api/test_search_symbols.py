@@ -40,12 +40,21 @@ def test_a_result_has_what_a_list_shows(api: Api, alice: User) -> None:
     response = api(alice).get(PATH, {"query": "tcs"})
     assert response.json() == {
         "results": [
-            {"symbol": "NSE:TCS", "name": "Tata Consultancy Services Limited", "type": "equity",
-             "exchange": "NSE"},
-            {"symbol": "NSE:TCS99JANFUT", "name": "TCS January 2099", "type": "futures",
-             "exchange": "NSE", "expiry": "2099-01-28"},
+            {
+                "symbol": "NSE:TCS",
+                "name": "Tata Consultancy Services Limited",
+                "type": "equity",
+                "exchange": "NSE",
+            },
+            {
+                "symbol": "NSE:TCS99JANFUT",
+                "name": "TCS January 2099",
+                "type": "futures",
+                "exchange": "NSE",
+                "expiry": "2099-01-28",
+            },
         ]
-    }  # fmt: skip
+    }
 
 
 @pytest.mark.parametrize(
@@ -76,8 +85,14 @@ def test_a_code_that_is_equal_comes_before_names_that_begin_so(find: Any) -> Non
 
 
 def test_shares_and_indices_come_before_contracts(find: Any) -> None:
-    assert find("NIFTY") == ["NSE:NIFTY", "NSE:NIFTYNXT50", "NSE:BANKNIFTY", "NSE:FINNIFTY",
-                              "NSE:MIDCPNIFTY", "NSE:NIFTY99JAN21500CE"]  # fmt: skip
+    assert find("NIFTY") == [
+        "NSE:NIFTY",
+        "NSE:NIFTYNXT50",
+        "NSE:BANKNIFTY",
+        "NSE:FINNIFTY",
+        "NSE:MIDCPNIFTY",
+        "NSE:NIFTY99JAN21500CE",
+    ]
 
 
 def test_contracts_come_by_their_underlying_the_next_to_expire_first(find: Any) -> None:
@@ -101,8 +116,13 @@ def test_what_is_alive_comes_before_what_is_not(find: Any) -> None:
     future("NSE:QZX20JANFUT", expiry=date(2020, 1, 30), underlying="QZX")
     future("NSE:QZX99JANFUT", expiry=date(2099, 1, 28), underlying="QZX")
     assert find("qzx") == [
-        "BSE:QZX", "NSE:QZX", "NSE:QZXA", "NSE:QZX99JANFUT", "NSE:QZXB", "NSE:QZX20JANFUT",
-    ]  # fmt: skip
+        "BSE:QZX",
+        "NSE:QZX",
+        "NSE:QZXA",
+        "NSE:QZX99JANFUT",
+        "NSE:QZXB",
+        "NSE:QZX20JANFUT",
+    ]
 
 
 @pytest.fixture
@@ -116,23 +136,41 @@ def contracts(find: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
         for strike, side in ((24350, "CE"), (24350, "PE"), (24400, "CE")):
             symbol = f"NSE:NIFTY26AUG{code}{strike}{side}"
             option(symbol, expiry=expiry, strike=strike, option_type=side, **of_index)
-    option("NSE:NIFTY26AUG0424350CE", expiry=date(2026, 8, 4), strike=24350, option_type="CE",
-           **of_index)  # fmt: skip
+    option(
+        "NSE:NIFTY26AUG0424350CE",
+        expiry=date(2026, 8, 4),
+        strike=24350,
+        option_type="CE",
+        **of_index,
+    )
     future("NSE:NIFTY26AUGFUT", expiry=month, **of_index)
     future("NSE:NIFTY26SEPFUT", expiry=date(2026, 9, 29), **of_index)
     future("NSE:RELIANCE26AUGFUT", expiry=month, underlying="RELIANCE")
     future("NSE:MM26AUGFUT", expiry=month, underlying="MM")
-    option("NSE:BANKNIFTY26AUG50000CE", expiry=month, strike=50000, option_type="CE",
-           underlying="BANKNIFTY")  # fmt: skip
+    option(
+        "NSE:BANKNIFTY26AUG50000CE",
+        expiry=month,
+        strike=50000,
+        option_type="CE",
+        underlying="BANKNIFTY",
+    )
     for exchange in ("BSE", "NSE"):
-        option(f"{exchange}:QZX26AUG100CE", expiry=month, strike=100, option_type="CE",
-               underlying="QZX")  # fmt: skip
+        option(
+            f"{exchange}:QZX26AUG100CE",
+            expiry=month,
+            strike=100,
+            option_type="CE",
+            underlying="QZX",
+        )
 
     def search_on_the_day(query: str) -> list[str]:
         rows = services.search(
-            query=query, exchange=None, type=None, limit=20,
+            query=query,
+            exchange=None,
+            type=None,
+            limit=20,
             now=datetime(2026, 8, 10, 6, tzinfo=UTC),
-        )  # fmt: skip
+        )
         return [row.symbol.partition(":")[2] for row in rows]
 
     return search_on_the_day
@@ -181,9 +219,18 @@ def test_a_contract_is_found_by_the_words_that_describe_it(
 
 @pytest.mark.parametrize(
     "query",
-    ["nifty 99999 ce", "nifty 31 sep fut", "nifty 1 2 3 4 ce", "nifty 24350 ce pe", "fut",
-     "nifty aug sep fut", "nifty 24350 fut 5", "aug 24350 ce", "nfo:nifty 24350 ce"],
-)  # fmt: skip
+    [
+        "nifty 99999 ce",
+        "nifty 31 sep fut",
+        "nifty 1 2 3 4 ce",
+        "nifty 24350 ce pe",
+        "fut",
+        "nifty aug sep fut",
+        "nifty 24350 fut 5",
+        "aug 24350 ce",
+        "nfo:nifty 24350 ce",
+    ],
+)
 def test_words_that_describe_no_contract_find_none(contracts: Any, query: str) -> None:
     assert not any(code.endswith(("CE", "PE", "FUT")) for code in contracts(query))
 
@@ -208,18 +255,26 @@ def test_a_long_word_is_read_in_no_time() -> None:
 
 def test_of_equal_contracts_that_of_nse_comes_first(contracts: Any) -> None:
     rows = services.search(
-        query="qzx 100 ce", exchange=None, type=None, limit=20,
+        query="qzx 100 ce",
+        exchange=None,
+        type=None,
+        limit=20,
         now=datetime(2026, 8, 10, 6, tzinfo=UTC),
-    )  # fmt: skip
+    )
     assert [row.exchange for row in rows] == ["NSE", "BSE"]
 
 
 @pytest.mark.parametrize("trigrams", [True, False])
 @pytest.mark.parametrize(
     ("slip", "meant"),
-    [("RELAINCE", "RELIANCE"), ("NSE:RELIANCEE", "RELIANCE"), ("HDFCBNK", "HDFCBANK"),
-     ("infi", "INFY"), ("BAJAJ-AUTA", "BAJAJAUTO")],
-)  # fmt: skip
+    [
+        ("RELAINCE", "RELIANCE"),
+        ("NSE:RELIANCEE", "RELIANCE"),
+        ("HDFCBNK", "HDFCBANK"),
+        ("infi", "INFY"),
+        ("BAJAJ-AUTA", "BAJAJAUTO"),
+    ],
+)
 def test_a_slip_still_finds_it(
     find: Any, monkeypatch: pytest.MonkeyPatch, slip: str, meant: str, trigrams: bool
 ) -> None:
@@ -265,13 +320,20 @@ def test_what_is_switched_off_is_not_found(find: Any) -> None:
 @pytest.mark.parametrize(
     ("query", "field"),
     [
-        ("", "query"), ("query=", "query"), ("query=%20", "query"), ("query=%00", "query"),
-        ("query=" + "A" * 101, "query"), ("query=a&query=b", "query"),
-        ("query=a&exchange=nse", "exchange"), ("query=a&exchange=NYSE", "exchange"),
-        ("query=a&type=stock", "type"), ("query=a&limit=0", "limit"),
-        ("query=a&limit=101", "limit"), ("query=a&limit=x", "limit"),
+        ("", "query"),
+        ("query=", "query"),
+        ("query=%20", "query"),
+        ("query=%00", "query"),
+        ("query=" + "A" * 101, "query"),
+        ("query=a&query=b", "query"),
+        ("query=a&exchange=nse", "exchange"),
+        ("query=a&exchange=NYSE", "exchange"),
+        ("query=a&type=stock", "type"),
+        ("query=a&limit=0", "limit"),
+        ("query=a&limit=101", "limit"),
+        ("query=a&limit=x", "limit"),
     ],
-)  # fmt: skip
+)
 def test_a_query_outside_its_set_is_refused(api: Api, alice: User, query: str, field: str) -> None:
     response = api(alice).get(f"{PATH}?{query}")
     assert_error(response, 400, "VALIDATION_ERROR", field=field)

@@ -82,8 +82,12 @@ def test_what_is_no_candle_refuses_the_call_and_each_is_named(operator: APIClien
 
 
 def test_five_thousand_at_once_are_taken(operator: APIClient) -> None:
-    bars = [[f"20{y:02}-{m:02}-{d:02}", *BAR[1:]] for y in range(9, 25) for m in range(1, 13)
-            for d in range(1, 28)][:5000]  # fmt: skip
+    bars = [
+        [f"20{y:02}-{m:02}-{d:02}", *BAR[1:]]
+        for y in range(9, 25)
+        for m in range(1, 13)
+        for d in range(1, 28)
+    ][:5000]
     answer = operator.post(PATH, sent(*bars, timeframe="1d")).json()
     assert (answer["received"], answer["added"]) == (5000, 5000)
     assert CandleChunk.objects.count() == 3

@@ -57,7 +57,7 @@ def is_signed_in(browser: Browser) -> bool:
     return response.status_code == 200
 
 
-# ------------------------------------------------------------------------------------ in and calls
+# In and calls.
 
 
 def test_the_cookie_is_kept_from_scripts_and_other_sites(alice: User) -> None:
@@ -102,10 +102,14 @@ def test_without_the_csrf_cookie_it_is_forbidden(browser: Browser) -> None:
 @pytest.mark.parametrize(
     ("origin", "status"),
     [
-        ("http://testserver", 201), ("http://localhost:3000", 201), ("https://localhost", 201),
-        ("https://evil.example", 403), ("null", 403), ("http://[", 403),
+        ("http://testserver", 201),
+        ("http://localhost:3000", 201),
+        ("https://localhost", 201),
+        ("https://evil.example", 403),
+        ("null", 403),
+        ("http://[", 403),
     ],
-)  # fmt: skip
+)
 def test_origins_are_those_of_the_service_and_its_applications(
     browser: Browser, origin: str, status: int
 ) -> None:
@@ -184,7 +188,7 @@ def test_a_login_to_the_admin_is_none_here_and_stays(alice: User) -> None:
     assert browser.get("/admin/").status_code == 200
 
 
-# ---------------------------------------------------------------------------------------- the end
+# The end.
 
 
 def test_logging_out_by_the_cookie_alone(browser: Browser) -> None:

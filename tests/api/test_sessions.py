@@ -33,7 +33,7 @@ def log_in(user: User) -> LoginSession:
     ).session
 
 
-# ------------------------------------------------------------------------------------------ list
+# List.
 
 
 def test_the_live_ones_are_listed_newest_first(api: Api, alice: User) -> None:
@@ -80,7 +80,7 @@ def test_use_is_noted_once_a_minute(api: Api, alice: User, idle: int, is_written
     assert (LoginSession.objects.get().last_used_at > before) is is_written
 
 
-# ------------------------------------------------------------------------------------------- end
+# End.
 
 
 def test_one_is_ended(api: Api, alice: User) -> None:
@@ -128,7 +128,7 @@ def test_all_are_ended_the_current_one_too(api: Api, alice: User, bob: User) -> 
     assert_error(client.get("/api/auth/profile"), 401, "UNAUTHORIZED")
 
 
-# -------------------------------------------------------------------------------------- how many
+# How many.
 
 
 def test_one_too_many_ends_the_oldest(alice: User, bob: User) -> None:

@@ -42,9 +42,14 @@ def test_today_positions_and_the_last_signal(api: Api, alice: User, run: Run) ->
     hold(run, unrealised=1234.5)
     for hours in (1, 0):
         Signal.objects.create(
-            run=run, algorithm=run.algorithm, symbol="NSE:NIFTY", side="long", action="entry",
-            followed=True, bar_time=make.NOW - timedelta(hours=hours),
-        )  # fmt: skip
+            run=run,
+            algorithm=run.algorithm,
+            symbol="NSE:NIFTY",
+            side="long",
+            action="entry",
+            followed=True,
+            bar_time=make.NOW - timedelta(hours=hours),
+        )
     answer = api(alice).get(f"/api/trading/algorithms/{run.algorithm_id}/standing").json()
     assert (answer["profitToday"], answer["unrealisedProfit"]) == (250.5, 1234.5)
     assert answer["openPositions"] == 1

@@ -68,10 +68,13 @@ def test_it_is_in_the_history_and_told(api: Api, alice: User) -> None:
     event = Event.objects.get()
     assert (event.type, event.owner, event.sequence) == ("algorithm.started", alice, 1)
     assert event.data == {
-        "algorithmId": algorithm.pk, "algorithmName": algorithm.name,
-        "runId": Run.objects.get().pk, "status": "active",
-        "previousStatus": "stopped", "reason": "started",
-    }  # fmt: skip
+        "algorithmId": algorithm.pk,
+        "algorithmName": algorithm.name,
+        "runId": Run.objects.get().pk,
+        "status": "active",
+        "previousStatus": "stopped",
+        "reason": "started",
+    }
 
 
 @pytest.mark.parametrize(
@@ -123,29 +126,43 @@ def test_a_draft_says_what_it_lacks(api: Api, alice: User) -> None:
     algorithm = make.algorithm(alice, **make.steps(entryConditions={}, riskParameters={}))
     response = post(api, alice, algorithm)
     assert_error(
-        response, 422, "UNPROCESSABLE_ENTITY", currentStatus="draft", requiredStatus="stopped",
+        response,
+        422,
+        "UNPROCESSABLE_ENTITY",
+        currentStatus="draft",
+        requiredStatus="stopped",
         missingFields=["entryConditions", "riskParameters"],
-    )  # fmt: skip
+    )
 
 
 def test_a_paused_one_is_resumed_and_not_started(api: Api, alice: User) -> None:
     response = post(api, alice, standing(alice, "paused"))
     assert_error(
-        response, 422, "UNPROCESSABLE_ENTITY", currentStatus="paused", requiredStatus="stopped",
+        response,
+        422,
+        "UNPROCESSABLE_ENTITY",
+        currentStatus="paused",
+        requiredStatus="stopped",
         missingFields=[],
-    )  # fmt: skip
+    )
 
 
 @pytest.mark.parametrize(
     ("column", "value", "missing"),
     [
         ("risk_parameters", {"maxPositionSize": -1}, ["riskParameters"]),
-        ("execution_settings", {"mode": "paper", "exchange": "LSE", "orderType": "market"},
-         ["executionSettings"]),
-        ("basic_info", {"strategyType": "momentum", "timeframe": "15m", "symbols": []},
-         ["basicInfo"]),
+        (
+            "execution_settings",
+            {"mode": "paper", "exchange": "LSE", "orderType": "market"},
+            ["executionSettings"],
+        ),
+        (
+            "basic_info",
+            {"strategyType": "momentum", "timeframe": "15m", "symbols": []},
+            ["basicInfo"],
+        ),
     ],
-)  # fmt: skip
+)
 def test_steps_that_are_no_longer_valid_are_refused(
     api: Api, alice: User, column: str, value: object, missing: list[str]
 ) -> None:
@@ -280,8 +297,9 @@ def test_what_is_wrong_is_told_in_the_order_of_the_checks(api: Api, alice: User)
     refused(422, "INSUFFICIENT_BALANCE", required=20_000_000, available=10_000_000)
     rows.update(execution_settings={**algorithm.execution_settings, "initialCapital": 1})
     refused(503, "BROKER_CONNECTION_FAILED")
-    rows.update(execution_settings={**algorithm.execution_settings, "initialCapital": 1,
-                                    "mode": "paper"})  # fmt: skip
+    rows.update(
+        execution_settings={**algorithm.execution_settings, "initialCapital": 1, "mode": "paper"}
+    )
     assert post(api, alice, algorithm).status_code == 200
     refused(422, "ALGORITHM_ALREADY_ACTIVE")
 

@@ -38,10 +38,13 @@ def test_it_is_in_the_history_and_told(api: Api, alice: User) -> None:
     event = Event.objects.get(sequence=2)
     assert event.type == "algorithm.stopped"
     assert event.data == {
-        "algorithmId": algorithm.pk, "algorithmName": algorithm.name,
-        "runId": Run.objects.get().pk, "status": "stopped",
-        "previousStatus": "active", "reason": "stopped",
-    }  # fmt: skip
+        "algorithmId": algorithm.pk,
+        "algorithmName": algorithm.name,
+        "runId": Run.objects.get().pk,
+        "status": "stopped",
+        "previousStatus": "active",
+        "reason": "stopped",
+    }
 
 
 def test_what_holds_nothing_gives_its_capital_back(api: Api, alice: User) -> None:
@@ -102,9 +105,12 @@ def test_what_does_not_run_cannot_be_stopped(api: Api, alice: User, status: str)
 
 @pytest.mark.parametrize(
     ("body", "field"),
-    [({"closePositions": 0}, "closePositions"), ({"closePositions": None}, "closePositions"),
-     ({"closePosition": False}, "closePosition")],
-)  # fmt: skip
+    [
+        ({"closePositions": 0}, "closePositions"),
+        ({"closePositions": None}, "closePositions"),
+        ({"closePosition": False}, "closePosition"),
+    ],
+)
 def test_a_body_that_may_mean_something_else_is_refused(
     api: Api, alice: User, body: object, field: str
 ) -> None:

@@ -45,9 +45,7 @@ def test_a_year_whose_holidays_nobody_knows_is_refused_where_positions_end_with_
 ) -> None:
     store_candles("MCX:GOLD", "15m", waves("2019-01-01", 45))
     client = api(alice)
-    body = {
-        **body, "symbols": ["MCX:GOLD"], "startDate": "2019-02-01", "endDate": "2019-02-28",
-    }  # fmt: skip
+    body = {**body, "symbols": ["MCX:GOLD"], "startDate": "2019-02-01", "endDate": "2019-02-28"}
     id = client.post(PATH, body).json()["id"]
     assert run_queued() == 1
     assert client.get(f"{PATH}/{id}").json()["error"] == {
@@ -98,9 +96,7 @@ def test_each_sale_of_shares_of_an_earlier_day_pays_the_brokers_depository_charg
     api: Api, alice: User
 ) -> None:
     store_candles("NSE:SBIN", "15m", waves("2024-01-01", 45))
-    settings = make.steps()["executionSettings"] | {
-        "productType": "delivery", "broker": "zerodha",
-    }  # fmt: skip
+    settings = make.steps()["executionSettings"] | {"productType": "delivery", "broker": "zerodha"}
     entries = make.steps()["entryConditions"] | {"positionType": "long"}
     algorithm = make.algorithm(
         alice, **make.steps(executionSettings=settings, entryConditions=entries)
@@ -162,13 +158,13 @@ def test_a_backtest_is_queued_run_and_read(api: Api, alice: User, body: dict[str
     created = client.post(PATH, body)
     assert created.status_code == 201
     queued = created.json()
-    assert set(queued) == {
-        "id", "algorithmId", "algorithmVersion", "name", "kind", "status", "progress", "startDate",
-        "estimatedSeconds",
-        "endDate", "symbols", "timeframe", "initialCapital", "config", "performance",
-        "results", "error", "createdAt", "startedAt", "completedAt", "kept", "expiresAt",
-        "receipt", "warnings", "breakdowns",
-    }  # fmt: skip
+    assert set(queued) == set(
+        """
+        id algorithmId algorithmVersion name kind status progress startDate estimatedSeconds endDate
+        symbols timeframe initialCapital config performance results error createdAt startedAt
+        completedAt kept expiresAt receipt warnings breakdowns
+    """.split()
+    )
     assert queued["warnings"] == []
     assert (queued["status"], queued["progress"], queued["performance"]) == ("queued", 0, None)
     assert queued["breakdowns"] is None
@@ -186,8 +182,11 @@ def test_a_backtest_is_queued_run_and_read(api: Api, alice: User, body: dict[str
         assert sum(group["trades"] for group in groups) == traded
     assert "breakdowns" not in client.get(PATH).json()["data"][0]
     assert list(done["performance"]) == [
-        *METRICS, "chargesByKind", "rejectedSignals", "reducedEntries",
-    ]  # fmt: skip
+        *METRICS,
+        "chargesByKind",
+        "rejectedSignals",
+        "reducedEntries",
+    ]
     assert list(done["performance"]["chargesByKind"]) == list(CHARGE_KINDS)
     assert done["receipt"]["notes"] == []
     assert done["receipt"]["synthetic"] == []
@@ -245,12 +244,23 @@ def test_overrides_are_for_this_backtest_alone(api: Api, alice: User, body: dict
 @pytest.mark.parametrize(
     ("field", "value"),
     [
-        ("startDate", "2024-02-30"), ("endDate", "2024-01-31"), ("startDate", "2999-01-01"),
-        ("startDate", 20240201), ("startDate", None), ("kind", "guess"), ("initialCapital", 0),
-        ("initialCapital", "1000"), ("initialCapital", 1e13), ("slippage", 6), ("timeframe", "2h"),
-        ("charges", "some"), ("symbols", "NSE:TCS"), ("name", "x" * 101), ("algorithmId", 7),
+        ("startDate", "2024-02-30"),
+        ("endDate", "2024-01-31"),
+        ("startDate", "2999-01-01"),
+        ("startDate", 20240201),
+        ("startDate", None),
+        ("kind", "guess"),
+        ("initialCapital", 0),
+        ("initialCapital", "1000"),
+        ("initialCapital", 1e13),
+        ("slippage", 6),
+        ("timeframe", "2h"),
+        ("charges", "some"),
+        ("symbols", "NSE:TCS"),
+        ("name", "x" * 101),
+        ("algorithmId", 7),
     ],
-)  # fmt: skip
+)
 def test_a_bad_value_is_refused_by_its_name(
     api: Api, alice: User, body: dict[str, Any], field: str, value: object
 ) -> None:
@@ -348,9 +358,12 @@ def test_an_incomplete_algorithm_is_refused_with_what_is_missing(api: Api, alice
     draft = make.algorithm(alice, basicInfo=make.steps()["basicInfo"])
     response = api(alice).post(PATH, {"algorithmId": draft.pk, **RANGE})
     missing = [
-        "positionSizing", "entryConditions", "exitConditions", "riskParameters",
+        "positionSizing",
+        "entryConditions",
+        "exitConditions",
+        "riskParameters",
         "executionSettings",
-    ]  # fmt: skip
+    ]
     error = assert_error(response, 422, "ALGORITHM_INCOMPLETE", missingFields=missing)
     assert error["message"].endswith("missing: " + ", ".join(missing) + ".")
 

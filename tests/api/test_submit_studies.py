@@ -174,9 +174,12 @@ def test_a_value_is_shown_and_so_are_those_that_may_be(
     config = {"parameters": PARAMETERS, "method": "genetic"}
     sent = {**body, "kind": "optimization", "optimizationConfig": config}
     assert_error(
-        client.post(PATH, sent), 400, "VALIDATION_ERROR",
-        value="genetic", allowedValues=["grid", "random"],
-    )  # fmt: skip
+        client.post(PATH, sent),
+        400,
+        "VALIDATION_ERROR",
+        value="genetic",
+        allowedValues=["grid", "random"],
+    )
 
 
 def test_a_configuration_that_would_be_passed_over_is_refused(
@@ -258,9 +261,16 @@ def test_windows_that_test_too_briefly_for_the_objective_are_refused_with_one_th
 def test_trades_too_few_to_draw_from_fail_it_with_the_reason(
     client: APIClient, alice: User, body: dict[str, Any]
 ) -> None:
-    never = make.steps()["entryConditions"] | {"conditions": [
-        {"type": "indicator_value", "indicator": {"type": "RSI"}, "operator": "above", "value": 101}
-    ]}  # fmt: skip
+    never = make.steps()["entryConditions"] | {
+        "conditions": [
+            {
+                "type": "indicator_value",
+                "indicator": {"type": "RSI"},
+                "operator": "above",
+                "value": 101,
+            }
+        ]
+    }
     idle = make.algorithm(alice, **make.steps(entryConditions=never)).pk
     created = client.post(PATH, {**body, "algorithmId": idle, "kind": "monte_carlo"}).json()
     run_queued()

@@ -91,11 +91,14 @@ def test_a_refused_update_changes_nothing(api: Api, alice: User, verb: str) -> N
 @pytest.mark.parametrize(
     ("body", "field"),
     [
-        ({"name": None}, "name"), ({"name": ""}, "name"), ({"descripton": "x"}, "descripton"),
-        ({"entryConditions": None}, "entryConditions"), ({"isPublic": True}, "isPublic"),
+        ({"name": None}, "name"),
+        ({"name": ""}, "name"),
+        ({"descripton": "x"}, "descripton"),
+        ({"entryConditions": None}, "entryConditions"),
+        ({"isPublic": True}, "isPublic"),
         ({"isTemplate": None}, "isTemplate"),
     ],
-)  # fmt: skip
+)
 def test_a_wrong_value_is_refused_and_named(
     api: Api, alice: User, body: dict[str, Any], field: str
 ) -> None:

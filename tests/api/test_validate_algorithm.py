@@ -64,9 +64,7 @@ def test_what_is_probably_not_meant_is_a_warning(api: Api, alice: User) -> None:
     algorithm = make.algorithm(alice, **make.steps(riskParameters=risk, basicInfo=basic))
     body = validate(api, alice, algorithm)
     assert body["valid"] is True
-    assert fields(body["warnings"]) == [
-        "riskParameters.riskRewardRatio", "basicInfo.symbols[1]",
-    ]  # fmt: skip
+    assert fields(body["warnings"]) == ["riskParameters.riskRewardRatio", "basicInfo.symbols[1]"]
     assert "expired" in body["warnings"][1]["message"]
 
 
@@ -273,9 +271,11 @@ def test_a_condition_on_the_volume_of_an_index_is_a_warning(alice: User) -> None
     steps["basicInfo"]["symbols"] = ["NSE:NIFTY", "NSE:TCS"]
     average = {"type": "SMA", "source": "volume", "period": 5}
     volume = {
-        "type": "indicator_indicator", "indicator1": {"type": "PRICE"}, "operator": "above",
+        "type": "indicator_indicator",
+        "indicator1": {"type": "PRICE"},
+        "operator": "above",
         "indicator2": average,
-    }  # fmt: skip
+    }
     group = {"type": "group", "logicalOperator": "AND", "conditions": [volume]}
     steps["entryConditions"] = {"positionType": "long", "conditions": [group]}
     first, *further = warnings_at(ORDINARY_DAY, alice, steps)

@@ -45,26 +45,55 @@ def test_without_a_master_what_is_well_formed_counts_as_tradable(
     verdict: Any, symbol: str, exchange: str, kind: str
 ) -> None:
     assert verdict(symbol) == {
-        "valid": True, "exchange": exchange, "symbol": symbol, "type": kind, "tradable": True,
-    }  # fmt: skip
+        "valid": True,
+        "exchange": exchange,
+        "symbol": symbol,
+        "type": kind,
+        "tradable": True,
+    }
 
 
 @pytest.mark.parametrize(
     ("symbol", "exchange"),
     [
-        ("nse:TCS", None), ("Nse:TCS", None), ("NSE:tcs", "NSE"), ("NSE:Tcs", "NSE"), ("TCS", None),
-        (":TCS", None), ("NSE:", "NSE"), ("NSE", "NSE"), (":", None), ("", None),
-        ("NSE::TCS", "NSE"), ("NSE:TCS:EQ", "NSE"), ("NSE-TCS", None), ("NSE/TCS", None),
-        ("NSE.TCS", None), ("NYSE:TCS", None), ("NFO:NIFTY24JANFUT", None), (" NSE:TCS", None),
-        ("NSE:TCS ", "NSE"), ("NSE: TCS", "NSE"), ("NSE:TCS\n", "NSE"), ("NSE:ТCS", "NSE"),
-        ("NSE：TCS", None), ("NSE:TCS١", "NSE"), ("NSE:M&M", "NSE"), ("NSE:BAJAJ-AUTO", "NSE"),
-        ("NSE:NIFTY2024JANFUT", "NSE"), ("NSE:NIFTY24JANUARYFUT", "NSE"),
-        ("NSE:NIFTY24JanFUT", "NSE"), ("MCX:GOLD24XXXFUT", "MCX"),
-        ("NSE:NIFTY24JAN21500.5CE", "NSE"), ("NSE:NIFTY24JAN21500C", "NSE"),
-        ("NSE:NIFTY24JAN21500CALL", "NSE"), ("NSE:NIFTY24JAN21500ce", "NSE"),
-        ("NSE:" + "A" * 1000, "NSE"), ("NSE:NIFTY24FEB30FUT", "NSE"),
+        ("nse:TCS", None),
+        ("Nse:TCS", None),
+        ("NSE:tcs", "NSE"),
+        ("NSE:Tcs", "NSE"),
+        ("TCS", None),
+        (":TCS", None),
+        ("NSE:", "NSE"),
+        ("NSE", "NSE"),
+        (":", None),
+        ("", None),
+        ("NSE::TCS", "NSE"),
+        ("NSE:TCS:EQ", "NSE"),
+        ("NSE-TCS", None),
+        ("NSE/TCS", None),
+        ("NSE.TCS", None),
+        ("NYSE:TCS", None),
+        ("NFO:NIFTY24JANFUT", None),
+        (" NSE:TCS", None),
+        ("NSE:TCS ", "NSE"),
+        ("NSE: TCS", "NSE"),
+        ("NSE:TCS\n", "NSE"),
+        ("NSE:ТCS", "NSE"),
+        ("NSE：TCS", None),
+        ("NSE:TCS١", "NSE"),
+        ("NSE:M&M", "NSE"),
+        ("NSE:BAJAJ-AUTO", "NSE"),
+        ("NSE:NIFTY2024JANFUT", "NSE"),
+        ("NSE:NIFTY24JANUARYFUT", "NSE"),
+        ("NSE:NIFTY24JanFUT", "NSE"),
+        ("MCX:GOLD24XXXFUT", "MCX"),
+        ("NSE:NIFTY24JAN21500.5CE", "NSE"),
+        ("NSE:NIFTY24JAN21500C", "NSE"),
+        ("NSE:NIFTY24JAN21500CALL", "NSE"),
+        ("NSE:NIFTY24JAN21500ce", "NSE"),
+        ("NSE:" + "A" * 1000, "NSE"),
+        ("NSE:NIFTY24FEB30FUT", "NSE"),
     ],
-)  # fmt: skip
+)
 def test_a_malformed_one_is_not_valid_and_the_reason_is_told(
     verdict: Any, symbol: str, exchange: str | None
 ) -> None:
@@ -147,12 +176,16 @@ def test_the_exchange_s_own_name_leads_to_the_symbol(verdict: Any) -> None:
 @pytest.mark.parametrize(
     ("symbol", "meant"),
     [
-        ("NSE:RELAINCE", "NSE:RELIANCE"), ("NSE:M&M", "NSE:MM"), ("nse:tcs", "NSE:TCS"),
-        ("INFY", "NSE:INFY"), ("NSE:BAJAJ-AUTO", "NSE:BAJAJAUTO"), ("BSE:SENSX", "BSE:SENSEX"),
+        ("NSE:RELAINCE", "NSE:RELIANCE"),
+        ("NSE:M&M", "NSE:MM"),
+        ("nse:tcs", "NSE:TCS"),
+        ("INFY", "NSE:INFY"),
+        ("NSE:BAJAJ-AUTO", "NSE:BAJAJAUTO"),
+        ("BSE:SENSX", "BSE:SENSEX"),
         ("NFO:NIFTY99JAN21500CE", "NSE:NIFTY99JAN21500CE"),
         ("NSE:NIFTY99JAN21490CE", "NSE:NIFTY99JAN21500CE"),
     ],
-)  # fmt: skip
+)
 def test_what_may_have_been_meant_is_suggested(verdict: Any, symbol: str, meant: str) -> None:
     services.seed_sample()
     Instrument.objects.update(sample=False)

@@ -32,7 +32,7 @@ GOOD = {
 }
 
 
-# --------------------------------------------------------------------------------------- endpoints
+# Endpoints.
 
 
 def test_the_secret_is_shown_once_and_stored_encrypted(api: Api, alice: User) -> None:
@@ -43,10 +43,15 @@ def test_the_secret_is_shown_once_and_stored_encrypted(api: Api, alice: User) ->
     secret = body.pop("secret")
     assert secret.startswith("whsec_")
     assert body == {
-        "id": body["id"], "url": GOOD["url"], "events": ["algorithm.started", "algorithm.error"],
-        "description": "Pager", "status": "enabled", "disabledReason": None, "failingSince": None,
+        "id": body["id"],
+        "url": GOOD["url"],
+        "events": ["algorithm.started", "algorithm.error"],
+        "description": "Pager",
+        "status": "enabled",
+        "disabledReason": None,
+        "failingSince": None,
         "createdAt": body["createdAt"],
-    }  # fmt: skip
+    }
     assert client.get(f"{PATH}/{body['id']}").json() == body
     assert client.get(PATH).json()["data"] == [body]
     stored = bytes(Endpoint.objects.get().secret)
@@ -160,7 +165,7 @@ def test_fifty_are_the_most_however_many_ask_at_once() -> None:
     assert Endpoint.objects.count() == 50
 
 
-# -------------------------------------------------------------------------------------- deliveries
+# Deliveries.
 
 
 def test_a_delivery_shows_each_attempt(api: Api, alice: User) -> None:
@@ -170,12 +175,23 @@ def test_a_delivery_shows_each_attempt(api: Api, alice: User) -> None:
     (shown,) = api(alice).get(f"{PATH}/{endpoint.pk}/deliveries").json()["data"]
     delivery = Delivery.objects.get()
     assert shown == {
-        "id": delivery.pk, "eventId": delivery.event_id, "type": "algorithm.started",
-        "sequence": 1, "status": "waiting", "createdAt": shown["createdAt"],
+        "id": delivery.pk,
+        "eventId": delivery.event_id,
+        "type": "algorithm.started",
+        "sequence": 1,
+        "status": "waiting",
+        "createdAt": shown["createdAt"],
         "nextAttemptAt": wire_time(delivery.due_at),
-        "attempts": [{"number": 1, "at": shown["attempts"][0]["at"], "httpStatus": 503,
-                      "latency": 20, "error": "status"}],
-    }  # fmt: skip
+        "attempts": [
+            {
+                "number": 1,
+                "at": shown["attempts"][0]["at"],
+                "httpStatus": 503,
+                "latency": 20,
+                "error": "status",
+            }
+        ],
+    }
 
 
 def test_deliveries_of_one_second_are_listed_the_newest_first(api: Api, alice: User) -> None:
@@ -281,7 +297,7 @@ def test_what_is_to_come_is_not_recovered_nor_what_is_long_past(api: Api, alice:
     assert client.post(f"{PATH}/{endpoint.pk}/recover", past).json() == {"queued": 0, "more": False}
 
 
-# ----------------------------------------------------------------------------------------- notices
+# Notices.
 
 
 def verify(user: User) -> None:

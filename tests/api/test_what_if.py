@@ -150,12 +150,14 @@ def test_candles_that_have_changed_since_are_told(
         ({"exitConditions": {}}, "exitConditions"),
         ({"exitConditions": 5}, "exitConditions"),
         ({"basicInfo": {"symbols": ["NSE:TCS"]}}, "basicInfo"),
-        ({"exitConditions": {"stopLoss": {"type": "percentage", "percentage": -1}}},
-         "exitConditions.stopLoss.percentage"),
+        (
+            {"exitConditions": {"stopLoss": {"type": "percentage", "percentage": -1}}},
+            "exitConditions.stopLoss.percentage",
+        ),
         ({"riskParameters": {"maxOpenPosition": 1}}, "riskParameters.maxOpenPosition"),
         (WIDER | {"store": 1}, "store"),
     ],
-)  # fmt: skip
+)
 def test_a_change_that_is_not_valid_is_refused(
     api: Api, alice: User, original: Backtest, body: dict[str, Any], field: str
 ) -> None:

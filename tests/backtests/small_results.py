@@ -9,9 +9,16 @@ from tests.market.bars import at
 
 def trade(entry: str, exit_: str, gross: float, **more: float) -> dict[str, float]:
     return {
-        "entry_time": at(entry), "exit_time": at(exit_), "gross": gross, "side": 1, "value": 1000.0,
-        "reason": EXIT_REASONS.index("signal"), "entry_price": 100.0, "exit_price": 101.5, **more,
-    }  # fmt: skip
+        "entry_time": at(entry),
+        "exit_time": at(exit_),
+        "gross": gross,
+        "side": 1,
+        "value": 1000.0,
+        "reason": EXIT_REASONS.index("signal"),
+        "entry_price": 100.0,
+        "exit_price": 101.5,
+        **more,
+    }
 
 
 def trades(*rows: dict[str, float]) -> Array:

@@ -112,15 +112,20 @@ def test_little_history_leads_the_notes_and_too_little_is_refused(tmp_path: Path
     exits = {"maxHoldingCandles": 3}
     basic = {**make.steps()["basicInfo"], "timeframe": "1d"}
     above = {
-        "type": "indicator_value", "indicator": {"type": "PRICE"}, "operator": "above",
+        "type": "indicator_value",
+        "indicator": {"type": "PRICE"},
+        "operator": "above",
         "value": 104,
-    }  # fmt: skip
+    }
     settings = make.steps()["executionSettings"] | {"productType": "delivery"}
     config = described(
-        tmp_path, basicInfo=basic, exitConditions=exits, executionSettings=settings,
+        tmp_path,
+        basicInfo=basic,
+        exitConditions=exits,
+        executionSettings=settings,
         entryConditions={"positionType": "long", "conditions": [above]},
         positionSizing={"method": "fixed_quantity", "quantity": 1},
-    )  # fmt: skip
+    )
     candles = written(tmp_path / "ABC_1d.csv", scattered(60, every=14))
     output = json.loads(backtest(config, candles=candles, json=True))
     assert output["notes"][0]["code"] == "low_coverage"
@@ -184,17 +189,25 @@ def test_a_receipt_is_reproduced_from_its_candles(
 
     bars = waves("2024-01-01", 45)
     halved = Candles.build(
-        bars.time, open=bars.open, high=bars.high, low=bars.low, close=bars.close,
+        bars.time,
+        open=bars.open,
+        high=bars.high,
+        low=bars.low,
+        close=bars.close,
         volume=np.where(np.arange(len(bars)) < 20, bars.volume / 2, bars.volume),
-    )  # fmt: skip
+    )
     call_command("reproduce", str(receipt), candles=written(tmp_path / "ABC_15m_2.csv", halved))
     assert capsys.readouterr().out.splitlines()[-1] == (
         "Candles of NSE:ABC (15m) differ in 2024-01."
     )
     prices = Candles.build(
-        bars.time, open=bars.open, high=bars.high * 1.01, low=bars.low * 0.99, close=bars.close,
+        bars.time,
+        open=bars.open,
+        high=bars.high * 1.01,
+        low=bars.low * 0.99,
+        close=bars.close,
         volume=bars.volume,
-    )  # fmt: skip
+    )
     with pytest.raises(CommandError, match="The result is not that of the receipt"):
         call_command("reproduce", str(receipt), candles=written(tmp_path / "ABC_15m.csv", prices))
 

@@ -59,8 +59,9 @@ def test_it_is_told_in_the_answer(alice: User, api: Api) -> None:
     WorkSpeed.objects.create(kind=BacktestKind.BACKTEST, seconds=1e-9, units=1)
     body = {
         "algorithmId": make.algorithm(alice, **make.steps()).pk,
-        "startDate": "2024-02-01", "endDate": "2024-02-29",
-    }  # fmt: skip
+        "startDate": "2024-02-01",
+        "endDate": "2024-02-29",
+    }
     assert api(alice).post("/api/backtests", body).json()["estimatedSeconds"] == 0.1
 
 

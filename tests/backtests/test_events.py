@@ -33,9 +33,12 @@ def test_a_completed_backtest_writes_an_event_in_the_sequence_of_its_algorithm(a
     event = next(event for event in events if event.backtest_id == first.pk)
     assert (event.owner, event.algorithm_id) == (alice, first.algorithm_id)
     assert event.data == {
-        "backtestId": first.pk, "algorithmId": first.algorithm_id, "status": "completed",
-        "algorithmName": first.algorithm.name, "error": None,
-    }  # fmt: skip
+        "backtestId": first.pk,
+        "algorithmId": first.algorithm_id,
+        "status": "completed",
+        "algorithmName": first.algorithm.name,
+        "error": None,
+    }
 
 
 def test_the_event_of_a_failed_backtest_has_the_reason(alice: User) -> None:

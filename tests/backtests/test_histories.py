@@ -25,8 +25,11 @@ def read(symbols: list[str], *, max_bars: int = 1000) -> list[History]:
     start, end = at("2024-01-01 00:00"), at("2024-01-02 00:00")
     return load_histories(
         market_rules_of(wanted, first=DAY, last=DAY),
-        start=start, end=end, max_bars=max_bars, on_progress=lambda done: None,
-    )  # fmt: skip
+        start=start,
+        end=end,
+        max_bars=max_bars,
+        on_progress=lambda done: None,
+    )
 
 
 def test_many_symbols_lie_in_one_table() -> None:

@@ -20,12 +20,27 @@ from tests.backtests.submissions import submit
 @pytest.mark.parametrize(
     ("header", "seconds"),
     [
-        (None, 0), ("", 0), ("wait=5", 5), ("respond-async, wait=5", 5), ('wait="7"', 7),
-        ("Wait = 5", 5), ("wait=5; foo=bar", 5), ("wait=5, wait=9", 5), ("wait=3600", 30),
-        ("wait=0", 0), ("wait", 0), ("wait=", 0), ("wait=-1", 0), ("wait=1.5", 0), ("wait=x", 0),
-        ("wait=" + "9" * 50, 0), ("await=5", 0), ("return=minimal", 0), ("wait=٣", 0),
+        (None, 0),
+        ("", 0),
+        ("wait=5", 5),
+        ("respond-async, wait=5", 5),
+        ('wait="7"', 7),
+        ("Wait = 5", 5),
+        ("wait=5; foo=bar", 5),
+        ("wait=5, wait=9", 5),
+        ("wait=3600", 30),
+        ("wait=0", 0),
+        ("wait", 0),
+        ("wait=", 0),
+        ("wait=-1", 0),
+        ("wait=1.5", 0),
+        ("wait=x", 0),
+        ("wait=" + "9" * 50, 0),
+        ("await=5", 0),
+        ("return=minimal", 0),
+        ("wait=٣", 0),
     ],
-)  # fmt: skip
+)
 def test_a_preference_is_read_as_the_rfc_has_it(header: str | None, seconds: int) -> None:
     assert prefer_wait.parse_wait(header) == seconds
 

@@ -84,10 +84,20 @@ def test_lost_slots_are_a_shortfall(alice: User) -> None:
     algorithm = make.algorithm(alice, **make.steps())
     Backtest.objects.bulk_create(
         Backtest(
-            owner=alice, algorithm=algorithm, algorithm_version=1, kind="backtest",
-            configuration={}, symbols=[], timeframe="1d", start=0, end=1, initial_capital=1,
-            seed=1, status=BacktestStatus.QUEUED, created_at=make.NOW,
+            owner=alice,
+            algorithm=algorithm,
+            algorithm_version=1,
+            kind="backtest",
+            configuration={},
+            symbols=[],
+            timeframe="1d",
+            start=0,
+            end=1,
+            initial_capital=1,
+            seed=1,
+            status=BacktestStatus.QUEUED,
+            created_at=make.NOW,
         )
         for _ in range(3)
-    )  # fmt: skip
+    )
     assert queue.shortfall() == 3

@@ -40,7 +40,7 @@ def sums(differences: list[int]) -> list[int]:
     return [int(total) for total in np.cumsum(differences)]
 
 
-# ------------------------------------------------------------------------------------------ equity
+# Equity.
 
 
 def equity_columns(rows: Array, benchmark: Any = None) -> dict[str, Any]:
@@ -74,7 +74,7 @@ def test_a_rolling_sharpe_ratio_begins_when_its_window_is_full(days: int, window
     assert None not in sharpe[window - 1 :]
 
 
-# ------------------------------------------------------------------------------------------ prices
+# Prices.
 
 
 def decoded(columns: dict[str, Any]) -> dict[str, list[float]]:
@@ -108,9 +108,16 @@ def test_low_prices_keep_the_parts_of_a_paisa() -> None:
 
 @pytest.mark.parametrize(
     ("max_candles", "timeframe", "count"),
-    [(2250, "1m", 2250), (2249, "5m", 450), (90, "30m", 78), (41, "4h", 12), (11, "1d", 6),
-     (5, "1w", 1), (0, "1w", 1)],
-)  # fmt: skip
+    [
+        (2250, "1m", 2250),
+        (2249, "5m", 450),
+        (90, "30m", 78),
+        (41, "4h", 12),
+        (11, "1d", 6),
+        (5, "1w", 1),
+        (0, "1w", 1),
+    ],
+)
 def test_candles_are_as_long_as_it_takes_to_be_few(
     max_candles: int, timeframe: str, count: int
 ) -> None:
@@ -138,21 +145,26 @@ def test_prices_are_those_of_the_symbols_with_the_most_trades_first() -> None:
 
     def load(symbols: list[str]) -> tuple[list[DrawnSymbol], Any]:
         return charts.load_prices(
-            symbols, "1m", trades=records, curve=rows,
-            start=at("2024-01-01 00:00"), end=at("2024-01-02 00:00"),
-        )  # fmt: skip
+            symbols,
+            "1m",
+            trades=records,
+            curve=rows,
+            start=at("2024-01-01 00:00"),
+            end=at("2024-01-02 00:00"),
+        )
 
     drawn, benchmark = load(["NSE:A", "NSE:B"])
     assert [(symbol.symbol_index, symbol.symbol, symbol.timeframe) for symbol in drawn] == [
-        (1, "NSE:B", "1m"), (0, "NSE:A", "1m"),
-    ]  # fmt: skip
+        (1, "NSE:B", "1m"),
+        (0, "NSE:A", "1m"),
+    ]
     assert benchmark == pytest.approx([1, (100.2 / 100 + 200.2 / 200) / 2])
     drawn, benchmark = load(["NSE:A", "NSE:GONE"])
     assert [len(symbol.candles) for symbol in drawn] == [0, 5]
     assert benchmark is None
 
 
-# ------------------------------------------------------------------------------------------ trades
+# Trades.
 
 
 def test_trades_are_columns_in_the_order_of_their_exits() -> None:

@@ -100,8 +100,9 @@ def test_trades_are_sorted_and_paged_and_shown_on_the_chart(
         by_profit = titles.index("Net P&L")
         header = f"document.querySelectorAll('#trade-list thead button')[{by_profit}]"
         for order, ranked in (
-            ("descending", sorted(profits, reverse=True)), ("ascending", sorted(profits))
-        ):  # fmt: skip
+            ("descending", sorted(profits, reverse=True)),
+            ("ascending", sorted(profits)),
+        ):
             page.evaluate(f"{header}.focus()")
             page.keyboard.press("Enter")
             assert page.evaluate(SORTED) == [

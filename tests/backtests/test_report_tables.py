@@ -20,8 +20,9 @@ def test_bars_are_measured_by_the_largest_profit_or_loss() -> None:
     groups = breakdowns.by_symbol(THREE, ["NSE:A", "NSE:B", "NSE:C"])
     rows = tables.group_bars(groups)
     assert [(row.group["name"], row.percent, row.width) for row in rows] == [
-        ("NSE:A", -100.0, 100.0), ("NSE:B", -25.0, 25.0),
-    ]  # fmt: skip
+        ("NSE:A", -100.0, 100.0),
+        ("NSE:B", -25.0, 25.0),
+    ]
     assert tables.group_bars([]) == []
 
 
@@ -29,8 +30,11 @@ def test_bars_of_a_histogram_are_measured_by_the_highest() -> None:
     histogram = tables.histogram([Bin(-2, -1, 1), Bin(-1, 0, 4), Bin(0, 1, 2), Bin(1, 2, 0)])
     assert histogram is not None
     assert [(bar.height, bar.top) for bar in histogram.bars] == [
-        (25, 75), (100, 0), (50, 50), (0, 100),
-    ]  # fmt: skip
+        (25, 75),
+        (100, 0),
+        (50, 50),
+        (0, 100),
+    ]
     assert histogram.labels == [-2, -1, 0, 1, 2]
     assert tables.histogram([]) is None
 
@@ -53,9 +57,11 @@ def test_every_metric_has_its_unit_and_its_meaning() -> None:
         {"netProfit": -1234.5, "winRate": 50.0, "totalTrades": 3, "profitFactor": None, "cagr": 1.5}
     )
     assert [(row.name, row.value) for row in rows["Trades"]] == [
-        ("Total trades", "3"), ("Net profit", "\N{MINUS SIGN}₹1,234.50"), ("Win rate", "50.00%"),
+        ("Total trades", "3"),
+        ("Net profit", "\N{MINUS SIGN}₹1,234.50"),
+        ("Win rate", "50.00%"),
         ("Profit factor", "\N{EN DASH}"),
-    ]  # fmt: skip
+    ]
     assert rows["Equity"] == [tables.MetricRow("CAGR", "1.50%", "Growth a year, compounded.")]
     assert rows["Benchmark"] == []
     assert formats.format_metric(12, Unit.DAYS) == "12 days"
@@ -64,9 +70,15 @@ def test_every_metric_has_its_unit_and_its_meaning() -> None:
 
 @pytest.mark.parametrize(
     ("amount", "text"),
-    [(0, "₹0.00"), (-0.001, "₹0.00"), (999.5, "₹999.50"), (1234567.5, "₹12,34,567.50"),
-     (-100000, "\N{MINUS SIGN}₹1,00,000.00"), (123456789012, "₹1,23,45,67,89,012.00")],
-)  # fmt: skip
+    [
+        (0, "₹0.00"),
+        (-0.001, "₹0.00"),
+        (999.5, "₹999.50"),
+        (1234567.5, "₹12,34,567.50"),
+        (-100000, "\N{MINUS SIGN}₹1,00,000.00"),
+        (123456789012, "₹1,23,45,67,89,012.00"),
+    ],
+)
 def test_rupees_are_grouped_as_in_india(amount: float, text: str) -> None:
     assert formats.format_rupees(amount) == text
 
@@ -75,8 +87,10 @@ def test_times_are_those_of_india_and_midnights_are_dates() -> None:
     assert formats.format_time(at("2024-02-05 09:15")) == "05 Feb 2024, 09:15"
     assert formats.format_time(at("2024-02-05 00:00")) == "05 Feb 2024"
     assert [formats.humanize(word) for word in ("stop_loss", "exchangeFee", "ipft")] == [
-        "Stop loss", "Exchange fee", "IPFT",
-    ]  # fmt: skip
+        "Stop loss",
+        "Exchange fee",
+        "IPFT",
+    ]
 
 
 def test_the_path_of_a_parameter_is_written_as_words() -> None:

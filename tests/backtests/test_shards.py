@@ -131,7 +131,7 @@ def test_what_would_fit_is_told_in_sets() -> None:
     )
 
 
-# ------------------------------------------------------------------------------------- whose turn
+# Whose turn.
 
 
 def test_a_shard_goes_before_a_queued_study_of_its_user(study: Backtest, alice: User) -> None:
@@ -222,7 +222,7 @@ def test_a_worker_lets_evidence_go_between_the_shards_of_a_study(study: Backtest
     assert StudyShard.objects.filter(state=ShardState.DONE).count() == 2
 
 
-# ---------------------------------------------------------------------------------- lost workers
+# Lost workers.
 
 
 def test_a_divided_study_is_not_stalled_while_its_shards_wait(study: Backtest) -> None:

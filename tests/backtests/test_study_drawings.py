@@ -22,9 +22,14 @@ def search(**chart: Any) -> tuple[dict[str, Any], dict[str, Any]]:
         "ranking": [{"objective": 1.5, "parameters": {FAST: 5, SLOW: 20, STOP: 0.5}}],
     }
     whole = {
-        "parameters": [FAST, SLOW], "values": [[5, 6], [20, 30]], "further": "best",
-        "objectives": [1.5, 1.25, None, -0.5], "best": [0, 0], "plateau": [[0, 0], [0, 1]], **chart,
-    }  # fmt: skip
+        "parameters": [FAST, SLOW],
+        "values": [[5, 6], [20, 30]],
+        "further": "best",
+        "objectives": [1.5, 1.25, None, -0.5],
+        "best": [0, 0],
+        "plateau": [[0, 0], [0, 1]],
+        **chart,
+    }
     return findings, whole
 
 
@@ -56,9 +61,8 @@ def test_a_best_set_without_good_neighbours_stands_alone() -> None:
 
 def test_one_parameter_makes_a_line() -> None:
     findings, chart = search(
-        parameters=[FAST], values=[[5, 6, 7]], objectives=[1.5, 1.0, None], best=[0],
-        plateau=[[0]],
-    )  # fmt: skip
+        parameters=[FAST], values=[[5, 6, 7]], objectives=[1.5, 1.0, None], best=[0], plateau=[[0]]
+    )
     lead = parameters_drawing(findings, chart)
     assert lead.drawing is not None
     titles = [shape.title for shape in lead.drawing.shapes if shape.title]
@@ -83,9 +87,11 @@ def test_windows_are_measured_by_the_calendar_day() -> None:
 
 def test_paths_of_an_older_study_are_told_without_a_drawing() -> None:
     findings = {
-        "runs": 1000, "maxDrawdown": {"p50": 1.4, "p95": 2.5}, "riskOfRuin": 0.0,
+        "runs": 1000,
+        "maxDrawdown": {"p50": 1.4, "p95": 2.5},
+        "riskOfRuin": 0.0,
         "finalEquity": None,
-    }  # fmt: skip
+    }
     lead = paths_drawing(findings, None)
     assert lead.drawing is None
     assert "In half of 1,000 paths the largest drawdown is under 1.40%" in lead.sentence

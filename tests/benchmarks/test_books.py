@@ -27,10 +27,15 @@ def trade(steppers: list[Stepper]) -> None:
 
 def test_a_trade_of_each_run() -> None:
     owners = [make.user(f"trader{n}") for n in range(10)]
-    balance: dict[str, Any] = {"executionSettings": {
-        "mode": "paper", "exchange": "NSE", "orderType": "market", "productType": "carryforward",
-        "initialCapital": 10_000,
-    }}  # fmt: skip
+    balance: dict[str, Any] = {
+        "executionSettings": {
+            "mode": "paper",
+            "exchange": "NSE",
+            "orderType": "market",
+            "productType": "carryforward",
+            "initialCapital": 10_000,
+        }
+    }
     first_account, own_accounts = (
         [make_stepper(owners[n % len(owners)], **balance) for n in range(RUNS)] for _ in range(2)
     )

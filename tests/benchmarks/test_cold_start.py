@@ -81,8 +81,12 @@ def follow_readme(running: Service, clone: Path) -> None:
     asked = f'curl -s {address} -H "Authorization: Bearer $TOKEN"'
     done = subprocess.run(
         ["bash", "-ec", f"{commands}\n{asked} | field status"],
-        cwd=clone, env=running.environment(), capture_output=True, text=True, check=True,
-    )  # fmt: skip
+        cwd=clone,
+        env=running.environment(),
+        capture_output=True,
+        text=True,
+        check=True,
+    )
     assert done.stdout.splitlines()[-1] == "completed", done.stdout
 
 

@@ -152,8 +152,9 @@ def test_how_soon_a_burst_has_arrived(tmp_path: Path) -> None:
         assert Event.objects.count() - before == RATE * SECONDS
         until(
             lambda: not Delivery.objects.exclude(status=DeliveryStatus.DELIVERED).exists(),
-            seconds=300, every=0.2,
-        )  # fmt: skip
+            seconds=300,
+            every=0.2,
+        )
         drained = time.monotonic() - begun
     row = Row(
         f"{RATE * SECONDS:,} events in {emitting:.0f} s to {ENDPOINTS} webhooks, two senders",

@@ -29,21 +29,19 @@ pytestmark = [pytest.mark.bench, pytest.mark.timeout(600)]
 SESSIONS, ROUNDS = 250, 7
 CHARGES = (ChargeRow("", 0, brokerage=0.0003, brokerage_cap=20, tax_sell=0.00025, gst=0.18),)
 CROSSING = {
-    "type": "indicator_indicator", "operator": "crosses_above",
-    "indicator1": {"type": "EMA", "period": 9}, "indicator2": {"type": "EMA", "period": 21},
-}  # fmt: skip
+    "type": "indicator_indicator",
+    "operator": "crosses_above",
+    "indicator1": {"type": "EMA", "period": 9},
+    "indicator2": {"type": "EMA", "period": 21},
+}
 
 
 def above(kind: str, period: int, value: float) -> dict[str, Any]:
     indicator = {"type": kind, "period": period}
-    return {
-        "type": "indicator_value", "indicator": indicator, "operator": "above", "value": value
-    }  # fmt: skip
+    return {"type": "indicator_value", "indicator": indicator, "operator": "above", "value": value}
 
 
-FILTERS = [
-    above("RSI", 14, 30), above("RSI", 21, 20), above("ADX", 14, 5), above("ATR", 14, 0.1)
-]  # fmt: skip
+FILTERS = [above("RSI", 14, 30), above("RSI", 21, 20), above("ADX", 14, 5), above("ATR", 14, 0.1)]
 
 
 def crossing(*filters: dict[str, Any]) -> Strategy:
@@ -67,10 +65,15 @@ def charges_fill_by_fill(fills: Array, row: ChargeRow) -> float:
         exchange, regulator = row.exchange * value, row.regulator * value
         depository = row.depository if fill["special"] == FROM_DEMAT else 0.0
         items = (
-            brokerage, (row.tax_buy if fill["bought"] else row.tax_sell) * value, exchange,
-            row.ipft * value, regulator, row.stamp_buy * value if fill["bought"] else 0.0,
-            row.gst * (brokerage + exchange + regulator + depository), depository,
-        )  # fmt: skip
+            brokerage,
+            (row.tax_buy if fill["bought"] else row.tax_sell) * value,
+            exchange,
+            row.ipft * value,
+            regulator,
+            row.stamp_buy * value if fill["bought"] else 0.0,
+            row.gst * (brokerage + exchange + regulator + depository),
+            depository,
+        )
         total += sum(floor(item * 100 + 0.5 + 1e-9) / 100 for item in items)
     return total
 
@@ -128,5 +131,7 @@ def test_the_charges_of_another_date() -> None:
     assert figures["asOf"]["total"] == pytest.approx(charges_fill_by_fill(fills, row), abs=0.01)
     compare(
         f"charges of {len(fills):,} fills as of another date, against a plain loop",
-        section, lambda: charges_fill_by_fill(fills, row), ROUNDS,
-    )  # fmt: skip
+        section,
+        lambda: charges_fill_by_fill(fills, row),
+        ROUNDS,
+    )

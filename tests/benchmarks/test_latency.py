@@ -35,13 +35,16 @@ EVERY_RULE = {
         "stopLoss": {"type": "percentage", "percentage": 0.5},
         "takeProfit": {"type": "risk_reward", "ratio": 2},
         "trailingStop": {
-            "enabled": True, "type": "percentage", "percentage": 0.4, "activationThreshold": 0.5,
+            "enabled": True,
+            "type": "percentage",
+            "percentage": 0.4,
+            "activationThreshold": 0.5,
         },
         "squareOffTime": "15:15",
         "maxHoldingCandles": 120,
         "exitOnOppositeSignal": True,
     },
-}  # fmt: skip
+}
 
 
 def minutes_of_2024() -> Candles:
@@ -53,8 +56,12 @@ def minutes_of_2024() -> Candles:
     walk = session_bars(SESSIONS)
     return Candles.build(
         (whole[:, None] + 60 * np.arange(375)).ravel(),
-        open=walk.open, high=walk.high, low=walk.low, close=walk.close, volume=walk.volume,
-    )  # fmt: skip
+        open=walk.open,
+        high=walk.high,
+        low=walk.low,
+        close=walk.close,
+        volume=walk.volume,
+    )
 
 
 def write_minutes(path: Path) -> None:

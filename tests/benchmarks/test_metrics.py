@@ -61,9 +61,14 @@ def test_all_that_follows_a_simulation_against_the_simulation() -> None:
             result_data=replace(simulation.result_data)
         )  # with nothing computed yet
         result = result_of(
-            QUICK_TRADES, data, CHARGED, fresh, capital=CAPITAL, seed=0,
+            QUICK_TRADES,
+            data,
+            CHARGED,
+            fresh,
+            capital=CAPITAL,
+            seed=0,
             candle_series=lambda: candle_series,
-        )  # fmt: skip
+        )
         return breakdowns(result.trades, result.curve, symbols=data.symbols, capital=CAPITAL)
 
     name = (

@@ -28,19 +28,25 @@ FLAT, UP = (100.0, 101.0, 99.0, 100.0), (103.0, 105.0, 103.0, 105.0)
 # A signal, its fill, and the target that is reached.
 ROWS: list[tuple[Bar, dict[str, int]]] = [(FLAT, {SBIN: ENTER_LONG}), (FLAT, {}), (UP, {})]
 TRIGGERS = [
-    *((f"trading_{table}", f"notify_of_{change}")
-        for table in ("order", "position", "signal") for change in ("new", "change")),
+    *(
+        (f"trading_{table}", f"notify_of_{change}")
+        for table in ("order", "position", "signal")
+        for change in ("new", "change")
+    ),
     ("trading_account", "notify_of_change"),
     ("webhooks_event", "notify_of_event"),
-]  # fmt: skip
+]
 
 
 def test_a_bar_in_which_many_runs_trade() -> None:
     owners = [make.user(f"trader{n}") for n in range(OWNERS)]
     execution = {
-        "mode": "paper", "exchange": "NSE", "orderType": "market", "productType": "carryforward",
+        "mode": "paper",
+        "exchange": "NSE",
+        "orderType": "market",
+        "productType": "carryforward",
         "initialCapital": 10_000,
-    }  # fmt: skip
+    }
     steppers = [make_stepper(owners[n % OWNERS], executionSettings=execution) for n in range(RUNS)]
     silent, loud = [], []
     with listening():
@@ -82,9 +88,13 @@ def listening() -> Iterator[None]:
     """Listen as each web process does."""
     settings = connection.settings_dict
     with psycopg.connect(
-        host=settings["HOST"], port=settings["PORT"], user=settings["USER"],
-        password=settings["PASSWORD"], dbname=settings["NAME"], autocommit=True,
-    ) as listener:  # fmt: skip
+        host=settings["HOST"],
+        port=settings["PORT"],
+        user=settings["USER"],
+        password=settings["PASSWORD"],
+        dbname=settings["NAME"],
+        autocommit=True,
+    ) as listener:
         for channel in CHANNELS:
             listener.execute(f"LISTEN {channel}")
         yield

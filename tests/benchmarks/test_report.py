@@ -36,9 +36,11 @@ def completed(owner: User) -> Backtest:
     """A backtest of a year of minutes with about 4,000 trades."""
     basic = {"strategyType": "momentum", "timeframe": "1m", "symbols": ["NSE:INFY"]}
     crossing = {
-        "type": "indicator_indicator", "operator": "crosses_above",
-        "indicator1": {"type": "EMA", "period": 9}, "indicator2": {"type": "EMA", "period": 20},
-    }  # fmt: skip
+        "type": "indicator_indicator",
+        "operator": "crosses_above",
+        "indicator1": {"type": "EMA", "period": 9},
+        "indicator2": {"type": "EMA", "period": 20},
+    }
     entry = {"positionType": "both", "conditions": [crossing]}
     exits = {
         "stopLoss": {"type": "percentage", "percentage": 0.5},

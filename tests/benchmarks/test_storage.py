@@ -27,10 +27,21 @@ def curve_of_a_year() -> Array:
 
 def completed(owner: User, algorithm: Algorithm) -> Backtest:
     return Backtest.objects.create(
-        owner=owner, algorithm=algorithm, algorithm_version=1, kind="backtest", configuration={},
-        symbols=["NSE:NIFTY"], timeframe="1m", start=0, end=1, initial_capital=1, seed=1,
-        status="completed", performance={}, created_at=make.NOW,
-    )  # fmt: skip
+        owner=owner,
+        algorithm=algorithm,
+        algorithm_version=1,
+        kind="backtest",
+        configuration={},
+        symbols=["NSE:NIFTY"],
+        timeframe="1m",
+        start=0,
+        end=1,
+        initial_capital=1,
+        seed=1,
+        status="completed",
+        performance={},
+        created_at=make.NOW,
+    )
 
 
 def test_a_curve() -> None:

@@ -62,13 +62,15 @@ def test_paths_against_numpy() -> None:
         ratio = compare(
             f"{RUNS:,} paths of {TRADES} trades, {method}, compiled against NumPy",
             partial(
-                paths, profits,
+                paths,
+                profits,
                 path_rules(method, capital=1e6, threshold=5e5, block=BLOCK, seed=1),
-                slice(0, RUNS), threads=2,
+                slice(0, RUNS),
+                threads=2,
             ),
             partial(in_numpy, profits, method, 1e6, 5e5),
             rounds=7,
-        )  # fmt: skip
+        )
         assert ratio > 0
 
 
@@ -129,11 +131,14 @@ def test_a_search_against_one_simulation_after_another(
     def alone() -> object:
         return [
             simulate(
-                parse(applied(steps, grid.values(index))), [history], start=0, end=2**40,
+                parse(applied(steps, grid.values(index))),
+                [history],
+                start=0,
+                end=2**40,
                 capital=CAPITAL,
             ).performance["netProfit"]
             for index in range(grid.size)
-        ]  # fmt: skip
+        ]
 
     name = f"{grid.size} {text} over 100,000 minutes, one search against as many backtests"
     assert compare(name, shared, alone, rounds=5) > 0

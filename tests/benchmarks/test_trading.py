@@ -72,11 +72,15 @@ def algorithms(count: int, configuration: Callable[[int], dict[str, Any]], *, si
 def crossing(n: int) -> dict[str, Any]:
     """One of ten crossings, on one of the symbols."""
     made = steps(
-        [SYMBOLS[n % len(SYMBOLS)]], "5m",
+        [SYMBOLS[n % len(SYMBOLS)]],
+        "5m",
         executionSettings={
-            "mode": "paper", "exchange": "NSE", "orderType": "market", "initialCapital": 100_000
+            "mode": "paper",
+            "exchange": "NSE",
+            "orderType": "market",
+            "initialCapital": 100_000,
         },
-    )  # fmt: skip
+    )
     crossing, kind = made["entryConditions"]["conditions"][0], n // len(SYMBOLS) % 10
     crossing["indicator1"]["period"], crossing["indicator2"]["period"] = 3 + kind, 15 + kind
     return made
@@ -87,17 +91,19 @@ def eager(n: int) -> dict[str, Any]:
     price = {"type": "indicator_value", "indicator": {"type": "PRICE"}, "operator": "above"}
     always = [price | {"value": 1 + n / 10}]
     return steps(
-        [SYMBOLS[n % len(SYMBOLS)]], "5m",
+        [SYMBOLS[n % len(SYMBOLS)]],
+        "5m",
         entryConditions={"positionType": "long", "conditions": always},
         exitConditions={"conditions": always},
         positionSizing={"method": "fixed_quantity", "quantity": 10},
-        riskParameters={
-            "maxPositionSize": 50_000, "maxDailyLoss": 90_000, "maxOpenPositions": 1
-        },
+        riskParameters={"maxPositionSize": 50_000, "maxDailyLoss": 90_000, "maxOpenPositions": 1},
         executionSettings={
-            "mode": "paper", "exchange": "NSE", "orderType": "market", "initialCapital": 100_000
+            "mode": "paper",
+            "exchange": "NSE",
+            "orderType": "market",
+            "initialCapital": 100_000,
         },
-    )  # fmt: skip
+    )
 
 
 def used(worker: Worker) -> tuple[float, float]:

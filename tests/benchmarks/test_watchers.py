@@ -44,11 +44,9 @@ def make_traders() -> None:
     configuration = steps(["NSE:RELIANCE"], "5m")
     runs = crowd(owners, [configuration] * (OWNERS * ALGORITHMS), since=FIRST)
     Position.objects.bulk_create(
-        Position(
-            run=run, symbol="NSE:RELIANCE", quantity=1, entry_price=100, opened_at=make.NOW
-        )
+        Position(run=run, symbol="NSE:RELIANCE", quantity=1, entry_price=100, opened_at=make.NOW)
         for run in runs
-    )  # fmt: skip
+    )
 
 
 @dataclass(slots=True)
@@ -101,8 +99,10 @@ async def _answer(reader: asyncio.StreamReader) -> bytes:
 
 def sign_in(port: int, number: int) -> Watcher:
     body = {
-        "email": f"watcher{number}@example.com", "password": make.PASSWORD, "sessionCookie": True,
-    }  # fmt: skip
+        "email": f"watcher{number}@example.com",
+        "password": make.PASSWORD,
+        "sessionCookie": True,
+    }
     headers = {"Content-Type": "application/json"}
     with closing(HTTPConnection("127.0.0.1", port)) as connection:
         connection.request("POST", "/api/auth/login", json.dumps(body), headers)

@@ -40,9 +40,13 @@ DIVIDED: Final = "the same: one worker that divides it against one process that 
 
 def submit_search(owner: User, algorithm_id: str, sets: int = 5_000) -> Backtest:
     return submit(
-        owner, algorithm_id, date_range=YEAR, kind=BacktestKind.OPTIMIZATION,
-        configs={"optimizationConfig": search(sets)}, now=timezone.now(),
-    )  # fmt: skip
+        owner,
+        algorithm_id,
+        date_range=YEAR,
+        kind=BacktestKind.OPTIMIZATION,
+        configs={"optimizationConfig": search(sets)},
+        now=timezone.now(),
+    )
 
 
 @pytest.fixture

@@ -31,7 +31,7 @@ UNITS: Final = ("algotrade.service", "algotrade-worker@.service", "algotrade-bac
 TIMER: Final = "algotrade-backup.timer"
 
 
-# ------------------------------------------------------------------------------------------- units
+# Units.
 
 
 @needs("systemd-analyze")
@@ -65,7 +65,7 @@ def assert_takes(command: str, words: Sequence[str]) -> None:
     loaded.create_parser("manage.py", command).parse_args(words)
 
 
-# ------------------------------------------------------------------------------------------- image
+# Image.
 
 
 def steps_of(containerfile: str) -> Iterator[tuple[str, str]]:
@@ -133,8 +133,10 @@ def test_the_service_and_its_migrations_have_roles_of_their_own() -> None:
         for name in ("migrate", "service", "workers")
     }
     assert users == {
-        "migrate": "algotrade", "service": "algotrade_service", "workers": "algotrade_service",
-    }  # fmt: skip
+        "migrate": "algotrade",
+        "service": "algotrade_service",
+        "workers": "algotrade_service",
+    }
     command = services["redis"]["command"]
     assert command[command.index("--maxmemory-policy") + 1] == "noeviction"
 
@@ -184,7 +186,7 @@ def run_in(folder: Path, line: str, environment: Mapping[str, str]) -> None:
     subprocess.run(["sh", "-euc", line], cwd=folder, env=environment, check=True)
 
 
-# ------------------------------------------------------------------------------------------ alerts
+# Alerts.
 
 
 def rules() -> list[dict[str, Any]]:
@@ -196,8 +198,10 @@ def rules() -> list[dict[str, Any]]:
 def test_prometheus_takes_the_alerts() -> None:
     checked = subprocess.run(
         ["promtool", "check", "rules", FOLDER / "alerts.yaml"],
-        capture_output=True, text=True, check=False,
-    )  # fmt: skip
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert checked.returncode == 0, checked.stderr
 
 
@@ -215,7 +219,7 @@ def test_the_alerts_are_about_metrics_that_there_are(monkeypatch: pytest.MonkeyP
         assert rule["annotations"]["summary"].endswith(".")
 
 
-# ----------------------------------------------------------------------------------------- proxies
+# Proxies.
 
 
 @needs("caddy")
@@ -226,8 +230,10 @@ def test_the_proxy_of_the_compose_file_is_the_caddy_that_keeps_the_metrics_insid
     adapted = subprocess.run(
         ["caddy", "adapt", "--config", FOLDER / "Caddyfile", "--adapter", "caddyfile"],
         env={"PATH": "/usr/bin:/bin", **proxy["environment"], "SITE": SITE},
-        capture_output=True, text=True, check=True,
-    )  # fmt: skip
+        capture_output=True,
+        text=True,
+        check=True,
+    )
     [server] = json.loads(adapted.stdout)["apps"]["http"]["servers"].values()
     [route] = server["routes"]
     assert route["match"] == [{"host": [SITE]}]
@@ -265,9 +271,11 @@ def test_a_proxy_ends_tls_and_says_who_calls(proxy: Callable[..., Any], tmp_path
     context = ssl.create_default_context(cafile=authority.file)
     port = free_port()
     settings = {
-        "ALLOWED_HOSTS": f"{SITE},127.0.0.1", "TRUSTED_PROXIES": "127.0.0.1",
-        "BACKTEST_WORKERS": "1", "RATE_LIMIT_GENERAL": "5/m",
-    }  # fmt: skip
+        "ALLOWED_HOSTS": f"{SITE},127.0.0.1",
+        "TRUSTED_PROXIES": "127.0.0.1",
+        "BACKTEST_WORKERS": "1",
+        "RATE_LIMIT_GENERAL": "5/m",
+    }
     with service(directory=None, **settings) as behind, proxy(tmp_path, behind, port, certificate):
         status, headers = ask(port, "/readyz", context)
         assert status == 200
@@ -290,7 +298,7 @@ def test_a_proxy_ends_tls_and_says_who_calls(proxy: Callable[..., Any], tmp_path
         assert direct.call("GET", path).status == 401
 
 
-# ----------------------------------------------------------------------------------------- README
+# README.
 
 
 def explained_messages() -> list[str]:

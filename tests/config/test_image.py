@@ -37,8 +37,10 @@ class Images:
 
     def __init__(self, folder: Path) -> None:
         self._options = [
-            "--storage-driver=vfs", f"--root={folder / 'images'}", f"--runroot={folder / 'run'}",
-        ]  # fmt: skip
+            "--storage-driver=vfs",
+            f"--root={folder / 'images'}",
+            f"--runroot={folder / 'run'}",
+        ]
 
     def command(self, *words: str) -> list[str]:
         return ["buildah", *self._options, *words]
@@ -60,8 +62,10 @@ def images() -> Iterator[Images]:
         packages = "--include=python3,python3-venv,ca-certificates"
         made = subprocess.run(
             ["debootstrap", "--variant=minbase", packages, "stable", debian],
-            capture_output=True, text=True, check=False,
-        )  # fmt: skip
+            capture_output=True,
+            text=True,
+            check=False,
+        )
         if made.returncode:
             pytest.skip(f"Debian cannot be had here: {made.stdout[-200:]}")
         (debian / "usr" / "bin" / "python").symlink_to("python3")
@@ -80,19 +84,31 @@ def images() -> Iterator[Images]:
 def test_the_image_is_built_and_serves_as_an_ordinary_user(images: Images) -> None:
     volumes = [f"--volume={path}:{path}:ro" for path in OF_PIP if Path(path).exists()]
     images.do(
-        "build", "--isolation=chroot", "--network=host", "--pull-never",
-        f"--file={CONTAINERFILE}", *volumes, f"--tag={NAME}", ".",
-    )  # fmt: skip
+        "build",
+        "--isolation=chroot",
+        "--network=host",
+        "--pull-never",
+        f"--file={CONTAINERFILE}",
+        *volumes,
+        f"--tag={NAME}",
+        ".",
+    )
     config = json.loads(images.do("inspect", "--type=image", NAME))["OCIv1"]["config"]
     assert config["User"] == "algotrade"
     container, port = images.do("from", "--pull-never", NAME), free_port()
     running = subprocess.Popen(
         images.command(
-            "run", "--isolation=chroot", "--network=host", f"--env=PORT={port}", container, "--",
+            "run",
+            "--isolation=chroot",
+            "--network=host",
+            f"--env=PORT={port}",
+            container,
+            "--",
             *config["Cmd"],
         ),
-        start_new_session=True, stdout=subprocess.DEVNULL,
-    )  # fmt: skip
+        start_new_session=True,
+        stdout=subprocess.DEVNULL,
+    )
     try:
         until(lambda: is_ready(port), seconds=600, every=0.5)
         user = images.do("run", "--isolation=chroot", container, "--", "id", "-un")

@@ -38,9 +38,15 @@ def test_api_stands_for_the_headers_that_the_api_reads(monkeypatch: pytest.Monke
     assert allowed_headers() == documented
     monkeypatch.setenv("CORS_EXTRA_HEADERS", "api, X-Mine")
     assert allowed_headers() == [
-        *documented, "X-Mine", "idempotency-key", "if-match", "if-none-match", "last-event-id",
-        "prefer", "x-csrftoken",
-    ]  # fmt: skip
+        *documented,
+        "X-Mine",
+        "idempotency-key",
+        "if-match",
+        "if-none-match",
+        "last-event-id",
+        "prefer",
+        "x-csrftoken",
+    ]
 
 
 def test_links_lead_to_the_service_url_or_the_first_allowed_host(

@@ -92,27 +92,52 @@ def _fill(runs: list[Run], *, rows: int) -> None:
     bars = [make.NOW + timedelta(minutes=15 * n) for n in range(rows)]
     Signal.objects.bulk_create(
         Signal(
-            run=run, algorithm_id=run.algorithm_id, symbol=SYMBOL, bar_time=bar, side="long",
-            action="entry", followed=True,
+            run=run,
+            algorithm_id=run.algorithm_id,
+            symbol=SYMBOL,
+            bar_time=bar,
+            side="long",
+            action="entry",
+            followed=True,
         )
-        for run in runs for bar in bars
-    )  # fmt: skip
+        for run in runs
+        for bar in bars
+    )
     Order.objects.bulk_create(
         Order(
-            run=run, algorithm_id=run.algorithm_id, symbol=SYMBOL, side="buy", intent="entry",
-            type="market", bar_time=bar, placed_at=bar,
+            run=run,
+            algorithm_id=run.algorithm_id,
+            symbol=SYMBOL,
+            side="buy",
+            intent="entry",
+            type="market",
+            bar_time=bar,
+            placed_at=bar,
         )
-        for run in runs for bar in bars
-    )  # fmt: skip
+        for run in runs
+        for bar in bars
+    )
     Trade.objects.bulk_create(
         Trade(
-            run=run, algorithm_id=run.algorithm_id, symbol=SYMBOL, side="long", quantity=10,
-            entry_time=bar, entry_price=100, exit_time=bar + timedelta(minutes=15), exit_price=101,
-            exit_reason="signal", gross_profit=10, charges=1, profit=9, return_percentage=0.9,
+            run=run,
+            algorithm_id=run.algorithm_id,
+            symbol=SYMBOL,
+            side="long",
+            quantity=10,
+            entry_time=bar,
+            entry_price=100,
+            exit_time=bar + timedelta(minutes=15),
+            exit_price=101,
+            exit_reason="signal",
+            gross_profit=10,
+            charges=1,
+            profit=9,
+            return_percentage=0.9,
             bars=1,
         )
-        for run in runs for bar in bars
-    )  # fmt: skip
+        for run in runs
+        for bar in bars
+    )
 
 
 def _make_backtests(owner: User, runs: list[Run]) -> str:

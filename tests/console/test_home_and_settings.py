@@ -70,7 +70,5 @@ def test_limits_are_written_for_people(browse: Browse, alice: User) -> None:
     page = browse(alice).get("/app/settings")
     rows = {row["name"]: row for row in page.context["limits"]}
     assert rows["Stored results"]["limit"] == "2.0\N{NO-BREAK SPACE}GB"
-    assert rows["Backtests"] == {
-        "name": "Backtests", "used": "0", "limit": "1,000", "percent": 0,
-    }  # fmt: skip
+    assert rows["Backtests"] == {"name": "Backtests", "used": "0", "limit": "1,000", "percent": 0}
     assert {"Algorithms", "Algorithms that trade", "Webhooks", "API keys"} <= rows.keys()

@@ -185,16 +185,22 @@ def test_drift_is_told_by_session(client: Client, run: Run) -> None:
     run.sessions.create(day=day, first_row=0, data=b"", equity=1)
     run.sessions.create(day=day - timedelta(days=1), first_row=0, data=b"", equity=1)
     difference = {
-        "kind": "fill", "time": int(make.NOW.timestamp()), "symbol": "NSE:NIFTY", "what": "buy",
-        "expected": {"price": "100.5"}, "actual": None, "reason": None,
-    }  # fmt: skip
+        "kind": "fill",
+        "time": int(make.NOW.timestamp()),
+        "symbol": "NSE:NIFTY",
+        "what": "buy",
+        "expected": {"price": "100.5"},
+        "actual": None,
+        "reason": None,
+    }
     DriftReport.objects.create(
         run=run, day=day, rows=25, total=1, differences=[difference], checked_at=timezone.now()
     )
     page = client.get(f"{address(run)}/drift")
     assert [(row.day, row.total) for row in page.context["sessions"]] == [
-        (day, 1), (day - timedelta(days=1), None),
-    ]  # fmt: skip
+        (day, 1),
+        (day - timedelta(days=1), None),
+    ]
     assert b"price 100.5" in page.content
     assert b"The run has had 2 sessions; fewer than 5 say nothing." in page.content
     assert client.get(f"{address(run)}/drift?date=yesterday").status_code == 400

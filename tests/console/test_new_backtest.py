@@ -112,13 +112,19 @@ def test_the_sets_and_the_time_are_told_as_parameters_are_picked(
 @pytest.mark.parametrize(
     ("kind", "typed", "sentence"),
     [
-        ("optimization", {"optimizationConfig.method": "random", "optimizationConfig.maxRuns": "3"},
-         "3 of 7 sets are tried."),
-        ("walk_forward", {"walkForwardConfig.windows": "3"},
-         "7 sets are tried in each of 3 windows."),
+        (
+            "optimization",
+            {"optimizationConfig.method": "random", "optimizationConfig.maxRuns": "3"},
+            "3 of 7 sets are tried.",
+        ),
+        (
+            "walk_forward",
+            {"walkForwardConfig.windows": "3"},
+            "7 sets are tried in each of 3 windows.",
+        ),
         ("monte_carlo", {"monteCarloConfig.runs": "1500"}, "The trades are drawn 1,500 times."),
     ],
-)  # fmt: skip
+)
 def test_the_size_of_a_study_is_told(
     client: Client, address: str, kind: str, typed: dict[str, str], sentence: str
 ) -> None:
@@ -187,9 +193,12 @@ def test_what_is_filled_in_replaces_what_the_algorithm_has(
     assert [node.value for node in fields.values()] == ["", None, None, None, None]
     assert (fields["symbols"].default, fields["timeframe"].default) == ("NSE:NIFTY", "15m")
     typed = {
-        "symbols": "nse:sbin", "timeframe": "30m", "initialCapital": "12,34,567.5",
-        "slippage": "0.1", "charges": "none",
-    }  # fmt: skip
+        "symbols": "nse:sbin",
+        "timeframe": "30m",
+        "initialCapital": "12,34,567.5",
+        "slippage": "0.1",
+        "charges": "none",
+    }
     assert client.post(address, {**RANGE, **typed}).status_code == 302
     backtest = Backtest.objects.get()
     assert (backtest.symbols, backtest.timeframe) == (["NSE:SBIN"], "30m")

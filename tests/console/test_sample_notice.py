@@ -40,9 +40,13 @@ def test_pages_of_a_backtest_on_generated_candles_say_so(
 ) -> None:
     page = f"/app/backtests/{backtest.pk}"
     pages = (
-        page, f"{page}/evidence", f"{page}/explain", "/app/backtests", f"/api{page[4:]}/report",
+        page,
+        f"{page}/evidence",
+        f"{page}/explain",
+        "/app/backtests",
+        f"/api{page[4:]}/report",
         f"/app/backtests/compare?id={backtest.pk}&id={backtest.pk}",
-    )  # fmt: skip
+    )
     for address in pages:
         assert client.get(address).content.decode().count(SAMPLE_NOTICE) == synthetic, address
 

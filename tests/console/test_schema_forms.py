@@ -41,8 +41,9 @@ def test_conditions_are_added_nested_and_removed() -> None:
     assert steps["entryConditions"] == {"conditions": []}
 
 
-@pytest.mark.parametrize(("name", "label"), [("conditions", "Condition 1"), ("legs", "Leg 1"),
-                                              ("ladder", "Ladder 1")])  # fmt: skip
+@pytest.mark.parametrize(
+    ("name", "label"), [("conditions", "Condition 1"), ("legs", "Leg 1"), ("ladder", "Ladder 1")]
+)
 def test_an_entry_is_named_by_its_list(name: str, label: str) -> None:
     entry = {"oneOf": [], "discriminator": {"propertyName": "type", "mapping": {}}}
     step = {"properties": {name: {"type": "array", "items": entry}}}
@@ -61,9 +62,15 @@ def test_another_kind_drops_what_it_does_not_have() -> None:
 
 @pytest.mark.parametrize(
     "path",
-    ["entryConditions", "entryConditions.conditions[9999999999].type", "a[b].c", "entryConditions.",
-     "__class__.x", "entryConditions.conditions.x.y[0]"],
-)  # fmt: skip
+    [
+        "entryConditions",
+        "entryConditions.conditions[9999999999].type",
+        "a[b].c",
+        "entryConditions.",
+        "__class__.x",
+        "entryConditions.conditions.x.y[0]",
+    ],
+)
 def test_a_forged_field_does_no_harm(path: str) -> None:
     form = {path: "x", "entryConditions.conditions[0].type": "group"}
     steps = read_form(form, STEPS_FORM, change="add:" + path)

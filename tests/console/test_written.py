@@ -18,9 +18,15 @@ def test_numbers_have_lakhs_and_crores_set_apart(value: float | None, text: str)
 
 @pytest.mark.parametrize(
     ("seconds", "text"),
-    [(0.2, "about 1 second"), (42, "about 42 seconds"), (89, "about 89 seconds"),
-     (150, "about 2 minutes"), (5399, "about 90 minutes"), (7300, "about 2 hours")],
-)  # fmt: skip
+    [
+        (0.2, "about 1 second"),
+        (42, "about 42 seconds"),
+        (89, "about 89 seconds"),
+        (150, "about 2 minutes"),
+        (5399, "about 90 minutes"),
+        (7300, "about 2 hours"),
+    ],
+)
 def test_a_duration_is_written_in_the_unit_that_fits(seconds: float, text: str) -> None:
     assert written("{{ value|duration }}", value=seconds) == text
 
@@ -39,20 +45,28 @@ IPHONE = "Mozilla/5.0 (iPhone; CPU iPhone OS 19_0 like Mac OS X) Version/19.0 Sa
 
 @pytest.mark.parametrize(
     ("user_agent", "text"),
-    [(CHROME + " Safari/537.36", "Chrome on Linux"), (IPHONE, "Safari on iPhone"),
-     (CHROME + " Safari/537.36 Edg/141.0", "Edge on Linux"), ("curl/8.5.0", "curl/8.5.0"),
-     ("", "–")],
-)  # fmt: skip
+    [
+        (CHROME + " Safari/537.36", "Chrome on Linux"),
+        (IPHONE, "Safari on iPhone"),
+        (CHROME + " Safari/537.36 Edg/141.0", "Edge on Linux"),
+        ("curl/8.5.0", "curl/8.5.0"),
+        ("", "–"),
+    ],
+)
 def test_a_browser_is_called_by_its_name(user_agent: str, text: str) -> None:
     assert written("{{ value|browser }}", value=user_agent) == text
 
 
 @pytest.mark.parametrize(
     ("row", "text"),
-    [({"amount": 13}, "₹13.00"), ({"percent": 0.0001}, "0.0001%"), ({"percent": 0}, "0%"),
-     ({"percent": 0.03, "cap": 20}, "0.03%, at most ₹20.00"),
-     ({"flat": 20, "percent": 0.1}, "₹20.00 and 0.1%")],
-)  # fmt: skip
+    [
+        ({"amount": 13}, "₹13.00"),
+        ({"percent": 0.0001}, "0.0001%"),
+        ({"percent": 0}, "0%"),
+        ({"percent": 0.03, "cap": 20}, "0.03%, at most ₹20.00"),
+        ({"flat": 20, "percent": 0.1}, "₹20.00 and 0.1%"),
+    ],
+)
 def test_a_charge_is_written_whole(row: dict[str, float], text: str) -> None:
     assert written("{{ row|charge }}", row=row) == text
 

@@ -33,6 +33,7 @@ class _Node(NamedTuple):
         return self.within[self.key]
 
 
+# fmt: off
 NUMBERS: Final = (
     0, 1, 2, 3, 10, 11, 20, 21, 50, 51, 100, 101, 500, 501, 1000, 1001, -1, -0.0, 0.0, 1.0, 2.0,
     14.0, 0.1, 0.5, 1.5, 99.99999999999999, 100.0001, 0.0001, 0.00009, 0.01, 0.0099,
@@ -40,7 +41,7 @@ NUMBERS: Final = (
     1e-9, 1e-10, 1e-320, 5e-324, -1e-300, 1e12, 10**12, 10**12 + 1, 1e12 + 1, -1e12, 1e13, -1e13,
     1e308, 2**31, 2**31 - 1, 2**63, -(2**63), 10**40, 10**41, 10**400, 1_000_000, 1_000_001,
     999_999_999_999.99, 123456789.123456789,
-)  # fmt: skip
+)
 TEXTS: Final = (
     "", " ", "  x  ", "x", "x" * 50, "x" * 51, "x" * 100, "x" * 101, "x" * 2000, "x" * 2001,
     "x" * 50_000, "é" * 200, "\x00", "a\x00b", "\ud800", "x\udfff\ud800y", "\u202eevil", "\ufeffx",
@@ -49,7 +50,7 @@ TEXTS: Final = (
     "1.0", "1e5", "0x10", "१४", "{0}", "{value}", "{message}", "%s%n%d", "%(x)s", "$1", "\\", '"',
     "<script>alert(1)</script>", "'; DROP TABLE algorithms; --", "../../etc/passwd", "a.b", "[0]",
     "Algorithm #7", "Algorithm #999999999", "Algorithm #0", "__proto__",
-)  # fmt: skip
+)
 SYMBOLS: Final = (
     "NSE:NIFTY", "NSE:TCS", "NSE:M", "BSE:SENSEX", "MCX:GOLDM24JANFUT", "NCDEX:JEERA24FEBFUT",
     "NSE:NIFTY24JANFUT", "NSE:NIFTY24JAN11FUT", "NSE:NIFTY24JAN21500CE", "NSE:NIFTY24JAN1118000CE",
@@ -61,7 +62,7 @@ SYMBOLS: Final = (
     "NSE:", "NIFTY", "NFO:NIFTY", "NSE:M&M", "NSE:BAJAJ-AUTO", "NSE:ＮＩＦＴＹ", "NSE:" + "A" * 46,
     "NSE:" + "A" * 47, "NSE:NIFTY ", " NSE:NIFTY", "NSE:NIFTY\n", "NSE:٣٤", "NSE:24JANFUT",
     "NSE:A" + "9" * 40 + "CE",
-)  # fmt: skip
+)
 MOMENTS: Final = (
     "2024-02-01", "2024-02-29", "2024-02-15", "2023-02-29", "2024-02-30", "2024-13-01",
     "2024-00-10",
@@ -79,11 +80,11 @@ MOMENTS: Final = (
     "2024-02-01T00:00:00Z[Asia/Kolkata]",
     "２０２４-02-01", "2024‐02‐01", "2024-02-01\n", " 2024-02-01", "now", "today", "1706745600",
     "2024-02-01T", "T00:00:00Z",
-)  # fmt: skip
+)
 TIMES: Final = (
     "09:15", "15:30", "00:00", "23:59", "24:00", "9:15", "09:60", "0915", "09:15:00", "09:15Z",
     "09:15\n", "०९:१५", "-1:00",
-)  # fmt: skip
+)
 ADDRESSES: Final = (
     "bob@example.com", "ALICE@example.com", "new@example.com", "new@example.com ", "new@example",
     "new@example.c", "new@@example.com", "@example.com", "new@", "new@example.com\n",
@@ -92,19 +93,19 @@ ADDRESSES: Final = (
     "new@" + "a." * 120 + "com", "new@" + "a." * 130 + "com", ".new@example.com",
     "n..w@example.com",
     "new@example.com, bob@example.com", "new@example.com\r\nBcc: bob@example.com", "<new@x.com>",
-)  # fmt: skip
+)
 NETWORKS: Final = (
     "127.0.0.0/8", "127.0.0.1", "0.0.0.0/0", "::/0", "::1", "::1/128", "2001:db8::/32",
     "203.0.113.5/24", "203.0.113.0/33", "203.0.113.0/-1", "203.0.113.0/255.255.255.0",
     "203.0.113.0/0.0.0.255", "203.0.113", "203.0.113.00/24", "::ffff:203.0.113.5", "fe80::1%eth0",
     "fe80::1%" + "x" * 9_000, "1.2.3.4:80", "[::1]", "localhost", " 127.0.0.1", "\u0661.2.3.4",
     "127.0.0.1/\u0668", "2130706433", "0x7f000001",
-)  # fmt: skip
+)
 CODES: Final = (
     "000000", "123456", "12345", "1234567", "123 456", " 123456",
     "\u0967\u0968\u0969\u096a\u096b\u096c",
     "3f9a1-c07be", "3F9A1C07BE", "3f9a1c07be" * 4, "-" * 40, "-" * 41, "%s", "e\u0301", "\u2028",
-)  # fmt: skip
+)
 KINDS: Final = (
     "scalping swing position arbitrage market_making momentum mean_reversion hodl",
     "1m 5m 15m 30m 1h 4h 1d 1w 2h 1M 1D",
@@ -142,7 +143,8 @@ KEYS: Final = (
     "$where", "", " ", ".", "a.b", "[0]", "0", "self", "cls", "\x00", "k\x00", "\ud800",
     "\u202e", "😀",
     "{0}", "{field}", "%s", "x" * 200, "x" * 50_000,
-)  # fmt: skip
+)
+# fmt: on
 
 
 def mutants(good: Sequence[Json], *, seed: int, first: int, count: int) -> Iterator[Mutant]:
@@ -227,8 +229,19 @@ def _typo(text: str, random: Random) -> str:
 def _swap_type(node: _Node, places: Sequence[_Node], random: Random) -> str:
     value = node.value
     swapped: Any = (
-        None, True, False, str(value)[:200], [value], {"value": value}, [], {}, "1", 1, 1.0, [None],
-    )  # fmt: skip
+        None,
+        True,
+        False,
+        str(value)[:200],
+        [value],
+        {"value": value},
+        [],
+        {},
+        "1",
+        1,
+        1.0,
+        [None],
+    )
     return _put(node, random.choice(swapped))
 
 
@@ -343,10 +356,34 @@ def _put(node: _Node, value: Json) -> str:
 
 
 _CHANGES: Final = (
-    _drop, _drop, _repeat, _rename, _rename, _swap_type, _swap_type, _number, _number, _number,
-    _text, _text, _word, _fitting, _fitting, _fitting, _fitting, _nudge, _nudge, _nudge, _nudge,
-    _nudge, _nudge, _sibling, _foreign_key, _nest, _grow,
-)  # fmt: skip
+    _drop,
+    _drop,
+    _repeat,
+    _rename,
+    _rename,
+    _swap_type,
+    _swap_type,
+    _number,
+    _number,
+    _number,
+    _text,
+    _text,
+    _word,
+    _fitting,
+    _fitting,
+    _fitting,
+    _fitting,
+    _nudge,
+    _nudge,
+    _nudge,
+    _nudge,
+    _nudge,
+    _nudge,
+    _sibling,
+    _foreign_key,
+    _nest,
+    _grow,
+)
 
 
 # Breakages of the bytes.
@@ -374,13 +411,43 @@ def _literal(raw: bytes, random: Random) -> bytes:
     ends = [end for mark in b",}" if (end := raw.find(mark, at)) > 0]
     literal = random.choice(
         (
-            b"NaN", b"Infinity", b"-Infinity", b"1e400", b"-1e400", b"1e309", b"1E+999999999",
-            b"01", b"+1", b"1.", b".5", b"0x1", b"1_000", b"undefined", b"None", b"True", b"'x'",
-            b'"\\x41"', b'"\\u00"', b'"\\ud800"', b'"\\u0000"', b'"\x00"', b'"\n"', b"9" * 5_000,
-            b"0." + b"0" * 5_000 + b"1", b"1e-400", b"-", b"", b"/**/1", b'"\xff"', b'"\xc0\xaf"',
-            b'"\xed\xa0\x80"', b"[" * 3_000, b"[" * 18 + b"]" * 18, b"\xef\xbb\xbf1",
+            b"NaN",
+            b"Infinity",
+            b"-Infinity",
+            b"1e400",
+            b"-1e400",
+            b"1e309",
+            b"1E+999999999",
+            b"01",
+            b"+1",
+            b"1.",
+            b".5",
+            b"0x1",
+            b"1_000",
+            b"undefined",
+            b"None",
+            b"True",
+            b"'x'",
+            b'"\\x41"',
+            b'"\\u00"',
+            b'"\\ud800"',
+            b'"\\u0000"',
+            b'"\x00"',
+            b'"\n"',
+            b"9" * 5_000,
+            b"0." + b"0" * 5_000 + b"1",
+            b"1e-400",
+            b"-",
+            b"",
+            b"/**/1",
+            b'"\xff"',
+            b'"\xc0\xaf"',
+            b'"\xed\xa0\x80"',
+            b"[" * 3_000,
+            b"[" * 18 + b"]" * 18,
+            b"\xef\xbb\xbf1",
         )
-    )  # fmt: skip
+    )
     return raw[:at] + literal + raw[min(ends, default=len(raw)) :]
 
 
@@ -388,15 +455,30 @@ def _frame(raw: bytes, random: Random) -> bytes:
     """The document is not what it should be as a whole."""
     return random.choice(
         (
-            b"\xef\xbb\xbf" + raw, raw + b"{}", raw + b"\x00", raw + b" \n\t", b"[" + raw + b"]",
-            raw.decode("utf-8", "replace").encode("utf-16"), b"", b" ", b"null", b"true", b"1",
+            b"\xef\xbb\xbf" + raw,
+            raw + b"{}",
+            raw + b"\x00",
+            raw + b" \n\t",
+            b"[" + raw + b"]",
+            raw.decode("utf-8", "replace").encode("utf-16"),
+            b"",
+            b" ",
+            b"null",
+            b"true",
+            b"1",
             b'""',
-            b"[]", b"//x\n" + raw, b")]}'," + raw, b"name=x&y=1", raw.replace(b'"', b"'"),
+            b"[]",
+            b"//x\n" + raw,
+            b")]}'," + raw,
+            b"name=x&y=1",
+            raw.replace(b'"', b"'"),
             b"\xff" + raw,
-            b"{" * 100_000, b"[" * 100_000 + b"]" * 100_000, b'"' + b"\\" * 99_999,
+            b"{" * 100_000,
+            b"[" * 100_000 + b"]" * 100_000,
+            b'"' + b"\\" * 99_999,
             b'{"a":' * 15 + b"1",
         )
-    )  # fmt: skip
+    )
 
 
 def _flip(raw: bytes, random: Random) -> bytes:

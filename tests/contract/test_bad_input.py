@@ -204,9 +204,11 @@ def test_a_wrong_query(sender: Sender, row: Row) -> None:
 @pytest.mark.parametrize("row", accounts.SIGN_UPS, ids=str)
 def test_a_wrong_sign_up(sender: Sender, row: Row) -> None:
     error = sender.assert_refused(row)
-    assert row.expect == TOO_LARGE or "password" not in row.details.values() or (
-        "value" not in error["details"]
-    )  # fmt: skip
+    assert (
+        row.expect == TOO_LARGE
+        or "password" not in row.details.values()
+        or ("value" not in error["details"])
+    )
 
 
 @pytest.mark.parametrize("row", rules.ALL, ids=str)

@@ -72,9 +72,16 @@ def _snake(name: str) -> str:
 def test_openapi_python_client_makes_a_module_of_every_call(folder: Path) -> None:
     tool = _tool("openapi-python-client")
     output = _run(
-        tool, "generate", "--path", "openapi.json", "--output-path", "client", "--meta", "none",
+        tool,
+        "generate",
+        "--path",
+        "openapi.json",
+        "--output-path",
+        "client",
+        "--meta",
+        "none",
         folder=folder,
-    )  # fmt: skip
+    )
     assert "Unable to" not in output
     modules = {path.stem for path in (folder / "client" / "api").rglob("*.py")} - {"__init__"}
     assert modules == {_snake(name) for name in _calls()}
@@ -83,10 +90,17 @@ def test_openapi_python_client_makes_a_module_of_every_call(folder: Path) -> Non
 def test_datamodel_code_generator_makes_models_that_can_be_imported(folder: Path) -> None:
     tool = _tool("datamodel-codegen")
     _run(
-        tool, "--input", "openapi.json", "--input-file-type", "openapi", "--output", "models.py",
-        "--output-model-type", "pydantic_v2.BaseModel",
+        tool,
+        "--input",
+        "openapi.json",
+        "--input-file-type",
+        "openapi",
+        "--output",
+        "models.py",
+        "--output-model-type",
+        "pydantic_v2.BaseModel",
         folder=folder,
-    )  # fmt: skip
+    )
     python = Path(tool).with_name("python")
     _run(python if python.exists() else sys.executable, "-c", "import models", folder=folder)
 
@@ -100,10 +114,16 @@ def test_openapi_typescript_makes_types_that_tsc_takes(folder: Path) -> None:
 
 def test_openapi_generator_makes_a_method_of_every_call(folder: Path) -> None:
     _run(
-        _tool("openapi-generator-cli"), "generate", "-i", "openapi.json", "-g", "python",
-        "-o", "client",
+        _tool("openapi-generator-cli"),
+        "generate",
+        "-i",
+        "openapi.json",
+        "-g",
+        "python",
+        "-o",
+        "client",
         folder=folder,
-    )  # fmt: skip
+    )
     _run(sys.executable, "-m", "compileall", "-q", "client", folder=folder)
     code = "".join(path.read_text() for path in (folder / "client").rglob("*_api.py"))
     assert {name for name in _calls() if f"def {_snake(name)}(" not in code} == set()

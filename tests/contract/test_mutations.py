@@ -40,39 +40,69 @@ GOOD_ALGORITHMS = [
     {
         **make.steps(
             positionSizing={
-                "method": "volatility_based", "riskPercentage": 1, "atrPeriod": 10,
-                "atrMultiplier": 1.5, "pyramiding": {"enabled": True, "maxEntries": 3},
+                "method": "volatility_based",
+                "riskPercentage": 1,
+                "atrPeriod": 10,
+                "atrMultiplier": 1.5,
+                "pyramiding": {"enabled": True, "maxEntries": 3},
             },
             entryConditions={
-                "positionType": "long", "logicalOperator": "OR", "confirmationCandles": 2,
+                "positionType": "long",
+                "logicalOperator": "OR",
+                "confirmationCandles": 2,
                 "conditions": [
                     {"type": "time_window", "from": "09:30", "to": "14:30", "side": "long"},
-                    {"type": "indicator_value", "operator": "rising", "candles": 2,
-                     "indicator": {"type": "MACD", "fastPeriod": 12, "slowPeriod": 26,
-                                   "signalPeriod": 9, "output": "histogram", "source": "hlc3"}},
-                    {"type": "indicator_indicator", "operator": "at_or_below",
-                     "indicator1": {"type": "PRICE", "source": "low", "offset": 1},
-                     "indicator2": {"type": "BBANDS", "period": 20, "multiplier": 2.5,
-                                    "output": "lower"}},
+                    {
+                        "type": "indicator_value",
+                        "operator": "rising",
+                        "candles": 2,
+                        "indicator": {
+                            "type": "MACD",
+                            "fastPeriod": 12,
+                            "slowPeriod": 26,
+                            "signalPeriod": 9,
+                            "output": "histogram",
+                            "source": "hlc3",
+                        },
+                    },
+                    {
+                        "type": "indicator_indicator",
+                        "operator": "at_or_below",
+                        "indicator1": {"type": "PRICE", "source": "low", "offset": 1},
+                        "indicator2": {
+                            "type": "BBANDS",
+                            "period": 20,
+                            "multiplier": 2.5,
+                            "output": "lower",
+                        },
+                    },
                 ],
             },
             exitConditions={
                 "stopLoss": {"type": "atr", "atrPeriod": 14, "atrMultiplier": 2},
                 "takeProfit": {"type": "points", "points": 25},
                 "trailingStop": {"enabled": True, "type": "points", "points": 5},
-                "squareOffTime": "15:10", "maxHoldingCandles": 30, "exitOnOppositeSignal": True,
+                "squareOffTime": "15:10",
+                "maxHoldingCandles": 30,
+                "exitOnOppositeSignal": True,
             },
         ),
         "walkForwardConfig": {"windows": 5, "parameters": [{"path": "x", "from": 1, "to": 2}]},
         "monteCarloConfig": {"runs": 1000},
     },
-]  # fmt: skip
+]
 GOOD_BACKTEST = {"startDate": "2024-02-01", "endDate": "2024-02-29"}
 WHOLE_BACKTEST = {
-    "startDate": "2024-02-01T00:00:00+05:30", "endDate": "2024-02-20T18:30:00Z", "kind": "backtest",
-    "name": "February", "symbols": ["NSE:NIFTY", "NSE:TCS"], "timeframe": "15m",
-    "initialCapital": 250_000.5, "slippage": 0.05, "charges": "none",
-}  # fmt: skip
+    "startDate": "2024-02-01T00:00:00+05:30",
+    "endDate": "2024-02-20T18:30:00Z",
+    "kind": "backtest",
+    "name": "February",
+    "symbols": ["NSE:NIFTY", "NSE:TCS"],
+    "timeframe": "15m",
+    "initialCapital": 250_000.5,
+    "slippage": 0.05,
+    "charges": "none",
+}
 
 
 def stored() -> Rows:

@@ -143,7 +143,7 @@ def client(api: Api, alice: User) -> APIClient:
     return api(alice)
 
 
-# ------------------------------------------------------------------------------------ the body
+# The body.
 
 
 def test_a01_an_absent_body_is_an_empty_object_and_that_a_draft(client: APIClient) -> None:
@@ -192,10 +192,16 @@ def test_j16_j17_what_the_service_owns_is_passed_over(client: APIClient, bob: Us
     """A `version` too: who wants to be sure of the state sends If-Match."""
     made = client.post(ALGORITHMS, complete()).json()
     owned = {
-        "status": "active", "active": True, "version": 99, "userId": bob.pk, "id": "0" * 24,
-        "performance": {"totalTrades": 9}, "createdAt": "2001-01-01T00:00:00Z",
-        "clonedFrom": "1" * 24, "lastExecution": {},
-    }  # fmt: skip
+        "status": "active",
+        "active": True,
+        "version": 99,
+        "userId": bob.pk,
+        "id": "0" * 24,
+        "performance": {"totalTrades": 9},
+        "createdAt": "2001-01-01T00:00:00Z",
+        "clonedFrom": "1" * 24,
+        "lastExecution": {},
+    }
     response = client.patch(f"{ALGORITHMS}/{made['id']}", owned)
     assert response.status_code == 200
     assert response.json() | {"updatedAt": ""} == made | {"updatedAt": ""}
@@ -220,7 +226,7 @@ def test_i18_an_address_in_other_case_is_taken(api: Api, alice: User) -> None:
     assert_error(api().post(SIGN_UP, body), 409, "CONFLICT")
 
 
-# ------------------------------------------------------------------------------------- symbols
+# Symbols.
 
 
 def test_d38_an_unknown_symbol_is_valid_and_can_be_saved(client: APIClient) -> None:
@@ -231,7 +237,7 @@ def test_d38_an_unknown_symbol_is_valid_and_can_be_saved(client: APIClient) -> N
     assert client.post(ALGORITHMS, with_at("basicInfo.symbols", ["NSE:ZZZZZZ"])).status_code == 201
 
 
-# ------------------------------------------------------------------------------------- queries
+# Queries.
 
 
 def test_f17_a_page_past_the_end_is_empty(client: APIClient) -> None:
@@ -242,10 +248,17 @@ def test_f17_a_page_past_the_end_is_empty(client: APIClient) -> None:
 @pytest.mark.parametrize(
     "query",
     [
-        "_connector=OR", "_negated=1", "userId={bob}", "user__email__startswith=b",
-        "owner={bob}", "owner__email=bob@example.com", "format=xml", "format=api", "name=%00",
+        "_connector=OR",
+        "_negated=1",
+        "userId={bob}",
+        "user__email__startswith=b",
+        "owner={bob}",
+        "owner__email=bob@example.com",
+        "format=xml",
+        "format=api",
+        "name=%00",
     ],
-)  # fmt: skip
+)
 def test_f38_g20_a_parameter_that_nobody_knows_is_passed_over(
     client: APIClient, alice: User, bob: User, query: str
 ) -> None:
@@ -262,7 +275,7 @@ def test_f40_f42_a_wildcard_of_the_database_is_a_character(client: APIClient, qu
     assert (response.status_code, response.json()) == (200, {"results": []})
 
 
-# ------------------------------------------------------------------------- methods and headers
+# Methods and headers.
 
 
 def test_e28_a_method_is_not_overridden(client: APIClient, alice: User) -> None:
@@ -341,7 +354,7 @@ def test_g48_a_key_counts_on_post_alone(client: APIClient, alice: User) -> None:
         assert (response.status_code, response.json()["name"]) == (200, name)
 
 
-# ---------------------------------------------------------------------------------- its state
+# Its state.
 
 
 @pytest.mark.parametrize("method", ["put", "patch", "delete"])

@@ -166,13 +166,17 @@ PASSWORDS = {"currentPassword": make.PASSWORD, "newPassword": "another long one"
 KEY = {"name": "robot", "scopes": ["read"]}
 ALERTS = {"alerts": {"winRate": {"threshold": 40, "action": "send_notification"}}}
 CANDLES = {
-    "symbol": "NSE:NIFTY", "timeframe": "1d", "candles": [["2024-06-03", 100, 101, 99, 100, 5]],
-}  # fmt: skip
+    "symbol": "NSE:NIFTY",
+    "timeframe": "1d",
+    "candles": [["2024-06-03", 100, 101, 99, 100, 5]],
+}
 MASTER = {"name": "list.csv", "content": b64encode(lists.KITE.encode()).decode()}
 CANDLE_FILE = {
-    "name": "days.csv", "symbol": "NSE:NIFTY", "timeframe": "1d",
+    "name": "days.csv",
+    "symbol": "NSE:NIFTY",
+    "timeframe": "1d",
     "content": b64encode(b"date,open,high,low,close\n2024-06-03,100,101,99,100\n").decode(),
-}  # fmt: skip
+}
 MONTH = {"startDate": "2024-02-01", "endDate": "2024-02-29"}
 
 WEBHOOK = {"url": "https://hooks.example.com/", "events": ["algorithm.error"]}
@@ -214,18 +218,31 @@ CHANGES = [
     Change("post", "/api/trading/algorithms/{}/pause", Action.ALGORITHM_PAUSED, {}, active),
     Change("post", "/api/trading/algorithms/{}/resume", Action.ALGORITHM_RESUMED, {}, paused),
     Change(
-        "post", "/api/trading/algorithms/{}/positions/NSE:TCS/close", Action.POSITION_CLOSE_ASKED,
-        {}, holding,
+        "post",
+        "/api/trading/algorithms/{}/positions/NSE:TCS/close",
+        Action.POSITION_CLOSE_ASKED,
+        {},
+        holding,
     ),
     Change("post", "/api/trading/orders/{}/cancel", Action.ORDER_CANCEL_ASKED, {}, waiting_order),
     Change("post", "/api/trading/account/reset", Action.ACCOUNT_RESET, {}),
     Change("post", "/api/trading/kill-switch", Action.KILL_SWITCH_ON, {}),
     Change("delete", "/api/trading/kill-switch", Action.KILL_SWITCH_OFF, {}, switched_on),
     Change("post", "/api/market/candles", Action.CANDLES_RECEIVED, CANDLES, operator),
-    Change("post", "/api/market/candle-files", Action.CANDLE_FILE_LOADED,
-           checked(CandleFileSerializer, CANDLE_FILE), operator),
-    Change("post", "/api/market/masters", Action.MASTER_LOADED,
-           checked(MasterSerializer, MASTER), operator),
+    Change(
+        "post",
+        "/api/market/candle-files",
+        Action.CANDLE_FILE_LOADED,
+        checked(CandleFileSerializer, CANDLE_FILE),
+        operator,
+    ),
+    Change(
+        "post",
+        "/api/market/masters",
+        Action.MASTER_LOADED,
+        checked(MasterSerializer, MASTER),
+        operator,
+    ),
     Change("post", "/api/backtests", Action.BACKTEST_SUBMITTED, MONTH, algorithm),
     Change("patch", "/api/backtests/{}", Action.BACKTEST_RENAMED, NAME, ended_backtest),
     Change("patch", "/api/backtests/{}", Action.BACKTEST_KEPT, {"kept": True}, ended_backtest),
@@ -235,7 +252,10 @@ CHANGES = [
         "post", "/api/backtests/{}/reproduce", Action.BACKTEST_SUBMITTED, {}, completed_backtest
     ),
     Change(
-        "post", "/api/backtests/{}/what-if", Action.BACKTEST_SUBMITTED, STORED_CHANGE,
+        "post",
+        "/api/backtests/{}/what-if",
+        Action.BACKTEST_SUBMITTED,
+        STORED_CHANGE,
         completed_backtest,
     ),
     Change("post", "/api/backtests/{}/report-link", Action.REPORT_SHARED, {}, completed_backtest),
@@ -252,7 +272,7 @@ CHANGES = [
     Change(
         "post", "/api/webhooks/deliveries/{}/redeliver", Action.WEBHOOK_REDELIVERED, {}, delivery
     ),
-]  # fmt: skip
+]
 
 
 @pytest.fixture(autouse=True)

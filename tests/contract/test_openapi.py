@@ -279,7 +279,7 @@ def test_the_envelope_lists_every_code() -> None:
     assert set(codes) == set(Code)
 
 
-# ------------------------------------------------------------------------------------- the steps
+# The steps.
 
 
 def _step(name: str, *, draft: bool) -> dict[str, Any]:
@@ -340,13 +340,14 @@ def test_the_draft_of_a_step_takes_what_the_engine_takes(name: str, step: dict[s
     )
 
 
-# ---------------------------------------------------------------------------------- the examples
+# The examples.
 
-OF_A_RESULT = {
-    "readReport", "shareReport", "recallReportLink", "explainCandle", "readChart",
-    "compareBacktests", "readEvidence", "readReceipt", "reproduceBacktest",
-    "readReproduction", "simulateChanges",
-}  # fmt: skip
+OF_A_RESULT = set(
+    """
+    readReport shareReport recallReportLink explainCandle readChart compareBacktests readEvidence
+    readReceipt reproduceBacktest readReproduction simulateChanges
+""".split()
+)
 """What only a completed backtest has."""
 OF_A_RUN = {"closePosition", "cancelOrder", "explainRun"}
 """What is about what a run holds and has ordered."""

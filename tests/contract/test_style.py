@@ -13,24 +13,22 @@ ROOT: Final = Path(__file__).resolve().parents[2]
 
 # Words that only this project understood; the field has its own.
 PRIVATE_WORDS: Final = frozenset(
-    {
-        "lane", "lanes", "desk", "desks", "visit", "visits", "hearing", "ear", "ears", "cue",
-        "cues", "barred", "wish", "wishes", "dealing", "unfollowed", "achievement", "tally",
-        "tallies", "alarm", "holdings", "admission", "admitted", "patience", "patient", "stretch",
-        "stretches", "sieve", "sift", "sifted", "goods", "overtaken", "leash", "keeper", "journey",
-        "sealed", "unseal", "doubts",
-    }
-)  # fmt: skip
+    """
+        lane lanes desk desks visit visits hearing ear ears cue cues barred wish wishes dealing
+        unfollowed achievement tally tallies alarm holdings admission admitted patience patient
+        stretch stretches sieve sift sifted goods overtaken leash keeper journey sealed unseal
+        doubts
+    """.split()
+)
 
 # Words that name nothing; a noun says what a variable holds, and what a function returns.
 PRONOUNS: Final = frozenset(
-    {
-        "anything", "each", "everyone", "everything", "found", "here", "hers", "his", "how", "it",
-        "its", "mine", "nobody", "nothing", "one", "ones", "others", "ours", "rest", "some",
-        "something", "such", "that", "theirs", "them", "there", "they", "thing", "things", "this",
-        "those", "told", "what", "when", "where", "which", "who", "whom", "whose", "why",
-    }
-)  # fmt: skip
+    """
+        anything each everyone everything found here hers his how it its mine nobody nothing one
+        ones others ours rest some something such that theirs them there they thing things this
+        those told what when where which who whom whose why
+    """.split()
+)
 # A difference between a backtest and its run says what it is about under this name on the wire.
 ON_THE_WIRE: Final = ("apps/trading/drift/", "what")
 
@@ -42,17 +40,33 @@ ROLES: Final = frozenset(
     {
         # As Django and Python name them: a management command, a logger; a model's field and the
         # serializer's field for the same value.
-        "Command", "IdField", "log", "register", "urlpatterns",
+        "Command",
+        "IdField",
+        "log",
+        "register",
+        "urlpatterns",
         # Services, called as `services.create`, and the lifecycle of jobs.
-        "create", "delete", "enqueue", "fail", "purge", "read", "requeue_stalled", "trades", "work",
+        "create",
+        "delete",
+        "enqueue",
+        "fail",
+        "purge",
+        "read",
+        "requeue_stalled",
+        "trades",
+        "work",
         # What compiles, or loads, the functions of a module.
         "warm_up",
         # What a request's id and its origin are read by.
-        "begin", "current",
+        "begin",
+        "current",
         # Descriptions of file formats, and the name of a header: `fyers.SOURCE`, `lean.FORMAT`.
-        "COLUMNS", "FORMAT", "HEADER", "SOURCE",
+        "COLUMNS",
+        "FORMAT",
+        "HEADER",
+        "SOURCE",
     }
-)  # fmt: skip
+)
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 

@@ -83,19 +83,28 @@ PARSERS: dict[str, Callable[[], object]] = {
     "If-Match": lambda: expected({"If-Match": '"' * MILLION}),
     "X-Forwarded-For": lambda: client_address("127.0.0.1", ":" * MILLION, ()),
     "name of a Dhan option": lambda: dhan.read(
-        {"SEM_EXM_EXCH_ID": "NSE", "SEM_SEGMENT": "D", "SEM_OPTION_TYPE": "CE",
-         "SEM_EXCH_INSTRUMENT_TYPE": "OP", "SEM_TRADING_SYMBOL": "-Jan2024" * (LINE // 8) + "\n"},
+        {
+            "SEM_EXM_EXCH_ID": "NSE",
+            "SEM_SEGMENT": "D",
+            "SEM_OPTION_TYPE": "CE",
+            "SEM_EXCH_INSTRUMENT_TYPE": "OP",
+            "SEM_TRADING_SYMBOL": "-Jan2024" * (LINE // 8) + "\n",
+        },
         1,
     ),
     "name of a 5paisa option": lambda: fivepaisa.read(
         {"Exch": "N", "ExchType": "D", "ScripType": "CE", "Name": "N" + " " * LINE}, 1
     ),
     "name of an Angel option": lambda: angel.read(
-        {"exch_seg": "NFO", "instrumenttype": "OPTIDX", "symbol": "99CE9" * (LINE // 5),
-         "name": "N"},
+        {
+            "exch_seg": "NFO",
+            "instrumenttype": "OPTIDX",
+            "symbol": "99CE9" * (LINE // 5),
+            "name": "N",
+        },
         1,
     ),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", PARSERS)

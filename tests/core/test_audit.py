@@ -59,9 +59,12 @@ def test_what_the_service_does_by_itself_names_nobody() -> None:
 def test_a_record_names_its_object_by_the_table(alice: User) -> None:
     """The model's name may change, what is on record may not."""
     session = LoginSession.objects.create(
-        user=alice, created_at=make.NOW, last_used_at=make.NOW, expires_at=make.NOW,
+        user=alice,
+        created_at=make.NOW,
+        last_used_at=make.NOW,
+        expires_at=make.NOW,
         rotated_at=make.NOW,
-    )  # fmt: skip
+    )
     audit.record(Action.LOGIN, session, actor=audit.user(alice), now=make.NOW)
     assert AuditRecord.objects.get().object_type == "session"
 

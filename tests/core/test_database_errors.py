@@ -40,15 +40,20 @@ def raised(wrapper: type[Exception], cause: BaseException) -> Exception:
         ("23505", (409, "CONFLICT")),
         ("22001", (400, "VALIDATION_ERROR")),
         ("22003", (400, "VALIDATION_ERROR")),
-        *((state, SERVICE_UNAVAILABLE) for state in (
-            "55P03", "57014", "08000", "08006", "57P01", "57P02", "57P03", "53100", "53300",
-            "40001", "40P01", "25P03", "25006",
-        )),
-        *((state, (500, "INTERNAL_SERVER_ERROR")) for state in (
-            "23503", "23514", "25P02", "42P01", "42601", "XX000",
-        )),
+        *(
+            (state, SERVICE_UNAVAILABLE)
+            for state in tuple(
+                """
+                55P03 57014 08000 08006 57P01 57P02 57P03 53100 53300 40001 40P01 25P03 25006
+            """.split()
+            )
+        ),
+        *(
+            (state, (500, "INTERNAL_SERVER_ERROR"))
+            for state in ("23503", "23514", "25P02", "42P01", "42601", "XX000")
+        ),
     ],
-)  # fmt: skip
+)
 @pytest.mark.parametrize("wrapper", [db.DatabaseError, ConnectorException])
 def test_a_sqlstate_has_one_answer_whoever_wraps_it(
     state: str, answer: tuple[int, str], wrapper: type[Exception]

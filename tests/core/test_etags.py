@@ -19,9 +19,26 @@ def test_what_is_there_is_expected(header: str | None) -> None:
 
 @pytest.mark.parametrize(
     "header",
-    ["", '"6"', 'W/"6"', "7", "'7'", '"7', '7"', '"07"', '"7 "', '" 7"', '"*"', "**", '"6", "8"',
-     "null", '"77"', "\x00", '"७"'],
-)  # fmt: skip
+    [
+        "",
+        '"6"',
+        'W/"6"',
+        "7",
+        "'7'",
+        '"7',
+        '7"',
+        '"07"',
+        '"7 "',
+        '" 7"',
+        '"*"',
+        "**",
+        '"6", "8"',
+        "null",
+        '"77"',
+        "\x00",
+        '"७"',
+    ],
+)
 def test_anything_else_is_not(header: str) -> None:
     with pytest.raises(PreconditionFailed) as refusal:
         expected({"If-Match": header}).check(7)
@@ -30,8 +47,16 @@ def test_anything_else_is_not(header: str) -> None:
 
 @pytest.mark.parametrize(
     ("header", "known"),
-    [(None, False), ('"7"', True), ('W/"7"', True), ('"6", "7"', True), ("*", True), ('"6"', False),
-     ("7", False), ("", False)],
-)  # fmt: skip
+    [
+        (None, False),
+        ('"7"', True),
+        ('W/"7"', True),
+        ('"6", "7"', True),
+        ("*", True),
+        ('"6"', False),
+        ("7", False),
+        ("", False),
+    ],
+)
 def test_if_none_match_names_what_the_client_has(header: str | None, known: bool) -> None:
     assert is_known('"7"', {} if header is None else {"If-None-Match": header}) is known

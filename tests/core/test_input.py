@@ -41,20 +41,41 @@ def fault(**fields: object) -> dict[str, object]:
 
 def test_good_values_come_through() -> None:
     assert read(name=" e\u0301 ", capital=2, urgent=True, pin=" x ", id="mine", note="a\nb") == {
-        "name": "é", "kind": "buy", "capital": 2.0, "urgent": True, "pin": " x ", "note": "a\nb",
-    }  # fmt: skip
+        "name": "é",
+        "kind": "buy",
+        "capital": 2.0,
+        "urgent": True,
+        "pin": " x ",
+        "note": "a\nb",
+    }
 
 
 @pytest.mark.parametrize(
     ("field", "value"),
     [
-        ("name", 1), ("name", True), ("name", None), ("name", []), ("name", {}), ("name", ""),
-        ("name", "  "), ("name", "abcdef"), ("name", "a\r\nb"), ("name", "\u202eevil"),
-        ("note", "a\x07"), ("note", "\u202e"), ("kind", "BUY"), ("kind", ["buy"]), ("kind", None),
-        ("capital", "2"), ("capital", True), ("capital", 0), ("capital", 101), ("urgent", 1),
+        ("name", 1),
+        ("name", True),
+        ("name", None),
+        ("name", []),
+        ("name", {}),
+        ("name", ""),
+        ("name", "  "),
+        ("name", "abcdef"),
+        ("name", "a\r\nb"),
+        ("name", "\u202eevil"),
+        ("note", "a\x07"),
+        ("note", "\u202e"),
+        ("kind", "BUY"),
+        ("kind", ["buy"]),
+        ("kind", None),
+        ("capital", "2"),
+        ("capital", True),
+        ("capital", 0),
+        ("capital", 101),
+        ("urgent", 1),
         ("urgent", "true"),
     ],
-)  # fmt: skip
+)
 def test_a_wrong_value_is_named_and_shown(field: str, value: object) -> None:
     details = fault(**{field: value})
     assert (details["field"], details["value"]) == (field, value)

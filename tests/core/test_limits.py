@@ -16,9 +16,13 @@ from apps.core.api.limits import RateLimitScope
 from apps.core.models import AuditRecord, Counter
 
 RATES = {
-    "auth": "5/15m", "failures": "20/15m", "trading": "100/m", "backtests": "10/m",
-    "general": "1000/15m", "pages": None,
-}  # fmt: skip
+    "auth": "5/15m",
+    "failures": "20/15m",
+    "trading": "100/m",
+    "backtests": "10/m",
+    "general": "1000/15m",
+    "pages": None,
+}
 
 
 @pytest.fixture(autouse=True)

@@ -111,8 +111,9 @@ def test_its_end_is_on_record_and_comes_once(alice: User) -> None:
     end("moved to another machine")
     record = AuditRecord.objects.get(action=Action.QUIET_START_ENDED)
     assert (record.actor_kind, record.details) == (
-        "command", {"reason": "moved to another machine"}
-    )  # fmt: skip
+        "command",
+        {"reason": "moved to another machine"},
+    )
     with pytest.raises(CommandError, match="no quiet start"):
         end()
 

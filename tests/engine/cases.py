@@ -108,12 +108,17 @@ def calm_case(rng: np.random.Generator) -> Case:
         signals = np.where(kept, case.signals, 0).astype(np.uint8)
     plan = case.plan
     far = plan._replace(
-        stop_rate=10 * plan.stop_rate, stop_points=20 * plan.stop_points,
-        stop_atr=20 * plan.stop_atr, second_stop_rate=20 * plan.second_stop_rate,
-        target_rate=30 * plan.target_rate, target_atr=30 * plan.target_atr,
-        trail_rate=plan.trail_rate * float(rng.choice([0, 0, 10])), trail_points=0.0, trail_atr=0.0,
+        stop_rate=10 * plan.stop_rate,
+        stop_points=20 * plan.stop_points,
+        stop_atr=20 * plan.stop_atr,
+        second_stop_rate=20 * plan.second_stop_rate,
+        target_rate=30 * plan.target_rate,
+        target_atr=30 * plan.target_atr,
+        trail_rate=plan.trail_rate * float(rng.choice([0, 0, 10])),
+        trail_points=0.0,
+        trail_atr=0.0,
         max_holding=int(rng.choice([0, 0, 100])),
-    )  # fmt: skip
+    )
     return case._replace(signals=signals, plan=far)
 
 
@@ -123,9 +128,10 @@ def sparse_case(rng: np.random.Generator, market: r.MarketRows | None = None) ->
     thousands of rows, unless there is a `market`.
     """
     case = random_case(
-        rng, rows=len(market.time) if market else int(rng.integers(2_000, 5_000)),
+        rng,
+        rows=len(market.time) if market else int(rng.integers(2_000, 5_000)),
         symbols=market.symbols if market else int(rng.choice([1, 1, 1, 2, 3])),
-    )  # fmt: skip
+    )
     market = market or case.market
     if rng.random() < 0.8:
         market = market._replace(flags=market.flags[:0])
@@ -144,15 +150,23 @@ def sparse_case(rng: np.random.Generator, market: r.MarketRows | None = None) ->
         trail_atr=one_of(0.5, 2.0, 8.0, 16.0, 30.0) if kind == 2 else 0.0,
         trail_from=step * one_of(0, 0, 1, 5, 20),
         stop_rate=one_of(0.0, 0.1, 0.5) if case.plan.size_by != c.BY_RISK else 0.2,
-        stop_points=0.0, stop_atr=0.0, second_stop_rate=0.0,
-        target_ratio=0.0, target_rate=one_of(0.0, 0.0, 0.3, 1.0), target_atr=0.0,
-        order_offset=0.0, max_holding=int(one_of(0, 0, 0, 700)), reverse=bool(rng.integers(0, 2)),
+        stop_points=0.0,
+        stop_atr=0.0,
+        second_stop_rate=0.0,
+        target_ratio=0.0,
+        target_rate=one_of(0.0, 0.0, 0.3, 1.0),
+        target_atr=0.0,
+        order_offset=0.0,
+        max_holding=int(one_of(0, 0, 0, 700)),
+        reverse=bool(rng.integers(0, 2)),
         max_daily_loss=one_of(np.inf, np.inf, np.inf, case.plan.max_daily_loss),
-    )  # fmt: skip
+    )
     return case._replace(
-        market=market, signals=np.where(signalled, drawn, 0).astype(np.uint8), plan=plan,
+        market=market,
+        signals=np.where(signalled, drawn, 0).astype(np.uint8),
+        plan=plan,
         cash=max(case.cash, 200 * price),
-    )  # fmt: skip
+    )
 
 
 def _market(rng: np.random.Generator, has_bar: NDArray[np.bool_]) -> r.MarketRows:

@@ -70,8 +70,18 @@ class Ledger:
         gross = held.side * held.quantity * multiplier * (fill["price"] - held.average)
         self.cash += held.locked + gross - fill["charges"]
         assert (fill["side"], fill["quantity"]) == (-held.side, held.quantity)
-        self.trades.append([
-            held.entry_time, fill["time"], fill["symbol"], held.side, fill["reason"],
-            held.quantity, held.average, fill["price"], held.average * held.quantity * multiplier,
-            gross, held.charges + fill["charges"],
-        ])  # fmt: skip
+        self.trades.append(
+            [
+                held.entry_time,
+                fill["time"],
+                fill["symbol"],
+                held.side,
+                fill["reason"],
+                held.quantity,
+                held.average,
+                fill["price"],
+                held.average * held.quantity * multiplier,
+                gross,
+                held.charges + fill["charges"],
+            ]
+        )

@@ -197,7 +197,7 @@ class ReferenceImplementation:
     def marked(self) -> float:
         return self.cash + in_order(self.worth(s, self.held[s].close) for s in sorted(self.held))
 
-    # -------------------------------------------------------------------------- from the outside
+    # From the outside.
 
     def bar(self, reason: str | None) -> None:
         self.blocked = reason
@@ -208,7 +208,7 @@ class ReferenceImplementation:
             self.waiting[s] = self.waiting.get(s, 0) | c.FLATTEN
             self.asked[s] = reason
 
-    # ---------------------------------------------------------------------- the close of a row
+    # The close of a row.
 
     def halt(self, time: int) -> None:
         """A breach of the daily loss: close what is open, drop every entry that waits."""
@@ -284,7 +284,7 @@ class ReferenceImplementation:
         side = bool(signal & c.ENTER_LONG) - bool(signal & c.ENTER_SHORT)
         self.refusals.append((time, s, REJECTIONS.index(reason), side))
 
-    # ------------------------------------------------------------------------------------ exits
+    # Exits.
 
     def exit_at_open(self, s: int, time: int, seen: Seen) -> None:
         held, signal, price = self.held[s], self.waiting.get(s, 0), seen.bar.open
@@ -404,7 +404,7 @@ class ReferenceImplementation:
             )
         )
 
-    # ---------------------------------------------------------------------------------- entries
+    # Entries.
 
     def try_entry(self, s: int, time: int, seen: Mapping[int, Seen]) -> None:
         signal = self.waiting.pop(s)
@@ -446,9 +446,10 @@ class ReferenceImplementation:
         if lots < 1:
             return "insufficient_cash"
         for fewer, more, by in (
-            (lots, traded, "cash"), (traded, allowed, "volume"),
+            (lots, traded, "cash"),
+            (traded, allowed, "volume"),
             (allowed, wanted, "max_position_size"),
-        ):  # fmt: skip
+        ):
             if fewer < more:
                 self.reduced[by] = self.reduced.get(by, 0) + 1
                 break
@@ -567,7 +568,7 @@ class ReferenceImplementation:
         both = [first, plan.second_stop_rate * price]
         return min((distance for distance in both if distance > 0), default=0.0)
 
-    # ------------------------------------------------------------------------------------ money
+    # Money.
 
     def away_from(self, s: int, level: float, *, down: bool) -> float:
         tick = self.contracts[s].tick

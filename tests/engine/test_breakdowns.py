@@ -49,9 +49,16 @@ def test_groups_have_the_trades_that_share_a_name_and_none_is_empty(groups: Any)
     assert profits(groups["byExitReason"]) == {"stop_loss": -50, "signal": 50}
     assert profits(groups["byWeekday"]) == {"monday": 0, "friday": 0}
     assert groups["bySymbol"][0] == {
-        "name": "NSE:SBIN", "trades": 2, "winningTrades": 1, "losingTrades": 0, "winRate": 100,
-        "grossProfit": 65, "charges": 15, "netProfit": 50, "averageProfit": 25,
-    }  # fmt: skip
+        "name": "NSE:SBIN",
+        "trades": 2,
+        "winningTrades": 1,
+        "losingTrades": 0,
+        "winRate": 100,
+        "grossProfit": 65,
+        "charges": 15,
+        "netProfit": 50,
+        "averageProfit": 25,
+    }
     assert groups["byWeekday"][0]["winRate"] is None
 
 
@@ -113,9 +120,15 @@ def returns(*percent: float) -> NDArray[Any]:
 
 def test_a_histogram_has_round_edges_and_parts_winners_from_losers() -> None:
     assert return_histogram(returns(-0.5, 0, 0.5, 1, 1.2, 3.4), 10) == [
-        Bin(-0.5, 0.0, 1), Bin(0.0, 0.5, 1), Bin(0.5, 1.0, 1), Bin(1.0, 1.5, 2), Bin(1.5, 2.0, 0),
-        Bin(2.0, 2.5, 0), Bin(2.5, 3.0, 0), Bin(3.0, 3.5, 1),
-    ]  # fmt: skip
+        Bin(-0.5, 0.0, 1),
+        Bin(0.0, 0.5, 1),
+        Bin(0.5, 1.0, 1),
+        Bin(1.0, 1.5, 2),
+        Bin(1.5, 2.0, 0),
+        Bin(2.0, 2.5, 0),
+        Bin(2.5, 3.0, 0),
+        Bin(3.0, 3.5, 1),
+    ]
     assert return_histogram(returns()) == []
     assert return_histogram(returns(0, 0)) == [Bin(0.0, 0.05, 2)]
 

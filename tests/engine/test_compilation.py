@@ -52,16 +52,20 @@ CROSS = {"positionType": "both", "conditions": [sma_cross(3, 8)]}
 ATR = {"type": "atr", "atrPeriod": 3, "atrMultiplier": 1}
 EVERY_RULE = {
     "positionSizing": {
-        "method": "volatility_based", "riskPercentage": 1, "atrPeriod": 5, "quantity": None,
+        "method": "volatility_based",
+        "riskPercentage": 1,
+        "atrPeriod": 5,
+        "quantity": None,
         "pyramiding": {"enabled": True, "maxEntries": 2},
     },
     "exitConditions": {
-        "stopLoss": ATR, "takeProfit": {"type": "risk_reward", "ratio": 2},
+        "stopLoss": ATR,
+        "takeProfit": {"type": "risk_reward", "ratio": 2},
         "trailingStop": {"enabled": True, **ATR},
     },
     "riskParameters": {"maxDailyLoss": 100, "maxPositionSize": 5000, "maxOpenPositions": 2},
     "executionSettings": {"slippage": 0.1, "productType": "intraday", "charges": "standard"},
-}  # fmt: skip
+}
 
 
 def histories(count: int, *, bars: int) -> list[History]:
@@ -74,9 +78,12 @@ def histories(count: int, *, bars: int) -> list[History]:
         close = np.round(100 * np.exp(np.cumsum(rng.normal(0, 0.002, minutes.size))), 2)
         candles = Candles.build(
             1_704_080_700 + minutes * 60,
-            open=close, high=close + 0.5, low=close - 0.5, close=close,
+            open=close,
+            high=close + 0.5,
+            low=close - 0.5,
+            close=close,
             volume=np.ones(minutes.size),
-        )  # fmt: skip
+        )
         contract = Contract(lot=1.0 + number, segment=("cash", "")[number % 2])
         histories_of_symbols.append(
             History(f"NSE:S{number}", candles, sessions=sessions, contract=contract)
@@ -189,8 +196,12 @@ def preparing(cache: Path) -> Iterator[subprocess.Popen[str]]:
     environment = {**os.environ, "NUMBA_CACHE_DIR": str(cache)}
     with subprocess.Popen(
         [sys.executable, "-c", PREPARE],
-        env=environment, cwd=PROJECT, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
-    ) as process:  # fmt: skip
+        env=environment,
+        cwd=PROJECT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    ) as process:
         try:
             yield process
         finally:

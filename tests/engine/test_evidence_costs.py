@@ -21,10 +21,20 @@ from tests.benchmarks.walks import session_bars
 from tests.engine.strategies import sma_cross, strategy
 
 RATES = ChargeRow(
-    "a", 0, brokerage=0.0003, brokerage_cap=20, tax_buy=0.0001, tax_sell=0.00025, exchange=0.00003,
-    ipft=0.000001, regulator=0.000001, stamp_buy=0.00003, gst=0.18, brokerage_flat=1,
+    "a",
+    0,
+    brokerage=0.0003,
+    brokerage_cap=20,
+    tax_buy=0.0001,
+    tax_sell=0.00025,
+    exchange=0.00003,
+    ipft=0.000001,
+    regulator=0.000001,
+    stamp_buy=0.00003,
+    gst=0.18,
+    brokerage_flat=1,
     depository=13.5,
-)  # fmt: skip
+)
 SCHEDULE: Schedule = (RATES, RATES._replace(segment="b", first_day=10_970, tax_sell=0.001))
 SYMBOLS, SEGMENTS = ("NSE:A", "NSE:B"), ("a", "b")
 
@@ -87,9 +97,12 @@ def test_targets_and_limit_orders_do_not_slip() -> None:
     steps = crossing(
         exitConditions={"takeProfit": {"type": "percentage", "percentage": 0.001}},
         executionSettings={
-            "slippage": 0.05, "productType": "delivery", "orderType": "limit", "limitOffset": 0.01,
+            "slippage": 0.05,
+            "productType": "delivery",
+            "orderType": "limit",
+            "limitOffset": 0.01,
         },
-    )  # fmt: skip
+    )
     evidence = evidence_of(steps)
     by_target = evidence.result.trades["reason"] == 2
     assert by_target.any()

@@ -33,9 +33,13 @@ Prices = tuple[float, float, float, float]
 def five_minutes(*bars: Prices, length: int = 300, volume: float = 1000) -> Candles:
     opens, highs, lows, closes = np.array(bars, np.float64).T
     return Candles.build(
-        BEGIN + length * np.arange(len(bars)), open=opens, high=highs, low=lows, close=closes,
+        BEGIN + length * np.arange(len(bars)),
+        open=opens,
+        high=highs,
+        low=lows,
+        close=closes,
         volume=np.full(len(bars), float(volume)),
-    )  # fmt: skip
+    )
 
 
 def steps_of(**settings: Any) -> Strategy:

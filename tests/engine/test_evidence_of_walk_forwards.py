@@ -39,13 +39,17 @@ CONFIG = parse_config(
     WalkForwardConfig,
     {
         "parameters": [
-            {"path": "entryConditions.conditions[0].indicator1.period",
-             "from": 2, "to": 8, "step": 2},
+            {
+                "path": "entryConditions.conditions[0].indicator1.period",
+                "from": 2,
+                "to": 8,
+                "step": 2,
+            },
             {"path": "exitConditions.stopLoss.percentage", "from": 0.2, "to": 0.4, "step": 0.2},
         ],
         "objective": "netProfit",
     },
-)  # fmt: skip
+)
 CHARGES: Schedule = (ChargeRow("", 0, tax_sell=0.0001),)
 
 
@@ -54,8 +58,12 @@ def evidence_of(
 ) -> EvidenceInput:
     steps = cross.model_dump(mode="json", exclude_none=True, by_alias=True)
     whole: dict[str, Any] = {
-        "histories": histories, "start": 0, "end": 2**40, "capital": 1e6, "schedule": schedule
-    }  # fmt: skip
+        "histories": histories,
+        "start": 0,
+        "end": 2**40,
+        "capital": 1e6,
+        "schedule": schedule,
+    }
     output = walk_forward(steps, CONFIG, **whole)
     windows: Any = output.findings["windows"]
     chosen = [applied(steps, window["parameters"]) for window in windows]
@@ -90,10 +98,14 @@ def test_costs_are_multiplied_window_by_window() -> None:
         free = applied(part.inputs.steps, {"executionSettings.slippage": 0.0})
         times = part.curve["time"]
         alone = replace(
-            part.inputs, steps=free, start=int(times[0]), end=int(times[-1]) + 1, capital=held,
+            part.inputs,
+            steps=free,
+            start=int(times[0]),
+            end=int(times[-1]) + 1,
+            capital=held,
             schedule=NO_CHARGES,
             histories=[h for h in HISTORIES if len(h.candles.between(times[0], times[-1] + 1))],
-        )  # fmt: skip
+        )
         held = float(alone.simulate().curve["equity"][-1])
     assert nets[0] == rounded(held - 1e6, Unit.RUPEES)
     assert nets[1] == figures["netProfit"] == rounded(evidence.result.net, Unit.RUPEES)

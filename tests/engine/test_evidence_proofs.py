@@ -57,9 +57,11 @@ def sma(period: int) -> Json:
 
 def steps_of(left: Json, operator: str, right: Json, *, long: bool) -> Strategy:
     condition = {
-        "type": "indicator_indicator", "indicator1": left, "operator": operator,
+        "type": "indicator_indicator",
+        "indicator1": left,
+        "operator": operator,
         "indicator2": right,
-    }  # fmt: skip
+    }
     return strategy(
         basicInfo={"timeframe": "1d", "symbols": [SHARE if long else FUTURE]},
         positionSizing={"method": "percentage_of_equity", "percentage": 100, "quantity": None},
@@ -130,10 +132,13 @@ def days_of(symbol: str, close: Floats, random: np.random.Generator) -> History:
     opens, closes = close[:-1], close[1:]
     reach = np.abs(random.normal(0, DEVIATION / 2, (2, DAYS)))
     candles = Candles.build(
-        (10_000 + np.arange(DAYS)) * DAY - IST, open=opens, close=closes,
+        (10_000 + np.arange(DAYS)) * DAY - IST,
+        open=opens,
+        close=closes,
         high=np.maximum(opens, closes) * (1 + reach[0]),
-        low=np.minimum(opens, closes) * (1 - reach[1]), volume=np.full(DAYS, 1e6),
-    )  # fmt: skip
+        low=np.minimum(opens, closes) * (1 - reach[1]),
+        volume=np.full(DAYS, 1e6),
+    )
     return History(symbol, candles)
 
 
@@ -165,9 +170,14 @@ def of_grid(history: History) -> Floats:
     )
     search = GridSearch(data, STEPS, GRID, NO_CHARGES, CAPITAL)
     judged = search_grid(
-        search, range(GRID.size), [EVERY_ROW], lambda result: result.daily, by_days=True,
-        threads=2, report=ignore_progress,
-    )  # fmt: skip
+        search,
+        range(GRID.size),
+        [EVERY_ROW],
+        lambda result: result.daily,
+        by_days=True,
+        threads=2,
+        report=ignore_progress,
+    )
     return np.array([daily for (daily,) in filter(None, judged)])
 
 

@@ -48,9 +48,11 @@ def entering(*conditions: dict[str, Any], **entry: Any) -> Strategy:
 
 
 RISING = {
-    "type": "indicator_value", "indicator": {"type": "EMA", "period": 5, "source": "hl2"},
-    "operator": "rising", "candles": 2,
-}  # fmt: skip
+    "type": "indicator_value",
+    "indicator": {"type": "EMA", "period": 5, "source": "hl2"},
+    "operator": "rising",
+    "candles": 2,
+}
 MORNING = {"type": "time_window", "from": "09:15", "to": "12:00"}
 EITHER = {"type": "group", "logicalOperator": "OR", "conditions": [RISING, MORNING]}
 ENGULFING = {"type": "candle_pattern", "pattern": "CDLENGULFING", "direction": "bullish"}
@@ -127,19 +129,28 @@ LEAVING = {
     "takeProfit": {"type": "risk_reward", "ratio": 1},
     "trailingStop": {"enabled": True, "type": "percentage", "percentage": 0.3},
     "conditions": [
-        {"type": "indicator_value", "indicator": {"type": "RSI", "period": 5},
-         "operator": "above", "value": 60},
+        {
+            "type": "indicator_value",
+            "indicator": {"type": "RSI", "period": 5},
+            "operator": "above",
+            "value": 60,
+        },
         {"type": "group", "logicalOperator": "AND", "conditions": [MORNING, RISING]},
     ],
     "logicalOperator": "AND",
-}  # fmt: skip
+}
 
 
 def leaving(**changes: Any) -> Strategy:
     """Enters often, on both sides, and leaves in every way."""
     entry = {"positionType": "both", "conditions": [{**CROSS, "indicator2": {"type": "PRICE"}}]}
-    settings = {"mode": "paper", "exchange": "NSE", "orderType": "market", "slippage": 0,
-            "productType": "carryforward"}  # fmt: skip
+    settings = {
+        "mode": "paper",
+        "exchange": "NSE",
+        "orderType": "market",
+        "slippage": 0,
+        "productType": "carryforward",
+    }
     steps = complete(entryConditions=entry, exitConditions=LEAVING, executionSettings=settings)
     return parse({**steps, **changes})
 
@@ -172,15 +183,21 @@ def test_every_exit_is_explained_by_the_candle_and_levels_that_made_it() -> None
 
 def assert_price(trade: Any, levels: Levels, reason: str, opened: float) -> None:
     """A level is filled where it lies, unless the open is beyond it."""
-    places = {"stop_loss": levels.stop, "trailing_stop": levels.trailed,
-              "take_profit": levels.target}  # fmt: skip
+    places = {
+        "stop_loss": levels.stop,
+        "trailing_stop": levels.trailed,
+        "take_profit": levels.target,
+    }
     if reason in places:
         assert trade["exit_price"] in (places[reason], opened)
 
 
 def test_levels_of_a_position_that_may_have_been_added_to_are_not_told() -> None:
-    pyramid = {"method": "fixed_quantity", "quantity": 1,
-               "pyramiding": {"enabled": True, "maxEntries": 2}}  # fmt: skip
+    pyramid = {
+        "method": "fixed_quantity",
+        "quantity": 1,
+        "pyramiding": {"enabled": True, "maxEntries": 2},
+    }
     given, candles = leaving(positionSizing=pyramid), walk(300)
     result = simulate(
         given, [History("NSE:TEST", candles)], start=0, end=2**40, capital=1_000_000.0

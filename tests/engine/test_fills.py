@@ -46,9 +46,12 @@ def traded(
     close[rises:] = 110.0
     candles = Candles.build(
         [at(moment) for moment in moments],
-        open=close, high=close, low=close, close=close,
+        open=close,
+        high=close,
+        low=close,
+        close=close,
         volume=np.broadcast_to(np.asarray(volumes, np.float64), len(moments)),
-    )  # fmt: skip
+    )
     given = strategy(
         basicInfo={"timeframe": timeframe},
         entryConditions={"positionType": "long", "conditions": [price("above", 100)]},

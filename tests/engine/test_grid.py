@@ -73,8 +73,13 @@ def test_of_minutes_that_end_with_the_same_bar_the_first_are_tried(
 def test_the_first_parameter_changes_slowest() -> None:
     made = grid(parameter("a.b", 1, 2, 1), parameter("c.d", 1, 3, 1))
     assert [tuple(made.values(i).values()) for i in range(made.size)] == [
-        (1, 1), (1, 2), (1, 3), (2, 1), (2, 2), (2, 3),
-    ]  # fmt: skip
+        (1, 1),
+        (1, 2),
+        (1, 3),
+        (2, 1),
+        (2, 2),
+        (2, 3),
+    ]
     assert list(made.values(4)) == ["a.b", "c.d"]
 
 

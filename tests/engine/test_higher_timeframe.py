@@ -88,10 +88,16 @@ def history() -> History:
         (hourly("below", 100), "04:15"),
         (hourly("above", 100, offset=1), "04:15"),
         (hourly("crosses_below", 100), "04:15"),
-        ({"type": "indicator_value", "operator": "falling",
-          "indicator": {"type": "PRICE", "timeframe": "15m"}}, "04:15"),
+        (
+            {
+                "type": "indicator_value",
+                "operator": "falling",
+                "indicator": {"type": "PRICE", "timeframe": "15m"},
+            },
+            "04:15",
+        ),
     ],
-)  # fmt: skip
+)
 def test_a_condition_reads_the_last_closed_candle(
     condition: dict[str, object], entered: str
 ) -> None:
@@ -130,11 +136,13 @@ def test_the_receipt_holds_the_longer_candles_too() -> None:
     wanted = strategy(entryConditions={"conditions": [hourly("above", 100)]})
     histories = history()
     other = History(
-        histories.symbol, histories.candles, NSE,
+        histories.symbol,
+        histories.candles,
+        NSE,
         higher_timeframes={
-            "15m": bars(histories.higher_timeframes["15m"].time.tolist(), [1.0, 2.0, 3.0]),
+            "15m": bars(histories.higher_timeframes["15m"].time.tolist(), [1.0, 2.0, 3.0])
         },
-    )  # fmt: skip
+    )
     first, second = (
         simulate(wanted, [given], start=0, end=2**40, capital=1e6).receipt
         for given in (histories, other)

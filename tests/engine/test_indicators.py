@@ -296,8 +296,11 @@ def test_levels_of_the_previous_session_are_those_of_the_last_date_with_candles(
         for name in ("open", "high", "low", "close")
     }
     assert levels == {
-        "open": [8, 15, 15], "high": [12, 20, 20], "low": [8, 15, 15], "close": [11, 20, 20],
-    }  # fmt: skip
+        "open": [8, 15, 15],
+        "high": [12, 20, 20],
+        "low": [8, 15, 15],
+        "close": [11, 20, 20],
+    }
     assert np.isnan(column(candles, "PREVIOUS_DAY")[:2]).all()
 
 
@@ -465,16 +468,25 @@ def test_the_opposite_of_the_opposite_is_the_output_itself() -> None:
         assert back.inversion is output.inversion
 
 
-INEXACT = {
-    "ACCBANDS", "ADD", "ATAN", "CEIL", "COPPOCK", "FLOOR", "FOSC", "LN", "LOG10", "MFI", "MULT",
-    "NATR", "NVI", "PERCENTILE", "PPO", "PVI", "PVT", "ROC", "ROCP", "ROCR", "ROCR100", "SQRT",
-    "SUM", "TRIX",
-}  # fmt: skip
+INEXACT = set(
+    """
+    ACCBANDS ADD ATAN CEIL COPPOCK FLOOR FOSC LN LOG10 MFI MULT NATR NVI PERCENTILE PPO PVI PVT ROC
+    ROCP ROCR ROCR100 SQRT SUM TRIX
+""".split()
+)
 """Ratios to the price's own level, and scales that are not the price's: their mirror is the usual
 one, which runs the same way, and not an equation."""
 WITHOUT_DIRECTION = {
-    "BETA", "CUMSUM", "DIV", "HT_DCPHASE", "HT_TRENDMODE", "SIN", "COS", "TAN", "TANH",
-}  # fmt: skip
+    "BETA",
+    "CUMSUM",
+    "DIV",
+    "HT_DCPHASE",
+    "HT_TRENDMODE",
+    "SIN",
+    "COS",
+    "TAN",
+    "TANH",
+}
 """A market upside down shows something else (and the hyperbolic tangent of a price is 1)."""
 
 

@@ -102,9 +102,12 @@ def test_rule_6_an_entry_that_was_made_smaller_is_counted_by_what_left_least(
     cash: float, limit: float, bought: float, counted: dict[str, int]
 ) -> None:
     played = play(
-        ONE_TRADE, size=10_000_000.0, cash=cash, max_position_value=limit,
+        ONE_TRADE,
+        size=10_000_000.0,
+        cash=cash,
+        max_position_value=limit,
         rates=rates(brokerage=0.001),
-    )  # fmt: skip
+    )
     assert (played.trades["quantity"].tolist(), played.reduced) == ([bought], counted)
 
 
@@ -518,8 +521,10 @@ def test_rule_10_a_depository_charges_the_sale_of_shares_of_an_earlier_day_once_
     )
     assert played.trades["charges"].tolist() == [pytest.approx(15.34), 0.0, 0.0]
     assert dict(zip(CHARGE_KINDS, played.account["paid"].tolist(), strict=True)) == {
-        **dict.fromkeys(CHARGE_KINDS, 0.0), "gst": 234.0, "depositoryCharge": 1300.0,
-    }  # fmt: skip
+        **dict.fromkeys(CHARGE_KINDS, 0.0),
+        "gst": 234.0,
+        "depositoryCharge": 1300.0,
+    }
 
 
 def test_rule_10_shares_still_held_at_the_end_are_charged_for_as_sold_then() -> None:
@@ -566,8 +571,10 @@ def test_rule_6_an_option_that_is_sold_locks_a_share_of_its_underlying_beside_th
         3 | 80 80 80 80     | long margin 350      |
         4 | 80 80 80 80     | margin 350           | opposite_signal 80, long 80, end_of_data 80
         """,
-        cash=1_300.0, size=2.0, max_entries=3,
-    )  # fmt: skip
+        cash=1_300.0,
+        size=2.0,
+        max_entries=3,
+    )
     assert played.trades["quantity"].tolist() == [3.0, 2.0]
 
 

@@ -30,9 +30,11 @@ from tests.engine.test_kernel_proofs import assert_equal
 from tests.market.candle_files import ImportedSeries
 
 FILES = (
-    "NIFTY_1m_2024.csv.gz", "BHEL_5m_2025-26.parquet", "BANKNIFTY_15m_2018-23.csv.gz",
+    "NIFTY_1m_2024.csv.gz",
+    "BHEL_5m_2025-26.parquet",
+    "BANKNIFTY_15m_2018-23.csv.gz",
     "nse_raw_SBIN_2008-26.csv.gz",
-)  # fmt: skip
+)
 RATES = (ChargeRow("", 0, *([0.0003, 20.0] + [0.0001] * 7 + [15.0])),)
 Steps = Mapping[str, Any]
 
@@ -55,9 +57,13 @@ def test_the_reference_agrees_over_whole_files(market_data: Path, name: str) -> 
     bars = bars_of(np.column_stack([candles.open, candles.high, candles.low, candles.close]))
     ranges = (bars.high - bars.low + 0.05)[:, None] * np.array([1.0, 0.9, 1.3, 0.7])
     market = r.MarketRows(
-        candles.time, ist_day(candles.time).astype(np.int32),
-        np.arange(rows, dtype=np.int32)[:, None], bars, ranges, np.zeros(0, np.uint8),
-    )  # fmt: skip
+        candles.time,
+        ist_day(candles.time).astype(np.int32),
+        np.arange(rows, dtype=np.int32)[:, None],
+        bars,
+        ranges,
+        np.zeros(0, np.uint8),
+    )
     trailed = 0
     for seed in range(8):
         case = sparse_case(np.random.default_rng(seed), market)
@@ -136,11 +142,14 @@ def all_steps(symbol: str, timeframe: str) -> Iterator[Steps]:
 
 
 TRAILS: tuple[Steps, ...] = (
-    {"type": "percentage", "percentage": 0.5}, {"type": "percentage", "percentage": 3},
-    {"type": "percentage", "percentage": 15}, {"type": "points", "points": 8},
+    {"type": "percentage", "percentage": 0.5},
+    {"type": "percentage", "percentage": 3},
+    {"type": "percentage", "percentage": 15},
+    {"type": "points", "points": 8},
     {"type": "atr", "atrPeriod": 14, "atrMultiplier": 2},
-    {"type": "atr", "atrPeriod": 50, "atrMultiplier": 15}, {},
-)  # fmt: skip
+    {"type": "atr", "atrPeriod": 50, "atrMultiplier": 15},
+    {},
+)
 
 
 def random_steps(rng: np.random.Generator, of_symbol: Steps, trail: Steps) -> Steps:
@@ -151,14 +160,17 @@ def random_steps(rng: np.random.Generator, of_symbol: Steps, trail: Steps) -> St
 
     fast, slow = int(rng.integers(3, 40)), int(rng.integers(50, 250))
     crossing = {
-        "type": "indicator_indicator", "operator": one_of("crosses_above", "crosses_below"),
+        "type": "indicator_indicator",
+        "operator": one_of("crosses_above", "crosses_below"),
         "indicator1": {"type": one_of("SMA", "EMA"), "period": fast},
         "indicator2": {"type": one_of("SMA", "EMA"), "period": slow},
-    }  # fmt: skip
+    }
     strength = {
-        "type": "indicator_value", "indicator": {"type": "RSI", "period": fast},
-        "operator": "crosses_above", "value": one_of(30, 50, 75),
-    }  # fmt: skip
+        "type": "indicator_value",
+        "indicator": {"type": "RSI", "period": fast},
+        "operator": "crosses_above",
+        "value": one_of(30, 50, 75),
+    }
     product = one_of("intraday", "carryforward", "carryforward", "carryforward")
     exits: dict[str, Any] = {
         "trailingStop": {**trail, "enabled": True} if trail else None,
@@ -170,7 +182,8 @@ def random_steps(rng: np.random.Generator, of_symbol: Steps, trail: Steps) -> St
     return {
         "basicInfo": {"strategyType": "momentum", **of_symbol},
         "positionSizing": {
-            "method": "fixed_quantity", "quantity": int(rng.integers(1, 20)),
+            "method": "fixed_quantity",
+            "quantity": int(rng.integers(1, 20)),
             "pyramiding": one_of({"enabled": False}, {"enabled": True, "maxEntries": 3}),
         },
         "entryConditions": {
@@ -179,14 +192,20 @@ def random_steps(rng: np.random.Generator, of_symbol: Steps, trail: Steps) -> St
         },
         "exitConditions": {name: value for name, value in exits.items() if value is not None},
         "riskParameters": {
-            "maxPositionSize": 1e7, "maxDailyLoss": one_of(1e9, 20_000), "maxOpenPositions": 1,
+            "maxPositionSize": 1e7,
+            "maxDailyLoss": one_of(1e9, 20_000),
+            "maxOpenPositions": 1,
         },
         "executionSettings": {
-            "mode": "paper", "exchange": "NSE", "productType": product, "slippage": 0.02,
+            "mode": "paper",
+            "exchange": "NSE",
+            "productType": product,
+            "slippage": 0.02,
             **one_of(
-                {"orderType": "market"}, {"orderType": "market"},
+                {"orderType": "market"},
+                {"orderType": "market"},
                 {"orderType": "limit", "limitOffset": 0.1},
                 {"orderType": "stop", "limitOffset": 0.1},
             ),
         },
-    }  # fmt: skip
+    }

@@ -146,8 +146,12 @@ def test_rule_13_a_settlement_costs_brokerage_and_the_tax_of_who_holds_the_optio
         written = k.settle(state, rules, output, 0, c.BY_EXPIRY, r.Settlement(120.0, 0.00125))
         assert written == 1
         paid = dict(zip(CHARGE_KINDS, (output.fills[0]["paid"] / 100).tolist(), strict=True))
-        assert paid == {**dict.fromkeys(CHARGE_KINDS, 0.0), "brokerage": 20, "gst": 3.6,
-                        "transactionTax": tax}  # fmt: skip
+        assert paid == {
+            **dict.fromkeys(CHARGE_KINDS, 0.0),
+            "brokerage": 20,
+            "gst": 3.6,
+            "transactionTax": tax,
+        }
         assert output.fills[0]["price"] == 120.0
 
 

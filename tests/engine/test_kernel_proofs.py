@@ -122,16 +122,25 @@ def test_every_slot_active_in_every_row_gives_the_same_bytes(seeds: range) -> No
 def test_a_trail_is_rounded_by_a_new_tick_from_the_first_bar_that_has_it(step: int) -> None:
     """The symbol has no bar in the row from which its tick is finer; another one has."""
     prices = [
-        (100.0, 100.0, 100.0, 100.0), (100.0, 100.0, 100.0, 100.0), (100.0, 100.33, 100.0, 100.0),
-        None, (99.0, 99.0, 99.0, 99.0), (98.0, 98.0, 97.32, 98.0), (98.0, 98.0, 98.0, 98.0),
-    ]  # fmt: skip
+        (100.0, 100.0, 100.0, 100.0),
+        (100.0, 100.0, 100.0, 100.0),
+        (100.0, 100.33, 100.0, 100.0),
+        None,
+        (99.0, 99.0, 99.0, 99.0),
+        (98.0, 98.0, 97.32, 98.0),
+        (98.0, 98.0, 98.0, 98.0),
+    ]
     bars, rows = [bar for bar in prices if bar], len(prices)
     cell = np.array([[k - (k > 3) if prices[k] else -1, len(bars) + k] for k in range(rows)])
     time = frozen(np.arange(rows) * 60)
     market = r.MarketRows(
-        time, np.zeros(rows, np.int32), cell.astype(np.int32), bars_of(bars + [(9.0,) * 4] * rows),
-        np.zeros((0, 4)), np.zeros(0, np.uint8),
-    )  # fmt: skip
+        time,
+        np.zeros(rows, np.int32),
+        cell.astype(np.int32),
+        bars_of(bars + [(9.0,) * 4] * rows),
+        np.zeros((0, 4)),
+        np.zeros(0, np.uint8),
+    )
     signals = np.zeros((rows, 2), np.uint8)
     signals[0, 0] = c.ENTER_LONG
     contracts = np.zeros(2, r.CONTRACT)
@@ -320,9 +329,11 @@ def limited_case(rng: np.random.Generator, rows: int | None = None) -> Case:
     case, chance = random_case(rng, symbols=1, rows=rows), rng.choice([0.005, 0.02])
     points = float(np.ptp(case.market.bars.close) * rng.uniform(0.1, 0.4))
     plan = r.Plan(
-        size=40.0, stop_points=points, trail_rate=float(rng.choice([0.0, 0.0, 0.05])),
+        size=40.0,
+        stop_points=points,
+        trail_rate=float(rng.choice([0.0, 0.0, 0.05])),
         max_daily_loss=40 * points * float(rng.uniform(0.3, 1.1)),
-    )  # fmt: skip
+    )
     drawn = rng.choice([c.ENTER_LONG, c.ENTER_SHORT], case.signals.shape)
     signalled = (case.market.cell >= 0) & (rng.random(drawn.shape) < chance)
     contracts = np.array([(1.0, 1.0, 1.0, 500.0, 2)], r.CONTRACT)
@@ -357,10 +368,17 @@ def in_points(case: Case) -> Case:
     prices of its own.
     """
     plan = case.plan._replace(
-        size_by=c.BY_QUANTITY, size=10.0, stop_rate=0.0, second_stop_rate=0.0, target_rate=0.0,
-        trail_rate=0.0, trail_from=0.0, slippage=0.0, order_offset=0.0,
+        size_by=c.BY_QUANTITY,
+        size=10.0,
+        stop_rate=0.0,
+        second_stop_rate=0.0,
+        target_rate=0.0,
+        trail_rate=0.0,
+        trail_from=0.0,
+        slippage=0.0,
+        order_offset=0.0,
         max_position_value=float("inf"),
-    )  # fmt: skip
+    )
     outside = {row: asked._replace(settlement=r.LAST_CLOSE) for row, asked in case.outside.items()}
     market = case.market._replace(short_margins=r.NO_MARGINS)
     return case._replace(

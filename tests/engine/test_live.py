@@ -45,15 +45,17 @@ def always_in(timeframe: str) -> Strategy:
     short_cross = {**CROSS, "indicator1": fast, "indicator2": slow}
     return parse(
         complete(
-            basicInfo={
-                "strategyType": "swing", "timeframe": timeframe, "symbols": list(SYMBOLS)
-            },
+            basicInfo={"strategyType": "swing", "timeframe": timeframe, "symbols": list(SYMBOLS)},
             positionSizing={
-                "method": "volatility_based", "riskPercentage": 2, "atrPeriod": 5,
+                "method": "volatility_based",
+                "riskPercentage": 2,
+                "atrPeriod": 5,
                 "pyramiding": {"enabled": True, "maxEntries": 3},
             },
             entryConditions={
-                "positionType": "both", "logicalOperator": "OR", "confirmationCandles": 2,
+                "positionType": "both",
+                "logicalOperator": "OR",
+                "confirmationCandles": 2,
                 "conditions": [CROSS, flow | {"value": 0}, short_cross, *_of_longer(timeframe)],
             },
             exitConditions={
@@ -61,17 +63,24 @@ def always_in(timeframe: str) -> Strategy:
                 "takeProfit": {"type": "risk_reward", "ratio": 2},
                 "trailingStop": {"enabled": True, "type": "atr", "activationThreshold": 0.5},
                 "maxHoldingCandles": 12,
-                "conditions": [{
-                    "type": "indicator_value", "indicator": {"type": "CCI", "period": 5},
-                    "operator": "crosses_below", "value": 60,
-                }],
+                "conditions": [
+                    {
+                        "type": "indicator_value",
+                        "indicator": {"type": "CCI", "period": 5},
+                        "operator": "crosses_below",
+                        "value": 60,
+                    }
+                ],
             },
             executionSettings={
-                "mode": "paper", "exchange": "NSE", "orderType": "market", "slippage": 0.05,
+                "mode": "paper",
+                "exchange": "NSE",
+                "orderType": "market",
+                "slippage": 0.05,
                 "productType": "carryforward",
             },
         )
-    )  # fmt: skip
+    )
 
 
 LONGER = {"5m": "1h", "1h": "4h", "4h": "1d", "1d": "1w"}

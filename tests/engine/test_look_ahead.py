@@ -105,9 +105,13 @@ def test_without_a_decision_nothing_is_certified() -> None:
     never = strategy(exitConditions={"stopLoss": {"type": "percentage", "percentage": 1}})
     flat = session_bars(2)
     far = Candles.build(
-        flat.time, open=flat.open + 1e6, high=flat.high + 1e6, low=flat.low + 1e6,
-        close=flat.close + 1e6, volume=flat.volume,
-    )  # fmt: skip
+        flat.time,
+        open=flat.open + 1e6,
+        high=flat.high + 1e6,
+        low=flat.low + 1e6,
+        close=flat.close + 1e6,
+        volume=flat.volume,
+    )
     result = look_ahead(evidence_on(never, [History("NSE:TEST", far)]))
     assert (result.cuts, result.decisions, result.changed) == (0, 0, ())
 

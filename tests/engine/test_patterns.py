@@ -27,17 +27,25 @@ def random_shapes(count: int) -> Candles:
     closes = opens + body
     up, down = (rng.choice([0, 0, 0.25, 2, 6], count) for _ in range(2))
     return Candles.build(
-        60 * np.arange(count), open=opens, close=closes, volume=np.ones(count),
-        high=np.maximum(opens, closes) + up, low=np.minimum(opens, closes) - down,
-    )  # fmt: skip
+        60 * np.arange(count),
+        open=opens,
+        close=closes,
+        volume=np.ones(count),
+        high=np.maximum(opens, closes) + up,
+        low=np.minimum(opens, closes) - down,
+    )
 
 
 def test_patterns_with_a_name_of_their_own_upside_down_are_what_is_seen_there() -> None:
     candles = random_shapes(200_000)
     turned = Candles.build(
-        candles.time, open=8192 - candles.open, high=8192 - candles.low, low=8192 - candles.high,
-        close=8192 - candles.close, volume=candles.volume,
-    )  # fmt: skip
+        candles.time,
+        open=8192 - candles.open,
+        high=8192 - candles.low,
+        low=8192 - candles.high,
+        close=8192 - candles.close,
+        volume=candles.volume,
+    )
     for name in (
         "CDLMORNINGSTAR",
         "CDLEVENINGDOJISTAR",

@@ -17,9 +17,12 @@ from apps.engine.metrics.trade_bars import trades_by_symbol
 
 BARS = Candles.build(
     np.arange(5) * DAY - IST,
-    open=[100, 100, 100, 100, 110], high=[100, 108, 120, 130, 115],
-    low=[100, 95, 90, 70, 105], close=[100, 100, 100, 110, 112], volume=np.zeros(5),
-)  # fmt: skip
+    open=[100, 100, 100, 100, 110],
+    high=[100, 108, 120, 130, 115],
+    low=[100, 95, 90, 70, 105],
+    close=[100, 100, 100, 110, 112],
+    volume=np.zeros(5),
+)
 
 
 def trade_of_ten(
@@ -91,9 +94,13 @@ def test_excursions_equal_a_loop_over_the_bars() -> None:
     rng = np.random.default_rng(3)
     close = 100 * np.cumprod(1 + rng.normal(0, 0.01, 400))
     bars = Candles.build(
-        np.arange(400) * 60, open=close, close=close, high=close * 1.01, low=close * 0.99,
+        np.arange(400) * 60,
+        open=close,
+        close=close,
+        high=close * 1.01,
+        low=close * 0.99,
         volume=np.zeros(400),
-    )  # fmt: skip
+    )
     edges = np.sort(rng.choice(399, 60, replace=False)).reshape(-1, 2)
     made = np.zeros(30, TRADE)
     made["entry_time"], made["exit_time"] = bars.time[edges[:, 0]], bars.time[edges[:, 1]]
@@ -108,9 +115,13 @@ def test_excursions_equal_a_loop_over_the_bars() -> None:
 
 def test_buying_and_holding_parts_the_money_equally_and_waits_for_the_first_bar() -> None:
     later = Candles.build(
-        BARS.time[2:], open=[10, 10, 10], high=[20, 20, 20], low=[10, 10, 10],
-        close=[10, 15, 20], volume=np.zeros(3),
-    )  # fmt: skip
+        BARS.time[2:],
+        open=[10, 10, 10],
+        high=[20, 20, 20],
+        low=[10, 10, 10],
+        close=[10, 15, 20],
+        volume=np.zeros(3),
+    )
     held = buy_and_hold([BARS, later], int(BARS.time[0]), BARS.time)
     assert held.tolist() == [1, 1, 1, 1.3, 1.56]
     assert buy_and_hold([BARS], int(BARS.time[4]), BARS.time[4:]).tolist() == [112 / 110]
@@ -120,9 +131,13 @@ def test_figures_of_who_only_holds_are_the_benchmarks_own() -> None:
     close = 100 * np.cumprod(1 + np.random.default_rng(4).normal(0.001, 0.01, 60))
     opens = np.r_[100.0, close[:-1]]
     bars = Candles.build(
-        np.arange(60) * DAY - IST, open=opens, close=close,
-        high=np.maximum(opens, close), low=np.minimum(opens, close), volume=np.zeros(60),
-    )  # fmt: skip
+        np.arange(60) * DAY - IST,
+        open=opens,
+        close=close,
+        high=np.maximum(opens, close),
+        low=np.minimum(opens, close),
+        volume=np.zeros(60),
+    )
     curve = np.zeros(60, CURVE)
     curve["time"], curve["equity"] = bars.time, close * 10
     trade = trade_of_ten(entry=0, leave=4, bars=60, reason="end_of_data", price=float(close[-1]))

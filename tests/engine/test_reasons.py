@@ -13,24 +13,36 @@ from tests.engine.compiled import charges_on
 
 def test_every_exit_reason_has_the_kernels_number() -> None:
     named = {
-        c.OPEN: "", c.BY_STOP: "stop_loss", c.BY_TARGET: "take_profit", c.BY_TRAIL: "trailing_stop",
-        c.BY_OPPOSITE: "opposite_signal", c.BY_SQUARE_OFF: "square_off",
-        c.BY_HOLDING: "max_holding", c.BY_DAILY_LOSS: "daily_loss_limit",
-        c.BY_END_OF_DATA: "end_of_data", c.BY_SIGNAL: "signal",
-        c.BY_STOPPED: "stopped", c.BY_EXPIRY: "expiry", c.BY_EXPIRY_CLOSE: "expiry_close",
-    }  # fmt: skip
+        c.OPEN: "",
+        c.BY_STOP: "stop_loss",
+        c.BY_TARGET: "take_profit",
+        c.BY_TRAIL: "trailing_stop",
+        c.BY_OPPOSITE: "opposite_signal",
+        c.BY_SQUARE_OFF: "square_off",
+        c.BY_HOLDING: "max_holding",
+        c.BY_DAILY_LOSS: "daily_loss_limit",
+        c.BY_END_OF_DATA: "end_of_data",
+        c.BY_SIGNAL: "signal",
+        c.BY_STOPPED: "stopped",
+        c.BY_EXPIRY: "expiry",
+        c.BY_EXPIRY_CLOSE: "expiry_close",
+    }
     assert named == dict(enumerate(EXIT_REASONS))
 
 
 def test_every_rejection_has_the_kernels_number() -> None:
     named = {
-        c.POSITION_LIMIT: "position_limit", c.INSUFFICIENT_CASH: "insufficient_cash",
-        c.BELOW_ONE_LOT: "below_one_lot", c.DAILY_LOSS_LIMIT: "daily_loss_limit",
-        c.OUTSIDE_SESSION: "outside_session", c.BOTH_SIDES: "both_sides",
+        c.POSITION_LIMIT: "position_limit",
+        c.INSUFFICIENT_CASH: "insufficient_cash",
+        c.BELOW_ONE_LOT: "below_one_lot",
+        c.DAILY_LOSS_LIMIT: "daily_loss_limit",
+        c.OUTSIDE_SESSION: "outside_session",
+        c.BOTH_SIDES: "both_sides",
         c.LIMIT_NOT_REACHED: "limit_not_reached",
-        c.KILL_SWITCH: "kill_switch", c.STALE_DATA: "stale_data",
+        c.KILL_SWITCH: "kill_switch",
+        c.STALE_DATA: "stale_data",
         c.AFTER_SESSION: "after_session",
-    }  # fmt: skip
+    }
     assert named == dict(enumerate(REJECTIONS))
 
 
@@ -49,9 +61,15 @@ def test_every_kind_of_charge_has_the_kernels_place() -> None:
     rate["tax_buy"], rate["gst"], rate["depository"] = rate["tax_sell"], 1.0, 7.0
     paise = charges_on(1e5, True, True, rate, day=0)
     assert dict(zip(CHARGE_KINDS, paise, strict=True)) == {
-        "brokerage": 100, "transactionTax": 200, "exchangeFee": 300, "ipft": 400, "sebiFee": 500,
-        "stampDuty": 600, "gst": 100 + 300 + 500 + 700, "depositoryCharge": 700,
-    }  # fmt: skip
+        "brokerage": 100,
+        "transactionTax": 200,
+        "exchangeFee": 300,
+        "ipft": 400,
+        "sebiFee": 500,
+        "stampDuty": 600,
+        "gst": 100 + 300 + 500 + 700,
+        "depositoryCharge": 700,
+    }
 
 
 def test_results_and_strategies_are_read_without_the_compiler() -> None:

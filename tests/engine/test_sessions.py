@@ -118,10 +118,24 @@ MUHURAT_OF_UNKNOWN_HOURS = Override(day("2023-11-12"), known=False)
 @pytest.mark.parametrize(
     ("timeframe", "bars"),
     [
-        ("1m", {"2024-01-01 09:14": False, "2024-01-01 09:15": True, "2024-01-01 15:29": True,
-                "2024-01-01 15:30": False}),
-        ("1h", {"2024-01-01 08:15": False, "2024-01-01 09:00": True, "2024-01-01 15:15": True,
-                "2024-01-01 15:30": False}),
+        (
+            "1m",
+            {
+                "2024-01-01 09:14": False,
+                "2024-01-01 09:15": True,
+                "2024-01-01 15:29": True,
+                "2024-01-01 15:30": False,
+            },
+        ),
+        (
+            "1h",
+            {
+                "2024-01-01 08:15": False,
+                "2024-01-01 09:00": True,
+                "2024-01-01 15:15": True,
+                "2024-01-01 15:30": False,
+            },
+        ),
         ("5m", {"2024-01-22 11:00": False, "2024-01-23 11:00": True}),  # a listed holiday
         ("5m", {"2024-11-01 09:15": False, "2024-11-01 18:00": True, "2024-11-01 19:00": False}),
         ("5m", {"2024-01-20 09:10": False, "2024-01-20 09:15": True}),  # an unlisted Saturday
@@ -130,13 +144,16 @@ MUHURAT_OF_UNKNOWN_HOURS = Override(day("2023-11-12"), known=False)
         ("1d", {"2024-01-20 00:00": True, "2024-01-22 00:00": True}),
         ("1w", {"2024-01-22 00:00": True}),
     ],
-)  # fmt: skip
+)
 def test_rule_9_a_bar_is_in_session_when_any_moment_of_it_is(
     timeframe: str, bars: dict[str, bool]
 ) -> None:
-    listed = [Override(int(n), int(opens), int(closes)) if opens >= 0 else Override(int(n))
-              for n, opens, closes in zip(CASH.override_day, CASH.override_opens,
-                                          CASH.override_closes, strict=True)]  # fmt: skip
+    listed = [
+        Override(int(n), int(opens), int(closes)) if opens >= 0 else Override(int(n))
+        for n, opens, closes in zip(
+            CASH.override_day, CASH.override_opens, CASH.override_closes, strict=True
+        )
+    ]
     hours = [Regime(day("2010-10-18"), day("2026-08-02"), NINE_FIFTEEN, HALF_PAST_THREE)]
     calendar = Sessions.build(hours, [*listed, MUHURAT_OF_UNKNOWN_HOURS])
     time = np.array(

@@ -380,8 +380,11 @@ def notes(result: SimulationResult) -> dict[str, str]:
 
 
 MONEY_FLOW = {
-    "type": "indicator_value", "indicator": {"type": "MFI"}, "operator": "below", "value": 20,
-}  # fmt: skip
+    "type": "indicator_value",
+    "indicator": {"type": "MFI"},
+    "operator": "below",
+    "value": 20,
+}
 
 
 def without_volume(given: History) -> History:
@@ -506,14 +509,20 @@ def test_what_the_last_charges_leave_nothing_of_is_ruined(brokerage: float, equi
     )
     opens, closes = np.array([[99, 99, 101, 100, 89, 89], [99, 99, 101, 89, 89, 89]], float)
     candles = Candles.build(
-        MONDAY + 60 * np.arange(6), open=opens, high=np.maximum(opens, closes),
-        low=np.minimum(opens, closes), close=closes, volume=np.ones(6),
-    )  # fmt: skip
+        MONDAY + 60 * np.arange(6),
+        open=opens,
+        high=np.maximum(opens, closes),
+        low=np.minimum(opens, closes),
+        close=closes,
+        volume=np.ones(6),
+    )
     contract = Contract(margin=0.1, segment="a")
     result = run(
-        given, History("NSE:TEST", candles, contract=contract), capital=1000.0,
+        given,
+        History("NSE:TEST", candles, contract=contract),
+        capital=1000.0,
         schedule=(ChargeRow("a", 0, brokerage_flat=brokerage),),
-    )  # fmt: skip
+    )
     assert result.performance["finalEquity"] == equity
     assert "ruined" in notes(result)
 
@@ -690,8 +699,10 @@ def test_terms_hold_from_their_day_on() -> None:
     }
     candles = Candles.build(columns.pop("time"), **columns)
     terms = Contract(lot=3.0, later=((tuesday, Contract(lot=5.0, tick=0.5)),))
-    always = strategy(positionSizing={"quantity": 5}, exitConditions={"stopLoss": {
-        "type": "percentage", "percentage": 2}})  # fmt: skip
+    always = strategy(
+        positionSizing={"quantity": 5},
+        exitConditions={"stopLoss": {"type": "percentage", "percentage": 2}},
+    )
     result = run(always, History("NSE:TEST", candles, contract=terms))
     fills = [(t["quantity"], t["exitPrice"]) for t in trades(result)]
     assert fills == [(3.0, 98.95), (5.0, 98.5)]
@@ -709,9 +720,13 @@ def test_rule_15_exposure_counts_the_rows_before_a_late_square_off() -> None:
     def flat(symbol: str, starts: NDArray[np.int64], price: float) -> History:
         prices = np.full(len(starts), price)
         bars = Candles.build(
-            starts, open=prices, high=prices, low=prices, close=prices,
+            starts,
+            open=prices,
+            high=prices,
+            low=prices,
+            close=prices,
             volume=np.full(len(starts), 1e6),
-        )  # fmt: skip
+        )
         return History(symbol, bars, hours)
 
     given = strategy(

@@ -188,26 +188,15 @@ def test_an_empty_step_is_incomplete(step: str) -> None:
 
 @pytest.mark.parametrize(
     "path",
-    [
-        "basicInfo.strategyType",
-        "basicInfo.timeframe",
-        "basicInfo.symbols",
-        "positionSizing.method",
-        "positionSizing.riskPercentage",
-        "entryConditions.positionType",
-        "entryConditions.conditions",
-        "exitConditions.stopLoss.type",
-        "exitConditions.stopLoss.percentage",
-        "exitConditions.takeProfit.ratio",
-        "exitConditions.trailingStop.enabled",
-        "exitConditions.trailingStop.percentage",
-        "riskParameters.maxPositionSize",
-        "riskParameters.maxDailyLoss",
-        "riskParameters.maxOpenPositions",
-        "executionSettings.mode",
-        "executionSettings.exchange",
-        "executionSettings.orderType",
-    ],
+    """
+        basicInfo.strategyType basicInfo.timeframe basicInfo.symbols positionSizing.method
+        positionSizing.riskPercentage entryConditions.positionType entryConditions.conditions
+        exitConditions.stopLoss.type exitConditions.stopLoss.percentage
+        exitConditions.takeProfit.ratio exitConditions.trailingStop.enabled
+        exitConditions.trailingStop.percentage riskParameters.maxPositionSize
+        riskParameters.maxDailyLoss riskParameters.maxOpenPositions executionSettings.mode
+        executionSettings.exchange executionSettings.orderType
+    """.split(),
 )
 def test_a_required_field_that_is_missing_is_incomplete_not_wrong(path: str) -> None:
     steps = without(path)
@@ -958,9 +947,11 @@ def test_a_value_that_an_indicator_never_has_is_a_warning(
     indicator: str, operator: str, value: float, expected: str | None
 ) -> None:
     condition = {
-        "type": "indicator_value", "indicator": {"type": indicator}, "operator": operator,
+        "type": "indicator_value",
+        "indicator": {"type": indicator},
+        "operator": operator,
         "value": value,
-    }  # fmt: skip
+    }
     messages = warnings(parse(entering(condition)))
     assert [error.field for error in messages] == ["entryConditions.conditions[0].value"] * bool(
         expected
@@ -974,8 +965,9 @@ def test_a_value_out_of_range_is_found_in_groups_and_exits() -> None:
     steps = entering(CROSS, group)
     steps["exitConditions"]["conditions"] = [rsi]
     assert warned(steps) == [
-        "entryConditions.conditions[1].conditions[1].value", "exitConditions.conditions[0].value",
-    ]  # fmt: skip
+        "entryConditions.conditions[1].conditions[1].value",
+        "exitConditions.conditions[0].value",
+    ]
 
 
 @pytest.mark.parametrize(("average", "expected"), [("SMA", 1), ("EMA", 1), ("DEMA", 0)])

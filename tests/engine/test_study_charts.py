@@ -23,12 +23,14 @@ def grid(**counts: int) -> Grid:
 
 
 def test_cells_stand_by_their_values_and_the_plateau_is_connected_to_the_best() -> None:
-    objectives = np.array([
-        [9.0, 8.0, 1.0, 0.0],
-        [7.0, 2.0, 1.0, 0.0],
-        [1.0, 1.0, 1.0, 8.5],  # as high, and alone
-        [1.0, 1.0, 0.0, 0.0],
-    ])  # fmt: skip
+    objectives = np.array(
+        [
+            [9.0, 8.0, 1.0, 0.0],
+            [7.0, 2.0, 1.0, 0.0],
+            [1.0, 1.0, 1.0, 8.5],  # as high, and alone
+            [1.0, 1.0, 0.0, 0.0],
+        ]
+    )
     chart = heat_map(grid(fast=4, slow=4), range(16), objectives.ravel(), objective="sharpeRatio")
     assert chart == {
         "parameters": [FAST, SLOW],
@@ -95,7 +97,7 @@ def test_many_values_share_cells() -> None:
     assert cells == [np.median(objectives[a:b]) for a, b in zip(firsts, ends, strict=True)]
 
 
-# ---------------------------------------------------------------------------------------- the fan
+# The fan.
 
 PROFITS = np.round(np.random.default_rng(5).normal(3, 100, 250), 2)
 

@@ -128,11 +128,12 @@ WHOLE = (
     *(complete(executionSettings=settings) for settings in SETTINGS),
 )
 # What a setting of text may be changed to, besides what stands in it somewhere else.
-TEXTS = (
-    "1m", "15m", "1d", "NSE", "MCX", "live", "stop", "AND", "OR", "short", "both", "below",
-    "at_or_above", "at_or_below", "crosses_below", "falling", "bearish", "CDLDOJI", "09:45",
-    "14:45", "intraday", "carryforward", "standard", "scalping", "volume", "fyers",
-)  # fmt: skip
+TEXTS = tuple(
+    """
+    1m 15m 1d NSE MCX live stop AND OR short both below at_or_above at_or_below crosses_below
+    falling bearish CDLDOJI 09:45 14:45 intraday carryforward standard scalping volume fyers
+""".split()
+)
 
 
 def texts(summary: tuple[StepSummary, ...]) -> list[tuple[str, str]]:
@@ -323,8 +324,9 @@ def test_what_changed_is_said_field_by_field() -> None:
 
 def test_of_conditions_the_ones_that_came_and_went_are_said_and_their_order() -> None:
     def steps(*conditions: dict[str, Any]) -> tuple[StepSummary, ...]:
-        return summarize(complete(entryConditions={"positionType": "long",
-                                                   "conditions": list(conditions)}))  # fmt: skip
+        return summarize(
+            complete(entryConditions={"positionType": "long", "conditions": list(conditions)})
+        )
 
     [change] = changes(steps(CROSS, RISING), steps(RISING, HOURS))
     assert (len(change.before), len(change.after)) == (1, 1)

@@ -73,8 +73,9 @@ def test_a_p_value_of_draws_as_a_normal_value(p_value: float, z_value: float) ->
 def walked(
     steps: Strategy, *, days: int = 30, seed: int = 1, trials: Trials = THIS_ALONE
 ) -> EvidenceInput:
-    return evidence_on(steps, [History("NSE:TEST", session_bars(days, seed=seed, length=300))],
-                       trials=trials)  # fmt: skip
+    return evidence_on(
+        steps, [History("NSE:TEST", session_bars(days, seed=seed, length=300))], trials=trials
+    )
 
 
 CROSS = strategy(
@@ -132,9 +133,13 @@ def test_who_buys_and_holds_in_a_rising_market_does_not_pass() -> None:
     walk = session_bars(30, length=300)
     rise = 1.0005 ** np.arange(len(walk))
     rising = Candles.build(
-        walk.time, open=walk.open * rise, high=walk.high * rise, low=walk.low * rise,
-        close=walk.close * rise, volume=walk.volume,
-    )  # fmt: skip
+        walk.time,
+        open=walk.open * rise,
+        high=walk.high * rise,
+        low=walk.low * rise,
+        close=walk.close * rise,
+        volume=walk.volume,
+    )
     holding = strategy(
         basicInfo={"timeframe": "5m"},
         positionSizing={"method": "percentage_of_equity", "percentage": 100, "quantity": None},

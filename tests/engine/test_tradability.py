@@ -23,8 +23,11 @@ from tests.engine.evidence_inputs import evidence_on
 from tests.engine.strategies import sma_cross, strategy
 
 PASS, DOUBT, FAIL, UNKNOWN = (
-    CheckStatus.PASS, CheckStatus.DOUBT, CheckStatus.FAIL, CheckStatus.UNKNOWN,
-)  # fmt: skip
+    CheckStatus.PASS,
+    CheckStatus.DOUBT,
+    CheckStatus.FAIL,
+    CheckStatus.UNKNOWN,
+)
 CANDLES = session_bars(4, length=300)
 SESSIONS = Sessions.build([Regime(0, 20_000, 33_300, 55_800)])
 SHARE, FUTURE, OPTION = "NSE:TEST", "NSE:TEST26JANFUT", "NSE:TEST26JAN100CE"

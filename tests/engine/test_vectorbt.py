@@ -41,10 +41,13 @@ def candles() -> Candles:
     close = np.round(close, 2)
     wick = opened[:, None] * rng.uniform(0, 0.002, (2000, 2))
     return Candles.build(
-        np.arange(2000) * DAY - IST, open=opened, close=close, volume=np.zeros(2000),
+        np.arange(2000) * DAY - IST,
+        open=opened,
+        close=close,
+        volume=np.zeros(2000),
         high=np.round(np.maximum(opened, close) + wick[:, 0], 2),
         low=np.round(np.minimum(opened, close) - wick[:, 1], 2),
-    )  # fmt: skip
+    )
 
 
 @pytest.fixture(scope="module")

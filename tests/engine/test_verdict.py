@@ -33,10 +33,18 @@ def days(symbol: str, seed: int) -> History:
     closes = walk(315, seed)
     given = history(closes, symbol=symbol, sessions=HOURS).candles
     times = np.concatenate([MONDAY + day * DAY + np.arange(105) * 60 for day in range(3)])
-    return History(symbol, type(given).build(
-        times, open=given.open, high=given.high, low=given.low, close=given.close,
-        volume=given.volume,
-    ), HOURS)  # fmt: skip
+    return History(
+        symbol,
+        type(given).build(
+            times,
+            open=given.open,
+            high=given.high,
+            low=given.low,
+            close=given.close,
+            volume=given.volume,
+        ),
+        HOURS,
+    )
 
 
 SIDES: list[tuple[int, Side]] = [(ENTER_LONG, "long"), (ENTER_SHORT, "short")]
@@ -74,21 +82,28 @@ def at(
     opens = np.nan if last else float(symbol_series.candles.open[after])
     reached = orders_reached(given, symbol_history.contract, symbol_series.candles, index)
     return SignalBar(
-        symbol, int(time[index]), int(flags[index]), None if last else int(time[after]),
-        int(flags[after]), opens, reached,
-    )  # fmt: skip
+        symbol,
+        int(time[index]),
+        int(flags[index]),
+        None if last else int(time[after]),
+        int(flags[after]),
+        opens,
+        reached,
+    )
 
 
 BUSY = {"positionType": "both", "conditions": [sma_cross(3, 8)]}
 BOTH = {
-    "positionType": "both", "logicalOperator": "OR",
+    "positionType": "both",
+    "logicalOperator": "OR",
     "conditions": [sma_cross(3, 8), {**price("above", 99), "side": "short"}],
-}  # fmt: skip
+}
 
 UNTURNED = {
-    "positionType": "long", "logicalOperator": "OR",
+    "positionType": "long",
+    "logicalOperator": "OR",
     "conditions": [sma_cross(3, 8), {"type": "time_window", "from": "09:20", "to": "09:30"}],
-}  # fmt: skip
+}
 OPPOSITE = {"exitOnOppositeSignal": True}
 
 
@@ -203,14 +218,23 @@ def test_a_gap_over_the_stop_leaves_nothing_in_the_way_of_the_next_order() -> No
     )
     _, outcomes = verdicts(
         given,
-        [minutes(
-            (100, 101, 99, 100), (94, 95, 93.5, 94), (94, 95, 93, 94), (90.5, 91, 90.4, 90.5),
-            (90, 91, 90, 90),
-        )],
-    )  # fmt: skip
+        [
+            minutes(
+                (100, 101, 99, 100),
+                (94, 95, 93.5, 94),
+                (94, 95, 93, 94),
+                (90.5, 91, 90.4, 90.5),
+                (90, 91, 90, 90),
+            )
+        ],
+    )
     assert [outcome.reason for outcome in outcomes] == [
-        "entered", "position_held", "limit_not_reached", "limit_not_reached", "end_of_data",
-    ]  # fmt: skip
+        "entered",
+        "position_held",
+        "limit_not_reached",
+        "limit_not_reached",
+        "end_of_data",
+    ]
 
 
 def test_a_position_that_ends_with_its_session_was_held_until_then() -> None:
@@ -238,16 +262,16 @@ def test_an_entry_that_its_session_did_not_fill_is_named(limit: float, dropped: 
         entryConditions={"logicalOperator": "OR", "conditions": windows},
         executionSettings={"productType": "intraday"},
         exitConditions={
-            "squareOffTime": "10:59", "stopLoss": {"type": "percentage", "percentage": 5},
+            "squareOffTime": "10:59",
+            "stopLoss": {"type": "percentage", "percentage": 5},
         },
         riskParameters={"maxDailyLoss": limit},
-    )  # fmt: skip
+    )
     minutes = np.concatenate([np.arange(101, 105), DAY // 60 + np.arange(51, 55), [2 * DAY // 60]])
     closes = np.array([100.0, 100.0, 80.0, 80.0] * 2 + [80.0])
     bars = Candles.build(
-        MONDAY + 60 * minutes, open=closes, high=closes, low=closes, close=closes,
-        volume=np.ones(9),
-    )  # fmt: skip
+        MONDAY + 60 * minutes, open=closes, high=closes, low=closes, close=closes, volume=np.ones(9)
+    )
     result, outcomes = verdicts(given, [History("NSE:TEST", bars, HOURS)])
     reasons = [outcome.reason for outcome in outcomes if outcome.reason != "no_signal"]
     assert reasons == ["entered", dropped, "entered", dropped]
@@ -262,9 +286,8 @@ def test_a_position_that_a_session_left_open_ignored_its_last_signal() -> None:
     )
     minutes, closes = np.array([0, 1, DAY // 60]), np.full(3, 100.0)
     bars = Candles.build(
-        MONDAY + 60 * minutes, open=closes, high=closes, low=closes, close=closes,
-        volume=np.ones(3),
-    )  # fmt: skip
+        MONDAY + 60 * minutes, open=closes, high=closes, low=closes, close=closes, volume=np.ones(3)
+    )
     result, outcomes = verdicts(given, [History("NSE:TEST", bars, HOURS)])
     assert [outcome.reason for outcome in outcomes] == ["entered", "position_held", "end_of_data"]
     rejected: Any = result.performance["rejectedSignals"]
@@ -280,19 +303,28 @@ def test_the_signal_of_the_bar_that_ruins_the_account_is_told_so() -> None:
     bars = [(100.0,) * 4, (100.0,) * 4, (150, 260, 150, 250), (250.0,) * 4, (250.0,) * 4]
     _, outcomes = verdicts(given, [minutes(*bars)])
     assert [outcome.reason for outcome in outcomes] == [
-        "entered", "position_held", "ruined", "ruined", "ruined",
-    ]  # fmt: skip
+        "entered",
+        "position_held",
+        "ruined",
+        "ruined",
+        "ruined",
+    ]
 
 
 def test_an_opposite_signal_that_is_ignored_names_the_position() -> None:
     given = strategy(
-        entryConditions={"positionType": "both", "conditions": [
-            {**price("above", 100), "side": "long"}, {**price("below", 100), "side": "short"},
-        ]},
-        exitConditions={
-            "exitOnOppositeSignal": False, "stopLoss": {"type": "percentage", "percentage": 5},
+        entryConditions={
+            "positionType": "both",
+            "conditions": [
+                {**price("above", 100), "side": "long"},
+                {**price("below", 100), "side": "short"},
+            ],
         },
-    )  # fmt: skip
+        exitConditions={
+            "exitOnOppositeSignal": False,
+            "stopLoss": {"type": "percentage", "percentage": 5},
+        },
+    )
     bars = [(100, 102, 100, 101), (101, 102, 99, 99), (90, 91, 89, 90.5), (90, 91, 89, 90)]
     result, outcomes = verdicts(given, [minutes(*bars)])
     assert len(result.trades) == 2

@@ -8,16 +8,20 @@ from apps.engine.studies.windows import TooFewSessions, Window, sessions_needed,
 def test_windows_roll_over_all_days() -> None:
     """floor(22 x 0.3 / (0.7 + 5 x 0.3)) = floor(6.6 / 2.2) = 3 days; 22 - 5 x 3 = 7 before."""
     assert windows_of(22, windows=5, train_ratio=0.7, anchored=False) == [
-        Window(0, 7, 10), Window(3, 10, 13), Window(6, 13, 16), Window(9, 16, 19),
+        Window(0, 7, 10),
+        Window(3, 10, 13),
+        Window(6, 13, 16),
+        Window(9, 16, 19),
         Window(12, 19, 22),
-    ]  # fmt: skip
+    ]
 
 
 def test_an_anchored_start_stays() -> None:
     """floor(10 x 0.5 / (0.5 + 2 x 0.5)) = floor(3.33) = 3; 10 - 6 = 4."""
     assert windows_of(10, windows=2, train_ratio=0.5, anchored=True) == [
-        Window(0, 4, 7), Window(0, 7, 10),
-    ]  # fmt: skip
+        Window(0, 4, 7),
+        Window(0, 7, 10),
+    ]
 
 
 def test_less_than_a_day_to_test_is_too_little() -> None:

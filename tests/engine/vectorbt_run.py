@@ -28,9 +28,17 @@ def main(path: str) -> None:
         entries=entries, short_entries=exits, upon_opposite_entry="Reverse", **common
     )
     stopped = vbt.Portfolio.from_signals(
-        entries=entries, exits=False, open=opened, high=high, low=low, sl_stop=0.01, tp_stop=0.02,
-        stop_entry_price="FillPrice", stop_exit_price="StopLimit", **common,
-    )  # fmt: skip
+        entries=entries,
+        exits=False,
+        open=opened,
+        high=high,
+        low=low,
+        sl_stop=0.01,
+        tp_stop=0.02,
+        stop_entry_price="FillPrice",
+        stop_exit_price="StopLimit",
+        **common,
+    )
     market = (close / close.shift(1).fillna(opened.iloc[0])) - 1
     report: dict[str, object] = {"reversing": trades_of(reversing), "stopped": trades_of(stopped)}
     report["figures"] = figures_of(reversing, market)

@@ -125,9 +125,8 @@ def test_every_event_arrives_though_receivers_fail_and_senders_are_killed(tmp_pa
 
 def _register(owner: User, url: str) -> str:
     _, secret = services.create(
-        owner=owner, url=url, events=[EventType.ALGORITHM_STARTED],
-        now=timezone.now(),
-    )  # fmt: skip
+        owner=owner, url=url, events=[EventType.ALGORITHM_STARTED], now=timezone.now()
+    )
     return secret
 
 

@@ -79,7 +79,9 @@ def test_200_clients_that_keep_their_connections_for_a_minute() -> None:
             thread.join()
     taken = sorted(answers.first_calls)
     print(f"\n{answers.statuses.total()} calls: {dict(answers.statuses)}")
-    print(f"new connections: half under {1000 * statistics.median(taken):.0f} ms, worst"
-          f" {1000 * taken[-1]:.0f} ms of {len(taken)}")  # fmt: skip
+    print(
+        f"new connections: half under {1000 * statistics.median(taken):.0f} ms, worst"
+        f" {1000 * taken[-1]:.0f} ms of {len(taken)}"
+    )
     assert set(answers.statuses) == {200}
     assert taken[-1] < WORST_NEW_CONNECTION

@@ -39,9 +39,11 @@ def redis(tmp_path: Path) -> Iterator[tuple[subprocess.Popen[bytes], int]]:
 @pytest.fixture
 def up(redis: tuple[subprocess.Popen[bytes], int]) -> Iterator[Service]:
     with service(
-        REDIS_URL=f"redis://127.0.0.1:{redis[1]}/0", RATE_LIMIT_GENERAL="1000/h",
-        WEB_WORKERS="2", BACKTEST_WORKERS="1",
-    ) as running:  # fmt: skip
+        REDIS_URL=f"redis://127.0.0.1:{redis[1]}/0",
+        RATE_LIMIT_GENERAL="1000/h",
+        WEB_WORKERS="2",
+        BACKTEST_WORKERS="1",
+    ) as running:
         yield running
 
 

@@ -64,10 +64,12 @@ def database() -> Iterator[str]:
 @pytest.fixture
 def old(old_code: Path, database: str) -> Iterator[Service]:
     settings = {
-        "BACKTEST_WORKERS": "1", "WEB_WORKERS": "1",
-        "WEBHOOK_ALLOW_CIDRS": "127.0.0.1/32", "WEBHOOK_ALLOW_HTTP": "1",
+        "BACKTEST_WORKERS": "1",
+        "WEB_WORKERS": "1",
+        "WEBHOOK_ALLOW_CIDRS": "127.0.0.1/32",
+        "WEBHOOK_ALLOW_HTTP": "1",
         "NUMBA_CACHE_DIR": str(old_code / "numba"),
-    }  # fmt: skip
+    }
     with service(old_code, directory=None, DATABASE_URL=database, **settings) as running:
         yield running
 
@@ -76,8 +78,11 @@ def manage(running: Service, *words: str) -> None:
     """Run a command of the old code beside it."""
     subprocess.run(
         [sys.executable, "manage.py", *words],
-        cwd=running.code, env=running.environment(), capture_output=True, check=True,
-    )  # fmt: skip
+        cwd=running.code,
+        env=running.environment(),
+        capture_output=True,
+        check=True,
+    )
 
 
 def applied(running: Service) -> set[tuple[str, str]]:

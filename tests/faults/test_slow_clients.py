@@ -73,8 +73,11 @@ def slow(
     words = [kind, str(count), str(port), address, path]
     with subprocess.Popen(
         [sys.executable, "-m", "tests.faults.slow_clients", *words],
-        cwd=PROJECT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
-    ) as process:  # fmt: skip
+        cwd=PROJECT,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as process:
         assert process.stdin is not None
         assert process.stdout is not None
         assert process.stdout.readline() == "ready\n"

@@ -52,9 +52,12 @@ def submit_search(client: Client) -> str:
     created = client.caller.call("POST", "/api/trading/algorithms", {"name": "minutes", **MINUTES})
     assert created.status == 201, created
     body = {
-        "algorithmId": created["id"], "startDate": "2026-04-08", "endDate": "2026-06-30",
-        "kind": "walk_forward", "walkForwardConfig": SEARCH,
-    }  # fmt: skip
+        "algorithmId": created["id"],
+        "startDate": "2026-04-08",
+        "endDate": "2026-06-30",
+        "kind": "walk_forward",
+        "walkForwardConfig": SEARCH,
+    }
     submitted = client.caller.call("POST", "/api/backtests", body)
     assert submitted.status == 201, submitted
     return str(submitted["id"])

@@ -116,9 +116,13 @@ def test_a_worker_takes_the_memory_that_was_estimated(tmp_path: Path) -> None:
             own = peak_megabytes(worker)
             began = time.monotonic()
             backtest = submit(
-                owner, algorithm.pk, date_range=YEAR_OF_MINUTES, kind=kind, configs=configs,
+                owner,
+                algorithm.pk,
+                date_range=YEAR_OF_MINUTES,
+                kind=kind,
+                configs=configs,
                 now=timezone.now(),
-            )  # fmt: skip
+            )
             run(backtest)
             seconds, peak = time.monotonic() - began, peak_megabytes(worker)
         memory = estimates.memory_of(backtest)

@@ -69,8 +69,9 @@ def test_bars_received_while_the_database_was_lost_are_stored_when_it_is_back(
     caplog.set_level(logging.WARNING)
     assert followed(5) == held() == [0, 1, 2, 3, 4]
     assert [record.message.split(":")[0][:20] for record in caplog.records] == [
-        "the database is lost", "the database is back",
-    ]  # fmt: skip
+        "the database is lost",
+        "the database is back",
+    ]
 
 
 def test_it_keeps_so_many_bars_and_no_more(

@@ -41,9 +41,18 @@ def volumes(loaded: CandleImport) -> dict[str, list[float]]:
 
 
 def udiff(
-    kind: str, name: str, *, series: str = "", expiry: str = "", strike: str = "", option: str = "",
-    source: str = "NSE", prices: str = "10,12,9,11,11.5", volume: int = 4, lot: int = 75,
-) -> str:  # fmt: skip
+    kind: str,
+    name: str,
+    *,
+    series: str = "",
+    expiry: str = "",
+    strike: str = "",
+    option: str = "",
+    source: str = "NSE",
+    prices: str = "10,12,9,11,11.5",
+    volume: int = 4,
+    lot: int = 75,
+) -> str:
     segment = "CM" if kind == "STK" else "FO"
     return (
         f"2025-02-25,2025-02-25,{segment},{source},{kind},1,,{name},{series},{expiry},{expiry},"
@@ -51,7 +60,7 @@ def udiff(
     )
 
 
-# ------------------------------------------------------------------------------------ bhavcopies
+# Bhavcopies.
 
 
 def test_a_udiff_file_of_shares(tmp_path: Path) -> None:
@@ -105,9 +114,16 @@ def test_the_last_expiry_of_a_month_is_the_monthly_one(tmp_path: Path) -> None:
 
 def test_bse_counts_units_and_states_no_close_on_an_options_last_day(tmp_path: Path) -> None:
     today = udiff(
-        "IDO", "SENSEX", expiry="2025-02-25", strike="74000", option="CE", source="BSE",
-        prices="10,12,9,74602.1,9.5", volume=40, lot=20,
-    )  # fmt: skip
+        "IDO",
+        "SENSEX",
+        expiry="2025-02-25",
+        strike="74000",
+        option="CE",
+        source="BSE",
+        prices="10,12,9,74602.1,9.5",
+        volume=40,
+        lot=20,
+    )
     loaded = load(tmp_path, UDIFF + today + udiff("STK", "RELIANCE", series="A", source="BSE"))
     assert closes(loaded) == {"BSE:SENSEX25FEB74000CE": [9.5], "BSE:RELIANCE": [11]}
     assert volumes(loaded)["BSE:SENSEX25FEB74000CE"] == [40]
@@ -181,7 +197,7 @@ def test_the_bhavcopy_of_mcx(tmp_path: Path) -> None:
     assert volumes(loaded) == {"MCX:GOLD26OCTFUT": [1234], "MCX:CRUDEOIL26OCT5800CE": [40]}
 
 
-# ----------------------------------------------------------------------------------- minutes
+# Minutes.
 
 
 def test_contracts_of_mcx_by_the_minute(tmp_path: Path) -> None:
@@ -290,7 +306,7 @@ def test_of_two_rows_of_one_time_that_differ_the_first_is_taken_among_many(tmp_p
     assert loaded.report.left_out == {"rows of one time that differ": 1}
 
 
-# ------------------------------------------------------------------------------ yfinance, portals
+# Yfinance, portals.
 
 
 def test_yfinance_with_one_or_three_lines_of_names(tmp_path: Path) -> None:
@@ -325,15 +341,19 @@ def test_a_delimiter_at_the_end_of_rows_but_not_of_the_header(tmp_path: Path) ->
     assert closes(load(tmp_path, rows, symbol="BSE:SENSEX")) == {"BSE:SENSEX": [11, 11.5]}
 
 
-# ----------------------------------------------------------------------------------- JSON, archives
+# JSON, archives.
 
 KITE = [[f"2017-12-15T09:{m}:00+0530", 10, 12, 9, 11, m] for m in (15, 16, 17)]
 UPSTOX = [[f"2017-12-15T09:{m}:00+05:30", 10, 12, 9, 11, m, 0] for m in (17, 16, 15)]
 FYERS = [[at("2017-12-15 09:15") + 60 * i, 10, 12, 9, 11, 15 + i] for i in range(3)]
 DHAN = {
-    "open": [10.0] * 3, "high": [12] * 3, "low": [9] * 3, "close": [11] * 3,
-    "volume": [15, 16, 17], "timestamp": [row[0] for row in FYERS],
-}  # fmt: skip
+    "open": [10.0] * 3,
+    "high": [12] * 3,
+    "low": [9] * 3,
+    "close": [11] * 3,
+    "volume": [15, 16, 17],
+    "timestamp": [row[0] for row in FYERS],
+}
 
 
 @pytest.mark.parametrize(

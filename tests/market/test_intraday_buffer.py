@@ -136,9 +136,12 @@ def test_real_bars_end_a_sample_and_do_not_mix_with_adjusted_prices() -> None:
     assert receive(minutes(f"{DAY} 09:15", 1)).dropped == 5
     assert reading.synthetic_symbols([SBIN]) == []
     append(
-        symbol=SBIN, timeframe="1d", candles=minutes("2026-09-01 00:00", 1),
-        kind=CandleKind(adjusted=True), now=NOW,
-    )  # fmt: skip
+        symbol=SBIN,
+        timeframe="1d",
+        candles=minutes("2026-09-01 00:00", 1),
+        kind=CandleKind(adjusted=True),
+        now=NOW,
+    )
     with pytest.raises(OtherPriceKind):
         receive(minutes(f"{DAY} 00:00", 1), "1d")
 

@@ -137,9 +137,14 @@ def test_suggestions_are_a_file_that_can_be_loaded(tmp_path: Path) -> None:
 )
 def test_the_database_refuses_what_is_no_action(wrong: dict[str, Any]) -> None:
     good = {
-        "symbol": "NSE:SBIN", "ex_date": date(2014, 11, 20), "kind": "split", "shares_before": 1,
-        "shares_after": 2, "source": "x", "loaded_at": NOW,
-    }  # fmt: skip
+        "symbol": "NSE:SBIN",
+        "ex_date": date(2014, 11, 20),
+        "kind": "split",
+        "shares_before": 1,
+        "shares_after": 2,
+        "source": "x",
+        "loaded_at": NOW,
+    }
     CorporateAction.objects.create(**good)
     other = {} if not wrong else {"symbol": "NSE:TCS"}
     with pytest.raises(IntegrityError), transaction.atomic():
@@ -161,8 +166,10 @@ def test_dividends_are_stored_with_their_amount_and_ex_date(tmp_path: Path) -> N
     header = "symbol,ex_date,kind,ratio,amount,source\n"
     path = file_of(tmp_path, header + rows)
     assert load(path).splitlines() == [
-        "2 rows = 1 splits and bonuses", "  + 1 dividends", "2 added, 0 changed, 0 held already",
-    ]  # fmt: skip
+        "2 rows = 1 splits and bonuses",
+        "  + 1 dividends",
+        "2 added, 0 changed, 0 held already",
+    ]
     assert dividends() == ["NSE:SBIN 15.9000 on 2025-05-16"]
     assert "0 added, 0 changed, 2 held already" in load(path)
     path = file_of(tmp_path, header + rows.replace("15.90", "16"))
@@ -179,9 +186,9 @@ def test_dividends_are_read_off_the_subjects_of_the_exchanges_list(tmp_path: Pat
         "Interim Dividend - Re 0.50 Per Share/Special Dividend Rs.3 Per Share": "3.5000",
         "Face Value Split From Rs 10/- Per Share To Re 1/- Per Share/ Dividend Rs 4": "4.0000",
     }
-    lines = [
-        f"A{n},EQ,X,03-Sep-2025,x,2,{subject}" for n, subject in enumerate(subjects)
-    ] + ["OTHER,EQ,X,03-Sep-2025,x,2,Dividend - 50 %"]  # fmt: skip
+    lines = [f"A{n},EQ,X,03-Sep-2025,x,2,{subject}" for n, subject in enumerate(subjects)] + [
+        "OTHER,EQ,X,03-Sep-2025,x,2,Dividend - 50 %"
+    ]
     head = "symbol,series,isin,ex_date,rec_date,face_value,subject\n"
     report = load(file_of(tmp_path, head + "\n".join(lines) + "\n"))
     assert "  + 4 dividends" in report

@@ -22,9 +22,19 @@ def refused(*symbols: str, day: date = DAY, charges: str = "standard") -> dict[s
 
 @pytest.mark.django_db
 def test_what_is_known_is_not_refused() -> None:
-    assert refused("NSE:SBIN", "NSE:NIFTY", "NSE:NIFTY26JUNFUT", "NSE:SBIN26JUN800CE",
-                   "BSE:SENSEX26JUN80000PE", "MCX:GOLD", "MCX:CRUDEOIL26JUNFUT",
-                   "NCDEX:DHANIYA26JUNFUT") == {}  # fmt: skip
+    assert (
+        refused(
+            "NSE:SBIN",
+            "NSE:NIFTY",
+            "NSE:NIFTY26JUNFUT",
+            "NSE:SBIN26JUN800CE",
+            "BSE:SENSEX26JUN80000PE",
+            "MCX:GOLD",
+            "MCX:CRUDEOIL26JUNFUT",
+            "NCDEX:DHANIYA26JUNFUT",
+        )
+        == {}
+    )
 
 
 @pytest.mark.django_db

@@ -18,9 +18,16 @@ from tests.engine.market_files import epoch_of_day, rows_of
 
 Row = tuple[str, ...]
 COLUMNS = (
-    "DayHigh", "DayLow", "IsDayHighBreak", "DayHighBreakTime", "IsDayLowBreak", "DayLowBreakTime",
-    "TargetHigh", "TargetLow", "Closing",
-)  # fmt: skip
+    "DayHigh",
+    "DayLow",
+    "IsDayHighBreak",
+    "DayHighBreakTime",
+    "IsDayLowBreak",
+    "DayLowBreakTime",
+    "TargetHigh",
+    "TargetLow",
+    "Closing",
+)
 
 
 def clock(time: int) -> str:

@@ -36,28 +36,29 @@ CANDLES: dict[str, tuple[dict[str, Any], int, str, str]] = {
     "NIFTY_1m_2024.csv.gz": ({}, 1, "1m", "58127 bars"),
     "bse_500325_RELIANCE_2013-19.csv.gz": (BSE_RELIANCE, 1, "1d", "1510 bars"),
     "bse_SENSEX_2012-19.csv.gz": ({"symbol": "BSE:SENSEX"}, 1, "1d", "1790 bars"),
-    "bse_eq_bhav_2021-05-06.csv.gz": (
-        {}, 3140, "1d", f"3140 bars + 239 left out ({NO_SHARES})",
-    ),
+    "bse_eq_bhav_2021-05-06.csv.gz": ({}, 3140, "1d", f"3140 bars + 239 left out ({NO_SHARES})"),
     "lean_india_min_2019.csv.gz": ({}, 3, "1m", "3422 bars + 1509 repeated"),
     "mcx_CRUDEOIL_opt_1m_2025-06.csv.gz": (
-        {}, 4, "1m", "34551 bars + 1458 left out (rows without a symbol)"
+        {},
+        4,
+        "1m",
+        "34551 bars + 1458 left out (rows without a symbol)"
         " + 7 left out (volume is no volume of 0 or more)",
     ),
-    "mcx_GOLDM_investing_2015-21.txt.gz": (
-        {"symbol": "MCX:GOLDM"}, 1, "1d", "1576 bars",
-    ),
-    "nse_cm_bhav_2020-01-01.csv.gz": (
-        {}, 1731, "1d", f"1731 bars + 179 left out ({NO_SHARES})",
-    ),
-    "nse_cm_udiff_2025-08-29.csv.gz": (
-        {}, 2840, "1d", f"2840 bars + 270 left out ({NO_SHARES})",
-    ),
+    "mcx_GOLDM_investing_2015-21.txt.gz": ({"symbol": "MCX:GOLDM"}, 1, "1d", "1576 bars"),
+    "nse_cm_bhav_2020-01-01.csv.gz": ({}, 1731, "1d", f"1731 bars + 179 left out ({NO_SHARES})"),
+    "nse_cm_udiff_2025-08-29.csv.gz": ({}, 2840, "1d", f"2840 bars + 270 left out ({NO_SHARES})"),
     "nse_fo_bhav_2020-01-01.csv.gz": (
-        {}, 3785, "1d", f"3785 bars + 27841 without a trade + 183 left out ({DECIMAL})",
+        {},
+        3785,
+        "1d",
+        f"3785 bars + 27841 without a trade + 183 left out ({DECIMAL})",
     ),
     "nse_fo_udiff_2025-02-25.csv.gz": (
-        {}, 19468, "1d", f"19468 bars + 20668 without a trade + 573 left out ({DECIMAL})",
+        {},
+        19468,
+        "1d",
+        f"19468 bars + 20668 without a trade + 573 left out ({DECIMAL})",
     ),
     "nse_full_BAJAJ-AUTO_2019-26.csv.gz": ({}, 1, "1d", "1710 bars"),
     "nse_full_HDFCBANK_2019-26.csv.gz": ({}, 1, "1d", "1710 bars"),
@@ -78,7 +79,7 @@ CANDLES: dict[str, tuple[dict[str, Any], int, str, str]] = {
     "oracle_si_intraday.csv.gz": ({"symbol": "NSE:X"}, 1, "1m", "1564 bars"),
     "oracle_si_quotes_502.csv.gz": ({"symbol": "NSE:X"}, 1, "1d", "502 bars"),
     "yahoo_RELIANCE_1996-2024.csv.gz": ({}, 1, "1d", "7255 bars"),
-}  # fmt: skip
+}
 
 
 def rows_of(loaded: CandleImport) -> str:
@@ -135,12 +136,19 @@ def test_nifty_minutes_of_2024(market_data: Path) -> None:
     assert dates(quality.short_days) == ["2024-03-02", "2024-05-18"]  # a pause of 90 minutes
     assert dates(quality.unlisted_days) == []
     assert dates(quality.missing_days) == [
-        "2024-02-01", "2024-03-04", "2024-04-05", "2024-05-07", "2024-07-10",
-    ]  # fmt: skip
+        "2024-02-01",
+        "2024-03-04",
+        "2024-04-05",
+        "2024-05-07",
+        "2024-07-10",
+    ]
     assert quality.without_volume == 58127  # an index has none
     assert (bars.open[0], bars.high[0], bars.low[0], bars.close[0]) == (
-        21727.75, 21737.35, 21701.80, 21712.00,
-    )  # fmt: skip
+        21727.75,
+        21737.35,
+        21701.80,
+        21712.00,
+    )
     assert not bars.volume.any()
 
 
@@ -191,8 +199,10 @@ def test_sbin_days(market_data: Path) -> None:
 def test_a_yfinance_file_of_three_header_lines(market_data: Path) -> None:
     loaded = ImportedSeries(market_data / "yahoo_RELIANCE_1996-2024.csv.gz")
     assert (loaded.symbol, loaded.symbol_source, loaded.report.adjusted) == (
-        "NSE:RELIANCE", "line 2", True,
-    )  # fmt: skip
+        "NSE:RELIANCE",
+        "line 2",
+        True,
+    )
     assert loaded.candles.time[0] == at("1996-01-01 00:00")
     assert loaded.candles.open[0] == 7.319124221801758
     wrong = [at("1997-10-27 00:00"), at("2005-07-28 00:00")]

@@ -36,10 +36,17 @@ def with_rows(name: str, *rows: str) -> dict[str, str]:
         ("charges.csv", "NSE,equity,,,buy,gst,2027-01-01,180,a circular,", "percent: Input"),
         ("charges.csv", "NSE,equity,,,buy,gst,2027-01-01,18,,", "names no source"),
         ("charges.csv", "NSE,equity,,,buy,gst,2017-07-01,18,again,", "repeats line"),
-        ("sessions.csv", "NSE,derivatives,continuous,2026-12-08,,09:15,15:45,,a circular,",
-         "overlaps line"),
-        ("sessions.csv", "MCX,agri,pre_open,2020-01-01,2020-01-31,08:50,09:00,,a,\n"
-         "MCX,agri,pre_open,2020-02-02,,08:50,09:00,,a,", "leaves a gap after line"),
+        (
+            "sessions.csv",
+            "NSE,derivatives,continuous,2026-12-08,,09:15,15:45,,a circular,",
+            "overlaps line",
+        ),
+        (
+            "sessions.csv",
+            "MCX,agri,pre_open,2020-01-01,2020-01-31,08:50,09:00,,a,\n"
+            "MCX,agri,pre_open,2020-02-02,,08:50,09:00,,a,",
+            "leaves a gap after line",
+        ),
         ("sessions.csv", "MCX,agri,pre_open,2020-01-01,,09:00,08:50,,a circular,", "opens after"),
         ("days.csv", "NSE,,2026-01-26,regular,Open after all,,,a circular,", "contradicts"),
         ("days.csv", "NSE,,2027-01-26,holiday,Republic Day,09:15,15:30,a circular,", "has hours"),
@@ -52,7 +59,7 @@ def with_rows(name: str, *rows: str) -> dict[str, str]:
         ("depository.csv", "zerodha,2024-06-01,14,a list,", "repeats line"),
         ("depository.csv", "zerodha,2027-06-01,-1,a list,", "amount: Input"),
     ],
-)  # fmt: skip
+)
 def test_faults_are_reported_with_file_and_line(name: str, row: str, message: str) -> None:
     files = with_rows(name, row)
     with pytest.raises(InvalidRulebook) as refused:
@@ -69,8 +76,10 @@ def test_every_fault_of_all_files_is_told_at_once() -> None:
     with pytest.raises(InvalidRulebook) as refused:
         read_rule_set(files)
     assert [(fault.file, fault.line > 0) for fault in refused.value.faults] == [
-        ("charges.csv", True), ("brokers.csv", False), ("days.csv", True),
-    ]  # fmt: skip
+        ("charges.csv", True),
+        ("brokers.csv", False),
+        ("days.csv", True),
+    ]
     assert "lacks the columns first_date, item" in str(refused.value)
 
 

@@ -170,8 +170,10 @@ def test_units_of_funds_are_taxed_by_what_they_hold(
     )
     intraday = amounts(note(symbol, "sell", "100000", "2025-06-02", product="intraday"))
     assert [items["transaction_tax"] for items in (bought, sold, intraday)] == [
-        Decimal(tax_buy), Decimal(tax_sell), Decimal(tax_intraday),
-    ]  # fmt: skip
+        Decimal(tax_buy),
+        Decimal(tax_sell),
+        Decimal(tax_intraday),
+    ]
     share = f"{basis.exchange}:SBIN"
     shares = amounts(note(share, "buy", "100000", "2025-06-02", product="delivery"))
     assert {**shares, "transaction_tax": Decimal(0)} == {**bought, "transaction_tax": Decimal(0)}
@@ -185,14 +187,22 @@ def test_funds_were_taxed_as_shares_before_june_2013() -> None:
 
 def test_every_listed_fund_is_of_a_kind_that_has_rates_of_its_own() -> None:
     assert {row.kind for row in BOOK.etfs} == {
-        "equity", "gold", "silver", "debt", "liquid", "overseas",
-    }  # fmt: skip
+        "equity",
+        "gold",
+        "silver",
+        "debt",
+        "liquid",
+        "overseas",
+    }
     taxed = {
         row.root
         for row in BOOK.etfs
-        if amounts(note(f"{row.exchanges[0]}:{row.root}", "sell", "100000", "2025-06-02",
-                        product="delivery"))["transaction_tax"]
-    }  # fmt: skip
+        if amounts(
+            note(
+                f"{row.exchanges[0]}:{row.root}", "sell", "100000", "2025-06-02", product="delivery"
+            )
+        )["transaction_tax"]
+    }
     assert taxed == {row.root for row in BOOK.etfs if row.kind == "equity"}
     assert len(BOOK.etfs) > 350
 
@@ -200,18 +210,24 @@ def test_every_listed_fund_is_of_a_kind_that_has_rates_of_its_own() -> None:
 @pytest.mark.parametrize(
     ("symbol", "day", "crore"),
     [
-        ("NSE:SBIN", "2020-12-31", "325"), ("NSE:SBIN", "2024-06-03", "322"),
-        ("NSE:SBIN", "2026-02-27", "297"), ("NSE:SBIN", "2026-03-02", "306.99"),
-        ("NSE:NIFTY24MARFUT", "2024-03-28", "190"), ("NSE:NIFTY24APRFUT", "2024-04-01", "188"),
-        ("NSE:NIFTY24SEPFUT", "2024-09-30", "188"), ("NSE:NIFTY24OCTFUT", "2024-10-01", "173"),
+        ("NSE:SBIN", "2020-12-31", "325"),
+        ("NSE:SBIN", "2024-06-03", "322"),
+        ("NSE:SBIN", "2026-02-27", "297"),
+        ("NSE:SBIN", "2026-03-02", "306.99"),
+        ("NSE:NIFTY24MARFUT", "2024-03-28", "190"),
+        ("NSE:NIFTY24APRFUT", "2024-04-01", "188"),
+        ("NSE:NIFTY24SEPFUT", "2024-09-30", "188"),
+        ("NSE:NIFTY24OCTFUT", "2024-10-01", "173"),
         ("NSE:NIFTY26MARFUT", "2026-03-02", "182.99"),
         ("NSE:NIFTY24MAR22000CE", "2024-03-28", "5000"),
         ("NSE:NIFTY24APR22000CE", "2024-04-01", "4950"),
         ("NSE:NIFTY24SEP25000CE", "2024-09-30", "4950"),
         ("NSE:NIFTY24OCT25000CE", "2024-10-01", "3503"),
         ("NSE:NIFTY26MAR25000CE", "2026-03-02", "3552.99"),
-        ("BSE:SBIN", "2016-01-04", "275"), ("BSE:SBIN", "2020-01-01", "300"),
-        ("BSE:SBIN", "2021-03-01", "345"), ("BSE:SBIN", "2022-11-30", "345"),
+        ("BSE:SBIN", "2016-01-04", "275"),
+        ("BSE:SBIN", "2020-01-01", "300"),
+        ("BSE:SBIN", "2021-03-01", "345"),
+        ("BSE:SBIN", "2022-11-30", "345"),
         ("BSE:SBIN", "2022-12-01", "375"),
         ("BSE:SENSEX22APR58000CE", "2022-04-29", "0"),
         ("BSE:SENSEX22MAY58000CE", "2022-05-02", "500"),
@@ -222,7 +238,7 @@ def test_every_listed_fund_is_of_a_kind_that_has_rates_of_its_own() -> None:
         ("BSE:SENSEX5024OCT27000CE", "2024-10-01", "500"),
         ("BSE:SENSEX24OCTFUT", "2024-10-01", "0"),
     ],
-)  # fmt: skip
+)
 def test_the_exchange_takes_of_a_crore_what_its_circular_of_that_day_says(
     symbol: str, day: str, crore: str
 ) -> None:
@@ -257,11 +273,13 @@ def test_options_on_sensex_cost_more_in_the_week_of_their_expiry() -> None:
 @pytest.mark.parametrize(
     ("broker", "day", "charge"),
     [
-        ("zerodha", "2024-05-31", "15.93"), ("zerodha", "2024-06-03", "15.34"),
-        ("discount", "2025-06-02", "15.34"), (None, "2025-06-02", "15.34"),
+        ("zerodha", "2024-05-31", "15.93"),
+        ("zerodha", "2024-06-03", "15.34"),
+        ("discount", "2025-06-02", "15.34"),
+        (None, "2025-06-02", "15.34"),
         ("none", "2025-06-02", "0"),
     ],
-)  # fmt: skip
+)
 def test_a_sale_from_the_demat_account_pays_the_brokers_charge_with_gst(
     broker: str | None, day: str, charge: str
 ) -> None:
@@ -281,9 +299,11 @@ def test_nothing_else_pays_a_depository() -> None:
     side: Any
     product: Any
     for symbol, side, product in (
-        ("NSE:SBIN", "buy", "delivery"), ("NSE:SBIN", "sell", "intraday"),
-        ("NSE:NIFTY25JANFUT", "sell", "carryforward"), ("MCX:GOLD25FEBFUT", "sell", "delivery"),
-    ):  # fmt: skip
+        ("NSE:SBIN", "buy", "delivery"),
+        ("NSE:SBIN", "sell", "intraday"),
+        ("NSE:NIFTY25JANFUT", "sell", "carryforward"),
+        ("MCX:GOLD25FEBFUT", "sell", "delivery"),
+    ):
         fill = note(symbol, side, "100000", "2025-01-02", product=product, broker="zerodha")
         assert "depository_charge" not in amounts(fill)
 
@@ -332,17 +352,26 @@ def test_items_without_a_rate_on_the_day_are_named() -> None:
 
 BASES = [
     charge_basis_of(BOOK, symbol, product=product, broker=broker)
-    for symbol in (
-        "NSE:SBIN", "BSE:SBIN", "NSE:NIFTYBEES", "NSE:GOLDBEES", "NSE:NIFTY25JANFUT",
-        "NSE:NIFTY25JAN24000CE", "BSE:SENSEX25JAN80000CE", "BSE:SENSEX23NOV0364000CE",
-        "MCX:CRUDEOIL25JANFUT", "NCDEX:GUARSEED1025JANFUT",
+    for symbol in tuple(
+        """
+        NSE:SBIN BSE:SBIN NSE:NIFTYBEES NSE:GOLDBEES NSE:NIFTY25JANFUT NSE:NIFTY25JAN24000CE
+        BSE:SENSEX25JAN80000CE BSE:SENSEX23NOV0364000CE MCX:CRUDEOIL25JANFUT
+        NCDEX:GUARSEED1025JANFUT
+    """.split()
     )
     for product in ("intraday", "delivery")
     for broker in ("none", "discount")
-]  # fmt: skip
-PLACES = ("brokerage", "transaction_tax", "exchange_fee", "ipft", "sebi_fee", "stamp_duty", "gst",
+]
+PLACES = (
+    "brokerage",
+    "transaction_tax",
+    "exchange_fee",
+    "ipft",
+    "sebi_fee",
+    "stamp_duty",
+    "gst",
     "depository_charge",
-)  # fmt: skip
+)
 
 
 @settings(max_examples=100, deadline=None)

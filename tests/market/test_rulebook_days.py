@@ -86,9 +86,11 @@ def test_the_holidays_of_2026_agree_with_the_circulars(market_data: Path) -> Non
     session = {("closed", "closed"): "holiday", ("special", "special"): "special"}
     for row in rows_of(market_data, "in_holidays_2026.csv"):
         exchange, commodity = row["exchange"].removesuffix("_COM"), row["segment"][:4] == "comm"
-        market: tuple[Exchange, Market] = ("MCX", "non_agri") if commodity else (
-            "NSE" if exchange == "NSE" else "BSE", "derivatives"
-        )  # fmt: skip
+        market: tuple[Exchange, Market] = (
+            ("MCX", "non_agri")
+            if commodity
+            else ("NSE" if exchange == "NSE" else "BSE", "derivatives")
+        )
         halves = row["morning_0900_1700_or_day"], row["evening_1700_close"]
         assert said_of(*market, row["date"]).kind == session.get(halves, "partial"), row
 
@@ -119,25 +121,53 @@ def test_the_session_times_gathered_elsewhere_agree(market_data: Path) -> None:
 @pytest.mark.parametrize(
     ("exchange", "market", "day", "expected"),
     [
-        ("NSE", "shares_with_derivatives", "2026-07-31",
-         "regular, pre_open 09:00-09:08, continuous 09:15-15:30, post_close 15:40-16:00"),
-        ("NSE", "shares_with_derivatives", "2026-08-03",
-         "regular, pre_open 09:00-09:08, continuous 09:15-15:15, closing_auction 15:15-15:35,"
-         " post_close 15:50-16:00"),
-        ("BSE", "other_shares", "2026-09-07",
-         "regular, pre_open 09:00-09:10, continuous 09:15-15:30, post_close 15:50-16:00"),
-        ("NSE", "derivatives", "2026-08-03",
-         "regular, pre_open 09:00-09:08, continuous 09:15-15:40"),
+        (
+            "NSE",
+            "shares_with_derivatives",
+            "2026-07-31",
+            "regular, pre_open 09:00-09:08, continuous 09:15-15:30, post_close 15:40-16:00",
+        ),
+        (
+            "NSE",
+            "shares_with_derivatives",
+            "2026-08-03",
+            "regular, pre_open 09:00-09:08, continuous 09:15-15:15, closing_auction 15:15-15:35,"
+            " post_close 15:50-16:00",
+        ),
+        (
+            "BSE",
+            "other_shares",
+            "2026-09-07",
+            "regular, pre_open 09:00-09:10, continuous 09:15-15:30, post_close 15:50-16:00",
+        ),
+        (
+            "NSE",
+            "derivatives",
+            "2026-08-03",
+            "regular, pre_open 09:00-09:08, continuous 09:15-15:40",
+        ),
         ("NSE", "derivatives", "2025-12-05", "regular, continuous 09:15-15:30"),
-        ("NSE", "shares_with_derivatives", "2026-12-07",
-         "regular, pre_open 09:00-09:10, continuous 09:15-15:30, closing_auction 15:30-15:40,"
-         " post_close 15:50-16:00"),
+        (
+            "NSE",
+            "shares_with_derivatives",
+            "2026-12-07",
+            "regular, pre_open 09:00-09:10, continuous 09:15-15:30, closing_auction 15:30-15:40,"
+            " post_close 15:50-16:00",
+        ),
         ("NSE", "other_shares", "2024-11-01", "special, continuous 18:00-19:00"),
         ("NSE", "derivatives", "2025-10-21", "special, continuous 13:45-14:45"),
-        ("NSE", "other_shares", "2024-03-02",
-         "special, continuous 09:15-10:00, continuous 11:30-12:30"),
-        ("NSE", "derivatives", "2026-02-01",
-         "special, pre_open 09:00-09:08, continuous 09:15-15:30"),
+        (
+            "NSE",
+            "other_shares",
+            "2024-03-02",
+            "special, continuous 09:15-10:00, continuous 11:30-12:30",
+        ),
+        (
+            "NSE",
+            "derivatives",
+            "2026-02-01",
+            "special, pre_open 09:00-09:08, continuous 09:15-15:30",
+        ),
         ("NSE", "other_shares", "2026-01-26", "holiday"),
         ("NSE", "other_shares", "2026-01-24", "weekend"),
         ("NSE", "other_shares", "2026-11-08", "special"),
@@ -154,7 +184,7 @@ def test_the_session_times_gathered_elsewhere_agree(market_data: Path) -> None:
         ("NCDEX", "agri", "2026-01-26", "holiday"),
         ("MCX", "non_agri", "2019-06-03", "unknown"),
     ],
-)  # fmt: skip
+)
 def test_a_day_in_its_phases(exchange: Exchange, market: Market, day: str, expected: str) -> None:
     assert day_text(exchange, market, day) == expected
 
@@ -218,12 +248,16 @@ class Ending(NamedTuple):
         Ending("BHEL_5m_2025-26.parquet", "NSE:BHEL", "5m", date(2025, 10, 21), "14:30", "14:40"),
         Ending("NIFTY_1m_2024.csv.gz", "NSE:NIFTY", "1m", date(2024, 3, 2), "12:15", "12:29"),
         Ending(
-            "mcx_CRUDEOIL_opt_1m_2025-06.csv.gz", "MCX:CRUDEOIL25JUL6000PE", "1m",
-            date(2025, 6, 17), "23:15", "23:29",
+            "mcx_CRUDEOIL_opt_1m_2025-06.csv.gz",
+            "MCX:CRUDEOIL25JUL6000PE",
+            "1m",
+            date(2025, 6, 17),
+            "23:15",
+            "23:29",
         ),
     ],
     ids=lambda ending: ending.symbol,
-)  # fmt: skip
+)
 def test_positions_end_with_the_sessions_of_real_files(market_data: Path, ending: Ending) -> None:
     """An hour of muhurat in the evening, one in the afternoon, a Saturday in two parts, an evening
     of commodities.

@@ -31,9 +31,13 @@ def rules_of(symbol: str, *, last: date = JANUARY, **settings: Any) -> MarketRul
 def hold(symbol: str, timeframe: str, start: int, closes: list[float], length: int) -> None:
     price = np.array(closes)
     bars = Candles.build(
-        start + length * np.arange(len(closes)), open=price, high=price, low=price, close=price,
+        start + length * np.arange(len(closes)),
+        open=price,
+        high=price,
+        low=price,
+        close=price,
         volume=np.zeros(len(closes)),
-    )  # fmt: skip
+    )
     market.append(symbol=symbol, timeframe=timeframe, candles=bars, now=make.NOW)
 
 
@@ -58,8 +62,13 @@ def test_contracts_on_an_index_settle_at_its_official_close() -> None:
 
 @pytest.mark.django_db
 def test_without_an_official_close_it_is_the_mean_of_the_last_minutes_and_is_noted() -> None:
-    hold("NSE:NIFTY", "1m", midnight(JANUARY) + 14 * 3600 + 59 * 60, [1.0, *[25_000.0] * 15,
-        *[25_010.0] * 15], 60)  # fmt: skip
+    hold(
+        "NSE:NIFTY",
+        "1m",
+        midnight(JANUARY) + 14 * 3600 + 59 * 60,
+        [1.0, *[25_000.0] * 15, *[25_010.0] * 15],
+        60,
+    )
     price, _, notes = settled(FUTURE)
     assert (price, notes) == (25_005.0, ["approximate_settlement"])
 
@@ -120,9 +129,13 @@ def test_contracts_on_shares_settled_in_cash_before_july_2018() -> None:
 
 @pytest.mark.parametrize(
     ("symbol", "expiry"),
-    [("NSE:NIFTY18MARFUT", "2018-03-28"), ("NSE:NIFTY14FEBFUT", "2014-02-26"),
-     ("NSE:NIFTY14APRFUT", "2014-04-23"), ("NSE:NIFTY26MARFUT", "2026-03-30")],
-)  # fmt: skip
+    [
+        ("NSE:NIFTY18MARFUT", "2018-03-28"),
+        ("NSE:NIFTY14FEBFUT", "2014-02-26"),
+        ("NSE:NIFTY14APRFUT", "2014-04-23"),
+        ("NSE:NIFTY26MARFUT", "2026-03-30"),
+    ],
+)
 def test_a_month_that_ends_with_a_holiday_ends_a_contract_before_it(
     symbol: str, expiry: str
 ) -> None:

@@ -57,8 +57,10 @@ def test_loading_again_changes_nothing() -> None:
 
 def test_overlapping_loads_keep_what_is_new_and_replace_what_differs() -> None:
     store_candles(SBIN, "1m", minutes("2024-01-31 09:15", 10))
-    corrected = flat([at("2024-01-31 09:14"), at("2024-01-31 09:15"), at("2024-01-31 09:16")],
-                     [99.0, 100.0, 500.0])  # fmt: skip
+    corrected = flat(
+        [at("2024-01-31 09:14"), at("2024-01-31 09:15"), at("2024-01-31 09:16")],
+        [99.0, 100.0, 500.0],
+    )
     done = append(symbol=SBIN, timeframe="1m", candles=corrected, now=NOW)
     assert done == WriteCounts(added=1, repeated=1, replaced=1)
     assert read_all("1m").close.tolist()[:4] == [99.0, 100.0, 500.0, 100.1]

@@ -18,11 +18,18 @@ def scope_of(
     client: str = "192.0.2.1",
 ) -> dict[str, Any]:
     return {
-        "type": "http", "method": method, "http_version": "1.1", "scheme": "http", "path": path,
-        "raw_path": path.encode(), "query_string": b"", "root_path": "", "client": (client, 4711),
+        "type": "http",
+        "method": method,
+        "http_version": "1.1",
+        "scheme": "http",
+        "path": path,
+        "raw_path": path.encode(),
+        "query_string": b"",
+        "root_path": "",
+        "client": (client, 4711),
         "headers": [(name.encode(), value.encode()) for name, value in (headers or {}).items()],
         "server": ("127.0.0.1", 8000),
-    }  # fmt: skip
+    }
 
 
 class Client:

@@ -207,10 +207,16 @@ def test_a_backup_of_release_1_0_is_restored(tmp_path: Path, settings: Settings)
         algorithms = set(Algorithm.objects.values_list("name", flat=True))
     path = tmp_path / "algotrade-20261126T120000Z.tar"
     manifest = {
-        "format_version": 1, "service_version": "1.0.0", "state_version": 6,
-        "taken_at": "2026-11-26T12:00:00Z", "server_version": 180006, "migrations": {},
-        "key_fingerprint": encryption.fingerprint(settings.SECRET_KEY), "rows": {}, "parts": {},
-    }  # fmt: skip
+        "format_version": 1,
+        "service_version": "1.0.0",
+        "state_version": 6,
+        "taken_at": "2026-11-26T12:00:00Z",
+        "server_version": 180006,
+        "migrations": {},
+        "key_fingerprint": encryption.fingerprint(settings.SECRET_KEY),
+        "rows": {},
+        "parts": {},
+    }
     with tarfile.open(path, "w") as tar:
         tar.add(tmp_path / "dump", backups.DUMP)
         text = json.dumps(manifest).encode()

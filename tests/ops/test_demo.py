@@ -31,8 +31,11 @@ def test_the_demo_ends_well_and_cleans_up(tmp_path: Path) -> None:
     moments, lines = [time.monotonic()], []
     with subprocess.Popen(
         [sys.executable, str(ROOT / "manage.py"), "demo"],
-        env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-    ) as process:  # fmt: skip
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    ) as process:
         assert process.stdout is not None
         for line in process.stdout:
             moments.append(time.monotonic())
@@ -40,9 +43,13 @@ def test_the_demo_ends_well_and_cleans_up(tmp_path: Path) -> None:
     said = "".join(lines)
     assert process.returncode == 0, said
     steps = (
-        "compiling ", "workers   ", "completed after", "as if it came in now", "x trade.executed",
+        "compiling ",
+        "workers   ",
+        "completed after",
+        "as if it came in now",
+        "x trade.executed",
         "Sign out",
-    )  # fmt: skip
+    )
     for step in steps:
         assert step in said
     assert max(later - earlier for earlier, later in pairwise(moments)) < MOST_SECONDS_OF_SILENCE

@@ -132,7 +132,7 @@ def test_process_id_that_names_another_program_is_forgotten(made_dir: Path) -> N
         other.wait()
 
 
-# ---------------------------------------------------------------------------------------- accounts
+# Accounts.
 
 
 def test_others_can_enter_neither_the_folder_nor_the_socket_nor_read_the_log(
@@ -198,7 +198,7 @@ def test_socket_folder_is_the_same_by_every_name_of_the_directory(tmp_path: Path
     assert len(f"{socket_folder(tmp_path)}/.s.PGSQL.5432.lock") < 100
 
 
-# -------------------------------------------------------------------------------- data and programs
+# Data and programs.
 
 
 def test_data_of_another_version_is_named_and_kept(empty_dir: Path) -> None:

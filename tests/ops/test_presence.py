@@ -53,8 +53,9 @@ def status() -> str:
 def test_a_frozen_worker_is_noticed(settings: Settings) -> None:
     beat()
     assert Client().get("/readyz").json() == {
-        "status": "ok", "checks": {"database": "ok", "migrations": "ok", "queue": "ok"},
-    }  # fmt: skip
+        "status": "ok",
+        "checks": {"database": "ok", "migrations": "ok", "queue": "ok"},
+    }
     assert value("algotrade_processes", role="backtests", state="alive") == 1
     assert f"backtests          {os.getpid():8} {settings.VERSION} works" in status()
     freeze(45)
@@ -81,8 +82,9 @@ def test_a_process_that_has_ended_is_forgotten_by_its_machine_or_after_a_while()
         )
     beat()
     assert set(ServiceProcess.objects.values_list("machine", "pid")) == {
-        ("elsewhere", ended.pid), (MACHINE, os.getpid()),
-    }  # fmt: skip
+        ("elsewhere", ended.pid),
+        (MACHINE, os.getpid()),
+    }
     freeze(601)
     beat()
     assert ServiceProcess.objects.get().pid == os.getpid()

@@ -23,8 +23,12 @@ def test_the_clock_of_the_purge_is_when_it_was_due() -> None:
 @pytest.mark.django_db
 def test_every_app_is_purged_and_counts_its_rows() -> None:
     assert retention.purge_all(now=make.NOW) == {
-        "accounts": 0, "backtests": 0, "core": 0, "trading": 0, "webhooks": 0,
-    }  # fmt: skip
+        "accounts": 0,
+        "backtests": 0,
+        "core": 0,
+        "trading": 0,
+        "webhooks": 0,
+    }
 
 
 def test_it_comes_at_night_in_india_to_a_queue_that_is_worked() -> None:

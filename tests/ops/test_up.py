@@ -74,12 +74,18 @@ def test_a_port_that_is_taken_is_named(data_dir: Path) -> None:
 def test_too_few_open_files_are_refused(port: int, data_dir: Path) -> None:
     command = f"ulimit -n 200; exec {sys.executable} manage.py up"
     environment = os.environ | {
-        "DJANGO_SETTINGS_MODULE": "config.settings", "PORT": str(port), "DATA_DIR": str(data_dir),
-    }  # fmt: skip
+        "DJANGO_SETTINGS_MODULE": "config.settings",
+        "PORT": str(port),
+        "DATA_DIR": str(data_dir),
+    }
     done = subprocess.run(
-        ["sh", "-c", command], cwd=PROJECT, env=environment, capture_output=True, text=True,
+        ["sh", "-c", command],
+        cwd=PROJECT,
+        env=environment,
+        capture_output=True,
+        text=True,
         check=False,
-    )  # fmt: skip
+    )
     assert done.returncode == 1
     assert "a process may open 200 files, and 512 are needed" in done.stderr
     assert "Traceback" not in done.stderr
@@ -240,8 +246,13 @@ def test_roles_run_apart_and_together_are_the_service(port: int, data_dir: Path)
             stack.callback(started.terminate)
             wait_for(started, "ready")
             until(lambda names=names, pid=started.pid: names_of(descendants(pid)) == names)  # type: ignore[misc]  # mypy infers no lambda with a default
-        until(lambda: counted_processes(port) == {"web": 2, "small+webhooks": 1,
-              "webhooks+small": 2, "backtests": 1, "runner": 2}, seconds=30)  # fmt: skip
+        until(
+            lambda: (
+                counted_processes(port)
+                == {"web": 2, "small+webhooks": 1, "webhooks+small": 2, "backtests": 1, "runner": 2}
+            ),
+            seconds=30,
+        )
 
 
 def counted_processes(port: int) -> dict[str, int]:

@@ -11,7 +11,7 @@ from apps.core.long_poll import LongPoll
 from apps.ops.web import waiting
 from tests.ops.asgi import Client, handler_of, run, until
 
-# ------------------------------------------------------------------------------------- long polls
+# Long polls.
 
 
 class Polls:
@@ -132,7 +132,7 @@ def test_waiting_polls_hold_no_request_thread() -> None:
     run(play())
 
 
-# ---------------------------------------------------------------------------------- event streams
+# Event streams.
 
 NEWS, BARS = ("news", "alice"), ("bars", "NSE:TCS 1m")
 HINT = b"event: bars\ndata: {}\n\n"

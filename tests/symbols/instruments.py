@@ -33,9 +33,14 @@ def option(
 def master_of_derivatives(exchange: str = "NSE") -> MasterLoad:
     """That one was loaded, with nothing in it."""
     return MasterLoad.objects.create(
-        source="kite", exchange=exchange, segment=Segment.DERIVATIVES, as_of=date(2026, 6, 1),
-        instruments=1, file="test", loaded_at=make.NOW,
-    )  # fmt: skip
+        source="kite",
+        exchange=exchange,
+        segment=Segment.DERIVATIVES,
+        as_of=date(2026, 6, 1),
+        instruments=1,
+        file="test",
+        loaded_at=make.NOW,
+    )
 
 
 def _instrument(symbol: str, **fields: Any) -> Instrument:

@@ -99,45 +99,83 @@ Security Code,Issuer Name,Security Id,Security Name,Status,Group,Face Value,ISIN
 
 # Symbol, units of a lot, multiplier, tick, freeze quantity; "-" is unknown.
 EXPECTED: Final[dict[str, tuple[str, list[str]]]] = {
-    "kite": (KITE, [
-        "NSE:NIFTY - - - -", "NSE:MM 1 1 0.1 -", "NSE:BAJAJAUTO 1 1 1 -", "NSE:OLDCO 1 1 0.05 -",
-        "NSE:NIFTY26SEPFUT 65 65 0.1 -", "NSE:NIFTY26AUG1824350CE 65 65 0.05 -",
-        "NSE:NIFTY26AUG24350CE 65 65 0.05 -", "BSE:SENSEX5026OCT26900PE 75 75 0.05 -",
-        "MCX:CRUDEOIL26SEPFUT 100 100 1 -",
-    ]),
-    "upstox": (UPSTOX, [
-        "NSE:BANKNIFTY - - - -", "NSE:CHOLAFIN 1 1 0.1 -", "MCX:GOLD26MAR118300CE 1 100 0.5 -",
-        "NSE:GOLDM - - 1 -", "NSE:EURINR26FEB13FUT 1 1000 0.0025 -",
-    ]),
-    "upstox json": (UPSTOX_JSON, [
-        "NSE:NIFTY26APR1720400PE 65 65 0.05 1800", "MCX:ZINC26APRFUT 5 5000 0.05 100",
-        "NSE:GTPL 1 1 0.01 100000",
-    ]),
-    "angel": (ANGEL, [
-        "NSE:NIFTY - - - -", "NSE:RELIANCE 1 1 0.1 -", "NSE:NIFTYNXT5025MAY61900PE 25 25 0.05 -",
-        "NCDEX:DHANIYA25MAYFUT 5 50 2 -", "NCDEX:DHANIYA25MAY11300CE 5 50 2 -",
-        "NSE:USDINR25MAY85CE 1 1000 0.0025 -",
-    ]),
-    "dhan": (DHAN, [
-        "BSE:RELIANCE 1 1 0.05 -", "NSE:NIFTY - - - -", "NSE:BAJAJAUTO26SEP9150CE 75 75 0.05 -",
-        "MCX:GOLDM26OCTFUT 100 10 1 -",
-    ]),
-    "dhan detailed": (DHAN_DETAILED, [
-        "NSE:RELIANCE 1 1 0.1 -", "NSE:NIFTY26SEP29150CE 65 65 0.05 1755",
-    ]),
-    "fyers": (FYERS, [
-        "NSE:NIFTY - - - -", "NSE:GOLDSTAR 11250 11250 0.05 -",
-        "BSE:SENSEX25NOV1374700CE 20 20 0.05 -",
-    ]),
-    "alice": (ALICE, [
-        "MCX:GOLDM26MAYFUT 100 10 1 -", "MCX:MCXAGRI - - - -", "NSE:NIFTY26MAYFUT 65 65 0.05 1800",
-    ]),
-    "shoonya": (SHOONYA, [
-        "NCDEX:GUARSEED1026OCTFUT 5 50 1 -", "MCX:NATGASMINI26OCT315PE 250 250 0.05 -",
-    ]),
-    "5paisa": (FIVEPAISA, [
-        "NSE:NIFTY25JUN18250CE 75 75 - 1800", "BSE:SENSEX25JUNFUT 20 20 - 500",
-    ]),
+    "kite": (
+        KITE,
+        [
+            "NSE:NIFTY - - - -",
+            "NSE:MM 1 1 0.1 -",
+            "NSE:BAJAJAUTO 1 1 1 -",
+            "NSE:OLDCO 1 1 0.05 -",
+            "NSE:NIFTY26SEPFUT 65 65 0.1 -",
+            "NSE:NIFTY26AUG1824350CE 65 65 0.05 -",
+            "NSE:NIFTY26AUG24350CE 65 65 0.05 -",
+            "BSE:SENSEX5026OCT26900PE 75 75 0.05 -",
+            "MCX:CRUDEOIL26SEPFUT 100 100 1 -",
+        ],
+    ),
+    "upstox": (
+        UPSTOX,
+        [
+            "NSE:BANKNIFTY - - - -",
+            "NSE:CHOLAFIN 1 1 0.1 -",
+            "MCX:GOLD26MAR118300CE 1 100 0.5 -",
+            "NSE:GOLDM - - 1 -",
+            "NSE:EURINR26FEB13FUT 1 1000 0.0025 -",
+        ],
+    ),
+    "upstox json": (
+        UPSTOX_JSON,
+        [
+            "NSE:NIFTY26APR1720400PE 65 65 0.05 1800",
+            "MCX:ZINC26APRFUT 5 5000 0.05 100",
+            "NSE:GTPL 1 1 0.01 100000",
+        ],
+    ),
+    "angel": (
+        ANGEL,
+        [
+            "NSE:NIFTY - - - -",
+            "NSE:RELIANCE 1 1 0.1 -",
+            "NSE:NIFTYNXT5025MAY61900PE 25 25 0.05 -",
+            "NCDEX:DHANIYA25MAYFUT 5 50 2 -",
+            "NCDEX:DHANIYA25MAY11300CE 5 50 2 -",
+            "NSE:USDINR25MAY85CE 1 1000 0.0025 -",
+        ],
+    ),
+    "dhan": (
+        DHAN,
+        [
+            "BSE:RELIANCE 1 1 0.05 -",
+            "NSE:NIFTY - - - -",
+            "NSE:BAJAJAUTO26SEP9150CE 75 75 0.05 -",
+            "MCX:GOLDM26OCTFUT 100 10 1 -",
+        ],
+    ),
+    "dhan detailed": (
+        DHAN_DETAILED,
+        ["NSE:RELIANCE 1 1 0.1 -", "NSE:NIFTY26SEP29150CE 65 65 0.05 1755"],
+    ),
+    "fyers": (
+        FYERS,
+        [
+            "NSE:NIFTY - - - -",
+            "NSE:GOLDSTAR 11250 11250 0.05 -",
+            "BSE:SENSEX25NOV1374700CE 20 20 0.05 -",
+        ],
+    ),
+    "alice": (
+        ALICE,
+        [
+            "MCX:GOLDM26MAYFUT 100 10 1 -",
+            "MCX:MCXAGRI - - - -",
+            "NSE:NIFTY26MAYFUT 65 65 0.05 1800",
+        ],
+    ),
+    "shoonya": (
+        SHOONYA,
+        ["NCDEX:GUARSEED1026OCTFUT 5 50 1 -", "MCX:NATGASMINI26OCT315PE 250 250 0.05 -"],
+    ),
+    "5paisa": (FIVEPAISA, ["NSE:NIFTY25JUN18250CE 75 75 - 1800", "BSE:SENSEX25JUNFUT 20 20 - 500"]),
     "nse": (NSE, ["NSE:MM 1 1 - -", "NSE:360ONE 1 1 - -"]),
     "bse": (BSE, ["BSE:AREM - - - -"]),
-}  # fmt: skip
+}

@@ -48,8 +48,10 @@ def test_what_is_not_carried_is_counted_by_its_reason(tmp_path: Path) -> None:
     master = read(tmp_path / "kite.csv", lists.KITE)
     name(master)
     assert master.rejections.counts == {
-        RejectReason.NOT_A_SHARE: 1, RejectReason.DECIMAL_STRIKE: 1, RejectReason.ELSEWHERE: 1,
-    }  # fmt: skip
+        RejectReason.NOT_A_SHARE: 1,
+        RejectReason.DECIMAL_STRIKE: 1,
+        RejectReason.ELSEWHERE: 1,
+    }
     assert master.rejections.shown[RejectReason.DECIMAL_STRIKE] == [
         (10, "ASHOKLEY26AUG172.5PE, strike 172.5")
     ]
@@ -130,13 +132,18 @@ def test_a_monthly_option_expires_with_the_future_though_a_weekly_one_expires_la
     header = lists.FIVEPAISA.splitlines()[0]
     rows = [
         f"N,D,BANKNIFTY 1 APR 2024,{day},{kind},{strike},15,900,1"
-        for day, kind, strike in (("2024-04-24", "XX", 0), ("2024-04-24", "CE", 48000),
-                                  ("2024-04-30", "CE", 48000))
-    ]  # fmt: skip
+        for day, kind, strike in (
+            ("2024-04-24", "XX", 0),
+            ("2024-04-24", "CE", 48000),
+            ("2024-04-30", "CE", 48000),
+        )
+    ]
     named = name(read(tmp_path / "a", "\n".join([header, *rows])))
     assert [instrument.code for instrument in named] == [
-        "BANKNIFTY24APRFUT", "BANKNIFTY24APR48000CE", "BANKNIFTY24APR3048000CE",
-    ]  # fmt: skip
+        "BANKNIFTY24APRFUT",
+        "BANKNIFTY24APR48000CE",
+        "BANKNIFTY24APR3048000CE",
+    ]
 
 
 @pytest.mark.parametrize(

@@ -61,9 +61,13 @@ def test_every_master_comes_in_and_its_counts_add_up(market_data: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "name", ["kite_nfo_bfo_2026-08.csv.gz", "kite_nfo_nse_bse_2024-04.csv.gz",
-             "fyers_bse_fo_2025-11.csv.gz"],
-)  # fmt: skip
+    "name",
+    [
+        "kite_nfo_bfo_2026-08.csv.gz",
+        "kite_nfo_nse_bse_2024-04.csv.gz",
+        "fyers_bse_fo_2025-11.csv.gz",
+    ],
+)
 def test_weekly_options_are_recognised_by_their_dates(market_data: Path, name: str) -> None:
     master = read_master(market_data / name, today=NOW.date())
     unmarked = [row._replace(weekly=None) for row in master.rows]

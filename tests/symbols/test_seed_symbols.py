@@ -92,8 +92,10 @@ def test_a_lot_that_changes_is_dated_and_the_old_one_kept(seed: Seed) -> None:
         symbol="NSE:NIFTY26DECFUT", first=date(2025, 7, 1), last=date(2026, 11, 1)
     )
     assert [(str(row.valid_from), row.lot_size) for row in terms] == [
-        ("2025-07-01", 50), ("2026-01-02", 75), ("2026-10-01", 65),
-    ]  # fmt: skip
+        ("2025-07-01", 50),
+        ("2026-01-02", 75),
+        ("2026-10-01", 65),
+    ]
     assert Instrument.objects.get().lot_size == 65
 
 
@@ -102,8 +104,10 @@ def test_what_one_source_leaves_out_another_has_said(seed: Seed) -> None:
     seed(lists.KITE, "--as-of", "2026-01-02")
     row = Instrument.objects.get(symbol="NSE:MM")
     assert (row.name, row.isin, row.tick_size) == (
-        "Mahindra & Mahindra Limited", "INE101A01026", Decimal("0.1"),
-    )  # fmt: skip
+        "Mahindra & Mahindra Limited",
+        "INE101A01026",
+        Decimal("0.1"),
+    )
     assert set(row.aliases.values_list("source", "name")) == {("nse", "M&M"), ("kite", "M&M")}
 
 

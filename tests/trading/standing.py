@@ -63,9 +63,7 @@ def stop(algorithm: Algorithm, *, close_positions: bool = True) -> Run:
 
 
 def hold(run: Run, symbol: str = "NSE:NIFTY", **fields: Any) -> Position:
-    facts: dict[str, Any] = {
-        "quantity": 10, "entry_price": Decimal("100"), "opened_at": NOW,
-    }  # fmt: skip
+    facts: dict[str, Any] = {"quantity": 10, "entry_price": Decimal("100"), "opened_at": NOW}
     return run.positions.create(symbol=symbol, **facts | fields)
 
 
@@ -84,9 +82,14 @@ def step_over(run: Run, moment: str) -> None:
 def add_order(run: Run, **fields: Any) -> Order:
     """An entry that waits."""
     facts: dict[str, Any] = {
-        "symbol": "NSE:NIFTY", "side": "buy", "intent": "entry", "type": "market", "bar_time": NOW,
-        "placed_at": NOW, "algorithm": run.algorithm,
-    }  # fmt: skip
+        "symbol": "NSE:NIFTY",
+        "side": "buy",
+        "intent": "entry",
+        "type": "market",
+        "bar_time": NOW,
+        "placed_at": NOW,
+        "algorithm": run.algorithm,
+    }
     return run.orders.create(**facts | fields)
 
 

@@ -33,18 +33,23 @@ SILENT: Mapping[str, int] = {}
 
 def steps_of(*symbols: str, **replaced: Any) -> dict[str, Any]:
     """Ten at a time, stop 2 %, target 4 %, both sides."""
-    return make.steps(
-        basicInfo={"strategyType": "momentum", "timeframe": "15m", "symbols": list(symbols)},
-        positionSizing={"method": "fixed_quantity", "quantity": 10},
-        exitConditions={
-            "stopLoss": {"type": "percentage", "percentage": 2},
-            "takeProfit": {"type": "percentage", "percentage": 4},
-        },
-        executionSettings={
-            "mode": "paper", "exchange": "NSE", "orderType": "market",
-            "productType": "carryforward",
-        },
-    ) | replaced  # fmt: skip
+    return (
+        make.steps(
+            basicInfo={"strategyType": "momentum", "timeframe": "15m", "symbols": list(symbols)},
+            positionSizing={"method": "fixed_quantity", "quantity": 10},
+            exitConditions={
+                "stopLoss": {"type": "percentage", "percentage": 2},
+                "takeProfit": {"type": "percentage", "percentage": 4},
+            },
+            executionSettings={
+                "mode": "paper",
+                "exchange": "NSE",
+                "orderType": "market",
+                "productType": "carryforward",
+            },
+        )
+        | replaced
+    )
 
 
 @dataclass
@@ -95,9 +100,12 @@ class Stepper:
         at = symbols.index(symbol)
         n = kernel.settle(self.state, rules, out, at, BY_EXPIRY, records.LAST_CLOSE)
         return self._report(
-            before, np.zeros(len(symbols), np.uint8), out.fills[:n], out.refusals[:0],
+            before,
+            np.zeros(len(symbols), np.uint8),
+            out.fills[:n],
+            out.refusals[:0],
             out.trades[:n],
-        )  # fmt: skip
+        )
 
     def _copy(self) -> records.State:
         """The state as the next row finds it, from its bytes."""
@@ -112,14 +120,20 @@ class Stepper:
     def _output(self) -> records.SimulationOutput:
         n = len(self.state.positions)
         return records.SimulationOutput(
-            np.empty(2 * n, records.TRADE), np.empty(1), np.empty(3 * n, records.FILL),
+            np.empty(2 * n, records.TRADE),
+            np.empty(1),
+            np.empty(3 * n, records.FILL),
             np.empty(2 * n, records.REFUSAL),
-        )  # fmt: skip
+        )
 
     def _report(
-        self, before: records.State, signals: records.Array, fills: records.Array,
-        refusals: records.Array, trades: records.Array,
-    ) -> BarStep:  # fmt: skip
+        self,
+        before: records.State,
+        signals: records.Array,
+        fills: records.Array,
+        refusals: records.Array,
+        trades: records.Array,
+    ) -> BarStep:
         return BarStep(
             run=self.run,
             strategy=engine.parse(self.run.configuration),

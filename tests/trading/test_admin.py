@@ -67,8 +67,9 @@ def test_it_is_turned_on_and_off_on_record(operator: Client, olga: User) -> None
     assert "is off already" in turn(operator, "lift", "LET TRADE AGAIN")
     turned = AuditRecord.objects.filter(object_type="globalswitch").order_by("id")
     assert [(row.action, row.actor_kind, row.actor) for row in turned] == [
-        ("kill_switch_on", "operator", olga.pk), ("kill_switch_off", "operator", olga.pk),
-    ]  # fmt: skip
+        ("kill_switch_on", "operator", olga.pk),
+        ("kill_switch_off", "operator", olga.pk),
+    ]
     assert turned[0].details == {"reason": "bad data"}
 
 
@@ -82,11 +83,10 @@ def test_a_user_cannot_turn_it(operator: Client, alice: User) -> None:
 
 @pytest.mark.parametrize(
     "page",
-    [
-        "account", "run", "position", "dailyloss", "ledgerentry", "killswitch", "order", "trade",
-        "signal", "barstream",
-    ],
-)  # fmt: skip
+    """
+        account run position dailyloss ledgerentry killswitch order trade signal barstream
+    """.split(),
+)
 def test_what_trades_is_shown(operator: Client, alice: User, page: str) -> None:
     algorithm = ready(alice)
     hold(start(algorithm))

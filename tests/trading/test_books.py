@@ -66,9 +66,15 @@ def test_a_sale_of_the_next_day_pays_the_depository_with_gst(alice: User) -> Non
     bought, sold = Fill.objects.order_by("at")
     assert bought.charges_by_kind["depositoryCharge"] == "0.00"
     assert sold.charges_by_kind == {
-        "brokerage": "1.00", "transactionTax": "1.00", "exchangeFee": "0.30", "ipft": "0.00",
-        "sebiFee": "0.00", "stampDuty": "0.00", "gst": "2.57", "depositoryCharge": "13.00",
-    }  # fmt: skip
+        "brokerage": "1.00",
+        "transactionTax": "1.00",
+        "exchangeFee": "0.30",
+        "ipft": "0.00",
+        "sebiFee": "0.00",
+        "stampDuty": "0.00",
+        "gst": "2.57",
+        "depositoryCharge": "13.00",
+    }
     assert sold.charges == Decimal("17.87")
     assert balances()["charges"] == bought.charges + sold.charges == Trade.objects.get().charges
 
@@ -86,8 +92,11 @@ def test_a_signal_waits_as_an_order_until_the_next_bar(alice: User) -> None:
     assert (order.quantity, order.ended_at, order.price) == (None, None, None)
     assert order.pk == client_order_id(stepper.run.pk, OPENING, SBIN, OrderSlot.ENTRY)
     assert (signal.side, signal.action, signal.followed, signal.reason) == (
-        "long", "entry", True, "",
-    )  # fmt: skip
+        "long",
+        "entry",
+        True,
+        "",
+    )
     assert not Fill.objects.exists()
 
 
@@ -100,9 +109,11 @@ def test_a_fill_is_booked_with_its_charges(alice: User) -> None:
     assert fill.charges_by_kind["gst"] == "0.23"
     assert sum(map(Decimal, fill.charges_by_kind.values())) == fill.charges
     assert balances() == {
-        "cash": 10_000_000 - 1000 - Decimal("1.53"), "locked": 1000, "capital": -10_000_000,
+        "cash": 10_000_000 - 1000 - Decimal("1.53"),
+        "locked": 1000,
+        "capital": -10_000_000,
         "charges": Decimal("1.53"),
-    }  # fmt: skip
+    }
     account = Account.objects.get()
     assert account.balance == 10_000_000 - Decimal("1.53")
     assert account.reserved == 1_000_000 - Decimal("1.53") == stepper.run.capital
@@ -130,8 +141,11 @@ def test_a_position_is_marked_until_it_is_closed(alice: User) -> None:
     assert position.closed_at is not None
     trade = Trade.objects.get()
     assert (trade.side, trade.exit_reason, trade.quantity, trade.bars) == (
-        "long", "take_profit", 10, 3,
-    )  # fmt: skip
+        "long",
+        "take_profit",
+        10,
+        3,
+    )
     assert (trade.gross_profit, trade.profit) == (Decimal(40), 40 - trade.charges)
     assert trade.return_percentage == pytest.approx(float(trade.profit) / 10)
     exit = Order.objects.get(intent="exit")
@@ -192,8 +206,9 @@ def test_a_reversal_whose_entry_is_dropped_still_closes(alice: User) -> None:
     play(stepper, row(FLAT))
     ended = Order.objects.exclude(side="buy").values_list("intent", "status", "reason")
     assert set(ended) == {
-        ("exit", "filled", "opposite_signal"), ("entry", "cancelled", "cancelled"),
-    }  # fmt: skip
+        ("exit", "filled", "opposite_signal"),
+        ("entry", "cancelled", "cancelled"),
+    }
 
 
 def test_a_trade_within_one_bar_writes_all_its_orders(alice: User) -> None:
@@ -230,9 +245,10 @@ def test_a_signal_in_the_direction_of_the_position_is_not_recorded(alice: User) 
 
 def test_an_add_is_locked_by_the_paisa(alice: User) -> None:
     adds = {
-        "method": "fixed_quantity", "quantity": 3,
+        "method": "fixed_quantity",
+        "quantity": 3,
         "pyramiding": {"enabled": True, "maxEntries": 2},
-    }  # fmt: skip
+    }
     odd = (33.335, 34.0, 33.0, 33.335)
     stepper = make_stepper(alice, positionSizing=adds)
     play(stepper, (row(odd), LONG), (row(odd), LONG), row(odd))
@@ -245,16 +261,20 @@ def test_an_add_is_locked_by_the_paisa(alice: User) -> None:
 
 def at_limit(offset: float) -> dict[str, Any]:
     return {
-        "mode": "paper", "exchange": "NSE", "orderType": "limit", "limitOffset": offset,
+        "mode": "paper",
+        "exchange": "NSE",
+        "orderType": "limit",
+        "limitOffset": offset,
         "productType": "carryforward",
-    }  # fmt: skip
+    }
 
 
 def test_what_is_added_to_and_left_in_one_bar_was_held(alice: User) -> None:
     adds = {
-        "method": "fixed_quantity", "quantity": 3,
+        "method": "fixed_quantity",
+        "quantity": 3,
         "pyramiding": {"enabled": True, "maxEntries": 2},
-    }  # fmt: skip
+    }
     stepper = make_stepper(alice, positionSizing=adds)
     play(stepper, (row(FLAT), LONG), (row(FLAT), LONG), row((100, 100, 90, 95)))
     assert Position.objects.get().closed_at is not None
@@ -296,9 +316,10 @@ def test_a_signal_refused_at_its_close_makes_no_order(alice: User) -> None:
     assert not Order.objects.exists()
     signals = Signal.objects.order_by("bar_time", "side").values_list("side", "followed", "reason")
     assert list(signals) == [
-        ("long", False, "kill_switch"), ("long", False, "both_sides"),
+        ("long", False, "kill_switch"),
+        ("long", False, "both_sides"),
         ("short", False, "both_sides"),
-    ]  # fmt: skip
+    ]
 
 
 def test_entries_that_wait_are_taken_back_when_entries_are_blocked(alice: User) -> None:
@@ -379,11 +400,17 @@ def test_each_fill_writes_an_event(alice: User) -> None:
     events = Event.objects.filter(type="trade.executed").order_by("sequence")
     assert [event.sequence for event in events] == [2, 3]
     assert events[0].data == {
-        "algorithmId": stepper.run.algorithm_id, "algorithmName": stepper.run.algorithm.name,
-        "runId": stepper.run.pk, "orderId": Order.objects.get(intent="entry").pk,
-        "time": "2026-11-02T04:00:00.000Z", "symbol": SBIN, "side": "buy", "quantity": 10,
-        "price": 100, "reason": "entry",
-    }  # fmt: skip
+        "algorithmId": stepper.run.algorithm_id,
+        "algorithmName": stepper.run.algorithm.name,
+        "runId": stepper.run.pk,
+        "orderId": Order.objects.get(intent="entry").pk,
+        "time": "2026-11-02T04:00:00.000Z",
+        "symbol": SBIN,
+        "side": "buy",
+        "quantity": 10,
+        "price": 100,
+        "reason": "entry",
+    }
     assert events[1].data["reason"] == "take_profit"
 
 
@@ -420,11 +447,16 @@ def view(record: Any) -> Any:
 
 def test_an_opposite_exit_of_one_side_is_a_signal(alice: User) -> None:
     entries = {
-        "positionType": "long", "conditions": [{
-            "type": "indicator_value", "indicator": {"type": "RSI", "period": 14},
-            "operator": "above", "value": 50,
-        }],
-    }  # fmt: skip
+        "positionType": "long",
+        "conditions": [
+            {
+                "type": "indicator_value",
+                "indicator": {"type": "RSI", "period": 14},
+                "operator": "above",
+                "value": 50,
+            }
+        ],
+    }
     stepper = make_stepper(alice, entryConditions=entries)
     play(stepper, (row(FLAT), LONG), (row(FLAT), {SBIN: EXIT_LONG | EXIT_SHORT}))
     assert Order.objects.get(intent="exit").reason == "opposite_signal"

@@ -42,14 +42,19 @@ HEARD = (
 
 def drawn(owner: User, rng: np.random.Generator) -> Stepper:
     sizing = {
-        "method": "fixed_quantity", "quantity": int(rng.integers(1, 400)),
+        "method": "fixed_quantity",
+        "quantity": int(rng.integers(1, 400)),
         "pyramiding": {"enabled": True, "maxEntries": int(rng.integers(2, 4))},
-    }  # fmt: skip
+    }
     execution = {
-        "mode": "paper", "exchange": "NSE", "productType": "carryforward",
-        "orderType": str(rng.choice(["market", "limit", "stop"])), "limitOffset": 0.2,
-        "slippage": 0.03, "initialCapital": 60_000,
-    }  # fmt: skip
+        "mode": "paper",
+        "exchange": "NSE",
+        "productType": "carryforward",
+        "orderType": str(rng.choice(["market", "limit", "stop"])),
+        "limitOffset": 0.2,
+        "slippage": 0.03,
+        "initialCapital": 60_000,
+    }
     exits = {
         "stopLoss": {"type": "percentage", "percentage": 1},
         "takeProfit": {"type": "percentage", "percentage": 1.5},
@@ -57,9 +62,14 @@ def drawn(owner: User, rng: np.random.Generator) -> Stepper:
     }
     risk = {"maxPositionSize": 40_000, "maxDailyLoss": 900, "maxOpenPositions": 2}
     return make_stepper(
-        owner, *SYMBOLS, contract=Contract(multiplier=2, margin=0.37), positionSizing=sizing,
-        executionSettings=execution, exitConditions=exits, riskParameters=risk,
-    )  # fmt: skip
+        owner,
+        *SYMBOLS,
+        contract=Contract(multiplier=2, margin=0.37),
+        positionSizing=sizing,
+        executionSettings=execution,
+        exitConditions=exits,
+        riskParameters=risk,
+    )
 
 
 def rows(rng: np.random.Generator, count: int) -> Iterator[tuple[dict[str, Bar], dict[str, int]]]:

@@ -38,9 +38,13 @@ REFUSALS: Final[dict[str, tuple[int, str]]] = {
     "gone": (404, "ALGORITHM_NOT_FOUND"),
 }
 STEPS: Final = [
-    "basicInfo", "positionSizing", "entryConditions", "exitConditions", "riskParameters",
+    "basicInfo",
+    "positionSizing",
+    "entryConditions",
+    "exitConditions",
+    "riskParameters",
     "executionSettings",
-]  # fmt: skip
+]
 
 
 def details_of(outcome: str, algorithm_id: str, status: str) -> Any:

@@ -39,9 +39,16 @@ def test_stored_candles_are_seen_as_the_clock_moves() -> None:
     store_candles(TCS, "1m", minutes("2026-10-29 09:15", 5))
     assert len(seen()) == 10
     output = feed(
-        "--symbols", SBIN, TCS, "--from", "2026-10-29", "--to", "2026-10-29T09:18:00+05:30",
-        "--speed", "max",
-    )  # fmt: skip
+        "--symbols",
+        SBIN,
+        TCS,
+        "--from",
+        "2026-10-29",
+        "--to",
+        "2026-10-29T09:18:00+05:30",
+        "--speed",
+        "max",
+    )
     assert "the market's time is 2026-10-29 09:18:00 Thu" in output
     assert seen() == [at(f"2026-10-29 09:{m}") for m in (15, 16, 17)]
     assert seen(timeframe="5m") == []
@@ -101,8 +108,16 @@ def test_impossible_replays_are_refused_with_the_reason(words: list[str], messag
 def test_a_gap_with_candles_is_played_when_that_is_asked_for_alone(alice: User) -> None:
     """Of ten minutes three were played; from the eighth on four in between are left out."""
     store_candles(SBIN, "1m", minutes("2026-10-29 09:15", 10))
-    feed("--symbols", SBIN, "--from", "2026-10-29", "--to", "2026-10-29T09:18:00+05:30",
-         "--speed", "max")  # fmt: skip
+    feed(
+        "--symbols",
+        SBIN,
+        "--from",
+        "2026-10-29",
+        "--to",
+        "2026-10-29T09:18:00+05:30",
+        "--speed",
+        "max",
+    )
     later = ("--symbols", SBIN, "--from", "2026-10-29T09:22:00+05:30", "--speed", "max")
     with pytest.raises(CommandError, match=r"1m candles: 4 of NSE:SBIN.*--play-gap") as refused:
         feed(*later)
@@ -123,8 +138,16 @@ def test_a_gap_without_candles_is_no_gap() -> None:
 
 def test_a_gap_before_the_candles_of_a_file_is_played_with_them(tmp_path: Path) -> None:
     store_candles(SBIN, "1m", minutes("2026-10-29 09:15", 10))
-    feed("--symbols", SBIN, "--from", "2026-10-29", "--to", "2026-10-29T09:18:00+05:30",
-         "--speed", "max")  # fmt: skip
+    feed(
+        "--symbols",
+        SBIN,
+        "--from",
+        "2026-10-29",
+        "--to",
+        "2026-10-29T09:18:00+05:30",
+        "--speed",
+        "max",
+    )
     lines = [f"2026-10-29 09:{m}:00,100,101,99,100,5" for m in range(20, 30)]
     text = "\n".join(["date,open,high,low,close,volume", *lines, ""])
     path = write_file(tmp_path, text, "SBIN_1m.csv")
@@ -145,9 +168,18 @@ def test_an_algorithm_without_bars_is_reported(alice: User) -> None:
     finer = started(alice, steps([SBIN], "1m"), at=before)
     errors = StringIO()
     call_command(
-        "feed", "--symbols", SBIN, "--timeframe", "5m", "--from", "2026-10-29", "--speed", "max",
-        stdout=StringIO(), stderr=errors,
-    )  # fmt: skip
+        "feed",
+        "--symbols",
+        SBIN,
+        "--timeframe",
+        "5m",
+        "--from",
+        "2026-10-29",
+        "--speed",
+        "max",
+        stdout=StringIO(),
+        stderr=errors,
+    )
     message = errors.getvalue()
     assert f"({missing.algorithm_id}) waits for 15m bars of {TCS}, which this feed" in message
     assert f"({finer.algorithm_id}) waits for 1m bars of {SBIN}, which this feed" in message

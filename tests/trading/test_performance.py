@@ -36,16 +36,25 @@ def test_performance_follows_each_trade(alice: User) -> None:
     won, lost = sum(profits[:2]), -profits[2]
     assert got == pytest.approx(
         {
-            "totalTrades": 3, "winningTrades": 2, "losingTrades": 1, "totalProfit": won,
-            "totalLoss": lost, "winRate": 200 / 3, "profitFactor": won / lost,
+            "totalTrades": 3,
+            "winningTrades": 2,
+            "losingTrades": 1,
+            "totalProfit": won,
+            "totalLoss": lost,
+            "winRate": 200 / 3,
+            "profitFactor": won / lost,
             "sharpeRatio": mean(profits) / stdev(profits),
             "maxDrawdown": lost / (1_000_000 + won) * 100,
-            "averageWin": won / 2, "averageLoss": lost, "netProfit": won - lost,
-            "roi": (won - lost) / 10_000, "maxDrawdownAmount": lost,
-            "expectancy": (won - lost) / 3, "riskRewardRatio": won / 2 / lost,
+            "averageWin": won / 2,
+            "averageLoss": lost,
+            "netProfit": won - lost,
+            "roi": (won - lost) / 10_000,
+            "maxDrawdownAmount": lost,
+            "expectancy": (won - lost) / 3,
+            "riskRewardRatio": won / 2 / lost,
         },
         rel=1e-3,
-    )  # fmt: skip
+    )
     assert algorithm.performance_at == stepper.before
 
 
@@ -84,14 +93,19 @@ def test_the_last_execution_is_reported(alice: User) -> None:
             "POSITION_LIMIT_REACHED",
         ),
         (
-            {"executionSettings": {
-                "mode": "paper", "exchange": "NSE", "orderType": "market", "initialCapital": 50,
-                "productType": "carryforward",
-            }},
+            {
+                "executionSettings": {
+                    "mode": "paper",
+                    "exchange": "NSE",
+                    "orderType": "market",
+                    "initialCapital": 50,
+                    "productType": "carryforward",
+                }
+            },
             "INSUFFICIENT_BALANCE",
         ),
     ],
-)  # fmt: skip
+)
 def test_a_limit_that_stops_an_entry_is_an_error(
     alice: User, steps: dict[str, Any], error: str
 ) -> None:
@@ -122,9 +136,13 @@ def test_an_alert_calls_once_and_pauses(alice: User) -> None:
     assert events.keys() == wanted.keys()
     assert Event.objects.count() == 1 + 6 + 2 + 1
     assert events["winRate"].data == {
-        "algorithmId": algorithm.pk, "algorithmName": algorithm.name, "metric": "winRate",
-        "value": 50.0, "threshold": 60, "action": "pause_algorithm",
-    }  # fmt: skip
+        "algorithmId": algorithm.pk,
+        "algorithmName": algorithm.name,
+        "metric": "winRate",
+        "value": 50.0,
+        "threshold": 60,
+        "action": "pause_algorithm",
+    }
     paused = Event.objects.get(type="algorithm.paused")
     assert paused.sequence == events["winRate"].sequence + 1
     assert algorithm.status_changes.latest("id").actor == "system"
@@ -133,11 +151,15 @@ def test_an_alert_calls_once_and_pauses(alice: User) -> None:
 @pytest.mark.parametrize(
     ("metric", "before", "after", "calls"),
     [
-        ("winRate", 50, 40, True), ("winRate", 40, 39, False), ("winRate", 40, 50, False),
-        ("winRate", None, 45, True), ("profitFactor", None, None, False),
-        ("maxDrawdown", 40, 45, True), ("maxDrawdown", 45, 46, False),
+        ("winRate", 50, 40, True),
+        ("winRate", 40, 39, False),
+        ("winRate", 40, 50, False),
+        ("winRate", None, 45, True),
+        ("profitFactor", None, None, False),
+        ("maxDrawdown", 40, 45, True),
+        ("maxDrawdown", 45, 46, False),
     ],
-)  # fmt: skip
+)
 def test_an_alert_calls_at_each_crossing(
     metric: str, before: float | None, after: float | None, calls: bool
 ) -> None:

@@ -18,9 +18,13 @@ OLD, NEW = make.NOW - 91 * DAY, make.NOW - 89 * DAY
 
 def signal(run: Run, at: datetime) -> None:
     run.signals.create(
-        algorithm=run.algorithm, symbol="NSE:SBIN", bar_time=at, side="long", action="entry",
+        algorithm=run.algorithm,
+        symbol="NSE:SBIN",
+        bar_time=at,
+        side="long",
+        action="entry",
         followed=True,
-    )  # fmt: skip
+    )
 
 
 def row(stream: BarStream, time: int, used_at: datetime) -> None:

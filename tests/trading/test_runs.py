@@ -54,9 +54,14 @@ def test_an_algorithm_has_one_run_that_holds_capital(alice: User) -> None:
     run.pk = None
     with pytest.raises(DatabaseError, match="one_run_of_an_algorithm_holds_capital"):
         Run.objects.create(
-            algorithm=run.algorithm, account=run.account, algorithm_version=1, configuration={},
-            mode="paper", capital=1, started_at=NOW,
-        )  # fmt: skip
+            algorithm=run.algorithm,
+            account=run.account,
+            algorithm_version=1,
+            configuration={},
+            mode="paper",
+            capital=1,
+            started_at=NOW,
+        )
 
 
 @pytest.mark.parametrize(

@@ -25,9 +25,13 @@ def listener() -> Iterator[psycopg.Connection]:
     """A connection that listens as each web process does."""
     settings = connection.settings_dict
     with psycopg.connect(
-        host=settings["HOST"], port=settings["PORT"], user=settings["USER"],
-        password=settings["PASSWORD"], dbname=settings["NAME"], autocommit=True,
-    ) as listening:  # fmt: skip
+        host=settings["HOST"],
+        port=settings["PORT"],
+        user=settings["USER"],
+        password=settings["PASSWORD"],
+        dbname=settings["NAME"],
+        autocommit=True,
+    ) as listening:
         for channel in (*CHANNELS, "end_of_notices"):
             listening.execute(f"LISTEN {channel}")
         yield listening
@@ -57,9 +61,14 @@ def test_each_change_of_an_account_notifies_of_its_owner(
     run.positions.filter(pk=position.pk).update(unrealised=Decimal(7))
     assert notices(listener) == account
     Signal.objects.create(
-        run=run, algorithm=run.algorithm, symbol="NSE:NIFTY", bar_time=make.NOW, side="long",
-        action="entry", followed=True,
-    )  # fmt: skip
+        run=run,
+        algorithm=run.algorithm,
+        symbol="NSE:NIFTY",
+        bar_time=make.NOW,
+        side="long",
+        action="entry",
+        followed=True,
+    )
     assert notices(listener) == account
     Account.objects.filter(pk=alice.pk).update(balance=2_000_000)
     assert notices(listener) == account

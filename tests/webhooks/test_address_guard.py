@@ -116,20 +116,11 @@ def test_an_exempt_address_may_have_any_port_and_go_without_tls() -> None:
 
 @pytest.mark.parametrize(
     "url",
-    [
-        "http://localhost:9000/",
-        "http://127.1:9000/",
-        "http://2130706433/",
-        "http://127.0.0.1.:9000/",
-        "http://127.0.0.1:65536/",
-        "http://a:b@127.0.0.1/",
-        "http://10.0.0.1/",
-        "http://8.8.8.8/",
-        "https://8.8.8.8:9000/",
-        "http://[::ffff:127.0.0.1]/",
-        "https://both.example.com/",
-        "ftp://127.0.0.1/",
-    ],
+    """
+        http://localhost:9000/ http://127.1:9000/ http://2130706433/ http://127.0.0.1.:9000/
+        http://127.0.0.1:65536/ http://a:b@127.0.0.1/ http://10.0.0.1/ http://8.8.8.8/
+        https://8.8.8.8:9000/ http://[::ffff:127.0.0.1]/ https://both.example.com/ ftp://127.0.0.1/
+    """.split(),
 )
 def test_nothing_but_canonical_addresses_of_the_networks_is_exempt(url: str) -> None:
     assert refusal(url, LOOPBACK)
@@ -164,9 +155,17 @@ def test_what_the_system_takes_for_an_address_is_that_very_address(host: str) ->
 
 
 @pytest.mark.parametrize(
-    "form", ["::{:x}:{:x}", "::ffff:{:x}:{:x}", "::ffff:0:{:x}:{:x}", "64:ff9b::{:x}:{:x}",
-             "64:ff9b:1::{:x}:{:x}", "2002:{:x}:{:x}::1", "2001::{:x}:{:x}"],
-)  # fmt: skip
+    "form",
+    [
+        "::{:x}:{:x}",
+        "::ffff:{:x}:{:x}",
+        "::ffff:0:{:x}:{:x}",
+        "64:ff9b::{:x}:{:x}",
+        "64:ff9b:1::{:x}:{:x}",
+        "2002:{:x}:{:x}::1",
+        "2001::{:x}:{:x}",
+    ],
+)
 def test_no_address_that_wraps_another_is_public(form: str) -> None:
     for wrapped in ("127.0.0.1", "169.254.169.254", "10.0.0.1", "8.8.8.8"):
         high, low = divmod(int(ip_address(wrapped)), 1 << 16)

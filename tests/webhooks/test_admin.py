@@ -65,5 +65,7 @@ def test_a_delivery_is_sent_again_and_a_webhook_switched_off_on_record(
     assert "Done" in operator.post(on, reason, follow=True).text
     records = AuditRecord.objects.filter(actor=olga.pk).order_by("id")
     assert [(row.action, row.details) for row in records] == [
-        ("webhook_redelivered", reason), ("webhook_disabled", reason), ("webhook_enabled", reason),
-    ]  # fmt: skip
+        ("webhook_redelivered", reason),
+        ("webhook_disabled", reason),
+        ("webhook_enabled", reason),
+    ]

@@ -45,7 +45,7 @@ def waiting_jobs() -> int:
     return ProcrastinateJob.objects.filter(queue_name=outbox.DISPATCH_QUEUE, status="todo").count()
 
 
-# ----------------------------------------------------------------------------------------- fan-out
+# Fan-out.
 
 
 def test_an_event_goes_to_each_endpoint_that_wants_it_and_is_on(alice: User, bob: User) -> None:
@@ -77,7 +77,7 @@ def test_what_is_undone_is_delivered_to_nobody(alice: User) -> None:
     assert waiting_jobs() == 0
 
 
-# ------------------------------------------------------------------------------------------- claim
+# Claim.
 
 
 def test_a_claimed_delivery_has_all_that_is_needed_to_send_it(alice: User) -> None:
@@ -150,7 +150,7 @@ def test_many_who_claim_at_once_keep_to_two_and_claim_nothing_twice() -> None:
             )
 
 
-# ------------------------------------------------------------------------------------------ record
+# Record.
 
 
 def test_a_success_is_delivered(alice: User) -> None:
@@ -268,7 +268,7 @@ def test_a_sender_that_was_given_up_on_changes_nothing(alice: User) -> None:
     assert Attempt.objects.get().error == "lost"
 
 
-# ---------------------------------------------------------------------------------------- reaper
+# Reaper.
 
 
 @pytest.mark.django_db(transaction=True)
@@ -328,7 +328,7 @@ def test_what_waits_for_an_endpoint_that_is_enabled_meanwhile_is_not_dropped(
     assert Delivery.objects.filter(status=DeliveryStatus.WAITING).count() == 2
 
 
-# --------------------------------------------------------------------------------------- retention
+# Retention.
 
 
 def test_events_and_deliveries_are_kept_for_thirty_days(alice: User) -> None:

@@ -75,9 +75,12 @@ def running(command: list[str], file: Path) -> Iterator[tuple[str, "subprocess.P
         port = free.getsockname()[1]
     environment = {**os.environ, "WEBHOOK_SECRET": SECRET, "PORT": str(port)}
     process = subprocess.Popen(
-        [*command, str(file)], env=environment, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+        [*command, str(file)],
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
         text=True,
-    )  # fmt: skip
+    )
     try:
         url = f"http://127.0.0.1:{port}/"
         while send(url, body=b"", headers={}, exemptions=LOOPBACK).error == Failure.REFUSED:
@@ -129,8 +132,11 @@ def test_the_message_of_the_shell_is_signed_as_ours_are(page: str, tmp_path: Pat
         sent = subprocess.run(
             ["sh", str(file), listening.url],
             env={**os.environ, "WEBHOOK_SECRET": SECRET},
-            capture_output=True, text=True, check=True, timeout=30,
-        )  # fmt: skip
+            capture_output=True,
+            text=True,
+            check=True,
+            timeout=30,
+        )
     assert sent.stdout == "200\n"
     head, _, body = listening.requests[0].partition(b"\r\n\r\n")
     headers = dict(line.split(": ", 1) for line in head.decode().split("\r\n")[1:])

@@ -30,16 +30,35 @@ from tests.webhooks.receiver import (
 pytestmark = pytest.mark.slow
 
 PIECES = (
-    b"HTTP/1.1 200 OK\r\n", b"HTTP/1.1 100 Continue\r\n\r\n", b"HTTP/1.1 101 Switch\r\n\r\n",
-    b"HTTP/1.1 304 Same\r\n", b"HTTP/9.9 999 \xff\r\n", b"HTTP/1.1 -1 No\r\n",
-    b"Content-Length: 5\r\n", b"Content-Length: -5\r\n", b"Content-Length: 5, 6\r\n",
-    b"Content-Length: " + b"9" * 5000 + b"\r\n", b"Transfer-Encoding: chunked\r\n",
-    b"Transfer-Encoding: gzip, chunked\r\n", b"Retry-After: \xff\r\n",
-    b"Location: http://127.0.0.1:1/\r\n", b" folded\r\n", b": nameless\r\n", b"A: \x00\r\n",
-    b"Connection: upgrade\r\n", b"\r\n", b"\r\n", b"5\r\nhello\r\n", b"0\r\n\r\n",
-    b"ffffffffffffffff\r\n", b"-1\r\n", b"5;" + b"x" * 9000 + b"\r\n", b"hello", b"\x00" * 9,
+    b"HTTP/1.1 200 OK\r\n",
+    b"HTTP/1.1 100 Continue\r\n\r\n",
+    b"HTTP/1.1 101 Switch\r\n\r\n",
+    b"HTTP/1.1 304 Same\r\n",
+    b"HTTP/9.9 999 \xff\r\n",
+    b"HTTP/1.1 -1 No\r\n",
+    b"Content-Length: 5\r\n",
+    b"Content-Length: -5\r\n",
+    b"Content-Length: 5, 6\r\n",
+    b"Content-Length: " + b"9" * 5000 + b"\r\n",
+    b"Transfer-Encoding: chunked\r\n",
+    b"Transfer-Encoding: gzip, chunked\r\n",
+    b"Retry-After: \xff\r\n",
+    b"Location: http://127.0.0.1:1/\r\n",
+    b" folded\r\n",
+    b": nameless\r\n",
+    b"A: \x00\r\n",
+    b"Connection: upgrade\r\n",
+    b"\r\n",
+    b"\r\n",
+    b"5\r\nhello\r\n",
+    b"0\r\n\r\n",
+    b"ffffffffffffffff\r\n",
+    b"-1\r\n",
+    b"5;" + b"x" * 9000 + b"\r\n",
+    b"hello",
+    b"\x00" * 9,
     b"x" * 70_000,
-)  # fmt: skip
+)
 
 
 def post(url: str) -> SendResult:
@@ -67,8 +86,12 @@ def test_no_answer_whatsoever_breaks_the_sender(monkeypatch: pytest.MonkeyPatch)
         assert listening.connections == 3000
     outcomes = Counter(answer.error for answer in answers)
     assert outcomes.keys() >= {
-        None, Failure.TIMEOUT, Failure.RESET, Failure.BAD_ANSWER, Failure.REDIRECT,
-    }  # fmt: skip
+        None,
+        Failure.TIMEOUT,
+        Failure.RESET,
+        Failure.BAD_ANSWER,
+        Failure.REDIRECT,
+    }
     assert all(answer.status == 200 for answer in answers if answer.error is None)
 
 

@@ -64,8 +64,10 @@ def test_a_name_has_all_its_addresses() -> None:
     with name_server() as (resolver, queried):
         addresses = resolve_host("both.example.com", 5, resolver=resolver)
         assert [str(address) for address in addresses] == [
-            "93.184.216.34", "10.0.0.1", "2606:4700::1111",
-        ]  # fmt: skip
+            "93.184.216.34",
+            "10.0.0.1",
+            "2606:4700::1111",
+        ]
         assert [
             str(address) for address in resolve_host("one.example.com", 5, resolver=resolver)
         ] == ["93.184.216.34"]

@@ -2,6 +2,7 @@
 
 from typing import Final
 
+# fmt: off
 BY_SPELLING: Final = [
     "http://example.com/h", "ftp://example.com/", "file:///etc/passwd",
     "gopher://127.0.0.1:5432/_x", "javascript:alert(1)", "//example.com/x", "https:///x",
@@ -17,7 +18,7 @@ BY_SPELLING: Final = [
     "https://[2606:4700:4700:0:0:0:0:1111]/", "https://example.com:0443/", "https://127.0.0.0x1/",
     "https://" + "a." * 126 + "com/", "https://" + "a" * 64 + ".com/",
     "https://example.com/a\\b", "https://example.com/" + "a" * 2980,
-]  # fmt: skip
+]
 BY_HOST: Final = [
     "https://localhost/", "https://LOCALHOST/", "https://a.localhost/", "https://127.0.0.1/",
     "https://0.0.0.0/", "https://10.0.0.1/", "https://172.16.0.1/", "https://172.31.255.254/",
@@ -34,7 +35,8 @@ BY_HOST: Final = [
     "https://metadata.google.internal/", "https://printer.local/", "https://168.63.129.16/",
     "https://192.31.196.1/", "https://192.52.193.1/", "https://192.175.48.1/",
     "https://[2620:4f:8000::1]/", "https://[4000::1]/",
-]  # fmt: skip
+]
+# fmt: on
 BY_NAME_SERVER: Final = {
     "https://private.example.com/": ["10.0.0.5"],
     "https://both.example.com/": ["93.184.216.34", "127.0.0.1"],
@@ -43,7 +45,10 @@ BY_NAME_SERVER: Final = {
 }
 """What the name server answers for each."""
 ACCEPTED: Final = [
-    "https://example.com/hook", "https://example.com:443/hook",
-    "https://sub.example.co.in/a?b=c", "https://8.8.8.8/", "https://[2606:4700:4700::1111]/",
+    "https://example.com/hook",
+    "https://example.com:443/hook",
+    "https://sub.example.co.in/a?b=c",
+    "https://8.8.8.8/",
+    "https://[2606:4700:4700::1111]/",
     "https://xn--bcher-kva.example.com/",
-]  # fmt: skip
+]

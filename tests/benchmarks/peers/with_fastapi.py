@@ -30,14 +30,19 @@ ENGINE = create_async_engine(
     isolation_level="AUTOCOMMIT",  # no BEGIN and ROLLBACK
 )
 TABLES = (
-    "accounts_user", "accounts_session", "algorithms_algorithm", "symbols_instrument",
+    "accounts_user",
+    "accounts_session",
+    "algorithms_algorithm",
+    "symbols_instrument",
     "market_edition",
-)  # fmt: skip
+)
 SCHEMA = MetaData()
-LISTED = (
-    "id", "name", "status", "active", "strategy_type", "timeframe", "symbols", "total_trades",
-    "win_rate", "total_profit", "profit_factor", "created_at", "updated_at",
-)  # fmt: skip
+LISTED = tuple(
+    """
+    id name status active strategy_type timeframe symbols total_trades win_rate total_profit
+    profit_factor created_at updated_at
+""".split()
+)
 STEPS = {
     "basicInfo": "basic_info",
     "positionSizing": "position_sizing",
@@ -134,8 +139,12 @@ async def shown(user: User, algorithm: str) -> Response:
     row = await fetch_algorithm(user, algorithm)
     return answer(
         {
-            "id": row["id"], "userId": row["owner_id"], "name": row["name"],
-            "description": row["description"], "status": row["status"], "active": row["active"],
+            "id": row["id"],
+            "userId": row["owner_id"],
+            "name": row["name"],
+            "description": row["description"],
+            "status": row["status"],
+            "active": row["active"],
             "version": row["version"],
             **{wire: row[column] for wire, column in STEPS.items()},
             "performance": row["performance"],
@@ -143,11 +152,14 @@ async def shown(user: User, algorithm: str) -> Response:
             "walkForwardResults": row["walk_forward_results"],
             "monteCarloConfig": row["monte_carlo_config"],
             "monteCarloResults": row["monte_carlo_results"],
-            "isTemplate": row["is_template"], "isPublic": row["is_public"],
-            "clonedFrom": row["cloned_from_id"], "lastExecution": row["last_execution"],
-            "createdAt": wire(row["created_at"]), "updatedAt": wire(row["updated_at"]),
+            "isTemplate": row["is_template"],
+            "isPublic": row["is_public"],
+            "clonedFrom": row["cloned_from_id"],
+            "lastExecution": row["last_execution"],
+            "createdAt": wire(row["created_at"]),
+            "updatedAt": wire(row["updated_at"]),
         }
-    )  # fmt: skip
+    )
 
 
 @app.post("/api/trading/algorithms/{algorithm}/validate")
@@ -194,11 +206,18 @@ async def covered(symbols: list[str]) -> list[dict[str, object]]:
     assert not stored, "the benchmark stores no bars"
     return [
         {
-            "symbol": symbol, "bars": 0, "firstBar": None, "lastBar": None, "heldSessions": 0,
-            "sessions": 0, "percentage": None, "since": None, "sessionsSince": 0,
+            "symbol": symbol,
+            "bars": 0,
+            "firstBar": None,
+            "lastBar": None,
+            "heldSessions": 0,
+            "sessions": 0,
+            "percentage": None,
+            "since": None,
+            "sessionsSince": 0,
         }
         for symbol in symbols
-    ]  # fmt: skip
+    ]
 
 
 async def fetch_algorithm(user: str, algorithm: str) -> Mapping[str, Any]:
@@ -229,14 +248,22 @@ async def untradable(symbols: list[str]) -> list[str]:
 
 def item(row: Any) -> dict[str, object]:
     return {
-        "id": row.id, "name": row.name, "status": row.status, "active": row.active,
-        "strategyType": row.strategy_type, "timeframe": row.timeframe, "symbols": row.symbols,
+        "id": row.id,
+        "name": row.name,
+        "status": row.status,
+        "active": row.active,
+        "strategyType": row.strategy_type,
+        "timeframe": row.timeframe,
+        "symbols": row.symbols,
         "performance": {
-            "totalTrades": row.total_trades, "winRate": row.win_rate,
-            "totalProfit": row.total_profit, "profitFactor": row.profit_factor,
+            "totalTrades": row.total_trades,
+            "winRate": row.win_rate,
+            "totalProfit": row.total_profit,
+            "profitFactor": row.profit_factor,
         },
-        "createdAt": wire(row.created_at), "updatedAt": wire(row.updated_at),
-    }  # fmt: skip
+        "createdAt": wire(row.created_at),
+        "updatedAt": wire(row.updated_at),
+    }
 
 
 def wire(moment: datetime) -> str:

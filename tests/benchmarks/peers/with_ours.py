@@ -26,10 +26,17 @@ MOST_BARS = 10_000_000
 SYMBOL = "NSE:WALK"
 CHARGED: Schedule = (
     ChargeRow(
-        "", 0, brokerage=0.0003, brokerage_cap=20.0, tax_sell=0.00025, exchange=0.0000297,
-        regulator=0.000001, stamp_buy=0.00003, gst=0.18,
+        "",
+        0,
+        brokerage=0.0003,
+        brokerage_cap=20.0,
+        tax_sell=0.00025,
+        exchange=0.0000297,
+        regulator=0.000001,
+        stamp_buy=0.00003,
+        gst=0.18,
     ),
-)  # fmt: skip
+)
 
 
 def strategy(symbols: int = 1) -> Strategy:
@@ -43,10 +50,13 @@ def every_rule() -> Strategy:
     steps["positionSizing"]["pyramiding"] = {"enabled": True, "maxEntries": 3}
     steps["exitConditions"] |= {
         "trailingStop": {
-            "enabled": True, "type": "percentage", "percentage": 0.8, "activationThreshold": 0.4,
+            "enabled": True,
+            "type": "percentage",
+            "percentage": 0.8,
+            "activationThreshold": 0.4,
         },
         "maxHoldingCandles": 2_000,
-    }  # fmt: skip
+    }
     steps["riskParameters"]["maxDailyLoss"] = 20_000
     steps["executionSettings"]["slippage"] = 0.03
     return parse(steps)
@@ -54,9 +64,7 @@ def every_rule() -> Strategy:
 
 def _steps(symbols: int) -> dict[str, dict[str, Any]]:
     return {
-        "basicInfo": {
-            "strategyType": "momentum", "timeframe": "1m", "symbols": _names(symbols),
-        },
+        "basicInfo": {"strategyType": "momentum", "timeframe": "1m", "symbols": _names(symbols)},
         "positionSizing": {"method": "fixed_quantity", "quantity": 100},
         "entryConditions": {"positionType": "long", "conditions": [CROSS]},
         "exitConditions": {
@@ -64,12 +72,17 @@ def _steps(symbols: int) -> dict[str, dict[str, Any]]:
             "takeProfit": {"type": "percentage", "percentage": 2},
         },
         "riskParameters": {
-            "maxPositionSize": 1e9, "maxDailyLoss": 1e9, "maxOpenPositions": symbols,
+            "maxPositionSize": 1e9,
+            "maxDailyLoss": 1e9,
+            "maxOpenPositions": symbols,
         },
         "executionSettings": {
-            "mode": "paper", "exchange": "NSE", "orderType": "market", "productType": "delivery",
+            "mode": "paper",
+            "exchange": "NSE",
+            "orderType": "market",
+            "productType": "delivery",
         },
-    }  # fmt: skip
+    }
 
 
 def _names(symbols: int) -> list[str]:

@@ -55,13 +55,38 @@ def tab(
 
 
 WITH_FORMS = (
-    "home", "algorithm", "draft", "steps", "steps of a draft", "json", "new backtest",
-    "new optimization", "new monte carlo", "backtest", "explanation", "run",
-    "explanation of a run", "coverage", "symbol search", "sessions and charges", "upload",
-    "settings", "new password", "new address", "new key", "new webhook", "webhook", "new secret",
-    "second factor", "export", "export that is ready", "close account", "sign in", "sign up",
+    "home",
+    "algorithm",
+    "draft",
+    "steps",
+    "steps of a draft",
+    "json",
+    "new backtest",
+    "new optimization",
+    "new monte carlo",
+    "backtest",
+    "explanation",
+    "run",
+    "explanation of a run",
+    "coverage",
+    "symbol search",
+    "sessions and charges",
+    "upload",
+    "settings",
+    "new password",
+    "new address",
+    "new key",
+    "new webhook",
+    "webhook",
+    "new secret",
+    "second factor",
+    "export",
+    "export that is ready",
+    "close account",
+    "sign in",
+    "sign up",
     "reset",
-)  # fmt: skip
+)
 
 
 def test_each_form_is_tried(browser: Browser, account: Trader) -> None:

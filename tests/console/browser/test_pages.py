@@ -21,8 +21,11 @@ LARGEST = 150_000  # bytes of a page with its styles and scripts, without the sc
 OUTSIDE = {"unknown elsewhere": "/nothing", "expired link": "/account/verify/x"}
 # No run of this service has been stepped by a bar.
 STATUSES = {
-    "unknown": 404, "unknown elsewhere": 404, "expired link": 422, "explanation of a run": 404,
-}  # fmt: skip
+    "unknown": 404,
+    "unknown elsewhere": 404,
+    "expired link": 422,
+    "explanation of a run": 404,
+}
 # A page with a stream of events never rests.
 STREAMING = ("live", "run")
 TAGS = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]
@@ -100,7 +103,7 @@ def _described(rule: dict[str, object]) -> str:
     return json.dumps([rule["id"], *(node["html"][:160] for node in nodes[:4])])
 
 
-# ------------------------------------------------------------ pages to which no address alone leads
+# Pages to which no address alone leads.
 
 
 def _press(page: Page, button: str) -> None:

@@ -174,8 +174,10 @@ def minutes(size: int) -> bytes:
     days = [opening + timedelta(days=n) for n in range(400)]
     lines = [
         f"{day + timedelta(minutes=minute)},3500.05,3501.10,3499.95,3500.50,12345"
-        for day in days if day.weekday() < 5 for minute in range(375)
-    ]  # fmt: skip
+        for day in days
+        if day.weekday() < 5
+        for minute in range(375)
+    ]
     text = "\n".join([HEAD.decode().strip(), *lines]).encode()
     return text[: text.rindex(b"\n", 0, size) + 1]
 

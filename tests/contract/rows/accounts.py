@@ -32,9 +32,25 @@ def _name(name: str, value: Any) -> Row:
 SIGN_UPS: Final = [
     _without("email", SIGN_UP, "I01"),
     *rows_of(
-        "I", 2, _email, None, "", "a", "a@", "@b.c", "a@b", "a b@c.de", "a@b..c", "a@-b.com",
-        "a@b.com\n", "a@b.com\0", "a" * 250 + "@b.com", ["a@b.com"], "a@[127.0.0.1]",
-        '"a b"@c.com', "a@b.com,c@d.com",
+        "I",
+        2,
+        _email,
+        None,
+        "",
+        "a",
+        "a@",
+        "@b.c",
+        "a@b",
+        "a b@c.de",
+        "a@b..c",
+        "a@-b.com",
+        "a@b.com\n",
+        "a@b.com\0",
+        "a" * 250 + "@b.com",
+        ["a@b.com"],
+        "a@[127.0.0.1]",
+        '"a b"@c.com',
+        "a@b.com,c@d.com",
     ),
     _email("I19 blanks around it", " a@b.com "),
     _email("I20 a full-width letter", "\uff41@b.com"),
@@ -46,20 +62,28 @@ SIGN_UPS: Final = [
     _password("I29 NUL eight times", "\0" * 8),
     _without("name", SIGN_UP, "I32"),
     *rows_of("I", 32, _name, "", "x" * 101, "a\0b", {}),
-]  # fmt: skip
+]
 NO_CREDENTIALS: Final[tuple[object, ...]] = ("", None, 1, True, [], {})
 LOG_INS: Final = [
     _without("email", LOG_IN, "I35"),
     _without("password", LOG_IN, "I35"),
     *[
         Row(
-            f"I35 {value!r} as {field}", INVALID, path=LOG_IN, body=GOOD | {field: value},
+            f"I35 {value!r} as {field}",
+            INVALID,
+            path=LOG_IN,
+            body=GOOD | {field: value},
             details={"field": field},
         )
         for field in ("email", "password")
         for value in NO_CREDENTIALS
     ],
-    Row("I37 a form", MEDIA_TYPE, path=LOG_IN, body=b"email=a%40b.com&password=abcdefgh",
-        kind="application/x-www-form-urlencoded"),
+    Row(
+        "I37 a form",
+        MEDIA_TYPE,
+        path=LOG_IN,
+        body=b"email=a%40b.com&password=abcdefgh",
+        kind="application/x-www-form-urlencoded",
+    ),
     Row("I37 JSON as text/plain", MEDIA_TYPE, path=LOG_IN, body=GOOD, kind="text/plain"),
-]  # fmt: skip
+]

@@ -19,9 +19,16 @@ from tests.contract.rows.row import (
 )
 
 GONE: Final = (
-    "x", "1", "0123456789abcdef0123456", "0123456789abcdef012345678", "0123456789abcdef0123456g",
-    "0123456789ABCDEF01234567", "0123456789abcdef01234567", "0" * 24, "9" * 200,
-)  # fmt: skip
+    "x",
+    "1",
+    "0123456789abcdef0123456",
+    "0123456789abcdef012345678",
+    "0123456789abcdef0123456g",
+    "0123456789ABCDEF01234567",
+    "0123456789abcdef01234567",
+    "0" * 24,
+    "9" * 200,
+)
 """Ids that are malformed, or of nothing."""
 
 
@@ -91,8 +98,24 @@ def _queries(first: str, name: str, *texts: str, path: str = ALGORITHMS) -> list
 
 QUERIES: Final = [
     *_queries(
-        "F01", "page", "0", "-1", "abc", "1.5", "1e3", "null", "", "last", "%201", "+1", "1_0",
-        "%D9%A1", "0x1", "%00", "99999999999999999999", "9" * 5_000,
+        "F01",
+        "page",
+        "0",
+        "-1",
+        "abc",
+        "1.5",
+        "1e3",
+        "null",
+        "",
+        "last",
+        "%201",
+        "+1",
+        "1_0",
+        "%D9%A1",
+        "0x1",
+        "%00",
+        "99999999999999999999",
+        "9" * 5_000,
     ),
     *_queries("F16", "page", "1000001"),
     Row("F18 page twice", INVALID, "GET", ALGORITHMS + "?page=1&page=2", details={"field": "page"}),
@@ -100,7 +123,13 @@ QUERIES: Final = [
     *_queries("F25", "status", "archived", "ACTIVE", "", "draft,active"),
     *_queries("F29", "strategyType", "hodl"),
     *_queries(
-        "F30", "sort", "password", "user__password", "-createdAt", "?", "createdAt;drop",
+        "F30",
+        "sort",
+        "password",
+        "user__password",
+        "-createdAt",
+        "?",
+        "createdAt;drop",
         "performance.winRate.x",
     ),
     *_queries("F36", "order", "ASC", "random"),
@@ -122,6 +151,6 @@ QUERIES: Final = [
     *_queries("F57", "sort", "createdAt", "exit_time", path=ALGORITHM + "/trades"),
     *_queries("F59", "page", "0", "x", path=ALGORITHM + "/trades"),
     *_queries("F61", "followed", "1", "True", "", path=ALGORITHM + "/signals"),
-]  # fmt: skip
+]
 CLOSED: Final = ("status", "strategyType", "sort", "order", "exchange", "followed")
 """A refusal of one of these names the allowed values."""

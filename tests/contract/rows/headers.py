@@ -43,9 +43,17 @@ def _key(name: str, text: str) -> Row:
 
 ALL: Final = [
     *rows_of(
-        "G", 1, _kind, "", "text/plain", "application/x-www-form-urlencoded",
-        "multipart/form-data; boundary=x", "multipart/form-data", "application/xml",
-        "application/vnd.api+json", ";;;=",
+        "G",
+        1,
+        _kind,
+        "",
+        "text/plain",
+        "application/x-www-form-urlencoded",
+        "multipart/form-data; boundary=x",
+        "multipart/form-data",
+        "application/xml",
+        "application/vnd.api+json",
+        ";;;=",
     ),
     *rows_of("G", 9, _charset, "utf-16", "foo", "unicode_escape", "idna", "base64"),
     _coded("G14 a body in gzip", gzip.compress(b"{}")),
@@ -54,4 +62,4 @@ ALL: Final = [
     *rows_of("G", 21, _host, "evil.example", "a b", "a_b"),
     _accept("G38 5,000 separators", 'text/html;x="' + ";" * 5_000 + '"'),
     *rows_of("G", 39, _key, "", "k" * 256, "a b", "a\x7f", "k\xe9"),
-]  # fmt: skip
+]

@@ -48,19 +48,44 @@ ALL: Final = [
         details={"symbol": "NSE:NIFTY", "barsInRange": 0},
     ),
     *[_capital(value) for value in (0, -1, 1e300, "1000")],
-    _backtest("J33 a search without parameters", "optimizationConfig.parameters",
-              kind="optimization", optimizationConfig={"objective": "netProfit"}),
-    _backtest("J33 a path that leads nowhere", "optimizationConfig.parameters[0].path",
-              kind="optimization", optimizationConfig={"parameters": [
-                  {"path": "exitConditions.stopLoss.x.y", "from": 1, "to": 2, "step": 1}]}),
+    _backtest(
+        "J33 a search without parameters",
+        "optimizationConfig.parameters",
+        kind="optimization",
+        optimizationConfig={"objective": "netProfit"},
+    ),
+    _backtest(
+        "J33 a path that leads nowhere",
+        "optimizationConfig.parameters[0].path",
+        kind="optimization",
+        optimizationConfig={
+            "parameters": [{"path": "exitConditions.stopLoss.x.y", "from": 1, "to": 2, "step": 1}]
+        },
+    ),
     _backtest("J33 a configuration of another kind", "monteCarloConfig", monteCarloConfig={}),
     _alert("J37 an unknown metric", "alerts.foo", {"foo": ALERT}),
-    _alert("J37 an unknown action", "alerts.winRate.action",
-           {"winRate": ALERT | {"action": "sell_all"}}),
-    _alert("J37 a threshold that is no number", "alerts.winRate.threshold",
-           {"winRate": ALERT | {"threshold": "x"}}),
-    Row("J35 public, yet no template", INVALID, body={"isPublic": True, "isTemplate": False},
-        details={"field": "isPublic"}),
-    Row("J35 public, of what is no template", INVALID, "PATCH", ALGORITHM, {"isPublic": True},
-        details={"field": "isPublic"}),
-]  # fmt: skip
+    _alert(
+        "J37 an unknown action",
+        "alerts.winRate.action",
+        {"winRate": ALERT | {"action": "sell_all"}},
+    ),
+    _alert(
+        "J37 a threshold that is no number",
+        "alerts.winRate.threshold",
+        {"winRate": ALERT | {"threshold": "x"}},
+    ),
+    Row(
+        "J35 public, yet no template",
+        INVALID,
+        body={"isPublic": True, "isTemplate": False},
+        details={"field": "isPublic"},
+    ),
+    Row(
+        "J35 public, of what is no template",
+        INVALID,
+        "PATCH",
+        ALGORITHM,
+        {"isPublic": True},
+        details={"field": "isPublic"},
+    ),
+]

@@ -77,8 +77,11 @@ class Conformance:
         reports = [
             (report.order_id, report.quantity, float(report.price)) for report in [*first, *later]
         ]
-        assert reports == [(orders[1].pk, 3, 100.5), (orders[0].pk, 10, 100.0),
-                        (orders[1].pk, 7, 101.0)]  # fmt: skip
+        assert reports == [
+            (orders[1].pk, 3, 100.5),
+            (orders[0].pk, 10, 100.0),
+            (orders[1].pk, 7, 101.0),
+        ]
         assert not bench.broker.fills_after(later[-1].number)
 
     def test_ten_orders_a_second_of_an_account_and_the_others_after(self, bench: Bench) -> None:
@@ -98,8 +101,12 @@ class Conformance:
         receipts = bench.broker.place(orders, last=LAST)
         assert [receipt.reason for receipt in receipts] == ["", "price_band", "", "price_band", ""]
         assert [receipt.status == OrderStatus.REJECTED for receipt in receipts] == [
-            False, True, False, True, False,
-        ]  # fmt: skip
+            False,
+            True,
+            False,
+            True,
+            False,
+        ]
 
     def test_it_says_that_it_is_well(self, bench: Bench) -> None:
         assert bench.broker.health().state is BrokerState.OK

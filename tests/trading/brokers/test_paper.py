@@ -37,18 +37,30 @@ class PaperBench:
         self._made += count
         return [
             Order(
-                id=f"{number:024x}", run=run, algorithm_id=run.algorithm_id, symbol="NSE:SBIN",
-                side="buy", intent=Intent.ENTRY, type="limit" if price else "market", price=price,
-                bar_time=make.NOW, placed_at=placed_at,
+                id=f"{number:024x}",
+                run=run,
+                algorithm_id=run.algorithm_id,
+                symbol="NSE:SBIN",
+                side="buy",
+                intent=Intent.ENTRY,
+                type="limit" if price else "market",
+                price=price,
+                bar_time=make.NOW,
+                placed_at=placed_at,
             )
             for number in range(self._made - count, self._made)
-        ]  # fmt: skip
+        ]
 
     def fill(self, order: Order, quantity: int, price: float) -> None:
         Fill.objects.create(
-            order=order, number=1 + order.fills.count(), quantity=quantity, price=price,
-            charges=0, charges_by_kind={}, at=make.NOW,
-        )  # fmt: skip
+            order=order,
+            number=1 + order.fills.count(),
+            quantity=quantity,
+            price=price,
+            charges=0,
+            charges_by_kind={},
+            at=make.NOW,
+        )
 
     def held(self) -> int:
         return Order.objects.count()

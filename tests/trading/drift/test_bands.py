@@ -34,9 +34,12 @@ def with_sessions(run: Run, growth: float, sessions: int = 6) -> None:
     capital = float(run.capital)
     for number in range(sessions):
         SessionStart.objects.create(
-            run=run, day=MONDAY + timedelta(days=number), first_row=number, data=b"",
+            run=run,
+            day=MONDAY + timedelta(days=number),
+            first_row=number,
+            data=b"",
             equity=capital * (1 + growth * number / sessions),
-        )  # fmt: skip
+        )
     RunState.objects.filter(run=run).update(equity=capital * (1 + growth))
 
 
@@ -62,8 +65,10 @@ def test_growth_is_compared_with_the_band_of_the_backtest(
     returns = ResultData(trades.records, curve, float(backtest.initial_capital)).daily
     lower, upper = (float(edge[-1]) for edge in growth_band(returns, 6, 0.9, seed=backtest.seed))
     for growth, status in (
-        ((lower + upper) / 2, "within"), (lower - 0.01, "below"), (upper + 0.01, "above")
-    ):  # fmt: skip
+        ((lower + upper) / 2, "within"),
+        (lower - 0.01, "below"),
+        (upper + 0.01, "above"),
+    ):
         SessionStart.objects.all().delete()
         with_sessions(run, growth)
         band = band_of(api, alice, run)

@@ -168,9 +168,13 @@ def test_an_entry_pending_beside_a_position_is_reported_alike(alice: User) -> No
     """Its signal is told once the square-off has taken the position away."""
     entries = {"positionType": "long", "conditions": [ABOVE | {"value": 1}]}
     execution = {
-        "mode": "paper", "exchange": "NSE", "orderType": "market", "charges": "none",
-        "productType": "intraday", "initialCapital": 100_000,
-    }  # fmt: skip
+        "mode": "paper",
+        "exchange": "NSE",
+        "orderType": "market",
+        "charges": "none",
+        "productType": "intraday",
+        "initialCapital": 100_000,
+    }
     symbol, starts = SYMBOLS[0], times(2, 900)
     hold({symbol: flat(starts, 101.0)}, "15m")
     started(alice, steps([symbol], "15m", entryConditions=entries, executionSettings=execution))
@@ -188,18 +192,24 @@ def test_an_entry_that_the_next_session_decides_is_no_difference(alice: User) ->
     run = started(
         alice,
         steps(
-            [symbol], "1d",
+            [symbol],
+            "1d",
             positionSizing={"method": "fixed_quantity", "quantity": 7},
             entryConditions={"positionType": "long", "conditions": [ABOVE | {"value": 1}]},
             exitConditions={
-                "stopLoss": {"type": "percentage", "percentage": 12}, "maxHoldingCandles": 3,
+                "stopLoss": {"type": "percentage", "percentage": 12},
+                "maxHoldingCandles": 3,
             },
             executionSettings={
-                "mode": "paper", "exchange": "NSE", "orderType": "market", "charges": "none",
-                "productType": "delivery", "initialCapital": 100_000,
+                "mode": "paper",
+                "exchange": "NSE",
+                "orderType": "market",
+                "charges": "none",
+                "productType": "delivery",
+                "initialCapital": 100_000,
             },
         ),
-    )  # fmt: skip
+    )
     step(Runner(), [symbol], "1d", AFTER + 7 * DAY)
     late = Signal.objects.get(run=run, bar_time=moment(starts[3]), action="entry")
     assert late.followed
@@ -218,11 +228,11 @@ def test_random_strategies_trade_on_paper_as_in_their_backtests_and_drift_tells_
     """
     rng, length, count = random.Random(7), TIMEFRAMES[timeframe], 24
     days = weekdays("2026-06-01", 6 if timeframe == "30m" else 30)
-    starts = (
-        [midnight(day) for day in days] if timeframe == "1d" else times(len(days), length)
-    )  # fmt: skip
-    hold({name: walk(n, starts, wild=0.01, missing=0.05) for n, name in enumerate(SYMBOLS)},
-         timeframe)  # fmt: skip
+    starts = [midnight(day) for day in days] if timeframe == "1d" else times(len(days), length)
+    hold(
+        {name: walk(n, starts, wild=0.01, missing=0.05) for n, name in enumerate(SYMBOLS)},
+        timeframe,
+    )
     runs = [started(alice, drawn_to_renew(rng, timeframe)) for _ in range(count)]
     end = midnight(days[-1]) + 3 * DAY
     for name in SYMBOLS:
@@ -241,17 +251,23 @@ def drawn_to_renew(rng: random.Random, timeframe: str) -> dict[str, Any]:
     sides = [rng.choice(["above", "below"]) for _ in range(2)]
     average = {"type": "SMA", "period": rng.randint(2, 6)}
     conditions = [
-        {"type": "indicator_indicator", "indicator1": {"type": "PRICE"}, "operator": side,
-         "indicator2": average | {"period": rng.randint(2, 12)}}
+        {
+            "type": "indicator_indicator",
+            "indicator1": {"type": "PRICE"},
+            "operator": side,
+            "indicator2": average | {"period": rng.randint(2, 12)},
+        }
         for side in sides
-    ]  # fmt: skip
+    ]
     pyramiding = {"enabled": rng.random() < 0.3, "maxEntries": 2}
     return steps(
-        rng.choice([SYMBOLS, SYMBOLS[:1], SYMBOLS[1:]]), timeframe,
+        rng.choice([SYMBOLS, SYMBOLS[:1], SYMBOLS[1:]]),
+        timeframe,
         positionSizing={"method": "fixed_quantity", "quantity": 7, "pyramiding": pyramiding},
         entryConditions={
             "positionType": rng.choice(["long", "short", "both"]),
-            "logicalOperator": rng.choice(["AND", "OR"]), "conditions": conditions,
+            "logicalOperator": rng.choice(["AND", "OR"]),
+            "conditions": conditions,
         },
         exitConditions={
             "stopLoss": {"type": "percentage", "percentage": rng.choice([1, 3, 12])},
@@ -259,15 +275,20 @@ def drawn_to_renew(rng: random.Random, timeframe: str) -> dict[str, Any]:
             "exitOnOppositeSignal": rng.random() < 0.5,
         },
         riskParameters={
-            "maxPositionSize": 500_000, "maxDailyLoss": rng.choice([60, 100_000]),
+            "maxPositionSize": 500_000,
+            "maxDailyLoss": rng.choice([60, 100_000]),
             "maxOpenPositions": rng.choice([1, 2]),
         },
         executionSettings={
-            "mode": "paper", "exchange": "NSE", "charges": "none", "initialCapital": 100_000,
-            "orderType": rng.choice(["market", "market", "limit", "stop"]), "limitOffset": 0.1,
+            "mode": "paper",
+            "exchange": "NSE",
+            "charges": "none",
+            "initialCapital": 100_000,
+            "orderType": rng.choice(["market", "market", "limit", "stop"]),
+            "limitOffset": 0.1,
             "productType": "delivery" if timeframe == "1d" else rng.choice(PRODUCTS),
         },
-    )  # fmt: skip
+    )
 
 
 def weekdays(first: str, count: int) -> list[date]:
@@ -297,9 +318,13 @@ def come_late(bars: Candles) -> None:
     """The last bars but one are other ones now."""
     late = bars.slice(len(bars) - 5, len(bars) - 4)
     moved = Candles.build(
-        late.time, open=late.open, high=late.high + 50, low=late.low, close=late.close + 40,
+        late.time,
+        open=late.open,
+        high=late.high + 50,
+        low=late.low,
+        close=late.close + 40,
         volume=late.volume,
-    )  # fmt: skip
+    )
     market.append(symbol=SYMBOLS[0], timeframe="30m", candles=moved, now=make.NOW)
 
 

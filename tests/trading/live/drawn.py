@@ -13,17 +13,19 @@ def drawn(rng: random.Random, symbols: Sequence[str], timeframe: str) -> dict[st
     conditions = [_condition(rng, timeframe) for _ in range(rng.choice([1, 1, 2, 3]))]
     orders = rng.choice(["market"] * 4 + ["limit", "stop"])
     settings = {
-        "mode": "paper", "exchange": "NSE", "orderType": orders,
-        "slippage": rng.choice([0, 0, 0.02]), "limitOffset": rng.choice([0, 0.05, 0.2]),
-        "productType": rng.choice(["intraday", "delivery"]), "initialCapital": 300_000,
+        "mode": "paper",
+        "exchange": "NSE",
+        "orderType": orders,
+        "slippage": rng.choice([0, 0, 0.02]),
+        "limitOffset": rng.choice([0, 0.05, 0.2]),
+        "productType": rng.choice(["intraday", "delivery"]),
+        "initialCapital": 300_000,
         "broker": rng.choice(["none", "zerodha"]),
-    }  # fmt: skip
+    }
     if settings["orderType"] == "market":
         del settings["limitOffset"]
     return {
-        "basicInfo": {
-            "strategyType": "momentum", "timeframe": timeframe, "symbols": list(symbols)
-        },
+        "basicInfo": {"strategyType": "momentum", "timeframe": timeframe, "symbols": list(symbols)},
         "positionSizing": _sizing(rng),
         "entryConditions": {
             "positionType": rng.choice(["long", "short", "both", "both"]),
@@ -38,7 +40,7 @@ def drawn(rng: random.Random, symbols: Sequence[str], timeframe: str) -> dict[st
             "maxOpenPositions": rng.randint(1, 3),
         },
         "executionSettings": settings,
-    }  # fmt: skip
+    }
 
 
 def _condition(rng: random.Random, timeframe: str) -> dict[str, Any]:
@@ -63,19 +65,28 @@ def _condition(rng: random.Random, timeframe: str) -> dict[str, Any]:
         slow = {"type": "EMA", "period": 5, "timeframe": rng.choice(LONGER[timeframe])}
         fast = {"type": "PRICE"}
     return {
-        "type": "indicator_indicator", "indicator1": fast, "indicator2": slow,
+        "type": "indicator_indicator",
+        "indicator1": fast,
+        "indicator2": slow,
         "operator": rng.choice(["crosses_above", "above", "crosses_above"]),
-    }  # fmt: skip
+    }
 
 
 def _sizing(rng: random.Random) -> dict[str, Any]:
-    sizing: dict[str, Any] = rng.choice([
-        {"method": "risk_based", "riskPercentage": 0.5},
-        {"method": "fixed_quantity", "quantity": 40},
-        {"method": "fixed_amount", "amount": 60_000},
-        {"method": "percentage_of_equity", "percentage": 30},
-        {"method": "volatility_based", "riskPercentage": 0.5, "atrPeriod": 10, "atrMultiplier": 2},
-    ])  # fmt: skip
+    sizing: dict[str, Any] = rng.choice(
+        [
+            {"method": "risk_based", "riskPercentage": 0.5},
+            {"method": "fixed_quantity", "quantity": 40},
+            {"method": "fixed_amount", "amount": 60_000},
+            {"method": "percentage_of_equity", "percentage": 30},
+            {
+                "method": "volatility_based",
+                "riskPercentage": 0.5,
+                "atrPeriod": 10,
+                "atrMultiplier": 2,
+            },
+        ]
+    )
     if rng.random() < 0.3:
         sizing = sizing | {"pyramiding": {"enabled": True, "maxEntries": 3}}
     return sizing
@@ -83,15 +94,18 @@ def _sizing(rng: random.Random) -> dict[str, Any]:
 
 def _exits(rng: random.Random, timeframe: str) -> dict[str, Any]:
     exits: dict[str, Any] = {
-        "stopLoss": rng.choice([
-            {"type": "percentage", "percentage": 0.4}, {"type": "points", "points": 3},
-            {"type": "atr", "atrPeriod": 14, "atrMultiplier": 1.5},
-        ])
-    }  # fmt: skip
+        "stopLoss": rng.choice(
+            [
+                {"type": "percentage", "percentage": 0.4},
+                {"type": "points", "points": 3},
+                {"type": "atr", "atrPeriod": 14, "atrMultiplier": 1.5},
+            ]
+        )
+    }
     if rng.random() < 0.6:
-        exits["takeProfit"] = rng.choice([
-            {"type": "risk_reward", "ratio": 1.5}, {"type": "percentage", "percentage": 0.7},
-        ])  # fmt: skip
+        exits["takeProfit"] = rng.choice(
+            [{"type": "risk_reward", "ratio": 1.5}, {"type": "percentage", "percentage": 0.7}]
+        )
     if rng.random() < 0.4:
         exits["trailingStop"] = {"enabled": True, "type": "percentage", "percentage": 0.5}
     if rng.random() < 0.3:

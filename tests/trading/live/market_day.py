@@ -55,9 +55,11 @@ def steps(symbols: Iterable[str], timeframe: str, **replaced: object) -> dict[st
     """Enters often; a keyword replaces a whole step."""
     fast, slow = {"type": "EMA", "period": 3}, {"type": "EMA", "period": 8}
     crossing = {
-        "type": "indicator_indicator", "indicator1": fast, "operator": "crosses_above",
+        "type": "indicator_indicator",
+        "indicator1": fast,
+        "operator": "crosses_above",
         "indicator2": slow,
-    }  # fmt: skip
+    }
     basics = {"strategyType": "momentum", "timeframe": timeframe, "symbols": list(symbols)}
     entries = {"positionType": "both", "conditions": [crossing]}
     return make.steps(**{"basicInfo": basics, "entryConditions": entries, **replaced})

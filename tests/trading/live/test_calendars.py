@@ -78,9 +78,11 @@ def test_four_hours_before_the_start_are_those_that_a_backtest_reads(alice: User
     master_of_derivatives()
     sma = {"type": "SMA", "period": 2, "timeframe": "4h"}
     above = {
-        "type": "indicator_indicator", "indicator1": {"type": "PRICE"}, "operator": "above",
+        "type": "indicator_indicator",
+        "indicator1": {"type": "PRICE"},
+        "operator": "above",
         "indicator2": sma,
-    }  # fmt: skip
+    }
     early = {"type": "time_window", "from": "09:15", "to": "09:45"}
     for day in (0, 1):
         rows: list[Any] = [(t + DAY * day, *[_price(t)] * 4, 1.0) for t in TIMES]

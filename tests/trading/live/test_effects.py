@@ -56,21 +56,32 @@ LAST_SESSION = FIRST + 29 * DAY  # of the future: Tuesday, 2026-06-30
 def always_in(symbol: str = SHARE, **execution: object) -> dict[str, Any]:
     """Long whenever the close is above 100: 100 shares, out at a loss of 20 percent."""
     return steps(
-        [symbol], "15m",
+        [symbol],
+        "15m",
         positionSizing={"method": "fixed_quantity", "quantity": 100},
-        entryConditions={"positionType": "long", "conditions": [{
-            "type": "indicator_value", "indicator": {"type": "PRICE"}, "operator": "above",
-            "value": 100,
-        }]},
+        entryConditions={
+            "positionType": "long",
+            "conditions": [
+                {
+                    "type": "indicator_value",
+                    "indicator": {"type": "PRICE"},
+                    "operator": "above",
+                    "value": 100,
+                }
+            ],
+        },
         exitConditions={"stopLoss": {"type": "percentage", "percentage": 20}},
-        riskParameters={
-            "maxPositionSize": 500_000, "maxDailyLoss": 1_000, "maxOpenPositions": 1
-        },
+        riskParameters={"maxPositionSize": 500_000, "maxDailyLoss": 1_000, "maxOpenPositions": 1},
         executionSettings={
-            "mode": "paper", "exchange": "NSE", "orderType": "market", "charges": "none",
-            "productType": "delivery", "initialCapital": 100_000, **execution,
+            "mode": "paper",
+            "exchange": "NSE",
+            "orderType": "market",
+            "charges": "none",
+            "productType": "delivery",
+            "initialCapital": 100_000,
+            **execution,
         },
-    )  # fmt: skip
+    )
 
 
 class Market:
@@ -85,9 +96,13 @@ class Market:
         close = np.array(closes, float)
         opened = np.r_[close[:1], close[:-1]]
         bars = Candles.build(
-            times, open=opened, high=np.maximum(opened, close), low=np.minimum(opened, close),
-            close=close, volume=np.ones(len(close)),
-        )  # fmt: skip
+            times,
+            open=opened,
+            high=np.maximum(opened, close),
+            low=np.minimum(opened, close),
+            close=close,
+            volume=np.ones(len(close)),
+        )
         hold({self.symbol: bars}, "15m")
 
     def go(self, rows: int = 1) -> None:
@@ -102,10 +117,18 @@ class Market:
 def june_future(code: str = "NIFTY26JUNFUT") -> str:
     """Its symbol."""
     Instrument.objects.create(
-        symbol=f"NSE:{code}", exchange="NSE", segment="derivatives", code=code, exchange_name=code,
-        name="NIFTY", type="futures", underlying="NIFTY", expiry=date(2026, 6, 30),
-        lot_size=65, source="test",
-    )  # fmt: skip
+        symbol=f"NSE:{code}",
+        exchange="NSE",
+        segment="derivatives",
+        code=code,
+        exchange_name=code,
+        name="NIFTY",
+        type="futures",
+        underlying="NIFTY",
+        expiry=date(2026, 6, 30),
+        lot_size=65,
+        source="test",
+    )
     return f"NSE:{code}"
 
 
@@ -312,13 +335,22 @@ def test_lost_capital_is_an_error_and_holds_nothing(alice: User) -> None:
     configuration = always_in(initialCapital=10_200) | {
         "exitConditions": {"maxHoldingCandles": 50},
         "riskParameters": {
-            "maxPositionSize": 500_000, "maxDailyLoss": 1_000_000, "maxOpenPositions": 1
+            "maxPositionSize": 500_000,
+            "maxDailyLoss": 1_000_000,
+            "maxOpenPositions": 1,
         },
-        "entryConditions": {"positionType": "short", "conditions": [{
-            "type": "indicator_value", "indicator": {"type": "PRICE"}, "operator": "above",
-            "value": 100,
-        }]},
-    }  # fmt: skip
+        "entryConditions": {
+            "positionType": "short",
+            "conditions": [
+                {
+                    "type": "indicator_value",
+                    "indicator": {"type": "PRICE"},
+                    "operator": "above",
+                    "value": 100,
+                }
+            ],
+        },
+    }
     market = Market([101, 101, 300, 300])
     run = started(alice, configuration)
     market.go(4)
@@ -371,9 +403,14 @@ def test_a_split_makes_more_shares_of_a_position_at_lower_prices(alice: User) ->
 def split(before: int, after: int) -> None:
     """From the second day on."""
     CorporateAction.objects.create(
-        symbol=SHARE, ex_date=date(2026, 6, 2), kind="split", shares_before=before,
-        shares_after=after, source="test", loaded_at=make.NOW,
-    )  # fmt: skip
+        symbol=SHARE,
+        ex_date=date(2026, 6, 2),
+        kind="split",
+        shares_before=before,
+        shares_after=after,
+        source="test",
+        loaded_at=make.NOW,
+    )
 
 
 def held_over(ratio: tuple[int, int], closes: Sequence[float], **replaced: Any) -> Run:
@@ -425,12 +462,13 @@ def test_a_fraction_of_a_share_is_settled_in_cash_at_the_open(alice: User, side:
     sizing = {"method": "fixed_quantity", "quantity": 7}
     entries = always_in()["entryConditions"] | {"positionType": side}
     run = held_over(
-        (2, 3), [700, 700], positionSizing=sizing, entryConditions=entries,
+        (2, 3),
+        [700, 700],
+        positionSizing=sizing,
+        entryConditions=entries,
         exitConditions={"stopLoss": {"type": "percentage", "percentage": 50}},
-        riskParameters={
-            "maxPositionSize": 500_000, "maxDailyLoss": 100_000, "maxOpenPositions": 1
-        },
-    )  # fmt: skip
+        riskParameters={"maxPositionSize": 500_000, "maxDailyLoss": 100_000, "maxOpenPositions": 1},
+    )
     sign = 1 if side == "long" else -1
     won = sign * Decimal("25.23")
     entry = LedgerEntry.objects.get(kind="fraction")
@@ -439,8 +477,10 @@ def test_a_fraction_of_a_share_is_settled_in_cash_at_the_open(alice: User, side:
     assert (position.quantity, position.entry_price) == (sign * 10, Decimal("649.5333"))
     amounts = dict(entry.postings.values_list("book", "amount"))
     assert amounts == {
-        "cash": Decimal("324.77") + won, "locked": -Decimal("324.77"), "result": -won,
-    }  # fmt: skip
+        "cash": Decimal("324.77") + won,
+        "locked": -Decimal("324.77"),
+        "result": -won,
+    }
     run.refresh_from_db()
     assert run.capital == 100_000 + won
     state = load(
@@ -455,9 +495,11 @@ def test_a_fraction_of_a_share_is_settled_in_cash_at_the_open(alice: User, side:
 def test_what_a_fraction_won_is_of_its_position_s_trade(alice: User) -> None:
     """7 shares of 974.30 become 10 and a half; all leave at 700: 7,350 less 6,820.10."""
     run = held_over(
-        (2, 3), [700, 700, 700], positionSizing={"method": "fixed_quantity", "quantity": 7},
+        (2, 3),
+        [700, 700, 700],
+        positionSizing={"method": "fixed_quantity", "quantity": 7},
         exitConditions={"maxHoldingCandles": 3},
-    )  # fmt: skip
+    )
     trade = Trade.objects.get()
     assert (trade.quantity, trade.profit, trade.exit_reason) == (
         10,

@@ -45,9 +45,11 @@ def test_a_run_trades_as_its_backtest_and_without_drift(alice: User, included: b
     hold(series, "15m")
     hourly = {"type": "EMA", "period": 4, "timeframe": "1h"}
     condition = {
-        "type": "indicator_indicator", "indicator1": {"type": "EMA", "period": 3},
-        "operator": "crosses_above", "indicator2": hourly,
-    }  # fmt: skip
+        "type": "indicator_indicator",
+        "indicator1": {"type": "EMA", "period": 3},
+        "operator": "crosses_above",
+        "indicator2": hourly,
+    }
     entries = {"positionType": "both", "conditions": [condition]}
     given = steps([SHARE], "15m", entryConditions=entries)
     # Carried over night, so that what happens out of session would matter.

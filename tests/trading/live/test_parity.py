@@ -209,7 +209,16 @@ def contract_terms_for(
 
 def snapshot(context: RunContext, data: bytes) -> RunSnapshot:
     return RunSnapshot(
-        context=context, data=data, row_time=None, peak=0.0, drawdown=0.0, drawdown_amount=0.0,
-        status="active", ended_at=None, close_requested_at=None, kill_switch_since=None, closing={},
+        context=context,
+        data=data,
+        row_time=None,
+        peak=0.0,
+        drawdown=0.0,
+        drawdown_amount=0.0,
+        status="active",
+        ended_at=None,
+        close_requested_at=None,
+        kill_switch_since=None,
+        closing={},
         cancelled=(),
-    )  # fmt: skip
+    )

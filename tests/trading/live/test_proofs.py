@@ -63,9 +63,11 @@ def market_of(row: BarSnapshot) -> MarketRows:
 @pytest.mark.slow
 @pytest.mark.timeout(600)
 def test_nothing_is_entered_on_the_day_of_a_breach_on_2000_paths() -> None:
-    configuration = steps(["NSE:SBIN"], "15m", riskParameters={
-        "maxPositionSize": 500_000, "maxDailyLoss": 2_000, "maxOpenPositions": 1,
-    })  # fmt: skip
+    configuration = steps(
+        ["NSE:SBIN"],
+        "15m",
+        riskParameters={"maxPositionSize": 500_000, "maxDailyLoss": 2_000, "maxOpenPositions": 1},
+    )
     context = run_context_of(Run(configuration=configuration))
     terms = ContractTerms(
         (Contract(),), contract_rows([Contract()], {"": 0}), np.zeros(0, RATE), ()

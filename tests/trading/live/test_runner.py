@@ -33,11 +33,14 @@ def trades_of(run: Run) -> list[tuple[object, ...]]:
     rows = Trade.objects.filter(run=run).order_by("exit_time", "symbol")
     return [
         (
-            row.symbol, int(row.exit_time.timestamp()), float(row.charges), float(row.profit),
+            row.symbol,
+            int(row.exit_time.timestamp()),
+            float(row.charges),
+            float(row.profit),
             row.quantity,
         )
         for row in rows
-    ]  # fmt: skip
+    ]
 
 
 def expected_of(result: SimulationResult) -> list[tuple[object, ...]]:
@@ -45,11 +48,14 @@ def expected_of(result: SimulationResult) -> list[tuple[object, ...]]:
     closed = result.trades[result.trades["reason"] != BY_END_OF_DATA]
     rows = [
         (
-            result.symbols[trade["symbol"]], int(trade["exit_time"]), round(trade["charges"], 2),
-            round(trade["gross"] - trade["charges"], 2), int(trade["quantity"]),
+            result.symbols[trade["symbol"]],
+            int(trade["exit_time"]),
+            round(trade["charges"], 2),
+            round(trade["gross"] - trade["charges"], 2),
+            int(trade["quantity"]),
         )
         for trade in closed
-    ]  # fmt: skip
+    ]
     return sorted(rows, key=lambda row: (row[1], row[0]))
 
 

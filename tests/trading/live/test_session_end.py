@@ -37,21 +37,28 @@ def test_an_intraday_entry_never_waits_for_a_later_session(alice: User, order_ty
     ]
     series = {SYMBOLS[0]: walk(1, starts), SYMBOLS[1]: walk(2, short)}
     settings: dict[str, Any] = {
-        "mode": "paper", "exchange": "NSE", "orderType": order_type, "productType": "intraday",
-    }  # fmt: skip
+        "mode": "paper",
+        "exchange": "NSE",
+        "orderType": order_type,
+        "productType": "intraday",
+    }
     run = started(
         alice,
         steps(
-            SYMBOLS, "15m",
+            SYMBOLS,
+            "15m",
             entryConditions={
-                "positionType": "long", "logicalOperator": "OR", "conditions": WINDOWS,
+                "positionType": "long",
+                "logicalOperator": "OR",
+                "conditions": WINDOWS,
             },
             exitConditions={
-                "maxHoldingCandles": 2, "stopLoss": {"type": "percentage", "percentage": 5},
+                "maxHoldingCandles": 2,
+                "stopLoss": {"type": "percentage", "percentage": 5},
             },
             executionSettings=settings,
         ),
-    )  # fmt: skip
+    )
     hold(series, "15m")
     replay(series, "15m", LENGTH, Runner())
 

@@ -26,9 +26,11 @@ pytestmark = pytest.mark.django_db
 
 SYMBOL, LENGTH = "NSE:RELIANCE", 900
 RISING = {
-    "type": "indicator_value", "indicator": {"type": "OBV"}, "operator": "at_or_above",
+    "type": "indicator_value",
+    "indicator": {"type": "OBV"},
+    "operator": "at_or_above",
     "value": -1_000_000,
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("silent_days", [4, 2])
@@ -37,12 +39,14 @@ def test_nothing_is_traded_by_volume_until_there_is_some(alice: User, silent_day
     silent = bars.time < FIRST + silent_days * DAY
     bars = replace(bars, volume=frozen(np.where(silent, 0.0, bars.volume)))
     given = steps(
-        [SYMBOL], "15m",
+        [SYMBOL],
+        "15m",
         entryConditions={"positionType": "long", "conditions": [RISING]},
         exitConditions={
-            "maxHoldingCandles": 3, "stopLoss": {"type": "percentage", "percentage": 5},
+            "maxHoldingCandles": 3,
+            "stopLoss": {"type": "percentage", "percentage": 5},
         },
-    )  # fmt: skip
+    )
     run, series = started(alice, given), {SYMBOL: bars}
     hold(series, "15m")
     replay(series, "15m", LENGTH, Runner())
@@ -56,9 +60,14 @@ def test_nothing_is_traded_by_volume_until_there_is_some(alice: User, silent_day
 def test_an_entry_takes_the_same_share_of_the_volume_of_its_bar(alice: User) -> None:
     bars = walk(3, times(4, LENGTH))
     bars = replace(bars, volume=frozen((np.arange(len(bars)) * 7 % 400).astype(np.float64)))
-    settings = {"executionSettings": {
-        "mode": "paper", "exchange": "NSE", "orderType": "market", "maxVolumeShare": 10,
-    }}  # fmt: skip
+    settings = {
+        "executionSettings": {
+            "mode": "paper",
+            "exchange": "NSE",
+            "orderType": "market",
+            "maxVolumeShare": 10,
+        }
+    }
     given = steps(
         [SYMBOL],
         "15m",

@@ -33,9 +33,11 @@ def above(period: int, timeframe: str | None = None, *, operator: str = "above")
     """Long while the price is above its average."""
     average = {"type": "SMA", "period": period} | ({"timeframe": timeframe} if timeframe else {})
     condition = {
-        "type": "indicator_indicator", "indicator1": {"type": "PRICE"}, "operator": operator,
+        "type": "indicator_indicator",
+        "indicator1": {"type": "PRICE"},
+        "operator": operator,
         "indicator2": average,
-    }  # fmt: skip
+    }
     entries = {"positionType": "long", "conditions": [condition]}
     risk = {"maxPositionSize": 500_000, "maxDailyLoss": 100_000, "maxOpenPositions": 1}
     return always_in() | {"entryConditions": entries, "riskParameters": risk}
@@ -48,9 +50,14 @@ def daily(configuration: dict[str, Any]) -> dict[str, Any]:
 
 def split(day: date) -> None:
     CorporateAction.objects.create(
-        symbol=SHARE, ex_date=day, kind="split", shares_before=1, shares_after=10, source="test",
+        symbol=SHARE,
+        ex_date=day,
+        kind="split",
+        shares_before=1,
+        shares_after=10,
+        source="test",
         loaded_at=make.NOW,
-    )  # fmt: skip
+    )
 
 
 def days(first: str, weeks: int) -> list[int]:
@@ -138,9 +145,12 @@ def test_prices_of_days_that_came_adjusted_leave_those_of_minutes_to_be_adjusted
 
 def came_adjusted(bars: Candles, timeframe: str) -> None:
     market.append(
-        symbol=SHARE, timeframe=timeframe, candles=bars, now=make.NOW,
+        symbol=SHARE,
+        timeframe=timeframe,
+        candles=bars,
+        now=make.NOW,
         kind=writing.CandleKind(adjusted=True),
-    )  # fmt: skip
+    )
 
 
 def test_rows_after_days_that_came_adjusted_are_adjusted_by_later_splits(alice: User) -> None:

@@ -17,8 +17,11 @@ SYMBOLS = ("NSE:RELIANCE", "NSE:SBIN")
 TIMEFRAME, LENGTH = "15m", 900
 SESSIONS, CUT = 4, 40  # of 25 rows each; so many of them are over when the release ends
 ALWAYS = {
-    "type": "indicator_value", "indicator": {"type": "PRICE"}, "operator": "above", "value": 100,
-}  # fmt: skip
+    "type": "indicator_value",
+    "indicator": {"type": "PRICE"},
+    "operator": "above",
+    "value": 100,
+}
 
 
 def main(target: Path) -> None:
@@ -118,9 +121,13 @@ def algorithms(steps: Callable[..., dict[str, Any]]) -> Mapping[str, dict[str, A
 
     def execution(**replaced: object) -> dict[str, object]:
         return {
-            "mode": "paper", "exchange": "NSE", "orderType": "market", "productType": "delivery",
-            "initialCapital": 300_000, **replaced,
-        }  # fmt: skip
+            "mode": "paper",
+            "exchange": "NSE",
+            "orderType": "market",
+            "productType": "delivery",
+            "initialCapital": 300_000,
+            **replaced,
+        }
 
     leaves = {
         "stopLoss": {"type": "atr", "atrPeriod": 14, "atrMultiplier": 1.5},
@@ -128,13 +135,16 @@ def algorithms(steps: Callable[..., dict[str, Any]]) -> Mapping[str, dict[str, A
         "trailingStop": {"enabled": True, "type": "percentage", "percentage": 0.6},
     }
     crossing = {
-        "type": "indicator_indicator", "operator": "crosses_above",
-        "indicator1": {"type": "PRICE"}, "indicator2": {"type": "EMA", "period": 5},
-    }  # fmt: skip
+        "type": "indicator_indicator",
+        "operator": "crosses_above",
+        "indicator1": {"type": "PRICE"},
+        "indicator2": {"type": "EMA", "period": 5},
+    }
     adds = {
-        "method": "fixed_quantity", "quantity": 10,
+        "method": "fixed_quantity",
+        "quantity": 10,
         "pyramiding": {"enabled": True, "maxEntries": 9},
-    }  # fmt: skip
+    }
     briefly = {"stopLoss": {"type": "percentage", "percentage": 1}, "maxHoldingCandles": 6}
     limit = {"orderType": "limit", "limitOffset": 1.5}
     stop = {"orderType": "stop", "limitOffset": 1.5}

@@ -97,9 +97,12 @@ def dump_schema() -> str:
     server = connection.get_connection_params()
     options = ("--schema-only", "--no-owner", "--no-privileges")
     command = [
-        str(next(local_postgres.program_folders()) / "pg_dump"), *options,
-        f"--dbname={server['dbname']}", f"--host={server['host']}", f"--username={server['user']}",
-    ]  # fmt: skip
+        str(next(local_postgres.program_folders()) / "pg_dump"),
+        *options,
+        f"--dbname={server['dbname']}",
+        f"--host={server['host']}",
+        f"--username={server['user']}",
+    ]
     dump = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     return re.sub(r"(?m)^(\\(un)?restrict|SET transaction_timeout).*\n", "", dump)
 
