@@ -28,6 +28,7 @@ from apps.market.feeds.follower import follow
 from apps.market.feeds.kite import KiteFeed
 from apps.market.feeds.protocol import FeedLost
 from apps.market.feeds.replay import FASTEST, advance_when_possible, pace, replay_steps
+from apps.market.importers.bar_times import StampSide
 from apps.market.importers.candle_file import (
     CandleImport,
     ImportOptions,
@@ -36,7 +37,6 @@ from apps.market.importers.candle_file import (
 )
 from apps.market.importers.cleaner import InstrumentBars
 from apps.market.importers.tables.content import BadCandleFile
-from apps.market.importers.tables.timestamps import StampSide
 from apps.market.models import RuleSetVersion
 from apps.market.rulebook.contracts import InstrumentFacts, MarketRules
 from apps.market.rulebook.files.rule_set import FILES, read_rule_set

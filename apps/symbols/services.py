@@ -1,9 +1,10 @@
 """Instruments: checking symbols, looking them up, their terms, and the bundled sample."""
 
 import calendar
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
+from functools import cache
 from typing import Any, Final
 
 from django.db import connection, transaction
@@ -16,9 +17,11 @@ from apps.engine.symbols import MAX_LENGTH, InvalidSymbol, Symbol, parse_symbol
 from apps.symbols import queries
 from apps.symbols.importers import sample
 from apps.symbols.models import (
+    CASH,
     Instrument,
     InstrumentAlias,
     InstrumentTerms,
+    Source,
     Type,
 )
 from apps.symbols.search.tiers import search_among, suggest
@@ -185,6 +188,28 @@ def terms_on(*, symbol: str, first: date, last: date) -> tuple[DatedTerms, ...]:
     known = [terms_from(row, row.valid_from) for row in dated]
     known = known or [terms_from(instrument, first)]
     return within(known, first=first, last=last)
+
+
+def symbol_finder() -> Callable[[str, str], str | None]:
+    """Return a function that finds the symbol on an exchange of an ISIN, or of BSE's scrip code:
+    None where no master has it. It reads each list once.
+    """
+
+    @cache
+    def by_isin(exchange: str) -> dict[str, str]:
+        rows = Instrument.objects.filter(CASH, exchange=exchange).exclude(isin="")
+        return dict(rows.values_list("isin", "symbol"))
+
+    @cache
+    def by_scrip_code() -> dict[str, str]:
+        rows = InstrumentAlias.objects.filter(source=Source.BSE)
+        return dict(rows.values_list("token", "instrument__symbol"))
+
+    def find(exchange: str, code: str) -> str | None:
+        codes = by_scrip_code() if code.isdigit() else by_isin(exchange)
+        return codes.get(code)
+
+    return find
 
 
 def expiries_of(symbols: Iterable[str]) -> dict[str, date]:

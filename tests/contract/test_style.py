@@ -60,9 +60,8 @@ ROLES: Final = frozenset(
         # What a request's id and its origin are read by.
         "begin",
         "current",
-        # Descriptions of file formats, and the name of a header: `fyers.SOURCE`, `lean.FORMAT`.
+        # Descriptions of file formats, and the name of a header: `fyers.SOURCE`.
         "COLUMNS",
-        "FORMAT",
         "HEADER",
         "SOURCE",
     }

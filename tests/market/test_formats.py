@@ -376,17 +376,17 @@ def test_the_answers_of_brokers(tmp_path: Path, document: object) -> None:
     ("document", "message"),
     [
         ("{", "is no JSON"),
-        ("[]", "is JSON, but no answer"),
-        ('{"status": "error", "message": "Incorrect `api_key`"}', "says: error, Incorrect"),
-        ('{"a": 1}', "has neither candles nor the lists"),
+        ("[]", "holds no candles"),
+        ('{"status": "error", "message": "Incorrect `api_key`"}', "an answer that says: Incorrect"),
+        ('{"a": 1}', "is JSON without candles"),
         ('{"candles": []}', "holds no candles"),
         ('{"candles": [[1, 2, 3, 4, 5], [1]]}', "candle 2 is no list of a time, four prices"),
         ('{"candles": [["x", 2, 3, 4, 5]]}', "candle 1: time 'x' is no date or time"),
-        ('{"candles": [[1513309500, "a", 3, 4, 5]]}', "the open of a candle is no double"),
-        ('{"candles": [[1513309500, null, 3, 4, 5]]}', "candle 1: open nan is no price"),
+        ('{"candles": [[1513309500, "a", 3, 4, 5]]}', "candle 1: open 'a' is no number"),
+        ('{"candles": [[1513309500, null, 3, 4, 5]]}', "candle 1: open is missing"),
         (
             '{"open": [1], "high": [1], "low": [1], "close": [1, 2], "timestamp": [1]}',
-            "its lists differ in length: timestamp 1, open 1, high 1, low 1, close 2",
+            "its lists differ in length: open 1, high 1, low 1, close 2, timestamp 1",
         ),
     ],
 )

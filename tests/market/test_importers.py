@@ -200,9 +200,9 @@ def test_periods_without_a_trade_are_dropped_and_counted(tmp_path: Path) -> None
     ("row", "message"),
     [
         ("2024-01-01 09:18,abc,101,99,100,10", "line 5: Open 'abc' is no number"),
-        ("2024-01-01 09:18,,101,99,100,10", "line 5: Open '' is no number"),
+        ("2024-01-01 09:18,,101,99,100,10", "line 5: open is missing"),
         ("2024-01-01 09:18,'1,000',101,99,100,10", "line 5: has 7 fields"),
-        ("2024-01-01 09:18,nan,101,99,100,10", "line 5: open nan is no price above 0"),
+        ("2024-01-01 09:18,nan,101,99,100,10", "line 5: open is missing"),
         ("2024-01-01 09:18,inf,inf,99,100,10", "line 5: open inf is no price above 0"),
         ("2024-01-01 09:18,-5,101,-6,100,10", "line 5: open -5.0 is no price above 0"),
         ("2024-01-01 09:18,100,101,99,100,-1", "line 5: volume -1.0 is no volume"),
@@ -237,7 +237,7 @@ def test_empty_lines_above_the_header_are_lines_too(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("header", "message"),
     [
-        ("p,q,r,s,t,u\n", "missing: timestamp (or date, or date and time), open, high, low, close"),
+        ("p,q,r,s,w,u\n", "missing: timestamp (or date, or date and time), open, high, low, close"),
         ("Date,Open,High,Low,Last,Volume\n", "missing: close"),
     ],
 )
@@ -381,7 +381,7 @@ def test_a_file_of_many_pieces_is_read_in_order(tmp_path: Path) -> None:
     [
         ("2024-03-01 09:15,100,101,99", "line 60002: has 4 fields where the header has 6"),
         ("2024-03-01 09:15,100,101,x,100,1", "line 60002: Low 'x' is no number"),
-        ("2024-03-01 09:15,100,101,,100,1", "line 60002: Low '' is no number"),
+        ("2024-03-01 09:15,100,101,,100,1", "line 60002: low is missing"),
     ],
 )
 def test_a_fault_far_down_is_named_by_its_line(tmp_path: Path, last: str, message: str) -> None:

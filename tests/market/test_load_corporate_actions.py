@@ -88,7 +88,7 @@ def test_a_dry_run_stores_nothing(tmp_path: Path) -> None:
         ("NSE:SBIN,2014-11-20,split,1:0,x", "line 2: ratio '1:0' is none such as 2:1"),
         ("NSE:SBIN,2014-11-20,gift,2:1,x", "line 2: kind 'gift' is none of split, bonus"),
         ("NSE:SBIN,2014-11-31,split,2:1,x", "line 2: ex_date '2014-11-31' is no date"),
-        ("NSE:sbin,2014-11-20,split,2:1,x", "line 2: 'NSE:sbin' is no symbol"),
+        ("NSE:sb!n,2014-11-20,split,2:1,x", "line 2: 'NSE:sb!n' is no symbol"),
         ("", "is empty of rows"),
     ],
 )

@@ -200,7 +200,7 @@ def test_a_yfinance_file_of_three_header_lines(market_data: Path) -> None:
     loaded = ImportedSeries(market_data / "yahoo_RELIANCE_1996-2024.csv.gz")
     assert (loaded.symbol, loaded.symbol_source, loaded.report.adjusted) == (
         "NSE:RELIANCE",
-        "line 2",
+        "above its rows",
         True,
     )
     assert loaded.candles.time[0] == at("1996-01-01 00:00")

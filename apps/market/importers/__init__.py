@@ -1,5 +1,6 @@
 """Import of candle files; it works without a database."""
 
+from apps.market.importers.bar_times import StampSide
 from apps.market.importers.candle_file import (
     CandleImport,
     ImportOptions,
@@ -8,7 +9,6 @@ from apps.market.importers.candle_file import (
 )
 from apps.market.importers.cleaner import ImportReport, InstrumentBars
 from apps.market.importers.tables.content import BadCandleFile
-from apps.market.importers.tables.timestamps import StampSide
 
 __all__ = [
     "BadCandleFile",

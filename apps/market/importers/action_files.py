@@ -19,11 +19,11 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Final
 
-from apps.engine.symbols import InvalidSymbol, parse_symbol
 from apps.market.candles.corporate_actions import ActionRow, DividendRow
-from apps.market.importers.instrument_names import symbol_of_name
+from apps.market.importers.bar_columns import InstrumentName
 from apps.market.importers.tables.content import BadCandleFile, contents_of
-from apps.market.importers.tables.timestamps import day_from
+from apps.market.importers.tables.times import day_from
+from apps.market.importers.vendor_names import name_instrument
 from apps.market.models import MOST_SHARES
 
 _KINDS: Final = ("split", "bonus", "dividend")
@@ -184,10 +184,10 @@ def _of_subject(subject: str) -> tuple[str, Fraction] | None:
 
 
 def _symbol(name: str) -> str:
-    try:
-        return str(parse_symbol(symbol_of_name(name)))
-    except InvalidSymbol as error:
-        raise _InvalidRow(f"{name!r} is no symbol ({error.reason})") from None
+    named = name_instrument(name)
+    if not isinstance(named, InstrumentName) or named.symbol is None:
+        raise _InvalidRow(f"{name!r} is no symbol")
+    return named.symbol
 
 
 def _first(values: Mapping[str, str], names: tuple[str, ...]) -> str:

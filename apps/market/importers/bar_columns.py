@@ -1,6 +1,8 @@
 """The canonical table into which every format is read: bars as columns, and their instruments."""
 
 from dataclasses import dataclass, replace
+from datetime import date
+from decimal import Decimal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -52,12 +54,25 @@ class InstrumentName:
     """One instrument of a file, as the file calls it.
 
     `symbol` is None where its bars cannot be stored, and `reason` says why in words that can be
-    counted together ("strike with decimals").
+    counted together ("strike with decimals"). The exchange is `assumed` where the file names none.
     """
 
     name_in_file: str
     symbol: str | None
     reason: str = ""
+    assumed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class FileContract:
+    """A derivative as a file states it; a future has no strike and no option type."""
+
+    name_in_file: str
+    exchange: str
+    root: str
+    expiry: date
+    strike: Decimal | None = None
+    option_type: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,29 +1,28 @@
 """One candle file, whole: recognised, read, cleaned, split by instrument."""
 
 import hashlib
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from apps.market.importers.bar_columns import BarColumns, FileInstruments
+from apps.market.importers.bar_times import StampSide, starts_of, timeframe_of
 from apps.market.importers.cleaner import Calendars, ImportReport, InstrumentBars, clean
-from apps.market.importers.file_format import FileFormat
-from apps.market.importers.formats import broker_json, format_of
-from apps.market.importers.instrument_names import instrument_name
+from apps.market.importers.formats import FileFormat, format_of
+from apps.market.importers.tables.columns import FileLayout, layout_of, likely_numbers
 from apps.market.importers.tables.content import BadCandleFile, Content, contents_of
-from apps.market.importers.tables.file_table import Column, FileTable, csv_table, parquet_table
-from apps.market.importers.tables.layout import FileLayout, layout_of, number_columns
-from apps.market.importers.tables.timestamps import StampSide, starts_of, timeframe_of
+from apps.market.importers.tables.file_table import FileTable, csv_table, parquet_table
+from apps.market.importers.tables.json_shapes import json_table
+from apps.market.importers.tables.numbers import read_numbers
+from apps.market.importers.tables.times import day_first_is_assumed
+from apps.market.importers.vendor_names import FindSymbol, no_master, symbol_named
 from apps.market.rulebook.sessions import bundled_sessions
 
 _PARQUET: Final = b"PAR1"
-_THOUSAND: Final = {"K": 1e3, "M": 1e6, "B": 1e9}
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,14 +45,17 @@ class CandleImport:
 class ImportOptions:
     """What the user says about files; where an option is None, the file decides.
 
-    With `strict` a faulty row refuses a file of many instruments too. `calendars` returns the
-    calendars of symbols.
+    With `strict` a faulty row refuses a file of many instruments too. `ignored_columns` are columns
+    that need not be understood. `calendars` returns the calendars of symbols, `find_symbol` looks
+    up an ISIN or a scrip code.
     """
 
     symbol: str | None = None
     timeframe: str | None = None
     stamps: StampSide | None = None
     strict: bool = False
+    ignored_columns: Collection[str] = ()
+    find_symbol: FindSymbol = no_master
     calendars: Calendars = bundled_sessions
 
 
@@ -81,8 +83,9 @@ def read_one_series(
 
 
 def _read(content: Content, options: ImportOptions) -> CandleImport:
-    table, file_format = _table(content)
-    layout = layout_of(table, file_format.columns)
+    table = _table(content)
+    file_format = format_of(table)
+    layout = layout_of(table, known=bool(file_format.marks), ignored=options.ignored_columns)
     instruments = _instruments(table, layout, file_format, options)
     stamps = file_format.seconds(table, layout)
     timeframe = timeframe_of(
@@ -96,16 +99,15 @@ def _read(content: Content, options: ImportOptions) -> CandleImport:
         side=options.stamps or file_format.stamps,
         calendars=options.calendars,
     )
-    open_, high, low, close = (_numbers(table, index, file_format) for index in layout.prices)
-    volume = _volume(table, layout, file_format)
-    bars = BarColumns(
-        times, open_, high, low, close, volume, instruments.by_row, np.arange(len(table))
-    )
+    bars, no_volume = _bars(table, layout, instruments, times)
     report = ImportReport(
         format=file_format.name,
         rows=len(table),
         shifted=shifted,
-        volume=file_format.volume,
+        volume=layout.volume_unit,
+        without_volume=no_volume,
+        not_read=layout.not_read,
+        assumed_day_first=day_first_is_assumed(table, layout),
         adjusted=file_format.adjusted,
     )
     cleaned, report = clean(
@@ -123,37 +125,49 @@ def _read(content: Content, options: ImportOptions) -> CandleImport:
     )
 
 
-def _table(content: Content) -> tuple[FileTable, FileFormat]:
+def _table(content: Content) -> FileTable:
     if content.data.startswith(_PARQUET) or content.name.endswith(".parquet"):
-        table = parquet_table(content)
-        return table, format_of(table.names)
+        return parquet_table(content)
     if content.data.lstrip()[:1] in (b"{", b"["):
-        return broker_json.json_table(content), broker_json.FORMAT
-    table = csv_table(content, _number_columns)
-    return table, format_of(table.names)
-
-
-def _number_columns(header: Sequence[str]) -> Collection[int]:
-    file_format = format_of(header)
-    return [] if file_format.grouped else number_columns(header, file_format.columns)
+        return json_table(content)
+    return csv_table(content, likely_numbers)
 
 
 def _instruments(
     table: FileTable, layout: FileLayout, file_format: FileFormat, options: ImportOptions
 ) -> FileInstruments:
     """Return the instruments as the format finds them, or the one that the user gives."""
-    instruments = file_format.instruments(table, layout)
+    if options.symbol is not None and layout.symbol is None and table.name_in_file is None:
+        name = symbol_named("", options.symbol)
+        instruments = FileInstruments(np.zeros(len(table), np.int32), (name,), "as given")
+    else:
+        instruments = file_format.instruments(table, layout, options.find_symbol)
+        if options.symbol is not None:
+            instruments = _as_given(table, instruments, options.symbol)
+    only = instruments.names[0]
+    if len(instruments.names) == 1 and only.symbol is None:
+        table.refuse(f"{only.reason}: give the symbol")
+    return instruments
+
+
+def _as_given(table: FileTable, instruments: FileInstruments, symbol: str) -> FileInstruments:
+    """Return the one instrument of a file under the given symbol; refuse a file that names another.
+
+    The exchange of a name without one is assumed, so the given one may differ.
+    """
     names = instruments.names
-    if options.symbol is None:
-        if len(names) == 1 and names[0].symbol is None:
-            table.refuse(f"{names[0].reason}: give the symbol")
-        return instruments
     if len(names) > 1:
         table.refuse(f"holds {len(names)} instruments: a given symbol names one")
-    name = instrument_name(names[0].name_in_file, options.symbol)
-    if name.symbol is None:
-        table.refuse(name.reason)
-    return replace(instruments, names=(name,), symbol_source="as given")
+    [name] = names
+    given = symbol_named(name.name_in_file, symbol)
+    if given.symbol is None:
+        table.refuse(given.reason)
+    same = name.symbol is None or name.symbol == given.symbol
+    if not same and name.assumed:
+        same = str(name.symbol).partition(":")[2] == given.symbol.partition(":")[2]
+    if not same and name.name_in_file:
+        table.refuse(f"names {name.name_in_file}, which is {name.symbol} and not {given.symbol}")
+    return replace(instruments, names=(given,), symbol_source="as given")
 
 
 def _starts(
@@ -178,28 +192,20 @@ def _starts(
     return times, shifted
 
 
-def _numbers(table: FileTable, index: int, file_format: FileFormat) -> NDArray[np.float64]:
-    column = table.columns[index]
-    if not file_format.grouped or not pa.types.is_string(column.type):
-        numbers = table.cast(index, pa.float64(), "is no number")
-        return np.asarray(numbers.to_numpy(), dtype=np.float64)
-    text = pc.replace_substring(column, ",", "")
-    scale = np.ones(len(table))
-    for letter, factor in _THOUSAND.items():
-        scale[np.asarray(pc.ends_with(text, letter))] = factor
-    plain = pc.utf8_rtrim(text, characters="".join(_THOUSAND))
-    return np.asarray(table.converted(plain, index, pa.float64(), "is no number")) * scale
-
-
-def _volume(table: FileTable, layout: FileLayout, file_format: FileFormat) -> NDArray[np.float64]:
-    """Return the volume: zero where the file has no volume, as for an index."""
-    if layout.volume is None or _is_blank(table.columns[layout.volume]):
-        return np.zeros(len(table))
-    return _numbers(table, layout.volume, file_format)
-
-
-def _is_blank(column: Column) -> bool:
-    """Return whether every value is missing, empty or 0."""
-    if pa.types.is_string(column.type):
-        return not pc.any(pc.not_equal(column, pa.scalar(""))).as_py()
-    return not pc.any(pc.not_equal(column, pa.scalar(0))).as_py()
+def _bars(
+    table: FileTable,
+    layout: FileLayout,
+    instruments: FileInstruments,
+    times: NDArray[np.int64],
+) -> tuple[BarColumns, int]:
+    """Return the rows as bars, prices that are missing as NaN; and how many rows lack a volume in
+    a file that has volumes: they get 0.
+    """
+    *prices, volume = [*read_numbers(table, layout.numbers()), np.zeros(len(table))][:5]
+    open_, high, low, close = prices
+    missing = np.isnan(volume)
+    lacking = 0 if missing.all() else int(np.count_nonzero(missing & ~np.isnan(close)))
+    volume = np.where(missing, 0.0, volume)
+    rows = np.arange(len(table))
+    by_row = instruments.by_row
+    return BarColumns(times, open_, high, low, close, volume, by_row, rows), lacking

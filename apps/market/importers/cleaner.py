@@ -1,12 +1,12 @@
 """From rows as read to Candles: rows are dropped, repaired, left out or refused, and all counted.
 
-Dropped: rows repeated exactly, and periods without a trade (open, high, low and volume 0, as files
-of derivatives write them). Repaired: an open or close outside the bar's own range by at most
-`REPAIRABLE`, as some vendors' files have; the high or low is moved to the price that the row itself
-states. Faults: a value that is not a number, a price not above zero, a volume below zero, a larger
-excess, two rows of one time that differ. A fault refuses a file of one instrument, naming the row;
-in a file of many the row is left out and counted, or with `strict` refused too. Rows may come in
-any order and are sorted.
+Dropped: rows repeated exactly, rows without any price, and periods without a trade (open, high, low
+and volume 0, as files of derivatives write them). Repaired: an open or close outside the bar's own
+range by at most `REPAIRABLE`, as some vendors' files have; the high or low is moved to the price
+that the row itself states. Faults: a value that is not a number, a price not above zero, a volume
+below zero, a larger excess, two rows of one time that differ. A fault refuses a file of one
+instrument, naming the row; in a file of many the row is left out and counted, or with `strict`
+refused too. Rows may come in any order and are sorted.
 """
 
 from collections import Counter
@@ -21,8 +21,8 @@ from numpy.typing import NDArray
 from apps.engine.candles import DAY, TIMEFRAMES, Candles, day_start, frozen, ist_day
 from apps.engine.sessions import Sessions, in_session
 from apps.market.importers.bar_columns import BarColumns, FileInstruments, Flags
+from apps.market.importers.tables.columns import PRICES, UNITS
 from apps.market.importers.tables.file_table import FileTable
-from apps.market.importers.tables.layout import PRICES
 
 # Largest excess of an open or close over its bar's range that is repaired, as a share of it.
 REPAIRABLE: Final = 0.005
@@ -38,7 +38,9 @@ class ImportReport:
     `left_out` counts rows by reason, and `examples` are places of the first of them. `moved` day
     and week bars were stamped at another time of their day. `shifted` is by how many seconds stamps
     at the end of a bar were moved to its start, 0 where they mark the start. `volume` is what the
-    volume counts; `adjusted` prices were adjusted by their source.
+    volume counts, `without_volume` how many bars lack it in a file that has it. `not_read` are
+    columns of the file that were not used. With `assumed_day_first` no date of the file tells
+    whether its day or its month comes first. `adjusted` prices were adjusted by their source.
     """
 
     format: str
@@ -53,7 +55,10 @@ class ImportReport:
     out_of_order: int = 0
     moved: int = 0
     shifted: int = 0
-    volume: str = "units"
+    volume: str = UNITS
+    without_volume: int = 0
+    not_read: tuple[str, ...] = ()
+    assumed_day_first: bool = False
     adjusted: bool = False
 
 
@@ -130,7 +135,8 @@ def clean(
     `ImportOptions`.
     """
     cleaner = _RowCleaner(table, rows, instruments, strict=strict)
-    untraded = cleaner.drop(_untraded(rows))
+    _drop_without_price(cleaner)
+    untraded = cleaner.drop(_untraded(cleaner.rows))
     if not len(cleaner.rows):
         table.refuse("holds no bar with a trade")
     cleaner.drop_without_symbol()
@@ -158,6 +164,20 @@ def clean(
     )
 
 
+def _drop_without_price(cleaner: _RowCleaner) -> None:
+    """Leave out the rows without any price, as portals write a day without trade, and those of an
+    index that has a close alone.
+    """
+    lacks = [np.isnan(getattr(cleaner.rows, name)) for name in PRICES]
+    none, close_alone = np.all(lacks, axis=0), np.all(lacks[:3], axis=0) & ~lacks[3]
+    if none.any():
+        cleaner.left_out["rows without a price"] += int(np.count_nonzero(none))
+    if len(cleaner.names) > 1 and close_alone.any():
+        cleaner.left_out["indices with a close alone"] += int(np.count_nonzero(close_alone))
+        none |= close_alone
+    cleaner.drop(none)
+
+
 def _untraded(rows: BarColumns) -> Flags:
     empty = (rows.open == 0) & (rows.high == 0) & (rows.low == 0) & (rows.volume == 0)
     return np.asarray(empty)
@@ -165,12 +185,18 @@ def _untraded(rows: BarColumns) -> Flags:
 
 def _check_numbers(cleaner: _RowCleaner) -> None:
     for name in PRICES:
+        _refuse_missing(cleaner, name)
         column = getattr(cleaner.rows, name)
         wrong = ~(np.isfinite(column) & (column > 0))
         _refuse_number(cleaner, wrong, name, "is no price above 0")
     volume = cleaner.rows.volume
     wrong = ~(np.isfinite(volume) & (volume >= 0))
     _refuse_number(cleaner, wrong, "volume", "is no volume of 0 or more")
+
+
+def _refuse_missing(cleaner: _RowCleaner, name: str) -> None:
+    reason = f"{name} is missing"
+    cleaner.fault(np.isnan(getattr(cleaner.rows, name)), reason, lambda _: reason)
 
 
 def _refuse_number(cleaner: _RowCleaner, wrong: Flags, name: str, problem: str) -> None:

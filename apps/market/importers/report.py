@@ -67,6 +67,12 @@ def _notes(report: ImportReport) -> list[str]:
     if report.shifted:
         seconds = f"{report.shifted} seconds"
         lines.append(f"stamps mark the end of a bar: moved back by {seconds} to its start")
+    if report.without_volume:
+        lines.append(f"without a volume, taken as 0: {report.without_volume}")
+    if report.assumed_day_first:
+        lines.append("dates fit day first and month first: read day first")
+    if report.not_read:
+        lines.append(f"columns that are not read: {', '.join(report.not_read)}")
     if report.volume != "units":
         lines.append(f"volume counts {report.volume}: the file does not say how many units one is")
     if report.adjusted:

@@ -7,13 +7,14 @@ from rest_framework import serializers
 from rest_framework.serializers import BooleanField, CharField, DateField, IntegerField
 
 from apps.core.api.schema import example
-from apps.core.api.serializers import AnswerSerializer, ChoiceField, FlagField
+from apps.core.api.serializers import AnswerSerializer, ChoiceField, FlagField, TextField
 from apps.core.api.uploads import UploadSerializer
 from apps.engine.candles import TIMEFRAMES
 from apps.market.importers import ImportOptions, StampSide
 from apps.market.rulebook.calendars import calendars_of
 from apps.market.serializers.candles import ParsedSymbolField
 from apps.symbols.models import Source
+from apps.symbols.services import symbol_finder
 
 _SHA256_EXAMPLE: Final = "5d41402abc4b2a76b9719d911017c592ae5f1c3f0d0b9d5b1f6d3c2b1a098765"
 _FILE_EXAMPLE: Final = b64encode(
@@ -32,6 +33,7 @@ _MASTER_EXAMPLE: Final = b64encode(
         "content": _FILE_EXAMPLE,
         "symbol": "NSE:RELIANCE",
         "timeframe": "1d",
+        "ignoreColumns": ["Volume MA"],
     }
 )
 class CandleFileSerializer(UploadSerializer):
@@ -49,6 +51,13 @@ class CandleFileSerializer(UploadSerializer):
         help_text="Refuse the file for a candle outside of the session, and for any faulty row;"
         " else faulty rows of a file of many symbols are left out.",
     )
+    ignoreColumns = serializers.ListField(
+        child=TextField(max_length=100),
+        max_length=20,
+        required=False,
+        help_text="Columns that look like a volume, an instrument or an adjusted price and may be"
+        " ignored.",
+    )
     replace = FlagField(
         default=False,
         help_text="Drop what is held of the same symbols in the same timeframe first.",
@@ -62,7 +71,12 @@ class CandleFileSerializer(UploadSerializer):
         choices = {name: body[name] for name in names if name in body}
         if "stamps" in choices:
             choices["stamps"] = StampSide(choices["stamps"])
-        options = ImportOptions(**choices, calendars=calendars_of)
+        options = ImportOptions(
+            **choices,
+            ignored_columns=tuple(body.get("ignoreColumns", ())),
+            find_symbol=symbol_finder(),
+            calendars=calendars_of,
+        )
         return {"upload": body["upload"], "replace": body["replace"], "options": options}
 
 

@@ -8,7 +8,7 @@ import codecs
 import csv
 import io
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, Literal, NoReturn, TypeAlias
 
 import pyarrow as pa
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 Column: TypeAlias = "pa.ChunkedArray[Any]"
 
 _BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
+_MARKS_OF_UTF16: Final = (b"\xff\xfe", b"\xfe\xff")
 _LINE_ENDS: Final = b"\r\n"
 # Of a file, rows times columns: 4,000,000 bars of an exchange's list.
 MOST_VALUES: Final = 40_000_000
@@ -41,7 +42,8 @@ class FileTable:
     `names` are the file's own column names, `columns` are in the same order; `location` says where
     a row is found in the file ("line 2"), for messages. `name_in_file` is the instrument's name
     where the file has it above its rows instead of in a column. `name` is the file's own, `shown`
-    also names the archive.
+    also names the archive. `has_header` is false where the names were guessed, and
+    `from_yfinance` says that three lines of names tell its maker.
     """
 
     name: str
@@ -50,6 +52,8 @@ class FileTable:
     columns: tuple[Column, ...]
     location: Callable[[int], str]
     name_in_file: str | None = None
+    has_header: bool = True
+    from_yfinance: bool = False
 
     def __len__(self) -> int:
         return len(self.columns[0])
@@ -153,14 +157,14 @@ def csv_table(content: Content, numbers: Callable[[Sequence[str]], Collection[in
     `numbers` decides by the names which columns ought to be numbers: float64 if all of them are,
     otherwise text, so that a message can show what is written.
     """
-    whole = content.data.removeprefix(_BYTE_ORDER_MARK)
+    whole = _utf8(content)
     text = whole.lstrip(_LINE_ENDS)  # Arrow counts empty lines before the header, but no others
     if not text or text.isspace():
         raise BadCandleFile(file=content.shown, reason="is empty")
     _check_text(content.shown, whole)
     above = whole.count(b"\n", 0, len(whole) - len(text))
     try:
-        header = header_of(text)
+        header = header_of(text, content.name)
     except csv.Error as error:
         raise BadCandleFile(file=content.shown, reason=f"is no CSV file: {error}") from error
     values = text.count(header.delimiter.encode()) + text.count(b"\n")
@@ -174,14 +178,56 @@ def csv_table(content: Content, numbers: Callable[[Sequence[str]], Collection[in
         columns = _parsed_as_text(content.shown, text, header, above)
     if not len(columns[0]):
         raise BadCandleFile(file=content.shown, reason="holds a header and no rows")
-    return FileTable(
+    table = FileTable(
         content.name,
         content.shown,
         header.names,
         columns,
         lambda row: f"line {above + _line(text, row + header.lines)}",
-        header.name_in_file,
+        header.tickers[0] if header.tickers else None,
+        has_header=header.lines > 0,
+        from_yfinance=bool(header.tickers),
     )
+    return _by_ticker(table, header.tickers) if len(set(header.tickers)) > 1 else table
+
+
+def _by_ticker(table: FileTable, tickers: Sequence[str]) -> FileTable:
+    """Put the columns of several tickers one below the other, with a column that names them.
+
+    A ticker without a field that another has is refused: its columns would not line up.
+    """
+    fields = tuple(dict.fromkeys(table.names[1:]))
+    at = {key: i for i, key in enumerate(zip(table.names[1:], tickers, strict=True), start=1)}
+    names = tuple(dict.fromkeys(tickers))
+    for name in names:
+        for field in fields:
+            if (field, name) not in at:
+                table.refuse(f"has no column {field} of {name}")
+    rows = len(table)
+    stacked = [_stack([table.columns[at[field, name]] for name in names]) for field in fields]
+    symbols = pa.chunked_array([pa.array([name] * rows) for name in names])
+    dates = _stack([table.columns[0]] * len(names))
+    return replace(
+        table,
+        names=("Symbol", table.names[0], *fields),
+        columns=(symbols, dates, *stacked),
+        location=lambda row: table.location(row % rows),
+        name_in_file=None,
+    )
+
+
+def _stack(columns: Sequence[Column]) -> Column:
+    return pa.chunked_array([chunk for column in columns for chunk in column.chunks])
+
+
+def _utf8(content: Content) -> bytes:
+    """Return the text in UTF-8 without its mark; UTF-16 is known by its own."""
+    if not content.data.startswith(_MARKS_OF_UTF16):
+        return content.data.removeprefix(_BYTE_ORDER_MARK)
+    try:
+        return content.data.decode("utf-16").encode()
+    except UnicodeDecodeError as error:
+        raise BadCandleFile(file=content.shown, reason="is no text in UTF-16") from error
 
 
 def _check_text(shown: str, text: bytes) -> None:

@@ -1,8 +1,8 @@
 """The header of a file: the names of its columns.
 
-There are three forms: one line of names; the three lines of newer yfinance files (what, of which
-ticker, the name of the index); and none, when the first line is itself a bar: then the columns are
-recognised by what they look like, in the order in which such files have them.
+There are three forms: one line of names; the three lines of newer yfinance files (what and of which
+ticker, in either order, and the name of the index); and none, when the first line is itself a bar:
+then the columns are recognised by what they look like, in the order in which such files have them.
 """
 
 import csv
@@ -16,32 +16,38 @@ from typing import Final
 
 _DELIMITERS: Final = (",", ";", "\t", "|")
 _DATE: Final = re.compile(
-    r"(?:[0-9]{4}[-/]?[0-9]{2}[-/]?[0-9]{2}|[0-9]{2}[-/][0-9]{2}[-/][0-9]{4})(?:[ T][0-9:.+]+)?"
+    r"(?:[0-9]{4}[-/.]?[0-9]{2}[-/.]?[0-9]{2}|[0-9]{1,2}[-/.][0-9]{1,2}[-/.][0-9]{4})"
+    r"(?:[ T][0-9:.+]+)?|[0-9]{9,10}|[0-9]{12,13}"
 )
 _CLOCK: Final = re.compile(r"[0-9]{1,2}:[0-9]{2}(?::[0-9]{2})?")
 _NUMBER: Final = re.compile(r"[0-9]*\.?[0-9]+")
 _NUMBERS_IN_ORDER: Final = ("open", "high", "low", "close", "volume", "open interest")
 _PRICES: Final = 4
+# A day of minutes in Lean's folders: milliseconds since midnight, four prices, a volume.
+LEAN_MINUTE: Final = re.compile(r"(?P<day>[0-9]{8})_(?P<code>[a-z0-9&-]+)_minute_trade\.csv", re.I)
 _LONGEST_LINE: Final = 100_000  # bytes, of a header
 
 
 @dataclass(frozen=True, slots=True)
 class Header:
-    """A header of `lines` lines; `name_in_file` is the instrument that it names, if it does."""
+    """A header of `lines` lines; `tickers` are the instruments of its columns, if it names them."""
 
     delimiter: str
     names: tuple[str, ...]
     lines: int = 1
-    name_in_file: str | None = None
+    tickers: tuple[str, ...] = ()
 
 
-def header_of(text: bytes) -> Header:
+def header_of(text: bytes, file_name: str) -> Header:
     """Read the header of a text that has a line. Raises csv.Error."""
     first, second, third = _first_lines(text)
     delimiter = max(_DELIMITERS, key=first.count)
     names, row, below = (_fields(line, delimiter) for line in (first, second, third))
-    if names[:1] == ("Price",) and row[:1] == ("Ticker",) and below[:1] == ("Date",):
-        return Header(delimiter, ("Date", *names[1:]), lines=3, name_in_file=row[1])
+    if {*names[:1], *row[:1]} == {"Price", "Ticker"} and below[:1] in (("Date",), ("Datetime",)):
+        fields, tickers = (names, row) if names[0] == "Price" else (row, names)
+        return Header(delimiter, (below[0], *fields[1:]), lines=3, tickers=tickers[1:])
+    if LEAN_MINUTE.match(file_name) and len(names) == _PRICES + 2:
+        return Header(delimiter, ("mssincemidnight", *_NUMBERS_IN_ORDER[:5]), lines=0)
     if (guessed := _names_of_a_bar(names)) is not None:
         return Header(delimiter, guessed, lines=0)
     if len(row) > len(names) and not any(row[len(names) :]):

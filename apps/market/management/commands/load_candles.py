@@ -22,6 +22,7 @@ from apps.market.importers.loader import CandleLoader
 from apps.market.importers.report import lines_of
 from apps.market.importers.sample import samples
 from apps.market.rulebook.calendars import calendars_of
+from apps.symbols.services import symbol_finder
 
 
 class Command(BaseCommand):
@@ -51,6 +52,14 @@ class Command(BaseCommand):
             "--dry-run", action="store_true", help="check and report, store nothing"
         )
         parser.add_argument(
+            "--ignore-column",
+            action="append",
+            default=[],
+            metavar="NAME",
+            help="a column that looks like a volume, an instrument or an adjusted price and may be"
+            " ignored; give it once for each",
+        )
+        parser.add_argument(
             "--strict",
             action="store_true",
             help="refuse bars outside the session's hours, and any faulty row",
@@ -65,7 +74,12 @@ class Command(BaseCommand):
         if options["sample"] and options["dry_run"]:
             raise CommandError("--sample has no dry run: it is the same every time")
         choices = {name: options[name] for name in ("symbol", "timeframe", "stamps", "strict")}
-        import_options = ImportOptions(**choices, calendars=calendars_of)
+        import_options = ImportOptions(
+            **choices,
+            ignored_columns=options["ignore_column"],
+            find_symbol=symbol_finder(),
+            calendars=calendars_of,
+        )
         try:
             with transaction.atomic():
                 if options["sample"]:
