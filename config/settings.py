@@ -19,7 +19,7 @@ import psycopg
 from django.core.exceptions import ImproperlyConfigured
 from psycopg.conninfo import conninfo_to_dict
 
-from apps.core.cpus import cpu_count
+from apps.core.machine import cpu_count
 from apps.ops import private_files
 from apps.ops.local_postgres import DATABASE, socket_folder
 
@@ -370,7 +370,7 @@ RATE_LIMITS = {
 # Failed logins of one account, from wherever they come: more than an address has, so that a
 # stranger cannot lock its owner out.
 RATE_LIMITS["failures"] = "20/15m" if RATE_LIMITS["auth"] else None
-# What a user may keep and run (apps.core.quotas), by its name on the wire.
+# What a user may keep and run (apps.core.limits.quotas), by its name on the wire.
 QUOTAS = {
     "algorithms": env_count("QUOTA_ALGORITHMS", default=500, least=1, most=1_000_000),
     "activeAlgorithms": env_count("QUOTA_ACTIVE_ALGORITHMS", default=50, least=1, most=1_000_000),
@@ -396,8 +396,8 @@ KITE_API_KEY = os.environ.get("KITE_API_KEY", "").strip()
 KITE_ACCESS_TOKEN = os.environ.get("KITE_ACCESS_TOKEN", "").strip()
 _counters = "RedisCounters" if REDIS_URL else "PostgresCounters"
 CACHES = {
-    "default": {"BACKEND": f"apps.core.counters.{_counters}", "LOCATION": REDIS_URL},
-    # What one web process remembers by itself: which limits are used up (apps.core.api.limits).
+    "default": {"BACKEND": f"apps.core.database.counters.{_counters}", "LOCATION": REDIS_URL},
+    # What one web process remembers by itself: which limits are used up (core.limits).
     "process": {
         "BACKEND": "django.core.cache.backends.locmem.LocMemCache",
         "OPTIONS": {"MAX_ENTRIES": 10_000},
@@ -464,7 +464,7 @@ REST_FRAMEWORK = {
     "DEFAULT_RENDERER_CLASSES": ["apps.core.api.renderers.JsonRenderer"],
     "DEFAULT_CONTENT_NEGOTIATION_CLASS": "apps.core.api.renderers.Negotiation",
     "EXCEPTION_HANDLER": "apps.core.api.exceptions.answer_exception",
-    "DEFAULT_SCHEMA_CLASS": "apps.core.api.schema.ApiSchema",
+    "DEFAULT_SCHEMA_CLASS": "apps.core.api.resources.schema.ApiSchema",
     "DEFAULT_METADATA_CLASS": None,
     "URL_FORMAT_OVERRIDE": None,
     "UNAUTHENTICATED_USER": "django.contrib.auth.models.AnonymousUser",
@@ -509,9 +509,9 @@ SPECTACULAR_SETTINGS = {
         "apps.algorithms.step_schemas.add_steps",
         "apps.backtests.result_schemas.add_results",
         "apps.webhooks.guide.messages.add_messages",
-        "apps.core.api.schema.add_shared_components",
-        "apps.core.api.schema.drop_enum_ids",
-        "apps.core.api.schema.add_examples",
+        "apps.core.api.resources.schema.add_shared_components",
+        "apps.core.api.resources.schema.drop_enum_ids",
+        "apps.core.api.resources.schema.add_examples",
     ],
     "SERVE_AUTHENTICATION": [],
     "SERVE_PERMISSIONS": [],
@@ -543,7 +543,7 @@ CORS_URLS_REGEX = r"^/api/"
 SECURE_CONTENT_TYPE_NOSNIFF = True
 # Not no-referrer, as under /api: browsers would then send the admin's forms with Origin: null.
 SECURE_REFERRER_POLICY = "same-origin"
-SESSION_ENGINE = "apps.core.sessions"
+SESSION_ENGINE = "apps.core.database.sessions"
 SESSION_COOKIE_SECURE = True
 SESSION_COOKIE_SAMESITE = "Strict"
 SESSION_COOKIE_AGE = 7 * 24 * 3600
@@ -574,8 +574,8 @@ LOGGING: dict[str, Any] = {
     "version": 1,
     "disable_existing_loggers": False,
     "filters": {
-        "requestId": {"()": "apps.core.request_id.AddRequestId"},
-        "noOutage": {"()": "apps.core.database_errors.IsNoOutage"},
+        "requestId": {"()": "apps.core.requests.request_id.AddRequestId"},
+        "noOutage": {"()": "apps.core.database.failures.IsNoOutage"},
     },
     "formatters": {
         "json": {

@@ -10,7 +10,7 @@ import jsonschema_rs
 from django.urls import Resolver404, resolve
 
 from apps.algorithms.steps import STEPS
-from apps.core.api import schema
+from apps.core.api.resources import schema
 from apps.engine.metrics.wire_units import FIELD_UNITS
 from apps.engine.units import DECIMALS, Unit
 

@@ -10,7 +10,7 @@ from rest_framework.request import Request
 from apps.accounts import api_keys, cookies, services
 from apps.accounts.models import ApiKey, LoginSession, User
 from apps.accounts.services import Credential
-from apps.core import database_clock, request_origin
+from apps.core import database, requests
 from apps.core.errors import Forbidden, ServiceError
 
 USER_AGENT_LENGTH: Final = 200
@@ -26,7 +26,7 @@ def origin_of(request: HttpRequest | Request) -> dict[str, Any]:
     """Return where a session is opened from, as the user's list of sessions shows it."""
     agent = request.headers.get("User-Agent", "")
     return {
-        "address": request_origin.current().address,
+        "address": requests.current_origin().address,
         "user_agent": "".join(filter(str.isprintable, agent))[:USER_AGENT_LENGTH],
     }
 
@@ -67,7 +67,7 @@ def identify(request: HttpRequest) -> Caller:
     if known is None:
         try:
             known = Caller(credential=_credential_of(request))
-            request_origin.proven_by(known.credential.pk if known.credential else "")
+            requests.proven_by(known.credential.pk if known.credential else "")
         except ServiceError as refusal:
             known = Caller(refusal=refusal)
         request.caller = known  # type: ignore[attr-defined]  # ours, for the rest of the request
@@ -75,7 +75,7 @@ def identify(request: HttpRequest) -> Caller:
 
 
 def _credential_of(request: HttpRequest) -> Credential | None:
-    now = database_clock.now()
+    now = database.now()
     if "Authorization" in request.headers:
         bearer = bearer_token(request)
         return services.authenticate(bearer=bearer, path=request.path, now=now) if bearer else None

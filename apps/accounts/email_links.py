@@ -16,9 +16,9 @@ from apps.accounts.mails import MailKind
 from apps.accounts.models import EmailLink, LinkPurpose, SessionEndReason, User
 from apps.accounts.services import EmailTaken
 from apps.core import audit, jobs
-from apps.core.api.limits import TooManyRequests
 from apps.core.audit import Action
 from apps.core.errors import Code, ServiceError
+from apps.core.limits import TooManyRequests
 
 RESET_JOB: Final = "accounts.reset"
 

@@ -11,12 +11,11 @@ from django.db import transaction
 from django.utils import timezone
 
 from apps.accounts.models import DataExport, ExportChunk, User
-from apps.core import audit, jobs, personal_data, quotas
-from apps.core.api.limits import TooManyRequests
+from apps.core import audit, files, jobs, limits
 from apps.core.audit import Action
+from apps.core.database import is_id
 from apps.core.errors import Code, NotFound, ServiceError
-from apps.core.ids import is_id
-from apps.core.quotas import Resource
+from apps.core.limits import Resource, TooManyRequests
 
 EXPORT_JOB: Final = "accounts.export"
 EXPORT_QUEUE: Final = "small"
@@ -30,7 +29,7 @@ class ExportNotReady(ServiceError):
     message = "The archive is still being made; try again in a minute."
 
 
-@quotas.counted_by(Resource.EXPORTS)
+@limits.counted_by(Resource.EXPORTS)
 def _kept_exports(user_id: str) -> int:
     return DataExport.objects.filter(user_id=user_id, expires_at__gt=timezone.now()).count()
 
@@ -93,7 +92,7 @@ def make_archive(*, export_id: str, now: datetime) -> None:
     if export is None:
         return
     chunks = ChunkWriter(export)
-    personal_data.write_archive(export.user_id, chunks)
+    files.write_archive(export.user_id, chunks)
     chunks.close()
     export.size, export.ready_at, export.expires_at = chunks.size, now, now + KEPT
     export.save(update_fields=["size", "ready_at", "expires_at"])

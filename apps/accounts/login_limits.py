@@ -16,12 +16,11 @@ from django.conf import settings
 
 from apps.accounts import email_addresses
 from apps.accounts.models import LoginNetwork, User
-from apps.core import request_origin
-from apps.core.api import limits
-from apps.core.api.limits import RateLimitScope
+from apps.core import limits, requests
 from apps.core.audit import Action
-from apps.core.client_address import provider_network_of
+from apps.core.limits import RateLimitScope
 from apps.core.models import AuditRecord
+from apps.core.requests import provider_network_of
 
 # Failures from one network, over all accounts: an office or a mobile provider has many customers.
 NETWORK_RATE: Final = "100/15m"
@@ -45,7 +44,7 @@ class NotAFailure(Exception):  # it marks an attempt, and is not an error itself
 
 def current_network() -> str:
     """Return the network of the request's client."""
-    return provider_network_of(request_origin.current().address or "unknown")
+    return provider_network_of(requests.current_origin().address or "unknown")
 
 
 @contextmanager
@@ -90,7 +89,7 @@ def _scope(entrance: Entrance, counted: str, rate: str, key: str) -> RateLimitSc
 
 def _forgive(scopes: list[RateLimitScope]) -> None:
     for scope in scopes:
-        limits.forgive(scope)
+        limits.forgive_failure(scope)
 
 
 def forget_failures(user: User, *, now: datetime) -> None:
@@ -105,9 +104,9 @@ def forget_failures(user: User, *, now: datetime) -> None:
     addresses = failed.filter(at__gt=now - WINDOW).values_list("address", flat=True)
     keys = {f"{user.email} {provider_network_of(address)}" for address in addresses}
     for entrance in Entrance:
-        limits.forget(_scope(entrance, "account", rate, user.email))
+        limits.forget_failures(_scope(entrance, "account", rate, user.email))
         for key in keys:
-            limits.forget(_scope(entrance, "account-network", rate, key))
+            limits.forget_failures(_scope(entrance, "account-network", rate, key))
 
 
 def _is_known(network: str, account: str, *, now: datetime) -> bool:

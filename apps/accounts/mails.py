@@ -17,9 +17,9 @@ from django.template.loader import render_to_string
 from procrastinate.types import JSONValue
 
 from apps.accounts.models import EmailLink, LinkPurpose, User
-from apps.core import jobs, mail_limits, request_origin
-from apps.core.api.limits import TooManyRequests
+from apps.core import jobs, limits, requests
 from apps.core.errors import Code, ServiceError
+from apps.core.limits import TooManyRequests
 from apps.core.times import indian_time
 
 log = logging.getLogger(__name__)
@@ -161,7 +161,7 @@ def send_link(
     A new link expires the older ones of its purpose. Raises TooManyRequests.
     """
     User.objects.locked(user.pk)  # of two calls at once, the second finds the link of the first
-    mail_limits.count_mail(purpose, to=email, user_id=user.pk)
+    limits.count_mail(purpose, to=email, user_id=user.pk)
     links = _unexpired_links(user, now=now).filter(purpose=purpose)
     link = links.filter(email=email, new_email=new_email, used_at=None).first()
     if link is None:
@@ -196,11 +196,11 @@ def tell(user: User, kind: MailKind, *, now: datetime, to: str | None = None, **
     if not is_available() or not (to or user.email_verified):
         return
     try:
-        mail_limits.count_mail(kind, to=to or user.email, user_id=user.pk)
+        limits.count_mail(kind, to=to or user.email, user_id=user.pk)
     except TooManyRequests:
         log.info("a mail of kind %s to user %s is skipped: too many of them", kind, user.pk)
         return
-    known = {"at": indian_time(now), "address": request_origin.current().address or "unknown"}
+    known = {"at": indian_time(now), "address": requests.current_origin().address or "unknown"}
     arguments: dict[str, JSONValue] = {
         "kind": kind.value,
         "to": to or user.email,

@@ -6,11 +6,11 @@ from django.http import HttpRequest, QueryDict
 from django.http.response import HttpResponseBase
 
 from apps.accounts.authentication import identify
-from apps.core import request_origin
-from apps.core.api import exceptions, limits
-from apps.core.api.limits import Usage
-from apps.core.api.middleware import GetResponse, declared_length, is_under_api
+from apps.core import limits, requests
+from apps.core.api import resources
+from apps.core.api.resources import GetResponse, declared_length, is_under_api
 from apps.core.errors import ServiceError
+from apps.core.limits import Usage
 
 # What a page of another site can make a browser send without asking.
 FORMS: Final = frozenset({"multipart/form-data", "application/x-www-form-urlencoded"})
@@ -39,7 +39,7 @@ class LimitMiddleware:
         return response
 
     def _page(self, request: HttpRequest) -> HttpResponseBase:
-        address = request_origin.current().address or "unknown"
+        address = requests.current_origin().address or "unknown"
         usage = limits.count_page(request.path, address=address)
         return self.get_response(request) if usage is None else self._answer(request, usage)
 
@@ -74,20 +74,20 @@ class FormMiddleware:
             return None
         if view.cls.permission_classes and identify(request).credential is None:
             return None
-        return exceptions.http_response(exceptions.refusal_of_http(415))
+        return resources.http_response(resources.refusal_of_http(415))
 
 
 def _count(request: HttpRequest) -> Usage | None:
     caller = identify(request)
-    address = request_origin.current().address
+    address = requests.current_origin().address
     scope = limits.scope_of(
         request.method or "",
         request.path,
         user_id=caller.credential.user_id if caller.credential else None,
         address=address or "unknown",
     )
-    return limits.count(scope) if scope else None
+    return limits.count_request(scope) if scope else None
 
 
 def _refused(refusal: ServiceError) -> HttpResponseBase:
-    return exceptions.http_response(exceptions.for_exception(refusal))
+    return resources.http_response(resources.for_exception(refusal))

@@ -14,8 +14,8 @@ from django.utils import timezone
 
 from apps.accounts import email_addresses, passwords
 from apps.accounts.api_keys import KeyScope
+from apps.core.database import IdField
 from apps.core.errors import Code, ServiceError
-from apps.core.ids import IdField
 
 
 class Role(StrEnum):

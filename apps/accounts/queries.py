@@ -1,11 +1,11 @@
-"""The SQL that every request with a token runs, written once (`apps.core.rows`)."""
+"""The SQL that every request with a token runs, written once (`apps.core.database.rows`)."""
 
 from typing import Final
 
 from django.db import connection
 
 from apps.accounts.models import LoginSession, User
-from apps.core.rows import columns_of, instance_of
+from apps.core.database import columns_of, instance_of
 
 _SESSION_WITH_USER: Final = f"""
     SELECT {columns_of(LoginSession, "session")}, {columns_of(User, "owner")}

@@ -8,7 +8,7 @@ from django.db.models import Q
 
 from apps.accounts import closing
 from apps.accounts.models import ApiKey, DataExport, EmailLink, LoginNetwork, LoginSession
-from apps.core.retention import delete_in_batches
+from apps.core.database import delete_in_batches
 
 _KEPT: Final = timedelta(days=30)
 

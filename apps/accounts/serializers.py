@@ -10,22 +10,24 @@ from apps.accounts import email_addresses, passwords
 from apps.accounts.activity import SECURITY_ACTIONS
 from apps.accounts.api_keys import KeyScope
 from apps.accounts.models import Role
-from apps.core.api.schema import ID_EXAMPLE, MOMENT_EXAMPLE, example
-from apps.core.api.serializers import (
+from apps.core.api.resources import (
+    ID_EXAMPLE,
+    MOMENT_EXAMPLE,
     AnswerSerializer,
     ChoiceField,
     ChoiceSetField,
     FlagField,
-    IdField,
+    IdTextField,
     MomentField,
     ObjectField,
     SecretField,
     StrictSerializer,
     TextField,
+    example,
 )
 from apps.core.audit import ActorKind
-from apps.core.client_address import read_network
-from apps.core.quotas import Resource
+from apps.core.limits import Resource
+from apps.core.requests import read_network
 
 _MAX_NAME: Final = 100
 MAX_CODE: Final = 40
@@ -209,7 +211,7 @@ class NewKeySerializer(AccountBodySerializer):
 class IdentitySerializer(AnswerSerializer):
     """A user, as every answer shows one."""
 
-    id = IdField()
+    id = IdTextField()
     email = CharField()
     name = CharField()
     emailVerified = BooleanField()
@@ -343,7 +345,7 @@ class ActivitySerializer(AnswerSerializer):
 class ExportSerializer(AnswerSerializer):
     """An archive of the user's data."""
 
-    id = IdField()
+    id = IdTextField()
     createdAt = MomentField()
     readyAt = MomentField(allow_null=True, help_text="Null while it is being made.")
     expiresAt = MomentField(
@@ -394,7 +396,7 @@ class RenewedSerializer(AccessSerializer):
 class SessionSerializer(AnswerSerializer):
     """A login of the user's that has not ended."""
 
-    id = IdField()
+    id = IdTextField()
     createdAt = MomentField()
     lastUsedAt = MomentField(help_text="To a minute.")
     address = CharField(
@@ -408,7 +410,7 @@ class SessionSerializer(AnswerSerializer):
 class KeySerializer(AnswerSerializer):
     """An API key, without its text."""
 
-    id = IdField()
+    id = IdTextField()
     name = CharField()
     scopes = ChoiceSetField(choices=_SCOPES, help_text=_SCOPES_HELP)
     lastFour = CharField(help_text="The last four characters of its text.")

@@ -35,13 +35,12 @@ from apps.accounts.models import (
     User,
     new_token_id,
 )
-from apps.core import audit, jobs, quotas, request_origin
-from apps.core.api.limits import TooManyRequests
+from apps.core import audit, jobs, limits, requests
 from apps.core.audit import Action
-from apps.core.client_address import is_in_networks
+from apps.core.database import is_id
 from apps.core.errors import Code, Fault, InvalidInput, NotFound, ServiceError
-from apps.core.ids import is_id
-from apps.core.quotas import Resource
+from apps.core.limits import Resource, TooManyRequests
+from apps.core.requests import is_in_networks
 from apps.core.times import wire_time
 
 log = logging.getLogger(__name__)
@@ -341,7 +340,7 @@ def authenticate(*, bearer: str, path: str, now: datetime) -> Credential:
         raise tokens.TokenExpired
     if key.revoked_at is not None or not key.user.is_active:
         raise KeyRejected
-    address = request_origin.current().address
+    address = requests.current_origin().address
     if key.networks and not is_in_networks(address, tuple(key.networks)):
         raise KeyRejected
     _record_use(key, now=now)
@@ -383,7 +382,7 @@ def _record_use(credential: Credential, *, now: datetime) -> None:
         return
     used: dict[str, object] = {"last_used_at": now}
     if isinstance(credential, ApiKey):
-        used["last_address"] = request_origin.current().address
+        used["last_address"] = requests.current_origin().address
     elif credential.ends_when_idle:
         latest = credential.created_at + tokens.REFRESH_LIFETIME
         used["expires_at"] = min(latest, now + IDLE_LIFETIME)
@@ -549,7 +548,7 @@ def end(
 # -------------------------------------------------------------------------------------------- keys
 
 
-@quotas.counted_by(Resource.KEYS)
+@limits.counted_by(Resource.KEYS)
 def _usable_keys(user_id: str) -> int:
     return ApiKey.objects.filter(user_id=user_id).usable(now=timezone.now()).count()
 
@@ -573,7 +572,7 @@ def create_key(
     require_verified_email(user)
     if expires_at is not None and expires_at <= now:
         raise InvalidInput(Fault("expiresAt", "must lie in the future", wire_time(expires_at)))
-    quotas.require_room(user.pk, Resource.KEYS)
+    limits.require_room(user.pk, Resource.KEYS)
     text = api_keys.new_key()
     key = user.keys.create(
         name=name,

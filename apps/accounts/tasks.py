@@ -6,7 +6,7 @@ from procrastinate.contrib.django import app
 from procrastinate.types import JSONValue
 
 from apps.accounts import email_links, exports, mails
-from apps.core import quiet_start
+from apps.core import jobs
 
 _RETRY = RetryStrategy(max_attempts=6, exponential_wait=5)
 
@@ -20,7 +20,7 @@ def send_account_mail(kind: str, to: str, facts: dict[str, str], link_id: str | 
         "link_id": link_id,
     }
     queue = mails.ACCOUNT_MAIL_QUEUE
-    if quiet_start.postpones(mails.ACCOUNT_MAIL_JOB, queue=queue, arguments=arguments):
+    if jobs.postpones(mails.ACCOUNT_MAIL_JOB, queue=queue, arguments=arguments):
         return
     mails.send_mail_now(
         kind=mails.MailKind(kind), to=to, facts=facts, link_id=link_id, now=timezone.now()

@@ -17,9 +17,9 @@ from rest_framework_simplejwt.settings import api_settings
 from rest_framework_simplejwt.tokens import AccessToken, RefreshToken, Token
 
 from apps.accounts.models import LoginSession, User
-from apps.core import database_clock
+from apps.core import database
+from apps.core.database import is_id
 from apps.core.errors import Code, ServiceError
-from apps.core.ids import is_id
 
 ACCESS_LIFETIME: Final[timedelta] = api_settings.ACCESS_TOKEN_LIFETIME
 REFRESH_LIFETIME: Final[timedelta] = api_settings.REFRESH_TOKEN_LIFETIME
@@ -116,7 +116,7 @@ def read(text: str | None, token_type: TokenType) -> Claims:
     if text is None:
         raise NoToken
     token = _verify(text, token_type)
-    if token["exp"] <= database_clock.now().timestamp():
+    if token["exp"] <= database.now().timestamp():
         raise TokenExpired
     session_id, user_id, token_id = token.get(_SESSION), token.get(_USER), token.get(_ID)
     if not (_is_id(session_id) and _is_id(user_id) and isinstance(token_id, str)):

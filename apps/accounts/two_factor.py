@@ -18,7 +18,7 @@ from django.db import transaction
 from apps.accounts import mails
 from apps.accounts.mails import MailKind
 from apps.accounts.models import RecoveryCode, SecondFactor, User
-from apps.core import audit, encryption
+from apps.core import audit, database
 from apps.core.audit import Action
 from apps.core.errors import Code, Fault, InvalidInput, ServiceError
 
@@ -64,7 +64,7 @@ def begin(*, user: User, now: datetime) -> str:
     if is_on(user):
         raise FactorOn
     secret = secrets.token_bytes(_SECRET_BYTES)
-    new = {"secret": encryption.encrypt(secret), "created_at": now}
+    new = {"secret": database.encrypt(secret), "created_at": now}
     unconfirmed = SecondFactor.objects.filter(user=user, confirmed_at=None)
     if not unconfirmed.update(**new):
         SecondFactor.objects.create(user=user, **new)
@@ -77,7 +77,7 @@ def pending_uri(user: User) -> str:
     factor = SecondFactor.objects.filter(user=user, confirmed_at=None).first()
     if factor is None:
         raise FactorOff
-    return _uri(user, encryption.decrypt(bytes(factor.secret)))
+    return _uri(user, database.decrypt(bytes(factor.secret)))
 
 
 def _uri(user: User, secret: bytes) -> str:
@@ -142,7 +142,7 @@ def take_code(user: User, code: str, *, now: datetime) -> bool:
 
 
 def _take_one_time_code(factor: SecondFactor, code: str, *, now: datetime) -> bool:
-    totp = _totp(encryption.decrypt(bytes(factor.secret)))
+    totp = _totp(database.decrypt(bytes(factor.secret)))
     current = int(now.timestamp()) // STEP_SECONDS
     for step in range(current - STEPS_APART, current + STEPS_APART + 1):
         try:

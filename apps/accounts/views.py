@@ -62,12 +62,19 @@ from apps.accounts.services import (
     WrongCredentials,
 )
 from apps.accounts.two_factor import FactorOff, FactorOn
-from apps.core import quotas
-from apps.core.api.schema import ACCOUNT, LOG_OUT, NO_FIELDS, REFRESH, answer_header, refuses
-from apps.core.api.serializers import EmptyBody
-from apps.core.api.views import OwnedViewSet
+from apps.core import limits
+from apps.core.api.resources import (
+    ACCOUNT,
+    LOG_OUT,
+    NO_FIELDS,
+    REFRESH,
+    EmptyBody,
+    OwnedViewSet,
+    answer_header,
+    refuses,
+)
 from apps.core.errors import Forbidden
-from apps.core.quotas import QuotaExceeded
+from apps.core.limits import QuotaExceeded
 from apps.core.times import wire_time
 
 SET_COOKIE: Final = answer_header("Set-Cookie")
@@ -543,7 +550,7 @@ class LimitViewSet(OwnedViewSet):
         One row for each resource. How many requests are allowed in a time is not among them: the
         X-RateLimit headers of every answer tell.
         """
-        return Response(LimitsSerializer.render({"limits": quotas.usages(self.owner.pk)}))
+        return Response(LimitsSerializer.render({"limits": limits.usages(self.owner.pk)}))
 
 
 def archive_response(export: DataExport) -> StreamingHttpResponse:

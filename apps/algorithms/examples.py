@@ -3,7 +3,7 @@
 from typing import Any, Final
 
 from apps.algorithms import performance
-from apps.core.api.schema import ID_EXAMPLE, MOMENT_EXAMPLE
+from apps.core.api.resources import ID_EXAMPLE, MOMENT_EXAMPLE
 
 EXAMPLE_STEPS: Final[dict[str, Any]] = {
     "basicInfo": {"strategyType": "momentum", "timeframe": "5m", "symbols": ["NSE:RELIANCE"]},

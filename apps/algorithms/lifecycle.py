@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from enum import StrEnum
 from typing import Final
 
-from apps.core.transitions import Transition
+from apps.core.database import Transition
 
 
 class AlgorithmStatus(StrEnum):

@@ -13,8 +13,8 @@ from apps.algorithms import performance
 from apps.algorithms.lifecycle import AlgorithmStatus
 from apps.algorithms.naming import MAX_NAME
 from apps.algorithms.steps import STEPS, Configuration
+from apps.core.database import IdField, is_id
 from apps.core.errors import Code, ServiceError
-from apps.core.ids import IdField, is_id
 
 
 class AlgorithmNotFound(ServiceError):

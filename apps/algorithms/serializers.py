@@ -19,19 +19,22 @@ from apps.algorithms.lifecycle import LISTED_STATUSES, AlgorithmStatus
 from apps.algorithms.naming import MAX_NAME
 from apps.algorithms.steps import STEPS, STRATEGY_TYPES
 from apps.algorithms.study_results import MOST_WALK_FORWARDS, with_engine_notes
-from apps.core.api.pagination import PaginationSerializer
-from apps.core.api.schema import ID_EXAMPLE, MOMENT_EXAMPLE, OBJECT, example
-from apps.core.api.serializers import (
+from apps.core.api.resources import (
+    ID_EXAMPLE,
+    MOMENT_EXAMPLE,
+    OBJECT,
     AnswerSerializer,
     ChoiceField,
     DocumentSerializer,
     FlagField,
-    IdField,
+    IdTextField,
     MomentField,
     NumberField,
     ObjectField,
+    PaginationSerializer,
     StrictSerializer,
     TextField,
+    example,
 )
 from apps.engine.indicators.indicator import (
     HIGHER_TIMEFRAMES,
@@ -151,8 +154,8 @@ class AlgorithmSerializer(AnswerSerializer):
     can be sent back.
     """
 
-    id = IdField(read_only=True)
-    userId = IdField(read_only=True, source="owner_id")
+    id = IdTextField(read_only=True)
+    userId = IdTextField(read_only=True, source="owner_id")
     name = TextField(max_length=MAX_NAME, help_text="Algorithm #n where none is sent.")
     description = CharField(help_text="Free text.")
     status = ChoiceField(read_only=True, choices=AlgorithmStatus, help_text=STATUS_HELP)
@@ -191,7 +194,7 @@ class AlgorithmSerializer(AnswerSerializer):
     isPublic = FlagField(
         help_text="Whether it is among everybody's templates, to see and copy; needs isTemplate."
     )
-    clonedFrom = IdField(
+    clonedFrom = IdTextField(
         read_only=True,
         allow_null=True,
         source="cloned_from_id",
@@ -281,7 +284,7 @@ class ListedPerformanceSerializer(AnswerSerializer):
 class AlgorithmItemSerializer(AnswerSerializer):
     """An algorithm in a list, without its steps."""
 
-    id = IdField()
+    id = IdTextField()
     name = CharField()
     status = ChoiceField(choices=AlgorithmStatus, help_text=STATUS_HELP)
     active = BooleanField(help_text="Whether its status is `active`.")
@@ -365,7 +368,7 @@ class SettingChangeSerializer(AnswerSerializer):
 class SummarySerializer(AnswerSerializer):
     """What an algorithm does, in words."""
 
-    algorithmId = IdField()
+    algorithmId = IdTextField()
     version = IntegerField(help_text="The number of the version that is summarized.")
     steps = StepSummarySerializer(many=True, help_text="In the order of the steps.")
 

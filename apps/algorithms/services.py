@@ -17,11 +17,11 @@ from apps.algorithms.models import Algorithm, StatusChange, Version
 from apps.algorithms.naming import copy_of, number_in, numbered
 from apps.algorithms.steps import STEPS
 from apps.algorithms.warnings import warnings_of
-from apps.core import audit, quotas
+from apps.core import audit, limits
 from apps.core.audit import Action
 from apps.core.errors import Code, Fault, InvalidInput, NotFound, ServiceError
-from apps.core.etags import ANY_STATE, Expectation
-from apps.core.quotas import QuotaExceeded, Resource
+from apps.core.limits import QuotaExceeded, Resource
+from apps.core.requests import ANY_STATE, Expectation
 from apps.engine.language import strategy
 from apps.engine.language.summary import Change, StepSummary, changes, summarize
 from apps.engine.sessions import Sessions
@@ -92,14 +92,14 @@ class ConcurrentUpdate(ServiceError):
     message = "Another request has changed the algorithm at the same moment; read it and try again."
 
 
-@quotas.counted_by(Resource.ALGORITHMS)
+@limits.counted_by(Resource.ALGORITHMS)
 def _algorithm_count(owner_id: str) -> int:
     return (
         Algorithm.objects.filter(owner_id=owner_id).exclude(status=AlgorithmStatus.ARCHIVED).count()
     )
 
 
-@quotas.counted_by(Resource.ACTIVE_ALGORITHMS)
+@limits.counted_by(Resource.ACTIVE_ALGORITHMS)
 def _active_count(owner_id: str) -> int:
     return Algorithm.objects.filter(owner_id=owner_id, active=True).count()
 
@@ -107,7 +107,7 @@ def _active_count(owner_id: str) -> int:
 @transaction.atomic
 def create(*, owner: User, changes: Changes, now: datetime) -> Algorithm:
     """A new algorithm, a draft until all steps are complete. Raises InvalidInput, QuotaExceeded."""
-    quotas.require_room(owner.pk, Resource.ALGORITHMS)
+    limits.require_room(owner.pk, Resource.ALGORITHMS)
     algorithm = Algorithm(owner=owner, created_at=now, updated_at=now)
     algorithm.name = changes.get("name") or numbered(_next_number(owner))
     _begin(algorithm, _apply(algorithm, changes), reason="created", now=now)
@@ -128,7 +128,7 @@ def clone(*, owner: User, algorithm_id: str, name: str | None, now: datetime) ->
 
     Its description is copied, nothing of what it has done. Raises AlgorithmNotFound, QuotaExceeded.
     """
-    quotas.require_room(owner.pk, Resource.ALGORITHMS)
+    limits.require_room(owner.pk, Resource.ALGORITHMS)
     source = Algorithm.objects.open_to(owner).fetch(algorithm_id)
     copied = {column: getattr(source, column) for column in CLONED}
     algorithm = Algorithm(owner=owner, cloned_from=source, created_at=now, updated_at=now, **copied)

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from apps.algorithms.steps import STEPS
-from apps.core.api.schema import Schema, ref, text_pattern
+from apps.core.api.resources import Schema, ref, text_pattern
 from apps.engine.language.strategy import Strategy
 from apps.symbols.serializers import SYMBOL
 

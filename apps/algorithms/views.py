@@ -33,14 +33,23 @@ from apps.algorithms.serializers import (
     VersionSummaryQuery,
     VersionSummarySerializer,
 )
-from apps.core.api.idempotency import idempotent
-from apps.core.api.pagination import AFTER, GrowingList, growing, ordering
-from apps.core.api.schema import IF_MATCH, IF_NONE_MATCH, NO_FIELDS, answer_header, refuses
-from apps.core.api.serializers import EmptyBody
-from apps.core.api.views import OwnedViewSet
+from apps.core.api.resources import (
+    AFTER,
+    IF_MATCH,
+    IF_NONE_MATCH,
+    NO_FIELDS,
+    EmptyBody,
+    GrowingList,
+    OwnedViewSet,
+    answer_header,
+    growing,
+    idempotent,
+    ordering,
+    refuses,
+)
 from apps.core.errors import NotFound, PreconditionFailed
-from apps.core.etags import tag_of
-from apps.core.quotas import QuotaExceeded
+from apps.core.limits import QuotaExceeded
+from apps.core.requests import tag_of
 from apps.engine.indicators.catalogue import CATALOGUE
 from apps.engine.indicators.patterns import PATTERNS
 

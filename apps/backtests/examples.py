@@ -3,7 +3,7 @@
 from typing import Any, Final
 
 from apps.algorithms.examples import EXAMPLE_STEPS
-from apps.core.api.schema import ID_EXAMPLE, MOMENT_EXAMPLE
+from apps.core.api.resources import ID_EXAMPLE, MOMENT_EXAMPLE
 
 DATE: Final = "2026-11-20"
 NAME: Final = "First try"

@@ -30,7 +30,7 @@ from apps.backtests.models import (
 )
 from apps.backtests.queue import HEARTBEAT_SECONDS, Work
 from apps.backtests.studies import BacktestOutput, load_inputs
-from apps.core import database_clock
+from apps.core import database
 from apps.core.errors import Code
 from apps.core.times import wire_time
 from apps.engine.kernel.records import ENGINE_VERSION
@@ -70,7 +70,7 @@ def heartbeat(work: Work) -> Iterator[Callable[[], bool]]:
     def beat() -> None:
         while not done.wait(HEARTBEAT_SECONDS):
             try:
-                if not work.update_running(heartbeat_at=database_clock.now()):
+                if not work.update_running(heartbeat_at=database.now()):
                     stale.set()
                     break
             except (OperationalError, InterfaceError) as error:
@@ -109,7 +109,7 @@ def progress_reporter(
             raise StaleAttempt
         if clock() - reported_at >= REPORT_SECONDS:
             reported_at = clock()
-            changes: dict[str, object] = {"heartbeat_at": database_clock.now()}
+            changes: dict[str, object] = {"heartbeat_at": database.now()}
             if isinstance(work, Backtest):
                 changes["progress"] = min(99, int(done * 100))
             if not work.update_running(**changes):

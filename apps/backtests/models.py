@@ -8,10 +8,8 @@ from typing import Final, Self
 from django.db import models
 from django.db.models import Count, Exists, Min, OuterRef, Q, Value
 
+from apps.core.database import IdField, StatusQuerySet, Transition, columns_of, is_id
 from apps.core.errors import Code, ServiceError
-from apps.core.ids import IdField, is_id
-from apps.core.rows import columns_of
-from apps.core.transitions import StatusQuerySet, Transition
 
 
 class BacktestKind(StrEnum):

@@ -8,10 +8,9 @@ from drf_spectacular.utils import OpenApiParameter
 from rest_framework.response import Response
 
 from apps.backtests.models import Backtest, Evidence
-from apps.core import long_poll
-from apps.core.api import wire_json
-from apps.core.api.schema import answer_header
-from apps.core.long_poll import LongPoll
+from apps.core import requests
+from apps.core.api.resources import answer_header
+from apps.core.requests import LongPoll
 
 MAX_WAIT_SECONDS: Final = 30
 # A trigger notifies this channel of the id of each backtest that ends (migration 0011).
@@ -72,9 +71,9 @@ def respond_when_ended(
         return current is None or current.has_ended
 
     def render_current() -> bytes:
-        return wire_json.dumps(render(rows.first() or row))
+        return requests.dump_json(render(rows.first() or row))
 
     headers_then = {"Preference-Applied": applied}
     poll = LongPoll(channel, row.pk, seconds, is_over, render_current, headers_then)
-    long_poll.attach(response, poll)
+    requests.attach_long_poll(response, poll)
     return response

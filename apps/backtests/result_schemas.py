@@ -8,7 +8,7 @@ from typing import Any, Final
 from apps.algorithms.serializers import metric_help
 from apps.algorithms.step_schemas import plain
 from apps.backtests.submissions import STUDY_FIELDS
-from apps.core.api.schema import Schema, ref
+from apps.core.api.resources import Schema, ref
 from apps.engine.kernel.reasons import CHARGE_KINDS, REDUCTIONS, REJECTIONS
 from apps.engine.metrics.breakdowns import DAYS, MONTHS, MOST_PERIODS, WEEKS, YEARS
 from apps.engine.metrics.table import LEAST_DAYS, METRICS

@@ -18,7 +18,7 @@ from apps.accounts.models import User
 from apps.backtests.models import ENDED, Backtest, ReportLink
 from apps.backtests.services import RESULT_BYTES
 from apps.core import audit
-from apps.core.retention import delete_in_batches
+from apps.core.database import delete_in_batches
 from apps.core.times import indian_time
 
 # From the warning to the deletion.

@@ -12,21 +12,24 @@ from apps.backtests import examples, result_schemas, results
 from apps.backtests.engine_notes import engine_notes, noted_receipt
 from apps.backtests.models import Backtest, BacktestKind, BacktestStatus
 from apps.backtests.submissions import ends_in_future
-from apps.core.api.renderers import TableRenderer
-from apps.core.api.schema import ID_EXAMPLE, ID_PATTERN, STRING, example
-from apps.core.api.serializers import (
+from apps.core.api.resources import (
+    ID_EXAMPLE,
+    ID_PATTERN,
+    STRING,
     AnswerSerializer,
     ChoiceField,
     DocumentSerializer,
     FlagField,
-    IdField,
+    IdTextField,
     ListField,
     MomentField,
     NumberField,
     ObjectField,
     QueryIntegerField,
     StrictSerializer,
+    TableRenderer,
     TextField,
+    example,
 )
 from apps.core.times import indian_time
 from apps.engine.candles import TIMEFRAMES
@@ -262,8 +265,8 @@ class BacktestSerializer(AnswerSerializer):
     and `results` of a plain one always.
     """
 
-    id = IdField()
-    algorithmId = IdField()
+    id = IdTextField()
+    algorithmId = IdTextField()
     algorithmVersion = IntegerField(help_text="That of the steps when it was submitted.")
     name = CharField()
     kind = ChoiceField(choices=BacktestKind, help_text=_KIND_HELP)

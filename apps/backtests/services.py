@@ -23,10 +23,10 @@ from apps.backtests.submissions import (
     parse_steps,
     study_config,
 )
-from apps.core import audit, quotas, request_id
+from apps.core import audit, limits, requests
 from apps.core.audit import Action
 from apps.core.errors import Code, ServiceError
-from apps.core.quotas import Resource
+from apps.core.limits import Resource
 from apps.core.times import day_in_india
 from apps.engine.studies.configs import WalkForwardConfig
 from apps.market.rulebook import current_rule_set, require_tradable
@@ -92,12 +92,12 @@ class BacktestNotFailed(ServiceError):
     message = "The backtest is {currentStatus}; only one that failed can be tried again."
 
 
-@quotas.counted_by(Resource.BACKTESTS)
+@limits.counted_by(Resource.BACKTESTS)
 def _backtest_count(owner_id: str) -> int:
     return Backtest.objects.filter(owner_id=owner_id).count()
 
 
-@quotas.counted_by(Resource.BACKTEST_BYTES)
+@limits.counted_by(Resource.BACKTEST_BYTES)
 def _backtest_bytes(owner_id: str) -> int:
     with connection.cursor() as cursor:
         cursor.execute(STORED_BYTES, {"owner": owner_id})
@@ -131,7 +131,7 @@ def submit(
         now=now,
     )
     backtest.name = name
-    backtest.request_id = request_id.current()
+    backtest.request_id = requests.current_request_id()
     named_seed = (backtest.study or {}).get("seed")
     backtest.seed = seed if named_seed is None else named_seed
     enqueue_new(backtest, owner=owner, now=now)
@@ -200,7 +200,7 @@ def enqueue_new(backtest: Backtest, *, owner: User, now: datetime, **details: ob
     _require_space_in_queue(owner)
     backtest.estimated_seconds = estimates.estimate_seconds(backtest)
     estimates.require_seconds(backtest, owner=owner)
-    quotas.check_room(owner.pk, Resource.BACKTESTS, Resource.BACKTEST_BYTES)
+    limits.check_room(owner.pk, Resource.BACKTESTS, Resource.BACKTEST_BYTES)
     backtest.status = BacktestStatus.QUEUED
     backtest.save(force_insert=True)
     queue.enqueue()

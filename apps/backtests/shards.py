@@ -22,7 +22,7 @@ from apps.backtests import estimates, execution, queue, results, studies
 from apps.backtests.execution import SHARE_OF_READING, StaleAttempt
 from apps.backtests.models import Backtest, ShardState, StudyShard
 from apps.backtests.studies import BacktestOutput
-from apps.core import database_clock
+from apps.core import database
 from apps.engine.errors import EngineError
 from apps.engine.kernel.records import Array
 from apps.engine.studies.study import SHARE_OF_SCORES, Study
@@ -103,7 +103,7 @@ def run_study(backtest: Backtest, report: Report) -> LoadedStudy | None:
     if scored < study.size:
         parts.append(_scored(study, slice(scored, study.size), studies.THREADS, report))
     output = loaded.conclude(np.concatenate(parts), report)
-    execution.complete(backtest=backtest, output=output, now=database_clock.now())
+    execution.complete(backtest=backtest, output=output, now=database.now())
     return None
 
 
@@ -140,7 +140,7 @@ def divide(backtest: Backtest, scores: Array, size: int, *, seconds: float) -> N
     shards with a dispatch slot each. Raises StaleAttempt.
     """
     if not backtest.update_running(
-        heartbeat_at=database_clock.now(), estimated_seconds=round(seconds, 1)
+        heartbeat_at=database.now(), estimated_seconds=round(seconds, 1)
     ):
         raise StaleAttempt
     begin, attempt = len(scores), backtest.attempt
@@ -172,13 +172,11 @@ def run_shard(shard: StudyShard, loaded: LoadedStudy | None, report: Report) -> 
     if shard.count:
         items = slice(shard.first, shard.first + shard.count)
         scores = _scored(loaded.study, items, studies.THREADS_OF_A_SHARD, report)
-        record_scores(shard, scores, now=database_clock.now())
+        record_scores(shard, scores, now=database.now())
         return loaded
     done = StudyShard.objects.of(shard.backtest).filter(result__isnull=False).order_by("number")
     parts = [results.unpack_array(part.result) for part in done if part.result is not None]
-    record_conclusion(
-        shard, loaded.conclude(np.concatenate(parts), report), now=database_clock.now()
-    )
+    record_conclusion(shard, loaded.conclude(np.concatenate(parts), report), now=database.now())
     return None
 
 

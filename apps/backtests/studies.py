@@ -14,7 +14,7 @@ from apps.backtests import estimates, results
 from apps.backtests.histories import load_histories
 from apps.backtests.models import Backtest, BacktestKind
 from apps.backtests.submissions import STUDY_FIELDS
-from apps.core.cpus import cpu_count
+from apps.core.machine import cpu_count
 from apps.core.times import day_in_india
 from apps.engine.kernel.records import Array
 from apps.engine.language.strategy import parse

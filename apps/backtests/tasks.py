@@ -10,9 +10,9 @@ from procrastinate.contrib.django import app
 
 from apps.backtests import queue
 from apps.backtests.models import Backtest, BacktestKind, BacktestStatus, StudyShard
-from apps.core import database_clock, jobs, personal_data
-from apps.core import request_id as request_ids
-from apps.core.database_errors import is_passing
+from apps.core import database, files, jobs
+from apps.core import requests as request_ids
+from apps.core.database import is_passing
 from apps.core.errors import Code
 from apps.engine.errors import EngineError, InsufficientBars
 from apps.engine.studies.windows import TooFewSessions
@@ -41,10 +41,10 @@ def run_next(*, is_stopping: Callable[[], bool]) -> None:
     from apps.backtests import execution
 
     loaded = None
-    work = queue.begin_next(now=database_clock.now())
+    work = queue.begin_next(now=database.now())
     while work is not None:
         backtest = queue.backtest_of(work)
-        request_ids.begin(backtest.request_id)
+        request_ids.begin_request_id(backtest.request_id)
         began = time.monotonic()
         try:
             loaded = run_attempt(work, loaded, is_stopping=is_stopping)
@@ -54,7 +54,7 @@ def run_next(*, is_stopping: Callable[[], bool]) -> None:
         queue.charge(backtest.owner_id, time.monotonic() - began)
         if loaded is None or is_stopping() or jobs.waiting(queue.QUEUE, name=queue.EVIDENCE_JOB):
             return
-        work = queue.begin_next(study=loaded.backtest, now=database_clock.now())
+        work = queue.begin_next(study=loaded.backtest, now=database.now())
 
 
 def run_attempt(
@@ -71,7 +71,7 @@ def run_attempt(
     backtest = queue.backtest_of(work)
 
     def fail(code: Code, message: str) -> None:
-        execution.fail(backtest=backtest, code=code, message=message, now=database_clock.now())
+        execution.fail(backtest=backtest, code=code, message=message, now=database.now())
 
     try:
         with execution.heartbeat(work) as is_stale:
@@ -81,7 +81,7 @@ def run_attempt(
             if work.kind != BacktestKind.BACKTEST:
                 return shards.run_study(work, report)
             output = execution.run_backtest(work, report)
-            execution.complete(backtest=work, output=output, now=database_clock.now())
+            execution.complete(backtest=work, output=output, now=database.now())
     except execution.WorkerStopping:
         execution.requeue(work=work)
     except execution.StaleAttempt:
@@ -93,7 +93,7 @@ def run_attempt(
         fail(Code.UNPROCESSABLE_ENTITY, TOO_LITTLE_MEMORY)
     except Exception as error:
         if not is_passing(error):
-            quoted = request_ids.current()
+            quoted = request_ids.current_request_id()
             message = f"The simulation failed; quote {quoted} when you report it."
             fail(Code.INTERNAL_SERVER_ERROR, message)
         raise
@@ -115,7 +115,7 @@ def run_evidence_job(backtest_id: str) -> None:
 
     def fail(code: Code, message: str) -> None:
         error = {"code": code.value, "message": message}
-        evidence.record_end(begun, error=error, now=database_clock.now())
+        evidence.record_end(begun, error=error, now=database.now())
 
     try:
         document, fills = making.make_evidence(begun.backtest)
@@ -126,12 +126,12 @@ def run_evidence_job(backtest_id: str) -> None:
             fail(Code.INTERNAL_SERVER_ERROR, "The evidence could not be made.")
         raise
     else:
-        packed, now = results.pack_array(fills), database_clock.now()
+        packed, now = results.pack_array(fills), database.now()
         evidence.record_end(begun, document=document, fills=packed, now=now)
 
 
-@personal_data.unpacked("trades_of_backtests")
-def trades_of_backtests(owner_id: str) -> Iterator[personal_data.DataRow]:
+@files.unpacked("trades_of_backtests")
+def trades_of_backtests(owner_id: str) -> Iterator[files.DataRow]:
     """Yield every trade of a user's backtests, for the archive of the user's data."""
     from apps.backtests import results  # numeric libraries, which few workers need
 

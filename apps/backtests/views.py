@@ -35,12 +35,20 @@ from apps.backtests.serializers import (
 from apps.backtests.services import BacktestRunning
 from apps.backtests.submissions import OVERRIDES, STUDY_FIELDS, read_date_range
 from apps.backtests.sufficient_history import InsufficientHistory
-from apps.core.api.idempotency import idempotent
-from apps.core.api.pagination import AFTER, Page, PageQuery, growing, ordering, page_with
-from apps.core.api.renderers import JsonRenderer
-from apps.core.api.schema import NO_FIELDS, refuses
-from apps.core.api.serializers import EmptyBody
-from apps.core.api.views import OwnedViewSet
+from apps.core.api.resources import (
+    AFTER,
+    NO_FIELDS,
+    EmptyBody,
+    JsonRenderer,
+    OwnedViewSet,
+    Page,
+    PageQuery,
+    growing,
+    idempotent,
+    ordering,
+    page_with,
+    refuses,
+)
 from apps.engine.studies.configs import MOST_SEED
 from apps.market.rulebook import SymbolNotTradable
 

@@ -18,9 +18,9 @@ from apps.accounts.serializers import (
 )
 from apps.backtests.report.formats import format_number, humanize
 from apps.console.gate import console_page, go_to, login_session, sent, show
-from apps.core import database_clock, quotas
+from apps.core import database, limits
 from apps.core.errors import NotFound
-from apps.core.quotas import Resource
+from apps.core.limits import Resource
 from apps.webhooks import services as webhooks
 from apps.webhooks.events import notices_of
 from apps.webhooks.serializers import NoticesSerializer, WebhookSerializer
@@ -38,7 +38,7 @@ _LIMIT_NAMES: Final[Mapping[str, str]] = {
 @console_page()
 def settings_page(request: HttpRequest, user: User) -> HttpResponse:
     """Show the settings; on POST change the profile."""
-    now = database_clock.now()
+    now = database.now()
     if request.method == "POST":
         changes = ProfileChangeSerializer.read(sent(request.POST, "name", "displayName"))
         services.change_profile(user=user, **changes, now=now)
@@ -61,7 +61,7 @@ def settings_page(request: HttpRequest, user: User) -> HttpResponse:
 
 def _limits(user: User) -> list[dict[str, Any]]:
     """Return what the account uses of what it may, as texts and in percent."""
-    rows = LimitsSerializer.render({"limits": quotas.usages(user.pk)})["limits"]
+    rows = LimitsSerializer.render({"limits": limits.usages(user.pk)})["limits"]
     return [
         {
             "name": _LIMIT_NAMES.get(row["resource"]) or humanize(row["resource"]),
@@ -84,7 +84,7 @@ def settings_action_page(
     """End a session, or revoke a key."""
     if request.method != "POST":
         return go_to(request, _SETTINGS)
-    now = database_clock.now()
+    now = database.now()
     match action:
         case "end-session":
             services.end_session(user=user, session_id=object_id, now=now)

@@ -23,8 +23,7 @@ from apps.console.gallery import BY_SLUG, STRATEGIES
 from apps.console.gate import by_field, console_page, count_as, go_to, is_part, sent, show
 from apps.console.lists import algorithm_listing, listing
 from apps.console.schema_forms import form_of, list_paths, read_form
-from apps.core import database_clock
-from apps.core.api import strict_json
+from apps.core import database, requests
 from apps.core.errors import Fault, InvalidInput, NotFound
 from apps.trading import services as trading
 
@@ -47,7 +46,7 @@ def gallery_page(request: HttpRequest, user: User) -> HttpResponse:
             raise NotFound
         body = {"name": strategy.name, "description": strategy.sentence, **strategy.steps}
         algorithm = services.create(
-            owner=user, changes=AlgorithmBodySerializer.read(body), now=database_clock.now()
+            owner=user, changes=AlgorithmBodySerializer.read(body), now=database.now()
         )
         return go_to(request, _address(algorithm), f"{algorithm.name} is yours now: change it.")
     shared = listing(request, services.templates(viewer=user), TemplateSerializer)
@@ -58,7 +57,7 @@ def gallery_page(request: HttpRequest, user: User) -> HttpResponse:
 def algorithm_page(request: HttpRequest, user: User, algorithm_id: str) -> HttpResponse:
     """Say what an algorithm does, and what is missing or doubtful."""
     algorithm = services.read(owner=user, algorithm_id=algorithm_id)
-    review = services.validate(owner=user, algorithm_id=algorithm_id, now=database_clock.now())
+    review = services.validate(owner=user, algorithm_id=algorithm_id, now=database.now())
     summary = services.summary(owner=user, algorithm_id=algorithm_id)
     context = {
         "algorithm": AlgorithmSerializer.render(algorithm),
@@ -88,7 +87,7 @@ def json_page(request: HttpRequest, user: User, algorithm_id: str) -> HttpRespon
             owner=user,
             algorithm_id=algorithm_id,
             changes=AlgorithmBodySerializer.read(body),
-            now=database_clock.now(),
+            now=database.now(),
         )
     except InvalidInput as refusal:
         context |= {"text": text, "problems": by_field(refusal.faults)}
@@ -102,7 +101,7 @@ def _text_of(algorithm: Algorithm) -> str:
 
 def _parsed(text: str) -> dict[str, Any]:
     """Read the six steps and nothing else. Raises InvalidInput."""
-    body = strict_json.read(text.encode())
+    body = requests.read_json(text.encode())
     if not isinstance(body, dict):
         raise InvalidInput(Fault("", "must be an object of steps"))
     unknown = body.keys() - STEPS.keys()
@@ -144,7 +143,7 @@ def algorithm_action_page(
     if request.method != "POST":
         return go_to(request, f"/app/algorithms/{algorithm_id}")
     count_as(request, _CALLS, user=user)
-    now = database_clock.now()
+    now = database.now()
     target: dict[str, Any] = {"owner": user, "algorithm_id": algorithm_id}
     match action:
         case "clone":
@@ -193,12 +192,12 @@ def steps_page(request: HttpRequest, user: User, algorithm_id: str) -> HttpRespo
                     owner=user,
                     algorithm_id=algorithm_id,
                     changes=AlgorithmBodySerializer.read(steps),
-                    now=database_clock.now(),
+                    now=database.now(),
                 )
                 return go_to(request, _address(algorithm), "Saved.")
             except InvalidInput as refusal:
                 context["refused"], status = str(refusal), 400
-    review = services.review(algorithm=_with_steps(algorithm, steps), now=database_clock.now())
+    review = services.review(algorithm=_with_steps(algorithm, steps), now=database.now())
     form = form_of(steps, STEPS_FORM)
     lists = list_paths(form)
     context |= {

@@ -22,7 +22,7 @@ from apps.backtests.serializers import (
 )
 from apps.console.gate import console_page, count_as, go_to, is_part, show
 from apps.console.lists import listing, listing_of, read_filters, wanted_page
-from apps.core import database_clock
+from apps.core import database
 from apps.core.errors import NotFound
 from apps.engine.metrics.table import METRICS
 
@@ -92,7 +92,7 @@ def evidence_page(request: HttpRequest, user: User, backtest_id: str) -> HttpRes
     """Show the evidence on a completed backtest, and have it made where it is not. htmx asks for
     the verdict alone, or with `whole` for all, again and again until it is there.
     """
-    now = database_clock.now()
+    now = database.now()
     made = evidence.fetch(owner=user, backtest_id=backtest_id, now=now)
     document = evidence.dated(made, as_of=None, now=now).document
     context = {
@@ -129,9 +129,9 @@ def end_backtest_page(
     if request.method == "POST":
         count_as(request, "/api/backtests", user=user)
         if action == "cancel":
-            services.cancel(owner=user, backtest_id=backtest_id, now=database_clock.now())
+            services.cancel(owner=user, backtest_id=backtest_id, now=database.now())
         elif action == "delete":
-            services.delete(owner=user, backtest_id=backtest_id, now=database_clock.now())
+            services.delete(owner=user, backtest_id=backtest_id, now=database.now())
             return go_to(request, "/app/backtests", "Deleted.")
         else:
             raise NotFound

@@ -9,11 +9,11 @@ from django.http import HttpRequest, HttpResponse
 from apps.accounts.models import User
 from apps.console.gate import by_field, console_page, count_as, go_to, is_part, sent, show
 from apps.console.lists import listing_of, read_filters, wanted_page
-from apps.core import database_clock
-from apps.core.api.exceptions import STATUS
+from apps.core import database
+from apps.core.api.resources import STATUS
 from apps.core.errors import Fault, Forbidden, InvalidInput, NotFound, ServiceError
+from apps.core.files import MOST_UPLOADED
 from apps.core.times import INDIA
-from apps.core.uploads import MOST_UPLOADED
 from apps.engine.candles import TIMEFRAMES
 from apps.engine.symbols import EXCHANGES
 from apps.market.candles import quality_of, series_of_keys, stored_series, timeframes_of
@@ -77,7 +77,7 @@ def symbols_page(request: HttpRequest, user: User) -> HttpResponse:
     }
     if request.GET.get("query", "").strip():
         query = {**read_filters(request, SearchQuery), "limit": _MOST_FOUND}
-        results = symbols.search(**query, now=database_clock.now())
+        results = symbols.search(**query, now=database.now())
         context |= MatchesSerializer.render({"results": results})
     return show(request, "data_symbols", context)
 
@@ -98,7 +98,7 @@ def symbol_page(request: HttpRequest, user: User, symbol: str) -> HttpResponse:
         "tab": "symbols",
     }
     try:
-        details = symbols.read_details(symbol=symbol, now=database_clock.now())
+        details = symbols.read_details(symbol=symbol, now=database.now())
     except NotFound:
         if not stored["timeframes"]:
             raise
@@ -116,7 +116,7 @@ def symbol_page(request: HttpRequest, user: User, symbol: str) -> HttpResponse:
 @console_page()
 def rules_page(request: HttpRequest, user: User) -> HttpResponse:
     """Show the sessions of an exchange on a date, and the charges of a segment on it."""
-    today = database_clock.now().astimezone(INDIA).date().isoformat()
+    today = database.now().astimezone(INDIA).date().isoformat()
     defaults = {"exchange": "NSE", "segment": "equity", "date": today, "broker": DEFAULT_BROKER}
     context: dict[str, Any] = {
         "typed": {**defaults, **request.GET.dict()},
@@ -178,16 +178,14 @@ def _upload_candles(request: HttpRequest, user: User) -> dict[str, Any]:
     body = {**_file_of(request), **sent(request.POST, "symbol", "timeframe", "stamps"), **flags}
     columns = [name.strip() for name in request.POST.get("ignoreColumns", "").split(",")]
     body["ignoreColumns"] = [name for name in columns if name]
-    uploaded = upload_candles(
-        operator=user, **CandleFileSerializer.read(body), now=database_clock.now()
-    )
+    uploaded = upload_candles(operator=user, **CandleFileSerializer.read(body), now=database.now())
     return CandleUploadSerializer.render(uploaded)
 
 
 def _upload_master(request: HttpRequest, user: User) -> dict[str, Any]:
     body = {**_file_of(request), **sent(request.POST, "source", "asOf")}
     body["force"] = "force" in request.POST
-    uploaded = upload_master(operator=user, **MasterSerializer.read(body), now=database_clock.now())
+    uploaded = upload_master(operator=user, **MasterSerializer.read(body), now=database.now())
     return MasterUploadSerializer.render(uploaded)
 
 

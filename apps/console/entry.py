@@ -28,7 +28,7 @@ from apps.console.gate import (
     sent,
     show,
 )
-from apps.core import database_clock
+from apps.core import database
 from apps.core.errors import Fault, InvalidInput, ServiceError
 
 
@@ -39,7 +39,7 @@ def sign_in_page(request: HttpRequest) -> HttpResponse:
     if request.method != "POST":
         return _entry(request, "sign_in")
     count_as(request, "/api/auth/login")
-    now = database_clock.now()
+    now = database.now()
     try:
         body = LogInSerializer.read(sent(request.POST, "email", "password", "code"))
         device = device_of(request, email=body["email"])
@@ -63,7 +63,7 @@ def sign_up_page(request: HttpRequest) -> HttpResponse:
         body = SignUpSerializer.read(sent(request.POST, "name", "email", "password"))
         if passwords.is_common(body["password"]) and "useCommon" not in request.POST:
             return _entry(request, "sign_up", InvalidInput(Fault("password", passwords.IS_COMMON)))
-        issued = services.sign_up(**body, **origin_of(request), now=database_clock.now())
+        issued = services.sign_up(**body, **origin_of(request), now=database.now())
     except (EmailTaken, InvalidInput) as refusal:
         return _entry(request, "sign_up", refusal)
     welcome = "Welcome."
@@ -113,7 +113,7 @@ def sign_out_page(request: HttpRequest, user: User) -> HttpResponse:
             access_token=None,
             refresh_token=None,
             browser_session=session.pk if session else None,
-            now=database_clock.now(),
+            now=database.now(),
         )
         cookies.log_browser_out(request)
     return go_to(request, SIGN_IN)

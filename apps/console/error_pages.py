@@ -11,8 +11,8 @@ from django.http.response import HttpResponseBase
 from django.utils.cache import patch_vary_headers
 
 from apps.console.gate import is_part, show_refusal
-from apps.core.api.limits import PROBES
-from apps.core.api.middleware import is_under_api
+from apps.core.api.resources import is_under_api
+from apps.core.limits import PROBES
 
 JSON: Final = "application/json"
 

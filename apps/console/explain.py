@@ -11,7 +11,7 @@ from apps.backtests import services as backtests
 from apps.backtests.explain.serializers import ExplanationSerializer
 from apps.backtests.explain.services import explain
 from apps.console.gate import console_page, is_part, show
-from apps.core.api.exceptions import STATUS
+from apps.core.api.resources import STATUS
 from apps.core.errors import ServiceError
 from apps.core.times import read_moment
 from apps.market.candles import synthetic_symbols

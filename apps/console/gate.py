@@ -19,8 +19,8 @@ from django.views.decorators.http import require_http_methods
 from apps.accounts import cookies, devices, services
 from apps.accounts.authentication import identify
 from apps.accounts.models import LoginSession, User
-from apps.core import database_clock, request_origin
-from apps.core.api import exceptions, limits
+from apps.core import database, limits, requests
+from apps.core.api import resources
 from apps.core.errors import Fault, InvalidInput
 
 HOME: Final = "/app"
@@ -87,7 +87,7 @@ def let_in(
     request: HttpRequest, session: LoginSession, address: str, message: str = ""
 ) -> HttpResponse:
     """Sign the browser in and lead it to a page; from now on it is a known device of the user."""
-    services.end_when_idle(session, now=database_clock.now())
+    services.end_when_idle(session, now=database.now())
     cookies.log_browser_in(request, session)
     response = go_to(request, address, message)
     devices.remember(response, session.user)
@@ -110,7 +110,7 @@ def is_part(request: HttpRequest) -> bool:
 
 def refusal_page(request: HttpRequest, error: Exception) -> HttpResponse:
     """Show the error of the envelope, as a page or, to htmx, as a notice of the page."""
-    body = exceptions.for_exception(error)["error"]
+    body = resources.for_exception(error)["error"]
     faults = error.faults if isinstance(error, InvalidInput) else ()
     session = login_session(request)
     trader = session.user if session else None
@@ -149,10 +149,10 @@ def count_as(request: HttpRequest, path: str, *, user: User | None = None) -> No
 
     Raises TooManyRequests, LimiterDown.
     """
-    address = request_origin.current().address or "unknown"
+    address = requests.current_origin().address or "unknown"
     user_id = user.pk if user else None
     scope = limits.scope_of("POST", path, user_id=user_id, address=address)
-    limits.refuse_exceeded(limits.count(scope) if scope else None)
+    limits.refuse_exceeded(limits.count_request(scope) if scope else None)
 
 
 def by_field(faults: tuple[Fault, ...], lists: Collection[str] = ()) -> dict[str, str]:

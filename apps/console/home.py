@@ -10,7 +10,7 @@ from apps.algorithms import services as algorithms
 from apps.algorithms.serializers import AlgorithmItemSerializer
 from apps.console.gate import HOME, console_page, count_as, go_to, show
 from apps.console.lists import algorithm_listing
-from apps.core import database_clock
+from apps.core import database
 from apps.core.errors import Fault, InvalidInput
 from apps.core.times import INDIA, wire_time
 from apps.trading import services as trading
@@ -29,7 +29,7 @@ _DRIFT_SHOWN: Final = timedelta(days=7)
 
 @console_page()
 def home(request: HttpRequest, user: User) -> HttpResponse:
-    now = database_clock.now()
+    now = database.now()
     statement = trading.read_account(owner=user, now=now)
     context = {
         "algorithms": algorithm_listing(request, user),
@@ -67,7 +67,7 @@ def kill_switch_page(request: HttpRequest, user: User) -> HttpResponse:
     if request.method != "POST":
         return go_to(request, HOME)
     count_as(request, "/api/trading/kill-switch", user=user)
-    now = database_clock.now()
+    now = database.now()
     if request.POST.get("confirmation") != CONFIRMATION:
         raise InvalidInput(Fault("confirmation", f"type {CONFIRMATION} to stop everything"))
     body = EmergencySerializer.read(
@@ -91,5 +91,5 @@ def release_kill_switch_page(request: HttpRequest, user: User) -> HttpResponse:
     if request.method != "POST":
         return go_to(request, HOME)
     count_as(request, "/api/trading/kill-switch", user=user)
-    trading.release_kill_switch(owner=user, now=database_clock.now())
+    trading.release_kill_switch(owner=user, now=database.now())
     return go_to(request, HOME, "Algorithms may be started again; what was paused stays so.")

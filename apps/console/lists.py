@@ -9,9 +9,8 @@ from django.http import HttpRequest, QueryDict
 from apps.accounts.models import User
 from apps.algorithms import services as algorithms
 from apps.algorithms.serializers import AlgorithmItemSerializer
-from apps.core import database_clock
-from apps.core.api.pagination import ListSource, Page, PageQuery, fetch_page
-from apps.core.api.serializers import StrictSerializer
+from apps.core import database
+from apps.core.api.resources import ListSource, Page, PageQuery, StrictSerializer, fetch_page
 from apps.market.candles import synthetic_symbols
 from apps.trading.activity import board
 from apps.trading.activity.serializers import StandingSerializer
@@ -86,7 +85,7 @@ def algorithm_listing(request: HttpRequest, user: User, statuses: Collection[str
     rows = algorithms.listed(owner=user, statuses=statuses, ordering=("-created_at", "-id"))
     page = listing(request, rows, AlgorithmItemSerializer)
     keys = [row["id"] for row in page.rows]
-    standings = board.standings(owner=user, algorithm_ids=keys, now=database_clock.now())
+    standings = board.standings(owner=user, algorithm_ids=keys, now=database.now())
     rows_with_standing = [
         {**row, "standing": StandingSerializer.render(standings[row["id"]])}
         for row in page.rows

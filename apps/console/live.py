@@ -17,7 +17,7 @@ from apps.algorithms.models import Algorithm
 from apps.algorithms.serializers import AlgorithmSerializer
 from apps.console.gate import console_page, count_as, go_to, is_part, show
 from apps.console.lists import algorithm_listing, listing, read_filters
-from apps.core import database_clock
+from apps.core import database
 from apps.core.errors import NotFound
 from apps.engine.candles import TIMEFRAMES
 from apps.market.candles import AdjustedCandles, read_closed, read_page, synthetic_symbols
@@ -90,7 +90,7 @@ def run_page(request: HttpRequest, user: User, algorithm_id: str) -> HttpRespons
 
 
 def _head(user: User, algorithm: Algorithm, *, tab: str) -> dict[str, Any]:
-    standings = board.standings(owner=user, algorithm_ids=[algorithm.pk], now=database_clock.now())
+    standings = board.standings(owner=user, algorithm_ids=[algorithm.pk], now=database.now())
     return {
         "algorithm": AlgorithmSerializer.render(algorithm),
         "standing": StandingSerializer.render(standings[algorithm.pk]),
@@ -107,7 +107,7 @@ def chart_page(request: HttpRequest, user: User, algorithm_id: str) -> HttpRespo
     timeframe = algorithm.timeframe
     if timeframe not in TIMEFRAMES or symbol not in (algorithm.symbols or ()):
         raise NotFound
-    clock = market_time(now=database_clock.now())
+    clock = market_time(now=database.now())
     newest = read_page(symbol, timeframe, start=None, end=clock, limit=_CANDLES)
     start = int(newest.candles.time[0]) if len(newest.candles) else clock
     candles = read_closed(symbol, timeframe, start=start, clock=clock)
@@ -174,7 +174,7 @@ def close_position_page(
     if request.method == "POST":
         count_as(request, _CALLS, user=user)
         activity.request_position_close(
-            owner=user, algorithm_id=algorithm_id, symbol=symbol, now=database_clock.now()
+            owner=user, algorithm_id=algorithm_id, symbol=symbol, now=database.now()
         )
         return go_to(request, address, f"{symbol} is closed at its next open.")
     held = activity.positions(owner=user, algorithm_id=algorithm_id, symbol=symbol, is_open=True)
@@ -200,7 +200,7 @@ def stop_page(request: HttpRequest, user: User, algorithm_id: str) -> HttpRespon
             owner=user,
             algorithm_id=algorithm_id,
             close_positions="closePositions" in request.POST,
-            now=database_clock.now(),
+            now=database.now(),
         )
         return go_to(request, address, f"{algorithm.name} is stopped.")
     return show(request, "stop", {**_head(user, algorithm, tab="stop"), "back": address})
@@ -215,7 +215,7 @@ def run_action_page(
     if request.method != "POST":
         return go_to(request, address)
     count_as(request, _CALLS, user=user)
-    now = database_clock.now()
+    now = database.now()
     match action:
         case "pause":
             trading.pause(owner=user, algorithm_id=algorithm_id, now=now)

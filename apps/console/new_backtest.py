@@ -25,7 +25,7 @@ from apps.console.study_forms import (
     read_study_form,
     study_form,
 )
-from apps.core import database_clock
+from apps.core import database
 from apps.core.errors import InvalidInput, ServiceError
 from apps.core.times import INDIA
 from apps.engine.studies.configs import (
@@ -46,7 +46,7 @@ def new_backtest_page(request: HttpRequest, user: User, algorithm_id: str) -> Ht
     """Ask for a range and a study, and judge them as they are typed. On POST submit the backtest,
     unless the form names a `change` of itself.
     """
-    now = database_clock.now()
+    now = database.now()
     algorithm = algorithms.read(owner=user, algorithm_id=algorithm_id)
     review = ReviewSerializer.render(
         algorithms.validate(owner=user, algorithm_id=algorithm_id, now=now)

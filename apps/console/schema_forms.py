@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple
 from apps.algorithms import step_schemas
 from apps.backtests.report.formats import humanize
 from apps.backtests.result_schemas import study_schemas
-from apps.core.api.schema import Schema
+from apps.core.api.resources import Schema
 
 _REF: Final = "#/components/schemas/"
 _PATH_PART: Final = re.compile(r"([A-Za-z][A-Za-z0-9]*)|\[(\d{1,3})\]")

@@ -46,7 +46,7 @@ from apps.console.gate import (
     sent,
     show,
 )
-from apps.core import database_clock
+from apps.core import database
 from apps.core.errors import Fault, InvalidInput, NotFound
 from apps.core.times import indian_time
 
@@ -64,7 +64,7 @@ def require_password(request: HttpRequest, user: User) -> None:
     assert session is not None, "the gate lets nobody in without a session"
     count_as(request, "/api/auth/proof", user=user)
     body = ProofSerializer.read(sent(request.POST, "password", "code"))
-    now = database_clock.now()
+    now = database.now()
     device = device_of(request, email=user.email)
     with count_failure(email=user.email, entrance=Entrance.API, now=now, device=device):
         services.prove(
@@ -116,7 +116,7 @@ def password_page(request: HttpRequest, user: User) -> HttpResponse:
             user=user,
             session=session,
             new_password=body["new_password"],
-            now=database_clock.now(),
+            now=database.now(),
         )
         message = passwords.with_warning(
             "The password is changed; other sessions have ended.", body["new_password"]
@@ -134,7 +134,7 @@ def change_address_page(request: HttpRequest, user: User) -> HttpResponse:
     def act() -> HttpResponse:
         body = AddressChangeSerializer.read(sent(request.POST, "email"))
         require_password(request, user)
-        now = database_clock.now()
+        now = database.now()
         email_links.request_new_address(user=user, new_email=body["email"], now=now)
         message = "Both addresses get a mail; the change is made when both links are used."
         return go_to(request, _SETTINGS, message)
@@ -147,7 +147,7 @@ def send_verification_page(request: HttpRequest, user: User) -> HttpResponse:
     """Send the link that verifies the address."""
     if request.method == "POST":
         count_as(request, "/api/auth/verification", user=user)
-        email_links.send_verification(user=user, now=database_clock.now())
+        email_links.send_verification(user=user, now=database.now())
         return go_to(request, _SETTINGS, f"A mail is on its way to {user.email}.")
     return go_to(request, _SETTINGS)
 
@@ -160,7 +160,7 @@ def new_key_page(request: HttpRequest, user: User) -> HttpResponse:
         scopes = request.POST.getlist("scopes")
         body = NewKeySerializer.read({**sent(request.POST, "name"), "scopes": scopes})
         require_password(request, user)
-        now = database_clock.now()
+        now = database.now()
         body["expires_at"] = now + services.KEY_LIFETIME
         key, text = services.create_key(user=user, **body, now=now)
         hint = "Programs send it as a bearer token. It ends in 90 days."
@@ -185,17 +185,17 @@ def two_factor_page(request: HttpRequest, user: User) -> HttpResponse:
         match action:
             case "begin":
                 require_password(request, user)
-                context["uri"] = two_factor.begin(user=user, now=database_clock.now())
+                context["uri"] = two_factor.begin(user=user, now=database.now())
                 return show(request, "two_factor", context)
             case "confirm":
                 return _confirm(request, user)
             case "renew":
                 require_password(request, user)
-                codes = two_factor.renew_recovery_codes(user=user, now=database_clock.now())
+                codes = two_factor.renew_recovery_codes(user=user, now=database.now())
                 return _show_codes(request, codes)
             case "end":
                 require_password(request, user)
-                two_factor.turn_off(user=user, now=database_clock.now())
+                two_factor.turn_off(user=user, now=database.now())
                 return go_to(request, _TWO_FACTOR, "Signing in asks for the password alone.")
             case _:
                 raise NotFound
@@ -207,7 +207,7 @@ def _confirm(request: HttpRequest, user: User) -> HttpResponse:
     """Turn the second factor on by a first code. Raises InvalidInput, RecentProofRequired."""
     session = login_session(request)
     assert session is not None, "the gate lets nobody in without a session"
-    now = database_clock.now()
+    now = database.now()
     count_as(request, "/api/auth/two-factor/confirm", user=user)
     services.require_proof_after_login(session, now=now)
     body = CodeSerializer.read(sent(request.POST, "code"))
@@ -228,7 +228,7 @@ def ask_for_export_page(request: HttpRequest, user: User) -> HttpResponse:
 
     def act() -> HttpResponse:
         require_password(request, user)
-        export = exports.request_export(user=user, now=database_clock.now())
+        export = exports.request_export(user=user, now=database.now())
         return go_to(request, f"/app/settings/export/{export.pk}")
 
     return form_page(request, user, "export", {}, act=act)
@@ -237,7 +237,7 @@ def ask_for_export_page(request: HttpRequest, user: User) -> HttpResponse:
 @console_page()
 def export_page(request: HttpRequest, user: User, export_id: str) -> HttpResponseBase:
     """Say whether an archive is ready; on POST send it."""
-    export = exports.find_export(user=user, export_id=export_id, now=database_clock.now())
+    export = exports.find_export(user=user, export_id=export_id, now=database.now())
 
     def act() -> StreamingHttpResponse:
         require_password(request, user)
@@ -255,7 +255,7 @@ def close_account_page(request: HttpRequest, user: User) -> HttpResponse:
         if request.POST.get("confirmation", "").strip().lower() != user.email.lower():
             raise InvalidInput(Fault("confirmation", f"must be {user.email}"))
         require_password(request, user)
-        erase_at = closing.close(user=user, now=database_clock.now())
+        erase_at = closing.close(user=user, now=database.now())
         cookies.log_browser_out(request)
         until = indian_time(erase_at)
         return go_to(request, SIGN_IN, f"Closed. Sign in before {until} to keep the account.")

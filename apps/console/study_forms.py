@@ -11,7 +11,7 @@ from apps.backtests.report.formats import humanize
 from apps.backtests.submissions import STUDY_FIELDS
 from apps.console.algorithms import STEPS_FORM
 from apps.console.schema_forms import FormNode, Option, Roots, form_of, read_form
-from apps.core.api.schema import ref
+from apps.core.api.resources import ref
 from apps.engine.studies.grid import why_not_tried
 
 # About so many steps lead from the first value that is proposed to the last.

@@ -8,7 +8,7 @@ from apps.accounts.models import User
 from apps.console.gate import console_page, count_as, go_to, sent
 from apps.console.lists import listing
 from apps.console.security import form_page, require_password, show_secret
-from apps.core import database_clock
+from apps.core import database
 from apps.core.errors import NotFound
 from apps.webhooks import services
 from apps.webhooks.events import EventType, notices_of, update_notices
@@ -33,7 +33,7 @@ def new_webhook_page(request: HttpRequest, user: User) -> HttpResponse:
     def act() -> HttpResponse:
         body = NewWebhookSerializer.read(_sent_webhook(request))
         require_password(request, user)
-        endpoint, secret = services.create(owner=user, **body, now=database_clock.now())
+        endpoint, secret = services.create(owner=user, **body, now=database.now())
         return show_secret(request, f"The secret of {endpoint.url}", _SIGNS, secret)
 
     context = {"events": _EVENTS, "chosen": request.POST.getlist("events")}
@@ -48,7 +48,7 @@ def webhook_page(request: HttpRequest, user: User, webhook_id: str) -> HttpRespo
 
     def act() -> HttpResponse:
         body = WebhookChangeSerializer.read(_sent_webhook(request))
-        services.change(owner=user, endpoint_id=webhook_id, changes=body, now=database_clock.now())
+        services.change(owner=user, endpoint_id=webhook_id, changes=body, now=database.now())
         return go_to(request, address, "Saved.")
 
     rows = services.deliveries_of(owner=user, endpoint_id=webhook_id, type=None, status=None)
@@ -74,7 +74,7 @@ def webhook_action_page(
     target: dict[str, Any] = {
         "owner": user,
         "endpoint_id": webhook_id,
-        "now": database_clock.now(),
+        "now": database.now(),
     }
 
     def act() -> HttpResponse:
@@ -109,7 +109,7 @@ def redeliver_page(request: HttpRequest, user: User, delivery_id: str) -> HttpRe
     if request.method != "POST":
         return go_to(request, _SETTINGS)
     count_as(request, "/api/webhooks", user=user)
-    delivery = services.redeliver(owner=user, delivery_id=delivery_id, now=database_clock.now())
+    delivery = services.redeliver(owner=user, delivery_id=delivery_id, now=database.now())
     return go_to(request, f"{_SETTINGS}/webhooks/{delivery.endpoint_id}", "It is sent again.")
 
 
@@ -119,7 +119,7 @@ def notices_page(request: HttpRequest, user: User) -> HttpResponse:
 
     def act() -> HttpResponse:
         body = NoticesChangeSerializer.read({"events": request.POST.getlist("events")})
-        update_notices(owner=user, **body, now=database_clock.now())
+        update_notices(owner=user, **body, now=database.now())
         return go_to(request, _SETTINGS, "Saved.")
 
     current = NoticesSerializer.render(notices_of(user))

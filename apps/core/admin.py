@@ -8,8 +8,9 @@ from django.http import HttpRequest
 from procrastinate.contrib.django.admin import ProcrastinateJobAdmin
 from procrastinate.contrib.django.models import ProcrastinateJob
 
-from apps.core import audit, quiet_start
+from apps.core import audit
 from apps.core.audit import Action
+from apps.core.jobs import quiet_start
 from apps.core.models import AuditRecord, QuietStart
 from apps.core.operator_pages import AdminAction, OperatorAdmin
 

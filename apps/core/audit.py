@@ -14,8 +14,8 @@ from typing import Final
 from django.db import connection
 from django.db.models import Model
 
-from apps.core import request_id, request_origin
 from apps.core.models import AuditRecord
+from apps.core.requests import request_id, request_origin
 
 # Characters of a user's id, and of the name of an account of the operating system.
 LONGEST_ACTOR: Final = 24

@@ -76,7 +76,7 @@ class AuditRecord(models.Model):
 
 class QuietStart(models.Model):
     """That this database was restored, and may trade and send only since an operator has ended the
-    quiet start (apps/core/quiet_start.py).
+    quiet start (apps/core/jobs/quiet_start.py).
     """
 
     began_at = models.DateTimeField()

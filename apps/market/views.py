@@ -4,7 +4,7 @@ from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from apps.core.api.views import OwnedViewSet
+from apps.core.api.resources import OwnedViewSet
 from apps.market.candles import coverage, reading
 from apps.market.candles.coverage import MOST_INSPECTED
 from apps.market.rulebook import notes, rule_sets

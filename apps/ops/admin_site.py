@@ -27,8 +27,7 @@ from apps.accounts import email_addresses, services, two_factor
 from apps.accounts.login_limits import Entrance, NotAFailure, count_failure, record_login
 from apps.accounts.models import User
 from apps.accounts.passwords import is_fit_for_operators
-from apps.core import audit, request_origin
-from apps.core.api import limits
+from apps.core import audit, limits, requests
 from apps.core.audit import Action
 
 TITLE: Final = "Algotrade operators"
@@ -44,8 +43,8 @@ _BEGAN, _USED = "admin_began", "admin_used"  # in Django's session, epoch second
 
 def _count_the_address() -> None:
     """Raises TooManyRequests, LimiterDown."""
-    scope = limits.admin_login(request_origin.current().address or "unknown")
-    limits.refuse_exceeded(limits.count(scope) if scope else None)
+    scope = limits.admin_login_scope(requests.current_origin().address or "unknown")
+    limits.refuse_exceeded(limits.count_request(scope) if scope else None)
 
 
 class CodeRequired(ValidationError, NotAFailure):

@@ -24,7 +24,7 @@ from django.db import ProgrammingError, connection
 from psycopg import sql
 from psycopg.conninfo import make_conninfo
 
-from apps.core import encryption
+from apps.core import database
 from apps.core.models import InstalledKey, QuietStart
 from apps.ops.local_postgres import program_folders
 
@@ -47,7 +47,7 @@ def back_up(folder: Path, *, now: datetime) -> Path:
 
     Raises BackupFailed, OSError.
     """
-    fingerprint = encryption.fingerprint(settings.SECRET_KEY)
+    fingerprint = database.key_fingerprint(settings.SECRET_KEY)
     try:
         installed = InstalledKey.objects.first()
     except ProgrammingError as error:
@@ -104,7 +104,7 @@ def restore(path: Path, *, quiet: bool) -> datetime:
             f"the backup is of version {version}: restore it with that or a later one"
         )
     keys = (settings.SECRET_KEY, *settings.SECRET_KEY_FALLBACKS)
-    if fingerprint not in map(encryption.fingerprint, keys):
+    if fingerprint not in map(database.key_fingerprint, keys):
         raise BackupFailed(
             f"SECRET_KEY is not the backup's, whose fingerprint is {fingerprint}: set that one, or"
             f" put it in its place: tar -xOf {path} {KEY} > {settings.DATA_DIR / 'secret'}"

@@ -13,8 +13,8 @@ from django.utils.cache import patch_vary_headers
 from drf_spectacular.views import SpectacularSwaggerSplitView
 
 from apps.algorithms.step_schemas import without_alternatives
-from apps.core.api import schema
-from apps.core.api.views import public_page
+from apps.core.api import resources
+from apps.core.api.resources import public_page
 from apps.ops.openapi_30 import to_openapi_30
 from apps.webhooks.services import guide_contents
 
@@ -25,7 +25,7 @@ _writing = threading.Lock()  # drf-spectacular cannot write two documents at onc
 @cache
 def _bytes() -> bytes:
     """The same for as long as the process lives."""
-    return orjson.dumps(schema.document())
+    return orjson.dumps(resources.document())
 
 
 @public_page

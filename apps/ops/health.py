@@ -7,9 +7,9 @@ from django.db import Error, connection
 from django.db.migrations.executor import MigrationExecutor
 from django.http import HttpRequest, JsonResponse
 
-from apps.core import database_clock, disk
-from apps.core.api.views import public_page
-from apps.core.database_errors import Meaning, meaning_of
+from apps.core import database, machine
+from apps.core.api.resources import public_page
+from apps.core.database import Meaning, meaning_of
 from apps.ops import metrics
 from apps.ops.models import SILENCE, ServiceProcess
 
@@ -77,10 +77,13 @@ def find_powers() -> dict[str, str]:
 
 def find_concerns() -> Iterator[tuple[str, str]]:
     """Yield what is wrong although calls are answered, by what it concerns. Raises Error."""
-    if disk.is_nearly_full():
-        yield "disk", f"{disk.free_bytes() // 1024**2} MB are free: calls that write are refused"
-    if database_clock.machine.seconds_ahead:
-        yield "clock", database_clock.machine.description
+    if machine.is_disk_nearly_full():
+        yield (
+            "disk",
+            f"{machine.free_disk_bytes() // 1024**2} MB are free: calls that write are refused",
+        )
+    if database.machine_clock.seconds_ahead:
+        yield "clock", database.machine_clock.description
     silent = [
         f"{process} for {process.silent_for.total_seconds():.0f} s"
         for process in ServiceProcess.objects.known()

@@ -28,9 +28,9 @@ from prometheus_client.multiprocess import MultiProcessCollector
 from prometheus_client.registry import Collector
 
 from apps.backtests.models import Backtest, BacktestStatus
-from apps.core import database_clock, encryption, jobs, request_origin
-from apps.core.api.views import public_page
-from apps.core.client_address import client_address
+from apps.core import database, jobs, requests
+from apps.core.api.resources import public_page
+from apps.core.requests import client_address
 from apps.market.rulebook import current_rule_set, is_open
 from apps.ops.backlog import Backlog, QueueBacklog, read_backlog
 from apps.ops.models import SILENCE, ServiceProcess
@@ -114,9 +114,9 @@ def is_allowed(request: HttpRequest) -> bool:
     A forwarded request is nobody's unless a trusted proxy names its client: a proxy on this machine
     would otherwise show the page to the world.
     """
-    address = request_origin.current().address
+    address = requests.current_origin().address
     peer = client_address(request.META.get("REMOTE_ADDR", ""), "", settings.TRUSTED_PROXIES)
-    if address is None or (address == peer and request_origin.is_forwarded(request)):
+    if address is None or (address == peer and requests.is_forwarded(request)):
         return False
     allowed: list[IPv4Network | IPv6Network] = settings.METRICS_ALLOW
     return any(ip_address(address) in network for network in allowed)
@@ -138,14 +138,14 @@ class ServiceCollector(Collector):
         yield from _memory()
         up = GaugeMetricFamily("algotrade_database_up", "Whether the database answers.")
         try:
-            database_clock.compare_clocks()
+            database.compare_clocks()
             metrics = [
                 _jobs(),
                 _backtests(),
-                _oldest_queued(now=database_clock.now()),
+                _oldest_queued(now=database.now()),
                 *_backlog(read_backlog()),
                 *_processes(),
-                _open_market(database_clock.now()),
+                _open_market(database.now()),
             ]
             up.add_metric([], 1)
         except Error:
@@ -258,10 +258,10 @@ def _processes() -> Iterator[Metric]:
     build = GaugeMetricFamily(
         "algotrade_build_info", "Version and key of this process.", labels=("version", "key")
     )
-    build.add_metric([settings.VERSION, encryption.fingerprint(settings.SECRET_KEY)], 1)
+    build.add_metric([settings.VERSION, database.key_fingerprint(settings.SECRET_KEY)], 1)
     yield build
     text = "Seconds by which this machine's clock is ahead of the database's, if it is off."
-    ahead = database_clock.machine.seconds_ahead
+    ahead = database.machine_clock.seconds_ahead
     yield GaugeMetricFamily("algotrade_clock_ahead_seconds", text, value=ahead)
 
 

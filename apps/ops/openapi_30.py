@@ -6,7 +6,7 @@ Swagger UI reads the whole of a document of 3.1 anew for each call that is opene
 
 from typing import Any, Final
 
-from apps.core.api.schema import Schema
+from apps.core.api.resources import Schema
 
 _DATA: Final = frozenset({"default", "enum", "example", "examples"})  # values, no schemas
 _NULL: Final[Schema] = {"type": "null"}

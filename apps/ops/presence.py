@@ -12,7 +12,7 @@ from django.conf import settings
 from django.db import Error, connection
 from django.db.models.functions import Now
 
-from apps.core import database_clock, disk, encryption
+from apps.core import database, machine
 from apps.core.machine import MACHINE
 from apps.ops.models import FORGOTTEN, ServiceProcess
 
@@ -21,9 +21,9 @@ PROC: Final = Path("/proc")
 
 def reason_to_rest() -> str:
     """Return why this machine takes no work, or ""."""
-    if database_clock.is_far_off():
+    if database.is_far_off():
         return "clock"
-    return "disk_full" if disk.is_nearly_full() else ""
+    return "disk_full" if machine.is_disk_nearly_full() else ""
 
 
 def beat(role: str, *, now: datetime) -> int:
@@ -32,7 +32,7 @@ def beat(role: str, *, now: datetime) -> int:
     It is called as a sweep; `now` does not matter, as the database's clock counts. Return how many
     rows were removed.
     """
-    database_clock.compare_clocks()
+    database.compare_clocks()
     ServiceProcess.objects.bulk_create(
         [
             ServiceProcess(
@@ -40,8 +40,8 @@ def beat(role: str, *, now: datetime) -> int:
                 pid=os.getpid(),
                 role=role,
                 version=settings.VERSION,
-                key_fingerprint=encryption.fingerprint(settings.SECRET_KEY),
-                clock_ahead=database_clock.machine.seconds_ahead,
+                key_fingerprint=database.key_fingerprint(settings.SECRET_KEY),
+                clock_ahead=database.machine_clock.seconds_ahead,
                 resting=reason_to_rest(),
             )
         ],

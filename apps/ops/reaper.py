@@ -10,8 +10,8 @@ from typing import Final, Protocol
 from django.db import connection
 
 from apps.backtests import queue as backtests
-from apps.core import database_clock
-from apps.core.database_errors import meaning_of
+from apps.core import database
+from apps.core.database import meaning_of
 from apps.webhooks import services as webhooks
 
 SECONDS_BETWEEN: Final = 5.0
@@ -53,7 +53,7 @@ def _run(reapers: Sequence[Reap], stop: threading.Event, every: float) -> None:
     while not stop.wait(every):
         for reap in reapers:
             try:
-                reap(now=database_clock.now())
+                reap(now=database.now())
                 failing.discard(reap)
             except Exception as error:
                 if reap not in failing:

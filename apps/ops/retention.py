@@ -7,7 +7,7 @@ from typing import Final, Protocol
 
 from apps.accounts import retention as accounts
 from apps.backtests import retention as backtests
-from apps.core import retention as core
+from apps.core import jobs as core
 from apps.trading import retention as trading
 from apps.webhooks import services as webhooks
 

@@ -17,8 +17,8 @@ import psycopg
 from django.db import connection
 from procrastinate.contrib.django.utils import connector_params
 
-from apps.core import database_clock
-from apps.core.database_errors import is_passing
+from apps.core import database
+from apps.core.database import is_passing
 from apps.market.candles import CANDLES_CHANNEL
 from apps.market.services import replayed_until
 from apps.ops import database_timeouts, presence
@@ -86,14 +86,12 @@ def _listening() -> Iterator[psycopg.Connection]:
 
 
 def _serve(runner: Runner, notifications: psycopg.Connection, signals: Signals) -> None:
-    database_clock.compare_clocks()
+    database.compare_clocks()
     missed = MissedNotifications()
-    bar_streams.wake_all(now=database_clock.now())
+    bar_streams.wake_all(now=database.now())
     while not signals.stopping:
-        bar_streams.assign_runs(now=database_clock.now())
-        while not (signals.stopping or database_clock.is_far_off()) and runner.work(
-            now=database_clock.now()
-        ):
+        bar_streams.assign_runs(now=database.now())
+        while not (signals.stopping or database.is_far_off()) and runner.work(now=database.now()):
             pass
         payloads = [
             notification.payload
@@ -101,7 +99,7 @@ def _serve(runner: Runner, notifications: psycopg.Connection, signals: Signals) 
         ]
         payloads += [notification.payload for notification in notifications.notifies(timeout=0)]
         for timeframe, symbols in _by_timeframe(payloads).items():
-            bar_streams.wake(symbols, timeframe, now=database_clock.now())
+            bar_streams.wake(symbols, timeframe, now=database.now())
         missed.poll()
 
 
@@ -117,11 +115,11 @@ class MissedNotifications:
     """Looks once a second for bars and replays that no notification has told of."""
 
     def __init__(self) -> None:
-        self._polled_at = database_clock.now()
+        self._polled_at = database.now()
         self._replayed_until = replayed_until()
 
     def poll(self) -> None:
-        now = database_clock.now()
+        now = database.now()
         if (now - self._polled_at).total_seconds() < _POLL_SECONDS:
             return
         bar_streams.wake_for_new_bars(since=self._polled_at - MARGIN, now=now)

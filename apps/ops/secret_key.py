@@ -10,7 +10,7 @@ from django.db import transaction
 from django.db.models import Model
 
 from apps.accounts.models import SecondFactor
-from apps.core import audit, encryption
+from apps.core import audit, database
 from apps.core.models import IdempotencyKey, InstalledKey
 from apps.webhooks.models import Endpoint
 
@@ -49,11 +49,11 @@ def require_known(*, now: datetime) -> None:
 
     The first machine that starts decides on the key.
     """
-    own = encryption.fingerprint(settings.SECRET_KEY)
+    own = database.key_fingerprint(settings.SECRET_KEY)
     installed, _ = InstalledKey.objects.get_or_create(
         id=InstalledKey.SINGLETON_ID, defaults={"fingerprint": own, "since": now}
     )
-    known = {own, *map(encryption.fingerprint, settings.SECRET_KEY_FALLBACKS)}
+    known = {own, *map(database.key_fingerprint, settings.SECRET_KEY_FALLBACKS)}
     if installed.fingerprint not in known:
         raise ImproperlyConfigured(
             f"SECRET_KEY: this machine's key (fingerprint {own}) is not the one of the database"
@@ -66,7 +66,7 @@ def require_known(*, now: datetime) -> None:
 def is_to_be_rotated() -> bool:
     """Return whether the secrets of the database are encrypted with one of the fallbacks."""
     installed = InstalledKey.objects.first()
-    own = encryption.fingerprint(settings.SECRET_KEY)
+    own = database.key_fingerprint(settings.SECRET_KEY)
     return installed is not None and installed.fingerprint != own
 
 
@@ -81,7 +81,7 @@ def rotate(*, now: datetime) -> Iterator[ColumnRotation]:
         yield _rotate_column(column)
     with transaction.atomic():
         installed = InstalledKey.objects.select_for_update().get()
-        before, after = installed.fingerprint, encryption.fingerprint(settings.SECRET_KEY)
+        before, after = installed.fingerprint, database.key_fingerprint(settings.SECRET_KEY)
         if before != after:
             installed.fingerprint, installed.since = after, now
             installed.save()
@@ -106,11 +106,11 @@ def _rotate_column(column: EncryptedColumn) -> ColumnRotation:
                 return ColumnRotation(column, rotated, unreadable)
             for row in batch:
                 data = bytes(getattr(row, column.name))
-                if encryption.is_current(data):
+                if database.is_of_current_key(data):
                     continue
                 try:
-                    renewed = encryption.encrypt(encryption.decrypt(data))
-                except encryption.DecryptionFailed:
+                    renewed = database.encrypt(database.decrypt(data))
+                except database.DecryptionFailed:
                     unreadable += 1
                     continue
                 setattr(row, column.name, renewed)

@@ -27,7 +27,7 @@ from procrastinate.psycopg_connector import PsycopgConnector
 from procrastinate.worker import Worker
 
 from apps.backtests import queue as backtests
-from apps.core import database_clock
+from apps.core import database
 from apps.core.machine import process_name
 from apps.ops import database_timeouts, presence
 from apps.ops.reaper import REAPERS, reaping
@@ -78,7 +78,7 @@ def give_up_work(kill: Kill) -> None:
     database_timeouts.apply(database_timeouts.WORKER)
     try:
         backtests.give_up_killed(
-            process_name(kill.pid), for_memory=kill.for_memory, now=database_clock.now()
+            process_name(kill.pid), for_memory=kill.for_memory, now=database.now()
         )
     except Error as error:
         log.warning("what a killed worker held is given up later: %s", error)
@@ -174,10 +174,10 @@ async def _require_database() -> None:
     connection = await psycopg.AsyncConnection.connect(**connector_params())
     async with connection:
         begun = time.time()
-        [database_seconds] = await (await connection.execute(database_clock.QUERY)).fetchone() or [
+        [database_seconds] = await (await connection.execute(database.CLOCK_QUERY)).fetchone() or [
             0
         ]
-        database_clock.machine.note(database_seconds, begun=begun, ended=time.time())
+        database.machine_clock.note(database_seconds, begun=begun, ended=time.time())
 
 
 async def _until_fit() -> None:

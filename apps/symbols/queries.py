@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from apps.core.rows import columns_of
+from apps.core.database import columns_of
 from apps.symbols.models import Instrument, MasterLoad, Segment, Type
 
 CREATE_STAGED: Final = """

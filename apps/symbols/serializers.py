@@ -6,15 +6,18 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 from rest_framework.serializers import BooleanField, CharField, DateField, IntegerField
 
-from apps.core.api.pagination import DEFAULT_LIMIT, MAX_LIMIT
-from apps.core.api.schema import STRING, Schema, example
-from apps.core.api.serializers import (
+from apps.core.api.resources import (
+    DEFAULT_LIMIT,
+    MAX_LIMIT,
+    STRING,
     AnswerSerializer,
     ChoiceField,
     NullableTextField,
     NumberField,
     QueryIntegerField,
+    Schema,
     StrictSerializer,
+    example,
 )
 from apps.engine.symbols import EXCHANGES, MAX_LENGTH
 from apps.symbols.models import Instrument, OptionType, Source, Type

@@ -10,8 +10,8 @@ from typing import Any, Final
 from django.db import connection, transaction
 
 from apps.core import audit
+from apps.core.database import instance_of
 from apps.core.errors import Code, NotFound, ServiceError
-from apps.core.rows import instance_of
 from apps.core.times import INDIA
 from apps.engine.symbols import MAX_LENGTH, InvalidSymbol, Symbol, parse_symbol
 from apps.symbols import queries

@@ -4,9 +4,7 @@ from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from apps.core.api.idempotency import idempotent
-from apps.core.api.schema import refuses
-from apps.core.api.views import OwnedViewSet
+from apps.core.api.resources import OwnedViewSet, idempotent, refuses
 from apps.core.errors import NotFound
 from apps.symbols import services
 from apps.symbols.serializers import (

@@ -10,7 +10,7 @@ from datetime import datetime
 from typing import Final
 
 from apps.accounts.models import User
-from apps.core import quiet_start
+from apps.core import jobs
 from apps.core.errors import Code, ServiceError
 from apps.core.times import wire_time
 from apps.trading import queries
@@ -83,5 +83,5 @@ def require_off(of_user: KillSwitch, of_all: GlobalSwitch) -> None:
         raise KillSwitchOn(reason="kill_switch", since=wire_time(of_user.since))
     if of_all.active:
         raise TradingHalted(reason="global_kill_switch", retryAfter=_RETRY_SECONDS)
-    if quiet_start.is_quiet():
+    if jobs.is_quiet():
         raise TradingHalted(reason="quiet_start", retryAfter=_RETRY_SECONDS)

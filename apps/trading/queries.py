@@ -8,8 +8,8 @@ from typing import Any, Final
 
 from django.db import connection
 
-from apps.core import quiet_start
-from apps.core.rows import columns_of
+from apps.core import jobs
+from apps.core.database import columns_of
 from apps.trading.models import (
     BarRow,
     BarStream,
@@ -57,7 +57,7 @@ ACQUIRE_LEASES: Final = f"""
     UPDATE {_STREAM} SET lease_token = lease_token + 1,
         leased_until = %(until)s, wake_at = %(until)s
     WHERE id = ANY(ARRAY(
-        SELECT id FROM {_STREAM} WHERE {_IS_DUE} AND NOT {quiet_start.IS_QUIET}
+        SELECT id FROM {_STREAM} WHERE {_IS_DUE} AND NOT {jobs.IS_QUIET}
         ORDER BY wake_at > %(overdue)s, (id, lease_token) IN (
             SELECT * FROM unnest(%(ids)s::int8[], %(tokens)s::int8[])
         ) DESC, wake_at, id

@@ -5,7 +5,7 @@ from typing import Final
 
 from django.db.models import Exists, F, OuterRef, Q
 
-from apps.core.retention import delete_in_batches
+from apps.core.database import delete_in_batches
 from apps.trading.models import BarRow, RunState, Signal
 
 # Signals by the market's days, so that a young run keeps all of a replay; bar rows by real days.

@@ -6,8 +6,8 @@ from rest_framework.serializers import BooleanField
 
 from apps.algorithms import examples
 from apps.algorithms.serializers import AlgorithmSerializer, RemarkSerializer
-from apps.core.api.schema import MOMENT_EXAMPLE, example
-from apps.core.api.serializers import (
+from apps.core.api.resources import (
+    MOMENT_EXAMPLE,
     AnswerSerializer,
     ChoiceField,
     FlagField,
@@ -16,6 +16,7 @@ from apps.core.api.serializers import (
     NumberField,
     StrictSerializer,
     TextField,
+    example,
 )
 from apps.trading.models import MAX_REASON
 from apps.trading.services import StartResult

@@ -19,10 +19,10 @@ from apps.algorithms.lifecycle import ALGORITHM_TRANSITIONS, AlgorithmStatus, Al
 from apps.algorithms.models import Algorithm
 from apps.algorithms.services import WrongStatus
 from apps.algorithms.steps import AlgorithmIncomplete, Configuration, unfinished_steps
-from apps.core import audit, quotas
+from apps.core import audit, limits
 from apps.core.audit import Action
 from apps.core.errors import Code, Fault, ServiceError
-from apps.core.quotas import Resource
+from apps.core.limits import Resource
 from apps.engine.language import strategy as engine
 from apps.engine.language.strategy import Strategy
 from apps.market.services import market_moment
@@ -67,7 +67,7 @@ def start(*, owner: User, algorithm_id: str, now: datetime) -> StartResult:
     start_checks.check_loss(request, now=market_now)
     start_checks.check_positions(request)
     required = rupees(request.strategy.executionSettings.initialCapital)
-    quotas.check_room(owner.pk, Resource.ACTIVE_ALGORITHMS)
+    limits.check_room(owner.pk, Resource.ACTIVE_ALGORITHMS)
     capital.require_least(required)
     capital.reserve(account, required)
     start_checks.check_broker(request)

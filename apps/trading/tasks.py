@@ -10,7 +10,7 @@ from procrastinate.contrib.django import app
 from apps.accounts.closing import CLOSE_JOB, CLOSE_QUEUE
 from apps.accounts.models import User
 from apps.accounts.services import DEACTIVATE_JOB, DEACTIVATE_QUEUE
-from apps.core import audit, database_clock
+from apps.core import audit, database
 from apps.market.services import market_time
 from apps.trading import services
 from apps.trading.drift.services import CHECK_JOB, CHECK_QUEUE
@@ -42,7 +42,7 @@ def check_drift_of_day(algorithm_id: str, day: str) -> None:
     """Compare the sessions of a day whose drift somebody has asked for."""
     from apps.trading.drift import checking
 
-    now = database_clock.now()
+    now = database.now()
     checking.check_day(
         algorithm_id=algorithm_id,
         day=date.fromisoformat(day),
@@ -74,7 +74,7 @@ def stop_trading_of(user_id: str, operator_id: str) -> None:
             owner=user,
             reason="The account was switched off.",
             close_positions=False,
-            now=database_clock.now(),
+            now=database.now(),
             operator=audit.Actor(audit.ActorKind.OPERATOR, operator_id),
         )
 
@@ -88,4 +88,4 @@ def stop_algorithms_of(user_id: str) -> None:
     """Stop every algorithm of a user who has closed the account, and close its positions."""
     user = User.objects.filter(pk=user_id).exclude(erase_at=None).first()
     if user is not None:
-        services.stop_all(owner=user, now=database_clock.now())
+        services.stop_all(owner=user, now=database.now())

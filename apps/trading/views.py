@@ -8,12 +8,9 @@ from rest_framework.response import Response
 from apps.algorithms.models import AlgorithmNotFound
 from apps.algorithms.serializers import AlgorithmSerializer
 from apps.algorithms.views import ETAG, answer_with
-from apps.core.api.idempotency import idempotent
-from apps.core.api.schema import NO_FIELDS, refuses
-from apps.core.api.serializers import EmptyBody
-from apps.core.api.views import OwnedViewSet
+from apps.core.api.resources import NO_FIELDS, EmptyBody, OwnedViewSet, idempotent, refuses
 from apps.core.errors import Code
-from apps.core.etags import tag_of
+from apps.core.requests import tag_of
 from apps.trading import services
 from apps.trading.serializers import (
     AccountSerializer,

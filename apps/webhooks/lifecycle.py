@@ -5,7 +5,7 @@ from datetime import timedelta
 from enum import StrEnum
 from typing import Final
 
-from apps.core.transitions import Transition
+from apps.core.database import Transition
 
 
 class EndpointStatus(StrEnum):

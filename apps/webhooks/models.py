@@ -6,9 +6,8 @@ from typing import Self
 from django.db import models
 from django.db.models import F, Func, Q
 
+from apps.core.database import IdField, StatusQuerySet, is_id
 from apps.core.errors import NotFound
-from apps.core.ids import IdField, is_id
-from apps.core.transitions import StatusQuerySet
 from apps.webhooks.event_types import EventType
 from apps.webhooks.lifecycle import (
     DELIVERY_TRANSITIONS,

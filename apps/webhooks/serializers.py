@@ -5,15 +5,17 @@ from typing import Any, Final
 from drf_spectacular.utils import extend_schema_field
 from rest_framework.serializers import BooleanField, CharField, IntegerField
 
-from apps.core.api.schema import ID_EXAMPLE, MOMENT_EXAMPLE, example
-from apps.core.api.serializers import (
+from apps.core.api.resources import (
+    ID_EXAMPLE,
+    MOMENT_EXAMPLE,
     AnswerSerializer,
     ChoiceField,
     ChoiceSetField,
-    IdField,
+    IdTextField,
     MomentField,
     StrictSerializer,
     TextField,
+    example,
 )
 from apps.webhooks.event_types import SEQUENCE_HELP, EventType
 from apps.webhooks.lifecycle import (
@@ -109,7 +111,7 @@ class WebhookChangeSerializer(StrictSerializer):
 class WebhookSerializer(AnswerSerializer):
     """Where a user is told of events."""
 
-    id = IdField()
+    id = IdTextField()
     url = CharField()
     events = ChoiceSetField(choices=_TYPES)
     description = CharField()
@@ -154,8 +156,8 @@ class DeliveryAttemptSerializer(AnswerSerializer):
 class DeliverySerializer(AnswerSerializer):
     """An event on its way to a webhook."""
 
-    id = IdField()
-    eventId = IdField(help_text="The header webhook-id of each attempt.")
+    id = IdTextField()
+    eventId = IdTextField(help_text="The header webhook-id of each attempt.")
     type = ChoiceField(choices=_TYPES, source="event.type")
     sequence = IntegerField(source="event.sequence", help_text=SEQUENCE_HELP)
     status = ChoiceField(

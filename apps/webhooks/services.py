@@ -9,10 +9,10 @@ from django.db.models import Prefetch
 from django.db.models.functions import Now
 
 from apps.accounts.models import User
-from apps.core import audit, encryption, quotas
+from apps.core import audit, database, limits
 from apps.core.audit import Action
 from apps.core.errors import Code, Fault, InvalidInput, ServiceError
-from apps.core.quotas import Resource
+from apps.core.limits import Resource
 from apps.core.times import wire_time
 from apps.webhooks.event_types import EventType
 from apps.webhooks.events import outbox
@@ -84,7 +84,7 @@ class DeliveryInProgress(ServiceError):
     message = "It is being sent at this moment; look again in a minute."
 
 
-@quotas.counted_by(Resource.WEBHOOKS)
+@limits.counted_by(Resource.WEBHOOKS)
 def _endpoint_count(owner_id: str) -> int:
     return Endpoint.objects.owned_by(User(pk=owner_id)).count()
 
@@ -108,14 +108,14 @@ def create(
     Raises InvalidInput, QuotaExceeded.
     """
     _check_url(url)
-    quotas.require_room(owner.pk, Resource.WEBHOOKS)
+    limits.require_room(owner.pk, Resource.WEBHOOKS)
     secret = signing.new_secret()
     endpoint = Endpoint.objects.create(
         owner=owner,
         url=url,
         events=list(events),
         description=description,
-        secret=encryption.encrypt(secret.encode()),
+        secret=database.encrypt(secret.encode()),
         created_at=now,
         changed_at=now,
     )
@@ -225,7 +225,7 @@ def rotate_secret(*, owner: User, endpoint_id: str, now: datetime) -> tuple[Endp
     secret = signing.new_secret()
     endpoint.previous_secret = endpoint.secret
     endpoint.previous_until = now + ROTATION
-    endpoint.secret = encryption.encrypt(secret.encode())
+    endpoint.secret = database.encrypt(secret.encode())
     endpoint.save(update_fields=["secret", "previous_secret", "previous_until"])
     audit.record(Action.WEBHOOK_SECRET_ROTATED, endpoint, actor=audit.user(owner), now=now)
     return endpoint, secret

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from procrastinate import JobContext, RetryStrategy
 from procrastinate.contrib.django import app
 
-from apps.core import database_clock, quiet_start
+from apps.core import database, jobs
 from apps.webhooks.events import notices, outbox
 from apps.webhooks.sending import dispatch, http
 from apps.webhooks.sending.address_guard import configured_exemptions
@@ -14,7 +14,7 @@ from apps.webhooks.sending.http import SendResult
 
 @app.task(name=outbox.DISPATCH_JOB, queue=outbox.DISPATCH_QUEUE, pass_context=True)
 def dispatch_deliveries(context: JobContext) -> None:
-    dispatch.Dispatcher(send=_send, clock=database_clock.now).run(stopping=context.should_abort)
+    dispatch.Dispatcher(send=_send, clock=database.now).run(stopping=context.should_abort)
 
 
 def _send(url: str, body: bytes, headers: Mapping[str, str]) -> SendResult:
@@ -29,6 +29,6 @@ def _send(url: str, body: bytes, headers: Mapping[str, str]) -> SendResult:
 )
 def mail(event_id: str) -> None:
     arguments = {"event_id": event_id}
-    if quiet_start.postpones(outbox.MAIL_JOB, queue=outbox.MAIL_QUEUE, arguments=arguments):
+    if jobs.postpones(outbox.MAIL_JOB, queue=outbox.MAIL_QUEUE, arguments=arguments):
         return
     notices.send_mail_of(event_id=event_id)

@@ -6,12 +6,17 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from apps.accounts.proof import needs_recent_proof
-from apps.core.api.idempotency import idempotent, idempotent_with_secret
-from apps.core.api.pagination import AFTER, GrowingList
-from apps.core.api.schema import NO_FIELDS, refuses
-from apps.core.api.serializers import EmptyBody
-from apps.core.api.views import OwnedViewSet
-from apps.core.quotas import QuotaExceeded
+from apps.core.api.resources import (
+    AFTER,
+    NO_FIELDS,
+    EmptyBody,
+    GrowingList,
+    OwnedViewSet,
+    idempotent,
+    idempotent_with_secret,
+    refuses,
+)
+from apps.core.limits import QuotaExceeded
 from apps.webhooks import services
 from apps.webhooks.events import notices
 from apps.webhooks.models import Endpoint

@@ -17,8 +17,8 @@ from procrastinate.contrib.django.models import ProcrastinateJob
 from apps.accounts import closing, exports, retention, tasks
 from apps.accounts.models import DataExport, ExportChunk, SessionEndReason, User
 from apps.algorithms.models import Algorithm
-from apps.core import personal_data
 from apps.core.audit import Action
+from apps.core.files import personal_data
 from apps.core.models import AuditRecord
 from apps.trading.tasks import stop_algorithms_of
 from tests import make

@@ -19,8 +19,9 @@ from apps.accounts import email_links, mails, services, tasks, tokens
 from apps.accounts.email_links import LinkRejected
 from apps.accounts.models import EmailLink, LinkPurpose, LoginSession, SessionEndReason, User
 from apps.accounts.services import require_verified_email
-from apps.core import audit, mail_limits
-from apps.core.api.limits import TooManyRequests
+from apps.core import audit
+from apps.core.limits import mail_limits
+from apps.core.limits.rate_limits import TooManyRequests
 from tests import make
 from tests.conftest import Api
 from tests.envelope import assert_error

@@ -64,7 +64,7 @@ def test_a_browsers_session_goes_when_it_expires(db: None) -> None:
 
 
 def test_many_go_batch_by_batch(alice: User, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("apps.core.retention.BATCH", 2)
+    monkeypatch.setattr("apps.core.database.batches.BATCH", 2)
     for _ in range(5):
         session(alice, opened=60)
     assert retention.purge(now=make.NOW) == 5

@@ -118,7 +118,7 @@ def test_counters_that_are_down_are_told(
     def down(*arguments: object, **options: object) -> None:
         raise ConnectionError
 
-    monkeypatch.setattr("apps.core.api.limits.get_usage", down)
+    monkeypatch.setattr("apps.core.limits.rate_limits.get_usage", down)
     assert "cannot count requests just now" in act(operator, alice, "unlock")
     assert not AuditRecord.objects.filter(action=Action.FAILURES_FORGOTTEN).exists()
 

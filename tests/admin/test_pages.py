@@ -10,7 +10,8 @@ from django.urls import reverse
 
 from apps.accounts.models import User
 from apps.backtests.models import Backtest
-from apps.core import audit, jobs
+from apps.core import audit
+from apps.core.jobs import job_queue
 from apps.core.models import AuditRecord
 from apps.core.operator_pages import MOST_COUNTED, BoundedPaginator
 from apps.symbols.models import Instrument
@@ -104,7 +105,7 @@ def test_times_are_shown_in_utc_to_the_second(operator: Client, alice: User) -> 
 
 
 def test_the_queue_is_shown_as_it_is(operator: Client, alice: User) -> None:
-    jobs.enqueue("some.work", queue="small", arguments=[{"number": 7}])
+    job_queue.enqueue("some.work", queue="small", arguments=[{"number": 7}])
     listed = operator.get("/admin/procrastinate/procrastinatejob/").text
     assert "some.work" in listed
     assert "todo" in listed

@@ -20,9 +20,9 @@ from apps.backtests.models import (
     EvidenceStatus,
     EvidenceTransition,
 )
-from apps.core import quotas
-from apps.core.long_poll import get_long_poll
-from apps.core.quotas import Resource
+from apps.core.limits import quotas
+from apps.core.limits.quotas import Resource
+from apps.core.requests.long_poll import get_long_poll
 from apps.core.times import day_number
 from apps.engine.metrics.equity import day_ends
 from apps.market.candles.reading import SAMPLE_NOTICE

@@ -18,7 +18,7 @@ from apps.accounts.api_keys import KeyScope
 from apps.accounts.models import User
 from apps.backtests import services
 from apps.backtests.models import Backtest
-from apps.core.api import idempotency
+from apps.core.api.resources import idempotency
 from apps.core.models import IdempotencyKey
 from tests import documented, make
 from tests.backtests.submissions import submit

@@ -16,7 +16,7 @@ from rest_framework.test import APIClient
 from apps.accounts import services
 from apps.accounts.api_keys import KeyScope
 from apps.accounts.models import ApiKey, User
-from apps.core.quotas import QuotaExceeded
+from apps.core.limits.quotas import QuotaExceeded
 from apps.core.times import wire_time
 from tests import make
 from tests.conftest import Api

@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 
 from apps.accounts.models import User
-from apps.core import database_clock
+from apps.core.database import server_clock
 from apps.core.times import INDIA
 from apps.market.feeds import clock
 from apps.trading.models import Run, RunState, Signal
@@ -36,7 +36,7 @@ def test_an_algorithm_that_has_done_nothing(api: Api, alice: User, run: Run) -> 
 
 
 def test_today_positions_and_the_last_signal(api: Api, alice: User, run: Run) -> None:
-    today = clock.market_moment(now=database_clock.now()).astimezone(INDIA).date()
+    today = clock.market_moment(now=server_clock.now()).astimezone(INDIA).date()
     RunState.objects.filter(run=run).update(equity=1_000_250.5)
     run.sessions.create(day=today, first_row=0, data=b"", equity=1_000_000)
     hold(run, unrealised=1234.5)

@@ -13,7 +13,7 @@ from apps.algorithms.serializers import AlgorithmBodySerializer
 from apps.backtests import estimates, queue, services
 from apps.backtests.models import Backtest
 from apps.backtests.submissions import ends_in_future, read_date_range
-from apps.core import long_poll
+from apps.core.requests import long_poll
 from apps.engine.candles import Candles
 from apps.engine.kernel.reasons import CHARGE_KINDS
 from apps.engine.metrics.table import METRICS

@@ -9,8 +9,8 @@ from rest_framework.test import APIClient
 
 from apps.accounts.models import User
 from apps.core.api.middleware import MAX_BODY
+from apps.core.files.uploads import MOST_UPLOADED
 from apps.core.models import AuditRecord
-from apps.core.uploads import MOST_UPLOADED
 from apps.market.candles import reading
 from apps.market.models import CandleFile
 from apps.symbols.models import Instrument, MasterLoad

@@ -10,7 +10,7 @@ from django.db import connection
 from django.utils import timezone
 
 from apps.accounts.models import User
-from apps.core import encryption
+from apps.core.database import encryption
 from apps.core.errors import ServiceError
 from apps.core.models import IdempotencyKey
 from apps.core.times import wire_time

@@ -12,7 +12,7 @@ from apps.accounts.models import User
 from apps.backtests import execution, queue, services, sufficient_history, tasks
 from apps.backtests.models import Backtest, BacktestResult, BacktestStatus, TradeBlock
 from apps.backtests.studies import BacktestOutput
-from apps.core import request_id
+from apps.core.requests import request_id
 from apps.engine.simulation.simulations import ignore_progress
 from apps.market.candles import corporate_actions
 from apps.market.candles.corporate_actions import ActionRow

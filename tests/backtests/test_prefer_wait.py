@@ -11,8 +11,8 @@ from apps.accounts.models import User
 from apps.backtests import prefer_wait
 from apps.backtests.models import Backtest, BacktestStatus, BacktestTransition
 from apps.backtests.serializers import WholeBacktestSerializer
-from apps.core import long_poll
-from apps.core.long_poll import LongPoll
+from apps.core.requests import long_poll
+from apps.core.requests.long_poll import LongPoll
 from tests import make
 from tests.backtests.submissions import submit
 

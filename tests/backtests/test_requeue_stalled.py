@@ -9,7 +9,7 @@ from django.db import connection
 from apps.accounts.models import User
 from apps.backtests import execution, queue
 from apps.backtests.models import Backtest, BacktestResult, BacktestStatus
-from apps.core.machine import process_name
+from apps.core.machine.process import process_name
 from apps.engine.simulation.simulations import ignore_progress
 from tests import make
 from tests.backtests.submissions import submit

@@ -21,7 +21,7 @@ from apps.backtests.models import (
     StudyShard,
     TrialRecord,
 )
-from apps.core.ids import new_id
+from apps.core.database.ids import new_id
 from apps.core.models import AuditRecord
 from tests import make
 from tests.backtests.submissions import submit

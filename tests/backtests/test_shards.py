@@ -17,9 +17,9 @@ from apps.backtests.models import (
     StudyShard,
     TradeBlock,
 )
-from apps.core import jobs
 from apps.core.errors import Code
-from apps.core.machine import process_name
+from apps.core.jobs import job_queue
+from apps.core.machine.process import process_name
 from apps.engine.simulation.simulations import ignore_progress
 from tests import make
 from tests.backtests.submissions import submit
@@ -211,7 +211,7 @@ def test_a_worker_goes_on_only_with_what_is_next(study: Backtest, bob: User) -> 
 
 
 def test_a_worker_lets_evidence_go_between_the_shards_of_a_study(study: Backtest) -> None:
-    jobs.enqueue_once(
+    job_queue.enqueue_once(
         queue.EVIDENCE_JOB,
         queue=queue.QUEUE,
         lock="evidence",

@@ -9,7 +9,7 @@ from django.db import connection
 from django.test import Client
 
 from apps.accounts.models import User
-from apps.core.quotas import Resource
+from apps.core.limits.quotas import Resource
 from tests import make
 from tests.benchmarks.side_by_side import MEASURED, Row
 from tests.console.addresses import PAGES, PUBLIC_PAGES

@@ -15,7 +15,7 @@ import numpy as np
 import psycopg
 import pytest
 
-from apps.core.ids import NEW_ID
+from apps.core.database.ids import NEW_ID
 from apps.trading.models import Position
 from apps.webhooks.event_types import EVENT_SCHEMAS, EventType
 from tests import make

@@ -9,7 +9,7 @@ from django.utils import timezone
 from apps.accounts.models import User
 from apps.algorithms.models import Algorithm
 from apps.console import lists
-from apps.core import database_clock
+from apps.core.database import server_clock
 from apps.market.feeds import clock
 from apps.trading.activity import board
 from apps.trading.models import DriftReport, Order, Position, Run, RunState, Signal
@@ -212,7 +212,7 @@ def test_a_list_costs_the_same_for_any_number(
 ) -> None:
     keys = [start(ready(alice, initialCapital=100_000)).algorithm_id for _ in range(5)]
     with django_assert_max_num_queries(6):  # type: ignore[operator]
-        board.standings(owner=alice, algorithm_ids=keys, now=database_clock.now())
+        board.standings(owner=alice, algorithm_ids=keys, now=server_clock.now())
 
 
 def test_an_algorithm_that_trades_is_not_stopped_without_a_question(

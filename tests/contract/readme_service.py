@@ -9,7 +9,7 @@ from typing import Any
 from django.core.management import CommandError, call_command
 from rest_framework.test import APIClient
 
-from apps.core.long_poll import get_long_poll
+from apps.core.requests.long_poll import get_long_poll
 
 COMMANDS = "/manage.py"
 

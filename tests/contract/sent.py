@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from apps.core.api.middleware import MAX_AUTH_BODY, MAX_BODY
-from apps.core.api.strict_json import MAX_DEPTH, MAX_NUMBER, UNSTORABLE
+from apps.core.requests.strict_json import MAX_DEPTH, MAX_NUMBER, UNSTORABLE
 from tests.contract.mutations import Json
 from tests.envelope import assert_error
 

@@ -32,7 +32,7 @@ from apps.accounts.models import (
     User,
 )
 from apps.core.api.middleware import MAX_BODY
-from apps.core.client_address import read_network
+from apps.core.requests.addresses import read_network
 from tests import make
 from tests.accounts.authenticator import authenticator, code_of
 from tests.conftest import Api

@@ -12,7 +12,7 @@ from apps.accounts import two_factor
 from apps.accounts.models import ApiKey, LoginSession, SecondFactor, User
 from apps.algorithms.models import Algorithm
 from apps.backtests.models import Backtest, BacktestStatus, ReportLink
-from apps.core.api.uploads import UploadSerializer
+from apps.core.api.resources.upload_fields import UploadSerializer
 from apps.core.audit import Action
 from apps.core.models import AuditRecord
 from apps.core.times import wire_time

@@ -22,7 +22,7 @@ from apps.accounts import tasks as export_tasks
 from apps.accounts.models import User
 from apps.algorithms import examples
 from apps.algorithms.steps import STEPS
-from apps.core.api import schema
+from apps.core.api.resources import schema
 from apps.core.errors import Code
 from apps.engine.language import strategy
 from apps.engine.studies import configs

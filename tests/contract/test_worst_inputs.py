@@ -14,9 +14,9 @@ import pytest
 from apps.accounts import email_addresses
 from apps.accounts.models import User
 from apps.backtests.prefer_wait import parse_wait
-from apps.core.client_address import client_address
 from apps.core.errors import ServiceError
-from apps.core.etags import expected
+from apps.core.requests.addresses import client_address
+from apps.core.requests.etags import expected
 from apps.engine.symbols import InvalidSymbol, readings
 from apps.market.importers.action_files import read_actions
 from apps.market.importers.candle_file import read_candle_files

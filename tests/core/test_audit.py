@@ -8,9 +8,10 @@ from django.test import RequestFactory
 from django.utils import timezone
 
 from apps.accounts.models import LoginSession, User
-from apps.core import audit, request_id, request_origin
+from apps.core import audit
 from apps.core.audit import Action
 from apps.core.models import AuditRecord
+from apps.core.requests import request_id, request_origin
 from tests import make
 
 

@@ -4,7 +4,7 @@ from ipaddress import ip_network
 
 import pytest
 
-from apps.core.client_address import client_address
+from apps.core.requests.addresses import client_address
 
 TRUSTED = [ip_network("10.0.0.0/8"), ip_network("fd00::/8")]
 

@@ -13,8 +13,8 @@ from django.db import connection
 from django.utils import timezone
 from pytest_django import DjangoAssertNumQueries
 
-from apps.core import counters
-from apps.core.counters import PostgresCounters, RedisCounters, RedisOutage
+from apps.core.database import counters
+from apps.core.database.counters import PostgresCounters, RedisCounters, RedisOutage
 from apps.core.models import Counter
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from apps.core import cpus
+from apps.core.machine import cpus
 
 
 @pytest.mark.parametrize(

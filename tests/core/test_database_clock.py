@@ -12,7 +12,7 @@ from apps.accounts import tokens
 from apps.accounts.models import User
 from apps.backtests import queue
 from apps.backtests.models import Backtest, BacktestStatus
-from apps.core import database_clock
+from apps.core.database import server_clock
 from apps.ops import presence
 from tests.backtests.submissions import submit
 from tests.backtests.waves import waves
@@ -27,19 +27,19 @@ Shift = Callable[[float], None]
 def shift(monkeypatch: pytest.MonkeyPatch) -> Shift:
     """Move this machine's clock by some seconds, and compare it with the database's."""
     true_time, true_now = time.time, timezone.now
-    monkeypatch.setattr(database_clock, "machine", database_clock.MachineClock())
+    monkeypatch.setattr(server_clock, "machine", server_clock.MachineClock())
 
     def move(seconds: float) -> None:
         monkeypatch.setattr(time, "time", lambda: true_time() + seconds)
         monkeypatch.setattr(timezone, "now", lambda: true_now() + timedelta(seconds=seconds))
-        database_clock.compare_clocks()
+        server_clock.compare_clocks()
 
     return move
 
 
 def seconds_off() -> float:
     return abs(
-        (database_clock.now() - datetime.now(tz=timezone.get_default_timezone())).total_seconds()
+        (server_clock.now() - datetime.now(tz=timezone.get_default_timezone())).total_seconds()
     )
 
 
@@ -55,7 +55,7 @@ def test_the_time_is_the_databases_on_a_machine_whose_clock_is_off(
     ]
     shift(seconds)
     assert len(caplog.records) == 1  # not at each comparison
-    assert database_clock.is_far_off() == (abs(seconds) > 30)
+    assert server_clock.is_far_off() == (abs(seconds) > 30)
     assert presence.reason_to_rest() == ("clock" if abs(seconds) > 30 else "")
     shift(0)
     assert presence.reason_to_rest() == ""
@@ -65,7 +65,7 @@ def test_the_time_is_the_databases_on_a_machine_whose_clock_is_off(
 def test_a_small_difference_is_left_alone(shift: Shift, caplog: pytest.LogCaptureFixture) -> None:
     shift(1.5)
     assert not caplog.records
-    assert database_clock.machine.seconds_ahead == 0
+    assert server_clock.machine.seconds_ahead == 0
 
 
 def test_a_clock_that_is_ahead_gives_up_on_nobody(shift: Shift, alice: User) -> None:
@@ -73,7 +73,7 @@ def test_a_clock_that_is_ahead_gives_up_on_nobody(shift: Shift, alice: User) -> 
     backtest = submit(alice)
     Backtest.objects.update(status=BacktestStatus.RUNNING, heartbeat_at=timezone.now())
     shift(40)
-    assert queue.requeue_stalled(now=database_clock.now()) == 0
+    assert queue.requeue_stalled(now=server_clock.now()) == 0
     assert queue.requeue_stalled(now=timezone.now()) == 1  # as it would have been
     assert Backtest.objects.get(pk=backtest.pk).status == BacktestStatus.QUEUED
 
@@ -83,8 +83,8 @@ def test_tokens_of_a_machine_whose_clock_is_off_are_those_of_all(
     shift: Shift, alice: User, seconds: float
 ) -> None:
     shift(seconds)
-    issued = tokens.issue(user=alice, now=database_clock.now(), address=None, user_agent="")
+    issued = tokens.issue(user=alice, now=server_clock.now(), address=None, user_agent="")
     assert tokens.read(issued.access, AccessToken).user_id == alice.pk
-    late = database_clock.now() - tokens.ACCESS_LIFETIME - timedelta(seconds=1)
+    late = server_clock.now() - tokens.ACCESS_LIFETIME - timedelta(seconds=1)
     with pytest.raises(tokens.TokenExpired):
         tokens.read(tokens.access_token(issued.session, now=late), AccessToken)

@@ -13,7 +13,7 @@ from django.test import Client
 from procrastinate.exceptions import ConnectorException
 
 from apps.core.api.exceptions import answer_exception, for_exception
-from apps.core.database_errors import Meaning, meaning_of
+from apps.core.database.failures import Meaning, meaning_of
 from apps.core.errors import Code, ServiceError
 from tests.admin.conftest import an_operator, browser_of
 from tests.envelope import assert_error

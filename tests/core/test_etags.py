@@ -3,7 +3,7 @@
 import pytest
 
 from apps.core.errors import PreconditionFailed
-from apps.core.etags import expected, is_known, tag_of
+from apps.core.requests.etags import expected, is_known, tag_of
 
 
 def test_a_tag_is_strong_and_quoted() -> None:

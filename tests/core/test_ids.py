@@ -2,7 +2,7 @@
 
 import pytest
 
-from apps.core.ids import is_id, new_id
+from apps.core.database.ids import is_id, new_id
 
 
 def test_a_new_id_has_the_form_and_is_new() -> None:

@@ -5,11 +5,11 @@ from typing import Any
 import pytest
 from django.http import QueryDict
 
-from apps.core.api.pagination import PageQuery, ordering
-from apps.core.api.serializers import (
+from apps.core.api.resources.pagination import PageQuery, ordering
+from apps.core.api.resources.serializers import (
     ChoiceField,
     FlagField,
-    IdField,
+    IdTextField,
     NumberField,
     SecretField,
     StrictSerializer,
@@ -19,7 +19,7 @@ from apps.core.errors import InvalidInput
 
 
 class Order(StrictSerializer):
-    id = IdField(read_only=True)
+    id = IdTextField(read_only=True)
     name = TextField(max_length=5)
     note = TextField(lines=True, required=False)
     code = TextField(exact=True, required=False)

@@ -11,8 +11,8 @@ from django.core.cache import caches
 from django.db import OperationalError, connection
 from pytest_django import Settings
 
-from apps.core.api import limits
-from apps.core.api.limits import RateLimitScope
+from apps.core.limits import rate_limits
+from apps.core.limits.rate_limits import RateLimitScope
 from apps.core.models import AuditRecord, Counter
 
 RATES = {
@@ -33,9 +33,9 @@ def on(settings: Settings) -> None:
 @contextmanager
 def attempt(scope: RateLimitScope) -> Iterator[None]:
     """An attempt that is a failure unless what is done inside succeeds."""
-    limits.refuse_exceeded(limits.count_attempt(scope))
+    rate_limits.refuse_exceeded(rate_limits.count_attempt(scope))
     yield
-    limits.forgive(scope)
+    rate_limits.forgive(scope)
 
 
 @pytest.mark.parametrize(
@@ -64,15 +64,15 @@ def test_a_request_counts_in_the_most_specific_scope(
     method: str, path: str, signed_in: bool, name: str, key: str
 ) -> None:
     user_id = "u" if signed_in else None
-    scope = limits.scope_of(method, path, user_id=user_id, address="1.2.3.4")
+    scope = rate_limits.scope_of(method, path, user_id=user_id, address="1.2.3.4")
     assert scope is not None
     assert (scope.name, scope.key) == (name, key)
-    assert scope.fails_open == (name not in limits.BEFORE_A_HASH.values())
+    assert scope.fails_open == (name not in rate_limits.BEFORE_A_HASH.values())
 
 
 def test_a_network_of_ipv6_is_one_client() -> None:
     first, other = (
-        limits.scope_of("GET", "/api/x", user_id=None, address=address)
+        rate_limits.scope_of("GET", "/api/x", user_id=None, address=address)
         for address in ("2001:db8::1", "2001:db8::ffff")
     )
     assert first == other
@@ -80,13 +80,13 @@ def test_a_network_of_ipv6_is_one_client() -> None:
 
 def test_a_limit_that_is_off_has_no_scope(settings: Settings) -> None:
     settings.RATE_LIMITS = {**RATES, "general": None}
-    assert limits.scope_of("GET", "/api/x", user_id=None, address="1.2.3.4") is None
+    assert rate_limits.scope_of("GET", "/api/x", user_id=None, address="1.2.3.4") is None
 
 
 @pytest.mark.django_db
 def test_headers_say_what_is_left_and_when_it_begins_anew() -> None:
     scope = RateLimitScope("x", "2/m", "k")
-    first, second, third = (limits.count(scope) for _ in range(3))
+    first, second, third = (rate_limits.count(scope) for _ in range(3))
     assert first is not None
     assert second is not None
     assert third is not None
@@ -98,8 +98,8 @@ def test_headers_say_what_is_left_and_when_it_begins_anew() -> None:
     assert "Retry-After" not in shown
     assert third.headers()["Retry-After"] == str(third.seconds_left)
     assert 1 <= third.seconds_left <= 61
-    with pytest.raises(limits.TooManyRequests) as refusal:
-        limits.refuse_exceeded(third)
+    with pytest.raises(rate_limits.TooManyRequests) as refusal:
+        rate_limits.refuse_exceeded(third)
     assert refusal.value.details["retryAfter"] == third.seconds_left
 
 
@@ -109,7 +109,7 @@ def test_of_more_than_the_limit_at_once_exactly_the_limit_passes() -> None:
 
     def call(_: int) -> bool:
         try:
-            usage = limits.count(scope)
+            usage = rate_limits.count(scope)
             return usage is not None and not usage.exceeded
         finally:
             connection.close()
@@ -133,7 +133,7 @@ def test_only_failures_use_up_an_account() -> None:
     for _ in range(2):
         with pytest.raises(PermissionError):
             log_in("wrong")
-    with pytest.raises(limits.TooManyRequests):
+    with pytest.raises(rate_limits.TooManyRequests):
         log_in("right")
 
 
@@ -147,10 +147,10 @@ def test_without_counters_passwords_stay_shut_and_the_rest_opens(
     monkeypatch.setattr(caches["default"], "add", broken)
     scope = RateLimitScope("x", "5/m", "k", fails_open=fails_open)
     if fails_open:
-        assert limits.count(scope) is None
+        assert rate_limits.count(scope) is None
     else:
-        with pytest.raises(limits.LimiterDown):
-            limits.count(scope)
+        with pytest.raises(rate_limits.LimiterDown):
+            rate_limits.count(scope)
 
 
 @pytest.mark.django_db
@@ -166,7 +166,7 @@ def test_without_counters_passwords_stay_shut_and_the_rest_opens(
 def test_the_first_request_over_a_limit_is_on_record(name: str, key: str, actor: str) -> None:
     scope = RateLimitScope(name, "2/h", key, fails_open=name == "general")
     for _ in range(5):
-        limits.count(scope)
+        rate_limits.count(scope)
     record = AuditRecord.objects.get()
     assert (record.action, record.actor) == ("limit_hit", actor)
     assert record.details == {"bucket": name, "rate": "2/h"}
@@ -180,7 +180,7 @@ def test_of_wrong_passwords_at_once_no_more_than_the_limit_are_tried() -> None:
 
     def log_in(password: str) -> None:
         try:
-            with suppress(PermissionError, limits.TooManyRequests), attempt(scope):
+            with suppress(PermissionError, rate_limits.TooManyRequests), attempt(scope):
                 tried.append(password)
                 if password == "wrong":
                     raise PermissionError
@@ -203,7 +203,7 @@ def test_successes_of_the_last_window_forgive_nothing_in_this_one(
             pass
     times = itertools.chain([time.time()] * 3, itertools.repeat(time.time() + 900))
     monkeypatch.setattr(time, "time", lambda: next(times))
-    usage = limits.count_attempt(scope)
+    usage = rate_limits.count_attempt(scope)
     assert usage is not None
     assert usage.count == 1
 
@@ -211,9 +211,9 @@ def test_successes_of_the_last_window_forgive_nothing_in_this_one(
 @pytest.mark.django_db
 def test_a_counter_that_somebody_deleted_is_made_anew() -> None:
     scope = RateLimitScope("general", "100/h", "somebody")
-    counts = [usage.count for _ in range(3) if (usage := limits.count(scope))]
+    counts = [usage.count for _ in range(3) if (usage := rate_limits.count(scope))]
     Counter.objects.all().delete()
-    usage = limits.count(scope)
+    usage = rate_limits.count(scope)
     assert counts == [1, 2, 3]
     assert usage is not None
     assert usage.count == 1

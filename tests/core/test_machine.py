@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from apps.core import machine
+from apps.core.machine import process
 
 V2, V1 = "0::/user.slice/algotrade.service\n", "7:cpu:/other\n4:memory:/box/algotrade\n"
 
@@ -12,8 +12,8 @@ V2, V1 = "0::/user.slice/algotrade.service\n", "7:cpu:/other\n4:memory:/box/algo
 @pytest.fixture
 def groups(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder in the place of the control groups; `groups` in it has those of this process."""
-    monkeypatch.setattr(machine, "CGROUP", tmp_path / "cgroup")
-    monkeypatch.setattr(machine, "GROUPS_OF_PROCESS", tmp_path / "groups")
+    monkeypatch.setattr(process, "CGROUP", tmp_path / "cgroup")
+    monkeypatch.setattr(process, "GROUPS_OF_PROCESS", tmp_path / "groups")
     return tmp_path
 
 
@@ -27,9 +27,9 @@ def test_the_least_of_a_group_and_of_those_around_it(groups: Path) -> None:
     (groups / "groups").write_text(V2)
     limit(groups, "user.slice/algotrade.service", "memory.max", "max\n")
     limit(groups, "user.slice", "memory.max", "629145600\n")
-    assert machine.memory_limit() == 600 * 2**20
+    assert process.memory_limit() == 600 * 2**20
     limit(groups, "user.slice/algotrade.service", "memory.max", "314572800\n")
-    assert machine.memory_limit() == 300 * 2**20
+    assert process.memory_limit() == 300 * 2**20
 
 
 def test_a_limit_of_version_1(groups: Path) -> None:
@@ -37,8 +37,8 @@ def test_a_limit_of_version_1(groups: Path) -> None:
     limit(groups, "memory/box", "memory.limit_in_bytes", "524288000\n")
     limit(groups, "memory", "memory.limit_in_bytes", "9223372036854771712\n")
     limit(groups, "cpu/other", "memory.limit_in_bytes", "1\n")
-    assert machine.memory_limit() == 500 * 2**20
+    assert process.memory_limit() == 500 * 2**20
 
 
 def test_without_control_groups_the_machine_counts(groups: Path) -> None:
-    assert machine.memory_limit() > 2**28
+    assert process.memory_limit() > 2**28

@@ -11,7 +11,7 @@ from pytest_django import Settings
 from apps.accounts import services as accounts
 from apps.accounts.models import User
 from apps.algorithms.models import Algorithm
-from apps.core.quotas import QuotaExceeded
+from apps.core.limits.quotas import QuotaExceeded
 from tests import make
 from tests.backtests.submissions import submit
 from tests.backtests.waves import waves

@@ -7,7 +7,7 @@ import pytest
 from django.test import Client
 from pytest_django import Settings
 
-from apps.core import request_origin
+from apps.core.requests import request_origin
 
 
 @pytest.fixture(autouse=True)

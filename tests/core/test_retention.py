@@ -7,7 +7,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from procrastinate.contrib.django.models import ProcrastinateJob
 
-from apps.core import jobs, retention
+from apps.core.jobs import job_queue, retention
 from apps.core.models import Counter, IdempotencyKey
 from tests import make
 
@@ -34,7 +34,7 @@ def test_a_stored_answer_is_purged_when_its_key_expires() -> None:
 
 
 def job(name: str, *, status: str, days_ago: int) -> None:
-    jobs.enqueue(name, queue="small", arguments=[{}])
+    job_queue.enqueue(name, queue="small", arguments=[{}])
     made = ProcrastinateJob.objects.latest("id").pk
     at = make.NOW - days_ago * DAY
     with connection.cursor() as cursor:
@@ -54,7 +54,7 @@ def test_only_a_job_that_ended_long_ago_goes() -> None:
 
 
 def test_no_statement_deletes_more_than_a_batch(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(retention, "BATCH", 2)
+    monkeypatch.setattr(batches, "BATCH", 2)
     old = [Counter(key=str(n), count=1, expires_at=make.NOW - DAY) for n in range(5)]
     Counter.objects.bulk_create(old)
     for number in range(5):

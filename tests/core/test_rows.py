@@ -5,7 +5,7 @@ from django.db import connection
 
 from apps.accounts.models import User
 from apps.algorithms.models import Algorithm
-from apps.core.rows import columns_of, instance_of
+from apps.core.database.rows import columns_of, instance_of
 from tests import make
 
 

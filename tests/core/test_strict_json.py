@@ -4,8 +4,8 @@ from contextlib import suppress
 
 import pytest
 
-from apps.core.api import strict_json
 from apps.core.errors import InvalidInput
+from apps.core.requests import strict_json
 
 
 @pytest.mark.parametrize(

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from apps.core import unpacking
-from apps.core.unpacking import Unreadable, unpack
+from apps.core.files import unpacking
+from apps.core.files.unpacking import Unreadable, unpack
 
 
 @pytest.fixture(autouse=True)

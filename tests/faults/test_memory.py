@@ -17,7 +17,7 @@ from django.utils import timezone
 from apps.backtests import estimates
 from apps.backtests.models import Backtest, BacktestStatus
 from apps.backtests.submissions import read_date_range
-from apps.core.machine import CGROUP
+from apps.core.machine.process import CGROUP
 from tests import make
 from tests.backtests.submissions import submit
 from tests.faults.history import FIRST, LAST, NOW, SYMBOLS, hold_walks

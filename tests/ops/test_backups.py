@@ -18,7 +18,7 @@ from pytest_django import Settings
 
 from apps.accounts.models import User
 from apps.algorithms.models import Algorithm
-from apps.core import encryption
+from apps.core.database import encryption
 from apps.core.models import InstalledKey, QuietStart
 from apps.ops import backups
 from apps.ops.local_postgres import program_folders

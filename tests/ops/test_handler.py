@@ -12,9 +12,9 @@ from django.core.handlers.asgi import ASGIHandler
 from django.http import FileResponse, HttpRequest, HttpResponse, StreamingHttpResponse
 from pytest_django import Settings
 
-from apps.core import long_poll
 from apps.core.api.middleware import MAX_BODY, MAX_DRAINED
-from apps.core.long_poll import LongPoll
+from apps.core.requests import long_poll
+from apps.core.requests.long_poll import LongPoll
 from apps.ops.web.handler import PART_BYTES, REQUEST_THREADS, Handler, scheme_of
 from tests.ops.asgi import Client, handler_of, run, scope_of
 

@@ -17,9 +17,10 @@ from django.test import Client
 from django.utils import timezone
 from pytest_django import Settings
 
-from apps.core import audit, jobs
+from apps.core import audit
 from apps.core.audit import Action
-from apps.core.machine import MACHINE
+from apps.core.jobs import job_queue
+from apps.core.machine.process import MACHINE
 from apps.ops import presence
 from apps.ops.backlog import read_backlog
 from apps.ops.models import ServiceProcess
@@ -132,7 +133,7 @@ def test_a_full_disk_is_a_concern_and_keeps_nobody_from_reading(settings: Settin
 
 
 def test_what_waits_is_counted_by_queue() -> None:
-    jobs.enqueue("backtests.use_slot", queue="backtests", arguments=[{}, {}])
+    job_queue.enqueue("backtests.use_slot", queue="backtests", arguments=[{}, {}])
     with connection.cursor() as cursor:
         cursor.execute("UPDATE procrastinate_events SET at = at - interval '90 seconds'")
         cursor.execute(

@@ -15,7 +15,7 @@ from rest_framework_simplejwt.tokens import AccessToken, RefreshToken
 
 from apps.accounts import tokens, two_factor
 from apps.accounts.models import SecondFactor, User
-from apps.core import encryption
+from apps.core.database import encryption
 from apps.core.models import AuditRecord, IdempotencyKey, InstalledKey
 from apps.ops import secret_key
 from apps.webhooks.models import Endpoint

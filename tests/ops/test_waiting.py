@@ -5,9 +5,9 @@ import asyncio
 import pytest
 from django.http import HttpRequest, HttpResponse
 
-from apps.core import event_stream, long_poll
-from apps.core.event_stream import EventStream
-from apps.core.long_poll import LongPoll
+from apps.core.requests import event_stream, long_poll
+from apps.core.requests.event_stream import EventStream
+from apps.core.requests.long_poll import LongPoll
 from apps.ops.web import waiting
 from tests.ops.asgi import Client, handler_of, run, until
 

@@ -16,7 +16,7 @@ from apps.accounts.models import User
 from apps.algorithms.lifecycle import AlgorithmStatus
 from apps.algorithms.models import Algorithm
 from apps.core import audit
-from apps.core.api import idempotency
+from apps.core.api.resources import idempotency
 from apps.core.errors import ServiceError
 from apps.trading import services
 from apps.trading.models import Account, GlobalSwitch, KillSwitch, Posting, Run

@@ -8,7 +8,7 @@ from django.utils import timezone
 from standardwebhooks import Webhook
 
 from apps.accounts.models import User
-from apps.core import encryption
+from apps.core.database import encryption
 from apps.webhooks import services
 from apps.webhooks.lifecycle import Failure
 from apps.webhooks.models import Attempt, Delivery, Endpoint

@@ -6,7 +6,7 @@ import pytest
 from django.db import DatabaseError, connection, transaction
 
 from apps.accounts.models import User
-from apps.core.ids import is_id, new_id
+from apps.core.database.ids import is_id, new_id
 from apps.webhooks.event_types import EVENT_SCHEMAS, EventType
 from apps.webhooks.events import outbox
 from apps.webhooks.models import Event

@@ -1,6 +1,6 @@
 import apps.accounts.email_addresses
 import apps.accounts.models
-import apps.core.ids
+import apps.core.database
 import django.db.models.deletion
 import django.db.models.functions.text
 from django.conf import settings
@@ -28,7 +28,7 @@ class Migration(migrations.Migration):
             name='User',
             fields=[
                 ('password', models.CharField(max_length=128, verbose_name='password')),
-                ('id', apps.core.ids.IdField(serialize=False)),
+                ('id', apps.core.database.IdField(serialize=False)),
                 ('email', models.CharField(max_length=254, unique=True, validators=[apps.accounts.email_addresses.validate_address])),
                 ('name', models.CharField(max_length=100)),
                 ('email_verified', models.BooleanField(default=False)),
@@ -47,7 +47,7 @@ class Migration(migrations.Migration):
         migrations.CreateModel(
             name='ApiKey',
             fields=[
-                ('id', apps.core.ids.IdField(serialize=False)),
+                ('id', apps.core.database.IdField(serialize=False)),
                 ('name', models.CharField(max_length=100)),
                 ('scopes', models.JSONField()),
                 ('digest', models.CharField(max_length=64, unique=True)),
@@ -68,7 +68,7 @@ class Migration(migrations.Migration):
         migrations.CreateModel(
             name='DataExport',
             fields=[
-                ('id', apps.core.ids.IdField(serialize=False)),
+                ('id', apps.core.database.IdField(serialize=False)),
                 ('created_at', models.DateTimeField()),
                 ('ready_at', models.DateTimeField(null=True)),
                 ('expires_at', models.DateTimeField(db_index=True)),
@@ -79,7 +79,7 @@ class Migration(migrations.Migration):
         migrations.CreateModel(
             name='EmailLink',
             fields=[
-                ('id', apps.core.ids.IdField(serialize=False)),
+                ('id', apps.core.database.IdField(serialize=False)),
                 ('purpose', models.CharField(choices=[('verify', 'Verify'), ('reset', 'Reset'), ('leave_address', 'Leave Address'), ('take_address', 'Take Address')], max_length=20)),
                 ('email', models.CharField(help_text='where it was sent', max_length=254)),
                 ('new_email', models.CharField(blank=True, max_length=254)),
@@ -104,7 +104,7 @@ class Migration(migrations.Migration):
         migrations.CreateModel(
             name='LoginSession',
             fields=[
-                ('id', apps.core.ids.IdField(serialize=False)),
+                ('id', apps.core.database.IdField(serialize=False)),
                 ('created_at', models.DateTimeField()),
                 ('last_used_at', models.DateTimeField()),
                 ('expires_at', models.DateTimeField()),

@@ -10,8 +10,14 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 from rest_framework.serializers import BooleanField, CharField
 
-from apps.core.api.schema import MOMENT_EXAMPLE, ref
-from apps.core.api.serializers import ChoiceField, DocumentSerializer, MomentField, NumberField
+from apps.core.api.resources import (
+    MOMENT_EXAMPLE,
+    ChoiceField,
+    DocumentSerializer,
+    MomentField,
+    NumberField,
+    ref,
+)
 from apps.engine.simulation.explain import Finding, SideFound
 from apps.engine.simulation.levels import Levels
 

@@ -1,5 +1,5 @@
 import apps.algorithms.performance
-import apps.core.ids
+import apps.core.database
 import django.db.models.deletion
 import django.db.models.fields.json
 import django.db.models.functions.comparison
@@ -37,7 +37,7 @@ class Migration(migrations.Migration):
         migrations.CreateModel(
             name='Algorithm',
             fields=[
-                ('id', apps.core.ids.IdField(serialize=False)),
+                ('id', apps.core.database.IdField(serialize=False)),
                 ('name', models.CharField(max_length=100)),
                 ('number', models.BigIntegerField(help_text='The highest n of the names Algorithm #n that it has had', null=True)),
                 ('description', models.TextField(blank=True)),

@@ -6,13 +6,14 @@ from rest_framework.serializers import FloatField, IntegerField
 
 from apps.backtests.chart.services import MOST_TRADES_DRAWN, Chart
 from apps.backtests.serializers import BacktestSymbolField
-from apps.core.api.schema import MOMENT_EXAMPLE, example
-from apps.core.api.serializers import (
+from apps.core.api.resources import (
+    MOMENT_EXAMPLE,
     ChoiceField,
     DocumentSerializer,
     MomentField,
     NumberField,
     QueryIntegerField,
+    example,
 )
 from apps.market.serializers import CandlesSerializer, RangeQuery
 

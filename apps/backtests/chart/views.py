@@ -8,8 +8,7 @@ from apps.backtests.chart import services
 from apps.backtests.chart.serializers import ChartQuery, ChartSerializer
 from apps.backtests.models import BacktestNotFound
 from apps.backtests.results import NotCompleted
-from apps.core.api.schema import refuses
-from apps.core.api.views import OwnedViewSet
+from apps.core.api.resources import OwnedViewSet, refuses
 
 
 @extend_schema(tags=["backtests"])

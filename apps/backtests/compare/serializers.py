@@ -10,16 +10,17 @@ from apps.algorithms.serializers import SettingChangeSerializer
 from apps.backtests.compare.services import MetricPair
 from apps.backtests.models import BacktestKind
 from apps.backtests.serializers import EngineNotesField
-from apps.core.api.schema import ID_EXAMPLE, example
-from apps.core.api.serializers import (
+from apps.core.api.resources import (
+    ID_EXAMPLE,
     AnswerSerializer,
     ChoiceField,
-    IdField,
+    IdTextField,
     NumberField,
     StrictSerializer,
     TextField,
+    example,
 )
-from apps.core.ids import is_id
+from apps.core.database import is_id
 from apps.engine.metrics.comparison import LEAST_COMMON_DAYS
 from apps.engine.metrics.wire_units import FIELD_UNITS, round_for_wire
 from apps.engine.units import Unit
@@ -50,10 +51,10 @@ class CompareQuery(StrictSerializer):
 
 
 class ComparedBacktestSerializer(AnswerSerializer):
-    id = IdField()
+    id = IdTextField()
     name = CharField()
     kind = ChoiceField(choices=BacktestKind)
-    algorithmId = IdField()
+    algorithmId = IdTextField()
     algorithmVersion = IntegerField()
     symbols = serializers.ListField(child=CharField())
     timeframe = CharField()

@@ -8,8 +8,8 @@ from rest_framework.serializers import CharField
 from apps.backtests.evidence.services import RequestedEvidence
 from apps.backtests.models import EvidenceStatus
 from apps.backtests.serializers import EngineNotesField
-from apps.core.api.schema import MOMENT_EXAMPLE, example
-from apps.core.api.serializers import (
+from apps.core.api.resources import (
+    MOMENT_EXAMPLE,
     AnswerSerializer,
     ChoiceField,
     FlagField,
@@ -17,6 +17,7 @@ from apps.core.api.serializers import (
     ObjectField,
     QueryDateField,
     StrictSerializer,
+    example,
 )
 from apps.engine.evidence.sections import CheckStatus
 

@@ -9,9 +9,8 @@ from apps.backtests.evidence.serializers import EvidenceQuery, EvidenceSerialize
 from apps.backtests.models import BacktestNotFound
 from apps.backtests.prefer_wait import PREFERENCE_APPLIED, prefer_header, respond_when_ended
 from apps.backtests.results import NotCompleted
-from apps.core import database_clock
-from apps.core.api.schema import refuses
-from apps.core.api.views import OwnedViewSet
+from apps.core import database
+from apps.core.api.resources import OwnedViewSet, refuses
 
 
 @extend_schema(tags=["backtests"])
@@ -42,6 +41,6 @@ class EvidenceViewSet(OwnedViewSet):
             headers=request.headers,
             channel=services.EVIDENCE_ENDED_CHANNEL,
             render=lambda current: EvidenceSerializer.render(
-                services.dated(current, as_of=as_of, now=database_clock.now())
+                services.dated(current, as_of=as_of, now=database.now())
             ),
         )

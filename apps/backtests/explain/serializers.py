@@ -22,12 +22,7 @@ from apps.algorithms.explain.serializers import (
 from apps.backtests.examples import TRADE_EXAMPLE
 from apps.backtests.explain.services import ExplainedPosition, Explanation
 from apps.backtests.serializers import BacktestSymbolField, RangeEndField, TradeSerializer
-from apps.core.api.schema import example
-from apps.core.api.serializers import (
-    ChoiceField,
-    DocumentSerializer,
-    StrictSerializer,
-)
+from apps.core.api.resources import ChoiceField, DocumentSerializer, StrictSerializer, example
 from apps.engine.candles import TIMEFRAMES
 from apps.engine.kernel.reasons import REJECTIONS
 from apps.engine.metrics.wire_units import round_for_wire

@@ -9,8 +9,7 @@ from apps.backtests.explain.serializers import ExplainQuery, ExplanationSerializ
 from apps.backtests.explain.services import NoCandle
 from apps.backtests.models import BacktestNotFound
 from apps.backtests.results import NotCompleted
-from apps.core.api.schema import refuses
-from apps.core.api.views import OwnedViewSet
+from apps.core.api.resources import OwnedViewSet, refuses
 from apps.core.times import read_moment
 
 

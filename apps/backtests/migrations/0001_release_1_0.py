@@ -1,4 +1,4 @@
-import apps.core.ids
+import apps.core.database
 import django.db.models.deletion
 from django.conf import settings
 from django.db import migrations, models
@@ -58,7 +58,7 @@ class Migration(migrations.Migration):
         migrations.CreateModel(
             name='Backtest',
             fields=[
-                ('id', apps.core.ids.IdField(serialize=False)),
+                ('id', apps.core.database.IdField(serialize=False)),
                 ('algorithm_version', models.PositiveIntegerField()),
                 ('name', models.CharField(blank=True, max_length=100)),
                 ('kind', models.CharField(max_length=20)),
@@ -139,7 +139,7 @@ class Migration(migrations.Migration):
         migrations.CreateModel(
             name='ReportLink',
             fields=[
-                ('id', apps.core.ids.IdField(serialize=False)),
+                ('id', apps.core.database.IdField(serialize=False)),
                 ('expires_at', models.DateTimeField(db_index=True)),
                 ('backtest', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='report_links', to='backtests.backtest')),
             ],

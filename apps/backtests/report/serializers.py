@@ -2,8 +2,14 @@
 
 from rest_framework import serializers
 
-from apps.core.api.schema import ID_EXAMPLE, MOMENT_EXAMPLE, example
-from apps.core.api.serializers import AnswerSerializer, IdField, MomentField
+from apps.core.api.resources import (
+    ID_EXAMPLE,
+    MOMENT_EXAMPLE,
+    AnswerSerializer,
+    IdTextField,
+    MomentField,
+    example,
+)
 
 
 @example(
@@ -17,7 +23,7 @@ from apps.core.api.serializers import AnswerSerializer, IdField, MomentField
 class ReportLinkSerializer(AnswerSerializer):
     """A link to a report."""
 
-    id = IdField()
+    id = IdTextField()
     url = serializers.URLField(
         help_text="Opens without a token; keep it to those who may see the report."
     )

@@ -13,12 +13,18 @@ from apps.backtests.models import BacktestNotFound, ReportLink
 from apps.backtests.report import page, services
 from apps.backtests.report.serializers import ReportLinkSerializer
 from apps.backtests.results import NotCompleted
-from apps.core.api import exceptions
-from apps.core.api.idempotency import idempotent_with_secret
-from apps.core.api.middleware import API_HEADERS, SIGNED
-from apps.core.api.schema import NO_FIELDS, answer_header, refuses
-from apps.core.api.serializers import EmptyBody
-from apps.core.api.views import OwnedViewSet, public_page
+from apps.core.api import resources
+from apps.core.api.resources import (
+    API_HEADERS,
+    NO_FIELDS,
+    SIGNED,
+    EmptyBody,
+    OwnedViewSet,
+    answer_header,
+    idempotent_with_secret,
+    public_page,
+    refuses,
+)
 from apps.core.errors import NotFound, ServiceError
 
 
@@ -117,7 +123,7 @@ def shared_report(request: HttpRequest, signed: str) -> HttpResponseBase:
         else:
             answer = _with_page(services.read_shared(signed=signed, now=timezone.now()))
     except ServiceError as refusal:
-        answer = exceptions.http_response(exceptions.render_service_error(refusal))
+        answer = resources.http_response(resources.render_service_error(refusal))
     for name, value in API_HEADERS.items():
         answer[name] = value
     return answer

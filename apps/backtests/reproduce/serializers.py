@@ -8,8 +8,14 @@ from rest_framework.serializers import BooleanField, CharField
 from apps.algorithms.examples import EXAMPLE_STEPS
 from apps.backtests.models import BacktestKind, BacktestStatus
 from apps.backtests.serializers import ReceiptField, StudyConfigField
-from apps.core.api.schema import ID_EXAMPLE, example
-from apps.core.api.serializers import AnswerSerializer, ChoiceField, IdField, ObjectField
+from apps.core.api.resources import (
+    ID_EXAMPLE,
+    AnswerSerializer,
+    ChoiceField,
+    IdTextField,
+    ObjectField,
+    example,
+)
 from apps.engine.candles import TIMEFRAMES
 
 _HASH: Final = "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"
@@ -54,7 +60,7 @@ class CandleSeriesSerializer(AnswerSerializer):
 class CompleteReceiptSerializer(AnswerSerializer):
     """All that a backtest can be run again from, but candles and the rulebook."""
 
-    backtestId = IdField(source="backtest.pk")
+    backtestId = IdTextField(source="backtest.pk")
     kind = ChoiceField(choices=BacktestKind, source="backtest.kind")
     configuration = ObjectField(
         source="backtest.configuration", help_text="The steps, with the overrides applied."
@@ -101,8 +107,8 @@ class ReceiptComparisonSerializer(AnswerSerializer):
 class ReproductionSerializer(AnswerSerializer):
     """A backtest that was run again."""
 
-    backtestId = IdField(source="backtest.pk", help_text="The id of the new backtest.")
-    reproducesId = IdField(source="original.pk", help_text="The id of the original.")
+    backtestId = IdTextField(source="backtest.pk", help_text="The id of the new backtest.")
+    reproducesId = IdTextField(source="original.pk", help_text="The id of the original.")
     status = ChoiceField(choices=BacktestStatus, source="backtest.status")
     comparison = ReceiptComparisonSerializer(
         allow_null=True, help_text="Null unless the new backtest is completed."

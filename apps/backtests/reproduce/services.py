@@ -15,7 +15,7 @@ from apps.backtests.reproduce.comparison import (
     ReceiptWithCandles,
     compare_receipts,
 )
-from apps.core import request_id
+from apps.core import requests
 from apps.core.errors import Code, ServiceError
 
 # What a submission froze; all else of a backtest is about its own way through the queue.
@@ -70,7 +70,7 @@ def reproduce(*, owner: User, backtest_id: str, now: datetime) -> Reproduction:
 def resubmission_of(original: Backtest, **changed: object) -> Backtest:
     """Return a new backtest, not saved, of what the submission froze, with some of it changed."""
     submitted = {name: getattr(original, name) for name in _SUBMITTED}
-    return Backtest(**submitted | {"request_id": request_id.current(), **changed})
+    return Backtest(**submitted | {"request_id": requests.current_request_id(), **changed})
 
 
 def read_reproduction(*, owner: User, backtest_id: str) -> Reproduction:

@@ -20,10 +20,7 @@ from apps.backtests.reproduce.services import NotAReproduction, Reproduction
 from apps.backtests.results import NotCompleted
 from apps.backtests.services import TooManyQueued
 from apps.backtests.views import PREFER
-from apps.core.api.idempotency import idempotent
-from apps.core.api.schema import NO_FIELDS, refuses
-from apps.core.api.serializers import EmptyBody
-from apps.core.api.views import OwnedViewSet
+from apps.core.api.resources import NO_FIELDS, EmptyBody, OwnedViewSet, idempotent, refuses
 
 
 @extend_schema(tags=["backtests"])

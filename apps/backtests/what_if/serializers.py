@@ -8,13 +8,14 @@ from rest_framework.serializers import BooleanField, CharField
 from apps.algorithms.serializers import SettingChangeSerializer
 from apps.backtests.compare.serializers import MetricPairSerializer
 from apps.backtests.serializers import EngineNotesField
-from apps.core.api.schema import ID_EXAMPLE, example
-from apps.core.api.serializers import (
+from apps.core.api.resources import (
+    ID_EXAMPLE,
     AnswerSerializer,
     FlagField,
-    IdField,
+    IdTextField,
     ObjectField,
     StrictSerializer,
+    example,
 )
 
 CHANGEABLE = ("positionSizing", "exitConditions", "riskParameters", "executionSettings")
@@ -71,7 +72,7 @@ class WhatIfRequestSerializer(StrictSerializer):
 class WhatIfSerializer(AnswerSerializer):
     """A backtest beside what it would have been."""
 
-    backtestId = IdField(source="backtest.pk")
+    backtestId = IdTextField(source="backtest.pk")
     changes = SettingChangeSerializer(many=True, help_text="What is different, in words.")
     metrics = MetricPairSerializer(
         many=True,

@@ -13,9 +13,7 @@ from apps.backtests.services import TooManyQueued
 from apps.backtests.what_if import services
 from apps.backtests.what_if.serializers import WhatIfRequestSerializer, WhatIfSerializer
 from apps.backtests.what_if.services import CannotSimulate, NotAPlainBacktest, TooLongAtOnce
-from apps.core.api.idempotency import idempotent
-from apps.core.api.schema import refuses
-from apps.core.api.views import OwnedViewSet
+from apps.core.api.resources import OwnedViewSet, idempotent, refuses
 
 
 @extend_schema(tags=["backtests"])

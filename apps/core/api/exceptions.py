@@ -9,10 +9,9 @@ from django.core.exceptions import PermissionDenied, SuspiciousOperation
 from django.http import Http404, HttpRequest, HttpResponse
 from rest_framework import exceptions
 
-from apps.core import request_id
-from apps.core.api import wire_json
-from apps.core.database_errors import Meaning, meaning_of
+from apps.core.database.failures import Meaning, meaning_of
 from apps.core.errors import Code, PreconditionFailed, ServiceError
+from apps.core.requests import request_id, wire_json
 
 log = logging.getLogger(__name__)
 

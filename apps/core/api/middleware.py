@@ -13,9 +13,9 @@ from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.urls import Resolver404, resolve
 
-from apps.core import request_id, request_origin
 from apps.core.api import exceptions
-from apps.core.api.limits import PROBES
+from apps.core.limits.rate_limits import PROBES
+from apps.core.requests import request_id, request_origin
 
 log = logging.getLogger("request")
 

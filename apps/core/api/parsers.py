@@ -8,8 +8,8 @@ from rest_framework.exceptions import UnsupportedMediaType
 from rest_framework.parsers import BaseParser
 from rest_framework.request import Request
 
-from apps.core.api import strict_json
 from apps.core.errors import Fault, InvalidInput
+from apps.core.requests import strict_json
 
 CUT: Final = Fault("", "The body ended before its Content-Length, or came too slowly.")
 

@@ -13,12 +13,12 @@ from django.conf import settings
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 
-from apps.core import disk
 from apps.core.api import exceptions
-from apps.core.api.limits import UNSAFE
 from apps.core.api.middleware import GetResponse, is_under_api
-from apps.core.database_errors import Meaning
+from apps.core.database.failures import Meaning
 from apps.core.errors import Code, ServiceError
+from apps.core.limits.rate_limits import UNSAFE
+from apps.core.machine import disk
 
 SECONDS_TO_RETRY: Final = 60
 _PAGES: Final = re.compile(r"/(app|account)(/|$)")

@@ -9,7 +9,7 @@ from typing import Final
 from django.db import connection
 from django.utils import timezone
 
-from apps.core.database_errors import is_passing
+from apps.core.database import is_passing
 from apps.market.candles.buffer import CandleRow
 from apps.market.feeds.protocol import Feed
 from apps.market.feeds.services import receive

@@ -15,7 +15,7 @@ import numpy as np
 from django.db import Error, connection, transaction
 from django.utils import timezone
 
-from apps.core.database_errors import is_passing
+from apps.core.database import is_passing
 from apps.engine.candles import TIMEFRAMES, Candles, ist_day
 from apps.engine.resampling import buckets
 from apps.market.candles.buffer import CandleRow, rows_of

@@ -13,16 +13,16 @@ from drf_spectacular.utils import (
 )
 from rest_framework.serializers import CharField, IntegerField
 
-from apps.core.api.schema import Schema
-from apps.core.api.serializers import (
+from apps.core.api.resources import (
     AnswerSerializer,
     ChoiceField,
     ListField,
     MomentField,
+    Schema,
     StrictSerializer,
 )
-from apps.core.api.strict_json import MAX_NUMBER
 from apps.core.errors import Fault, InvalidInput
+from apps.core.requests import MAX_NUMBER
 from apps.core.times import read_moment, wire_time
 from apps.engine.candles import TIMEFRAMES
 from apps.market.candles.buffer import CandleRow

@@ -5,8 +5,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from apps.accounts.authentication import operator_of
-from apps.core.api.idempotency import idempotent
-from apps.core.api.schema import refuses
+from apps.core.api.resources import idempotent, refuses
 from apps.market.feeds import services
 from apps.market.feeds.serializers import (
     CANDLES_RECEIVED,

@@ -9,15 +9,17 @@ from numpy.typing import NDArray
 from rest_framework import serializers
 from rest_framework.serializers import BooleanField, CharField, DateField, IntegerField
 
-from apps.core.api.schema import MOMENT_EXAMPLE, Schema, example
-from apps.core.api.serializers import (
+from apps.core.api.resources import (
+    MOMENT_EXAMPLE,
     AnswerSerializer,
     ChoiceField,
     MomentField,
     NumberField,
     QueryIntegerField,
+    Schema,
     StrictSerializer,
     TextField,
+    example,
 )
 from apps.core.errors import Fault, InvalidInput
 from apps.core.times import read_moment

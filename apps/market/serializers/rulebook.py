@@ -6,15 +6,16 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 from rest_framework.serializers import CharField, DateField, IntegerField
 
-from apps.core.api.schema import Schema, example
-from apps.core.api.serializers import (
+from apps.core.api.resources import (
     AnswerSerializer,
     ChoiceField,
     NumberField,
     QueryDateField,
     QueryDecimalField,
     QueryIntegerField,
+    Schema,
     StrictSerializer,
+    example,
 )
 from apps.core.errors import Fault, InvalidInput
 from apps.engine.metrics.wire_units import round_for_wire

@@ -6,9 +6,14 @@ from typing import Any, Final
 from rest_framework import serializers
 from rest_framework.serializers import BooleanField, CharField, DateField, IntegerField
 
-from apps.core.api.schema import example
-from apps.core.api.serializers import AnswerSerializer, ChoiceField, FlagField, TextField
-from apps.core.api.uploads import UploadSerializer
+from apps.core.api.resources import (
+    AnswerSerializer,
+    ChoiceField,
+    FlagField,
+    TextField,
+    UploadSerializer,
+    example,
+)
 from apps.engine.candles import TIMEFRAMES
 from apps.market.importers import ImportOptions, StampSide
 from apps.market.rulebook.calendars import calendars_of

@@ -9,8 +9,8 @@ from apps.accounts.models import User
 from apps.core import audit
 from apps.core.audit import Action
 from apps.core.errors import Fault, InvalidInput
+from apps.core.files import Upload
 from apps.core.times import INDIA
-from apps.core.uploads import Upload
 from apps.market.candles.writing import WriteCounts
 from apps.market.importers import ImportOptions, read_candle_files
 from apps.market.importers.loader import CandleLoader

@@ -5,10 +5,8 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from apps.accounts.authentication import operator_of
-from apps.core.api.idempotency import idempotent
-from apps.core.api.schema import refuses
-from apps.core.api.views import OwnedViewSet
-from apps.core.uploads import OtherFile
+from apps.core.api.resources import OwnedViewSet, idempotent, refuses
+from apps.core.files import OtherFile
 from apps.market.candles.writing import OtherPriceKind
 from apps.market.importers import BadCandleFile
 from apps.market.serializers.uploads import (

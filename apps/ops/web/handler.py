@@ -18,10 +18,10 @@ from django.db import close_old_connections
 from django.http import FileResponse, HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase, StreamingHttpResponse
 
-from apps.core import request_id
-from apps.core.api import exceptions
-from apps.core.api.middleware import MAX_DRAINED, loggable, max_body
-from apps.core.client_address import is_trusted
+from apps.core import requests
+from apps.core.api import resources
+from apps.core.api.resources import MAX_DRAINED, loggable, max_body
+from apps.core.requests import is_trusted
 from apps.ops.supervisor import Heartbeat
 from apps.ops.web.waiting import Waiting
 
@@ -79,8 +79,8 @@ class Handler(ASGIHandler):
         try:
             return await self.waiting.go_on(response, context)
         except Exception:
-            failure = context.run(exceptions.server_error, request)
-            failure[request_id.HEADER] = context.run(request_id.current)
+            failure = context.run(resources.server_error, request)
+            failure[requests.REQUEST_ID_HEADER] = context.run(requests.current_request_id)
             return failure
 
     def _respond(self, request: HttpRequest) -> tuple[HttpResponseBase, Context]:

@@ -9,7 +9,7 @@ from typing import Final
 import psycopg
 from procrastinate.contrib.django.utils import connector_params
 
-from apps.core.event_stream import Notice
+from apps.core.requests import Notice
 
 SECONDS_TO_RECONNECT: Final = 1.0
 

@@ -18,7 +18,7 @@ import uvicorn
 from django.db import Error, connection
 from django.utils import timezone
 
-from apps.core import cpus
+from apps.core import machine
 from apps.ops import database_timeouts, presence
 from apps.ops.supervisor import Child, Heartbeat
 
@@ -105,7 +105,7 @@ def serve(
     Three things make requests quick beside each other (decision 0010): one processor for all
     threads, a short switch interval, and `gc.freeze`, which the supervisor calls before it forks.
     """
-    cpus.bind_to_processor(number)
+    machine.bind_to_processor(number)
     sys.setswitchinterval(SWITCH_INTERVAL)
     allow_many_files()
     database_timeouts.apply(database_timeouts.WEB)

@@ -19,9 +19,8 @@ from django.http.response import HttpResponseBase
 from apps.accounts import streams
 from apps.backtests.evidence.services import EVIDENCE_ENDED_CHANNEL
 from apps.backtests.prefer_wait import BACKTEST_ENDED_CHANNEL
-from apps.core import database_clock
-from apps.core.event_stream import EventStream, get_event_stream
-from apps.core.long_poll import LongPoll, get_long_poll
+from apps.core import database
+from apps.core.requests import EventStream, LongPoll, get_event_stream, get_long_poll
 from apps.ops.web.notifications import Notifications, Subscription
 from apps.trading.stream.services import CHANNELS
 
@@ -166,4 +165,4 @@ class Waiting:
 
 
 def _keep_slots(slots: set[int]) -> set[int]:
-    return streams.keep_slots(slots, now=database_clock.now())
+    return streams.keep_slots(slots, now=database.now())

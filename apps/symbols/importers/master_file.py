@@ -10,7 +10,7 @@ from typing import Final, Protocol
 
 import orjson
 
-from apps.core import unpacking
+from apps.core import files
 from apps.core.errors import Code, ServiceError
 from apps.symbols.importers.formats import (
     alice,
@@ -87,9 +87,9 @@ class MasterFile:
         """Raises InvalidMaster if it is damaged, or not known, or not of `source`."""
         self.name = path.name
         try:
-            [content] = unpacking.unpack(path, most_files=1)
+            [content] = files.unpack(path, most_files=1)
             self.format, self._records = self._open(content.data, source)
-        except unpacking.Unreadable as error:
+        except files.Unreadable as error:
             raise self._refused(str(error)) from error
         except _DAMAGED as error:
             raise self._damaged(error) from error

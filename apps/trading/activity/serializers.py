@@ -10,15 +10,17 @@ from rest_framework.serializers import BooleanField, CharField, FloatField, Inte
 
 from apps.algorithms.lifecycle import AlgorithmStatus
 from apps.algorithms.serializers import EXIT_REASON_HELP, STATUS_HELP
-from apps.core.api.renderers import TableRenderer
-from apps.core.api.schema import ID_EXAMPLE, MOMENT_EXAMPLE, example
-from apps.core.api.serializers import (
+from apps.core.api.resources import (
+    ID_EXAMPLE,
+    MOMENT_EXAMPLE,
     AnswerSerializer,
     ChoiceField,
-    IdField,
+    IdTextField,
     MomentField,
     NullableTextField,
     StrictSerializer,
+    TableRenderer,
+    example,
 )
 from apps.core.times import INDIA
 from apps.engine.kernel.reasons import CHARGE_KINDS, EXIT_REASONS
@@ -152,7 +154,7 @@ class IndiaDateField(serializers.DateField):
 class PositionSerializer(AnswerSerializer):
     """What a run holds, or held, of one symbol."""
 
-    runId = IdField()
+    runId = IdTextField()
     symbol = CharField()
     status = serializers.SerializerMethodField()
     side = serializers.SerializerMethodField()
@@ -208,8 +210,8 @@ class PositionSerializer(AnswerSerializer):
 class OrderSerializer(AnswerSerializer):
     """An order, with its fill if it was filled."""
 
-    id = IdField(help_text="The client order id.")
-    runId = IdField()
+    id = IdTextField(help_text="The client order id.")
+    runId = IdTextField()
     symbol = CharField()
     side = ChoiceField(choices=("buy", "sell"))
     intent = ChoiceField(
@@ -273,8 +275,8 @@ class OrderSerializer(AnswerSerializer):
 class ExecutedTradeSerializer(AnswerSerializer):
     """A position from its entry to its exit."""
 
-    id = IdField()
-    runId = IdField()
+    id = IdTextField()
+    runId = IdTextField()
     symbol = CharField()
     side = ChoiceField(choices=_SIDES)
     quantity = IntegerField(help_text="Units, not lots.")
@@ -305,7 +307,7 @@ class ExecutedTradeSerializer(AnswerSerializer):
 class SignalSerializer(AnswerSerializer):
     """What the conditions of a run said at the close of a bar."""
 
-    runId = IdField()
+    runId = IdTextField()
     symbol = CharField()
     time = MomentField(source="bar_time", help_text="Start of the bar at whose close it was known.")
     side = ChoiceField(choices=_SIDES)
@@ -329,7 +331,7 @@ class SignalSerializer(AnswerSerializer):
 class StandingSerializer(AnswerSerializer):
     """How an algorithm does at this moment, in rupees."""
 
-    algorithmId = IdField()
+    algorithmId = IdTextField()
     name = CharField()
     status = ChoiceField(choices=AlgorithmStatus, help_text=STATUS_HELP)
     profitToday = FloatField(

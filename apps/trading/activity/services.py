@@ -13,8 +13,8 @@ from apps.algorithms import services as algorithms
 from apps.algorithms.models import Algorithm
 from apps.core import audit
 from apps.core.audit import Action
+from apps.core.database import is_id
 from apps.core.errors import Code, NotFound, ServiceError
-from apps.core.ids import is_id
 from apps.engine.symbols import InvalidSymbol, parse_symbol
 from apps.trading.models import Fill, Intent, Order, OrderStatus, Position, Signal, Trade
 

@@ -8,12 +8,17 @@ from rest_framework.response import Response
 from apps.algorithms import services as algorithms
 from apps.algorithms.models import AlgorithmNotFound
 from apps.algorithms.serializers import SORTS, AlgorithmQuery
-from apps.core.api.idempotency import idempotent
-from apps.core.api.pagination import AFTER, growing, ordering
-from apps.core.api.renderers import JsonRenderer
-from apps.core.api.schema import NO_FIELDS, refuses
-from apps.core.api.serializers import EmptyBody
-from apps.core.api.views import OwnedViewSet
+from apps.core.api.resources import (
+    AFTER,
+    NO_FIELDS,
+    EmptyBody,
+    JsonRenderer,
+    OwnedViewSet,
+    growing,
+    idempotent,
+    ordering,
+    refuses,
+)
 from apps.core.errors import NotFound
 from apps.symbols.serializers import SYMBOL
 from apps.trading.activity import board, services

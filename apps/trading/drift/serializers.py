@@ -5,17 +5,19 @@ from typing import Any
 
 from rest_framework.serializers import CharField, DateField, IntegerField
 
-from apps.core.api.schema import ID_EXAMPLE, MOMENT_EXAMPLE, example
-from apps.core.api.serializers import (
+from apps.core.api.resources import (
+    ID_EXAMPLE,
+    MOMENT_EXAMPLE,
     AnswerSerializer,
     ChoiceField,
     DocumentSerializer,
-    IdField,
+    IdTextField,
     MomentField,
     NumberField,
     ObjectField,
     QueryDateField,
     StrictSerializer,
+    example,
 )
 from apps.core.times import moment, wire_time
 from apps.engine.metrics.wire_units import round_for_wire
@@ -50,7 +52,7 @@ class DifferenceSerializer(DocumentSerializer):
         allow_null=True,
         help_text="Of `risk`: how somebody stepped in, here or earlier in the session.",
     )
-    runId = IdField()
+    runId = IdTextField()
     checkedAt = MomentField()
 
 

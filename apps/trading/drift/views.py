@@ -6,7 +6,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from apps.algorithms.models import AlgorithmNotFound
-from apps.core.api.views import OwnedViewSet
+from apps.core.api.resources import OwnedViewSet
 from apps.trading.drift import services
 from apps.trading.drift.serializers import DriftQuery, DriftSerializer
 

@@ -19,13 +19,14 @@ from apps.algorithms.explain.serializers import (
     render_levels,
     render_sides,
 )
-from apps.core.api.schema import ID_EXAMPLE, example
-from apps.core.api.serializers import (
+from apps.core.api.resources import (
+    ID_EXAMPLE,
     ChoiceField,
     DocumentSerializer,
-    IdField,
+    IdTextField,
     StrictSerializer,
     TextField,
+    example,
 )
 from apps.core.times import moment, wire_time
 from apps.engine.candles import TIMEFRAMES
@@ -113,7 +114,7 @@ class ExplainedRunPositionSerializer(ConditionsSerializer):
 class RunExplanationSerializer(DocumentSerializer):
     """A candle of a run on paper, explained."""
 
-    runId = IdField()
+    runId = IdTextField()
     symbol = CharField()
     timeframe = ChoiceField(choices=TIMEFRAMES)
     candle = ExplainedCandleSerializer(help_text="As the run used it.")

@@ -6,8 +6,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from apps.algorithms.models import AlgorithmNotFound
-from apps.core.api.schema import refuses
-from apps.core.api.views import OwnedViewSet
+from apps.core.api.resources import OwnedViewSet, refuses
 from apps.core.times import read_moment
 from apps.trading.explain import services
 from apps.trading.explain.serializers import ExplainRunQuery, RunExplanationSerializer

@@ -15,8 +15,8 @@ from django.db import transaction
 from django.db.models import Exists, OuterRef, Q, QuerySet, Sum
 
 from apps.algorithms.lifecycle import AlgorithmStatus
-from apps.core import quiet_start
-from apps.core.database_errors import is_passing
+from apps.core import jobs
+from apps.core.database import is_passing
 from apps.core.times import day_in_india
 from apps.engine.candles import ist_day
 from apps.engine.errors import EngineError
@@ -67,7 +67,7 @@ log = logging.getLogger(__name__)
 
 def close_stranded_runs(*, now: datetime) -> int:
     """Close what stranded runs hold and somebody wants closed; return how many runs that were."""
-    if quiet_start.is_quiet():
+    if jobs.is_quiet():
         return 0
     closed = 0
     candidates = _candidates().filter(stream__isnull=False)

@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from datetime import datetime, timedelta
 from typing import Final
 
-from apps.core.database_errors import is_passing
+from apps.core.database import is_passing
 from apps.market.rulebook import calendars_of, current_rule_set
 from apps.market.services import market_time
 from apps.trading import bar_streams

@@ -1,4 +1,4 @@
-import apps.core.ids
+import apps.core.database
 import django.db.models.deletion
 import django.db.models.expressions
 from decimal import Decimal
@@ -198,7 +198,7 @@ class Migration(migrations.Migration):
         migrations.CreateModel(
             name='Run',
             fields=[
-                ('id', apps.core.ids.IdField(serialize=False)),
+                ('id', apps.core.database.IdField(serialize=False)),
                 ('algorithm_version', models.PositiveIntegerField()),
                 ('configuration', models.JSONField(help_text='The steps by their wire names, as they were sent')),
                 ('mode', models.CharField(choices=[('paper', 'paper'), ('live', 'live')], max_length=5)),
@@ -265,7 +265,7 @@ class Migration(migrations.Migration):
         migrations.CreateModel(
             name='Trade',
             fields=[
-                ('id', apps.core.ids.IdField(serialize=False)),
+                ('id', apps.core.database.IdField(serialize=False)),
                 ('symbol', models.CharField(max_length=50)),
                 ('side', models.CharField(choices=[('long', 'long'), ('short', 'short')], max_length=5)),
                 ('quantity', models.BigIntegerField()),
@@ -319,7 +319,7 @@ class Migration(migrations.Migration):
         migrations.CreateModel(
             name='Order',
             fields=[
-                ('id', apps.core.ids.IdField(serialize=False)),
+                ('id', apps.core.database.IdField(serialize=False)),
                 ('symbol', models.CharField(max_length=50)),
                 ('side', models.CharField(choices=[('buy', 'buy'), ('sell', 'sell')], max_length=4)),
                 ('intent', models.CharField(choices=[('entry', 'entry'), ('add', 'add'), ('exit', 'exit')], max_length=5)),

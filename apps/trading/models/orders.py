@@ -7,7 +7,7 @@ from django.db import models
 from django.db.models import F, Q
 from django.utils.functional import cached_property
 
-from apps.core.ids import IdField
+from apps.core.database import IdField
 from apps.engine.symbols import MAX_LENGTH
 from apps.trading.models.runs import Run
 from apps.trading.money import ZERO

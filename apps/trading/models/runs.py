@@ -7,7 +7,7 @@ from typing import Self
 from django.db import models
 from django.db.models import F, Q
 
-from apps.core.ids import IdField
+from apps.core.database import IdField
 from apps.engine.candles import TIMEFRAMES
 from apps.trading.models.accounts import Account
 

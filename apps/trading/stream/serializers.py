@@ -5,8 +5,7 @@ from typing import Any, Final
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
-from apps.core.api.schema import example
-from apps.core.api.serializers import StrictSerializer, TextField
+from apps.core.api.resources import StrictSerializer, TextField, example
 from apps.engine.symbols import MAX_LENGTH, InvalidSymbol, parse_symbol
 from apps.symbols.serializers import SYMBOL
 

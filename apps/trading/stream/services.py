@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from typing import Final
 
 from apps.accounts.models import User
-from apps.core import event_stream
-from apps.core.event_stream import Notice
+from apps.core import requests
+from apps.core.requests import Notice
 from apps.engine.candles import TIMEFRAMES
 from apps.market.candles import CANDLES_CHANNEL as BARS_CHANNEL
 from apps.webhooks.events import EVENTS_CHANNEL, events_after, last_position, render_body
@@ -50,7 +50,7 @@ class EventReader:
                 sequence=event.sequence,
                 data=event.data,
             )
-            messages.append(event_stream.message(event.type, body, id=event.position))
+            messages.append(requests.stream_message(event.type, body, id=event.position))
             self._position = event.position
         return b"".join(messages)
 
@@ -58,10 +58,10 @@ class EventReader:
 def hints(owner: User, symbols: Sequence[str]) -> dict[Notice, bytes]:
     """Return what is sent when the user's account changes, or one of these symbols has new bars."""
     bars = {
-        (BARS_CHANNEL, f"{symbol} {timeframe}"): event_stream.hint(
+        (BARS_CHANNEL, f"{symbol} {timeframe}"): requests.stream_hint(
             "bars", symbol=symbol, timeframe=timeframe
         )
         for symbol in symbols
         for timeframe in TIMEFRAMES
     }
-    return {**bars, (ACCOUNT_CHANNEL, owner.pk): event_stream.hint("account")}
+    return {**bars, (ACCOUNT_CHANNEL, owner.pk): requests.stream_hint("account")}

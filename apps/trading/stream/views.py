@@ -11,11 +11,10 @@ from rest_framework.request import Request
 from apps.accounts import streams
 from apps.accounts.models import ApiKey, LoginSession
 from apps.accounts.streams import TooManyStreams
-from apps.core import event_stream
-from apps.core.api.schema import answer_header, refuses
-from apps.core.api.views import OwnedViewSet
+from apps.core import requests
+from apps.core.api.resources import OwnedViewSet, answer_header, refuses
 from apps.core.errors import Fault, InvalidInput
-from apps.core.event_stream import MEDIA_TYPE, EventStream
+from apps.core.requests import EVENT_STREAM, EventStream
 from apps.trading.stream import services
 from apps.trading.stream.serializers import EventStreamQuery
 from apps.trading.stream.services import EventReader
@@ -33,7 +32,7 @@ _EXAMPLE: Final = (
 class EventStreamRenderer(BaseRenderer):
     """Stands for the stream in negotiation; the stream itself is an answer of Django's own."""
 
-    media_type = MEDIA_TYPE
+    media_type = EVENT_STREAM
     format = "events"
 
 
@@ -55,8 +54,8 @@ class EventStreamViewSet(OwnedViewSet):
             ),
             answer_header("X-Accel-Buffering"),
         ],
-        responses={(200, MEDIA_TYPE): str},
-        examples=[OpenApiExample("Example", _EXAMPLE, media_type=MEDIA_TYPE)],
+        responses={(200, EVENT_STREAM): str},
+        examples=[OpenApiExample("Example", _EXAMPLE, media_type=EVENT_STREAM)],
     )
     @refuses(TooManyStreams)
     def stream(self, request: Request) -> HttpResponse:
@@ -72,7 +71,7 @@ class EventStreamViewSet(OwnedViewSet):
         """
         query = self.query(EventStreamQuery)
         after = last_event_id(request)
-        response = HttpResponse(content_type=MEDIA_TYPE)
+        response = HttpResponse(content_type=EVENT_STREAM)
         response["X-Accel-Buffering"] = "no"
         if request.method == "HEAD":
             return response
@@ -86,7 +85,7 @@ class EventStreamViewSet(OwnedViewSet):
             hints=services.hints(self.owner, query.get("symbols", ())),
             read=reader.read,
         )
-        event_stream.attach_stream(response, stream)
+        requests.attach_stream(response, stream)
         return response
 
 

@@ -9,8 +9,8 @@ from django.core.mail import send_mail
 from django.db import transaction
 
 from apps.accounts.models import User
-from apps.core import audit, mail_limits
-from apps.core.api.limits import TooManyRequests
+from apps.core import audit, limits
+from apps.core.limits import TooManyRequests
 from apps.core.times import wire_time
 from apps.webhooks import event_types
 from apps.webhooks.event_types import EventType
@@ -52,7 +52,7 @@ def send_mail_of(*, event_id: str) -> None:
         return
     to = event.owner.email
     with suppress(TooManyRequests):
-        mail_limits.count_mail("notice", to=to, user_id=event.owner_id, rates=(_RATE,))
+        limits.count_mail("notice", to=to, user_id=event.owner_id, rates=(_RATE,))
         send_mail(_subject(event), _text(event), None, [to])
 
 

@@ -3,7 +3,7 @@
 from typing import Final
 
 from apps.accounts.models import User
-from apps.core.ids import NEW_ID
+from apps.core.database import NEW_ID
 from apps.webhooks.event_types import EventType
 from apps.webhooks.lifecycle import DeliveryQueue, DeliveryStatus, EndpointStatus
 

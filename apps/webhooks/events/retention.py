@@ -3,7 +3,7 @@
 from datetime import datetime, timedelta
 from typing import Final
 
-from apps.core.retention import delete_in_batches
+from apps.core.database import delete_in_batches
 from apps.webhooks.lifecycle import EndpointStatus
 from apps.webhooks.models import Delivery, Endpoint, Event
 

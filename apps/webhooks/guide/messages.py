@@ -2,7 +2,7 @@
 
 import re
 
-from apps.core.api.schema import ID_EXAMPLE, ID_PATTERN, MOMENT_EXAMPLE, Schema, ref
+from apps.core.api.resources import ID_EXAMPLE, ID_PATTERN, MOMENT_EXAMPLE, Schema, ref
 from apps.webhooks.event_types import EVENT_SCHEMAS, SEQUENCE_HELP, EventType
 
 

@@ -1,4 +1,4 @@
-import apps.core.ids
+import apps.core.database
 import django.db.models.deletion
 from django.conf import settings
 from django.db import migrations, models
@@ -49,7 +49,7 @@ class Migration(migrations.Migration):
         migrations.CreateModel(
             name='Endpoint',
             fields=[
-                ('id', apps.core.ids.IdField(serialize=False)),
+                ('id', apps.core.database.IdField(serialize=False)),
                 ('url', models.CharField(max_length=2048)),
                 ('events', models.JSONField(help_text='Types of the events that it receives')),
                 ('description', models.CharField(blank=True, max_length=200)),
@@ -73,7 +73,7 @@ class Migration(migrations.Migration):
         migrations.CreateModel(
             name='Event',
             fields=[
-                ('id', apps.core.ids.IdField(serialize=False)),
+                ('id', apps.core.database.IdField(serialize=False)),
                 ('type', models.CharField(choices=[('algorithm.started', 'algorithm.started'), ('algorithm.stopped', 'algorithm.stopped'), ('algorithm.paused', 'algorithm.paused'), ('algorithm.error', 'algorithm.error'), ('trade.executed', 'trade.executed'), ('backtest.completed', 'backtest.completed'), ('backtest.failed', 'backtest.failed'), ('risk.daily_loss_limit_reached', 'risk.daily_loss_limit_reached'), ('performance.alert', 'performance.alert'), ('webhook.test', 'webhook.test')], max_length=40)),
                 ('algorithm_id', models.CharField(help_text='Id of the algorithm; for a test event, of the endpoint', max_length=24)),
                 ('backtest_id', models.CharField(blank=True, help_text='Id of the backtest, if the event is about one', max_length=24)),
@@ -105,7 +105,7 @@ class Migration(migrations.Migration):
         migrations.CreateModel(
             name='Delivery',
             fields=[
-                ('id', apps.core.ids.IdField(serialize=False)),
+                ('id', apps.core.database.IdField(serialize=False)),
                 ('status', models.CharField(choices=[('waiting', 'waiting'), ('sending', 'sending'), ('delivered', 'delivered'), ('failed', 'failed')], max_length=9)),
                 ('queue', models.CharField(choices=[('prompt', 'prompt'), ('patient', 'patient')], max_length=7)),
                 ('due_at', models.DateTimeField()),

@@ -15,7 +15,7 @@ from django.db import connection, transaction
 from django.db.models import Q
 from django.db.models.expressions import RawSQL
 
-from apps.core import audit, jobs, quiet_start
+from apps.core import audit, jobs
 from apps.webhooks import event_types
 from apps.webhooks.events import outbox
 from apps.webhooks.lifecycle import (
@@ -258,7 +258,7 @@ def reap(*, now: datetime) -> int:
     """
     count = requeue_stalled(now=now) + drop_undeliverable()
     jobs.put_back_lost(outbox.DISPATCH_QUEUE, silence=WORKER_SILENCE, now=now)
-    if not quiet_start.is_quiet() and any(_is_due(queue, now) for queue in DeliveryQueue):
+    if not jobs.is_quiet() and any(_is_due(queue, now) for queue in DeliveryQueue):
         outbox.ensure_dispatch()
     return count
 

@@ -14,7 +14,7 @@ from queue import Empty, SimpleQueue
 from threading import Thread
 from typing import Final
 
-from apps.core import encryption
+from apps.core import database
 from apps.webhooks.lifecycle import DeliveryQueue, Failure
 from apps.webhooks.sending import delivery, signing
 from apps.webhooks.sending.delivery import AttemptResult, ClaimedDelivery
@@ -137,7 +137,7 @@ def attempt(claimed: ClaimedDelivery, *, send: SendAttempt, at: datetime) -> Att
     """Send a claimed delivery. Never raise: the dispatcher would wait for ever for the result."""
     try:
         sent = send(claimed.url, claimed.body, signed_headers(claimed, at=at))
-    except encryption.DecryptionFailed:
+    except database.DecryptionFailed:
         return AttemptResult(claimed, at, 0.0, Failure.UNREADABLE_SECRET)
     except Exception:
         log.exception("delivery %s: the sender broke", claimed.delivery_id)
@@ -148,7 +148,7 @@ def attempt(claimed: ClaimedDelivery, *, send: SendAttempt, at: datetime) -> Att
 def signed_headers(claimed: ClaimedDelivery, *, at: datetime) -> dict[str, str]:
     """Return the headers of the Standard Webhooks specification. Raises DecryptionFailed."""
     seconds = int(at.timestamp())
-    secrets = [encryption.decrypt(encrypted).decode() for encrypted in claimed.secrets]
+    secrets = [database.decrypt(encrypted).decode() for encrypted in claimed.secrets]
     signature = signing.sign_message(secrets, id=claimed.event_id, at=seconds, body=claimed.body)
     return {
         "content-type": "application/json",

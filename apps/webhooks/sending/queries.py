@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from apps.core import quiet_start
+from apps.core import jobs
 from apps.webhooks.lifecycle import MOST_CONCURRENT_SENDS, DeliveryStatus, EndpointStatus
 
 # One look at an index for each endpoint, however many deliveries wait for it.
@@ -24,7 +24,7 @@ CONCURRENT_SENDS: Final = f"""
 """
 NEXT_ENDPOINTS: Final = f"""
     SELECT id FROM webhooks_endpoint
-    WHERE id = ANY(%s) AND status = '{EndpointStatus.ENABLED}' AND NOT {quiet_start.IS_QUIET}
+    WHERE id = ANY(%s) AND status = '{EndpointStatus.ENABLED}' AND NOT {jobs.IS_QUIET}
         AND {CONCURRENT_SENDS} < {MOST_CONCURRENT_SENDS}
         AND EXISTS (SELECT FROM webhooks_delivery
             WHERE endpoint_id = webhooks_endpoint.id AND queue = %s

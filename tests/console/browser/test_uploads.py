@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 
+from apps.core.files.uploads import MOST_UPLOADED
 from apps.core.times import INDIA
-from apps.core.uploads import MOST_UPLOADED
 from tests.console.browser.trader import complaints_of
 from tests.faults.service import Service
 

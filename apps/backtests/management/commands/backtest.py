@@ -14,7 +14,7 @@ from apps.backtests.from_files import history_of_file, rules_of_candles
 from apps.backtests.models import BacktestKind
 from apps.backtests.studies import BacktestOutput
 from apps.backtests.sufficient_history import TooLittleCoverage, require_min_coverage
-from apps.core.api import strict_json
+from apps.core import requests
 from apps.core.errors import InvalidInput
 from apps.core.times import day_in_india, day_number
 from apps.engine.errors import EngineError, IncompleteStrategy, InvalidStrategy
@@ -82,7 +82,7 @@ class Command(BaseCommand):
 def _read_steps(path: Path) -> dict[str, Any]:
     """Return the steps in the file and ignore the other fields of an algorithm."""
     try:
-        document = strict_json.read(path.read_bytes())
+        document = requests.read_json(path.read_bytes())
     except OSError as error:
         raise CommandError(f"{path}: {error.strerror}") from error
     if not isinstance(document, dict):

@@ -14,7 +14,7 @@ from apps.backtests.reproduce.comparison import (
     compare_receipts,
 )
 from apps.backtests.studies import THREADS, BacktestOutput, study_of
-from apps.core.api import strict_json
+from apps.core import requests
 from apps.core.errors import InvalidInput
 from apps.core.times import day_in_india
 from apps.engine.errors import EngineError
@@ -57,7 +57,7 @@ class Command(BaseCommand):
 
 def _read_document(path: Path) -> dict[str, Any]:
     try:
-        document = strict_json.read(path.read_bytes())
+        document = requests.read_json(path.read_bytes())
     except OSError as error:
         raise CommandError(f"{path}: {error.strerror}") from error
     except InvalidInput as error:

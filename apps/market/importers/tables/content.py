@@ -4,9 +4,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from apps.core import unpacking
+from apps.core import files
 from apps.core.errors import Code, ServiceError
-from apps.core.unpacking import Content
+from apps.core.files import Content
 
 __all__ = ["BadCandleFile", "Content", "contents_of"]
 
@@ -20,13 +20,13 @@ class BadCandleFile(ServiceError):
     message = "{file}: {reason}"
 
 
-def contents_of(path: Path, *, most_files: int = unpacking.MOST_FILES) -> Iterator[Content]:
+def contents_of(path: Path, *, most_files: int = files.MOST_FILES) -> Iterator[Content]:
     """Read the files at a path, in the order of an archive. Raises BadCandleFile."""
     try:
-        for content in unpacking.unpack(path, most_files=most_files):
+        for content in files.unpack(path, most_files=most_files):
             _refuse_other_programs(path, content)
             yield content
-    except unpacking.Unreadable as error:
+    except files.Unreadable as error:
         raise BadCandleFile(file=path.name, reason=str(error)) from error
 
 

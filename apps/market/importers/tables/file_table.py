@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 import pyarrow.csv
 import pyarrow.parquet as pq
 
-from apps.core.unpacking import MOST_BYTES, TOO_LONG
+from apps.core.files import MOST_BYTES, TOO_LONG
 from apps.market.importers.tables.content import BadCandleFile, Content
 from apps.market.importers.tables.headers import Header, header_of
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from apps.core import database_clock
+from apps.core import database
 from apps.ops.backups import BackupFailed, back_up
 
 
@@ -23,7 +23,7 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, folder: Path, **options: Any) -> None:
         try:
-            path = back_up(folder.resolve(), now=database_clock.read())
+            path = back_up(folder.resolve(), now=database.read_clock())
         except BackupFailed as error:
             raise CommandError(str(error)) from error
         except OSError as error:

@@ -6,7 +6,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 from django.utils import timezone
 
-from apps.core import audit, quiet_start
+from apps.core import audit, jobs
 from apps.core.errors import ServiceError
 
 
@@ -23,7 +23,7 @@ class Command(BaseCommand):
     def handle(self, *args: Any, reason: str, **options: Any) -> None:
         operator = audit.command_line()
         try:
-            quiet_start.end_quiet_start(operator=operator, reason=reason, now=timezone.now())
+            jobs.end_quiet_start(operator=operator, reason=reason, now=timezone.now())
         except ServiceError as refusal:
             raise CommandError(str(refusal)) from None
         self.stdout.write("Trading, webhooks and mails go on.")

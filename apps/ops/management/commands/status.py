@@ -8,7 +8,7 @@ from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 from django.db import Error, connection
 
-from apps.core import database_clock, disk, encryption, quiet_start
+from apps.core import database, jobs, machine
 from apps.core.models import InstalledKey
 from apps.core.times import duration_text
 from apps.ops.backlog import read_backlog
@@ -22,7 +22,7 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         try:
-            database_clock.compare_clocks()
+            database.compare_clocks()
             lines = [*_places(), "", *_processes(), "", *_backlog(), ""]
             problems = list(_problems())
         except Error as error:
@@ -36,12 +36,12 @@ class Command(BaseCommand):
 
 def _places() -> Iterator[str]:
     """Yield where the data is, and every link that leads out of DATA_DIR."""
-    yield f"algotrade {settings.VERSION}, key {encryption.fingerprint(settings.SECRET_KEY)}"
+    yield f"algotrade {settings.VERSION}, key {database.key_fingerprint(settings.SECRET_KEY)}"
     yield f"DATA_DIR  {settings.DATA_DIR}"
     for link, target in _links_out_of(settings.DATA_DIR):
         yield f"          {link.name} is a link to {target}"
     if settings.EMBEDDED_DATABASE:
-        yield f"database  embedded; {disk.free_bytes() // 1024**2} MB of its disk are free"
+        yield f"database  embedded; {machine.free_disk_bytes() // 1024**2} MB of its disk are free"
     else:
         parameters = connection.settings_dict
         yield f"database  {parameters['NAME']} on {parameters['HOST']}:{parameters['PORT']}"
@@ -78,9 +78,9 @@ def _problems() -> Iterator[str]:
     for subject, problem in find_concerns():
         yield f"{subject}: {problem}"
     installed = InstalledKey.objects.first()
-    if installed and installed.fingerprint != encryption.fingerprint(settings.SECRET_KEY):
+    if installed and installed.fingerprint != database.key_fingerprint(settings.SECRET_KEY):
         yield f"key: the database's is {installed.fingerprint}: run rotate_secret_key"
-    if quiet_start.is_quiet():
+    if jobs.is_quiet():
         yield "restored: nothing trades and nothing is sent until end_quiet_start"
     known = ServiceProcess.objects.known()
     versions = sorted(set(known.values_list("version", flat=True)))

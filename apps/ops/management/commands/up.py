@@ -118,10 +118,10 @@ class Command(BaseCommand):
         connections.close_all()  # lets go of the lock
 
     def check_secret_key(self) -> None:
-        from apps.core import quiet_start
+        from apps.core import jobs
         from apps.ops import secret_key
 
-        if quiet_start.is_quiet():
+        if jobs.is_quiet():
             self.say(
                 "warning   a restored copy: nothing trades and nothing is sent until manage.py"
                 " end_quiet_start"

@@ -3,7 +3,7 @@
 from django.contrib.sessions.backends import db
 from django.contrib.sessions.backends.base import UpdateError
 
-from apps.core.database_errors import meaning_of
+from apps.core.database.failures import meaning_of
 
 
 class SessionStore(db.SessionStore):

@@ -28,11 +28,11 @@ from drf_spectacular.utils import (
 from rest_framework import serializers
 
 from apps.core.api.exceptions import OWN_STATUS, RETRY_AFTER_SECONDS, STATUS
-from apps.core.api.idempotency import HEADER, REPLAYED
 from apps.core.api.renderers import TableRenderer
-from apps.core.api.serializers import (
+from apps.core.api.resources.idempotency import HEADER, REPLAYED
+from apps.core.api.resources.serializers import (
     ChoiceSetField,
-    IdField,
+    IdTextField,
     ListField,
     ObjectField,
     SecretField,
@@ -518,7 +518,7 @@ def _length(field: serializers.CharField) -> Schema:
     return {name: bound for name, bound in bounds.items() if bound}
 
 
-extend_schema_field({"type": "string", "pattern": ID_PATTERN})(IdField)
+extend_schema_field({"type": "string", "pattern": ID_PATTERN})(IdTextField)
 extend_schema_field(OBJECT)(ObjectField)
 extend_schema_field({"type": "array", "items": {}})(ListField)
 

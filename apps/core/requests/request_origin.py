@@ -9,7 +9,7 @@ from typing import Final
 from django.conf import settings
 from django.http import HttpRequest
 
-from apps.core.client_address import client_address, is_trusted
+from apps.core.requests.addresses import client_address, is_trusted
 
 log = logging.getLogger(__name__)
 

@@ -13,8 +13,9 @@ from django.db import transaction
 from django.utils import timezone
 from procrastinate.types import JSONValue
 
-from apps.core import audit, jobs
+from apps.core import audit
 from apps.core.errors import Code, ServiceError
+from apps.core.jobs import job_queue
 from apps.core.models import QuietStart
 
 # A condition of SQL.
@@ -36,7 +37,7 @@ def postpones(job: str, *, queue: str, arguments: Mapping[str, JSONValue]) -> bo
     """Return whether a job must not do its work now; it is then enqueued again for later."""
     if not is_quiet():
         return False
-    jobs.enqueue(job, queue=queue, arguments=[arguments], at=timezone.now() + POSTPONED_FOR)
+    job_queue.enqueue(job, queue=queue, arguments=[arguments], at=timezone.now() + POSTPONED_FOR)
     return True
 
 

@@ -12,11 +12,11 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.viewsets import GenericViewSet
 
-from apps.core import database_clock
-from apps.core.api.pagination import ListSource, Pagination
-from apps.core.api.serializers import StrictSerializer
+from apps.core.api.resources.pagination import ListSource, Pagination
+from apps.core.api.resources.serializers import StrictSerializer
+from apps.core.database import server_clock
 from apps.core.errors import NotFound, ServiceError
-from apps.core.etags import Expectation, expected, is_known
+from apps.core.requests.etags import Expectation, expected, is_known
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -38,7 +38,7 @@ class OwnedViewSet(GenericViewSet[Any]):
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
         super().initial(request, *args, **kwargs)
-        self.now: datetime = database_clock.now()
+        self.now: datetime = server_clock.now()
 
     def finalize_response(
         self, request: Request, response: Response, *args: Any, **kwargs: Any

@@ -20,11 +20,12 @@ from psycopg.errors import LockNotAvailable
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from apps.core import database_clock, encryption, request_origin
 from apps.core.api import exceptions
 from apps.core.api.renderers import JsonRenderer
+from apps.core.database import encryption, server_clock
 from apps.core.errors import Code, Fault, InvalidInput, ServiceError
 from apps.core.models import IdempotencyKey
+from apps.core.requests import request_origin
 
 HEADER: Final = "Idempotency-Key"
 REPLAYED: Final = "Idempotent-Replayed"
@@ -106,7 +107,7 @@ def _wrapped(
             return method(view, request, *args, **kwargs)
         credential = request_origin.current().session_id if holds_secret else ""
         with transaction.atomic():
-            row, is_new = _claimed(request, key, credential=credential, now=database_clock.now())
+            row, is_new = _claimed(request, key, credential=credential, now=server_clock.now())
             if not is_new:
                 return _replay(row, _fingerprint(request.data))
             response = _answer(lambda: method(view, request, *args, **kwargs))

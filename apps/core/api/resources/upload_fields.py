@@ -7,9 +7,9 @@ from typing import Any, Final
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
-from apps.core.api.schema import Schema
-from apps.core.api.serializers import StrictSerializer, TextField
-from apps.core.uploads import MOST_UPLOADED, Upload
+from apps.core.api.resources.schema import Schema
+from apps.core.api.resources.serializers import StrictSerializer, TextField
+from apps.core.files.uploads import MOST_UPLOADED, Upload
 
 _MOST_CHARACTERS: Final = 4 * -(-MOST_UPLOADED // 3)
 _CONTENT: Final[Schema] = {

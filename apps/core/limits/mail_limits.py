@@ -1,12 +1,12 @@
 """Limits of the mails that leave: of each kind, to one address and for one user.
 
-They are counted like requests (`apps.core.api.limits`), over all accounts and calls.
+They are counted like requests (`apps.core.limits.rate_limits`), over all accounts and calls.
 """
 
 from typing import Final
 
-from apps.core.api import limits
-from apps.core.api.limits import RateLimitScope
+from apps.core.limits import rate_limits
+from apps.core.limits.rate_limits import RateLimitScope
 
 RATES: Final = ("3/h", "10/d")
 
@@ -16,7 +16,7 @@ def count_mail(kind: str, *, to: str, user_id: str, rates: tuple[str, ...] = RAT
     for rate in rates:
         for key in (_mailbox(to), user_id):
             scope = RateLimitScope(f"mail-{kind}-{rate}", rate, key)
-            limits.refuse_exceeded(limits.count(scope))
+            rate_limits.refuse_exceeded(rate_limits.count(scope))
 
 
 def _mailbox(address: str) -> str:

@@ -37,7 +37,7 @@ class IdField(models.CharField):  # type: ignore[type-arg]  # at run time it tak
         super().__init__(**options)  # type: ignore[arg-type]
 
     def deconstruct(self) -> tuple[str, str, list[object], dict[str, object]]:
-        name, path, args, options = super().deconstruct()
+        name, _, args, options = super().deconstruct()
         for fixed in ("max_length", "primary_key", "default", "editable"):
             options.pop(fixed, None)
-        return name, path, list(args), dict(options)
+        return name, "apps.core.database.IdField", list(args), dict(options)

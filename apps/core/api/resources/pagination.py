@@ -15,8 +15,12 @@ from rest_framework.response import Response
 from rest_framework.serializers import IntegerField
 from rest_framework.views import APIView
 
-from apps.core.api.schema import ID_EXAMPLE
-from apps.core.api.serializers import DocumentSerializer, QueryIntegerField, StrictSerializer
+from apps.core.api.resources.schema import ID_EXAMPLE
+from apps.core.api.resources.serializers import (
+    DocumentSerializer,
+    QueryIntegerField,
+    StrictSerializer,
+)
 from apps.core.errors import Fault, InvalidInput
 
 DEFAULT_LIMIT: Final = 20

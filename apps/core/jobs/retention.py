@@ -1,17 +1,16 @@
 """How long what belongs to requests and to the queue is kept."""
 
 from datetime import datetime, timedelta
-from typing import Any, Final
+from typing import Final
 
-from django.db.models import QuerySet
-
-from apps.core import audit, jobs
+from apps.core import audit
+from apps.core.database import batches
+from apps.core.database.batches import delete_in_batches
+from apps.core.jobs import job_queue
 from apps.core.models import Counter, IdempotencyKey
 
 JOBS_KEPT: Final = timedelta(days=30)
 """Those that failed, for operators to look up; a worker deletes at once what went well."""
-BATCH: Final = 1000
-"""Rows that one statement deletes, so that none holds its locks for long."""
 
 
 def purge(*, now: datetime) -> int:
@@ -28,16 +27,8 @@ def purge(*, now: datetime) -> int:
     )
 
 
-def delete_in_batches(rows: QuerySet[Any]) -> int:
-    """How many went."""
-    total = 0
-    while deleted := rows.model.objects.filter(pk__in=rows.values("pk")[:BATCH]).delete()[0]:
-        total += deleted
-    return total
-
-
 def _purge_jobs(*, before: datetime) -> int:
     total = 0
-    while deleted := jobs.purge_finished(before=before, most=BATCH):
+    while deleted := job_queue.purge_finished(before=before, most=batches.BATCH):
         total += deleted
     return total

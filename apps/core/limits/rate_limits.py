@@ -17,9 +17,9 @@ from django.utils import timezone
 from django_ratelimit.core import get_usage
 
 from apps.core import audit
-from apps.core.client_address import network_of
+from apps.core.database.ids import is_id
 from apps.core.errors import Code, ServiceError
-from apps.core.ids import is_id
+from apps.core.requests.addresses import network_of
 
 log = logging.getLogger(__name__)
 

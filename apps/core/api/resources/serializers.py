@@ -19,8 +19,8 @@ from typing import Any, ClassVar, Final, cast
 from django.http import QueryDict
 from rest_framework import serializers
 
-from apps.core.api.strict_json import UNSTORABLE, storable
 from apps.core.errors import WITHHELD, Fault, InvalidInput
+from apps.core.requests.strict_json import UNSTORABLE, storable
 from apps.core.times import wire_time
 
 # Control and format characters change what a reader sees (a line break in a log, a reversed
@@ -65,7 +65,7 @@ class SecretField(serializers.CharField):
         return data
 
 
-class IdField(serializers.CharField):
+class IdTextField(serializers.CharField):
     """The id of a row: 24 hexadecimal digits."""
 
 

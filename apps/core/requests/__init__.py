@@ -1,0 +1,54 @@
+"""Facts of a request and forms of an answer, without a web framework's views."""
+
+from apps.core.requests.addresses import (
+    client_address,
+    is_in_networks,
+    is_trusted,
+    provider_network_of,
+    read_network,
+)
+from apps.core.requests.etags import ANY_STATE, Expectation, tag_of
+from apps.core.requests.event_stream import MEDIA_TYPE as EVENT_STREAM
+from apps.core.requests.event_stream import EventStream, Notice, attach_stream, get_event_stream
+from apps.core.requests.event_stream import hint as stream_hint
+from apps.core.requests.event_stream import message as stream_message
+from apps.core.requests.long_poll import LongPoll, get_long_poll
+from apps.core.requests.long_poll import attach as attach_long_poll
+from apps.core.requests.request_id import HEADER as REQUEST_ID_HEADER
+from apps.core.requests.request_id import begin as begin_request_id
+from apps.core.requests.request_id import current as current_request_id
+from apps.core.requests.request_origin import current as current_origin
+from apps.core.requests.request_origin import is_forwarded, proven_by
+from apps.core.requests.strict_json import MAX_NUMBER
+from apps.core.requests.strict_json import read as read_json
+from apps.core.requests.wire_json import dumps as dump_json
+
+__all__ = [
+    "ANY_STATE",
+    "EVENT_STREAM",
+    "MAX_NUMBER",
+    "REQUEST_ID_HEADER",
+    "EventStream",
+    "Expectation",
+    "LongPoll",
+    "Notice",
+    "attach_long_poll",
+    "attach_stream",
+    "begin_request_id",
+    "client_address",
+    "current_origin",
+    "current_request_id",
+    "dump_json",
+    "get_event_stream",
+    "get_long_poll",
+    "is_forwarded",
+    "is_in_networks",
+    "is_trusted",
+    "proven_by",
+    "provider_network_of",
+    "read_json",
+    "read_network",
+    "stream_hint",
+    "stream_message",
+    "tag_of",
+]
