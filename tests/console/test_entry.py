@@ -162,11 +162,11 @@ def test_a_session_of_the_console_ends_after_twelve_hours_without_a_request(
     browse: Browse, alice: User
 ) -> None:
     client = browse(alice)
-    with patch("apps.core.database.server_clock.now", lambda: timezone.now() + timedelta(hours=11)):
+    with patch("apps.core.database.now", lambda: timezone.now() + timedelta(hours=11)):
         assert client.get("/app").status_code == 200
-    with patch("apps.core.database.server_clock.now", lambda: timezone.now() + timedelta(hours=22)):
+    with patch("apps.core.database.now", lambda: timezone.now() + timedelta(hours=22)):
         assert client.get("/app").status_code == 200
-    with patch("apps.core.database.server_clock.now", lambda: timezone.now() + timedelta(hours=35)):
+    with patch("apps.core.database.now", lambda: timezone.now() + timedelta(hours=35)):
         assert client.get("/app").status_code == 302
 
 
@@ -174,13 +174,11 @@ def test_a_session_of_the_console_lasts_seven_days_at_most(browse: Browse, alice
     client = browse(alice)
     for hours in range(11, 7 * 24, 11):
         with patch(
-            "apps.core.database.server_clock.now",
+            "apps.core.database.now",
             lambda hours=hours: timezone.now() + timedelta(hours=hours),
         ):
             assert client.get("/app").status_code == 200
-    with patch(
-        "apps.core.database.server_clock.now", lambda: timezone.now() + timedelta(hours=169)
-    ):
+    with patch("apps.core.database.now", lambda: timezone.now() + timedelta(hours=169)):
         assert client.get("/app").status_code == 302
 
 

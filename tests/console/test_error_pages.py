@@ -3,8 +3,8 @@
 import pytest
 from django.test import Client
 
+from apps.core import limits
 from apps.core.errors import Code
-from apps.core.limits import rate_limits
 from apps.ops import docs
 from config.content_policy import HEADER
 from tests.envelope import assert_error
@@ -48,14 +48,14 @@ def test_a_crash_says_its_number(client: Client, monkeypatch: pytest.MonkeyPatch
 def test_too_many_requests_say_how_long_to_wait(
     client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    refusal = rate_limits.TooManyRequests(retryAfter=41)
+    refusal = limits.TooManyRequests(retryAfter=41)
     assert refusal.code == Code.TOO_MANY_REQUESTS
 
     def refuse(usage: object) -> None:
         raise refusal
 
-    monkeypatch.setattr(rate_limits, "count_page", lambda path, address: object())
-    monkeypatch.setattr(rate_limits, "refuse_exceeded", refuse)
+    monkeypatch.setattr(limits, "count_page", lambda path, address: object())
+    monkeypatch.setattr(limits, "refuse_exceeded", refuse)
     page = client.get("/docs", headers=BROWSER)
     assert (page.status_code, page["Retry-After"]) == (429, "41")
     assert b"It is free again in 41 seconds." in page.content

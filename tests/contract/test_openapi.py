@@ -22,6 +22,7 @@ from apps.accounts import tasks as export_tasks
 from apps.accounts.models import User
 from apps.algorithms import examples
 from apps.algorithms.steps import STEPS
+from apps.core.api import resources
 from apps.core.api.resources import schema
 from apps.core.errors import Code
 from apps.engine.language import strategy
@@ -96,7 +97,7 @@ def test_the_first_readers_at_once_wait_until_it_is_written(
         time.sleep(0.2)
         return {}
 
-    monkeypatch.setattr(schema, "document", write)
+    monkeypatch.setattr(resources, "document", write)
     docs._bytes.cache_clear()
     try:
         with ThreadPoolExecutor(8) as readers:

@@ -41,7 +41,6 @@ ROLES: Final = frozenset(
         # As Django and Python name them: a management command, a logger; a model's field and the
         # serializer's field for the same value.
         "Command",
-        "IdField",
         "log",
         "register",
         "urlpatterns",

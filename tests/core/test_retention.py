@@ -7,6 +7,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from procrastinate.contrib.django.models import ProcrastinateJob
 
+from apps.core.database import batches
 from apps.core.jobs import job_queue, retention
 from apps.core.models import Counter, IdempotencyKey
 from tests import make
