@@ -100,8 +100,17 @@ def underlying_candles(rules: MarketRules, symbol: str, *, start: int, end: int)
 
 
 def _adjustment_notes(symbol: str, adjusted: AdjustedCandles, timeframe: str) -> tuple[Note, ...]:
-    """Note the corporate actions that prices are adjusted for, and likely missing splits."""
+    """Note the corporate actions that prices are adjusted for, those of unknown effect, and likely
+    missing splits.
+    """
     missing = unadjusted_split_notes(symbol, adjusted.candles, timeframe)
+    if adjusted.unpriced:
+        unknown = ", ".join(f"{action.kind} of {action.ex_date}" for action in adjusted.unpriced)
+        message = (
+            f"Prices of {symbol} are not adjusted for: {unknown}. A fall on that day is no loss of"
+            " a holder."
+        )
+        missing = (Note("unadjusted_action", message), *missing)
     if not adjusted.actions:
         return missing
     actions = ", ".join(

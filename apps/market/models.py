@@ -3,6 +3,7 @@ the intraday buffer of bars received since; and the corporate actions by which p
 when they are read.
 """
 
+from fractions import Fraction
 from typing import Final
 
 from django.db import models
@@ -171,20 +172,35 @@ class CandleFile(models.Model):
 
 
 class CorporateAction(models.Model):
-    """A split or bonus: from `ex_date` on, `shares_before` old shares are `shares_after` new ones.
+    """A corporate action after which prices do not compare with earlier ones.
 
-    Stored candles stay as traded; prices of earlier days are divided by the ratio when read.
+    From `ex_date` on `shares_before` old shares are `shares_after` new ones: of a split and a bonus
+    for every holder, of rights for those who pay `issue_price` for each new share. A demerger takes
+    a part of the price: `price_factor` is the rest as a share of it. Stored candles stay as traded;
+    earlier prices are adjusted when read.
     """
 
     class Kind(models.TextChoices):
         SPLIT = "split"
         BONUS = "bonus"
+        RIGHTS = "rights"
+        DEMERGER = "demerger"
 
     symbol = models.CharField(max_length=MAX_LENGTH)
-    ex_date = models.DateField(help_text="First day on which the new number of shares counts")
-    kind = models.CharField(max_length=5, choices=Kind.choices)
+    ex_date = models.DateField(help_text="First day on which it is in the price")
+    kind = models.CharField(max_length=8, choices=Kind.choices)
     shares_before = models.PositiveIntegerField()
     shares_after = models.PositiveIntegerField()
+    issue_price = models.DecimalField(
+        max_digits=12, decimal_places=4, null=True, blank=True, help_text="Rupees, of rights"
+    )
+    price_factor = models.DecimalField(
+        max_digits=12,
+        decimal_places=10,
+        null=True,
+        blank=True,
+        help_text="What is left of the price, of a demerger; empty where it is not known",
+    )
     source = models.CharField(max_length=200)
     loaded_at = models.DateTimeField()
 
@@ -195,7 +211,8 @@ class CorporateAction(models.Model):
                 fields=["symbol", "ex_date", "kind"], name="one_action_of_a_kind_per_day"
             ),
             models.CheckConstraint(
-                condition=Q(kind__in=["split", "bonus"]), name="action_kind_is_known"
+                condition=Q(kind__in=["split", "bonus", "rights", "demerger"]),
+                name="action_kind_is_known",
             ),
             models.CheckConstraint(
                 condition=Q(shares_before__range=(1, MOST_SHARES))
@@ -204,8 +221,18 @@ class CorporateAction(models.Model):
             ),
             models.CheckConstraint(
                 condition=Q(kind="split") & ~Q(shares_after=F("shares_before"))
-                | Q(kind="bonus", shares_after__gt=F("shares_before")),
+                | Q(kind__in=["bonus", "rights"], shares_after__gt=F("shares_before"))
+                | Q(kind="demerger", shares_after=F("shares_before")),
                 name="action_changes_the_number",
+            ),
+            models.CheckConstraint(
+                condition=Q(issue_price=None) | Q(kind="rights", issue_price__gt=0),
+                name="rights_alone_are_paid_for",
+            ),
+            models.CheckConstraint(
+                condition=Q(price_factor=None)
+                | Q(kind="demerger", price_factor__gt=0, price_factor__lt=1),
+                name="demergers_alone_have_a_factor",
             ),
         ]
 
@@ -213,9 +240,22 @@ class CorporateAction(models.Model):
         return f"{self.symbol} {self.kind} {self.terms} on {self.ex_date}"
 
     @property
+    def share_ratio(self) -> Fraction:
+        """How many shares every holder has of one, without paying for any."""
+        if self.kind in (self.Kind.RIGHTS, self.Kind.DEMERGER):
+            return Fraction(1)
+        return Fraction(self.shares_after, self.shares_before)
+
+    @property
     def terms(self) -> str:
-        """The ratio as announced: a bonus counts the new shares alone, a split all of them."""
-        new = self.shares_after - (self.shares_before if self.kind == self.Kind.BONUS else 0)
+        """The ratio as announced: a split counts all shares, a bonus and rights the new ones alone;
+        of a demerger its factor.
+        """
+        if self.kind == self.Kind.DEMERGER:
+            return "of unknown size" if self.price_factor is None else f"{self.price_factor:f}"
+        new = self.shares_after
+        if self.kind in (self.Kind.BONUS, self.Kind.RIGHTS):
+            new -= self.shares_before
         return f"{new}:{self.shares_before}"
 
 

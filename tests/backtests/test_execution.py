@@ -87,6 +87,14 @@ def test_prices_are_adjusted_and_the_receipt_says_for_what(queued: Backtest) -> 
     assert adjusted.receipt["candles"] != raw.receipt["candles"]
 
 
+def test_a_demerger_of_unknown_size_is_noted(queued: Backtest) -> None:
+    row = ActionRow("NSE:NIFTY", date(2024, 2, 15), "demerger", 1, 1, "a test")
+    corporate_actions.store_actions(rows=[row], now=make.NOW)
+    notes = cast("list[dict[str, str]]", run(begin()).result.receipt["notes"])
+    [message] = [note["message"] for note in notes if note["code"] == "unadjusted_action"]
+    assert message.startswith("Prices of NSE:NIFTY are not adjusted for: demerger of 2024-02-15.")
+
+
 def half_seconds() -> Callable[[], float]:
     """Return a clock that advances half a second at each reading."""
     moments = iter(range(10**6))

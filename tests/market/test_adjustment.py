@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from datetime import date
+from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -27,8 +28,10 @@ def days(first: str, *prices: float) -> Candles:
     return flat([at(f"{first} 00:00") + 86400 * i for i in range(len(prices))], list(prices))
 
 
-def act(ex_date: str, after: int, before: int = 1, *, kind: str = "split") -> None:
-    row = ActionRow(SBIN, date.fromisoformat(ex_date), kind, before, after, "a test")
+def act(
+    ex_date: str, after: int, before: int = 1, *, kind: str = "split", **effect: Decimal
+) -> None:
+    row = ActionRow(SBIN, date.fromisoformat(ex_date), kind, before, after, "a test", **effect)
     corporate_actions.store_actions(rows=[row], now=NOW)
 
 
@@ -98,6 +101,44 @@ def test_a_split_and_a_bonus_of_one_day_multiply() -> None:
     act("2024-01-02", 2)
     act("2024-01-02", 2, kind="bonus")
     assert adjusted("1d").candles.close.tolist() == [250, 250]
+
+
+@pytest.mark.django_db
+def test_a_demerger_takes_a_part_of_the_price_and_no_share() -> None:
+    store_candles(SBIN, "1d", days("2024-01-01", 1000, 920))
+    act("2024-01-02", 1, kind="demerger", price_factor=Decimal("0.9"))
+    history = adjusted("1d")
+    assert history.candles.close.tolist() == pytest.approx([900, 920])
+    assert history.candles.volume.tolist() == [10, 10]
+    assert history.unpriced == ()
+
+
+@pytest.mark.django_db
+def test_rights_are_worth_their_part_of_the_price_before() -> None:
+    store_candles(SBIN, "1d", days("2024-01-01", 900, 1000, 880))
+    # One share for 400 beside four of 1,000: five of 880 each.
+    act("2024-01-03", 5, 4, kind="rights", issue_price=Decimal(400))
+    history = adjusted("1d")
+    assert history.candles.close.tolist() == pytest.approx([792, 880, 880])
+    assert history.candles.volume.tolist() == [10, 10, 10]
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("price", [Decimal(1000), Decimal(1200)])
+def test_rights_at_the_market_or_above_change_no_price(price: Decimal) -> None:
+    store_candles(SBIN, "1d", days("2024-01-01", 1000, 990))
+    act("2024-01-02", 5, 4, kind="rights", issue_price=price)
+    assert adjusted("1d").candles.close.tolist() == [1000, 990]
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("kind", ["rights", "demerger"])
+def test_an_action_of_unknown_effect_changes_nothing_and_is_told(kind: str) -> None:
+    store_candles(SBIN, "1d", days("2024-01-01", 1000, 910))
+    act("2024-01-02", 2 if kind == "rights" else 1, kind=kind)
+    history = adjusted("1d")
+    assert history.candles.close.tolist() == [1000, 910]
+    assert (history.actions, [action.kind for action in history.unpriced]) == ((), [kind])
 
 
 @pytest.mark.django_db

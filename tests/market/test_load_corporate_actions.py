@@ -47,7 +47,7 @@ def test_a_file_is_stored_once(tmp_path: Path) -> None:
     rows = "NSE:SBIN,2014-11-20,split,10:1,NSE\nM&M,2017-12-21,bonus,1:1,NSE\n"
     path = file_of(tmp_path, HEADER + rows)
     assert load(path).splitlines() == [
-        "2 rows = 2 splits and bonuses",
+        "2 splits and bonuses",
         "2 added, 0 changed, 0 held already",
     ]
     assert held() == ["NSE:MM bonus 1:1 on 2017-12-21", "NSE:SBIN split 10:1 on 2014-11-20"]
@@ -60,10 +60,10 @@ def test_a_file_is_stored_once(tmp_path: Path) -> None:
 def test_the_subjects_of_the_exchanges_list_are_read(tmp_path: Path) -> None:
     report = load(file_of(tmp_path, LISTED))
     assert report.splitlines()[:4] == [
-        "8 rows = 5 splits and bonuses",
+        "5 splits and bonuses",
         "  + 1 dividends",
-        "  + 1 that change no number of shares (Bonus Ncrps)",
-        "  + 1 that change no number of shares (Rights)",
+        "  + 1 that change no price of a share (Bonus Ncrps)",
+        "  + 1 that change no price of a share (Rights)",
     ]
     assert held() == [
         "NSE:AJANTPHARM bonus 1:2 on 2022-06-22",
@@ -86,7 +86,7 @@ def test_a_dry_run_stores_nothing(tmp_path: Path) -> None:
         ("NSE:SBIN,2014-11-20,split,10001:1,x", "line 2: a split of 10001 shares for 1 is none"),
         ("NSE:SBIN,2014-11-20,split,10,x", "line 2: ratio '10' is none such as 2:1"),
         ("NSE:SBIN,2014-11-20,split,1:0,x", "line 2: ratio '1:0' is none such as 2:1"),
-        ("NSE:SBIN,2014-11-20,gift,2:1,x", "line 2: kind 'gift' is none of split, bonus"),
+        ("NSE:SBIN,2014-11-20,gift,2:1,x", "line 2: kind 'gift' is none of split, bonus, rights"),
         ("NSE:SBIN,2014-11-31,split,2:1,x", "line 2: ex_date '2014-11-31' is no date"),
         ("NSE:sb!n,2014-11-20,split,2:1,x", "line 2: 'NSE:sb!n' is no symbol"),
         ("", "is empty of rows"),
@@ -153,8 +153,8 @@ def test_the_database_refuses_what_is_no_action(wrong: dict[str, Any]) -> None:
 
 def test_the_exchanges_own_list(market_data: Path) -> None:
     actions = read_actions(market_data / "nse_corp_actions_2025-09.csv")
-    assert (len(actions.rows), len(actions.dividends)) == (13, 5)
-    assert sum(actions.skipped.values()) == 3
+    assert (len(actions.rows), len(actions.dividends)) == (14, 5)
+    assert sum(actions.skipped.values()) == 2
 
 
 def dividends() -> list[str]:
@@ -166,7 +166,7 @@ def test_dividends_are_stored_with_their_amount_and_ex_date(tmp_path: Path) -> N
     header = "symbol,ex_date,kind,ratio,amount,source\n"
     path = file_of(tmp_path, header + rows)
     assert load(path).splitlines() == [
-        "2 rows = 1 splits and bonuses",
+        "1 splits and bonuses",
         "  + 1 dividends",
         "2 added, 0 changed, 0 held already",
     ]
@@ -208,3 +208,63 @@ def test_dividends_count_by_the_shares_after_later_splits() -> None:
     first, last, actions = date(2025, 1, 1), date(2025, 7, 1), list(CorporateAction.objects.all())
     payouts = payouts_of("NSE:SBIN", first=first, last=last, actions=actions)
     assert [rupees for _, rupees in payouts] == [8.0, 5.0]
+
+
+HEADER_OF_LIST = "SYMBOL,COMPANY NAME,SERIES,PURPOSE,FACE VALUE,EX-DATE\n"
+SPLIT_OF_10 = "Face Value Split (Sub-Division) - From Rs 10/- Per Share To Re 1/- Per Share"
+
+
+@pytest.mark.parametrize(
+    ("subject", "actions"),
+    [
+        (f"Bonus 1:1/{SPLIT_OF_10}", ["bonus 1:1", "split 10:1"]),
+        (f"{SPLIT_OF_10} & Bonus 3:2", ["bonus 3:2", "split 10:1"]),
+        ("Bonus 1:1/Interim Dividend Rs 2/- Per Share", ["bonus 1:1"]),
+        ("Annual General Meeting/Bonus 1:1", ["bonus 1:1"]),
+        ("AGM/DIV-RS 3 PER SH + BONUS 2:5", ["bonus 2:5"]),
+        ("FACE VALUE SPLIT FROM RS.10/- TO RS.2/-", ["split 5:1"]),
+        ("FV SPLIT RS.10 TO RE.1", ["split 10:1"]),
+        ("FV SPL FRM RS 5 TO RS 2", ["split 5:2"]),
+        ("Sub-Division Of Equity Shares From Rs. 10 To Rs. 5", ["split 2:1"]),
+        ("Consolidation Of Equity Shares From Re 1 Per Share To Rs 10 Per Share", ["split 1:10"]),
+        ("Rights 1:15 @ Premium Rs 1247/-", ["rights 1:15"]),
+        ("RIGHTS 2:9 @ RS 120/-", ["rights 2:9"]),
+        ("Demerger", ["demerger of unknown size"]),
+        ("Scheme Of Arrangement - De-merger/Dividend Rs 2", ["demerger of unknown size"]),
+        ("Bonus Ncrps 1:116", []),
+        ("Rights:14 Compulsory Convertible Debentures For Every 15 Equity Shares", []),
+        ("Annual General Meeting", []),
+        ("Copyrights Of The Shareholders", []),
+    ],
+)
+def test_every_event_of_a_subject_is_read(tmp_path: Path, subject: str, actions: list[str]) -> None:
+    report = load(file_of(tmp_path, f'{HEADER_OF_LIST}SBIN,X,EQ,"{subject}",10,08-Sep-2016\n'))
+    assert "warning" not in report
+    assert held() == [f"NSE:SBIN {action} on 2016-09-08" for action in actions]
+
+
+@pytest.mark.parametrize(
+    "subject",
+    ["Bonus", "Bonus In The Ratio Of One To One", "Stock Split", "Rights Issue", "Bonus 0:1"],
+)
+def test_an_event_that_cannot_be_read_is_a_warning(
+    tmp_path: Path, subject: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = file_of(tmp_path, f'{HEADER_OF_LIST}SBIN,X,EQ,"{subject}",10,08-Sep-2016\n')
+    report = load(path)
+    warning = f"line 2: {subject!r} names an event and cannot be read"
+    assert warning in capsys.readouterr().err
+    assert "that change no price" not in report
+    assert held() == []
+
+
+def test_a_demerger_without_a_factor_asks_for_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    header = "symbol,ex_date,kind,ratio,factor,source\n"
+    load(file_of(tmp_path, f"{header}NSE:RELIANCE,2023-07-20,demerger,1:1,,NSE\n"))
+    assert "demerger of 2023-07-20 has no price factor" in capsys.readouterr().err
+    load(file_of(tmp_path, f"{header}NSE:RELIANCE,2023-07-20,demerger,1:1,0.9081,NSE\n"))
+    assert held() == ["NSE:RELIANCE demerger 0.9081000000 on 2023-07-20"]
+    with pytest.raises(CommandError, match=r"factor '1\.2' is none such as"):
+        load(file_of(tmp_path, f"{header}NSE:RELIANCE,2023-07-20,demerger,1:1,1.2,NSE\n"))

@@ -1,8 +1,10 @@
-"""Prices of one share across its splits and bonuses, adjusted to one day.
+"""Prices of one share across its corporate actions, adjusted to one day.
 
 Stored prices are as traded. On the day from which a split counts (the ex-date) one share becomes
 `ratio` shares. A bar of an earlier day has its prices divided and its volume multiplied by the
-ratios of all such days after it, up to the day to which prices are adjusted.
+ratios of all such days after it, up to the day to which prices are adjusted. Rights and demergers
+take a part of the price and leave the number of shares: prices alone are multiplied by their
+factor.
 """
 
 from collections.abc import Iterable
@@ -24,21 +26,26 @@ _WEEK: Final = 7
 
 @dataclass(frozen=True, slots=True)
 class RatioChange:
-    """From `day` on (a number since 1970, Asia/Kolkata) one old share is `ratio` shares."""
+    """From `day` on (a number since 1970, Asia/Kolkata) one old share is `ratio` shares, and a
+    price from before it compares with later ones after it is multiplied by `price_factor`.
+    """
 
     day: int
-    ratio: Fraction
+    ratio: Fraction = Fraction(1)
+    price_factor: Fraction = Fraction(1)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Adjustment:
-    """The factors of a share's prices: bars from days[i-1] up to days[i] have factors[i].
+    """The divisors of a share's prices and the factors of its volume, of bars from days[i-1] up to
+    days[i].
 
-    `days` i4[k] are ascending, `factors` are f8[k+1].
+    `days` i4[k] are ascending, `divisors` and `volume_factors` are f8[k+1].
     """
 
     days: Days
-    factors: NDArray[np.float64]
+    divisors: NDArray[np.float64]
+    volume_factors: NDArray[np.float64]
 
     @classmethod
     def to(cls, newest: int, changes: Iterable[RatioChange]) -> "Adjustment":
@@ -46,11 +53,11 @@ class Adjustment:
         known = sorted(
             (change for change in changes if change.day <= newest), key=lambda change: change.day
         )
-        ratios = [change.ratio for change in reversed(known)]
-        factors = [*accumulate(ratios, mul, initial=Fraction(1))]
+        newest_first = known[::-1]
         return cls(
             np.array([change.day for change in known], dtype=np.int32),
-            np.array([float(factor) for factor in reversed(factors)]),
+            _products(change.ratio / change.price_factor for change in newest_first),
+            _products(change.ratio for change in newest_first),
         )
 
     def apply(self, candles: Candles) -> Candles:
@@ -58,14 +65,14 @@ class Adjustment:
         if not len(candles) or not len(self.days) or ist_day(candles.time[:1])[0] >= self.days[-1]:
             return candles
         index = np.searchsorted(self.days, ist_day(candles.time), side="right")
-        factor = self.factors[index]
+        divisor = self.divisors[index]
         return Candles.build(
             candles.time,
-            open=candles.open / factor,
-            high=candles.high / factor,
-            low=candles.low / factor,
-            close=candles.close / factor,
-            volume=candles.volume * factor,
+            open=candles.open / divisor,
+            high=candles.high / divisor,
+            low=candles.low / divisor,
+            close=candles.close / divisor,
+            volume=candles.volume * self.volume_factors[index],
         )
 
     def crossed_by_week(self, candles: Candles) -> NDArray[np.bool_]:
@@ -74,6 +81,12 @@ class Adjustment:
         before = np.searchsorted(self.days, monday, side="right")
         after = np.searchsorted(self.days, monday + _WEEK - 1, side="right")
         return np.asarray(before != after)
+
+
+def _products(ratios: Iterable[Fraction]) -> NDArray[np.float64]:
+    """Return the products of the first ratios, the most of them first and none last."""
+    products = [*accumulate(ratios, mul, initial=Fraction(1))]
+    return np.array([float(product) for product in reversed(products)])
 
 
 UNADJUSTED: Final = Adjustment.to(0, ())

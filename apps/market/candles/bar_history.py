@@ -10,7 +10,16 @@ from django.db.models import Max
 from numpy.typing import NDArray
 
 from apps.core.times import day_number
-from apps.engine.candles import TIMEFRAMES, Candles, block_id, block_start, day_start, ist_day
+from apps.engine.candles import (
+    DAY,
+    IST,
+    TIMEFRAMES,
+    Candles,
+    block_id,
+    block_start,
+    day_start,
+    ist_day,
+)
 from apps.engine.resampling import resample
 from apps.engine.sessions import Sessions
 from apps.market.candles import buffer
@@ -66,13 +75,13 @@ def adjusted_history_of(
     symbol: str, timeframe: str, *, until: int, calendar: Sessions | None = None
 ) -> tuple[BarHistory, list[CorporateAction]]:
     """Return the history adjusted to the last day before `until` (epoch seconds), or to the last
-    stored day, and the corporate actions up to that day.
+    stored day, and the corporate actions up to that day, those of unknown effect too.
     """
     plan = _read_plan(symbol, timeframe, 0)
     actions = list(CorporateAction.objects.filter(symbol=symbol)) if _any_as_traded(plan) else []
     newest = _newest_day(symbol, until) if actions else 0
     known = [action for action in actions if day_number(action.ex_date) <= newest]
-    adjustment = Adjustment.to(newest, map(ratio_change_of, known))
+    adjustment = Adjustment.to(newest, filter(None, map(ratio_change_of, known)))
     return _build(adjustment, calendar or calendar_of(symbol), timeframe, plan), known
 
 
@@ -105,9 +114,35 @@ def _sources(since: Mapping[SeriesKey, int]) -> Mapping[SeriesKey, int]:
     return earliest
 
 
-def ratio_change_of(action: CorporateAction) -> RatioChange:
+def ratio_change_of(action: CorporateAction) -> RatioChange | None:
+    """Return what a corporate action does to prices and volumes; None where that is not known.
+
+    Rights are worth the difference to the price at which the exchanges expect the share to open
+    (the theoretical ex-rights price): (close x old shares + issue price x new shares) / all shares.
+    """
+    day = day_number(action.ex_date)
     ratio = Fraction(action.shares_after, action.shares_before)
-    return RatioChange(day_number(action.ex_date), ratio)
+    if action.kind in (CorporateAction.Kind.SPLIT, CorporateAction.Kind.BONUS):
+        return RatioChange(day, ratio)
+    if action.price_factor is not None:
+        return RatioChange(day, price_factor=Fraction(action.price_factor))
+    close = _close_before(action.symbol, day) if action.issue_price is not None else None
+    if close is None or action.issue_price is None:
+        return None
+    new_shares = ratio - 1
+    expected = (close + Fraction(action.issue_price) * new_shares) / ratio
+    return RatioChange(day, price_factor=min(expected / close, Fraction(1)))
+
+
+def _close_before(symbol: str, day: int) -> Fraction | None:
+    """Return the last close before a day as traded, None where no bar is held."""
+    history = history_of(symbol, "1d")
+    moment = day * DAY - IST
+    for period in reversed([period for period in history.periods if period < moment]):
+        bars = history.bars([period]).between(-(2**62), moment)
+        if len(bars):
+            return Fraction(float(bars.close[-1]))
+    return None
 
 
 # Slices by timeframe, then by period. Weeks have two timeframes: the stored weeks, and the days

@@ -62,7 +62,9 @@ Loaded = TypeVar("Loaded", CorporateAction, Dividend)
 
 @dataclass(frozen=True, slots=True)
 class ActionRow:
-    """A split or bonus: `before` shares become `after` on `ex_date`."""
+    """A corporate action: `before` shares become `after` on `ex_date`, of rights for those who pay
+    `issue_price` for each new share. `price_factor` is that of a demerger.
+    """
 
     symbol: str
     ex_date: date
@@ -70,6 +72,8 @@ class ActionRow:
     before: int
     after: int
     source: str
+    issue_price: Decimal | None = None
+    price_factor: Decimal | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +116,7 @@ def store_actions(
         _store(
             [_action_of(row, now) for row in rows],
             unique_fields=("symbol", "ex_date", "kind"),
-            fields=("shares_before", "shares_after", "source"),
+            fields=("shares_before", "shares_after", "issue_price", "price_factor", "source"),
         ),
         _store(
             [Dividend(**asdict(row), loaded_at=now) for row in dividends],
@@ -134,6 +138,8 @@ def _action_of(row: ActionRow, now: datetime) -> CorporateAction:
         kind=row.kind,
         shares_before=row.before,
         shares_after=row.after,
+        issue_price=row.issue_price,
+        price_factor=row.price_factor,
         source=row.source,
         loaded_at=now,
     )
@@ -173,14 +179,15 @@ def _store(
 def ratio_changes(
     symbols: Collection[str], *, until: date, after: date = date.min
 ) -> Mapping[str, list[RatioChange]]:
-    """Return the splits and bonuses of each symbol that has any, with ex-dates after `after` and up
-    to `until`.
+    """Return the corporate actions of known effect of each symbol that has any, with ex-dates after
+    `after` and up to `until`.
     """
     changes: dict[str, list[RatioChange]] = defaultdict(list)
     for action in CorporateAction.objects.filter(
         symbol__in=symbols, ex_date__gt=after, ex_date__lte=until
     ):
-        changes[action.symbol].append(ratio_change_of(action))
+        if (change := ratio_change_of(action)) is not None:
+            changes[action.symbol].append(change)
     return changes
 
 
@@ -196,7 +203,7 @@ def payouts_of(
     payouts = []
     for row in paid:
         later = (action for action in actions if action.ex_date > row.ex_date)
-        shares = prod((ratio_change_of(action).ratio for action in later), start=Fraction(1))
+        shares = prod((action.share_ratio for action in later), start=Fraction(1))
         payouts.append(Payout(day_number(row.ex_date), float(Fraction(row.amount) / shares)))
     return tuple(payouts)
 

@@ -32,6 +32,7 @@ from apps.market.candles.bar_history import (
     BarHistory,
     adjusted_history_of,
     history_of,
+    ratio_change_of,
     recent_histories,
 )
 from apps.market.candles.buffer import SeriesKey, sources_of
@@ -51,10 +52,13 @@ _ALWAYS: Final = 2**62
 
 @dataclass(frozen=True, slots=True)
 class AdjustedCandles:
-    """Bars, and the corporate actions for which the prices of any of them are adjusted."""
+    """Bars, the corporate actions for which the prices of any of them are adjusted, and those of
+    unknown effect, for which none is.
+    """
 
     candles: Candles
     actions: tuple[CorporateAction, ...] = ()
+    unpriced: tuple[CorporateAction, ...] = ()
 
 
 def read_bars(
@@ -125,8 +129,10 @@ def read_adjusted(
 
 def _with_actions(candles: Candles, actions: Iterable[CorporateAction]) -> AdjustedCandles:
     first = int(ist_day(candles.time[:1])[0]) if len(candles) else _ALWAYS
-    applied = (action for action in actions if day_number(action.ex_date) > first)
-    return AdjustedCandles(candles, tuple(applied))
+    within = [action for action in actions if day_number(action.ex_date) > first]
+    unpriced = [action for action in within if ratio_change_of(action) is None]
+    applied = (action for action in within if action not in unpriced)
+    return AdjustedCandles(candles, tuple(applied), tuple(unpriced))
 
 
 def _read(history: BarHistory, timeframe: str, start: int, end: int, *, warmup: bool) -> Candles:

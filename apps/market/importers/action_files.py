@@ -1,10 +1,11 @@
-"""Files of splits, bonuses and dividends: our own (symbol, ex_date, kind, ratio, source, and amount
-where there are dividends), and the exchange's list of corporate actions, whose subjects are read
-(symbol, ex_date, subject).
+"""Files of corporate actions: our own (symbol, ex_date, kind, ratio, source, and where it is needed
+amount, issue_price and factor), and the exchange's list, whose subjects are read (symbol, ex_date,
+subject).
 
-A ratio is written as announced: a bonus of 1:2 gives one new share for two old ones, a split of 5:1
-makes five shares of one. Subjects describe a split by the face value before and after, and a
-dividend by rupees a share.
+A ratio is written as announced: a bonus of 1:2 gives one new share for two old ones, rights of 1:15
+let who holds 15 buy one, a split of 5:1 makes five shares of one. Subjects describe a split by the
+face value before and after, and a dividend by rupees a share. A subject may tell several events; a
+subject that names an event and cannot be read is told as a warning.
 """
 
 import csv
@@ -12,7 +13,7 @@ import io
 import re
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from decimal import Decimal
 from fractions import Fraction
@@ -26,19 +27,28 @@ from apps.market.importers.tables.times import day_from
 from apps.market.importers.vendor_names import name_instrument
 from apps.market.models import MOST_SHARES
 
-_KINDS: Final = ("split", "bonus", "dividend")
+_KINDS: Final = ("split", "bonus", "rights", "demerger", "dividend")
 _RATIO: Final = re.compile(r"([0-9]{1,5})\s*:\s*([0-9]{1,5})")
-_BONUS: Final = re.compile(r"bonus\s*-?\s*(?:issue\s*)?([0-9]{1,5})\s*:\s*([0-9]{1,5})", re.I)
-_FACE_VALUE: Final = re.compile(
-    r".*(?:split|sub-?division|consolidation).*?from\s+r[es]\.?\s*([0-9.]+).*?"
-    r"to\s+r[es]\.?\s*([0-9.]+).*",
-    re.I,
+_RUPEES_EACH: Final = r"(?:rs|re|inr)\.?\s*([0-9]{1,6}(?:\.[0-9]{1,4})?)"
+_FACE_VALUE: Final = re.compile(rf"{_RUPEES_EACH}.{{0,40}}?\bto\s*{_RUPEES_EACH}", re.I)
+_PREMIUM: Final = re.compile(rf"prem[^0-9]{{0,20}}?{_RUPEES_EACH}", re.I)
+_ISSUE_PRICE: Final = re.compile(rf"@\s*{_RUPEES_EACH}", re.I)
+_RUPEES_WRITTEN: Final = re.compile(r"[0-9]{1,6}(?:\.[0-9]{1,4})?")
+_FACTOR: Final = re.compile(r"0?\.[0-9]{1,10}")
+# Between two events of a subject; the stroke of "Rs 10/-" is none.
+_BETWEEN_EVENTS: Final = re.compile(r"/(?!-)|[;&+]")
+_EVENTS: Final = (
+    ("bonus", re.compile("bonus", re.I)),
+    ("split", re.compile(r"spli?t|\bspl\b|sub-? ?division|consolidation", re.I)),
+    ("rights", re.compile(r"\brights?\b", re.I)),
+    ("demerger", re.compile("de-?merger|spin-? ?off|hive-? ?off", re.I)),
 )
+# What holders are given that is no share of the same kind.
+_NO_SHARES: Final = re.compile("debenture|preference|ncrps|ccps|nc[dr]|warrant|bonds?\\b", re.I)
 # The rupees of each dividend that a subject names, such as an interim and a special one.
 _RUPEES: Final = re.compile(
     r"dividend[^/&+;]{0,60}?\br[es]\.?\s*([0-9]{1,6}(?:\.[0-9]{1,4})?)", re.I
 )
-_AMOUNT: Final = re.compile(r"[0-9]{1,6}(?:\.[0-9]{1,4})?")
 _SUBJECTS: Final = ("subject", "purpose")
 _EX_DATES: Final = ("ex_date", "exdate", "ex-date")
 _SHOWN: Final = 10
@@ -49,12 +59,13 @@ _LONGEST_SUBJECT: Final = 500
 @dataclass(frozen=True, slots=True)
 class ActionFile:
     """A file's corporate actions, and its dividends; `skipped` counts rows that are neither, by the
-    beginning of their subject.
+    beginning of their subject. `unread` are the places of events that cannot be read.
     """
 
     rows: tuple[ActionRow, ...]
     dividends: tuple[DividendRow, ...]
     skipped: Mapping[str, int]
+    unread: tuple[str, ...] = ()
 
 
 class _InvalidRow(Exception):
@@ -69,6 +80,7 @@ def read_actions(path: Path) -> ActionFile:
     rows: list[ActionRow] = []
     dividends: list[DividendRow] = []
     skipped: Counter[str] = Counter()
+    unread: list[str] = []
     faults: list[str] = []
     for content in contents_of(path):
         reader = csv.DictReader(io.StringIO(_text(content.shown, content.data)))
@@ -77,22 +89,23 @@ def read_actions(path: Path) -> ActionFile:
         for cells in reader:
             values = {key: (cells.get(name) or "").strip() for key, name in names.items()}
             try:
-                row, dividend = _row(values, content.shown), _dividend(values, content.shown)
+                actions, puzzles = _actions(values, content.shown)
+                dividend = _dividend(values, content.shown)
             except _InvalidRow as error:
                 faults.append(f"line {reader.line_num}: {error}")
                 continue
-            if row is not None:
-                rows.append(row)
+            rows += actions
+            unread += [f"{content.shown}, line {reader.line_num}: {text!r}" for text in puzzles]
             if dividend is not None:
                 dividends.append(dividend)
-            if row is None and dividend is None:
+            if not actions and not puzzles and dividend is None:
                 skipped[re.split(r"[-:0-9]", _first(values, _SUBJECTS))[0].strip()] += 1
         if faults:
             more = f"; and {len(faults) - _SHOWN} more" if len(faults) > _SHOWN else ""
             raise BadCandleFile(file=content.shown, reason="; ".join(faults[:_SHOWN]) + more)
-    if not rows and not dividends and not skipped:
+    if not rows and not dividends and not skipped and not unread:
         raise BadCandleFile(file=path.name, reason="is empty of rows")
-    return ActionFile(tuple(rows), tuple(dividends), dict(skipped))
+    return ActionFile(tuple(rows), tuple(dividends), dict(skipped), tuple(unread))
 
 
 def _text(shown: str, data: bytes) -> str:
@@ -114,19 +127,40 @@ def _check_columns(shown: str, names: Mapping[str, str]) -> None:
     raise BadCandleFile(file=shown, reason=reason)
 
 
-def _row(values: Mapping[str, str], shown: str) -> ActionRow | None:
-    """Return the corporate action, None where the row changes no number of shares."""
-    if values.get("kind", "").lower() == "dividend":
-        return None
-    change = _announced(values) if "kind" in values else _of_subject(_first(values, _SUBJECTS))
-    if change is None:
-        return None
-    kind, ratio = change
-    if not 0 < ratio.numerator <= MOST_SHARES or ratio.denominator > MOST_SHARES or ratio == 1:
+@dataclass(frozen=True, slots=True)
+class _Event:
+    """One event of a row, with the shares after it for each one before."""
+
+    kind: str
+    ratio: Fraction
+    issue_price: Decimal | None = None
+    price_factor: Decimal | None = None
+
+
+def _actions(values: Mapping[str, str], shown: str) -> tuple[list[ActionRow], list[str]]:
+    """Return the corporate actions of a row, and the events that cannot be read."""
+    if "kind" in values:
+        events, puzzles = _announced(values), list[str]()
+    else:
+        events, puzzles = _of_subject(values)
+    return [_row(event, values, shown) for event in events], puzzles
+
+
+def _row(event: _Event, values: Mapping[str, str], shown: str) -> ActionRow:
+    kind, ratio = event.kind, event.ratio
+    is_none = ratio == 1 and kind != "demerger"
+    if not 0 < ratio.numerator <= MOST_SHARES or ratio.denominator > MOST_SHARES or is_none:
         raise _InvalidRow(f"a {kind} of {ratio.numerator} shares for {ratio.denominator} is none")
-    day = _ex_date(values)
-    symbol, source = _symbol(values["symbol"]), values.get("source") or shown
-    return ActionRow(symbol, day, kind, ratio.denominator, ratio.numerator, source[:200])
+    return ActionRow(
+        _symbol(values["symbol"]),
+        _ex_date(values),
+        kind,
+        ratio.denominator,
+        ratio.numerator,
+        (values.get("source") or shown)[:200],
+        event.issue_price,
+        event.price_factor,
+    )
 
 
 def _ex_date(values: Mapping[str, str]) -> date:
@@ -143,10 +177,9 @@ def _dividend(values: Mapping[str, str], shown: str) -> DividendRow | None:
         subject = _first(values, _SUBJECTS)
         amount = sum(map(Decimal, _RUPEES.findall(subject)), Decimal(0))
     elif values["kind"].lower() == "dividend":
-        written = values.get("amount", "")
-        if _AMOUNT.fullmatch(written) is None or not Decimal(written):
-            raise _InvalidRow(f"amount {written!r} is none such as 2.50")
-        amount = Decimal(written)
+        amount = _rupees(values, "amount") or Decimal(0)
+        if not amount:
+            raise _InvalidRow("amount '' is none such as 2.50")
     else:
         return None
     if not amount:
@@ -155,32 +188,88 @@ def _dividend(values: Mapping[str, str], shown: str) -> DividendRow | None:
     return DividendRow(symbol, _ex_date(values), amount, source[:200])
 
 
-def _announced(values: Mapping[str, str]) -> tuple[str, Fraction]:
+def _announced(values: Mapping[str, str]) -> list[_Event]:
     kind, ratio = values["kind"].lower(), _RATIO.fullmatch(values["ratio"])
     if kind not in _KINDS:
         raise _InvalidRow(f"kind {values['kind']!r} is none of {', '.join(_KINDS)}")
+    if kind == "dividend":
+        return []
+    if kind == "demerger":
+        return [_Event(kind, Fraction(1), price_factor=_price_factor(values.get("factor", "")))]
     if ratio is None or int(ratio[2]) == 0:
         raise _InvalidRow(f"ratio {values['ratio']!r} is none such as 2:1")
-    return kind, _shares(kind, int(ratio[1]), int(ratio[2]))
+    issue_price = _rupees(values, "issue_price") if kind == "rights" else None
+    return [_Event(kind, _shares(kind, int(ratio[1]), int(ratio[2])), issue_price)]
+
+
+def _price_factor(written: str) -> Decimal | None:
+    if not written:
+        return None
+    if _FACTOR.fullmatch(written) is None or not Decimal(written):
+        raise _InvalidRow(f"factor {written!r} is none such as 0.915")
+    return Decimal(written)
+
+
+def _rupees(values: Mapping[str, str], name: str) -> Decimal | None:
+    """Return the rupees of a column that may be missing or empty."""
+    written = values.get(name, "")
+    if not written:
+        return None
+    if _RUPEES_WRITTEN.fullmatch(written) is None or not Decimal(written):
+        raise _InvalidRow(f"{name} {written!r} is none such as 2.50")
+    return Decimal(written)
 
 
 def _shares(kind: str, new_shares: int, old_shares: int) -> Fraction:
-    """Return the new shares for one old share."""
-    return Fraction(new_shares + old_shares if kind == "bonus" else new_shares, old_shares)
+    """Return the shares after for each one before."""
+    return Fraction(new_shares if kind == "split" else new_shares + old_shares, old_shares)
 
 
-def _of_subject(subject: str) -> tuple[str, Fraction] | None:
+def _of_subject(values: Mapping[str, str]) -> tuple[list[_Event], list[str]]:
+    """Return the events of a subject, those of one kind as one; and the parts that name an event
+    and cannot be read.
+    """
+    subject = _first(values, _SUBJECTS)
     if len(subject) > _LONGEST_SUBJECT:
         raise _InvalidRow(f"its subject has more than {_LONGEST_SUBJECT} characters")
-    bonus, values = _BONUS.fullmatch(subject), _FACE_VALUE.fullmatch(subject)
-    if bonus is not None and int(bonus[2]):
-        return "bonus", _shares("bonus", int(bonus[1]), int(bonus[2]))
-    if values is None:
+    events: dict[str, _Event] = {}
+    puzzles = []
+    for part in _BETWEEN_EVENTS.split(subject):
+        kind = next((kind for kind, name in _EVENTS if name.search(part)), None)
+        if kind is None or _NO_SHARES.search(part):
+            continue
+        event = _event(kind, part, values.get("face_value") or values.get("face value", ""))
+        if event is None:
+            puzzles.append(part.strip())
+        elif kind in events:
+            events[kind] = replace(event, ratio=events[kind].ratio * event.ratio)
+        else:
+            events[kind] = event
+    return list(events.values()), puzzles
+
+
+def _event(kind: str, part: str, face_value: str) -> _Event | None:
+    """Return an event in the words of the exchange, None for words that cannot be read."""
+    if kind == "demerger":
+        return _Event(kind, Fraction(1))
+    if kind == "split":
+        values = _FACE_VALUE.search(part)
+        before, after = map(Decimal, values.groups()) if values else (Decimal(0), Decimal(0))
+        return _Event(kind, Fraction(before) / Fraction(after)) if before and after else None
+    ratio = _RATIO.search(part)
+    if ratio is None or not int(ratio[1]) or not int(ratio[2]):
         return None
-    before, after = (Decimal(value.strip(".")) for value in values.groups())
-    if not after:
-        raise _InvalidRow(f"{subject!r} has a face value of nothing")
-    return "split", Fraction(before) / Fraction(after)
+    shares = _shares(kind, int(ratio[1]), int(ratio[2]))
+    return _Event(kind, shares, _issue_price(part, face_value) if kind == "rights" else None)
+
+
+def _issue_price(part: str, face_value: str) -> Decimal | None:
+    """Return the price of a new share: as stated, or its premium above the face value."""
+    premium = _PREMIUM.search(part)
+    if premium is not None and _RUPEES_WRITTEN.fullmatch(face_value):
+        return Decimal(premium[1]) + Decimal(face_value)
+    price = None if premium else _ISSUE_PRICE.search(part)
+    return Decimal(price[1]) if price else None
 
 
 def _symbol(name: str) -> str:

@@ -30,6 +30,7 @@ from apps.engine.units import Unit, all_rounded
 from apps.market.candles.coverage import MOST_GAPS, SessionCoverage
 from apps.market.candles.quality import Days
 from apps.market.candles.reading import AdjustedCandles
+from apps.market.models import CorporateAction
 from apps.market.rulebook.sessions import MARKETS
 from apps.symbols.serializers import SYMBOL, SearchTextField, SymbolField
 
@@ -158,11 +159,15 @@ class CandlesField(serializers.Field[Candles, Any, list[tuple[object, ...]], Any
 
 
 class AdjustmentSerializer(AnswerSerializer):
-    """A split or bonus that prices and volumes are adjusted for."""
+    """A corporate action that prices and volumes are adjusted for."""
 
     exDate = DateField(help_text="The first day on which it is in the price.")
-    kind = ChoiceField(choices=("split", "bonus"), help_text="What it is.")
-    ratio = CharField(source="terms", help_text="As announced: of a bonus the new shares alone.")
+    kind = ChoiceField(choices=CorporateAction.Kind.values, help_text="What it is.")
+    ratio = CharField(
+        source="terms",
+        help_text="As announced: of a bonus and of rights the new shares alone; of a demerger what"
+        " is left of the price.",
+    )
     source_ = CharField(help_text="Where it is from.")
 
 

@@ -14,13 +14,15 @@ from apps.market.candles import corporate_actions
 from apps.market.importers.action_files import ActionFile, read_actions
 
 _COLUMNS: Final = ("symbol", "ex_date", "kind", "ratio", "source")
+_NAMES: Final = {"rights": "rights", "demerger": "demergers"}
 
 
 class Command(BaseCommand):
     help = (
-        "Load files of splits and bonuses (symbol, ex_date, kind, ratio, source; or the exchange's"
-        " list with its subjects), by which prices are adjusted when they are read, and of"
-        " dividends (kind dividend, amount), which change no price. With --suggest,"
+        "Load files of splits, bonuses, rights and demergers (symbol, ex_date, kind, ratio, source,"
+        " issue_price, factor; or the exchange's list with its subjects), by which prices are"
+        " adjusted when they are read, and of dividends (kind dividend, amount), which change no"
+        " price. With --suggest,"
         " print such a file instead, of days on which the stored bars of the SYMBOLs look like one."
     )
     requires_system_checks = []
@@ -48,12 +50,22 @@ class Command(BaseCommand):
         rows = [row for file in files for row in file.rows]
         dividends = [row for file in files for row in file.dividends]
         skipped = sum((Counter(file.skipped) for file in files), Counter[str]())
-        total = len(rows) + len(dividends) + skipped.total()
-        self.stdout.write(f"{total} rows = {len(rows)} splits and bonuses")
-        if dividends:
-            self.stdout.write(f"  + {len(dividends)} dividends")
+        kinds = Counter(row.kind for row in rows)
+        counts = [f"{kinds['split'] + kinds['bonus']} splits and bonuses"]
+        counts += [f"{kinds[kind]} {name}" for kind, name in _NAMES.items() if kinds[kind]]
+        counts += [f"{len(dividends)} dividends"] if dividends else []
+        self.stdout.write("\n  + ".join(counts))
         for subject, count in skipped.most_common():
-            self.stdout.write(f"  + {count} that change no number of shares ({subject})")
+            self.stdout.write(f"  + {count} that change no price of a share ({subject})")
+        for line in (line for file in files for line in file.unread):
+            self.stderr.write(f"warning: {line} names an event and cannot be read")
+        for row in rows:
+            if row.kind == "demerger" and row.price_factor is None:
+                self.stderr.write(
+                    f"warning: {row.symbol} demerger of {row.ex_date} has no price factor: load a"
+                    " file of symbol, ex_date, kind, ratio, factor, source; the factor is what is"
+                    " left of the price, such as 0.915"
+                )
         if dry_run:
             self.stdout.write("dry run: nothing stored")
             return
