@@ -21,18 +21,41 @@ FindSymbol = Callable[[str, str], str | None]
 # Indices that only BSE computes; every other name without an exchange is taken for NSE's.
 _BSE_INDICES: Final = frozenset({"SENSEX", "SENSEX50", "BANKEX"})
 _SEGMENTS: Final = {
-    "NS": "NSE", "NSE": "NSE", "NFO": "NSE", "NSE_IDX": "NSE", "NSE_EQ": "NSE", "NSE_FO": "NSE",
-    "NSE_INDEX": "NSE", "BO": "BSE", "BSE": "BSE", "BFO": "BSE", "BSE_IDX": "BSE", "BSE_EQ": "BSE",
-    "BSE_FO": "BSE", "BSE_INDEX": "BSE", "MCX": "MCX", "MCX_FO": "MCX", "NCX": "NCDEX",
-    "NCDEX": "NCDEX", "NSE_INDICES": "NSE",
-}  # fmt: skip
+    "NS": "NSE",
+    "NSE": "NSE",
+    "NFO": "NSE",
+    "NSE_IDX": "NSE",
+    "NSE_EQ": "NSE",
+    "NSE_FO": "NSE",
+    "NSE_INDEX": "NSE",
+    "BO": "BSE",
+    "BSE": "BSE",
+    "BFO": "BSE",
+    "BSE_IDX": "BSE",
+    "BSE_EQ": "BSE",
+    "BSE_FO": "BSE",
+    "BSE_INDEX": "BSE",
+    "MCX": "MCX",
+    "MCX_FO": "MCX",
+    "NCX": "NCDEX",
+    "NCDEX": "NCDEX",
+    "NSE_INDICES": "NSE",
+}
 # Yahoo's names of indices, without the ^.
 _YAHOO_INDICES: Final = {
-    "NSEI": "NSE:NIFTY", "NSEBANK": "NSE:BANKNIFTY", "BSESN": "BSE:SENSEX",
-    "INDIAVIX": "NSE:INDIAVIX", "CNXIT": "NSE:NIFTYIT", "CNXAUTO": "NSE:NIFTYAUTO",
-    "CNXPHARMA": "NSE:NIFTYPHARMA", "CNXFMCG": "NSE:NIFTYFMCG", "CNXMETAL": "NSE:NIFTYMETAL",
-    "CNXREALTY": "NSE:NIFTYREALTY", "CNXENERGY": "NSE:NIFTYENERGY", "CRSLDX": "NSE:NIFTY500",
-}  # fmt: skip
+    "NSEI": "NSE:NIFTY",
+    "NSEBANK": "NSE:BANKNIFTY",
+    "BSESN": "BSE:SENSEX",
+    "INDIAVIX": "NSE:INDIAVIX",
+    "CNXIT": "NSE:NIFTYIT",
+    "CNXAUTO": "NSE:NIFTYAUTO",
+    "CNXPHARMA": "NSE:NIFTYPHARMA",
+    "CNXFMCG": "NSE:NIFTYFMCG",
+    "CNXMETAL": "NSE:NIFTYMETAL",
+    "CNXREALTY": "NSE:NIFTYREALTY",
+    "CNXENERGY": "NSE:NIFTYENERGY",
+    "CRSLDX": "NSE:NIFTY500",
+}
 _SERIES: Final = re.compile(r"[- ](?:EQ|BE|BZ|INDEX)$")
 _CONTINUOUS: Final = re.compile(r".*(?:-I{1,3}|[0-9]!)$")
 _ISIN: Final = re.compile(r"IN[A-Z0-9]{10}")

@@ -21,10 +21,20 @@ _LEAST: Final = 5
 _MOST_VALUES: Final = 8_000_000
 _DEEPEST: Final = 8
 _STAMPS: Final = frozenset(COLUMNS["stamp"])
-_ERRORS: Final = frozenset((
-    "error", "message", "errormessage", "errorcode", "errortype", "remarks", "emsg", "errmsg",
-    "description", "errors",
-))  # fmt: skip
+_ERRORS: Final = frozenset(
+    (
+        "error",
+        "message",
+        "errormessage",
+        "errorcode",
+        "errortype",
+        "remarks",
+        "emsg",
+        "errmsg",
+        "description",
+        "errors",
+    )
+)
 # Any: what JSON holds.
 _Node = Any
 

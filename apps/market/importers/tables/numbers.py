@@ -18,9 +18,15 @@ from apps.market.importers.tables.file_table import Column, FileTable
 
 _MISSING: Final = ("", "-", "--", "null", "none", "nan", "na", "n/a", "nil", "#n/a")
 _SCALES: Final = {
-    "k": 1e3, "m": 1e6, "b": 1e9, "l": 1e5, "lacs?": 1e5, "lakhs?": 1e5, "crs?": 1e7,
+    "k": 1e3,
+    "m": 1e6,
+    "b": 1e9,
+    "l": 1e5,
+    "lacs?": 1e5,
+    "lakhs?": 1e5,
+    "crs?": 1e7,
     "crores?": 1e7,
-}  # fmt: skip
+}
 _SCALE: Final = rf"\s*(?:{'|'.join(_SCALES)})\.?$"
 _GROUPED: Final = r"^[+-]?[0-9]{1,3}(?:,[0-9]{2,3})*,[0-9]{3}(?:\.[0-9]*)?$"
 _DECIMAL_COMMA: Final = r"^[+-]?(?:[0-9]+|[0-9]{1,3}(?:\.[0-9]{3})+)(?:,[0-9]+)?$"

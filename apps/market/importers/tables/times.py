@@ -54,9 +54,19 @@ _NAME_FIRST: Final = (
 )
 _FORMS: Final = (_COMPACT, _YEAR_FIRST, _YEAR_LAST, _NAMED, _NAME_FIRST)
 _MONTHS: Final = (
-    "january", "february", "march", "april", "may", "june", "july", "august", "september",
-    "october", "november", "december",
-)  # fmt: skip
+    "january",
+    "february",
+    "march",
+    "april",
+    "may",
+    "june",
+    "july",
+    "august",
+    "september",
+    "october",
+    "november",
+    "december",
+)
 _ZONES: Final = {"": IST, "z": 0, "utc": 0, "gmt": 0, "ist": IST}
 # Longer without a bar no market has been.
 _LONGEST_CLOSURE: Final = 14
