@@ -17,7 +17,7 @@ from rest_framework.test import APIClient
 
 from apps.accounts import tokens
 from apps.accounts.models import User
-from tests import documented, emptying, make, postgres_plugin
+from tests import database_cleanup, make, openapi, postgres_plugin
 
 Api = Callable[..., APIClient]
 TESTS = Path(__file__).parent
@@ -33,7 +33,7 @@ class CheckedClient(APIClient):
 
     def request(self, **request: Any) -> Any:
         response = super().request(**request)
-        documented.check(response)
+        openapi.check(response)
         return response
 
 
@@ -82,7 +82,9 @@ def emptied() -> Iterator[None]:
     """After a test that commits, its rows are removed; Django would empty every table there is but
     the queue's, and fill in content types and permissions anew.
     """
-    with patch.object(TransactionTestCase, "_fixture_teardown", lambda case: emptying.empty()):
+    with patch.object(
+        TransactionTestCase, "_fixture_teardown", lambda case: database_cleanup.delete_rows()
+    ):
         yield
 
 

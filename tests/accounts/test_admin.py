@@ -15,7 +15,7 @@ from apps.trading.tasks import stop_trading_of
 from apps.webhooks.event_types import EventType
 from apps.webhooks.models import Delivery, Event
 from tests import make
-from tests.trading.standing import standing
+from tests.trading.algorithm_states import algorithm_in
 from tests.webhooks.events import endpoint_of
 
 USERS = "/admin/accounts/user/"
@@ -135,7 +135,7 @@ def test_switching_a_user_off_ends_sessions_and_keys(operator: Client, alice: Us
 def test_deactivating_a_user_stops_their_trading_and_events(
     operator: Client, alice: User, bob: User
 ) -> None:
-    paused, untouched = standing(alice, "active"), standing(bob, "active")
+    paused, untouched = algorithm_in(alice, "active"), algorithm_in(bob, "active")
     endpoint_of(alice, events=[EventType.ALGORITHM_PAUSED])
     operator.post(f"{USERS}{alice.pk}/change/", form_of(alice, is_active=False))
     job = ProcrastinateJob.objects.get(task_name=DEACTIVATE_JOB)

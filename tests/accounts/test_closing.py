@@ -22,13 +22,13 @@ from apps.core.files import personal_data
 from apps.core.models import AuditRecord
 from apps.trading.tasks import stop_algorithms_of
 from tests import make
+from tests.backtests.price_series import wave_candles
 from tests.backtests.submissions import submit
-from tests.backtests.waves import waves
 from tests.backtests.workers import run_queued
 from tests.conftest import Api
-from tests.envelope import assert_error
+from tests.error_responses import assert_error
 from tests.market.bars import store_candles
-from tests.trading.standing import standing
+from tests.trading.algorithm_states import algorithm_in
 
 PROFILE, EXPORT = "/api/auth/profile", "/api/auth/export"
 
@@ -38,7 +38,7 @@ def log_in(api: Api, user: User) -> Any:
 
 
 def test_closing_ends_sessions_and_keys_and_stops_what_trades(api: Api, alice: User) -> None:
-    algorithm, client = standing(alice, "active"), api(alice)
+    algorithm, client = algorithm_in(alice, "active"), api(alice)
     client.post("/api/auth/keys", {"name": "A key", "scopes": ["read"]})
     response = client.delete(PROFILE)
     assert response.status_code == 200
@@ -72,7 +72,7 @@ def test_a_login_within_seven_days_undoes_it(api: Api, alice: User) -> None:
 
 
 def test_what_was_to_stop_goes_on_when_it_was_undone_before(alice: User) -> None:
-    algorithm = standing(alice, "active")
+    algorithm = algorithm_in(alice, "active")
     stop_algorithms_of(user_id=alice.pk)
     algorithm.refresh_from_db()
     assert algorithm.status == "active"
@@ -81,7 +81,7 @@ def test_what_was_to_stop_goes_on_when_it_was_undone_before(alice: User) -> None
 def test_after_seven_days_nothing_of_the_account_is_left_but_the_audit(
     api: Api, alice: User, bob: User
 ) -> None:
-    standing(alice, "active")
+    algorithm_in(alice, "active")
     kept = make.algorithm(bob)
     api(alice).post("/api/auth/keys", {"name": "A key", "scopes": ["read"]})
     closing.close(user=alice, now=timezone.now() - timedelta(days=7, seconds=1))
@@ -114,7 +114,7 @@ def archive_of(api: Api, user: User) -> zipfile.ZipFile:
 def test_an_archive_has_everything_of_the_users_and_nothing_of_others(
     api: Api, alice: User, bob: User
 ) -> None:
-    store_candles("NSE:NIFTY", "15m", waves("2024-01-01", 45))
+    store_candles("NSE:NIFTY", "15m", wave_candles("2024-01-01", 45))
     algorithm = make.algorithm(alice, name="=HYPERLINK(1)", **make.steps())
     make.algorithm(bob, name="Bob's own")
     submit(alice, algorithm.pk)

@@ -24,7 +24,7 @@ from apps.core.limits import mail_limits
 from apps.core.limits.rate_limits import TooManyRequests
 from tests import make
 from tests.conftest import Api
-from tests.envelope import assert_error
+from tests.error_responses import assert_error
 
 NEW = "a new password"
 

@@ -16,7 +16,7 @@ from apps.accounts.models import LoginNetwork, SessionEndReason, User
 from tests import make
 from tests.accounts.test_email_links import send_mails
 from tests.conftest import Api
-from tests.envelope import assert_error
+from tests.error_responses import assert_error
 
 LOG_IN = "/api/auth/login"
 WINDOW = 15 * 60

@@ -15,7 +15,7 @@ from apps.accounts.models import LoginSession, SessionEndReason, User
 from apps.accounts.services import REUSE_GRACE_PERIOD, ROTATED_AFTER
 from tests import make
 from tests.conftest import Api
-from tests.envelope import assert_error
+from tests.error_responses import assert_error
 
 DUE = ROTATED_AFTER + timedelta(seconds=1)
 SECOND = timedelta(seconds=1)

@@ -22,7 +22,7 @@ from apps.core.models import AuditRecord
 from tests import make
 from tests.accounts.authenticator import authenticator, code_of
 from tests.conftest import Api
-from tests.envelope import assert_error
+from tests.error_responses import assert_error
 
 PATH = "/api/auth/two-factor"
 

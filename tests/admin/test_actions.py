@@ -8,15 +8,15 @@ from apps.backtests.models import Backtest, BacktestStatus
 from apps.core.audit import Action
 from apps.core.models import AuditRecord
 from apps.symbols.models import Instrument
+from tests.backtests.price_series import wave_candles
 from tests.backtests.submissions import submit
-from tests.backtests.waves import waves
 from tests.market.bars import store_candles
 from tests.symbols.instruments import equity
 
 
 @pytest.fixture
 def backtest(alice: User) -> Backtest:
-    store_candles("NSE:NIFTY", "15m", waves("2024-01-01", 45))
+    store_candles("NSE:NIFTY", "15m", wave_candles("2024-01-01", 45))
     return submit(alice)
 
 

@@ -17,8 +17,8 @@ from apps.core.operator_pages import MOST_COUNTED, BoundedPaginator
 from apps.symbols.models import Instrument
 from tests import make
 from tests.admin.conftest import an_operator, browser_of
+from tests.backtests.price_series import wave_candles
 from tests.backtests.submissions import submit
-from tests.backtests.waves import waves
 from tests.market.bars import store_candles
 from tests.symbols.instruments import equity
 
@@ -41,7 +41,7 @@ def operator(kept: None) -> Client:
 @pytest.fixture(scope="module")
 def rows_of_every_model(operator: Client, alice: User) -> None:
     """At least one row for most pages."""
-    store_candles("NSE:NIFTY", "15m", waves("2024-01-01", 45))
+    store_candles("NSE:NIFTY", "15m", wave_candles("2024-01-01", 45))
     equity("NSE:WIPRO")
     submit(alice)
 

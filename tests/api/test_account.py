@@ -14,8 +14,8 @@ from apps.trading import services
 from apps.trading.models import Account, LedgerEntry, Posting
 from tests import make
 from tests.conftest import Api
-from tests.envelope import assert_error
-from tests.trading.standing import hold, ready, start, stop
+from tests.error_responses import assert_error
+from tests.trading.algorithm_states import hold, start, stop, stopped_algorithm
 
 PATH = "/api/trading/account"
 NEW = {
@@ -48,8 +48,8 @@ def test_it_opens_with_what_the_setting_says(api: Api, alice: User, settings: La
 
 
 def test_what_runs_hold_is_not_available(api: Api, alice: User) -> None:
-    start(ready(alice, initialCapital=250_000.75))
-    start(ready(alice))
+    start(stopped_algorithm(alice, initialCapital=250_000.75))
+    start(stopped_algorithm(alice))
     assert api(alice).get(PATH).json() == NEW | {
         "reserved": 1_250_000.75,
         "available": 8_749_999.25,
@@ -57,7 +57,7 @@ def test_what_runs_hold_is_not_available(api: Api, alice: User) -> None:
 
 
 def test_equity_counts_what_open_positions_would_win_or_lose(api: Api, alice: User) -> None:
-    run = start(ready(alice))
+    run = start(stopped_algorithm(alice))
     hold(run, "NSE:A", unrealised=Decimal("1500.25"))
     hold(run, "NSE:B", unrealised=Decimal("-300"))
     hold(run, "NSE:C", unrealised=Decimal("9999"), closed_at=run.started_at)
@@ -116,7 +116,7 @@ def test_postings_that_do_not_add_up_are_refused(api: Api, alice: User) -> None:
 
 
 def test_it_cannot_be_reset_while_something_runs(api: Api, alice: User) -> None:
-    algorithm = ready(alice)
+    algorithm = stopped_algorithm(alice)
     hold(start(algorithm))
     for _ in "running", "stopped with a position":
         response = api(alice).post(f"{PATH}/reset")
@@ -126,7 +126,7 @@ def test_it_cannot_be_reset_while_something_runs(api: Api, alice: User) -> None:
 
 
 def test_another_users_runs_do_not_keep_it(api: Api, alice: User, bob: User) -> None:
-    start(ready(bob))
+    start(stopped_algorithm(bob))
     assert api(alice).post(f"{PATH}/reset").status_code == 200
 
 

@@ -10,8 +10,8 @@ from apps.engine.kernel.codes import CLOSE_LONG, ENTER_LONG
 from apps.trading.live.commit import pending_cancels, pending_closes
 from apps.trading.models import Order, Position
 from tests.conftest import Api
-from tests.envelope import assert_error
-from tests.trading.stepped import Stepper, make_stepper, play
+from tests.error_responses import assert_error
+from tests.trading.stepped_run import Stepper, make_stepper, play
 
 SBIN, INFY = "NSE:SBIN", "NSE:INFY"
 FLAT = (100.0, 101.0, 99.0, 100.0)

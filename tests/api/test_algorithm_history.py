@@ -12,7 +12,7 @@ from apps.algorithms.lifecycle import AlgorithmTransition
 from apps.algorithms.models import Algorithm
 from tests import make
 from tests.conftest import Api
-from tests.envelope import assert_error
+from tests.error_responses import assert_error
 
 PATH = "/api/trading/algorithms"
 

@@ -14,11 +14,11 @@ from apps.backtests import execution
 from apps.backtests.models import Backtest
 from apps.engine.simulation.simulations import ignore_progress
 from tests import make
+from tests.backtests.price_series import wave_candles
 from tests.backtests.submissions import submit
-from tests.backtests.waves import waves
 from tests.backtests.workers import begin
 from tests.conftest import Api
-from tests.envelope import assert_error
+from tests.error_responses import assert_error
 from tests.market.bars import store_candles
 
 PATHS = pytest.mark.parametrize("prefix", ["/api/algorithms", "/api/trading/algorithms"])
@@ -77,7 +77,7 @@ def test_a_save_is_no_performance(api: Api, alice: User) -> None:
 
 
 def test_a_backtest_is_no_performance(api: Api, alice: User) -> None:
-    store_candles("NSE:NIFTY", "15m", waves("2024-01-01", 45))
+    store_candles("NSE:NIFTY", "15m", wave_candles("2024-01-01", 45))
     algorithm = make.algorithm(alice, **make.steps())
     before = Algorithm.objects.values().get()
     submit(alice, algorithm.pk)

@@ -10,8 +10,8 @@ from rest_framework.test import APIClient
 from apps.accounts.models import User
 from apps.market.candles import corporate_actions
 from apps.market.candles.corporate_actions import ActionRow
-from tests.envelope import assert_error
-from tests.market.bars import NOW, at, flat, minutes, store_candles
+from tests.error_responses import assert_error
+from tests.market.bars import NOW, at, flat_candles, rising_minutes, store_candles
 
 PATH = "/api/market/candles"
 SBIN = {"symbol": "NSE:SBIN", "timeframe": "1m"}
@@ -28,7 +28,7 @@ def times(answer: dict[str, list[list[object]]]) -> list[str]:
 
 
 def test_a_candle_is_time_open_high_low_close_volume(client: APIClient) -> None:
-    store_candles("NSE:SBIN", "1m", flat([at("2024-01-31 09:15")], [21727.75]))
+    store_candles("NSE:SBIN", "1m", flat_candles([at("2024-01-31 09:15")], [21727.75]))
     response = client.get(PATH, SBIN)
     assert response.status_code == 200
     assert response.json() == {
@@ -40,26 +40,26 @@ def test_a_candle_is_time_open_high_low_close_volume(client: APIClient) -> None:
 
 
 def test_generated_candles_say_so(client: APIClient) -> None:
-    store_candles("NSE:SBIN", "1m", minutes("2024-01-31 09:15", 2), synthetic=True)
+    store_candles("NSE:SBIN", "1m", rising_minutes("2024-01-31 09:15", 2), synthetic=True)
     assert client.get(PATH, SBIN).json()["synthetic"] is True
 
 
 def test_timestamps_take_bars_from_the_first_up_to_the_second(client: APIClient) -> None:
-    store_candles("NSE:SBIN", "1m", minutes("2024-01-31 09:15", 30))
+    store_candles("NSE:SBIN", "1m", rising_minutes("2024-01-31 09:15", 30))
     span = {"from": "2024-01-31T03:50:00Z", "to": "2024-01-31T09:23:00+05:30"}
     assert times(client.get(PATH, SBIN | span).json()) == ["03:50", "03:51", "03:52"]
 
 
 def test_dates_are_days_in_india_the_last_included(client: APIClient) -> None:
     for day in (29, 30, 31):
-        store_candles("NSE:SBIN", "1m", minutes(f"2024-01-{day} 09:15", 2))
+        store_candles("NSE:SBIN", "1m", rising_minutes(f"2024-01-{day} 09:15", 2))
     span = {"from": "2024-01-30", "to": "2024-01-31"}
     candles = client.get(PATH, SBIN | span).json()["candles"]
     assert [candle[0][:10] for candle in candles] == ["2024-01-30"] * 2 + ["2024-01-31"] * 2
 
 
 def test_with_from_the_first_candles_without_it_the_newest(client: APIClient) -> None:
-    store_candles("NSE:SBIN", "1m", minutes("2024-01-31 09:15", 30))
+    store_candles("NSE:SBIN", "1m", rising_minutes("2024-01-31 09:15", 30))
     few = SBIN | {"limit": "2"}
     assert times(client.get(PATH, few | {"from": "2024-01-31"}).json()) == ["03:45", "03:46"]
     assert times(client.get(PATH, few).json()) == ["04:13", "04:14"]
@@ -69,13 +69,13 @@ def test_with_from_the_first_candles_without_it_the_newest(client: APIClient) ->
 
 def test_five_hundred_candles_unless_asked_for_more(client: APIClient) -> None:
     for day in (29, 30, 31):
-        store_candles("NSE:SBIN", "1m", minutes(f"2024-01-{day} 09:15", 375))
+        store_candles("NSE:SBIN", "1m", rising_minutes(f"2024-01-{day} 09:15", 375))
     assert len(client.get(PATH, SBIN).json()["candles"]) == 500
     assert len(client.get(PATH, SBIN | {"limit": "5000"}).json()["candles"]) == 1125
 
 
 def test_a_longer_timeframe_is_made_from_what_is_held(client: APIClient) -> None:
-    store_candles("NSE:SBIN", "1m", minutes("2024-01-31 09:15", 30))
+    store_candles("NSE:SBIN", "1m", rising_minutes("2024-01-31 09:15", 30))
     answer = client.get(PATH, SBIN | {"timeframe": "15m"}).json()
     assert [candle[1:] for candle in answer["candles"]] == [
         [100.0, 100.7, 100.0, 100.7, 150],
@@ -85,7 +85,9 @@ def test_a_longer_timeframe_is_made_from_what_is_held(client: APIClient) -> None
 
 def test_prices_are_adjusted_for_a_split_unless_told_otherwise(client: APIClient) -> None:
     store_candles(
-        "NSE:SBIN", "1d", flat([at("2014-11-19 00:00"), at("2014-11-20 00:00")], [2900.0, 293.0])
+        "NSE:SBIN",
+        "1d",
+        flat_candles([at("2014-11-19 00:00"), at("2014-11-20 00:00")], [2900.0, 293.0]),
     )
     row = ActionRow("NSE:SBIN", date(2014, 11, 20), "split", 1, 10, "NSE circular")
     corporate_actions.store_actions(rows=[row], now=NOW)
@@ -105,7 +107,7 @@ def test_prices_and_volumes_are_told_to_four_decimals(client: APIClient) -> None
     """2792.2 / 10 is 279.21999999999997 in binary, and 293.12 as a single is 293.1199951171875."""
     single = float(np.float32(293.12))
     days = [at("2014-11-19 00:00"), at("2014-11-20 00:00")]
-    store_candles("NSE:SBIN", "1d", flat(days, [2792.2, single]))
+    store_candles("NSE:SBIN", "1d", flat_candles(days, [2792.2, single]))
     asked = SBIN | {"timeframe": "1d"}
     assert client.get(PATH, asked).json()["candles"][1][1:] == [293.12] * 4 + [10]
     row = ActionRow("NSE:SBIN", date(2014, 11, 20), "split", 1, 10, "NSE circular")
@@ -120,7 +122,7 @@ def test_prices_and_volumes_are_told_to_four_decimals(client: APIClient) -> None
 def test_days_and_weeks_come_with_their_dates_in_india(client: APIClient, timeframe: str) -> None:
     """A bar of a day starts at midnight in India: its time in UTC is of the day before."""
     mondays = [at("2024-01-22 00:00"), at("2024-01-29 00:00")]
-    store_candles("NSE:SBIN", timeframe, flat(mondays, [100.0, 101.0]))
+    store_candles("NSE:SBIN", timeframe, flat_candles(mondays, [100.0, 101.0]))
     answer = client.get(PATH, SBIN | {"timeframe": timeframe}).json()
     assert [candle[0][:10] for candle in answer["candles"]] == ["2024-01-21", "2024-01-28"]
     assert answer["dates"] == ["2024-01-22", "2024-01-29"]

@@ -8,11 +8,11 @@ from rest_framework.test import APIClient
 from apps.accounts.models import User
 from apps.backtests.chart import services
 from apps.backtests.models import Backtest
+from tests.backtests.price_series import wave_candles
 from tests.backtests.submissions import submit
-from tests.backtests.waves import waves
 from tests.backtests.workers import run_queued
 from tests.conftest import Api
-from tests.envelope import assert_error
+from tests.error_responses import assert_error
 from tests.market.bars import store_candles
 
 SYMBOL = "NSE:NIFTY"
@@ -20,7 +20,7 @@ SYMBOL = "NSE:NIFTY"
 
 @pytest.fixture
 def completed(alice: User) -> Backtest:
-    store_candles(SYMBOL, "15m", waves("2024-01-01", 45))
+    store_candles(SYMBOL, "15m", wave_candles("2024-01-01", 45))
     backtest = submit(alice)
     run_queued()
     return backtest
@@ -83,7 +83,7 @@ def test_of_many_trades_the_largest_have_their_fills(
 
 
 def test_what_cannot_be_shown_is_refused(api: Api, alice: User, bob: User) -> None:
-    store_candles(SYMBOL, "15m", waves("2024-01-01", 45))
+    store_candles(SYMBOL, "15m", wave_candles("2024-01-01", 45))
     queued = submit(alice)
     assert_error(ask(api(alice), queued), 422, "UNPROCESSABLE_ENTITY", currentStatus="queued")
     run_queued()

@@ -11,7 +11,7 @@ from apps.algorithms import performance, services
 from apps.algorithms.models import Algorithm
 from tests import make
 from tests.conftest import Api
-from tests.envelope import assert_error
+from tests.error_responses import assert_error
 
 PATH = "/api/trading/algorithms"
 

@@ -8,11 +8,11 @@ from apps.accounts.models import User
 from apps.backtests.models import Backtest
 from apps.engine.metrics.table import METRICS
 from tests import make
+from tests.backtests.price_series import wave_candles
 from tests.backtests.submissions import submit
-from tests.backtests.waves import waves
 from tests.backtests.workers import run_queued
 from tests.conftest import Api
-from tests.envelope import assert_error
+from tests.error_responses import assert_error
 from tests.market.bars import store_candles
 
 PATH = "/api/backtests/compare"
@@ -26,7 +26,7 @@ def alice(kept: None) -> User:
 @pytest.fixture(scope="module")
 def pair(alice: User) -> tuple[Backtest, Backtest]:
     """Two of one algorithm, of which the second has a wider stop."""
-    store_candles("NSE:NIFTY", "15m", waves("2024-01-01", 45))
+    store_candles("NSE:NIFTY", "15m", wave_candles("2024-01-01", 45))
     steps = make.steps()
     wide = {**steps["exitConditions"], "stopLoss": {"type": "percentage", "percentage": 3}}
     algorithms = [

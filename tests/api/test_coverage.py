@@ -9,8 +9,8 @@ from rest_framework.test import APIClient
 from apps.accounts.models import User
 from apps.market.candles import corporate_actions, coverage
 from apps.market.candles.corporate_actions import ActionRow
-from tests.envelope import assert_error
-from tests.market.bars import NOW, at, flat, minutes, store_candles
+from tests.error_responses import assert_error
+from tests.market.bars import NOW, at, flat_candles, rising_minutes, store_candles
 
 PATH = "/api/market/coverage"
 SBIN = {"symbol": "NSE:SBIN"}
@@ -23,11 +23,11 @@ def client(api: Api, alice: User) -> APIClient:
 
 
 def hold_days(*stamps: str) -> None:
-    store_candles("NSE:SBIN", "1d", flat([at(f"{stamp} 00:00") for stamp in stamps]))
+    store_candles("NSE:SBIN", "1d", flat_candles([at(f"{stamp} 00:00") for stamp in stamps]))
 
 
 def test_what_is_held_by_timeframe(client: APIClient) -> None:
-    store_candles("NSE:SBIN", "1m", minutes("2024-01-31 09:15", 375))
+    store_candles("NSE:SBIN", "1m", rising_minutes("2024-01-31 09:15", 375))
     response = client.get(PATH, SBIN)
     assert response.status_code == 200
     assert response.json() == {
@@ -68,7 +68,7 @@ def test_the_newest_gaps_are_listed_and_all_are_counted(
 
 def test_years_without_a_calendar_are_named_and_weeks_have_no_sessions(client: APIClient) -> None:
     hold_days("2008-12-30", "2009-01-01")
-    store_candles("NSE:SBIN", "1w", flat([at("2024-01-01 00:00")]))
+    store_candles("NSE:SBIN", "1w", flat_candles([at("2024-01-01 00:00")]))
     day, week = client.get(PATH, SBIN).json()["timeframes"]
     assert (day["uncheckedYears"], day["missingSessions"]) == ([2008], 0)
     assert "gaps" not in week
@@ -76,7 +76,7 @@ def test_years_without_a_calendar_are_named_and_weeks_have_no_sessions(client: A
 
 def test_the_quality_of_a_timeframe(client: APIClient) -> None:
     hold_days("2024-01-13", "2024-01-15", "2024-01-17")
-    store_candles("NSE:SBIN", "1d", flat([at("2024-01-18 00:00")], [10.0]))
+    store_candles("NSE:SBIN", "1d", flat_candles([at("2024-01-18 00:00")], [10.0]))
     quality = client.get(PATH, SBIN | {"timeframe": "1d"}).json()["quality"]
     none_of_them = {"count": 0, "first": []}
     assert quality == {
@@ -100,7 +100,7 @@ def test_the_quality_of_a_timeframe(client: APIClient) -> None:
 
 
 def test_a_generated_sample_says_so(client: APIClient) -> None:
-    store_candles("NSE:SBIN", "1m", minutes("2024-01-31 09:15", 2), synthetic=True)
+    store_candles("NSE:SBIN", "1m", rising_minutes("2024-01-31 09:15", 2), synthetic=True)
     assert client.get(PATH, SBIN).json()["timeframes"][0]["synthetic"] is True
 
 

@@ -12,8 +12,8 @@ from apps.backtests.models import Backtest
 from tests import make
 from tests.backtests.workers import run_queued
 from tests.conftest import Api
-from tests.envelope import assert_error
-from tests.market.bars import at, flat, store_candles
+from tests.error_responses import assert_error
+from tests.market.bars import at, flat_candles, store_candles
 
 pytestmark = pytest.mark.django_db
 
@@ -31,7 +31,9 @@ def days(first: str, count: int) -> list[int]:
 
 
 def history(first: str, count: int, symbol: str = MARUTI) -> None:
-    store_candles(symbol, "1d", flat(days(first, count), [100.0 + n % 5 for n in range(count)]))
+    store_candles(
+        symbol, "1d", flat_candles(days(first, count), [100.0 + n % 5 for n in range(count)])
+    )
 
 
 def daily(owner: User, *symbols: str) -> Algorithm:
@@ -138,7 +140,7 @@ def test_a_range_that_is_held_needs_no_warning(api: Api, alice: User) -> None:
 
 def test_minutes_make_the_sessions_of_longer_candles(api: Api, alice: User) -> None:
     minutes = [date + 33_300 + 60 * n for date in days("2024-01-01", 60) for n in range(30)]
-    store_candles(MARUTI, "1m", flat(minutes, [100.0 + n % 7 for n in range(len(minutes))]))
+    store_candles(MARUTI, "1m", flat_candles(minutes, [100.0 + n % 7 for n in range(len(minutes))]))
     span = {"startDate": "2024-01-01", "endDate": "2024-03-15"}
     done = completed(api, alice, {"algorithmId": daily(alice, MARUTI).pk, **span})
     (coverage,) = done["receipt"]["coverage"]

@@ -10,8 +10,8 @@ from apps.algorithms.models import Algorithm
 from apps.backtests.models import Backtest, BacktestKind
 from apps.engine.kernel.records import ENGINE_VERSION
 from tests import make
+from tests.backtests.price_series import wave_candles
 from tests.backtests.submissions import submit
-from tests.backtests.waves import waves
 from tests.backtests.workers import run_queued
 from tests.conftest import Api
 from tests.market.bars import store_candles
@@ -41,7 +41,7 @@ def made_by(version: int, backtest: Backtest) -> Backtest:
 
 @pytest.fixture(scope="module")
 def old(alice: User) -> Backtest:
-    store_candles("NSE:NIFTY", "15m", waves("2024-01-01", 45))
+    store_candles("NSE:NIFTY", "15m", wave_candles("2024-01-01", 45))
     return made_by(12, completed(alice, TRAIL))
 
 

@@ -28,11 +28,11 @@ from apps.engine.metrics.equity import day_ends
 from apps.market.candles.reading import SAMPLE_NOTICE
 from apps.market.models import CandleChunk
 from tests import make
+from tests.backtests.price_series import wave_candles
 from tests.backtests.submissions import submit
-from tests.backtests.waves import waves
 from tests.backtests.workers import run_queued
 from tests.conftest import Api
-from tests.envelope import assert_error
+from tests.error_responses import assert_error
 from tests.market.bars import store_candles
 
 OPTIMIZATION: dict[str, Any] = {
@@ -50,7 +50,7 @@ def alice(kept: None) -> User:
 
 @pytest.fixture(scope="module")
 def backtest(alice: User) -> Backtest:
-    store_candles("NSE:NIFTY", "15m", waves("2024-01-01", 45))
+    store_candles("NSE:NIFTY", "15m", wave_candles("2024-01-01", 45))
     backtest = submit(alice, make.algorithm(alice, **make.steps()).pk)
     run_queued()
     return Backtest.objects.get(pk=backtest.pk)
@@ -122,7 +122,7 @@ def test_a_date_that_is_none_is_an_error(api: Api, alice: User, backtest: Backte
 
 
 def test_of_an_optimization_the_best_set_is_looked_at(api: Api, alice: User) -> None:
-    store_candles("NSE:NIFTY", "15m", waves("2024-01-01", 45))
+    store_candles("NSE:NIFTY", "15m", wave_candles("2024-01-01", 45))
     study = submit(
         alice,
         make.algorithm(alice, **make.steps()).pk,
@@ -138,7 +138,7 @@ def test_of_an_optimization_the_best_set_is_looked_at(api: Api, alice: User) -> 
 
 
 def test_of_a_walk_forward_the_joined_tests_are_looked_at(api: Api, alice: User) -> None:
-    store_candles("NSE:NIFTY", "15m", waves("2024-01-01", 45))
+    store_candles("NSE:NIFTY", "15m", wave_candles("2024-01-01", 45))
     config = {**OPTIMIZATION, "windows": 3}
     study = submit(
         alice,
@@ -176,7 +176,7 @@ def test_trades_on_expiries_are_told_from_others(api: Api, alice: User, backtest
 
 
 def test_without_a_result_there_is_no_evidence(api: Api, alice: User) -> None:
-    store_candles("NSE:NIFTY", "15m", waves("2024-01-01", 45))
+    store_candles("NSE:NIFTY", "15m", wave_candles("2024-01-01", 45))
     queued = submit(alice, make.algorithm(alice, **make.steps()).pk)
     error = assert_error(api(alice).get(path_of(queued)), 422, "UNPROCESSABLE_ENTITY")
     assert error["details"]["currentStatus"] == BacktestStatus.QUEUED
@@ -263,7 +263,7 @@ def test_a_status_changes_by_the_transitions_alone(
 def test_finer_candles_that_are_stored_decide(backtest: Backtest) -> None:
     finer = making.evidence_input(backtest).finer
     assert finer("NSE:NIFTY", backtest.start, backtest.end) is None
-    store_candles("NSE:NIFTY", "5m", waves("2024-01-01", 45, step=300))
+    store_candles("NSE:NIFTY", "5m", wave_candles("2024-01-01", 45, step=300))
     candles = making.evidence_input(backtest).finer("NSE:NIFTY", backtest.start, backtest.end)
     assert candles is not None
     assert np.diff(candles.time).min() == 300

@@ -16,11 +16,11 @@ from apps.market.candles import corporate_actions
 from apps.market.candles.corporate_actions import ActionRow
 from apps.market.models import CandleChunk
 from tests import make
+from tests.backtests.price_series import wave_candles
 from tests.backtests.submissions import submit
-from tests.backtests.waves import waves
 from tests.backtests.workers import run_queued
 from tests.conftest import Api
-from tests.envelope import assert_error
+from tests.error_responses import assert_error
 from tests.market.bars import store_candles
 
 SYMBOL = "NSE:NIFTY"
@@ -29,7 +29,7 @@ NOON = "2024-02-05T06:30:00Z"
 
 @pytest.fixture
 def completed(alice: User) -> Backtest:
-    store_candles(SYMBOL, "15m", waves("2024-01-01", 45))
+    store_candles(SYMBOL, "15m", wave_candles("2024-01-01", 45))
     backtest = submit(alice)
     run_queued()
     return backtest
@@ -46,7 +46,7 @@ def test_every_entry_is_explained_by_the_candle_before_it(
     client = api(alice)
     trades = client.get(f"/api/backtests/{completed.pk}/trades?limit=100").json()["data"]
     assert len(trades) > 3
-    times = waves("2024-01-01", 45).time
+    times = wave_candles("2024-01-01", 45).time
     for trade in trades[:4]:
         entry = int(times.searchsorted(_seconds(trade["entryTime"])))
         explanation = ask(client, completed, at=_moment(int(times[entry - 1]) + 60)).json()
@@ -84,7 +84,7 @@ def test_whatever_becomes_of_a_position_or_a_signal_has_its_words() -> None:
 
 
 def test_conditions_of_exits_are_told_of_what_is_held(api: Api, alice: User) -> None:
-    store_candles(SYMBOL, "15m", waves("2024-01-01", 45))
+    store_candles(SYMBOL, "15m", wave_candles("2024-01-01", 45))
     high = {"type": "indicator_value", "indicator": {"type": "RSI"}, "operator": "above"}
     exits = {
         "stopLoss": {"type": "percentage", "percentage": 5},
@@ -97,7 +97,7 @@ def test_conditions_of_exits_are_told_of_what_is_held(api: Api, alice: User) -> 
     client = api(alice)
     trades = client.get(f"/api/backtests/{backtest.pk}/trades?limit=100").json()["data"]
     trade = next(row for row in trades if row["exitReason"] == "signal")
-    times = waves("2024-01-01", 45).time
+    times = wave_candles("2024-01-01", 45).time
     left = int(times.searchsorted(_seconds(trade["exitTime"])))
     for back, signal, reason in ((2, False, "held"), (1, True, "held"), (0, None, "signal")):
         positions = ask(client, backtest, at=_moment(int(times[left - back]))).json()["positions"]

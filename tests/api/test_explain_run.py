@@ -17,8 +17,16 @@ from tests import make
 from tests.backtests.submissions import submit
 from tests.backtests.workers import run_queued
 from tests.conftest import Api
-from tests.envelope import assert_error
-from tests.trading.live.market_day import FIRST, hold, started, step, steps, times, walk
+from tests.error_responses import assert_error
+from tests.trading.live.market_day import (
+    FIRST,
+    crossing_steps,
+    random_candles,
+    session_starts,
+    started,
+    step,
+    store_bars,
+)
 
 SYMBOLS = ("NSE:RELIANCE", "NSE:SBIN")
 LENGTH = 1800
@@ -33,16 +41,17 @@ def alice(kept: None) -> User:
 
 @pytest.fixture(scope="module")
 def series() -> Mapping[str, Candles]:
-    starts = times(5 + DAYS, LENGTH, first=FIRST - 7 * 86_400)
+    starts = session_starts(5 + DAYS, LENGTH, first=FIRST - 7 * 86_400)
     return {
-        symbol: walk(seed, starts, wild=0.01, missing=0.1) for seed, symbol in enumerate(SYMBOLS)
+        symbol: random_candles(seed, starts, wild=0.01, missing=0.1)
+        for seed, symbol in enumerate(SYMBOLS)
     }
 
 
 @pytest.fixture(scope="module")
 def run(alice: User, series: Mapping[str, Candles]) -> Run:
-    hold(series, "30m")
-    configuration = steps(SYMBOLS, "30m")
+    store_bars(series, "30m")
+    configuration = crossing_steps(SYMBOLS, "30m")
     configuration["exitConditions"]["conditions"] = [
         {"type": "indicator_value", "indicator": {"type": "RSI"}, "operator": "above", "value": 70}
     ]

@@ -12,7 +12,7 @@ from apps.core.models import IdempotencyKey
 from tests import make
 from tests.conftest import Api
 from tests.contract.test_routes import routes
-from tests.envelope import assert_error
+from tests.error_responses import assert_error
 
 FORMS = {
     "multipart": (MULTIPART_CONTENT, encode_multipart(BOUNDARY, {"name": "x"})),

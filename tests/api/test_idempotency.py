@@ -20,11 +20,11 @@ from apps.backtests import services
 from apps.backtests.models import Backtest
 from apps.core.api.resources import idempotency
 from apps.core.models import IdempotencyKey
-from tests import documented, make
+from tests import make, openapi
+from tests.backtests.price_series import wave_candles
 from tests.backtests.submissions import submit
-from tests.backtests.waves import waves
 from tests.conftest import Api
-from tests.envelope import assert_error
+from tests.error_responses import assert_error
 from tests.market.bars import store_candles
 from tests.webhooks.events import endpoint_of
 
@@ -34,7 +34,7 @@ Post = Callable[..., Any]
 
 @pytest.fixture
 def body(alice: User) -> dict[str, Any]:
-    store_candles("NSE:NIFTY", "15m", waves("2024-01-01", 45))
+    store_candles("NSE:NIFTY", "15m", wave_candles("2024-01-01", 45))
     algorithm = make.algorithm(alice, **make.steps())
     return {"algorithmId": algorithm.pk, "startDate": "2024-02-01", "endDate": "2024-02-29"}
 
@@ -269,7 +269,7 @@ def test_an_answer_without_a_secret_is_repeated_to_all_credentials_of_the_user(
 
 
 def test_every_call_whose_answer_has_a_secret_is_tested_here() -> None:
-    document = documented.document()
+    document = openapi.document()
     with_secret = {
         path
         for path, methods in document["paths"].items()

@@ -7,7 +7,7 @@ import pytest
 from apps.accounts.models import User
 from apps.symbols import services
 from tests.conftest import Api
-from tests.envelope import assert_error
+from tests.error_responses import assert_error
 from tests.symbols.instruments import future, option
 
 PATH = "/api/symbols/"

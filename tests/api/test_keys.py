@@ -20,7 +20,7 @@ from apps.core.limits.quotas import QuotaExceeded
 from apps.core.times import wire_time
 from tests import make
 from tests.conftest import Api
-from tests.envelope import assert_error
+from tests.error_responses import assert_error
 
 PATH = "/api/auth/keys"
 GOOD = {"name": "Night runner", "scopes": ["read", "trade"]}

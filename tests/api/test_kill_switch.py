@@ -15,8 +15,8 @@ from apps.trading.models import KillSwitch, Run
 from apps.webhooks.models import Event
 from tests import make
 from tests.conftest import Api
-from tests.envelope import assert_error
-from tests.trading.standing import hold, ready, standing, start, stop
+from tests.error_responses import assert_error
+from tests.trading.algorithm_states import algorithm_in, hold, start, stop, stopped_algorithm
 
 PATH = "/api/trading/kill-switch"
 ALGORITHMS = "/api/trading/algorithms"
@@ -57,9 +57,9 @@ def test_it_says_since_when_and_why(
 
 def test_it_pauses_all_that_is_active_and_nothing_else(api: Api, alice: User, bob: User) -> None:
     of_alice = {
-        status: standing(alice, status) for status in ("draft", "active", "stopped", "error")
+        status: algorithm_in(alice, status) for status in ("draft", "active", "stopped", "error")
     }
-    other, of_bob = standing(alice, "active"), standing(bob, "active")
+    other, of_bob = algorithm_in(alice, "active"), algorithm_in(bob, "active")
     on(api, alice, {"reason": "bad news"})
     assert status_of(of_alice["active"]) == status_of(other) == "paused"
     for status in ("draft", "stopped", "error"):
@@ -77,12 +77,12 @@ def status_of(algorithm: Algorithm) -> str:
 
 
 def test_while_it_is_on_nothing_starts_or_resumes(api: Api, alice: User, bob: User) -> None:
-    stopped, paused = standing(alice, "stopped"), standing(alice, "paused")
+    stopped, paused = algorithm_in(alice, "stopped"), algorithm_in(alice, "paused")
     since = on(api, alice).json()["since"]
     for algorithm, verb in ((stopped, "start"), (paused, "resume")):
         response = api(alice).post(f"{ALGORITHMS}/{algorithm.pk}/{verb}")
         assert_error(response, 403, "FORBIDDEN", reason="kill_switch", since=since)
-    assert api(bob).post(f"{ALGORITHMS}/{ready(bob).pk}/start").status_code == 200
+    assert api(bob).post(f"{ALGORITHMS}/{stopped_algorithm(bob).pk}/start").status_code == 200
     assert api(alice).post(f"{ALGORITHMS}/{paused.pk}/stop").status_code == 200
 
 
@@ -93,7 +93,7 @@ def test_it_stays_as_it_was_turned_on(api: Api, alice: User) -> None:
 
 
 def test_turned_off_it_lets_start_again_and_resumes_nothing(api: Api, alice: User) -> None:
-    algorithm, client = standing(alice, "active"), api(alice)
+    algorithm, client = algorithm_in(alice, "active"), api(alice)
     on(api, alice)
     response = client.delete(PATH)
     assert (response.status_code, response.content) == (204, b"")
@@ -111,18 +111,18 @@ def test_what_is_off_can_be_turned_off(api: Api, alice: User) -> None:
 def test_positions_are_closed_when_that_is_asked_for(
     api: Api, alice: User, bob: User, close: bool | None
 ) -> None:
-    active, left = ready(alice), ready(alice)
+    active, left = stopped_algorithm(alice), stopped_algorithm(alice)
     hold(start(active))
     hold(start(left))
     stop(left, close_positions=False)
-    hold(start(ready(bob)))
+    hold(start(stopped_algorithm(bob)))
     on(api, alice, {} if close is None else {"closePositions": close})
     asked = Run.objects.exclude(close_requested_at=None)
     assert {run.algorithm for run in asked} == ({active, left} if close else set())
 
 
 def test_closing_can_be_asked_for_afterwards(api: Api, alice: User) -> None:
-    hold(start(ready(alice)))
+    hold(start(stopped_algorithm(alice)))
     first = on(api, alice)
     assert on(api, alice, {"closePositions": True}).json() == first.json()
     assert Run.objects.get().close_requested_at is not None
@@ -174,9 +174,9 @@ def test_the_global_kill_switch_refuses_all_starts_and_changes_no_status(
     api: Api, alice: User, bob: User
 ) -> None:
     active, stopped, paused = (
-        standing(alice, "active"),
-        standing(alice, "stopped"),
-        standing(bob, "paused"),
+        algorithm_in(alice, "active"),
+        algorithm_in(alice, "stopped"),
+        algorithm_in(bob, "paused"),
     )
     services.engage_global_switch(operator=OLGA, reason="bad data", now=make.NOW)
     for owner, algorithm, verb in ((alice, stopped, "start"), (bob, paused, "resume")):

@@ -10,7 +10,7 @@ from pytest_django import Settings
 from apps.accounts.models import User
 from tests import make
 from tests.conftest import Api
-from tests.envelope import assert_error
+from tests.error_responses import assert_error
 
 LOG_IN = "/api/auth/login"
 ALGORITHMS = "/api/trading/algorithms"

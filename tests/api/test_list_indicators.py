@@ -12,7 +12,7 @@ from apps.engine.indicators.catalogue import CATALOGUE
 from apps.engine.indicators.patterns import PATTERNS
 from tests import make
 from tests.conftest import Api
-from tests.envelope import assert_error
+from tests.error_responses import assert_error
 
 PATH = "/api/trading/indicators"
 LONGER = ["5m", "15m", "30m", "1h", "4h", "1d", "1w"]

@@ -11,7 +11,7 @@ from apps.accounts.models import LoginSession, User
 from apps.accounts.passwords import OwaspArgon2PasswordHasher
 from tests import make
 from tests.conftest import Api
-from tests.envelope import assert_error
+from tests.error_responses import assert_error
 
 PATH = "/api/auth/login"
 LogIn = Callable[[object, object], Any]

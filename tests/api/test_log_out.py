@@ -10,7 +10,7 @@ from django.utils import timezone
 from apps.accounts import services, tokens
 from apps.accounts.models import SessionEndReason, User
 from tests.conftest import Api
-from tests.envelope import assert_error
+from tests.error_responses import assert_error
 
 PATH = "/api/auth/logout"
 CLEARED = "refreshToken=; HttpOnly; Max-Age=0; Path=/api/auth; SameSite=Strict; Secure"

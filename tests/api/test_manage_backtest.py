@@ -6,11 +6,11 @@ from apps.accounts.models import User
 from apps.backtests import queue
 from apps.backtests.models import Backtest, BacktestResult, BacktestStatus, TradeBlock
 from tests import make
+from tests.backtests.price_series import wave_candles
 from tests.backtests.submissions import submit
-from tests.backtests.waves import waves
 from tests.backtests.workers import begin, run_queued
 from tests.conftest import Api
-from tests.envelope import assert_error
+from tests.error_responses import assert_error
 from tests.market.bars import store_candles
 
 PATH = "/api/backtests"
@@ -18,7 +18,7 @@ PATH = "/api/backtests"
 
 @pytest.fixture
 def queued(alice: User) -> Backtest:
-    store_candles("NSE:NIFTY", "15m", waves("2024-01-01", 45))
+    store_candles("NSE:NIFTY", "15m", wave_candles("2024-01-01", 45))
     return submit(alice)
 
 

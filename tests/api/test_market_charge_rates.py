@@ -8,7 +8,7 @@ from rest_framework.test import APIClient
 from apps.accounts.models import User
 from apps.market.rulebook.charges import SEGMENTS
 from tests.conftest import Api
-from tests.envelope import assert_error
+from tests.error_responses import assert_error
 
 PATH = "/api/market/charge-rates"
 SHARES = {"exchange": "NSE", "segment": "equity", "date": "2026-11-20", "broker": "none"}

@@ -10,7 +10,7 @@ from apps.accounts.models import User
 from apps.symbols.models import Instrument
 from apps.symbols.services import seed_sample
 from tests.conftest import Api
-from tests.envelope import assert_error
+from tests.error_responses import assert_error
 from tests.symbols.instruments import option
 
 PATH = "/api/market/charges"

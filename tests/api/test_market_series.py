@@ -6,8 +6,8 @@ from rest_framework.test import APIClient
 from apps.accounts.models import User
 from apps.market.feeds import services as feeds
 from tests.conftest import Api
-from tests.envelope import assert_error
-from tests.market.bars import NOW, at, flat, minutes, store_candles
+from tests.error_responses import assert_error
+from tests.market.bars import NOW, at, flat_candles, rising_minutes, store_candles
 
 PATH = "/api/market/series"
 
@@ -15,9 +15,9 @@ PATH = "/api/market/series"
 @pytest.fixture
 def client(api: Api, alice: User) -> APIClient:
     days = [at(f"2024-01-{day} 00:00") for day in (18, 23)]
-    store_candles("NSE:SBIN", "1d", flat(days))
-    store_candles("NSE:SBIN", "1m", minutes("2024-01-31 09:15", 375))
-    store_candles("MCX:GOLD", "1w", flat([at("2024-01-01 00:00")]), synthetic=True)
+    store_candles("NSE:SBIN", "1d", flat_candles(days))
+    store_candles("NSE:SBIN", "1m", rising_minutes("2024-01-31 09:15", 375))
+    store_candles("MCX:GOLD", "1w", flat_candles([at("2024-01-01 00:00")]), synthetic=True)
     return api(alice)
 
 

@@ -11,7 +11,7 @@ from apps.market import services
 from apps.market.rulebook.files.rule_set import bundled_files
 from tests import make
 from tests.conftest import Api
-from tests.envelope import assert_error
+from tests.error_responses import assert_error
 
 PATH = "/api/market/sessions"
 

@@ -16,7 +16,7 @@ from apps.core.errors import InvalidInput
 from apps.core.models import AuditRecord
 from tests import make
 from tests.conftest import Api
-from tests.envelope import assert_error
+from tests.error_responses import assert_error
 
 PATH = "/api/auth/password"
 NEW = "a new password"

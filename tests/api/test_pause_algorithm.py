@@ -9,8 +9,8 @@ from apps.algorithms.models import Algorithm
 from apps.trading.models import Account, Run
 from apps.webhooks.models import Event
 from tests.conftest import Api
-from tests.envelope import assert_error
-from tests.trading.standing import hold, ready, standing, start
+from tests.error_responses import assert_error
+from tests.trading.algorithm_states import algorithm_in, hold, start, stopped_algorithm
 
 PATH = "/api/trading/algorithms"
 
@@ -20,7 +20,7 @@ def post(api: Api, algorithm: Algorithm, body: object = None) -> Any:
 
 
 def test_it_keeps_its_run_its_capital_and_its_positions(api: Api, alice: User) -> None:
-    algorithm = ready(alice)
+    algorithm = stopped_algorithm(alice)
     hold(start(algorithm))
     response = post(api, algorithm)
     assert response.status_code == 200
@@ -32,7 +32,7 @@ def test_it_keeps_its_run_its_capital_and_its_positions(api: Api, alice: User) -
 
 
 def test_it_is_in_the_history_and_told(api: Api, alice: User) -> None:
-    algorithm = standing(alice, "active")
+    algorithm = algorithm_in(alice, "active")
     post(api, algorithm)
     change = algorithm.status_changes.latest("id")
     assert (change.before, change.after, change.actor) == ("active", "paused", alice.pk)
@@ -42,12 +42,12 @@ def test_it_is_in_the_history_and_told(api: Api, alice: User) -> None:
 
 @pytest.mark.parametrize("status", ["draft", "paused", "stopped", "error"])
 def test_only_an_active_one_can_be_paused(api: Api, alice: User, status: str) -> None:
-    response = post(api, standing(alice, status))
+    response = post(api, algorithm_in(alice, status))
     assert_error(
         response, 422, "UNPROCESSABLE_ENTITY", currentStatus=status, requiredStatus="active"
     )
 
 
 def test_a_body_that_says_something_is_refused(api: Api, alice: User) -> None:
-    response = post(api, standing(alice, "active"), {"for": "an hour"})
+    response = post(api, algorithm_in(alice, "active"), {"for": "an hour"})
     assert_error(response, 400, "VALIDATION_ERROR", field="for")

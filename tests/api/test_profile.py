@@ -15,7 +15,7 @@ from django.utils import timezone
 from apps.accounts import tokens
 from apps.accounts.models import User
 from tests.conftest import Api
-from tests.envelope import assert_error
+from tests.error_responses import assert_error
 
 PATH = "/api/auth/profile"
 Present = Callable[[str], Any]

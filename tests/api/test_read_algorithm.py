@@ -8,7 +8,7 @@ from apps.accounts.models import User
 from apps.algorithms import services
 from tests import make
 from tests.conftest import Api
-from tests.envelope import assert_error
+from tests.error_responses import assert_error
 
 PATH = "/api/trading/algorithms/"
 UNKNOWN = "0123456789abcdef01234567"

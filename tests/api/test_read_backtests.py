@@ -9,10 +9,10 @@ from apps.accounts.models import User
 from apps.backtests import results
 from apps.backtests.models import TradeBlock
 from tests import make
-from tests.backtests.waves import waves
+from tests.backtests.price_series import wave_candles
 from tests.backtests.workers import run_queued
 from tests.conftest import Api, client_of
-from tests.envelope import assert_error
+from tests.error_responses import assert_error
 from tests.market.bars import store_candles
 
 PATH = "/api/backtests"
@@ -27,7 +27,7 @@ def alice(kept: None) -> User:
 
 @pytest.fixture(scope="module")
 def completed(alice: User) -> dict[str, Any]:
-    store_candles("NSE:NIFTY", "15m", waves("2024-01-01", 45))
+    store_candles("NSE:NIFTY", "15m", wave_candles("2024-01-01", 45))
     client = client_of(alice)
     algorithm = make.algorithm(alice, **make.steps())
     created = client.post(PATH, {"algorithmId": algorithm.pk, "name": "One", **RANGE}).json()
@@ -156,8 +156,8 @@ def test_trades_of_one_symbol_have_pages_of_their_own(
 ) -> None:
     """Of blocks in which they are mixed with those of others."""
     monkeypatch.setattr("apps.backtests.results.TRADES_PER_BLOCK", 3)
-    store_candles("NSE:NIFTY", "15m", waves("2024-01-01", 45))
-    store_candles("NSE:SBIN", "15m", waves("2024-01-01", 45))
+    store_candles("NSE:NIFTY", "15m", wave_candles("2024-01-01", 45))
+    store_candles("NSE:SBIN", "15m", wave_candles("2024-01-01", 45))
     basic = make.steps()["basicInfo"] | {"symbols": ["NSE:NIFTY", "NSE:SBIN"]}
     algorithm = make.algorithm(alice, **make.steps(basicInfo=basic))
     client = api(alice)

@@ -27,11 +27,11 @@ from apps.backtests.report.context import report_context
 from apps.backtests.submissions import StudyConfigs
 from apps.core.models import IdempotencyKey
 from tests import make
+from tests.backtests.price_series import wave_candles
 from tests.backtests.submissions import submit
-from tests.backtests.waves import waves
 from tests.backtests.workers import run_queued
 from tests.conftest import Api
-from tests.envelope import assert_error
+from tests.error_responses import assert_error
 from tests.market.bars import store_candles
 
 VERDICT, TILES = '<section class="verdict"', '<section class="tiles"'
@@ -45,7 +45,7 @@ def alice(kept: None) -> User:
 
 @pytest.fixture(scope="module")
 def backtest(alice: User) -> Backtest:
-    store_candles("NSE:NIFTY", "15m", waves("2024-01-01", 45))
+    store_candles("NSE:NIFTY", "15m", wave_candles("2024-01-01", 45))
     backtest = submit(alice)
     run_queued()
     return services.update_backtest(owner=alice, backtest_id=backtest.pk, name=NAME, now=make.NOW)

@@ -11,11 +11,11 @@ from apps.algorithms.models import Algorithm
 from apps.backtests import tasks
 from apps.backtests.models import Backtest, BacktestKind
 from tests import make
+from tests.backtests.price_series import wave_candles
 from tests.backtests.submissions import submit
-from tests.backtests.waves import waves
 from tests.backtests.workers import run_queued
 from tests.conftest import Api
-from tests.envelope import assert_error
+from tests.error_responses import assert_error
 from tests.market.bars import store_candles
 
 SYMBOL = "NSE:NIFTY"
@@ -29,7 +29,7 @@ def alice(db: None) -> User:
 @pytest.fixture
 def original(alice: User) -> Backtest:
     """A completed one, over two months."""
-    store_candles(SYMBOL, "15m", waves("2024-01-01", 45))
+    store_candles(SYMBOL, "15m", wave_candles("2024-01-01", 45))
     backtest = submit(alice)
     run_queued()
     return Backtest.objects.get(pk=backtest.pk)
@@ -50,7 +50,7 @@ def reproduced(api: Api, user: User, original: Backtest) -> Any:
 
 def change_candles(*, month: int) -> None:
     """Store the candles again, with another volume of each of that month of 2024."""
-    bars = waves("2024-01-01", 45)
+    bars = wave_candles("2024-01-01", 45)
     months = bars.time.astype("M8[s]").astype("M8[M]").astype(int) % 12 + 1
     volume = np.where(months == month, bars.volume + 1, bars.volume)
     store_candles(SYMBOL, "15m", replace(bars, volume=volume))
@@ -134,7 +134,7 @@ def test_a_reproduction_says_which_engine_made_the_original(
 
 
 def test_only_what_is_completed_can_be_reproduced(api: Api, alice: User) -> None:
-    store_candles(SYMBOL, "15m", waves("2024-01-01", 45))
+    store_candles(SYMBOL, "15m", wave_candles("2024-01-01", 45))
     queued = submit(alice)
     client = api(alice)
     for call in ("receipt", "reproduce", "reproduction"):
@@ -151,7 +151,7 @@ def test_a_reproduction_outlives_its_original(api: Api, alice: User, original: B
 
 
 def test_a_reproduced_study_leaves_the_algorithms_results_alone(api: Api, alice: User) -> None:
-    store_candles(SYMBOL, "15m", waves("2024-01-01", 45))
+    store_candles(SYMBOL, "15m", wave_candles("2024-01-01", 45))
     study = submit(alice, kind=BacktestKind.MONTE_CARLO)
     run_queued()
     original = Backtest.objects.get(pk=study.pk)

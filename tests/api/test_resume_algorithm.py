@@ -14,9 +14,9 @@ from apps.trading.models import Account, Run
 from apps.webhooks.models import Event
 from tests import make
 from tests.conftest import Api
-from tests.envelope import assert_error
+from tests.error_responses import assert_error
 from tests.symbols.instruments import equity
-from tests.trading.standing import hold, lose, ready, standing, start
+from tests.trading.algorithm_states import algorithm_in, hold, lose, start, stopped_algorithm
 
 PATH = "/api/trading/algorithms"
 OLGA = audit.Actor(audit.ActorKind.OPERATOR, "0" * 24)
@@ -27,7 +27,7 @@ def post(api: Api, algorithm: Algorithm) -> Any:
 
 
 def test_it_goes_on_in_the_same_run(api: Api, alice: User) -> None:
-    algorithm = standing(alice, "paused")
+    algorithm = algorithm_in(alice, "paused")
     response = post(api, algorithm)
     assert response.status_code == 200
     assert (response.json()["status"], response.json()["warnings"]) == ("active", [])
@@ -37,7 +37,7 @@ def test_it_goes_on_in_the_same_run(api: Api, alice: User) -> None:
 
 
 def test_it_is_in_the_history_and_told_as_a_start(api: Api, alice: User) -> None:
-    algorithm = standing(alice, "paused")
+    algorithm = algorithm_in(alice, "paused")
     post(api, algorithm)
     change = algorithm.status_changes.latest("id")
     assert (change.before, change.after, change.reason) == ("paused", "active", "resumed")
@@ -47,14 +47,14 @@ def test_it_is_in_the_history_and_told_as_a_start(api: Api, alice: User) -> None
 
 @pytest.mark.parametrize("status", ["draft", "active", "stopped", "error"])
 def test_only_a_paused_one_can_be_resumed(api: Api, alice: User, status: str) -> None:
-    response = post(api, standing(alice, status))
+    response = post(api, algorithm_in(alice, status))
     assert_error(
         response, 422, "UNPROCESSABLE_ENTITY", currentStatus=status, requiredStatus="paused"
     )
 
 
 def test_what_it_holds_itself_does_not_keep_it(api: Api, alice: User) -> None:
-    algorithm = ready(alice)
+    algorithm = stopped_algorithm(alice)
     run = start(algorithm)
     for n in range(3):
         hold(run, f"NSE:A{n}")
@@ -63,13 +63,13 @@ def test_what_it_holds_itself_does_not_keep_it(api: Api, alice: User) -> None:
 
 
 def test_its_capital_is_its_own_though_nothing_else_is_left(api: Api, alice: User) -> None:
-    algorithm = standing(alice, "paused", initialCapital=10_000_000)
+    algorithm = algorithm_in(alice, "paused", initialCapital=10_000_000)
     assert post(api, algorithm).status_code == 200
     assert Account.objects.get().available == 0
 
 
 def test_what_is_wrong_is_told_in_the_order_of_the_checks(api: Api, alice: User) -> None:
-    algorithm = standing(alice, "paused")
+    algorithm = algorithm_in(alice, "paused")
     row = equity("NSE:NIFTY", enabled=False)
     lost = lose(algorithm, 10_000, now=timezone.now())
     services.engage_kill_switch(owner=alice, reason="", close_positions=False, now=make.NOW)
@@ -89,7 +89,7 @@ def test_what_is_wrong_is_told_in_the_order_of_the_checks(api: Api, alice: User)
 
 
 def test_a_request_to_close_positions_is_taken_back(api: Api, alice: User) -> None:
-    algorithm = standing(alice, "active")
+    algorithm = algorithm_in(alice, "active")
     services.engage_kill_switch(owner=alice, reason="", close_positions=True, now=make.NOW)
     services.release_kill_switch(owner=alice, now=make.NOW)
     assert Run.objects.get().close_requested_at == make.NOW

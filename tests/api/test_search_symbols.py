@@ -13,7 +13,7 @@ from apps.symbols.models import Instrument
 from apps.symbols.search import tiers
 from apps.symbols.search.contract_query import read_contract
 from tests.conftest import Api
-from tests.envelope import assert_error
+from tests.error_responses import assert_error
 from tests.symbols.instruments import equity, future, option
 
 PATH = "/api/symbols/search"

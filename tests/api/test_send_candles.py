@@ -13,7 +13,7 @@ from apps.market.feeds import clock
 from apps.market.models import BufferedCandle, CandleChunk
 from tests import make
 from tests.conftest import Api
-from tests.envelope import assert_error
+from tests.error_responses import assert_error
 from tests.market.bars import NOW, at
 
 PATH = "/api/market/candles"

@@ -12,7 +12,7 @@ from rest_framework.test import APIClient
 from apps.accounts import services, tokens
 from apps.accounts.models import LoginSession, SessionEndReason, User
 from tests import make
-from tests.envelope import assert_error
+from tests.error_responses import assert_error
 
 ALGORITHMS = "/api/trading/algorithms"
 

@@ -13,7 +13,7 @@ from apps.accounts.models import LoginSession, SessionEndReason, User
 from apps.accounts.services import MOST_SESSIONS
 from tests import make
 from tests.conftest import Api
-from tests.envelope import assert_error
+from tests.error_responses import assert_error
 
 PATH = "/api/auth/sessions"
 

@@ -4,7 +4,7 @@ import pytest
 
 from apps.accounts.models import User
 from tests.conftest import Api
-from tests.envelope import assert_error
+from tests.error_responses import assert_error
 
 CANDLES = "/api/market/candles"
 

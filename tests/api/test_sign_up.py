@@ -13,7 +13,7 @@ from rest_framework.test import APIClient
 from apps.accounts.models import LoginSession, User
 from tests import make
 from tests.conftest import Api
-from tests.envelope import assert_error
+from tests.error_responses import assert_error
 
 PATH = "/api/auth/signup"
 GOOD = {"email": "asha@example.com", "password": "monsoon-2026", "name": "Asha Rao"}

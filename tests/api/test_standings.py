@@ -11,14 +11,14 @@ from apps.market.feeds import clock
 from apps.trading.models import Run, RunState, Signal
 from tests import make
 from tests.conftest import Api
-from tests.trading.standing import hold, ready, standing, start
+from tests.trading.algorithm_states import algorithm_in, hold, start, stopped_algorithm
 
 pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture
 def run(alice: User) -> Run:
-    return start(ready(alice))
+    return start(stopped_algorithm(alice))
 
 
 def test_an_algorithm_that_has_done_nothing(api: Api, alice: User, run: Run) -> None:
@@ -61,8 +61,10 @@ def test_today_positions_and_the_last_signal(api: Api, alice: User, run: Run) ->
 def test_the_list_has_the_order_filters_and_pages_of_the_algorithms(
     api: Api, alice: User, bob: User
 ) -> None:
-    names = [standing(alice, status).name for status in ("active", "paused", "stopped", "active")]
-    standing(bob, "active")
+    names = [
+        algorithm_in(alice, status).name for status in ("active", "paused", "stopped", "active")
+    ]
+    algorithm_in(bob, "active")
     query = "status=active&sort=name&order=asc"
     for path in ("/api/trading/standings", "/api/trading/algorithms"):
         answer = api(alice).get(f"{path}?{query}&limit=1&page=2").json()
@@ -75,6 +77,6 @@ def test_any_number_of_algorithms_costs_the_same(
     api: Api, alice: User, django_assert_max_num_queries: object
 ) -> None:
     for _ in range(5):
-        start(ready(alice, initialCapital=100_000))
+        start(stopped_algorithm(alice, initialCapital=100_000))
     with django_assert_max_num_queries(12):  # type: ignore[operator]
         assert len(api(alice).get("/api/trading/standings").json()["data"]) == 5

@@ -16,9 +16,9 @@ from apps.trading.models import Account, KillSwitch, Run
 from apps.webhooks.models import Event
 from tests import make
 from tests.conftest import Api
-from tests.envelope import assert_error
+from tests.error_responses import assert_error
 from tests.symbols.instruments import equity
-from tests.trading.standing import hold, lose, ready, standing, start, stop
+from tests.trading.algorithm_states import algorithm_in, hold, lose, start, stop, stopped_algorithm
 
 PATH = "/api/trading/algorithms"
 OLGA = audit.Actor(audit.ActorKind.OPERATOR, "0" * 24)
@@ -31,7 +31,7 @@ def post(api: Api, owner: User, algorithm: Algorithm | str, body: object = None)
 
 @pytest.mark.parametrize("status", ["stopped", "error"])
 def test_it_is_active_from_now_on(api: Api, alice: User, status: str) -> None:
-    algorithm, client = standing(alice, status), api(alice)
+    algorithm, client = algorithm_in(alice, status), api(alice)
     response = client.post(f"{PATH}/{algorithm.pk}/start")
     assert response.status_code == 200
     answer = response.json()
@@ -44,7 +44,7 @@ def test_it_is_active_from_now_on(api: Api, alice: User, status: str) -> None:
 
 
 def test_it_leaves_a_run_with_the_steps_as_they_are(api: Api, alice: User) -> None:
-    algorithm = ready(alice, initialCapital=250_000.5)
+    algorithm = stopped_algorithm(alice, initialCapital=250_000.5)
     post(api, alice, algorithm)
     run = Run.objects.get()
     assert (run.algorithm, run.algorithm_version, run.mode) == (algorithm, 1, "paper")
@@ -54,14 +54,14 @@ def test_it_leaves_a_run_with_the_steps_as_they_are(api: Api, alice: User) -> No
 
 
 def test_it_reserves_the_initial_capital(api: Api, alice: User) -> None:
-    post(api, alice, ready(alice))
-    post(api, alice, ready(alice, initialCapital=0.5))
+    post(api, alice, stopped_algorithm(alice))
+    post(api, alice, stopped_algorithm(alice, initialCapital=0.5))
     account = Account.objects.get(owner=alice)
     assert (account.balance, account.reserved) == (Decimal(10_000_000), Decimal("1000000.50"))
 
 
 def test_it_is_in_the_history_and_told(api: Api, alice: User) -> None:
-    algorithm = ready(alice)
+    algorithm = stopped_algorithm(alice)
     post(api, alice, algorithm)
     change = algorithm.status_changes.latest("id")
     assert (change.before, change.after, change.actor) == ("stopped", "active", alice.pk)
@@ -81,7 +81,7 @@ def test_it_is_in_the_history_and_told(api: Api, alice: User) -> None:
     "content_type", ["application/json", "text/plain", "multipart/form-data; boundary=x", ""]
 )
 def test_an_empty_body_may_be_of_any_type(api: Api, alice: User, content_type: str) -> None:
-    algorithm = ready(alice)
+    algorithm = stopped_algorithm(alice)
     response = api(alice).generic(
         "POST", f"{PATH}/{algorithm.pk}/start", "", content_type=content_type
     )
@@ -90,7 +90,7 @@ def test_an_empty_body_may_be_of_any_type(api: Api, alice: User, content_type: s
 
 @pytest.mark.parametrize("body", [b"{", b"[]", b'{"mode": "live"}'])
 def test_a_body_that_says_something_is_refused(api: Api, alice: User, body: bytes) -> None:
-    algorithm = ready(alice)
+    algorithm = stopped_algorithm(alice)
     response = api(alice).generic(
         "POST",
         f"{PATH}/{algorithm.pk}/start",
@@ -108,7 +108,7 @@ def test_a_body_that_says_something_is_refused(api: Api, alice: User, body: byte
 def test_what_is_not_there_is_not_found(
     api: Api, alice: User, bob: User, algorithm_id: str
 ) -> None:
-    ids = {"theirs": ready(bob).pk, "archived": standing(alice, "archived").pk}
+    ids = {"theirs": stopped_algorithm(bob).pk, "archived": algorithm_in(alice, "archived").pk}
     wanted = ids.get(algorithm_id, algorithm_id)
     response = post(api, alice, wanted)
     assert_error(response, 404, "ALGORITHM_NOT_FOUND", algorithmId=wanted)
@@ -116,7 +116,7 @@ def test_what_is_not_there_is_not_found(
 
 
 def test_one_that_is_active_is_active_already(api: Api, alice: User) -> None:
-    algorithm = standing(alice, "active")
+    algorithm = algorithm_in(alice, "active")
     response = post(api, alice, algorithm)
     assert_error(response, 422, "ALGORITHM_ALREADY_ACTIVE", algorithmId=algorithm.pk)
     assert Run.objects.count() == 1
@@ -136,7 +136,7 @@ def test_a_draft_says_what_it_lacks(api: Api, alice: User) -> None:
 
 
 def test_a_paused_one_is_resumed_and_not_started(api: Api, alice: User) -> None:
-    response = post(api, alice, standing(alice, "paused"))
+    response = post(api, alice, algorithm_in(alice, "paused"))
     assert_error(
         response,
         422,
@@ -166,7 +166,7 @@ def test_a_paused_one_is_resumed_and_not_started(api: Api, alice: User) -> None:
 def test_steps_that_are_no_longer_valid_are_refused(
     api: Api, alice: User, column: str, value: object, missing: list[str]
 ) -> None:
-    algorithm = ready(alice)
+    algorithm = stopped_algorithm(alice)
     Algorithm.objects.filter(pk=algorithm.pk).update(**{column: value})
     response = post(api, alice, algorithm)
     assert_error(response, 422, "ALGORITHM_INCOMPLETE", missingFields=missing)
@@ -183,18 +183,18 @@ def test_a_symbol_that_cannot_be_traded_is_named(api: Api, alice: User) -> None:
 
 def test_on_paper_an_index_is_started_with_a_warning(api: Api, alice: User) -> None:
     equity("NSE:NIFTY", type=Type.INDEX)
-    [warning] = post(api, alice, ready(alice)).json()["warnings"]
+    [warning] = post(api, alice, stopped_algorithm(alice)).json()["warnings"]
     assert warning["field"] == "basicInfo.symbols[0]"
     assert "NSE:NIFTY is an index" in warning["message"]
 
 
 def test_without_an_index_there_is_no_warning(api: Api, alice: User) -> None:
-    assert post(api, alice, ready(alice)).json()["warnings"] == []
+    assert post(api, alice, stopped_algorithm(alice)).json()["warnings"] == []
 
 
 def test_an_index_cannot_be_traded_live(api: Api, alice: User) -> None:
     equity("NSE:NIFTY", type=Type.INDEX)
-    response = post(api, alice, ready(alice, mode="live"))
+    response = post(api, alice, stopped_algorithm(alice, mode="live"))
     assert_error(response, 400, "INVALID_SYMBOL", symbol="NSE:NIFTY")
 
 
@@ -202,7 +202,7 @@ def test_an_index_cannot_be_traded_live(api: Api, alice: User) -> None:
 def test_a_loss_of_today_that_has_reached_the_limit_refuses(
     api: Api, alice: User, loss: int, status: int
 ) -> None:
-    algorithm = ready(alice)
+    algorithm = stopped_algorithm(alice)
     lose(algorithm, loss, now=timezone.now())
     response = post(api, alice, algorithm)
     assert response.status_code == status
@@ -219,9 +219,9 @@ def test_a_breach_stands_though_the_limit_was_raised_since(api: Api, alice: User
 
 
 def test_a_loss_of_another_day_does_not_count(api: Api, alice: User) -> None:
-    algorithm = ready(alice)
+    algorithm = stopped_algorithm(alice)
     lose(algorithm, 50_000, now=timezone.now() - timedelta(days=1), breached=True)
-    lose(standing(alice, "stopped"), 50_000, now=timezone.now(), breached=True)
+    lose(algorithm_in(alice, "stopped"), 50_000, now=timezone.now(), breached=True)
     assert post(api, alice, algorithm).status_code == 200
 
 
@@ -235,7 +235,7 @@ def test_a_loss_of_another_day_does_not_count(api: Api, alice: User) -> None:
 def test_positions_that_an_earlier_run_has_left_refuse(
     api: Api, alice: User, left: int, code: str, details: dict[str, object]
 ) -> None:
-    algorithm = ready(alice)
+    algorithm = stopped_algorithm(alice)
     run = start(algorithm)
     for n in range(left):
         hold(run, f"NSE:A{n}")
@@ -244,16 +244,16 @@ def test_positions_that_an_earlier_run_has_left_refuse(
 
 
 def test_more_capital_than_is_available_is_refused(api: Api, alice: User) -> None:
-    start(ready(alice, initialCapital=6_000_000))
-    response = post(api, alice, ready(alice, initialCapital=4_000_000.01))
+    start(stopped_algorithm(alice, initialCapital=6_000_000))
+    response = post(api, alice, stopped_algorithm(alice, initialCapital=4_000_000.01))
     assert_error(
         response, 422, "INSUFFICIENT_BALANCE", required=4_000_000.01, available=4_000_000.0
     )
-    assert post(api, alice, ready(alice, initialCapital=4_000_000)).status_code == 200
+    assert post(api, alice, stopped_algorithm(alice, initialCapital=4_000_000)).status_code == 200
 
 
 def test_without_a_broker_nothing_goes_live(api: Api, alice: User) -> None:
-    algorithm = ready(alice, mode="live", broker="zerodha")
+    algorithm = stopped_algorithm(alice, mode="live", broker="zerodha")
     response = post(api, alice, algorithm)
     assert_error(response, 503, "BROKER_CONNECTION_FAILED", broker="zerodha")
     assert int(response["Retry-After"]) > 0
@@ -263,7 +263,7 @@ def test_without_a_broker_nothing_goes_live(api: Api, alice: User) -> None:
 
 def test_what_is_wrong_is_told_in_the_order_of_the_checks(api: Api, alice: User) -> None:
     """Everything is wrong at once; what was told is put right before the next attempt."""
-    algorithm = ready(alice, mode="live", initialCapital=20_000_000)
+    algorithm = stopped_algorithm(alice, mode="live", initialCapital=20_000_000)
     run = start_on_paper(algorithm)
     hold(run)
     stop(algorithm, close_positions=False)
@@ -315,7 +315,7 @@ def start_on_paper(algorithm: Algorithm) -> Run:
 
 
 def test_a_refused_start_leaves_nothing(api: Api, alice: User) -> None:
-    algorithm = ready(alice, mode="live")
+    algorithm = stopped_algorithm(alice, mode="live")
     before = Algorithm.objects.filter(pk=algorithm.pk).values().get()
     post(api, alice, algorithm)
     assert Algorithm.objects.filter(pk=algorithm.pk).values().get() == before
@@ -328,7 +328,7 @@ def test_a_refused_start_leaves_nothing(api: Api, alice: User) -> None:
 
 
 def test_a_start_that_is_repeated_is_done_once(api: Api, alice: User) -> None:
-    algorithm, client = ready(alice), api(alice)
+    algorithm, client = stopped_algorithm(alice), api(alice)
     headers = {"Idempotency-Key": "k"}
     first, again = (client.post(f"{PATH}/{algorithm.pk}/start", headers=headers) for _ in "12")
     assert (first.status_code, again.status_code) == (200, 200)
@@ -340,7 +340,7 @@ def test_a_start_that_is_repeated_is_done_once(api: Api, alice: User) -> None:
 
 
 def test_a_stored_refusal_is_replayed_though_its_cause_is_gone(api: Api, alice: User) -> None:
-    algorithm, client = ready(alice), api(alice)
+    algorithm, client = stopped_algorithm(alice), api(alice)
     services.engage_kill_switch(owner=alice, reason="", close_positions=False, now=make.NOW)
     path, headers = f"{PATH}/{algorithm.pk}/start", {"Idempotency-Key": "k"}
     assert_error(client.post(path, headers=headers), 403, "FORBIDDEN")
@@ -354,6 +354,6 @@ def test_a_stored_refusal_is_replayed_though_its_cause_is_gone(api: Api, alice: 
 
 @pytest.mark.parametrize("verb", ["put", "patch", "delete"])
 def test_an_active_one_cannot_be_changed(api: Api, alice: User, verb: str) -> None:
-    algorithm = standing(alice, "active")
+    algorithm = algorithm_in(alice, "active")
     response = getattr(api(alice), verb)(f"{PATH}/{algorithm.pk}", {})
     assert_error(response, 403, "FORBIDDEN", algorithmId=algorithm.pk, status="active")

@@ -10,8 +10,8 @@ from apps.algorithms.models import Algorithm
 from apps.trading.models import Account, Run
 from apps.webhooks.models import Event
 from tests.conftest import Api
-from tests.envelope import assert_error
-from tests.trading.standing import hold, ready, standing, start
+from tests.error_responses import assert_error
+from tests.trading.algorithm_states import algorithm_in, hold, start, stopped_algorithm
 
 PATH = "/api/trading/algorithms"
 
@@ -22,7 +22,7 @@ def post(api: Api, algorithm: Algorithm, body: object = None) -> Any:
 
 @pytest.mark.parametrize("status", ["active", "paused", "error"])
 def test_it_is_stopped_at_once(api: Api, alice: User, status: str) -> None:
-    algorithm = standing(alice, status)
+    algorithm = algorithm_in(alice, status)
     response = post(api, algorithm)
     assert response.status_code == 200
     assert (response.json()["status"], response.json()["active"]) == ("stopped", False)
@@ -31,7 +31,7 @@ def test_it_is_stopped_at_once(api: Api, alice: User, status: str) -> None:
 
 
 def test_it_is_in_the_history_and_told(api: Api, alice: User) -> None:
-    algorithm = standing(alice, "active")
+    algorithm = algorithm_in(alice, "active")
     post(api, algorithm)
     change = algorithm.status_changes.latest("id")
     assert (change.before, change.after, change.actor) == ("active", "stopped", alice.pk)
@@ -48,7 +48,7 @@ def test_it_is_in_the_history_and_told(api: Api, alice: User) -> None:
 
 
 def test_what_holds_nothing_gives_its_capital_back(api: Api, alice: User) -> None:
-    algorithm = standing(alice, "active")
+    algorithm = algorithm_in(alice, "active")
     post(api, algorithm)
     assert Account.objects.get().reserved == 0
     run = Run.objects.get()
@@ -69,7 +69,7 @@ def test_what_holds_nothing_gives_its_capital_back(api: Api, alice: User) -> Non
 def test_what_holds_positions_keeps_its_capital_until_they_are_closed(
     api: Api, alice: User, body: object, closes: bool
 ) -> None:
-    algorithm = ready(alice)
+    algorithm = stopped_algorithm(alice)
     run = start(algorithm)
     hold(run)
     assert post(api, algorithm, body).json()["status"] == "stopped"
@@ -84,7 +84,7 @@ def test_what_holds_positions_keeps_its_capital_until_they_are_closed(
 def test_stopping_a_failed_algorithm_with_positions_requests_their_closing(
     api: Api, alice: User
 ) -> None:
-    algorithm = ready(alice)
+    algorithm = stopped_algorithm(alice)
     run = start(algorithm)
     hold(run)
     Algorithm.objects.filter(pk=algorithm.pk).update(status="error", active=False)
@@ -97,7 +97,7 @@ def test_stopping_a_failed_algorithm_with_positions_requests_their_closing(
 
 @pytest.mark.parametrize("status", ["draft", "stopped"])
 def test_what_does_not_run_cannot_be_stopped(api: Api, alice: User, status: str) -> None:
-    response = post(api, standing(alice, status))
+    response = post(api, algorithm_in(alice, status))
     assert_error(
         response, 422, "UNPROCESSABLE_ENTITY", currentStatus=status, requiredStatus="active"
     )
@@ -114,19 +114,19 @@ def test_what_does_not_run_cannot_be_stopped(api: Api, alice: User, status: str)
 def test_a_body_that_may_mean_something_else_is_refused(
     api: Api, alice: User, body: object, field: str
 ) -> None:
-    algorithm = standing(alice, "active")
+    algorithm = algorithm_in(alice, "active")
     assert_error(post(api, algorithm, body), 400, "VALIDATION_ERROR", field=field)
     assert Algorithm.objects.get().status == "active"
 
 
 def test_an_empty_body_may_be_of_any_type(api: Api, alice: User) -> None:
-    algorithm = standing(alice, "active")
+    algorithm = algorithm_in(alice, "active")
     path = f"{PATH}/{algorithm.pk}/stop"
     assert api(alice).generic("POST", path, "", content_type="text/plain").status_code == 200
 
 
 def test_a_stop_that_is_repeated_is_done_once(api: Api, alice: User) -> None:
-    algorithm, client = standing(alice, "active"), api(alice)
+    algorithm, client = algorithm_in(alice, "active"), api(alice)
     headers = {"Idempotency-Key": "k"}
     first, again = (client.post(f"{PATH}/{algorithm.pk}/stop", headers=headers) for _ in "12")
     assert first.content == again.content

@@ -12,7 +12,7 @@ from apps.accounts.models import LoginSession, StreamSlot, User
 from apps.webhooks.event_types import EventType, render_body
 from apps.webhooks.models import Event
 from tests.conftest import Api
-from tests.envelope import assert_error
+from tests.error_responses import assert_error
 from tests.webhooks.events import emit
 
 PATH = "/api/events"

@@ -19,10 +19,10 @@ from apps.engine.kernel.reasons import CHARGE_KINDS
 from apps.engine.metrics.table import METRICS
 from apps.symbols.services import seed_sample
 from tests import make
-from tests.backtests.waves import waves
+from tests.backtests.price_series import wave_candles
 from tests.backtests.workers import run_queued
 from tests.conftest import Api
-from tests.envelope import assert_error
+from tests.error_responses import assert_error
 from tests.market.bars import store_candles
 from tests.symbols.instruments import future
 
@@ -32,7 +32,7 @@ RANGE = {"startDate": "2024-02-01", "endDate": "2024-02-29"}
 
 @pytest.fixture
 def history(db: None) -> None:
-    store_candles("NSE:NIFTY", "15m", waves("2024-01-01", 45))
+    store_candles("NSE:NIFTY", "15m", wave_candles("2024-01-01", 45))
 
 
 @pytest.fixture
@@ -43,7 +43,7 @@ def body(alice: User) -> dict[str, Any]:
 def test_a_year_whose_holidays_nobody_knows_is_refused_where_positions_end_with_the_day(
     api: Api, alice: User, body: dict[str, Any]
 ) -> None:
-    store_candles("MCX:GOLD", "15m", waves("2019-01-01", 45))
+    store_candles("MCX:GOLD", "15m", wave_candles("2019-01-01", 45))
     client = api(alice)
     body = {**body, "symbols": ["MCX:GOLD"], "startDate": "2019-02-01", "endDate": "2019-02-28"}
     id = client.post(PATH, body).json()["id"]
@@ -95,7 +95,7 @@ def test_an_index_is_simulated_without_charges_and_a_note_names_a_future_to_trad
 def test_each_sale_of_shares_of_an_earlier_day_pays_the_brokers_depository_charge(
     api: Api, alice: User
 ) -> None:
-    store_candles("NSE:SBIN", "15m", waves("2024-01-01", 45))
+    store_candles("NSE:SBIN", "15m", wave_candles("2024-01-01", 45))
     settings = make.steps()["executionSettings"] | {"productType": "delivery", "broker": "zerodha"}
     entries = make.steps()["entryConditions"] | {"positionType": "long"}
     algorithm = make.algorithm(
@@ -228,7 +228,7 @@ def test_the_same_request_gives_the_same_result(
 
 @pytest.mark.usefixtures("history")
 def test_overrides_are_for_this_backtest_alone(api: Api, alice: User, body: dict[str, Any]) -> None:
-    store_candles("NSE:TCS", "15m", waves("2024-01-01", 45))
+    store_candles("NSE:TCS", "15m", wave_candles("2024-01-01", 45))
     client = api(alice)
     changed = {"symbols": ["NSE:TCS"], "timeframe": "30m", "initialCapital": 5000, "slippage": 0.1}
     backtest = client.post(PATH, {**body, **changed}).json()
@@ -390,7 +390,7 @@ def test_bars_that_the_indicators_need_are_not_enough(
     api: Api, alice: User, body: dict[str, Any]
 ) -> None:
     store_candles(
-        "NSE:NIFTY", "15m", waves("2024-02-01", 1)
+        "NSE:NIFTY", "15m", wave_candles("2024-02-01", 1)
     )  # 25 bars; the EMA of 21 needs 21 of them
     body["endDate"] = "2024-02-02"
     assert api(alice).post(PATH, body).status_code == 201
@@ -412,7 +412,7 @@ def daily(period: int) -> dict[str, Any]:
 def test_longer_timeframes_need_candles_of_their_own(
     api: Api, alice: User, body: dict[str, Any]
 ) -> None:
-    store_candles("NSE:NIFTY", "15m", waves("2024-02-01", 9))
+    store_candles("NSE:NIFTY", "15m", wave_candles("2024-02-01", 9))
     short, long = (
         make.algorithm(alice, **make.steps(entryConditions=daily(period))).pk for period in (8, 9)
     )
@@ -441,7 +441,7 @@ def test_longer_candles_that_are_stored_are_read_before_any_that_could_be_made(
         backtest = client.post(PATH, {**body, "algorithmId": algorithm}).json()
         run_queued()
         trades.append(client.get(f"{PATH}/{backtest['id']}").json()["performance"]["totalTrades"])
-        days = waves("2024-01-01", 45, step=22_500)
+        days = wave_candles("2024-01-01", 45, step=22_500)
         far = [1e5] * len(days)
         midnights = days.time - 33_300
         store_candles(

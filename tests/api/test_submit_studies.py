@@ -11,10 +11,10 @@ from apps.algorithms.models import Algorithm
 from apps.backtests import estimates, execution, shards, studies
 from apps.backtests.models import Backtest
 from tests import make
-from tests.backtests.waves import waves
+from tests.backtests.price_series import wave_candles
 from tests.backtests.workers import begin, never, run_queued
 from tests.conftest import Api
-from tests.envelope import assert_error
+from tests.error_responses import assert_error
 from tests.market.bars import store_candles
 
 PATH = "/api/backtests"
@@ -30,7 +30,7 @@ PARAMETERS = [
 
 @pytest.fixture
 def history(db: None) -> None:
-    store_candles("NSE:NIFTY", "15m", waves("2024-01-01", 45))
+    store_candles("NSE:NIFTY", "15m", wave_candles("2024-01-01", 45))
 
 
 @pytest.fixture

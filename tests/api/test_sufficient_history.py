@@ -14,10 +14,10 @@ from apps.engine.language.strategy import parse
 from apps.engine.resampling import resample
 from apps.market.rulebook.sessions import sessions_of
 from tests import make
-from tests.backtests.waves import waves
+from tests.backtests.price_series import wave_candles
 from tests.backtests.workers import run_queued
 from tests.conftest import Api
-from tests.envelope import assert_error
+from tests.error_responses import assert_error
 from tests.market.bars import store_candles
 
 PATH = "/api/backtests"
@@ -33,7 +33,7 @@ def any_coverage(settings: LazySettings) -> None:
 
 def bars(timeframe: str, count: int) -> Candles:
     """The first of many weeks; a day has 25 of 15m and 75 of 5m."""
-    return waves(MONDAY, 60, step=STEPS[timeframe]).slice(0, count)
+    return wave_candles(MONDAY, 60, step=STEPS[timeframe]).slice(0, count)
 
 
 def reading(own: str, longer: str, candles: int) -> dict[str, Any]:

@@ -15,8 +15,8 @@ from apps.market.candles import reading
 from apps.market.models import CandleFile
 from apps.symbols.models import Instrument, MasterLoad
 from tests.conftest import Api
-from tests.envelope import assert_error
-from tests.symbols import lists
+from tests.error_responses import assert_error
+from tests.symbols import master_files
 
 CANDLES = "/api/market/candle-files"
 MASTERS = "/api/market/masters"
@@ -124,22 +124,22 @@ def test_a_file_may_be_longer_than_other_bodies_but_not_without_end(client: APIC
 
 
 def test_a_master_is_checked_then_imported(client: APIClient) -> None:
-    answer = post(client, MASTERS, sent(lists.KITE, "instruments.csv"))
+    answer = post(client, MASTERS, sent(master_files.KITE, "instruments.csv"))
     assert (answer["stored"], answer["source"], answer["added"]) == (False, "kite", answer["added"])
     assert answer["added"] > 0
     assert answer["lines"][0].startswith("instruments.csv: Kite")
     assert not Instrument.objects.exists()
-    body = sent(lists.KITE, "instruments.csv", checked=answer["fingerprint"])
+    body = sent(master_files.KITE, "instruments.csv", checked=answer["fingerprint"])
     assert post(client, MASTERS, body)["stored"] is True
     assert Instrument.objects.count() == answer["added"]
     assert MasterLoad.objects.exists()
     [record] = AuditRecord.objects.filter(action="master_loaded")
     assert record.details["source"] == "kite"
-    assert post(client, MASTERS, sent(lists.KITE, "instruments.csv"))["unchanged"] > 0
+    assert post(client, MASTERS, sent(master_files.KITE, "instruments.csv"))["unchanged"] > 0
 
 
 def test_a_master_may_be_of_an_earlier_day(client: APIClient) -> None:
-    dated = sent(lists.KITE, "instruments.csv", asOf="2020-01-02")
+    dated = sent(master_files.KITE, "instruments.csv", asOf="2020-01-02")
     assert post(client, MASTERS, dated)["asOf"] == "2020-01-02"
     assert_error(
         client.post(MASTERS, {**dated, "asOf": "2999-01-01"}), 400, "VALIDATION_ERROR", field="asOf"
@@ -149,7 +149,9 @@ def test_a_master_may_be_of_an_earlier_day(client: APIClient) -> None:
 def test_a_master_that_is_none_is_refused(client: APIClient) -> None:
     error = assert_error(client.post(MASTERS, sent(DAYS)), 400, "VALIDATION_ERROR")
     assert "its columns are date, open" in error["message"]
-    assert_error(client.post(MASTERS, sent(lists.KITE, source="upstox")), 400, "VALIDATION_ERROR")
+    assert_error(
+        client.post(MASTERS, sent(master_files.KITE, source="upstox")), 400, "VALIDATION_ERROR"
+    )
 
 
 @pytest.mark.parametrize("path", [CANDLES, MASTERS])

@@ -12,7 +12,7 @@ from apps.core.errors import Fault
 from apps.symbols.models import Type
 from tests import make
 from tests.conftest import Api
-from tests.envelope import assert_error
+from tests.error_responses import assert_error
 from tests.symbols.instruments import equity, future
 
 

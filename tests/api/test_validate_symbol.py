@@ -9,7 +9,7 @@ from apps.accounts.models import User
 from apps.symbols import services
 from apps.symbols.models import Instrument
 from tests.conftest import Api
-from tests.envelope import assert_error
+from tests.error_responses import assert_error
 from tests.symbols.instruments import equity, option
 
 PATH = "/api/symbols/validate"

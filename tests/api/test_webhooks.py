@@ -20,9 +20,9 @@ from apps.webhooks.lifecycle import DeliveryStatus
 from apps.webhooks.models import Delivery, EmailNotices, Endpoint
 from tests import make
 from tests.conftest import Api
-from tests.envelope import assert_error
+from tests.error_responses import assert_error
 from tests.webhooks.events import attempt, emit, endpoint_of
-from tests.webhooks.urls import BY_HOST, BY_SPELLING
+from tests.webhooks.webhook_urls import BY_HOST, BY_SPELLING
 
 PATH = "/api/webhooks"
 GOOD = {

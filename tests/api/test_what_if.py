@@ -11,11 +11,11 @@ from apps.backtests import results
 from apps.backtests.models import Backtest, BacktestKind, TrialRecord
 from apps.backtests.what_if import services
 from tests import make
+from tests.backtests.price_series import wave_candles
 from tests.backtests.submissions import submit
-from tests.backtests.waves import waves
 from tests.backtests.workers import run_queued
 from tests.conftest import Api
-from tests.envelope import assert_error
+from tests.error_responses import assert_error
 from tests.market.bars import store_candles
 
 WIDER: dict[str, Any] = {
@@ -31,7 +31,7 @@ def alice(kept: None) -> User:
 
 @pytest.fixture(scope="module")
 def original(alice: User) -> Backtest:
-    store_candles("NSE:NIFTY", "15m", waves("2024-01-01", 45))
+    store_candles("NSE:NIFTY", "15m", wave_candles("2024-01-01", 45))
     backtest = submit(alice)
     run_queued()
     return Backtest.objects.get(pk=backtest.pk)
@@ -138,7 +138,7 @@ def test_null_takes_a_field_away(api: Api, alice: User, original: Backtest) -> N
 def test_candles_that_have_changed_since_are_told(
     api: Api, alice: User, original: Backtest
 ) -> None:
-    bars = waves("2024-01-01", 45)
+    bars = wave_candles("2024-01-01", 45)
     store_candles("NSE:NIFTY", "15m", replace(bars, volume=bars.volume + 1))
     assert api(alice).post(path_of(original), WIDER).json()["sameCandles"] is False
 

@@ -3,14 +3,14 @@
 import pytest
 
 from apps.backtests import shards
-from tests.backtests.waves import waves
+from tests.backtests.price_series import wave_candles
 from tests.market.bars import store_candles
 
 
 @pytest.fixture
 def history(db: None) -> None:
     """Of NSE:NIFTY at 15m, around February 2024."""
-    store_candles("NSE:NIFTY", "15m", waves("2024-01-01", 45))
+    store_candles("NSE:NIFTY", "15m", wave_candles("2024-01-01", 45))
 
 
 @pytest.fixture

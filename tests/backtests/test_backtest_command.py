@@ -15,17 +15,17 @@ from apps.backtests import tasks
 from apps.backtests.models import BacktestKind
 from apps.engine.candles import Candles
 from tests import make
+from tests.backtests.price_series import wave_candles
 from tests.backtests.submissions import submit
-from tests.backtests.waves import waves
 from tests.backtests.workers import run_queued
 from tests.conftest import Api
-from tests.documented import long_numbers
-from tests.market.bars import at, flat, store_candles
+from tests.market.bars import at, flat_candles, store_candles
+from tests.openapi import long_numbers
 
 
 @pytest.fixture
 def candles(tmp_path: Path) -> Path:
-    return written(tmp_path / "ABC_15m.csv", waves("2024-01-01", 45))
+    return written(tmp_path / "ABC_15m.csv", wave_candles("2024-01-01", 45))
 
 
 def written(path: Path, bars: Candles) -> Path:
@@ -61,7 +61,7 @@ def test_the_summary_names_symbol_range_and_metrics(tmp_path: Path, candles: Pat
 
 
 def test_prices_that_look_split_are_noted(tmp_path: Path) -> None:
-    bars = waves("2024-01-01", 45)
+    bars = wave_candles("2024-01-01", 45)
     factor = np.where(bars.time < at("2024-02-15 00:00"), 10.0, 1.0)
     prices = {name: getattr(bars, name) * factor for name in ("open", "high", "low", "close")}
     split = Candles.build(bars.time, volume=bars.volume, **prices)
@@ -74,7 +74,9 @@ def test_prices_that_look_split_are_noted(tmp_path: Path) -> None:
 def test_it_is_the_simulation_of_the_service(
     api: Api, alice: User, tmp_path: Path, timeframe: str
 ) -> None:
-    bars = waves("2024-01-01", 45).slice(0, -3)  # the last hour, and half hour, are not finished
+    bars = wave_candles("2024-01-01", 45).slice(
+        0, -3
+    )  # the last hour, and half hour, are not finished
     candles = written(tmp_path / "ABC_15m.csv", bars)
     store_candles("NSE:ABC", "15m", bars)
     client = api(alice)
@@ -105,7 +107,7 @@ def scattered(count: int, *, every: int) -> Candles:
     """Pairs of days of a share, so many dates from one to the next."""
     first = at("2015-01-01 00:00")
     prices = [100.0 + n % 7 for n in range(count)]
-    return flat([first + 86_400 * (every * (n // 2) + n % 2) for n in range(count)], prices)
+    return flat_candles([first + 86_400 * (every * (n // 2) + n % 2) for n in range(count)], prices)
 
 
 def test_little_history_leads_the_notes_and_too_little_is_refused(tmp_path: Path) -> None:
@@ -137,7 +139,7 @@ def test_little_history_leads_the_notes_and_too_little_is_refused(tmp_path: Path
 
 
 def test_bars_that_finish_no_longer_one_are_too_few(tmp_path: Path) -> None:
-    candles = written(tmp_path / "ABC_15m.csv", waves("2024-01-01", 1).slice(0, 3))
+    candles = written(tmp_path / "ABC_15m.csv", wave_candles("2024-01-01", 1).slice(0, 3))
     basic = {**make.steps()["basicInfo"], "timeframe": "1h"}
     with pytest.raises(CommandError, match="NSE:ABC has 0 bars in the range"):
         backtest(described(tmp_path, basicInfo=basic), candles=candles)
@@ -187,7 +189,7 @@ def test_a_receipt_is_reproduced_from_its_candles(
     assert len(lines) == 6
     assert all(line.endswith(" equal") for line in lines)
 
-    bars = waves("2024-01-01", 45)
+    bars = wave_candles("2024-01-01", 45)
     halved = Candles.build(
         bars.time,
         open=bars.open,
@@ -238,7 +240,7 @@ def test_what_the_service_computed_is_reproduced_from_a_file(
     tmp_path: Path, candles: Path, api: Api, alice: User
 ) -> None:
     """A study too; only the symbol's own file is there, and no database is asked."""
-    store_candles("NSE:ABC", "15m", waves("2024-01-01", 45))
+    store_candles("NSE:ABC", "15m", wave_candles("2024-01-01", 45))
     for kind in ("backtest", "monte_carlo"):
         study = submit(alice, kind=BacktestKind(kind), overrides={"symbols": ["NSE:ABC"]})
         run_queued()

@@ -9,12 +9,12 @@ from apps.engine.candles import shared_columns
 from apps.engine.simulation.timeline import History
 from apps.market.services import market_rules_of
 from tests.engine.strategies import strategy
-from tests.market.bars import at, minutes, same, store_candles
+from tests.market.bars import are_same_candles, at, rising_minutes, store_candles
 
 pytestmark = pytest.mark.django_db
 
-BARS = minutes("2024-01-01 09:15", 300)
-LATER = minutes("2024-01-01 09:20", 200, first_price=50)
+BARS = rising_minutes("2024-01-01 09:15", 300)
+LATER = rising_minutes("2024-01-01 09:20", 200, first_price=50)
 DAY = date(2024, 1, 1)
 HELD = {"NSE:INFY": BARS, "NSE:TCS": BARS, "NSE:SBIN": LATER}
 
@@ -36,7 +36,7 @@ def test_many_symbols_lie_in_one_table() -> None:
     for symbol, bars in HELD.items():
         store_candles(symbol, "1m", bars)
     candles = [history.candles for history in read(list(HELD))]
-    assert all(map(same, candles, HELD.values()))
+    assert all(map(are_same_candles, candles, HELD.values()))
     assert shared_columns(candles) is not None
     assert candles[0].time is candles[1].time
     assert shared_columns([history.candles for history in read(["NSE:INFY"])]) is None

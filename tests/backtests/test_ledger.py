@@ -20,8 +20,8 @@ from apps.engine.language.strategy import parse
 from apps.engine.simulation.receipt import structure_hash
 from apps.engine.studies.overfitting import Overfitting
 from tests import make
+from tests.backtests.price_series import wave_candles
 from tests.backtests.submissions import submit
-from tests.backtests.waves import waves
 from tests.backtests.workers import run_queued
 from tests.market.bars import store_candles
 
@@ -45,7 +45,7 @@ DAYS = 20
 
 @pytest.fixture
 def alice(db: None) -> User:
-    store_candles("NSE:NIFTY", "15m", waves("2024-01-01", 45))
+    store_candles("NSE:NIFTY", "15m", wave_candles("2024-01-01", 45))
     return make.user("alice")
 
 
@@ -151,7 +151,7 @@ def test_a_structure_is_that_of_steps_without_numbers_symbols_and_labels(
 
 def written(user: User, symbol: str, **replaced: Any) -> Algorithm:
     """Write an algorithm for a symbol, whose history is held."""
-    store_candles(symbol, "15m", waves("2024-01-01", 45))
+    store_candles(symbol, "15m", wave_candles("2024-01-01", 45))
     basic = make.steps()["basicInfo"] | {"symbols": [symbol]}
     return make.algorithm(user, **make.steps(basicInfo=basic, **replaced))
 

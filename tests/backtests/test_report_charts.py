@@ -14,10 +14,10 @@ from apps.engine.kernel.records import CURVE, TRADE, Array
 from apps.engine.metrics.excursions import Excursions
 from apps.engine.metrics.fill_quality import FillQuality, unknown_fill_quality
 from apps.engine.metrics.result_data import ResultData
+from tests.backtests.price_series import wave_candles
 from tests.backtests.small_results import curve, trade, trades
-from tests.backtests.waves import waves
-from tests.benchmarks.walks import session_bars
-from tests.market.bars import at, minutes, store_candles
+from tests.benchmarks.random_candles import session_bars
+from tests.market.bars import at, rising_minutes, store_candles
 
 MINUTE = 60
 
@@ -89,7 +89,7 @@ def decoded(columns: dict[str, Any]) -> dict[str, list[float]]:
 
 
 def test_candles_come_back_as_they_were() -> None:
-    candles = waves("2024-01-01", 2)
+    candles = wave_candles("2024-01-01", 2)
     columns = charts.candle_columns(DrawnSymbol(1, "NSE:A", "15m", False, candles))
     assert (columns["symbol"], columns["name"], columns["decimals"]) == (1, "NSE:A", 2)
     assert (columns["seconds"], columns["isLonger"]) == (900, False)
@@ -122,7 +122,9 @@ def test_candles_are_as_long_as_it_takes_to_be_few(
     max_candles: int, timeframe: str, count: int
 ) -> None:
     """Six sessions of 375 minutes, Monday to Saturday, without a calendar."""
-    days = [minutes(f"2024-01-0{day} 09:15", 375, first_price=100 * day) for day in range(1, 7)]
+    days = [
+        rising_minutes(f"2024-01-0{day} 09:15", 375, first_price=100 * day) for day in range(1, 7)
+    ]
     candles = Candles.build(
         np.concatenate([day.time for day in days]),
         **{
@@ -139,7 +141,9 @@ def test_candles_are_as_long_as_it_takes_to_be_few(
 @pytest.mark.django_db
 def test_prices_are_those_of_the_symbols_with_the_most_trades_first() -> None:
     for number, symbol in enumerate(("NSE:A", "NSE:B"), start=1):
-        store_candles(symbol, "1m", minutes("2024-01-01 09:15", 5, first_price=100.0 * number))
+        store_candles(
+            symbol, "1m", rising_minutes("2024-01-01 09:15", 5, first_price=100.0 * number)
+        )
     rows = curve(("2024-01-01 09:15", 1), ("2024-01-01 09:19", 1))
     records = trades(*[trade("2024-01-01 09:15", "2024-01-01 09:16", 1, symbol=1)])
 

@@ -11,8 +11,8 @@ from apps.accounts.models import User
 from apps.backtests import services
 from apps.backtests.models import Backtest
 from tests import make
+from tests.backtests.price_series import wave_candles
 from tests.backtests.submissions import submit
-from tests.backtests.waves import waves
 from tests.backtests.workers import run_queued
 from tests.browser import console_of, program, requests_of, tab
 from tests.conftest import Api
@@ -44,7 +44,7 @@ pytestmark = [
 
 @pytest.fixture
 def completed(alice: User) -> Backtest:
-    store_candles("NSE:NIFTY", "15m", waves("2024-01-01", 45))
+    store_candles("NSE:NIFTY", "15m", wave_candles("2024-01-01", 45))
     backtest = submit(alice)
     run_queued()
     name = "<img src=x onerror=alert(1)><script>alert(2)</script>"

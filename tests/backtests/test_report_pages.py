@@ -13,8 +13,8 @@ from apps.accounts.models import User
 from apps.backtests.models import Backtest, ReportPage
 from apps.backtests.report import page_cache
 from apps.backtests.report.context import report_context
+from tests.backtests.price_series import wave_candles
 from tests.backtests.submissions import submit
-from tests.backtests.waves import waves
 from tests.backtests.workers import run_queued
 from tests.market.bars import store_candles
 
@@ -25,7 +25,7 @@ READERS = 8
 def test_of_many_readers_at_once_one_makes_the_page(
     alice: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    store_candles("NSE:NIFTY", "15m", waves("2024-01-01", 45))
+    store_candles("NSE:NIFTY", "15m", wave_candles("2024-01-01", 45))
     backtest = submit(alice)
     run_queued()
     made: list[str] = []

@@ -24,8 +24,8 @@ from apps.backtests.models import (
 from apps.core.database.ids import new_id
 from apps.core.models import AuditRecord
 from tests import make
+from tests.backtests.price_series import wave_candles
 from tests.backtests.submissions import submit
-from tests.backtests.waves import waves
 from tests.backtests.workers import run_queued
 from tests.conftest import Api
 from tests.market.bars import store_candles
@@ -36,7 +36,7 @@ WEEK = timedelta(days=7)
 
 @pytest.fixture
 def alice(alice: User) -> User:
-    store_candles("NSE:NIFTY", "15m", waves("2024-01-01", 45))
+    store_candles("NSE:NIFTY", "15m", wave_candles("2024-01-01", 45))
     User.objects.filter(pk=alice.pk).update(email_verified=True)
     return alice
 

@@ -8,7 +8,7 @@ from apps.engine.kernel.codes import ENTER_LONG
 from apps.trading.booking.record import book_steps
 from tests import make
 from tests.benchmarks.side_by_side import compare
-from tests.trading.stepped import BAR, Stepper, make_stepper
+from tests.trading.stepped_run import BAR, Stepper, make_stepper
 
 pytestmark = [pytest.mark.bench, pytest.mark.django_db]
 

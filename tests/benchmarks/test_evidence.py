@@ -20,8 +20,8 @@ from apps.engine.language.strategy import Strategy
 from apps.engine.simulation.simulate import SimulationResult
 from apps.engine.simulation.simulation_input import SimulationInput
 from apps.engine.simulation.timeline import History
+from tests.benchmarks.random_candles import session_bars
 from tests.benchmarks.side_by_side import MEASURED, Row, compare
-from tests.benchmarks.walks import session_bars
 from tests.engine.strategies import strategy
 
 pytestmark = [pytest.mark.bench, pytest.mark.timeout(600)]

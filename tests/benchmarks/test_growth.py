@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from tests.benchmarks.peers.runners import service_runner
+from tests.benchmarks.random_candles import candles_file, candles_folder
 from tests.benchmarks.side_by_side import report
-from tests.benchmarks.walks import candles_file, candles_folder
 
 pytestmark = [pytest.mark.bench, pytest.mark.timeout(600)]
 

@@ -19,8 +19,8 @@ from apps.engine.candles import Candles
 from apps.market import services
 from apps.market.candles import chunks, reading
 from apps.market.models import CandleChunk
+from tests.benchmarks.random_candles import session_bars
 from tests.benchmarks.side_by_side import compare
-from tests.benchmarks.walks import session_bars
 from tests.market.bars import NOW, store_candles
 from tests.market.candle_files import ImportedSeries
 

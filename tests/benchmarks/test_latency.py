@@ -18,8 +18,8 @@ from apps.engine.candles import Candles
 from apps.market.rulebook.sessions import sessions_of
 from apps.ops.demo.client import Client
 from apps.ops.demo.walkthrough import DEMO_ALGORITHM
+from tests.benchmarks.random_candles import session_bars
 from tests.benchmarks.side_by_side import MEASURED, Row
-from tests.benchmarks.walks import session_bars
 from tests.faults.service import Service, service
 
 pytestmark = [pytest.mark.bench, pytest.mark.timeout(600)]

@@ -19,8 +19,8 @@ from apps.engine.simulation.simulations import (
     simulate_plan,
 )
 from tests.benchmarks.peers.with_ours import CAPITAL, CHARGED, SYMBOL, strategy
+from tests.benchmarks.random_candles import session_bars
 from tests.benchmarks.side_by_side import compare
-from tests.benchmarks.walks import session_bars
 
 pytestmark = pytest.mark.bench
 

@@ -14,7 +14,7 @@ from apps.trading.step_result import BarStep
 from apps.trading.stream.services import CHANNELS
 from tests import make
 from tests.benchmarks.side_by_side import report
-from tests.trading.stepped import BAR, Bar, Stepper, make_stepper
+from tests.trading.stepped_run import BAR, Bar, Stepper, make_stepper
 
 pytestmark = [
     pytest.mark.bench,

@@ -10,8 +10,8 @@ import pytest
 
 from tests.benchmarks.peers.environments import PeersMissing
 from tests.benchmarks.peers.runners import Measured, Runner, peer, service_runner
+from tests.benchmarks.random_candles import candles_file, candles_folder
 from tests.benchmarks.side_by_side import MEASURED, Row, report
-from tests.benchmarks.walks import candles_file, candles_folder
 
 pytestmark = [pytest.mark.bench, pytest.mark.timeout(1800)]
 

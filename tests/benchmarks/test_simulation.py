@@ -19,10 +19,10 @@ from apps.engine.simulation.simulations import ignore_progress
 from tests.benchmarks.peers.runners import service_runner
 from tests.benchmarks.peers.with_ours import CAPITAL, CHARGED, SYMBOL, every_rule
 from tests.benchmarks.peers.with_ours import strategy as crossing
+from tests.benchmarks.random_candles import candles_file, random_minutes, session_bars
 from tests.benchmarks.side_by_side import compare, report
-from tests.benchmarks.walks import candles_file, minutes, session_bars
-from tests.engine.cases import random_case, reference_of, whole
-from tests.engine.steps import complete
+from tests.engine.configurations import complete
+from tests.engine.random_cases import random_case, reference_of, whole
 
 pytestmark = pytest.mark.bench
 
@@ -76,7 +76,7 @@ def test_every_rule_against_the_plain_case(tmp_path: Path) -> None:
 
 
 def test_indicators_by_blocks_against_one_pass() -> None:
-    candles, strategy = minutes(100_000), parse(complete())
+    candles, strategy = random_minutes(100_000), parse(complete())
     ema = [series("EMA", "value", "close", {"period": period}) for period in (9, 21)]
     blocks = len(np.unique(block_id(candles.time, "1m")))
     ratio = compare(

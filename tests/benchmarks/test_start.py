@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from tests.benchmarks.peers.runners import from_cold
+from tests.benchmarks.random_candles import candles_file
 from tests.benchmarks.side_by_side import MEASURED, Row
-from tests.benchmarks.walks import candles_file
 
 pytestmark = [pytest.mark.bench, pytest.mark.timeout(600)]
 

@@ -9,8 +9,8 @@ from apps.backtests import results
 from apps.backtests.models import Backtest, BacktestResult
 from apps.engine.kernel.records import CURVE, TRADE, Array
 from tests import make
+from tests.benchmarks.random_candles import session_bars
 from tests.benchmarks.side_by_side import compare
-from tests.benchmarks.walks import session_bars
 
 pytestmark = [pytest.mark.bench, pytest.mark.django_db]
 

@@ -23,8 +23,8 @@ from apps.engine.studies.windows import windows_of
 from tests.benchmarks.peers.environments import PeersMissing
 from tests.benchmarks.peers.runners import peer, service_runner
 from tests.benchmarks.peers.with_ours import CAPITAL, SYMBOL, strategy
+from tests.benchmarks.random_candles import candles_file, random_minutes, session_bars
 from tests.benchmarks.side_by_side import compare, report
-from tests.benchmarks.walks import candles_file, minutes, session_bars
 from tests.engine.whole_studies import walk_forward
 
 pytestmark = [pytest.mark.bench, pytest.mark.timeout(600)]
@@ -102,7 +102,7 @@ def test_a_search_against_one_simulation_after_another(
     steps: dict[str, object], parameters: list[dict[str, object]], text: str
 ) -> None:
     """40 of each over 100,000 minutes, ranked by profit."""
-    history = History(SYMBOL, minutes(100_000))
+    history = History(SYMBOL, random_minutes(100_000))
     grid = Grid(tuple(map(Parameter.model_validate, parameters)))
 
     def judge(facts: ResultData) -> Figure:

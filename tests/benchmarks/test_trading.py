@@ -20,8 +20,8 @@ from apps.trading.models import Order, RunState
 from tests import make
 from tests.benchmarks.side_by_side import MEASURED, Row
 from tests.faults.workers import Worker, working
-from tests.trading.live.crowd import crowd
-from tests.trading.live.market_day import hold, steps, times, walk
+from tests.trading.live.many_runs import make_runs
+from tests.trading.live.market_day import crossing_steps, random_candles, session_starts, store_bars
 
 pytestmark = [
     pytest.mark.bench,
@@ -43,9 +43,9 @@ class MarketRows:
     """History up to a morning, and then bars that come in live, those of all symbols at once."""
 
     def __init__(self) -> None:
-        self._starts = times(20, LENGTH)
-        self._series = {symbol: walk(n, self._starts) for n, symbol in enumerate(SYMBOLS)}
-        hold({name: bars.slice(0, HELD) for name, bars in self._series.items()}, "5m")
+        self._starts = session_starts(20, LENGTH)
+        self._series = {symbol: random_candles(n, self._starts) for n, symbol in enumerate(SYMBOLS)}
+        store_bars({name: bars.slice(0, HELD) for name, bars in self._series.items()}, "5m")
         self._next = HELD
 
     @property
@@ -66,12 +66,12 @@ class MarketRows:
 
 def algorithms(count: int, configuration: Callable[[int], dict[str, Any]], *, since: int) -> None:
     owners = [make.user(f"owner{count}x{n}") for n in range(OWNERS)]
-    crowd(owners, [configuration(n) for n in range(count)], since=since)
+    make_runs(owners, [configuration(n) for n in range(count)], since=since)
 
 
 def crossing(n: int) -> dict[str, Any]:
     """One of ten crossings, on one of the symbols."""
-    made = steps(
+    made = crossing_steps(
         [SYMBOLS[n % len(SYMBOLS)]],
         "5m",
         executionSettings={
@@ -90,7 +90,7 @@ def eager(n: int) -> dict[str, Any]:
     """In at the open of a bar, and out at that of the next one: an order and a fill in each bar."""
     price = {"type": "indicator_value", "indicator": {"type": "PRICE"}, "operator": "above"}
     always = [price | {"value": 1 + n / 10}]
-    return steps(
+    return crossing_steps(
         [SYMBOLS[n % len(SYMBOLS)]],
         "5m",
         entryConditions={"positionType": "long", "conditions": always},

@@ -21,8 +21,8 @@ from apps.webhooks.event_types import EVENT_SCHEMAS, EventType
 from tests import make
 from tests.benchmarks.side_by_side import MEASURED, Row
 from tests.faults.service import Service, service
-from tests.trading.live.crowd import crowd
-from tests.trading.live.market_day import FIRST, steps
+from tests.trading.live.many_runs import make_runs
+from tests.trading.live.market_day import FIRST, crossing_steps
 
 pytestmark = [pytest.mark.bench, pytest.mark.timeout(600)]
 
@@ -41,8 +41,8 @@ EVENTS = f"""
 def make_traders() -> None:
     """Let each owner have a page of algorithms that trade, each with a position."""
     owners = [make.user(f"watcher{n}") for n in range(OWNERS)]
-    configuration = steps(["NSE:RELIANCE"], "5m")
-    runs = crowd(owners, [configuration] * (OWNERS * ALGORITHMS), since=FIRST)
+    configuration = crossing_steps(["NSE:RELIANCE"], "5m")
+    runs = make_runs(owners, [configuration] * (OWNERS * ALGORITHMS), since=FIRST)
     Position.objects.bulk_create(
         Position(run=run, symbol="NSE:RELIANCE", quantity=1, entry_price=100, opened_at=make.NOW)
         for run in runs

@@ -19,7 +19,7 @@ from tests import make
 from tests.backtests.submissions import submit
 from tests.backtests.workers import never
 from tests.benchmarks.side_by_side import MEASURED, Row, report
-from tests.faults.history import FIRST, NOW, hold_walks
+from tests.faults.random_history import FIRST, NOW, store_random_walks
 from tests.faults.test_studies import algorithm_of, search, unfinished
 from tests.faults.test_worker_memory import peak_megabytes
 from tests.faults.workers import Worker, working
@@ -51,7 +51,7 @@ def submit_search(owner: User, algorithm_id: str, sets: int = 5_000) -> Backtest
 
 @pytest.fixture
 def searched() -> tuple[User, str]:
-    hold_walks()
+    store_random_walks()
     owner = make.user("alice")
     return owner, algorithm_of(owner)
 

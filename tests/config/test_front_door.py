@@ -3,7 +3,7 @@
 import pytest
 from django.test import Client
 
-from tests.envelope import assert_error
+from tests.error_responses import assert_error
 
 BROWSER = "text/html,application/xhtml+xml,application/xml;q=0.9,image/webp,*/*;q=0.8"
 

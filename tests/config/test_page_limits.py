@@ -12,7 +12,7 @@ from django.test.utils import CaptureQueriesContext
 from pytest_django import Settings
 
 from apps.core.models import AuditRecord
-from tests.envelope import assert_error
+from tests.error_responses import assert_error
 
 LIMITED = [
     "/",

@@ -13,8 +13,8 @@ from pytest_django.live_server_helper import LiveServer
 
 from apps.accounts.models import User
 from tests.admin.conftest import an_operator, browser_of
+from tests.backtests.price_series import wave_candles
 from tests.backtests.submissions import submit
-from tests.backtests.waves import waves
 from tests.browser import console_of, program, requests_of, tab
 from tests.market.bars import store_candles
 
@@ -55,7 +55,7 @@ def page_of(server: LiveServer) -> Iterator[Page]:
 
 
 def test_the_admin(alice: User, live_server: LiveServer, tmp_path: Path) -> None:
-    store_candles("NSE:NIFTY", "15m", waves("2024-01-01", 45))
+    store_candles("NSE:NIFTY", "15m", wave_candles("2024-01-01", 45))
     backtest = submit(alice)
     operator = an_operator()
     session = browser_of(operator).cookies[settings.SESSION_COOKIE_NAME].value

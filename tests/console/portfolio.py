@@ -18,12 +18,12 @@ from apps.trading.models import Order, Position, Run, Signal, Trade
 from apps.webhooks.event_types import EventType
 from apps.webhooks.models import Delivery
 from tests import make
+from tests.backtests.price_series import wave_candles
 from tests.backtests.submissions import submit
-from tests.backtests.waves import waves
 from tests.backtests.workers import run_queued
 from tests.console.addresses import addresses
-from tests.market.bars import at, flat, store_candles
-from tests.trading.standing import ready, start, step_over
+from tests.market.bars import at, flat_candles, store_candles
+from tests.trading.algorithm_states import start, step_over, stopped_algorithm
 from tests.webhooks.events import SUBSCRIBED, emit, endpoint_of
 
 SYMBOL = "NSE:RELIANCE"
@@ -34,8 +34,8 @@ def make_portfolio(owner: User, *, count: int, rows: int) -> dict[str, str]:
     """Make `count` algorithms, each with a backtest; of three two trade, the third is paused or a
     draft. Each that trades has `rows` signals, orders, trades and events. Return the pages.
     """
-    store_candles("NSE:NIFTY", "15m", waves("2024-01-01", 45))
-    store_candles(SYMBOL, "15m", waves("2024-01-01", 45))
+    store_candles("NSE:NIFTY", "15m", wave_candles("2024-01-01", 45))
+    store_candles(SYMBOL, "15m", wave_candles("2024-01-01", 45))
     runs = [start(_stopped(owner)) for _ in range(count - count // 6)]
     drafts = [make.algorithm(owner, name="Draft") for _ in range(count // 6)]
     draft = drafts[0] if drafts else make.algorithm(owner, name="Draft")
@@ -74,7 +74,7 @@ def make_portfolio(owner: User, *, count: int, rows: int) -> dict[str, str]:
 def _stopped(owner: User) -> Any:
     steps = make.steps()
     symbols = {"basicInfo": {**steps["basicInfo"], "symbols": ["NSE:NIFTY", SYMBOL]}}
-    algorithm = ready(owner, initialCapital=CAPITAL)
+    algorithm = stopped_algorithm(owner, initialCapital=CAPITAL)
     return algorithms.update(
         owner=owner,
         algorithm_id=algorithm.pk,
@@ -162,7 +162,7 @@ def _columns(row: Model) -> dict[str, Any]:
 
 def store_series(*, symbols: int, chunks: int = 1) -> None:
     """Let days be held of so many symbols, in so many chunks each."""
-    store_candles("NSE:STORED", "1d", flat([at("2024-01-18 00:00")]))
+    store_candles("NSE:STORED", "1d", flat_candles([at("2024-01-18 00:00")]))
     columns = _columns(CandleChunk.objects.get(symbol="NSE:STORED"))
     copies = [
         CandleChunk(

@@ -12,9 +12,9 @@ from apps.market.candles import reading
 from apps.symbols.models import MasterLoad
 from apps.symbols.services import seed_sample
 from tests.console.conftest import Browse
-from tests.console.helpers import CORPUS
-from tests.market.bars import at, flat, minutes, store_candles
-from tests.symbols import lists
+from tests.console.forms import HOSTILE_TEXTS
+from tests.market.bars import at, flat_candles, rising_minutes, store_candles
+from tests.symbols import master_files
 
 pytestmark = pytest.mark.django_db
 
@@ -22,8 +22,8 @@ pytestmark = pytest.mark.django_db
 @pytest.fixture
 def client(browse: Browse, alice: User) -> Client:
     seed_sample()
-    store_candles("NSE:SBIN", "1d", flat([at(f"2024-01-{day} 00:00") for day in (18, 23)]))
-    store_candles("NSE:RELIANCE", "1m", minutes("2024-01-31 09:15", 375))
+    store_candles("NSE:SBIN", "1d", flat_candles([at(f"2024-01-{day} 00:00") for day in (18, 23)]))
+    store_candles("NSE:RELIANCE", "1m", rising_minutes("2024-01-31 09:15", 375))
     return browse(alice)
 
 
@@ -49,7 +49,7 @@ def test_a_symbol_is_found_with_its_facts_and_gaps(client: Client) -> None:
 
 
 def test_candles_of_a_symbol_that_no_list_has_are_shown(client: Client) -> None:
-    store_candles("NSE:NOWHERE", "1d", flat([at("2024-01-18 00:00")]))
+    store_candles("NSE:NOWHERE", "1d", flat_candles([at("2024-01-18 00:00")]))
     assert b"No list of instruments has it" in client.get("/app/data/symbols/NSE:NOWHERE").content
     assert client.get("/app/data/symbols/NSE:NOTHING").status_code == 404
     assert client.get("/app/data/symbols/nothing").status_code == 400
@@ -119,12 +119,12 @@ def test_a_bad_file_is_reported_with_its_line(operator: Client) -> None:
 
 
 def test_a_master_is_checked_and_then_imported(operator: Client) -> None:
-    report = upload(operator, lists.KITE.encode(), kind="master").content.decode()
+    report = upload(operator, master_files.KITE.encode(), kind="master").content.decode()
     assert "Kite (Zerodha)" in report
     fingerprint = re.search(r'name="checked" value="(\w{64})"', report)
     assert fingerprint is not None
     assert not MasterLoad.objects.exists()
-    upload(operator, lists.KITE.encode(), kind="master", checked=fingerprint[1])
+    upload(operator, master_files.KITE.encode(), kind="master", checked=fingerprint[1])
     assert MasterLoad.objects.exists()
 
 
@@ -134,7 +134,7 @@ def test_files_are_for_operators(client: Client) -> None:
     assert b"/app/data/upload" not in client.get("/app/data").content
 
 
-@pytest.mark.parametrize("text", CORPUS)
+@pytest.mark.parametrize("text", HOSTILE_TEXTS)
 def test_what_is_typed_stays_text(client: Client, text: str) -> None:
     for page in ("/app/data", "/app/data/symbols", "/app/data/rules"):
         names = ("query", "exchange", "date", "request", "serializer")

@@ -7,7 +7,7 @@ from apps.core import limits
 from apps.core.errors import Code
 from apps.ops import docs
 from config.content_policy import HEADER
-from tests.envelope import assert_error
+from tests.error_responses import assert_error
 
 BROWSER = {"Accept": "text/html,application/xhtml+xml;q=0.9,*/*;q=0.8"}
 

@@ -3,19 +3,19 @@
 import pytest
 
 from apps.accounts.models import User
+from tests.backtests.price_series import wave_candles
 from tests.backtests.submissions import submit
-from tests.backtests.waves import waves
 from tests.backtests.workers import run_queued
 from tests.console.conftest import Browse
-from tests.console.helpers import CORPUS
+from tests.console.forms import HOSTILE_TEXTS
 from tests.market.bars import store_candles
-from tests.trading.standing import ready, start, step_over
+from tests.trading.algorithm_states import start, step_over, stopped_algorithm
 
 PART = {"HX-Request": "true"}
 
 
 def test_a_candle_of_a_backtest_is_explained(browse: Browse, alice: User, bob: User) -> None:
-    store_candles("NSE:NIFTY", "15m", waves("2024-01-01", 45))
+    store_candles("NSE:NIFTY", "15m", wave_candles("2024-01-01", 45))
     address = f"/app/backtests/{submit(alice).pk}"
     run_queued()
     client = browse(alice)
@@ -42,7 +42,7 @@ def test_a_candle_of_a_backtest_is_explained(browse: Browse, alice: User, bob: U
 def test_a_moment_without_a_candle_is_refused(
     browse: Browse, alice: User, query: str, status: int
 ) -> None:
-    store_candles("NSE:NIFTY", "15m", waves("2024-01-01", 45))
+    store_candles("NSE:NIFTY", "15m", wave_candles("2024-01-01", 45))
     address = f"/app/backtests/{submit(alice).pk}/explain"
     run_queued()
     client = browse(alice)
@@ -50,13 +50,13 @@ def test_a_moment_without_a_candle_is_refused(
     assert refused.status_code == status
     assert b'role="alert"' in refused.content
     assert b"<form" in client.get(f"{address}?{query}").content
-    for text in CORPUS:
+    for text in HOSTILE_TEXTS:
         body = client.get(address, {"symbol": text, "at": text}).content.decode()
         assert text not in body or text.startswith("{{")
 
 
 def test_a_candle_of_trading_on_paper_is_explained(browse: Browse, alice: User, bob: User) -> None:
-    run = start(ready(alice))
+    run = start(stopped_algorithm(alice))
     address = f"/app/live/{run.algorithm_id}"
     step_over(run, "2026-06-29T05:00:00Z")
     client = browse(alice)

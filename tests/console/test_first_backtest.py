@@ -12,11 +12,11 @@ from apps.algorithms.models import Algorithm
 from apps.backtests.models import Evidence
 from apps.backtests.tasks import run_evidence_job
 from apps.console.gallery import STRATEGIES, GalleryStrategy
+from tests.backtests.price_series import wave_candles
 from tests.backtests.submissions import submit
-from tests.backtests.waves import waves
 from tests.backtests.workers import run_queued
 from tests.console.conftest import Browse
-from tests.console.helpers import CORPUS, make_from
+from tests.console.forms import HOSTILE_TEXTS, make_from_gallery
 from tests.market.bars import store_candles
 
 
@@ -24,7 +24,7 @@ from tests.market.bars import store_candles
 def test_a_strategy_of_the_gallery_is_ready_and_undoubted(
     browse: Browse, alice: User, strategy: GalleryStrategy
 ) -> None:
-    address = make_from(browse(alice), strategy.slug)
+    address = make_from_gallery(browse(alice), strategy.slug)
     algorithm = Algorithm.objects.get(pk=address.rsplit("/", 1)[1])
     review = services.review(algorithm=algorithm, now=algorithm.created_at)
     assert (algorithm.status, review.errors) == ("stopped", ())
@@ -33,9 +33,9 @@ def test_a_strategy_of_the_gallery_is_ready_and_undoubted(
 
 
 def test_a_template_becomes_a_completed_backtest(browse: Browse, alice: User) -> None:
-    store_candles("NSE:RELIANCE", "5m", waves("2026-04-01", 60, step=300))
+    store_candles("NSE:RELIANCE", "5m", wave_candles("2026-04-01", 60, step=300))
     client = browse(alice)
-    address = make_from(client, "ema-cross")
+    address = make_from_gallery(client, "ema-cross")
     form = client.get(f"{address}/backtest").content.decode()
     dates = {
         name: re.search(rf'name="{name}"[^>]*value="([^"]+)"', form)[1]  # type: ignore[index]
@@ -60,7 +60,7 @@ def test_a_template_becomes_a_completed_backtest(browse: Browse, alice: User) ->
 
 def test_the_json_round_trips_and_says_what_is_wrong(browse: Browse, alice: User) -> None:
     client = browse(alice)
-    address = make_from(client, "rsi-2")
+    address = make_from_gallery(client, "rsi-2")
     algorithm = Algorithm.objects.get(pk=address.rsplit("/", 1)[1])
     before = algorithm.configuration
     shown = client.get(f"{address}/json").context["text"]
@@ -74,7 +74,7 @@ def test_the_json_round_trips_and_says_what_is_wrong(browse: Browse, alice: User
 
 def test_versions_are_compared_in_words(browse: Browse, alice: User) -> None:
     client = browse(alice)
-    address = make_from(client, "rsi-2")
+    address = make_from_gallery(client, "rsi-2")
     steps = client.get(f"{address}/json").context["text"].replace('"period": 200', '"period": 150')
     client.post(f"{address}/json", {"steps": steps})
     page = client.get(f"{address}/versions?version=2&since=1").content
@@ -83,17 +83,17 @@ def test_versions_are_compared_in_words(browse: Browse, alice: User) -> None:
 
 
 def test_anothers_algorithm_is_not_found(browse: Browse, alice: User, bob: User) -> None:
-    address = make_from(browse(alice), "rsi-2")
+    address = make_from_gallery(browse(alice), "rsi-2")
     stranger = browse(bob)
     for page in ("", "/json", "/versions", "/steps", "/backtest"):
         assert stranger.get(address + page).status_code == 404
     assert stranger.post(f"{address}/do/delete").status_code == 404
 
 
-@pytest.mark.parametrize("text", CORPUS)
+@pytest.mark.parametrize("text", HOSTILE_TEXTS)
 def test_what_a_trader_types_stays_text(browse: Browse, alice: User, text: str) -> None:
     client = browse(alice)
-    address = make_from(client, "rsi-2")
+    address = make_from_gallery(client, "rsi-2")
     client.post(f"{address}/do/rename", {"name": text, "description": text})
     client.post(f"{address}/json", {"steps": text})
     for page in ("/app", "/app/algorithms", address, f"{address}/json", f"{address}/versions"):
@@ -116,7 +116,7 @@ def test_no_script_and_no_style_stands_in_a_template() -> None:
 def test_the_evidence_is_asked_for_and_shown_once_it_is_made(
     browse: Browse, alice: User, bob: User
 ) -> None:
-    store_candles("NSE:NIFTY", "15m", waves("2024-01-01", 45))
+    store_candles("NSE:NIFTY", "15m", wave_candles("2024-01-01", 45))
     backtest = submit(alice)
     client = browse(alice)
     address = f"/app/backtests/{backtest.pk}"

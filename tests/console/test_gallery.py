@@ -14,7 +14,7 @@ from apps.algorithms.examples import EXAMPLE_STEPS
 from apps.algorithms.steps import STEPS
 from apps.console.gallery import STRATEGIES
 from apps.ops.demo.walkthrough import DEMO_ALGORITHM
-from tests import documented, make
+from tests import make, openapi
 
 CAPITAL = 1_000_000
 README = (Path(__file__).parents[2] / "README.md").read_text()
@@ -35,7 +35,7 @@ def test_what_is_risked_leaves_a_position_within_its_limit(steps: Mapping[str, A
 
 def test_nothing_that_is_shown_to_users_asks_for_more_than_it_allows(alice: User) -> None:
     in_readme = [json.loads(body) for body in re.findall(r"-d '(\{.*?\})'", README, re.DOTALL)]
-    in_document = list(algorithms_in(documented.document()))
+    in_document = list(algorithms_in(openapi.document()))
     in_pages = list(algorithms_in(in_readme))
     assert in_document
     assert in_pages

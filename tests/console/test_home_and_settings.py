@@ -9,8 +9,8 @@ from apps.core.times import INDIA
 from apps.trading import services as trading
 from apps.webhooks.event_types import EVENT_SCHEMAS, EventType
 from tests.console.conftest import Browse
-from tests.console.helpers import make_from
-from tests.trading.standing import ready, start
+from tests.console.forms import make_from_gallery
+from tests.trading.algorithm_states import start, stopped_algorithm
 from tests.webhooks.events import emit
 
 
@@ -27,7 +27,7 @@ def test_the_kill_switch_asks_for_its_word(browse: Browse, alice: User) -> None:
 
 def test_a_draft_needs_attention(browse: Browse, alice: User) -> None:
     client = browse(alice)
-    address = make_from(client, "rsi-2")
+    address = make_from_gallery(client, "rsi-2")
     assert client.get("/app").context["attention"] == []
     steps = client.get(f"{address}/json").context["text"].replace('"timeframe": "1d",', "")
     client.post(f"{address}/json", {"steps": steps})
@@ -49,7 +49,7 @@ def test_the_settings_change_the_profile_and_end_sessions(browse: Browse, alice:
 
 def test_alerts_and_drift_are_told_on_the_first_page(browse: Browse, alice: User) -> None:
     client = browse(alice)
-    run = start(ready(alice))
+    run = start(stopped_algorithm(alice))
     emit(alice, run.algorithm_id, type=EventType.PERFORMANCE_ALERT)
     emit(alice, run.algorithm_id, type=EventType.DAILY_LOSS_LIMIT_REACHED)
     emit(alice, run.algorithm_id, type=EventType.ALGORITHM_STARTED)

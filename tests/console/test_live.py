@@ -14,17 +14,17 @@ from apps.market.feeds import clock
 from apps.trading.activity import board
 from apps.trading.models import DriftReport, Order, Position, Run, RunState, Signal
 from tests import make
-from tests.backtests.waves import waves
+from tests.backtests.price_series import wave_candles
 from tests.console.conftest import Browse
 from tests.market.bars import store_candles
-from tests.trading.standing import add_order, hold, ready, standing, start
+from tests.trading.algorithm_states import add_order, algorithm_in, hold, start, stopped_algorithm
 
 pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture
 def run(alice: User) -> Run:
-    return start(ready(alice))
+    return start(stopped_algorithm(alice))
 
 
 @pytest.fixture
@@ -71,7 +71,7 @@ def test_what_trades_is_listed_in_pages(
     client: Client, alice: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(lists, "ROWS", 2)
-    names = {start(ready(alice, initialCapital=100_000)).algorithm_id for _ in range(3)}
+    names = {start(stopped_algorithm(alice, initialCapital=100_000)).algorithm_id for _ in range(3)}
     first, second = (client.get(f"/app/live?page={page}") for page in (1, 2))
     assert b"Page 1 of 2, 3 in all" in first.content
     assert 'hx-get="/app/live?page=2"' in second.content.decode()
@@ -79,7 +79,7 @@ def test_what_trades_is_listed_in_pages(
 
 
 def test_what_does_not_trade_is_not_listed(client: Client, alice: User, bob: User) -> None:
-    standing(alice, "draft"), standing(alice, "stopped"), standing(bob, "active")
+    algorithm_in(alice, "draft"), algorithm_in(alice, "stopped"), algorithm_in(bob, "active")
     assert client.get("/app/live").context["listing"].rows == []
 
 
@@ -167,7 +167,7 @@ def test_others_see_and_do_nothing(browse: Browse, bob: User, run: Run) -> None:
 
 
 def test_the_chart_has_the_candles_that_the_run_has_seen(client: Client, run: Run) -> None:
-    store_candles("NSE:NIFTY", "15m", waves("2026-04-01", 3, step=900))
+    store_candles("NSE:NIFTY", "15m", wave_candles("2026-04-01", 3, step=900))
     noon = datetime(2026, 4, 1, 6, 30, tzinfo=UTC)
     clock.move(int(noon.timestamp()), symbols=[], timeframe="15m", now=make.NOW)
     filled = add_order(run, status="filled", quantity=5, ended_at=noon)
@@ -210,7 +210,7 @@ def test_drift_is_told_by_session(client: Client, run: Run) -> None:
 def test_a_list_costs_the_same_for_any_number(
     client: Client, alice: User, django_assert_max_num_queries: object
 ) -> None:
-    keys = [start(ready(alice, initialCapital=100_000)).algorithm_id for _ in range(5)]
+    keys = [start(stopped_algorithm(alice, initialCapital=100_000)).algorithm_id for _ in range(5)]
     with django_assert_max_num_queries(6):  # type: ignore[operator]
         board.standings(owner=alice, algorithm_ids=keys, now=server_clock.now())
 

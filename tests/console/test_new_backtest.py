@@ -15,9 +15,9 @@ from apps.console.study_forms import numbers_of
 from apps.engine.studies.configs import OptimizationConfig, parse_config
 from apps.engine.studies.grid import path_errors
 from tests import make
-from tests.backtests.waves import waves
+from tests.backtests.price_series import wave_candles
 from tests.console.conftest import Browse
-from tests.console.helpers import CORPUS
+from tests.console.forms import HOSTILE_TEXTS
 from tests.market.bars import store_candles
 
 RANGE = {"startDate": "2024-02-01", "endDate": "2024-02-29"}
@@ -27,7 +27,7 @@ PERIOD = "entryConditions.conditions[0].indicator1.period"
 
 @pytest.fixture
 def client(browse: Browse, alice: User) -> Client:
-    store_candles("NSE:NIFTY", "15m", waves("2024-01-01", 45))
+    store_candles("NSE:NIFTY", "15m", wave_candles("2024-01-01", 45))
     return browse(alice)
 
 
@@ -176,7 +176,7 @@ def test_history_that_is_missing_is_told_before_anything_is_submitted(
     assert "bars in this range" in typed.context["refused"]
 
 
-@pytest.mark.parametrize("text", CORPUS)
+@pytest.mark.parametrize("text", HOSTILE_TEXTS)
 def test_text_in_any_field_stays_text(client: Client, address: str, text: str) -> None:
     form: dict[str, Any] = choose(client, address, BacktestKind.OPTIMIZATION)
     form = dict.fromkeys(form, text) | {"kind": "optimization"}
@@ -188,7 +188,7 @@ def test_text_in_any_field_stays_text(client: Client, address: str, text: str) -
 def test_what_is_filled_in_replaces_what_the_algorithm_has(
     client: Client, address: str, algorithm: Algorithm
 ) -> None:
-    store_candles("NSE:SBIN", "30m", waves("2024-01-01", 45))
+    store_candles("NSE:SBIN", "30m", wave_candles("2024-01-01", 45))
     fields = {node.path: node for node in client.get(address).context["overrides"]}
     assert [node.value for node in fields.values()] == ["", None, None, None, None]
     assert (fields["symbols"].default, fields["timeframe"].default) == ("NSE:NIFTY", "15m")

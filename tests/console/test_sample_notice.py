@@ -6,20 +6,20 @@ from django.test import Client
 from apps.accounts.models import User
 from apps.backtests.models import Backtest
 from apps.market.candles.reading import SAMPLE_NOTICE
+from tests.backtests.price_series import wave_candles
 from tests.backtests.submissions import submit
-from tests.backtests.waves import waves
 from tests.backtests.workers import run_queued
 from tests.conftest import Api
 from tests.console.conftest import Browse
 from tests.market.bars import store_candles
-from tests.trading.standing import ready, start
+from tests.trading.algorithm_states import start, stopped_algorithm
 
 pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture(params=[True, False], ids=["generated", "real"])
 def synthetic(request: pytest.FixtureRequest) -> bool:
-    store_candles("NSE:NIFTY", "15m", waves("2024-01-01", 45), synthetic=request.param)
+    store_candles("NSE:NIFTY", "15m", wave_candles("2024-01-01", 45), synthetic=request.param)
     return bool(request.param)
 
 
@@ -63,7 +63,7 @@ def test_the_first_note_of_a_receipt_says_so(
 def test_pages_of_trading_on_generated_candles_say_so(
     client: Client, alice: User, synthetic: bool
 ) -> None:
-    run = start(ready(alice))
+    run = start(stopped_algorithm(alice))
     page = f"/app/live/{run.algorithm_id}"
     below = ("", "/trades", "/drift", "/explain")
     for address in (*(page + part for part in below), "/app/live", "/app"):

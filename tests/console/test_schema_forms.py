@@ -9,7 +9,7 @@ from apps.console.algorithms import STEPS_FORM
 from apps.console.gallery import STRATEGIES, GalleryStrategy
 from apps.console.schema_forms import form_of, read_form
 from tests.console.conftest import Browse
-from tests.console.helpers import CORPUS, make_from
+from tests.console.forms import HOSTILE_TEXTS, make_from_gallery
 
 
 def sent_by(configuration: dict[str, dict[str, object]]) -> dict[str, str]:
@@ -79,7 +79,7 @@ def test_a_forged_field_does_no_harm(path: str) -> None:
 
 def test_a_problem_stands_beside_its_field_as_it_is_typed(browse: Browse, alice: User) -> None:
     client = browse(alice)
-    address = make_from(client, "ema-cross")
+    address = make_from_gallery(client, "ema-cross")
     algorithm = Algorithm.objects.get(pk=address.rsplit("/", 1)[1])
     form = sent_by(algorithm.configuration)
     form["entryConditions.conditions[0].indicator1.period"] = "0"
@@ -94,7 +94,7 @@ def test_a_problem_stands_beside_its_field_as_it_is_typed(browse: Browse, alice:
 
 def test_the_steps_are_saved_or_refused_with_what_was_typed(browse: Browse, alice: User) -> None:
     client = browse(alice)
-    address = make_from(client, "ema-cross")
+    address = make_from_gallery(client, "ema-cross")
     algorithm = Algorithm.objects.get(pk=address.rsplit("/", 1)[1])
     form = sent_by(algorithm.configuration) | {"change": "save"}
     field = "entryConditions.conditions[0].indicator1.period"
@@ -107,10 +107,10 @@ def test_the_steps_are_saved_or_refused_with_what_was_typed(browse: Browse, alic
     assert b'value="many"' in refused.content
 
 
-@pytest.mark.parametrize("text", CORPUS)
+@pytest.mark.parametrize("text", HOSTILE_TEXTS)
 def test_text_in_any_field_stays_text(browse: Browse, alice: User, text: str) -> None:
     client = browse(alice)
-    address = make_from(client, "bollinger")
+    address = make_from_gallery(client, "bollinger")
     algorithm = Algorithm.objects.get(pk=address.rsplit("/", 1)[1])
     form = dict.fromkeys(sent_by(algorithm.configuration), text)
     form |= {"entryConditions.conditions[0].type": "indicator_value", "change": "check"}

@@ -21,8 +21,8 @@ from rest_framework.test import APIClient
 from apps.accounts.models import User
 from apps.core.api.middleware import UPLOADS
 from tests import make
+from tests.backtests.price_series import wave_candles
 from tests.backtests.submissions import submit
-from tests.backtests.waves import waves
 from tests.conftest import client_of
 from tests.contract.rows import (
     accounts,
@@ -34,7 +34,7 @@ from tests.contract.rows import (
     values,
 )
 from tests.contract.rows.row import ALGORITHM, TOO_LARGE, WRONG_METHOD, Row
-from tests.envelope import assert_error
+from tests.error_responses import assert_error
 from tests.market.bars import store_candles
 
 pytestmark = pytest.mark.django_db
@@ -130,7 +130,7 @@ def sender(alice: User) -> Sender:
 
 @pytest.fixture
 def sender_with_backtest(db: None, sender: Sender, alice: User) -> Sender:
-    store_candles("NSE:NIFTY", "15m", waves("2024-01-01", 45))
+    store_candles("NSE:NIFTY", "15m", wave_candles("2024-01-01", 45))
     backtest = submit(alice, sender.ids["algorithm"])
     return Sender(sender.client, sender.ids | {"backtest": backtest.pk})
 

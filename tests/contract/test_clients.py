@@ -16,7 +16,7 @@ from pathlib import Path
 import orjson
 import pytest
 
-from tests.documented import document
+from tests.openapi import document
 
 pytestmark = pytest.mark.proof
 

@@ -26,12 +26,12 @@ from apps.backtests.models import ReportLink
 from apps.core.times import wire_time
 from apps.webhooks import services as webhooks
 from tests import make
+from tests.backtests.price_series import wave_candles
 from tests.backtests.submissions import submit
-from tests.backtests.waves import waves
 from tests.conftest import Api
 from tests.market.bars import store_candles
-from tests.trading.standing import add_order, standing, start, step_over
-from tests.trading.standing import hold as hold_position
+from tests.trading.algorithm_states import add_order, algorithm_in, start, step_over
+from tests.trading.algorithm_states import hold as hold_position
 from tests.webhooks.events import endpoint_of
 
 RECENTLY = wire_time(timezone.now())
@@ -77,7 +77,7 @@ def algorithm_of(user: User) -> str:
 
 
 def backtest_of(user: User) -> str:
-    store_candles("NSE:NIFTY", "15m", waves("2024-01-01", 45))
+    store_candles("NSE:NIFTY", "15m", wave_candles("2024-01-01", 45))
     return str(submit(user, algorithm_of(user)).pk)
 
 
@@ -95,7 +95,7 @@ def delivery_of(user: User) -> str:
 
 
 def order_of(user: User) -> str:
-    return str(add_order(standing(user, "active").runs.get()).pk)
+    return str(add_order(algorithm_in(user, "active").runs.get()).pk)
 
 
 def export_of(user: User) -> str:

@@ -18,14 +18,14 @@ from apps.algorithms.models import Algorithm
 from apps.algorithms.steps import STEPS
 from apps.backtests.models import Backtest
 from tests import make
-from tests.backtests.waves import waves
+from tests.backtests.price_series import wave_candles
 from tests.conftest import Api
 from tests.contract.mutations import Json, Mutant, mutants
 from tests.contract.senders import PROOF, Rows, Sender, run
-from tests.contract.sent import Sent, assert_refused, is_echo, read, same
+from tests.contract.sent_requests import Sent, assert_refused, is_echo, read, same
 from tests.contract.simulations import simulated
-from tests.engine.steps import complete
-from tests.envelope import assert_error
+from tests.engine.configurations import complete
+from tests.error_responses import assert_error
 from tests.market.bars import store_candles
 
 ALGORITHMS, BACKTESTS = "/api/trading/algorithms", "/api/backtests"
@@ -260,7 +260,7 @@ def as_kept(name: str, value: Json) -> Json:
 @pytest.fixture
 def backtests(api: Api, alice: User) -> BacktestJudge:
     for symbol in ("NSE:NIFTY", "NSE:TCS"):
-        store_candles(symbol, "15m", waves("2024-01-01", 45))
+        store_candles(symbol, "15m", wave_candles("2024-01-01", 45))
     return BacktestJudge(api(alice), stored)
 
 

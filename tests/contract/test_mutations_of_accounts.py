@@ -38,8 +38,8 @@ from tests.accounts.authenticator import authenticator, code_of
 from tests.conftest import Api
 from tests.contract.mutations import Json, Mutant, mutants
 from tests.contract.senders import PROOF, Rows, Sender, run
-from tests.contract.sent import assert_refused, read
-from tests.envelope import assert_error
+from tests.contract.sent_requests import assert_refused, read
+from tests.error_responses import assert_error
 
 pytestmark = pytest.mark.usefixtures("quiet")
 

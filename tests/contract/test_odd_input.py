@@ -24,7 +24,7 @@ from tests.contract.rows.row import (
     complete,
     with_at,
 )
-from tests.envelope import assert_error
+from tests.error_responses import assert_error
 from tests.symbols.instruments import equity
 
 Send = Callable[..., Any]

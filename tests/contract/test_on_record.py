@@ -21,14 +21,14 @@ from apps.trading import services as trading
 from apps.webhooks import services as webhooks
 from tests import make
 from tests.accounts.authenticator import authenticator, code_of
+from tests.backtests.price_series import wave_candles
 from tests.backtests.submissions import submit
-from tests.backtests.waves import waves
 from tests.conftest import Api
 from tests.contract.test_routes import routes
 from tests.market.bars import store_candles
-from tests.symbols import lists
-from tests.trading.standing import add_order, standing
-from tests.trading.standing import hold as hold_position
+from tests.symbols import master_files
+from tests.trading.algorithm_states import add_order, algorithm_in
+from tests.trading.algorithm_states import hold as hold_position
 from tests.webhooks.events import endpoint_of
 
 READS = {"get", "head"}
@@ -62,15 +62,15 @@ def algorithm(user: User) -> str:
 
 
 def stopped(user: User) -> str:
-    return str(standing(user, "stopped").pk)
+    return str(algorithm_in(user, "stopped").pk)
 
 
 def active(user: User) -> str:
-    return str(standing(user, "active").pk)
+    return str(algorithm_in(user, "active").pk)
 
 
 def paused(user: User) -> str:
-    return str(standing(user, "paused").pk)
+    return str(algorithm_in(user, "paused").pk)
 
 
 def operator(user: User) -> str:
@@ -79,13 +79,13 @@ def operator(user: User) -> str:
 
 
 def holding(user: User) -> str:
-    algorithm = standing(user, "active")
+    algorithm = algorithm_in(user, "active")
     hold_position(algorithm.runs.get(), "NSE:TCS")
     return str(algorithm.pk)
 
 
 def waiting_order(user: User) -> str:
-    return str(add_order(standing(user, "active").runs.get()).pk)
+    return str(add_order(algorithm_in(user, "active").runs.get()).pk)
 
 
 def switched_on(user: User) -> str:
@@ -170,7 +170,7 @@ CANDLES = {
     "timeframe": "1d",
     "candles": [["2024-06-03", 100, 101, 99, 100, 5]],
 }
-MASTER = {"name": "list.csv", "content": b64encode(lists.KITE.encode()).decode()}
+MASTER = {"name": "list.csv", "content": b64encode(master_files.KITE.encode()).decode()}
 CANDLE_FILE = {
     "name": "days.csv",
     "symbol": "NSE:NIFTY",
@@ -277,7 +277,7 @@ CHANGES = [
 
 @pytest.fixture(autouse=True)
 def history(db: None) -> None:
-    store_candles("NSE:NIFTY", "15m", waves("2024-01-01", 45))
+    store_candles("NSE:NIFTY", "15m", wave_candles("2024-01-01", 45))
 
 
 @pytest.mark.parametrize("change", CHANGES, ids=lambda change: f"{change.method} {change.path}")

@@ -30,16 +30,16 @@ from apps.engine.studies import configs
 from apps.engine.studies.grid import path_errors
 from apps.ops import docs
 from apps.trading.models import Run
-from tests import documented, make
+from tests import make, openapi
 from tests.accounts.authenticator import authenticator, code_of
-from tests.backtests.waves import waves
+from tests.backtests.price_series import wave_candles
 from tests.backtests.workers import run_queued
 from tests.conftest import client_of
-from tests.documented import document
 from tests.market.bars import store_candles
+from tests.openapi import document
 from tests.symbols.instruments import equity
-from tests.trading.standing import add_order, step_over
-from tests.trading.standing import hold as hold_position
+from tests.trading.algorithm_states import add_order, step_over
+from tests.trading.algorithm_states import hold as hold_position
 
 OPERATIONS = {
     operation["operationId"]: (method, path, operation)
@@ -169,8 +169,8 @@ def _is_place(parameter: dict[str, Any]) -> bool:
 def test_what_an_operation_shows_is_what_it_describes(name: str) -> None:
     method, path, operation = OPERATIONS[name]
     for status in operation["responses"]:
-        answer = documented.answer_of(path, method, status)
-        judge = documented.validator(path, method, status)
+        answer = openapi.answer_of(path, method, status)
+        judge = openapi.validator(path, method, status)
         if judge is None:
             continue
         media = answer["content"]["application/json"]
@@ -190,7 +190,7 @@ def _example_of(media: dict[str, Any]) -> Any:
 
 
 def _faults(schema: dict[str, Any], value: object) -> list[str]:
-    return documented.faults_in(value, schema)
+    return openapi.faults_in(value, schema)
 
 
 def _fields(schema: dict[str, Any], path: str, seen: set[str]) -> Iterator[tuple[str, Any]]:
@@ -425,7 +425,7 @@ def joined(kept: None) -> Reader:
     """
     equity("NSE:RELIANCE")
     for symbol in ("NSE:RELIANCE", "NSE:TCS"):
-        store_candles(symbol, "5m", waves("2024-01-01", 45, step=300))
+        store_candles(symbol, "5m", wave_candles("2024-01-01", 45, step=300))
     reader = Reader(client_of(), {})
     issued = reader.follow("signUp").json()
     reader.client.credentials(HTTP_AUTHORIZATION=f"Bearer {issued['accessToken']}")

@@ -21,10 +21,10 @@ from schemathesis.specs.openapi.checks import ignored_auth, positive_data_accept
 
 from apps.accounts import tokens
 from apps.accounts.models import User
-from tests.backtests.waves import waves
+from tests.backtests.price_series import wave_candles
 from tests.contract.test_isolation import owned
-from tests.documented import document
 from tests.market.bars import store_candles
+from tests.openapi import document
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 
@@ -137,7 +137,7 @@ def token(alice: User, name: str) -> str:
 def own(alice: User, name: str) -> dict[str, str]:
     """Ids of what is hers, by the names that the operation has for them."""
     if name == "submitBacktest":
-        store_candles("NSE:NIFTY", "15m", waves("2024-01-01", 45))
+        store_candles("NSE:NIFTY", "15m", wave_candles("2024-01-01", 45))
         return {"algorithmId": owned("algorithm_id", alice)}
     parts = re.findall(r"{(\w+_id)}", OPERATIONS[name])
     return {part: owned(part, alice) for part in parts}

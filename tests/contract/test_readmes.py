@@ -31,8 +31,8 @@ from apps.core import audit
 from apps.core.models import AuditRecord
 from apps.market.importers.sample import samples
 from apps.ops import backups
-from tests import documented, make
-from tests.backtests.waves import waves
+from tests import make, openapi
+from tests.backtests.price_series import wave_candles
 from tests.backtests.workers import run_queued
 from tests.conftest import client_of
 from tests.contract.readme_service import COMMANDS, ExampleService
@@ -40,7 +40,7 @@ from tests.contract.readmes import BLOCKS, PAGES, Block, blocks_in, section, she
 from tests.faults.service import service
 from tests.market.bars import store_candles
 from tests.processes import PROJECT
-from tests.symbols import lists
+from tests.symbols import master_files
 
 LANGUAGES: Final = {"sh", "python", "json", "psql", "cron", "env", "text"}
 # The first line of a block that cannot run on every machine, and why.
@@ -95,7 +95,7 @@ def script(address: str) -> str:
 
 def lay_out(folder: Path) -> None:
     """Write the files that the examples name."""
-    candles = waves("2024-01-02", 5, step=60)
+    candles = wave_candles("2024-01-02", 5, step=60)
     rows = zip(candles.time, candles.open, candles.high, candles.low, candles.close, strict=True)
     lines = [
         f"{datetime.fromtimestamp(time, tz=UTC).isoformat()},{open_},{high},{low},{close},500"
@@ -107,9 +107,9 @@ def lay_out(folder: Path) -> None:
     (folder / "actions.csv").write_text(
         "symbol,ex_date,kind,ratio,source\nNSE:RELIANCE,2024-10-28,bonus,1:1,example\n"
     )
-    (folder / "instruments.csv").write_text(lists.KITE)
-    (folder / "EQUITY_L.csv").write_text(lists.NSE)
-    (folder / "complete.json.gz").write_bytes(gzip.compress(lists.UPSTOX_JSON.encode()))
+    (folder / "instruments.csv").write_text(master_files.KITE)
+    (folder / "EQUITY_L.csv").write_text(master_files.NSE)
+    (folder / "complete.json.gz").write_bytes(gzip.compress(master_files.UPSTOX_JSON.encode()))
     (folder / "algorithm.json").write_text(example_algorithm())
 
 
@@ -207,7 +207,7 @@ def test_every_python_block_runs(page: str, monkeypatch: pytest.MonkeyPatch) -> 
 def test_every_json_block_is_valid(block: Block, alice: User) -> None:
     value = json.loads(block.text)
     if "error" in value:
-        assert documented.faults_in(value, {"$ref": "#/components/schemas/Error"}) == []
+        assert openapi.faults_in(value, {"$ref": "#/components/schemas/Error"}) == []
     if "basicInfo" in value:
         review = services.review(algorithm=make.algorithm(alice, **value), now=make.NOW)
         assert review.errors == ()

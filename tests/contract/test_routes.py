@@ -7,7 +7,7 @@ from django.urls import URLPattern, get_resolver
 
 from apps.accounts.models import User
 from tests.conftest import Api
-from tests.envelope import assert_error
+from tests.error_responses import assert_error
 
 PUBLIC = {
     "/api/auth/signup": "post",

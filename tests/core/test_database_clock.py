@@ -14,8 +14,8 @@ from apps.backtests import queue
 from apps.backtests.models import Backtest, BacktestStatus
 from apps.core.database import server_clock
 from apps.ops import presence
+from tests.backtests.price_series import wave_candles
 from tests.backtests.submissions import submit
-from tests.backtests.waves import waves
 from tests.market.bars import store_candles
 
 pytestmark = pytest.mark.django_db
@@ -69,7 +69,7 @@ def test_a_small_difference_is_left_alone(shift: Shift, caplog: pytest.LogCaptur
 
 
 def test_a_clock_that_is_ahead_gives_up_on_nobody(shift: Shift, alice: User) -> None:
-    store_candles("NSE:NIFTY", "15m", waves("2024-01-01", 45))
+    store_candles("NSE:NIFTY", "15m", wave_candles("2024-01-01", 45))
     backtest = submit(alice)
     Backtest.objects.update(status=BacktestStatus.RUNNING, heartbeat_at=timezone.now())
     shift(40)

@@ -16,7 +16,7 @@ from apps.core.api.exceptions import answer_exception, for_exception
 from apps.core.database.failures import Meaning, meaning_of
 from apps.core.errors import Code, ServiceError
 from tests.admin.conftest import an_operator, browser_of
-from tests.envelope import assert_error
+from tests.error_responses import assert_error
 
 SERVICE_UNAVAILABLE = (503, "SERVICE_UNAVAILABLE")
 

@@ -7,7 +7,7 @@ from django.test import Client
 from pytest_django import Settings
 
 from tests.conftest import Api
-from tests.envelope import assert_error
+from tests.error_responses import assert_error
 
 ENOUGH = 2**60  # bytes: more than any disk has free
 

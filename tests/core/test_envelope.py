@@ -6,7 +6,7 @@ from pytest_django import Settings
 
 from apps.core.api.exceptions import REASON_OF_STATUS, STATUS, refusal_of_http
 from apps.core.errors import Code, Fault, InvalidInput
-from tests.envelope import assert_error
+from tests.error_responses import assert_error
 
 
 @pytest.fixture

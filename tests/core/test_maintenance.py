@@ -13,7 +13,7 @@ from tests import make
 from tests.conftest import Api
 from tests.console.conftest import Browse, browse
 from tests.contract.test_routes import routes
-from tests.envelope import assert_error
+from tests.error_responses import assert_error
 
 __all__ = ["browse"]
 ID = "0" * 24

@@ -23,10 +23,18 @@ from apps.webhooks.models import Delivery, EmailNotices
 from apps.webhooks.sending import delivery
 from tests.admin.conftest import an_operator, browser_of
 from tests.conftest import Api
-from tests.envelope import assert_error
-from tests.trading.live.market_day import backtested, hold, replay, started, steps, times, walk
+from tests.error_responses import assert_error
+from tests.trading.algorithm_states import stopped_algorithm
+from tests.trading.live.market_day import (
+    backtested,
+    crossing_steps,
+    random_candles,
+    replay,
+    session_starts,
+    started,
+    store_bars,
+)
 from tests.trading.live.test_runner import expected_of, trades_of
-from tests.trading.standing import ready
 from tests.webhooks.events import attempt, emit, endpoint_of
 
 pytestmark = pytest.mark.django_db
@@ -46,10 +54,10 @@ def end(reason: str = "the old machine is gone") -> str:
 
 
 def test_an_open_run_stands_still_and_then_goes_on_as_if_nothing_had_been(alice: User) -> None:
-    starts = times(2, LENGTH)
-    series = {SYMBOL: walk(3, starts, wild=0.01)}
-    hold(series, "15m")
-    run = started(alice, steps([SYMBOL], "15m"))
+    starts = session_starts(2, LENGTH)
+    series = {SYMBOL: random_candles(3, starts, wild=0.01)}
+    store_bars(series, "15m")
+    run = started(alice, crossing_steps([SYMBOL], "15m"))
     begin()
     runner = Runner()
     replay(series, "15m", LENGTH, runner)
@@ -63,7 +71,7 @@ def test_an_open_run_stands_still_and_then_goes_on_as_if_nothing_had_been(alice:
 
 
 def test_nothing_starts_or_resumes(api: Api, alice: User) -> None:
-    path = f"/api/trading/algorithms/{ready(alice).pk}/start"
+    path = f"/api/trading/algorithms/{stopped_algorithm(alice).pk}/start"
     begin()
     assert_error(api(alice).post(path), 503, "SERVICE_UNAVAILABLE", reason="quiet_start")
     assert "go on" in end()

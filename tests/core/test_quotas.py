@@ -13,12 +13,12 @@ from apps.accounts.models import User
 from apps.algorithms.models import Algorithm
 from apps.core.limits.quotas import QuotaExceeded
 from tests import make
+from tests.backtests.price_series import wave_candles
 from tests.backtests.submissions import submit
-from tests.backtests.waves import waves
 from tests.conftest import Api
-from tests.envelope import assert_error
+from tests.error_responses import assert_error
 from tests.market.bars import store_candles
-from tests.trading.standing import standing
+from tests.trading.algorithm_states import algorithm_in
 
 ALGORITHMS = "/api/trading/algorithms"
 
@@ -82,8 +82,8 @@ def test_active_algorithms_and_the_capital_of_a_run_are_limited(
     api: Api, alice: User, settings: Settings
 ) -> None:
     settings.QUOTAS = {**settings.QUOTAS, "algorithms": 9, "activeAlgorithms": 1}
-    standing(alice, "active")
-    stopped = standing(alice, "stopped")
+    algorithm_in(alice, "active")
+    stopped = algorithm_in(alice, "stopped")
     refused = api(alice).post(f"{ALGORITHMS}/{stopped.pk}/start")
     assert_error(refused, 422, "UNPROCESSABLE_ENTITY", resource="activeAlgorithms")
     settings.QUOTAS = {**settings.QUOTAS, "activeAlgorithms": 2}
@@ -96,7 +96,7 @@ def test_active_algorithms_and_the_capital_of_a_run_are_limited(
 def test_backtests_are_limited_by_number_and_size(
     api: Api, alice: User, settings: Settings, resource: str
 ) -> None:
-    store_candles("NSE:NIFTY", "15m", waves("2024-01-01", 45))
+    store_candles("NSE:NIFTY", "15m", wave_candles("2024-01-01", 45))
     algorithm = make.algorithm(alice, **make.steps())
     submit(alice, algorithm.pk)
     settings.QUOTAS = {**settings.QUOTAS, resource: used(api, alice)[resource]}

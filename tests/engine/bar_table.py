@@ -30,7 +30,7 @@ from apps.engine.kernel import codes as c
 from apps.engine.kernel import records as r
 from apps.engine.kernel.reasons import EXIT_REASONS, REJECTIONS
 from apps.engine.kernel.records import Plan
-from tests.engine.cases import (
+from tests.engine.random_cases import (
     Case,
     Outside,
     account_of,

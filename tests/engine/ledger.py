@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from apps.engine.kernel import codes as c
-from tests.engine.cases import Case
+from tests.engine.random_cases import Case
 
 
 @dataclass

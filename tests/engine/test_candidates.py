@@ -11,7 +11,7 @@ from apps.engine.simulation.plan import plan_of
 from apps.engine.studies.candidates import CandidatePlan, Candidates, Overlap, merged
 from apps.engine.studies.configs import Parameter
 from apps.engine.studies.grid import Grid, applied
-from tests.engine.steps import complete
+from tests.engine.configurations import complete
 
 ENTRY = "entryConditions.conditions"
 # Several values change one object, some change what others change too, and some do not validate.

@@ -13,7 +13,7 @@ from apps.engine.resampling import resample
 from apps.engine.signals import blocks
 from apps.engine.signals.blocks import Block, BlockBatch, batches_of
 from apps.engine.signals.columns import BatchColumns, ColumnCache, shifted
-from tests.benchmarks.walks import session_bars
+from tests.benchmarks.random_candles import session_bars
 
 CANDLES = resample(session_bars(400, length=900), "15m", "30m", None)  # 20 months or so
 RSI = series("RSI", "value", "close", {"period": 14})

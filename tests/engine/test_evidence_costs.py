@@ -17,7 +17,7 @@ from apps.engine.language.strategy import Strategy
 from apps.engine.simulation.plan import Contract
 from apps.engine.simulation.simulate import History
 from apps.engine.simulation.simulation_input import SimulationInput
-from tests.benchmarks.walks import session_bars
+from tests.benchmarks.random_candles import session_bars
 from tests.engine.strategies import sma_cross, strategy
 
 RATES = ChargeRow(

@@ -19,7 +19,7 @@ from apps.engine.simulation.timeline import History
 from apps.engine.studies.configs import WalkForwardConfig, parse_config
 from apps.engine.studies.grid import applied
 from apps.engine.units import Unit, rounded
-from tests.benchmarks.walks import session_bars
+from tests.benchmarks.random_candles import session_bars
 from tests.engine.strategies import sma_cross, strategy
 from tests.engine.whole_studies import walk_forward
 

@@ -36,7 +36,7 @@ from apps.engine.evidence.significance import significance_section
 from apps.engine.language.strategy import Strategy
 from apps.engine.simulation.simulate import History
 from apps.engine.studies.overfitting import Overfitting
-from tests.benchmarks.walks import session_bars
+from tests.benchmarks.random_candles import session_bars
 from tests.engine.evidence_inputs import evidence_on
 from tests.engine.strategies import sma_cross, strategy
 

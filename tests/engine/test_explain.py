@@ -18,7 +18,7 @@ from apps.engine.simulation.plan import Contract
 from apps.engine.simulation.simulate import History, simulate
 from apps.engine.simulation.timeline import SymbolSeries, symbol_series_of
 from apps.engine.simulation.verdict import held_at
-from tests.engine.steps import CROSS, RSI_ABOVE_50, complete
+from tests.engine.configurations import CROSS, RSI_ABOVE_50, complete
 
 MONDAY = 1_704_080_700  # 2024-01-01, 09:15 in Asia/Kolkata
 

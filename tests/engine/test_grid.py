@@ -6,7 +6,7 @@ import pytest
 
 from apps.engine.studies.configs import Parameter
 from apps.engine.studies.grid import Grid, applied, path_errors
-from tests.engine.steps import complete
+from tests.engine.configurations import complete
 
 FAST = "entryConditions.conditions[0].indicator1.period"
 STOP = "exitConditions.stopLoss.percentage"

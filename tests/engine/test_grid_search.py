@@ -22,10 +22,10 @@ from apps.engine.studies import grid_search
 from apps.engine.studies.configs import Parameter
 from apps.engine.studies.grid import Grid
 from apps.engine.studies.grid_search import GridSearch, TooShort, require_days, search_grid
-from tests.benchmarks.walks import minutes
+from tests.benchmarks.random_candles import random_minutes
 from tests.engine.strategies import sma_cross, strategy
 
-CANDLES = minutes(3000)
+CANDLES = random_minutes(3000)
 ONE_HISTORY = [History("NSE:TEST", CANDLES)]
 TWO = [*ONE_HISTORY, History("NSE:OTHER", CANDLES.slice(500, 2500))]
 STOPPED = strategy(
@@ -106,7 +106,7 @@ def test_a_search_that_is_given_up_puts_no_more_sets_together(
 
 
 def test_weeks_are_long_enough_for_a_figure_of_a_year_from_the_fifth_on() -> None:
-    weeks = minutes(5)
+    weeks = random_minutes(5)
     weeks = replace(weeks, time=frozen(weeks.time[0] + np.arange(5) * 7 * DAY))
     market = join([symbol_series_of(STOPPED, History("NSE:TEST", weeks), 0, 2**40)]).market
     require_days(market, [EVERY_ROW], "sharpeRatioAnnualized")  # 35 days

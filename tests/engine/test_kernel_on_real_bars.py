@@ -25,7 +25,7 @@ from apps.engine.simulation.prepared_data import prepare_data
 from apps.engine.simulation.simulations import ignore_progress
 from apps.engine.simulation.timeline import History
 from apps.market.rulebook.sessions import sessions_of
-from tests.engine.cases import bars_of, reference_of, sparse_case, whole
+from tests.engine.random_cases import bars_of, reference_of, sparse_case, whole
 from tests.engine.test_kernel_proofs import assert_equal
 from tests.market.candle_files import ImportedSeries
 

@@ -9,7 +9,8 @@ from apps.engine.candles import frozen
 from apps.engine.kernel import codes as c
 from apps.engine.kernel import records as r
 from apps.engine.kernel.reasons import EXIT_REASONS, REJECTIONS
-from tests.engine.cases import (
+from tests.engine.ledger import Ledger
+from tests.engine.random_cases import (
     RATES,
     Case,
     Outcome,
@@ -31,7 +32,6 @@ from tests.engine.cases import (
     whole,
     with_idle_symbols,
 )
-from tests.engine.ledger import Ledger
 from tests.engine.reference import ReferenceImplementation
 
 QUICK, LONG = range(8), range(1000, 4000)

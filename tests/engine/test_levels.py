@@ -13,7 +13,7 @@ from apps.engine.kernel.kernel import run
 from apps.engine.simulation.levels import HeldPosition, levels_at
 from apps.engine.simulation.plan import Contract
 from tests.engine.bar_table import NO_RATES
-from tests.engine.cases import Case, Running, bars_of, random_case, row_alone, small_out
+from tests.engine.random_cases import Case, Running, bars_of, random_case, row_alone, small_out
 
 QUICK, LONG = range(3), range(1000, 1400)
 

@@ -30,8 +30,8 @@ from apps.engine.signals.required_inputs import required_inputs
 from apps.engine.signals.signals import atr_columns, signals_of
 from apps.engine.simulation.plan import Contract, contract_rows, plan_of
 from apps.engine.simulation.simulate import History, SimulationResult, simulate
-from tests.engine.cases import bars_of, check_arrays
-from tests.engine.steps import CROSS, complete
+from tests.engine.configurations import CROSS, complete
+from tests.engine.random_cases import bars_of, check_arrays
 
 CAPITAL = 1_000_000.0
 SYMBOLS = ("NSE:ONE", "NSE:TWO")

@@ -15,7 +15,7 @@ from apps.engine.resampling import resample
 from apps.engine.signals import columns
 from apps.engine.simulation import timeline
 from apps.engine.simulation.timeline import History
-from tests.benchmarks.walks import session_bars
+from tests.benchmarks.random_candles import session_bars
 from tests.engine.evidence_inputs import evidence_on
 from tests.engine.strategies import sma_cross, strategy
 

@@ -20,14 +20,14 @@ from apps.engine.studies.grid import Grid, applied
 from apps.engine.studies.grid_search import NothingToTry, TooShort, rank
 from apps.engine.studies.optimise import SCORE, Optimisation, distinct_positions, plateau
 from apps.engine.studies.overfitting import block_sums, overfitting
-from tests.benchmarks.walks import minutes, session_bars
+from tests.benchmarks.random_candles import random_minutes, session_bars
 from tests.engine.strategies import sma_cross, strategy
 from tests.engine.whole_studies import optimise
 
 FAST = "entryConditions.conditions[0].indicator1.period"
 SLOW = "entryConditions.conditions[0].indicator2.period"
 STOP = "exitConditions.stopLoss.percentage"
-HISTORIES = [History("NSE:TEST", minutes(5000))]
+HISTORIES = [History("NSE:TEST", random_minutes(5000))]
 CROSS = strategy(entryConditions={"positionType": "both", "conditions": [sma_cross(5, 20)]})
 STEPS = CROSS.model_dump(mode="json", exclude_none=True, by_alias=True)
 PARAMETERS = [
@@ -121,7 +121,7 @@ def test_the_deflation_is_of_daily_returns_over_all_that_were_tried() -> None:
 
 def test_overfitting_is_of_the_daily_returns_of_all_sets() -> None:
     stops = [{"path": STOP, "from": 0.1, "to": 2.5, "step": 0.1}]
-    histories = [History("NSE:TEST", minutes(40_000))]
+    histories = [History("NSE:TEST", random_minutes(40_000))]
     asked = read(OptimizationConfig, {"parameters": stops, "objective": "netProfit"})
     inputs = SimulationInput(STEPS, histories, 0, 2**40, 1e6)
     study = Optimisation.prepare(inputs, asked)

@@ -14,7 +14,7 @@ from apps.engine.studies.permutations import (
     place_at_random,
     timing_test,
 )
-from tests.benchmarks.walks import session_bars
+from tests.benchmarks.random_candles import session_bars
 from tests.engine.strategies import sma_cross, strategy
 
 Floats = NDArray[np.float64]

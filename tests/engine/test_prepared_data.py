@@ -8,10 +8,10 @@ from apps.engine.simulation.plan import plan_of, terms_of
 from apps.engine.simulation.prepared_data import prepare_data
 from apps.engine.simulation.simulate import NO_CHARGES, History, simulate
 from apps.engine.simulation.simulations import TradedMarket, ignore_progress, simulate_plan
-from tests.benchmarks.walks import minutes
+from tests.benchmarks.random_candles import random_minutes
 from tests.engine.strategies import sma_cross, strategy
 
-CANDLES = minutes(3000)
+CANDLES = random_minutes(3000)
 HISTORIES = [History("NSE:TEST", CANDLES), History("NSE:OTHER", CANDLES.slice(500, 2500))]
 CROSS = strategy(entryConditions={"positionType": "both", "conditions": [sma_cross(5, 20)]})
 

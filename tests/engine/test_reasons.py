@@ -8,7 +8,7 @@ import numpy as np
 from apps.engine.kernel import codes as c
 from apps.engine.kernel.reasons import CHARGE_KINDS, EXIT_REASONS, REDUCTIONS, REJECTIONS
 from apps.engine.kernel.records import RATE
-from tests.engine.compiled import charges_on
+from tests.engine.compiled_charges import charges_on
 
 
 def test_every_exit_reason_has_the_kernels_number() -> None:

@@ -5,7 +5,7 @@ import pytest
 
 from apps.engine.kernel import records as r
 from apps.engine.kernel import saved
-from tests.engine.cases import (
+from tests.engine.random_cases import (
     Case,
     check_arrays,
     random_case,

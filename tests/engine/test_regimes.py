@@ -17,7 +17,7 @@ from apps.engine.sessions import Regime, Sessions
 from apps.engine.simulation.plan import Contract
 from apps.engine.simulation.simulation_input import SimulationInput
 from apps.engine.simulation.timeline import History
-from tests.benchmarks.walks import session_bars
+from tests.benchmarks.random_candles import session_bars
 from tests.engine.strategies import strategy
 
 DAYS = 80

@@ -16,7 +16,7 @@ from apps.engine.language.strategy import parse
 from apps.engine.metrics.trades import net_profits
 from apps.engine.simulation.simulate import History, simulate
 from apps.engine.studies.grid import applied
-from tests.benchmarks.walks import session_bars
+from tests.benchmarks.random_candles import session_bars
 from tests.engine.evidence_inputs import evidence_on
 from tests.engine.strategies import sma_cross, strategy
 

@@ -30,7 +30,7 @@ from apps.engine.signals import blocks
 from apps.engine.signals.columns import ColumnCache
 from apps.engine.signals.required_inputs import required_inputs
 from apps.engine.signals.signals import atr_columns, signals_of
-from tests.engine.steps import CROSS, RSI_ABOVE_50, complete, entering
+from tests.engine.configurations import CROSS, RSI_ABOVE_50, complete, entering
 
 INDIA = timezone(timedelta(hours=5, minutes=30))
 PRICE = {"type": "PRICE"}

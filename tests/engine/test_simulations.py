@@ -22,7 +22,7 @@ from apps.engine.simulation.simulations import (
     simulate_plan,
     simulate_plans,
 )
-from tests.benchmarks.walks import session_bars
+from tests.benchmarks.random_candles import session_bars
 from tests.engine.strategies import sma_cross, strategy
 
 CANDLES = session_bars(12, length=300)

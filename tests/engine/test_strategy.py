@@ -19,7 +19,7 @@ from apps.engine.language.strategy import (
     warmup_bars,
     warnings,
 )
-from tests.engine.steps import CROSS, RSI_ABOVE_50, complete, entering, without
+from tests.engine.configurations import CROSS, RSI_ABOVE_50, complete, entering, without
 
 FIRST = "entryConditions__conditions__0"
 

@@ -14,7 +14,7 @@ from apps.engine.language.operands import Operand
 from apps.engine.language.steps import PositionSizing
 from apps.engine.language.strategy import STEP_NAMES, Strategy, parse
 from apps.engine.language.summary import Change, StepSummary, changes, summarize
-from tests.engine.steps import complete
+from tests.engine.configurations import complete
 
 Path = tuple[str | int, ...]
 

@@ -13,7 +13,7 @@ from apps.engine.evidence.timing import AlphaTest, alpha_test, held_on_average, 
 from apps.engine.language.strategy import Strategy
 from apps.engine.simulation.simulate import History
 from apps.engine.studies.permutations import PERMUTATIONS, TimingTest
-from tests.benchmarks.walks import session_bars
+from tests.benchmarks.random_candles import session_bars
 from tests.engine.evidence_inputs import evidence_on
 from tests.engine.strategies import price, sma_cross, strategy
 

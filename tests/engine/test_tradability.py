@@ -18,7 +18,7 @@ from apps.engine.evidence.tradability import (
 from apps.engine.sessions import Regime, Sessions
 from apps.engine.simulation.simulate import History
 from apps.engine.simulation.timeline import Note
-from tests.benchmarks.walks import session_bars
+from tests.benchmarks.random_candles import session_bars
 from tests.engine.evidence_inputs import evidence_on
 from tests.engine.strategies import sma_cross, strategy
 

@@ -6,7 +6,7 @@ import pytest
 from apps.engine.metrics.table import METRICS
 from apps.engine.metrics.wire_units import FIELD_UNITS, round_for_wire
 from apps.engine.units import DECIMALS, Unit, all_rounded, each_rounded, rounded
-from tests.documented import long_numbers
+from tests.openapi import long_numbers
 
 
 @pytest.mark.parametrize("unit", list(Unit))

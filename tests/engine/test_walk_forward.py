@@ -14,7 +14,7 @@ from apps.engine.studies.grid import Grid, applied
 from apps.engine.studies.grid_search import rank
 from apps.engine.studies.windows import TooFewSessions
 from apps.engine.units import Unit, rounded
-from tests.benchmarks.walks import session_bars
+from tests.benchmarks.random_candles import session_bars
 from tests.engine.strategies import sma_cross, strategy
 from tests.engine.whole_studies import walk_forward
 

@@ -22,7 +22,7 @@ from pathlib import Path
 from statistics import median, quantiles
 from typing import Final
 
-from tests.faults.everyday import OPERATIONS, Client, Operation
+from tests.faults.everyday_calls import OPERATIONS, Client, Operation
 from tests.faults.service import WORKERS, Answer, Caller, Service, service
 
 SEED: Final = 20261121

@@ -35,7 +35,7 @@ from tests import make
 from tests.backtests.workers import never
 from tests.faults.workers import working
 from tests.processes import until
-from tests.trading.standing import standing
+from tests.trading.algorithm_states import algorithm_in
 from tests.webhooks.counting_receiver import Answer as ReceiverAnswer
 from tests.webhooks.counting_receiver import Counted, counting, well
 from tests.webhooks.events import endpoint_of
@@ -169,7 +169,7 @@ def test_events_are_those_of_the_changes_though_connections_are_cut() -> None:
     """Before, in and after the transaction of a change, and between a claim and its send."""
     owner, rng = make.user(), random.Random(SEED)
     endpoint_of(owner)
-    algorithms = [standing(owner, "stopped") for _ in range(4)]
+    algorithms = [algorithm_in(owner, "stopped") for _ in range(4)]
     before = {
         algorithm.pk: StatusChange.objects.filter(algorithm=algorithm).count()
         for algorithm in algorithms

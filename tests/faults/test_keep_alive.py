@@ -11,7 +11,7 @@ from typing import Final
 
 import pytest
 
-from tests.faults.everyday import Client
+from tests.faults.everyday_calls import Client
 from tests.faults.service import Caller, service
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]

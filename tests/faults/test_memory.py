@@ -20,7 +20,7 @@ from apps.backtests.submissions import read_date_range
 from apps.core.machine.process import CGROUP
 from tests import make
 from tests.backtests.submissions import submit
-from tests.faults.history import FIRST, LAST, NOW, SYMBOLS, hold_walks
+from tests.faults.random_history import FIRST, LAST, NOW, SYMBOLS, store_random_walks
 from tests.faults.workers import environment_of_test_database
 from tests.processes import PROJECT, until
 
@@ -78,7 +78,7 @@ def up(group: Path, folder: Path) -> Iterator[None]:
 
 
 def test_a_backtest_that_is_too_large_for_the_machine_says_so(tmp_path: Path) -> None:
-    hold_walks()
+    store_random_walks()
     owner = make.user("alice")
     large, small = (
         make.algorithm(

@@ -15,7 +15,15 @@ from apps.ops.models import ServiceProcess
 from apps.trading.models import BarRow, BarStream, Posting, RunState
 from tests.faults.workers import Worker, working
 from tests.processes import until
-from tests.trading.live.market_day import FIRST, backtested, hold, started, steps, times, walk
+from tests.trading.live.market_day import (
+    FIRST,
+    backtested,
+    crossing_steps,
+    random_candles,
+    session_starts,
+    started,
+    store_bars,
+)
 from tests.trading.live.test_runner import expected_of, trades_of
 
 pytestmark = [
@@ -33,13 +41,13 @@ ONE_SYMBOL_EACH = [[f"NSE:WALK{letter}"] for letter in "ABCDEFGHIJ"]
 def test_runners_killed_at_fifty_moments_trade_as_if_nothing_had_happened(
     alice: User, tmp_path: Path
 ) -> None:
-    starts, rng = times(5, LENGTH), random.Random(20261122)
+    starts, rng = session_starts(5, LENGTH), random.Random(20261122)
     series = {
-        symbol: walk(n, starts, wild=0.01)
+        symbol: random_candles(n, starts, wild=0.01)
         for n, symbol in enumerate(["NSE:WALKA", "NSE:WALKB", "NSE:WALKC", "NSE:WALKD"])
     }
-    hold(series, "15m")
-    runs = [started(alice, steps(symbols, "15m")) for symbols in STREAMS for _ in range(2)]
+    store_bars(series, "15m")
+    runs = [started(alice, crossing_steps(symbols, "15m")) for symbols in STREAMS for _ in range(2)]
     moments = sorted(rng.sample(range(len(starts)), KILLS))
     with working(2, tmp_path, queue="trading") as workers:
         for n, start in enumerate(starts):
@@ -65,10 +73,10 @@ def test_bars_go_on_within_ten_seconds_of_a_machine_that_died(alice: User, tmp_p
     """Each time it dies in the midst of its work: it has leased streams, and never gives them
     back. The other one has to take them over.
     """
-    starts = times(20, LENGTH)
-    series = {symbol: walk(n, starts) for n, [symbol] in enumerate(ONE_SYMBOL_EACH)}
-    hold(series, "15m")
-    runs = [started(alice, steps(symbols, "15m")) for symbols in ONE_SYMBOL_EACH]
+    starts = session_starts(20, LENGTH)
+    series = {symbol: random_candles(n, starts) for n, [symbol] in enumerate(ONE_SYMBOL_EACH)}
+    store_bars(series, "15m")
+    runs = [started(alice, crossing_steps(symbols, "15m")) for symbols in ONE_SYMBOL_EACH]
     gaps = []
     with working(2, tmp_path, queue="trading") as machines:
         coming = iter(starts)

@@ -23,7 +23,7 @@ import pytest
 
 from tests.config.proxies import SITE, needs, nginx
 from tests.faults.clients import DAYS
-from tests.faults.everyday import Client
+from tests.faults.everyday_calls import Client
 from tests.faults.service import Caller, Service, free_port, service
 from tests.processes import PROJECT
 from tests.webhooks.certificates import Authority

@@ -13,7 +13,7 @@ import pytest
 
 from apps.ops import local_postgres
 from tests.faults.clients import writing
-from tests.faults.everyday import MINUTES, Client
+from tests.faults.everyday_calls import MINUTES, Client
 from tests.faults.service import Caller, Service, service
 from tests.processes import until
 

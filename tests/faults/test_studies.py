@@ -19,7 +19,7 @@ from tests import make
 from tests.backtests.submissions import submit
 from tests.backtests.test_shards import result_of
 from tests.backtests.workers import never
-from tests.faults.history import FIRST, LAST, NOW, SYMBOLS, hold_walks
+from tests.faults.random_history import FIRST, LAST, NOW, SYMBOLS, store_random_walks
 from tests.faults.workers import working
 from tests.processes import until
 
@@ -160,7 +160,7 @@ def unfinished() -> int:
 
 
 def test_studies_have_the_same_bytes_though_fifty_workers_are_killed(tmp_path: Path) -> None:
-    hold_walks()
+    store_random_walks()
     rng = random.Random(SEED)
     users = [make.user(f"user{number}") for number in range(USERS)]
     algorithms = [algorithm_of(owner) for owner in users]

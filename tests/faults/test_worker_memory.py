@@ -18,7 +18,7 @@ from apps.market import services
 from apps.market.rulebook.sessions import sessions_of
 from tests import make
 from tests.backtests.submissions import submit
-from tests.faults.history import NOW
+from tests.faults.random_history import NOW
 from tests.faults.workers import Worker, working
 from tests.processes import until
 

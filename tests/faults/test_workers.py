@@ -22,7 +22,7 @@ from apps.backtests.submissions import read_date_range
 from tests import make
 from tests.backtests.submissions import submit
 from tests.backtests.workers import never
-from tests.faults.history import FIRST, LAST, NOW, SYMBOLS, hold_walks
+from tests.faults.random_history import FIRST, LAST, NOW, SYMBOLS, store_random_walks
 from tests.faults.workers import Run, Worker, foreign_writes, recorded, working
 from tests.processes import until
 
@@ -97,7 +97,7 @@ def _result_of(backtest: Backtest) -> Result:
 @pytest.fixture
 def bench() -> Iterator[Bench]:
     """The results are made in this very process, one after another."""
-    hold_walks()
+    store_random_walks()
     users = [make.user(f"user{number}") for number in range(USERS)]
     algorithms = {
         (user, kind): make.algorithm(owner, **make.steps(basicInfo=basics)).pk

@@ -18,17 +18,19 @@ def at(text: str) -> int:
     return int(datetime.fromisoformat(text + "+05:30").timestamp())
 
 
-def flat(times: Sequence[int], prices: Sequence[float] | float = 100.0) -> Candles:
+def flat_candles(times: Sequence[int], prices: Sequence[float] | float = 100.0) -> Candles:
     """Bars whose four prices are one, volume 10."""
     price = np.broadcast_to(np.asarray(prices, dtype=np.float64), (len(times),))
     volume = np.full(len(times), 10.0)
     return Candles.build(times, open=price, high=price, low=price, close=price, volume=volume)
 
 
-def minutes(start: str, count: int, *, step: int = 60, first_price: float = 100.0) -> Candles:
+def rising_minutes(
+    start: str, count: int, *, step: int = 60, first_price: float = 100.0
+) -> Candles:
     """`count` bars from a moment on, each 0.05 above the one before."""
     times = [at(start) + step * i for i in range(count)]
-    return flat(times, [round(first_price + 0.05 * i, 2) for i in range(count)])
+    return flat_candles(times, [round(first_price + 0.05 * i, 2) for i in range(count)])
 
 
 def store_candles(
@@ -38,7 +40,7 @@ def store_candles(
     services.append(symbol=symbol, timeframe=timeframe, candles=candles, kind=kind, now=NOW)
 
 
-def same(left: Candles, right: Candles) -> bool:
+def are_same_candles(left: Candles, right: Candles) -> bool:
     """Whether two series are one, bit for bit."""
     names = ("time", "open", "high", "low", "close", "volume")
     return all(np.array_equal(getattr(left, name), getattr(right, name)) for name in names)

@@ -18,14 +18,16 @@ from apps.market import services
 from apps.market.candles import corporate_actions, reading, writing
 from apps.market.candles.adjustment import Adjustment, RatioChange
 from apps.market.candles.corporate_actions import RATIOS, ActionRow, find_split_candidates
-from tests.market.bars import NOW, at, flat, same, store_candles
+from tests.market.bars import NOW, are_same_candles, at, flat_candles, store_candles
 from tests.market.candle_files import ImportedSeries
 
 SBIN = "NSE:SBIN"
 
 
 def days(first: str, *prices: float) -> Candles:
-    return flat([at(f"{first} 00:00") + 86400 * i for i in range(len(prices))], list(prices))
+    return flat_candles(
+        [at(f"{first} 00:00") + 86400 * i for i in range(len(prices))], list(prices)
+    )
 
 
 def act(
@@ -43,7 +45,7 @@ def adjusted(timeframe: str, end: str = "2030-01-01") -> reading.AdjustedCandles
 def test_each_bar_is_divided_by_the_ratios_of_the_days_after_it(
     changes: list[tuple[int, Fraction]],
 ) -> None:
-    bars = flat([86400 * day for day in range(2, 28)], 120.0)
+    bars = flat_candles([86400 * day for day in range(2, 28)], 120.0)
     known = [RatioChange(day, ratio) for day, ratio in changes]
     done = Adjustment.to(20, known).apply(bars)
     for day, close, volume in zip(ist_day(bars.time), done.close, done.volume, strict=True):
@@ -64,7 +66,7 @@ def test_what_is_stored_stays_as_it_was_traded() -> None:
     bars = days("2024-01-01", 1000, 1010, 102, 103)
     store_candles(SBIN, "1d", bars)
     act("2024-01-03", 10)
-    assert same(reading.read_bars(SBIN, "1d", start=0, end=2**33), bars)
+    assert are_same_candles(reading.read_bars(SBIN, "1d", start=0, end=2**33), bars)
     history = adjusted("1d")
     assert history.candles.close.tolist() == [100, 101, 102, 103]
     assert history.candles.volume.tolist() == [100, 100, 10, 10]
@@ -82,7 +84,7 @@ def test_prices_are_in_the_terms_of_the_last_day_before_the_end() -> None:
 @pytest.mark.django_db
 def test_all_timeframes_of_a_symbol_are_in_the_same_terms() -> None:
     store_candles(SBIN, "1d", days("2024-01-01", 1000, 1010, 102))
-    store_candles(SBIN, "15m", flat([at("2024-01-02 09:15")], [1005.0]))
+    store_candles(SBIN, "15m", flat_candles([at("2024-01-02 09:15")], [1005.0]))
     act("2024-01-03", 10)
     assert adjusted("15m").candles.close.tolist() == [100.5]
     assert adjusted("1d").candles.close.tolist() == [100, 101, 102]
@@ -145,7 +147,7 @@ def test_an_action_of_unknown_effect_changes_nothing_and_is_told(kind: str) -> N
 @pytest.mark.parametrize("timeframe", ["15m", "1d"])
 def test_longer_bars_made_from_minutes_are_adjusted_too(timeframe: str) -> None:
     times = [at(f"2024-01-0{day} 09:15") + 60 * i for day in (2, 3) for i in range(375)]
-    store_candles(SBIN, "1m", flat(times, [30.0] * 375 + [20.0] * 375))
+    store_candles(SBIN, "1m", flat_candles(times, [30.0] * 375 + [20.0] * 375))
     act("2024-01-03", 3, 2, kind="bonus")
     candles = adjusted(timeframe).candles
     assert set(candles.close.tolist()) == {20.0}
@@ -156,7 +158,7 @@ def test_longer_bars_made_from_minutes_are_adjusted_too(timeframe: str) -> None:
 def test_a_week_with_a_split_in_it_is_made_from_adjusted_days() -> None:
     store_candles(SBIN, "1d", days("2024-01-01", 1000, 1010, 102, 103, 104))
     store_candles(
-        SBIN, "1w", flat([at("2023-12-25 00:00"), at("2024-01-01 00:00")], [990.0, 500.0])
+        SBIN, "1w", flat_candles([at("2023-12-25 00:00"), at("2024-01-01 00:00")], [990.0, 500.0])
     )
     act("2024-01-03", 10)
     weeks = adjusted("1w").candles
@@ -172,7 +174,7 @@ def test_prices_that_their_source_adjusted_are_left_alone() -> None:
     services.append(symbol=SBIN, timeframe="1d", candles=bars, kind=kind, now=NOW)
     act("2024-01-03", 10)
     history = adjusted("1d")
-    assert (same(history.candles, bars), history.actions) == (True, ())
+    assert (are_same_candles(history.candles, bars), history.actions) == (True, ())
 
 
 @pytest.mark.django_db
@@ -203,7 +205,7 @@ def test_clean_ratios_between_days_in_a_row_are_suggested() -> None:
     suggested = [(candidate.day, candidate.ratio) for candidate in find_split_candidates(bars)]
     third, fifth = (day_number(date(2024, 1, day)) for day in (3, 5))
     assert suggested == [(third, Fraction(10)), (fifth, Fraction(2))]
-    apart = flat([at("2024-01-01 00:00"), at("2024-02-01 00:00")], [100.0, 50.0])
+    apart = flat_candles([at("2024-01-01 00:00"), at("2024-02-01 00:00")], [100.0, 50.0])
     assert find_split_candidates(apart) == find_split_candidates(bars.slice(0, 1)) == []
 
 

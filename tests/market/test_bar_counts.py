@@ -8,7 +8,7 @@ import pytest
 from apps.engine.candles import TIMEFRAMES
 from apps.market.candles import chunks, reading
 from apps.market.candles.bar_counts import estimate_bars, lower_bounds
-from tests.market.bars import at, flat, minutes, store_candles
+from tests.market.bars import at, flat_candles, rising_minutes, store_candles
 
 START, END = at("2024-02-03 00:00"), at("2024-03-20 00:00")
 pytestmark = pytest.mark.django_db
@@ -16,7 +16,7 @@ pytestmark = pytest.mark.django_db
 
 def hold_quarter(symbol: str) -> None:
     days = [f"2024-0{month}-{day:02}" for month in (1, 2, 3) for day in range(1, 29, 3)]
-    store_candles(symbol, "1m", chunks.concat(minutes(f"{day} 09:15", 375) for day in days))
+    store_candles(symbol, "1m", chunks.concat(rising_minutes(f"{day} 09:15", 375) for day in days))
 
 
 def short(*symbols: str, timeframe: str, within: int, total: int) -> list[Any]:
@@ -29,7 +29,7 @@ def short(*symbols: str, timeframe: str, within: int, total: int) -> list[Any]:
 @pytest.mark.parametrize("timeframe", list(TIMEFRAMES))
 def test_no_bound_promises_more_than_there_is(timeframe: str) -> None:
     hold_quarter("NSE:SBIN")
-    store_candles("NSE:SBIN", "5m", flat([at("2024-03-04 09:15"), at("2024-03-04 09:20")]))
+    store_candles("NSE:SBIN", "5m", flat_candles([at("2024-03-04 09:15"), at("2024-03-04 09:20")]))
     for start, end in [(START, END), (0, 2**33), (START + 36_000, END + 36_000), (END, END + 60)]:
         bound = lower_bounds(["NSE:SBIN"], timeframe, start=start, end=end)["NSE:SBIN"]
         before, within = reading.count_bars("NSE:SBIN", timeframe, start=start, end=end)
@@ -65,7 +65,7 @@ def test_plenty_is_seen_in_one_query_for_all_symbols(
 
 def test_who_is_short_is_told_with_the_exact_counts() -> None:
     hold_quarter("NSE:SBIN")
-    store_candles("NSE:INFY", "1m", minutes("2024-02-05 09:15", 45))
+    store_candles("NSE:INFY", "1m", rising_minutes("2024-02-05 09:15", 45))
     assert short("NSE:SBIN", "NSE:INFY", "NSE:TCS", timeframe="15m", within=2, total=4) == [
         ("NSE:INFY", (0, 3)),
         ("NSE:TCS", (0, 0)),
@@ -73,7 +73,7 @@ def test_who_is_short_is_told_with_the_exact_counts() -> None:
 
 
 def test_bars_before_the_range_count_for_the_total_only() -> None:
-    store_candles("NSE:SBIN", "1m", minutes("2024-01-05 09:15", 300))
+    store_candles("NSE:SBIN", "1m", rising_minutes("2024-01-05 09:15", 300))
     assert short("NSE:SBIN", timeframe="1m", within=0, total=300) == []
     assert short("NSE:SBIN", timeframe="1m", within=1, total=1) == [("NSE:SBIN", (300, 0))]
 

@@ -16,7 +16,7 @@ from apps.market.feeds import services
 from apps.market.feeds.validation import BarRejectReason, IntakeCounts
 from apps.market.models import BufferedCandle, CandleChunk
 from apps.market.services import append
-from tests.market.bars import NOW, at, minutes, same, store_candles
+from tests.market.bars import NOW, are_same_candles, at, rising_minutes, store_candles
 from tests.symbols.instruments import master_of_derivatives
 
 SBIN = "NSE:SBIN"
@@ -43,10 +43,10 @@ def moment(text: str) -> datetime:
 
 
 def test_reading_does_not_tell_blocks_from_bars_that_came_in() -> None:
-    days = [minutes(f"2026-10-{day} 09:15", 375) for day in (28, 29, 30)]
+    days = [rising_minutes(f"2026-10-{day} 09:15", 375) for day in (28, 29, 30)]
     for day in days:
         store_candles(SBIN, "1m", day)
-    store_candles(SBIN, "5m", minutes("2026-09-01 09:15", 75, step=300))
+    store_candles(SBIN, "5m", rising_minutes("2026-09-01 09:15", 75, step=300))
     whole = {name: read_all(name) for name in ("1m", "5m", "15m", "1d", "1w")}
     counts = {
         name: reading.count_bars(SBIN, name, start=at(f"{DAY} 00:00"), end=2**33) for name in whole
@@ -56,9 +56,9 @@ def test_reading_does_not_tell_blocks_from_bars_that_came_in() -> None:
     for day in days:
         assert receive(day).added == 375
     for held in ("live", "folded"):
-        assert {name: same(read_all(name), whole[name]) for name in whole} == dict.fromkeys(
-            whole, True
-        )
+        assert {
+            name: are_same_candles(read_all(name), whole[name]) for name in whole
+        } == dict.fromkeys(whole, True)
         assert counts == {
             name: reading.count_bars(SBIN, name, start=at(f"{DAY} 00:00"), end=2**33)
             for name in whole
@@ -72,21 +72,21 @@ def test_reading_does_not_tell_blocks_from_bars_that_came_in() -> None:
 
 
 def test_each_bar_is_added_repeated_changed_or_refused() -> None:
-    bars = minutes(f"{DAY} 09:15", 10)
+    bars = rising_minutes(f"{DAY} 09:15", 10)
     store_candles(SBIN, "1m", bars.slice(0, 2))
     assert receive(bars.slice(3, 6)).added == 3
     done = receive(bars)
     assert (done.added, done.repeated, done.changed, done.late) == (5, 5, 0, 1)
-    other = minutes(f"{DAY} 09:15", 10, first_price=200)
+    other = rising_minutes(f"{DAY} 09:15", 10, first_price=200)
     done = receive(other)
     assert (done.added, done.repeated, done.changed) == (0, 0, 10)
-    assert same(read_all("1m"), other)
+    assert are_same_candles(read_all("1m"), other)
     assert BufferedCandle.objects.count() == 8
     assert reading.stored_timeframes(SBIN)[0]["bars"] == 10
 
 
 def test_bars_that_have_not_ended_or_start_nowhere_are_refused_and_the_others_taken() -> None:
-    good = rows_of(minutes(f"{DAY} 09:15", 3, step=300))
+    good = rows_of(rising_minutes(f"{DAY} 09:15", 3, step=300))
     rows = [
         good[1],
         (at(f"{DAY} 09:17"), *good[0][1:]),
@@ -107,15 +107,15 @@ def test_bars_that_have_not_ended_or_start_nowhere_are_refused_and_the_others_ta
 
 
 def test_bars_outside_the_session_are_taken_and_counted() -> None:
-    early = minutes(f"{DAY} 09:10", 10)
+    early = rising_minutes(f"{DAY} 09:10", 10)
     assert receive(early).off_session == 5
-    assert receive(minutes("2026-10-31 10:00", 3)).off_session == 0  # an unlisted Saturday
-    assert receive(minutes("2026-01-26 10:00", 3)).off_session == 3  # Republic Day
-    assert receive(minutes("2026-10-31 00:00", 1), "1d").off_session == 0
+    assert receive(rising_minutes("2026-10-31 10:00", 3)).off_session == 0  # an unlisted Saturday
+    assert receive(rising_minutes("2026-01-26 10:00", 3)).off_session == 3  # Republic Day
+    assert receive(rising_minutes("2026-10-31 00:00", 1), "1d").off_session == 0
 
 
 def test_the_last_hour_of_a_share_without_derivatives_has_ended_at_half_past_three() -> None:
-    hour = minutes("2026-08-03 15:15", 1)
+    hour = rising_minutes("2026-08-03 15:15", 1)
     now = moment("2026-08-03 15:30")
     assert [bar.reason for bar in receive(hour, "1h", now=now).rejected] == [
         BarRejectReason.NOT_CLOSED
@@ -126,29 +126,29 @@ def test_the_last_hour_of_a_share_without_derivatives_has_ended_at_half_past_thr
 
 def test_a_last_bar_that_is_cut_by_the_close_has_ended_with_it() -> None:
     """Of the time before the closing auction of 2026-08-03."""
-    last = minutes("2026-07-31 15:15", 1)
+    last = rising_minutes("2026-07-31 15:15", 1)
     assert receive(last, "1h", now=moment("2026-07-31 15:29")).rejected
     assert receive(last, "1h", now=moment("2026-07-31 15:30")).added == 1
 
 
 def test_real_bars_end_a_sample_and_do_not_mix_with_adjusted_prices() -> None:
-    store_candles(SBIN, "1m", minutes("2026-09-01 09:15", 5), synthetic=True)
-    assert receive(minutes(f"{DAY} 09:15", 1)).dropped == 5
+    store_candles(SBIN, "1m", rising_minutes("2026-09-01 09:15", 5), synthetic=True)
+    assert receive(rising_minutes(f"{DAY} 09:15", 1)).dropped == 5
     assert reading.synthetic_symbols([SBIN]) == []
     append(
         symbol=SBIN,
         timeframe="1d",
-        candles=minutes("2026-09-01 00:00", 1),
+        candles=rising_minutes("2026-09-01 00:00", 1),
         kind=CandleKind(adjusted=True),
         now=NOW,
     )
     with pytest.raises(OtherPriceKind):
-        receive(minutes(f"{DAY} 00:00", 1), "1d")
+        receive(rising_minutes(f"{DAY} 00:00", 1), "1d")
 
 
 def test_a_file_that_is_loaded_later_stands() -> None:
-    receive(minutes(f"{DAY} 09:15", 10))
-    file = minutes(f"{DAY} 09:15", 5, first_price=200)
+    receive(rising_minutes(f"{DAY} 09:15", 10))
+    file = rising_minutes(f"{DAY} 09:15", 5, first_price=200)
     done = append(symbol=SBIN, timeframe="1m", candles=file, now=NOW)
     assert (done.added, done.replaced) == (0, 5)
     assert np.array_equal(read_all("1m").close[:5], file.close)
@@ -156,15 +156,15 @@ def test_a_file_that_is_loaded_later_stands() -> None:
 
 
 def test_many_bars_at_once_go_into_blocks() -> None:
-    receive(minutes(f"{DAY} 09:15", 1))
-    bars = minutes("2026-10-01 09:15", 1200)
+    receive(rising_minutes(f"{DAY} 09:15", 1))
+    bars = rising_minutes("2026-10-01 09:15", 1200)
     assert receive(bars).added == 1200
     assert not BufferedCandle.objects.exists()
     assert len(read_all("1m")) == 1201
 
 
 def test_one_who_trades_sees_bars_that_are_over() -> None:
-    receive(minutes(f"{DAY} 09:15", 7))
+    receive(rising_minutes(f"{DAY} 09:15", 7))
     start = at(f"{DAY} 09:15")
 
     def seen(timeframe: str, clock: str) -> int:
@@ -181,13 +181,13 @@ def test_one_who_trades_sees_bars_that_are_over() -> None:
 
 
 def test_what_is_read_from_a_moment_on_is_what_all_of_history_says_of_it() -> None:
-    store_candles(SBIN, "1m", minutes("2026-10-28 09:15", 375))
-    store_candles(SBIN, "5m", minutes("2026-10-29 09:15", 20, step=300, first_price=200))
-    store_candles(SBIN, "1m", minutes("2026-10-29 09:15", 375))
-    receive(minutes("2026-10-29 11:00", 10, step=300, first_price=300), "5m")
-    receive(minutes(f"{DAY} 09:15", 200))
-    receive(minutes(f"{DAY} 09:30", 2, step=900, first_price=400), "15m")
-    store_candles("NSE:INFY", "1d", minutes("2026-10-26 00:00", 5, step=86_400))
+    store_candles(SBIN, "1m", rising_minutes("2026-10-28 09:15", 375))
+    store_candles(SBIN, "5m", rising_minutes("2026-10-29 09:15", 20, step=300, first_price=200))
+    store_candles(SBIN, "1m", rising_minutes("2026-10-29 09:15", 375))
+    receive(rising_minutes("2026-10-29 11:00", 10, step=300, first_price=300), "5m")
+    receive(rising_minutes(f"{DAY} 09:15", 200))
+    receive(rising_minutes(f"{DAY} 09:30", 2, step=900, first_price=400), "15m")
+    store_candles("NSE:INFY", "1d", rising_minutes("2026-10-26 00:00", 5, step=86_400))
     names = ("1m", "5m", "15m", "1h", "1d", "1w")
     moments = [at(f"2026-10-{text}") for text in ("26 00:01", "29 10:20", "29 15:29", "30 00:00")]
     moments += [at(f"{DAY} {clock}") for clock in ("09:16", "09:46", "10:15", "12:34")]
@@ -198,11 +198,15 @@ def test_what_is_read_from_a_moment_on_is_what_all_of_history_says_of_it() -> No
         histories = reading.read_all_closed(since, clock=clock)
         for (symbol, name), bars in histories.items():
             whole = reading.read_closed(symbol, name, start=0, clock=clock)
-            assert same(bars, whole.between(since[symbol, name], 2**40)), (symbol, name, start)
+            assert are_same_candles(bars, whole.between(since[symbol, name], 2**40)), (
+                symbol,
+                name,
+                start,
+            )
 
 
 def test_any_number_of_series_is_read_by_a_few_statements() -> None:
-    receive(minutes(f"{DAY} 09:15", 7))
+    receive(rising_minutes(f"{DAY} 09:15", 7))
     symbols = [SBIN, "NSE:INFY", "NSE:RELIANCE"]
     since = {(symbol, name): at(f"{DAY} 09:15") for symbol in symbols for name in ("1m", "5m")}
     with CaptureQueriesContext(connection) as queries:
@@ -218,9 +222,9 @@ def test_listeners_are_notified_when_bars_are_committed() -> None:
     with psycopg.connect(**options, autocommit=True) as listener:
         listener.execute(f"LISTEN {buffer.CANDLES_CHANNEL}")
         with transaction.atomic():
-            receive(minutes(f"{DAY} 09:15", 2))
+            receive(rising_minutes(f"{DAY} 09:15", 2))
             assert list(listener.notifies(timeout=0)) == []
         notifications = list(listener.notifies(timeout=5, stop_after=1))
         assert [notification.payload for notification in notifications] == ["NSE:SBIN 1m"]
-        receive(minutes(f"{DAY} 09:15", 2))
+        receive(rising_minutes(f"{DAY} 09:15", 2))
         assert list(listener.notifies(timeout=0)) == []

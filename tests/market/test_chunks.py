@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from apps.engine.candles import Candles
 from apps.market.candles import chunks
-from tests.market.bars import at, flat, minutes, same
+from tests.market.bars import are_same_candles, at, flat_candles, rising_minutes
 from tests.market.candle_files import ImportedSeries
 
 
@@ -33,8 +33,8 @@ def _scale(data: bytes) -> bytes | None:
     )
 )
 def test_any_price_survives_bit_for_bit(prices: list[float]) -> None:
-    held = flat([60 * i for i in range(len(prices))], prices)
-    assert same(chunks.decode(chunks.encode(held)), held)
+    held = flat_candles([60 * i for i in range(len(prices))], prices)
+    assert are_same_candles(chunks.decode(chunks.encode(held)), held)
 
 
 @pytest.mark.parametrize(
@@ -44,7 +44,7 @@ def test_any_price_survives_bit_for_bit(prices: list[float]) -> None:
 def test_a_block_takes_the_fewest_decimals_that_are_exact(
     price: float, scale: bytes | None
 ) -> None:
-    data = chunks.encode(flat(range(0, 2400, 60), price))
+    data = chunks.encode(flat_candles(range(0, 2400, 60), price))
     assert _scale(data) == scale
     assert chunks.decode(data).close.tolist() == [price] * 40
 
@@ -55,12 +55,14 @@ def test_a_fractional_volume_survives(bars: int) -> None:
     held = Candles.build(
         times, open=prices, high=prices, low=prices, close=prices, volume=prices / 8
     )
-    assert same(chunks.decode(chunks.encode(held)), held)
+    assert are_same_candles(chunks.decode(chunks.encode(held)), held)
 
 
 def test_a_few_bars_take_few_bytes() -> None:
-    assert len(chunks.encode(flat([0]))) < 60
-    sizes = [len(chunks.encode(minutes("2024-01-01 09:15", count))) for count in (31, 32, 33)]
+    assert len(chunks.encode(flat_candles([0]))) < 60
+    sizes = [
+        len(chunks.encode(rising_minutes("2024-01-01 09:15", count))) for count in (31, 32, 33)
+    ]
     assert max(sizes) < 1600
 
 
@@ -73,14 +75,14 @@ def test_a_few_bars_take_few_bytes() -> None:
     ],
 )
 def test_bars_are_cut_at_the_blocks_of_rule_11(timeframe: str, starts: list[str]) -> None:
-    held = flat([at("2024-12-31 15:00"), at("2025-01-01 09:15")])
+    held = flat_candles([at("2024-12-31 15:00"), at("2025-01-01 09:15")])
     cut = chunks.split(held, timeframe)
     assert [block.start for block in cut] == [at(start) for start in starts]
-    assert same(chunks.concat(block.candles for block in cut), held)
+    assert are_same_candles(chunks.concat(block.candles for block in cut), held)
 
 
 def test_the_days_of_a_block_are_those_of_its_bars() -> None:
-    held = flat([at("2024-12-02 09:15"), at("2024-12-02 15:29"), at("2024-12-31 15:29")])
+    held = flat_candles([at("2024-12-02 09:15"), at("2024-12-02 15:29"), at("2024-12-31 15:29")])
     block = chunks.split(held, "1m")[0]
     days = chunks.days_from_bits(chunks.day_bits(block), block.start)
     dates = days.astype("M8[D]").astype(str).tolist()
@@ -88,34 +90,34 @@ def test_the_days_of_a_block_are_those_of_its_bars() -> None:
 
 
 def test_equal_bars_are_equal_bytes() -> None:
-    bars = minutes("2024-01-01 09:15", 375)
+    bars = rising_minutes("2024-01-01 09:15", 375)
     assert chunks.encode(bars) == chunks.encode(bars)
 
 
 def test_joining_pieces_in_any_order_sorts_them() -> None:
-    bars = minutes("2024-01-01 09:15", 10)
+    bars = rising_minutes("2024-01-01 09:15", 10)
     odd = np.arange(10) % 2 == 1
     pieces = [bars.select(odd), chunks.EMPTY, bars.select(~odd)]
-    assert same(chunks.concat(pieces), bars)
+    assert are_same_candles(chunks.concat(pieces), bars)
 
 
 @pytest.mark.parametrize("compression", ["zstd", "none"])
 def test_a_block_compressed_otherwise_is_read(compression: Any) -> None:
-    bars = minutes("2024-01-01 09:15", 375)
+    bars = rising_minutes("2024-01-01 09:15", 375)
     table = pq.read_table(io.BytesIO(chunks.encode(bars)))
     other = io.BytesIO()
     pq.write_table(table, other, compression=compression)
-    assert same(chunks.decode(other.getvalue()), bars)
+    assert are_same_candles(chunks.decode(other.getvalue()), bars)
 
 
 def test_blocks_of_different_decimals_are_one_series() -> None:
     pieces = [
-        flat([0, 60], 100.0),
-        flat(range(120, 2520, 60), 100.05),
-        flat([3000, 3060], [100 / 3, 0.0001]),
-        flat(range(3600, 6000, 60), 100 / 3),
+        flat_candles([0, 60], 100.0),
+        flat_candles(range(120, 2520, 60), 100.05),
+        flat_candles([3000, 3060], [100 / 3, 0.0001]),
+        flat_candles(range(3600, 6000, 60), 100 / 3),
     ]
-    assert same(chunks.decode(*map(chunks.encode, pieces)), chunks.concat(pieces))
+    assert are_same_candles(chunks.decode(*map(chunks.encode, pieces)), chunks.concat(pieces))
 
 
 @pytest.mark.parametrize(
@@ -130,4 +132,4 @@ def test_a_real_bar_takes_under_ten_bytes(name: str, timeframe: str, market_data
     bars = ImportedSeries(market_data / name).candles
     data = [chunks.encode(block.candles) for block in chunks.split(bars, timeframe)]
     assert sum(map(len, data)) < 10 * len(bars)
-    assert same(chunks.decode(*data), bars)
+    assert are_same_candles(chunks.decode(*data), bars)

@@ -12,7 +12,7 @@ from apps.engine.simulation.plan import rate_rows
 from apps.market.rulebook.charges import ChargeBasis, charge_basis_of, charges_of, schedule_of
 from apps.market.rulebook.files.rows import OrderSide, Product
 from apps.market.rulebook.files.rule_set import bundled_rule_set
-from tests.engine.compiled import charges_on
+from tests.engine.compiled_charges import charges_on
 
 pytestmark = pytest.mark.proof
 

@@ -15,7 +15,7 @@ from apps.market.models import CandleChunk, CandleFile
 from apps.market.rulebook.files.rule_set import bundled_files
 from apps.market.services import load_rule_set
 from tests import make
-from tests.market.bars import minutes, store_candles, write_file
+from tests.market.bars import rising_minutes, store_candles, write_file
 from tests.symbols.instruments import master_of_derivatives
 
 HEADER = "Date,Open,High,Low,Close,Volume\n"
@@ -100,7 +100,7 @@ def test_what_a_load_stores_in_parts_replaces_only_what_was_there_before(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(loader, "_BATCH", 1)
-    store_candles("NSE:SBIN", "1m", minutes("2023-12-29 09:15", 10))
+    store_candles("NSE:SBIN", "1m", rising_minutes("2023-12-29 09:15", 10))
     first = write_file(tmp_path, HEADER + ROWS, "SBIN_1m_first.csv")
     later = write_file(tmp_path, HEADER + ROWS.replace("01-01", "01-02"), "SBIN_1m_later.csv")
     assert "40 added, 0 held already, 0 replaced, 10 held before" in load(first, later, "--replace")
@@ -190,12 +190,12 @@ def test_the_sample_is_marked_and_the_same_every_time() -> None:
 
 
 def test_the_sample_replaces_one_of_an_earlier_release() -> None:
-    store_candles("NSE:INFY", "1m", minutes("2026-04-08 09:15", 10), synthetic=True)
+    store_candles("NSE:INFY", "1m", rising_minutes("2026-04-08 09:15", 10), synthetic=True)
     assert "183848 added, 0 held already, 10 replaced" in load("--sample")
 
 
 def test_the_sample_leaves_real_history_alone() -> None:
-    store_candles("NSE:INFY", "1m", minutes("2024-01-31 09:15", 10))
+    store_candles("NSE:INFY", "1m", rising_minutes("2024-01-31 09:15", 10))
     assert "NSE:INFY has real history" in load("--sample")
     assert [row["bars"] for row in reading.stored_timeframes("NSE:INFY")] == [10]
     assert reading.synthetic_symbols(["NSE:INFY", "NSE:RELIANCE"]) == ["NSE:RELIANCE"]

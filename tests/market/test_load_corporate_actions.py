@@ -13,7 +13,7 @@ from django.db import IntegrityError, transaction
 from apps.market.candles.corporate_actions import ActionRow, DividendRow, payouts_of, store_actions
 from apps.market.importers.action_files import read_actions
 from apps.market.models import CorporateAction, Dividend
-from tests.market.bars import NOW, at, flat, store_candles, write_file
+from tests.market.bars import NOW, at, flat_candles, store_candles, write_file
 
 HEADER = "symbol,ex_date,kind,ratio,source\n"
 LISTED = """symbol,series,isin,ex_date,rec_date,face_value,subject
@@ -112,7 +112,7 @@ def test_files_or_suggestions(arguments: tuple[str, ...]) -> None:
 
 def test_suggestions_are_a_file_that_can_be_loaded(tmp_path: Path) -> None:
     times = [at(f"2024-01-0{day} 00:00") for day in (1, 2, 3)]
-    store_candles("NSE:SBIN", "1d", flat(times, [1000.0, 1010.0, 102.0]))
+    store_candles("NSE:SBIN", "1d", flat_candles(times, [1000.0, 1010.0, 102.0]))
     output = load("--suggest", "NSE:SBIN", "NSE:TCS")
     assert output.splitlines() == [
         "symbol,ex_date,kind,ratio,source",

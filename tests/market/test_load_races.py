@@ -6,12 +6,12 @@ import pytest
 from django.db import connection
 
 from apps.market.candles import reading
-from tests.market.bars import at, flat, same, store_candles
+from tests.market.bars import are_same_candles, at, flat_candles, store_candles
 
 
 @pytest.mark.django_db(transaction=True)
 def test_loads_of_one_block_at_once_lose_nothing() -> None:
-    bars = flat([at("2024-01-31 09:15") + 60 * i for i in range(32)])
+    bars = flat_candles([at("2024-01-31 09:15") + 60 * i for i in range(32)])
 
     def load(part: int) -> None:
         try:
@@ -21,4 +21,4 @@ def test_loads_of_one_block_at_once_lose_nothing() -> None:
 
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(load, range(8)))
-    assert same(reading.read_bars("NSE:SBIN", "1m", start=0, end=2**33), bars)
+    assert are_same_candles(reading.read_bars("NSE:SBIN", "1m", start=0, end=2**33), bars)

@@ -6,7 +6,7 @@ import pytest
 from apps.engine.candles import Candles
 from apps.market.candles.quality import Quality, inspect
 from apps.market.rulebook.sessions import sessions_of
-from tests.market.bars import at, flat, minutes
+from tests.market.bars import at, flat_candles, rising_minutes
 from tests.market.candle_files import dates
 
 
@@ -15,7 +15,7 @@ def quality(candles: Candles, timeframe: str = "1d", symbol: str = "NSE:SBIN") -
 
 
 def of_days(*stamps: str) -> Candles:
-    return flat([at(f"{stamp} 00:00") for stamp in stamps])
+    return flat_candles([at(f"{stamp} 00:00") for stamp in stamps])
 
 
 def test_sessions_of_the_calendar_that_have_no_bar() -> None:
@@ -23,7 +23,7 @@ def test_sessions_of_the_calendar_that_have_no_bar() -> None:
     report = quality(of_days("2024-01-18", "2024-01-23", "2024-01-29"))
     assert dates(report.missing_days) == ["2024-01-19", "2024-01-20", "2024-01-24", "2024-01-25"]
     assert not len(
-        quality(flat([at("2024-01-01 00:00"), at("2024-01-29 00:00")]), "1w").missing_days
+        quality(flat_candles([at("2024-01-01 00:00"), at("2024-01-29 00:00")]), "1w").missing_days
     )
 
 
@@ -35,7 +35,7 @@ def test_nothing_is_missed_in_a_year_without_a_calendar() -> None:
 def test_a_close_far_from_both_its_neighbours_is_a_spike() -> None:
     prices = [100.0, 101, 191, 102, 100, 160, 161, 160]
     times = [at("2024-01-01 00:00") + 86400 * i for i in range(len(prices))]
-    report = quality(flat(times, prices))
+    report = quality(flat_candles(times, prices))
     assert report.spikes.tolist() == [times[2]]
     assert report.jumps.tolist() == [times[2], times[3], times[5]]
 
@@ -43,13 +43,13 @@ def test_a_close_far_from_both_its_neighbours_is_a_spike() -> None:
 def test_options_move_so_by_nature() -> None:
     prices = [100.0, 191, 102, 10]
     times = [at("2024-01-01 00:00") + 86400 * i for i in range(len(prices))]
-    report = quality(flat(times, prices), symbol="NSE:NIFTY24JAN21500CE")
+    report = quality(flat_candles(times, prices), symbol="NSE:NIFTY24JAN21500CE")
     assert (len(report.spikes), len(report.jumps)) == (0, 0)
 
 
 @pytest.mark.parametrize(("silent", "runs"), [(9, 0), (10, 1), (0, 0), (375, 0)])
 def test_long_runs_without_volume_are_dated_where_others_have_some(silent: int, runs: int) -> None:
-    bars = minutes("2024-01-01 09:15", 375)
+    bars = rising_minutes("2024-01-01 09:15", 375)
     volume = np.where(np.arange(375) < silent, 0.0, 5.0)
     prices = {name: getattr(bars, name) for name in ("open", "high", "low", "close")}
     report = quality(Candles.build(bars.time, volume=volume, **prices), "1m")

@@ -13,7 +13,7 @@ from apps.market.candles.writing import RealHistoryExists, WriteCounts
 from apps.market.models import CandleChunk
 from apps.market.rulebook.sessions import sessions_of
 from apps.market.services import append
-from tests.market.bars import NOW, at, flat, minutes, same, store_candles
+from tests.market.bars import NOW, are_same_candles, at, flat_candles, rising_minutes, store_candles
 
 SBIN = "NSE:SBIN"
 pytestmark = pytest.mark.django_db
@@ -28,25 +28,25 @@ def read_all(timeframe: str) -> Candles:
 
 
 def test_bars_come_back_as_they_were_stored() -> None:
-    bars = minutes("2024-01-31 09:15", 375)
+    bars = rising_minutes("2024-01-31 09:15", 375)
     store_candles(SBIN, "1m", bars)
-    assert same(read_all("1m"), bars)
+    assert are_same_candles(read_all("1m"), bars)
 
 
 def test_the_range_is_half_open() -> None:
-    store_candles(SBIN, "1m", minutes("2024-01-31 09:15", 10))
+    store_candles(SBIN, "1m", rising_minutes("2024-01-31 09:15", 10))
     read = reading.read_bars(SBIN, "1m", start=at("2024-01-31 09:17"), end=at("2024-01-31 09:20"))
     assert read.time.tolist() == [at(f"2024-01-31 09:{m}") for m in (17, 18, 19)]
 
 
 def test_a_load_is_cut_into_months() -> None:
-    store_candles(SBIN, "1m", flat([at("2024-01-31 15:29"), at("2024-02-01 09:15")]))
+    store_candles(SBIN, "1m", flat_candles([at("2024-01-31 15:29"), at("2024-02-01 09:15")]))
     starts = CandleChunk.objects.values_list("period_start", flat=True)
     assert [str(start) for start in starts] == ["2024-01-01", "2024-02-01"]
 
 
 def test_loading_again_changes_nothing() -> None:
-    bars = minutes("2024-01-31 09:15", 375)
+    bars = rising_minutes("2024-01-31 09:15", 375)
     store_candles(SBIN, "1m", bars)
     before = list(CandleChunk.objects.values())
     later = NOW.replace(year=2027)
@@ -56,8 +56,8 @@ def test_loading_again_changes_nothing() -> None:
 
 
 def test_overlapping_loads_keep_what_is_new_and_replace_what_differs() -> None:
-    store_candles(SBIN, "1m", minutes("2024-01-31 09:15", 10))
-    corrected = flat(
+    store_candles(SBIN, "1m", rising_minutes("2024-01-31 09:15", 10))
+    corrected = flat_candles(
         [at("2024-01-31 09:14"), at("2024-01-31 09:15"), at("2024-01-31 09:16")],
         [99.0, 100.0, 500.0],
     )
@@ -68,19 +68,19 @@ def test_overlapping_loads_keep_what_is_new_and_replace_what_differs() -> None:
 
 
 def test_the_first_real_bars_end_the_sample() -> None:
-    store_candles(SBIN, "1d", flat(days("2024-01-01", 5)), synthetic=True)
-    store_candles(SBIN, "1m", minutes("2024-01-31 09:15", 2), synthetic=True)
+    store_candles(SBIN, "1d", flat_candles(days("2024-01-01", 5)), synthetic=True)
+    store_candles(SBIN, "1m", rising_minutes("2024-01-31 09:15", 2), synthetic=True)
     assert reading.synthetic_symbols([SBIN, "NSE:INFY"]) == [SBIN]
-    done = append(symbol=SBIN, timeframe="1d", candles=flat(days("2024-01-02", 1)), now=NOW)
+    done = append(symbol=SBIN, timeframe="1d", candles=flat_candles(days("2024-01-02", 1)), now=NOW)
     assert done == WriteCounts(added=1, dropped=7)
     assert reading.synthetic_symbols([SBIN]) == []
     assert len(read_all("1d")) == 1
 
 
 def test_a_sample_is_not_mixed_into_real_bars() -> None:
-    store_candles(SBIN, "1d", flat(days("2024-01-01", 5)))
+    store_candles(SBIN, "1d", flat_candles(days("2024-01-01", 5)))
     with pytest.raises(RealHistoryExists):
-        store_candles(SBIN, "1m", minutes("2024-01-31 09:15", 2), synthetic=True)
+        store_candles(SBIN, "1m", rising_minutes("2024-01-31 09:15", 2), synthetic=True)
     assert len(reading.stored_timeframes(SBIN)) == 1
 
 
@@ -92,20 +92,24 @@ def test_nothing_is_held_of_an_unknown_symbol() -> None:
 
 @pytest.mark.parametrize("timeframe", ["5m", "15m", "30m", "1h", "4h", "1d"])
 def test_longer_bars_are_made_from_minutes(timeframe: str) -> None:
-    held = chunks.concat(minutes(f"2024-01-{d} 09:15", 375) for d in (30, 31))
+    held = chunks.concat(rising_minutes(f"2024-01-{d} 09:15", 375) for d in (30, 31))
     store_candles(SBIN, "1m", held)
-    assert same(read_all(timeframe), resample(held, "1m", timeframe, sessions_of(SBIN)))
+    assert are_same_candles(read_all(timeframe), resample(held, "1m", timeframe, sessions_of(SBIN)))
 
 
 def test_a_stored_day_beats_one_made_from_minutes() -> None:
-    store_candles(SBIN, "1m", chunks.concat(minutes(f"2024-01-{d} 09:15", 375) for d in (30, 31)))
-    store_candles(SBIN, "1d", flat(days("2024-01-30", 1), 777.0))
+    store_candles(
+        SBIN, "1m", chunks.concat(rising_minutes(f"2024-01-{d} 09:15", 375) for d in (30, 31))
+    )
+    store_candles(SBIN, "1d", flat_candles(days("2024-01-30", 1), 777.0))
     assert read_all("1d").close.tolist() == [777.0, 118.7]
 
 
 def test_each_day_takes_the_coarsest_timeframe_that_is_fine_enough() -> None:
-    store_candles(SBIN, "1m", chunks.concat(minutes(f"2024-01-{d} 09:15", 375) for d in (30, 31)))
-    store_candles(SBIN, "5m", minutes("2024-01-31 09:15", 75, step=300, first_price=500.0))
+    store_candles(
+        SBIN, "1m", chunks.concat(rising_minutes(f"2024-01-{d} 09:15", 375) for d in (30, 31))
+    )
+    store_candles(SBIN, "5m", rising_minutes("2024-01-31 09:15", 75, step=300, first_price=500.0))
     quarters = read_all("15m")
     assert quarters.open.tolist()[0] == 100.0
     assert quarters.open.tolist()[25] == 500.0
@@ -113,21 +117,21 @@ def test_each_day_takes_the_coarsest_timeframe_that_is_fine_enough() -> None:
 
 
 def test_a_bar_that_the_data_have_not_finished_is_not_seen() -> None:
-    store_candles(SBIN, "1m", minutes("2024-01-31 09:15", 40))
+    store_candles(SBIN, "1m", rising_minutes("2024-01-31 09:15", 40))
     assert read_all("15m").time.tolist() == [at("2024-01-31 09:15"), at("2024-01-31 09:30")]
     assert len(read_all("1d")) == 0
 
 
 def test_a_hole_at_the_end_of_an_earlier_day_does_not_hide_its_last_bar() -> None:
-    store_candles(SBIN, "1m", minutes("2024-01-30 09:15", 40))
-    store_candles(SBIN, "1m", minutes("2024-01-31 09:15", 375))
+    store_candles(SBIN, "1m", rising_minutes("2024-01-30 09:15", 40))
+    store_candles(SBIN, "1m", rising_minutes("2024-01-31 09:15", 375))
     assert len(read_all("15m")) == 3 + 25
     assert len(read_all("1d")) == 2
 
 
 def test_weeks_are_made_from_days_across_the_turn_of_a_decade() -> None:
     sessions = [day for day in days("2019-12-30", 12) if (day // 86400 + 4) % 7 < 5]
-    store_candles(SBIN, "1d", flat(sessions, [float(i + 1) for i in range(len(sessions))]))
+    store_candles(SBIN, "1d", flat_candles(sessions, [float(i + 1) for i in range(len(sessions))]))
     weeks = read_all("1w")
     assert weeks.time.tolist() == [at("2019-12-30 00:00"), at("2020-01-06 00:00")]
     assert weeks.open.tolist() == [1.0, 6.0]
@@ -135,15 +139,15 @@ def test_weeks_are_made_from_days_across_the_turn_of_a_decade() -> None:
 
 
 def test_an_unfinished_week_is_not_seen_and_a_stored_one_is() -> None:
-    store_candles(SBIN, "1d", flat(days("2024-01-01", 5) + days("2024-01-08", 4)))
+    store_candles(SBIN, "1d", flat_candles(days("2024-01-01", 5) + days("2024-01-08", 4)))
     assert read_all("1w").time.tolist() == [at("2024-01-01 00:00")]
-    store_candles(SBIN, "1w", flat([at("2024-01-01 00:00")], 777.0))
+    store_candles(SBIN, "1w", flat_candles([at("2024-01-01 00:00")], 777.0))
     assert read_all("1w").close.tolist() == [777.0]
 
 
 def test_warmup_is_the_beginning_of_the_block_and_2000_bars_before_it() -> None:
     held = chunks.concat(
-        minutes(f"2024-{month}-{day:02} 09:15", 375)
+        rising_minutes(f"2024-{month}-{day:02} 09:15", 375)
         for month in ("01", "02")
         for day in range(1, 9)
     )
@@ -152,23 +156,23 @@ def test_warmup_is_the_beginning_of_the_block_and_2000_bars_before_it() -> None:
     read = reading.read_bars(SBIN, "1m", start=start, end=end, warmup=True)
     first_of_block = int(np.searchsorted(held.time, at("2024-02-01 00:00")))
     stop = int(np.searchsorted(held.time, end))
-    assert same(read, held.slice(first_of_block - WARMUP_BARS, stop))
+    assert are_same_candles(read, held.slice(first_of_block - WARMUP_BARS, stop))
 
 
 def test_warmup_is_all_there_is_when_that_is_less() -> None:
-    held = minutes("2024-01-31 09:15", 375)
+    held = rising_minutes("2024-01-31 09:15", 375)
     store_candles(SBIN, "1m", held)
     read = reading.read_bars(
         SBIN, "1m", start=at("2024-01-31 09:20"), end=at("2024-01-31 09:25"), warmup=True
     )
-    assert same(read, held.slice(0, 10))
+    assert are_same_candles(read, held.slice(0, 10))
 
 
 def test_count_says_what_read_would_give() -> None:
     store_candles(
         SBIN,
         "1m",
-        chunks.concat(minutes(f"2024-0{m}-05 09:15", 375) for m in (1, 2, 3, 4)),
+        chunks.concat(rising_minutes(f"2024-0{m}-05 09:15", 375) for m in (1, 2, 3, 4)),
     )
     start, end = at("2024-01-05 09:20"), at("2024-04-05 09:20")
     for timeframe in ("1m", "15m", "1d"):
@@ -185,19 +189,19 @@ def page(**span: Any) -> Candles:
 
 
 def test_a_page_is_the_first_bars_from_a_moment_or_the_last_before_one() -> None:
-    held = chunks.concat(minutes(f"2024-0{m}-05 09:15", 10) for m in (1, 2, 3))
+    held = chunks.concat(rising_minutes(f"2024-0{m}-05 09:15", 10) for m in (1, 2, 3))
     store_candles(SBIN, "1m", held)
     end = at("2024-03-05 09:17")
-    assert same(page(start=None, end=None, limit=15), held.slice(15, 30))
-    assert same(page(start=None, end=end, limit=15), held.slice(7, 22))
+    assert are_same_candles(page(start=None, end=None, limit=15), held.slice(15, 30))
+    assert are_same_candles(page(start=None, end=end, limit=15), held.slice(7, 22))
     start = at("2024-01-05 09:20")
-    assert same(page(start=start, end=None, limit=15), held.slice(5, 20))
-    assert same(page(start=start, end=end, limit=500), held.slice(5, 22))
+    assert are_same_candles(page(start=start, end=None, limit=15), held.slice(5, 20))
+    assert are_same_candles(page(start=start, end=end, limit=500), held.slice(5, 22))
 
 
 def test_coverage_tells_each_timeframe() -> None:
-    store_candles(SBIN, "1d", flat(days("2009-12-31", 2)))
-    store_candles(SBIN, "1m", minutes("2024-01-31 09:15", 375))
+    store_candles(SBIN, "1d", flat_candles(days("2009-12-31", 2)))
+    store_candles(SBIN, "1m", rising_minutes("2024-01-31 09:15", 375))
     assert reading.stored_timeframes(SBIN) == [
         {
             "timeframe": "1m",
@@ -218,7 +222,7 @@ def test_a_warm_up_holds_as_many_bars_in_session_whatever_lies_outside() -> None
     """Each day has 25 bars in its session, and two before it."""
     opens = [at("2024-01-01 09:15") + 86_400 * day for day in range(200) if day % 7 < 5]
     times = [start + 900 * n for start in opens for n in range(-2, 25)]
-    store_candles(SBIN, "15m", flat(times))
+    store_candles(SBIN, "15m", flat_candles(times))
     first = at("2024-06-01 00:00")
     read = reading.read_bars(SBIN, "15m", start=first, end=first + 86_400 * 7, warmup=True)
     early = read.between(0, first)

@@ -21,7 +21,7 @@ from apps.market.rulebook.charges import (
 )
 from apps.market.rulebook.files.rows import OrderSide, Product
 from apps.market.rulebook.files.rule_set import bundled_rule_set
-from tests.engine.compiled import charges_on
+from tests.engine.compiled_charges import charges_on
 
 BOOK = bundled_rule_set()
 

@@ -10,7 +10,7 @@ from apps.engine.candles import Candles, ist_day
 from apps.engine.resampling import resample
 from apps.market.importers.sample import FIRST_DAY_OF_MINUTES, samples
 from apps.market.rulebook.sessions import sessions_of
-from tests.market.bars import same
+from tests.market.bars import are_same_candles
 from tests.market.test_sample_proofs import LAGS, SPANS, autocorrelation, variance_ratios
 
 TICKS: Final = {
@@ -32,12 +32,16 @@ def held() -> Held:
 
 
 def test_the_sample_is_the_same_every_time(held: Held) -> None:
-    assert all(same(held[sample.symbol, sample.timeframe], sample.candles) for sample in samples())
+    assert all(
+        are_same_candles(held[sample.symbol, sample.timeframe], sample.candles)
+        for sample in samples()
+    )
 
 
 def test_another_seed_makes_other_prices(held: Held) -> None:
     assert not any(
-        same(held[sample.symbol, sample.timeframe], sample.candles) for sample in samples(1)
+        are_same_candles(held[sample.symbol, sample.timeframe], sample.candles)
+        for sample in samples(1)
     )
 
 
@@ -50,7 +54,7 @@ def test_minutes_fill_sessions_and_sum_to_the_last_days(held: Held, symbol: str)
     assert len(minutes) == (closes - opens).sum() // 60
     assert str(np.datetime64(int(dates[0]), "D")) == str(FIRST_DAY_OF_MINUTES)
     summed = resample(minutes, "1m", "1d", sessions)
-    assert same(days.slice(len(days) - len(dates), len(days)), summed)
+    assert are_same_candles(days.slice(len(days) - len(dates), len(days)), summed)
     assert sessions.is_session(ist_day(days.time)).all()
 
 

@@ -12,10 +12,10 @@ from pytest_django import Settings
 from apps.accounts.models import User
 from apps.backtests.models import Backtest
 from apps.ops import metrics
+from tests.backtests.price_series import wave_candles
 from tests.backtests.submissions import submit
-from tests.backtests.waves import waves
 from tests.conftest import Api
-from tests.envelope import assert_error
+from tests.error_responses import assert_error
 from tests.market.bars import store_candles
 
 Samples = dict[tuple[str, frozenset[tuple[str, str]]], float]
@@ -72,7 +72,7 @@ def test_the_time_of_a_request_is_counted_by_route(api: Api) -> None:
 
 
 def test_jobs_and_backtests_are_counted(alice: User) -> None:
-    store_candles("NSE:NIFTY", "15m", waves("2024-01-01", 45))
+    store_candles("NSE:NIFTY", "15m", wave_candles("2024-01-01", 45))
     submit(alice)
     metrics = samples()
     assert value_in(metrics, "algotrade_jobs", queue="backtests", state="waiting") == 1

@@ -13,7 +13,7 @@ from apps.symbols.importers.master_file import InvalidMaster
 from apps.symbols.importers.naming import NamedRow, last_expiries, name_all
 from apps.symbols.importers.rows import RejectReason
 from apps.symbols.models import Source
-from tests.symbols import lists
+from tests.symbols import master_files
 
 TODAY = date(2026, 11, 21)
 
@@ -34,9 +34,9 @@ def described(named: NamedRow) -> str:
     return " ".join([named.symbol, *written])
 
 
-@pytest.mark.parametrize("kind", lists.EXPECTED)
+@pytest.mark.parametrize("kind", master_files.EXPECTED)
 def test_each_kind_of_master_is_recognised_and_read(kind: str, tmp_path: Path) -> None:
-    text, expected = lists.EXPECTED[kind]
+    text, expected = master_files.EXPECTED[kind]
     master = read(tmp_path / "list", text)
     named = name(master)
     assert [described(instrument) for instrument in named] == expected
@@ -45,7 +45,7 @@ def test_each_kind_of_master_is_recognised_and_read(kind: str, tmp_path: Path) -
 
 
 def test_what_is_not_carried_is_counted_by_its_reason(tmp_path: Path) -> None:
-    master = read(tmp_path / "kite.csv", lists.KITE)
+    master = read(tmp_path / "kite.csv", master_files.KITE)
     name(master)
     assert master.rejections.counts == {
         RejectReason.NOT_A_SHARE: 1,
@@ -55,36 +55,36 @@ def test_what_is_not_carried_is_counted_by_its_reason(tmp_path: Path) -> None:
     assert master.rejections.shown[RejectReason.DECIMAL_STRIKE] == [
         (10, "ASHOKLEY26AUG172.5PE, strike 172.5")
     ]
-    shifted = read(tmp_path / "bse.csv", lists.BSE)
+    shifted = read(tmp_path / "bse.csv", master_files.BSE)
     assert shifted.rejections.shown[RejectReason.UNREADABLE] == [(4, "14 columns under 9 headers")]
 
 
 def test_gzip_and_zip_are_read_alike(tmp_path: Path) -> None:
     packed, zipped = tmp_path / "kite.csv.gz", tmp_path / "kite.zip"
-    packed.write_bytes(gzip.compress(lists.KITE.encode()))
+    packed.write_bytes(gzip.compress(master_files.KITE.encode()))
     with zipfile.ZipFile(zipped, "w") as archive:
-        archive.writestr("instruments.csv", lists.KITE)
-    plain = read(tmp_path / "kite.csv", lists.KITE)
+        archive.writestr("instruments.csv", master_files.KITE)
+    plain = read(tmp_path / "kite.csv", master_files.KITE)
     for path in (packed, zipped):
         assert read_master(path, today=TODAY).rows == plain.rows
 
 
 def test_a_master_is_as_old_as_it_says_or_as_its_first_expiry(tmp_path: Path) -> None:
     dates = {
-        "nse": (lists.NSE, (TODAY, "today")),
-        "kite": (lists.KITE, (date(2026, 8, 18), "its first expiry")),
-        "fyers": (lists.FYERS, (date(2025, 11, 10), "written in it")),
+        "nse": (master_files.NSE, (TODAY, "today")),
+        "kite": (master_files.KITE, (date(2026, 8, 18), "its first expiry")),
+        "fyers": (master_files.FYERS, (date(2025, 11, 10), "written in it")),
     }
     for kind, (text, expected) in dates.items():
         master = read(tmp_path / kind, text)
         assert (master.as_of, master.as_of_source) == expected
-    given = read(tmp_path / "nse", lists.NSE, as_of=date(2026, 1, 2))
+    given = read(tmp_path / "nse", master_files.NSE, as_of=date(2026, 1, 2))
     assert (given.as_of, given.as_of_source) == (date(2026, 1, 2), "given")
 
 
 def equities(*symbols: str) -> str:
     rows = [f"{symbol},Company {symbol},EQ,03-JAN-1996,5,1,,5" for symbol in symbols]
-    return "\n".join([lists.NSE.splitlines()[0], *rows])
+    return "\n".join([master_files.NSE.splitlines()[0], *rows])
 
 
 def test_of_names_with_the_same_symbol_the_identical_name_is_kept(tmp_path: Path) -> None:
@@ -95,7 +95,7 @@ def test_of_names_with_the_same_symbol_the_identical_name_is_kept(tmp_path: Path
 
 
 def test_of_several_series_the_share_s_normal_one_stays(tmp_path: Path) -> None:
-    rows = lists.NSE.replace("360ONE,360 ONE WAM LIMITED,BE", "M&M,Mahindra again,BE")
+    rows = master_files.NSE.replace("360ONE,360 ONE WAM LIMITED,BE", "M&M,Mahindra again,BE")
     master = read(tmp_path / "a", rows)
     assert [instrument.name for instrument in name(master)] == ["Mahindra & Mahindra Limited"]
     assert master.rejections.counts == {RejectReason.OTHER_SERIES: 1}
@@ -119,7 +119,7 @@ def test_a_name_that_makes_no_symbol_is_refused(tmp_path: Path, symbol: str) -> 
 def test_the_last_expiry_of_a_month_is_written_without_its_day(
     tmp_path: Path, days: list[str], symbols: list[str]
 ) -> None:
-    header = lists.FIVEPAISA.splitlines()[0]
+    header = master_files.FIVEPAISA.splitlines()[0]
     rows = [f"N,D,NIFTY 1 MAY 2026 CE,{day},CE,24000,65,1800,1" for day in days]
     named = name(read(tmp_path / "a", "\n".join([header, *rows])))
     years = [f"NSE:NIFTY26{symbol}24000CE" for symbol in symbols]
@@ -129,7 +129,7 @@ def test_the_last_expiry_of_a_month_is_written_without_its_day(
 def test_a_monthly_option_expires_with_the_future_though_a_weekly_one_expires_later(
     tmp_path: Path,
 ) -> None:
-    header = lists.FIVEPAISA.splitlines()[0]
+    header = master_files.FIVEPAISA.splitlines()[0]
     rows = [
         f"N,D,BANKNIFTY 1 APR 2024,{day},{kind},{strike},15,900,1"
         for day, kind, strike in (
@@ -154,10 +154,10 @@ def test_a_monthly_option_expires_with_the_future_though_a_weekly_one_expires_la
         (b"[{", "no JSON"),
         (b"{}", "no list"),
         (b"PK\x03\x04junk", "damaged or locked zip"),
-        (gzip.compress(lists.KITE.encode())[:-20], "damaged or truncated gzip"),
+        (gzip.compress(master_files.KITE.encode())[:-20], "damaged or truncated gzip"),
         (b"\xff\xfe\x00", "read to its end"),
-        (lists.NSE.splitlines()[0].encode(), "none of its 0 rows"),
-        (lists.UPSTOX_JSON.encode()[:-30], "cut off"),
+        (master_files.NSE.splitlines()[0].encode(), "none of its 0 rows"),
+        (master_files.UPSTOX_JSON.encode()[:-30], "cut off"),
     ],
 )
 def test_a_file_that_is_no_master_is_refused(tmp_path: Path, content: bytes, message: str) -> None:
@@ -169,12 +169,12 @@ def test_a_file_that_is_no_master_is_refused(tmp_path: Path, content: bytes, mes
 
 def test_a_format_that_is_asked_for_must_fit(tmp_path: Path) -> None:
     with pytest.raises(InvalidMaster, match="no list of Upstox"):
-        read(tmp_path / "kite.csv", lists.KITE, source=Source.UPSTOX)
+        read(tmp_path / "kite.csv", master_files.KITE, source=Source.UPSTOX)
 
 
 @pytest.mark.parametrize("field", ["expiry", "strike", "lot_size", "tick_size"])
 def test_a_field_that_is_no_value_refuses_its_row_alone(tmp_path: Path, field: str) -> None:
-    header, *rows = lists.KITE.splitlines()
+    header, *rows = master_files.KITE.splitlines()
     whole = dict(zip(header.split(","), rows[6].split(","), strict=True))
     bad = ["x", "NaN", "1e400", "99999999999999", "-", "1.5.2"]
     lines = [",".join((whole | {field: value}).values()) for value in bad]

@@ -12,12 +12,12 @@ from django.utils import timezone
 
 from apps.symbols import services
 from apps.symbols.models import Instrument, InstrumentAlias, InstrumentTerms, MasterLoad
-from tests.symbols import lists
+from tests.symbols import master_files
 
 pytestmark = pytest.mark.django_db
 
 Seed = Callable[..., str]
-HEADER = lists.KITE.splitlines()[0]
+HEADER = master_files.KITE.splitlines()[0]
 
 
 @pytest.fixture
@@ -45,7 +45,7 @@ def future(day: date, lot: int = 65) -> str:
 
 
 def test_the_summary_counts_every_row_once(seed: Seed) -> None:
-    assert seed(lists.KITE).splitlines() == [
+    assert seed(master_files.KITE).splitlines() == [
         "list.csv: Kite (Zerodha), as of 2026-08-18 (its first expiry)",
         "         12  rows read",
         "          9  added",
@@ -58,14 +58,14 @@ def test_the_summary_counts_every_row_once(seed: Seed) -> None:
         "  new dated terms: 9",
     ]
     before = list(Instrument.objects.order_by("pk").values())
-    again = seed(lists.KITE)
+    again = seed(master_files.KITE)
     assert "          0  added\n          0  changed\n          9  unchanged" in again
     assert "new dated terms: 0" in again
     assert list(Instrument.objects.order_by("pk").values()) == before
 
 
 def test_a_row_has_its_facts_its_alias_and_its_terms(seed: Seed) -> None:
-    seed(lists.KITE)
+    seed(master_files.KITE)
     row = Instrument.objects.get(symbol="NSE:NIFTY26AUG1824350CE")
     assert (row.name, row.exchange_name) == ("NIFTY 18 Aug 2026 24350 CE", "NIFTY26AUG1824350CE")
     assert (row.underlying, row.expiry, row.strike) == ("NIFTY", date(2026, 8, 18), Decimal(24350))
@@ -78,7 +78,7 @@ def test_a_row_has_its_facts_its_alias_and_its_terms(seed: Seed) -> None:
 
 
 def test_a_dry_run_counts_and_changes_nothing(seed: Seed) -> None:
-    assert "9  added" in seed(lists.KITE, "--dry-run")
+    assert "9  added" in seed(master_files.KITE, "--dry-run")
     for model in (Instrument, InstrumentAlias, InstrumentTerms, MasterLoad):
         assert not model.objects.exists()
 
@@ -100,8 +100,8 @@ def test_a_lot_that_changes_is_dated_and_the_old_one_kept(seed: Seed) -> None:
 
 
 def test_what_one_source_leaves_out_another_has_said(seed: Seed) -> None:
-    seed(lists.NSE, "--as-of", "2026-01-02")
-    seed(lists.KITE, "--as-of", "2026-01-02")
+    seed(master_files.NSE, "--as-of", "2026-01-02")
+    seed(master_files.KITE, "--as-of", "2026-01-02")
     row = Instrument.objects.get(symbol="NSE:MM")
     assert (row.name, row.isin, row.tick_size) == (
         "Mahindra & Mahindra Limited",
@@ -179,4 +179,4 @@ def test_of_several_files_all_or_none_come_in(tmp_path: Path) -> None:
 )
 def test_an_option_outside_its_set_is_refused(seed: Seed, options: tuple[str, ...]) -> None:
     with pytest.raises(CommandError):
-        seed(lists.KITE, *options)
+        seed(master_files.KITE, *options)

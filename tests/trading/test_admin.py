@@ -8,8 +8,8 @@ from apps.core.models import AuditRecord
 from apps.trading.models import BrokerHealth, GlobalSwitch, LedgerEntry
 from tests import make
 from tests.conftest import Api
-from tests.envelope import assert_error
-from tests.trading.standing import add_order, hold, lose, ready, start
+from tests.error_responses import assert_error
+from tests.trading.algorithm_states import add_order, hold, lose, start, stopped_algorithm
 
 SWITCH = "/admin/trading/globalswitch"
 BROKERS = "/admin/trading/brokerhealth"
@@ -88,7 +88,7 @@ def test_a_user_cannot_turn_it(operator: Client, alice: User) -> None:
     """.split(),
 )
 def test_what_trades_is_shown(operator: Client, alice: User, page: str) -> None:
-    algorithm = ready(alice)
+    algorithm = stopped_algorithm(alice)
     hold(start(algorithm))
     add_order(algorithm.runs.get())
     lose(algorithm, 5, now=make.NOW)
@@ -99,7 +99,9 @@ def test_what_trades_is_shown(operator: Client, alice: User, page: str) -> None:
 def test_the_pages_of_an_order_and_a_ledger_entry_list_fills_and_postings(
     operator: Client, alice: User
 ) -> None:
-    order = add_order(start(ready(alice)), status="filled", ended_at=make.NOW, quantity=3)
+    order = add_order(
+        start(stopped_algorithm(alice)), status="filled", ended_at=make.NOW, quantity=3
+    )
     order.fills.create(quantity=3, price=7, charges=1, charges_by_kind={"gst": "1"}, at=make.NOW)
     entry = LedgerEntry.objects.get()
     assert "capital" in operator.get(f"/admin/trading/ledgerentry/{entry.pk}/change/").text
@@ -107,7 +109,7 @@ def test_the_pages_of_an_order_and_a_ledger_entry_list_fills_and_postings(
 
 
 def test_an_event_is_found_by_its_algorithm(operator: Client, alice: User) -> None:
-    algorithm, other = ready(alice), ready(alice)
+    algorithm, other = stopped_algorithm(alice), stopped_algorithm(alice)
     for new in (algorithm, other):
         start(new)
     listed = operator.get("/admin/webhooks/event/", {"q": algorithm.pk}).text
@@ -117,7 +119,7 @@ def test_an_event_is_found_by_its_algorithm(operator: Client, alice: User) -> No
 
 def test_a_broker_that_is_cut_lets_nothing_start(operator: Client, alice: User, api: Api) -> None:
     operator.get(f"{BROKERS}/")
-    algorithm = ready(alice)
+    algorithm = stopped_algorithm(alice)
     refusals = {"cut": (503, "BROKER_CONNECTION_FAILED"), "limit": (429, "BROKER_RATE_LIMIT")}
     path = f"/api/trading/algorithms/{algorithm.pk}/start"
     for verb, refusal in refusals.items():

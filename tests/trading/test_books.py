@@ -40,7 +40,7 @@ from apps.trading.models import (
 )
 from apps.trading.step_result import drop_pending_entry
 from apps.webhooks.models import Event
-from tests.trading.stepped import OPENING, make_stepper, play, record
+from tests.trading.stepped_run import OPENING, make_stepper, play, record
 
 FLAT = (100.0, 101.0, 99.0, 100.0)
 SBIN, INFY = "NSE:SBIN", "NSE:INFY"

@@ -25,7 +25,7 @@ from apps.trading.models import (
     Trade,
 )
 from apps.trading.money import rupees
-from tests.trading.stepped import Bar, Stepper, make_stepper, play
+from tests.trading.stepped_run import Bar, Stepper, make_stepper, play
 
 SYMBOLS = ("NSE:ONE", "NSE:TWO", "NSE:SIX")
 HEARD = (

@@ -8,8 +8,8 @@ from apps.accounts.models import User
 from apps.algorithms.lifecycle import AlgorithmStatus
 from apps.algorithms.models import Algorithm
 from tests.conftest import Api
-from tests.envelope import assert_error
-from tests.trading.standing import standing
+from tests.error_responses import assert_error
+from tests.trading.algorithm_states import algorithm_in
 
 # Rows: where it stands. Columns: what is asked, with the status that it has afterwards, or the
 # refusal.
@@ -76,7 +76,7 @@ def test_the_table_is_whole() -> None:
 def test_what_is_asked_does_what_the_table_says(
     api: Api, alice: User, status: str, trigger: str, outcome: str
 ) -> None:
-    algorithm = standing(alice, status)
+    algorithm = algorithm_in(alice, status)
     changes = algorithm.status_changes.count()
     response = ask(api, alice, algorithm.pk, trigger)
     if outcome in REFUSALS:

@@ -14,8 +14,16 @@ from apps.market.candles import buffer, reading
 from apps.market.feeds import clock, replay, services
 from apps.market.models import BufferedCandle
 from apps.market.tasks import compact_nightly
-from tests.market.bars import NOW, at, flat, minutes, same, store_candles, write_file
-from tests.trading.live.market_day import started, steps
+from tests.market.bars import (
+    NOW,
+    are_same_candles,
+    at,
+    flat_candles,
+    rising_minutes,
+    store_candles,
+    write_file,
+)
+from tests.trading.live.market_day import crossing_steps, started
 
 SBIN, TCS = "NSE:SBIN", "NSE:TCS"
 pytestmark = pytest.mark.django_db
@@ -35,8 +43,8 @@ def seen(symbol: str = SBIN, timeframe: str = "1m") -> Sequence[int]:
 
 
 def test_stored_candles_are_seen_as_the_clock_moves() -> None:
-    store_candles(SBIN, "1m", minutes("2026-10-29 09:15", 10))
-    store_candles(TCS, "1m", minutes("2026-10-29 09:15", 5))
+    store_candles(SBIN, "1m", rising_minutes("2026-10-29 09:15", 10))
+    store_candles(TCS, "1m", rising_minutes("2026-10-29 09:15", 5))
     assert len(seen()) == 10
     output = feed(
         "--symbols",
@@ -71,7 +79,7 @@ def test_candles_of_a_file_come_in(tmp_path: Path) -> None:
 
 
 def test_it_waits_as_long_as_the_market_did_but_not_overnight() -> None:
-    bars = flat([at("2026-10-29 15:28"), at("2026-10-29 15:29"), at("2026-10-30 09:15")])
+    bars = flat_candles([at("2026-10-29 15:28"), at("2026-10-29 15:29"), at("2026-10-30 09:15")])
     waits: list[float] = []
     moments = replay.replay_steps({SBIN: bars, TCS: bars.slice(1, 3)}, "1m")
     played = list(replay.pace(moments, speed=30, wait=waits.append))
@@ -80,7 +88,7 @@ def test_it_waits_as_long_as_the_market_did_but_not_overnight() -> None:
 
 
 def test_ctrl_c_says_where_it_stands(monkeypatch: pytest.MonkeyPatch) -> None:
-    store_candles(SBIN, "1m", minutes("2026-10-29 09:15", 3))
+    store_candles(SBIN, "1m", rising_minutes("2026-10-29 09:15", 3))
 
     def interrupt(seconds: float) -> None:
         raise KeyboardInterrupt
@@ -107,7 +115,7 @@ def test_impossible_replays_are_refused_with_the_reason(words: list[str], messag
 
 def test_a_gap_with_candles_is_played_when_that_is_asked_for_alone(alice: User) -> None:
     """Of ten minutes three were played; from the eighth on four in between are left out."""
-    store_candles(SBIN, "1m", minutes("2026-10-29 09:15", 10))
+    store_candles(SBIN, "1m", rising_minutes("2026-10-29 09:15", 10))
     feed(
         "--symbols",
         SBIN,
@@ -129,15 +137,15 @@ def test_a_gap_with_candles_is_played_when_that_is_asked_for_alone(alice: User) 
 
 
 def test_a_gap_without_candles_is_no_gap() -> None:
-    store_candles(SBIN, "1m", minutes("2026-10-29 09:15", 3))
-    store_candles(SBIN, "1m", minutes("2026-10-30 09:15", 3))
+    store_candles(SBIN, "1m", rising_minutes("2026-10-29 09:15", 3))
+    store_candles(SBIN, "1m", rising_minutes("2026-10-30 09:15", 3))
     feed("--symbols", SBIN, "--from", "2026-10-29", "--to", "2026-10-29", "--speed", "max")
     feed("--symbols", SBIN, "--from", "2026-10-30", "--speed", "max")
     assert len(seen()) == 6
 
 
 def test_a_gap_before_the_candles_of_a_file_is_played_with_them(tmp_path: Path) -> None:
-    store_candles(SBIN, "1m", minutes("2026-10-29 09:15", 10))
+    store_candles(SBIN, "1m", rising_minutes("2026-10-29 09:15", 10))
     feed(
         "--symbols",
         SBIN,
@@ -161,11 +169,11 @@ def test_a_gap_before_the_candles_of_a_file_is_played_with_them(tmp_path: Path) 
 
 def test_an_algorithm_without_bars_is_reported(alice: User) -> None:
     """The first has its bars; the second trades a symbol that no feed brings, the third minutes."""
-    store_candles(SBIN, "5m", flat([at("2026-10-29 09:15") + 300 * n for n in range(5)]))
+    store_candles(SBIN, "5m", flat_candles([at("2026-10-29 09:15") + 300 * n for n in range(5)]))
     before = at("2026-10-29 09:00")
-    fed = started(alice, steps([SBIN], "15m"), at=before)
-    missing = started(alice, steps([SBIN, TCS], "15m"), at=before)
-    finer = started(alice, steps([SBIN], "1m"), at=before)
+    fed = started(alice, crossing_steps([SBIN], "15m"), at=before)
+    missing = started(alice, crossing_steps([SBIN, TCS], "15m"), at=before)
+    finer = started(alice, crossing_steps([SBIN], "1m"), at=before)
     errors = StringIO()
     call_command(
         "feed",
@@ -187,11 +195,11 @@ def test_an_algorithm_without_bars_is_reported(alice: User) -> None:
 
 
 def test_what_came_in_before_today_is_folded() -> None:
-    yesterday, today = minutes("2026-11-01 10:00", 5), minutes("2026-11-02 09:15", 10)
+    yesterday, today = rising_minutes("2026-11-01 10:00", 5), rising_minutes("2026-11-02 09:15", 10)
     buffer.store_bars({SBIN: yesterday, TCS: today}, "1m", now=NOW)
     compact_nightly(timestamp=int(NOW.timestamp()))
     assert set(BufferedCandle.objects.values_list("symbol", flat=True)) == {TCS}
-    assert same(reading.read_bars(SBIN, "1m", start=0, end=2**33), yesterday)
+    assert are_same_candles(reading.read_bars(SBIN, "1m", start=0, end=2**33), yesterday)
     assert services.compact_ended(now=NOW) == 0
 
 
@@ -200,7 +208,7 @@ def test_a_replay_goes_on_after_the_database_was_away(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, files: bool
 ) -> None:
     """The connection is cut before one step and after another has committed unseen."""
-    bars = minutes("2026-10-29 09:15", 5)
+    bars = rising_minutes("2026-10-29 09:15", 5)
     if files:
         lines = [f"2026-10-29 09:{minute}:00,100,101,99,100,10" for minute in range(15, 20)]
         text = "\n".join(["datetime,open,high,low,close,volume", *lines])

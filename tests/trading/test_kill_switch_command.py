@@ -11,8 +11,8 @@ from apps.accounts.models import User
 from apps.core.models import AuditRecord
 from apps.trading.models import GlobalSwitch
 from tests.conftest import Api
-from tests.envelope import assert_error
-from tests.trading.standing import ready
+from tests.error_responses import assert_error
+from tests.trading.algorithm_states import stopped_algorithm
 
 pytestmark = pytest.mark.django_db
 
@@ -24,7 +24,7 @@ def turn(state: str, reason: str = "bad data") -> str:
 
 
 def test_it_halts_trading_and_lets_it_go_on(api: Api, alice: User) -> None:
-    path = f"/api/trading/algorithms/{ready(alice).pk}/start"
+    path = f"/api/trading/algorithms/{stopped_algorithm(alice).pk}/start"
     assert "halted for everybody since" in turn("on")
     assert_error(api(alice).post(path), 503, "SERVICE_UNAVAILABLE", reason="global_kill_switch")
     assert "goes on" in turn("off")

@@ -12,7 +12,7 @@ from apps.algorithms.models import Algorithm
 from apps.engine.kernel.codes import ENTER_LONG
 from apps.trading.models import Trade
 from apps.webhooks.models import Event
-from tests.trading.stepped import Stepper, make_stepper, play
+from tests.trading.stepped_run import Stepper, make_stepper, play
 
 SBIN = "NSE:SBIN"
 FLAT = {SBIN: (100.0, 101.0, 99.0, 100.0)}

@@ -23,7 +23,7 @@ from apps.trading.models import Account, GlobalSwitch, KillSwitch, Posting, Run
 from apps.webhooks.models import Event
 from tests import make
 from tests.conftest import Api
-from tests.trading.standing import NOW, ready, start
+from tests.trading.algorithm_states import NOW, start, stopped_algorithm
 
 pytestmark = [pytest.mark.django_db(transaction=True)]
 StepOutcome = TypeVar("StepOutcome")
@@ -90,7 +90,7 @@ def test_of_many_with_one_key_one_starts_it(
 ) -> None:
     callers = [api(alice) for _ in range(clients)]
     for _ in range(rounds):
-        algorithm = ready(alice, initialCapital=1)
+        algorithm = stopped_algorithm(alice, initialCapital=1)
         answers = starts(callers, algorithm, ["k"] * clients)
         assert {(answer.status_code, answer.content) for answer in answers} == {
             (200, answers[0].content)
@@ -105,7 +105,7 @@ def test_of_many_with_keys_of_their_own_one_starts_it(
 ) -> None:
     callers = [api(alice) for _ in range(clients)]
     for _ in range(rounds):
-        algorithm = ready(alice, initialCapital=1)
+        algorithm = stopped_algorithm(alice, initialCapital=1)
         answers = starts(callers, algorithm, [f"k{n}" for n in range(clients)])
         codes = [answer.json().get("error", {}).get("code", "") for answer in answers]
         assert sorted(codes) == [""] + ["ALGORITHM_ALREADY_ACTIVE"] * (clients - 1)
@@ -114,7 +114,7 @@ def test_of_many_with_keys_of_their_own_one_starts_it(
 
 def test_starts_at_once_reserve_no_more_than_there_is() -> None:
     owner = make.user()
-    algorithms = [ready(owner, initialCapital=1_500_000) for _ in range(10)]
+    algorithms = [stopped_algorithm(owner, initialCapital=1_500_000) for _ in range(10)]
 
     def begin(n: int) -> str:
         return refusal_of(lambda: start(algorithms[n]))
@@ -146,7 +146,7 @@ def test_an_account_is_opened_once() -> None:
 )
 def test_moves_at_once_leave_neither_gap_nor_double(rounds: int) -> None:
     owner = make.user()
-    algorithms = [ready(owner, initialCapital=1) for _ in range(3)]
+    algorithms = [stopped_algorithm(owner, initialCapital=1) for _ in range(3)]
     for algorithm in algorithms:  # the switch may refuse all starts of one in the race
         services.start(owner=owner, algorithm_id=algorithm.pk, now=NOW)
 
@@ -179,7 +179,7 @@ def test_moves_at_once_leave_neither_gap_nor_double(rounds: int) -> None:
 def test_no_start_commits_after_the_switch_has() -> None:
     """The start has seen the switch off and goes on slowly; the switch waits, and pauses it."""
     owner = make.user()
-    algorithm = ready(owner)
+    algorithm = stopped_algorithm(owner)
     lay_switches(owner)
     sharing = Barrier(2)
 
@@ -219,7 +219,7 @@ def wait_until_somebody_waits() -> None:
 @pytest.mark.parametrize("of_all", [False, True])
 def test_a_start_that_waits_for_the_switch_sees_it_on(of_all: bool) -> None:
     owner = make.user()
-    algorithm = ready(owner)
+    algorithm = stopped_algorithm(owner)
     lay_switches(owner)
     turning = Barrier(2)
 
@@ -245,7 +245,7 @@ def test_a_start_that_waits_for_the_switch_sees_it_on(of_all: bool) -> None:
 def test_starts_of_one_user_do_not_wait_for_another() -> None:
     """What all share, the operators' switch, they share."""
     alice, bob = make.user("alice"), make.user("bob")
-    algorithm, algorithm_of_bob = ready(alice), ready(bob)
+    algorithm, algorithm_of_bob = stopped_algorithm(alice), stopped_algorithm(bob)
     lay_switches(alice)
     with transaction.atomic():
         start(algorithm)

@@ -8,7 +8,7 @@ from apps.accounts.models import User
 from apps.trading import bar_streams, retention
 from apps.trading.models import BarRow, BarStream, Run, RunState, Signal
 from tests import make
-from tests.trading.standing import ready, start
+from tests.trading.algorithm_states import start, stopped_algorithm
 
 pytestmark = pytest.mark.django_db
 
@@ -34,7 +34,7 @@ def row(stream: BarStream, time: int, used_at: datetime) -> None:
 def test_an_old_signal_is_purged_unless_it_is_of_a_replay_by_a_recent_run(
     alice: User, bob: User
 ) -> None:
-    old, young = start(ready(alice)), start(ready(bob))
+    old, young = start(stopped_algorithm(alice)), start(stopped_algorithm(bob))
     Run.objects.filter(pk=old.pk).update(started_at=OLD - DAY)
     signal(old, OLD)
     signal(old, NEW)
@@ -44,7 +44,7 @@ def test_an_old_signal_is_purged_unless_it_is_of_a_replay_by_a_recent_run(
 
 
 def test_an_old_row_goes_unless_a_run_is_in_its_segment(alice: User) -> None:
-    start(ready(alice))
+    start(stopped_algorithm(alice))
     bar_streams.assign_runs(now=make.NOW)
     held, free = RunState.objects.get().stream, bar_streams.get_bar_stream(["NSE:TCS"], "1m")
     assert held is not None

@@ -12,11 +12,11 @@ from apps.trading import services
 from apps.trading.models import Account, GlobalSwitch, KillSwitch, Run
 from apps.webhooks.models import Event
 from tests import make
-from tests.trading.standing import LATER, NOW, hold, ready, standing, start
+from tests.trading.algorithm_states import LATER, NOW, algorithm_in, hold, start, stopped_algorithm
 
 
 def test_a_failed_algorithm_releases_its_capital_and_can_start_again(alice: User) -> None:
-    algorithm = standing(alice, "error")
+    algorithm = algorithm_in(alice, "error")
     run = Run.objects.get()
     assert (run.end_reason, run.ended_at, run.released_at) == ("error", NOW, NOW)
     assert Account.objects.get().reserved == 0
@@ -24,7 +24,7 @@ def test_a_failed_algorithm_releases_its_capital_and_can_start_again(alice: User
 
 
 def test_a_failure_is_in_the_history_and_told(alice: User) -> None:
-    algorithm = standing(alice, "error")
+    algorithm = algorithm_in(alice, "error")
     change = algorithm.status_changes.latest("id")
     assert (change.after, change.actor, change.reason) == ("error", "system", "no bars for an hour")
     event = Event.objects.get(sequence=2)
@@ -33,7 +33,7 @@ def test_a_failure_is_in_the_history_and_told(alice: User) -> None:
 
 
 def test_a_failed_one_that_holds_positions_keeps_its_capital(alice: User) -> None:
-    algorithm = ready(alice)
+    algorithm = stopped_algorithm(alice)
     run = start(algorithm)
     hold(run)
     services.fail(algorithm=algorithm, reason="ruined", now=LATER)
@@ -44,13 +44,13 @@ def test_a_failed_one_that_holds_positions_keeps_its_capital(alice: User) -> Non
 
 @pytest.mark.parametrize("status", ["draft", "stopped", "error"])
 def test_what_does_not_run_cannot_fail(alice: User, status: str) -> None:
-    algorithm = standing(alice, status)
+    algorithm = algorithm_in(alice, status)
     with pytest.raises(WrongStatus):
         services.fail(algorithm=algorithm, reason="", now=LATER)
 
 
 def test_an_algorithm_has_one_run_that_holds_capital(alice: User) -> None:
-    run = start(ready(alice))
+    run = start(stopped_algorithm(alice))
     run.pk = None
     with pytest.raises(DatabaseError, match="one_run_of_an_algorithm_holds_capital"):
         Run.objects.create(
@@ -76,13 +76,13 @@ def test_an_algorithm_has_one_run_that_holds_capital(alice: User) -> None:
 def test_the_database_refuses_half_an_end(
     alice: User, changes: dict[str, Any], constraint: str
 ) -> None:
-    start(ready(alice))
+    start(stopped_algorithm(alice))
     with pytest.raises(DatabaseError, match=constraint):
         Run.objects.update(**changes)
 
 
 def test_a_symbol_has_one_open_position_in_a_run(alice: User) -> None:
-    run = start(ready(alice))
+    run = start(stopped_algorithm(alice))
     hold(run, closed_at=LATER)
     hold(run)
     with pytest.raises(DatabaseError, match="one_open_position_of_a_symbol_in_a_run"):
@@ -91,7 +91,7 @@ def test_a_symbol_has_one_open_position_in_a_run(alice: User) -> None:
 
 def test_a_position_is_of_something(alice: User) -> None:
     with pytest.raises(DatabaseError, match="position_is_of_something"):
-        hold(start(ready(alice)), quantity=0)
+        hold(start(stopped_algorithm(alice)), quantity=0)
 
 
 def test_a_switch_that_is_on_says_since_when(alice: User) -> None:
@@ -106,7 +106,7 @@ def test_there_is_one_global_switch() -> None:
 
 
 def test_what_a_user_had_goes_with_the_user(alice: User) -> None:
-    hold(start(ready(alice)))
+    hold(start(stopped_algorithm(alice)))
     services.engage_kill_switch(owner=alice, reason="", close_positions=False, now=make.NOW)
     alice.delete()
     for model in (Account, Run, KillSwitch, Event):

@@ -14,7 +14,7 @@ from apps.trading.models import Account, Run, Signal
 from apps.trading.stream.services import CHANNELS, hints
 from apps.webhooks.event_types import EventType
 from tests import make
-from tests.trading.standing import add_order, hold, ready, start
+from tests.trading.algorithm_states import add_order, hold, start, stopped_algorithm
 from tests.webhooks.events import emit
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -39,7 +39,7 @@ def listener() -> Iterator[psycopg.Connection]:
 
 @pytest.fixture
 def run(alice: User) -> Run:
-    return start(ready(alice))
+    return start(stopped_algorithm(alice))
 
 
 def notices(listener: psycopg.Connection) -> set[tuple[str, str]]:

@@ -21,7 +21,7 @@ from apps.webhooks.sending.address_guard import (
     parse_url,
     resolve_target,
 )
-from tests.webhooks.urls import ACCEPTED, BY_HOST, BY_NAME_SERVER, BY_SPELLING
+from tests.webhooks.webhook_urls import ACCEPTED, BY_HOST, BY_NAME_SERVER, BY_SPELLING
 
 NONE = Exemptions()
 LOOPBACK = Exemptions(networks=[ip_network("127.0.0.0/8"), ip_network("::1")], http=True)

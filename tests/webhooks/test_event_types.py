@@ -14,10 +14,10 @@ from apps.webhooks.event_types import EVENT_SCHEMAS, EventType
 from apps.webhooks.events import notices
 from apps.webhooks.models import Event
 from tests import make
-from tests.documented import document, long_numbers
+from tests.openapi import document, long_numbers
+from tests.trading.algorithm_states import algorithm_in
 from tests.trading.live.market_day import started
 from tests.trading.live.test_effects import Market, always_in
-from tests.trading.standing import standing
 from tests.webhooks.events import emit
 
 
@@ -55,7 +55,7 @@ def test_every_event_of_an_algorithm_carries_its_name(alice: User) -> None:
     """As it was called then: what was told is not rewritten."""
     for type, kind in EVENT_SCHEMAS.items():
         assert ("algorithmName" in kind.example) == ("algorithmId" in kind.example), type
-    algorithm = standing(alice, "active")
+    algorithm = algorithm_in(alice, "active")
     Algorithm.objects.filter(pk=algorithm.pk).update(name="Called\nanew")
     services.pause(owner=alice, algorithm_id=algorithm.pk, now=make.NOW)
     first, second = Event.objects.order_by("sequence")

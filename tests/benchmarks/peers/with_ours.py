@@ -19,7 +19,7 @@ from apps.engine.simulation.simulate import History, simulate
 from apps.engine.simulation.simulations import TradedMarket, ignore_progress, simulate_plan
 from manage import OBJECTS_BETWEEN_COLLECTIONS
 from tests.benchmarks.peers.serve import Work, serve
-from tests.engine.steps import CROSS
+from tests.engine.configurations import CROSS
 
 CAPITAL = 10_000_000.0
 MOST_BARS = 10_000_000

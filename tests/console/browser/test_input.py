@@ -8,7 +8,7 @@ from playwright.sync_api import Browser, Page, Response
 
 from tests.console.addresses import PUBLIC_PAGES
 from tests.console.browser.trader import Trader, complaints_of
-from tests.console.helpers import CORPUS
+from tests.console.forms import HOSTILE_TEXTS
 from tests.faults.service import Service
 
 BAD = ["", "-1", "9" * 40, "2026-02-30", "\u202e💥\u0000", "a" * 3000, "' OR 1=1 --"]
@@ -102,7 +102,7 @@ def test_each_form_is_tried(browser: Browser, account: Trader) -> None:
     assert with_forms == set(WITH_FORMS)
 
 
-@pytest.mark.parametrize("text", [*CORPUS, *BAD])
+@pytest.mark.parametrize("text", [*HOSTILE_TEXTS, *BAD])
 @pytest.mark.parametrize("name", WITH_FORMS)
 def test_a_form_takes_or_refuses_any_text(tab: Page, account: Trader, name: str, text: str) -> None:
     path = {**account.pages, **PUBLIC_PAGES}[name]
@@ -131,7 +131,7 @@ def test_what_was_typed_is_text_on_every_page(browser: Browser, account: Trader)
     window = browser.new_context(base_url=account.address, storage_state=account.cookies)
     page = window.new_page()
     complaints = complaints_of(page)
-    for text in CORPUS:
+    for text in HOSTILE_TEXTS:
         page.goto(account.pages["algorithm"])
         page.get_by_label("Name", exact=True).fill(text)
         page.get_by_label("Description").fill(text)

@@ -11,9 +11,9 @@ from apps.trading.brokers import paper
 from apps.trading.brokers.paper import PaperBroker
 from apps.trading.models import Fill, Intent, Order, OrderStatus, Run, Signal
 from tests import make
+from tests.trading.algorithm_states import start
 from tests.trading.brokers.conformance import LAST, Conformance
-from tests.trading.standing import start
-from tests.trading.stepped import make_stepper, play, steps_of
+from tests.trading.stepped_run import make_stepper, play, steps_of
 
 
 class PaperBench:

@@ -12,12 +12,12 @@ from apps.engine.evidence.resampling import growth_band
 from apps.engine.metrics.result_data import ResultData
 from apps.trading.models import Run, RunState, SessionStart
 from tests import make
+from tests.backtests.price_series import wave_candles
 from tests.backtests.submissions import submit
-from tests.backtests.waves import waves
 from tests.backtests.workers import run_queued
 from tests.conftest import Api
 from tests.market.bars import store_candles
-from tests.trading.standing import start
+from tests.trading.algorithm_states import start
 
 pytestmark = pytest.mark.django_db
 
@@ -51,7 +51,7 @@ def band_of(api: Api, alice: User, run: Run, query: str = "") -> Any:
 
 @pytest.fixture
 def backtest(alice: User, run: Run) -> Backtest:
-    store_candles("NSE:NIFTY", "15m", waves("2024-01-01", 60))
+    store_candles("NSE:NIFTY", "15m", wave_candles("2024-01-01", 60))
     backtest = submit(alice, run.algorithm_id)
     run_queued()
     backtest.refresh_from_db()

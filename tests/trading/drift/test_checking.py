@@ -23,19 +23,19 @@ from apps.trading.models import BarRow, DriftReport, Fill, Run, Signal, Trade
 from apps.trading.tasks import check_drift_of_day
 from tests import make
 from tests.conftest import Api
-from tests.envelope import assert_error
-from tests.market.bars import flat
+from tests.error_responses import assert_error
+from tests.market.bars import flat_candles
 from tests.trading.live.market_day import (
     DAY,
     FIRST,
     SESSION,
     backtested,
-    hold,
+    crossing_steps,
+    random_candles,
+    session_starts,
     started,
     step,
-    steps,
-    times,
-    walk,
+    store_bars,
 )
 from tests.trading.live.test_runner import expected_of, trades_of
 
@@ -62,17 +62,18 @@ AFTER = FIRST + 7 * 86_400
 @pytest.fixture
 def series() -> Mapping[str, Candles]:
     """A week more before the start, so that indicators have what to begin with."""
-    starts = times(5 + DAYS, LENGTH, first=FIRST - 7 * 86_400)
+    starts = session_starts(5 + DAYS, LENGTH, first=FIRST - 7 * 86_400)
     made = {
-        symbol: walk(seed, starts, wild=0.01, missing=0.1) for seed, symbol in enumerate(SYMBOLS)
+        symbol: random_candles(seed, starts, wild=0.01, missing=0.1)
+        for seed, symbol in enumerate(SYMBOLS)
     }
-    hold(made, "30m")
+    store_bars(made, "30m")
     return made
 
 
 @pytest.fixture
 def run(alice: User, series: Mapping[str, Candles]) -> Run:
-    made = started(alice, steps(SYMBOLS, "30m"))
+    made = started(alice, crossing_steps(SYMBOLS, "30m"))
     step(Runner(), SYMBOLS, "30m", AFTER)
     return made
 
@@ -127,7 +128,7 @@ def test_a_session_is_compared_when_it_is_asked_for(api: Api, alice: User, run: 
 def test_of_a_session_under_way_what_was_until_now_is_compared(
     api: Api, alice: User, series: Mapping[str, Candles]
 ) -> None:
-    run, runner = started(alice, steps(SYMBOLS, "30m")), Runner()
+    run, runner = started(alice, crossing_steps(SYMBOLS, "30m")), Runner()
     client, path = api(alice), f"/api/trading/algorithms/{run.algorithm_id}/drift"
     for rows in (5, 8):
         last = FIRST + (rows - 1) * LENGTH
@@ -146,7 +147,7 @@ def test_of_a_session_under_way_what_was_until_now_is_compared(
 def test_of_a_session_that_was_entered_midway_there_is_none(
     alice: User, series: Mapping[str, Candles]
 ) -> None:
-    started(alice, steps(SYMBOLS, "30m"), at=FIRST + 6 * LENGTH)
+    started(alice, crossing_steps(SYMBOLS, "30m"), at=FIRST + 6 * LENGTH)
     step(Runner(), SYMBOLS, "30m", AFTER)
     assert check() == {f"2026-06-0{day}": [] for day in (1, 2, 3)}
 
@@ -154,9 +155,9 @@ def test_of_a_session_that_was_entered_midway_there_is_none(
 def test_a_last_bar_without_its_last_minute_is_the_one_that_was_used(alice: User) -> None:
     symbol, runner = SYMBOLS[0], Runner()
     minutes = [FIRST + 60 * n for n in range(374)]
-    hold({symbol: flat(minutes, 101.0)}, "1m")
-    started(alice, steps([symbol], "30m"))
-    for time in [*times(1, LENGTH)[1:], FIRST + SESSION + GRACE_PERIOD]:
+    store_bars({symbol: flat_candles(minutes, 101.0)}, "1m")
+    started(alice, crossing_steps([symbol], "30m"))
+    for time in [*session_starts(1, LENGTH)[1:], FIRST + SESSION + GRACE_PERIOD]:
         step(runner, [symbol], "30m", time)
     assert BarRow.objects.latest("time").time == FIRST + SESSION - LENGTH // 2
     checking.check_ended(now=make.NOW, market_now=FIRST + DAY, stopping=lambda: False)
@@ -175,9 +176,11 @@ def test_an_entry_pending_beside_a_position_is_reported_alike(alice: User) -> No
         "productType": "intraday",
         "initialCapital": 100_000,
     }
-    symbol, starts = SYMBOLS[0], times(2, 900)
-    hold({symbol: flat(starts, 101.0)}, "15m")
-    started(alice, steps([symbol], "15m", entryConditions=entries, executionSettings=execution))
+    symbol, starts = SYMBOLS[0], session_starts(2, 900)
+    store_bars({symbol: flat_candles(starts, 101.0)}, "15m")
+    started(
+        alice, crossing_steps([symbol], "15m", entryConditions=entries, executionSettings=execution)
+    )
     step(Runner(), [symbol], "15m", AFTER)
     assert Signal.objects.filter(reason="outside_session").exists()
     assert check() == {"2026-06-01": [], "2026-06-02": []}
@@ -188,10 +191,10 @@ def test_an_entry_that_the_next_session_decides_is_no_difference(alice: User) ->
     the third close is ignored by what is held then, and followed at the open that closes that.
     """
     symbol, starts = SYMBOLS[0], [midnight(day) for day in weekdays("2026-06-01", 8)]
-    hold({symbol: flat(starts, 101.0)}, "1d")
+    store_bars({symbol: flat_candles(starts, 101.0)}, "1d")
     run = started(
         alice,
-        steps(
+        crossing_steps(
             [symbol],
             "1d",
             positionSizing={"method": "fixed_quantity", "quantity": 7},
@@ -228,9 +231,14 @@ def test_random_strategies_trade_on_paper_as_in_their_backtests_and_drift_tells_
     """
     rng, length, count = random.Random(7), TIMEFRAMES[timeframe], 24
     days = weekdays("2026-06-01", 6 if timeframe == "30m" else 30)
-    starts = [midnight(day) for day in days] if timeframe == "1d" else times(len(days), length)
-    hold(
-        {name: walk(n, starts, wild=0.01, missing=0.05) for n, name in enumerate(SYMBOLS)},
+    starts = (
+        [midnight(day) for day in days] if timeframe == "1d" else session_starts(len(days), length)
+    )
+    store_bars(
+        {
+            name: random_candles(n, starts, wild=0.01, missing=0.05)
+            for n, name in enumerate(SYMBOLS)
+        },
         timeframe,
     )
     runs = [started(alice, drawn_to_renew(rng, timeframe)) for _ in range(count)]
@@ -260,7 +268,7 @@ def drawn_to_renew(rng: random.Random, timeframe: str) -> dict[str, Any]:
         for side in sides
     ]
     pyramiding = {"enabled": rng.random() < 0.3, "maxEntries": 2}
-    return steps(
+    return crossing_steps(
         rng.choice([SYMBOLS, SYMBOLS[:1], SYMBOLS[1:]]),
         timeframe,
         positionSizing={"method": "fixed_quantity", "quantity": 7, "pyramiding": pyramiding},
@@ -332,7 +340,7 @@ def come_late(bars: Candles) -> None:
 def test_what_followed_from_somebody_stepping_in_says_so(
     alice: User, series: Mapping[str, Candles], means: str, reason: str
 ) -> None:
-    run, runner = started(alice, steps(SYMBOLS, "30m")), Runner()
+    run, runner = started(alice, crossing_steps(SYMBOLS, "30m")), Runner()
     first = until_it_holds_something(run, runner)
     if means == "pause":
         services.pause(owner=alice, algorithm_id=run.algorithm_id, now=make.NOW)
@@ -349,7 +357,7 @@ def test_what_followed_from_somebody_stepping_in_says_so(
 
 def until_it_holds_something(run: Run, runner: Runner) -> int:
     """The market's time then."""
-    for start in times(DAYS, LENGTH):
+    for start in session_starts(DAYS, LENGTH):
         step(runner, SYMBOLS, "30m", start + LENGTH + GRACE_PERIOD)
         if run.positions.open().exists():
             return start + LENGTH

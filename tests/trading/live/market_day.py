@@ -28,13 +28,15 @@ SESSION: Final = 22_500
 Series = Mapping[str, Candles]
 
 
-def times(days: int, length: int, *, first: int = FIRST) -> list[int]:
+def session_starts(days: int, length: int, *, first: int = FIRST) -> list[int]:
     """Starts of the bars of so many sessions, from a Monday's opening on."""
     opens = [first + DAY * day for day in range(2 * days) if day % 7 < 5][:days]
     return [start for opening in opens for start in range(opening, opening + SESSION, length)]
 
 
-def walk(seed: int, starts: Sequence[int], *, wild: float = 0.003, missing: float = 0.0) -> Candles:
+def random_candles(
+    seed: int, starts: Sequence[int], *, wild: float = 0.003, missing: float = 0.0
+) -> Candles:
     """Prices on the tick that walk at random, some of the bars missing."""
     rng = np.random.default_rng(seed)
     kept = np.array(starts)[rng.random(len(starts)) >= missing]
@@ -51,7 +53,7 @@ def walk(seed: int, starts: Sequence[int], *, wild: float = 0.003, missing: floa
     )
 
 
-def steps(symbols: Iterable[str], timeframe: str, **replaced: object) -> dict[str, Any]:
+def crossing_steps(symbols: Iterable[str], timeframe: str, **replaced: object) -> dict[str, Any]:
     """Enters often; a keyword replaces a whole step."""
     fast, slow = {"type": "EMA", "period": 3}, {"type": "EMA", "period": 8}
     crossing = {
@@ -73,7 +75,7 @@ def started(owner: User, configuration: Mapping[str, Any], *, at: int = FIRST) -
     return algorithm.runs.live().get()
 
 
-def hold(series: Series, timeframe: str) -> None:
+def store_bars(series: Series, timeframe: str) -> None:
     """Store the bars; who trades sees what is over by the market's time."""
     for symbol, bars in series.items():
         market.append(symbol=symbol, timeframe=timeframe, candles=bars, now=make.NOW)

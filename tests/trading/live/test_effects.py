@@ -43,8 +43,16 @@ from apps.trading.models import (
 from apps.webhooks.event_types import EventType
 from apps.webhooks.models import Event
 from tests import make
-from tests.market.bars import at, flat
-from tests.trading.live.market_day import DAY, FIRST, SESSION, hold, started, step, steps
+from tests.market.bars import at, flat_candles
+from tests.trading.live.market_day import (
+    DAY,
+    FIRST,
+    SESSION,
+    crossing_steps,
+    started,
+    step,
+    store_bars,
+)
 
 pytestmark = pytest.mark.django_db
 
@@ -55,7 +63,7 @@ LAST_SESSION = FIRST + 29 * DAY  # of the future: Tuesday, 2026-06-30
 
 def always_in(symbol: str = SHARE, **execution: object) -> dict[str, Any]:
     """Long whenever the close is above 100: 100 shares, out at a loss of 20 percent."""
-    return steps(
+    return crossing_steps(
         [symbol],
         "15m",
         positionSizing={"method": "fixed_quantity", "quantity": 100},
@@ -103,7 +111,7 @@ class Market:
             close=close,
             volume=np.ones(len(close)),
         )
-        hold({self.symbol: bars}, "15m")
+        store_bars({self.symbol: bars}, "15m")
 
     def go(self, rows: int = 1) -> None:
         """Let so many bars close, which the runner sees at once."""
@@ -309,7 +317,7 @@ def test_a_session_with_unknown_hours_does_not_count_towards_giving_up(alice: Us
 
 
 def test_a_last_bar_without_its_last_minute_is_looked_for(alice: User) -> None:
-    hold({SHARE: flat([FIRST + 60 * n for n in range(374)], 101.0)}, "1m")
+    store_bars({SHARE: flat_candles([FIRST + 60 * n for n in range(374)], 101.0)}, "1m")
     started(alice, always_in(productType="intraday"))
     runner, last = Runner(), FIRST + SESSION - LENGTH
     for time in (FIRST + LENGTH, FIRST + 2 * LENGTH, last, FIRST + SESSION - 60):

@@ -32,10 +32,10 @@ from tests.trading.live.market_day import (
     DAY,
     SESSION,
     backtested,
-    hold,
+    session_starts,
     started,
     step,
-    times,
+    store_bars,
 )
 from tests.trading.live.test_effects import (
     LAST_SESSION,
@@ -88,10 +88,10 @@ def test_what_a_contract_had_locked_is_free_as_in_the_backtest(alice: User) -> N
     """One position at a time: the share is bought when the future has settled."""
     future = june_future()
     equity(SHARE)
-    last_day = times(1, LENGTH, first=LAST_SESSION)
-    both = [*last_day, *times(1, LENGTH, first=LAST_SESSION + DAY)]
+    last_day = session_starts(1, LENGTH, first=LAST_SESSION)
+    both = [*last_day, *session_starts(1, LENGTH, first=LAST_SESSION + DAY)]
     series = {future: flat(last_day, 101.0), SHARE: flat(both, 101.0)}
-    hold(series, "15m")
+    store_bars(series, "15m")
     configuration = always_in(future, productType="carryforward")
     configuration["basicInfo"] |= {"symbols": [future, SHARE]}
     configuration["riskParameters"] |= {"maxOpenPositions": 1}
@@ -212,13 +212,16 @@ def test_rule_13_a_contract_ends_as_in_the_backtest(
     alice: User, symbol: str, official: float | None, settled: str, price: float
 ) -> None:
     """And nothing trades after it, though bars come for three days more."""
-    starts = [*times(1, LENGTH, first=LAST_SESSION), *times(3, LENGTH, first=LAST_SESSION + DAY)]
+    starts = [
+        *session_starts(1, LENGTH, first=LAST_SESSION),
+        *session_starts(3, LENGTH, first=LAST_SESSION + DAY),
+    ]
     series = {symbol: flat(starts, 101.0)}
-    hold(series, "15m")
+    store_bars(series, "15m")
     if official is not None:
         underlying = symbol.split("26", maxsplit=1)[0]
         midnight = LAST_SESSION - (LAST_SESSION + 19_800) % DAY
-        hold({underlying: flat([midnight], official)}, "1d")
+        store_bars({underlying: flat([midnight], official)}, "1d")
     configuration = always_in(
         symbol, productType="carryforward", charges="standard", initialCapital=10_000_000
     )
@@ -252,14 +255,14 @@ def test_rule_6_a_sold_option_locks_a_share_of_its_underlying_as_in_the_backtest
     """24,000 at the fill: 12 % of it and the premium of 101 are locked for each of a lot of 65, as
     200,000 pay no second one; bought options lock their premium alone.
     """
-    starts = times(1, LENGTH, first=LAST_SESSION)
+    starts = session_starts(1, LENGTH, first=LAST_SESSION)
     closes = 23_900.0 + 50.0 * np.arange(len(starts))
     index = Candles.build(
         starts, open=closes, high=closes, low=closes, close=closes, volume=np.zeros(len(starts))
     )
     series = {CALL: flat(starts, 101.0)}
-    hold(series, "15m")
-    hold({"NSE:NIFTY": index}, "15m")
+    store_bars(series, "15m")
+    store_bars({"NSE:NIFTY": index}, "15m")
     configuration = always_in(CALL, productType="carryforward", initialCapital=200_000)
     configuration["entryConditions"] |= {"positionType": "short"}
     configuration["riskParameters"] |= {"maxPositionSize": 500_000, "maxDailyLoss": 10_000_000}

@@ -21,17 +21,17 @@ from apps.trading.live.stream_cache import BarStreamCache
 from apps.trading.models import BarStream, Fill, RunState, Trade
 from apps.trading.step_result import BarStep
 from tests import make
-from tests.trading.live.crowd import crowd
+from tests.trading.live.many_runs import make_runs
 from tests.trading.live.market_day import (
     FIRST,
     backtested,
-    hold,
+    crossing_steps,
+    random_candles,
     replay,
+    session_starts,
     started,
     step,
-    steps,
-    times,
-    walk,
+    store_bars,
 )
 from tests.trading.live.test_runner import expected_of, trades_of
 
@@ -44,20 +44,20 @@ SYMBOLS = [f"NSE:WALK{letter}" for letter in "ABCDEFGH"]
 
 def a_day_of(symbols: Sequence[str]) -> dict[str, Candles]:
     return {
-        symbol: walk(n, times(1, LENGTH), wild=0.01, missing=0.1)
+        symbol: random_candles(n, session_starts(1, LENGTH), wild=0.01, missing=0.1)
         for n, symbol in enumerate(symbols)
     }
 
 
 def test_runners_that_take_turns_leave_the_books_of_one(alice: User) -> None:
-    hold(a_day_of(SYMBOLS[:1]), "15m")
+    store_bars(a_day_of(SYMBOLS[:1]), "15m")
     always = {"type": "indicator_value", "indicator": {"type": "PRICE"}, "operator": "above"}
     entries = {"positionType": "long", "conditions": [always | {"value": 1}]}
     risk = {"maxPositionSize": 50_000, "maxDailyLoss": 50_000, "maxOpenPositions": 1}
-    often = steps(SYMBOLS[:1], "15m", entryConditions=entries, riskParameters=risk)
+    often = crossing_steps(SYMBOLS[:1], "15m", entryConditions=entries, riskParameters=risk)
     run = started(alice, often)
     runners = [Runner(), Runner()]
-    for n, start in enumerate(times(1, LENGTH)):
+    for n, start in enumerate(session_starts(1, LENGTH)):
         step(runners[n % 2], SYMBOLS[:1], "15m", start + LENGTH + 20)
     assert trades_of(run) == expected_of(backtested(run, start=FIRST, end=NIGHT))
     assert Trade.objects.count() > 3
@@ -84,8 +84,11 @@ def test_a_runner_takes_a_share_of_what_waits_and_first_what_it_had_before() -> 
 
 
 def test_rows_of_many_streams_take_as_many_statements_as_those_of_few(alice: User) -> None:
-    hold({symbol: walk(n, times(1, LENGTH)) for n, symbol in enumerate(SYMBOLS)}, "15m")
-    crowd([alice], [steps([symbol], "15m") for symbol in SYMBOLS], since=FIRST)
+    store_bars(
+        {symbol: random_candles(n, session_starts(1, LENGTH)) for n, symbol in enumerate(SYMBOLS)},
+        "15m",
+    )
+    make_runs([alice], [crossing_steps([symbol], "15m") for symbol in SYMBOLS], since=FIRST)
     runner = Runner()
     for row in range(3):
         step(runner, SYMBOLS, "15m", FIRST + LENGTH * (row + 1))
@@ -104,8 +107,8 @@ def test_what_goes_wrong_with_one_stream_stops_no_other(
     alice: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     series = a_day_of(SYMBOLS[:3])
-    hold(series, "15m")
-    runs = [started(alice, steps([symbol], "15m")) for symbol in SYMBOLS[:3]]
+    store_bars(series, "15m")
+    runs = [started(alice, crossing_steps([symbol], "15m")) for symbol in SYMBOLS[:3]]
     badly = {runs[0].pk: "step", runs[2].pk: "window"}
 
     def played(snapshot: RunSnapshot, *row: Any) -> BarStep:

@@ -14,12 +14,12 @@ from tests.trading.live.market_day import (
     DAY,
     FIRST,
     backtested,
-    hold,
+    crossing_steps,
+    random_candles,
+    session_starts,
     started,
     step,
-    steps,
-    times,
-    walk,
+    store_bars,
 )
 
 pytestmark = pytest.mark.django_db
@@ -33,16 +33,16 @@ def bars() -> Candles:
     """Three weeks before the first day and some after it, with bars before and after hours on
     each.
     """
-    regular = times(15 + SESSIONS, LENGTH, first=FIRST - 21 * DAY)
+    regular = session_starts(15 + SESSIONS, LENGTH, first=FIRST - 21 * DAY)
     opens = [time for time in regular if (time - FIRST) % DAY == 0]
     outside = [moment for time in opens for moment in (time - LENGTH, time + 22_500)]
-    return walk(7, sorted([*regular, *outside]), wild=0.01)
+    return random_candles(7, sorted([*regular, *outside]), wild=0.01)
 
 
 @pytest.mark.parametrize("included", [False, True])
 def test_a_run_trades_as_its_backtest_and_without_drift(alice: User, included: bool) -> None:
     series = {SHARE: bars()}
-    hold(series, "15m")
+    store_bars(series, "15m")
     hourly = {"type": "EMA", "period": 4, "timeframe": "1h"}
     condition = {
         "type": "indicator_indicator",
@@ -51,7 +51,7 @@ def test_a_run_trades_as_its_backtest_and_without_drift(alice: User, included: b
         "indicator2": hourly,
     }
     entries = {"positionType": "both", "conditions": [condition]}
-    given = steps([SHARE], "15m", entryConditions=entries)
+    given = crossing_steps([SHARE], "15m", entryConditions=entries)
     # Carried over night, so that what happens out of session would matter.
     given["executionSettings"] |= {"productType": "carryforward"}
     if included:
@@ -82,8 +82,8 @@ def test_a_run_trades_as_its_backtest_and_without_drift(alice: User, included: b
 
 
 def test_runs_with_and_without_them_have_streams_of_their_own(alice: User) -> None:
-    hold({SHARE: bars()}, "15m")
-    given = steps([SHARE], "15m")
+    store_bars({SHARE: bars()}, "15m")
+    given = crossing_steps([SHARE], "15m")
     started(alice, given)
     given["executionSettings"]["includeOutOfSession"] = True
     started(alice, given)

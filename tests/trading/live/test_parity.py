@@ -37,7 +37,7 @@ from apps.trading.live.step import BarChanges, RunContext, RunSnapshot, step_bar
 from apps.trading.live.stream_cache import BarStreamCache, run_context_of
 from apps.trading.models import BarStream, Run
 from apps.trading.step_result import BarStep
-from tests.trading.live.drawn import LONGER, drawn
+from tests.trading.live.random_strategies import LONGER, random_steps
 
 CASES, ROWS = 200, 300
 FILES = {
@@ -78,7 +78,7 @@ def test_two_hundred_strategies_trade_live_as_in_their_backtests(market: Market)
     for case in range(CASES):
         timeframe = rng.choice(list(LONGER))
         symbols = rng.choice(TOGETHER)
-        strategy = engine.parse(steps := drawn(rng, symbols, timeframe))
+        strategy = engine.parse(steps := random_steps(rng, symbols, timeframe))
         histories, start, end, rules = staged(market, strategy, rng)
         capital = strategy.executionSettings.initialCapital
         try:

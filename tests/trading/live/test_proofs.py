@@ -28,17 +28,17 @@ from apps.trading.live.step import BarChanges, SignalInput, step_bar
 from apps.trading.live.stream_cache import run_context_of
 from apps.trading.models import BarStream, Fill, Intent, Order, Posting, Run, RunState
 from tests import make
-from tests.trading.live.crowd import crowd
+from tests.trading.live.many_runs import make_runs
 from tests.trading.live.market_day import (
     FIRST,
     backtested,
-    hold,
+    crossing_steps,
+    random_candles,
     replay,
+    session_starts,
     started,
     step,
-    steps,
-    times,
-    walk,
+    store_bars,
 )
 from tests.trading.live.test_parity import snapshot
 from tests.trading.live.test_runner import expected_of, trades_of
@@ -63,7 +63,7 @@ def market_of(row: BarSnapshot) -> MarketRows:
 @pytest.mark.slow
 @pytest.mark.timeout(600)
 def test_nothing_is_entered_on_the_day_of_a_breach_on_2000_paths() -> None:
-    configuration = steps(
+    configuration = crossing_steps(
         ["NSE:SBIN"],
         "15m",
         riskParameters={"maxPositionSize": 500_000, "maxDailyLoss": 2_000, "maxOpenPositions": 1},
@@ -76,7 +76,7 @@ def test_nothing_is_entered_on_the_day_of_a_breach_on_2000_paths() -> None:
     for seed in range(PATHS):
         rng, halted = np.random.default_rng(seed), set()
         data = save(new_state(instrument_ids(["NSE:SBIN"]), cash=1_000_000.0))
-        for bar in bars_of(walk(seed, times(DAYS, LENGTH))):
+        for bar in bars_of(random_candles(seed, session_starts(DAYS, LENGTH))):
             heard = rng.choice([0, ENTER_LONG, ENTER_SHORT], p=[0.4, 0.3, 0.3])
             signals = SignalInput(market_of(bar), np.array([[heard]], np.uint8))
             done = step_bar(snapshot(context, data), bar, signals, terms, BarChanges({}, (), False))
@@ -103,10 +103,10 @@ def test_a_lease_stolen_a_hundred_times_changes_nothing(
     alice: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A thief leases the stream between a runner's poll and its write; the fence stops both."""
-    starts = times(5, LENGTH)
-    series = {"NSE:SBIN": walk(7, starts, wild=0.01)}
-    hold(series, "15m")
-    run = started(alice, steps(["NSE:SBIN"], "15m"))
+    starts = session_starts(5, LENGTH)
+    series = {"NSE:SBIN": random_candles(7, starts, wild=0.01)}
+    store_bars(series, "15m")
+    run = started(alice, crossing_steps(["NSE:SBIN"], "15m"))
     rng, stolen, hold_it = random.Random(5), 0, leases.renew
 
     def robbed(taken: Sequence[BarStream], *, now: datetime) -> frozenset[int]:
@@ -129,11 +129,11 @@ def test_a_lease_stolen_a_hundred_times_changes_nothing(
 @pytest.mark.timeout(900)
 @pytest.mark.django_db(transaction=True)
 def test_after_a_kill_switch_commits_no_order_opens_anything(alice: User) -> None:
-    starts = times(2, LENGTH)
+    starts = session_starts(2, LENGTH)
     symbols = [f"NSE:WALK{letter}" for letter in "ABCDE"]
-    series = {symbol: walk(n, starts, wild=0.01) for n, symbol in enumerate(symbols)}
-    hold(series, "15m")
-    crowd([alice], [steps([symbols[n % 5]], "15m") for n in range(100)], since=FIRST)
+    series = {symbol: random_candles(n, starts, wild=0.01) for n, symbol in enumerate(symbols)}
+    store_bars(series, "15m")
+    make_runs([alice], [crossing_steps([symbols[n % 5]], "15m") for n in range(100)], since=FIRST)
     moved = threading.Event()
 
     def trade() -> None:

@@ -15,12 +15,12 @@ from tests import make
 from tests.trading.live.market_day import (
     FIRST,
     backtested,
-    hold,
+    crossing_steps,
+    random_candles,
     replay,
+    session_starts,
     started,
-    steps,
-    times,
-    walk,
+    store_bars,
 )
 
 pytestmark = pytest.mark.django_db
@@ -60,12 +60,13 @@ def expected_of(result: SimulationResult) -> list[tuple[object, ...]]:
 
 
 def test_a_run_trades_as_the_backtest_of_its_bars_to_the_paisa(alice: User) -> None:
-    starts = times(2, LENGTH)
+    starts = session_starts(2, LENGTH)
     series = {
-        symbol: walk(seed, starts, wild=0.01, missing=0.1) for seed, symbol in enumerate(SYMBOLS)
+        symbol: random_candles(seed, starts, wild=0.01, missing=0.1)
+        for seed, symbol in enumerate(SYMBOLS)
     }
-    hold(series, "15m")
-    run = started(alice, steps(SYMBOLS, "15m"))
+    store_bars(series, "15m")
+    run = started(alice, crossing_steps(SYMBOLS, "15m"))
     replay(series, "15m", LENGTH, Runner())
     result = backtested(run, start=FIRST, end=starts[-1] + 1)
     expected = expected_of(result)
@@ -79,12 +80,12 @@ def test_a_run_trades_as_the_backtest_of_its_bars_to_the_paisa(alice: User) -> N
 
 
 def test_a_run_of_today_trades_a_replay_of_the_past_from_its_first_bar(alice: User) -> None:
-    algorithm = make.algorithm(alice, **steps(SYMBOLS[:1], "15m"))
+    algorithm = make.algorithm(alice, **crossing_steps(SYMBOLS[:1], "15m"))
     services.start(owner=alice, algorithm_id=algorithm.pk, now=make.NOW)
-    starts = times(1, LENGTH)
+    starts = session_starts(1, LENGTH)
     assert RunState.objects.get().since > starts[-1]
-    series = {SYMBOLS[0]: walk(1, starts, wild=0.01)}
-    hold(series, "15m")
+    series = {SYMBOLS[0]: random_candles(1, starts, wild=0.01)}
+    store_bars(series, "15m")
     replay(series, "15m", LENGTH, Runner())
     assert BarRow.objects.count() == len(starts)
     orders = Order.objects.order_by("placed_at")

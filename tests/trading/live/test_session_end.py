@@ -12,12 +12,12 @@ from tests.trading.live.market_day import (
     DAY,
     FIRST,
     backtested,
-    hold,
+    crossing_steps,
+    random_candles,
     replay,
+    session_starts,
     started,
-    steps,
-    times,
-    walk,
+    store_bars,
 )
 from tests.trading.live.test_runner import expected_of, trades_of
 
@@ -31,11 +31,11 @@ WINDOWS = [{"type": "time_window", "from": first, "to": end} for first, end in H
 @pytest.mark.parametrize("order_type", ["market", "limit"])
 def test_an_intraday_entry_never_waits_for_a_later_session(alice: User, order_type: str) -> None:
     """Those of each last candle, and two for which no other candle of their session came."""
-    starts = times(4, LENGTH)
+    starts = session_starts(4, LENGTH)
     short = [
         time for time in starts if (time - FIRST) % DAY < 22 * LENGTH or (time - FIRST) // DAY % 2
     ]
-    series = {SYMBOLS[0]: walk(1, starts), SYMBOLS[1]: walk(2, short)}
+    series = {SYMBOLS[0]: random_candles(1, starts), SYMBOLS[1]: random_candles(2, short)}
     settings: dict[str, Any] = {
         "mode": "paper",
         "exchange": "NSE",
@@ -44,7 +44,7 @@ def test_an_intraday_entry_never_waits_for_a_later_session(alice: User, order_ty
     }
     run = started(
         alice,
-        steps(
+        crossing_steps(
             SYMBOLS,
             "15m",
             entryConditions={
@@ -59,7 +59,7 @@ def test_an_intraday_entry_never_waits_for_a_later_session(alice: User, order_ty
             executionSettings=settings,
         ),
     )
-    hold(series, "15m")
+    store_bars(series, "15m")
     replay(series, "15m", LENGTH, Runner())
 
     result = backtested(run, start=FIRST, end=FIRST + 7 * DAY)

@@ -13,12 +13,12 @@ from tests.trading.live.market_day import (
     DAY,
     FIRST,
     backtested,
-    hold,
+    crossing_steps,
+    random_candles,
     replay,
+    session_starts,
     started,
-    steps,
-    times,
-    walk,
+    store_bars,
 )
 from tests.trading.live.test_runner import expected_of, trades_of
 
@@ -35,10 +35,10 @@ RISING = {
 
 @pytest.mark.parametrize("silent_days", [4, 2])
 def test_nothing_is_traded_by_volume_until_there_is_some(alice: User, silent_days: int) -> None:
-    bars = walk(3, times(4, LENGTH))
+    bars = random_candles(3, session_starts(4, LENGTH))
     silent = bars.time < FIRST + silent_days * DAY
     bars = replace(bars, volume=frozen(np.where(silent, 0.0, bars.volume)))
-    given = steps(
+    given = crossing_steps(
         [SYMBOL],
         "15m",
         entryConditions={"positionType": "long", "conditions": [RISING]},
@@ -48,7 +48,7 @@ def test_nothing_is_traded_by_volume_until_there_is_some(alice: User, silent_day
         },
     )
     run, series = started(alice, given), {SYMBOL: bars}
-    hold(series, "15m")
+    store_bars(series, "15m")
     replay(series, "15m", LENGTH, Runner())
 
     result = backtested(run, start=FIRST, end=FIRST + 7 * DAY)
@@ -58,7 +58,7 @@ def test_nothing_is_traded_by_volume_until_there_is_some(alice: User, silent_day
 
 
 def test_an_entry_takes_the_same_share_of_the_volume_of_its_bar(alice: User) -> None:
-    bars = walk(3, times(4, LENGTH))
+    bars = random_candles(3, session_starts(4, LENGTH))
     bars = replace(bars, volume=frozen((np.arange(len(bars)) * 7 % 400).astype(np.float64)))
     settings = {
         "executionSettings": {
@@ -68,7 +68,7 @@ def test_an_entry_takes_the_same_share_of_the_volume_of_its_bar(alice: User) -> 
             "maxVolumeShare": 10,
         }
     }
-    given = steps(
+    given = crossing_steps(
         [SYMBOL],
         "15m",
         exitConditions={
@@ -78,7 +78,7 @@ def test_an_entry_takes_the_same_share_of_the_volume_of_its_bar(alice: User) -> 
         **settings,
     )
     run, series = started(alice, given), {SYMBOL: bars}
-    hold(series, "15m")
+    store_bars(series, "15m")
     replay(series, "15m", LENGTH, Runner())
 
     result = backtested(run, start=FIRST, end=FIRST + 7 * DAY)

@@ -19,8 +19,16 @@ from apps.trading.live.indicator_window import IndicatorWindow, build_indicator_
 from apps.trading.live.runner import Runner
 from apps.trading.models import BarRow, BarStream, Run, Signal
 from tests import make
-from tests.market.bars import at, flat
-from tests.trading.live.market_day import DAY, FIRST, backtested, hold, started, step, times
+from tests.market.bars import at, flat_candles
+from tests.trading.live.market_day import (
+    DAY,
+    FIRST,
+    backtested,
+    session_starts,
+    started,
+    step,
+    store_bars,
+)
 from tests.trading.live.test_effects import LENGTH, SHARE, always_in
 
 pytestmark = pytest.mark.django_db
@@ -97,7 +105,7 @@ def test_a_week_with_a_split_is_made_of_days_in_one_kind_of_prices(
     midnights, june = days("2026-03-02", 16), at("2026-06-01 00:00")
     before = at(f"{ex_date} 00:00")
     prices = [1000.0 if day < before else 100.0 if day < june else 95.0 for day in midnights]
-    hold({SHARE: flat(midnights, prices)}, "1d")
+    store_bars({SHARE: flat_candles(midnights, prices)}, "1d")
     run, runner = started(alice, daily(above(period, "1w"))), Runner()
     week, next_week = [day for day in midnights if day >= june][4:10:5]
     for day in (week, next_week):
@@ -110,8 +118,8 @@ def test_a_stored_week_with_a_split_is_left_for_its_days(alice: User) -> None:
     midnights, june = days("2026-05-04", 5), at("2026-06-01 00:00")
     before = at("2026-05-20 00:00")
     prices = [1000.0 if day < before else 95.0 if day >= june else 100.0 for day in midnights]
-    hold({SHARE: flat(midnights, prices)}, "1d")
-    hold({SHARE: flat(midnights[:20:5], [1000.0, 1000.0, 100.0, 100.0])}, "1w")
+    store_bars({SHARE: flat_candles(midnights, prices)}, "1d")
+    store_bars({SHARE: flat_candles(midnights[:20:5], [1000.0, 1000.0, 100.0, 100.0])}, "1w")
     run, runner = started(alice, daily(above(3, "1w"))), Runner()
     for day in midnights[20:24]:
         step(runner, [SHARE], "1d", day + DAY)
@@ -119,10 +127,10 @@ def test_a_stored_week_with_a_split_is_left_for_its_days(alice: User) -> None:
 
 
 def test_stored_days_come_before_those_that_rows_make(alice: User) -> None:
-    starts = times(4, LENGTH)
+    starts = session_starts(4, LENGTH)
     midnights = [start - 33_300 for start in starts[::25]]
-    hold({SHARE: flat(starts, 101.0)}, "15m")
-    hold({SHARE: flat(midnights, 102.0)}, "1d")
+    store_bars({SHARE: flat_candles(starts, 101.0)}, "15m")
+    store_bars({SHARE: flat_candles(midnights, 102.0)}, "1d")
     run, runner = started(alice, above(2, "1d", operator="at_or_above")), Runner()
     for start in starts[24::25]:
         step(runner, [SHARE], "15m", start + LENGTH)
@@ -133,9 +141,9 @@ def test_prices_of_days_that_came_adjusted_leave_those_of_minutes_to_be_adjusted
     alice: User,
 ) -> None:
     split(date(2026, 6, 1))
-    starts = times(1, LENGTH)[:4]
-    hold({SHARE: flat(FRIDAY + starts, [1000.0] * 25 + [101.0] * 4)}, "15m")
-    adjusted = flat([FRIDAY[0] - 33_300], 100.0)
+    starts = session_starts(1, LENGTH)[:4]
+    store_bars({SHARE: flat_candles(FRIDAY + starts, [1000.0] * 25 + [101.0] * 4)}, "15m")
+    adjusted = flat_candles([FRIDAY[0] - 33_300], 100.0)
     came_adjusted(adjusted, "1d")
     run, runner = started(alice, above(5)), Runner()
     for start in starts:
@@ -155,9 +163,9 @@ def came_adjusted(bars: Candles, timeframe: str) -> None:
 
 def test_rows_after_days_that_came_adjusted_are_adjusted_by_later_splits(alice: User) -> None:
     split(date(2026, 6, 3))
-    came_adjusted(flat(days("2026-05-25", 1), 1000.0), "1d")
-    starts = times(4, LENGTH)
-    hold({SHARE: flat(starts, [1000.0] * 50 + [101.0] * 50)}, "15m")
+    came_adjusted(flat_candles(days("2026-05-25", 1), 1000.0), "1d")
+    starts = session_starts(4, LENGTH)
+    store_bars({SHARE: flat_candles(starts, [1000.0] * 50 + [101.0] * 50)}, "15m")
     run, runner = started(alice, daily(above(2))), Runner()
     for start in starts[24::25]:
         step(runner, [SHARE], "15m", start + LENGTH)
@@ -165,12 +173,12 @@ def test_rows_after_days_that_came_adjusted_are_adjusted_by_later_splits(alice: 
 
 
 def test_what_is_loaded_while_a_run_lives_counts_from_the_next_day_on(alice: User) -> None:
-    starts = times(2, LENGTH)
-    hold({SHARE: flat(starts, 101.0)}, "15m")
+    starts = session_starts(2, LENGTH)
+    store_bars({SHARE: flat_candles(starts, 101.0)}, "15m")
     started(alice, above(30))
     runner = Runner()
     step(runner, [SHARE], "15m", starts[0] + LENGTH)
-    hold({SHARE: flat(FRIDAY, 90.0)}, "15m")
+    store_bars({SHARE: flat_candles(FRIDAY, 90.0)}, "15m")
     step(runner, [SHARE], "15m", starts[24] + LENGTH)
     assert not Signal.objects.exists()
     step(runner, [SHARE], "15m", starts[25] + LENGTH)
@@ -180,8 +188,8 @@ def test_what_is_loaded_while_a_run_lives_counts_from_the_next_day_on(alice: Use
 
 
 def test_a_split_that_is_loaded_while_a_run_lives_counts_from_the_next_day_on(alice: User) -> None:
-    starts = times(2, LENGTH)
-    hold({SHARE: flat(FRIDAY + starts, [1000.0] * 25 + [101.0] * 50)}, "15m")
+    starts = session_starts(2, LENGTH)
+    store_bars({SHARE: flat_candles(FRIDAY + starts, [1000.0] * 25 + [101.0] * 50)}, "15m")
     started(alice, above(40))
     runner = Runner()
     step(runner, [SHARE], "15m", starts[0] + LENGTH)
@@ -194,12 +202,12 @@ def test_a_split_that_is_loaded_while_a_run_lives_counts_from_the_next_day_on(al
 
 
 def test_an_indicator_window_is_rebuilt_on_the_next_day(alice: User) -> None:
-    starts = times(2, LENGTH)
-    hold({SHARE: flat(starts, 101.0)}, "15m")
+    starts = session_starts(2, LENGTH)
+    store_bars({SHARE: flat_candles(starts, 101.0)}, "15m")
     started(alice, above(5))
     runner, other = Runner(), Runner()
     step(runner, [SHARE], "15m", starts[0] + LENGTH)
-    hold({SHARE: flat(FRIDAY, 90.0)}, "15m")
+    store_bars({SHARE: flat_candles(FRIDAY, 90.0)}, "15m")
     step(other, [SHARE], "15m", starts[25] + LENGTH)
     step(runner, [SHARE], "15m", starts[26] + LENGTH)
     kept, made = window_anew(runner, starts[26])
@@ -209,8 +217,8 @@ def test_an_indicator_window_is_rebuilt_on_the_next_day(alice: User) -> None:
 def test_a_row_that_a_turn_had_no_time_for_is_not_kept(
     alice: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    starts, both = times(1, LENGTH)[:3], [OTHER, SHARE]
-    hold({symbol: flat(starts, 101.0) for symbol in both}, "15m")
+    starts, both = session_starts(1, LENGTH)[:3], [OTHER, SHARE]
+    store_bars({symbol: flat_candles(starts, 101.0) for symbol in both}, "15m")
     for symbol in both:
         started(alice, of(symbol, above(2)))
     runner, other = Runner(), Runner()
@@ -231,8 +239,8 @@ def test_a_row_that_a_turn_had_no_time_for_is_not_kept(
 def test_a_row_whose_transaction_failed_is_not_kept(
     alice: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    starts = times(1, LENGTH)[:3]
-    hold({SHARE: flat(starts, 101.0)}, "15m")
+    starts = session_starts(1, LENGTH)[:3]
+    store_bars({SHARE: flat_candles(starts, 101.0)}, "15m")
     started(alice, above(2))
     runner, other = Runner(), Runner()
     step(runner, [SHARE], "15m", starts[0] + LENGTH)
@@ -252,7 +260,7 @@ def test_a_row_whose_transaction_failed_is_not_kept(
 
 def corrected_for(runner: Runner, start: int) -> None:
     """A bar comes anew before a runner uses it."""
-    hold({SHARE: flat([start], 200.0)}, "15m")
+    store_bars({SHARE: flat_candles([start], 200.0)}, "15m")
     step(runner, [SHARE], "15m", start + LENGTH)
 
 

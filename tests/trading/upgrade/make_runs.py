@@ -67,12 +67,13 @@ def make_runs() -> None:
     from tests.trading.live import market_day
 
     owner = make.user("alice")
-    starts = market_day.times(SESSIONS, LENGTH)
+    starts = market_day.session_starts(SESSIONS, LENGTH)
     series = {
-        symbol: market_day.walk(seed, starts, wild=0.003) for seed, symbol in enumerate(SYMBOLS)
+        symbol: market_day.random_candles(seed, starts, wild=0.003)
+        for seed, symbol in enumerate(SYMBOLS)
     }
     series[SYMBOLS[1]] = with_a_wide_bar(series[SYMBOLS[1]], CUT)
-    market_day.hold(series, TIMEFRAME)
+    market_day.store_bars(series, TIMEFRAME)
     runner = Runner()
 
     def go(first: int, stop: int) -> None:
@@ -81,13 +82,15 @@ def make_runs() -> None:
 
     runs = {
         name: market_day.started(owner, configuration | {"name": name})
-        for name, configuration in algorithms(market_day.steps).items()
+        for name, configuration in algorithms(market_day.crossing_steps).items()
         if name != "order at market"
     }
     go(0, CUT - 3)
     services.pause(owner=owner, algorithm_id=runs["paused"].algorithm_id, now=make.NOW)
     go(CUT - 3, CUT - 1)
-    at_market = algorithms(market_day.steps)["order at market"] | {"name": "order at market"}
+    at_market = algorithms(market_day.crossing_steps)["order at market"] | {
+        "name": "order at market"
+    }
     runs["order at market"] = market_day.started(owner, at_market, at=starts[CUT - 1])
     go(CUT - 1, CUT)
     services.stop(

@@ -42,14 +42,14 @@ from apps.trading.models import (
 )
 from tests import make
 from tests.backtests.workers import run_queued
-from tests.trading.live.market_day import DAY, FIRST, backtested, step, times
+from tests.trading.live.market_day import DAY, FIRST, backtested, session_starts, step
 from tests.trading.live.test_runner import expected_of, trades_of
 
 RELEASE = gzip.decompress((Path(__file__).parent / "release_1_0.sql.gz").read_bytes()).decode()
 # As `make_runs` has them.
 SYMBOLS = ("NSE:RELIANCE", "NSE:SBIN")
 TIMEFRAME, LENGTH = "15m", 900
-STARTS = times(4, LENGTH)
+STARTS = session_starts(4, LENGTH)
 CUT, RESUMED = 40, 50
 
 

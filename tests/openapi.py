@@ -1,4 +1,4 @@
-"""Whether an answer is one that the OpenAPI document promises."""
+"""Check responses against the OpenAPI document."""
 
 import re
 import threading

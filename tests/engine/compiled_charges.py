@@ -1,4 +1,4 @@
-"""Functions of the kernel that compiled ones alone call, compiled so that a test can call them."""
+"""The kernel's charges of a fill, compiled so that a test can call them."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Removes what a test has committed: a few rows in a few of many tables."""
+"""Delete the rows that a test has committed: a few rows in a few of many tables."""
 
 from functools import cache
 from typing import Final
@@ -13,7 +13,7 @@ QUEUE: Final = ("procrastinate_jobs", "procrastinate_workers")
 """Its tables belong to no model that Django manages, and others hang on them."""
 
 
-def empty() -> None:
+def delete_rows() -> None:
     """Keys to other rows are checked at the end: tables are emptied in any order."""
     with transaction.atomic(), connection.cursor() as cursor:
         cursor.execute(_question())

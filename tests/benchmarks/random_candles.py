@@ -1,4 +1,4 @@
-"""Bars that walk at random, and files of them."""
+"""Candles that walk at random, and files of them."""
 
 from pathlib import Path
 
@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from apps.engine.candles import COLUMNS, Candles
 
 
-def minutes(bars: int) -> Candles:
+def random_minutes(bars: int) -> Candles:
     """A random walk of minute bars from 2024 on, around the clock."""
     rng = np.random.default_rng(1)
     close = np.round(1000 * np.exp(np.cumsum(rng.normal(0, 0.0005, bars))), 2)

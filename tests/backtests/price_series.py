@@ -1,4 +1,4 @@
-"""History that rises and falls, so that averages cross and trades happen."""
+"""Price series for backtests: candles in waves, so that averages cross and trades happen."""
 
 import numpy as np
 
@@ -7,7 +7,7 @@ from apps.engine.candles import IST, Candles
 DAY = 86400
 
 
-def waves(first_day: str, days: int, *, step: int = 900) -> Candles:
+def wave_candles(first_day: str, days: int, *, step: int = 900) -> Candles:
     """Bars of `days` weekdays from 09:15 to 15:30, a sine of 40 bars around 1,000 rupees."""
     start = int(np.datetime64(first_day, "s").astype(np.int64)) - IST
     weekdays = [d for d in (start + i * DAY for i in range(2 * days)) if (d // DAY + 4) % 7 < 5]

@@ -1,4 +1,4 @@
-"""Very many running algorithms at once, made by few statements."""
+"""Very many running algorithms, inserted by few statements."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -15,7 +15,7 @@ from tests import make
 CAPITAL = 100_000
 
 
-def crowd(
+def make_runs(
     owners: Sequence[User], configurations: Sequence[dict[str, Any]], *, since: int
 ) -> list[Run]:
     """One run of each configuration, the owners in turn; their accounts hold what runs reserve."""

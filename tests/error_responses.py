@@ -1,4 +1,4 @@
-"""What every refusal must look like."""
+"""Check an error response."""
 
 from typing import Any
 

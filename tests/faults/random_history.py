@@ -1,4 +1,4 @@
-"""Two years of minutes that walk at random, in the sessions of the exchange."""
+"""Two years of random minutes in the sessions of the exchange."""
 
 import zlib
 from datetime import UTC, datetime
@@ -16,7 +16,7 @@ FIRST, LAST = "2024-01-01", "2025-12-31"
 NOW: Final = datetime(2026, 11, 2, 4, 0, tzinfo=UTC)
 
 
-def hold_walks() -> None:
+def store_random_walks() -> None:
     """Store the minutes of every symbol."""
     for symbol in SYMBOLS:
         services.append(symbol=symbol, timeframe="1m", candles=_walk(symbol), now=NOW)

@@ -10,7 +10,7 @@ from typing import Any
 from apps.core.api.middleware import MAX_AUTH_BODY, MAX_BODY
 from apps.core.requests.strict_json import MAX_DEPTH, MAX_NUMBER, UNSTORABLE
 from tests.contract.mutations import Json
-from tests.envelope import assert_error
+from tests.error_responses import assert_error
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""URLs that nobody may have called, and URLs that anybody may."""
+"""Webhook URLs that the service refuses, and URLs that it accepts."""
 
 from typing import Final
 

@@ -1,5 +1,5 @@
 # ruff: noqa: E501
-"""A few lines of each kind of master, written by hand, and what they come to."""
+"""Instrument masters of each source: a few rows written by hand, and their instruments."""
 
 from typing import Final
 

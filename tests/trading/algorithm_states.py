@@ -1,4 +1,4 @@
-"""Algorithms in every state, by the services themselves, and what their runs hold."""
+"""Algorithms in every status, made by the services, and the positions and orders of their runs."""
 
 from datetime import UTC, datetime
 from decimal import Decimal
@@ -28,17 +28,17 @@ NOW = make.NOW
 LATER = datetime(2026, 11, 2, 5, 0, tzinfo=UTC)
 
 
-def ready(owner: User, **settings: object) -> Algorithm:
+def stopped_algorithm(owner: User, **settings: object) -> Algorithm:
     """A stopped one, with these execution settings beside the needed ones."""
     execution = {**make.steps()["executionSettings"], **settings}
     return make.algorithm(owner, **make.steps(executionSettings=execution))
 
 
-def standing(owner: User, status: str, **settings: object) -> Algorithm:
+def algorithm_in(owner: User, status: str, **settings: object) -> Algorithm:
     """One that has come to its status as users bring it there."""
     if status == "draft":
         return make.algorithm(owner)
-    algorithm = ready(owner, **settings)
+    algorithm = stopped_algorithm(owner, **settings)
     if status in ("active", "paused", "error"):
         start(algorithm)
     if status == "paused":

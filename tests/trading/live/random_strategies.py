@@ -1,4 +1,4 @@
-"""Strategies drawn at random from most of what the language has."""
+"""Random strategies over most of the language."""
 
 import random
 from collections.abc import Sequence
@@ -7,8 +7,8 @@ from typing import Any
 LONGER = {"5m": ("15m", "1h", "1d"), "15m": ("1h", "1d"), "1h": ("1d",)}
 
 
-def drawn(rng: random.Random, symbols: Sequence[str], timeframe: str) -> dict[str, Any]:
-    """The steps, by their wire names."""
+def random_steps(rng: random.Random, symbols: Sequence[str], timeframe: str) -> dict[str, Any]:
+    """Return random steps, by their wire names."""
     joined = rng.choice(["AND", "OR", "OR"])
     conditions = [_condition(rng, timeframe) for _ in range(rng.choice([1, 1, 2, 3]))]
     orders = rng.choice(["market"] * 4 + ["limit", "stop"])

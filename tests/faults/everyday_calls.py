@@ -1,4 +1,4 @@
-"""What clients ask of the service on an ordinary day, and what they may be answered."""
+"""Calls of clients on an ordinary day, and the statuses that may answer them."""
 
 import random
 import threading

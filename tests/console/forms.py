@@ -1,9 +1,9 @@
-"""What the tests of the console share."""
+"""Texts that a trader types into forms, and the form that makes an algorithm."""
 
 from django.test import Client
 
 # Texts that a page must show as they are, wherever a trader types them.
-CORPUS = [
+HOSTILE_TEXTS = [
     "<script>alert(1)</script>",
     '"><img src=x onerror=alert(1)>',
     "' onfocus='alert(1)' autofocus='",
@@ -12,6 +12,6 @@ CORPUS = [
 ]
 
 
-def make_from(client: Client, slug: str) -> str:
+def make_from_gallery(client: Client, slug: str) -> str:
     """Make an algorithm from a strategy of the gallery; return the address of its page."""
     return str(client.post("/app/gallery", {"strategy": slug})["Location"])

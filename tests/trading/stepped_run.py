@@ -17,8 +17,8 @@ from apps.trading.booking.record import book_steps
 from apps.trading.models import BarStream, Run, RunState
 from apps.trading.step_result import BarStep
 from tests import make
-from tests.engine.cases import check_arrays
-from tests.trading.standing import start
+from tests.engine.random_cases import check_arrays
+from tests.trading.algorithm_states import start
 
 OPENING = int(datetime(2026, 11, 2, 3, 45, tzinfo=UTC).timestamp())
 BAR = 900
