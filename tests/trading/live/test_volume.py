@@ -33,9 +33,9 @@ RISING = {
 }
 
 
-@pytest.mark.parametrize("silent_days", [4, 2])
+@pytest.mark.parametrize("silent_days", [2, 1])
 def test_nothing_is_traded_by_volume_until_there_is_some(alice: User, silent_days: int) -> None:
-    bars = random_candles(3, session_starts(4, LENGTH))
+    bars = random_candles(3, session_starts(2, LENGTH))
     silent = bars.time < FIRST + silent_days * DAY
     bars = replace(bars, volume=frozen(np.where(silent, 0.0, bars.volume)))
     given = crossing_steps(
@@ -53,12 +53,12 @@ def test_nothing_is_traded_by_volume_until_there_is_some(alice: User, silent_day
 
     result = backtested(run, start=FIRST, end=FIRST + 7 * DAY)
     assert trades_of(run) == expected_of(result)
-    assert bool(len(result.trades)) == (silent_days < 4)
+    assert bool(len(result.trades)) == (silent_days < 2)
     assert (result.trades["entry_time"] > FIRST + silent_days * DAY).all()
 
 
 def test_an_entry_takes_the_same_share_of_the_volume_of_its_bar(alice: User) -> None:
-    bars = random_candles(3, session_starts(4, LENGTH))
+    bars = random_candles(3, session_starts(2, LENGTH))
     bars = replace(bars, volume=frozen((np.arange(len(bars)) * 7 % 400).astype(np.float64)))
     settings = {
         "executionSettings": {
