@@ -38,7 +38,7 @@ from tests.conftest import client_of
 from tests.contract.readme_service import COMMANDS, ExampleService
 from tests.contract.readmes import BLOCKS, PAGES, Block, blocks_in, section, shell
 from tests.faults.service import service
-from tests.market.bars import store_candles
+from tests.market.bars import at, store_candles
 from tests.processes import PROJECT
 from tests.symbols import master_files
 
@@ -113,6 +113,15 @@ def lay_out(folder: Path) -> None:
     (folder / "algorithm.json").write_text(example_algorithm())
 
 
+def store_sample_until(moment: str) -> None:
+    """Store the sample of one symbol; the replay of the last day plays a few minutes."""
+    for sample in samples():
+        if sample.symbol == "NSE:RELIANCE":
+            candles = sample.candles
+            candles = candles.slice(0, int(candles.time.searchsorted(at(moment))))
+            store_candles(sample.symbol, sample.timeframe, candles, synthetic=True)
+
+
 @pytest.mark.parametrize("page", sorted(PAGES.keys() - UNFENCED))
 def test_every_block_is_fenced_and_names_its_language(page: str) -> None:
     assert {block.language for block in BLOCKS if block.page == page} <= LANGUAGES
@@ -132,9 +141,7 @@ def test_every_shell_block_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     lay_out(tmp_path)
     monkeypatch.chdir(tmp_path)
     call_command("seed_symbols", verbosity=0)
-    for sample in samples():
-        if sample.symbol == "NSE:RELIANCE":
-            store_candles(sample.symbol, sample.timeframe, sample.candles, synthetic=True)
+    store_sample_until("2026-06-29 09:30")
     with ExampleService(client_of(), run_queued) as examples:
         address = f"localhost:{examples.server_port}"
         python = tmp_path / ".venv" / "bin" / "python"
