@@ -52,8 +52,6 @@ NOT_RUN: Final = {
         "needs release 1.0.0 from the history of git"
     ),
 }
-# Its rules are being fenced.
-UNFENCED: Final = {"apps/engine/README.md"}
 # Stands in for .venv/bin/python: sends commands of manage.py to the service of the examples.
 PYTHON: Final = f"""#!/bin/sh
 [ "$1" = manage.py ] || exec {sys.executable} "$@"
@@ -122,7 +120,7 @@ def store_sample_until(moment: str) -> None:
             store_candles(sample.symbol, sample.timeframe, candles, synthetic=True)
 
 
-@pytest.mark.parametrize("page", sorted(PAGES.keys() - UNFENCED))
+@pytest.mark.parametrize("page", PAGES)
 def test_every_block_is_fenced_and_names_its_language(page: str) -> None:
     assert {block.language for block in BLOCKS if block.page == page} <= LANGUAGES
     assert PAGES[page].count("\n```") == 2 * sum(block.page == page for block in BLOCKS)
