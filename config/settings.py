@@ -217,10 +217,10 @@ MIDDLEWARE = [
     "apps.core.api.middleware.CrossOriginMiddleware",
     "apps.core.api.service_gate.ServiceGateMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
-    "apps.accounts.middleware.LimitMiddleware",
+    "apps.accounts.calls.middleware.LimitMiddleware",
     "apps.core.api.middleware.OptionsMiddleware",
     "apps.core.api.middleware.BodySizeMiddleware",
-    "apps.accounts.middleware.FormMiddleware",
+    "apps.accounts.calls.middleware.FormMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "django.middleware.common.CommonMiddleware",
@@ -313,13 +313,13 @@ DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 AUTH_USER_MODEL = "accounts.User"
 PASSWORD_HASHERS = [
-    "apps.accounts.passwords.OwaspArgon2PasswordHasher",
+    "apps.accounts.credentials.passwords.OwaspArgon2PasswordHasher",
     "django.contrib.auth.hashers.PBKDF2PasswordHasher",
 ]
 PASSWORD_VALIDATORS = env_choice("PASSWORD_VALIDATORS", allowed=("basic", "strict"))
 AUTH_PASSWORD_VALIDATORS: list[dict[str, Any]] = [
-    {"NAME": "apps.accounts.passwords.LengthValidator"},
-    {"NAME": "apps.accounts.passwords.OperatorPasswordValidator"},
+    {"NAME": "apps.accounts.credentials.passwords.LengthValidator"},
+    {"NAME": "apps.accounts.credentials.passwords.OperatorPasswordValidator"},
 ]
 if PASSWORD_VALIDATORS == "strict":
     AUTH_PASSWORD_VALIDATORS += [
@@ -338,7 +338,7 @@ SIMPLE_JWT = {
     "ALGORITHM": "HS256",
     "SIGNING_KEY": token_key(SECRET_KEY),
     "UPDATE_LAST_LOGIN": False,
-    # Of machines whose clocks differ; apps/accounts/tokens.py goes by the database's clock.
+    # Of machines whose clocks differ; apps/accounts/login/tokens.py goes by the database's clock.
     "LEEWAY": timedelta(seconds=30),
 }
 # Tokens that were signed before SECRET_KEY was changed.
@@ -458,7 +458,7 @@ DEFAULT_FROM_EMAIL = os.environ.get("EMAIL_FROM", "").strip() or "algotrade@loca
 # ------------------------------------------------------------------------------------------- HTTP
 
 REST_FRAMEWORK = {
-    "DEFAULT_AUTHENTICATION_CLASSES": ["apps.accounts.authentication.CallerAuthentication"],
+    "DEFAULT_AUTHENTICATION_CLASSES": ["apps.accounts.calls.authentication.CallerAuthentication"],
     "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.IsAuthenticated"],
     "DEFAULT_PARSER_CLASSES": ["apps.core.api.parsers.StrictJsonParser"],
     "DEFAULT_RENDERER_CLASSES": ["apps.core.api.renderers.JsonRenderer"],
@@ -549,7 +549,7 @@ SESSION_COOKIE_SAMESITE = "Strict"
 SESSION_COOKIE_AGE = 7 * 24 * 3600
 CSRF_COOKIE_SECURE = True
 # The service's own origins behind a proxy that ends TLS. Those of web applications are for the API
-# alone (apps.accounts.cookies).
+# alone (apps.accounts.calls.cookies).
 CSRF_TRUSTED_ORIGINS = [f"https://{host}" for host in ALLOWED_HOSTS]
 LOGIN_REDIRECT_URL = "/admin/"  # of a login to the admin whose `next` leads elsewhere
 X_FRAME_OPTIONS = "DENY"

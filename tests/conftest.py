@@ -15,7 +15,7 @@ from django.utils import timezone
 from pytest_django import DjangoDbBlocker
 from rest_framework.test import APIClient
 
-from apps.accounts import tokens
+from apps.accounts.login import tokens
 from apps.accounts.models import User
 from tests import database_cleanup, make, openapi, postgres_plugin
 

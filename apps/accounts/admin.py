@@ -14,7 +14,8 @@ from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.utils import timezone
 
-from apps.accounts import mails, operators, services, two_factor
+from apps.accounts import mails
+from apps.accounts.login import operators, services, two_factor
 from apps.accounts.mails import MailKind
 from apps.accounts.models import (
     ApiKey,

@@ -12,8 +12,8 @@ from django.db.models import F, Q
 from django.db.models.functions import Lower
 from django.utils import timezone
 
-from apps.accounts import email_addresses, passwords
-from apps.accounts.api_keys import KeyScope
+from apps.accounts.credentials import email_addresses, passwords
+from apps.accounts.credentials.api_keys import KeyScope
 from apps.core.database import IdField
 from apps.core.errors import Code, ServiceError
 

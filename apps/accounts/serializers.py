@@ -6,10 +6,10 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 from rest_framework.serializers import BooleanField, CharField, IntegerField
 
-from apps.accounts import email_addresses, passwords
-from apps.accounts.activity import SECURITY_ACTIONS
-from apps.accounts.api_keys import KeyScope
+from apps.accounts.credentials import email_addresses, passwords
+from apps.accounts.credentials.api_keys import KeyScope
 from apps.accounts.models import Role
+from apps.accounts.own_data.activity import SECURITY_ACTIONS
 from apps.core.api.resources import (
     ID_EXAMPLE,
     MOMENT_EXAMPLE,

@@ -5,7 +5,9 @@ from procrastinate import RetryStrategy
 from procrastinate.contrib.django import app
 from procrastinate.types import JSONValue
 
-from apps.accounts import email_links, exports, mails
+from apps.accounts import mails
+from apps.accounts.login import email_links
+from apps.accounts.own_data import exports
 from apps.core import jobs
 
 _RETRY = RetryStrategy(max_attempts=6, exponential_wait=5)

@@ -8,24 +8,26 @@ from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from apps.accounts import (
-    activity,
-    closing,
-    cookies,
-    email_links,
-    exports,
-    passwords,
-    services,
-    tokens,
-    two_factor,
+from apps.accounts.calls import cookies
+from apps.accounts.calls.archives import archive_response
+from apps.accounts.calls.authentication import bearer_token, origin_of, session_of_call
+from apps.accounts.calls.proof import needs_recent_proof
+from apps.accounts.credentials import passwords
+from apps.accounts.login import email_links, services, tokens, two_factor
+from apps.accounts.login.email_links import AlreadyVerified
+from apps.accounts.login.login_limits import Entrance, count_failure
+from apps.accounts.login.services import (
+    EmailNotVerified,
+    EmailTaken,
+    RecentProofRequired,
+    TwoFactorRequired,
+    WrongCode,
+    WrongCredentials,
 )
-from apps.accounts.authentication import bearer_token, origin_of, session_of_call
-from apps.accounts.email_links import AlreadyVerified
-from apps.accounts.exports import ExportNotReady
-from apps.accounts.login_limits import Entrance, count_failure
+from apps.accounts.login.two_factor import FactorOff, FactorOn
 from apps.accounts.mails import MailUnavailable
-from apps.accounts.models import DataExport
-from apps.accounts.proof import needs_recent_proof
+from apps.accounts.own_data import activity, closing, exports
+from apps.accounts.own_data.exports import ExportNotReady
 from apps.accounts.serializers import (
     AccessSerializer,
     ActivitySerializer,
@@ -53,15 +55,6 @@ from apps.accounts.serializers import (
     SignUpSerializer,
     TwoFactorSerializer,
 )
-from apps.accounts.services import (
-    EmailNotVerified,
-    EmailTaken,
-    RecentProofRequired,
-    TwoFactorRequired,
-    WrongCode,
-    WrongCredentials,
-)
-from apps.accounts.two_factor import FactorOff, FactorOn
 from apps.core import limits
 from apps.core.api.resources import (
     ACCOUNT,
@@ -551,16 +544,6 @@ class LimitViewSet(OwnedViewSet):
         X-RateLimit headers of every answer tell.
         """
         return Response(LimitsSerializer.render({"limits": limits.usages(self.owner.pk)}))
-
-
-def archive_response(export: DataExport) -> StreamingHttpResponse:
-    """Answer with the archive, chunk by chunk. Raises ExportNotReady."""
-    headers = {
-        "Content-Disposition": 'attachment; filename="algotrade-export.zip"',
-        "Content-Length": str(export.size),
-    }
-    chunks = exports.chunks_of(export)
-    return StreamingHttpResponse(chunks, content_type="application/zip", headers=headers)
 
 
 def _done(message: str) -> Response:

@@ -12,9 +12,9 @@ from typing import Any, Final
 from django.conf import settings
 from django.db import connection, transaction
 
-from apps.accounts import mails
-from apps.accounts.mails import MailKind
+from apps.accounts import services
 from apps.accounts.models import User
+from apps.accounts.services import MailKind
 from apps.backtests.models import ENDED, Backtest, ReportLink
 from apps.backtests.services import RESULT_BYTES
 from apps.core import audit
@@ -88,7 +88,7 @@ def _expire_backtests_of(owner_id: str, limits: dict[str, Any], now: datetime) -
     expires_at = now + WARNED_BEFORE
     if warned := backtests.filter(pk__in=beyond, expires_at=None).update(expires_at=expires_at):
         facts = {"number": str(warned), "expires_at": indian_time(expires_at)}
-        mails.tell(owner, MailKind.BACKTESTS_EXPIRE, now=now, **facts)
+        services.tell_by_mail(owner, MailKind.BACKTESTS_EXPIRE, now=now, **facts)
     return deleted
 
 

@@ -6,7 +6,7 @@ from typing import Any, Final
 from django.http import HttpRequest, HttpResponse
 from django.template.defaultfilters import filesizeformat
 
-from apps.accounts import mails, services, two_factor
+from apps.accounts import services
 from apps.accounts.models import User
 from apps.accounts.serializers import (
     KeySerializer,
@@ -52,9 +52,9 @@ def settings_page(request: HttpRequest, user: User) -> HttpResponse:
         "keys": [KeySerializer.render(key) for key in services.keys_of(user)],
         "webhooks": [WebhookSerializer.render(row) for row in webhooks.endpoints_of(user)],
         "notices": NoticesSerializer.render(notices_of(user)),
-        "factor": TwoFactorSerializer.render(two_factor.state_of(user)),
+        "factor": TwoFactorSerializer.render(services.two_factor_state_of(user)),
         "limits": _limits(user),
-        "can_send_mails": mails.is_available(),
+        "can_send_mails": services.can_send_mails(),
     }
     return show(request, "settings", context)
 

@@ -4,17 +4,22 @@ from typing import Any
 
 from django.http import HttpRequest, HttpResponse
 
-from apps.accounts import cookies, email_links, mails, passwords, services
-from apps.accounts.authentication import origin_of
-from apps.accounts.devices import device_of
-from apps.accounts.login_limits import Entrance, count_failure
+from apps.accounts import calls, services
+from apps.accounts.calls import device_of, origin_of
 from apps.accounts.models import User
 from apps.accounts.serializers import (
     LogInSerializer,
     ResetRequestSerializer,
     SignUpSerializer,
 )
-from apps.accounts.services import EmailTaken, TwoFactorRequired, WrongCode, WrongCredentials
+from apps.accounts.services import (
+    EmailTaken,
+    Entrance,
+    TwoFactorRequired,
+    WrongCode,
+    WrongCredentials,
+    count_failure,
+)
 from apps.console.gate import (
     SIGN_IN,
     by_field,
@@ -61,13 +66,15 @@ def sign_up_page(request: HttpRequest) -> HttpResponse:
     count_as(request, "/api/auth/signup")
     try:
         body = SignUpSerializer.read(sent(request.POST, "name", "email", "password"))
-        if passwords.is_common(body["password"]) and "useCommon" not in request.POST:
-            return _entry(request, "sign_up", InvalidInput(Fault("password", passwords.IS_COMMON)))
+        if services.is_common_password(body["password"]) and "useCommon" not in request.POST:
+            return _entry(
+                request, "sign_up", InvalidInput(Fault("password", services.IS_COMMON_PASSWORD))
+            )
         issued = services.sign_up(**body, **origin_of(request), now=database.now())
     except (EmailTaken, InvalidInput) as refusal:
         return _entry(request, "sign_up", refusal)
     welcome = "Welcome."
-    if mails.is_available():
+    if services.can_send_mails():
         welcome = f"Welcome. A link that verifies your address is on its way to {body['email']}."
     return let_in(request, issued.session, next_page(request), welcome)
 
@@ -80,7 +87,7 @@ def _entry(
     status = 200
     if isinstance(refusal, InvalidInput):
         context["problems"], status = by_field(refusal.faults), 400
-        context["is_common"] = context["problems"].get("password") == passwords.IS_COMMON
+        context["is_common"] = context["problems"].get("password") == services.IS_COMMON_PASSWORD
     elif isinstance(refusal, EmailTaken):
         context["problems"], status = {"email": str(refusal)}, 409
     elif refusal is not None:
@@ -96,11 +103,11 @@ def _entry(
 @console_page(public=True)
 def ask_for_reset_page(request: HttpRequest) -> HttpResponse:
     """Send a link for a new password; the answer is the same for an unknown address."""
-    context: dict[str, Any] = {"can_send": mails.is_available()}
+    context: dict[str, Any] = {"can_send": services.can_send_mails()}
     if request.method == "POST":
         count_as(request, "/api/auth/password-reset")
         body = ResetRequestSerializer.read(sent(request.POST, "email"))
-        email_links.request_reset(email=body["email"])
+        services.request_reset(email=body["email"])
         context["is_sent"] = True
     return show(request, "ask_for_reset", context)
 
@@ -115,5 +122,5 @@ def sign_out_page(request: HttpRequest, user: User) -> HttpResponse:
             browser_session=session.pk if session else None,
             now=database.now(),
         )
-        cookies.log_browser_out(request)
+        calls.log_browser_out(request)
     return go_to(request, SIGN_IN)

@@ -16,8 +16,8 @@ from django.utils.http import url_has_allowed_host_and_scheme
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
-from apps.accounts import cookies, devices, services
-from apps.accounts.authentication import identify
+from apps.accounts import calls, services
+from apps.accounts.calls import identify
 from apps.accounts.models import LoginSession, User
 from apps.core import database, limits, requests
 from apps.core.api import resources
@@ -88,9 +88,9 @@ def let_in(
 ) -> HttpResponse:
     """Sign the browser in and lead it to a page; from now on it is a known device of the user."""
     services.end_when_idle(session, now=database.now())
-    cookies.log_browser_in(request, session)
+    calls.log_browser_in(request, session)
     response = go_to(request, address, message)
-    devices.remember(response, session.user)
+    calls.remember_device(response, session.user)
     return response
 
 

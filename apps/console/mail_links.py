@@ -5,7 +5,7 @@ from typing import Any
 
 from django.http import HttpRequest, HttpResponse
 
-from apps.accounts import email_links, passwords
+from apps.accounts import services
 from apps.accounts.models import LinkPurpose
 from apps.console.gate import by_field, console_page, show
 from apps.core import database
@@ -24,7 +24,7 @@ def _page(
     status = 200
     try:
         now = database.now()
-        context["link"] = email_links.find_link(token, *purposes, now=now)
+        context["link"] = services.find_link(token, *purposes, now=now)
         if request.method == "POST":
             context["done"] = act()
     except InvalidInput as refusal:
@@ -37,7 +37,7 @@ def _page(
 @console_page(public=True)
 def verification_page(request: HttpRequest, token: str) -> HttpResponse:
     def act() -> str:
-        user = email_links.verify_address(token=token, now=database.now())
+        user = services.verify_address(token=token, now=database.now())
         return f"{user.email} is verified."
 
     return _page(request, token, "verify", LinkPurpose.VERIFY, act=act)
@@ -46,13 +46,13 @@ def verification_page(request: HttpRequest, token: str) -> HttpResponse:
 @console_page(public=True)
 def reset_page(request: HttpRequest, token: str) -> HttpResponse:
     def act() -> str:
-        email_links.reset_password(
+        services.reset_password(
             token=token,
             new_password=request.POST.get("newPassword", ""),
             end_keys="endKeys" in request.POST,
             now=database.now(),
         )
-        return passwords.with_warning(
+        return services.with_password_warning(
             "The password is changed, and all sessions have ended. Sign in with the new one.",
             request.POST["newPassword"],
         )
@@ -63,7 +63,7 @@ def reset_page(request: HttpRequest, token: str) -> HttpResponse:
 @console_page(public=True)
 def address_page(request: HttpRequest, token: str) -> HttpResponse:
     def act() -> str:
-        if email_links.confirm_new_address(token=token, now=database.now()):
+        if services.confirm_new_address(token=token, now=database.now()):
             return "The address of the account is changed."
         return "Confirmed. The change is made when the link sent to the other address is used too."
 

@@ -11,19 +11,8 @@ from typing import Any, Final, TypeVar
 from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
 from django.http.response import HttpResponseBase
 
-from apps.accounts import (
-    closing,
-    cookies,
-    email_links,
-    exports,
-    mails,
-    passwords,
-    services,
-    two_factor,
-)
-from apps.accounts.api_keys import KeyScope
-from apps.accounts.devices import device_of
-from apps.accounts.login_limits import Entrance, count_failure
+from apps.accounts import calls, services
+from apps.accounts.calls import archive_response, device_of
 from apps.accounts.models import User
 from apps.accounts.serializers import (
     AddressChangeSerializer,
@@ -34,7 +23,7 @@ from apps.accounts.serializers import (
     ProofSerializer,
     TwoFactorSerializer,
 )
-from apps.accounts.views import archive_response
+from apps.accounts.services import Entrance, KeyScope, count_failure
 from apps.console.gate import (
     SIGN_IN,
     by_field,
@@ -87,7 +76,7 @@ def form_page(
     """Show a form that asks for the password; once it is posted, `act`, or say what is wrong beside
     each field.
     """
-    shown = {**context, "typed": request.POST, "has_factor": two_factor.is_on(user)}
+    shown = {**context, "typed": request.POST, "has_factor": services.has_two_factor(user)}
     if request.method != "POST":
         return show(request, template, shown)
     try:
@@ -118,7 +107,7 @@ def password_page(request: HttpRequest, user: User) -> HttpResponse:
             new_password=body["new_password"],
             now=database.now(),
         )
-        message = passwords.with_warning(
+        message = services.with_password_warning(
             "The password is changed; other sessions have ended.", body["new_password"]
         )
         return let_in(request, issued.session, _SETTINGS, message)
@@ -129,13 +118,13 @@ def password_page(request: HttpRequest, user: User) -> HttpResponse:
 @console_page()
 def change_address_page(request: HttpRequest, user: User) -> HttpResponse:
     """Ask for another e-mail address, which takes a link in a mail to each of both."""
-    mails.require()
+    services.require_mails()
 
     def act() -> HttpResponse:
         body = AddressChangeSerializer.read(sent(request.POST, "email"))
         require_password(request, user)
         now = database.now()
-        email_links.request_new_address(user=user, new_email=body["email"], now=now)
+        services.request_new_address(user=user, new_email=body["email"], now=now)
         message = "Both addresses get a mail; the change is made when both links are used."
         return go_to(request, _SETTINGS, message)
 
@@ -147,7 +136,7 @@ def send_verification_page(request: HttpRequest, user: User) -> HttpResponse:
     """Send the link that verifies the address."""
     if request.method == "POST":
         count_as(request, "/api/auth/verification", user=user)
-        email_links.send_verification(user=user, now=database.now())
+        services.send_verification(user=user, now=database.now())
         return go_to(request, _SETTINGS, f"A mail is on its way to {user.email}.")
     return go_to(request, _SETTINGS)
 
@@ -177,25 +166,27 @@ def new_key_page(request: HttpRequest, user: User) -> HttpResponse:
 def two_factor_page(request: HttpRequest, user: User) -> HttpResponse:
     """Turn the second factor on, in two steps, or off, or make new recovery codes."""
     action = request.POST.get("action")
-    context: dict[str, Any] = {"factor": TwoFactorSerializer.render(two_factor.state_of(user))}
+    context: dict[str, Any] = {
+        "factor": TwoFactorSerializer.render(services.two_factor_state_of(user))
+    }
     if action == "confirm":
-        context["uri"] = two_factor.pending_uri(user)
+        context["uri"] = services.pending_uri(user)
 
     def act() -> HttpResponse:
         match action:
             case "begin":
                 require_password(request, user)
-                context["uri"] = two_factor.begin(user=user, now=database.now())
+                context["uri"] = services.begin_two_factor(user=user, now=database.now())
                 return show(request, "two_factor", context)
             case "confirm":
                 return _confirm(request, user)
             case "renew":
                 require_password(request, user)
-                codes = two_factor.renew_recovery_codes(user=user, now=database.now())
+                codes = services.renew_recovery_codes(user=user, now=database.now())
                 return _show_codes(request, codes)
             case "end":
                 require_password(request, user)
-                two_factor.turn_off(user=user, now=database.now())
+                services.turn_off_two_factor(user=user, now=database.now())
                 return go_to(request, _TWO_FACTOR, "Signing in asks for the password alone.")
             case _:
                 raise NotFound
@@ -213,7 +204,7 @@ def _confirm(request: HttpRequest, user: User) -> HttpResponse:
     body = CodeSerializer.read(sent(request.POST, "code"))
     device = device_of(request, email=user.email)
     with count_failure(email=user.email, entrance=Entrance.API, now=now, device=device):
-        codes = two_factor.confirm(user=user, code=body["code"], now=now)
+        codes = services.confirm_two_factor(user=user, code=body["code"], now=now)
     return _show_codes(request, codes)
 
 
@@ -228,7 +219,7 @@ def ask_for_export_page(request: HttpRequest, user: User) -> HttpResponse:
 
     def act() -> HttpResponse:
         require_password(request, user)
-        export = exports.request_export(user=user, now=database.now())
+        export = services.request_export(user=user, now=database.now())
         return go_to(request, f"/app/settings/export/{export.pk}")
 
     return form_page(request, user, "export", {}, act=act)
@@ -237,7 +228,7 @@ def ask_for_export_page(request: HttpRequest, user: User) -> HttpResponse:
 @console_page()
 def export_page(request: HttpRequest, user: User, export_id: str) -> HttpResponseBase:
     """Say whether an archive is ready; on POST send it."""
-    export = exports.find_export(user=user, export_id=export_id, now=database.now())
+    export = services.find_export(user=user, export_id=export_id, now=database.now())
 
     def act() -> StreamingHttpResponse:
         require_password(request, user)
@@ -255,8 +246,8 @@ def close_account_page(request: HttpRequest, user: User) -> HttpResponse:
         if request.POST.get("confirmation", "").strip().lower() != user.email.lower():
             raise InvalidInput(Fault("confirmation", f"must be {user.email}"))
         require_password(request, user)
-        erase_at = closing.close(user=user, now=database.now())
-        cookies.log_browser_out(request)
+        erase_at = services.close_account(user=user, now=database.now())
+        calls.log_browser_out(request)
         until = indian_time(erase_at)
         return go_to(request, SIGN_IN, f"Closed. Sign in before {until} to keep the account.")
 

@@ -23,10 +23,15 @@ from django.template.response import TemplateResponse
 from django.urls import reverse
 from django.utils import timezone
 
-from apps.accounts import email_addresses, services, two_factor
-from apps.accounts.login_limits import Entrance, NotAFailure, count_failure, record_login
+from apps.accounts import services
 from apps.accounts.models import User
-from apps.accounts.passwords import is_fit_for_operators
+from apps.accounts.services import (
+    Entrance,
+    NotAFailure,
+    count_failure,
+    is_fit_for_operators,
+    record_login,
+)
 from apps.core import audit, limits, requests
 from apps.core.audit import Action
 
@@ -87,11 +92,11 @@ class LoginForm(AdminAuthenticationForm):
     def _check_code(self) -> None:
         """Raises CodeRequired, ValidationError."""
         user, code = self.get_user(), self.cleaned_data.get("code")
-        if not two_factor.is_on(user):
+        if not services.has_two_factor(user):
             return
         if not code:
             raise CodeRequired("This account asks for a one-time code too.")
-        if not two_factor.take_code(user, code, now=timezone.now()):
+        if not services.take_code(user, code, now=timezone.now()):
             self._record(Action.ADMIN_LOGIN_FAILED, audit.STRANGER)
             raise ValidationError("The one-time code is wrong, or was used before.")
 
@@ -104,7 +109,7 @@ class LoginForm(AdminAuthenticationForm):
         user.save(update_fields=["password_fits_operators"])
 
     def _email(self) -> str:
-        return email_addresses.normalize(self.cleaned_data.get("username") or "")
+        return services.normalize_address(self.cleaned_data.get("username") or "")
 
     def _record(self, action: Action, actor: audit.Actor) -> None:
         """Record the account alone, not what was typed: people type passwords there."""
@@ -187,7 +192,11 @@ class OperatorSite(AdminSite):
 
 
 def _must_set_up(user: object) -> bool:
-    return settings.REQUIRE_OPERATOR_2FA and isinstance(user, User) and not two_factor.is_on(user)
+    return (
+        settings.REQUIRE_OPERATOR_2FA
+        and isinstance(user, User)
+        and not services.has_two_factor(user)
+    )
 
 
 def _fits_operators(user: object) -> bool:

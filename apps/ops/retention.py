@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Final, Protocol
 
-from apps.accounts import retention as accounts
+from apps.accounts import services as accounts
 from apps.backtests import retention as backtests
 from apps.core import jobs as core
 from apps.trading import retention as trading

@@ -7,9 +7,8 @@ from typing import Final
 from procrastinate import JobContext, RetryStrategy
 from procrastinate.contrib.django import app
 
-from apps.accounts.closing import CLOSE_JOB, CLOSE_QUEUE
 from apps.accounts.models import User
-from apps.accounts.services import DEACTIVATE_JOB, DEACTIVATE_QUEUE
+from apps.accounts.services import CLOSE_JOB, CLOSE_QUEUE, DEACTIVATE_JOB, DEACTIVATE_QUEUE
 from apps.core import audit, database
 from apps.market.services import market_time
 from apps.trading import services

@@ -5,7 +5,7 @@ from rest_framework.decorators import action
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from apps.accounts.proof import needs_recent_proof
+from apps.accounts.calls import needs_recent_proof
 from apps.core.api.resources import (
     AFTER,
     NO_FIELDS,

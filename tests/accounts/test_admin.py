@@ -5,10 +5,10 @@ from django.test import Client
 from django.utils import timezone
 from procrastinate.contrib.django.models import ProcrastinateJob
 
-from apps.accounts import services, tokens
-from apps.accounts.api_keys import KeyScope
+from apps.accounts.credentials.api_keys import KeyScope
+from apps.accounts.login import services, tokens
+from apps.accounts.login.services import DEACTIVATE_JOB
 from apps.accounts.models import ApiKey, LoginSession, SessionEndReason, User
-from apps.accounts.services import DEACTIVATE_JOB
 from apps.core.models import AuditRecord
 from apps.trading.models import KillSwitch
 from apps.trading.tasks import stop_trading_of

@@ -14,8 +14,9 @@ from django.apps import apps
 from django.utils import timezone
 from procrastinate.contrib.django.models import ProcrastinateJob
 
-from apps.accounts import closing, exports, retention, tasks
+from apps.accounts import tasks
 from apps.accounts.models import DataExport, ExportChunk, SessionEndReason, User
+from apps.accounts.own_data import closing, exports, retention
 from apps.algorithms.models import Algorithm
 from apps.core.audit import Action
 from apps.core.files import personal_data

@@ -15,10 +15,11 @@ from django.utils import timezone
 from procrastinate.contrib.django.models import ProcrastinateJob
 from pytest_django import Settings
 
-from apps.accounts import email_links, mails, services, tasks, tokens
-from apps.accounts.email_links import LinkRejected
+from apps.accounts import mails, tasks
+from apps.accounts.login import email_links, services, tokens
+from apps.accounts.login.email_links import LinkRejected
+from apps.accounts.login.services import require_verified_email
 from apps.accounts.models import EmailLink, LinkPurpose, LoginSession, SessionEndReason, User
-from apps.accounts.services import require_verified_email
 from apps.core import audit
 from apps.core.limits import mail_limits
 from apps.core.limits.rate_limits import TooManyRequests

@@ -16,9 +16,10 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 from pytest_django import Settings
 
-from apps.accounts import closing, two_factor
+from apps.accounts.credentials.passwords import OwaspArgon2PasswordHasher
+from apps.accounts.login import two_factor
 from apps.accounts.models import User
-from apps.accounts.passwords import OwaspArgon2PasswordHasher
+from apps.accounts.own_data import closing
 from tests import make
 from tests.accounts.authenticator import authenticator, code_of
 from tests.conftest import Api
@@ -35,9 +36,9 @@ Send = Callable[[str, str, str], Any]
 
 @pytest.fixture(autouse=True)
 def production(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
-    settings.PASSWORD_HASHERS = ["apps.accounts.passwords.OwaspArgon2PasswordHasher"]
+    settings.PASSWORD_HASHERS = ["apps.accounts.credentials.passwords.OwaspArgon2PasswordHasher"]
     settings.RATE_LIMITS = {**settings.RATE_LIMITS, "failures": "1000000/15m"}
-    monkeypatch.setattr("apps.accounts.login_limits.NETWORK_RATE", "1000000/15m")
+    monkeypatch.setattr("apps.accounts.login.login_limits.NETWORK_RATE", "1000000/15m")
 
 
 def turn_on(user: User) -> None:

@@ -10,8 +10,8 @@ from django.test import Client
 from django.utils import timezone
 from pytest_django import Settings
 
-from apps.accounts import services, two_factor
-from apps.accounts.login_limits import Entrance, NotAFailure, count_failure
+from apps.accounts.login import services, two_factor
+from apps.accounts.login.login_limits import Entrance, NotAFailure, count_failure
 from apps.accounts.models import LoginNetwork, SessionEndReason, User
 from tests import make
 from tests.accounts.test_email_links import send_mails
@@ -83,7 +83,7 @@ def test_an_unknown_account_answers_as_a_known_one(log_in: LogIn) -> None:
 def test_a_network_tries_so_many_passwords_over_all_accounts(
     log_in: LogIn, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("apps.accounts.login_limits.NETWORK_RATE", "4/15m")
+    monkeypatch.setattr("apps.accounts.login.login_limits.NETWORK_RATE", "4/15m")
     for number in range(4):
         assert log_in(HOME, "wrong password", f"user{number}@example.com").status_code == 401
     assert_error(log_in("203.0.113.99", "wrong", "user9@example.com"), 429, "TOO_MANY_REQUESTS")

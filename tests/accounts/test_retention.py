@@ -5,9 +5,10 @@ from datetime import timedelta
 import pytest
 from django.contrib.sessions.models import Session as BrowserSession
 
-from apps.accounts import retention, services, tokens
-from apps.accounts.api_keys import KeyScope
+from apps.accounts.credentials.api_keys import KeyScope
+from apps.accounts.login import services, tokens
 from apps.accounts.models import ApiKey, LoginSession, SessionEndReason, User
+from apps.accounts.own_data import retention
 from tests import make
 
 DAY = timedelta(days=1)

@@ -10,9 +10,9 @@ from django.db import connection
 from django.utils import timezone
 from rest_framework_simplejwt.tokens import RefreshToken
 
-from apps.accounts import services, tokens
+from apps.accounts.login import services, tokens
+from apps.accounts.login.services import REUSE_GRACE_PERIOD, ROTATED_AFTER
 from apps.accounts.models import LoginSession, SessionEndReason, User
-from apps.accounts.services import REUSE_GRACE_PERIOD, ROTATED_AFTER
 from tests import make
 from tests.conftest import Api
 from tests.error_responses import assert_error

@@ -15,7 +15,7 @@ from django.utils import timezone
 from pytest_django import Settings
 from rest_framework.test import APIClient
 
-from apps.accounts import two_factor
+from apps.accounts.login import two_factor
 from apps.accounts.models import RecoveryCode, SecondFactor, User
 from apps.core.audit import Action
 from apps.core.models import AuditRecord

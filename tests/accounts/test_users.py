@@ -6,8 +6,8 @@ from django.core.exceptions import ValidationError
 from django.core.management import CommandError, call_command
 from django.db import IntegrityError
 
+from apps.accounts.credentials.passwords import LengthValidator, OwaspArgon2PasswordHasher
 from apps.accounts.models import LoginSession, User
-from apps.accounts.passwords import LengthValidator, OwaspArgon2PasswordHasher
 from tests import make
 
 

@@ -8,7 +8,8 @@ from django.test import Client
 from django.utils import timezone
 from pytest_django import Settings
 
-from apps.accounts import mails, two_factor
+from apps.accounts import mails
+from apps.accounts.login import two_factor
 from apps.accounts.models import (
     EmailLink,
     LinkPurpose,

@@ -8,7 +8,7 @@ from django.core import mail
 from django.test import Client
 from pytest_django import Settings
 
-from apps.accounts import tokens
+from apps.accounts.login import tokens
 from apps.accounts.models import SessionEndReason, User
 from apps.core.audit import Action
 from apps.core.models import AuditRecord

@@ -13,8 +13,8 @@ from django.http import HttpResponse
 from django.utils import timezone
 from rest_framework.test import APIClient
 
-from apps.accounts import services as accounts
-from apps.accounts.api_keys import KeyScope
+from apps.accounts.credentials.api_keys import KeyScope
+from apps.accounts.login import services as accounts
 from apps.accounts.models import User
 from apps.backtests import services
 from apps.backtests.models import Backtest

@@ -13,8 +13,8 @@ from django.db import IntegrityError, connection, transaction
 from django.utils import timezone
 from rest_framework.test import APIClient
 
-from apps.accounts import services
-from apps.accounts.api_keys import KeyScope
+from apps.accounts.credentials.api_keys import KeyScope
+from apps.accounts.login import services
 from apps.accounts.models import ApiKey, User
 from apps.core.limits.quotas import QuotaExceeded
 from apps.core.times import wire_time

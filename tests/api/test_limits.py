@@ -77,7 +77,7 @@ def test_no_password_is_hashed_before_the_limiter_has_spoken(
     client, body = api(), {"email": alice.email, "password": "wrong password"}
     for _ in range(2):
         assert_error(client.post(LOG_IN, body), 401, "UNAUTHORIZED")
-    monkeypatch.setattr("apps.accounts.services.log_in", None)
+    monkeypatch.setattr("apps.accounts.login.services.log_in", None)
     assert_error(client.post(LOG_IN, body), 429, "TOO_MANY_REQUESTS", limit=2)
     assert client.post("/api/auth/signup", {}).status_code == 400  # a scope of its own
 

@@ -7,8 +7,8 @@ import pytest
 from django.contrib import auth
 from django.contrib.auth.hashers import make_password
 
+from apps.accounts.credentials.passwords import OwaspArgon2PasswordHasher
 from apps.accounts.models import LoginSession, User
-from apps.accounts.passwords import OwaspArgon2PasswordHasher
 from tests import make
 from tests.conftest import Api
 from tests.error_responses import assert_error
@@ -126,7 +126,7 @@ def test_a_stale_token_beside_it_is_not_read(api: Api, alice: User) -> None:
 def test_every_login_costs_one_hash(
     log_in: LogIn, alice: User, monkeypatch: pytest.MonkeyPatch, settings: Any, case: str
 ) -> None:
-    settings.PASSWORD_HASHERS = ["apps.accounts.passwords.OwaspArgon2PasswordHasher"]
+    settings.PASSWORD_HASHERS = ["apps.accounts.credentials.passwords.OwaspArgon2PasswordHasher"]
     alice.set_password(None if case == "unusable" else make.PASSWORD)
     alice.is_active = case != "switched off"
     alice.save()

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
-from apps.accounts import services, tokens
+from apps.accounts.login import services, tokens
 from apps.accounts.models import SessionEndReason, User
 from tests.conftest import Api
 from tests.error_responses import assert_error

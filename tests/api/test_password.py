@@ -9,7 +9,7 @@ import pytest
 from django.db import connection
 from django.utils import timezone
 
-from apps.accounts import services, tokens
+from apps.accounts.login import services, tokens
 from apps.accounts.models import LoginSession, SessionEndReason, User
 from apps.core.audit import Action
 from apps.core.errors import InvalidInput

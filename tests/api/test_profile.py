@@ -12,7 +12,7 @@ import pytest
 from django.conf import settings
 from django.utils import timezone
 
-from apps.accounts import tokens
+from apps.accounts.login import tokens
 from apps.accounts.models import User
 from tests.conftest import Api
 from tests.error_responses import assert_error

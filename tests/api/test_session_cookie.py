@@ -9,7 +9,7 @@ from django.test import Client
 from django.utils import timezone
 from rest_framework.test import APIClient
 
-from apps.accounts import services, tokens
+from apps.accounts.login import services, tokens
 from apps.accounts.models import LoginSession, SessionEndReason, User
 from tests import make
 from tests.error_responses import assert_error

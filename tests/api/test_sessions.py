@@ -8,9 +8,9 @@ import pytest
 from django.db import connection
 from django.utils import timezone
 
-from apps.accounts import services, tokens
+from apps.accounts.login import services, tokens
+from apps.accounts.login.services import MOST_SESSIONS
 from apps.accounts.models import LoginSession, SessionEndReason, User
-from apps.accounts.services import MOST_SESSIONS
 from tests import make
 from tests.conftest import Api
 from tests.error_responses import assert_error

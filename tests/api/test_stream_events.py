@@ -7,7 +7,7 @@ import orjson
 import pytest
 from django.utils import timezone
 
-from apps.accounts import streams
+from apps.accounts.login import streams
 from apps.accounts.models import LoginSession, StreamSlot, User
 from apps.webhooks.event_types import EventType, render_body
 from apps.webhooks.models import Event

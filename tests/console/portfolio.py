@@ -7,8 +7,8 @@ from typing import Any
 from django.db.models import Model
 from django.utils import timezone
 
-from apps.accounts import exports
 from apps.accounts.models import User
+from apps.accounts.own_data import exports
 from apps.algorithms import services as algorithms
 from apps.algorithms.serializers import AlgorithmBodySerializer
 from apps.backtests.models import Backtest, BacktestResult

@@ -8,7 +8,7 @@ from django.test import Client
 from django.utils import timezone
 from pytest_django import Settings
 
-from apps.accounts import two_factor
+from apps.accounts.login import two_factor
 from apps.accounts.models import User
 from tests import make
 from tests.console.conftest import Browse

@@ -8,8 +8,8 @@ from django.test import Client
 from django.utils import timezone
 from pytest_django import Settings
 
-from apps.accounts import exports
 from apps.accounts.models import ApiKey, DataExport, EmailLink, LinkPurpose, User
+from apps.accounts.own_data import exports
 from tests import make
 from tests.accounts.authenticator import authenticator, code_of
 from tests.console.conftest import Browse

@@ -17,9 +17,9 @@ from django.urls import URLPattern, get_resolver
 from django.utils import timezone
 from rest_framework.test import APIClient
 
-from apps.accounts import services as accounts
-from apps.accounts import tokens
-from apps.accounts.api_keys import KeyScope
+from apps.accounts.credentials.api_keys import KeyScope
+from apps.accounts.login import services as accounts
+from apps.accounts.login import tokens
 from apps.accounts.models import User
 from apps.algorithms.models import Algorithm
 from apps.backtests.models import ReportLink

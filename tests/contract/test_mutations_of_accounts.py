@@ -20,7 +20,8 @@ from procrastinate.contrib.django.models import ProcrastinateJob
 from pytest_django import Settings
 from rest_framework.test import APIClient
 
-from apps.accounts import mails, two_factor
+from apps.accounts import mails
+from apps.accounts.login import two_factor
 from apps.accounts.models import (
     ApiKey,
     DataExport,
@@ -242,7 +243,7 @@ def _link(user: User, purpose: LinkPurpose) -> str:
 def counted(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
     """Failures are counted, and never too many."""
     settings.RATE_LIMITS = {**settings.RATE_LIMITS, "failures": "1000000/15m"}
-    monkeypatch.setattr("apps.accounts.login_limits.NETWORK_RATE", "1000000/15m")
+    monkeypatch.setattr("apps.accounts.login.login_limits.NETWORK_RATE", "1000000/15m")
 
 
 @pytest.mark.usefixtures("counted")

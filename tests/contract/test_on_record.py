@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import pytest
 from django.utils import timezone
 
-from apps.accounts import two_factor
+from apps.accounts.login import two_factor
 from apps.accounts.models import ApiKey, LoginSession, SecondFactor, User
 from apps.algorithms.models import Algorithm
 from apps.backtests.models import Backtest, BacktestStatus, ReportLink

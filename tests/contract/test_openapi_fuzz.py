@@ -19,7 +19,7 @@ from schemathesis.core.result import Ok
 from schemathesis.pytest.lazy import get_all_tests
 from schemathesis.specs.openapi.checks import ignored_auth, positive_data_acceptance
 
-from apps.accounts import tokens
+from apps.accounts.login import tokens
 from apps.accounts.models import User
 from tests.backtests.price_series import wave_candles
 from tests.contract.test_isolation import owned

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from apps.accounts import email_addresses
+from apps.accounts.credentials import email_addresses
 from apps.accounts.models import User
 from apps.backtests.prefer_wait import parse_wait
 from apps.core.errors import ServiceError

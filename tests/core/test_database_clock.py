@@ -8,7 +8,7 @@ import pytest
 from django.utils import timezone
 from rest_framework_simplejwt.tokens import AccessToken
 
-from apps.accounts import tokens
+from apps.accounts.login import tokens
 from apps.accounts.models import User
 from apps.backtests import queue
 from apps.backtests.models import Backtest, BacktestStatus

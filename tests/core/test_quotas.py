@@ -8,7 +8,7 @@ from django.db import connection
 from django.utils import timezone
 from pytest_django import Settings
 
-from apps.accounts import services as accounts
+from apps.accounts.login import services as accounts
 from apps.accounts.models import User
 from apps.algorithms.models import Algorithm
 from apps.core.limits.quotas import QuotaExceeded

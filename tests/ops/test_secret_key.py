@@ -13,7 +13,7 @@ from pytest_django import Settings
 from rest_framework_simplejwt.backends import TokenBackend
 from rest_framework_simplejwt.tokens import AccessToken, RefreshToken
 
-from apps.accounts import tokens, two_factor
+from apps.accounts.login import tokens, two_factor
 from apps.accounts.models import SecondFactor, User
 from apps.core.database import encryption
 from apps.core.models import AuditRecord, IdempotencyKey, InstalledKey

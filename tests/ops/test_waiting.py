@@ -174,7 +174,7 @@ class Streams:
 def left(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """Return the slots that were left; no database is asked."""
     slots: list[int] = []
-    monkeypatch.setattr("apps.accounts.streams.leave_slots", slots.extend)
+    monkeypatch.setattr("apps.accounts.services.leave_slots", slots.extend)
     return slots
 
 

@@ -1,4 +1,4 @@
-import apps.accounts.email_addresses
+import apps.accounts.credentials.email_addresses
 import apps.accounts.models
 import apps.core.database
 import django.db.models.deletion
@@ -29,7 +29,7 @@ class Migration(migrations.Migration):
             fields=[
                 ('password', models.CharField(max_length=128, verbose_name='password')),
                 ('id', apps.core.database.IdField(serialize=False)),
-                ('email', models.CharField(max_length=254, unique=True, validators=[apps.accounts.email_addresses.validate_address])),
+                ('email', models.CharField(max_length=254, unique=True, validators=[apps.accounts.credentials.email_addresses.validate_address])),
                 ('name', models.CharField(max_length=100)),
                 ('email_verified', models.BooleanField(default=False)),
                 ('is_active', models.BooleanField(default=True)),

@@ -22,7 +22,7 @@ Notice = tuple[str, str]
 
 @dataclass(frozen=True, slots=True)
 class EventStream:
-    """`slot` is its slot among the streams of its session (`apps.accounts.streams`).
+    """`slot` is its slot among the streams of its session (`apps.accounts.login.streams`).
 
     `read` returns the next messages, and nothing when there are none; it runs in a request thread
     after a notification of `news`. A notification of `hints` sends the message that stands there.

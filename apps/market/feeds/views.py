@@ -4,7 +4,7 @@ from drf_spectacular.utils import OpenApiResponse, extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from apps.accounts.authentication import operator_of
+from apps.accounts.calls import operator_of
 from apps.core.api.resources import idempotent, refuses
 from apps.market.feeds import services
 from apps.market.feeds.serializers import (

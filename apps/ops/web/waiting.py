@@ -16,7 +16,7 @@ from django.db import Error
 from django.http import HttpResponse, StreamingHttpResponse
 from django.http.response import HttpResponseBase
 
-from apps.accounts import streams
+from apps.accounts import services
 from apps.backtests.evidence.services import EVIDENCE_ENDED_CHANNEL
 from apps.backtests.prefer_wait import BACKTEST_ENDED_CHANNEL
 from apps.core import database
@@ -161,8 +161,8 @@ class Waiting:
             finally:
                 self._streams.pop(stream.slot, None)
                 with suppress(Error):  # it is free in a few seconds by itself
-                    await self._in_thread(partial(streams.leave_slots, [stream.slot]))
+                    await self._in_thread(partial(services.leave_slots, [stream.slot]))
 
 
 def _keep_slots(slots: set[int]) -> set[int]:
-    return streams.keep_slots(slots, now=database.now())
+    return services.keep_slots(slots, now=database.now())

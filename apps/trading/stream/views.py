@@ -8,9 +8,8 @@ from drf_spectacular.utils import OpenApiExample, OpenApiParameter, extend_schem
 from rest_framework.renderers import BaseRenderer
 from rest_framework.request import Request
 
-from apps.accounts import streams
 from apps.accounts.models import ApiKey, LoginSession
-from apps.accounts.streams import TooManyStreams
+from apps.accounts.services import TooManyStreams, take_slot
 from apps.core import requests
 from apps.core.api.resources import OwnedViewSet, answer_header, refuses
 from apps.core.errors import Fault, InvalidInput
@@ -80,7 +79,7 @@ class EventStreamViewSet(OwnedViewSet):
         credential = request.auth
         assert isinstance(credential, LoginSession | ApiKey), "this address needs a credential"
         stream = EventStream(
-            slot=streams.take_slot(credential, now=self.now),
+            slot=take_slot(credential, now=self.now),
             news=(EVENTS_CHANNEL, self.owner.pk),
             hints=services.hints(self.owner, query.get("symbols", ())),
             read=reader.read,

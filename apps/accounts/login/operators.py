@@ -4,7 +4,8 @@ from datetime import datetime
 
 from django.db import transaction
 
-from apps.accounts import login_limits, mails, two_factor
+from apps.accounts import mails
+from apps.accounts.login import login_limits, two_factor
 from apps.accounts.mails import MailKind
 from apps.accounts.models import User
 from apps.core import audit

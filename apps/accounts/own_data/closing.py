@@ -10,7 +10,8 @@ from typing import Final
 
 from django.db import transaction
 
-from apps.accounts import mails, services
+from apps.accounts import mails
+from apps.accounts.login import services
 from apps.accounts.mails import MailKind
 from apps.accounts.models import SessionEndReason, User
 from apps.core import audit, jobs

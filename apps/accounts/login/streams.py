@@ -11,8 +11,8 @@ from typing import Final
 from django.db import transaction
 from django.db.models import Q
 
+from apps.accounts.login.services import Credential
 from apps.accounts.models import ApiKey, StreamSlot
-from apps.accounts.services import Credential
 from apps.core.errors import Code, ServiceError
 
 MOST_EVENT_STREAMS: Final = 4

@@ -12,7 +12,7 @@ from django.core import signing
 from django.http import HttpRequest, HttpResponse
 from django.utils.crypto import constant_time_compare, salted_hmac
 
-from apps.accounts import email_addresses
+from apps.accounts.credentials import email_addresses
 from apps.accounts.models import User
 
 _COOKIE: Final = "device"

@@ -14,7 +14,7 @@ from typing import Final
 
 from django.conf import settings
 
-from apps.accounts import email_addresses
+from apps.accounts.credentials import email_addresses
 from apps.accounts.models import LoginNetwork, User
 from apps.core import limits, requests
 from apps.core.audit import Action

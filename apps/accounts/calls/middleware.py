@@ -5,7 +5,7 @@ from typing import Any, Final
 from django.http import HttpRequest, QueryDict
 from django.http.response import HttpResponseBase
 
-from apps.accounts.authentication import identify
+from apps.accounts.calls.authentication import identify
 from apps.core import limits, requests
 from apps.core.api import resources
 from apps.core.api.resources import GetResponse, declared_length, is_under_api

@@ -7,9 +7,11 @@ from django.http import HttpRequest
 from rest_framework.authentication import BaseAuthentication
 from rest_framework.request import Request
 
-from apps.accounts import api_keys, cookies, services
+from apps.accounts.calls import cookies
+from apps.accounts.credentials import api_keys
+from apps.accounts.login import services
+from apps.accounts.login.services import Credential
 from apps.accounts.models import ApiKey, LoginSession, User
-from apps.accounts.services import Credential
 from apps.core import database, requests
 from apps.core.errors import Forbidden, ServiceError
 

@@ -7,9 +7,9 @@ from typing import Any, TypeVar
 from django.http.response import HttpResponseBase
 from rest_framework.request import Request
 
-from apps.accounts import services
+from apps.accounts.login import services
+from apps.accounts.login.services import RecentProofRequired
 from apps.accounts.models import LoginSession
-from apps.accounts.services import RecentProofRequired
 
 Method = TypeVar("Method", bound=Callable[..., HttpResponseBase])
 

@@ -6,8 +6,8 @@ from typing import Final
 from django.contrib.sessions.models import Session as BrowserSession
 from django.db.models import Q
 
-from apps.accounts import closing
 from apps.accounts.models import ApiKey, DataExport, EmailLink, LoginNetwork, LoginSession
+from apps.accounts.own_data import closing
 from apps.core.database import delete_in_batches
 
 _KEPT: Final = timedelta(days=30)

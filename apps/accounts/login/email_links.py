@@ -11,10 +11,12 @@ from typing import Final
 from django.core import signing
 from django.db import IntegrityError, transaction
 
-from apps.accounts import email_addresses, login_limits, mails, passwords, services
+from apps.accounts import mails
+from apps.accounts.credentials import email_addresses, passwords
+from apps.accounts.login import login_limits, services
+from apps.accounts.login.services import EmailTaken
 from apps.accounts.mails import MailKind
 from apps.accounts.models import EmailLink, LinkPurpose, SessionEndReason, User
-from apps.accounts.services import EmailTaken
 from apps.core import audit, jobs
 from apps.core.audit import Action
 from apps.core.errors import Code, ServiceError

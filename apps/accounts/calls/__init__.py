@@ -1,0 +1,20 @@
+"""Whose call it is: tokens, cookies, keys, devices and recent proofs."""
+
+from apps.accounts.calls.archives import archive_response
+from apps.accounts.calls.authentication import identify, operator_of, origin_of
+from apps.accounts.calls.cookies import log_browser_in, log_browser_out
+from apps.accounts.calls.devices import device_of
+from apps.accounts.calls.devices import remember as remember_device
+from apps.accounts.calls.proof import needs_recent_proof
+
+__all__ = [
+    "archive_response",
+    "device_of",
+    "identify",
+    "log_browser_in",
+    "log_browser_out",
+    "needs_recent_proof",
+    "operator_of",
+    "origin_of",
+    "remember_device",
+]

@@ -1,0 +1,1 @@
+"""Signing up and in: sessions, tokens, keys, the second factor, links by mail."""
