@@ -250,7 +250,7 @@ TEMPLATES = [
     }
 ]
 
-# ---------------------------------------------------------------------------------------- database
+# Database.
 
 # A server that has gone without a word is noticed by TCP. Together with the attempt to connect anew
 # that is less than the 8 s in which a call is answered, if a thread is free for it; a Unix socket
@@ -309,7 +309,7 @@ EMBEDDED_DATABASE = not os.environ.get("DATABASE_URL", "").strip()
 DATABASES = {"default": database()}
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
-# ---------------------------------------------------------------------------------------- accounts
+# Accounts.
 
 AUTH_USER_MODEL = "accounts.User"
 PASSWORD_HASHERS = [
@@ -344,7 +344,7 @@ SIMPLE_JWT = {
 # Tokens that were signed before SECRET_KEY was changed.
 TOKEN_KEY_FALLBACKS = [token_key(key) for key in SECRET_KEY_FALLBACKS]
 
-# ---------------------------------------------------------------------------------------- trading
+# Trading.
 
 # Percent of the sessions since a symbol's first stored day that must have data for a backtest.
 BACKTEST_MIN_COVERAGE = env_count("BACKTEST_MIN_COVERAGE", default=5, least=0, most=100)
@@ -357,7 +357,7 @@ PAPER_ACCOUNT_BALANCE = env_count(
     "PAPER_ACCOUNT_BALANCE", default=10_000_000, least=1, most=1_000_000_000_000
 )
 
-# ----------------------------------------------------------------------------------------- limits
+# Limits.
 
 RATE_LIMITS = {
     "auth": env_rate("RATE_LIMIT_AUTH", default="5/15m"),
@@ -406,7 +406,7 @@ CACHES = {
 # django-ratelimit knows few caches. Ours count atomically: tests/core/test_counters.py.
 SILENCED_SYSTEM_CHECKS = ["django_ratelimit.W001"]
 
-# --------------------------------------------------------------------------------------- webhooks
+# Webhooks.
 
 # For development: literal addresses that webhooks may go to although they are not public.
 WEBHOOK_ALLOW_CIDRS = env_networks("WEBHOOK_ALLOW_CIDRS", default="")
@@ -455,7 +455,7 @@ EMAIL_USE_TLS, EMAIL_USE_SSL = _mail.starttls, _mail.tls
 EMAIL_TIMEOUT = 10
 DEFAULT_FROM_EMAIL = os.environ.get("EMAIL_FROM", "").strip() or "algotrade@localhost"
 
-# ------------------------------------------------------------------------------------------- HTTP
+# HTTP.
 
 REST_FRAMEWORK = {
     "DEFAULT_AUTHENTICATION_CLASSES": ["apps.accounts.calls.authentication.CallerAuthentication"],
@@ -568,7 +568,7 @@ FORMAT_MODULE_PATH = ["config.formats"]
 USE_TZ = True
 TIME_ZONE = "UTC"
 
-# ------------------------------------------------------------------------------------------- logs
+# Logs.
 
 LOGGING: dict[str, Any] = {
     "version": 1,

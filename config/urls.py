@@ -81,7 +81,7 @@ urlpatterns = [
     path("admin/", admin.site.urls),
     path("app", home),
     path("app/", include("apps.console.urls")),
-    # ----------------------------------------------------------------------------------- accounts
+    # Accounts.
     path("api/auth/signup", EntryViewSet.as_view({"post": "sign_up"})),
     path("api/auth/login", EntryViewSet.as_view({"post": "log_in"})),
     path("api/auth/refresh-token", RefreshViewSet.as_view({"post": "refresh"})),
@@ -112,11 +112,11 @@ urlpatterns = [
     path("account/address/<str:token>", mail_links.address_page),
     path("api/auth/sessions", SessionViewSet.as_view({"get": "list", "delete": "destroy_all"})),
     path("api/auth/sessions/<str:session_id>", SessionViewSet.as_view({"delete": "destroy"})),
-    # ------------------------------------------------------------------------------------ symbols
+    # Symbols.
     path("api/symbols/validate", SymbolViewSet.as_view({"post": "validate"})),
     path("api/symbols/search", SymbolViewSet.as_view({"get": "search"})),
     path("api/symbols/<str:symbol>", SymbolViewSet.as_view({"get": "retrieve"})),
-    # ------------------------------------------------------------------------------------- market
+    # Market.
     path("api/market/candles", CandlesViewSet.as_view({"get": "candles", "post": "receive"})),
     path("api/market/coverage", MarketViewSet.as_view({"get": "coverage"})),
     path("api/market/candle-files", CandleFileViewSet.as_view({"post": "create"})),
@@ -125,7 +125,7 @@ urlpatterns = [
     path("api/market/sessions", RulebookViewSet.as_view({"get": "sessions"})),
     path("api/market/charges", RulebookViewSet.as_view({"get": "charges"})),
     path("api/market/charge-rates", RulebookViewSet.as_view({"get": "charge_rates"})),
-    # ------------------------------------------------------------------------------------ trading
+    # Trading.
     path("api/events", EventStreamViewSet.as_view({"get": "stream"})),
     path("api/trading/account", AccountViewSet.as_view({"get": "retrieve"})),
     path("api/trading/account/reset", AccountViewSet.as_view({"post": "reset"})),
@@ -133,7 +133,7 @@ urlpatterns = [
         "api/trading/kill-switch",
         KillSwitchViewSet.as_view({"get": "retrieve", "post": "engage", "delete": "release"}),
     ),
-    # ---------------------------------------------------------------------------------- backtests
+    # Backtests.
     path("api/backtests/<str:backtest_id>/evidence", EvidenceViewSet.as_view({"get": "retrieve"})),
     path("api/backtests/<str:backtest_id>/report", ReportViewSet.as_view({"get": "retrieve"})),
     path(

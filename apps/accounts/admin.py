@@ -136,9 +136,16 @@ class ApiKeyAdmin(BelongingAdmin):
     """API keys, which can be revoked."""
 
     list_display = (
-        "user", "name", "scopes", "last_four", "created_at", "last_used_at", "last_address",
-        "expires_at", "revoked_at",
-    )  # fmt: skip
+        "user",
+        "name",
+        "scopes",
+        "last_four",
+        "created_at",
+        "last_used_at",
+        "last_address",
+        "expires_at",
+        "revoked_at",
+    )
     exclude = ("digest",)
     actions = ("revoke",)
 

@@ -87,14 +87,18 @@ class User(AbstractBaseUser):
     is_staff = models.BooleanField(default=False)
     is_superuser = models.BooleanField(default=False)
     password_fits_operators = models.BooleanField(
-        default=False, db_default=False, editable=False,
+        default=False,
+        db_default=False,
+        editable=False,
         help_text="whether the password meets the rules for operators",
-    )  # fmt: skip
+    )
     created_at = models.DateTimeField()
     erase_at = models.DateTimeField(
-        null=True, editable=False, db_index=True,
+        null=True,
+        editable=False,
+        db_index=True,
         help_text="of a closed account: when its personal data are erased",
-    )  # fmt: skip
+    )
 
     USERNAME_FIELD = "email"
     REQUIRED_FIELDS = ["name"]

@@ -28,8 +28,14 @@ from apps.engine.metrics.table import METRICS
 
 # The metrics that lead the page of a result.
 HEADLINES: Final = (
-    "netProfit", "roi", "maxDrawdown", "sharpeRatio", "profitFactor", "winRate", "totalTrades",
-)  # fmt: skip
+    "netProfit",
+    "roi",
+    "maxDrawdown",
+    "sharpeRatio",
+    "profitFactor",
+    "winRate",
+    "totalTrades",
+)
 # Of these a reader looks for the sign first.
 _SIGNED: Final = ("netProfit", "roi")
 # Candles of the chart: about as many as a screen shows apart.

@@ -83,143 +83,235 @@ _MORNING: Final = _hours("09:30", "14:30")
 
 STRATEGIES: Final = (
     GalleryStrategy(
-        "supertrend-adx", "Supertrend with ADX",
+        "supertrend-adx",
+        "Supertrend with ADX",
         "Follows Supertrend when it turns, but only while ADX says that there is a trend.",
-        _steps("NSE:RELIANCE", "momentum", "5m", [
-            _level(_TREND, "crosses_above", 0),
-            _level({"type": "ADX", "period": 14}, "above", 20),
-            _MORNING,
-        ], _stop(0.6, 2)),
-    ),
-    GalleryStrategy(
-        "opening-range", "Opening range breakout",
-        "Enters when the price leaves the range of the first 15 minutes, on either side.",
-        _steps("NSE:HDFCBANK", "momentum", "5m", [
-            _compared(_PRICE, "crosses_above", {**_RANGE, "output": "high"}),
-            _hours("09:30", "11:30"),
-        ], _stop(0.5, 2)),
-    ),
-    GalleryStrategy(
-        "rsi-2", "RSI(2)",
-        "Buys a deep dip of a share that stands above its 200-day average, and sells the recovery.",
-        _steps("NSE:TCS", "mean_reversion", "1d", [
-            _compared(_PRICE, "above", {"type": "SMA", "period": 200}),
-            _level({"type": "RSI", "period": 2}, "below", 10),
-        ], {
-            **_stop(5),
-            "conditions": [_level({"type": "RSI", "period": 2}, "above", 70)],
-        }, position_type="long"),
-    ),
-    GalleryStrategy(
-        "vwap-pullback", "VWAP pullback",
-        "Joins a trend when the price comes back to the day's VWAP and turns away from it again.",
-        _steps("NSE:INFY", "momentum", "5m", [
-            _compared(_PRICE, "crosses_above", {"type": "VWAP"}),
-            _compared({"type": "EMA", "period": 20}, "above", {"type": "EMA", "period": 50}),
-            _MORNING,
-        ], _stop(0.5, 2)),
-    ),
-    GalleryStrategy(
-        "donchian-turtle", "Donchian turtle",
-        "Buys a close at the high of 20 days and leaves at the low of 10, as the turtles did.",
-        _steps("NSE:RELIANCE", "position", "1d", [
-            _compared(_PRICE, "above", {"type": "DONCHIAN", "output": "upper", "offset": 1}),
-        ], {
-            "stopLoss": {"type": "atr", "atrPeriod": 20, "atrMultiplier": 2},
-            "conditions": [
-                _compared(
-                    _PRICE, "below",
-                    {"type": "DONCHIAN", "period": 10, "output": "lower", "offset": 1},
-                )
+        _steps(
+            "NSE:RELIANCE",
+            "momentum",
+            "5m",
+            [
+                _level(_TREND, "crosses_above", 0),
+                _level({"type": "ADX", "period": 14}, "above", 20),
+                _MORNING,
             ],
-        }, position_type="long"),
+            _stop(0.6, 2),
+        ),
     ),
     GalleryStrategy(
-        "bollinger", "Bollinger breakout",
+        "opening-range",
+        "Opening range breakout",
+        "Enters when the price leaves the range of the first 15 minutes, on either side.",
+        _steps(
+            "NSE:HDFCBANK",
+            "momentum",
+            "5m",
+            [
+                _compared(_PRICE, "crosses_above", {**_RANGE, "output": "high"}),
+                _hours("09:30", "11:30"),
+            ],
+            _stop(0.5, 2),
+        ),
+    ),
+    GalleryStrategy(
+        "rsi-2",
+        "RSI(2)",
+        "Buys a deep dip of a share that stands above its 200-day average, and sells the recovery.",
+        _steps(
+            "NSE:TCS",
+            "mean_reversion",
+            "1d",
+            [
+                _compared(_PRICE, "above", {"type": "SMA", "period": 200}),
+                _level({"type": "RSI", "period": 2}, "below", 10),
+            ],
+            {
+                **_stop(5),
+                "conditions": [_level({"type": "RSI", "period": 2}, "above", 70)],
+            },
+            position_type="long",
+        ),
+    ),
+    GalleryStrategy(
+        "vwap-pullback",
+        "VWAP pullback",
+        "Joins a trend when the price comes back to the day's VWAP and turns away from it again.",
+        _steps(
+            "NSE:INFY",
+            "momentum",
+            "5m",
+            [
+                _compared(_PRICE, "crosses_above", {"type": "VWAP"}),
+                _compared({"type": "EMA", "period": 20}, "above", {"type": "EMA", "period": 50}),
+                _MORNING,
+            ],
+            _stop(0.5, 2),
+        ),
+    ),
+    GalleryStrategy(
+        "donchian-turtle",
+        "Donchian turtle",
+        "Buys a close at the high of 20 days and leaves at the low of 10, as the turtles did.",
+        _steps(
+            "NSE:RELIANCE",
+            "position",
+            "1d",
+            [
+                _compared(_PRICE, "above", {"type": "DONCHIAN", "output": "upper", "offset": 1}),
+            ],
+            {
+                "stopLoss": {"type": "atr", "atrPeriod": 20, "atrMultiplier": 2},
+                "conditions": [
+                    _compared(
+                        _PRICE,
+                        "below",
+                        {"type": "DONCHIAN", "period": 10, "output": "lower", "offset": 1},
+                    )
+                ],
+            },
+            position_type="long",
+        ),
+    ),
+    GalleryStrategy(
+        "bollinger",
+        "Bollinger breakout",
         "Enters when the price leaves the Bollinger bands, and leaves when it is back at their"
         " middle.",
-        _steps("NSE:HDFCBANK", "momentum", "15m", [
-            _compared(_PRICE, "crosses_above", {**_BANDS, "output": "upper"}),
-            _MORNING,
-        ], {
-            **_stop(0.8),
-            "conditions": [_compared(_PRICE, "crosses_below", {**_BANDS, "output": "middle"})],
-        }),
+        _steps(
+            "NSE:HDFCBANK",
+            "momentum",
+            "15m",
+            [
+                _compared(_PRICE, "crosses_above", {**_BANDS, "output": "upper"}),
+                _MORNING,
+            ],
+            {
+                **_stop(0.8),
+                "conditions": [_compared(_PRICE, "crosses_below", {**_BANDS, "output": "middle"})],
+            },
+        ),
     ),
     GalleryStrategy(
-        "macd-higher-timeframe", "MACD with a higher timeframe",
+        "macd-higher-timeframe",
+        "MACD with a higher timeframe",
         "Takes crossings of MACD and its signal, if the hour's averages point the same way.",
-        _steps("NSE:TCS", "momentum", "5m", [
-            _compared(
-                {"type": "MACD", "output": "macd"}, "crosses_above",
-                {"type": "MACD", "output": "signal"},
-            ),
-            _compared(
-                {"type": "EMA", "period": 10, "timeframe": "1h"}, "above",
-                {"type": "EMA", "period": 20, "timeframe": "1h"},
-            ),
-            _MORNING,
-        ], _stop(0.5, 2)),
+        _steps(
+            "NSE:TCS",
+            "momentum",
+            "5m",
+            [
+                _compared(
+                    {"type": "MACD", "output": "macd"},
+                    "crosses_above",
+                    {"type": "MACD", "output": "signal"},
+                ),
+                _compared(
+                    {"type": "EMA", "period": 10, "timeframe": "1h"},
+                    "above",
+                    {"type": "EMA", "period": 20, "timeframe": "1h"},
+                ),
+                _MORNING,
+            ],
+            _stop(0.5, 2),
+        ),
     ),
     GalleryStrategy(
-        "gap-and-go", "Gap and go",
+        "gap-and-go",
+        "Gap and go",
         "Goes with a gap that holds: the first five minutes stay beyond yesterday's range, and the"
         " price leaves them in the direction of the gap.",
-        _steps("NSE:INFY", "momentum", "5m", [
-            _compared({**_FIRST, "output": "low"}, "above", {**_DAY, "output": "high"}),
-            _compared(_PRICE, "crosses_above", {**_FIRST, "output": "high"}),
-            _hours("09:20", "11:00"),
-        ], _stop(0.6, 2)),
+        _steps(
+            "NSE:INFY",
+            "momentum",
+            "5m",
+            [
+                _compared({**_FIRST, "output": "low"}, "above", {**_DAY, "output": "high"}),
+                _compared(_PRICE, "crosses_above", {**_FIRST, "output": "high"}),
+                _hours("09:20", "11:00"),
+            ],
+            _stop(0.6, 2),
+        ),
     ),
     GalleryStrategy(
-        "previous-day", "Previous day's high and low",
+        "previous-day",
+        "Previous day's high and low",
         "Enters when the price breaks yesterday's high, or on the short side yesterday's low.",
-        _steps("NSE:HDFCBANK", "momentum", "5m", [
-            _compared(_PRICE, "crosses_above", {**_DAY, "output": "high"}),
-            _MORNING,
-        ], _stop(0.5, 2)),
+        _steps(
+            "NSE:HDFCBANK",
+            "momentum",
+            "5m",
+            [
+                _compared(_PRICE, "crosses_above", {**_DAY, "output": "high"}),
+                _MORNING,
+            ],
+            _stop(0.5, 2),
+        ),
     ),
     GalleryStrategy(
-        "ema-cross", "EMA cross",
+        "ema-cross",
+        "EMA cross",
         "Enters when a fast average crosses a slow one, and turns round at the next cross.",
-        _steps("NSE:RELIANCE", "momentum", "5m", [
-            _compared(
-                {"type": "EMA", "period": 9}, "crosses_above", {"type": "EMA", "period": 21}
-            ),
-        ], _stop(0.5, 2)),
+        _steps(
+            "NSE:RELIANCE",
+            "momentum",
+            "5m",
+            [
+                _compared(
+                    {"type": "EMA", "period": 9}, "crosses_above", {"type": "EMA", "period": 21}
+                ),
+            ],
+            _stop(0.5, 2),
+        ),
     ),
     GalleryStrategy(
-        "ichimoku", "Ichimoku",
+        "ichimoku",
+        "Ichimoku",
         "Buys when the conversion line crosses the base line above the cloud; sells when it falls"
         " back.",
-        _steps("NSE:INFY", "swing", "1d", [
-            _compared(
-                {"type": "ICHIMOKU", "output": "conversion"}, "crosses_above",
-                {"type": "ICHIMOKU", "output": "base"},
-            ),
-            _compared(_PRICE, "above", {"type": "ICHIMOKU", "output": "spanA"}),
-            _compared(_PRICE, "above", {"type": "ICHIMOKU", "output": "spanB"}),
-        ], {
-            **_stop(5),
-            "conditions": [
+        _steps(
+            "NSE:INFY",
+            "swing",
+            "1d",
+            [
                 _compared(
-                    {"type": "ICHIMOKU", "output": "conversion"}, "crosses_below",
+                    {"type": "ICHIMOKU", "output": "conversion"},
+                    "crosses_above",
                     {"type": "ICHIMOKU", "output": "base"},
-                )
+                ),
+                _compared(_PRICE, "above", {"type": "ICHIMOKU", "output": "spanA"}),
+                _compared(_PRICE, "above", {"type": "ICHIMOKU", "output": "spanB"}),
             ],
-        }, position_type="long"),
+            {
+                **_stop(5),
+                "conditions": [
+                    _compared(
+                        {"type": "ICHIMOKU", "output": "conversion"},
+                        "crosses_below",
+                        {"type": "ICHIMOKU", "output": "base"},
+                    )
+                ],
+            },
+            position_type="long",
+        ),
     ),
     GalleryStrategy(
-        "z-score", "Mean reversion by z-score",
+        "z-score",
+        "Mean reversion by z-score",
         "Buys at two standard deviations below the mean of 20 candles, a z-score of minus two, and"
         " leaves at the mean.",
-        _steps("NSE:TCS", "mean_reversion", "15m", [
-            _compared(_PRICE, "crosses_below", {**_BANDS, "output": "lower"}),
-            _MORNING,
-        ], {
-            **_stop(1),
-            "conditions": [_compared(_PRICE, "at_or_above", {**_BANDS, "output": "middle"})],
-        }),
+        _steps(
+            "NSE:TCS",
+            "mean_reversion",
+            "15m",
+            [
+                _compared(_PRICE, "crosses_below", {**_BANDS, "output": "lower"}),
+                _MORNING,
+            ],
+            {
+                **_stop(1),
+                "conditions": [_compared(_PRICE, "at_or_above", {**_BANDS, "output": "middle"})],
+            },
+        ),
     ),
-)  # fmt: skip
+)
 BY_SLUG: Final = {strategy.slug: strategy for strategy in STRATEGIES}

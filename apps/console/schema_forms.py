@@ -161,9 +161,15 @@ def _union(schema: Schema, value: Mapping[str, Any], own: dict[str, Any]) -> For
     chosen = value.get(tag)
     path = f"{own['path']}.{tag}"
     choice = FormNode(
-        path=path, label=humanize(tag), hint="", kind="choice", value=chosen, changes_form=True,
-        is_required=own["is_required"], options=_options(kinds),
-    )  # fmt: skip
+        path=path,
+        label=humanize(tag),
+        hint="",
+        kind="choice",
+        value=chosen,
+        changes_form=True,
+        is_required=own["is_required"],
+        options=_options(kinds),
+    )
     children = [choice]
     if chosen in kinds:
         kind = _resolved({"$ref": kinds[chosen]})
@@ -225,7 +231,7 @@ def _option(value: str) -> Option:
     return Option(value, humanize(value) if value[:1].islower() else value)
 
 
-# ------------------------------------------------------------------------------------------ reading
+# Reading.
 
 
 def read_text(schema: Schema, text: str) -> Any:

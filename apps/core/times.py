@@ -23,8 +23,14 @@ def wire_time(moment: datetime) -> str:
     """
     utc = moment if moment.tzinfo is UTC else moment.astimezone(UTC)
     return "%04d-%02d-%02dT%02d:%02d:%02d.%03dZ" % (  # noqa: UP031  # an f-string takes as long
-        utc.year, utc.month, utc.day, utc.hour, utc.minute, utc.second, utc.microsecond // 1000,
-    )  # fmt: skip
+        utc.year,
+        utc.month,
+        utc.day,
+        utc.hour,
+        utc.minute,
+        utc.second,
+        utc.microsecond // 1000,
+    )
 
 
 def moment(seconds: int) -> datetime:

@@ -24,7 +24,7 @@ _SESSION_VARIABLE: Final = "session"
 _SESSION_KEY: Final = re.compile(r"[a-z0-9]{32}")  # as Django makes them
 
 
-# ------------------------------------------------------------------------------- the refresh token
+# The refresh token.
 
 
 def set_refresh_token(response: HttpResponseBase, token: str, *, max_age: int) -> None:
@@ -60,7 +60,7 @@ def refuse_cross_site(request: Request) -> None:
         raise Forbidden(reason="This call cannot be made from this origin.")
 
 
-# ------------------------------------------------------------------------------ the session cookie
+# The session cookie.
 
 
 def log_browser_in(request: HttpRequest, session: LoginSession) -> None:

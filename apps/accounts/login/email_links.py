@@ -35,7 +35,7 @@ class AlreadyVerified(ServiceError):
     message = "This e-mail address is verified already."
 
 
-# ------------------------------------------------------------------------------------ verification
+# Verification.
 
 
 @transaction.atomic
@@ -62,7 +62,7 @@ def verify_address(*, token: str, now: datetime) -> User:
     return link.user
 
 
-# ------------------------------------------------------------------------------------------- reset
+# Reset.
 
 
 def request_reset(*, email: str) -> None:
@@ -113,7 +113,7 @@ def reset_password(*, token: str, new_password: str, end_keys: bool, now: dateti
     return user
 
 
-# ------------------------------------------------------------------------------- change of address
+# Change of address.
 
 
 @transaction.atomic
@@ -158,7 +158,7 @@ def confirm_new_address(*, token: str, now: datetime) -> bool:
     return True
 
 
-# ------------------------------------------------------------------------------------------- links
+# Links.
 
 
 def find_link(token: str, *purposes: LinkPurpose, now: datetime) -> EmailLink:

@@ -143,7 +143,7 @@ class RefreshedTokens:
     refresh: str | None
 
 
-# -------------------------------------------------------------------------- login and logout
+# Login and logout.
 
 
 def sign_up(
@@ -312,7 +312,7 @@ def log_out(
     end(LoginSession.objects.filter(pk__in=proven), reason=SessionEndReason.LOGOUT, now=now)
 
 
-# ---------------------------------------------------------------------------- authentication
+# Authentication.
 
 
 def authenticate(*, bearer: str, path: str, now: datetime) -> Credential:
@@ -383,7 +383,7 @@ def _record_use(credential: Credential, *, now: datetime) -> None:
     rows.exclude(last_used_at__gt=now - LAST_USED_PRECISION).update(**used)
 
 
-# ------------------------------------------------------------------------- profile and sessions
+# Profile and sessions.
 
 
 @transaction.atomic
@@ -538,7 +538,7 @@ def end(
     return len(ended)
 
 
-# -------------------------------------------------------------------------------------------- keys
+# Keys.
 
 
 @limits.counted_by(Resource.KEYS)

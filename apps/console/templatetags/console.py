@@ -15,20 +15,34 @@ from apps.market.candles import SAMPLE_NOTICE
 
 register: Final = Library()
 _NAVIGATION: Final = (
-    ("/app", "Home"), ("/app/algorithms", "Algorithms"), ("/app/gallery", "Gallery"),
-    ("/app/backtests", "Backtests"), ("/app/live", "Live"), ("/app/data", "Data"),
+    ("/app", "Home"),
+    ("/app/algorithms", "Algorithms"),
+    ("/app/gallery", "Gallery"),
+    ("/app/backtests", "Backtests"),
+    ("/app/live", "Live"),
+    ("/app/data", "Data"),
     ("/app/settings", "Settings"),
-)  # fmt: skip
+)
 _INDIA: Final = ZoneInfo("Asia/Kolkata")
 # What a user agent has in it, the most special first: nearly all call themselves Safari.
 _BROWSERS: Final = (
-    ("Edg", "Edge"), ("OPR/", "Opera"), ("SamsungBrowser", "Samsung Internet"),
-    ("Firefox/", "Firefox"), ("Chrome/", "Chrome"), ("CriOS/", "Chrome"), ("Safari/", "Safari"),
-)  # fmt: skip
+    ("Edg", "Edge"),
+    ("OPR/", "Opera"),
+    ("SamsungBrowser", "Samsung Internet"),
+    ("Firefox/", "Firefox"),
+    ("Chrome/", "Chrome"),
+    ("CriOS/", "Chrome"),
+    ("Safari/", "Safari"),
+)
 _SYSTEMS: Final = (
-    ("Android", "Android"), ("iPhone", "iPhone"), ("iPad", "iPad"), ("Windows", "Windows"),
-    ("Mac OS", "macOS"), ("CrOS", "ChromeOS"), ("Linux", "Linux"),
-)  # fmt: skip
+    ("Android", "Android"),
+    ("iPhone", "iPhone"),
+    ("iPad", "iPad"),
+    ("Windows", "Windows"),
+    ("Mac OS", "macOS"),
+    ("CrOS", "ChromeOS"),
+    ("Linux", "Linux"),
+)
 
 
 @register.simple_tag(name="sample_notice")

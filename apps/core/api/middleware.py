@@ -70,9 +70,12 @@ def _log(request: HttpRequest, response: HttpResponseBase, *, seconds: float) ->
     quiet = request.path in PROBES and response.status_code < 400
     log.log(
         logging.DEBUG if quiet else logging.INFO,
-        "%s %s %d", request.method, loggable(request.path), response.status_code,
+        "%s %s %d",
+        request.method,
+        loggable(request.path),
+        response.status_code,
         extra={"milliseconds": round(seconds * 1000, 1)},
-    )  # fmt: skip
+    )
 
 
 def loggable(path: str) -> str:

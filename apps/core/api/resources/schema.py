@@ -78,7 +78,7 @@ SECURITY_SCHEMES: Final = {
     },
 }
 
-# --------------------------------------------------------------------------------------- refusals
+# Refusals.
 
 # What can refuse any call before its view is asked, or go wrong in it.
 ALWAYS: Final[Mapping[int, tuple[Code, ...]]] = {
@@ -145,44 +145,52 @@ def example(value: object, **more_examples: object) -> Callable[[type[Answer]], 
     )
 
 
-# ---------------------------------------------------------------------------------------- headers
+# Headers.
 
 HEADERS: Final[Mapping[str, tuple[Schema, str]]] = {
     "X-Request-ID": ({"type": "string"}, "The client's own, or a new one; quote it in reports."),
     "X-RateLimit-Limit": (
-        {"type": "integer"}, "Requests in a window of the bucket this call counts in.",
+        {"type": "integer"},
+        "Requests in a window of the bucket this call counts in.",
     ),
     "X-RateLimit-Remaining": ({"type": "integer", "minimum": 0}, "How many of them are left."),
     "X-RateLimit-Reset": ({"type": "integer"}, "Unix time at which the window ends."),
     "Retry-After": (
-        {"type": "integer", "minimum": 0}, "Seconds after which a retry can succeed.",
+        {"type": "integer", "minimum": 0},
+        "Seconds after which a retry can succeed.",
     ),
     "WWW-Authenticate": ({"type": "string"}, "Bearer."),
     "ETag": ({"type": "string"}, "The state of the algorithm, for If-Match."),
     "X-Total-Count": (
-        {"type": "integer", "minimum": 0}, "Of a table: how many rows all of its pages hold.",
+        {"type": "integer", "minimum": 0},
+        "Of a table: how many rows all of its pages hold.",
     ),
     "Link": (
         {"type": "string"},
         "Of a table: its pages before and after, `prev` and `next` (RFC 8288).",
     ),
     "Preference-Applied": (
-        {"type": "string"}, "The wait that was granted; absent when none was.",
+        {"type": "string"},
+        "The wait that was granted; absent when none was.",
     ),
     "Content-Security-Policy": (
-        {"type": "string"}, "What the page may load: nothing but what it brings.",
+        {"type": "string"},
+        "What the page may load: nothing but what it brings.",
     ),
     "Content-Disposition": ({"type": "string"}, "The name of the file."),
     "Set-Cookie": (
-        {"type": "string"}, "The refresh cookie, set or cleared, and so those of a sessionCookie.",
+        {"type": "string"},
+        "The refresh cookie, set or cleared, and so those of a sessionCookie.",
     ),
     "X-Accel-Buffering": (
-        {"type": "string", "const": "no"}, "A proxy is to pass on each part as it comes.",
+        {"type": "string", "const": "no"},
+        "A proxy is to pass on each part as it comes.",
     ),
     REPLAYED: (
-        {"type": "string", "const": "true"}, "The answer of the first request with this key.",
+        {"type": "string", "const": "true"},
+        "The answer of the first request with this key.",
     ),
-}  # fmt: skip
+}
 # Wherever they are named these are sent; each of the others has a case in which it is absent.
 ALWAYS_SENT: Final = ("X-Request-ID", "WWW-Authenticate")
 ON_ALL: Final = tuple(name for name in HEADERS if name.startswith(("X-Request", "X-RateLimit")))
@@ -228,7 +236,7 @@ IDEMPOTENCY_KEY: Final[Schema] = {
     },
 }
 
-# ------------------------------------------------------------------------------- shared components
+# Shared components.
 
 ID_PATTERN: Final = "^[0-9a-f]{24}$"
 ID_EXAMPLE: Final = "6a0ec3f1b2d4e5f60718293a"
@@ -309,7 +317,9 @@ ERROR: Final[Schema] = {
                             "description": "Tells refusals of one code apart.",
                         },
                         "retryAfter": {
-                            "type": "integer", "minimum": 0, "description": "Seconds.",
+                            "type": "integer",
+                            "minimum": 0,
+                            "description": "Seconds.",
                         },
                     },
                 },
@@ -318,7 +328,7 @@ ERROR: Final[Schema] = {
             },
         }
     },
-}  # fmt: skip
+}
 
 
 class ApiSchema(AutoSchema):
@@ -539,7 +549,7 @@ class ChoiceSetSchema(OpenApiSerializerFieldExtension):  # type: ignore[no-untyp
         }
 
 
-# ------------------------------------------------------------------------------- the whole document
+# The whole document.
 
 
 def add_shared_components(result: Schema, **_: object) -> Schema:
@@ -669,10 +679,13 @@ def _derive_example(schema: Schema, schemas: Mapping[str, Schema], seen: set[str
         return schema["examples"][0]
     required = {name: fields[name] for name in schema.get("required", ())}
     candidates = (
-        schema.get("const"), schema.get("default"), *schema.get("enum", ())[:1],
-        [items] if items is not None else None, *kinds[:1],
+        schema.get("const"),
+        schema.get("default"),
+        *schema.get("enum", ())[:1],
+        [items] if items is not None else None,
+        *kinds[:1],
         required if all(value is not None for value in required.values()) else None,
-    )  # fmt: skip
+    )
     example = next((value for value in candidates if value not in (None, [], {})), None)
     if example is not None:
         schema["examples"] = [example]
