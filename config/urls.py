@@ -34,7 +34,7 @@ from apps.backtests.report.views import ReportLinkViewSet, ReportViewSet, shared
 from apps.backtests.reproduce.views import ReproductionViewSet
 from apps.backtests.views import BacktestViewSet
 from apps.backtests.what_if.views import WhatIfViewSet
-from apps.console import mail_links
+from apps.console.account import mail_links
 from apps.console.home import home
 from apps.market.feeds.views import CandlesViewSet
 from apps.market.uploads.views import CandleFileViewSet, MasterViewSet

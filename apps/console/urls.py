@@ -3,20 +3,13 @@
 from django.http import Http404, HttpRequest, HttpResponse
 from django.urls import path
 
-from apps.console import (
-    account,
-    algorithms,
-    backtests,
-    data,
-    entry,
-    explain,
-    live,
-    security,
-    webhooks,
-)
+from apps.console import data, explain, live
+from apps.console.account import entry, profile, security, webhooks
+from apps.console.backtesting import backtests
+from apps.console.backtesting.new_backtest import new_backtest_page
+from apps.console.describing import algorithms
 from apps.console.gate import console_page
 from apps.console.home import kill_switch_page, release_kill_switch_page
-from apps.console.new_backtest import new_backtest_page
 
 
 @console_page(public=True)
@@ -59,7 +52,7 @@ urlpatterns = [
     path("data/symbols/<str:symbol>", data.symbol_page),
     path("data/rules", data.rules_page),
     path("data/upload", data.upload_page),
-    path("settings", account.settings_page),
+    path("settings", profile.settings_page),
     path("settings/password", security.password_page),
     path("settings/address", security.change_address_page),
     path("settings/verification", security.send_verification_page),
@@ -73,6 +66,6 @@ urlpatterns = [
     path("settings/webhooks/<str:webhook_id>", webhooks.webhook_page),
     path("settings/webhooks/<str:webhook_id>/<str:action>", webhooks.webhook_action_page),
     path("settings/redeliver/<str:delivery_id>", webhooks.redeliver_page),
-    path("settings/<str:action>/<str:object_id>", account.settings_action_page),
+    path("settings/<str:action>/<str:object_id>", profile.settings_action_page),
     path("<path:address>", unknown),
 ]

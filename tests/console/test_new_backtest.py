@@ -9,9 +9,9 @@ from apps.accounts.models import User
 from apps.algorithms import services as algorithms
 from apps.algorithms.models import Algorithm
 from apps.backtests.models import Backtest, BacktestKind, WorkSpeed
-from apps.console.gallery import STRATEGIES, GalleryStrategy
+from apps.console.backtesting.study_forms import numbers_of
+from apps.console.describing.gallery import STRATEGIES, GalleryStrategy
 from apps.console.schema_forms import FormNode
-from apps.console.study_forms import numbers_of
 from apps.engine.studies.configs import OptimizationConfig, parse_config
 from apps.engine.studies.grid import path_errors
 from tests import make

@@ -5,8 +5,8 @@ import pytest
 from apps.accounts.models import User
 from apps.algorithms.models import Algorithm
 from apps.algorithms.steps import STEPS
-from apps.console.algorithms import STEPS_FORM
-from apps.console.gallery import STRATEGIES, GalleryStrategy
+from apps.console.describing.algorithms import STEPS_FORM
+from apps.console.describing.gallery import STRATEGIES, GalleryStrategy
 from apps.console.schema_forms import form_of, read_form
 from tests.console.conftest import Browse
 from tests.console.forms import HOSTILE_TEXTS, make_from_gallery

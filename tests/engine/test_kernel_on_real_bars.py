@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from apps.console.gallery import STRATEGIES
+from apps.console.describing.gallery import STRATEGIES
 from apps.engine.candles import ist_day
 from apps.engine.charges import ChargeRow
 from apps.engine.errors import InsufficientBars

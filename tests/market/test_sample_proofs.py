@@ -13,7 +13,7 @@ import pytest
 from numpy.typing import NDArray
 
 from apps.backtests.histories import symbol_history
-from apps.console.gallery import STRATEGIES, GalleryStrategy
+from apps.console.describing.gallery import STRATEGIES, GalleryStrategy
 from apps.core.times import day_in_india
 from apps.engine.candles import Candles, ist_day
 from apps.engine.language.strategy import Strategy, higher_timeframe_warmups, parse

@@ -5,9 +5,9 @@ from typing import Any, Final
 from django.http import HttpRequest, HttpResponse
 
 from apps.accounts.models import User
+from apps.console.account.security import form_page, require_password, show_secret
 from apps.console.gate import console_page, count_as, go_to, sent
 from apps.console.lists import listing
-from apps.console.security import form_page, require_password, show_secret
 from apps.core import database
 from apps.core.errors import NotFound
 from apps.webhooks import services

@@ -16,15 +16,15 @@ from apps.backtests.models import Backtest, BacktestKind
 from apps.backtests.report.formats import format_duration
 from apps.backtests.serializers import BacktestRequestSerializer
 from apps.backtests.submissions import STUDY_FIELDS, read_date_range
-from apps.console.gate import by_field, console_page, count_as, go_to, is_part, sent, show
-from apps.console.override_forms import override_form, read_overrides
-from apps.console.schema_forms import list_paths
-from apps.console.study_forms import (
+from apps.console.backtesting.override_forms import override_form, read_overrides
+from apps.console.backtesting.study_forms import (
     first_configs,
     numbers_of,
     read_study_form,
     study_form,
 )
+from apps.console.gate import by_field, console_page, count_as, go_to, is_part, sent, show
+from apps.console.schema_forms import list_paths
 from apps.core import database
 from apps.core.errors import InvalidInput, ServiceError
 from apps.core.times import INDIA

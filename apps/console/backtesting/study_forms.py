@@ -9,7 +9,7 @@ from apps.algorithms.steps import STEPS, Configuration
 from apps.backtests.models import BacktestKind
 from apps.backtests.report.formats import humanize
 from apps.backtests.submissions import STUDY_FIELDS
-from apps.console.algorithms import STEPS_FORM
+from apps.console.describing.algorithms import STEPS_FORM
 from apps.console.schema_forms import FormNode, Option, Roots, form_of, read_form
 from apps.core.api.resources import ref
 from apps.engine.studies.grid import why_not_tried

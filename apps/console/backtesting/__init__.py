@@ -1,0 +1,1 @@
+"""Pages that submit backtests and show their results."""
