@@ -62,25 +62,30 @@ def count_failure(
         yield
         return
     account, network = email_addresses.normalize(email), current_network()
-    scopes = [_scope(entrance, "network", NETWORK_RATE, network)]
-    if device is None:
-        scopes.append(_scope(entrance, "account-network", rate, f"{account} {network}"))
+    from_network = _scope(entrance, "network", NETWORK_RATE, network)
+    if device is not None:
+        scopes = [from_network, _scope(entrance, "device", rate, device)]
+        _count_all(scopes)
     else:
-        scopes.append(_scope(entrance, "device", rate, device))
-    for scope in scopes:
-        limits.refuse_exceeded(limits.count_attempt(scope))
-    if device is None:
-        scopes.append(_scope(entrance, "account", rate, account))
-        from_anywhere = limits.count_attempt(scopes[-1])
-        is_exceeded = from_anywhere is not None and from_anywhere.exceeded
-        if is_exceeded and not _is_known(network, account, now=now):
-            limits.refuse_exceeded(from_anywhere)
+        here = _scope(entrance, "account-network", rate, f"{account} {network}")
+        anywhere = _scope(entrance, "account", rate, account)
+        scopes = [from_network, here, anywhere]
+        _count_all([from_network, here])
+        usage = limits.count_attempt(anywhere)
+        if usage is not None and usage.exceeded and not _is_known(network, account, now=now):
+            limits.refuse_exceeded(usage)
     try:
         yield
     except NotAFailure:
         _forgive(scopes)
         raise
     _forgive(scopes)
+
+
+def _count_all(scopes: list[RateLimitScope]) -> None:
+    """Count an attempt in each scope until one is exceeded. Raises TooManyRequests, LimiterDown."""
+    for scope in scopes:
+        limits.refuse_exceeded(limits.count_attempt(scope))
 
 
 def _scope(entrance: Entrance, counted: str, rate: str, key: str) -> RateLimitScope:

@@ -182,12 +182,7 @@ def log_in(
 
     Raises WrongCredentials, TwoFactorRequired, WrongCode.
     """
-    user = auth.authenticate(email=email, password=password)
-    if not isinstance(user, User):
-        # Not what was typed as the address of nobody: people type passwords there.
-        tried = User.objects.filter(email=email_addresses.normalize(email)).first()
-        audit.record(Action.LOGIN_FAILED, tried, actor=audit.STRANGER, now=now)
-        raise WrongCredentials
+    user = _user_with(email, password, now=now)
     _check_code(user, code, now=now)
     with transaction.atomic():
         _lock_unchanged(user)
@@ -201,6 +196,17 @@ def log_in(
         if not is_known:
             mails.tell(user, MailKind.NEW_LOGIN, now=now, user_agent=user_agent)
     return issued
+
+
+def _user_with(email: str, password: str, *, now: datetime) -> User:
+    """Return the user with this address and password. Raises WrongCredentials."""
+    user = auth.authenticate(email=email, password=password)
+    if isinstance(user, User):
+        return user
+    # The record names a known user only: people type passwords where the address belongs.
+    tried = User.objects.filter(email=email_addresses.normalize(email)).first()
+    audit.record(Action.LOGIN_FAILED, tried, actor=audit.STRANGER, now=now)
+    raise WrongCredentials
 
 
 def _check_code(user: User, code: str | None, *, now: datetime) -> None:

@@ -24,7 +24,7 @@ from apps.console.backtesting.study_forms import (
     study_form,
 )
 from apps.console.gate import by_field, console_page, count_as, go_to, is_part, sent, show
-from apps.console.schema_forms import list_paths
+from apps.console.schema_forms import FormNode, list_paths
 from apps.core import database
 from apps.core.errors import InvalidInput, ServiceError
 from apps.core.times import INDIA
@@ -87,18 +87,22 @@ def new_backtest_page(request: HttpRequest, user: User, algorithm_id: str) -> Ht
             return go_to(request, f"/app/backtests/{_submit(wanted, name).pk}")
         context["estimate"] = _estimate(services.compose(**wanted))
     except ServiceError as refusal:
-        roots = [*context["form"], *context["overrides"]]
-        places = {*_TEXTS, *(node.path for root in roots for node in root.leaves())}
-        faults = refusal.faults if isinstance(refusal, InvalidInput) else ()
-        problems = by_field(faults, list_paths(roots))
-        has_places = problems and problems.keys() <= places
-        context |= {
-            "problems": problems,
-            "refused": "A field needs another value." if has_places else str(refusal),
-        }
+        context |= _refused(refusal, [*context["form"], *context["overrides"]])
     if is_part(request):
         return show(request, "parts/backtest_form", context)
     return show(request, "backtest_new", context, status=400 if is_submitted else 200)
+
+
+def _refused(refusal: ServiceError, roots: list[FormNode]) -> dict[str, Any]:
+    """Return the problems keyed by field, and the sentence above the form."""
+    places = {*_TEXTS, *(node.path for root in roots for node in root.leaves())}
+    faults = refusal.faults if isinstance(refusal, InvalidInput) else ()
+    problems = by_field(faults, list_paths(roots))
+    has_places = problems and problems.keys() <= places
+    return {
+        "problems": problems,
+        "refused": "A field needs another value." if has_places else str(refusal),
+    }
 
 
 def _kind_of(typed: Mapping[str, str]) -> BacktestKind:

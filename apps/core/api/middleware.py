@@ -35,7 +35,7 @@ MAX_COOKIES: Final = 16 * 1024
 MAX_BODY: Final = 1024 * 1024
 MAX_AUTH_BODY: Final = 64 * 1024
 MAX_DRAINED: Final = 8 * MAX_BODY
-# Where operators send files (core/uploads.py), which in base64 are a third longer.
+# Where operators send files (core/files/uploads.py), which in base64 are a third longer.
 UPLOADS: Final = ("/api/market/candle-files", "/api/market/masters", "/app/data/upload")
 MAX_UPLOAD: Final = 7 * MAX_BODY
 

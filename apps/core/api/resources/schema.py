@@ -660,8 +660,9 @@ def _is_of_kind(value: Any, properties: Mapping[str, Schema]) -> bool:
 
 
 def _derive_example(schema: Schema, schemas: Mapping[str, Schema], seen: set[str]) -> Any:
-    """Return the example of a schema, after adding one that follows from it, if any does, and the
-    same of what it consists of. Components that are in `seen` are complete, or contain it.
+    """Return the example of a schema. Add missing examples to it and to its parts first.
+
+    Components in `seen` are complete, or contain this schema.
     """
     if "$ref" in schema:
         target = _resolve(schema, schemas)
@@ -677,6 +678,14 @@ def _derive_example(schema: Schema, schemas: Mapping[str, Schema], seen: set[str
     items = _derive_example(schema["items"], schemas, seen) if schema.get("items") else None
     if "examples" in schema:
         return schema["examples"][0]
+    example = _first_example(schema, fields, kinds, items)
+    if example is not None:
+        schema["examples"] = [example]
+    return example
+
+
+def _first_example(schema: Schema, fields: Schema, kinds: list[Any], items: Any) -> Any:
+    """Return the first value that follows from a schema and the examples of its parts, or None."""
     required = {name: fields[name] for name in schema.get("required", ())}
     candidates = (
         schema.get("const"),
@@ -686,10 +695,7 @@ def _derive_example(schema: Schema, schemas: Mapping[str, Schema], seen: set[str
         *kinds[:1],
         required if all(value is not None for value in required.values()) else None,
     )
-    example = next((value for value in candidates if value not in (None, [], {})), None)
-    if example is not None:
-        schema["examples"] = [example]
-    return example
+    return next((value for value in candidates if value not in (None, [], {})), None)
 
 
 def document() -> Schema:
