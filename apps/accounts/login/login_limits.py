@@ -67,11 +67,11 @@ def count_failure(
         scopes = [from_network, _scope(entrance, "device", rate, device)]
         _count_all(scopes)
     else:
-        here = _scope(entrance, "account-network", rate, f"{account} {network}")
-        anywhere = _scope(entrance, "account", rate, account)
-        scopes = [from_network, here, anywhere]
-        _count_all([from_network, here])
-        usage = limits.count_attempt(anywhere)
+        in_network = _scope(entrance, "account-network", rate, f"{account} {network}")
+        from_anywhere = _scope(entrance, "account", rate, account)
+        scopes = [from_network, in_network, from_anywhere]
+        _count_all([from_network, in_network])
+        usage = limits.count_attempt(from_anywhere)
         if usage is not None and usage.exceeded and not _is_known(network, account, now=now):
             limits.refuse_exceeded(usage)
     try:
