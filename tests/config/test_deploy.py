@@ -311,8 +311,11 @@ def explained_messages() -> list[str]:
 def logged_messages() -> Iterator[str]:
     """What a line above INFO may say."""
     levels = ("warning", "error", "exception")
-    for path in (PROJECT / "apps").rglob("*.py"):
-        for node in ast.walk(ast.parse(path.read_text())):
+    sources = (path.read_text() for path in (PROJECT / "apps").rglob("*.py"))
+    for source in sources:
+        if "log." not in source:
+            continue
+        for node in ast.walk(ast.parse(source)):
             match node:
                 case ast.Call(
                     func=ast.Attribute(value=ast.Name(id="log"), attr=level),
