@@ -31,9 +31,20 @@ NAMES: Final = {
     "unit": ("Open (Rs.)", "High (Rs.)", "Low (Rs.)", "Close (Rs.)"),
 }
 VOLUME_NAMES: Final = (
-    "Volume", "Vol.", "v", "Qty", "Quantity", "Total Traded Quantity", "TotalTradedQuantity",
-    "Traded Quantity", "Total Volume", "Volume (Shares)", "TTL_TRD_QNTY", "No.of Shares", "<VOL>",
-)  # fmt: skip
+    "Volume",
+    "Vol.",
+    "v",
+    "Qty",
+    "Quantity",
+    "Total Traded Quantity",
+    "TotalTradedQuantity",
+    "Traded Quantity",
+    "Total Volume",
+    "Volume (Shares)",
+    "TTL_TRD_QNTY",
+    "No.of Shares",
+    "<VOL>",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,8 +103,10 @@ TIMES: Final[dict[str, tuple[str, Callable[[int], list[str]]]]] = {
     "day first": ("date", stamp("%d-%m-%Y %H:%M")),
     "day first, points": ("date", stamp("%d.%m.%Y %H:%M:%S")),
     "month first": ("date", stamp("%m/%d/%Y %H:%M")),
-    "no zeros": ("date", lambda s: [f"{india(s):%d-}{india(s).month}{india(s):-%Y}"
-                                    f" {india(s).hour}:{india(s):%M}"]),
+    "no zeros": (
+        "date",
+        lambda s: [f"{india(s):%d-}{india(s).month}{india(s):-%Y} {india(s).hour}:{india(s):%M}"],
+    ),
     "AM": ("Date", stamp("%d-%m-%Y %I:%M %p")),
     "AM with seconds": ("Date", stamp("%m/%d/%Y %I:%M:%S %p")),
     "month's name": ("Date", stamp("%d-%b-%Y %H:%M")),
@@ -105,9 +118,11 @@ TIMES: Final[dict[str, tuple[str, Callable[[int], list[str]]]]] = {
     "nanoseconds": ("timestamp", lambda s: [str(s * 10**9)]),
     "date and time": ("Date,Time", lambda s: [f"{india(s):%Y-%m-%d}", f"{india(s):%H:%M}"]),
     "terminal": ("<DATE>,<TIME>", lambda s: [f"{india(s):%Y.%m.%d}", f"{india(s):%H:%M:%S}"]),
-    "date and short time": ("Date,Time", lambda s: [f"{india(s):%d/%m/%Y}",
-                                                    f"{india(s).hour}:{india(s):%M}"]),
-}  # fmt: skip
+    "date and short time": (
+        "Date,Time",
+        lambda s: [f"{india(s):%d/%m/%Y}", f"{india(s).hour}:{india(s):%M}"],
+    ),
+}
 ENCODINGS: Final = ("utf-8", "utf-8-sig", "utf-16")
 Combination = tuple[str, str, str, str, str, str, bool]
 
@@ -389,12 +404,14 @@ def test_the_names_of_downloads(tmp_path: Path, name: str, symbol: str) -> None:
 
 def yfinance(fields: Sequence[str], tickers: Sequence[str], index: str, *rows: str) -> str:
     columns = [(field, ticker) for field in fields for ticker in tickers]
-    return "\n".join([
-        "Price," + ",".join(field for field, _ in columns),
-        "Ticker," + ",".join(ticker for _, ticker in columns),
-        index + "," * len(columns),
-        *rows,
-    ])  # fmt: skip
+    return "\n".join(
+        [
+            "Price," + ",".join(field for field, _ in columns),
+            "Ticker," + ",".join(ticker for _, ticker in columns),
+            index + "," * len(columns),
+            *rows,
+        ]
+    )
 
 
 FIELDS: Final = ("Close", "High", "Low", "Open", "Volume")
@@ -463,21 +480,35 @@ def test_a_bare_file_of_whole_prices_is_in_rupees(tmp_path: Path) -> None:
 # JSON by shape.
 
 SECONDS: Final = [at("2024-01-02 09:15") + 60 * i for i in range(3)]
-LISTS: Final = {"open": [10, 11, 12], "high": [12, 13, 14], "low": [9, 10, 11],
-                "close": [11, 12, 13], "volume": [5, 6, 7]}  # fmt: skip
+LISTS: Final = {
+    "open": [10, 11, 12],
+    "high": [12, 13, 14],
+    "low": [9, 10, 11],
+    "close": [11, 12, 13],
+    "volume": [5, 6, 7],
+}
 OBJECTS: Final = [
     {"date": f"{india(second):%Y-%m-%d %H:%M:%S}", **{name: LISTS[name][i] for name in LISTS}}
     for i, second in enumerate(SECONDS)
 ]
 TEXTS: Final = [{name: str(value) for name, value in row.items()} for row in OBJECTS]
-ROWS: Final = [[f"{india(second):%Y-%m-%dT%H:%M:%S+05:30}", *(LISTS[name][i] for name in LISTS)]
-               for i, second in enumerate(SECONDS)]  # fmt: skip
-SHOONYA: Final = [
-    {"stat": "Ok", "time": f"{india(second):%d-%m-%Y %H:%M:%S}", "into": str(LISTS["open"][i]),
-     "inth": str(LISTS["high"][i]), "intl": str(LISTS["low"][i]), "intc": str(LISTS["close"][i]),
-     "intv": str(LISTS["volume"][i]), "v": "900"}
+ROWS: Final = [
+    [f"{india(second):%Y-%m-%dT%H:%M:%S+05:30}", *(LISTS[name][i] for name in LISTS)]
     for i, second in enumerate(SECONDS)
-]  # fmt: skip
+]
+SHOONYA: Final = [
+    {
+        "stat": "Ok",
+        "time": f"{india(second):%d-%m-%Y %H:%M:%S}",
+        "into": str(LISTS["open"][i]),
+        "inth": str(LISTS["high"][i]),
+        "intl": str(LISTS["low"][i]),
+        "intc": str(LISTS["close"][i]),
+        "intv": str(LISTS["volume"][i]),
+        "v": "900",
+    }
+    for i, second in enumerate(SECONDS)
+]
 
 
 @pytest.mark.parametrize(
@@ -523,8 +554,11 @@ def test_the_answer_of_yahoo_names_its_instrument_and_leaves_a_gap_out(tmp_path:
 
 
 def test_what_a_broker_said_instead_of_candles_is_shown(tmp_path: Path) -> None:
-    answer = {"status": "failure", "data": "",
-              "remarks": {"error_code": "DH-905", "error_message": "Missing fields"}}  # fmt: skip
+    answer = {
+        "status": "failure",
+        "data": "",
+        "remarks": {"error_code": "DH-905", "error_message": "Missing fields"},
+    }
     message = refusal(tmp_path, orjson.dumps(answer).decode(), "SBIN_1m.json")
     assert "holds no candles but an answer that says: DH-905: Missing fields" in message
 
