@@ -175,7 +175,11 @@ def upload_page(request: HttpRequest, user: User) -> HttpResponse:
 
 def _upload_candles(request: HttpRequest, user: User) -> dict[str, Any]:
     flags = {"strict": "strict" in request.POST, "replace": "replace" in request.POST}
-    body = {**_file_of(request), **sent(request.POST, "symbol", "timeframe", "stamps"), **flags}
+    body = {
+        **_file_of(request),
+        **sent(request.POST, "symbol", "timeframe", "stamps", "prices"),
+        **flags,
+    }
     columns = [name.strip() for name in request.POST.get("ignoreColumns", "").split(",")]
     body["ignoreColumns"] = [name for name in columns if name]
     uploaded = upload_candles(operator=user, **CandleFileSerializer.read(body), now=database.now())

@@ -43,6 +43,9 @@ class CandleChunk(models.Model):
     adjusted = models.BooleanField(
         default=False, help_text="Prices as their source adjusted them for splits, not as traded"
     )
+    prices_known = models.BooleanField(
+        default=False, help_text="Whether a source or a corporate action tells if they are adjusted"
+    )
     updated_at = models.DateTimeField()
 
     class Meta:

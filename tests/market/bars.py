@@ -36,7 +36,7 @@ def rising_minutes(
 def store_candles(
     symbol: str, timeframe: str, candles: Candles, *, synthetic: bool = False
 ) -> None:
-    kind = writing.CandleKind(synthetic=synthetic)
+    kind = writing.CandleKind(synthetic=synthetic, prices_known=True)
     services.append(symbol=symbol, timeframe=timeframe, candles=candles, kind=kind, now=NOW)
 
 

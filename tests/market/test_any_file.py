@@ -420,7 +420,7 @@ FIELDS: Final = ("Close", "High", "Low", "Open", "Volume")
 def test_yfinance_of_today_is_known_as_adjusted(tmp_path: Path) -> None:
     rows = ["2024-10-21,11,12,9,10,7", "2024-10-22,11,12,9,10,8"]
     loaded = load(tmp_path, yfinance(FIELDS, ["RELIANCE.NS"], "Date", *rows), "prices.csv")
-    assert (loaded.instruments[0].symbol, loaded.report.adjusted) == ("NSE:RELIANCE", True)
+    assert (loaded.instruments[0].symbol, loaded.report.prices) == ("NSE:RELIANCE", "adjusted")
     assert loaded.instruments[0].candles.close.tolist() == [11, 11]
 
 
@@ -443,7 +443,7 @@ def test_several_tickers_of_yfinance_are_all_loaded(tmp_path: Path) -> None:
 
 def test_a_history_of_yfinance_tells_itself_by_its_splits(tmp_path: Path) -> None:
     text = days("Volume", "Dividends", "Stock Splits", rows=[["7", "0", "0"], ["8", "0", "2"]])
-    assert load(tmp_path, text).report.adjusted
+    assert load(tmp_path, text).report.prices == "adjusted"
 
 
 # Lean.

@@ -317,10 +317,10 @@ def test_yfinance_with_one_or_three_lines_of_names(tmp_path: Path) -> None:
         "2024-01-01,1,7.34,7.36,7.27,7.3,100\n2024-01-02,1,7.4,7.5,7.3,7.35,200\n"
     )
     loaded = load(tmp_path, three)
-    assert (closes(loaded), loaded.report.adjusted) == ({"NSE:MM": [7.34, 7.4]}, True)
+    assert (closes(loaded), loaded.report.prices) == ({"NSE:MM": [7.34, 7.4]}, "adjusted")
     content = "Date,Open,High,Low,Close,Adj Close,Volume\n2024-01-01,7.3,7.36,7.27,7.34,1,100\n"
     loaded = load(tmp_path, content, "SBIN_1d.csv", timeframe="1d")
-    assert (closes(loaded), loaded.report.adjusted) == ({"NSE:SBIN": [7.34]}, True)
+    assert (closes(loaded), loaded.report.prices) == ({"NSE:SBIN": [7.34]}, "adjusted")
     with pytest.raises(BadCandleFile, match=r"its ticker AAPL is none of NSE \(.NS\)"):
         load(tmp_path, three.replace("M&M.NS", "AAPL"))
 

@@ -35,6 +35,8 @@ def test_a_file_is_stored_and_reported(tmp_path: Path) -> None:
         "NIFTY_1m_2024.csv",
         "  NSE:NIFTY 1m (columns, symbol file name)",
         "  21 rows = 21 bars",
+        "  prices of which no known split or bonus tells whether they are adjusted, taken as"
+        " traded: 1",
         "  NSE:NIFTY: 21 bars, 1 days, 2024-01-01 09:15 to 2024-01-01 15:30 IST",
         "    without volume: 1",
         "    outside the session's hours, kept: 1",

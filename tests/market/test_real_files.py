@@ -78,6 +78,8 @@ CANDLES: dict[str, tuple[dict[str, Any], int, str, str]] = {
     "oracle_orb_nifty_1m_2024_cleaned.csv.gz": ({}, 1, "1m", "58500 bars"),
     "oracle_si_intraday.csv.gz": ({"symbol": "NSE:X"}, 1, "1m", "1564 bars"),
     "oracle_si_quotes_502.csv.gz": ({"symbol": "NSE:X"}, 1, "1d", "502 bars"),
+    # The results of another program, which hold the quotes they were made from.
+    "oracle_si_results_502.json.gz": ({"symbol": "NSE:X"}, 1, "1d", "502 bars"),
     "yahoo_RELIANCE_1996-2024.csv.gz": ({}, 1, "1d", "7255 bars"),
 }
 
@@ -198,10 +200,10 @@ def test_sbin_days(market_data: Path) -> None:
 
 def test_a_yfinance_file_of_three_header_lines(market_data: Path) -> None:
     loaded = ImportedSeries(market_data / "yahoo_RELIANCE_1996-2024.csv.gz")
-    assert (loaded.symbol, loaded.symbol_source, loaded.report.adjusted) == (
+    assert (loaded.symbol, loaded.symbol_source, loaded.report.prices) == (
         "NSE:RELIANCE",
         "above its rows",
-        True,
+        "adjusted",
     )
     assert loaded.candles.time[0] == at("1996-01-01 00:00")
     assert loaded.candles.open[0] == 7.319124221801758

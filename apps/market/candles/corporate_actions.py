@@ -7,7 +7,7 @@ night without a split.
 """
 
 from collections import defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import date, datetime
 from decimal import Decimal
@@ -19,13 +19,15 @@ import numpy as np
 from django.db import transaction
 
 from apps.core.times import day_number
-from apps.engine.candles import Candles, ist_days
+from apps.engine.candles import DAY, IST, Candles, ist_days
 from apps.engine.simulation.timeline import Payout
 from apps.engine.symbols import parse_symbol
 from apps.market.candles import reading
 from apps.market.candles.adjustment import RatioChange
 from apps.market.candles.bar_history import ratio_change_of
-from apps.market.models import CorporateAction, Dividend
+from apps.market.candles.chunks import overlay
+from apps.market.candles.price_kinds import PriceKind, compare_with_changes
+from apps.market.models import CandleChunk, CorporateAction, Dividend
 
 # Shares for one: the face values 10, 5, 2 and 1 divide so, and bonuses are given so.
 RATIOS: Final = tuple(
@@ -55,6 +57,7 @@ RATIOS: Final = tuple(
 _TOLERANCE: Final = 0.06
 # Days further apart are not consecutive: much may have happened between them.
 _LONGEST_BREAK: Final = 7
+_AROUND: Final = 30 * DAY
 
 
 Loaded = TypeVar("Loaded", CorporateAction, Dividend)
@@ -88,11 +91,14 @@ class DividendRow:
 
 @dataclass(frozen=True, slots=True)
 class ActionCounts:
-    """How many of the imported corporate actions were new, changed and known already."""
+    """How many of the imported corporate actions were new, changed and known already; `warnings`
+    name the stored series of which they prove nothing, or another kind of prices than was known.
+    """
 
     added: int
     changed: int
     unchanged: int
+    warnings: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +116,7 @@ def store_actions(
     *, rows: Sequence[ActionRow], dividends: Sequence[DividendRow] = (), now: datetime
 ) -> ActionCounts:
     """Store corporate actions and dividends; a symbol has one of a kind on one day, and the newer
-    one wins.
+    one wins. Stored series are judged again by the actions inside them: as traded, or adjusted.
     """
     counts = [
         _store(
@@ -128,7 +134,39 @@ def store_actions(
         sum(count.added for count in counts),
         sum(count.changed for count in counts),
         sum(count.unchanged for count in counts),
+        tuple(_judge_again({row.symbol for row in rows})),
     )
+
+
+def _judge_again(symbols: Collection[str]) -> Iterator[str]:
+    """Store what the known actions prove of the stored series of these symbols, and yield a line
+    for each that contradicts what is known of it, or proves nothing.
+    """
+    changes = ratio_changes(symbols, until=date.max)
+    series = CandleChunk.objects.filter(symbol__in=changes, synthetic=False).exclude(timeframe="1w")
+    known = series.values_list("symbol", "timeframe", "adjusted", "prices_known").distinct()
+    for symbol, timeframe, adjusted, prices_known in known.order_by("symbol", "timeframe"):
+        chunks = series.filter(symbol=symbol, timeframe=timeframe, adjusted=adjusted)
+        proof = compare_with_changes(_around(symbol, timeframe, changes[symbol]), changes[symbol])
+        held = PriceKind.ADJUSTED if adjusted else PriceKind.RAW
+        days = ", ".join(str(np.datetime64(day, "D")) for day in (*proof.falls, *proof.level))
+        if proof.kind is None and (proof.falls or (not prices_known and proof.unclear)):
+            yield f"{symbol} {timeframe}: nothing tells whether its prices are adjusted"
+        elif proof.kind is None or (proof.kind is held and prices_known):
+            continue
+        elif prices_known:
+            yield f"{symbol} {timeframe}: known as {held}, but {proof.kind} by {days}"
+        else:
+            chunks.update(adjusted=proof.kind is PriceKind.ADJUSTED, prices_known=True)
+
+
+def _around(symbol: str, timeframe: str, changes: Iterable[RatioChange]) -> Candles:
+    """Return the stored bars of some days around each of the changes."""
+    pieces = [
+        reading.read_bars(symbol, timeframe, start=moment - _AROUND, end=moment + _AROUND)
+        for moment in sorted({change.day * DAY - IST for change in changes})
+    ]
+    return overlay(pieces)
 
 
 def _action_of(row: ActionRow, now: datetime) -> CorporateAction:

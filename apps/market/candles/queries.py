@@ -25,6 +25,7 @@ CHUNK_COLUMNS: Final[Mapping[str, str]] = {
     "timeframe": "text",
     "synthetic": "bool",
     "adjusted": "bool",
+    "prices_known": "bool",
     "block_start": "date",
     "bars": "int4",
     "first_time": "timestamptz",

@@ -79,14 +79,16 @@ class WriteCounts:
 @dataclass(frozen=True, slots=True)
 class CandleKind:
     """Which kind of bars these are: `synthetic` bars are generated, `adjusted` bars have prices
-    that their source adjusted for splits.
+    that their source adjusted for splits. Without `prices_known` nobody knows whether it did.
     """
 
     synthetic: bool = False
     adjusted: bool = False
+    prices_known: bool = False
 
 
-REAL: Final = CandleKind()
+# Of feeds: as traded.
+REAL: Final = CandleKind(prices_known=True)
 
 
 def append(

@@ -108,7 +108,7 @@ def _read(content: Content, options: ImportOptions) -> CandleImport:
         without_volume=no_volume,
         not_read=layout.not_read,
         assumed_day_first=day_first_is_assumed(table, layout),
-        adjusted=file_format.adjusted,
+        prices=file_format.prices,
     )
     cleaned, report = clean(
         table,

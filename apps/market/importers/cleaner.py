@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from apps.engine.candles import DAY, TIMEFRAMES, Candles, day_start, frozen, ist_day
 from apps.engine.sessions import Sessions, in_session
+from apps.market.candles.price_kinds import PriceKind
 from apps.market.importers.bar_columns import BarColumns, FileInstruments, Flags
 from apps.market.importers.tables.columns import PRICES, UNITS
 from apps.market.importers.tables.file_table import FileTable
@@ -40,7 +41,7 @@ class ImportReport:
     at the end of a bar were moved to its start, 0 where they mark the start. `volume` is what the
     volume counts, `without_volume` how many bars lack it in a file that has it. `not_read` are
     columns of the file that were not used. With `assumed_day_first` no date of the file tells
-    whether its day or its month comes first. `adjusted` prices were adjusted by their source.
+    whether its day or its month comes first. `prices` are what the format says of them.
     """
 
     format: str
@@ -59,16 +60,19 @@ class ImportReport:
     without_volume: int = 0
     not_read: tuple[str, ...] = ()
     assumed_day_first: bool = False
-    adjusted: bool = False
+    prices: PriceKind | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class InstrumentBars:
-    """The bars of one instrument of a file; `name_in_file` is empty where the file has no name."""
+    """The bars of one instrument of a file; `name_in_file` is empty where the file has no name, and
+    `prices` is None where nobody knows whether they are adjusted.
+    """
 
     symbol: str
     name_in_file: str
     candles: Candles
+    prices: PriceKind | None = None
 
 
 class _RowCleaner:

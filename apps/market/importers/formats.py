@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from apps.core.times import midnight
+from apps.market.candles.price_kinds import PriceKind
 from apps.market.importers.bar_columns import (
     BarColumns,
     FileContract,
@@ -50,8 +51,8 @@ class FileFormat:
     `matches`, where that is given.
 
     Times are in Asia/Kolkata unless they carry a zone; with `stamps` None the session's hours show
-    which side of a bar they mark. `adjusted` says that the source adjusted the prices for splits
-    and bonuses up to the day of the file.
+    which side of a bar they mark. `prices` says whether the source adjusted the prices for splits
+    and bonuses up to the day of the file, None where that is not known.
     """
 
     name: str
@@ -62,7 +63,7 @@ class FileFormat:
     amend: Callable[[FileTable, BarColumns], BarColumns] = _unchanged
     timeframe: str | None = None
     stamps: StampSide | None = None
-    adjusted: bool = False
+    prices: PriceKind | None = None
 
     def has(self, table: FileTable, names: Collection[str]) -> bool:
         return self.marks <= set(names) and (self.matches is None or self.matches(table))
@@ -225,30 +226,35 @@ _FORMATS: Final = (
         instruments=_by_kind,
         amend=_in_units,
         timeframe="1d",
+        prices=PriceKind.RAW,
     ),
     FileFormat(
         name="NSE cash bhavcopy",
         marks=frozenset({"symbol", "series", "tottrdqty", "timestamp"}),
         instruments=named_on("NSE"),
         timeframe="1d",
+        prices=PriceKind.RAW,
     ),
     FileFormat(
         name="NSE full bhavcopy",
         marks=frozenset({"symbol", "series", "date1", "ttltrdqnty"}),
         instruments=named_on("NSE"),
         timeframe="1d",
+        prices=PriceKind.RAW,
     ),
     FileFormat(
         name="NSE F&O bhavcopy",
         marks=frozenset({"symbol", "expirydt", "strikepr", "optiontyp", "contracts"}),
         instruments=ContractColumns("NSE", "expirydt", "strikepr", "optiontyp"),
         timeframe="1d",
+        prices=PriceKind.RAW,
     ),
     FileFormat(
         name="NSE index file",
         marks=frozenset({"indexname", "indexdate", "closingindexvalue"}),
         instruments=named_on("NSE"),
         timeframe="1d",
+        prices=PriceKind.RAW,
     ),
     FileFormat(
         name="BSE cash bhavcopy",
@@ -256,12 +262,14 @@ _FORMATS: Final = (
         instruments=_by_scrip_code,
         seconds=_day_of_name,
         timeframe="1d",
+        prices=PriceKind.RAW,
     ),
     FileFormat(
         name="MCX bhavcopy",
         marks=frozenset({"symbol", "expirydate", "optiontype", "strikeprice", "volumelots"}),
         instruments=ContractColumns("MCX", "expirydate", "strikeprice", "optiontype"),
         timeframe="1d",
+        prices=PriceKind.RAW,
     ),
     FileFormat(
         name="MCX contracts by the minute",
@@ -273,13 +281,15 @@ _FORMATS: Final = (
         marks=frozenset({"ticker", "date", "time", "open", "openinterest"}),
         stamps=StampSide.END,
     ),
-    FileFormat(name="yfinance", marks=_CANDLES | {"adjclose"}, adjusted=True),
-    FileFormat(name="yfinance", marks=_CANDLES | {"dividends", "stocksplits"}, adjusted=True),
+    FileFormat(name="yfinance", marks=_CANDLES | {"adjclose"}, prices=PriceKind.ADJUSTED),
+    FileFormat(
+        name="yfinance", marks=_CANDLES | {"dividends", "stocksplits"}, prices=PriceKind.ADJUSTED
+    ),
     FileFormat(
         name="yfinance",
         marks=_CANDLES,
         matches=lambda table: table.from_yfinance,
-        adjusted=True,
+        prices=PriceKind.ADJUSTED,
     ),
     FileFormat(
         name="Lean",

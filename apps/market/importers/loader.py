@@ -8,6 +8,7 @@ from typing import Final
 from apps.engine.candles import Candles
 from apps.market.candles import writing
 from apps.market.candles.chunks import overlay
+from apps.market.candles.price_kinds import PriceKind
 from apps.market.candles.writing import CandleKind, WriteCounts
 from apps.market.importers import CandleImport
 from apps.market.models import CandleFile
@@ -36,9 +37,12 @@ class CandleLoader:
     def add(self, loaded: CandleImport) -> None:
         """Store the file's report, and collect its bars."""
         _record_file(loaded=loaded, now=self._now)
-        key = loaded.timeframe, CandleKind(adjusted=loaded.report.adjusted)
-        pieces = self._pieces.setdefault(key, defaultdict(list))
         for instrument in loaded.instruments:
+            prices = instrument.prices
+            kind = CandleKind(
+                adjusted=prices is PriceKind.ADJUSTED, prices_known=prices is not None
+            )
+            pieces = self._pieces.setdefault((loaded.timeframe, kind), defaultdict(list))
             pieces[instrument.symbol].append(instrument.candles)
         self._collected += loaded.report.bars
         if self._collected >= _BATCH:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from apps.engine.candles import IST
 from apps.engine.symbols import parse_symbol
 from apps.market.candles.corporate_actions import find_split_candidates
+from apps.market.candles.price_kinds import PriceKind
 from apps.market.candles.quality import JUMP, LONG_RUN, SPIKE, Quality, inspect
 from apps.market.importers import CandleImport, ImportReport, InstrumentBars
 from apps.market.importers.cleaner import REPAIRABLE
@@ -24,7 +25,7 @@ MOST_INSTRUMENTS: Final = 8
 
 def lines_of(loaded: CandleImport) -> list[str]:
     """Return the file's lines, then those of each instrument while they are few."""
-    lines = [_title(loaded), _rows(loaded.report), *_notes(loaded.report)]
+    lines = [_title(loaded), _rows(loaded.report), *_notes(loaded.report), *_prices(loaded)]
     if len(loaded.instruments) > MOST_INSTRUMENTS:
         return [*lines, _all_of(loaded.instruments)]
     for part in loaded.instruments:
@@ -75,8 +76,29 @@ def _notes(report: ImportReport) -> list[str]:
         lines.append(f"columns that are not read: {', '.join(report.not_read)}")
     if report.volume != "units":
         lines.append(f"volume counts {report.volume}: the file does not say how many units one is")
-    if report.adjusted:
-        lines.append("prices are adjusted by their source: no corporate action is applied to them")
+    return lines
+
+
+def _prices(loaded: CandleImport) -> list[str]:
+    """Return what is known of the prices of shares: adjusted, or not known at all."""
+    # Indices are written as shares are, and have no volume.
+    shares = [
+        part
+        for part in loaded.instruments
+        if parse_symbol(part.symbol).type == "equity" and part.candles.volume.any()
+    ]
+    adjusted = sum(part.prices is PriceKind.ADJUSTED for part in shares)
+    unknown = sum(part.prices is None for part in shares)
+    lines = []
+    if adjusted:
+        lines.append(
+            f"prices adjusted by their source, to which no corporate action is applied: {adjusted}"
+        )
+    if unknown:
+        lines.append(
+            "prices of which no known split or bonus tells whether they are adjusted, taken as"
+            f" traded: {unknown}"
+        )
     return lines
 
 

@@ -15,6 +15,7 @@ from apps.core.api.resources import (
     example,
 )
 from apps.engine.candles import TIMEFRAMES
+from apps.market.candles.price_kinds import PriceKind
 from apps.market.importers import ImportOptions, StampSide
 from apps.market.rulebook.calendars import calendars_of
 from apps.market.serializers.candles import ParsedSymbolField
@@ -38,6 +39,7 @@ _MASTER_EXAMPLE: Final = b64encode(
         "content": _FILE_EXAMPLE,
         "symbol": "NSE:RELIANCE",
         "timeframe": "1d",
+        "prices": "raw",
         "ignoreColumns": ["Volume MA"],
     }
 )
@@ -56,6 +58,11 @@ class CandleFileSerializer(UploadSerializer):
         help_text="Refuse the file for a candle outside of the session, and for any faulty row;"
         " else faulty rows of a file of many symbols are left out.",
     )
+    prices = ChoiceField(
+        choices=[kind.value for kind in PriceKind],
+        required=False,
+        help_text="As traded, or adjusted by their source, where no split or bonus tells it.",
+    )
     ignoreColumns = serializers.ListField(
         child=TextField(max_length=100),
         max_length=20,
@@ -70,7 +77,7 @@ class CandleFileSerializer(UploadSerializer):
 
     @classmethod
     def read(cls, data: Any) -> dict[str, Any]:
-        """Return the file as `upload`, its `options`, and `replace`."""
+        """Return the file as `upload`, its `options`, `prices` and `replace`."""
         body = super().read(data)
         names = ("symbol", "timeframe", "stamps", "strict")
         choices = {name: body[name] for name in names if name in body}
@@ -82,7 +89,12 @@ class CandleFileSerializer(UploadSerializer):
             find_symbol=symbol_finder(),
             calendars=calendars_of,
         )
-        return {"upload": body["upload"], "replace": body["replace"], "options": options}
+        return {
+            "upload": body["upload"],
+            "replace": body["replace"],
+            "options": options,
+            "prices": PriceKind(body["prices"]) if "prices" in body else None,
+        }
 
 
 class CandleFileReportSerializer(AnswerSerializer):

@@ -11,8 +11,10 @@ from apps.core.audit import Action
 from apps.core.errors import Fault, InvalidInput
 from apps.core.files import Upload
 from apps.core.times import INDIA
+from apps.market.candles.price_kinds import PriceKind
 from apps.market.candles.writing import WriteCounts
 from apps.market.importers import ImportOptions, read_candle_files
+from apps.market.importers.judging import judged
 from apps.market.importers.loader import CandleLoader
 from apps.market.importers.report import lines_of
 from apps.symbols.importers import MasterImport, import_master, master_lines, read_master
@@ -46,7 +48,13 @@ class CandleUpload:
 
 @transaction.atomic
 def upload_candles(
-    *, operator: User, upload: Upload, options: ImportOptions, replace: bool, now: datetime
+    *,
+    operator: User,
+    upload: Upload,
+    options: ImportOptions,
+    prices: PriceKind | None = None,
+    replace: bool,
+    now: datetime,
 ) -> CandleUpload:
     """Check a candle file, or store one that has been checked, as `manage.py load_candles` does:
     all of it, or nothing.
@@ -57,7 +65,8 @@ def upload_candles(
     loader = CandleLoader(replace=replace, now=now)
     files = []
     with upload.saved() as path:
-        for loaded in read_candle_files(path, options):
+        for read in read_candle_files(path, options):
+            loaded = judged(read, given=prices)
             files.append(CandleFileReport(loaded.file, lines_of(loaded)))
             loader.add(loaded)
     loader.store()

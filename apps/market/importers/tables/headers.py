@@ -44,6 +44,8 @@ def header_of(text: bytes, file_name: str) -> Header:
     delimiter = max(_DELIMITERS, key=first.count)
     names, row, below = (_fields(line, delimiter) for line in (first, second, third))
     if {*names[:1], *row[:1]} == {"Price", "Ticker"} and below[:1] in (("Date",), ("Datetime",)):
+        if len(names) != len(row):
+            raise csv.Error("its first two lines have different numbers of columns")
         fields, tickers = (names, row) if names[0] == "Price" else (row, names)
         return Header(delimiter, (below[0], *fields[1:]), lines=3, tickers=tickers[1:])
     if LEAN_MINUTE.match(file_name) and len(names) == _PRICES + 2:

@@ -15,9 +15,11 @@ from apps.core.errors import ServiceError
 from apps.engine.candles import TIMEFRAMES
 from apps.engine.symbols import InvalidSymbol, parse_symbol
 from apps.market import services
+from apps.market.candles.price_kinds import PriceKind
 from apps.market.candles.reading import SAMPLE_NOTICE
 from apps.market.candles.writing import CandleKind, RealHistoryExists, WriteCounts
 from apps.market.importers import CandleImport, ImportOptions, StampSide, read_candle_files
+from apps.market.importers.judging import judged
 from apps.market.importers.loader import CandleLoader
 from apps.market.importers.report import lines_of
 from apps.market.importers.sample import samples
@@ -50,6 +52,13 @@ class Command(BaseCommand):
         )
         parser.add_argument(
             "--dry-run", action="store_true", help="check and report, store nothing"
+        )
+        parser.add_argument(
+            "--prices",
+            type=PriceKind,
+            choices=list(PriceKind),
+            metavar="{raw,adjusted}",
+            help="as traded, or adjusted by their source, where a split or bonus does not tell it",
         )
         parser.add_argument(
             "--ignore-column",
@@ -85,20 +94,30 @@ class Command(BaseCommand):
                 if options["sample"]:
                     self._sample()
                 elif options["dry_run"]:
-                    self._report(options["files"], import_options)
+                    self._report(options["files"], import_options, options["prices"])
                 else:
-                    self._load(options["files"], import_options, replace=options["replace"])
+                    replace = options["replace"]
+                    self._load(options["files"], import_options, options["prices"], replace=replace)
         except ServiceError as error:
             raise CommandError(f"{error}\nNothing was loaded.") from error
 
-    def _report(self, files: Sequence[Path], import_options: ImportOptions) -> None:
-        for loaded in _read(files, import_options):
+    def _report(
+        self, files: Sequence[Path], import_options: ImportOptions, prices: PriceKind | None
+    ) -> None:
+        for loaded in _read(files, import_options, prices):
             self._tell(loaded)
         self.stdout.write("dry run: nothing stored")
 
-    def _load(self, files: Sequence[Path], import_options: ImportOptions, *, replace: bool) -> None:
+    def _load(
+        self,
+        files: Sequence[Path],
+        import_options: ImportOptions,
+        prices: PriceKind | None,
+        *,
+        replace: bool,
+    ) -> None:
         loading = CandleLoader(replace=replace, now=clock.now())
-        for loaded in _read(files, import_options):
+        for loaded in _read(files, import_options, prices):
             self._tell(loaded)
             loading.add(loaded)
         loading.store()
@@ -134,9 +153,12 @@ def _symbol(text: str) -> str:
         raise argparse.ArgumentTypeError(f"{text!r}: {error.reason}") from None
 
 
-def _read(files: Sequence[Path], import_options: ImportOptions) -> Iterator[CandleImport]:
+def _read(
+    files: Sequence[Path], import_options: ImportOptions, prices: PriceKind | None
+) -> Iterator[CandleImport]:
     for path in tqdm(files, unit="file", file=sys.stderr, disable=None, leave=False):
-        yield from read_candle_files(path, import_options)
+        for loaded in read_candle_files(path, import_options):
+            yield judged(loaded, given=prices)
 
 
 def _counts_text(counts: WriteCounts) -> str:

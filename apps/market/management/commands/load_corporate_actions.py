@@ -73,6 +73,8 @@ class Command(BaseCommand):
         self.stdout.write(
             f"{done.added} added, {done.changed} changed, {done.unchanged} held already"
         )
+        for warning in done.warnings:
+            self.stderr.write(f"warning: {warning}")
 
     def _suggest(self, symbols: list[str]) -> None:
         writer = csv.writer(self.stdout, lineterminator="\n")
