@@ -203,7 +203,7 @@ def steps_page(request: HttpRequest, user: User, algorithm_id: str) -> HttpRespo
     context |= {
         "form": form,
         "problems": by_field(review.errors, lists),
-        "warnings": by_field(review.warnings, lists),
+        "doubts": by_field(review.warnings, lists),
         "is_typing": request.POST.get("change") == "typing",
     }
     if is_part(request):
