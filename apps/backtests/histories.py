@@ -11,6 +11,7 @@ from apps.core.times import day_in_india, midnight
 from apps.engine.candles import DAY, TIMEFRAMES, Candles, CandleTable, start_of_block
 from apps.engine.errors import EngineError
 from apps.engine.language.strategy import higher_timeframe_warmups
+from apps.engine.simulation.circuits import CLOSE_DAYS, may_be_locked
 from apps.engine.simulation.timeline import UNDERLYING_DAYS, History, Note
 from apps.engine.symbols import parse_symbol
 from apps.market.candles import (
@@ -79,6 +80,7 @@ def _read(rules: MarketRules, symbol: str, *, start: int, end: int) -> History:
             for longer in higher_timeframe_warmups(rules.strategy)
         },
         underlying=underlying_candles(rules, symbol, start=start, end=end),
+        days=official_days(history, timeframe, start=start, end=end),
         payouts=payouts_of(
             symbol, first=day_in_india(start), last=day_in_india(end), actions=adjusted.actions
         ),
@@ -88,6 +90,15 @@ def _read(rules: MarketRules, symbol: str, *, start: int, end: int) -> History:
 def longer_candles(symbol: str, own: str, longer: str, *, start: int, end: int) -> Candles:
     """Return the longer candles that a simulation in the timeframe `own` can see (rule 11)."""
     return read_adjusted(symbol, longer, start=start_of_block(start, own), end=end).candles
+
+
+def official_days(history: History, timeframe: str, *, start: int, end: int) -> Candles | None:
+    """Return the daily candles by which prices of a share may be locked (engine rule 22)."""
+    if TIMEFRAMES[timeframe] >= DAY:
+        return None
+    if not may_be_locked(history.contract, timeframe, history.candles):
+        return None
+    return read_adjusted(history.symbol, "1d", start=start - CLOSE_DAYS * DAY, end=end).candles
 
 
 def underlying_candles(rules: MarketRules, symbol: str, *, start: int, end: int) -> Candles | None:

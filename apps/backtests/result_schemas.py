@@ -9,7 +9,7 @@ from apps.algorithms.serializers import metric_help
 from apps.algorithms.step_schemas import plain
 from apps.backtests.submissions import STUDY_FIELDS
 from apps.core.api.resources import Schema, ref
-from apps.engine.kernel.reasons import CHARGE_KINDS, REDUCTIONS, REJECTIONS
+from apps.engine.kernel.reasons import CHARGE_KINDS, REDUCTIONS, REJECTIONS, WAITS
 from apps.engine.metrics.breakdowns import DAYS, MONTHS, MOST_PERIODS, WEEKS, YEARS
 from apps.engine.metrics.table import LEAST_DAYS, METRICS
 from apps.engine.studies.configs import PERCENTILES, SHOWN
@@ -85,8 +85,13 @@ _RESULTS: Final[dict[str, Schema]] = {
                 "description": "How many entries were smaller than their sizing asked for, by what"
                 " left least; absent from results of engine version 12 and before.",
             },
+            "waitingExits": {
+                **_record(dict.fromkeys(WAITS, _COUNT)),
+                "description": "How many exits a locked price let wait, and for how many bars in"
+                " all; absent from results of engine version 12 and before.",
+            },
         },
-        optional=("reducedEntries",),
+        optional=("reducedEntries", "waitingExits"),
     )
     | {
         "description": "Figures of a result. What cannot be computed is null, or 0 in a result"

@@ -33,7 +33,7 @@ from apps.core.api.resources import (
 )
 from apps.core.times import indian_time
 from apps.engine.candles import TIMEFRAMES
-from apps.engine.kernel.reasons import CHARGE_KINDS, EXIT_REASONS, REDUCTIONS, REJECTIONS
+from apps.engine.kernel.reasons import CHARGE_KINDS, EXIT_REASONS, REDUCTIONS, REJECTIONS, WAITS
 from apps.engine.metrics.table import METRICS
 from apps.engine.metrics.wire_units import round_for_wire
 from apps.market.candles import SAMPLE_NOTICE
@@ -47,6 +47,7 @@ _COUNTS_BY_KIND: Final = {
     "chargesByKind": CHARGE_KINDS,
     "rejectedSignals": REJECTIONS,
     "reducedEntries": REDUCTIONS,
+    "waitingExits": WAITS,
 }
 DEFAULT_POINTS: Final = 500
 _MAX_POINTS: Final = 5000

@@ -186,6 +186,7 @@ def test_a_backtest_is_queued_run_and_read(api: Api, alice: User, body: dict[str
         "chargesByKind",
         "rejectedSignals",
         "reducedEntries",
+        "waitingExits",
     ]
     assert list(done["performance"]["chargesByKind"]) == list(CHARGE_KINDS)
     assert done["receipt"]["notes"] == []

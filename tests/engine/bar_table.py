@@ -8,7 +8,8 @@
 
 A line is: bar (its time in minutes) | open high low close | marks | expected. Marks are signals
 (long, short, exit_long, exit_short, close_long, close_short), `late` (the bar starts after the
-square-off), `last` (the session's last bar), either with `delivery` (the contract is delivered
+square-off), `last` (the session's last bar), `upper` and `lower` (the price is locked, rule 22),
+the first two with `delivery` (the contract is delivered
 after that session), `margin 500` (what a unit that is sold locks beside its value) and `atr 1` or
 `atr 1,2,3,4` (of size, stop, target, trail). What is asked from the outside before the bar:
 `kill_switch` or `stale_data` (entries are blocked for it), `let` (no longer), `stop` (what is held
@@ -40,6 +41,7 @@ from tests.engine.random_cases import (
     reference_of,
     rejected,
     run_to,
+    waited,
 )
 
 SIGNALS = {
@@ -51,7 +53,14 @@ SIGNALS = {
     "close_short": c.CLOSE_SHORT,
 }
 ASKED = ("kill_switch", "stale_data", "let", "stop", "expire")
-FLAGS = {"late": c.AFTER_SQUARE_OFF, "last": c.LAST_OF_SESSION, "delivery": c.BEFORE_DELIVERY}
+FLAGS = {
+    "late": c.AFTER_SQUARE_OFF,
+    "last": c.LAST_OF_SESSION,
+    "delivery": c.BEFORE_DELIVERY,
+    "upper": c.LOCKED_UP,
+    "lower": c.LOCKED_DOWN,
+}
+SQUARES_OFF = c.AFTER_SQUARE_OFF | c.LAST_OF_SESSION
 NO_RATES = np.zeros(0, r.RATE)
 
 
@@ -78,6 +87,7 @@ class Played:
     account: Any  # an ACCOUNT record, after everything was closed
     rejected: dict[str, int]
     reduced: dict[str, int]
+    waited: list[int]
 
 
 def play(
@@ -91,7 +101,10 @@ def play(
     """Play one table for each symbol and check its expectations; the size is 1 unless said."""
     lines = [_read(table) for table in tables]
     flags = [line.flag for own in lines for line in own]
-    squaring = squaring or (any(flags) and not any(flag & c.BEFORE_DELIVERY for flag in flags))
+    squaring = squaring or (
+        any(flag & SQUARES_OFF for flag in flags)
+        and not any(flag & c.BEFORE_DELIVERY for flag in flags)
+    )
     case = Case(
         *_market(lines, squaring or any(flags)),
         Plan(**{"max_positions": 50, "squares_off": squaring, **plan}),
@@ -200,7 +213,10 @@ def _run(case: Case) -> Played:
     assert account["paid"].tolist() == reference.paid
     assert rejected(outcome) == reference.rejected
     assert reduced(outcome) == reference.reduced
-    return Played(trades, reference.curve, account, reference.rejected, reference.reduced)
+    assert waited(outcome) == reference.waited
+    return Played(
+        trades, reference.curve, account, reference.rejected, reference.reduced, reference.waited
+    )
 
 
 def _fills(trades: NDArray[Any], time: int) -> list[str]:

@@ -185,6 +185,7 @@ def _market(rng: np.random.Generator, has_bar: NDArray[np.bool_]) -> r.MarketRow
         cells = cell[has_bar[:, s], s]
         prices = np.column_stack((open_, high, low, close))
         table[cells] = np.maximum(np.round(np.round(prices / tick) * tick, 2), tick)
+    locked = _lock(rng, table, cell) if rng.random() < 0.4 else np.zeros(0, np.uint8)
     bars = bars_of(table)
     atr = (bars.high - bars.low + 0.05)[:, None] * np.array([1.0, 0.9, 1.3, 0.7])
     row = np.arange(rows)
@@ -202,6 +203,8 @@ def _market(rng: np.random.Generator, has_bar: NDArray[np.bool_]) -> r.MarketRow
         flags[cell[has_bar]] = np.broadcast_to(leaving[:, None], has_bar.shape)[has_bar]
     else:
         flags = flags[:0]
+    if len(locked):
+        flags = locked | flags if len(flags) else locked
     day = (row // ROWS_A_DAY + 100).astype(np.int32)
     margins = 12.0 + rng.random(len(table)) if rng.random() < 0.4 else r.NO_MARGINS
     volume = rng.integers(0, 400, len(table)).astype(float)
@@ -211,7 +214,23 @@ def _market(rng: np.random.Generator, has_bar: NDArray[np.bool_]) -> r.MarketRow
 
 
 def squares_off(flags: NDArray[np.uint8]) -> bool:
-    return flags.size > 0 and not np.any(flags & c.BEFORE_DELIVERY)
+    squaring = bool(np.any(flags & (c.AFTER_SQUARE_OFF | c.LAST_OF_SESSION)))
+    return squaring and not np.any(flags & c.BEFORE_DELIVERY)
+
+
+def _lock(
+    rng: np.random.Generator, table: NDArray[np.float64], cell: NDArray[np.int32]
+) -> NDArray[np.uint8]:
+    """Give runs of bars, also over the ends of days, a single price, and return the flags."""
+    flags = np.zeros(len(table), np.uint8)
+    for own in cell.T:
+        bars = own[own >= 0]
+        for _ in range(int(rng.integers(1, 6))):
+            first = int(rng.integers(0, len(bars) - 1))
+            run = bars[first : first + int(rng.choice([1, 3, 10, 60]))]
+            table[run] = table[run[0], 3]
+            flags[run] = rng.choice([c.LOCKED_UP, c.LOCKED_DOWN])
+    return flags
 
 
 def _plan(rng: np.random.Generator) -> Plan:
@@ -476,6 +495,12 @@ def account_of(outcome: Outcome) -> Any:
 def reduced(outcome: Outcome) -> dict[str, int]:
     counts = zip(REDUCTIONS, account_of(outcome)["reduced"].tolist(), strict=True)
     return {name: count for name, count in counts if count}
+
+
+def waited(outcome: Outcome) -> list[int]:
+    """Exits that waited for a locked price, and their bars in all."""
+    counts: list[int] = account_of(outcome)["waited"].tolist()
+    return counts
 
 
 def rejected_of(account: NDArray[Any]) -> dict[str, int]:

@@ -90,6 +90,9 @@ class Held:
     close: float = nan
     time: int = 0
     day: int = 0
+    was_locked: bool = False  # its last bar was, on the side of its exit
+    waits: bool = False  # an exit could not be made in its last bar
+    overdue: int = c.OPEN  # why it leaves as soon as it can
 
     def better(self, a: float, b: float) -> bool:
         """Whether a is the better price to have reached, or the tighter stop."""
@@ -118,6 +121,7 @@ class ReferenceImplementation:
     inside: set[int] = field(default_factory=set)  # symbols filled inside the bar of this row
     rejected: dict[str, int] = field(default_factory=dict)
     reduced: dict[str, int] = field(default_factory=dict)
+    waited: list[int] = field(default_factory=lambda: [0, 0])  # exits, and their bars in all
     paid: list[float] = field(default_factory=lambda: [0.0] * 8)  # paise by kind of charge
     fills: list[tuple[object, ...]] = field(default_factory=list)
     refusals: list[tuple[int, ...]] = field(default_factory=list)  # time, symbol, reason, side
@@ -287,15 +291,37 @@ class ReferenceImplementation:
     # Exits.
 
     def exit_at_open(self, s: int, time: int, seen: Seen) -> None:
-        held, signal, price = self.held[s], self.waiting.get(s, 0), seen.bar.open
-        if self.squaring and held.day != self.day:  # left open by a session without a last bar
+        held = self.held[s]
+        late = self.squaring and held.day != self.day  # left open by a session without a last bar
+        if late and not held.was_locked:
             self.leave(
                 s, Exit(c.BY_SQUARE_OFF, self.slipped(held, held.close)), held.time, held.day
             )
             return
+        held.was_locked = False
+        exit_ = self.exit_of_open(s, held, seen, late=late)
+        if exit_ and cannot_leave(held, seen):
+            self.wait(held, exit_)
+            return
+        held.waits = False
+        if exit_:
+            self.leave(s, exit_, time, self.day)
+
+    def wait(self, held: Held, exit_: Exit) -> None:
+        """Nobody trades at a locked price: a target stays an order, all else leaves when it can."""
+        self.waited[0] += not held.waits
+        self.waited[1] += 1
+        held.waits = True
+        if exit_.reason != c.BY_TARGET:
+            held.overdue = exit_.reason
+
+    def exit_of_open(self, s: int, held: Held, seen: Seen, *, late: bool) -> Exit | None:
+        signal, price = self.waiting.get(s, 0), seen.bar.open
         long = held.side > 0
         reason = c.OPEN
-        if signal & (c.CLOSE_LONG if long else c.CLOSE_SHORT):
+        if held.overdue:
+            reason = held.overdue
+        elif signal & (c.CLOSE_LONG if long else c.CLOSE_SHORT):
             reason = c.BY_SIGNAL
         elif signal & (c.EXIT_LONG if long else c.EXIT_SHORT) or (
             self.plan.reverse and signal & (c.ENTER_SHORT if long else c.ENTER_LONG)
@@ -310,50 +336,58 @@ class ReferenceImplementation:
         elif price <= held.stop if long else price >= held.stop:
             reason = c.BY_TRAIL if held.trailed else c.BY_STOP
         elif price >= held.target if long else price <= held.target:
-            self.leave(s, Exit(c.BY_TARGET, price), time, self.day)
-            return
-        if reason != c.OPEN:
-            self.leave(s, Exit(reason, self.slipped(held, price)), time, self.day)
+            return Exit(c.BY_TARGET, price)
+        elif late:
+            reason = c.BY_SQUARE_OFF
+        return None if reason == c.OPEN else Exit(reason, self.slipped(held, price))
 
     def live_through(self, s: int, time: int, seen: Seen) -> None:
         """One bar of an open position: stop, then target, then the session's end, then trail."""
         held, bar = self.held[s], seen.bar
-        long = held.side > 0
         held.bars += 1
-        if s in self.inside:
-            self.inside.remove(s)
-            self.live_through_the_rest(s, time, seen)
+        inside = s in self.inside
+        self.inside.discard(s)
+        exit_ = self.exit_of_rest(s, seen) if inside else self.exit_of_bar(s, seen)
+        held.was_locked = cannot_leave(held, seen)
+        if exit_ and not held.was_locked:
+            self.leave(s, exit_, time, self.day)
             return
-        if bar.low <= held.stop if long else bar.high >= held.stop:
-            level = min(bar.open, held.stop) if long else max(bar.open, held.stop)
-            reason = c.BY_TRAIL if held.trailed else c.BY_STOP
-            self.leave(s, Exit(reason, self.slipped(held, level)), time, self.day)
-        elif bar.high >= held.target if long else bar.low <= held.target:
-            self.leave(s, Exit(c.BY_TARGET, held.target), time, self.day)
-        elif seen.flag & c.LAST_OF_SESSION:
-            self.leave(s, Exit(squared_off(seen), self.slipped(held, bar.close)), time, self.day)
-        else:
-            held.close, held.time, held.day = bar.close, time, self.day
-            self.trail(s, held, bar)
+        if exit_ and not held.waits:
+            self.wait(held, exit_)
+        held.close, held.time, held.day = bar.close, time, self.day
+        fill = held.extreme  # of a new position; an add was there for the whole bar
+        self.trail(s, held, Bar(fill, fill, fill, fill) if inside and held.bars == 1 else bar)
 
-    def live_through_the_rest(self, s: int, time: int, seen: Seen) -> None:
-        """The bar in which an order was filled on the way: its stop, at its own level, and its
+    def exit_of_bar(self, s: int, seen: Seen) -> Exit | None:
+        held, bar = self.held[s], seen.bar
+        long = held.side > 0
+        if bar.low <= held.stop if long else bar.high >= held.stop:
+            return self.stopped(held, bar.open)
+        if bar.high >= held.target if long else bar.low <= held.target:
+            return Exit(c.BY_TARGET, held.target)
+        return self.end_of_session(held, seen)
+
+    def exit_of_rest(self, s: int, seen: Seen) -> Exit | None:
+        """In the bar in which an order was filled on the way: its stop, at its own level, and its
         target where the bar closed at or beyond it.
         """
-        held, bar, price = self.held[s], seen.bar, self.prices[s]
+        held, bar = self.held[s], seen.bar
         long = held.side > 0
         if bar.low <= held.stop if long else bar.high >= held.stop:
-            level = min(price, held.stop) if long else max(price, held.stop)
-            reason = c.BY_TRAIL if held.trailed else c.BY_STOP
-            self.leave(s, Exit(reason, self.slipped(held, level)), time, self.day)
-        elif bar.close >= held.target if long else bar.close <= held.target:
-            self.leave(s, Exit(c.BY_TARGET, held.target), time, self.day)
-        elif seen.flag & c.LAST_OF_SESSION:
-            self.leave(s, Exit(squared_off(seen), self.slipped(held, bar.close)), time, self.day)
-        else:
-            held.close, held.time, held.day = bar.close, time, self.day
-            fill = held.extreme  # of a new position; an add was there for the whole bar
-            self.trail(s, held, bar if held.bars > 1 else Bar(fill, fill, fill, fill))
+            return self.stopped(held, self.prices[s])
+        if bar.close >= held.target if long else bar.close <= held.target:
+            return Exit(c.BY_TARGET, held.target)
+        return self.end_of_session(held, seen)
+
+    def stopped(self, held: Held, first: float) -> Exit:
+        """At the stop, or at the first price of the position in the bar where that is worse."""
+        level = min(first, held.stop) if held.side > 0 else max(first, held.stop)
+        return Exit(c.BY_TRAIL if held.trailed else c.BY_STOP, self.slipped(held, level))
+
+    def end_of_session(self, held: Held, seen: Seen) -> Exit | None:
+        if not seen.flag & c.LAST_OF_SESSION:
+            return None
+        return Exit(squared_off(seen), self.slipped(held, seen.bar.close))
 
     def trail(self, s: int, held: Held, bar: Bar) -> None:
         plan = self.plan
@@ -417,14 +451,22 @@ class ReferenceImplementation:
     def enter(self, s: int, side: int, time: int, seen: Mapping[int, Seen]) -> str | None:
         """Why the entry is rejected; None when it is filled, or is none to a position like this."""
         plan, held = self.plan, self.held.get(s)
-        if held and (held.side != side or held.entries >= plan.max_entries):
+        reverses = bool(held and held.waits and held.side != side and plan.reverse)
+        full = held and (held.waits or held.entries >= plan.max_entries)
+        if held and not reverses and (full or held.side != side):
             return None
         if seen[s].flag & c.AFTER_SQUARE_OFF:
             return "outside_session"
+        if reverses:
+            return "circuit"
         if not held and len(self.held) >= plan.max_positions:
             return "position_limit"
         reached = self.reached(s, side, seen[s].bar)
-        return self.enter_at(s, side, time, seen, *reached) if reached else "limit_not_reached"
+        if not reached:
+            return "limit_not_reached"
+        if seen[s].flag & (c.LOCKED_UP if side > 0 else c.LOCKED_DOWN):
+            return "circuit"
+        return self.enter_at(s, side, time, seen, *reached)
 
     def enter_at(  # noqa: PLR0917
         self, s: int, side: int, time: int, seen: Mapping[int, Seen], price: float, inside: bool
@@ -616,6 +658,11 @@ class ReferenceImplementation:
 def squared_off(seen: Seen) -> int:
     """Why a position leaves by the hours: the session ends, or the contract is delivered."""
     return c.BY_EXPIRY_CLOSE if seen.flag & c.BEFORE_DELIVERY else c.BY_SQUARE_OFF
+
+
+def cannot_leave(held: Held, seen: Seen) -> bool:
+    """Whether nobody buys what a long position sells, or sells what a short one buys."""
+    return bool(seen.flag & (c.LOCKED_DOWN if held.side > 0 else c.LOCKED_UP))
 
 
 def in_order(values: Iterable[float]) -> float:

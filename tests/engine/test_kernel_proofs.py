@@ -29,6 +29,7 @@ from tests.engine.random_cases import (
     small_out,
     sparse_case,
     state_of,
+    waited,
     whole,
     with_idle_symbols,
 )
@@ -175,6 +176,7 @@ def assert_equal(outcome: Outcome, reference: ReferenceImplementation) -> None:
     assert account["paid"].tolist() == reference.paid
     assert rejected(outcome) == reference.rejected
     assert reduced(outcome) == reference.reduced
+    assert waited(outcome) == reference.waited
 
 
 @seeds
@@ -387,12 +389,17 @@ def in_points(case: Case) -> Case:
 
 
 def upside_down(case: Case) -> Case:
-    """Every price p is LEVEL - p, every signal that of the other side."""
+    """Every price p is LEVEL - p, every signal and every lock that of the other side."""
+    flags = case.market.flags
+    up, down = flags & c.LOCKED_UP, flags & c.LOCKED_DOWN
+    flags = (flags - up - down + up // c.LOCKED_UP * c.LOCKED_DOWN).astype(np.uint8)
+    flags |= (down // c.LOCKED_DOWN * c.LOCKED_UP).astype(np.uint8)
     bars, signals = case.market.bars, case.signals
     turned = np.column_stack((bars.open, bars.low, bars.high, bars.close))
     swapped = ((signals & 0b100101) << 1 | (signals & 0b1001010) >> 1).astype(np.uint8)
     return case._replace(
-        market=case.market._replace(bars=bars_of(np.round(LEVEL - turned, 2))), signals=swapped
+        market=case.market._replace(bars=bars_of(np.round(LEVEL - turned, 2)), flags=flags),
+        signals=swapped,
     )
 
 
@@ -409,6 +416,24 @@ def test_no_fill_lies_outside_its_bar_before_slippage(seeds: range) -> None:
             slips = trade["reason"] != c.BY_TARGET
             price = trade["exit_price"] / (1 - slips * trade["side"] * slippage)
             assert market.bars.low[bar] - 1e-6 <= price <= market.bars.high[bar] + 1e-6
+
+
+@seeds
+@pytest.mark.timeout(1800)
+def test_no_fill_lies_on_the_side_of_a_lock(seeds: range) -> None:
+    locks = 0
+    for case, _ in cases(seeds):
+        market, running = case.market, run_to(case)
+        if not market.flags.size:
+            continue
+        for fill in np.frombuffer(running.outcome.fills, r.FILL):
+            if fill["reason"] == c.BY_EXPIRY:  # no trade
+                continue
+            row = int((fill["time"] - market.time[0]) // 60)
+            flag = market.flags[market.cell[row, fill["symbol"]]]
+            locks += bool(flag & (c.LOCKED_UP | c.LOCKED_DOWN))
+            assert not flag & (c.LOCKED_UP if fill["side"] > 0 else c.LOCKED_DOWN)
+    assert locks
 
 
 def test_the_random_cases_meet_every_reason() -> None:

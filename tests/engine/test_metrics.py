@@ -40,13 +40,19 @@ def curve(*equity: float) -> NDArray[Any]:
 def figures(*profits: float, equity: tuple[float, ...] = (1000.0,) * 40, **given: float) -> Any:
     result_data = ResultData(trades(*profits, **given), curve(*equity), 1000.0)
     return performance(
-        result_data, rejected={"both_sides": 2}, reduced={"volume": 3}, paid={"gst": 0.18}
+        result_data,
+        rejected={"both_sides": 2},
+        reduced={"volume": 3},
+        waited={"exits": 1},
+        paid={"gst": 0.18},
     )
 
 
 def of_curve(made: NDArray[Any]) -> Any:
     """The figures beside one trade without result."""
-    return performance(ResultData(trades(0.0), made, 1000.0), rejected={}, reduced={}, paid={})
+    return performance(
+        ResultData(trades(0.0), made, 1000.0), rejected={}, reduced={}, waited={}, paid={}
+    )
 
 
 def test_counts_and_sums_are_of_net_profits() -> None:
@@ -89,6 +95,7 @@ def test_before_the_first_trade_every_figure_is_zero() -> None:
     metrics = figures()
     assert metrics.pop("rejectedSignals") == {"both_sides": 2}
     assert metrics.pop("reducedEntries") == {"volume": 3}
+    assert metrics.pop("waitingExits") == {"exits": 1}
     assert metrics.pop("chargesByKind") == {"gst": 0.18}
     assert metrics.pop("initialCapital") == metrics.pop("finalEquity") == 1000
     assert set(metrics.values()) == {0}
@@ -108,7 +115,7 @@ def test_what_binary_fractions_leave_of_nothing_is_breakeven() -> None:
     made["gross"], made["charges"] = 3 * (100.2 - 100.1), 0.3
     assert of_trades.net_profits(made).tolist() == [0.0]
     result_data = ResultData(made, curve(1000.0, 1000.0), 1000.0)
-    metrics = performance(result_data, rejected={}, reduced={}, paid={})
+    metrics = performance(result_data, rejected={}, reduced={}, waited={}, paid={})
     assert (metrics["breakevenTrades"], metrics["winningTrades"]) == (1, 0)
     made["gross"] = 0.3001
     assert of_trades.net_profits(made).tolist() == [pytest.approx(0.0001)]

@@ -143,7 +143,7 @@ def test_figures_of_who_only_holds_are_the_benchmarks_own() -> None:
     trade = trade_of_ten(entry=0, leave=4, bars=60, reason="end_of_data", price=float(close[-1]))
     trade["exit_time"] = bars.time[-1]
     metrics: Any = performance(
-        ResultData(trade, curve, 1000.0, [bars]), rejected={}, reduced={}, paid={}
+        ResultData(trade, curve, 1000.0, [bars]), rejected={}, reduced={}, waited={}, paid={}
     )
     assert [metrics["beta"], metrics["correlation"]] == pytest.approx([1, 1])
     assert metrics["alpha"] == pytest.approx(0, abs=1e-9)

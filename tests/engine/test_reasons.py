@@ -42,6 +42,7 @@ def test_every_rejection_has_the_kernels_number() -> None:
         c.KILL_SWITCH: "kill_switch",
         c.STALE_DATA: "stale_data",
         c.AFTER_SESSION: "after_session",
+        c.CIRCUIT: "circuit",
     }
     assert named == dict(enumerate(REJECTIONS))
 

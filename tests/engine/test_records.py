@@ -66,7 +66,7 @@ def test_a_run_that_release_1_0_saved_goes_on_with_all_it_holds() -> None:
     records = (account, state.positions, state.orders)
     data = saved.LAYOUT_6.header + b"".join(array.tobytes() for array in records)
     loaded = saved.load(data, INSTRUMENTS)
-    assert loaded.account["rejected"].tolist() == [[*range(9), 0]]
+    assert loaded.account["rejected"].tolist() == [[*range(9), 0, 0]]
     for name in kept:
         assert np.array_equal(loaded.account[name], state.account[name])
     assert loaded.positions.tobytes() == state.positions.tobytes()

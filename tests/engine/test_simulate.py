@@ -325,6 +325,7 @@ def test_an_entry_without_any_range_is_not_sized_by_it() -> None:
         "kill_switch": 0,
         "stale_data": 0,
         "after_session": 0,
+        "circuit": 0,
     }
 
 

@@ -31,6 +31,23 @@ AUGUST = date(2026, 8, 3)
 DAY = timedelta(days=1)
 
 
+@pytest.mark.parametrize(
+    ("symbol", "has_bands"),
+    [
+        ("NSE:RELIANCE", True),
+        ("BSE:RELIANCE", True),
+        ("NSE:NIFTY", False),
+        ("NSE:RELIANCE26MARFUT", False),
+        ("NSE:NIFTY26MAR25000CE", False),
+        ("MCX:CRUDEOIL", False),
+        ("MCX:CRUDEOIL26MARFUT", False),
+    ],
+)
+def test_shares_alone_have_limits_of_the_day(symbol: str, has_bands: bool) -> None:
+    facts = InstrumentFacts(on_index="NIFTY" in symbol)
+    assert rules(symbol, facts).contract(symbol, lambda _: 100.0).has_bands is has_bands
+
+
 def rules(
     symbol: str, facts: InstrumentFacts | None = None, *, day: date = MARCH, **settings: Any
 ) -> MarketRules:

@@ -38,6 +38,7 @@ OUTCOME_MESSAGES: Final = {
     "insufficient_cash": "Free cash did not pay for one lot and its charges.",
     "below_one_lot": "Its size came to less than one lot.",
     "limit_not_reached": "The next candle did not reach the price of the order.",
+    "circuit": "The next candle was locked at a limit of the day, where nobody trades against it.",
     "end_of_data": "It is the last candle of the range.",
     "ruined": "Equity had fallen to zero and the simulation had ended.",
     "not_traded": "The order was not filled, for one of the possible reasons.",

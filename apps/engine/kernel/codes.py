@@ -8,11 +8,17 @@ Compiled code has them as constants; `reasons.py` has the names of reasons on th
 ENTER_LONG, ENTER_SHORT, EXIT_LONG, EXIT_SHORT, CLOSE_LONG, CLOSE_SHORT = 1, 2, 4, 8, 32, 64
 ENTER = ENTER_LONG | ENTER_SHORT
 FLATTEN = 16
-"""Not a signal: the mark on a position that is closed for what POSITION's `asked` says."""
+"""Not a signal: the mark on a position that is closed for its order's `close_reason`."""
+HELD_UP, LOCKED_AT_CLOSE, TARGET_WAITS = 128, 256, 512
+"""Nor are these: an exit waits for a locked price, for `close_reason`; the last bar was locked on
+the side of the position's exit; the last bar reached the target there (rule 22).
+"""
 
 # What is special about a bar where positions are squared off (rule 9), or leave before the contract
 # is delivered (rule 13): BEFORE_DELIVERY stands beside one of the others.
 AFTER_SQUARE_OFF, LAST_OF_SESSION, BEFORE_DELIVERY = 1, 2, 4
+# The price of the bar is locked (rule 22): nobody sells at the upper, nobody buys at the lower.
+LOCKED_UP, LOCKED_DOWN = 8, 16
 
 # The column of each average true range (rule 5).
 SIZE, STOP, TARGET, TRAIL = range(4)
@@ -26,11 +32,13 @@ SIZE, STOP, TARGET, TRAIL = range(4)
 (
     POSITION_LIMIT, INSUFFICIENT_CASH, BELOW_ONE_LOT,
     DAILY_LOSS_LIMIT, OUTSIDE_SESSION, BOTH_SIDES, LIMIT_NOT_REACHED,
-    KILL_SWITCH, STALE_DATA, AFTER_SESSION,
-) = range(10)  # fmt: skip
+    KILL_SWITCH, STALE_DATA, AFTER_SESSION, CIRCUIT,
+) = range(11)  # fmt: skip
 TRADED, IGNORED = -1, -2
 # What makes an entry smaller than its sizing asks for.
 BY_POSITION_SIZE, BY_CASH, BY_VOLUME = range(3)
+# What is counted of exits that a locked price lets wait.
+WAITING_EXITS, WAITED_BARS = range(2)
 
 # How an entry is filled (rule 12).
 AT_MARKET, AT_LIMIT, AT_STOP = range(3)

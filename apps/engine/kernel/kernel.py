@@ -41,6 +41,7 @@ from apps.engine.kernel.codes import (
     BY_TARGET,
     BY_TRAIL,
     BY_VOLUME,
+    CIRCUIT,
     CLOSE_LONG,
     CLOSE_SHORT,
     DAILY_LOSS_LIMIT,
@@ -51,10 +52,14 @@ from apps.engine.kernel.codes import (
     EXIT_LONG,
     EXIT_SHORT,
     FLATTEN,
+    HELD_UP,
     IGNORED,
     INSUFFICIENT_CASH,
     LAST_OF_SESSION,
     LIMIT_NOT_REACHED,
+    LOCKED_AT_CLOSE,
+    LOCKED_DOWN,
+    LOCKED_UP,
     OPEN,
     OUTSIDE_SESSION,
     POSITION_LIMIT,
@@ -63,8 +68,11 @@ from apps.engine.kernel.codes import (
     SIZE,
     STOP,
     TARGET,
+    TARGET_WAITS,
     TRADED,
     TRAIL,
+    WAITED_BARS,
+    WAITING_EXITS,
 )  # fmt: skip
 from apps.engine.kernel.records import (
     CONTRACT,
@@ -91,6 +99,7 @@ Paise = tuple[float, float, float, float, float, float, float, float]
 
 ALL_SIGNALS = 255
 CLOSE_EITHER = CLOSE_LONG | CLOSE_SHORT
+EXIT_WAITS = HELD_UP | TARGET_WAITS
 # Rows that are scanned together in loops without branches; the most that are marked at a time; so
 # few that they are marked one after the other.
 BLOCK, MARKED_TOGETHER, FEW = 64, 1024, 32
@@ -481,19 +490,27 @@ def drop_entries(books: Books, reason: int) -> None:
 
 @phase
 def exit_at_open(books: Books) -> bool:
-    """Rules 2, 3, 8, 9 and 12: find the exits at the open; return whether there are any."""
+    """Rules 2, 3, 8, 9, 12 and 22: find the exits at the open; return whether there are any."""
     account, plan, work, leaves = books.account, books.plan, books.work, False
     for i in range(np.uint64(work.active)):
         k = books.slots[i].active
-        position, slot = books.positions[k], books.slots[k]
+        position, order, slot = books.positions[k], books.orders[k, 0], books.slots[k]
         if position.side != 0 and slot.bar >= 0:
             slot.exit_time, slot.exit_day = work.time, account.day
-            if work.squaring and position.day != account.day:  # its last session had no last bar
+            late = work.squaring and position.day != account.day
+            if late and not order.pending & LOCKED_AT_CLOSE:  # its last session had no last bar
                 slot.exit_reason = BY_SQUARE_OFF
                 slot.exit_price = slipped(position, position.close, plan)
                 slot.exit_time, slot.exit_day = position.time, position.day
+                order.pending &= ~EXIT_WAITS
             else:
-                open_exit(position, books.orders[k, 0], slot, plan)
+                open_exit(position, order, slot, plan)
+                if late and slot.exit_reason == OPEN:
+                    slot.exit_reason = BY_SQUARE_OFF
+                if slot.exit_reason != OPEN and is_locked_in(position, slot):
+                    hold_up(account, order, slot)
+                else:
+                    order.pending &= ~EXIT_WAITS
             leaves |= slot.exit_reason != OPEN
     return leaves
 
@@ -519,8 +536,8 @@ def has_entries(books: Books) -> bool:
         k = books.slots[i].active
         order = books.orders[k, 0]
         if books.slots[k].bar >= 0:
-            order.pending &= ENTER
-            enters |= order.pending != 0
+            order.pending &= ENTER | EXIT_WAITS
+            enters |= order.pending & ENTER != 0
     return enters
 
 
@@ -530,7 +547,7 @@ def enter_at_open(books: Books, market: MarketRows, row: int) -> None:
     for i in range(np.uint64(books.work.active)):
         k = books.slots[i].active
         order, slot = books.orders[k, 0], books.slots[k]
-        if slot.bar >= 0 and order.pending != 0:
+        if slot.bar >= 0 and order.pending & ENTER:
             if books.plan.size_by > BY_AMOUNT:
                 books.work.funds = equity_at_open(books, market, row)
             slot.rate = rate_on(books.rates, slot.contract.segment, books.account.day)
@@ -538,7 +555,7 @@ def enter_at_open(books: Books, market: MarketRows, row: int) -> None:
             reason = try_entry(ticket)
             if reason >= 0:
                 refuse(ticket, order.pending, reason)
-            order.pending = 0
+            order.pending &= ~ENTER
 
 
 @phase
@@ -555,17 +572,23 @@ def equity_at_open(books: Books, market: MarketRows, row: int) -> float:
 
 @phase
 def exit_inside(books: Books) -> bool:
-    """Rules 2, 3, 5 and 9: stop and target inside the bar, the session's end, the trail; return
-    whether anything leaves.
+    """Rules 2, 3, 5, 9 and 22: stop and target inside the bar, the session's end, the trail;
+    return whether anything leaves.
     """
     account, plan, work, leaves = books.account, books.plan, books.work, False
     for i in range(np.uint64(work.active)):
         k = books.slots[i].active
-        position, slot = books.positions[k], books.slots[k]
+        position, order, slot = books.positions[k], books.orders[k, 0], books.slots[k]
         if position.side != 0 and slot.bar >= 0:
             position.bars += 1
-            inside_exit(position, books.orders[k, 0], slot, plan)
+            inside_exit(position, order, slot, plan)
             slot.exit_time, slot.exit_day = work.time, account.day
+            if is_locked_in(position, slot):
+                if slot.exit_reason != OPEN and not order.pending & EXIT_WAITS:
+                    hold_up(account, order, slot)
+                slot.exit_reason = OPEN
+                if work.squaring:
+                    order.pending |= LOCKED_AT_CLOSE
             leaves |= slot.exit_reason != OPEN
             if slot.exit_reason == OPEN:
                 position.close, position.time, position.day = slot.close, work.time, account.day
@@ -591,8 +614,9 @@ def limit_daily_loss(books: Books, market: MarketRows, signals: Array, row: int)
             fast_forward(position, order, slot, books.plan, market, signals, row + 1)
             slot.advanced_to, order.pending = row + 1, 0
         if position.side != 0:
+            if not order.pending & HELD_UP:
+                order.close_reason = BY_DAILY_LOSS
             order.pending |= FLATTEN
-            order.close_reason = BY_DAILY_LOSS
     drop_entries(books, DAILY_LOSS_LIMIT)
 
 
@@ -998,6 +1022,8 @@ def try_entry(ticket: Ticket) -> int:
     if np.isnan(price):
         return LIMIT_NOT_REACHED
     side = 1.0 if order.pending & ENTER_LONG else -1.0
+    if slot.flag & (LOCKED_UP if side > 0 else LOCKED_DOWN):
+        return CIRCUIT
     if plan.order_by != AT_LIMIT:
         price *= 1 + side * plan.slippage
     contract = slot.contract
@@ -1027,11 +1053,16 @@ def try_entry(ticket: Ticket) -> int:
 @step
 def refusal(position: Struct, order: Struct, slot: Struct, work: Struct, plan: Struct) -> int:
     """Why the entry that waits may not trade before any price is known; TRADED when it may."""
-    long = order.pending & ENTER_LONG != 0
-    if position.side != 0 and (position.entries >= plan.max_entries or (position.side > 0) != long):
+    long, waits = order.pending & ENTER_LONG != 0, order.pending & EXIT_WAITS != 0
+    against = position.side != 0 and (position.side > 0) != long
+    reverses = against and waits and plan.reverse  # what it would close waits (rule 22)
+    full = position.side != 0 and (waits or position.entries >= plan.max_entries)
+    if not reverses and (against or full):
         return IGNORED
     if slot.flag & AFTER_SQUARE_OFF:
         return OUTSIDE_SESSION
+    if reverses:
+        return CIRCUIT
     if position.side == 0 and work.open >= plan.max_positions:
         return POSITION_LIMIT
     return TRADED
@@ -1164,8 +1195,10 @@ def open_exit(position: Struct, order: Struct, slot: Struct, plan: Struct) -> No
 
 @step
 def ordered_exit(position: Struct, order: Struct, plan: Struct) -> int:
-    """Why what waits closes the position at the open; OPEN when it does not (rules 1 and 8)."""
+    """Why what waits closes the position at the open; OPEN when it does not (rules 1, 8, 22)."""
     long, pending = position.side > 0, order.pending
+    if pending & HELD_UP:
+        return int(order.close_reason)
     if pending & (CLOSE_LONG if long else CLOSE_SHORT):
         return BY_SIGNAL
     if pending & (EXIT_LONG if long else EXIT_SHORT):
@@ -1196,6 +1229,27 @@ def inside_exit(position: Struct, order: Struct, slot: Struct, plan: Struct) -> 
     elif slot.flag & LAST_OF_SESSION:
         slot.exit_reason = square_off_reason(slot.flag)
         slot.exit_price = slipped(position, slot.close, plan)
+
+
+@phase
+def is_locked_in(position: Struct, slot: Struct) -> bool:
+    """Whether nobody trades against the exit of a position in this bar (rule 22)."""
+    return bool(slot.flag & (LOCKED_DOWN if position.side > 0 else LOCKED_UP))
+
+
+@phase
+def hold_up(account: Struct, order: Struct, slot: Struct) -> None:
+    """Let an exit wait, and count it once with each of its bars (rule 22). A target waits as the
+    limit that it is; all other exits are made as soon as they can be.
+    """
+    account.waited[WAITING_EXITS] += order.pending & EXIT_WAITS == 0
+    account.waited[WAITED_BARS] += 1
+    if slot.exit_reason == BY_TARGET:
+        order.pending |= TARGET_WAITS
+    else:
+        order.pending |= HELD_UP
+        order.close_reason = slot.exit_reason
+    slot.exit_reason = OPEN
 
 
 @step

@@ -13,10 +13,12 @@ EXIT_REASONS = (
 REJECTIONS = (
     "position_limit", "insufficient_cash", "below_one_lot",
     "daily_loss_limit", "outside_session", "both_sides", "limit_not_reached",
-    "kill_switch", "stale_data", "after_session",
+    "kill_switch", "stale_data", "after_session", "circuit",
 )  # fmt: skip
 REDUCTIONS = ("max_position_size", "cash", "volume")
 """What makes an entry smaller than its sizing asks for."""
+WAITS = ("exits", "bars")
+"""What is counted of exits that a locked price lets wait: how many, and their bars in all."""
 CHARGE_KINDS = (
     "brokerage", "transactionTax", "exchangeFee", "ipft", "sebiFee", "stampDuty", "gst",
     "depositoryCharge",

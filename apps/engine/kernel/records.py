@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from apps.engine.errors import EngineError
-from apps.engine.kernel.codes import FLATTEN
-from apps.engine.kernel.reasons import CHARGE_KINDS, REDUCTIONS, REJECTIONS
+from apps.engine.kernel.codes import FLATTEN, HELD_UP
+from apps.engine.kernel.reasons import CHARGE_KINDS, REDUCTIONS, REJECTIONS, WAITS
 
 # Goes up with every change of a rule or of a figure in a result.
 ENGINE_VERSION: Final = 13
@@ -53,6 +53,7 @@ ACCOUNT_STATE = np.dtype(
         ("trades", "i8"),
         ("rejected", "i8", (len(REJECTIONS),)),
         ("reduced", "i8", (len(REDUCTIONS),)),  # entries of fewer lots than their sizing asks for
+        ("waited", "i8", (len(WAITS),)),  # exits for a locked price (rule 22)
         ("day", "i4"),
         ("status", "i2"),
         ("halted", "i2"),  # the daily loss was at its limit today
@@ -92,8 +93,8 @@ ORDER = np.dtype(
     [
         ("price", "f8"),  # of an entry, unless it is at market
         ("atr", "f8", (4,)),  # average true ranges at its signal
-        ("close_reason", "i8"),  # why `pending` has FLATTEN: the reason that the exit gets
-        ("pending", "i8"),  # signal bits
+        ("close_reason", "i8"),  # why `pending` has FLATTEN or HELD_UP
+        ("pending", "i8"),  # signal bits, and marks of `codes`
     ]
 )
 # Orders that a slot can hold.
@@ -155,8 +156,9 @@ def request_close(state: State, slots: Iterable[int], reason: int) -> None:
     for slot in slots:
         if state.positions[slot]["side"] != 0:
             order = state.orders[slot, 0]
+            if not order["pending"] & HELD_UP:
+                order["close_reason"] = reason
             order["pending"] |= FLATTEN
-            order["close_reason"] = reason
 
 
 # ------------------------------------------------------------------------------------------ market
@@ -191,7 +193,7 @@ class MarketRows(NamedTuple):
     cell: NDArray[np.int32]
     bars: Bars
     atr: NDArray[np.float64]  # [bars, 4], or [0, 4]: no rule of the plan needs any
-    flags: NDArray[np.uint8]  # [bars], or empty: nothing is squared off
+    flags: NDArray[np.uint8]  # [bars], or empty: no bar has any
     # [bars] what a unit that is sold locks beside its value, for each rupee that it gains per rupee
     # of price; or empty: nothing (rule 6).
     short_margins: NDArray[np.float64] = NO_MARGINS

@@ -56,12 +56,13 @@ class Layout:
 _UNREADABLE: Final = "The engine has changed: it cannot read what it saved before."
 
 # Release 1.0.0 counted fewer reasons for which an entry is not traded; later ones follow them. It
-# did not count entries that were made smaller.
+# did not count entries that were made smaller, nor exits that waited.
+_NOT_IN_6: Final = frozenset({"reduced", "waited"})
 _ACCOUNT_6: Final = np.dtype(
     [
         ("rejected", "i8", (9,)) if field[0] == "rejected" else field
         for field in ACCOUNT_STATE.descr
-        if field[0] != "reduced"
+        if field[0] not in _NOT_IN_6
     ]
 )
 
@@ -92,7 +93,7 @@ def load(data: bytes, instruments: NDArray[np.int64]) -> State:
 
 def _from_version_6(saved: NDArray[Any]) -> NDArray[Any]:
     account = np.zeros(1, ACCOUNT_STATE)
-    for name in set(ACCOUNT_STATE.names or ()) - {"rejected", "reduced"}:
+    for name in set(ACCOUNT_STATE.names or ()) - {"rejected", *_NOT_IN_6}:
         account[name] = saved[name]
     account["rejected"][:, : saved["rejected"].shape[1]] = saved["rejected"]
     return account

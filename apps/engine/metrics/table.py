@@ -295,10 +295,11 @@ def performance(
     *,
     rejected: Mapping[str, int],
     reduced: Mapping[str, int],
+    waited: Mapping[str, int],
     paid: Mapping[str, float],
 ) -> Performance:
-    """Every figure of METRICS; `rejected` counts signals and `reduced` entries by reason, `paid`
-    are charges by kind.
+    """Every figure of METRICS; `rejected` counts signals and `reduced` entries by reason,
+    `waited` exits and their bars, `paid` are charges by kind.
     """
     metrics: Performance = {**figures(result_data, METRICS)}
     return {
@@ -306,6 +307,7 @@ def performance(
         "chargesByKind": dict(paid),
         "rejectedSignals": dict(rejected),
         "reducedEntries": dict(reduced),
+        "waitingExits": dict(waited),
     }
 
 

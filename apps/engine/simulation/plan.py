@@ -87,8 +87,8 @@ class Contract:
     its place, each from a day (since 1970 in Asia/Kolkata) on, in order. `ends` is when its last
     session closes (epoch seconds), None if it has no end. One that is `delivered` is left before
     that, any other settles by `settlement`. An option that is sold locks `short_margin`, a fraction
-    of the price of what it is on, or of its `strike` where that is not known. Raises
-    InvalidContract.
+    of the price of what it is on, or of its `strike` where that is not known. One that `has_bands`
+    has prices within limits of the day (rule 22). Raises InvalidContract.
     """
 
     lot: float = 1.0
@@ -102,6 +102,7 @@ class Contract:
     settlement: Settlement = LAST_CLOSE
     short_margin: float = 0.0
     strike: float = 0.0
+    has_bands: bool = False
 
     def __post_init__(self) -> None:
         for name in ("lot", "multiplier", "margin"):

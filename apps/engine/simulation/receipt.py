@@ -38,8 +38,8 @@ _DIGITS: Final = re.compile("[0-9]+")
 
 
 def rule_columns(all_series: Sequence[SymbolSeries]) -> Iterator[NDArray[Any]]:
-    """Yield what the rules have made of the bars: square-off, at which longer candles count, and
-    what options lock that are sold. Any: numbers of several kinds.
+    """Yield what the rules have made of bars: square-off, locked prices, at which longer candles
+    count, and what options lock that are sold. Any: numbers of several kinds.
     """
     for symbol_series in all_series:
         yield symbol_series.flags
@@ -178,6 +178,12 @@ def notes_on(
             " night, which is not tradable."
         )
         notes.append(Note("delivery_shorts", message))
+    if exits := simulation.waited["exits"]:
+        message = (
+            f"At prices that were locked at a limit of their day, {exits:,} exits could not be"
+            f" made: they waited {simulation.waited['bars']:,} bars in all."
+        )
+        notes.append(Note("waiting_exits", message))
     if simulation.ruined:
         message = "Equity fell to zero or below; the simulation ended there, at the last close."
         notes.append(Note("ruined", message))

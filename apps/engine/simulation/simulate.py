@@ -151,6 +151,7 @@ def result_of(
             result_data,
             rejected=simulation.rejected,
             reduced=simulation.reduced,
+            waited=simulation.waited,
             paid=simulation.paid,
         ),
         receipt=receipt(strategy, data, schedule, hashes, capital=capital, seed=seed, notes=notes),

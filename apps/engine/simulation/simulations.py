@@ -13,7 +13,7 @@ from apps.engine import errors
 from apps.engine.candles import Candles
 from apps.engine.kernel import kernel
 from apps.engine.kernel.codes import AT_LIMIT, BY_EXPIRY, RUINED, RUNNING
-from apps.engine.kernel.reasons import CHARGE_KINDS, REDUCTIONS, REJECTIONS
+from apps.engine.kernel.reasons import CHARGE_KINDS, REDUCTIONS, REJECTIONS, WAITS
 from apps.engine.kernel.records import (
     FILL,
     NO_FILLS,
@@ -106,6 +106,11 @@ class Simulation(NamedTuple):
     def reduced(self) -> dict[str, int]:
         """Entries of fewer lots than their sizing asked for, by what left the fewest."""
         return dict(zip(REDUCTIONS, self.account["reduced"].tolist(), strict=True))
+
+    @property
+    def waited(self) -> dict[str, int]:
+        """Exits that waited for a locked price, and their bars in all."""
+        return dict(zip(WAITS, self.account["waited"].tolist(), strict=True))
 
     @property
     def paid(self) -> dict[str, float]:

@@ -26,6 +26,7 @@ from apps.engine.sessions import Sessions, in_session, session_bars
 from apps.engine.signals.columns import Arrays, ColumnCache
 from apps.engine.signals.required_inputs import RequiredInputs
 from apps.engine.signals.signals import NO_RANGES, SignalMask, atr_columns, signals_of
+from apps.engine.simulation.circuits import circuit_flags, with_circuits
 from apps.engine.simulation.plan import Contract, ranges_asked, square_off_flags
 
 UNDERLYING_DAYS: Final = 7
@@ -59,9 +60,10 @@ class History:
     that the range starts in (rule 11), or all there are, with any others among them. `sessions` may
     be None where nothing is squared off; longer timeframes then count from midnight, and all bars
     are in session. `underlying` are those of what an option is on, in the same timeframe, where
-    what is locked when it is sold depends on them; `payouts` change no price. `notes` are what a
-    reader of the result must know of the candles, `expiry_notes` where a position was held to the
-    contract's last session.
+    what is locked when it is sold depends on them; `days` the daily candles of a share in a shorter
+    timeframe, in the terms of `candles`, from which the limits of its prices are known; `payouts`
+    change no price. `notes` are what a reader of the result must know of the candles,
+    `expiry_notes` where a position was held to the contract's last session.
     `higher_timeframes` holds the candles of every higher timeframe that the strategy reads, without
     unfinished ones: from WARMUP_BARS before their block that holds the first day of that block, or
     all there are.
@@ -72,6 +74,7 @@ class History:
     sessions: Sessions | None = None
     contract: Contract = field(default_factory=Contract)
     underlying: Candles | None = None
+    days: Candles | None = None
     payouts: tuple[Payout, ...] = ()
     notes: tuple[Note, ...] = ()
     expiry_notes: tuple[Note, ...] = ()
@@ -126,7 +129,12 @@ def symbol_series_of(strategy: Strategy, history: History, start: int, end: int)
     candles = used.between(start, end)
     if not len(candles):
         raise InsufficientBars(history.symbol, held=0, needed=LEAST_BARS)
-    flags = square_off_flags(strategy, history.symbol, candles, history.sessions, contract)
+    flags = with_circuits(
+        square_off_flags(strategy, history.symbol, candles, history.sessions, contract),
+        circuit_flags(
+            contract, timeframe, used, first=len(used) - len(candles), days=history.days,
+        ),
+    )  # fmt: skip
     higher_timeframes = _higher_timeframes_used(strategy, history, used, start)
     out_of_session = int(np.count_nonzero((outside >= start) & (outside < end)))
     return SymbolSeries(

@@ -11,7 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from apps.engine.candles import day_start, ist_day
-from apps.engine.kernel.codes import AFTER_SQUARE_OFF, DUST, LAST_OF_SESSION
+from apps.engine.kernel.codes import (
+    AFTER_SQUARE_OFF,
+    DUST,
+    LAST_OF_SESSION,
+    LOCKED_DOWN,
+    LOCKED_UP,
+)
 from apps.engine.kernel.reasons import EXIT_REASONS
 from apps.engine.kernel.records import Array
 from apps.engine.language.conditions import Side
@@ -21,13 +27,14 @@ from apps.engine.simulation.plan import ends_with_session
 CERTAIN = (
     "entered", "no_signal", "both_sides", "unknown_ranges", "position_held", "daily_loss_limit",
     "after_session", "outside_session", "position_limit", "end_of_data", "ruined",
-    "insufficient_cash", "below_one_lot", "limit_not_reached",
+    "insufficient_cash", "below_one_lot", "limit_not_reached", "circuit",
 )  # fmt: skip
 UNCERTAIN = "not_traded"
 """One of the reasons that the result counted, and it does not say which."""
 
 _AT_AN_OPEN = frozenset({"opposite_signal", "signal", "max_holding", "daily_loss_limit"})
 """Why a position is closed before the entries of the same row are looked at (rule 2)."""
+SQUARES_OFF = AFTER_SQUARE_OFF | LAST_OF_SESSION
 _STOPS = frozenset({"stop_loss", "trailing_stop"})
 
 
@@ -105,6 +112,8 @@ def verdict(
         return Verdict("outside_session", side)
     if _others_held(result.trades, bar, bar.next_time) >= strategy.riskParameters.maxOpenPositions:
         return Verdict("position_limit", side)
+    if side in bar.reached and bar.next_flag & (LOCKED_UP if side == "long" else LOCKED_DOWN):
+        return Verdict("circuit", side)
     possible = _possible(strategy, bar, bar.next_time, side, result)
     if len(possible) == 1:
         return Verdict(possible[0], side)
@@ -199,7 +208,7 @@ def _held_at_close(trades: Array, bar: SignalBar) -> NDArray[np.bool_]:
 def _left_open(trades: Array, bar: SignalBar) -> NDArray[np.bool_]:
     """Which trades a session without a last bar left open: they end at this close (rule 9)."""
     of_symbol = (trades["symbol"] == bar.symbol) & (trades["exit_time"] == bar.time)
-    return np.asarray(of_symbol & _left_for({"square_off"}, trades) & (bar.flag == 0))
+    return np.asarray(of_symbol & _left_for({"square_off"}, trades) & (bar.flag & SQUARES_OFF == 0))
 
 
 def _is_opposite(trades: Array, side: Side) -> NDArray[np.bool_]:

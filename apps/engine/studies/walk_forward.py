@@ -193,9 +193,9 @@ def _simulated(search: GridSearch, index: int, rows: slice, capital: float) -> S
 
 
 def _joined(tests: Sequence[Simulation], capital: float, data: PreparedData) -> Simulation:
-    """What is rejected and paid is that of all, the rest of the account that of the last."""
+    """What is counted and paid is that of all, the rest of the account that of the last."""
     account = tests[-1].account.copy()
-    for field in ("rejected", "paid"):
+    for field in ("rejected", "reduced", "waited", "paid"):
         account[field] = sum(test.account[field] for test in tests)
     curve = {
         name: np.concatenate([test.result_data.curve[name] for test in tests])

@@ -166,6 +166,7 @@ class MarketRules:
             margin=fraction,
             tick=float(tick) if tick else plain.tick,
             segment=self.segment(symbol),
+            has_bands=self._has_bands(symbol),
         )
         if margin and kind.endswith("option"):
             strike = float(parse_symbol(symbol).strike or 0)
@@ -175,6 +176,12 @@ class MarketRules:
         return replace(
             contract, ends=end.closes, delivered=end.delivered, settlement=end.settlement
         )
+
+    def _has_bands(self, symbol: str) -> bool:
+        """Return whether the exchange limits the prices of a day: those of shares and funds."""
+        known = parse_symbol(symbol)
+        is_cash = known.type == "equity" and known.exchange in {"NSE", "BSE"}
+        return is_cash and not self.facts[symbol].on_index
 
     def _kind(self, symbol: str) -> ContractKind:
         return kind_of(parse_symbol(symbol), on_index=self.facts[symbol].on_index)

@@ -26,6 +26,7 @@ from apps.engine.kernel.codes import (
     EXIT_LONG,
     EXIT_SHORT,
     FLATTEN,
+    HELD_UP,
     OPEN,
 )
 from apps.engine.kernel.reasons import EXIT_REASONS, REJECTIONS
@@ -356,6 +357,8 @@ def pending_exit_reason(position: EngineRecord, order: EngineRecord, *, reverse:
     if position["side"] == 0:
         return ""
     long, pending = position["side"] > 0, int(order["pending"])
+    if pending & HELD_UP:
+        return EXIT_REASONS[order["close_reason"]]
     if pending & (CLOSE_LONG if long else CLOSE_SHORT):
         return "signal"
     if pending & (EXIT_LONG if long else EXIT_SHORT):

@@ -91,6 +91,10 @@ class IndicatorWindow:
             by_name[name] = higher_timeframe_of(bars, self._timeframe, whole, name, calendar)
         return by_name
 
+    def days(self, symbol: int) -> Candles:
+        """Return the daily candles of earlier days."""
+        return self._stored_of(symbol, "1d")
+
     def _stored_of(self, symbol: int, name: str) -> Candles:
         if (symbol, name) not in self._stored:
             self._stored[symbol, name] = self._read_longer(symbol, name)

@@ -13,6 +13,7 @@ from apps.engine.sessions import Sessions
 from apps.engine.signals.columns import ColumnCache
 from apps.engine.signals.required_inputs import required_inputs
 from apps.engine.signals.signals import NO_RANGES
+from apps.engine.simulation.circuits import circuit_flags, may_be_locked, with_circuits
 from apps.engine.simulation.plan import Contract, square_off_flags, squares_off
 from apps.engine.simulation.timeline import (
     UNDERLYING_DAYS,
@@ -122,5 +123,14 @@ class SignalEvaluator:
         if key not in self._flags:
             last: Candles = self._bars[s].slice(len(self._bars[s]) - 1, len(self._bars[s]))
             flags = square_off_flags(strategy, self._symbols[s], last, calendar, contract)
-            self._flags[key] = flags
+            circuits = self._circuits_of(s, strategy.basicInfo.timeframe, last, contract)
+            self._flags[key] = with_circuits(flags, circuits)
         return self._flags[key]
+
+    def _circuits_of(self, s: int, timeframe: str, last: Candles, contract: Contract) -> Array:
+        """Return whether the last bar of a symbol is locked; few bars need the days to say so."""
+        bars = self._bars[s]
+        if not may_be_locked(contract, timeframe, last):
+            return _NO_FLAGS
+        days = self._window.days(s) if TIMEFRAMES[timeframe] < DAY else None
+        return circuit_flags(contract, timeframe, bars, first=len(bars) - 1, days=days)

@@ -128,6 +128,7 @@ def staged(
                 history.candles,
                 history.sessions,
                 history.contract,
+                days=market[symbol]["1d"] if timeframe != "1d" else None,
                 higher_timeframes=longer,
             )
         )
@@ -175,9 +176,21 @@ def cache_of(context: RunContext, histories: Sequence[History], start: int) -> B
         tapes.append(candles.slice(max(begin - WARMUP_BARS, 0), first))
     today = start - (start + IST) % DAY
     stored = partial(before, histories, start, today)
-    window = IndicatorWindow(timeframe, tapes, today=today, stored=stored)
+    window = WindowOfManyDays(timeframe, tapes, today=today, stored=stored)
+    window.all_days = [history.days for history in histories]
     calendars = [cast(Sessions, history.sessions) for history in histories]
     return BarStreamCache(stream, bundled_rule_set(), calendars, window=window)
+
+
+class WindowOfManyDays(IndicatorWindow):
+    """A window that serves the rows of more than a day."""
+
+    all_days: Sequence[Candles | None]
+
+    def days(self, symbol: int) -> Candles:
+        days = self.all_days[symbol]
+        assert days is not None
+        return days
 
 
 def visible(history: History, context: RunContext) -> Candles:

@@ -1,0 +1,102 @@
+"""A run meets locked prices as its backtest does (engine rule 22)."""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from apps.accounts.models import User
+from apps.engine.candles import Candles, frozen
+from apps.engine.kernel.records import instrument_ids
+from apps.engine.kernel.saved import load
+from apps.trading.live.runner import Runner
+from apps.trading.models import Order, RunState
+from tests.trading.live.market_day import (
+    DAY,
+    FIRST,
+    backtested,
+    crossing_steps,
+    random_candles,
+    replay,
+    session_starts,
+    started,
+    store_bars,
+)
+from tests.trading.live.test_runner import expected_of, trades_of
+
+pytestmark = pytest.mark.django_db
+
+SYMBOL, LENGTH, BARS_A_DAY = "NSE:RELIANCE", 900, 25
+OFFICIAL = 503.0  # the close of the first session, of which the last trade is not near
+
+
+def locked_days(sign: int) -> Candles:
+    """Four sessions: the second ends locked, the third begins so, at limits of 10 %."""
+    bars = random_candles(3, session_starts(4, LENGTH))
+    columns = {name: getattr(bars, name).copy() for name in ("open", "high", "low", "close")}
+    limit = round(OFFICIAL * (1 + sign * 0.1), 2)
+    further = round(limit * (1 + sign * 0.1), 2)
+    second, third = 1 * BARS_A_DAY, 2 * BARS_A_DAY
+    for column in columns.values():
+        column[second + 10 : third] = limit
+        column[third : third + 5] = further
+        column[third + 5 :] *= further / 500
+    locked: dict[str, Any] = {name: frozen(column) for name, column in columns.items()}
+    return replace(bars, **locked)
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+@pytest.mark.parametrize("side", ["long", "short"])
+@pytest.mark.parametrize("product", ["intraday", "delivery"])
+def test_exits_wait_and_entries_are_refused_alike(
+    alice: User, sign: int, side: str, product: str
+) -> None:
+    always = {"type": "indicator_value", "indicator": {"type": "PRICE"}, "operator": "above"}
+    given = crossing_steps(
+        [SYMBOL],
+        "15m",
+        entryConditions={"positionType": side, "conditions": [{**always, "value": 1}]},
+        exitConditions={
+            "maxHoldingCandles": 3,
+            "stopLoss": {"type": "percentage", "percentage": 2},
+        },
+        executionSettings={
+            "mode": "paper",
+            "exchange": "NSE",
+            "orderType": "market",
+            "productType": product,
+        },
+    )
+    run, series = started(alice, given), {SYMBOL: locked_days(sign)}
+    store_bars(series, "15m")
+    official = np.array([OFFICIAL])
+    store_bars(
+        {
+            SYMBOL: Candles.build(
+                [FIRST - 33_300],
+                open=official,
+                high=official + 40,
+                low=official - 40,
+                close=official,
+                volume=official,
+            )
+        },
+        "1d",
+    )
+    replay(series, "15m", LENGTH, Runner())
+
+    result = backtested(run, start=FIRST, end=FIRST + 7 * DAY)
+    assert trades_of(run) == expected_of(result)
+    performance: Any = result.performance
+    state = load(bytes(RunState.objects.get(run=run).data), instrument_ids([SYMBOL]))
+    exits, waited = performance["waitingExits"].values()
+    assert state.account["waited"].tolist() == [[exits, waited]]
+    refused = performance["rejectedSignals"]["circuit"]
+    assert Order.objects.filter(reason="circuit").count() == refused
+    if (side == "long") == (sign > 0):  # it leaves, and comes in again no more
+        assert (exits, refused > 10) == (0, True)
+    else:
+        assert (exits, waited > 15, refused) == (1, True, 0)
+        notes: Any = result.receipt["notes"]
+        assert "waiting_exits" in {note["code"] for note in notes}
