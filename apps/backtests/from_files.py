@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from apps.backtests.histories import symbol_history, unadjusted_split_notes
+from apps.backtests.running.histories import symbol_history, unadjusted_split_notes
 from apps.core.times import day_in_india
 from apps.engine.candles import TIMEFRAMES, Candles
 from apps.engine.errors import LEAST_BARS, InsufficientBars

@@ -8,9 +8,10 @@ from rest_framework import serializers
 from rest_framework.serializers import BooleanField, CharField, FloatField, IntegerField
 
 from apps.algorithms.serializers import EXIT_REASON_HELP, MetricsField
-from apps.backtests import examples, result_schemas, results
+from apps.backtests import examples, result_schemas
 from apps.backtests.engine_notes import engine_notes, noted_receipt
 from apps.backtests.models import Backtest, BacktestKind, BacktestStatus
+from apps.backtests.running import results
 from apps.backtests.submissions import ends_in_future
 from apps.core.api.resources import (
     ID_EXAMPLE,

@@ -8,7 +8,6 @@ from django.db import connection, transaction
 
 from apps.accounts.models import User
 from apps.algorithms.models import Algorithm
-from apps.backtests import estimates, queue, results, sufficient_history
 from apps.backtests.models import (
     Backtest,
     BacktestKind,
@@ -16,6 +15,7 @@ from apps.backtests.models import (
     BacktestStatus,
     BacktestTransition,
 )
+from apps.backtests.running import estimates, queue, results, sufficient_history
 from apps.backtests.submissions import (
     DateRange,
     StudyConfigs,

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Final
 from procrastinate import JobContext
 from procrastinate.contrib.django import app
 
-from apps.backtests import queue
 from apps.backtests.models import Backtest, BacktestKind, BacktestStatus, StudyShard
+from apps.backtests.running import queue
 from apps.core import database, files, jobs
 from apps.core import requests as request_ids
 from apps.core.database import is_passing
@@ -18,7 +18,7 @@ from apps.engine.errors import EngineError, InsufficientBars
 from apps.engine.studies.windows import TooFewSessions
 
 if TYPE_CHECKING:
-    from apps.backtests.shards import LoadedStudy
+    from apps.backtests.running.shards import LoadedStudy
 
 log = logging.getLogger(__name__)
 
@@ -38,7 +38,7 @@ def run_next(*, is_stopping: Callable[[], bool]) -> None:
     this worker has loaded, while they are next and no evidence waits.
     """
     # This import loads the compiler: web processes and commands import the jobs and never run them.
-    from apps.backtests import execution
+    from apps.backtests.running import execution
 
     loaded = None
     work = queue.begin_next(now=database.now())
@@ -66,7 +66,7 @@ def run_attempt(
     Raises StaleAttempt. A lost or busy database is raised too: the heartbeat then ends, and the
     reaper requeues the work.
     """
-    from apps.backtests import execution, shards
+    from apps.backtests.running import execution, shards
 
     backtest = queue.backtest_of(work)
 
@@ -105,9 +105,9 @@ def run_evidence_job(backtest_id: str) -> None:
     """Make the evidence on a backtest. What fails is recorded for whoever asked; when the database
     is lost, the reaper puts the job back.
     """
-    from apps.backtests import results
     from apps.backtests.evidence import making
     from apps.backtests.evidence import services as evidence
+    from apps.backtests.running import results
 
     begun = evidence.begin(backtest_id)
     if begun is None:
@@ -133,7 +133,7 @@ def run_evidence_job(backtest_id: str) -> None:
 @files.unpacked("trades_of_backtests")
 def trades_of_backtests(owner_id: str) -> Iterator[files.DataRow]:
     """Yield every trade of a user's backtests, for the archive of the user's data."""
-    from apps.backtests import results  # numeric libraries, which few workers need
+    from apps.backtests.running import results  # numeric libraries, which few workers need
 
     completed = Backtest.objects.filter(owner_id=owner_id, status=BacktestStatus.COMPLETED)
     for backtest in completed.order_by("pk").only("pk", "symbols").iterator():

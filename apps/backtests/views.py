@@ -11,7 +11,6 @@ from rest_framework.response import Response
 from apps.algorithms.models import AlgorithmNotFound
 from apps.algorithms.steps import AlgorithmIncomplete
 from apps.backtests import services
-from apps.backtests.estimates import TooManySeconds, TooMuchMemory
 from apps.backtests.models import Backtest, BacktestKind, BacktestNotFound
 from apps.backtests.prefer_wait import (
     BACKTEST_ENDED_CHANNEL,
@@ -19,6 +18,8 @@ from apps.backtests.prefer_wait import (
     prefer_header,
     respond_when_ended,
 )
+from apps.backtests.running.estimates import TooManySeconds, TooMuchMemory
+from apps.backtests.running.sufficient_history import InsufficientHistory
 from apps.backtests.serializers import (
     BACKTEST_SORTS,
     BacktestChangeSerializer,
@@ -34,7 +35,6 @@ from apps.backtests.serializers import (
 )
 from apps.backtests.services import BacktestRunning
 from apps.backtests.submissions import OVERRIDES, STUDY_FIELDS, read_date_range
-from apps.backtests.sufficient_history import InsufficientHistory
 from apps.core.api.resources import (
     AFTER,
     NO_FIELDS,

@@ -22,7 +22,7 @@ from apps.ops.web.handler import Handler
 
 # What jobs, routes and runners import only when they need it.
 _IMPORTED_LATE: Final = (
-    "apps.backtests.execution",
+    "apps.backtests.running.execution",
     "apps.ops.runners",
     "apps.trading.drift.checking",
 )

@@ -10,8 +10,8 @@ from django.test.utils import CaptureQueriesContext
 from apps.accounts.models import User
 from apps.algorithms import performance, services
 from apps.algorithms.models import Algorithm
-from apps.backtests import execution
 from apps.backtests.models import Backtest
+from apps.backtests.running import execution
 from apps.engine.simulation.simulations import ignore_progress
 from tests import make
 from tests.backtests.price_series import wave_candles

@@ -9,7 +9,7 @@ import pytest
 from procrastinate.contrib.django.models import ProcrastinateJob
 
 from apps.accounts.models import User
-from apps.backtests import queue, results, tasks
+from apps.backtests import tasks
 from apps.backtests.evidence import making, services
 from apps.backtests.models import (
     EVIDENCE_TRANSITIONS,
@@ -20,6 +20,7 @@ from apps.backtests.models import (
     EvidenceStatus,
     EvidenceTransition,
 )
+from apps.backtests.running import queue, results
 from apps.core.limits import quotas
 from apps.core.limits.quotas import Resource
 from apps.core.requests.long_poll import get_long_poll

@@ -3,8 +3,8 @@
 import pytest
 
 from apps.accounts.models import User
-from apps.backtests import queue
 from apps.backtests.models import Backtest, BacktestResult, BacktestStatus, TradeBlock
+from apps.backtests.running import queue
 from tests import make
 from tests.backtests.price_series import wave_candles
 from tests.backtests.submissions import submit

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from apps.accounts.models import User
-from apps.backtests import results
 from apps.backtests.models import TradeBlock
+from apps.backtests.running import results
 from tests import make
 from tests.backtests.price_series import wave_candles
 from tests.backtests.workers import run_queued
@@ -155,7 +155,7 @@ def test_trades_of_one_symbol_have_pages_of_their_own(
     api: Api, alice: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Of blocks in which they are mixed with those of others."""
-    monkeypatch.setattr("apps.backtests.results.TRADES_PER_BLOCK", 3)
+    monkeypatch.setattr("apps.backtests.running.results.TRADES_PER_BLOCK", 3)
     store_candles("NSE:NIFTY", "15m", wave_candles("2024-01-01", 45))
     store_candles("NSE:SBIN", "15m", wave_candles("2024-01-01", 45))
     basic = make.steps()["basicInfo"] | {"symbols": ["NSE:NIFTY", "NSE:SBIN"]}

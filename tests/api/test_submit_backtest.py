@@ -10,8 +10,9 @@ from procrastinate.contrib.django.models import ProcrastinateJob
 from apps.accounts.models import User
 from apps.algorithms import services as algorithms
 from apps.algorithms.serializers import AlgorithmBodySerializer
-from apps.backtests import estimates, queue, services
+from apps.backtests import services
 from apps.backtests.models import Backtest
+from apps.backtests.running import estimates, queue
 from apps.backtests.submissions import ends_in_future, read_date_range
 from apps.core.requests import long_poll
 from apps.engine.candles import Candles

@@ -8,8 +8,8 @@ from rest_framework.test import APIClient
 from apps.accounts.models import User
 from apps.algorithms import study_results
 from apps.algorithms.models import Algorithm
-from apps.backtests import estimates, execution, shards, studies
 from apps.backtests.models import Backtest
+from apps.backtests.running import estimates, execution, shards, simulating
 from tests import make
 from tests.backtests.price_series import wave_candles
 from tests.backtests.workers import begin, never, run_queued
@@ -135,7 +135,7 @@ def test_an_optimization_ranks_what_it_tried_and_is_the_best_of_it(
         trades
         == backtest["performance"]["totalTrades"] + backtest["performance"]["breakevenTrades"]
     )
-    monkeypatch.setattr(studies, "THREADS", 3)
+    monkeypatch.setattr(simulating, "THREADS", 3)
     again = completed(client, request_body)
     assert again["receipt"]["result"] == backtest["receipt"]["result"]
 

@@ -7,7 +7,7 @@ import pytest
 from django.conf import LazySettings
 
 from apps.accounts.models import User
-from apps.backtests import sufficient_history
+from apps.backtests.running import sufficient_history
 from apps.backtests.submissions import read_date_range
 from apps.engine.candles import Candles
 from apps.engine.language.strategy import parse

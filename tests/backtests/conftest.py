@@ -2,7 +2,7 @@
 
 import pytest
 
-from apps.backtests import shards
+from apps.backtests.running import shards
 from tests.backtests.price_series import wave_candles
 from tests.market.bars import store_candles
 

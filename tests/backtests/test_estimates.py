@@ -8,8 +8,8 @@ from django.conf import LazySettings
 from django.test import override_settings
 
 from apps.accounts.models import User
-from apps.backtests import estimates, queue
 from apps.backtests.models import Backtest, BacktestKind, BacktestStatus, WorkSpeed
+from apps.backtests.running import estimates, queue
 from tests import make
 from tests.backtests.submissions import submit
 from tests.backtests.workers import run_queued

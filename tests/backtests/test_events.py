@@ -3,8 +3,9 @@
 import pytest
 
 from apps.accounts.models import User
-from apps.backtests import execution, queue, services
+from apps.backtests import services
 from apps.backtests.models import Backtest
+from apps.backtests.running import execution, queue
 from apps.core.errors import Code
 from apps.engine.simulation.simulations import ignore_progress
 from apps.webhooks.models import Event

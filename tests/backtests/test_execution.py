@@ -9,9 +9,10 @@ import pytest
 from django.db import OperationalError, transaction
 
 from apps.accounts.models import User
-from apps.backtests import execution, queue, services, sufficient_history, tasks
+from apps.backtests import services, tasks
 from apps.backtests.models import Backtest, BacktestResult, BacktestStatus, TradeBlock
-from apps.backtests.studies import BacktestOutput
+from apps.backtests.running import execution, queue, sufficient_history
+from apps.backtests.running.simulating import BacktestOutput
 from apps.core.requests import request_id
 from apps.engine.simulation.simulations import ignore_progress
 from apps.market.candles import corporate_actions

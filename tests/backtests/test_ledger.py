@@ -12,8 +12,8 @@ from apps.accounts.models import User
 from apps.algorithms import services as algorithms
 from apps.algorithms.models import Algorithm
 from apps.backtests import services
-from apps.backtests.evidence import ledger
 from apps.backtests.models import Backtest, BacktestKind, TrialRecord
+from apps.backtests.running import ledger
 from apps.backtests.submissions import read_date_range
 from apps.engine.evidence.inputs import Trials
 from apps.engine.language.strategy import parse

@@ -5,8 +5,9 @@ from datetime import timedelta
 import pytest
 
 from apps.accounts.models import User
-from apps.backtests import queue, services
+from apps.backtests import services
 from apps.backtests.models import Backtest, BacktestStatus
+from apps.backtests.running import queue
 from tests import make
 from tests.backtests import workers
 from tests.backtests.submissions import submit

@@ -8,7 +8,7 @@ import pytest
 
 from apps.backtests.report import charts, page
 from apps.backtests.report.charts import DrawnSymbol
-from apps.backtests.results import Trades
+from apps.backtests.running.results import Trades
 from apps.engine.candles import Candles
 from apps.engine.kernel.records import CURVE, TRADE, Array
 from apps.engine.metrics.excursions import Excursions

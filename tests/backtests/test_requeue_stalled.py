@@ -7,8 +7,8 @@ import pytest
 from django.db import connection
 
 from apps.accounts.models import User
-from apps.backtests import execution, queue
 from apps.backtests.models import Backtest, BacktestResult, BacktestStatus
+from apps.backtests.running import execution, queue
 from apps.core.machine.process import process_name
 from apps.engine.simulation.simulations import ignore_progress
 from tests import make

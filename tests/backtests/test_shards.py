@@ -7,7 +7,7 @@ import pytest
 from django.utils import timezone
 
 from apps.accounts.models import User
-from apps.backtests import execution, queue, services, shards, tasks
+from apps.backtests import services, tasks
 from apps.backtests.models import (
     Backtest,
     BacktestKind,
@@ -17,6 +17,7 @@ from apps.backtests.models import (
     StudyShard,
     TradeBlock,
 )
+from apps.backtests.running import execution, queue, shards
 from apps.core.errors import Code
 from apps.core.jobs import job_queue
 from apps.core.machine.process import process_name

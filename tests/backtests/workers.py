@@ -6,8 +6,9 @@ from unittest.mock import patch
 from procrastinate import jobs
 from procrastinate.contrib.django.models import ProcrastinateJob
 
-from apps.backtests import execution, queue, tasks
+from apps.backtests import tasks
 from apps.backtests.models import Backtest
+from apps.backtests.running import execution, queue
 from tests import make
 
 

@@ -5,8 +5,8 @@ import pytest
 
 from apps.accounts.models import User
 from apps.algorithms.models import Algorithm
-from apps.backtests import results
 from apps.backtests.models import Backtest, BacktestResult
+from apps.backtests.running import results
 from apps.engine.kernel.records import CURVE, TRADE, Array
 from tests import make
 from tests.benchmarks.random_candles import session_bars

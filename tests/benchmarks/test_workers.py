@@ -12,8 +12,9 @@ import pytest
 from django.utils import timezone
 
 from apps.accounts.models import User
-from apps.backtests import shards, studies, tasks
+from apps.backtests import tasks
 from apps.backtests.models import Backtest, BacktestKind, BacktestStatus, StudyShard
+from apps.backtests.running import shards, simulating
 from apps.backtests.submissions import read_date_range
 from tests import make
 from tests.backtests.submissions import submit
@@ -98,8 +99,8 @@ def whole_seconds(owner: User, algorithm_id: str) -> float:
     processors = os.sched_getaffinity(0)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(shards, "SECONDS_ALONE", 1e9)
-        patch.setattr(studies, "THREADS", 1)
-        patch.setattr(studies, "THREADS_OF_A_SHARD", 1)
+        patch.setattr(simulating, "THREADS", 1)
+        patch.setattr(simulating, "THREADS_OF_A_SHARD", 1)
         os.sched_setaffinity(0, {min(processors)})
         try:
             study, begun = submit_search(owner, algorithm_id), time.process_time()

@@ -10,8 +10,8 @@ from rest_framework_simplejwt.tokens import AccessToken
 
 from apps.accounts.login import tokens
 from apps.accounts.models import User
-from apps.backtests import queue
 from apps.backtests.models import Backtest, BacktestStatus
+from apps.backtests.running import queue
 from apps.core.database import server_clock
 from apps.ops import presence
 from tests.backtests.price_series import wave_candles

@@ -14,8 +14,8 @@ from typing import Final
 import pytest
 from django.utils import timezone
 
-from apps.backtests import estimates
 from apps.backtests.models import Backtest, BacktestStatus
+from apps.backtests.running import estimates
 from apps.backtests.submissions import read_date_range
 from apps.core.machine.process import CGROUP
 from tests import make

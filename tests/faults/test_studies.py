@@ -12,8 +12,9 @@ from django.db import connection
 from django.utils import timezone
 
 from apps.accounts.models import User
-from apps.backtests import shards, tasks
+from apps.backtests import tasks
 from apps.backtests.models import Backtest, BacktestKind, BacktestStatus, StudyShard
+from apps.backtests.running import shards
 from apps.backtests.submissions import read_date_range
 from tests import make
 from tests.backtests.submissions import submit

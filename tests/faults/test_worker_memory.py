@@ -10,8 +10,8 @@ import pytest
 from django.db import connection
 from django.utils import timezone
 
-from apps.backtests import estimates
 from apps.backtests.models import Backtest, BacktestKind, BacktestStatus
+from apps.backtests.running import estimates
 from apps.backtests.submissions import read_date_range
 from apps.engine.candles import WARMUP_BARS, Candles
 from apps.market import services

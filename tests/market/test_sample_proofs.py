@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from apps.backtests.histories import symbol_history
+from apps.backtests.running.histories import symbol_history
 from apps.console.describing.gallery import STRATEGIES, GalleryStrategy
 from apps.core.times import day_in_india
 from apps.engine.candles import Candles, ist_day

@@ -8,9 +8,9 @@ from typing import Any, Final
 import numpy as np
 
 from apps.accounts.models import User
-from apps.backtests import results
 from apps.backtests.report.charts import legible_candles
-from apps.backtests.results import Trades
+from apps.backtests.running import results
+from apps.backtests.running.results import Trades
 from apps.engine.metrics.trades import net_profits
 from apps.market.candles import AdjustedCandles, read_adjusted, synthetic_symbols
 from apps.market.rulebook import calendars_of

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from apps.accounts.models import User
-from apps.backtests import results
 from apps.backtests.models import Backtest
+from apps.backtests.running import results
 from apps.engine.language.summary import Change, changes, summarize
 from apps.engine.metrics.comparison import LEAST_COMMON_DAYS, PATHS, PairedReturns, compare_returns
 from apps.engine.metrics.table import METRICS

@@ -7,7 +7,7 @@ from rest_framework.response import Response
 from apps.backtests.compare import services
 from apps.backtests.compare.serializers import BacktestComparisonSerializer, CompareQuery
 from apps.backtests.models import BacktestNotFound
-from apps.backtests.results import NotCompleted
+from apps.backtests.running.results import NotCompleted
 from apps.core.api.resources import OwnedViewSet, refuses
 
 

@@ -7,10 +7,9 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from apps.backtests import results
-from apps.backtests.evidence import ledger
 from apps.backtests.models import Backtest, BacktestKind
-from apps.backtests.studies import load_inputs
+from apps.backtests.running import ledger, results
+from apps.backtests.running.simulating import load_inputs
 from apps.core.times import day_in_india
 from apps.engine.candles import TIMEFRAMES, Candles
 from apps.engine.evidence.document import evidence_document

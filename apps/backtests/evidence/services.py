@@ -7,13 +7,13 @@ from typing import Any, Final
 from django.db import connection, transaction
 
 from apps.accounts.models import User
-from apps.backtests import queue, results
 from apps.backtests.models import (
     Backtest,
     Evidence,
     EvidenceStatus,
     EvidenceTransition,
 )
+from apps.backtests.running import queue, results
 from apps.core import jobs
 from apps.core.times import day_in_india, day_number
 from apps.engine.evidence.charges_as_of import charges_as_of_section

@@ -8,7 +8,7 @@ from apps.backtests.evidence import services
 from apps.backtests.evidence.serializers import EvidenceQuery, EvidenceSerializer
 from apps.backtests.models import BacktestNotFound
 from apps.backtests.prefer_wait import PREFERENCE_APPLIED, prefer_header, respond_when_ended
-from apps.backtests.results import NotCompleted
+from apps.backtests.running.results import NotCompleted
 from apps.core import database
 from apps.core.api.resources import OwnedViewSet, refuses
 

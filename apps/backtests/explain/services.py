@@ -9,10 +9,10 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from apps.accounts.models import User
-from apps.backtests import estimates, results
-from apps.backtests.histories import load_histories
 from apps.backtests.models import Backtest, BacktestKind
-from apps.backtests.results import Trades
+from apps.backtests.running import estimates, results
+from apps.backtests.running.histories import load_histories
+from apps.backtests.running.results import Trades
 from apps.core.errors import Code, ServiceError
 from apps.core.times import day_in_india
 from apps.engine.candles import TIMEFRAMES

@@ -8,7 +8,7 @@ from apps.backtests.explain import services
 from apps.backtests.explain.serializers import ExplainQuery, ExplanationSerializer
 from apps.backtests.explain.services import NoCandle
 from apps.backtests.models import BacktestNotFound
-from apps.backtests.results import NotCompleted
+from apps.backtests.running.results import NotCompleted
 from apps.core.api.resources import OwnedViewSet, refuses
 from apps.core.times import read_moment
 

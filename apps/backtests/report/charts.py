@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from apps.backtests.report.formats import humanize
-from apps.backtests.results import Trades
+from apps.backtests.running.results import Trades
 from apps.engine.candles import TIMEFRAMES, Candles
 from apps.engine.kernel.reasons import EXIT_REASONS
 from apps.engine.kernel.records import Array

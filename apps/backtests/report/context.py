@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any, Final
 
-from apps.backtests import results
 from apps.backtests.engine_notes import noted_receipt
 from apps.backtests.evidence import services as evidence
 from apps.backtests.models import Backtest, BacktestKind
@@ -13,6 +12,7 @@ from apps.backtests.report import charts, tables
 from apps.backtests.report.charts import DrawnSymbol
 from apps.backtests.report.evidence_tables import shown_evidence
 from apps.backtests.report.study_drawings import study_drawing
+from apps.backtests.running import results
 from apps.core.times import INDIA
 from apps.engine.kernel.records import Array
 from apps.engine.metrics import breakdowns

@@ -8,9 +8,9 @@ from django.db import transaction
 from django.db.models import QuerySet
 
 from apps.accounts.models import User
-from apps.backtests import results
 from apps.backtests.models import Backtest, BacktestNotFound, BacktestStatus, ReportLink
 from apps.backtests.report import page_cache
+from apps.backtests.running import results
 from apps.core import audit
 from apps.core.audit import Action
 from apps.core.errors import NotFound

@@ -8,11 +8,11 @@ from rest_framework.renderers import BaseRenderer
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from apps.backtests import results
 from apps.backtests.models import BacktestNotFound, ReportLink
 from apps.backtests.report import page, services
 from apps.backtests.report.serializers import ReportLinkSerializer
-from apps.backtests.results import NotCompleted
+from apps.backtests.running import results
+from apps.backtests.running.results import NotCompleted
 from apps.core.api import resources
 from apps.core.api.resources import (
     API_HEADERS,

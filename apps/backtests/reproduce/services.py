@@ -8,13 +8,14 @@ from typing import Final
 from django.db import transaction
 
 from apps.accounts.models import User
-from apps.backtests import results, services
+from apps.backtests import services
 from apps.backtests.models import Backtest, BacktestResult, BacktestStatus
 from apps.backtests.reproduce.comparison import (
     ReceiptComparison,
     ReceiptWithCandles,
     compare_receipts,
 )
+from apps.backtests.running import results
 from apps.core import requests
 from apps.core.errors import Code, ServiceError
 

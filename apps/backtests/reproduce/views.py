@@ -17,7 +17,7 @@ from apps.backtests.reproduce.serializers import (
     ReproductionSerializer,
 )
 from apps.backtests.reproduce.services import NotAReproduction, Reproduction
-from apps.backtests.results import NotCompleted
+from apps.backtests.running.results import NotCompleted
 from apps.backtests.services import TooManyQueued
 from apps.backtests.views import PREFER
 from apps.core.api.resources import NO_FIELDS, EmptyBody, OwnedViewSet, idempotent, refuses

@@ -8,12 +8,12 @@ from django.db import transaction
 
 from apps.accounts.models import User
 from apps.algorithms.steps import to_fault
-from apps.backtests import results, services
+from apps.backtests import services
 from apps.backtests.compare.services import MetricPair, paired_metrics
-from apps.backtests.evidence import ledger
 from apps.backtests.models import Backtest, BacktestKind
 from apps.backtests.reproduce.services import resubmission_of
-from apps.backtests.studies import BacktestOutput, load_inputs
+from apps.backtests.running import ledger, results
+from apps.backtests.running.simulating import BacktestOutput, load_inputs
 from apps.core.errors import Code, InvalidInput, ServiceError
 from apps.engine.errors import EngineError
 from apps.engine.language import strategy as engine

@@ -6,9 +6,9 @@ from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from apps.backtests.estimates import TooManySeconds
 from apps.backtests.models import BacktestNotFound
-from apps.backtests.results import NotCompleted
+from apps.backtests.running.estimates import TooManySeconds
+from apps.backtests.running.results import NotCompleted
 from apps.backtests.services import TooManyQueued
 from apps.backtests.what_if import services
 from apps.backtests.what_if.serializers import WhatIfRequestSerializer, WhatIfSerializer

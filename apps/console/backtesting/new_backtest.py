@@ -11,9 +11,10 @@ from apps.accounts.models import User
 from apps.algorithms import services as algorithms
 from apps.algorithms.models import Algorithm
 from apps.algorithms.serializers import AlgorithmSerializer, ReviewSerializer
-from apps.backtests import estimates, services
+from apps.backtests import services
 from apps.backtests.models import Backtest, BacktestKind
 from apps.backtests.report.formats import format_duration
+from apps.backtests.running import estimates
 from apps.backtests.serializers import BacktestRequestSerializer
 from apps.backtests.submissions import STUDY_FIELDS, read_date_range
 from apps.console.backtesting.override_forms import override_form, read_overrides

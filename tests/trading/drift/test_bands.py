@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from apps.accounts.models import User
-from apps.backtests import results
 from apps.backtests.models import Backtest, BacktestKind
+from apps.backtests.running import results
 from apps.engine.evidence.resampling import growth_band
 from apps.engine.metrics.result_data import ResultData
 from apps.trading.models import Run, RunState, SessionStart

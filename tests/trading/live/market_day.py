@@ -7,7 +7,7 @@ import numpy as np
 
 from apps.accounts.models import User
 from apps.algorithms.models import Algorithm
-from apps.backtests.histories import load_histories
+from apps.backtests.running.histories import load_histories
 from apps.core.times import day_in_india
 from apps.engine.candles import Candles
 from apps.engine.language import strategy as engine

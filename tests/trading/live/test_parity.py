@@ -11,7 +11,7 @@ from typing import cast
 import numpy as np
 import pytest
 
-from apps.backtests.histories import symbol_history
+from apps.backtests.running.histories import symbol_history
 from apps.core.times import day_in_india
 from apps.engine.candles import DAY, IST, WARMUP_BARS, Candles, start_of_block
 from apps.engine.errors import InsufficientBars

@@ -9,11 +9,11 @@ import orjson
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.utils import timezone
 
-from apps.backtests.coverage import add_coverage, coverage_of_histories
 from apps.backtests.from_files import history_of_file, rules_of_candles
 from apps.backtests.models import BacktestKind
-from apps.backtests.studies import BacktestOutput
-from apps.backtests.sufficient_history import TooLittleCoverage, require_min_coverage
+from apps.backtests.running.range_coverage import add_coverage, coverage_of_histories
+from apps.backtests.running.simulating import BacktestOutput
+from apps.backtests.running.sufficient_history import TooLittleCoverage, require_min_coverage
 from apps.core import requests
 from apps.core.errors import InvalidInput
 from apps.core.times import day_in_india, day_number

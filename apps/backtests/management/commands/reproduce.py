@@ -13,7 +13,7 @@ from apps.backtests.reproduce.comparison import (
     ReceiptWithCandles,
     compare_receipts,
 )
-from apps.backtests.studies import THREADS, BacktestOutput, study_of
+from apps.backtests.running.simulating import THREADS, BacktestOutput, study_of
 from apps.core import requests
 from apps.core.errors import InvalidInput
 from apps.core.times import day_in_india

@@ -10,7 +10,7 @@ from django.db.models import Q, QuerySet
 
 from apps.algorithms.models import Algorithm
 from apps.backtests.models import Backtest, BacktestKind, TrialRecord
-from apps.backtests.studies import BacktestOutput, TriedSets
+from apps.backtests.running.simulating import BacktestOutput, TriedSets
 from apps.engine.evidence.inputs import Trials
 from apps.engine.language.strategy import parse
 from apps.engine.metrics.equity import day_ends

@@ -7,8 +7,8 @@ from typing import Final
 import numpy as np
 from django.conf import settings
 
-from apps.backtests.coverage import last_session_days, past_days
-from apps.backtests.histories import longer_candles
+from apps.backtests.running.histories import longer_candles
+from apps.backtests.running.range_coverage import last_session_days, past_days
 from apps.backtests.submissions import DateRange
 from apps.core.errors import Code, ServiceError
 from apps.engine.errors import LEAST_BARS

@@ -18,10 +18,10 @@ import numpy as np
 from django.db import transaction
 from django.db.models import Q, Sum
 
-from apps.backtests import estimates, execution, queue, results, studies
-from apps.backtests.execution import SHARE_OF_READING, StaleAttempt
 from apps.backtests.models import Backtest, ShardState, StudyShard
-from apps.backtests.studies import BacktestOutput
+from apps.backtests.running import estimates, execution, queue, results, simulating
+from apps.backtests.running.execution import SHARE_OF_READING, StaleAttempt
+from apps.backtests.running.simulating import BacktestOutput
 from apps.core import database
 from apps.engine.errors import EngineError
 from apps.engine.kernel.records import Array
@@ -67,9 +67,11 @@ class LoadedStudy:
         """Return the output from the scores of all items."""
         share = SHARE_OF_READING + (1 - SHARE_OF_READING) * SHARE_OF_SCORES
         output = self.study.conclude(
-            scores, threads=studies.THREADS, report=lambda done: report(share + (1 - share) * done)
+            scores,
+            threads=simulating.THREADS,
+            report=lambda done: report(share + (1 - share) * done),
         )
-        sets = studies.TriedSets.of_scores(scores)
+        sets = simulating.TriedSets.of_scores(scores)
         return BacktestOutput(output.result, output.findings, self.coverage, sets, output.chart)
 
 
@@ -86,7 +88,7 @@ def run_study(backtest: Backtest, report: Report) -> LoadedStudy | None:
     while scored < study.size:
         end = min(study.size, FIRST_ITEMS if not scored else scored * _GROWTH)
         began = time.perf_counter()
-        parts.append(_scored(study, slice(scored, end), studies.THREADS_OF_A_SHARD, report))
+        parts.append(_scored(study, slice(scored, end), simulating.THREADS_OF_A_SHARD, report))
         seconds = time.perf_counter() - began
         seconds_left = seconds / (end - scored) * (study.size - end)
         scored = end
@@ -101,7 +103,7 @@ def run_study(backtest: Backtest, report: Report) -> LoadedStudy | None:
         divide(backtest, np.concatenate(parts), study.size, seconds=seconds_left)
         return loaded
     if scored < study.size:
-        parts.append(_scored(study, slice(scored, study.size), studies.THREADS, report))
+        parts.append(_scored(study, slice(scored, study.size), simulating.THREADS, report))
     output = loaded.conclude(np.concatenate(parts), report)
     execution.complete(backtest=backtest, output=output, now=database.now())
     return None
@@ -116,7 +118,7 @@ def _require_budget(seconds: float, items: int) -> None:
 
 def _load(backtest: Backtest, report: Report) -> LoadedStudy:
     market = execution.load_backtest(backtest, report)
-    study = studies.study_of(backtest, market.inputs, report=report)
+    study = simulating.study_of(backtest, market.inputs, report=report)
     return LoadedStudy(backtest, study, market.coverage, market.bars)
 
 
@@ -171,7 +173,7 @@ def run_shard(shard: StudyShard, loaded: LoadedStudy | None, report: Report) -> 
         loaded = _load(shard.backtest, report)
     if shard.count:
         items = slice(shard.first, shard.first + shard.count)
-        scores = _scored(loaded.study, items, studies.THREADS_OF_A_SHARD, report)
+        scores = _scored(loaded.study, items, simulating.THREADS_OF_A_SHARD, report)
         record_scores(shard, scores, now=database.now())
         return loaded
     done = StudyShard.objects.of(shard.backtest).filter(result__isnull=False).order_by("number")

@@ -13,7 +13,6 @@ from typing import Final, NamedTuple, TypeAlias
 from django.db import connection, transaction
 from django.db.models import Exists, F
 
-from apps.backtests import estimates
 from apps.backtests.models import (
     RECENT_SECONDS,
     Backtest,
@@ -25,6 +24,7 @@ from apps.backtests.models import (
     ShardState,
     StudyShard,
 )
+from apps.backtests.running import estimates
 from apps.core import jobs
 from apps.core.errors import Code
 from apps.core.machine import process_name

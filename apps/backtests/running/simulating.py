@@ -10,9 +10,9 @@ import numpy as np
 from django.conf import settings
 from numpy.typing import NDArray
 
-from apps.backtests import estimates, results
-from apps.backtests.histories import load_histories
 from apps.backtests.models import Backtest, BacktestKind
+from apps.backtests.running import estimates, results
+from apps.backtests.running.histories import load_histories
 from apps.backtests.submissions import STUDY_FIELDS
 from apps.core.machine import cpu_count
 from apps.core.times import day_in_india

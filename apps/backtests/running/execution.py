@@ -17,9 +17,6 @@ from typing import Final
 from django.db import InterfaceError, OperationalError, connection, transaction
 
 from apps.algorithms import study_results
-from apps.backtests import estimates, queue, results
-from apps.backtests.coverage import add_coverage, coverage_of_histories
-from apps.backtests.evidence import ledger
 from apps.backtests.models import (
     Backtest,
     BacktestKind,
@@ -28,8 +25,10 @@ from apps.backtests.models import (
     ShardState,
     StudyShard,
 )
-from apps.backtests.queue import HEARTBEAT_SECONDS, Work
-from apps.backtests.studies import BacktestOutput, load_inputs
+from apps.backtests.running import estimates, ledger, queue, results
+from apps.backtests.running.queue import HEARTBEAT_SECONDS, Work
+from apps.backtests.running.range_coverage import add_coverage, coverage_of_histories
+from apps.backtests.running.simulating import BacktestOutput, load_inputs
 from apps.core import database
 from apps.core.errors import Code
 from apps.core.times import wire_time
