@@ -44,7 +44,9 @@ class CandleChunk(models.Model):
         default=False, help_text="Prices as their source adjusted them for splits, not as traded"
     )
     prices_known = models.BooleanField(
-        default=False, help_text="Whether a source or a corporate action tells if they are adjusted"
+        default=False,
+        db_default=False,
+        help_text="Whether a source or a corporate action tells if they are adjusted",
     )
     updated_at = models.DateTimeField()
 
