@@ -27,9 +27,17 @@ COST_FACTORS: Final = (0.0, 0.5, 1.0, 1.5, 2.0, 3.0)
 """Multiples of slippage and charges at which the result is simulated again."""
 # What of rates is multiplied; GST follows what it is on.
 _MULTIPLIED: Final = (
-    "brokerage", "brokerage_cap", "brokerage_flat", "tax_buy", "tax_sell", "exchange", "ipft",
-    "regulator", "stamp_buy", "depository",
-)  # fmt: skip
+    "brokerage",
+    "brokerage_cap",
+    "brokerage_flat",
+    "tax_buy",
+    "tax_sell",
+    "exchange",
+    "ipft",
+    "regulator",
+    "stamp_buy",
+    "depository",
+)
 # Exits at prices that slippage does not worsen (rule 4).
 _NO_SLIPPAGE: Final = (BY_TARGET, BY_END_OF_DATA, BY_EXPIRY)
 _NOT_LOOKED_AT: Final = (

@@ -57,8 +57,10 @@ Truths = NDArray[np.bool_]
 
 FILLS: Final = "fills"
 STOP_AND_TARGET, ENTRY_AND_STOP, ENTRY_AND_TARGET = KINDS = (
-    "stopAndTarget", "entryAndStop", "entryAndTarget",
-)  # fmt: skip
+    "stopAndTarget",
+    "entryAndStop",
+    "entryAndTarget",
+)
 _NOT_LOOKED_AT: Final = (
     "What else would have been traded: quantities and all other trades stay as they were.",
     "When inside a bar a trailing stop would have moved: it moves at the ends of bars (rule 5).",
@@ -195,8 +197,11 @@ class SymbolFills:
     def undecided(self, evidence: EvidenceInput) -> list[UndecidedBar]:
         """Return the bars of trades in which it is open what prices reached first."""
         candles, entry, leave = self.trades.candles, self.trades.entry, self.trades.exit
-        best = np.where(self.side > 0, [candles.high[entry], candles.high[leave]],
-                        [candles.low[entry], candles.low[leave]])  # fmt: skip
+        best = np.where(
+            self.side > 0,
+            [candles.high[entry], candles.high[leave]],
+            [candles.low[entry], candles.low[leave]],
+        )
         target, known = self.levels[1], ~self.has_adds
         at_entry, at_exit = ((reach - target) * self.side >= 0 for reach in best)
         inside_by_stop = self.is_stop & self.inside & known
@@ -206,9 +211,14 @@ class SymbolFills:
         leaves_inside = in_entry & self.inside & (self.is_stop | self.is_target)
         of_target = known & self.filled_inside & at_entry & ~leaves_inside
         both = inside_by_stop & at_exit & ~of_target
-        of_stop = inside_by_stop & ~both & in_entry & self.filled_inside & (
-            self.plan.order_by == AT_STOP
-        ) & ((close - stop) * self.side > 0)  # fmt: skip
+        of_stop = (
+            inside_by_stop
+            & ~both
+            & in_entry
+            & self.filled_inside
+            & (self.plan.order_by == AT_STOP)
+            & ((close - stop) * self.side > 0)
+        )
         bar = np.where(of_target, entry, leave)
         price = np.where(of_stop, close * (1 - self.side * self.plan.slippage), target)
         rows = np.flatnonzero(of_target | both | of_stop)
@@ -278,10 +288,14 @@ def symbol_fills(evidence: EvidenceInput) -> list[SymbolFills]:
         entries = np.bincount(position[~is_exit], minlength=len(trades.rows))
         result.append(
             SymbolFills(
-                trades, plan, data.contracts[trades.symbol], _ranges(market, trades),
-                traded[own[is_exit]], entries,
+                trades,
+                plan,
+                data.contracts[trades.symbol],
+                _ranges(market, trades),
+                traded[own[is_exit]],
+                entries,
             )
-        )  # fmt: skip
+        )
     return result
 
 
@@ -342,9 +356,7 @@ def fills_section(evidence: EvidenceInput) -> EvidenceSection:
     return EvidenceSection(
         FILLS,
         {
-            "undecidedBars": {
-                kind: sum(bar.kind == kind for bar in undecided) for kind in KINDS
-            },
+            "undecidedBars": {kind: sum(bar.kind == kind for bar in undecided) for kind in KINDS},
             "shareDecidedByFinerCandles": rounded_figure(decided, Unit.RATIO),
             "netProfit": {
                 name: rounded(getattr(net, name), Unit.RUPEES)
@@ -368,7 +380,7 @@ def fills_section(evidence: EvidenceInput) -> EvidenceSection:
             *([f"The levels of {added:,} trades that were added to."] if added else []),
         ),
         check_of(evidence, net),
-    )  # fmt: skip
+    )
 
 
 def check_of(evidence: EvidenceInput, net: NetByOrder) -> EvidenceCheck:

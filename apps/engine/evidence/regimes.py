@@ -116,7 +116,7 @@ def _conclusion(carrying: Sequence[str], result: ResultData) -> tuple[CheckStatu
     )
 
 
-# ------------------------------------------------------------------------- the regime of each trade
+# The regime of each trade.
 
 
 def _entry_days(result: ResultData) -> NDArray[np.int32]:

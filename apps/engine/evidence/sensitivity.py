@@ -281,8 +281,13 @@ def _nets(evidence: EvidenceInput, all_values: Sequence[Values]) -> list[float |
             nets.append(None)
             continue
         (simulation,) = simulate_plans(
-            [plan], TradedMarket(market, terms, data.candles), signals[np.newaxis], ranges,
-            capital=evidence.inputs.capital, report=ignore_progress, buffers=buffers,
-        )  # fmt: skip
+            [plan],
+            TradedMarket(market, terms, data.candles),
+            signals[np.newaxis],
+            ranges,
+            capital=evidence.inputs.capital,
+            report=ignore_progress,
+            buffers=buffers,
+        )
         nets.append(simulation.result_data.net)
     return nets

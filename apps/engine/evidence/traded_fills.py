@@ -106,8 +106,6 @@ def charges_by(traded: Array, rates: Sequence[ChargeRow]) -> Floats:
     stamp = np.where(bought, rate["stamp_buy"] * turnover, 0.0)
     depository = np.where(traded["special"] == FROM_DEMAT, rate["depository"], 0.0)
     gst = rate["gst"] * (brokerage + exchange + regulator + depository)
-    items = (
-        brokerage, tax, exchange, rate["ipft"] * turnover, regulator, stamp, gst, depository
-    )  # fmt: skip
+    items = (brokerage, tax, exchange, rate["ipft"] * turnover, regulator, stamp, gst, depository)
     rounded: Floats = np.floor(np.stack(items, axis=1) * 100 + 0.5 + 1e-9) / 100
     return rounded

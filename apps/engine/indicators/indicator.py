@@ -198,9 +198,18 @@ class Indicator(NamedTuple):
 
 
 AVERAGES = (
-    ("SMA", 0), ("EMA", 1), ("WMA", 2), ("DEMA", 3), ("TEMA", 4), ("TRIMA", 5), ("KAMA", 6),
-    ("T3", 8), ("HMA", 9), ("ZLEMA", 12), ("RMA", 13),
-)  # fmt: skip
+    ("SMA", 0),
+    ("EMA", 1),
+    ("WMA", 2),
+    ("DEMA", 3),
+    ("TEMA", 4),
+    ("TRIMA", 5),
+    ("KAMA", 6),
+    ("T3", 8),
+    ("HMA", 9),
+    ("ZLEMA", 12),
+    ("RMA", 13),
+)
 """Kinds of moving average, with TA-Lib's number of each (`talib.MA_Type`)."""
 
 OVERSHOOTING = frozenset({"DEMA", "TEMA", "T3", "HMA", "ZLEMA"})

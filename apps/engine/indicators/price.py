@@ -33,18 +33,30 @@ def _acceleration(name: str, argument: str, default: float, opposite: str) -> In
 
 _PLAIN = (
     single("PRICE", "Price of the candle", "source", _SAME, formula="COLUMN"),
-    single("VOLUME", "Volume of the candle", "volume", Inversion.NONE, formula="COLUMN",
-        range=Range(low=0)),
+    single(
+        "VOLUME",
+        "Volume of the candle",
+        "volume",
+        Inversion.NONE,
+        formula="COLUMN",
+        range=Range(low=0),
+    ),
     single("AVGPRICE", "(open + high + low + close) / 4", "open high low close", _SAME),
     single("MEDPRICE", "(high + low) / 2", "high low", _SAME),
     single("TYPPRICE", "(high + low + close) / 3", _HLC, _SAME),
     single("WCLPRICE", "(high + low + 2 x close) / 4", _HLC, _SAME),
-    several("HA", "Heikin-Ashi candle", "open high low close",
-        (IndicatorOutput("close", "HA", 3, _SAME, "close"),
-        IndicatorOutput("open", "HA", 0, _SAME, "open"),
-        IndicatorOutput("high", "HA", 1, _SAME, "low"),
-        IndicatorOutput("low", "HA", 2, _SAME, "high"))),
-)  # fmt: skip
+    several(
+        "HA",
+        "Heikin-Ashi candle",
+        "open high low close",
+        (
+            IndicatorOutput("close", "HA", 3, _SAME, "close"),
+            IndicatorOutput("open", "HA", 0, _SAME, "open"),
+            IndicatorOutput("high", "HA", 1, _SAME, "low"),
+            IndicatorOutput("low", "HA", 2, _SAME, "high"),
+        ),
+    ),
+)
 
 _AVERAGES = (
     _of_source("SMA", "Simple moving average", period(20)),
@@ -57,13 +69,21 @@ _AVERAGES = (
     _of_source("HMA", "Hull moving average", period(20)),
     _of_source("RMA", "Wilder's moving average", period(14)),
     _of_source("ZLEMA", "Exponential moving average less its lag", period(20)),
-    _of_source("T3", "Tillson's smooth exponential moving average", period(5, high=160),
-        IndicatorParameter("vFactor", ("vfactor",), 0.7, 0.0, 1.0)),
+    _of_source(
+        "T3",
+        "Tillson's smooth exponential moving average",
+        period(5, high=160),
+        IndicatorParameter("vFactor", ("vfactor",), 0.7, 0.0, 1.0),
+    ),
     _of_source("MA", "Moving average of a chosen kind", period(20), average()),
-    several("MAMA", "MESA adaptive moving average, and the average that follows it", "source",
+    several(
+        "MAMA",
+        "MESA adaptive moving average, and the average that follows it",
+        "source",
         swapping("MAMA", _SAME, ("mama", "mama"), ("fama", "fama")),
         IndicatorParameter("fastLimit", ("fastlimit",), 0.5, 0.01, 0.99),
-        IndicatorParameter("slowLimit", ("slowlimit",), 0.05, 0.01, 0.99)),
+        IndicatorParameter("slowLimit", ("slowlimit",), 0.05, 0.01, 0.99),
+    ),
     single("VWMA", "Volume-weighted moving average", "source volume", _SAME, period(20)),
     _of_source("HT_TRENDLINE", "Hilbert transform: the trend without the dominant cycle"),
     _of_source("LINEARREG", "End of the linear regression line", period(14)),
@@ -71,77 +91,167 @@ _AVERAGES = (
     _of_source("TSF", "The linear regression line one candle further", period(14)),
     _of_source("MIDPOINT", "Middle between highest and lowest value", period(14)),
     single("MIDPRICE", "Middle between highest high and lowest low", "high low", _SAME, period(14)),
-)  # fmt: skip
+)
 
 _LEVELS = (
-    _of_source("MAX", "Highest value of the last candles, this one included", period(20),
-        opposite="MIN"),
-    _of_source("MIN", "Lowest value of the last candles, this one included", period(20),
-        opposite="MAX"),
-    several("MINMAX", "Lowest and highest value of the last candles, this one included", "source",
-        swapping("MINMAX", _SAME, ("min", "max"), ("max", "min")), period(20)),
-    _of_source("PERCENTILE",
+    _of_source(
+        "MAX", "Highest value of the last candles, this one included", period(20), opposite="MIN"
+    ),
+    _of_source(
+        "MIN", "Lowest value of the last candles, this one included", period(20), opposite="MAX"
+    ),
+    several(
+        "MINMAX",
+        "Lowest and highest value of the last candles, this one included",
+        "source",
+        swapping("MINMAX", _SAME, ("min", "max"), ("max", "min")),
+        period(20),
+    ),
+    _of_source(
+        "PERCENTILE",
         "The value that so many percent of the last candles do not exceed (nearest rank)",
-        period(30), IndicatorParameter("percentile", ("percentile",), 50.0, 0.0, 100.0,
-        inversion=Inversion.FROM_100)),
-    single("SAR", "Parabolic stop and reverse", "high low", _SAME,
+        period(30),
+        IndicatorParameter(
+            "percentile", ("percentile",), 50.0, 0.0, 100.0, inversion=Inversion.FROM_100
+        ),
+    ),
+    single(
+        "SAR",
+        "Parabolic stop and reverse",
+        "high low",
+        _SAME,
         IndicatorParameter("acceleration", ("acceleration",), 0.02, 0.001, 1.0),
-        IndicatorParameter("maximum", ("maximum",), 0.2, 0.001, 1.0)),
-    single("SAREXT", "Parabolic stop and reverse with accelerations of each side", "high low",
-        _SAME, IndicatorParameter("offsetOnReverse", ("offsetonreverse",), 0.0, 0.0, 1.0),
-        _acceleration("accelerationInitLong", "accelerationinitlong", 0.02,
-        "accelerationInitShort"),
+        IndicatorParameter("maximum", ("maximum",), 0.2, 0.001, 1.0),
+    ),
+    single(
+        "SAREXT",
+        "Parabolic stop and reverse with accelerations of each side",
+        "high low",
+        _SAME,
+        IndicatorParameter("offsetOnReverse", ("offsetonreverse",), 0.0, 0.0, 1.0),
+        _acceleration(
+            "accelerationInitLong", "accelerationinitlong", 0.02, "accelerationInitShort"
+        ),
         _acceleration("accelerationLong", "accelerationlong", 0.02, "accelerationShort"),
         _acceleration("accelerationMaxLong", "accelerationmaxlong", 0.2, "accelerationMaxShort"),
-        _acceleration("accelerationInitShort", "accelerationinitshort", 0.02,
-        "accelerationInitLong"),
+        _acceleration(
+            "accelerationInitShort", "accelerationinitshort", 0.02, "accelerationInitLong"
+        ),
         _acceleration("accelerationShort", "accelerationshort", 0.02, "accelerationLong"),
         _acceleration("accelerationMaxShort", "accelerationmaxshort", 0.2, "accelerationMaxLong"),
-        formula="EXTENDED_SAR"),
-    several("SUPERTREND", "SuperTrend line, and the trend: 1 up, -1 down", _HLC,
-        (IndicatorOutput("supertrend", "SUPERTREND", 0, _SAME, "supertrend"),
-        IndicatorOutput("trend", "SUPERTREND", 1, Inversion.NEGATED, "trend", Range(-1, 1))),
-        period(10), multiplier(3.0, "multiplier")),
-    several("ICHIMOKU",
+        formula="EXTENDED_SAR",
+    ),
+    several(
+        "SUPERTREND",
+        "SuperTrend line, and the trend: 1 up, -1 down",
+        _HLC,
+        (
+            IndicatorOutput("supertrend", "SUPERTREND", 0, _SAME, "supertrend"),
+            IndicatorOutput("trend", "SUPERTREND", 1, Inversion.NEGATED, "trend", Range(-1, 1)),
+        ),
+        period(10),
+        multiplier(3.0, "multiplier"),
+    ),
+    several(
+        "ICHIMOKU",
         "Ichimoku's lines; the spans as they are drawn at the candle, from `displacement` candles"
         " before (TradingView's displacement counts the candle itself: its 26 is 25 here)",
-        "high low", swapping("ICHIMOKU", _SAME, ("conversion", "conversion"), ("base", "base"),
-        ("spanA", "spanA"), ("spanB", "spanB")), period(9, "conversionPeriod", "conversion"),
-        period(26, "basePeriod", "base"), period(52, "spanPeriod", "span"),
-        period(26, "displacement", "displacement", low=0, high=500)),
-)  # fmt: skip
+        "high low",
+        swapping(
+            "ICHIMOKU",
+            _SAME,
+            ("conversion", "conversion"),
+            ("base", "base"),
+            ("spanA", "spanA"),
+            ("spanB", "spanB"),
+        ),
+        period(9, "conversionPeriod", "conversion"),
+        period(26, "basePeriod", "base"),
+        period(52, "spanPeriod", "span"),
+        period(26, "displacement", "displacement", low=0, high=500),
+    ),
+)
 
 _BANDS = (
-    several("BBANDS", "Bollinger bands: average and standard deviations of the population",
-        "source", band("BBANDS"), period(20), multiplier(2.0, "nbdevup", "nbdevdn"), average()),
-    several("KC",
+    several(
+        "BBANDS",
+        "Bollinger bands: average and standard deviations of the population",
+        "source",
+        band("BBANDS"),
+        period(20),
+        multiplier(2.0, "nbdevup", "nbdevdn"),
+        average(),
+    ),
+    several(
+        "KC",
         "Keltner channel: exponential average of (high + low + close) / 3, average true ranges",
-        _HLC, band("KC"), period(20), period(10, "atrPeriod", "atrperiod"),
-        multiplier(2.0, "nbdev")),
-    several("DONCHIAN",
+        _HLC,
+        band("KC"),
+        period(20),
+        period(10, "atrPeriod", "atrperiod"),
+        multiplier(2.0, "nbdev"),
+    ),
+    several(
+        "DONCHIAN",
         "Donchian channel: highest high and lowest low of the last candles, this one included",
-        "high low", band("DONCHIAN"), period(20)),
-    several("ACCBANDS",
-        "Acceleration bands: averages of the highs and lows, widened by their range", _HLC,
-        band("ACCBANDS"), period(20)),
-)  # fmt: skip
+        "high low",
+        band("DONCHIAN"),
+        period(20),
+    ),
+    several(
+        "ACCBANDS",
+        "Acceleration bands: averages of the highs and lows, widened by their range",
+        _HLC,
+        band("ACCBANDS"),
+        period(20),
+    ),
+)
 
 _SESSIONS = (
-    single("VWAP",
+    single(
+        "VWAP",
         "Volume-weighted average of (high + low + close) / 3 since the session's first candle",
-        "day hlc3 volume", _SAME, formula="SESSION_VWAP"),
-    several("OPENING_RANGE",
+        "day hlc3 volume",
+        _SAME,
+        formula="SESSION_VWAP",
+    ),
+    several(
+        "OPENING_RANGE",
         "High and low of the session's first minutes, known once they are over",
-        "day time high low", swapping("OPENING_RANGE", _SAME, ("high", "low"), ("low", "high")),
-        IndicatorParameter("minutes", ("minutes",), 15, 1, 720)),
-    several("PREVIOUS_DAY", "Close, high, low and open of the previous session",
-        "day open high low close", swapping("PREVIOUS_DAY", _SAME, ("close", "close"),
-        ("high", "low"), ("low", "high"), ("open", "open"))),
-    several("PIVOT_POINTS",
-        "Classic pivot of the previous session, with its resistances and supports", "day " + _HLC,
-        swapping("PIVOT_POINTS", _SAME, ("pivot", "pivot"), ("r1", "s1"), ("r2", "s2"),
-        ("r3", "s3"), ("s1", "r1"), ("s2", "r2"), ("s3", "r3"))),
-)  # fmt: skip
+        "day time high low",
+        swapping("OPENING_RANGE", _SAME, ("high", "low"), ("low", "high")),
+        IndicatorParameter("minutes", ("minutes",), 15, 1, 720),
+    ),
+    several(
+        "PREVIOUS_DAY",
+        "Close, high, low and open of the previous session",
+        "day open high low close",
+        swapping(
+            "PREVIOUS_DAY",
+            _SAME,
+            ("close", "close"),
+            ("high", "low"),
+            ("low", "high"),
+            ("open", "open"),
+        ),
+    ),
+    several(
+        "PIVOT_POINTS",
+        "Classic pivot of the previous session, with its resistances and supports",
+        "day " + _HLC,
+        swapping(
+            "PIVOT_POINTS",
+            _SAME,
+            ("pivot", "pivot"),
+            ("r1", "s1"),
+            ("r2", "s2"),
+            ("r3", "s3"),
+            ("s1", "r1"),
+            ("s2", "r2"),
+            ("s3", "r3"),
+        ),
+    ),
+)
 
 _TRANSFORMS = (
     single("ADD", "High plus low", "high low", _SAME),
@@ -165,6 +275,6 @@ _TRANSFORMS = (
     single("SIN", "Sine", "source", Inversion.NONE),
     single("COS", "Cosine", "source", Inversion.NONE),
     single("TAN", "Tangent", "source", Inversion.NONE),
-)  # fmt: skip
+)
 
 PRICE_INDICATORS = (*_PLAIN, *_AVERAGES, *_LEVELS, *_BANDS, *_SESSIONS, *_TRANSFORMS)

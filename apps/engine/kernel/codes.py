@@ -25,15 +25,33 @@ SIZE, STOP, TARGET, TRAIL = range(4)
 
 # Why a position was closed, OPEN while it is not, and why an entry was not traded.
 (
-    OPEN, BY_STOP, BY_TARGET, BY_TRAIL, BY_OPPOSITE,
-    BY_SQUARE_OFF, BY_HOLDING, BY_DAILY_LOSS, BY_END_OF_DATA, BY_SIGNAL,
-    BY_STOPPED, BY_EXPIRY, BY_EXPIRY_CLOSE,
-) = range(13)  # fmt: skip
+    OPEN,
+    BY_STOP,
+    BY_TARGET,
+    BY_TRAIL,
+    BY_OPPOSITE,
+    BY_SQUARE_OFF,
+    BY_HOLDING,
+    BY_DAILY_LOSS,
+    BY_END_OF_DATA,
+    BY_SIGNAL,
+    BY_STOPPED,
+    BY_EXPIRY,
+    BY_EXPIRY_CLOSE,
+) = range(13)
 (
-    POSITION_LIMIT, INSUFFICIENT_CASH, BELOW_ONE_LOT,
-    DAILY_LOSS_LIMIT, OUTSIDE_SESSION, BOTH_SIDES, LIMIT_NOT_REACHED,
-    KILL_SWITCH, STALE_DATA, AFTER_SESSION, CIRCUIT,
-) = range(11)  # fmt: skip
+    POSITION_LIMIT,
+    INSUFFICIENT_CASH,
+    BELOW_ONE_LOT,
+    DAILY_LOSS_LIMIT,
+    OUTSIDE_SESSION,
+    BOTH_SIDES,
+    LIMIT_NOT_REACHED,
+    KILL_SWITCH,
+    STALE_DATA,
+    AFTER_SESSION,
+    CIRCUIT,
+) = range(11)
 TRADED, IGNORED = -1, -2
 # What makes an entry smaller than its sizing asks for.
 BY_POSITION_SIZE, BY_CASH, BY_VOLUME = range(3)

@@ -73,7 +73,7 @@ from apps.engine.kernel.codes import (
     TRAIL,
     WAITED_BARS,
     WAITING_EXITS,
-)  # fmt: skip
+)
 from apps.engine.kernel.records import (
     CONTRACT,
     FILL,
@@ -200,13 +200,18 @@ class Exit(NamedTuple):
     quantity: float
 
 
-# ------------------------------------------------------------------------------------- entry points
+# Entry points.
 
 
 def run(
-    state: State, market: MarketRows, signals: Array, rules: Rules, output: SimulationOutput,
-    start: int, stop: int,
-) -> KernelProgress:  # fmt: skip
+    state: State,
+    market: MarketRows,
+    signals: Array,
+    rules: Rules,
+    output: SimulationOutput,
+    start: int,
+    stop: int,
+) -> KernelProgress:
     """Step through rows [start, stop).
 
     The next row is before `stop` when `output` might not hold what another row writes (read it and
@@ -220,9 +225,14 @@ def run(
 
 @entry_point
 def run_all(
-    states: State, market: MarketRows, signals: Array, rules: Rules, output: SimulationOutput,
-    sampling: Sampling, span: Span,
-) -> KernelProgress:  # fmt: skip
+    states: State,
+    market: MarketRows,
+    signals: Array,
+    rules: Rules,
+    output: SimulationOutput,
+    sampling: Sampling,
+    span: Span,
+) -> KernelProgress:
     """Step through rows of one market with many plans, one after the other: states, signals, plans
     and equity have one more axis. Trades, fills and refusals follow each other as the plans do.
 
@@ -236,9 +246,17 @@ def run_all(
     while number < states.account.size and done:
         slots = np.zeros(states.positions.shape[1], SLOT)
         books = Books(
-            states.account[number], rules.plan[number], work[0], states.positions[number],
-            states.orders[number], slots, rates, output.trades, fills, refusals,
-        )  # fmt: skip
+            states.account[number],
+            rules.plan[number],
+            work[0],
+            states.positions[number],
+            states.orders[number],
+            slots,
+            rates,
+            output.trades,
+            fills,
+            refusals,
+        )
         prepare_slots(books, market, rules.instruments, rules.contracts, row)
         curve = sampling.curve if sampling.rows.size > 0 else output.equity[number]
         end = run_rows(books, market, signals[number], curve, row, span.stop)
@@ -313,9 +331,13 @@ def close_all(books: Books) -> None:
 
 @entry_point
 def settle(
-    state: State, rules: Rules, output: SimulationOutput, slot: int, reason: int,
+    state: State,
+    rules: Rules,
+    output: SimulationOutput,
+    slot: int,
+    reason: int,
     settlement: Settlement,
-) -> int:  # fmt: skip
+) -> int:
     """Close one slot without slippage at the price of the settlement, else at its last close, and
     forget what waits on it; return how many trades, and as many fills, were written.
     """
@@ -323,9 +345,17 @@ def settle(
     work, slots = np.zeros(1, WORK), np.zeros(state.positions.size, SLOT)
     fills, refusals = or_scratch(output.fills, FILL), or_scratch(output.refusals, REFUSAL)
     books = Books(
-        account, rules.plan[0], work[0], state.positions, state.orders, slots,
-        with_none(rules.rates), output.trades, fills, refusals,
-    )  # fmt: skip
+        account,
+        rules.plan[0],
+        work[0],
+        state.positions,
+        state.orders,
+        slots,
+        with_none(rules.rates),
+        output.trades,
+        fills,
+        refusals,
+    )
     work[0].keeps_fills = output.fills.size > 0
     for k in range(slots.size):
         slots[k].instrument = column_of(books.positions[k].instrument, k, rules.instruments)
@@ -407,10 +437,17 @@ def column_of(instrument: int, likely: int, instruments: Array) -> int:
 @expression
 def ticket_of(books: Books, k: int) -> Ticket:
     return Ticket(
-        books.account, books.plan, books.work, books.positions[k], books.orders[k, 0],
-        books.slots[k], books.rates[books.slots[k].rate], books.trades[books.work.trades],
-        books.fills[books.work.fills], books.refusals[books.work.refusals],
-    )  # fmt: skip
+        books.account,
+        books.plan,
+        books.work,
+        books.positions[k],
+        books.orders[k, 0],
+        books.slots[k],
+        books.rates[books.slots[k].rate],
+        books.trades[books.work.trades],
+        books.fills[books.work.fills],
+        books.refusals[books.work.refusals],
+    )
 
 
 @phase
@@ -423,7 +460,7 @@ def has_room(books: Books) -> bool:
     return bool(room)
 
 
-# ------------------------------------------------------------------------------------------ one row
+# One row.
 
 
 @phase
@@ -664,7 +701,7 @@ def read_signals(books: Books) -> None:
                     order.price = order_price(slot.close, accepted, books.plan, slot.contract)
 
 
-# --------------------------------------------------------------------------------- marked to market
+# Marked to market.
 
 
 @phase
@@ -761,7 +798,7 @@ def until_limit(account: Struct, plan: Struct, equity: Array, row: int, stop: in
     return last if reached else stop
 
 
-# ------------------------------------------------------------------------------------- active slots
+# Active slots.
 #
 # A slot is active in a row in which something may happen to it: an order waits, its bar touches a
 # level, a signal acts. Its position is fast-forwarded through all other rows, and marked to market
@@ -851,9 +888,14 @@ def next_signal(signals: Array, source: int, acting: AnyNumber, row: int, stop: 
 
 @phase
 def walk(
-    position: Struct, slot: Struct, plan: Struct,
-    market: MarketRows, signals: Array, acting: AnyNumber, stop: int,
-) -> tuple[AnyNumber, float, float]:  # fmt: skip
+    position: Struct,
+    slot: Struct,
+    plan: Struct,
+    market: MarketRows,
+    signals: Array,
+    acting: AnyNumber,
+    stop: int,
+) -> tuple[AnyNumber, float, float]:
     """Carry the stop and the extreme of a position on through the rows before `stop`, to the first
     in which anything can happen to it: a signal acts, its bar reaches a level or has a flag, or
     there is no bar. Return that row, or `stop`, and both as they stand before it.
@@ -907,17 +949,19 @@ def walk(
 def reaches(position: Struct, stop: float, best: float, worst: float) -> bool:
     """Whether a bar reaches one of the levels of a position, which are all listed here."""
     side = position.side
-    return (
-        ((worst - stop) * side <= 0)
-        | ((best - position.target) * side >= 0)
-    )  # fmt: skip
+    return ((worst - stop) * side <= 0) | ((best - position.target) * side >= 0)
 
 
 @phase
 def fast_forward(
-    position: Struct, order: Struct, slot: Struct,
-    plan: Struct, market: MarketRows, signals: Array, row: int,
-) -> None:  # fmt: skip
+    position: Struct,
+    order: Struct,
+    slot: Struct,
+    plan: Struct,
+    market: MarketRows,
+    signals: Array,
+    row: int,
+) -> None:
     """Take a position through its bars in the rows before `row`, in which nothing happened."""
     last, rows = row - 1, row - slot.advanced_to
     bar = bar_of(market, last, slot.instrument)
@@ -940,7 +984,7 @@ def fast_forward_all(books: Books, market: MarketRows, signals: Array, row: int)
             fast_forward(position, books.orders[k, 0], slot, books.plan, market, signals, row)
 
 
-# ------------------------------------------------------------------------------------------ signals
+# Signals.
 
 
 @step
@@ -1008,7 +1052,7 @@ def without_entry(ticket: Ticket, signal: int) -> int:
     return signal & ~ENTER
 
 
-# ------------------------------------------------------------------------------------------ entries
+# Entries.
 
 
 @step
@@ -1172,7 +1216,7 @@ def open_position(ticket: Ticket, side: float, price: float, lots: float) -> Non
     ticket.work.remark = True
 
 
-# -------------------------------------------------------------------------------------------- exits
+# Exits.
 
 
 @phase
@@ -1305,13 +1349,15 @@ def leave(ticket: Ticket, exit_: Exit, items: Paise, time: int) -> None:
     position.close, position.time, position.day = 0.0, 0, 0
 
 
-# --------------------------------------------------------------------------------- levels and worth
+# Levels and worth.
 
 tick_down, tick_up = step(prices.tick_down), step(prices.tick_up)
 stop_distance, target_distance = step(prices.stop_distance), step(prices.target_distance)
 is_armed, trail_distance, offset_price = (
-    step(prices.is_armed), step(prices.trail_distance), step(prices.offset_price),
-)  # fmt: skip
+    step(prices.is_armed),
+    step(prices.trail_distance),
+    step(prices.offset_price),
+)
 
 
 @step
@@ -1374,7 +1420,7 @@ def set_trail(position: Struct, stop: float, extreme: float) -> None:
     position.extreme = extreme
 
 
-# ------------------------------------------------------------------------------------------ charges
+# Charges.
 
 
 @phase
@@ -1402,9 +1448,15 @@ def charges_on(value: float, buying: bool, from_demat: bool, rate: Struct) -> Pa
     gst = rate.gst * (brokerage + exchange + regulator + depository)
     fee, fund = paise(exchange), paise(rate.ipft * value)
     return (
-        paise(brokerage), paise(tax), fee, fund, paise(regulator), paise(stamp), paise(gst),
+        paise(brokerage),
+        paise(tax),
+        fee,
+        fund,
+        paise(regulator),
+        paise(stamp),
+        paise(gst),
         paise(depository),
-    )  # fmt: skip
+    )
 
 
 @step
@@ -1416,8 +1468,15 @@ def charges_on_expiry(value: float, tax: float, rate: Struct) -> Paise:
     if value <= 0:
         brokerage = 0.0
     return (
-        paise(brokerage), paise(tax * value), 0.0, 0.0, 0.0, 0.0, paise(rate.gst * brokerage), 0.0,
-    )  # fmt: skip
+        paise(brokerage),
+        paise(tax * value),
+        0.0,
+        0.0,
+        0.0,
+        0.0,
+        paise(rate.gst * brokerage),
+        0.0,
+    )
 
 
 @step

@@ -6,20 +6,44 @@ The kernel counts them by number (`codes`): a reason's number is its place here,
 """
 
 EXIT_REASONS = (
-    "", "stop_loss", "take_profit", "trailing_stop", "opposite_signal",
-    "square_off", "max_holding", "daily_loss_limit", "end_of_data", "signal",
-    "stopped", "expiry", "expiry_close",
-)  # fmt: skip
+    "",
+    "stop_loss",
+    "take_profit",
+    "trailing_stop",
+    "opposite_signal",
+    "square_off",
+    "max_holding",
+    "daily_loss_limit",
+    "end_of_data",
+    "signal",
+    "stopped",
+    "expiry",
+    "expiry_close",
+)
 REJECTIONS = (
-    "position_limit", "insufficient_cash", "below_one_lot",
-    "daily_loss_limit", "outside_session", "both_sides", "limit_not_reached",
-    "kill_switch", "stale_data", "after_session", "circuit",
-)  # fmt: skip
+    "position_limit",
+    "insufficient_cash",
+    "below_one_lot",
+    "daily_loss_limit",
+    "outside_session",
+    "both_sides",
+    "limit_not_reached",
+    "kill_switch",
+    "stale_data",
+    "after_session",
+    "circuit",
+)
 REDUCTIONS = ("max_position_size", "cash", "volume")
 """What makes an entry smaller than its sizing asks for."""
 WAITS = ("exits", "bars")
 """What is counted of exits that a locked price lets wait: how many, and their bars in all."""
 CHARGE_KINDS = (
-    "brokerage", "transactionTax", "exchangeFee", "ipft", "sebiFee", "stampDuty", "gst",
+    "brokerage",
+    "transactionTax",
+    "exchangeFee",
+    "ipft",
+    "sebiFee",
+    "stampDuty",
+    "gst",
     "depositoryCharge",
-)  # fmt: skip
+)

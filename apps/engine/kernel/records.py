@@ -41,7 +41,7 @@ RATE = np.dtype(
     ]
 )
 
-# ------------------------------------------------------------------------------------------- state
+# State.
 
 ACCOUNT_STATE = np.dtype(
     [
@@ -161,7 +161,7 @@ def request_close(state: State, slots: Iterable[int], reason: int) -> None:
             order["pending"] |= FLATTEN
 
 
-# ------------------------------------------------------------------------------------------ market
+# Market.
 
 
 class Bars(NamedTuple):
@@ -213,7 +213,7 @@ class MarketRows(NamedTuple):
         return cells if len(cells) == self.rows else cells[0] + np.arange(self.rows, dtype=np.int32)
 
 
-# ------------------------------------------------------------------------------------------- rules
+# Rules.
 
 
 class Plan(NamedTuple):
@@ -279,7 +279,7 @@ def rules_of(plan: Plan, instruments: NDArray[np.int64], contracts: Array, rates
     return Rules(np.array([plan], PLAN), instruments, contracts, rates)
 
 
-# ------------------------------------------------------------------------------------------ output
+# Output.
 
 TRADE = np.dtype(
     [
@@ -371,7 +371,7 @@ class KernelProgress(NamedTuple):
     refusals: int
 
 
-# ------------------------------------------------------------------------------------------ checks
+# Checks.
 
 
 class ArrayMismatch(EngineError):

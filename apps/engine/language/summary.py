@@ -183,7 +183,7 @@ def _sentences(step: str, part: StepPart) -> Iterator[Sentence]:
         yield Sentence(f"{step}.{field}", text)
 
 
-# ------------------------------------------------------------------------------------------- steps
+# Steps.
 
 Pairs = Iterator[tuple[str, str]]
 """Fields of a step, and a sentence of each."""
@@ -361,7 +361,7 @@ def _execution(settings: ExecutionSettings) -> Pairs:
     yield "includeOutOfSession", f"Bars outside of sessions {counts} for indicators and fills."
 
 
-# ------------------------------------------------------------------------------------------- exits
+# Exits.
 
 
 def _stop(stop: StopLoss | None) -> str:
@@ -413,7 +413,7 @@ def _trail(trail: TrailingStop | None) -> str:
     return f"The trailing stop is switched off; it would follow the best price {behind}, {begins}."
 
 
-# -------------------------------------------------------------------------------------- conditions
+# Conditions.
 
 
 def _condition(condition: Condition) -> str:
@@ -472,7 +472,7 @@ def _named(operand: Operand, parameter: str) -> str:
     return value if isinstance(value, str) else _number(value)
 
 
-# ----------------------------------------------------------------------------------------- numbers
+# Numbers.
 
 
 def _number(value: float) -> str:

@@ -28,10 +28,15 @@ class SimulationCurve(NamedTuple):
 
 
 def result_data_of(
-    trades: Array, ends: Sequence[int], curves: Sequence[SimulationCurve], capital: float,
-    candles: Sequence[Candles], *, by_limit: bool = False,
+    trades: Array,
+    ends: Sequence[int],
+    curves: Sequence[SimulationCurve],
+    capital: float,
+    candles: Sequence[Candles],
+    *,
+    by_limit: bool = False,
     flags: NDArray[np.uint8] = NO_FLAGS,
-) -> list[ResultData]:  # fmt: skip
+) -> list[ResultData]:
     """Return the data of each simulation, as if it were alone; `ends` are those of its trades."""
     profit, bounds = net_profits(trades), [0, *ends]
     gains, losses = np.flatnonzero(profit > 0), np.flatnonzero(profit < 0)
@@ -39,9 +44,11 @@ def result_data_of(
     slices = (
         [slice(*pair) for pair in pairwise(counts)]
         for counts in (
-            bounds, gains.searchsorted(bounds).tolist(), losses.searchsorted(bounds).tolist()
+            bounds,
+            gains.searchsorted(bounds).tolist(),
+            losses.searchsorted(bounds).tolist(),
         )
-    )  # fmt: skip
+    )
     results = []
     for rows, winners, losers, (curve, day_ends) in zip(*slices, curves, strict=True):
         result = ResultData(trades[rows], curve, capital, candles, day_ends, by_limit, flags)

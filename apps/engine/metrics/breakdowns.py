@@ -22,8 +22,14 @@ from apps.engine.metrics.trades import SECONDS_AN_HOUR, net_profits, trade_retur
 from apps.engine.units import Unit, each_rounded
 
 WEEKDAYS: Final = (
-    "monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday",
-)  # fmt: skip
+    "monday",
+    "tuesday",
+    "wednesday",
+    "thursday",
+    "friday",
+    "saturday",
+    "sunday",
+)
 HOURS: Final = tuple(f"{hour:02}:00" for hour in range(24))
 SIDE_NAMES: Final = ("short", "long")
 DAYS, WEEKS, MONTHS, YEARS = "M8[D]", "M8[W]", "M8[M]", "M8[Y]"
@@ -214,15 +220,28 @@ def _groups(trades: Array, *groupings: _Grouping) -> list[list[TradeGroup]]:
     )
     groups: list[TradeGroup] = [
         {
-            "name": name, "trades": trades_of_group, "winningTrades": winners,
-            "losingTrades": losers, "winRate": win_rate, "grossProfit": gross_profit,
-            "charges": charges_of_group, "netProfit": net_profit, "averageProfit": average,
+            "name": name,
+            "trades": trades_of_group,
+            "winningTrades": winners,
+            "losingTrades": losers,
+            "winRate": win_rate,
+            "grossProfit": gross_profit,
+            "charges": charges_of_group,
+            "netProfit": net_profit,
+            "averageProfit": average,
         }
         for (
-            name, trades_of_group, winners, losers, win_rate, gross_profit, charges_of_group,
-            net_profit, average,
+            name,
+            trades_of_group,
+            winners,
+            losers,
+            win_rate,
+            gross_profit,
+            charges_of_group,
+            net_profit,
+            average,
         ) in zip(*columns, strict=True)
-    ]  # fmt: skip
+    ]
     return [groups[begin:end] for begin, end in pairwise(edges.tolist())]
 
 

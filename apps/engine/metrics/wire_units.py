@@ -9,17 +9,46 @@ from apps.engine.metrics.table import METRICS
 from apps.engine.units import Unit, rounded
 
 _PRICES: Final = (
-    "price", "entryPrice", "exitPrice", "fillPrice", "lastPrice", "open", "high", "low", "close",
-    "candles", "stopLoss", "trailingStop", "takeProfit", "strike", "tickSize",
-)  # fmt: skip
+    "price",
+    "entryPrice",
+    "exitPrice",
+    "fillPrice",
+    "lastPrice",
+    "open",
+    "high",
+    "low",
+    "close",
+    "candles",
+    "stopLoss",
+    "trailingStop",
+    "takeProfit",
+    "strike",
+    "tickSize",
+)
 _RUPEES: Final = (
-    "grossProfit", "profit", "charges", "chargesByKind", "averageProfit", "unrealisedProfit",
-    "balance", "reserved", "available", "equity", "capital", "loss", "dailyLoss", "limit",
-)  # fmt: skip
+    "grossProfit",
+    "profit",
+    "charges",
+    "chargesByKind",
+    "averageProfit",
+    "unrealisedProfit",
+    "balance",
+    "reserved",
+    "available",
+    "equity",
+    "capital",
+    "loss",
+    "dailyLoss",
+    "limit",
+)
 _PERCENT: Final = (
-    "returnPercentage", "drawdown", "maxAdverseExcursion", "maxFavorableExcursion", "riskOfRuin",
+    "returnPercentage",
+    "drawdown",
+    "maxAdverseExcursion",
+    "maxFavorableExcursion",
+    "riskOfRuin",
     "ruinThreshold",
-)  # fmt: skip
+)
 
 FIELD_UNITS: Final[Mapping[str, Unit]] = {
     **{name: metric.unit for name, metric in METRICS.items()},

@@ -318,9 +318,13 @@ def terms_of(symbols: Sequence[str], contracts: Sequence[Contract], schedule: Sc
     ends = [NEVER if contract.ends is None else contract.ends for contract in contracts]
     rates = rate_rows(schedule, segments)
     return Terms(
-        instrument_ids(symbols), np.array(days, np.int32), units, rates, np.array(ends, np.int64),
+        instrument_ids(symbols),
+        np.array(days, np.int32),
+        units,
+        rates,
+        np.array(ends, np.int64),
         [contract.settlement for contract in contracts],
-    )  # fmt: skip
+    )
 
 
 def contract_rows(contracts: Sequence[Contract], segments: Mapping[str, int]) -> Array:

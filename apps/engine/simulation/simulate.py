@@ -113,9 +113,14 @@ def simulate(
         traded = TradedMarket(market, terms, data.candles)
         simulation = simulate_plan(plan, traded, signals, capital=capital, report=report)
         return result_of(
-            strategy, data, schedule, simulation, capital=capital, seed=seed,
+            strategy,
+            data,
+            schedule,
+            simulation,
+            capital=capital,
+            seed=seed,
             candle_series=candle_series.result,
-        )  # fmt: skip
+        )
 
 
 def result_of(

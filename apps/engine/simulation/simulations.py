@@ -153,9 +153,14 @@ def simulate_plan(
     if keep_fills:
         buffers = buffers._replace(fills=np.empty(len(buffers.trades) * 2, FILL))
     return simulate_plans(
-        [plan], traded, signals[np.newaxis], [row_range], capital=capital, report=report,
+        [plan],
+        traded,
+        signals[np.newaxis],
+        [row_range],
+        capital=capital,
+        report=report,
         buffers=buffers,
-    )[0]  # fmt: skip
+    )[0]
 
 
 class Buffers(NamedTuple):
@@ -255,9 +260,15 @@ class _Batch:
     """Plans over some rows of a market."""
 
     def __init__(
-        self, plans: Sequence[Plan], traded: TradedMarket, signals: NDArray[np.uint8],
-        row_range: RowRange, buffers: Buffers, *, capital: float,
-    ) -> None:  # fmt: skip
+        self,
+        plans: Sequence[Plan],
+        traded: TradedMarket,
+        signals: NDArray[np.uint8],
+        row_range: RowRange,
+        buffers: Buffers,
+        *,
+        capital: float,
+    ) -> None:
         market, terms = traded.market, traded.terms
         self.market, self.terms, self.signals, self.row_range = market, terms, signals, row_range
         self.states = new_states(terms.instruments, len(plans), cash=capital)
@@ -270,9 +281,12 @@ class _Batch:
         curve = buffers.equity[0] if sampled is None else buffers.curve
         first = State(self.states.account[:1], self.states.positions[0], self.states.orders[0])
         check_shapes(
-            first, market, signals[0], self._rules._replace(plan=self._rules.plan[:1]),
+            first,
+            market,
+            signals[0],
+            self._rules._replace(plan=self._rules.plan[:1]),
             self._output._replace(equity=curve),
-        )  # fmt: skip
+        )
         if not len(signals) == len(buffers.equity) == len(plans):
             raise ArrayMismatch("Each plan has its own signals and equity.")
 
@@ -324,9 +338,14 @@ class _Batch:
         while number < len(accounts):
             before = accounts["trades"].copy()
             number, row, trades, fills, _ = kernel.run_all(
-                self.states, self.market, self.signals, self._rules, self._output, self._sampling,
+                self.states,
+                self.market,
+                self.signals,
+                self._rules,
+                self._output,
+                self._sampling,
                 Span(first, stop, number, row, end),
-            )  # fmt: skip
+            )
             self._filled.append(self._output.fills[:fills].tobytes())
             if trades:
                 self._keep(np.cumsum(accounts["trades"] - before).tolist())

@@ -132,16 +132,26 @@ def symbol_series_of(strategy: Strategy, history: History, start: int, end: int)
     flags = with_circuits(
         square_off_flags(strategy, history.symbol, candles, history.sessions, contract),
         circuit_flags(
-            contract, timeframe, used, first=len(used) - len(candles), days=history.days,
+            contract,
+            timeframe,
+            used,
+            first=len(used) - len(candles),
+            days=history.days,
         ),
-    )  # fmt: skip
+    )
     higher_timeframes = _higher_timeframes_used(strategy, history, used, start)
     out_of_session = int(np.count_nonzero((outside >= start) & (outside < end)))
     return SymbolSeries(
-        history.symbol, used, candles, flags, higher_timeframes, out_of_session, after_expiry,
+        history.symbol,
+        used,
+        candles,
+        flags,
+        higher_timeframes,
+        out_of_session,
+        after_expiry,
         short_margins_of(strategy, contract, candles, history.underlying),
         candles.volume if strategy.executionSettings.maxVolumeShare else NO_VOLUME,
-    )  # fmt: skip
+    )
 
 
 def short_margins_of(

@@ -25,10 +25,22 @@ from apps.engine.language.strategy import Strategy
 from apps.engine.simulation.plan import ends_with_session
 
 CERTAIN = (
-    "entered", "no_signal", "both_sides", "unknown_ranges", "position_held", "daily_loss_limit",
-    "after_session", "outside_session", "position_limit", "end_of_data", "ruined",
-    "insufficient_cash", "below_one_lot", "limit_not_reached", "circuit",
-)  # fmt: skip
+    "entered",
+    "no_signal",
+    "both_sides",
+    "unknown_ranges",
+    "position_held",
+    "daily_loss_limit",
+    "after_session",
+    "outside_session",
+    "position_limit",
+    "end_of_data",
+    "ruined",
+    "insufficient_cash",
+    "below_one_lot",
+    "limit_not_reached",
+    "circuit",
+)
 UNCERTAIN = "not_traded"
 """One of the reasons that the result counted, and it does not say which."""
 

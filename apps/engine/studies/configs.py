@@ -41,9 +41,15 @@ MOST_SEED = int(LARGEST)
 Seed = Annotated[int, Field(ge=0, le=MOST_SEED), Whole]
 
 SHOWN = (
-    "totalTrades", "netProfit", "roi", "winRate", "profitFactor", "sharpeRatio",
-    "sharpeRatioAnnualized", "maxDrawdown",
-)  # fmt: skip
+    "totalTrades",
+    "netProfit",
+    "roi",
+    "winRate",
+    "profitFactor",
+    "sharpeRatio",
+    "sharpeRatioAnnualized",
+    "maxDrawdown",
+)
 """The figures that a study shows of each set."""
 PERCENTILES = (1, 5, 25, 50, 75, 95, 99)
 """That a Monte Carlo tells."""

@@ -233,23 +233,31 @@ class MonteCarlo:
         config, profits = self.config, self.profits
         traded = np.cumsum(np.concatenate([[self.capital], profits]))
         is_shuffle = config.method == "shuffle"
-        return StudyOutput(self.result, {
-            "method": config.method,
-            "runs": config.runs,
-            "trades": len(profits),
-            "blockLength": self.block if config.method == "block_bootstrap" else None,
-            "ruinThreshold": config.ruinThreshold,
-            "seed": self.seed,
-            "finalEquity": None if is_shuffle else _in_rupees(_spread(scores["last"])),
-            "maxDrawdown": _spread(scores["drawdown"] * 100),
-            "riskOfRuin": float(scores["ruined"].mean() * 100),
-            "asTraded": {
-                "finalEquity": rounded(float(traded[-1]), Unit.RUPEES),
-                "maxDrawdown": max_drawdown(traded),
+        return StudyOutput(
+            self.result,
+            {
+                "method": config.method,
+                "runs": config.runs,
+                "trades": len(profits),
+                "blockLength": self.block if config.method == "block_bootstrap" else None,
+                "ruinThreshold": config.ruinThreshold,
+                "seed": self.seed,
+                "finalEquity": None if is_shuffle else _in_rupees(_spread(scores["last"])),
+                "maxDrawdown": _spread(scores["drawdown"] * 100),
+                "riskOfRuin": float(scores["ruined"].mean() * 100),
+                "asTraded": {
+                    "finalEquity": rounded(float(traded[-1]), Unit.RUPEES),
+                    "maxDrawdown": max_drawdown(traded),
+                },
             },
-        }, fan(
-            profits, capital=self.capital, method=config.method, block=self.block, seed=self.seed,
-        ))  # fmt: skip
+            fan(
+                profits,
+                capital=self.capital,
+                method=config.method,
+                block=self.block,
+                seed=self.seed,
+            ),
+        )
 
 
 def usual_block(trades: int) -> int:

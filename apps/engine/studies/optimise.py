@@ -156,22 +156,30 @@ class Optimisation:
         best = search.simulate_plan(self.indices[ranked[0]], report=ignore_progress)
         ratios = scores["sharpe"][~np.isnan(scores["sharpe"])].tolist()
         result = result_of(
-            self.strategy, search.data, search.schedule, best, capital=search.capital,
+            self.strategy,
+            search.data,
+            search.schedule,
+            best,
+            capital=search.capital,
             seed=self.seed,
-        )  # fmt: skip
-        return StudyOutput(result, {
-            "objective": config.objective,
-            "method": config.method,
-            "sets": search.grid.size,
-            "tried": len(ran),
-            "invalid": self.size - len(ran),
-            "deflation": {
-                **deflated(best.result_data.sharpe_estimate, ratios),
-                "days": len(best.result_data.daily),
+        )
+        return StudyOutput(
+            result,
+            {
+                "objective": config.objective,
+                "method": config.method,
+                "sets": search.grid.size,
+                "tried": len(ran),
+                "invalid": self.size - len(ran),
+                "deflation": {
+                    **deflated(best.result_data.sharpe_estimate, ratios),
+                    "days": len(best.result_data.daily),
+                },
+                "overfitting": self._overfitting(scores, int(ranked[0]), threads),
+                "ranking": self._table(scores, ranked, threads, report),
             },
-            "overfitting": self._overfitting(scores, int(ranked[0]), threads),
-            "ranking": self._table(scores, ranked, threads, report),
-        }, self._chart(scores, ran))  # fmt: skip
+            self._chart(scores, ran),
+        )
 
     def _chart(self, scores: Array, ran: Items) -> dict[str, object] | None:
         tried = [self.indices[item] for item in ran.tolist()]

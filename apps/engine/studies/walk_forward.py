@@ -133,17 +133,24 @@ class WalkForward:
             report(len(tests) / len(self.windows))
         simulation = _joined(tests, capital, search.data)
         result = result_of(
-            self.strategy, search.data, search.schedule, simulation, capital=capital,
+            self.strategy,
+            search.data,
+            search.schedule,
+            simulation,
+            capital=capital,
             seed=self.seed,
-        )  # fmt: skip
-        return StudyOutput(result, {
-            "objective": config.objective,
-            "anchored": config.anchored,
-            "trainRatio": config.trainRatio,
-            "sets": search.grid.size,
-            "windows": rows,
-            "equity": curve_points(result.curve, POINTS),
-        })  # fmt: skip
+        )
+        return StudyOutput(
+            result,
+            {
+                "objective": config.objective,
+                "anchored": config.anchored,
+                "trainRatio": config.trainRatio,
+                "sets": search.grid.size,
+                "windows": rows,
+                "equity": curve_points(result.curve, POINTS),
+            },
+        )
 
     def _chosen(self, scores: Array) -> list[int]:
         """Return the best set of each window."""
