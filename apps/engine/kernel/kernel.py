@@ -14,66 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from apps.engine.jit import entry_point, expression, phase, step
-from apps.engine.kernel import prices
-from apps.engine.kernel.codes import (
-    AFTER_SESSION,
-    AFTER_SQUARE_OFF,
-    AT_LIMIT,
-    AT_MARKET,
-    BEFORE_DELIVERY,
-    BELOW_ONE_LOT,
-    BOTH_SIDES,
-    BY_AMOUNT,
-    BY_CASH,
-    BY_DAILY_LOSS,
-    BY_END_OF_DATA,
-    BY_EQUITY,
-    BY_EXPIRY,
-    BY_EXPIRY_CLOSE,
-    BY_HOLDING,
-    BY_OPPOSITE,
-    BY_POSITION_SIZE,
-    BY_QUANTITY,
-    BY_RISK,
-    BY_SIGNAL,
-    BY_SQUARE_OFF,
-    BY_STOP,
-    BY_TARGET,
-    BY_TRAIL,
-    BY_VOLUME,
-    CIRCUIT,
-    CLOSE_LONG,
-    CLOSE_SHORT,
-    DAILY_LOSS_LIMIT,
-    DUST,
-    ENTER,
-    ENTER_LONG,
-    ENTER_SHORT,
-    EXIT_LONG,
-    EXIT_SHORT,
-    FLATTEN,
-    HELD_UP,
-    IGNORED,
-    INSUFFICIENT_CASH,
-    LAST_OF_SESSION,
-    LIMIT_NOT_REACHED,
-    LOCKED_AT_CLOSE,
-    LOCKED_DOWN,
-    LOCKED_UP,
-    OPEN,
-    OUTSIDE_SESSION,
-    POSITION_LIMIT,
-    RUINED,
-    RUNNING,
-    SIZE,
-    STOP,
-    TARGET,
-    TARGET_WAITS,
-    TRADED,
-    TRAIL,
-    WAITED_BARS,
-    WAITING_EXITS,
-)
+from apps.engine.kernel import codes, prices
 from apps.engine.kernel.records import (
     CONTRACT,
     FILL,
@@ -98,8 +39,8 @@ AnyNumber = Any
 Paise = tuple[float, float, float, float, float, float, float, float]
 
 ALL_SIGNALS = 255
-CLOSE_EITHER = CLOSE_LONG | CLOSE_SHORT
-EXIT_WAITS = HELD_UP | TARGET_WAITS
+CLOSE_EITHER = codes.CLOSE_LONG | codes.CLOSE_SHORT
+EXIT_WAITS = codes.HELD_UP | codes.TARGET_WAITS
 # Rows that are scanned together in loops without branches; the most that are marked at a time; so
 # few that they are marked one after the other.
 BLOCK, MARKED_TOGETHER, FEW = 64, 1024, 32
@@ -262,7 +203,7 @@ def run_all(
         end = run_rows(books, market, signals[number], curve, row, span.stop)
         if sampling.rows.size > 0:
             sample(sampling, output.equity[number], row, end)
-        ruined = books.account.status != RUNNING
+        ruined = books.account.status != codes.RUNNING
         closes = span.end != NO_END and (ruined or end == span.end)
         done = (ruined or end == span.stop) and (not closes or has_room(books))
         row = end
@@ -279,7 +220,7 @@ def run_rows(
 ) -> int:
     """Step through rows of one plan, as far as there is room and money; return the next one."""
     account, begun = books.account, row
-    while row < stop and account.status == RUNNING and has_room(books):
+    while row < stop and account.status == codes.RUNNING and has_room(books):
         row = mark_rows(books, market, equity, row, next_active_row(books, row, stop))
         if not list_active(books, row, stop):
             continue
@@ -288,7 +229,7 @@ def run_rows(
         if account.blocked:
             drop_blocked_entries(books)
         if day_begins and books.plan.within_session:
-            drop_entries(books, AFTER_SESSION)
+            drop_entries(books, codes.AFTER_SESSION)
         if exit_at_open(books):
             close_positions(books)
         if has_entries(books):
@@ -321,12 +262,12 @@ def close_all(books: Books) -> None:
     for k in range(books.slots.size):
         position, slot = books.positions[k], books.slots[k]
         if position.side != 0:
-            exit_ = Exit(BY_END_OF_DATA, position.close, position.quantity)
+            exit_ = Exit(codes.BY_END_OF_DATA, position.close, position.quantity)
             slot.rate = rate_on(books.rates, slot.contract.segment, position.day)
             close_position(ticket_of(books, k), exit_, position.time, position.day)
             account.equity = account.cash
     if account.equity <= 0:
-        account.status = RUINED
+        account.status = codes.RUINED
 
 
 @entry_point
@@ -364,7 +305,7 @@ def settle(
         price = position.close if np.isnan(settlement.price) else settlement.price
         slots[slot].rate = rate_on(books.rates, slots[slot].contract.segment, position.day)
         ticket, quantity = ticket_of(books, slot), position.quantity
-        if reason == BY_EXPIRY:
+        if reason == codes.BY_EXPIRY:
             value = quantity * price * ticket.slot.contract.multiplier
             tax = settlement.tax if position.side > 0 else 0.0
             items = charges_on_expiry(value, tax, ticket.rate)
@@ -387,9 +328,9 @@ def finish(state: State, rules: Rules, output: SimulationOutput) -> int:
     written = 0
     for slot in np.flatnonzero(state.positions["side"]).tolist():
         free = output._replace(trades=output.trades[written:], fills=output.fills[written:])
-        written += settle(state, rules, free, slot, BY_END_OF_DATA, LAST_CLOSE)
+        written += settle(state, rules, free, slot, codes.BY_END_OF_DATA, LAST_CLOSE)
     if state.account["equity"][0] <= 0:
-        state.account["status"] = RUINED
+        state.account["status"] = codes.RUINED
     return written
 
 
@@ -415,7 +356,7 @@ def prepare_slots(
     """Find the columns and the contract of each slot, and count the open positions."""
     work = books.work
     work.open, work.remark, work.squaring = 0, True, books.plan.squares_off
-    work.keeps_orders = market.atr.size > 0 or books.plan.order_by != AT_MARKET
+    work.keeps_orders = market.atr.size > 0 or books.plan.order_by != codes.AT_MARKET
     for k in range(books.slots.size):
         slot, position = books.slots[k], books.positions[k]
         slot.source = column_of(position.source, k, instruments)
@@ -476,7 +417,7 @@ def load_row(books: Books, market: MarketRows, signals: Array, row: int) -> None
                 books.positions[k], books.orders[k, 0], slot, books.plan, market, signals, row
             )
         bar = bar_of(market, row, slot.instrument)
-        slot.advanced_to, slot.exit_reason = row + 1, OPEN
+        slot.advanced_to, slot.exit_reason = row + 1, codes.OPEN
         slot.bar, slot.signal = bar, signals[slot.source, row]
         if bar >= 0:
             slot.open, slot.high = bars.open[bar], bars.high[bar]
@@ -513,7 +454,7 @@ def drop_blocked_entries(books: Books) -> None:
     """Rule 20: entries that wait are dropped while entries are blocked."""
     for k in range(books.slots.size):
         order = books.orders[k, 0]
-        if order.pending & ENTER:
+        if order.pending & codes.ENTER:
             order.pending = without_entry(ticket_of(books, k), order.pending)
 
 
@@ -535,20 +476,22 @@ def exit_at_open(books: Books) -> bool:
         if position.side != 0 and slot.bar >= 0:
             slot.exit_time, slot.exit_day = work.time, account.day
             late = work.squaring and position.day != account.day
-            if late and not order.pending & LOCKED_AT_CLOSE:  # its last session had no last bar
-                slot.exit_reason = BY_SQUARE_OFF
+            if (
+                late and not order.pending & codes.LOCKED_AT_CLOSE
+            ):  # its last session had no last bar
+                slot.exit_reason = codes.BY_SQUARE_OFF
                 slot.exit_price = slipped(position, position.close, plan)
                 slot.exit_time, slot.exit_day = position.time, position.day
                 order.pending &= ~EXIT_WAITS
             else:
                 open_exit(position, order, slot, plan)
-                if late and slot.exit_reason == OPEN:
-                    slot.exit_reason = BY_SQUARE_OFF
-                if slot.exit_reason != OPEN and is_locked_in(position, slot):
+                if late and slot.exit_reason == codes.OPEN:
+                    slot.exit_reason = codes.BY_SQUARE_OFF
+                if slot.exit_reason != codes.OPEN and is_locked_in(position, slot):
                     hold_up(account, order, slot)
                 else:
                     order.pending &= ~EXIT_WAITS
-            leaves |= slot.exit_reason != OPEN
+            leaves |= slot.exit_reason != codes.OPEN
     return leaves
 
 
@@ -558,11 +501,11 @@ def close_positions(books: Books) -> None:
     for i in range(np.uint64(books.work.active)):
         k = books.slots[i].active
         slot = books.slots[k]
-        if slot.exit_reason != OPEN:
+        if slot.exit_reason != codes.OPEN:
             exit_ = Exit(slot.exit_reason, slot.exit_price, books.positions[k].quantity)
             slot.rate = rate_on(books.rates, slot.contract.segment, slot.exit_day)
             close_position(ticket_of(books, k), exit_, slot.exit_time, slot.exit_day)
-            slot.exit_reason = OPEN
+            slot.exit_reason = codes.OPEN
 
 
 @phase
@@ -573,8 +516,8 @@ def has_entries(books: Books) -> bool:
         k = books.slots[i].active
         order = books.orders[k, 0]
         if books.slots[k].bar >= 0:
-            order.pending &= ENTER | EXIT_WAITS
-            enters |= order.pending & ENTER != 0
+            order.pending &= codes.ENTER | EXIT_WAITS
+            enters |= order.pending & codes.ENTER != 0
     return enters
 
 
@@ -584,15 +527,15 @@ def enter_at_open(books: Books, market: MarketRows, row: int) -> None:
     for i in range(np.uint64(books.work.active)):
         k = books.slots[i].active
         order, slot = books.orders[k, 0], books.slots[k]
-        if slot.bar >= 0 and order.pending & ENTER:
-            if books.plan.size_by > BY_AMOUNT:
+        if slot.bar >= 0 and order.pending & codes.ENTER:
+            if books.plan.size_by > codes.BY_AMOUNT:
                 books.work.funds = equity_at_open(books, market, row)
             slot.rate = rate_on(books.rates, slot.contract.segment, books.account.day)
             ticket = ticket_of(books, k)
             reason = try_entry(ticket)
             if reason >= 0:
                 refuse(ticket, order.pending, reason)
-            order.pending &= ~ENTER
+            order.pending &= ~codes.ENTER
 
 
 @phase
@@ -621,13 +564,13 @@ def exit_inside(books: Books) -> bool:
             inside_exit(position, order, slot, plan)
             slot.exit_time, slot.exit_day = work.time, account.day
             if is_locked_in(position, slot):
-                if slot.exit_reason != OPEN and not order.pending & EXIT_WAITS:
+                if slot.exit_reason != codes.OPEN and not order.pending & EXIT_WAITS:
                     hold_up(account, order, slot)
-                slot.exit_reason = OPEN
+                slot.exit_reason = codes.OPEN
                 if work.squaring:
-                    order.pending |= LOCKED_AT_CLOSE
-            leaves |= slot.exit_reason != OPEN
-            if slot.exit_reason == OPEN:
+                    order.pending |= codes.LOCKED_AT_CLOSE
+            leaves |= slot.exit_reason != codes.OPEN
+            if slot.exit_reason == codes.OPEN:
                 position.close, position.time, position.day = slot.close, work.time, account.day
                 best = slot.high if position.side > 0 else slot.low
                 if slot.filled_inside and position.bars == 1:  # the trail starts at the fill
@@ -651,10 +594,10 @@ def limit_daily_loss(books: Books, market: MarketRows, signals: Array, row: int)
             fast_forward(position, order, slot, books.plan, market, signals, row + 1)
             slot.advanced_to, order.pending = row + 1, 0
         if position.side != 0:
-            if not order.pending & HELD_UP:
-                order.close_reason = BY_DAILY_LOSS
-            order.pending |= FLATTEN
-    drop_entries(books, DAILY_LOSS_LIMIT)
+            if not order.pending & codes.HELD_UP:
+                order.close_reason = codes.BY_DAILY_LOSS
+            order.pending |= codes.FLATTEN
+    drop_entries(books, codes.DAILY_LOSS_LIMIT)
 
 
 @phase
@@ -672,9 +615,9 @@ def is_breached(books: Books, market: MarketRows, equity: Array, row: int) -> bo
         held += mark.locked + mark.units * (price - mark.average)
     account.equity = equity[row] = account.cash + held
     if account.equity <= 0:
-        account.status = RUINED
+        account.status = codes.RUINED
     lost = account.day_start - account.equity
-    return bool(lost >= books.plan.max_daily_loss - DUST and not account.halted)
+    return bool(lost >= books.plan.max_daily_loss - codes.DUST and not account.halted)
 
 
 @phase
@@ -694,10 +637,10 @@ def read_signals(books: Books) -> None:
         if slot.signal != 0:
             accepted = accept(ticket_of(books, k), slot.signal)
             order.pending |= accepted
-            if accepted & ENTER:
+            if accepted & codes.ENTER:
                 for column in range(4):
                     order.atr[column] = slot.atr[column]
-                if books.plan.order_by != AT_MARKET:
+                if books.plan.order_by != codes.AT_MARKET:
                     order.price = order_price(slot.close, accepted, books.plan, slot.contract)
 
 
@@ -785,7 +728,7 @@ def until_limit(account: Struct, plan: Struct, equity: Array, row: int, stop: in
     limit or the money is gone, or `stop`.
     """
     begin, halted = account.day_start, account.halted != 0
-    most = np.inf if halted else plan.max_daily_loss - DUST
+    most = np.inf if halted else plan.max_daily_loss - codes.DUST
     reached = False
     for other in range(np.uint64(row), np.uint64(stop)):
         reached |= (equity[other] <= 0) | (begin - equity[other] >= most)
@@ -863,10 +806,10 @@ def idle_signals(account: Struct, plan: Struct, work: Struct, position: Struct) 
     """
     if position.side == 0:
         return CLOSE_EITHER
-    idle = CLOSE_SHORT if position.side > 0 else CLOSE_LONG
+    idle = codes.CLOSE_SHORT if position.side > 0 else codes.CLOSE_LONG
     kept = work.keeps_orders or account.blocked or account.halted
     if position.entries >= plan.max_entries and not kept:
-        idle |= ENTER_LONG if position.side > 0 else ENTER_SHORT
+        idle |= codes.ENTER_LONG if position.side > 0 else codes.ENTER_SHORT
     return idle
 
 
@@ -972,7 +915,7 @@ def fast_forward(
     position.close, position.time = market.bars.close[bar], market.time[last]
     position.day = market.day[last]
     # An entry that is ignored waits too; any other would have made the slot active (rule 7).
-    order.pending = signals[slot.source, last] & ENTER
+    order.pending = signals[slot.source, last] & codes.ENTER
 
 
 @phase
@@ -994,28 +937,28 @@ def accept(ticket: Ticket, signal: int) -> int:
     """
     account, position, plan = ticket.account, ticket.position, ticket.plan
     if position.side <= 0:
-        signal &= ~CLOSE_LONG
+        signal &= ~codes.CLOSE_LONG
     if position.side >= 0:
-        signal &= ~CLOSE_SHORT
+        signal &= ~codes.CLOSE_SHORT
     if is_both(signal):
-        refuse(ticket, signal, BOTH_SIDES)
-        signal &= ~(ENTER | EXIT_LONG | EXIT_SHORT)
+        refuse(ticket, signal, codes.BOTH_SIDES)
+        signal &= ~(codes.ENTER | codes.EXIT_LONG | codes.EXIT_SHORT)
     if account.halted:
-        signal = dropped(ticket, signal, DAILY_LOSS_LIMIT)
-    if signal & ENTER and account.blocked:
+        signal = dropped(ticket, signal, codes.DAILY_LOSS_LIMIT)
+    if signal & codes.ENTER and account.blocked:
         return without_entry(ticket, signal)
-    if plan.within_session and ticket.slot.flag & LAST_OF_SESSION:
-        signal = dropped(ticket, signal, AFTER_SESSION)
+    if plan.within_session and ticket.slot.flag & codes.LAST_OF_SESSION:
+        signal = dropped(ticket, signal, codes.AFTER_SESSION)
     if position.side != 0 and not plan.reverse:
-        signal &= ~(ENTER_SHORT if position.side > 0 else ENTER_LONG)
+        signal &= ~(codes.ENTER_SHORT if position.side > 0 else codes.ENTER_LONG)
     return signal
 
 
 @step
 def is_both(signal: int) -> bool:
     """Whether an entry and its opposite are true at one close, which are neither then (rule 12)."""
-    long, short = ENTER_LONG | EXIT_LONG, ENTER_SHORT | EXIT_SHORT
-    return signal & ENTER == ENTER or signal & long == long or signal & short == short
+    long, short = codes.ENTER_LONG | codes.EXIT_LONG, codes.ENTER_SHORT | codes.EXIT_SHORT
+    return signal & codes.ENTER == codes.ENTER or signal & long == long or signal & short == short
 
 
 @step
@@ -1025,7 +968,7 @@ def is_ignored(position: Struct, signal: int, plan: Struct) -> bool:
     """
     if position.side == 0:
         return False
-    if signal & (ENTER_LONG if position.side > 0 else ENTER_SHORT):
+    if signal & (codes.ENTER_LONG if position.side > 0 else codes.ENTER_SHORT):
         return bool(position.entries >= plan.max_entries)
     return not plan.reverse
 
@@ -1033,9 +976,9 @@ def is_ignored(position: Struct, signal: int, plan: Struct) -> bool:
 @step
 def dropped(ticket: Ticket, signal: int, reason: int) -> int:
     """Return a signal without its entry; one that would be ignored is not refused (rule 7)."""
-    if signal & ENTER and not is_ignored(ticket.position, signal, ticket.plan):
+    if signal & codes.ENTER and not is_ignored(ticket.position, signal, ticket.plan):
         refuse(ticket, signal, reason)
-    return signal & ~ENTER
+    return signal & ~codes.ENTER
 
 
 @step
@@ -1045,11 +988,11 @@ def without_entry(ticket: Ticket, signal: int) -> int:
     """
     position = ticket.position
     if not is_ignored(position, signal, ticket.plan):
-        against = ENTER_SHORT if position.side > 0 else ENTER_LONG
+        against = codes.ENTER_SHORT if position.side > 0 else codes.ENTER_LONG
         if position.side != 0 and signal & against:
-            signal |= EXIT_LONG if position.side > 0 else EXIT_SHORT
+            signal |= codes.EXIT_LONG if position.side > 0 else codes.EXIT_SHORT
         refuse(ticket, signal, ticket.account.blocked - 1)
-    return signal & ~ENTER
+    return signal & ~codes.ENTER
 
 
 # Entries.
@@ -1060,62 +1003,62 @@ def try_entry(ticket: Ticket) -> int:
     """Fill the entry that waits on a slot (rules 3 to 7); return TRADED, IGNORED or why not."""
     plan, position, order, slot = ticket.plan, ticket.position, ticket.order, ticket.slot
     reason = refusal(position, order, slot, ticket.work, plan)
-    if reason != TRADED:
+    if reason != codes.TRADED:
         return reason
     price, inside = filled_at(position, order, slot, plan)
     if np.isnan(price):
-        return LIMIT_NOT_REACHED
-    side = 1.0 if order.pending & ENTER_LONG else -1.0
-    if slot.flag & (LOCKED_UP if side > 0 else LOCKED_DOWN):
-        return CIRCUIT
-    if plan.order_by != AT_LIMIT:
+        return codes.LIMIT_NOT_REACHED
+    side = 1.0 if order.pending & codes.ENTER_LONG else -1.0
+    if slot.flag & (codes.LOCKED_UP if side > 0 else codes.LOCKED_DOWN):
+        return codes.CIRCUIT
+    if plan.order_by != codes.AT_LIMIT:
         price *= 1 + side * plan.slippage
     contract = slot.contract
     wanted = wanted_lots(ticket, price)
     if not wanted >= 1:
-        return BELOW_ONE_LOT
+        return codes.BELOW_ONE_LOT
     room = plan.max_position_value / (price * contract.multiplier) - position.quantity
-    allowed, tightest = min(wanted, np.floor(room / contract.lot + 1e-9)), BY_POSITION_SIZE
+    allowed, tightest = min(wanted, np.floor(room / contract.lot + 1e-9)), codes.BY_POSITION_SIZE
     if allowed < 1:
-        return POSITION_LIMIT
+        return codes.POSITION_LIMIT
     if plan.max_volume_share > 0:
         traded = np.floor(slot.volume * plan.max_volume_share / contract.lot + 1e-9)
         if traded < 1:
-            return BELOW_ONE_LOT
+            return codes.BELOW_ONE_LOT
         if traded < allowed:
-            allowed, tightest = traded, BY_VOLUME
+            allowed, tightest = traded, codes.BY_VOLUME
     lots = affordable_lots(ticket, side, price, allowed)
     if lots < 1:
-        return INSUFFICIENT_CASH
+        return codes.INSUFFICIENT_CASH
     if lots < wanted:
-        ticket.account.reduced[BY_CASH if lots < allowed else tightest] += 1
+        ticket.account.reduced[codes.BY_CASH if lots < allowed else tightest] += 1
     open_position(ticket, side, price, lots)
     slot.filled_inside = inside
-    return TRADED
+    return codes.TRADED
 
 
 @step
 def refusal(position: Struct, order: Struct, slot: Struct, work: Struct, plan: Struct) -> int:
     """Why the entry that waits may not trade before any price is known; TRADED when it may."""
-    long, waits = order.pending & ENTER_LONG != 0, order.pending & EXIT_WAITS != 0
+    long, waits = order.pending & codes.ENTER_LONG != 0, order.pending & EXIT_WAITS != 0
     against = position.side != 0 and (position.side > 0) != long
     reverses = against and waits and plan.reverse  # what it would close waits (rule 22)
     full = position.side != 0 and (waits or position.entries >= plan.max_entries)
     if not reverses and (against or full):
-        return IGNORED
-    if slot.flag & AFTER_SQUARE_OFF:
-        return OUTSIDE_SESSION
+        return codes.IGNORED
+    if slot.flag & codes.AFTER_SQUARE_OFF:
+        return codes.OUTSIDE_SESSION
     if reverses:
-        return CIRCUIT
+        return codes.CIRCUIT
     if position.side == 0 and work.open >= plan.max_positions:
-        return POSITION_LIMIT
-    return TRADED
+        return codes.POSITION_LIMIT
+    return codes.TRADED
 
 
 @step
 def order_price(close: float, signal: int, plan: Struct, contract: Struct) -> float:
     """Of a limit order, rounded in our favour, or of a stop order, rounded away (rule 12)."""
-    up = (signal & ENTER_LONG != 0) != (plan.order_by == AT_LIMIT)
+    up = (signal & codes.ENTER_LONG != 0) != (plan.order_by == codes.AT_LIMIT)
     price = offset_price(close, up, plan)
     return float(tick_up(price, contract.tick) if up else tick_down(price, contract.tick))
 
@@ -1123,10 +1066,10 @@ def order_price(close: float, signal: int, plan: Struct, contract: Struct) -> fl
 @step
 def filled_at(position: Struct, order: Struct, bar: Struct, plan: Struct) -> tuple[float, bool]:
     """(price, inside the bar) of the entry that waits; NaN where it is not reached (rule 12)."""
-    if plan.order_by == AT_MARKET:
+    if plan.order_by == codes.AT_MARKET:
         return bar.open, False
     price = order.price
-    up = (order.pending & ENTER_LONG != 0) != (plan.order_by == AT_LIMIT)
+    up = (order.pending & codes.ENTER_LONG != 0) != (plan.order_by == codes.AT_LIMIT)
     if bar.open >= price if up else bar.open <= price:
         return bar.open, False
     reached = bar.high >= price if up else bar.low <= price
@@ -1142,19 +1085,19 @@ def wanted_lots(ticket: Ticket, price: float) -> float:
     """The lots that the plan's sizing asks for (rule 6)."""
     plan, position, contract = ticket.plan, ticket.position, ticket.slot.contract
     ranges = ticket.order.atr if position.side == 0 else position.atr
-    if plan.size_by == BY_QUANTITY:
+    if plan.size_by == codes.BY_QUANTITY:
         wanted = plan.size
-    elif plan.size_by == BY_AMOUNT:
+    elif plan.size_by == codes.BY_AMOUNT:
         wanted = plan.size / (price * contract.multiplier)
     else:
         funds = ticket.work.funds * plan.size
-        if plan.size_by == BY_EQUITY:
+        if plan.size_by == codes.BY_EQUITY:
             wanted = funds / (price * contract.multiplier)
-        elif plan.size_by == BY_RISK:
-            distance = stop_distance(price, ranges[STOP], plan)
+        elif plan.size_by == codes.BY_RISK:
+            distance = stop_distance(price, ranges[codes.STOP], plan)
             wanted = funds / (distance * contract.multiplier)
         else:
-            wanted = funds / (plan.size_atr * ranges[SIZE] * contract.multiplier)
+            wanted = funds / (plan.size_atr * ranges[codes.SIZE] * contract.multiplier)
     return float(np.floor(wanted / contract.lot + 1e-9))
 
 
@@ -1167,7 +1110,7 @@ def affordable_lots(ticket: Ticket, side: float, price: float, lots: float) -> f
         value = middle * contract.lot * price * contract.multiplier
         items = charges_on(value, side > 0, False, ticket.rate)
         locked = locked_by(ticket.slot, side, price, middle)
-        if locked + sum(items) / 100 <= account.cash + DUST:
+        if locked + sum(items) / 100 <= account.cash + codes.DUST:
             paid = middle
         else:
             beyond = middle
@@ -1193,7 +1136,7 @@ def open_position(ticket: Ticket, side: float, price: float, lots: float) -> Non
     items = charges_on(value, side > 0, False, ticket.rate)
     quantity, locked = lots * contract.lot, locked_by(ticket.slot, side, price, lots)
     fee = pay(account, items)
-    write_fill(ticket, ticket.work.time, side, Exit(OPEN, price, quantity), items)
+    write_fill(ticket, ticket.work.time, side, Exit(codes.OPEN, price, quantity), items)
     account.cash -= locked + fee
     if position.side == 0:
         ticket.work.open += 1
@@ -1223,17 +1166,17 @@ def open_position(ticket: Ticket, side: float, price: float, lots: float) -> Non
 def open_exit(position: Struct, order: Struct, slot: Struct, plan: Struct) -> None:
     """Find the exit at the open: the first reason that applies (rules 2, 3, 8, 9 and 12)."""
     price, side = slot.open, position.side
-    reason = ordered_exit(position, order, plan) if order.pending != 0 else OPEN
+    reason = ordered_exit(position, order, plan) if order.pending != 0 else codes.OPEN
     slot.exit_price = slipped(position, price, plan)
-    if reason == OPEN:
-        if slot.flag & AFTER_SQUARE_OFF:
+    if reason == codes.OPEN:
+        if slot.flag & codes.AFTER_SQUARE_OFF:
             reason = square_off_reason(slot.flag)
         elif 0 < plan.max_holding <= position.bars:
-            reason = BY_HOLDING
+            reason = codes.BY_HOLDING
         elif (price - position.stop) * side <= 0:
-            reason = BY_TRAIL if position.trailed else BY_STOP
+            reason = codes.BY_TRAIL if position.trailed else codes.BY_STOP
         elif (price - position.target) * side >= 0:
-            reason, slot.exit_price = BY_TARGET, price
+            reason, slot.exit_price = codes.BY_TARGET, price
     slot.exit_reason = reason
 
 
@@ -1241,15 +1184,15 @@ def open_exit(position: Struct, order: Struct, slot: Struct, plan: Struct) -> No
 def ordered_exit(position: Struct, order: Struct, plan: Struct) -> int:
     """Why what waits closes the position at the open; OPEN when it does not (rules 1, 8, 22)."""
     long, pending = position.side > 0, order.pending
-    if pending & HELD_UP:
+    if pending & codes.HELD_UP:
         return int(order.close_reason)
-    if pending & (CLOSE_LONG if long else CLOSE_SHORT):
-        return BY_SIGNAL
-    if pending & (EXIT_LONG if long else EXIT_SHORT):
-        return BY_OPPOSITE
-    if plan.reverse and pending & (ENTER_SHORT if long else ENTER_LONG):
-        return BY_OPPOSITE
-    return int(order.close_reason) if pending & FLATTEN else OPEN
+    if pending & (codes.CLOSE_LONG if long else codes.CLOSE_SHORT):
+        return codes.BY_SIGNAL
+    if pending & (codes.EXIT_LONG if long else codes.EXIT_SHORT):
+        return codes.BY_OPPOSITE
+    if plan.reverse and pending & (codes.ENTER_SHORT if long else codes.ENTER_LONG):
+        return codes.BY_OPPOSITE
+    return int(order.close_reason) if pending & codes.FLATTEN else codes.OPEN
 
 
 @phase
@@ -1266,11 +1209,11 @@ def inside_exit(position: Struct, order: Struct, slot: Struct, plan: Struct) -> 
         # Slippage can put the stop of a new position beyond the price that it was filled at.
         filled = order.price if slot.filled_inside else slot.open
         level = position.stop if (filled - position.stop) * side > 0 else filled
-        slot.exit_reason = BY_TRAIL if position.trailed else BY_STOP
+        slot.exit_reason = codes.BY_TRAIL if position.trailed else codes.BY_STOP
         slot.exit_price = slipped(position, level, plan)
     elif (best - position.target) * side >= 0:
-        slot.exit_reason, slot.exit_price = BY_TARGET, position.target
-    elif slot.flag & LAST_OF_SESSION:
+        slot.exit_reason, slot.exit_price = codes.BY_TARGET, position.target
+    elif slot.flag & codes.LAST_OF_SESSION:
         slot.exit_reason = square_off_reason(slot.flag)
         slot.exit_price = slipped(position, slot.close, plan)
 
@@ -1278,7 +1221,7 @@ def inside_exit(position: Struct, order: Struct, slot: Struct, plan: Struct) -> 
 @phase
 def is_locked_in(position: Struct, slot: Struct) -> bool:
     """Whether nobody trades against the exit of a position in this bar (rule 22)."""
-    return bool(slot.flag & (LOCKED_DOWN if position.side > 0 else LOCKED_UP))
+    return bool(slot.flag & (codes.LOCKED_DOWN if position.side > 0 else codes.LOCKED_UP))
 
 
 @phase
@@ -1286,19 +1229,19 @@ def hold_up(account: Struct, order: Struct, slot: Struct) -> None:
     """Let an exit wait, and count it once with each of its bars (rule 22). A target waits as the
     limit that it is; all other exits are made as soon as they can be.
     """
-    account.waited[WAITING_EXITS] += order.pending & EXIT_WAITS == 0
-    account.waited[WAITED_BARS] += 1
-    if slot.exit_reason == BY_TARGET:
-        order.pending |= TARGET_WAITS
+    account.waited[codes.WAITING_EXITS] += order.pending & EXIT_WAITS == 0
+    account.waited[codes.WAITED_BARS] += 1
+    if slot.exit_reason == codes.BY_TARGET:
+        order.pending |= codes.TARGET_WAITS
     else:
-        order.pending |= HELD_UP
+        order.pending |= codes.HELD_UP
         order.close_reason = slot.exit_reason
-    slot.exit_reason = OPEN
+    slot.exit_reason = codes.OPEN
 
 
 @step
 def square_off_reason(flag: int) -> int:
-    return BY_EXPIRY_CLOSE if flag & BEFORE_DELIVERY else BY_SQUARE_OFF
+    return codes.BY_EXPIRY_CLOSE if flag & codes.BEFORE_DELIVERY else codes.BY_SQUARE_OFF
 
 
 @step
@@ -1376,14 +1319,14 @@ def worth(position: Struct, price: AnyNumber) -> float:
 def set_levels(position: Struct, plan: Struct) -> None:
     """Stop and target from the average entry, rounded away from it (rules 3 and 7)."""
     side, average, tick = position.side, position.average, position.contract.tick
-    distance = stop_distance(average, position.atr[STOP], plan)
+    distance = stop_distance(average, position.atr[codes.STOP], plan)
     if distance > 0:
         level = average - side * distance
         level = tick_down(level, tick) if side > 0 else tick_up(level, tick)
         # An add never loosens a stop; at the level of the trailing stop it is the stop (rule 5).
         if not (position.stop - level) * side > 0:
             position.stop, position.trailed = level, 0
-    distance = target_distance(average, distance, position.atr[TARGET], plan)
+    distance = target_distance(average, distance, position.atr[codes.TARGET], plan)
     if distance > 0:
         level = average + side * distance
         position.target = tick_up(level, tick) if side > 0 else tick_down(level, tick)
@@ -1405,7 +1348,7 @@ def trailed(
     if (best - extreme) * side > 0:
         extreme = best
     if is_armed(extreme, position.average, side, plan):
-        level = extreme - side * trail_distance(extreme, position.atr[TRAIL], plan)
+        level = extreme - side * trail_distance(extreme, position.atr[codes.TRAIL], plan)
         level = tick_down(level, contract.tick) if side > 0 else tick_up(level, contract.tick)
         if (level - stop) * side > 0 or np.isnan(stop):
             stop = level
@@ -1517,4 +1460,4 @@ def refuse(ticket: Ticket, signal: int, reason: int) -> None:
     ticket.work.refusals += 1
     refused.time, refused.symbol = ticket.work.time, ticket.slot.instrument
     refused.reason = reason
-    refused.side = (signal & ENTER_LONG != 0) - (signal & ENTER_SHORT != 0)
+    refused.side = (signal & codes.ENTER_LONG != 0) - (signal & codes.ENTER_SHORT != 0)
