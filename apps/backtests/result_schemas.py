@@ -12,7 +12,7 @@ from apps.core.api.resources import Schema, ref
 from apps.engine.kernel.reasons import CHARGE_KINDS, REDUCTIONS, REJECTIONS, WAITS
 from apps.engine.metrics.breakdowns import DAYS, MONTHS, MOST_PERIODS, WEEKS, YEARS
 from apps.engine.metrics.table import LEAST_DAYS, METRICS
-from apps.engine.studies.configs import PERCENTILES, SHOWN
+from apps.engine.studies import PERCENTILES, SHOWN
 from apps.engine.units import Unit
 
 _REF: Final = "#/components/schemas/{model}"

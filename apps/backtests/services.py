@@ -28,7 +28,7 @@ from apps.core.audit import Action
 from apps.core.errors import Code, ServiceError
 from apps.core.limits import Resource
 from apps.core.times import day_in_india
-from apps.engine.studies.configs import WalkForwardConfig
+from apps.engine.studies import WalkForwardConfig
 from apps.market.rulebook import current_rule_set, require_tradable
 
 # The most queued backtests of one user, and of all users together.

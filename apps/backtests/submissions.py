@@ -13,15 +13,15 @@ from apps.core.errors import Fault, InvalidInput
 from apps.core.times import day_in_india, midnight, read_moment
 from apps.engine.errors import FieldError
 from apps.engine.language import strategy as engine
-from apps.engine.studies import configs as studies
-from apps.engine.studies.configs import (
+from apps.engine.studies import (
     Config,
     InvalidStudy,
     MonteCarloConfig,
     OptimizationConfig,
     WalkForwardConfig,
+    parse_config,
+    search_errors,
 )
-from apps.engine.studies.grid import search_errors
 from apps.market.candles import EARLIEST
 
 # The steps of an algorithm, as JSON.
@@ -164,7 +164,7 @@ def study_config(
     is_stored = field.name not in requested and stored.get(field.name) is not None
     values = (stored if is_stored else requested).get(field.name)
     try:
-        config = studies.parse_config(field.model, values or {})
+        config = parse_config(field.model, values or {})
     except InvalidStudy as error:
         raise _invalid_config(field.name, error.errors, is_stored=is_stored) from error
     if not isinstance(config, MonteCarloConfig) and (faults := search_errors(steps, config)):

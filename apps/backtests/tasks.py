@@ -15,7 +15,7 @@ from apps.core import requests as request_ids
 from apps.core.database import is_passing
 from apps.core.errors import Code
 from apps.engine.errors import EngineError, InsufficientBars
-from apps.engine.studies.windows import TooFewSessions
+from apps.engine.studies import TooFewSessions
 
 if TYPE_CHECKING:
     from apps.backtests.running.shards import LoadedStudy

@@ -49,7 +49,7 @@ from apps.core.api.resources import (
     page_with,
     refuses,
 )
-from apps.engine.studies.configs import MOST_SEED
+from apps.engine.studies import MOST_SEED
 from apps.market.rulebook import SymbolNotTradable
 
 PREFER = prefer_header("the backtest has ended")

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -24,3 +25,15 @@ else:
                 return self
             value = owner.__dict__[self._name] = self._work(owner)
             return value
+
+
+def lazy_names(package: str, **names: Sequence[str]) -> Callable[[str], Any]:
+    """Return the `__getattr__` of a package that imports a module when one of its names is used."""
+    modules = {name: module for module, own in names.items() for name in own}
+
+    def name_of(name: str) -> Any:
+        if name not in modules:
+            raise AttributeError(f"{package} has no {name}.")
+        return getattr(import_module(f"{package}.{modules[name]}"), name)
+
+    return name_of

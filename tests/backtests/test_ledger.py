@@ -15,10 +15,10 @@ from apps.backtests import services
 from apps.backtests.models import Backtest, BacktestKind, TrialRecord
 from apps.backtests.running import ledger
 from apps.backtests.submissions import read_date_range
-from apps.engine.evidence.inputs import Trials
+from apps.engine.evidence import Trials
 from apps.engine.language.strategy import parse
 from apps.engine.simulation.receipt import structure_hash
-from apps.engine.studies.overfitting import Overfitting
+from apps.engine.studies import Overfitting
 from tests import make
 from tests.backtests.price_series import wave_candles
 from tests.backtests.submissions import submit

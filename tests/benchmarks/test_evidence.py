@@ -9,11 +9,13 @@ import numpy as np
 import pytest
 
 from apps.engine.charges import ChargeRow
-from apps.engine.evidence.charges_as_of import charges_as_of_section
+from apps.engine.evidence import (
+    EvidenceInput,
+    EvidenceSection,
+    charges_as_of_section,
+    evidence_document,
+)
 from apps.engine.evidence.costs import COST_FACTORS
-from apps.engine.evidence.document import evidence_document
-from apps.engine.evidence.inputs import EvidenceInput
-from apps.engine.evidence.sections import EvidenceSection
 from apps.engine.evidence.traded_fills import FROM_DEMAT, TRADED_FILL
 from apps.engine.kernel.records import Array
 from apps.engine.language.strategy import Strategy

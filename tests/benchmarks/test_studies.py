@@ -14,9 +14,9 @@ from apps.engine.metrics.table import Figure
 from apps.engine.simulation.prepared_data import prepare_data
 from apps.engine.simulation.simulate import NO_CHARGES, History, simulate
 from apps.engine.simulation.simulations import EVERY_ROW, ignore_progress
-from apps.engine.studies.configs import Parameter, WalkForwardConfig
-from apps.engine.studies.configs import parse_config as config_of
-from apps.engine.studies.grid import Grid, applied
+from apps.engine.studies import Grid, WalkForwardConfig, applied
+from apps.engine.studies import parse_config as config_of
+from apps.engine.studies.configs import Parameter
 from apps.engine.studies.grid_search import CACHE_BYTES, GridSearch, objective_of, search_grid
 from apps.engine.studies.monte_carlo import RESAMPLING_METHODS, path_rules, paths
 from apps.engine.studies.windows import windows_of

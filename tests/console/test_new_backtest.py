@@ -12,7 +12,7 @@ from apps.backtests.models import Backtest, BacktestKind, WorkSpeed
 from apps.console.backtesting.study_forms import numbers_of
 from apps.console.describing.gallery import STRATEGIES, GalleryStrategy
 from apps.console.schema_forms import FormNode
-from apps.engine.studies.configs import OptimizationConfig, parse_config
+from apps.engine.studies import OptimizationConfig, parse_config
 from apps.engine.studies.grid import path_errors
 from tests import make
 from tests.backtests.price_series import wave_candles

@@ -12,7 +12,7 @@ from apps.engine.evidence.charges_as_of import charges_as_of_section
 from apps.engine.evidence.costs import costs_section, times_charges
 from apps.engine.evidence.inputs import EvidenceInput, HistoryChanged
 from apps.engine.evidence.sections import CheckStatus
-from apps.engine.evidence.traded_fills import FROM_DEMAT, charges_by, rates_on, traded_fills
+from apps.engine.evidence.traded_fills import FROM_DEMAT, charges_by, rates_on, traded_fills_of
 from apps.engine.language.strategy import Strategy
 from apps.engine.simulation.plan import Contract
 from apps.engine.simulation.simulate import History
@@ -145,7 +145,7 @@ def test_fills_charged_by_the_rates_of_their_days_pay_what_the_kernel_took(entri
         "pyramiding": {"enabled": entries > 1, "maxEntries": max(entries, 2)},
     }
     evidence = evidence_of(crossing(positionSizing=sizing))
-    traded = traded_fills(evidence.fills, evidence.data.contracts)
+    traded = traded_fills_of(evidence.fills, evidence.data.contracts)
     assert (traded["special"] == FROM_DEMAT).any()
     for day in np.unique(traded["day"]).tolist():
         today = traded[traded["day"] == day]
@@ -156,7 +156,7 @@ def test_fills_charged_by_the_rates_of_their_days_pay_what_the_kernel_took(entri
 
 def test_the_rates_of_another_day_are_those_in_force_then() -> None:
     evidence = evidence_of(crossing())
-    traded = traded_fills(evidence.fills, evidence.data.contracts)
+    traded = traded_fills_of(evidence.fills, evidence.data.contracts)
     gross = float(evidence.result.trades["gross"].sum())
     early = charges_as_of_section(traded, SCHEDULE, SYMBOLS, SEGMENTS, day=10_969, gross=gross)
     assert early.figures["withoutRates"] == ["NSE:B"]

@@ -8,13 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from apps.engine.evidence.document import (
-    NEEDED,
-    ROBUSTNESS,
-    SECTIONS,
-    assess,
-    evidence_document,
-)
+from apps.engine.evidence.document import NEEDED, ROBUSTNESS, SECTIONS, assess, evidence_document
 from apps.engine.evidence.inputs import (
     THIS_ALONE,
     USUAL_THRESHOLDS,

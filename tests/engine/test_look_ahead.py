@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from apps.engine.candles import Candles
-from apps.engine.evidence.look_ahead import CUTS, SHUFFLED_FUTURES, LookAhead, look_ahead
+from apps.engine.evidence.look_ahead import CUTS, SHUFFLED_FUTURES, LookAhead, look_ahead_of
 from apps.engine.indicators.higher_timeframe import HigherTimeframe, higher_timeframe_of
 from apps.engine.indicators.series import Series, Table, over
 from apps.engine.language.strategy import Strategy
@@ -44,7 +44,7 @@ def looked(
         candles = session_bars(sessions, seed=seed + number)
         higher = {name: resample(candles, "1m", name, None) for name in longer}
         histories.append(History(symbol, candles, higher_timeframes=higher))
-    return look_ahead(evidence_on(steps, histories))
+    return look_ahead_of(evidence_on(steps, histories))
 
 
 def reading_ahead(
@@ -112,7 +112,7 @@ def test_without_a_decision_nothing_is_certified() -> None:
         close=flat.close + 1e6,
         volume=flat.volume,
     )
-    result = look_ahead(evidence_on(never, [History("NSE:TEST", far)]))
+    result = look_ahead_of(evidence_on(never, [History("NSE:TEST", far)]))
     assert (result.cuts, result.decisions, result.changed) == (0, 0, ())
 
 

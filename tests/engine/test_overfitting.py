@@ -8,12 +8,7 @@ import pytest
 from numpy.typing import NDArray
 
 from apps.engine.metrics.sharpe import sharpe_ratio
-from apps.engine.studies.overfitting import (
-    block_sums,
-    cross_validated,
-    overfitting,
-    sampled_sets,
-)
+from apps.engine.studies.overfitting import block_sums, cross_validated, overfitting, sampled_sets
 
 Floats = NDArray[np.float64]
 

@@ -12,13 +12,11 @@ from apps.backtests.running import ledger, results
 from apps.backtests.running.simulating import load_inputs
 from apps.core.times import day_in_india
 from apps.engine.candles import TIMEFRAMES, Candles
-from apps.engine.evidence.document import evidence_document
-from apps.engine.evidence.inputs import EvidenceInput, JoinedTests
-from apps.engine.evidence.traded_fills import traded_fills
+from apps.engine.evidence import EvidenceInput, JoinedTests, evidence_document, traded_fills_of
 from apps.engine.kernel.records import Array
 from apps.engine.metrics.equity import day_ends
 from apps.engine.simulation.simulations import ignore_progress
-from apps.engine.studies.grid import applied
+from apps.engine.studies import applied
 from apps.market.candles import SAMPLE_NOTICE, read_adjusted, stored_timeframes, synthetic_symbols
 from apps.market.rulebook import expiry_days
 
@@ -28,7 +26,7 @@ def make_evidence(backtest: Backtest) -> tuple[dict[str, object], Array]:
     evidence = evidence_input(backtest)
     is_sample = bool(synthetic_symbols(backtest.symbols))
     document = evidence_document(evidence, not_judged=SAMPLE_NOTICE if is_sample else "")
-    return document, traded_fills(evidence.fills, evidence.data.contracts)
+    return document, traded_fills_of(evidence.fills, evidence.data.contracts)
 
 
 def evidence_input(backtest: Backtest) -> EvidenceInput:

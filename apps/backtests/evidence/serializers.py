@@ -19,7 +19,7 @@ from apps.core.api.resources import (
     StrictSerializer,
     example,
 )
-from apps.engine.evidence.sections import CheckStatus
+from apps.engine.evidence import CheckStatus
 
 _SENTENCE: Final = "At twice the slippage and charges the result still makes money."
 

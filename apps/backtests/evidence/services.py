@@ -16,8 +16,7 @@ from apps.backtests.models import (
 from apps.backtests.running import queue, results
 from apps.core import jobs
 from apps.core.times import day_in_india, day_number
-from apps.engine.evidence.charges_as_of import charges_as_of_section
-from apps.engine.evidence.sections import EvidenceSection, section_json
+from apps.engine.evidence import EvidenceSection, charges_as_of_section, section_json
 from apps.engine.language import strategy as engine
 from apps.market.services import market_rules_of
 

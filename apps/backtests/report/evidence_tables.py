@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
 from apps.backtests.report import formats
-from apps.engine.evidence.sections import CheckStatus
+from apps.engine.evidence import CheckStatus
 from apps.engine.metrics.wire_units import FIELD_UNITS
 from apps.engine.units import Unit
 

@@ -17,7 +17,7 @@ from apps.backtests.report.drawings import (
     paired_bars,
 )
 from apps.engine.metrics.table import METRICS
-from apps.engine.studies.fan import FAN_PATHS
+from apps.engine.studies import FAN_PATHS
 from apps.engine.units import Unit
 
 Json = Mapping[str, Any]  # as the engine wrote it

@@ -15,8 +15,7 @@ from apps.backtests.submissions import STUDY_FIELDS
 from apps.core.errors import Code, ServiceError
 from apps.core.machine import memory_limit
 from apps.core.times import duration_text
-from apps.engine.studies import configs as studies
-from apps.engine.studies.configs import MonteCarloConfig, WalkForwardConfig
+from apps.engine.studies import MonteCarloConfig, WalkForwardConfig, parse_config
 from apps.market.candles import estimate_bars
 
 # Of what was measured before, so much is kept: some twenty measurements count.
@@ -80,7 +79,7 @@ def count_items(backtest: Backtest) -> int:
     kind = BacktestKind(backtest.kind)
     if kind is BacktestKind.BACKTEST:
         return 1
-    config = studies.parse_config(STUDY_FIELDS[kind].model, backtest.study or {})
+    config = parse_config(STUDY_FIELDS[kind].model, backtest.study or {})
     if isinstance(config, MonteCarloConfig):
         return config.runs
     sets = prod(parameter.count for parameter in config.parameters)

@@ -25,7 +25,7 @@ from apps.backtests.running.simulating import BacktestOutput
 from apps.core import database
 from apps.engine.errors import EngineError
 from apps.engine.kernel.records import Array
-from apps.engine.studies.study import SHARE_OF_SCORES, Study
+from apps.engine.studies import SHARE_OF_SCORES, Study
 from apps.market.candles import SessionCoverage
 
 MAX_STUDY_SECONDS: Final = 3600  # of one worker

@@ -21,12 +21,16 @@ from apps.engine.language.strategy import parse
 from apps.engine.simulation.receipt import hash_of
 from apps.engine.simulation.simulate import SimulationResult
 from apps.engine.simulation.simulation_input import SimulationInput
-from apps.engine.studies import configs as studies
-from apps.engine.studies.configs import MonteCarloConfig, OptimizationConfig, WalkForwardConfig
-from apps.engine.studies.monte_carlo import MonteCarlo
-from apps.engine.studies.optimise import Optimisation
-from apps.engine.studies.study import Study
-from apps.engine.studies.walk_forward import WalkForward
+from apps.engine.studies import (
+    MonteCarlo,
+    MonteCarloConfig,
+    Optimisation,
+    OptimizationConfig,
+    Study,
+    WalkForward,
+    WalkForwardConfig,
+    parse_config,
+)
 from apps.market.candles import SessionCoverage
 from apps.market.rulebook import MarketRules
 from apps.market.services import market_rules_of
@@ -130,9 +134,7 @@ def study_of(
     def keep_alive(done: float) -> None:
         report(0.0)
 
-    config = studies.parse_config(
-        STUDY_FIELDS[BacktestKind(backtest.kind)].model, backtest.study or {}
-    )
+    config = parse_config(STUDY_FIELDS[BacktestKind(backtest.kind)].model, backtest.study or {})
     match config:
         case WalkForwardConfig():
             return WalkForward.prepare(inputs, config, on_progress=keep_alive)

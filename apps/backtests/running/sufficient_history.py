@@ -16,8 +16,7 @@ from apps.engine.indicators.higher_timeframe import higher_timeframe_of
 from apps.engine.language import strategy as engine
 from apps.engine.metrics.equity import SESSIONS_A_YEAR, WEEKS_A_YEAR
 from apps.engine.metrics.table import METRICS, least_dates
-from apps.engine.studies.configs import WalkForwardConfig
-from apps.engine.studies.windows import sessions_needed
+from apps.engine.studies import WalkForwardConfig, sessions_needed
 from apps.market.candles import (
     SessionCoverage,
     count_days,

@@ -29,14 +29,14 @@ from apps.console.schema_forms import FormNode, list_paths
 from apps.core import database
 from apps.core.errors import InvalidInput, ServiceError
 from apps.core.times import INDIA
-from apps.engine.studies.configs import (
+from apps.engine.studies import (
     MOST_SEED,
     Config,
+    Grid,
     MonteCarloConfig,
     WalkForwardConfig,
     parse_config,
 )
-from apps.engine.studies.grid import Grid
 
 # The fields beside the configuration of a study.
 _TEXTS: Final = ("startDate", "endDate", "kind", "name")

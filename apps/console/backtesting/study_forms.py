@@ -12,7 +12,7 @@ from apps.backtests.submissions import STUDY_FIELDS
 from apps.console.describing.algorithms import STEPS_FORM
 from apps.console.schema_forms import FormNode, Option, Roots, form_of, read_form
 from apps.core.api.resources import ref
-from apps.engine.studies.grid import why_not_tried
+from apps.engine.studies import why_not_tried
 
 # About so many steps lead from the first value that is proposed to the last.
 _STEPS: Final = 6

@@ -1,1 +1,38 @@
-"""Evidence: how far a result can be trusted."""
+"""Evidence: how far a result can be trusted.
+
+Other apps use these names alone. What loads the compiler is imported when it is first used.
+"""
+
+from typing import TYPE_CHECKING
+
+from apps.engine.evidence.charges_as_of import charges_as_of_section
+from apps.engine.evidence.resampling import growth_band
+from apps.engine.evidence.sections import CheckStatus, EvidenceSection, section_json
+from apps.engine.evidence.traded_fills import traded_fills_of
+from apps.engine.lazy import lazy_names
+
+if TYPE_CHECKING:
+    from apps.engine.evidence.document import evidence_document
+    from apps.engine.evidence.inputs import EvidenceInput, JoinedTests, Trials
+    from apps.engine.evidence.look_ahead import look_ahead_of
+else:
+    __getattr__ = lazy_names(
+        __name__,
+        document=["evidence_document"],
+        inputs=["EvidenceInput", "JoinedTests", "Trials"],
+        look_ahead=["look_ahead_of"],
+    )
+
+__all__ = [
+    "CheckStatus",
+    "EvidenceInput",
+    "EvidenceSection",
+    "JoinedTests",
+    "Trials",
+    "charges_as_of_section",
+    "evidence_document",
+    "growth_band",
+    "look_ahead_of",
+    "section_json",
+    "traded_fills_of",
+]

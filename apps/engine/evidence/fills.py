@@ -27,7 +27,7 @@ from apps.engine.evidence.sections import (
     percent_text,
     rounded_figure,
 )
-from apps.engine.evidence.traded_fills import FROM_DEMAT, charges_of_days, traded_fills
+from apps.engine.evidence.traded_fills import FROM_DEMAT, charges_of_days, traded_fills_of
 from apps.engine.kernel import prices
 from apps.engine.kernel.codes import (
     AT_LIMIT,
@@ -279,7 +279,7 @@ def symbol_fills(evidence: EvidenceInput) -> list[SymbolFills]:
     strategy, data, fills = evidence.inputs.strategy, evidence.data, evidence.fills
     plan = plan_of(strategy)
     market, _ = data.with_signals(required_inputs(strategy), plan)
-    traded = traded_fills(fills, data.contracts)
+    traded = traded_fills_of(fills, data.contracts)
     result = list[SymbolFills]()
     for trades in evidence.result.by_symbol:
         own = np.flatnonzero(fills["symbol"] == trades.symbol)

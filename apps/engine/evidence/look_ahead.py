@@ -84,7 +84,7 @@ class LookAhead(NamedTuple):
         }
 
 
-def look_ahead(evidence: EvidenceInput) -> LookAhead:
+def look_ahead_of(evidence: EvidenceInput) -> LookAhead:
     """Look for decisions that depend on later bars; raises what `simulate.simulate` does."""
 
     def decisions_on(changed: Sequence[History]) -> Decisions:
@@ -117,7 +117,7 @@ def look_ahead(evidence: EvidenceInput) -> LookAhead:
 
 def look_ahead_section(evidence: EvidenceInput) -> EvidenceSection:
     """Return what cut and shuffled histories say, with the certificate for the receipt."""
-    result = look_ahead(evidence)
+    result = look_ahead_of(evidence)
     if not result.cuts:
         status, sentence = CheckStatus.UNKNOWN, "No entry was signalled that could be looked at."
     elif result.changed:

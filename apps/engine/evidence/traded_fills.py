@@ -33,7 +33,7 @@ TRADED_FILL: Final = np.dtype(
 NO_RATES: Final = ChargeRow("", 0)
 
 
-def traded_fills(fills: Array, contracts: Sequence[Contract]) -> Array:
+def traded_fills_of(fills: Array, contracts: Sequence[Contract]) -> Array:
     """Return FILL records, in the order in which they happened, as TRADED_FILL records; the
     contracts are in the order of the symbols.
     """

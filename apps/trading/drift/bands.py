@@ -7,7 +7,7 @@ from enum import StrEnum
 from typing import Final
 
 from apps.algorithms.backtested_returns import BacktestedReturns, backtested_returns
-from apps.engine.evidence.resampling import growth_band
+from apps.engine.evidence import growth_band
 from apps.engine.metrics.comparison import LEAST_COMMON_DAYS
 from apps.trading.models import RunState, SessionStart
 

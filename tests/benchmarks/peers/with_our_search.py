@@ -10,10 +10,8 @@ from apps.engine.metrics.result_data import ResultData
 from apps.engine.simulation.prepared_data import prepare_data
 from apps.engine.simulation.simulations import EVERY_ROW, ignore_progress
 from apps.engine.simulation.timeline import History
-from apps.engine.studies.configs import OptimizationConfig, parse_config
-from apps.engine.studies.grid import Grid
+from apps.engine.studies import Grid, Optimisation, OptimizationConfig, parse_config
 from apps.engine.studies.grid_search import CACHE_BYTES, GridSearch, search_grid
-from apps.engine.studies.optimise import Optimisation
 from manage import OBJECTS_BETWEEN_COLLECTIONS
 from tests.benchmarks.peers.serve import Work, serve
 from tests.benchmarks.peers.with_ours import CAPITAL, history_of, strategy

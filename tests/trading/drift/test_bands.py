@@ -8,7 +8,7 @@ import pytest
 from apps.accounts.models import User
 from apps.backtests.models import Backtest, BacktestKind
 from apps.backtests.running import results
-from apps.engine.evidence.resampling import growth_band
+from apps.engine.evidence import growth_band
 from apps.engine.metrics.result_data import ResultData
 from apps.trading.models import Run, RunState, SessionStart
 from tests import make

@@ -18,12 +18,11 @@ from apps.core import requests
 from apps.core.errors import InvalidInput
 from apps.core.times import day_in_india
 from apps.engine.errors import EngineError
-from apps.engine.evidence.inputs import EvidenceInput
-from apps.engine.evidence.look_ahead import look_ahead
+from apps.engine.evidence import EvidenceInput, look_ahead_of
 from apps.engine.language import strategy as engine
 from apps.engine.simulation.simulation_input import SimulationInput
 from apps.engine.simulation.simulations import ignore_progress
-from apps.engine.studies.study import run_whole
+from apps.engine.studies import run_whole
 from apps.market.rulebook import bundled_market_rules
 from apps.market.services import BadCandleFile, ImportOptions, read_one_series
 
@@ -115,7 +114,7 @@ def _run_again(document: Mapping[str, Any], candles: Path) -> ReceiptWithCandles
     hashes = output.hashes(backtest.study)
     if backtest.study is None and "lookAhead" in receipt:
         evidence = EvidenceInput(inputs, output.result.trades, output.result.curve)
-        hashes["lookAhead"] = look_ahead(evidence).certificate
+        hashes["lookAhead"] = look_ahead_of(evidence).certificate
     series = [series._asdict() for series in output.result.candle_series]
     return ReceiptWithCandles({**output.result.receipt, **hashes}, series)
 

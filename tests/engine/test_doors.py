@@ -1,0 +1,23 @@
+"""The doors of the engine give all names that they list, and no module."""
+
+from importlib import import_module
+from types import ModuleType
+
+import pytest
+
+from apps.engine.lazy import lazy_names
+
+DOORS = ("apps.engine.evidence", "apps.engine.studies")
+
+
+@pytest.mark.parametrize("door", DOORS)
+def test_a_door_gives_every_name_that_it_lists(door: str) -> None:
+    names = import_module(door).__all__
+    values = [getattr(import_module(door), name) for name in names]
+    assert len(set(names)) == len(names) > 0
+    assert not any(isinstance(value, ModuleType) for value in values)
+
+
+def test_a_name_that_no_module_has_is_an_attribute_error() -> None:
+    with pytest.raises(AttributeError, match="has no Nothing"):
+        lazy_names("apps.engine.studies", fan=["FAN_PATHS"])("Nothing")
