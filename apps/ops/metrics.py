@@ -7,14 +7,12 @@ in the database is read when it is asked for.
 
 import collections
 import logging
-import os
 import re
 import time
 from collections.abc import Callable, Iterator
 from datetime import datetime
 from functools import cache
 from ipaddress import IPv4Network, IPv6Network, ip_address
-from pathlib import Path
 from typing import Final
 
 from django.conf import settings
@@ -44,8 +42,6 @@ OTHER: Final = "other"
 # Seconds; a client may ask to wait for up to thirty.
 BUCKETS: Final = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
 PARAMETER: Final = re.compile(r"<(?:\w+:)?(\w+)>")
-
-PROC: Final = Path("/proc")
 
 REGISTRY: Final = CollectorRegistry()
 REQUESTS: Final = Counter(
@@ -132,10 +128,9 @@ def _request_metrics() -> CollectorRegistry:
 
 
 class ServiceCollector(Collector):
-    """The present state of the web processes, the database and the queues in it."""
+    """The present state of the database, and of the processes and queues in it."""
 
     def collect(self) -> Iterator[Metric]:
-        yield from _memory()
         up = GaugeMetricFamily("algotrade_database_up", "Whether the database answers.")
         try:
             database.compare_clocks()
@@ -152,42 +147,6 @@ class ServiceCollector(Collector):
             metrics = []
             up.add_metric([], 0)
         yield from (up, *metrics)
-
-
-def _memory() -> Iterator[Metric]:
-    """Yield nothing where there is no /proc."""
-    if memory := [_resident(pid) for pid in _web_processes()]:
-        text = "Resident memory of the web processes together; shared pages count in each."
-        yield GaugeMetricFamily("algotrade_web_memory_bytes", text, value=sum(memory))
-        text = "Web processes."
-        yield GaugeMetricFamily("algotrade_web_processes", text, value=len(memory))
-
-
-def _web_processes() -> Iterator[int]:
-    """Yield the processes that have the name and the parent of this one."""
-    if PROC.exists():
-        own = _name_and_parent(os.getpid())
-        pids = (int(entry.name) for entry in PROC.glob("[0-9]*"))
-        yield from (pid for pid in pids if _name_and_parent(pid) == own)
-
-
-def _name_and_parent(pid: int) -> tuple[str, str] | None:
-    """Return None for a process that has just ended."""
-    try:
-        name, _, fields = (PROC / str(pid) / "stat").read_text().rpartition(")")
-    except OSError:
-        return None
-    _, parent, *_ = fields.split()
-    return name.partition("(")[2], parent
-
-
-def _resident(pid: int) -> int:
-    """Return 0 for a process that has just ended."""
-    try:
-        pages = (PROC / str(pid) / "statm").read_text().split()[1]
-    except OSError:
-        return 0
-    return int(pages) * os.sysconf("SC_PAGE_SIZE")
 
 
 def _jobs() -> Metric:

@@ -42,22 +42,17 @@ def import_service() -> Handler:
 
 @dataclass(frozen=True, slots=True)
 class Roles:
-    """How many processes of each role run here.
-
-    Each worker takes the `queues`. Without them one worker takes small jobs and webhooks, and
-    `workers` more take backtests.
+    """How many processes of each role run here; beside `workers`, which take backtests, one more
+    takes small jobs and webhooks.
     """
 
     web: int
     workers: int
     runners: int
-    queues: Sequence[str] = ()
 
     def describe_workers(self) -> str:
         if not self.workers:
             return "no workers"
-        if self.queues:
-            return f"{self.workers} workers of {', '.join(self.queues)}"
         return f"1 worker for small jobs and webhooks, {self.workers} for backtests"
 
 
@@ -71,13 +66,10 @@ def children_of(
 
 
 def _workers(roles: Roles) -> Iterator[Child]:
-    if roles.workers and not roles.queues:
+    if roles.workers:
         yield _worker("small-worker", "small", "webhooks")
     for _ in range(roles.workers):
-        if roles.queues:
-            yield _worker("worker", *roles.queues)
-        else:
-            yield _worker("backtest-worker", "backtests")
+        yield _worker("backtest-worker", "backtests")
 
 
 def _worker(name: str, *queues: str) -> Child:

@@ -7,6 +7,7 @@ Each child has a session of its own, so that Ctrl-C reaches only the supervisor,
 watcher, so that it cannot outlive the supervisor.
 """
 
+import faulthandler
 import gc
 import logging
 import mmap
@@ -33,9 +34,6 @@ SHORT_LIFE: Final = 1.0  # seconds
 SECONDS_TO_STOP: Final = 4.0
 # Linux counts there how many processes it has killed for lack of memory.
 COUNTS_OF_SYSTEM: Final = Path("/proc/vmstat")
-# The most threads of a child that say what they do, and the bytes that each has for it.
-TASKS: Final = 8
-_TASK_SIZE: Final = 200
 _MOMENT: Final = struct.Struct("d")
 # The name of a process in `ps -e` and `top`; Linux keeps 15 characters of it.
 PROCESS_NAME: Final = Path("/proc/self/comm")
@@ -59,11 +57,10 @@ class Backoff:
 
 
 class Heartbeat:
-    """When a child was last alive and what its threads do, in memory shared with the supervisor."""
+    """When a child was last alive, in memory shared with the supervisor."""
 
     def __init__(self) -> None:
-        self._memory = mmap.mmap(-1, _MOMENT.size + TASKS * _TASK_SIZE)
-        self._free = list(range(TASKS))
+        self._memory = mmap.mmap(-1, _MOMENT.size)
 
     def beat(self) -> None:
         _MOMENT.pack_into(self._memory, 0, time.monotonic())
@@ -71,36 +68,6 @@ class Heartbeat:
     def silence(self, now: float) -> float:
         (moment,) = _MOMENT.unpack_from(self._memory, 0)
         return now - float(moment)
-
-    @contextmanager
-    def doing(self, task: str) -> Iterator[None]:
-        """Keep a line about what a thread of the child does, while it does that."""
-        number = self._free.pop()
-        self._write(number, task.encode("ascii", "replace"))
-        try:
-            yield
-        finally:
-            self._write(number, b"")
-            self._free.append(number)
-
-    def tasks(self) -> list[str]:
-        """Return what the child does, or did when it fell silent."""
-        cells = (self._memory[self._place(n) : self._place(n + 1)] for n in range(TASKS))
-        return [text.decode() for cell in cells if (text := cell.rstrip(b"\0"))]
-
-    def clear(self) -> None:
-        """Begin for another fork of the child: it is alive and does nothing."""
-        self.beat()
-        for number in range(TASKS):
-            self._write(number, b"")
-
-    def _write(self, number: int, text: bytes) -> None:
-        cell = text[:_TASK_SIZE].ljust(_TASK_SIZE, b"\0")
-        self._memory[self._place(number) : self._place(number + 1)] = cell
-
-    @staticmethod
-    def _place(number: int) -> int:
-        return _MOMENT.size + number * _TASK_SIZE
 
 
 class Kill(NamedTuple):
@@ -194,11 +161,12 @@ class Supervisor:
             wait = child.backoff.ended(started=child.started, now=now)
             reason = " for lack of memory" if child.kill and child.kill.for_memory else ""
             self.say(f"{child.name} ended ({_ending(code)}{reason}): starts again in {wait:g} s")
-        elif child.hangs(now):
-            tasks = "; ".join(child.heartbeat.tasks()) if child.heartbeat else ""
-            self.say(f"{child.name} hangs{f' at {tasks}' if tasks else ''}: it is killed")
-            child.has_hung = True
+        elif child.has_hung:
             child.send(signal.SIGKILL)
+        elif child.hangs(now):
+            self.say(f"{child.name} hangs, its threads are below: it is killed")
+            child.has_hung = True
+            child.send(signal.SIGUSR1)
         if child.pid is None and now >= child.backoff.due:
             self._fork(child, watched, now)
 
@@ -209,7 +177,7 @@ class Supervisor:
     def _fork(self, child: Child, watched: int, now: float) -> None:
         child.started = now
         if child.heartbeat is not None:
-            child.heartbeat.clear()
+            child.heartbeat.beat()
         # A signal that came before the child has its own handlers would be lost.
         before = signal.pthread_sigmask(signal.SIG_BLOCK, STOP_SIGNALS)
         pid = os.fork()
@@ -228,6 +196,7 @@ class Supervisor:
             for number in STOP_SIGNALS:
                 signal.signal(number, signal.SIG_DFL)
             signal.pthread_sigmask(signal.SIG_UNBLOCK, STOP_SIGNALS)
+            faulthandler.register(signal.SIGUSR1)  # writes what each thread does to stderr
             parent_watcher.end_with_parent(watched)
             if child.kill is not None and child.on_kill is not None:
                 child.on_kill(child.kill)

@@ -212,24 +212,6 @@ def test_call_that_waits_for_a_thread_is_dropped_when_its_client_goes() -> None:
     run(play())
 
 
-def test_requests_in_threads_are_named_without_secrets() -> None:
-    names: list[str] = []
-
-    async def play() -> None:
-        handler = handler_of(lambda request: HttpResponse())
-
-        def view(request: HttpRequest) -> HttpResponse:
-            names.extend(handler.heartbeat.tasks())
-            return HttpResponse()
-
-        handler.get_response = view  # type: ignore[method-assign]
-        await Client().call(handler, path="/reports/secret")
-        assert names == ["POST /reports/…".encode("ascii", "replace").decode()]
-        assert handler.heartbeat.tasks() == []
-
-    run(play())
-
-
 def test_failure_after_the_view_is_an_error_in_the_envelope(
     caplog: pytest.LogCaptureFixture,
 ) -> None:

@@ -11,7 +11,6 @@ from pytest_django import Settings
 
 from apps.accounts.models import User
 from apps.backtests.models import Backtest
-from apps.ops import metrics
 from tests.backtests.price_series import wave_candles
 from tests.backtests.submissions import submit
 from tests.conftest import Api
@@ -95,14 +94,6 @@ def test_a_lost_database_is_reported_beside_the_other_metrics() -> None:
     assert metrics["algotrade_database_up", frozenset()] == 0
     assert not [name for name, _ in metrics if name == "algotrade_jobs"]
     assert [name for name, _ in metrics if name == "algotrade_http_requests_total"]
-
-
-@pytest.mark.skipif(not metrics.PROC.exists(), reason="this system tells no memory")
-@pytest.mark.django_db
-def test_memory_is_that_of_real_processes() -> None:
-    metrics = samples()
-    assert metrics["algotrade_web_processes", frozenset()] >= 1
-    assert 10e6 < metrics["algotrade_web_memory_bytes", frozenset()] < 100e9
 
 
 @pytest.mark.django_db

@@ -130,19 +130,21 @@ def test_a_child_that_ends_with_code_0_is_replaced_at_once_and_without_a_word(
 
 
 @pytest.mark.slow
-def test_a_child_that_hangs_is_replaced_at_once_each_time_and_says_at_what(tmp_path: Path) -> None:
-    hanging = "with heartbeat.doing('GET /api/slow'): time.sleep(60)"
+def test_a_child_that_hangs_shows_its_threads_and_is_replaced_at_once(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
     beating = "[heartbeat.beat() or time.sleep(0.1) for _ in range(600)]"
-    with lives(tmp_path, hanging, "time.sleep(60)", beating) as supervisor:
-        for task in (" at GET /api/slow", ""):
+    with lives(tmp_path, "time.sleep(60)", "time.sleep(60)", beating) as supervisor:
+        for _ in range(2):
             hung = int(line(supervisor))
-            assert line(supervisor) == f"web hangs{task}: it is killed"
+            assert line(supervisor) == "web hangs, its threads are below: it is killed"
             assert line(supervisor) == "web ended (SIGKILL): starts again"
             assert line(supervisor) == f"{hung} was killed, for memory: False"
         last = int(line(supervisor))
         time.sleep(1.5)
         assert is_alive(last)
         assert not is_alive(hung)
+    assert capfd.readouterr().err.count(" in live") == 2
 
 
 def test_a_child_that_fails_says_why(tmp_path: Path) -> None:

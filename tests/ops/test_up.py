@@ -70,34 +70,12 @@ def test_a_port_that_is_taken_is_named(data_dir: Path) -> None:
     assert said == f"CommandError: port {port} is taken: stop what uses it, or set PORT to another"
 
 
-@pytest.mark.slow
-def test_too_few_open_files_are_refused(port: int, data_dir: Path) -> None:
-    command = f"ulimit -n 200; exec {sys.executable} manage.py up"
-    environment = os.environ | {
-        "DJANGO_SETTINGS_MODULE": "config.settings",
-        "PORT": str(port),
-        "DATA_DIR": str(data_dir),
-    }
-    done = subprocess.run(
-        ["sh", "-c", command],
-        cwd=PROJECT,
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 1
-    assert "a process may open 200 files, and 512 are needed" in done.stderr
-    assert "Traceback" not in done.stderr
-
-
 @pytest.mark.parametrize(
     ("words", "message"),
     [
         ("--web 0 --workers 0 --runners 0", "there is nothing to run"),
         ("--workers -1", "'-1': use a whole number from 0 to 64"),
         ("--web 65", "'65': use a whole number from 0 to 64"),
-        ("--queues trading", "invalid choice: 'trading'"),
     ],
 )
 def test_roles_that_cannot_run_are_refused(words: str, message: str) -> None:
@@ -232,10 +210,9 @@ def names_of(pids: set[int]) -> list[str]:
 @pytest.mark.slow
 @pytest.mark.timeout(300)
 def test_roles_run_apart_and_together_are_the_service(port: int, data_dir: Path) -> None:
-    """Web here, workers of queues there, runners elsewhere: all on one database and port."""
+    """Web here, workers there, runners elsewhere: all on one database and port."""
     roles = {
         "--web 2 --workers 0 --runners 0": ["web", "web"],
-        "--web 0 --workers 2 --runners 0 --queues webhooks small": ["worker", "worker"],
         "--web 0 --workers 1 --runners 0": ["backtest-worker", "small-worker"],
         "--web 0 --workers 0 --runners 2": ["runner", "runner"],
     }
@@ -249,7 +226,7 @@ def test_roles_run_apart_and_together_are_the_service(port: int, data_dir: Path)
         until(
             lambda: (
                 counted_processes(port)
-                == {"web": 2, "small+webhooks": 1, "webhooks+small": 2, "backtests": 1, "runner": 2}
+                == {"web": 2, "small+webhooks": 1, "backtests": 1, "runner": 2}
             ),
             seconds=30,
         )

@@ -20,9 +20,8 @@ from django.http.response import HttpResponseBase, StreamingHttpResponse
 
 from apps.core import requests
 from apps.core.api import resources
-from apps.core.api.resources import MAX_DRAINED, loggable, max_body
+from apps.core.api.resources import MAX_DRAINED, max_body
 from apps.core.requests import is_trusted
-from apps.ops.supervisor import Heartbeat
 from apps.ops.web.waiting import Waiting
 
 REQUEST_THREADS: Final = 4
@@ -47,8 +46,6 @@ class Handler(ASGIHandler):
         super().__init__()
         self._threads = ThreadPoolExecutor(REQUEST_THREADS, thread_name_prefix="request")
         self.waiting = Waiting(self.in_thread)
-        # Names the requests of a process that hangs.
-        self.heartbeat = Heartbeat()
         # What runs as long as the process serves.
         self.tasks = [self.waiting.notifications.listen, self.waiting.check_sessions]
 
@@ -85,8 +82,7 @@ class Handler(ASGIHandler):
 
     def _respond(self, request: HttpRequest) -> tuple[HttpResponseBase, Context]:
         """Return the answer, and the request's context for what is done for it later."""
-        with self.heartbeat.doing(f"{request.method} {loggable(request.path)}"):
-            response = self.get_response(request)
+        response = self.get_response(request)
         if isinstance(response, FileResponse):
             response.block_size = self.chunk_size
         if isinstance(response, StreamingHttpResponse):

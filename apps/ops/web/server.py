@@ -114,7 +114,6 @@ def serve(
     # process, which would stay in the list of those that are expected.
     for stop_signal in (signal.SIGINT, signal.SIGTERM):
         signal.signal(stop_signal, server.handle_exit)
-    application.heartbeat = heartbeat
     with presence.present("web") as tell:
         application.tasks += [partial(keep_beating, heartbeat), partial(report, tell)]
         server.run(sockets=[listener])

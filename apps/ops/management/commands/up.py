@@ -4,7 +4,6 @@ import argparse
 import errno
 import http.client
 import os
-import resource
 import shutil
 import signal
 import socket
@@ -21,7 +20,7 @@ from django.db import OperationalError, connection, connections
 from django.utils import timezone
 
 from apps.engine import compilation
-from apps.ops import local_postgres, worker
+from apps.ops import local_postgres
 from apps.ops.supervisor import Backoff, Supervisor, name_process
 from apps.ops.web import server
 
@@ -30,7 +29,6 @@ if TYPE_CHECKING:
 
 MOST_PROCESSES = 64  # of a role
 SECONDS_BETWEEN_LOOKS = 1.0  # at the database
-LEAST_DESCRIPTORS = 512  # of each process: every connection is one
 MIGRATING = 7_305_461_019  # an advisory lock: of several machines, one migrates and the rest wait
 
 
@@ -52,11 +50,6 @@ class Command(BaseCommand):
                 help=f"number of processes, from 0; {setting} unless given",
             )  # fmt: skip
         parser.add_argument(
-            "--queues", nargs="+", choices=worker.QUEUES, default=[], metavar="QUEUE",
-            help=f"what each worker takes: {', '.join(worker.QUEUES)}; unless given, one worker"
-            " takes small jobs and webhooks, and --workers more take backtests",
-        )  # fmt: skip
-        parser.add_argument(
             "--sample", action="store_true",
             help="load generated candles into an embedded database that has none yet",
         )  # fmt: skip
@@ -67,7 +60,6 @@ class Command(BaseCommand):
         web: int,
         workers: int,
         runners: int,
-        queues: list[str],
         sample: bool = False,
         **options: Any,
     ) -> None:
@@ -77,12 +69,11 @@ class Command(BaseCommand):
         with suppress(KeyboardInterrupt):
             if web:
                 require_free_port()
-            require_descriptors()
             with compilation.started() as compiling, self.database() as keep_database:
                 self.prepare(with_sample=sample and settings.EMBEDDED_DATABASE)
                 from apps.ops.service import Roles
 
-                self.supervise(Roles(web, workers, runners, queues), keep_database, compiling)
+                self.supervise(Roles(web, workers, runners), keep_database, compiling)
         self.say("stopped")
 
     def say(self, line: str) -> None:
@@ -265,16 +256,6 @@ def shared_metrics() -> Iterator[None]:
         shutil.rmtree(settings.METRICS_DIR, ignore_errors=True)
         with suppress(OSError):  # another service of this folder counts there
             folder.rmdir()
-
-
-def require_descriptors() -> None:
-    """Refuse a limit of open files under which connections would be refused at random."""
-    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    if hard != resource.RLIM_INFINITY and hard < LEAST_DESCRIPTORS:
-        raise CommandError(
-            f"a process may open {hard} files, and {LEAST_DESCRIPTORS} are needed: raise the limit"
-            " (ulimit -n, or LimitNOFILE of the systemd unit)"
-        )
 
 
 def require_free_port() -> None:
