@@ -1,4 +1,4 @@
-"""What operators see of no app's own: the record of who did what, and the jobs."""
+"""Admin pages that belong to no single app: the audit record, the jobs, the quiet start."""
 
 from datetime import datetime
 
@@ -36,7 +36,7 @@ class ActionFilter(admin.SimpleListFilter):
 
 @admin.register(AuditRecord)
 class AuditRecordAdmin(OperatorAdmin):
-    searched = {"actor": "a user", "object_id": "what was changed", "request_id": "a request"}
+    searched = {"actor": "a user", "object_id": "the changed object", "request_id": "a request"}
     list_display = ("at", "action", "performed_by", "performed_on", "address", "details")
     list_filter = (ActionFilter,)
 
@@ -55,7 +55,9 @@ def _end(row: QuietStart, operator: audit.Actor, reason: str, now: datetime) -> 
 
 @admin.register(QuietStart)
 class QuietStartAdmin(OperatorAdmin):
-    """When this database was restored, and since when it trades and sends again."""
+    """The quiet starts of this database: when it was restored, and when trading and sending
+    resumed.
+    """
 
     object_actions = (
         AdminAction(
@@ -67,7 +69,7 @@ class QuietStartAdmin(OperatorAdmin):
 
 @admin.register(ProcrastinateJob)
 class JobAdmin(OperatorAdmin):
-    """The queue's own rows, read-only. What they run has a page of its own, with actions."""
+    """Jobs of the queue, read-only. The runs and backtests behind them have pages with actions."""
 
     list_display = ("id", "task_name", "queue_name", "status", "attempts", "scheduled_at", "args")
     list_filter = ("status",)

@@ -1,6 +1,6 @@
-"""The audit record: who has made which change, be it a person or the service itself.
+"""The audit record: who made which change, as a person or as the service itself.
 
-A record is written on the connection of the change and commits with it. It holds what changed and
+A record is written on the connection of the change and commits with it. It holds the change, and
 never a password, token or key.
 """
 
@@ -22,7 +22,7 @@ LONGEST_ACTOR: Final = 24
 
 
 class Action(StrEnum):
-    """Everything that is audited."""
+    """The audited actions."""
 
     SIGNUP = "signup"
     LOGIN = "login"
@@ -101,7 +101,7 @@ class Action(StrEnum):
 
 
 class ActorKind(StrEnum):
-    """The role in which somebody acts; an operator who uses the interface acts as a user."""
+    """The role of an actor; an operator who uses the API acts as a user."""
 
     USER = "user"
     OPERATOR = "operator"
@@ -111,10 +111,10 @@ class ActorKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Actor:
-    """Whoever makes a change.
+    """The person or program that makes a change.
 
-    `user_id` is empty for the service itself, and for somebody who has not logged in. For a command
-    it is the name of the operating system's account that runs it.
+    `user_id` is empty for the service itself and for a stranger. For a command it is the operating
+    system's account.
     """
 
     kind: ActorKind
@@ -148,13 +148,11 @@ def command_line() -> Actor:
 def record(
     action: Action, subject: Model | None, /, *, actor: Actor, now: datetime, **details: object
 ) -> None:
-    """Write the record of what `actor` has done to `subject`, which still has its key; `details`
-    are JSON.
-    """
+    """Record an action of `actor` on `subject`, which still has its key; `details` are JSON."""
     origin = request_origin.current()
     object_type = ""
     if subject is not None:
-        # By its table, whose name does not change when the model is renamed.
+        # The table's name stays the same when the model is renamed.
         meta = subject._meta
         object_type = meta.db_table.removeprefix(f"{meta.app_label}_")
     AuditRecord.objects.create(
@@ -172,8 +170,9 @@ def record(
 
 
 def purge() -> int:
-    """Delete records older than 400 days by the rights of the table's owner; return their number.
-    Neither the age nor the clock, the database's, is the caller's choice.
+    """Delete records older than 400 days with the rights of the table's owner; return their number.
+
+    The database fixes the age and the clock, not the caller.
     """
     with connection.cursor() as cursor:
         cursor.execute("SELECT core_auditrecord_purge()")

@@ -1,5 +1,5 @@
-"""What can go wrong, in one vocabulary: every code of the interface, and the errors that carry
-them.
+"""The errors of the service in one vocabulary: every code of the interface, and the exceptions with
+these codes.
 """
 
 from collections.abc import Sequence
@@ -9,9 +9,7 @@ from typing import ClassVar, Final
 
 
 class Code(StrEnum):
-    """Every `error.code` the service answers with. The HTTP status of each stands in
-    `api.exceptions.STATUS`.
-    """
+    """Every `error.code` of the service. `api.exceptions.STATUS` has their HTTP statuses."""
 
     VALIDATION_ERROR = "VALIDATION_ERROR"
     INVALID_SYMBOL = "INVALID_SYMBOL"
@@ -52,11 +50,11 @@ _SHORT_FIELD_LENGTH = 200
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """One thing wrong with what a client sent.
+    """A validation error.
 
     `field` is a dotted path such as `entryConditions.conditions[0].indicator1.period`, empty for
-    the body as a whole; `value` is what was sent (`WITHHELD` for a secret or where nothing was
-    sent); `allowed` is the closed set of good values, if there is one.
+    the body as a whole. `value` is the value sent (`WITHHELD` for a secret or a missing value).
+    `allowed` is the closed set of good values, if there is one.
     """
 
     field: str
@@ -66,7 +64,7 @@ class Fault:
 
     @property
     def short_field(self) -> str:
-        """The field as it is told: of a path that a long key makes long, the beginning."""
+        """The path for the answer, cut at its beginning if a long key makes it long."""
         return _beginning(self.field, _SHORT_FIELD_LENGTH)
 
     def as_details(self) -> dict[str, object]:
@@ -80,7 +78,7 @@ class Fault:
 
 
 def _shortened(value: object) -> object:
-    """A large value is not sent back whole: its beginning tells which one it was."""
+    """Shorten a large value: its beginning identifies it."""
     if isinstance(value, str):
         return _beginning(value, _VALUE_SHOWN)
     if isinstance(value, dict | list) and len(repr(value)) > _VALUE_SHOWN:
@@ -93,11 +91,11 @@ def _beginning(text: str, most: int) -> str:
 
 
 class ServiceError(Exception):
-    """A refusal that a client can act on.
+    """An error that a client can act on.
 
-    A subclass stands beside the rule that raises it and states its code and a message; the keyword
-    arguments are the `details` of the envelope, under their wire names, and fill the message's
-    places.
+    A subclass is defined beside the rule that raises it, and has its code and message. Keyword
+    arguments become the `details` of the envelope under their wire names, and fill the placeholders
+    of the message.
     """
 
     code: ClassVar[Code]
@@ -110,13 +108,14 @@ class ServiceError(Exception):
 
 
 def _in_words(value: object) -> object:
-    """A list as a sentence has it."""
+    """Return a list as words in a sentence."""
     return ", ".join(map(str, value)) if isinstance(value, list) else value
 
 
 class InvalidInput(ServiceError):
-    """What a client sent fails validation. The first fault leads, `details.errors` holds all when
-    there are several.
+    """The input fails validation.
+
+    The first error leads; `details.errors` holds all if there are several.
     """
 
     code = Code.VALIDATION_ERROR
@@ -135,8 +134,9 @@ class InvalidInput(ServiceError):
 
 
 class NotFound(ServiceError):
-    """Nothing of the caller's stands at this address; what is somebody else's cannot be told from
-    what is not there.
+    """The address belongs to nothing of the caller's.
+
+    Resources of other users get the same answer as missing ones.
     """
 
     code = Code.NOT_FOUND
@@ -144,9 +144,9 @@ class NotFound(ServiceError):
 
 
 class PreconditionFailed(ServiceError):
-    """The caller asked for a write on one condition, and it does not hold.
+    """The condition of a conditional write does not hold.
 
-    The interface has no code for it: of CONFLICT, it is the one that is answered with a 412.
+    The interface has no code for it, so it is a CONFLICT with status 412.
     """
 
     code = Code.CONFLICT

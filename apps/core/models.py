@@ -1,5 +1,5 @@
-"""What belongs to requests rather than to any app: counters, remembered answers, the record of who
-did what; and by which key secrets are encrypted.
+"""Models of no single app: counters, remembered answers, the audit record, the quiet start, the
+encryption key in use.
 """
 
 from typing import Final
@@ -10,7 +10,7 @@ from django.db.models import Q
 
 
 class Counter(models.Model):
-    """How often something was done until a moment; the table is unlogged: a crash may forget it."""
+    """A counter until a moment. The table is unlogged, so a crash may erase it."""
 
     key = models.CharField(max_length=255, primary_key=True)
     count = models.BigIntegerField()
@@ -18,7 +18,7 @@ class Counter(models.Model):
 
 
 class IdempotencyKey(models.Model):
-    """A request that was answered, so that its repetition gets the same answer (`idempotency`)."""
+    """An answered request, so that its repetition gets the same answer (`idempotency`)."""
 
     user_id = models.CharField(max_length=24)
     credential = models.CharField(
@@ -44,9 +44,10 @@ class IdempotencyKey(models.Model):
 
 
 class AuditRecord(models.Model):
-    """That somebody did something (`audit`). The database refuses to change or remove a record.
+    """An entry of the audit record (`audit`).
 
-    It refers to nothing by foreign key: what it tells of may be gone.
+    The database refuses to change or delete it. It has no foreign keys, because its subject may be
+    deleted.
     """
 
     at = models.DateTimeField()
@@ -75,8 +76,10 @@ class AuditRecord(models.Model):
 
 
 class QuietStart(models.Model):
-    """That this database was restored, and may trade and send only since an operator has ended the
-    quiet start (apps/core/jobs/quiet_start.py).
+    """A restore of this database.
+
+    Trading and sending resume when an operator ends the quiet start
+    (apps/core/jobs/quiet_start.py).
     """
 
     began_at = models.DateTimeField()
@@ -88,9 +91,9 @@ class QuietStart(models.Model):
 
 
 class InstalledKey(models.Model):
-    """The SECRET_KEY by which this database's secrets are encrypted; one row, made at first start.
+    """The SECRET_KEY that encrypts this database's secrets; a single row, written at first start.
 
-    A machine that does not have this key does not start (apps/ops/secret_key.py).
+    A machine with another key refuses to start (apps/ops/secret_key.py).
     """
 
     SINGLETON_ID: Final = 1

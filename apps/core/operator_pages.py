@@ -1,7 +1,7 @@
-"""The base classes of the admin's pages: they are read-only, and every change is audited.
+"""Base classes of the admin's pages: read-only, with every change audited.
 
-Nothing is added, edited or deleted by a form unless a page allows it. What an operator may do to an
-object is an AdminAction with a page of its own, which asks for the reason.
+Forms add, edit and delete nothing unless a page allows it. An operator acts on an object through an
+AdminAction, a page that asks for the reason.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -32,7 +32,7 @@ MOST_COUNTED: Final = 10_000
 
 
 class BoundedPaginator(Paginator):  # type: ignore[type-arg]  # not generic at run time
-    """Count no further than MOST_COUNTED rows: a table of millions is searched and filtered."""
+    """Count at most MOST_COUNTED rows: a table of millions is searched and filtered instead."""
 
     @cached_property
     def count(self) -> int:
@@ -43,10 +43,10 @@ class BoundedPaginator(Paginator):  # type: ignore[type-arg]  # not generic at r
 
 @dataclass(frozen=True, slots=True)
 class AdminAction:
-    """Something an operator may do to one object.
+    """An action of operators on one object.
 
     `do(object, operator, reason, now)` calls a service, which writes the audit record and raises
-    ServiceError when the action is not possible. An action that concerns every user has a text in
+    ServiceError if the action is not possible. An action that concerns every user has a text in
     `typed`, which the operator must type first.
     """
 
@@ -201,10 +201,10 @@ class ReadOnlyInline(admin.TabularInline):  # type: ignore[type-arg]  # not gene
 
 
 class OperatorAdmin(AuditedAdmin):
-    """A read-only page; its lists stay quick however many rows there are.
+    """A read-only page with lists that stay fast at any size.
 
-    `searched` are the indexed columns in which a search looks for the whole term, with what each
-    identifies. Where a row belongs to a user, `user_field` names the field, and the user's e-mail
+    A search looks for the whole term in the indexed columns `searched`, a mapping of columns to
+    descriptions. If a row belongs to a user, `user_field` names the field, and the user's e-mail
     address finds it too.
     """
 
@@ -228,7 +228,7 @@ class OperatorAdmin(AuditedAdmin):
     @property
     def search_help_text(self) -> str:  # type: ignore[override]  # said by what is searched
         names = " or ".join(self.searched.values())
-        email = " An e-mail address finds what belongs to its user." if self.user_field else ""
+        email = " An e-mail address finds the rows of its user." if self.user_field else ""
         return f"The id of {names}.{email}"
 
     def get_search_fields(self, request: HttpRequest) -> list[str]:

@@ -1,4 +1,4 @@
-"""Moments on the wire, in mails, and from epoch seconds; dates in India; durations."""
+"""Times on the wire, in mails and from epoch seconds; dates in India; durations."""
 
 import math
 import re
@@ -18,8 +18,9 @@ _FORMS: Final = "YYYY-MM-DD, or a timestamp with its zone such as 2024-01-01T03:
 
 
 def wire_time(moment: datetime) -> str:
-    """ISO 8601 in UTC with milliseconds and Z, as every time leaves the service. What `isoformat`
-    would say, in half its time; a list has forty.
+    """Return ISO 8601 in UTC with milliseconds and Z, the form of every time on the wire.
+
+    It is faster than `isoformat`, for lists with many times.
     """
     utc = moment if moment.tzinfo is UTC else moment.astimezone(UTC)
     return "%04d-%02d-%02dT%02d:%02d:%02d.%03dZ" % (  # noqa: UP031  # an f-string takes as long
@@ -34,7 +35,7 @@ def wire_time(moment: datetime) -> str:
 
 
 def moment(seconds: int) -> datetime:
-    """Of epoch seconds, in UTC."""
+    """Return the time of epoch seconds, in UTC."""
     return datetime.fromtimestamp(seconds, UTC)
 
 
@@ -53,7 +54,7 @@ def read_moment(field: str, text: str, *, last: bool) -> int:
     """Return one end of a range in epoch seconds.
 
     A date is a day in Asia/Kolkata: its beginning, or with `last` the beginning of the next day, so
-    that the last day is included. A timestamp is itself. Raises InvalidInput.
+    that the last day is included. A timestamp is taken as it is. Raises InvalidInput.
     """
     try:
         moment = datetime.fromisoformat(text)

@@ -1,4 +1,4 @@
-"""One shape for every refusal: `{"error": {message, code, status, details?, requestId}}`."""
+"""Turn every error into one envelope: `{"error": {message, code, status, details?, requestId}}`."""
 
 import logging
 import sys
@@ -49,7 +49,7 @@ REASON_OF_STATUS: Final[Mapping[int, tuple[str, str]]] = {
     400: ("bad_request", "The request cannot be understood."),
     403: ("forbidden", "This may not be done."),
     405: ("method_not_allowed", "This address does not take this method."),
-    406: ("not_acceptable", "The Accept header does not take what is answered here."),
+    406: ("not_acceptable", "The Accept header allows none of the formats of this answer."),
     411: ("length_required", "The body needs a Content-Length; it cannot come in chunks."),
     413: ("payload_too_large", "The body is too large."),
     414: ("uri_too_long", "The address is too long."),
@@ -95,7 +95,9 @@ ErrorBody: TypeAlias = dict[str, dict[str, object]]
 def body_of(
     code: Code, message: str, *, status: int, details: Mapping[str, object] | None = None
 ) -> ErrorBody:
-    """`retryAfter` (seconds) among the details also stands in the error itself."""
+    """Return the body of an error; a `retryAfter` (seconds) in the details is also a field of the
+    error.
+    """
     error: dict[str, object] = {"message": message, "code": code.value, "status": status}
     if details:
         error["details"] = dict(details)
@@ -106,9 +108,7 @@ def body_of(
 
 
 def refusal_of_http(status: int) -> ErrorBody:
-    """The envelope of a status that HTTP itself gives: an unknown address, a wrong method, a
-    crash.
-    """
+    """Return the envelope of a plain HTTP status: an unknown address, a wrong method, a crash."""
     if status == 404:
         return body_of(Code.NOT_FOUND, "Nothing is found at this address.", status=404)
     if status == 503:
@@ -133,7 +133,7 @@ def refusal_of_database(meaning: Meaning) -> ErrorBody:
 
 
 def http_response(body: ErrorBody, headers: Mapping[str, str] | None = None) -> HttpResponse:
-    """The envelope as a plain Django response, for what never reaches a view."""
+    """Return the envelope as a plain Django response, for requests that never reach a view."""
     return HttpResponse(
         wire_json.dumps(body),
         status=_status_of(body),
@@ -162,8 +162,9 @@ def render_service_error(error: ServiceError) -> ErrorBody:
 
 
 def for_exception(error: Exception) -> ErrorBody:
-    """The envelope that answers this exception; what nobody foresaw is logged and is a
-    500.
+    """Return the envelope for this exception.
+
+    An unexpected exception is logged and becomes a 500.
     """
     match error:
         case ServiceError():
@@ -191,7 +192,7 @@ def for_exception(error: Exception) -> ErrorBody:
 
 
 def _log_database_error(error: Exception, meaning: Meaning) -> None:
-    """Where the statement does not matter, a line says all: an outage makes many of them."""
+    """Log an outage in one line without its traceback: it affects many requests at once."""
     is_outage = meaning in (Meaning.BUSY, Meaning.DISK_FULL, Meaning.UNREACHABLE)
     reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
     log.log(
@@ -204,22 +205,23 @@ def _log_database_error(error: Exception, meaning: Meaning) -> None:
 
 
 def answer_exception(error: Exception, context: Mapping[str, Any]) -> HttpResponse:
-    """REST framework's exception handler: JSON, whatever the call answers with when it succeeds.
+    """REST framework's exception handler.
 
-    Any in DRF's signature: the context is its own.
+    It answers JSON even where a success would be CSV. The context is typed Any, as in REST
+    framework.
     """
     return http_response(for_exception(error))
 
 
 def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
-    """`handler404`: an unknown address, with a token or without."""
+    """`handler404`: an unknown address, with or without a token."""
     return http_response(refusal_of_http(404))
 
 
 def server_error(request: HttpRequest) -> HttpResponse:
-    """`handler500`: what was raised outside of REST framework, in middleware or in the admin.
+    """`handler500`: an exception outside of REST framework, in middleware or in the admin.
 
-    Django calls it while it handles the exception, and passes none.
+    Django calls it while it handles the exception, and does not pass it.
     """
     error = sys.exc_info()[1]
     answer = for_exception(error) if isinstance(error, Exception) else refusal_of_http(500)

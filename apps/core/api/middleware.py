@@ -1,6 +1,4 @@
-"""What every request passes, outermost first: the envelope and the request id, and the size of the
-body.
-"""
+"""Middleware for every request, outermost first: envelope and request id, CORS, size of the body."""
 
 import logging
 import time
@@ -35,13 +33,13 @@ MAX_COOKIES: Final = 16 * 1024
 MAX_BODY: Final = 1024 * 1024
 MAX_AUTH_BODY: Final = 64 * 1024
 MAX_DRAINED: Final = 8 * MAX_BODY
-# Where operators send files (core/files/uploads.py), which in base64 are a third longer.
+# Calls that upload files (core/files/uploads.py). Base64 makes a file a third longer.
 UPLOADS: Final = ("/api/market/candle-files", "/api/market/masters", "/app/data/upload")
 MAX_UPLOAD: Final = 7 * MAX_BODY
 
 
 class EnvelopeMiddleware:
-    """Gives the request its id and makes every refusal leave in the envelope."""
+    """Give each request its id, and answer every error in the envelope."""
 
     def __init__(self, get_response: GetResponse) -> None:
         self.get_response = get_response
@@ -66,7 +64,7 @@ class EnvelopeMiddleware:
 
 
 def _log(request: HttpRequest, response: HttpResponseBase, *, seconds: float) -> None:
-    """One line a request; questions after the service's health, asked all day, only when bad."""
+    """Log each request in one line; health checks, which come all day, only when they fail."""
     quiet = request.path in PROBES and response.status_code < 400
     log.log(
         logging.DEBUG if quiet else logging.INFO,
@@ -79,7 +77,7 @@ def _log(request: HttpRequest, response: HttpResponseBase, *, seconds: float) ->
 
 
 def loggable(path: str) -> str:
-    """Return the path without what opens without a token, which is itself the secret."""
+    """Return the path for the log, without the token of a signed link."""
     is_secret = path.startswith((SIGNED, "/account/"))
     return f"/{path.split('/')[1]}/…" if is_secret else path
 
@@ -89,7 +87,7 @@ def is_under_api(path: str) -> bool:
 
 
 def _in_envelope(request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:
-    """Turn a refusal into JSON, unless it is that already or a page of its own."""
+    """Turn an error page into JSON, unless it is JSON already or a page of the console."""
     kind = response.get("Content-Type", "").partition(";")[0]
     if response.status_code < 400 or kind == "application/json" or request.path.startswith(_PAGES):
         return response
@@ -98,18 +96,21 @@ def _in_envelope(request: HttpRequest, response: HttpResponseBase) -> HttpRespon
 
 
 class CrossOriginMiddleware(CorsMiddleware):
-    """The origins of CORS_ALLOWED_ORIGINS, and the service's own."""
+    """Allow the origins of CORS_ALLOWED_ORIGINS, and the service's own."""
 
     def check_signal(self, request: HttpRequest) -> bool:
-        """Where the library asks for origins beside its list, of signals that nobody sends here."""
+        """Allow the service's own origin.
+
+        The library would ask the receivers of a signal; this project has none.
+        """
         origin = request.headers.get("Origin")
         return origin is not None and origin == f"{request.scheme}://{request.get_host()}"
 
 
 class BodySizeMiddleware:
-    """Refuses a body that is too large, or does not say how large, before anything reads it.
+    """Refuse a body that is too large, or of unknown length, before anything reads it.
 
-    Django takes a body without Content-Length for an empty one: what came in chunks would be lost.
+    Django takes a body without Content-Length for an empty one, so a chunked body would be lost.
     """
 
     def __init__(self, get_response: GetResponse) -> None:
@@ -126,7 +127,7 @@ class BodySizeMiddleware:
 
 
 def max_body(path: str) -> int:
-    """Return how many bytes of a body are kept of a request to this path."""
+    """Return how many bytes a body sent to this path may have."""
     return MAX_UPLOAD if path in UPLOADS else MAX_BODY
 
 
@@ -136,9 +137,7 @@ def declared_length(request: HttpRequest) -> int:
 
 
 class PageMessagesMiddleware(MessageMiddleware):
-    """What an operator's page has to say on the next one; answers under /api are not looked
-    through for it.
-    """
+    """Django's messages, for pages only. Answers under /api are not searched for messages."""
 
     def process_request(self, request: HttpRequest) -> None:
         if not is_under_api(request.path):
@@ -146,8 +145,8 @@ class PageMessagesMiddleware(MessageMiddleware):
 
 
 class OptionsMiddleware:
-    """Answers OPTIONS under /api with the methods of the address: no token is asked for, and
-    nothing else is told.
+    """Answer OPTIONS under /api with the methods of the address and no other details, without a
+    token.
     """
 
     def __init__(self, get_response: GetResponse) -> None:

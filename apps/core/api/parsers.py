@@ -1,4 +1,4 @@
-"""Reading a request's body for REST framework."""
+"""Read the body of a request for REST framework."""
 
 from collections.abc import Mapping
 from typing import IO, Any, Final
@@ -15,7 +15,7 @@ CUT: Final = Fault("", "The body ended before its Content-Length, or came too sl
 
 
 class StrictJsonParser(BaseParser):
-    """`application/json` in UTF-8, not compressed, read by `strict_json`; the document must be an
+    """Read `application/json` in UTF-8, uncompressed, by `strict_json`; the document must be an
     object.
     """
 
@@ -51,7 +51,10 @@ def _check_coding(request: Request | None) -> None:
 
 
 def _whole(stream: IO[Any], request: Request | None) -> bytes:
-    """All of the body: what a broken connection has cut may be JSON too."""
+    """Return the complete body.
+
+    Refuse one that a broken connection cut short: it may still be valid JSON.
+    """
     try:
         body: bytes = stream.read()
     except UnreadablePostError as error:

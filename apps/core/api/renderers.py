@@ -1,4 +1,4 @@
-"""Writing answers for REST framework: JSON, and lists as CSV for spreadsheets and data frames."""
+"""Write answers for REST framework: JSON, and lists as CSV for spreadsheets and data frames."""
 
 import csv
 import re
@@ -18,7 +18,7 @@ _REFUSED: Final = re.compile(r";\s*q\s*=\s*0(\.0*)?\s*(;|$)", re.IGNORECASE)
 
 
 class JsonRenderer(BaseRenderer):
-    """JSON by orjson."""
+    """Render JSON with orjson."""
 
     media_type = "application/json"
     format = "json"
@@ -34,9 +34,9 @@ class JsonRenderer(BaseRenderer):
 
 
 class Negotiation(DefaultContentNegotiation):
-    """REST framework's negotiation, which ignores weights, without the media types of weight 0.
+    """REST framework's negotiation, without media types of weight 0.
 
-    The usual Accept headers are settled first: parsing them takes twenty times as long.
+    Other weights are ignored. Usual Accept headers are matched first, because parsing is slow.
     """
 
     def select_renderer(
@@ -63,7 +63,7 @@ Rows = Iterable[Mapping[str, object]]
 
 
 def table_of(columns: Sequence[str], rows: Rows) -> str:
-    """RFC 4180: a line of names, then a line for each row."""
+    """Return CSV by RFC 4180: a line of names, then a line for each row."""
     text = StringIO(newline="")
     lines = csv.writer(text)
     lines.writerow(columns)
@@ -72,10 +72,10 @@ def table_of(columns: Sequence[str], rows: Rows) -> str:
 
 
 class TableRenderer(BaseRenderer):
-    """Writes the list of an answer; its pagination goes into headers, what else stands beside it
-    is JSON's.
+    """Write the list of an answer as CSV.
 
-    A subclass names the columns of each list, by the list's name in the JSON of the same answer.
+    Pagination goes into headers; other fields are in the JSON only. A subclass names the columns of
+    each list, keyed by the list's name in the JSON.
     """
 
     media_type = "text/csv"
@@ -99,8 +99,8 @@ class TableRenderer(BaseRenderer):
 
 
 def headers_of(pagination: Mapping[str, int], request: HttpRequest) -> dict[str, str]:
-    """The pagination where the body has no room for it: how many there are in all, and where the
-    pages before and after are (RFC 8288), in the query that this one was asked with.
+    """Return pagination as headers: the total, and links to the previous and next page (RFC 8288)
+    with the same query.
     """
     headers = {"X-Total-Count": str(pagination["total"])}
     if "after" in request.GET:  # its reader knows the last id, and pages have no numbers

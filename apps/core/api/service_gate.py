@@ -1,9 +1,11 @@
-"""What closes the service for a while, to the API and to the pages of the console alike.
+"""Close the service for a while, for the API and the console alike.
 
-Under maintenance nothing under /api is answered and no page writes. While the disk of the embedded
-database is nearly full nothing writes: PostgreSQL ends when it finds no room for its log, and then
-nobody reads either. Health, metrics and the admin go on, and so does what makes trading and
-accounts safer. The quiet start of a restored copy is a rule of the services: it refuses starts.
+Under maintenance, calls under /api are refused and pages cannot write. While the disk of the
+embedded database is nearly full, all writes are refused: PostgreSQL stops when it has no room for
+its log, and then reads fail too. Health, metrics, the admin and calls that make trading or accounts
+safer stay open.
+
+The services enforce the quiet start of a restored copy: they refuse to start runs.
 """
 
 import re
@@ -44,7 +46,7 @@ class UnderMaintenance(ServiceError):
 
 
 class ServiceGateMiddleware:
-    """Refuses what the service is closed to."""
+    """Refuse requests while the service is closed to them."""
 
     def __init__(self, get_response: GetResponse) -> None:
         self.get_response = get_response

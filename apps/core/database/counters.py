@@ -1,7 +1,5 @@
-"""Counters behind Django's cache interface, in PostgreSQL each change one atomic statement.
-
-Django's own cache in a database reads and then writes, so that of calls at the same moment most
-are not counted.
+"""Counters behind Django's cache interface, in PostgreSQL, with one atomic statement for each
+change. Django's DatabaseCache reads and then writes, and so loses counts of concurrent calls.
 """
 
 import logging
@@ -40,11 +38,11 @@ INCREASE = """
 
 
 class PostgresCounters(BaseCache):
-    """`add`, `incr`, `decr` and `get` of whole numbers; the rest of a cache is not there.
+    """`add`, `incr`, `decr` and `get` of whole numbers; other cache methods are missing.
 
-    The clock is the database's client's: windows are minutes long, clocks of machines differ less.
-    Django makes one instance for each thread. It remembers until when a counter that it has
-    increased is there, so that within a window `add` asks nothing.
+    Time is this process's: windows last minutes, and clocks of machines differ by less. Django
+    makes one instance for each thread. An instance remembers until when a counter exists, so that
+    `add` sends no query within a window.
     """
 
     def __init__(self, location: str, params: dict[str, Any]) -> None:
@@ -58,7 +56,7 @@ class PostgresCounters(BaseCache):
         timeout: float | None = DEFAULT_TIMEOUT,
         version: int | None = None,
     ) -> bool:
-        """Set a counter that is not there or has expired; whether it was so."""
+        """Set a counter that does not exist or has expired; return whether it was set."""
         now, name = timezone.now(), self.make_and_validate_key(key, version)
         if name in self._expiries and self._expiries[name] >= now:
             return False
@@ -66,7 +64,7 @@ class PostgresCounters(BaseCache):
         return _fetch(ADD, [name, value, expires, now]) is not None
 
     def incr(self, key: str, delta: int = 1, version: int | None = None) -> int:
-        """Raises ValueError for a counter that is not there, as Django's caches do."""
+        """Raises ValueError if the counter does not exist, as Django's caches do."""
         name = self.make_and_validate_key(key, version)
         row = _fetch(INCREASE, [delta, name, timezone.now()])
         if row is None:
@@ -93,7 +91,7 @@ class PostgresCounters(BaseCache):
 
 
 class RedisOutage:
-    """Whether this process leaves Redis alone for a while, since it did not answer in time."""
+    """Whether this process avoids Redis for a while after a timeout."""
 
     def __init__(self) -> None:
         self._ends_at = self._next_line_at = -math.inf
@@ -114,10 +112,9 @@ _outage: Final = RedisOutage()
 
 
 class RedisCounters(RedisCache):
-    """Counters for many machines; those of PostgreSQL while Redis is slow or gone.
+    """Counters in Redis for many machines; PostgreSQL takes over while Redis is slow or down.
 
-    What one of them has counted of a window the other does not know: for its rest the limit is
-    higher.
+    The two do not share their counts, so after a switch the limit is higher until the window ends.
     """
 
     def __init__(self, location: str, params: dict[str, Any]) -> None:

@@ -1,8 +1,8 @@
-"""Encryption of what is stored and may hold a secret, so that only this service can read it.
+"""Encryption of stored secrets, so that only this service can read them.
 
-Fernet (AES in CBC mode with an HMAC, github.com/fernet/spec) of `cryptography`, with a key derived
-from SECRET_KEY. What was encrypted with an earlier SECRET_KEY is read while that key is among
-SECRET_KEY_FALLBACKS, and with no other.
+Fernet (AES in CBC mode with an HMAC, github.com/fernet/spec) from `cryptography`, with a key
+derived from SECRET_KEY. Data encrypted with an earlier SECRET_KEY can be read only while that key
+is in SECRET_KEY_FALLBACKS.
 """
 
 import base64
@@ -14,7 +14,7 @@ from django.conf import settings
 
 
 class DecryptionFailed(Exception):
-    """The data was encrypted with a SECRET_KEY that is not known, or has been changed since."""
+    """The data was encrypted with an unknown SECRET_KEY, or was changed."""
 
 
 def encrypt(data: bytes) -> bytes:
@@ -22,7 +22,7 @@ def encrypt(data: bytes) -> bytes:
 
 
 def decrypt(data: bytes) -> bytes:
-    """Return what was given to `encrypt`. Raises DecryptionFailed."""
+    """Return the plain data. Raises DecryptionFailed."""
     try:
         return _all_keys().decrypt(data)
     except InvalidToken:
@@ -39,7 +39,7 @@ def is_current(data: bytes) -> bool:
 
 
 def fingerprint(secret_key: str) -> str:
-    """Return what tells keys apart and does not tell the key."""
+    """Return a fingerprint that distinguishes keys without revealing them."""
     key = secret_key.encode()[:64]
     return blake2b(b"fingerprint", key=key, digest_size=8).hexdigest()
 

@@ -1,4 +1,4 @@
-"""What an error of the database means for a client, read from its SQLSTATE."""
+"""The meaning of a database error for a client, read from its SQLSTATE."""
 
 import logging
 from collections.abc import Iterator, Mapping
@@ -37,7 +37,7 @@ STATES: Final[Mapping[str, Meaning]] = {
     "57P": Meaning.UNREACHABLE,  # shutdown, crash, starting up
     "25006": Meaning.UNREACHABLE,  # read only: this server is a standby now
 }
-# What psycopg says itself carries no SQLSTATE.
+# psycopg's own errors carry no SQLSTATE.
 WITHOUT_STATE: Final[Mapping[type[psycopg.Error], Meaning]] = {
     psycopg.OperationalError: Meaning.UNREACHABLE,
     psycopg.InterfaceError: Meaning.UNREACHABLE,
@@ -46,9 +46,9 @@ WITHOUT_STATE: Final[Mapping[type[psycopg.Error], Meaning]] = {
 
 
 def meaning_of(error: BaseException) -> Meaning | None:
-    """None for what the database has no part in, and for our own mistakes in talking to it.
+    """Return the meaning; None for errors of other origin and for our own mistakes in SQL.
 
-    Django and procrastinate wrap the driver's error in one of theirs: the causes are followed.
+    Django and procrastinate wrap the driver's error, so the causes are followed.
     """
     for cause in _causes(error):
         if isinstance(cause, psycopg.Error):
@@ -57,12 +57,12 @@ def meaning_of(error: BaseException) -> Meaning | None:
 
 
 def is_passing(error: BaseException) -> bool:
-    """Whether the same work, done again a little later, may well succeed."""
+    """Return whether a retry a little later may succeed."""
     return meaning_of(error) in (Meaning.BUSY, Meaning.DISK_FULL, Meaning.UNREACHABLE)
 
 
 class IsNoOutage(logging.Filter):
-    """Drops records whose exception is an outage, which `api.exceptions` logs in a line."""
+    """Drop log records of an outage: `api.exceptions` logs it in one line."""
 
     def filter(self, record: logging.LogRecord) -> bool:
         error = record.exc_info[1] if record.exc_info else None

@@ -11,7 +11,9 @@ _FORM = re.compile(r"[0-9a-f]{24}")
 
 
 def new_id() -> str:
-    """Eight characters of the second, then 64 random bits: sorts by age and cannot be guessed."""
+    """Return an id: 8 digits of the second, then 64 random bits. It sorts by age and cannot be
+    guessed.
+    """
     return f"{int(time.time()):08x}{secrets.token_hex(8)}"
 
 
@@ -23,9 +25,7 @@ NEW_ID: Final = (
 
 
 def is_id(text: str) -> bool:
-    """Whether the text has the form of an identifier; says nothing of whether it stands for
-    anything.
-    """
+    """Return whether the text has the form of an id, which may still belong to nothing."""
     return _FORM.fullmatch(text) is not None
 
 

@@ -1,7 +1,6 @@
-"""Rows of models by statements that the ORM cannot say, or that every request runs.
+"""Rows of models by SQL that the ORM cannot express, or that every request runs.
 
-The ORM writes a statement anew each time it is asked, and `raw()` finds out anew which column is
-which field.
+The ORM generates its SQL on each use, and `raw()` maps columns to fields on each use.
 """
 
 from collections.abc import Callable, Sequence
@@ -17,13 +16,13 @@ Row = TypeVar("Row", bound=Model)
 def columns_of(model: type[Model], alias: str) -> str:
     """Return the columns of a model as a statement selects them, in the order of its fields.
 
-    A prepared `SELECT *` would fail on each connection once a newer machine has added a column.
+    A prepared `SELECT *` would fail on open connections after a newer machine adds a column.
     """
     return ", ".join(f"{alias}.{field.column}" for field in model._meta.concrete_fields)
 
 
 def instance_of(model: type[Row], values: Sequence[Any]) -> Row:
-    """Return the instance that these values of `columns_of` are, as the ORM would."""
+    """Return the instance with these values of `columns_of`, as the ORM would."""
     names, converters = _fields_of(model)
     row = list(values)
     for index, convert in converters:
@@ -35,9 +34,9 @@ def instance_of(model: type[Row], values: Sequence[Any]) -> Row:
 def _fields_of(
     model: type[Model],
 ) -> tuple[tuple[str, ...], Sequence[tuple[int, Callable[..., Any]]]]:
-    """Return the names of the fields, and what converts some of their values, with its index.
+    """Return the field names, and the converters of values with their indexes.
 
-    A generated column is converted as the field of what it generates.
+    A generated column uses the converters of its output field.
     """
     fields = model._meta.concrete_fields
     converters = [

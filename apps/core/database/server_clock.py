@@ -1,8 +1,8 @@
-"""The time by which the service goes: the database's clock, which all machines share.
+"""The time of the service: the database's clock, which all machines share.
 
 `now` is this machine's time, corrected when its clock is off. Heartbeats, leases and tokens of
-several machines are compared with one another: a clock that is 25 s ahead would take everybody's
-work for abandoned.
+several machines are compared with one another: a clock 25 s ahead would make other machines' work
+look abandoned.
 """
 
 import logging
@@ -15,7 +15,7 @@ from django.utils import timezone
 
 # A smaller difference is left alone: a query takes time too.
 SECONDS_TOLERATED: Final = 2.0
-# A machine whose clock is further off is not trusted with work.
+# A machine with a larger clock error gets no work.
 SECONDS_TO_REST: Final = 30.0
 QUERY: Final = "SELECT extract(epoch FROM clock_timestamp())::float8"
 
@@ -23,13 +23,13 @@ log = logging.getLogger(__name__)
 
 
 class MachineClock:
-    """By how much this machine's clock was ahead of the database's, when they were compared."""
+    """How far this machine's clock was ahead of the database's at the last comparison."""
 
     def __init__(self) -> None:
         self.seconds_ahead = 0.0
 
     def note(self, database_seconds: float, *, begun: float, ended: float) -> None:
-        """Compare the database's time with this machine's before and after it was asked."""
+        """Compare the database's time with this machine's time before and after the query."""
         ahead = (begun + ended) / 2 - database_seconds
         is_off = abs(ahead) > SECONDS_TOLERATED + (ended - begun) / 2
         before, self.seconds_ahead = self.seconds_ahead, ahead if is_off else 0.0
@@ -49,19 +49,19 @@ machine: Final = MachineClock()
 
 
 def now() -> datetime:
-    """Return the present moment by the database's clock, as far as it is known."""
+    """Return the time by the database's clock, as of the last comparison."""
     return timezone.now() - timedelta(seconds=machine.seconds_ahead)
 
 
 def read() -> datetime:
-    """Ask the database for its time. Raises what the database raises."""
+    """Ask the database for its time. Raises database errors."""
     with connection.cursor() as cursor:
         cursor.execute(QUERY)
         return datetime.fromtimestamp(float(cursor.fetchone()[0]), tz=UTC)
 
 
 def compare_clocks() -> None:
-    """Ask the database for its time, and note by how much this machine's differs."""
+    """Ask the database for its time, and store the difference to this machine's."""
     connection.ensure_connection()  # connecting takes time that is not the query's
     begun = time.time()
     moment = read()

@@ -7,12 +7,13 @@ from apps.core.database.failures import meaning_of
 
 
 class SessionStore(db.SessionStore):
-    """Tells a database that is lost from a session that is: Django takes both for the latter, and
-    answers with a 400.
+    """Distinguish a lost database from a lost session.
+
+    Django takes both for a lost session, and answers 400.
     """
 
     def save(self, must_create: bool = False) -> None:
-        """Raises UpdateError where the session was deleted, and what the database raises."""
+        """Raises UpdateError if the session was deleted, and database errors."""
         try:
             super().save(must_create)
         except UpdateError as error:

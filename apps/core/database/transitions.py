@@ -10,8 +10,9 @@ Row = TypeVar("Row", bound=Model)
 
 
 class Transition(NamedTuple):
-    """The statuses that a change starts from, and the one that it leads to. The first source is the
-    ordinary one: a refusal names it.
+    """The statuses that a change may start from, and the status that it leads to.
+
+    Error messages name the first source, the usual one.
     """
 
     sources: tuple[StrEnum, ...]
@@ -19,13 +20,14 @@ class Transition(NamedTuple):
 
 
 class StatusQuerySet(QuerySet[Row]):
-    """Rows with a `status` that changes by the transitions of their lifecycle alone."""
+    """Rows with a `status` that changes only by the transitions of their lifecycle."""
 
     transitions: ClassVar[Mapping[Any, Transition]]
 
     def transition(self, name: StrEnum, **changes: object) -> int:
-        """Change the status, and these columns with it; return how many rows were in a status that
-        the transition starts from.
+        """Change the status, and these columns with it.
+
+        Return how many rows had a status from which the transition may start.
         """
         sources, target = self.transitions[name]
         return self.filter(status__in=sources).update(status=target, **changes)

@@ -1,4 +1,4 @@
-"""Files that come and go: uploads, archives to unpack, the archive of a user's data."""
+"""Files in and out: uploads, archives to unpack, the archive of a user's data."""
 
 from apps.core.files.personal_data import DataRow, unpacked, write_archive
 from apps.core.files.unpacking import MOST_BYTES, MOST_FILES, TOO_LONG, Content, Unreadable, unpack

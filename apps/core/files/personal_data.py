@@ -1,7 +1,7 @@
-"""Everything that is stored of one user, in one archive: a table of each kind, as CSV and as JSON.
+"""All data stored about one user, in one archive: for each table a CSV and a JSON file.
 
-Which rows are the user's follows from the models: those that refer to the user, and those that
-refer to them in turn. What is stored in packed form an app unpacks by `unpacked`.
+The models determine which rows belong to the user: rows with a foreign key to the user, and rows
+that refer to those. An app registers a function with `unpacked` for data in packed form.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _UNPACKED: Final[dict[str, Unpack]] = {}
 
 
 def unpacked(name: str) -> Callable[[Unpack], Unpack]:
-    """Register a function that yields rows of a user's that no column shows, as a table."""
+    """Register a function that yields rows of a user as a table, for data in packed columns."""
 
     def register(unpack: Unpack) -> Unpack:
         _UNPACKED[name] = unpack
@@ -46,7 +46,7 @@ def unpacked(name: str) -> Callable[[Unpack], Unpack]:
 
 
 class Sink(Protocol):
-    """What an archive is written into, from its beginning to its end."""
+    """The file that an archive is written to, from beginning to end."""
 
     def write(self, data: bytes, /) -> int: ...
 
@@ -76,7 +76,7 @@ def _is_shown(field: models.Field[Any, Any]) -> bool:
 
 
 def paths_to_user() -> dict[type[models.Model], str]:
-    """Return the models whose rows belong to a user, each with the lookup that leads there."""
+    """Return the lookup path to the user, keyed by the model whose rows belong to one."""
     user = get_user_model()
     paths: dict[type[models.Model], str] = {user: "pk"}
     grew = True
@@ -121,7 +121,7 @@ def _text_file(archive: zipfile.ZipFile, name: str) -> io.TextIOWrapper:
 
 
 def _cell(value: object) -> object:
-    """Return a value as a spreadsheet shows it, and never takes it for a formula."""
+    """Return a value for a spreadsheet, which must never take it for a formula."""
     if isinstance(value, dict | list):
         return json.dumps(value, cls=DjangoJSONEncoder)
     is_formula = isinstance(value, str) and value.startswith(("=", "+", "-", "@", "\t", "\r"))

@@ -1,7 +1,7 @@
-"""The bytes of a file, or of what is packed in it as gzip or zip, bounded while they are read.
+"""The bytes of a file, or of files packed in it as gzip or zip, with a limit on their size.
 
-A few hundred kilobytes may unpack to gigabytes, so nothing is read past the limit, whatever an
-archive declares of itself.
+A few hundred kilobytes may unpack to gigabytes, so reading stops at the limit, whatever size an
+archive declares.
 """
 
 import gzip
@@ -21,19 +21,22 @@ _MOST_DIRECTORY: Final = 4 * 1024 * 1024  # bytes of a zip's list of files
 _CHUNK: Final = 1024 * 1024
 TOO_LONG: Final = (
     f"holds more than {MOST_MEGABYTES} MB (2^20 bytes) once it is unpacked: unpack it,"
-    " split what is longer into smaller files, and load those"
+    " split long files into smaller ones, and load those"
 )
 _DAMAGED: Final = (EOFError, gzip.BadGzipFile, zlib.error)
 _DAMAGED_ZIP: Final = (*_DAMAGED, zipfile.BadZipFile, NotImplementedError, RuntimeError)
 
 
 class Unreadable(Exception):
-    """A file whose bytes cannot be had; the message goes on from its name ("holds more …")."""
+    """The bytes of a file cannot be read.
+
+    The message continues a sentence that starts with the file's name ("holds more …").
+    """
 
 
 @dataclass(frozen=True, slots=True)
 class Content:
-    """One file, unpacked. `name` is its own, `shown` also says which archive it is in."""
+    """An unpacked file. `name` is its own name; `shown` adds the name of its archive."""
 
     name: str
     shown: str
@@ -41,10 +44,9 @@ class Content:
 
 
 def unpack(path: Path, *, most_files: int = MOST_FILES) -> Iterator[Content]:
-    """The files at a path: itself, or what its gzip or zip packs, in the order of the archive.
-
-    All of them together hold MOST_BYTES at most; an archive in an archive stays packed. Raises
-    Unreadable.
+    """Yield the files at a path: the file itself, or the files packed in it, in the order of the
+    archive. Together they hold at most MOST_BYTES. An archive inside an archive stays packed.
+    Raises Unreadable.
     """
     try:
         with path.open("rb") as file:
@@ -69,7 +71,7 @@ def _gunzip(file: IO[bytes]) -> bytes:
 
 
 class _ZipOnDisk(io.FileIO):
-    """A zip file whose list of files is short: zipfile reads it in one piece, then file by file."""
+    """A zip file with a limit on its directory, which zipfile reads in one piece."""
 
     def read(self, size: int | None = -1, /) -> bytes:
         if size is not None and size > _MOST_DIRECTORY:
@@ -92,7 +94,7 @@ def _members(path: Path, most_files: int) -> Iterator[Content]:
 
 
 def _files(archive: zipfile.ZipFile, most: int) -> list[zipfile.ZipInfo]:
-    """Without folders and what macOS adds to an archive."""
+    """Return the members without folders and the extra files of macOS."""
     files = [
         member
         for member in archive.infolist()
@@ -103,7 +105,7 @@ def _files(archive: zipfile.ZipFile, most: int) -> list[zipfile.ZipInfo]:
     if len(files) > most:
         allowed = f"{most:,} at most" if most > 1 else "one"
         raise Unreadable(f"packs {len(files):,} files: give {allowed}")
-    # zipfile bounds what it unpacks of these two alone.
+    # zipfile limits its output only for these two methods.
     bounded = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
     if any(member.compress_type not in bounded for member in files):
         raise Unreadable("is a zip file packed by another method than deflate: unpack it first")

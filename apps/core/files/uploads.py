@@ -18,7 +18,7 @@ _LONGEST_NAME: Final = 120
 
 
 class OtherFile(ServiceError):
-    """What is to be stored is not what was checked."""
+    """The uploaded file differs from the checked file."""
 
     code = Code.CONFLICT
     message = "{file} was not checked as it is: it or its options have changed. Check it first."
@@ -26,8 +26,9 @@ class OtherFile(ServiceError):
 
 @dataclass(frozen=True, slots=True)
 class Upload:
-    """A file with its `options`, a text; `checked` is the fingerprint that the check of both has
-    returned, empty where this is the check.
+    """A file with its `options`, a text.
+
+    `checked` is the fingerprint that the check of both returned; it is empty for the check itself.
     """
 
     name: str
@@ -46,8 +47,9 @@ class Upload:
 
     @contextmanager
     def saved(self) -> Iterator[Path]:
-        """Return the path of the file in a folder of its own, which goes away again. Its name says
-        how it is packed, and often its symbol. Raises OtherFile.
+        """Yield the path of the file in a temporary folder.
+
+        Its name keeps the packing, and often the symbol. Raises OtherFile.
         """
         if self.checked not in ("", self.fingerprint):
             raise OtherFile(file=self.name)

@@ -1,7 +1,7 @@
 """Jobs of the queue, read and written on the transaction's own connection.
 
-Inside a worker procrastinate has connections of its own, and a job deferred on one of those is
-seen by others before the transaction that asked for it commits, or without it.
+Inside a worker procrastinate uses connections of its own: a job deferred there becomes visible
+before the caller's transaction commits, and even if it rolls back.
 """
 
 from collections.abc import Mapping, Sequence
@@ -22,7 +22,7 @@ from procrastinate.types import JSONValue
 
 
 class JobState(Enum):
-    """Where a job stands, as operators say it; those that went well are not kept."""
+    """The state of a job in operators' words; successful jobs are deleted."""
 
     WAITING = Status.TODO.value
     RUNNING = Status.DOING.value
@@ -49,9 +49,8 @@ def enqueue(
     arguments: Sequence[Mapping[str, JSONValue]],
     at: datetime | None = None,
 ) -> None:
-    """One job for each set of arguments; they commit, or not, with what else is written.
-
-    They are begun at once, or not before `at`.
+    """Enqueue a job for each set of arguments, in the caller's transaction, to start at once or at
+    `at`.
     """
     jobs = configure_task(name=name, job_manager=_manager, queue=queue, schedule_at=at)
     jobs.batch_defer(*(dict(job) for job in arguments))
@@ -60,8 +59,9 @@ def enqueue(
 def enqueue_once(
     name: str, *, queue: str, lock: str, arguments: Mapping[str, JSONValue], priority: int = 0
 ) -> None:
-    """A job, unless one with this lock waits to be begun already; of a higher `priority`, it is
-    begun before those of lower ones.
+    """Enqueue a job, unless a job with this lock is waiting.
+
+    Jobs of a higher `priority` start first.
     """
     job = configure_task(
         name=name, job_manager=_manager, queue=queue, queueing_lock=lock, priority=priority
@@ -71,27 +71,27 @@ def enqueue_once(
 
 
 def count_unfinished(queue: str) -> int:
-    """How many wait or are being done, as far as the queue knows."""
+    """Return how many jobs wait or run."""
     states = [Status.TODO.value, Status.DOING.value]
     return ProcrastinateJob.objects.filter(queue_name=queue, status__in=states).count()
 
 
 def waiting(queue: str, *, name: str | None = None) -> bool:
-    """Whether any job waits to be begun, or any of this name."""
+    """Return whether any job is waiting, or any job of this name."""
     jobs = ProcrastinateJob.objects.filter(queue_name=queue, status=Status.TODO.value)
     return jobs.filter(**({"task_name": name} if name else {})).exists()
 
 
 def counts() -> dict[tuple[str, str], int]:
-    """How many jobs there are of each queue and status."""
+    """Return the number of jobs, keyed by queue and status."""
     rows = ProcrastinateJob.objects.values_list("queue_name", "status").order_by()
     return {(queue, status): number for queue, status, number in rows.annotate(Count("id"))}
 
 
 def put_back_lost(queue: str, *, silence: timedelta, now: datetime) -> int:
-    """Let others do what workers were doing that have not been heard of for `silence`.
+    """Requeue the jobs of workers without a heartbeat for `silence`; procrastinate itself does not.
 
-    procrastinate itself leaves such jobs as they are. Returns how many there were.
+    Return their number.
     """
     silent = Q(worker=None) | Q(worker__last_heartbeat__lt=now - silence)
     lost = ProcrastinateJob.objects.filter(silent, queue_name=queue, status=Status.DOING.value)
@@ -102,7 +102,7 @@ def put_back_lost(queue: str, *, silence: timedelta, now: datetime) -> int:
 
 
 def purge_finished(*, before: datetime, most: int) -> int:
-    """Delete up to `most` that ended before then, however they ended; returns how many."""
+    """Delete up to `most` jobs that ended before then, with any outcome; return how many."""
     with connection.cursor() as cursor:
         cursor.execute(PURGE, [before, most])
         return int(cursor.rowcount)

@@ -1,8 +1,8 @@
-"""The quiet start of a restored copy: it trades and sends nothing until an operator ends that.
+"""The quiet start of a restored copy: it does not trade or send until an operator ends it.
 
-The service that was backed up may still run, and would do the same things a second time. A restore
-writes the row of the quiet start in the transaction that brings the data, so no process sees one
-without the other. Whoever would trade or send looks at it in the same statement or transaction.
+The service that was backed up may still run, and both would do the same work. A restore writes the
+row of the quiet start in the transaction that loads the data, so the two appear together. Code that
+trades or sends checks it in the same statement or transaction.
 """
 
 from collections.abc import Mapping
@@ -34,7 +34,7 @@ def is_quiet() -> bool:
 
 
 def postpones(job: str, *, queue: str, arguments: Mapping[str, JSONValue]) -> bool:
-    """Return whether a job must not do its work now; it is then enqueued again for later."""
+    """Return whether the quiet start holds a job back; the job is then enqueued again for later."""
     if not is_quiet():
         return False
     job_queue.enqueue(job, queue=queue, arguments=[arguments], at=timezone.now() + POSTPONED_FOR)

@@ -1,4 +1,4 @@
-"""How long what belongs to requests and to the queue is kept."""
+"""How long data of requests and of the queue is kept."""
 
 from datetime import datetime, timedelta
 from typing import Final
@@ -10,14 +10,13 @@ from apps.core.jobs import job_queue
 from apps.core.models import Counter, IdempotencyKey
 
 JOBS_KEPT: Final = timedelta(days=30)
-"""Those that failed, for operators to look up; a worker deletes at once what went well."""
+"""Failed jobs are kept for operators; a worker deletes successful jobs at once."""
 
 
 def purge(*, now: datetime) -> int:
     """Delete expired counters and remembered answers, old audit records, and jobs that ended long
-    ago.
-
-    Returns how many rows went. It can be stopped at any point and run twice at once.
+    ago. Return the number of deleted rows. It can be stopped at any point, and two runs may
+    overlap.
     """
     return (
         delete_in_batches(Counter.objects.filter(expires_at__lt=now))

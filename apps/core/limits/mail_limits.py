@@ -1,4 +1,4 @@
-"""Limits of the mails that leave: of each kind, to one address and for one user.
+"""Limits on outgoing mails: for each kind, to one address and for one user.
 
 They are counted like requests (`apps.core.limits.rate_limits`), over all accounts and calls.
 """

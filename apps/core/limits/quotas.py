@@ -1,7 +1,7 @@
-"""What a user may keep and run: a limit for each resource, from the settings, and what is used.
+"""Quotas of a user: a limit for each resource, from the settings, and the current use.
 
-An app says how its resource is counted by `counted_by`, and calls `require_room` before it makes
-another. The lock of the user's row makes concurrent callers count each other's.
+An app registers a counting function with `counted_by`, and calls `require_room` before it creates a
+resource. The lock on the user's row makes concurrent callers count each other's resources.
 """
 
 from collections.abc import Callable, Iterator
@@ -18,7 +18,7 @@ Count = Callable[[str], int]
 
 
 class Resource(StrEnum):
-    """Everything that is limited for each user, by its name on the wire."""
+    """The resources with a limit for each user, by wire name."""
 
     ALGORITHMS = "algorithms"
     ACTIVE_ALGORITHMS = "activeAlgorithms"
@@ -30,7 +30,7 @@ class Resource(StrEnum):
 
 
 class QuotaExceeded(ServiceError):
-    """The user keeps as many as a user may keep."""
+    """The user has reached the limit of a resource."""
 
     code = Code.UNPROCESSABLE_ENTITY
     message = "{used} of at most {limit} {resource} are used; make room first."
@@ -38,7 +38,7 @@ class QuotaExceeded(ServiceError):
 
 @dataclass(frozen=True, slots=True)
 class ResourceUsage:
-    """How much of a resource a user has, and may have."""
+    """A user's limit and current use of a resource."""
 
     resource: Resource
     limit: int
@@ -49,7 +49,7 @@ _COUNTS: Final[dict[Resource, Count]] = {}
 
 
 def counted_by(resource: Resource) -> Callable[[Count], Count]:
-    """Register the function that counts what the user with an id has of a resource."""
+    """Register the function that counts a resource of the user with an id."""
 
     def register(count: Count) -> Count:
         _COUNTS[resource] = count
@@ -59,14 +59,14 @@ def counted_by(resource: Resource) -> Callable[[Count], Count]:
 
 
 def require_room(user_id: str, *resources: Resource) -> None:
-    """Raise QuotaExceeded where nothing is left; lock the user's row until the transaction ends."""
+    """Raise QuotaExceeded if the limit is reached; lock the user's row until the transaction ends."""
     users = get_user_model()._default_manager.select_for_update(no_key=True)
     users.get(pk=user_id)
     check_room(user_id, *resources)
 
 
 def check_room(user_id: str, *resources: Resource) -> None:
-    """As `require_room`, for a caller whose own lock makes concurrent callers wait."""
+    """Do as `require_room`, for a caller that already holds a lock against concurrent callers."""
     for resource in resources:
         used, limit = _COUNTS[resource](user_id), settings.QUOTAS[resource]
         if used >= limit:
@@ -74,6 +74,6 @@ def check_room(user_id: str, *resources: Resource) -> None:
 
 
 def usages(user_id: str) -> Iterator[ResourceUsage]:
-    """Yield what the user has of each resource."""
+    """Yield the user's limit and use of each resource."""
     for resource in Resource:
         yield ResourceUsage(resource, settings.QUOTAS[resource], _COUNTS[resource](user_id))

@@ -1,6 +1,5 @@
-"""How often a client may call: each request counts in one scope, the most specific.
-
-django-ratelimit counts, in fixed windows that begin at another moment for each key.
+"""Rate limits: each request counts in one scope, the most specific. django-ratelimit counts in
+fixed windows, which start at a different time for each key.
 """
 
 import logging
@@ -26,7 +25,7 @@ log = logging.getLogger(__name__)
 RETRY_AFTER_SECONDS: Final = 5
 
 UNSAFE: Final = frozenset({"POST", "PUT", "PATCH", "DELETE"})
-# Polled by whatever monitors the service; never limited.
+# Monitoring systems poll these; they are never limited.
 PROBES: Final = frozenset({"/healthz", "/readyz", "/metrics"})
 # Each is a scope of its own, counted before a password is hashed.
 BEFORE_A_HASH: Final[Mapping[str, str]] = {
@@ -40,7 +39,7 @@ BEFORE_A_HASH: Final[Mapping[str, str]] = {
 
 
 class TooManyRequests(ServiceError):
-    """The requests of this window are used up."""
+    """The window's requests are used up."""
 
     code = Code.TOO_MANY_REQUESTS
     message = "Too many requests; try again in {retryAfter} seconds."
@@ -55,9 +54,8 @@ class LimiterDown(ServiceError):
 
 @dataclass(frozen=True, slots=True)
 class RateLimitScope:
-    """Whose requests (`key`) of which kind (`name`) are counted together, and how many may come.
-
-    `rate` is in django-ratelimit's form, such as 5/15m. When the counters cannot be reached,
+    """Requests that are counted together: of one client (`key`) and one kind (`name`), with their
+    limit. `rate` has django-ratelimit's form, such as 5/15m. When the counters cannot be reached,
     requests pass if `fails_open`.
     """
 
@@ -69,7 +67,7 @@ class RateLimitScope:
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """How many requests of a window are used. `ends_at`, in epoch seconds, begins the next one."""
+    """The used requests of a window. The next window begins at `ends_at`, in epoch seconds."""
 
     limit: int
     count: int
@@ -93,7 +91,7 @@ class Usage:
 
 
 def scope_of(method: str, path: str, *, user_id: str | None, address: str) -> RateLimitScope | None:
-    """Return the scope that a request counts in, or None where that limit is off."""
+    """Return the scope of a request, or None if its limit is off."""
     name, setting, key = _scope_of(method, path, user_id, network_of(address))
     rate = settings.RATE_LIMITS[setting]
     return RateLimitScope(name, rate, key, fails_open=setting != "auth") if rate else None
@@ -120,10 +118,10 @@ def admin_login(address: str) -> RateLimitScope | None:
 
 
 def count_page(path: str, *, address: str) -> Usage | None:
-    """Count a request outside of /api; None for a probe and where nothing is counted.
+    """Count a request outside of /api; return None for a probe and while limits are off.
 
-    A window that is used up stays so until its end, and this process remembers it: a flood reaches
-    the counters once for each request that the limit lets through, and once beyond.
+    This process remembers a used-up window until it ends: a flood then costs the counters one query
+    for each allowed request, and one more.
     """
     rate = settings.RATE_LIMITS["pages"]
     if path in PROBES or not rate:
@@ -140,7 +138,7 @@ def count_page(path: str, *, address: str) -> Usage | None:
 
 
 def count(scope: RateLimitScope) -> Usage | None:
-    """Count one more; None when the counters cannot be reached and the scope fails open.
+    """Count a request; return None when the counters cannot be reached and the scope fails open.
 
     Raises LimiterDown.
     """
@@ -148,10 +146,10 @@ def count(scope: RateLimitScope) -> Usage | None:
 
 
 def count_attempt(scope: RateLimitScope) -> Usage | None:
-    """Count an attempt as a failure until `forgive` says that it was none. As `count` otherwise.
+    """Count an attempt as a failure until `forgive` takes it back; otherwise as `count`.
 
-    The successes are read before: of attempts at the same moment, each then sees every attempt
-    before its own, so no more than the limit can fail.
+    Successes are read first: each of several concurrent attempts then sees all attempts before it,
+    so no more than the limit can fail.
     """
 
     def failures(scope: RateLimitScope) -> Usage:
@@ -170,7 +168,7 @@ def forgive(scope: RateLimitScope) -> None:
 
 
 def forget(scope: RateLimitScope) -> None:
-    """Take all failures off. Raises LimiterDown."""
+    """Reset the failures. Raises LimiterDown."""
     try:
         successes = _usage_of(_successes(scope), increment=False)
         attempts = _usage_of(scope, increment=False)
@@ -197,7 +195,7 @@ def _usage_of(scope: RateLimitScope, *, increment: bool = True) -> Usage:
     """Raises ConnectionError, DatabaseError."""
     for _ in range(2):
         usage = get_usage(
-            None,  # the key says whose requests are counted; nothing is read from a request
+            None,  # the scope has its key; django-ratelimit reads no request
             group=scope.name,
             key=lambda group, request: scope.key,
             rate=scope.rate,
@@ -217,10 +215,10 @@ def _successes(scope: RateLimitScope) -> RateLimitScope:
 
 
 def _record_limit_hit(scope: RateLimitScope, *, now: datetime) -> None:
-    """Put the first request over the limit of a window on the audit record.
+    """Record the first request over the limit of a window in the audit record.
 
-    Of the key only a user's id is recorded: an address is on record anyway, and as an e-mail
-    address, which scopes that fail closed count under, anything may have been typed.
+    Only a user's id is recorded as key. An address is on record anyway. Scopes that fail closed
+    count under an e-mail address, where a client may have typed anything.
     """
     by_user = is_id(scope.key) and scope.fails_open
     actor = audit.Actor(audit.ActorKind.USER, scope.key) if by_user else audit.STRANGER
@@ -229,6 +227,6 @@ def _record_limit_hit(scope: RateLimitScope, *, now: datetime) -> None:
 
 
 def refuse_exceeded(usage: Usage | None) -> None:
-    """Raises TooManyRequests; None, where nothing was counted, passes."""
+    """Raise TooManyRequests if the limit is exceeded; do nothing with None."""
     if usage is not None and usage.exceeded:
         raise TooManyRequests(retryAfter=usage.seconds_left, limit=usage.limit)

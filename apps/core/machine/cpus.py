@@ -1,4 +1,4 @@
-"""The processors that this process may use: a container has fewer than its machine."""
+"""The processors available to this process: a container has fewer than its machine."""
 
 import os
 from pathlib import Path
@@ -10,8 +10,8 @@ CGROUP: Final = Path("/sys/fs/cgroup")
 
 
 def cpu_count() -> int:
-    """Return how many processors this process may keep busy: those that it is bound to, and no more
-    than the quota of its control group pays for.
+    """Return the number of processors for this process: its CPU affinity, limited by the quota of
+    its control group.
     """
     bound = (
         len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
@@ -20,11 +20,11 @@ def cpu_count() -> int:
 
 
 def bind_to_processor(number: int) -> None:
-    """Bind this thread, and those that it starts, to one processor, for each number the next one.
+    """Bind this thread and the threads it starts to one processor, chosen by number.
 
-    Threads of Python take turns under one lock, and a turn on another processor takes longer
-    (decision 0010). Services on one machine begin at different
-    processors: containers, which all have the same process ids, differ in their names.
+    Threads of Python take turns under one lock, and a switch to another processor makes a turn
+    slower (decision 0010). Services on one machine start at different processors: containers all
+    have the same process ids, but different names.
     """
     if hasattr(os, "sched_setaffinity"):
         available = sorted(os.sched_getaffinity(0))
@@ -35,7 +35,7 @@ def bind_to_processor(number: int) -> None:
 def quota(cgroup: Path) -> int | None:
     """Return the processors, rounded up, that a control group may use; None without a limit.
 
-    Version 2 writes "max 100000" or "150000 100000" into one file, version 1 has a file for each.
+    Version 2 has one file with "max 100000" or "150000 100000"; version 1 has two files.
     """
     try:
         if (limit := cgroup / "cpu.max").exists():

@@ -8,7 +8,7 @@ from django.conf import settings
 
 
 def is_nearly_full() -> bool:
-    """Return whether less is free than the reserve; never with a database elsewhere."""
+    """Return whether free space is below the reserve; always False for an external database."""
     reserve: int = settings.DISK_RESERVE
     return reserve > 0 and free_bytes() < reserve
 
@@ -19,6 +19,6 @@ def free_bytes() -> int:
 
 @cache
 def _data_folder() -> Path:
-    """Return where the data is, which a link in DATA_DIR may lead to."""
+    """Return the folder of the data; DATA_DIR may contain a link to it."""
     linked = (path for path in settings.DATA_DIR.glob("pg[0-9]*") if path.is_symlink())
     return next(linked, settings.DATA_DIR).resolve()

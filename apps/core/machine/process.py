@@ -12,22 +12,20 @@ GROUPS_OF_PROCESS: Final = Path("/proc/self/cgroup")
 
 
 def process_name(pid: int | None = None) -> str:
-    """Return what names a process, or this one, among those of all machines."""
+    """Return a name of the process, by default this one, that is unique among all machines."""
     return f"{MACHINE} {pid or os.getpid()}"
 
 
 def memory_limit() -> int:
-    """Return the bytes that this process may hold together with the others of its control groups,
-    or of the machine.
-    """
+    """Return the memory limit in bytes: of this process's control groups, or of the machine."""
     installed = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     return min([installed, *_limits(CGROUP, GROUPS_OF_PROCESS)])
 
 
 def _limits(cgroup: Path, groups: Path) -> Iterator[int]:
-    """Yield the limits of a process's control groups and of those around them.
+    """Yield the limits of a process's control groups and their parents.
 
-    In version 2 the file of its groups has the line "0::/path", in version 1 "4:memory:/path".
+    Version 2 lists the group as "0::/path", version 1 as "4:memory:/path".
     """
     if not groups.exists():
         return

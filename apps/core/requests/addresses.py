@@ -1,7 +1,7 @@
-"""The address a request comes from, when proxies that we trust stand before us.
+"""The address of the client, with trusted proxies in front of the service.
 
-A forwarding header counts only where the peer itself is trusted; it is walked from the right,
-where our own proxies have written, and what a client wrote to the left of them is never reached.
+A forwarding header counts only if the peer is trusted. It is read from the right, where our own
+proxies write, so entries that a client wrote are never reached.
 """
 
 from collections.abc import Sequence
@@ -23,10 +23,10 @@ MOST_HOPS: Final = 20
 
 
 def client_address(peer: str, forwarded_for: str, trusted: Networks) -> str | None:
-    """`peer`: the socket's address; `forwarded_for`: all X-Forwarded-For lines, joined by commas.
+    """Return the client's address; None when the peer has none (a Unix socket).
 
-    An entry that cannot be read ends the walk: the last good hop is the client then. None when the
-    peer has no address (a Unix socket).
+    `peer` is the socket's address; `forwarded_for` is all X-Forwarded-For lines, joined by commas.
+    Reading stops at an unreadable entry; the last good one is the client.
     """
     client = _read(peer)
     if client is None:
@@ -39,15 +39,15 @@ def client_address(peer: str, forwarded_for: str, trusted: Networks) -> str | No
 
 
 def is_trusted(peer: str, trusted: Networks) -> bool:
-    """Whether the peer, by its socket's address, is one of our proxies."""
+    """Return whether the peer, by its socket's address, is one of our proxies."""
     address = _read(peer)
     return address is not None and _is_in(address, trusted)
 
 
 @lru_cache(maxsize=1024)
 def network_of(address: str) -> str:
-    """Return what limits count under: an IPv4 address, and of IPv6 the network of 64 bits, as
-    whoever has one address of it has them all.
+    """Return the network that limits count: an IPv4 address, or the /64 of an IPv6 address, because
+    its owner usually has the whole /64.
     """
     known = _read(address)
     is_long = isinstance(known, IPv6Address)
@@ -56,8 +56,8 @@ def network_of(address: str) -> str:
 
 @lru_cache(maxsize=1024)
 def provider_network_of(address: str) -> str:
-    """Return the network from which a provider gives its customers addresses, as far as that can be
-    guessed: 24 bits of IPv4, 64 of IPv6.
+    """Return a guess at the network from which a provider assigns addresses: /24 of IPv4, /64 of
+    IPv6.
     """
     known = _read(address)
     if known is None:
@@ -66,8 +66,8 @@ def provider_network_of(address: str) -> str:
 
 
 def read_network(text: str) -> str:
-    """Return a network as clients' addresses are compared with it: without bits of a host, and an
-    IPv4 network mapped into IPv6 as IPv4. Raises ValueError.
+    """Return a network for comparison with clients' addresses: host bits cleared, and an IPv4
+    network mapped into IPv6 as IPv4. Raises ValueError.
     """
     network = ip_network(text)
     if isinstance(network, IPv4Network):
@@ -79,7 +79,7 @@ def read_network(text: str) -> str:
 
 
 def is_in_networks(address: str | None, networks: Sequence[str]) -> bool:
-    """Tell whether an address lies in one of the networks; an unknown address lies in none."""
+    """Return whether an address lies in one of the networks; an unreadable address lies in none."""
     known = _read(address or "")
     return known is not None and _is_in(known, [ip_network(network) for network in networks])
 
@@ -90,7 +90,9 @@ def _is_in(address: Address, networks: Networks) -> bool:
 
 @lru_cache(maxsize=1024)
 def _read(text: str) -> Address | None:
-    """An address, perhaps with brackets and a port; an IPv4 address mapped into IPv6 is IPv4."""
+    """Read an address, perhaps with brackets and a port; an IPv4 address mapped into IPv6 becomes
+    IPv4.
+    """
     host = text.strip()
     if host.startswith("["):
         host = host[1:].partition("]")[0]

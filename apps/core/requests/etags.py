@@ -1,6 +1,6 @@
-"""Entity tags: which state of a resource an answer shows, and which one a write expects.
+"""Entity tags: the state of a resource in an answer, and the state that a write expects.
 
-Weak tags are compared by their value: proxies that compress answers weaken them.
+Weak tags are compared by value, because proxies that compress answers weaken them.
 """
 
 from collections.abc import Mapping
@@ -13,13 +13,13 @@ from apps.core.errors import PreconditionFailed
 
 
 def tag_of(rev: int) -> str:
-    """The strong tag of a row in this revision."""
+    """Return the strong tag of a row in this revision."""
     return f'"{rev}"'
 
 
 @dataclass(frozen=True, slots=True)
 class Expectation:
-    """What If-Match asks for: one of these tags; with None, whatever there is."""
+    """A parsed If-Match: the acceptable tags, or None for any state."""
 
     tags: frozenset[str] | None = None
 
@@ -40,7 +40,7 @@ def expected(headers: Mapping[str, str]) -> Expectation:
 
 
 def is_known(tag: str, headers: Mapping[str, str]) -> bool:
-    """Tell whether If-None-Match names this tag: the client has the answer already."""
+    """Return whether If-None-Match has this tag: the client has the answer already."""
     return not _tags(headers.get("If-None-Match", "")).isdisjoint({tag, "*"})
 
 

@@ -1,9 +1,8 @@
-"""A response that goes on: server-sent events, as https://html.spec.whatwg.org describes them.
+"""Server-sent events (https://html.spec.whatwg.org).
 
-A view answers with what has happened until now and attaches an EventStream. The ASGI handler
-(`apps/ops/web`) then sends what happens next from a coroutine, so no request thread is held.
-Django's test client, which knows nothing of it, sees the response end at once; a client that
-connects again goes on where it was.
+A view answers with past events and attaches an EventStream. The ASGI handler (`apps/ops/web`) then
+sends new events from a coroutine, without a request thread. Django's test client sees the response
+end at once. A client that reconnects continues where it stopped.
 """
 
 from collections.abc import Callable, Mapping
@@ -22,10 +21,11 @@ Notice = tuple[str, str]
 
 @dataclass(frozen=True, slots=True)
 class EventStream:
-    """`slot` is its slot among the streams of its session (`apps.accounts.login.streams`).
+    """A stream of events.
 
-    `read` returns the next messages, and nothing when there are none; it runs in a request thread
-    after a notification of `news`. A notification of `hints` sends the message that stands there.
+    `slot` is its slot among the streams of its session (`apps.accounts.login.streams`). `read`
+    returns the next messages, possibly none; it runs in a request thread after a notification of
+    `news`. A notification of `hints` sends its message.
     """
 
     slot: int
@@ -41,7 +41,7 @@ def message(type: str, data: bytes, *, id: int | None = None) -> bytes:
 
 
 def hint(type: str, **data: str) -> bytes:
-    """Return a message that is not repeated to a client that missed it: it has no id."""
+    """Return a message without an id, so that a client that missed it does not get it again."""
     return message(type, orjson.dumps(data))
 
 

@@ -1,8 +1,8 @@
-"""An answer that the server holds back until something has happened.
+"""An answer that the server delays until something has happened.
 
 A view answers with the present state and attaches a LongPoll. The ASGI handler (`apps/ops/web`)
-then waits in a coroutine, so no request thread is held. Django's test client, which knows nothing
-of it, gets the present state at once.
+then waits in a coroutine, without a request thread. Django's test client gets the present state at
+once.
 """
 
 from collections.abc import Callable, Mapping
@@ -16,10 +16,10 @@ _ATTRIBUTE: Final = "long_poll"
 
 @dataclass(frozen=True, slots=True)
 class LongPoll:
-    """`channel` and `payload` are of the PostgreSQL notification to wait for, `seconds` at most.
+    """A wait for the PostgreSQL notification `payload` on `channel`, for at most `seconds`.
 
-    `is_over` asks the database whether it has happened. `render` makes the body of the answer;
-    `headers` are added to those of the first answer. Both run in a request thread.
+    `is_over` asks the database whether the wait is over. `render` makes the body of the answer;
+    `headers` are added to those of the first answer. Both functions run in a request thread.
     """
 
     channel: str

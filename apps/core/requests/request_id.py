@@ -1,4 +1,4 @@
-"""The id under which a request is known: to the client, in every answer, and in every log line."""
+"""The id of a request, in the answer and in every log line."""
 
 import logging
 import re
@@ -11,16 +11,14 @@ _current: ContextVar[str] = ContextVar("request_id", default="-")
 
 
 def begin(offered: str | None) -> str:
-    """Take the client's id when it has a harmless form, else a new one; it is the current one from
-    now on.
-    """
+    """Make the client's id current if it has a harmless form, or else a new id."""
     known = offered if offered and _FORM.fullmatch(offered) else secrets.token_hex(16)
     _current.set(known)
     return known
 
 
 def current() -> str:
-    """The id of the request being served, `-` outside of one."""
+    """Return the id of the current request, `-` outside of one."""
     return _current.get()
 
 

@@ -1,4 +1,4 @@
-"""Where the request that is being served comes from, and what proved whose it is."""
+"""The origin of the current request: its address and its session."""
 
 import logging
 import threading
@@ -23,14 +23,15 @@ FORWARDING_HEADERS: Final = frozenset(
         "HTTP_X_REAL_IP",
     }
 )
-"""What proxies add to a request, beside X-Forwarded-For, -Proto, -Host and the like."""
+"""Headers that proxies add, beside X-Forwarded-For, -Proto, -Host and the like."""
 _warned = threading.Lock()  # taken by the first warning of this process and never released
 
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """`address`: the client's, where it has one; `session_id`: of the session, or of the key, that
-    the request carries, empty until it has been verified.
+    """`address` is the client's address, if it has one.
+
+    `session_id` is the session or key of the request, empty until it is verified.
     """
 
     address: str | None = None
@@ -42,7 +43,7 @@ _current: ContextVar[Origin] = ContextVar("request_origin", default=_NOWHERE)
 
 
 def begin(request: HttpRequest) -> None:
-    """It is the current one from now on; nothing is left of the one before."""
+    """Make this request the current one, and forget the previous one."""
     peer = request.META.get("REMOTE_ADDR", "")
     forwarded = request.META.get("HTTP_X_FORWARDED_FOR", "")
     _current.set(Origin(client_address(peer, forwarded, settings.TRUSTED_PROXIES)))
@@ -55,7 +56,7 @@ def begin(request: HttpRequest) -> None:
 
 
 def is_forwarded(request: HttpRequest) -> bool:
-    """Whether a proxy has passed the request on, as far as its headers tell."""
+    """Return whether the headers show that a proxy forwarded the request."""
     return any(
         name in FORWARDING_HEADERS or name.startswith("HTTP_X_FORWARDED_") for name in request.META
     )
@@ -70,10 +71,10 @@ def _is_of_unknown_proxy(request: HttpRequest) -> bool:
 
 
 def proven_by(session_id: str) -> None:
-    """Its session is known from now on."""
+    """Set the verified session of the current request."""
     _current.set(replace(_current.get(), session_id=session_id))
 
 
 def current() -> Origin:
-    """Empty outside of a request."""
+    """Return the current origin, empty outside of a request."""
     return _current.get()

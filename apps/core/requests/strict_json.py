@@ -1,8 +1,8 @@
-"""JSON as this service reads it: exactly what the client meant, or a refusal that says where.
+"""JSON, read strictly: the client's exact meaning, or an error with the position.
 
-Python's own reader keeps the last of duplicate keys, takes NaN and turns 1e400 into infinity;
-PostgreSQL refuses NUL and lone surrogates only when the row is written. All of that is refused
-here, before anything is done.
+Python's own reader keeps the last of duplicate keys, accepts NaN and turns 1e400 into infinity.
+PostgreSQL refuses NUL and lone surrogates, but only when the row is written. All of these are
+refused here, before any work.
 """
 
 import json
@@ -17,13 +17,13 @@ MAX_DEPTH: Final = 20
 MAX_NUMBER: Final = 1e12
 _MAX_DIGITS: Final = 40
 UNSTORABLE: Final = re.compile("[\x00\ud800-\udfff]")
-# No field is known here, but what its name calls a secret is not sent back.
+# The fields are unknown here, but a value with the name of a secret is not sent back.
 _SECRET: Final = re.compile(r"password|secret|token|^code\b", re.IGNORECASE)
 _TOO_DEEP: Final = f"The body nests deeper than {MAX_DEPTH} levels."
 
 
 class _Refused:
-    """Takes the place of a value that was refused while it was read; the walk finds its path."""
+    """Marks a refused value while reading; a later walk finds its path."""
 
     def __init__(self, reason: str, value: str) -> None:
         self.reason, self.value = reason, value
@@ -83,13 +83,14 @@ def _out_of_range(text: str) -> _Refused:
 
 
 def storable(text: str) -> str:
-    """The text with a replacement character wherever it cannot be told."""
+    """Return the text with a replacement character for each unstorable character."""
     return UNSTORABLE.sub("\ufffd", text)
 
 
 def _first_fault(value: object, level: int) -> Fault | None:
-    """Return the first fault of a value at a level of nesting, by its path below that value. The
-    document is at level 1. Raise `InvalidInput` where it nests too deep.
+    """Return the first error of a value at a level of nesting, with its path below that value.
+
+    The document is at level 1. Raise `InvalidInput` if it nests too deep.
     """
     if isinstance(value, dict | list):
         if level > MAX_DEPTH:
@@ -114,6 +115,9 @@ def _first_fault_inside(value: dict[str, object] | list[object], level: int) -> 
 
 
 def _below(name: str, fault: Fault) -> Fault:
-    """Put a key or index in front of a fault's path. Only faults get paths: a key may be long."""
+    """Prefix a fault's path with a key or index.
+
+    Only faults get paths, because a key may be long.
+    """
     separator = "." if fault.field and not fault.field.startswith("[") else ""
     return replace(fault, field=f"{name}{separator}{fault.field}")

@@ -1,4 +1,4 @@
-"""JSON as answers have it, refusals too."""
+"""JSON of answers, errors included."""
 
 from datetime import datetime
 from decimal import Decimal
@@ -12,7 +12,9 @@ _OPTIONS: Final = orjson.OPT_PASSTHROUGH_DATETIME | orjson.OPT_SERIALIZE_NUMPY
 
 
 def dumps(value: object) -> bytes:
-    """Dates as ISO 8601 with Z, Decimals as numbers; a NaN is a programming error upstream."""
+    """Return JSON with dates as ISO 8601 with Z and Decimals as numbers; a NaN is a programming
+    error upstream.
+    """
     return orjson.dumps(value, default=_plain, option=_OPTIONS)
 
 

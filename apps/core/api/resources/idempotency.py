@@ -1,9 +1,10 @@
 """`Idempotency-Key`: a POST that is sent twice is done once.
 
-Key, work and answer commit in one transaction, so a crash leaves none of them and there is nothing
-to clean up. A request that comes while the first one runs waits for it on the key's unique index.
-Answers are stored encrypted. A key is the user's, for one method and path; where the answer holds a
-secret it is the credential's: to another credential of the user it is a key that was never used.
+Key, work and answer commit in one transaction, so a crash leaves none of them. A second request
+that arrives during the first waits for it on the key's unique index. Answers are stored encrypted.
+
+A key belongs to a user, a method and a path. If the answer holds a secret, the key belongs to the
+credential: another credential of the user may use the same key for a new request.
 """
 
 import json
@@ -51,7 +52,7 @@ ViewMethod = Callable[Concatenate[ViewType, Request, PathArguments], Response]
 
 
 class KeyReused(ServiceError):
-    """The key stands for another request."""
+    """The key was already used for another request."""
 
     code = Code.UNPROCESSABLE_ENTITY
     message = "This Idempotency-Key was used with another body; use a new key for a new request."
@@ -76,8 +77,8 @@ def idempotent(
 ) -> Callable[Concatenate[ViewType, Request, PathArguments], Response | HttpResponse]:
     """Wrap a view's POST method.
 
-    What it answers with 2xx, 403, 404 or 422 is stored and replayed for 24 hours; anything else
-    leaves no trace.
+    Answers with 2xx, 403, 404 or 422 are stored and replayed for 24 hours; other answers leave no
+    trace.
     """
     return _wrapped(method, holds_secret=False)
 
@@ -85,8 +86,9 @@ def idempotent(
 def idempotent_with_secret(
     method: ViewMethod[ViewType, PathArguments],
 ) -> Callable[Concatenate[ViewType, Request, PathArguments], Response | HttpResponse]:
-    """Wrap a view's POST method whose answer holds a secret: it is replayed only to the session or
-    the API key that it was given to.
+    """Wrap a view's POST method that answers with a secret.
+
+    The answer is replayed only to the session or API key that made the first request.
     """
     return _wrapped(method, holds_secret=True)
 
@@ -130,9 +132,9 @@ def _key_of(request: Request) -> str | None:
 def _claimed(
     request: Request, key: str, *, credential: str, now: datetime
 ) -> tuple[IdempotencyKey, bool]:
-    """The key's row, and whether it is ours to fill. Waits for whoever fills it just now.
+    """Return the key's row, and True if this request must fill it.
 
-    Raises StillRunning.
+    Wait for another request that is filling it. Raises StillRunning.
     """
     unique = {
         "user_id": request.user.pk,
@@ -155,7 +157,7 @@ def _claimed(
 
 
 def _fingerprint(data: Mapping[str, Any] | list[Any]) -> str:
-    """Of the body as canonical JSON; an absent body equals {}."""
+    """Return a hash of the body as canonical JSON; an absent body equals {}."""
     canonical = json.dumps(data, sort_keys=True, separators=(",", ":"))
     return sha256(canonical.encode()).hexdigest()
 
@@ -176,7 +178,7 @@ def _replay(row: IdempotencyKey, fingerprint: str) -> HttpResponse:
 
 
 def _answer(operation: Callable[[], Response]) -> Response:
-    """What the operation answers; a refusal that will be stored undoes what it had done."""
+    """Return the answer of the operation. A refusal that will be stored rolls back its changes."""
     try:
         with transaction.atomic():
             return operation()

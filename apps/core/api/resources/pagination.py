@@ -1,4 +1,4 @@
-"""Lists: `{data, pagination: {page, limit, total, totalPages}}`, and the strict reading of their
+"""Lists as `{data, pagination: {page, limit, total, totalPages}}`, and strict reading of their
 query.
 """
 
@@ -27,30 +27,30 @@ DEFAULT_LIMIT: Final = 20
 MAX_LIMIT: Final = 100
 MAX_PAGE: Final = 1_000_000
 
-# What a page can be cut out of.
+# A page can be cut out of any of these.
 ListSource: TypeAlias = "QuerySet[Any, Any] | Sequence[Any] | GrowingList"
 
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """Which part of a list is wanted; pages count from 1."""
+    """A page of a list; pages count from 1."""
 
     number: int
     limit: int
 
     @property
     def rows(self) -> slice:
-        """Its rows among all."""
+        """The rows of the page in the whole list."""
         first = (self.number - 1) * self.limit
         return slice(first, first + self.limit)
 
 
 @dataclass(frozen=True, slots=True)
 class GrowingList:
-    """A list, the newest first by a column and then the id, that can be read on after an item.
+    """A list, newest first by a column and then the id, that can be continued after an item.
 
-    `among` has every item that the list shows without its filters: the item before may have left
-    the list since.
+    `among` holds the items before filtering: the last item that a client saw may no longer match
+    the filters.
     """
 
     rows: QuerySet[Any, Any]
@@ -75,14 +75,15 @@ def growing(
     among: QuerySet[Any, Any],
     newest: str,
 ) -> ListSource:
-    """Return rows that are in the order of a query; the newest first they are a GrowingList."""
+    """Return the rows of a query in order; if the newest come first, as a GrowingList."""
     is_newest_first = columns[query["sort"]] == newest and query["order"] == "desc"
     return GrowingList(rows, among, newest) if is_newest_first else rows
 
 
 def fetch_page(page: Page, source: ListSource) -> tuple[list[Any], int]:
-    """Return the rows of a page, and how many there are in all. A queryset is not counted when a
-    page that is not full tells that.
+    """Return the rows of a page, and the total number of rows.
+
+    A queryset is counted only when the page is full.
     """
     source = source.rows if isinstance(source, GrowingList) else source
     rows = list(source[page.rows])
@@ -92,22 +93,22 @@ def fetch_page(page: Page, source: ListSource) -> tuple[list[Any], int]:
 
 
 def ordering(query: Mapping[str, str], columns: Mapping[str, str]) -> tuple[str, str]:
-    """Return `sort` and `order` of a query as the arguments of `order_by`: the wanted column, then
-    the id, so that pages are stable.
+    """Return `sort` and `order` of a query as arguments of `order_by`: the column, then the id, so
+    that pages are stable.
     """
     sign = "" if query["order"] == "asc" else "-"
     return sign + columns[query["sort"]], sign + "id"
 
 
 def page_with(data: Sequence[dict[str, object]], page: Page, *, total: int) -> dict[str, object]:
-    """A page whose items, of `total` in all, have been cut out already."""
+    """Return the answer of a page. `data` is already cut to the page; `total` counts all items."""
     pages = -(-total // page.limit)
     pagination = {"page": page.number, "limit": page.limit, "total": total, "totalPages": pages}
     return {"data": data, "pagination": pagination}
 
 
 class PageQuery(StrictSerializer):
-    """Which part of a list is wanted."""
+    """Page number and size."""
 
     page = QueryIntegerField(
         max_value=MAX_PAGE, default=1, help_text="Counts from 1. A page past the end is empty."
@@ -118,14 +119,14 @@ class PageQuery(StrictSerializer):
 
 
 class ItemField(serializers.Field[str, str, str, Any]):
-    """The id of an item; any text is looked for."""
+    """The id of an item; any text is accepted."""
 
     def to_internal_value(self, data: str) -> str:
         return data
 
 
 class AfterQuery(PageQuery):
-    """Which part of a list that grows is wanted."""
+    """Page number and size, or the item after which to continue."""
 
     after = ItemField(required=False)
 
@@ -140,7 +141,7 @@ AFTER: Final = OpenApiParameter(
 
 
 class PaginationSerializer(DocumentSerializer):
-    """Where in a list a page is."""
+    """The position of a page in a list."""
 
     page = IntegerField(help_text="The page that was asked for.")
     limit = IntegerField(help_text="How many items a page holds.")
@@ -156,10 +157,10 @@ PAGINATION: Final[dict[str, Any]] = {
 
 
 class Pagination(BasePagination):
-    """`{data, pagination: {page, limit, total, totalPages}}`.
+    """Paginate as `{data, pagination: {page, limit, total, totalPages}}`.
 
-    REST framework's own page numbers cut a limit that is too large, and answer a page past the end
-    with 404; here the one is refused and the other is empty.
+    REST framework's own page numbers reduce a limit that is too large, and answer 404 past the end.
+    Here the limit is refused, and the page is empty.
     """
 
     page: Page

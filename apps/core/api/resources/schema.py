@@ -1,9 +1,9 @@
-"""How the OpenAPI document is written: drf-spectacular reads serializers, views and routes, and
-here stands what every call shares.
+"""The OpenAPI document: drf-spectacular reads serializers, views and routes; this module adds the
+parts that all calls share.
 
-A view says what is its own: `@extend_schema` its name, body and answers, `@refuses` the errors that
-it can end in, its docstring what it does. What follows from that (the refusals of a call that needs
-a token, takes a body or an Idempotency-Key, the headers of every answer) is added to each call.
+A view states its own parts: `@extend_schema` has its name, body and answers, `@refuses` its errors,
+the docstring its purpose. Shared parts (errors of a call that needs a token, takes a body or an
+Idempotency-Key; headers of every answer) are added to each call.
 """
 
 import re
@@ -46,8 +46,8 @@ View = TypeVar("View", bound=Callable[..., object])
 Answer = TypeVar("Answer", bound=serializers.Serializer[Any])
 
 BEARER: Final[list[dict[str, list[str]]]] = [{"bearer": []}, {"sessionCookie": []}]
-# For `extend_schema(auth=...)`, whose annotation knows names alone. Under /api/auth no API key is
-# valid; a refresh takes the cookie, and logging out any credential of a session.
+# For `extend_schema(auth=...)`, whose type allows only names. API keys are not valid under
+# /api/auth. A refresh takes the cookie; logging out takes any credential of a session.
 ACCOUNT: Final[Any] = [{"accessToken": []}, {"sessionCookie": []}]
 REFRESH: Final[Any] = [{"refreshCookie": []}]
 LOG_OUT: Final[Any] = [{"accessToken": []}, {"refreshCookie": []}, {"sessionCookie": []}]
@@ -80,7 +80,7 @@ SECURITY_SCHEMES: Final = {
 
 # Refusals.
 
-# What can refuse any call before its view is asked, or go wrong in it.
+# Errors that any call can answer with, before its view runs or in it.
 ALWAYS: Final[Mapping[int, tuple[Code, ...]]] = {
     400: (Code.VALIDATION_ERROR,),
     406: (Code.VALIDATION_ERROR,),
@@ -106,7 +106,7 @@ REASONS: Final = {
     403: "Not allowed: by the role, the scope of a key, a proof that is not recent, an origin, a"
     " CSRF token, or the state.",
     404: "Nothing that the caller may see is found there.",
-    406: "The Accept header does not take what is answered here.",
+    406: "The Accept header allows none of the formats of this answer.",
     409: "It exists already, another request does the same just now, or it is not in the state"
     " for it.",
     411: "The body comes in chunks, without a Content-Length.",
@@ -114,16 +114,16 @@ REASONS: Final = {
     413: "The body is too large.",
     415: "The body is not application/json in UTF-8.",
     422: "A rule of the business refuses it.",
-    429: "Too many requests, or too much at once of what the call makes.",
+    429: "Too many requests, or too many of the call's resources at once.",
     431: "The cookies are longer than 16 KiB.",
     500: "Something went wrong on our side.",
-    503: "Not at this moment: overloaded, under maintenance, halted, or without what it needs.",
+    503: "Unavailable for now: overload, maintenance, a kill switch, or a missing service.",
 }
 
 
 def refuses(*errors: type[ServiceError] | Code) -> Callable[[View], View]:
-    """Say which errors of its own a view's method can end in, or their codes where several errors
-    share one.
+    """Name the errors that a view's method can raise, or their codes if several errors share a
+    code.
     """
 
     def mark(method: View) -> View:
@@ -134,8 +134,8 @@ def refuses(*errors: type[ServiceError] | Code) -> Callable[[View], View]:
 
 
 def example(value: object, **more_examples: object) -> Callable[[type[Answer]], type[Answer]]:
-    """Give a serializer the example that bodies and answers of its kind are shown with, and others
-    by their names, for the fields that the first does without.
+    """Give a serializer its main example, and further examples by name for fields that the main
+    example lacks.
     """
     return extend_schema_serializer(
         examples=[
@@ -175,12 +175,12 @@ HEADERS: Final[Mapping[str, tuple[Schema, str]]] = {
     ),
     "Content-Security-Policy": (
         {"type": "string"},
-        "What the page may load: nothing but what it brings.",
+        "The page loads nothing from other addresses.",
     ),
     "Content-Disposition": ({"type": "string"}, "The name of the file."),
     "Set-Cookie": (
         {"type": "string"},
-        "The refresh cookie, set or cleared, and so those of a sessionCookie.",
+        "Sets or clears the refresh cookie, and the cookies of a sessionCookie login.",
     ),
     "X-Accel-Buffering": (
         {"type": "string", "const": "no"},
@@ -191,7 +191,7 @@ HEADERS: Final[Mapping[str, tuple[Schema, str]]] = {
         "The answer of the first request with this key.",
     ),
 }
-# Wherever they are named these are sent; each of the others has a case in which it is absent.
+# These headers are always sent where they are documented; every other header can be absent.
 ALWAYS_SENT: Final = ("X-Request-ID", "WWW-Authenticate")
 ON_ALL: Final = tuple(name for name in HEADERS if name.startswith(("X-Request", "X-RateLimit")))
 ON_REFUSALS: Final = {
@@ -206,7 +206,7 @@ ON_REFUSALS: Final = {
 
 
 def answer_header(name: str) -> OpenApiParameter:
-    """A header of a call's successes, for `extend_schema(parameters=...)`."""
+    """Return a header of a call's successes, for `extend_schema(parameters=...)`."""
     schema, text = HEADERS[name]
     return OpenApiParameter(name, schema, OpenApiParameter.HEADER, description=text, response=True)
 
@@ -266,12 +266,11 @@ def ref(name: str) -> Schema:
     return {"$ref": f"#/components/schemas/{name}"}
 
 
-# What may be sent where nothing is known of it. That its text holds no NUL, and how large its
-# numbers and how deep it may be, is not said: most clients have no type for a value that holds
-# others of its kind.
+# Any value where nothing is known about it. The document omits the ban on NUL and the limits of
+# numbers and depth: most generated clients have no recursive type.
 ANY: Final[Schema] = {"description": "Any JSON value."}
 OBJECT: Final[Schema] = {"type": "object", "additionalProperties": True}
-# What drf-spectacular adds to the schema of text that may be blank.
+# drf-spectacular adds this to the schema of text that may be blank.
 EMPTY_TEXT: Final[Schema] = {"type": "string", "maxLength": 0}
 # The body of a call that has no fields of its own, for `extend_schema(request=...)`.
 NO_FIELDS: Final = {
@@ -280,9 +279,9 @@ NO_FIELDS: Final = {
 
 
 _FAULT: Final[Schema] = {
-    "field": {"type": "string", "description": "The dotted path of what is wrong."},
-    "value": {"description": "What was sent; a secret is never shown."},
-    "allowedValues": {"type": "array", "items": {}, "description": "The values that are taken."},
+    "field": {"type": "string", "description": "The dotted path of the wrong field."},
+    "value": {"description": "The value sent; a secret is never shown."},
+    "allowedValues": {"type": "array", "items": {}, "description": "The values that are allowed."},
 }
 ERROR: Final[Schema] = {
     "type": "object",
@@ -296,7 +295,7 @@ ERROR: Final[Schema] = {
                 "message": {"type": "string", "description": "A sentence for people."},
                 "code": {
                     "type": "string",
-                    "description": "What a program goes by.",
+                    "description": "The error's kind, for programs.",
                     "enum": [code.value for code in Code],
                 },
                 "status": {"type": "integer", "minimum": 400, "maximum": 599},
@@ -332,7 +331,7 @@ ERROR: Final[Schema] = {
 
 
 class ApiSchema(AutoSchema):
-    """Describes one call: REST framework's DEFAULT_SCHEMA_CLASS."""
+    """Describe one call: REST framework's DEFAULT_SCHEMA_CLASS."""
 
     def get_operation(
         self, path: str, path_regex: str, path_prefix: str, method: str, registry: Any
@@ -367,7 +366,7 @@ class ApiSchema(AutoSchema):
         return not self.path.startswith("/api/")
 
     def get_summary(self) -> str | None:
-        """The first paragraph of the method's docstring; what follows is the description."""
+        """Return the first paragraph of the method's docstring; the others are the description."""
         return self._docstring()[0]
 
     def get_description(self) -> str:  # type: ignore[override]  # as in the library
@@ -383,7 +382,7 @@ class ApiSchema(AutoSchema):
         return [dict(way) for way in BEARER] if self.view.get_authenticators() else []
 
     def get_override_parameters(self) -> list[Any]:
-        """The ids in the path."""
+        """Add the ids in the path."""
         return [
             OpenApiParameter(
                 name,
@@ -399,8 +398,10 @@ class ApiSchema(AutoSchema):
         return f"{serializer_name}Page"
 
     def _add_query_examples(self, parameters: Sequence[Schema]) -> None:
-        """Give parameters the values of their query serializer's example. A page fills in what is
-        an example of the parameter itself, so that of an optional one is its schema's.
+        """Give parameters the values of their query serializer's example.
+
+        An example of the parameter itself prefills documentation pages, so optional parameters get
+        theirs in the schema.
         """
         examples: dict[str, object] = {}
         for query in self.get_override_parameters():
@@ -416,7 +417,7 @@ class ApiSchema(AutoSchema):
                 parameter["schema"]["examples"] = [examples[parameter["name"]]]
 
     def _refusals(self, operation: Schema) -> dict[int, tuple[Code, ...]]:
-        """Every status of 400 and above that the call can answer with, and with which codes."""
+        """Return the codes that the call can answer with, keyed by status (400 and above)."""
         sources = [ALWAYS]
         if operation["security"]:
             sources.append(WITHOUT_CREDENTIALS)
@@ -465,8 +466,9 @@ def _headers(names: Sequence[str]) -> Schema:
 
 
 class StrictSerializerSchema(OpenApiSerializerExtension):  # type: ignore[no-untyped-call]
-    """Of a body: that it takes no other keys, and which it ignores. Of an answer: that it has all
-    of its fields.
+    """Mark a body as closed to unknown keys, with the keys that it ignores.
+
+    Mark all fields of an answer as required.
     """
 
     target_class = StrictSerializer
@@ -487,7 +489,7 @@ class StrictSerializerSchema(OpenApiSerializerExtension):  # type: ignore[no-unt
             schema["required"] = [name for name, f in fields if f.required or f.read_only]
             return schema
         for field in schema.get("properties", {}).values():
-            if EMPTY_TEXT in field.get("oneOf", ()):  # which the pattern beside it takes, too
+            if EMPTY_TEXT in field.get("oneOf", ()):  # the pattern accepts empty text too
                 field.update(field.pop("oneOf")[0])
         for name in ignored:
             schema["properties"][name] = {**ANY, "description": "Ignored."}
@@ -500,7 +502,7 @@ def _read_only(serializer: StrictSerializer) -> list[str]:
 
 
 class TextSchema(OpenApiSerializerFieldExtension):  # type: ignore[no-untyped-call]
-    """Of text that people write: which characters it may hold."""
+    """The characters that text written by people may hold."""
 
     target_class = TextField
 
@@ -514,7 +516,7 @@ class TextSchema(OpenApiSerializerFieldExtension):  # type: ignore[no-untyped-ca
 
 
 class SecretSchema(OpenApiSerializerFieldExtension):  # type: ignore[no-untyped-call]
-    """Of a password or token: any text."""
+    """A password or token: any text."""
 
     target_class = SecretField
 
@@ -534,7 +536,7 @@ extend_schema_field({"type": "array", "items": {}})(ListField)
 
 
 class ChoiceSetSchema(OpenApiSerializerFieldExtension):  # type: ignore[no-untyped-call]
-    """Of a set of choices: what it may hold."""
+    """The members that a set of choices may hold."""
 
     target_class = ChoiceSetField
 
@@ -553,8 +555,9 @@ class ChoiceSetSchema(OpenApiSerializerFieldExtension):  # type: ignore[no-untyp
 
 
 def add_shared_components(result: Schema, **_: object) -> Schema:
-    """Add what the calls refer to: the refusals, headers and ways to prove who calls. One of
-    drf-spectacular's POSTPROCESSING_HOOKS.
+    """Add the components that the calls refer to: errors, headers, security schemes.
+
+    One of drf-spectacular's POSTPROCESSING_HOOKS.
     """
     names = set(re.findall(r"#/components/responses/([\w.]+)", orjson.dumps(result).decode()))
     components = result.setdefault("components", {})
@@ -571,7 +574,7 @@ def add_shared_components(result: Schema, **_: object) -> Schema:
 
 
 def _refusal(name: str) -> Schema:
-    """The component of that name: the envelope with one of these codes."""
+    """Return the component of that name: the envelope with one of these codes."""
     number, *codes = name.split(".")
     status = int(number)
     own = {"code": {"type": "string", "enum": codes}, "status": {"const": status}}
@@ -594,8 +597,9 @@ def _refusal_example(code: str, status: int) -> Schema:
 
 
 def drop_enum_ids(result: Any, **_: object) -> Any:
-    """Return a copy without the marks by which drf-spectacular finds enums to name; here they stand
-    where they are used. One of drf-spectacular's POSTPROCESSING_HOOKS.
+    """Return a copy without drf-spectacular's marks for naming enums; here enums stay inline.
+
+    One of drf-spectacular's POSTPROCESSING_HOOKS.
     """
     if isinstance(result, dict):
         named = result.items()
@@ -604,9 +608,11 @@ def drop_enum_ids(result: Any, **_: object) -> Any:
 
 
 def add_examples(result: Schema, **_: object) -> Schema:
-    """Give each field the value that it has in an example of its body or answer, and otherwise its
-    constant, its default or one of its choices: pages and clients show fields one by one. One of
-    drf-spectacular's POSTPROCESSING_HOOKS, on the copy of `drop_enum_ids`, which has no constants.
+    """Give each field its value from an example of the body or answer, or else its constant, its
+    default or its first choice. Documentation pages and clients show fields separately.
+
+    One of drf-spectacular's POSTPROCESSING_HOOKS. It runs on the copy of `drop_enum_ids`, which
+    holds no shared constants.
     """
     schemas = result["components"]["schemas"]
     seen: set[str] = set()
@@ -629,13 +635,13 @@ def _resolve(schema: Schema, schemas: Mapping[str, Schema]) -> Schema:
 
 
 def _branches(schema: Schema) -> list[Schema]:
-    """The schemas that one is put together of, but for null."""
+    """Return the schemas that a schema combines, without null."""
     branches = (branch for word in ("allOf", "anyOf", "oneOf") for branch in schema.get(word, ()))
     return [branch for branch in branches if branch != {"type": "null"}]
 
 
 def _spread_example(schema: Schema, value: Any, schemas: Mapping[str, Schema]) -> None:
-    """Give the schema, and what it consists of, the value as an example, where none is known."""
+    """Add the value as an example to the schema and its parts, unless they have an example."""
     schema = _resolve(schema, schemas)
     properties = schema.get("properties", {})
     is_free = not schema.keys() - {"description", "examples"}
@@ -653,7 +659,7 @@ def _spread_example(schema: Schema, value: Any, schemas: Mapping[str, Schema]) -
 
 
 def _is_of_kind(value: Any, properties: Mapping[str, Schema]) -> bool:
-    """Whether the value is of the kind that the constants among the properties say."""
+    """Return whether the value matches the constants among the properties."""
     return not isinstance(value, dict) or all(
         value.get(name) == field["const"] for name, field in properties.items() if "const" in field
     )
@@ -699,7 +705,7 @@ def _first_example(schema: Schema, fields: Schema, kinds: list[Any], items: Any)
 
 
 def document() -> Schema:
-    """Return the whole document, written anew."""
-    generator: Any = SchemaGenerator  # which has no types
+    """Return the whole document, generated anew."""
+    generator: Any = SchemaGenerator  # drf-spectacular has no types
     written: Schema = generator().get_schema(request=None, public=True)
     return written

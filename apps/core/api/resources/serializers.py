@@ -1,9 +1,9 @@
-"""Bodies, queries and answers: strict in what they read, exact in what they write.
+"""Bodies, queries and answers: strict when reading, exact when writing.
 
-Reading takes JSON's types as they are, refuses keys it does not know with a hint at the one that
-was probably meant, and reports every error at once. A field is named as it stands on the wire, with
-an underscore after it where Python or REST framework has the name (`from_`); its source is the same
-name in snake case. A field of an answer that some answers lack is not required.
+Reading accepts JSON types without conversion, refuses unknown keys with a hint at the likely one,
+and reports all errors at once. A field has its wire name, with a trailing underscore if Python or
+REST framework uses the name (`from_`). Its source is the same name in snake case. A field that some
+answers lack is not required.
 """
 
 import difflib
@@ -23,8 +23,8 @@ from apps.core.errors import WITHHELD, Fault, InvalidInput
 from apps.core.requests.strict_json import UNSTORABLE, storable
 from apps.core.times import wire_time
 
-# Control and format characters change what a reader sees (a line break in a log, a reversed
-# name); the joiners build emoji.
+# Control and format characters change how text displays (a line break in a log, a reversed name).
+# Emoji need the joiners.
 _JOINERS: Final = {"\u200c", "\u200d"}
 # A body can hold tens of thousands of unknown keys; nobody reads more errors than this.
 _MOST_UNKNOWN: Final = 100
@@ -34,8 +34,9 @@ _DATE: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 
 
 class TextField(serializers.CharField):
-    """A JSON string, trimmed and in NFC, or with `exact=True`, for what is not prose, as it was
-    sent. `lines=True` admits line breaks and tabs; other control characters never pass.
+    """A JSON string, trimmed and in NFC; with `exact=True`, for text that is not prose, unchanged.
+
+    `lines=True` allows line breaks and tabs; other control characters are always refused.
     """
 
     def __init__(self, *, exact: bool = False, lines: bool = False, **options: Any) -> None:
@@ -70,7 +71,7 @@ class IdTextField(serializers.CharField):
 
 
 class FlagField(serializers.BooleanField):
-    """A JSON boolean: neither 1 nor "true" is one."""
+    """A JSON boolean. 1 and "true" are refused."""
 
     def to_internal_value(self, data: object) -> bool:
         if not isinstance(data, bool):
@@ -79,7 +80,7 @@ class FlagField(serializers.BooleanField):
 
 
 class NumberField(serializers.FloatField):
-    """A JSON number within bounds; it is answered as it is, whole numbers without a point."""
+    """A JSON number within bounds; answers have whole numbers without a decimal point."""
 
     def to_internal_value(self, data: object) -> float:
         if isinstance(data, bool) or not isinstance(data, int | float):
@@ -97,7 +98,7 @@ class NumberField(serializers.FloatField):
 
 
 class NullableTextField(serializers.CharField):
-    """A text of an answer that is null where it is empty."""
+    """A text of an answer; empty text becomes null."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(allow_null=True, **options)
@@ -107,8 +108,9 @@ class NullableTextField(serializers.CharField):
 
 
 class ChoiceField(serializers.ChoiceField):
-    """One of a closed set of strings, such as an enum; a refusal lists the set, and an answer has
-    null for an empty string.
+    """A member of a closed set of strings, such as an enum.
+
+    An error lists the set; an answer has null for an empty string.
     """
 
     def __init__(self, choices: Iterable[str], **options: Any) -> None:
@@ -140,7 +142,7 @@ class MomentField(serializers.DateTimeField):
 
 
 class ListField(serializers.Field[list[object], list[object], list[object], Any]):
-    """A JSON array; what its items must be is the business of whoever reads them."""
+    """A JSON array; the caller validates its items."""
 
     def to_internal_value(self, data: object) -> list[object]:
         if not isinstance(data, list):
@@ -152,8 +154,8 @@ class ListField(serializers.Field[list[object], list[object], list[object], Any]
 
 
 class ChoiceSetField(serializers.Field[list[str], list[object], list[str], Any]):
-    """A JSON array of `least` or more distinct members of a closed set of strings; it is read in
-    the order of the set.
+    """A JSON array of at least `least` distinct members of a closed set of strings, returned in the
+    order of the set.
     """
 
     def __init__(self, *, choices: Sequence[str], least: int = 1, **options: Any) -> None:
@@ -238,9 +240,9 @@ class QueryDateField(serializers.DateField):
 class StrictSerializer(serializers.Serializer[Any]):
     """The base of bodies and queries.
 
-    `read` and `read_query` give the validated values by their sources, or raise InvalidInput with
-    every error; `render` gives what is answered. A read-only field is ignored in a body, so that
-    what was read can be sent back.
+    `read` and `read_query` return the validated values keyed by source, or raise InvalidInput with
+    every error; `render` returns the answer. A read-only field in a body is ignored, so a client
+    can send an answer back.
     """
 
     refuses_unknown: ClassVar[bool] = True
@@ -260,7 +262,7 @@ class StrictSerializer(serializers.Serializer[Any]):
 
     @classmethod
     def read(cls, data: Any) -> dict[str, Any]:
-        """Return what the body asks for; the parser lets only objects through."""
+        """Return the validated values of a body, which the parser guarantees to be an object."""
         serializer = _shared(cls)
         faults = list(islice(_unknown_keys(serializer, data), _MOST_UNKNOWN))
         values: dict[str, Any] = {}
@@ -275,8 +277,9 @@ class StrictSerializer(serializers.Serializer[Any]):
 
     @classmethod
     def read_query(cls, query: QueryDict) -> dict[str, Any]:
-        """Return what the query string asks for. Each parameter may stand once; others than those
-        of this serializer are not looked at.
+        """Return the validated values of the query string.
+
+        A parameter may be given once. Parameters of other serializers are ignored.
         """
         texts: dict[str, str] = {}
         for name in map(str, _shared(cls).fields):
@@ -292,7 +295,6 @@ class StrictSerializer(serializers.Serializer[Any]):
 
     @classmethod
     def render(cls, instance: Any) -> dict[str, Any]:
-        """Return the answer that shows `instance`."""
         answer: dict[str, Any] = _shared(cls).to_representation(instance)
         return answer
 
@@ -304,15 +306,15 @@ class AnswerSerializer(StrictSerializer):
 
 
 class DocumentSerializer(AnswerSerializer):
-    """The base of answers that are JSON documents, whose keys are the wire's names already."""
+    """The base of answers that are JSON documents and already have wire names as keys."""
 
     has_snake_case_sources = False
 
 
 @cache
 def _shared(serializer: type[StrictSerializer]) -> StrictSerializer:
-    """One instance reads all bodies and renders all answers: to make one copies each of its fields,
-    which for an algorithm takes 0.4 ms where rendering it takes 0.04.
+    """Return the shared instance that reads all bodies and renders all answers: a new instance
+    copies all of its fields, which takes longer than rendering.
     """
     return serializer()
 
@@ -320,7 +322,7 @@ def _shared(serializer: type[StrictSerializer]) -> StrictSerializer:
 def _unknown_keys(
     serializer: StrictSerializer, data: Mapping[str, object], path: str = ""
 ) -> Iterator[Fault]:
-    """Every key that a body has and its serializer does not, also inside what a client may set."""
+    """Yield each key of the body that the serializer does not know, nested objects included."""
     for key, value in data.items():
         field = serializer.fields.get(key)
         if field is None and serializer.refuses_unknown:
@@ -340,7 +342,7 @@ def _faults(
     data: Mapping[str, Any],
     path: str = "",
 ) -> list[Fault]:
-    """REST framework's errors with their paths, the values that were sent and what is allowed."""
+    """Return REST framework's errors with their paths, the values sent and the values allowed."""
     faults = []
     for name, messages in errors.items():
         field = serializer.fields[name]
@@ -366,8 +368,9 @@ def _faults(
 
 
 def _first_message(messages: object) -> str:
-    """REST framework says `This field is required.`; beside the field's name that reads `is
-    required`.
+    """Return the first message.
+
+    REST framework's `This field is required.` becomes `is required`, to follow the field's name.
     """
     while isinstance(messages, list | dict):
         messages = messages[0] if isinstance(messages, list) else next(iter(messages.values()))

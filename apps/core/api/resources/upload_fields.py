@@ -44,14 +44,14 @@ class FileField(serializers.Field[bytes, str, str, Any]):
 
 @extend_schema_field(_FINGERPRINT)
 class FingerprintField(serializers.RegexField):
-    """What the check of a file has returned."""
+    """The fingerprint that the check of a file returned."""
 
 
 class UploadSerializer(StrictSerializer):
-    """A file, and whether it is checked or stored."""
+    """A file, to be checked or stored."""
 
     name = TextField(
-        max_length=200, help_text="The file's own, which says how it is packed: `X.csv.gz`."
+        max_length=200, help_text="The file's own name; its ending tells the packing: `X.csv.gz`."
     )
     content = FileField(help_text=f"The file in base64, at most {MOST_UPLOADED:,} bytes of it.")
     checked = FingerprintField(

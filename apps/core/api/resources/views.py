@@ -1,4 +1,4 @@
-"""What the views of the API have in common, and pages outside of it."""
+"""Base classes for the views of the API, and helpers for pages outside of it."""
 
 from __future__ import annotations
 
@@ -27,10 +27,11 @@ PageView = TypeVar("PageView", bound=Callable[..., HttpResponseBase])
 
 
 class OwnedViewSet(GenericViewSet[Any]):
-    """Calls about what a user owns: who calls, when, what was sent, and what is answered.
+    """Calls about resources of a user, with the caller, the time, and methods to read requests and
+    answer.
 
-    `not_found` is the refusal of an id that is not the caller's; the document shows it on every
-    call with an id in its path.
+    `not_found` is the error for an id that is not the caller's. The document shows it on every call
+    with an id in its path.
     """
 
     pagination_class = Pagination
@@ -43,7 +44,7 @@ class OwnedViewSet(GenericViewSet[Any]):
     def finalize_response(
         self, request: Request, response: Response, *args: Any, **kwargs: Any
     ) -> Response:
-        """Answer 304 without a body where the client has this state already."""
+        """Answer 304 without a body if the client has the current state."""
         tag = response.headers.get("ETag")
         if request.method in ("GET", "HEAD") and tag and is_known(tag, request.headers):
             response.status_code, response.data = 304, None
@@ -80,7 +81,8 @@ class OwnedViewSet(GenericViewSet[Any]):
 
 
 def public_page(view: PageView) -> PageView:
-    """Let a page outside of /api take GET and HEAD; any other method is a 405. It asks for no CSRF
-    token first, which would make it a 403.
+    """Let a page outside of /api accept GET and HEAD; other methods get 405.
+
+    CSRF is not checked first, because that would answer 403.
     """
     return csrf_exempt(require_safe(view))
