@@ -1,4 +1,4 @@
-"""Middleware for every request, outermost first: envelope and request id, CORS, size of the body."""
+"""Middleware for every request, outermost first: envelope, request id, CORS, size of the body."""
 
 import logging
 import time

@@ -59,7 +59,7 @@ def counted_by(resource: Resource) -> Callable[[Count], Count]:
 
 
 def require_room(user_id: str, *resources: Resource) -> None:
-    """Raise QuotaExceeded if the limit is reached; lock the user's row until the transaction ends."""
+    """Raise QuotaExceeded at the limit; lock the user's row until the transaction ends."""
     users = get_user_model()._default_manager.select_for_update(no_key=True)
     users.get(pk=user_id)
     check_room(user_id, *resources)
