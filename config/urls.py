@@ -41,10 +41,10 @@ from apps.market.uploads.views import CandleFileViewSet, MasterViewSet
 from apps.market.views import MarketViewSet, RulebookViewSet
 from apps.ops import docs, health, metrics
 from apps.symbols.views import SymbolViewSet
+from apps.trading.activity.drift.views import DriftViewSet
+from apps.trading.activity.event_stream.views import EventStreamViewSet
+from apps.trading.activity.run_explanation.views import RunExplanationViewSet
 from apps.trading.activity.views import ActivityViewSet, OrderViewSet, StandingViewSet
-from apps.trading.drift.views import DriftViewSet
-from apps.trading.explain.views import RunExplanationViewSet
-from apps.trading.stream.views import EventStreamViewSet
 from apps.trading.views import AccountViewSet, KillSwitchViewSet, RunViewSet
 from apps.webhooks.views import DeliveryViewSet, NoticesViewSet, WebhookViewSet
 

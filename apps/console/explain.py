@@ -15,8 +15,8 @@ from apps.core.api.resources import STATUS
 from apps.core.errors import ServiceError
 from apps.core.times import read_moment
 from apps.market.candles import synthetic_symbols
-from apps.trading.explain.serializers import RunExplanationSerializer
-from apps.trading.explain.services import explain_run
+from apps.trading.serializers import RunExplanationSerializer
+from apps.trading.services import explain_run
 
 # What a browser sends of a date with a time has no zone: it is India's.
 _ZONE = "+05:30"

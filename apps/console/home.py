@@ -14,7 +14,6 @@ from apps.core import database
 from apps.core.errors import Fault, InvalidInput
 from apps.core.times import INDIA, wire_time
 from apps.trading import services as trading
-from apps.trading.drift import services as drift
 from apps.trading.serializers import AccountSerializer, EmergencySerializer, KillSwitchSerializer
 from apps.webhooks.events import EventType, latest_events
 
@@ -36,7 +35,7 @@ def home(request: HttpRequest, user: User) -> HttpResponse:
         "account": AccountSerializer.render(statement),
         "switch": KillSwitchSerializer.render(trading.read_switch(owner=user)),
         "attention": _attention(user),
-        "drifted": drift.drifted(
+        "drifted": trading.drifted(
             owner=user, since=now.astimezone(INDIA).date() - _DRIFT_SHOWN, most=_MOST_SHOWN
         ),
         "alerts": _alerts(user),

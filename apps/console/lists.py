@@ -12,8 +12,8 @@ from apps.algorithms.serializers import AlgorithmItemSerializer
 from apps.core import database
 from apps.core.api.resources import ListSource, Page, PageQuery, StrictSerializer, fetch_page
 from apps.market.candles import synthetic_symbols
-from apps.trading.activity import board
-from apps.trading.activity.serializers import StandingSerializer
+from apps.trading import services as trading
+from apps.trading.serializers import StandingSerializer
 
 ROWS: Final = 25
 
@@ -85,7 +85,7 @@ def algorithm_listing(request: HttpRequest, user: User, statuses: Collection[str
     rows = algorithms.listed(owner=user, statuses=statuses, ordering=("-created_at", "-id"))
     page = listing(request, rows, AlgorithmItemSerializer)
     keys = [row["id"] for row in page.rows]
-    standings = board.standings(owner=user, algorithm_ids=keys, now=database.now())
+    standings = trading.standings(owner=user, algorithm_ids=keys, now=database.now())
     rows_with_standing = [
         {**row, "standing": StandingSerializer.render(standings[row["id"]])}
         for row in page.rows

@@ -24,18 +24,16 @@ from apps.market.candles import AdjustedCandles, read_closed, read_page, synthet
 from apps.market.serializers import CandlesSerializer
 from apps.market.services import market_time
 from apps.trading import services as trading
-from apps.trading.activity import board
-from apps.trading.activity import services as activity
-from apps.trading.activity.serializers import (
+from apps.trading.models import OrderStatus
+from apps.trading.serializers import (
+    DriftQuery,
+    DriftSerializer,
     ExecutedTradeSerializer,
     OrderSerializer,
     PositionSerializer,
     SignalSerializer,
     StandingSerializer,
 )
-from apps.trading.drift import services as drift
-from apps.trading.drift.serializers import DriftQuery, DriftSerializer
-from apps.trading.models import OrderStatus
 
 LIVE: Final = "/app/live"
 _CALLS: Final = "/api/trading/algorithms"
@@ -71,10 +69,10 @@ def run_page(request: HttpRequest, user: User, algorithm_id: str) -> HttpRespons
     """Show what an algorithm holds, orders and signals; htmx asks for what changes."""
     algorithm = algorithms.read(owner=user, algorithm_id=algorithm_id)
     target: dict[str, Any] = {"owner": user, "algorithm_id": algorithm_id, "symbol": None}
-    held = activity.positions(**target, is_open=True).order_by(*_NEWEST["positions"])
-    orders = activity.orders(**target, status=None).order_by(*_NEWEST["orders"])
-    signals = activity.signals(**target, followed=None).order_by(*_NEWEST["signals"])
-    trades = activity.trades(**target).order_by(*_NEWEST["trades"])
+    held = trading.positions(**target, is_open=True).order_by(*_NEWEST["positions"])
+    orders = trading.orders(**target, status=None).order_by(*_NEWEST["orders"])
+    signals = trading.signals(**target, followed=None).order_by(*_NEWEST["signals"])
+    trades = trading.trades(**target).order_by(*_NEWEST["trades"])
     context = {
         **_head(user, algorithm, tab="now"),
         "positions": [PositionSerializer.render(row) for row in held],
@@ -90,7 +88,7 @@ def run_page(request: HttpRequest, user: User, algorithm_id: str) -> HttpRespons
 
 
 def _head(user: User, algorithm: Algorithm, *, tab: str) -> dict[str, Any]:
-    standings = board.standings(owner=user, algorithm_ids=[algorithm.pk], now=database.now())
+    standings = trading.standings(owner=user, algorithm_ids=[algorithm.pk], now=database.now())
     return {
         "algorithm": AlgorithmSerializer.render(algorithm),
         "standing": StandingSerializer.render(standings[algorithm.pk]),
@@ -112,8 +110,8 @@ def chart_page(request: HttpRequest, user: User, algorithm_id: str) -> HttpRespo
     start = int(newest.candles.time[0]) if len(newest.candles) else clock
     candles = read_closed(symbol, timeframe, start=start, clock=clock)
     target: dict[str, Any] = {"owner": user, "algorithm_id": algorithm_id, "symbol": symbol}
-    filled = activity.orders(**target, status=OrderStatus.FILLED).order_by(*_NEWEST["orders"])
-    held = activity.positions(**target, is_open=True)
+    filled = trading.orders(**target, status=OrderStatus.FILLED).order_by(*_NEWEST["orders"])
+    held = trading.positions(**target, is_open=True)
     answer = {
         "symbol": symbol,
         "timeframe": timeframe,
@@ -137,13 +135,13 @@ def activity_page(request: HttpRequest, user: User, algorithm_id: str, kind: str
     rows: QuerySet[Any, Any]
     match kind:
         case "positions":
-            rows = activity.positions(**target, is_open=None)
+            rows = trading.positions(**target, is_open=None)
         case "orders":
-            rows = activity.orders(**target, status=None)
+            rows = trading.orders(**target, status=None)
         case "trades":
-            rows = activity.trades(**target)
+            rows = trading.trades(**target)
         case "signals":
-            rows = activity.signals(**target, followed=None)
+            rows = trading.signals(**target, followed=None)
         case _:
             raise NotFound
     page = listing(request, rows.order_by(*_NEWEST[kind]), _SERIALIZERS[kind])
@@ -156,10 +154,11 @@ def drift_page(request: HttpRequest, user: User, algorithm_id: str) -> HttpRespo
     """Say how a session on paper differs from its backtest, and list the sessions."""
     algorithm = algorithms.read(owner=user, algorithm_id=algorithm_id)
     day: date | None = read_filters(request, DriftQuery).get("date")
+    drift = trading.read_drift(owner=user, algorithm_id=algorithm_id, day=day)
     context = {
         **_head(user, algorithm, tab="drift"),
-        "drift": DriftSerializer.render(drift.read(owner=user, algorithm_id=algorithm_id, day=day)),
-        "sessions": drift.latest_sessions(owner=user, algorithm_id=algorithm_id),
+        "drift": DriftSerializer.render(drift),
+        "sessions": trading.latest_sessions(owner=user, algorithm_id=algorithm_id),
     }
     return show(request, "run_drift", context)
 
@@ -173,11 +172,11 @@ def close_position_page(
     address = f"{LIVE}/{algorithm_id}"
     if request.method == "POST":
         count_as(request, _CALLS, user=user)
-        activity.request_position_close(
+        trading.request_position_close(
             owner=user, algorithm_id=algorithm_id, symbol=symbol, now=database.now()
         )
         return go_to(request, address, f"{symbol} is closed at its next open.")
-    held = activity.positions(owner=user, algorithm_id=algorithm_id, symbol=symbol, is_open=True)
+    held = trading.positions(owner=user, algorithm_id=algorithm_id, symbol=symbol, is_open=True)
     position = held.first()
     if position is None:
         raise NotFound
@@ -225,7 +224,7 @@ def run_action_page(
             warnings = " ".join(fault.message for fault in started.warnings)
             return go_to(request, address, f"It trades again. {warnings}")
         case "cancel":
-            order = activity.cancel_order(
+            order = trading.cancel_order(
                 owner=user, order_id=request.POST.get("orderId", ""), now=now
             )
             return go_to(request, address, f"The order of {order.symbol} is cancelled.")

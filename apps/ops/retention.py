@@ -8,7 +8,7 @@ from typing import Final, Protocol
 from apps.accounts import services as accounts
 from apps.backtests import retention as backtests
 from apps.core import jobs as core
-from apps.trading import retention as trading
+from apps.trading import services as trading
 from apps.webhooks import services as webhooks
 
 log = logging.getLogger(__name__)

@@ -24,9 +24,7 @@ from apps.market.services import replayed_until
 from apps.ops import database_timeouts, presence
 from apps.ops.reaper import REAPERS, reaping
 from apps.ops.supervisor import Backoff
-from apps.trading import bar_streams
-from apps.trading.live import liquidation
-from apps.trading.live.runner import Runner
+from apps.trading import live
 
 _POLL_SECONDS: Final = 1.0
 # How long a transaction that brings bars may take to commit.
@@ -41,13 +39,13 @@ def work() -> None:
     database_timeouts.apply(database_timeouts.WORKER)
     with (
         presence.present("runner") as beat,
-        reaping(beat, *REAPERS, liquidation.close_stranded_runs),
+        reaping(beat, *REAPERS, live.close_stranded_runs),
     ):
         _keep_trading(Signals())
 
 
 def _keep_trading(signals: "Signals") -> None:
-    backoff, runner = Backoff(good_run=_GOOD_RUN), Runner()
+    backoff, runner = Backoff(good_run=_GOOD_RUN), live.Runner()
     lost_at: float | None = None
     while not signals.stopping:
         started = time.monotonic()
@@ -61,7 +59,7 @@ def _keep_trading(signals: "Signals") -> None:
             lost_at = lost_at or time.monotonic()
             log.warning("the runner begins anew: %s", error, exc_info=not is_passing(error))
             connection.close()
-            runner = Runner()
+            runner = live.Runner()
             time.sleep(min(backoff.ended(started=started, now=time.monotonic()), 5.0))
     connection.close()
 
@@ -85,12 +83,12 @@ def _listening() -> Iterator[psycopg.Connection]:
         yield notifications
 
 
-def _serve(runner: Runner, notifications: psycopg.Connection, signals: Signals) -> None:
+def _serve(runner: live.Runner, notifications: psycopg.Connection, signals: Signals) -> None:
     database.compare_clocks()
     missed = MissedNotifications()
-    bar_streams.wake_all(now=database.now())
+    live.wake_all(now=database.now())
     while not signals.stopping:
-        bar_streams.assign_runs(now=database.now())
+        live.assign_runs(now=database.now())
         while not (signals.stopping or database.is_far_off()) and runner.work(now=database.now()):
             pass
         payloads = [
@@ -99,7 +97,7 @@ def _serve(runner: Runner, notifications: psycopg.Connection, signals: Signals) 
         ]
         payloads += [notification.payload for notification in notifications.notifies(timeout=0)]
         for timeframe, symbols in _by_timeframe(payloads).items():
-            bar_streams.wake(symbols, timeframe, now=database.now())
+            live.wake(symbols, timeframe, now=database.now())
         missed.poll()
 
 
@@ -122,8 +120,8 @@ class MissedNotifications:
         now = database.now()
         if (now - self._polled_at).total_seconds() < _POLL_SECONDS:
             return
-        bar_streams.wake_for_new_bars(since=self._polled_at - MARGIN, now=now)
+        live.wake_for_new_bars(since=self._polled_at - MARGIN, now=now)
         if (moment := replayed_until()) != self._replayed_until:
             self._replayed_until = moment
-            bar_streams.wake_all(now=now)
+            live.wake_all(now=now)
         self._polled_at = now

@@ -24,7 +24,7 @@ from apps.ops.web.handler import Handler
 _IMPORTED_LATE: Final = (
     "apps.backtests.running.execution",
     "apps.ops.runners",
-    "apps.trading.drift.checking",
+    "apps.trading.activity.drift.checking",
 )
 
 

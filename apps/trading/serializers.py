@@ -18,8 +18,33 @@ from apps.core.api.resources import (
     TextField,
     example,
 )
+from apps.trading.activity.drift.serializers import DriftQuery, DriftSerializer
+from apps.trading.activity.run_explanation.serializers import RunExplanationSerializer
+from apps.trading.activity.serializers import (
+    ExecutedTradeSerializer,
+    OrderSerializer,
+    PositionSerializer,
+    SignalSerializer,
+    StandingSerializer,
+)
 from apps.trading.models import MAX_REASON
-from apps.trading.services import StartResult
+from apps.trading.runs.services import StartResult
+
+__all__ = [
+    "AccountSerializer",
+    "DriftQuery",
+    "DriftSerializer",
+    "EmergencySerializer",
+    "ExecutedTradeSerializer",
+    "KillSwitchSerializer",
+    "OrderSerializer",
+    "PositionSerializer",
+    "RunExplanationSerializer",
+    "SignalSerializer",
+    "StandingSerializer",
+    "StartedAlgorithmSerializer",
+    "StopSerializer",
+]
 
 
 @example({"closePositions": True})

@@ -1,369 +1,55 @@
-"""What users do with their algorithms: start, pause, resume and stop them, and the kill switch.
-
-Locks are taken in this order: kill switches, user, account, algorithms by their ids, what belongs
-to them, events.
-"""
-
-from contextlib import suppress
-from dataclasses import dataclass
-from datetime import datetime
-from decimal import Decimal
-
-from django.db import transaction
-from django.db.models import F, OuterRef, Subquery, Sum
-from django.db.models.functions import Coalesce
-
-from apps.accounts.models import User
-from apps.accounts.services import require_verified_email
-from apps.algorithms.lifecycle import ALGORITHM_TRANSITIONS, AlgorithmStatus, AlgorithmTransition
-from apps.algorithms.models import Algorithm
-from apps.algorithms.services import WrongStatus
-from apps.algorithms.steps import AlgorithmIncomplete, Configuration, unfinished_steps
-from apps.core import audit, limits
-from apps.core.audit import Action
-from apps.core.errors import Code, Fault, ServiceError
-from apps.core.limits import Resource
-from apps.engine.language import strategy as engine
-from apps.engine.language.strategy import Strategy
-from apps.market.services import market_moment
-from apps.trading import bar_streams, capital, kill_switches, start_checks
-from apps.trading.models import Account, EndReason, GlobalSwitch, KillSwitch, Position, Run
-from apps.trading.money import ZERO, rupees
-from apps.trading.start_checks import StartRequest
-from apps.trading.status_changes import apply_change
-
-
-class AlreadyActive(ServiceError):
-    """The algorithm trades already."""
-
-    code = Code.ALGORITHM_ALREADY_ACTIVE
-    message = "The algorithm is active already."
-
-
-@dataclass(frozen=True, slots=True)
-class StartResult:
-    """An algorithm that trades from now on, with warnings."""
-
-    algorithm: Algorithm
-    warnings: tuple[Fault, ...]
-
-
-@transaction.atomic
-def start(*, owner: User, algorithm_id: str, now: datetime) -> StartResult:
-    """Start a run of the algorithm's present steps, on its part of the account.
-
-    Raises AlgorithmNotFound, AlreadyActive, WrongStatus, AlgorithmIncomplete, then what the kill
-    switches, `start_checks` and `capital` refuse.
-    """
-    kill_switch_rows = kill_switches.share_user_switch(owner), kill_switches.share_global_switch()
-    account = capital.account_of(owner, now=now)
-    algorithm = _locked(owner, algorithm_id)
-    require_verified_email(owner)
-    _require_startable(algorithm)
-    request = StartRequest(algorithm, _strategy_of(algorithm.configuration), resumed=None)
-    kill_switches.require_off(*kill_switch_rows)
-    market_now = market_moment(now=now)
-    warnings = start_checks.check_symbols(request, now=market_now)
-    start_checks.check_loss(request, now=market_now)
-    start_checks.check_positions(request)
-    required = rupees(request.strategy.executionSettings.initialCapital)
-    limits.check_room(owner.pk, Resource.ACTIVE_ALGORITHMS)
-    capital.require_least(required)
-    capital.reserve(account, required)
-    start_checks.check_broker(request)
-    run = _begin_run(request, account, required, now)
-    bar_streams.subscribe(run, request.strategy, since=int(market_now.timestamp()))
-    apply_change(
-        AlgorithmTransition.START, algorithm, run=run, actor=owner, reason="started", now=now
-    )
-    return StartResult(algorithm, warnings)
-
-
-def _locked(owner: User, algorithm_id: str) -> Algorithm:
-    return Algorithm.objects.owned_by(owner).locked().fetch(algorithm_id)
-
-
-def _require_startable(algorithm: Algorithm) -> None:
-    if algorithm.status == AlgorithmStatus.ACTIVE:
-        raise AlreadyActive(algorithmId=algorithm.pk, currentStatus=algorithm.status)
-    if algorithm.status not in ALGORITHM_TRANSITIONS[AlgorithmTransition.START][0]:
-        missing = unfinished_steps(engine.read(algorithm.configuration))
-        raise _wrong_status(algorithm, AlgorithmTransition.START, missingFields=missing)
-
-
-def _wrong_status(
-    algorithm: Algorithm, transition: AlgorithmTransition, **details: object
-) -> WrongStatus:
-    """Return what the transition would raise, for checks that come before it."""
-    return WrongStatus(
-        algorithmId=algorithm.pk,
-        currentStatus=algorithm.status,
-        requiredStatus=ALGORITHM_TRANSITIONS[transition][0][0],
-        **details,
-    )
-
-
-def _strategy_of(configuration: Configuration) -> Strategy:
-    """Read the steps, which may be valid no longer. Raises AlgorithmIncomplete."""
-    reading = engine.read(configuration)
-    if reading.strategy is None:
-        raise AlgorithmIncomplete(missingFields=unfinished_steps(reading))
-    return reading.strategy
-
-
-def _begin_run(request: StartRequest, account: Account, required: Decimal, now: datetime) -> Run:
-    algorithm = request.algorithm
-    return Run.objects.create(
-        algorithm=algorithm,
-        account=account,
-        algorithm_version=algorithm.version,
-        configuration=algorithm.configuration,
-        mode=request.strategy.executionSettings.mode,
-        capital=required,
-        started_at=now,
-    )
-
-
-@transaction.atomic
-def resume(*, owner: User, algorithm_id: str, now: datetime) -> StartResult:
-    """Resume a paused algorithm, with the capital and the positions that it has kept.
-
-    Raises AlgorithmNotFound, WrongStatus, then what the kill switches and `start_checks` refuse.
-    """
-    kill_switch_rows = kill_switches.share_user_switch(owner), kill_switches.share_global_switch()
-    algorithm = _locked(owner, algorithm_id)
-    if algorithm.status not in ALGORITHM_TRANSITIONS[AlgorithmTransition.RESUME][0]:
-        raise _wrong_status(algorithm, AlgorithmTransition.RESUME)
-    run = algorithm.runs.live().get()
-    kill_switches.require_off(*kill_switch_rows)
-    request = StartRequest(algorithm, _strategy_of(run.configuration), resumed=run)
-    market_now = market_moment(now=now)
-    warnings = start_checks.check_symbols(request, now=market_now)
-    start_checks.check_loss(request, now=market_now)
-    start_checks.check_positions(request)
-    start_checks.check_broker(request)
-    run.close_requested_at = None
-    run.save(update_fields=["close_requested_at"])
-    apply_change(
-        AlgorithmTransition.RESUME, algorithm, run=run, actor=owner, reason="resumed", now=now
-    )
-    return StartResult(algorithm, warnings)
-
-
-@transaction.atomic
-def pause(*, owner: User, algorithm_id: str, now: datetime) -> Algorithm:
-    """Let the algorithm enter nothing; its positions keep their exits.
-
-    Raises AlgorithmNotFound, WrongStatus.
-    """
-    algorithm = _locked(owner, algorithm_id)
-    run = algorithm.runs.live().first()
-    apply_change(
-        AlgorithmTransition.PAUSE, algorithm, run=run, actor=owner, reason="paused", now=now
-    )
-    return algorithm
-
-
-@transaction.atomic
-def stop(*, owner: User, algorithm_id: str, close_positions: bool, now: datetime) -> Algorithm:
-    """End the algorithm's run. Its capital is released when it holds nothing: at once, after its
-    positions are closed or, without `close_positions`, when their exits have closed them.
-
-    Raises AlgorithmNotFound, WrongStatus.
-    """
-    account = capital.account_of(owner, now=now)
-    algorithm = _locked(owner, algorithm_id)
-    run = algorithm.runs.holding().first()
-    if run is not None:
-        run.close_requested_at = (run.close_requested_at or now) if close_positions else None
-        _end(run, EndReason.STOPPED, account, now)
-    apply_change(
-        AlgorithmTransition.STOP, algorithm, run=run, actor=owner, reason="stopped", now=now
-    )
-    return algorithm
-
-
-def stop_all(*, owner: User, now: datetime) -> None:
-    """Stop every algorithm that can be stopped, and close its positions; each by itself."""
-    stoppable = ALGORITHM_TRANSITIONS[AlgorithmTransition.STOP][0]
-    running = Algorithm.objects.owned_by(owner).filter(status__in=stoppable)
-    for algorithm_id in running.order_by("pk").values_list("pk", flat=True):
-        with suppress(WrongStatus):  # it was stopped in the meantime
-            stop(owner=owner, algorithm_id=algorithm_id, close_positions=True, now=now)
-
-
-@transaction.atomic
-def fail(*, algorithm: Algorithm, reason: str, now: datetime) -> Algorithm:
-    """Put the algorithm in error; its positions keep their exits. Raises WrongStatus."""
-    account = capital.account_of(algorithm.owner, now=now)
-    locked = _locked(algorithm.owner, algorithm.pk)
-    run = locked.runs.live().first()
-    if run is not None:
-        _end(run, EndReason.ERROR, account, now)
-    apply_change(AlgorithmTransition.FAIL, locked, run=run, actor=None, reason=reason, now=now)
-    return locked
-
-
-def _end(run: Run, reason: EndReason, account: Account, now: datetime) -> None:
-    run.end(reason, now=now)
-    if not run.positions.open().exists():
-        capital.release_capital(account, run, now=now)
-        bar_streams.unsubscribe(run, now=now)
-    run.save(update_fields=["close_requested_at", "ended_at", "end_reason", "released_at"])
-
-
-def release_run(*, run: Run, now: datetime) -> None:
-    """Release the capital of an ended run that holds nothing. The caller has locked the account."""
-    capital.release_capital(run.account, run, now=now)
-    bar_streams.unsubscribe(run, now=now)
-    run.save(update_fields=["released_at"])
-
-
-# ----------------------------------------------------------------------------------- the account
-
-
-@dataclass(frozen=True, slots=True)
-class Statement:
-    """Of an account: its money, what of that runs hold, and what it is worth with their positions
-    at the last marks.
-    """
-
-    balance: Decimal
-    reserved: Decimal
-    equity: Decimal
-
-    currency: str = "INR"
-
-    @property
-    def available(self) -> Decimal:
-        return self.balance - self.reserved
-
-
-@transaction.atomic
-def read_account(*, owner: User, now: datetime) -> Statement:
-    """Return the account, opened when it is first read; do not wait for its lock."""
-    if not Account.objects.filter(owner=owner).exists():
-        capital.account_of(owner, now=now)
-    return _statement(owner)
-
-
-@transaction.atomic
-def reset_account(*, owner: User, now: datetime) -> Statement:
-    """Give the account the balance of a new one. Raises AccountInUse."""
-    account = capital.account_of(owner, now=now)
-    before = account.balance
-    capital.reset(account, now=now)
-    balance = [before, account.balance]
-    audit.record(Action.ACCOUNT_RESET, account, actor=audit.user(owner), now=now, balance=balance)
-    return _statement(owner)
-
-
-def _statement(owner: User) -> Statement:
-    """Read the account as it was at one moment, by one query."""
-    positions = Position.objects.open().filter(run__account=OuterRef("pk")).order_by()
-    totals = positions.values("run__account").annotate(total=Sum("unrealised"))
-    unrealised = Coalesce(Subquery(totals.values("total")), ZERO)
-    accounts = Account.objects.filter(owner=owner).annotate(equity=F("balance") + unrealised)
-    return Statement(*accounts.values_list("balance", "reserved", "equity").get())
-
-
-# ----------------------------------------------------------------------------- the kill switches
-
-
-def read_switch(*, owner: User) -> KillSwitch:
-    """Return the owner's switch; one that was never used is off."""
-    return KillSwitch.objects.filter(owner=owner).first() or KillSwitch(owner=owner)
-
-
-@transaction.atomic
-def engage_kill_switch(
-    *,
-    owner: User,
-    reason: str,
-    close_positions: bool,
-    now: datetime,
-    operator: audit.Actor | None = None,
-) -> KillSwitch:
-    """Turn the owner's switch on, and pause all active algorithms.
-
-    With `close_positions` the close of all positions is requested too. A switch that is on keeps
-    its reason and time; each use is audited. `operator` is who does it in the owner's place.
-    """
-    switch = kill_switches.lock_user_switch(owner)
-    if not switch.active:
-        switch.turn_on(reason=reason, now=now)
-        switch.save()
-    audit.record(
-        Action.KILL_SWITCH_ON,
-        switch,
-        actor=operator or audit.user(owner),
-        now=now,
-        reason=reason,
-        closePositions=close_positions,
-    )
-    actor = None if operator else owner
-    active = Algorithm.objects.owned_by(owner).filter(status=AlgorithmStatus.ACTIVE)
-    for algorithm in list(active.order_by("pk").locked()):
-        run = algorithm.runs.live().first()
-        apply_change(
-            AlgorithmTransition.PAUSE,
-            algorithm,
-            run=run,
-            actor=actor,
-            reason="kill switch",
-            now=now,
-        )
-    if close_positions:
-        holding = Run.objects.holding().filter(account__owner=owner, close_requested_at=None)
-        holding.update(close_requested_at=now)
-    return switch
-
-
-@transaction.atomic
-def release_kill_switch(*, owner: User, now: datetime) -> KillSwitch:
-    """Turn the owner's switch off. What it has paused stays paused."""
-    switch = kill_switches.lock_user_switch(owner)
-    if switch.active:
-        audit.record(Action.KILL_SWITCH_OFF, switch, actor=audit.user(owner), now=now)
-        switch.turn_off()
-        switch.save()
-    return switch
-
-
-class GlobalSwitchOff(ServiceError):
-    """The operators' switch is off already."""
-
-    code = Code.UNPROCESSABLE_ENTITY
-    message = "The global kill switch is off already."
-
-
-@transaction.atomic
-def read_global_switch() -> GlobalSwitch:
-    """Return the operators' switch, created when it is first read."""
-    return kill_switches.share_global_switch()
-
-
-@transaction.atomic
-def engage_global_switch(*, operator: audit.Actor, reason: str, now: datetime) -> GlobalSwitch:
-    """Stop all starts, resumes and entries of all users until `release_global_switch`. No status
-    changes, so that everything goes on afterwards. A switch that is on keeps its reason and time;
-    each use is audited.
-    """
-    switch = kill_switches.lock_global_switch()
-    if not switch.active:
-        switch.turn_on(reason=reason, now=now)
-        switch.save()
-    audit.record(Action.KILL_SWITCH_ON, switch, actor=operator, now=now, reason=reason)
-    return switch
-
-
-@transaction.atomic
-def release_global_switch(*, operator: audit.Actor, reason: str, now: datetime) -> GlobalSwitch:
-    """Let everybody trade again. Raises GlobalSwitchOff."""
-    switch = kill_switches.lock_global_switch()
-    if not switch.active:
-        raise GlobalSwitchOff
-    switch.turn_off()
-    switch.save()
-    audit.record(Action.KILL_SWITCH_OFF, switch, actor=operator, now=now, reason=reason)
-    return switch
+"""The verbs of trading, as other apps call them."""
+
+from apps.trading.activity.board import standings
+from apps.trading.activity.drift.services import drifted, latest_sessions, read_drift
+from apps.trading.activity.event_stream.services import CHANNELS
+from apps.trading.activity.retention import purge
+from apps.trading.activity.run_explanation.services import explain_run
+from apps.trading.activity.services import (
+    cancel_order,
+    orders,
+    positions,
+    request_position_close,
+    signals,
+    trades,
+)
+from apps.trading.runs.kill_switches import (
+    engage_global_switch,
+    engage_kill_switch,
+    read_global_switch,
+    read_switch,
+    release_global_switch,
+    release_kill_switch,
+)
+from apps.trading.runs.services import fail, pause, resume, start, stop, stop_all
+from apps.trading.runs.statements import read_account, reset_account
+
+__all__ = [
+    "CHANNELS",
+    "cancel_order",
+    "drifted",
+    "engage_global_switch",
+    "engage_kill_switch",
+    "explain_run",
+    "fail",
+    "latest_sessions",
+    "orders",
+    "pause",
+    "positions",
+    "purge",
+    "read_account",
+    "read_drift",
+    "read_global_switch",
+    "read_switch",
+    "release_global_switch",
+    "release_kill_switch",
+    "request_position_close",
+    "reset_account",
+    "resume",
+    "signals",
+    "standings",
+    "start",
+    "stop",
+    "stop_all",
+    "trades",
+]

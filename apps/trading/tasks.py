@@ -12,7 +12,7 @@ from apps.accounts.services import CLOSE_JOB, CLOSE_QUEUE, DEACTIVATE_JOB, DEACT
 from apps.core import audit, database
 from apps.market.services import market_time
 from apps.trading import services
-from apps.trading.drift.services import CHECK_JOB, CHECK_QUEUE
+from apps.trading.activity.drift.services import CHECK_JOB, CHECK_QUEUE
 from apps.trading.live import expiry
 
 _NIGHTLY: Final = "57 20 * * *"
@@ -27,7 +27,7 @@ log = logging.getLogger(__name__)
 @app.task(name="trading.drift", queue="backtests", queueing_lock="trading.drift", pass_context=True)
 def check_drift(context: JobContext, timestamp: int) -> None:
     """`timestamp`: when it was due. It simulates, so it is for those who have the compiler."""
-    from apps.trading.drift import checking
+    from apps.trading.activity.drift import checking
 
     now = datetime.fromtimestamp(timestamp, tz=UTC)
     checked = checking.check_ended(
@@ -39,7 +39,7 @@ def check_drift(context: JobContext, timestamp: int) -> None:
 @app.task(name=CHECK_JOB, queue=CHECK_QUEUE)
 def check_drift_of_day(algorithm_id: str, day: str) -> None:
     """Compare the sessions of a day whose drift somebody has asked for."""
-    from apps.trading.drift import checking
+    from apps.trading.activity.drift import checking
 
     now = database.now()
     checking.check_day(

@@ -12,6 +12,7 @@ from apps.core.api.resources import NO_FIELDS, EmptyBody, OwnedViewSet, idempote
 from apps.core.errors import Code
 from apps.core.requests import tag_of
 from apps.trading import services
+from apps.trading.runs.services import StartResult
 from apps.trading.serializers import (
     AccountSerializer,
     EmergencySerializer,
@@ -19,7 +20,6 @@ from apps.trading.serializers import (
     StartedAlgorithmSerializer,
     StopSerializer,
 )
-from apps.trading.services import StartResult
 
 RESUME_REFUSALS = (
     Code.INVALID_SYMBOL,

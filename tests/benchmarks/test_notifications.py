@@ -9,9 +9,9 @@ import pytest
 from django.db import connection, transaction
 
 from apps.engine.kernel.codes import ENTER_LONG
+from apps.trading.activity.event_stream.services import CHANNELS
 from apps.trading.booking.record import book_steps
-from apps.trading.step_result import BarStep
-from apps.trading.stream.services import CHANNELS
+from apps.trading.booking.step_result import BarStep
 from tests import make
 from tests.benchmarks.side_by_side import report
 from tests.trading.stepped_run import BAR, Bar, Stepper, make_stepper

@@ -31,7 +31,7 @@ PRONOUNS: Final = frozenset(
     """.split()
 )
 # A difference between a backtest and its run says what it is about under this name on the wire.
-ON_THE_WIRE: Final = ("apps/trading/drift/", "what")
+ON_THE_WIRE: Final = ("apps/trading/activity/drift/", "what")
 
 MOST_PARAMETERS: Final = 7
 MOST_KEYWORD_PARAMETERS: Final = 12

@@ -14,9 +14,9 @@ from django.db.migrations.recorder import MigrationRecorder
 from django.utils import timezone
 
 from apps.backtests.models import Backtest
-from apps.trading import kill_switches
 from apps.trading.live import leases
 from apps.trading.models import BarStream, GlobalSwitch, KillSwitch
+from apps.trading.runs import kill_switches
 
 # Release 1.0.0 has its schema by these.
 INITIAL = "0001_release_1_0"

@@ -11,8 +11,6 @@ from apps.algorithms import services as algorithms
 from apps.algorithms.models import Algorithm
 from apps.core.times import INDIA, day_in_india
 from apps.trading import services
-from apps.trading.bar_rows import BAR_COLUMNS
-from apps.trading.bar_streams import get_bar_stream
 from apps.trading.models import (
     BarRow,
     DailyLoss,
@@ -22,6 +20,8 @@ from apps.trading.models import (
     RunState,
     SessionStart,
 )
+from apps.trading.runs.bar_rows import BAR_COLUMNS
+from apps.trading.runs.bar_streams import get_bar_stream
 from tests import make
 
 NOW = make.NOW

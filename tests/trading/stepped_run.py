@@ -14,8 +14,8 @@ from apps.engine.kernel.codes import BY_EXPIRY
 from apps.engine.language import strategy as engine
 from apps.engine.simulation.plan import Contract, contract_rows, plan_of
 from apps.trading.booking.record import book_steps
+from apps.trading.booking.step_result import BarStep
 from apps.trading.models import BarStream, Run, RunState
-from apps.trading.step_result import BarStep
 from tests import make
 from tests.engine.random_cases import check_arrays
 from tests.trading.algorithm_states import start

@@ -28,6 +28,7 @@ from apps.engine.language import strategy as engine
 from apps.engine.simulation.plan import Contract
 from apps.trading.booking.interpret import OrderSlot, client_order_id, pending_exit_reason
 from apps.trading.booking.record import book_steps
+from apps.trading.booking.step_result import drop_pending_entry
 from apps.trading.models import (
     Account,
     Fill,
@@ -38,7 +39,6 @@ from apps.trading.models import (
     Signal,
     Trade,
 )
-from apps.trading.step_result import drop_pending_entry
 from apps.webhooks.models import Event
 from tests.trading.stepped_run import OPENING, make_stepper, play, record
 

@@ -24,7 +24,7 @@ from apps.trading.models import (
     Signal,
     Trade,
 )
-from apps.trading.money import rupees
+from apps.trading.models.money import rupees
 from tests.trading.stepped_run import Bar, Stepper, make_stepper, play
 
 SYMBOLS = ("NSE:ONE", "NSE:TWO", "NSE:SIX")

@@ -5,8 +5,9 @@ from datetime import datetime, timedelta
 import pytest
 
 from apps.accounts.models import User
-from apps.trading import bar_streams, retention
+from apps.trading.activity import retention
 from apps.trading.models import BarRow, BarStream, Run, RunState, Signal
+from apps.trading.runs import bar_streams
 from tests import make
 from tests.trading.algorithm_states import start, stopped_algorithm
 

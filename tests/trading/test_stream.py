@@ -10,8 +10,8 @@ from django.db import connection
 
 from apps.accounts.models import User
 from apps.market.feeds import clock
+from apps.trading.activity.event_stream.services import CHANNELS, hints
 from apps.trading.models import Account, Run, Signal
-from apps.trading.stream.services import CHANNELS, hints
 from apps.webhooks.event_types import EventType
 from tests import make
 from tests.trading.algorithm_states import add_order, hold, start, stopped_algorithm

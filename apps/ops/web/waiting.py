@@ -22,7 +22,7 @@ from apps.backtests.prefer_wait import BACKTEST_ENDED_CHANNEL
 from apps.core import database
 from apps.core.requests import EventStream, LongPoll, get_event_stream, get_long_poll
 from apps.ops.web.notifications import Notifications, Subscription
-from apps.trading.stream.services import CHANNELS
+from apps.trading.services import CHANNELS
 
 # Long polls at the same time; answers beyond them do not wait.
 MAX_POLLS: Final = 256

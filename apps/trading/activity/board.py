@@ -13,7 +13,7 @@ from apps.algorithms.models import Algorithm
 from apps.core.times import INDIA
 from apps.market.services import market_moment
 from apps.trading.models import Position, SessionStart, Signal
-from apps.trading.money import ZERO, rupees
+from apps.trading.models.money import ZERO, rupees
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,11 +6,10 @@ from datetime import date, datetime
 from decimal import Decimal
 
 from apps.core.times import day_in_india
-from apps.trading import queries
-from apps.trading.models import DailyLoss, Run
-from apps.trading.money import ZERO, rupees
-from apps.trading.queries import execute_columns
-from apps.trading.step_result import BarStep
+from apps.trading.booking.step_result import BarStep
+from apps.trading.models import DailyLoss, Run, queries
+from apps.trading.models.money import ZERO, rupees
+from apps.trading.models.queries import execute_columns
 from apps.webhooks.events import EventPayload, EventType
 
 

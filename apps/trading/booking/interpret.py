@@ -30,9 +30,9 @@ from apps.engine.kernel.codes import (
     OPEN,
 )
 from apps.engine.kernel.reasons import EXIT_REASONS, REJECTIONS
+from apps.trading.booking.step_result import BarStep, EntryBlock
 from apps.trading.models import Intent, Order, Run, Signal
-from apps.trading.money import ZERO, price, rupees
-from apps.trading.step_result import BarStep, EntryBlock
+from apps.trading.models.money import ZERO, price, rupees
 
 EngineRecord = Any  # a NumPy record
 

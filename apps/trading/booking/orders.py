@@ -7,7 +7,6 @@ from math import isnan
 from typing import Final
 
 from apps.core.times import moment
-from apps.trading import queries
 from apps.trading.booking.interpret import (
     EXTERNAL_REASONS,
     Execution,
@@ -16,11 +15,11 @@ from apps.trading.booking.interpret import (
     StepOutcome,
     new_order,
 )
+from apps.trading.booking.step_result import BarStep, drop_pending_entry
 from apps.trading.brokers.paper import PaperBroker
 from apps.trading.brokers.protocol import place_surely
-from apps.trading.models import Intent, Order, OrderStatus, Run
-from apps.trading.queries import execute_columns
-from apps.trading.step_result import BarStep, drop_pending_entry
+from apps.trading.models import Intent, Order, OrderStatus, Run, queries
+from apps.trading.models.queries import execute_columns
 
 # Reasons for which an order is cancelled; for the others it is rejected.
 CANCEL_REASONS: Final = EXTERNAL_REASONS | {

@@ -17,10 +17,10 @@ from apps.algorithms.models import Algorithm
 from apps.algorithms.performance import PerformanceValues
 from apps.core.errors import Code
 from apps.core.times import moment, wire_time
-from apps.trading import queries, status_changes
 from apps.trading.booking.interpret import StepOutcome
-from apps.trading.models import PerformanceTotals, Run, RunState, Trade
-from apps.trading.money import rupees
+from apps.trading.models import PerformanceTotals, Run, RunState, Trade, queries
+from apps.trading.models.money import rupees
+from apps.trading.runs import status_changes
 from apps.webhooks.events import EventPayload, EventType
 
 # Refusals that are an algorithm's errors; the others are as its owner would have it.

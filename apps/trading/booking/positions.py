@@ -7,11 +7,10 @@ from math import isnan
 import numpy as np
 
 from apps.core.times import moment
-from apps.trading import queries
 from apps.trading.booking.interpret import Execution, StepOutcome
-from apps.trading.models import Intent, Position
-from apps.trading.money import price
-from apps.trading.queries import execute_columns
+from apps.trading.models import Intent, Position, queries
+from apps.trading.models.money import price
+from apps.trading.models.queries import execute_columns
 
 # Rupees by run and symbol.
 ByPosition = dict[tuple[str, str], Decimal]

@@ -13,13 +13,12 @@ from django.db import transaction
 from apps.algorithms.models import Algorithm
 from apps.core.times import moment, wire_time
 from apps.engine.kernel.reasons import CHARGE_KINDS
-from apps.trading import capital, ledger, queries
 from apps.trading.booking.daily_loss import update_daily_losses
 from apps.trading.booking.interpret import Execution, StepOutcome, interpret_step, new_signal
 from apps.trading.booking.orders import OrderChanges, book_orders
 from apps.trading.booking.performance import update_performance
 from apps.trading.booking.positions import ByPosition, book_positions, settle_fractions
-from apps.trading.ledger import NewLedgerEntry
+from apps.trading.booking.step_result import BarStep
 from apps.trading.models import (
     Account,
     Book,
@@ -30,10 +29,12 @@ from apps.trading.models import (
     Run,
     Signal,
     Trade,
+    queries,
 )
-from apps.trading.money import ZERO, price, rupees
-from apps.trading.queries import execute_columns
-from apps.trading.step_result import BarStep
+from apps.trading.models.money import ZERO, price, rupees
+from apps.trading.models.queries import execute_columns
+from apps.trading.runs import capital, ledger
+from apps.trading.runs.ledger import NewLedgerEntry
 from apps.webhooks.events import EventPayload, EventType, write_events
 
 ENTRY_KINDS: Final = {

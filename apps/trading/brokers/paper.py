@@ -19,9 +19,8 @@ from django.db.models.functions import TruncSecond
 from apps.core import audit
 from apps.core.times import day_in_india
 from apps.engine.symbols import parse_symbol
-from apps.trading import queries
 from apps.trading.brokers.protocol import FillReport, Health, Receipt
-from apps.trading.models import BrokerHealth, BrokerState, Fill, Intent, Order, OrderStatus
+from apps.trading.models import BrokerHealth, BrokerState, Fill, Intent, Order, OrderStatus, queries
 
 PAPER: Final = "paper"
 PRICE_BAND: Final = "price_band"

@@ -19,9 +19,8 @@ from apps.core.times import day_in_india
 from apps.engine.errors import EngineError
 from apps.engine.kernel.codes import RUINED
 from apps.engine.kernel.saved import save
-from apps.trading import kill_switches, queries, services
-from apps.trading.bar_rows import BarSnapshot, pack_bars
 from apps.trading.booking.record import book_steps
+from apps.trading.booking.step_result import BarStep
 from apps.trading.live import leases
 from apps.trading.live.step import RunContext, RunSnapshot, step_bar
 from apps.trading.live.stream_cache import StreamEvaluation
@@ -35,9 +34,11 @@ from apps.trading.models import (
     Run,
     RunState,
     SessionStart,
+    queries,
 )
-from apps.trading.queries import execute_columns
-from apps.trading.step_result import BarStep
+from apps.trading.models.queries import execute_columns
+from apps.trading.runs import kill_switches, services
+from apps.trading.runs.bar_rows import BarSnapshot, pack_bars
 
 _ATTEMPTS: Final = 5
 

@@ -12,8 +12,8 @@ from apps.engine.language.strategy import Strategy
 from apps.engine.sessions import Sessions
 from apps.engine.simulation.plan import Contract, contract_rows, rate_rows
 from apps.market.services import market_rules_of
-from apps.trading.bar_rows import BarSnapshot, unpack_bars
 from apps.trading.models import BarStream
+from apps.trading.runs.bar_rows import BarSnapshot, unpack_bars
 
 # The index of the close among the prices of a bar.
 CLOSE: Final = 3

@@ -18,8 +18,8 @@ from apps.engine.sessions import Sessions
 from apps.market.candles import read_closed
 from apps.market.rulebook import calendars_of, contract_closes
 from apps.market.services import market_time
-from apps.trading.bar_rows import empty_row, nominal_end, pack_bars, unpack_bars
 from apps.trading.models import BarRow, BarStream, Position
+from apps.trading.runs.bar_rows import empty_row, nominal_end, pack_bars, unpack_bars
 
 # Seconds after the end of the row in which its bars may still come.
 GRACE_SECONDS: Final = 300

@@ -30,8 +30,8 @@ from apps.market.candles import (
     ratio_changes,
     read_bars,
 )
-from apps.trading.bar_rows import BAR_COLUMNS, BarSnapshot, unpack_bars, visible_bars
 from apps.trading.models import BarRow, BarStream
+from apps.trading.runs.bar_rows import BAR_COLUMNS, BarSnapshot, unpack_bars, visible_bars
 
 # Rows read for a window at first; all are read if a symbol was missing in many of these.
 _ROWS_FIRST: Final = 3 * WARMUP_BARS

@@ -11,8 +11,7 @@ from typing import Final
 
 from django.db import connection
 
-from apps.trading import queries
-from apps.trading.models import BarStream
+from apps.trading.models import BarStream, queries
 
 # How long a lease holds without being renewed.
 LEASE: Final = timedelta(seconds=8)

@@ -42,9 +42,8 @@ from apps.engine.language import strategy as engine
 from apps.engine.language.strategy import Strategy
 from apps.engine.simulation.plan import plan_of
 from apps.market.services import market_time
-from apps.trading import services
-from apps.trading.bar_rows import empty_row
 from apps.trading.booking.record import book_steps
+from apps.trading.booking.step_result import BarStep
 from apps.trading.live.contract_terms import ContractTerms, contract_terms_for
 from apps.trading.models import (
     BarRow,
@@ -58,7 +57,8 @@ from apps.trading.models import (
     RunState,
     SessionStart,
 )
-from apps.trading.step_result import BarStep
+from apps.trading.runs import services
+from apps.trading.runs.bar_rows import empty_row
 
 # Whose positions nobody would close any more.
 _OVER: Final = (AlgorithmStatus.STOPPED, AlgorithmStatus.ARCHIVED)

@@ -14,7 +14,9 @@ from apps.engine.candles import TIMEFRAMES
 from apps.engine.errors import EngineError
 from apps.market.candles import SeriesKey, read_all_closed
 from apps.market.rulebook import contract_closes
-from apps.trading.bar_rows import (
+from apps.trading.live.stream_cache import BarStreamCache
+from apps.trading.models import BarRow, BarStream, RunState
+from apps.trading.runs.bar_rows import (
     MAX_MISSING_BARS,
     BarSnapshot,
     ClosedRows,
@@ -24,8 +26,6 @@ from apps.trading.bar_rows import (
     unpack_bars,
     visible_bars,
 )
-from apps.trading.live.stream_cache import BarStreamCache
-from apps.trading.models import BarRow, BarStream, RunState
 
 _END_OF_TIME: Final = 2**62
 _NO_ROWS: Final = ClosedRows([], None)

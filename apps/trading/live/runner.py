@@ -18,13 +18,13 @@ from typing import Final
 from apps.core.database import is_passing
 from apps.market.rulebook import calendars_of, current_rule_set
 from apps.market.services import market_time
-from apps.trading import bar_streams
-from apps.trading.bar_rows import BarSnapshot
 from apps.trading.live import leases
 from apps.trading.live.commit import BarStreamBatch, BatchResult, commit_batches, fail_runs
 from apps.trading.live.pending import PendingWork, find_pending_work, run_cursors_of
 from apps.trading.live.stream_cache import BarStreamCache
 from apps.trading.models import BarStream
+from apps.trading.runs import bar_streams
+from apps.trading.runs.bar_rows import BarSnapshot
 
 # Streams whose caches a runner keeps, the most recently used.
 MAX_CACHES: Final = 500

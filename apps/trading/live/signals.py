@@ -23,10 +23,10 @@ from apps.engine.simulation.timeline import (
 from apps.engine.symbols import parse_symbol
 from apps.market.candles import read_bars
 from apps.market.rulebook import underlying_of
-from apps.trading.bar_rows import BarSnapshot
 from apps.trading.live.contract_terms import ContractTerms
 from apps.trading.live.indicator_window import IndicatorWindow
 from apps.trading.live.step import RunContext, SignalInput
+from apps.trading.runs.bar_rows import BarSnapshot
 
 # Of indicators' columns that runs share while one row of one symbol is evaluated.
 COLUMN_BYTES: Final = 64 * 1024 * 1024

@@ -47,11 +47,16 @@ from apps.engine.kernel.records import (
 )
 from apps.engine.kernel.saved import load
 from apps.engine.language.strategy import Strategy
-from apps.trading.bar_rows import BarSnapshot
+from apps.trading.booking.step_result import (
+    BarStep,
+    EntryBlock,
+    FractionSettlement,
+    drop_pending_entry,
+)
 from apps.trading.live.contract_terms import CLOSE, ContractTerms, ExecutionTerms
 from apps.trading.models import Run
-from apps.trading.money import rupees
-from apps.trading.step_result import BarStep, EntryBlock, FractionSettlement, drop_pending_entry
+from apps.trading.models.money import rupees
+from apps.trading.runs.bar_rows import BarSnapshot
 
 _NO_TRADES: Final = np.empty(0, TRADE)
 # The index of the open among the prices of a bar.

@@ -19,7 +19,6 @@ from apps.engine.sessions import Sessions
 from apps.engine.simulation.plan import NEVER, plan_of, ranges_asked, squares_off
 from apps.market.candles import ratio_changes
 from apps.market.rulebook import RuleSet, contract_closes
-from apps.trading.bar_rows import BarSnapshot
 from apps.trading.live.contract_terms import (
     ContractTerms,
     ExecutionTerms,
@@ -30,6 +29,7 @@ from apps.trading.live.indicator_window import IndicatorWindow, build_indicator_
 from apps.trading.live.signals import SignalEvaluator
 from apps.trading.live.step import BarChanges, RunContext, SignalInput
 from apps.trading.models import BarStream, Run
+from apps.trading.runs.bar_rows import BarSnapshot
 
 # When so many bars are missing, nothing is entered any more.
 STALE_AFTER: Final = 3

@@ -33,7 +33,7 @@ KEEP_THE_BALANCE = """
 """
 
 # Whoever watches an account is notified that its money, orders, positions or signals have changed
-# (apps/trading/stream). In one transaction PostgreSQL sends the same notification once, however many
+# (apps/trading/activity/event_stream). In one transaction PostgreSQL sends the same notification once, however many
 # statements ask for it.
 NOTIFY_OF_ROWS = """
     CREATE FUNCTION trading_notify_of_{table}() RETURNS trigger LANGUAGE plpgsql AS $$

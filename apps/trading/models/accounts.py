@@ -7,7 +7,7 @@ from typing import Self
 from django.db import models
 from django.db.models import F, Q
 
-from apps.trading.money import ZERO
+from apps.trading.models.money import ZERO
 
 
 class AccountQuerySet(models.QuerySet["Account"]):

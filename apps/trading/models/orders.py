@@ -9,8 +9,8 @@ from django.utils.functional import cached_property
 
 from apps.core.database import IdField
 from apps.engine.symbols import MAX_LENGTH
+from apps.trading.models.money import ZERO
 from apps.trading.models.runs import Run
-from apps.trading.money import ZERO
 
 
 class OrderStatus(StrEnum):

@@ -16,8 +16,8 @@ from apps.engine.candles import TIMEFRAMES, Candles
 from apps.market import services as market
 from apps.market.candles.reading import GRACE_PERIOD
 from apps.trading import services
-from apps.trading.drift import checking
-from apps.trading.drift.services import CHECK_JOB
+from apps.trading.activity.drift import checking
+from apps.trading.activity.drift.services import CHECK_JOB
 from apps.trading.live.runner import Runner
 from apps.trading.models import BarRow, DriftReport, Fill, Run, Signal, Trade
 from apps.trading.tasks import check_drift_of_day

@@ -8,8 +8,8 @@ from apps.algorithms.lifecycle import AlgorithmStatus
 from apps.algorithms.models import Algorithm
 from apps.engine.kernel.records import instrument_ids, new_state
 from apps.engine.kernel.saved import save
-from apps.trading import kill_switches
 from apps.trading.models import Account, Run, RunState
+from apps.trading.runs import kill_switches
 from tests import make
 
 CAPITAL = 100_000

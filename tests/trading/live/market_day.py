@@ -16,9 +16,10 @@ from apps.market import services as market
 from apps.market.candles.reading import GRACE_PERIOD
 from apps.market.feeds import clock
 from apps.market.services import market_rules_of
-from apps.trading import bar_streams, services
+from apps.trading import services
 from apps.trading.live.runner import Runner
 from apps.trading.models import Run
+from apps.trading.runs import bar_streams
 from tests import make
 
 FIRST: Final = 1_780_285_500  # Monday, 2026-06-01, 09:15 in Asia/Kolkata

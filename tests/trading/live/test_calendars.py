@@ -9,9 +9,9 @@ import pytest
 
 from apps.accounts.models import User
 from apps.market.feeds import services as feeds
-from apps.trading.bar_rows import unpack_bars
 from apps.trading.live.runner import Runner
 from apps.trading.models import BarRow, BarStream, Position, Run, Signal, Trade
+from apps.trading.runs.bar_rows import unpack_bars
 from tests import make
 from tests.market.bars import at
 from tests.symbols.instruments import master_of_derivatives

@@ -22,8 +22,8 @@ from apps.market.models import CorporateAction
 from apps.market.rulebook.files.rule_set import bundled_files
 from apps.market.services import load_rule_set
 from apps.symbols.models import Instrument
-from apps.trading import bar_streams, services
-from apps.trading.drift import checking
+from apps.trading import services
+from apps.trading.activity.drift import checking
 from apps.trading.live import leases
 from apps.trading.live.runner import Runner
 from apps.trading.models import (
@@ -40,6 +40,7 @@ from apps.trading.models import (
     Signal,
     Trade,
 )
+from apps.trading.runs import bar_streams
 from apps.webhooks.event_types import EventType
 from apps.webhooks.models import Event
 from tests import make

@@ -12,7 +12,7 @@ from apps.engine.candles import Candles
 from apps.engine.kernel.reasons import EXIT_REASONS
 from apps.market.candles.reading import GRACE_PERIOD
 from apps.market.rulebook.obstacles import SymbolNotTradable
-from apps.trading.drift import checking
+from apps.trading.activity.drift import checking
 from apps.trading.live import expiry, leases
 from apps.trading.live.runner import Runner
 from apps.trading.models import (

@@ -6,7 +6,7 @@ import pytest
 from apps.accounts.models import User
 from apps.engine.candles import Candles
 from apps.engine.kernel.codes import BY_END_OF_DATA
-from apps.trading.drift import checking
+from apps.trading.activity.drift import checking
 from apps.trading.live.runner import Runner
 from apps.trading.models import BarRow, BarStream, DriftReport, Trade
 from tests import make

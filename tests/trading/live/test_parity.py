@@ -29,14 +29,14 @@ from apps.market.importers.candle_file import ImportOptions, read_one_series
 from apps.market.rulebook.contracts import MarketRules, bundled_market_rules
 from apps.market.rulebook.files.rule_set import bundled_rule_set
 from apps.market.rulebook.sessions import sessions_of
-from apps.trading.bar_rows import BarSnapshot, find_closed_rows
+from apps.trading.booking.step_result import BarStep
 from apps.trading.live.contract_terms import ContractTerms
 from apps.trading.live.indicator_window import IndicatorWindow
 from apps.trading.live.signals import SignalEvaluator
 from apps.trading.live.step import BarChanges, RunContext, RunSnapshot, step_bar
 from apps.trading.live.stream_cache import BarStreamCache, run_context_of
 from apps.trading.models import BarStream, Run
-from apps.trading.step_result import BarStep
+from apps.trading.runs.bar_rows import BarSnapshot, find_closed_rows
 from tests.trading.live.random_strategies import LONGER, random_steps
 
 CASES, ROWS = 200, 300

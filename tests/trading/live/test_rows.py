@@ -8,7 +8,13 @@ from apps.core.times import INDIA
 from apps.engine.candles import Candles
 from apps.market.candles.reading import GRACE_PERIOD
 from apps.market.rulebook.sessions import sessions_of
-from apps.trading.bar_rows import BarSnapshot, find_closed_rows, gives_up_at, pack_bars, unpack_bars
+from apps.trading.runs.bar_rows import (
+    BarSnapshot,
+    find_closed_rows,
+    gives_up_at,
+    pack_bars,
+    unpack_bars,
+)
 from tests.market.bars import at
 
 OPENING = 1_780_285_500  # 2026-06-01, 09:15 in Asia/Kolkata

@@ -12,12 +12,12 @@ from apps.market import services as market
 from apps.market.candles import writing
 from apps.market.feeds import clock
 from apps.market.models import CorporateAction
-from apps.trading import bar_streams
-from apps.trading.bar_rows import BarSnapshot, unpack_bars
 from apps.trading.live import runner as runners
 from apps.trading.live.indicator_window import IndicatorWindow, build_indicator_window
 from apps.trading.live.runner import Runner
 from apps.trading.models import BarRow, BarStream, Run, Signal
+from apps.trading.runs import bar_streams
+from apps.trading.runs.bar_rows import BarSnapshot, unpack_bars
 from tests import make
 from tests.market.bars import at, flat_candles
 from tests.trading.live.market_day import (

@@ -28,7 +28,7 @@ from apps.engine.kernel import saved
 from apps.market.candles.reading import GRACE_PERIOD
 from apps.ops import local_postgres
 from apps.trading import services
-from apps.trading.drift import checking
+from apps.trading.activity.drift import checking
 from apps.trading.live.runner import Runner
 from apps.trading.models import (
     DriftReport,

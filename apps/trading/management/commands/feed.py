@@ -31,7 +31,7 @@ from apps.market.services import (
     replayed_until,
 )
 from apps.symbols.models import InstrumentAlias, Source
-from apps.trading.bar_streams import UnfedAlgorithm, find_unfed_algorithms
+from apps.trading.runs.bar_streams import UnfedAlgorithm, find_unfed_algorithms
 
 SECONDS_A_LINE: Final = 1.0
 GAP: Final = 3

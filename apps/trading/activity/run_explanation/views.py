@@ -8,9 +8,12 @@ from rest_framework.response import Response
 from apps.algorithms.models import AlgorithmNotFound
 from apps.core.api.resources import OwnedViewSet, refuses
 from apps.core.times import read_moment
-from apps.trading.explain import services
-from apps.trading.explain.serializers import ExplainRunQuery, RunExplanationSerializer
-from apps.trading.explain.services import CannotBeExplained, NoCandleOfRun
+from apps.trading.activity.run_explanation import services
+from apps.trading.activity.run_explanation.serializers import (
+    ExplainRunQuery,
+    RunExplanationSerializer,
+)
+from apps.trading.activity.run_explanation.services import CannotBeExplained, NoCandleOfRun
 
 
 @extend_schema(tags=["trading"])

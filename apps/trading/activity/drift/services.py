@@ -10,7 +10,7 @@ from django.db.models import Sum
 from apps.accounts.models import User
 from apps.algorithms import services as algorithms
 from apps.core import jobs
-from apps.trading.drift.bands import ReturnBand, band_of
+from apps.trading.activity.drift.bands import ReturnBand, band_of
 from apps.trading.models import DriftReport, Run, RunState, SessionStart
 
 CHECK_JOB: Final = "trading.drift_of_day"
@@ -42,7 +42,7 @@ class SessionDrift:
     total: int | None
 
 
-def read(*, owner: User, algorithm_id: str, day: date | None) -> Drift:
+def read_drift(*, owner: User, algorithm_id: str, day: date | None) -> Drift:
     """Return the drift of the day, or of the last one that the algorithm traded on; sessions that
     lack a current report are submitted to be checked. Raises AlgorithmNotFound.
     """

@@ -14,9 +14,9 @@ from apps.core import requests
 from apps.core.api.resources import OwnedViewSet, answer_header, refuses
 from apps.core.errors import Fault, InvalidInput
 from apps.core.requests import EVENT_STREAM, EventStream
-from apps.trading.stream import services
-from apps.trading.stream.serializers import EventStreamQuery
-from apps.trading.stream.services import EventReader
+from apps.trading.activity.event_stream import services
+from apps.trading.activity.event_stream.serializers import EventStreamQuery
+from apps.trading.activity.event_stream.services import EventReader
 from apps.webhooks.events import EVENTS_CHANNEL
 
 LAST_EVENT_ID: Final = "Last-Event-ID"

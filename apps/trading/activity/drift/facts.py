@@ -7,7 +7,7 @@ from decimal import Decimal
 from enum import StrEnum
 from typing import Final, NamedTuple
 
-from apps.trading.step_result import EntryBlock
+from apps.trading.booking.step_result import EntryBlock
 
 
 class DifferenceKind(StrEnum):

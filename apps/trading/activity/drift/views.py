@@ -7,8 +7,8 @@ from rest_framework.response import Response
 
 from apps.algorithms.models import AlgorithmNotFound
 from apps.core.api.resources import OwnedViewSet
-from apps.trading.drift import services
-from apps.trading.drift.serializers import DriftQuery, DriftSerializer
+from apps.trading.activity.drift import services
+from apps.trading.activity.drift.serializers import DriftQuery, DriftSerializer
 
 
 @extend_schema(tags=["trading"])
@@ -31,5 +31,5 @@ class DriftViewSet(OwnedViewSet):
         backtest of the same steps lets expect.
         """
         day = self.query(DriftQuery).get("date")
-        drift = services.read(owner=self.owner, algorithm_id=algorithm_id, day=day)
+        drift = services.read_drift(owner=self.owner, algorithm_id=algorithm_id, day=day)
         return Response(DriftSerializer.render(drift))

@@ -12,21 +12,27 @@ from apps.engine.kernel.codes import ENTER, ENTER_LONG
 from apps.engine.kernel.saved import save
 from apps.market.candles import read_bars
 from apps.market.rulebook import calendars_of, current_rule_set
-from apps.trading.bar_rows import BAR_COLUMNS, BarSnapshot, nominal_end, unpack_bars, visible_bars
-from apps.trading.booking.interpret import StepOutcome, interpret_step
-from apps.trading.booking.record import POSITION_SIDES
-from apps.trading.drift.facts import (
+from apps.trading.activity.drift.facts import (
     CandleRecord,
     FillRecord,
     SessionRecord,
     SignalKey,
     SignalOutcome,
 )
+from apps.trading.booking.interpret import StepOutcome, interpret_step
+from apps.trading.booking.record import POSITION_SIDES
+from apps.trading.booking.step_result import BarStep
 from apps.trading.live.step import RunContext, RunSnapshot, step_bar
 from apps.trading.live.stream_cache import BarStreamCache
 from apps.trading.models import BarRow, BarStream, Intent, SessionStart
-from apps.trading.money import price
-from apps.trading.step_result import BarStep
+from apps.trading.models.money import price
+from apps.trading.runs.bar_rows import (
+    BAR_COLUMNS,
+    BarSnapshot,
+    nominal_end,
+    unpack_bars,
+    visible_bars,
+)
 
 
 def replayed(

@@ -21,9 +21,9 @@ from apps.core.api.resources import (
 )
 from apps.core.times import moment, wire_time
 from apps.engine.metrics.wire_units import round_for_wire
-from apps.trading.drift.bands import BandStatus, ReturnBand
-from apps.trading.drift.facts import DifferenceKind
-from apps.trading.drift.services import Drift
+from apps.trading.activity.drift.bands import BandStatus, ReturnBand
+from apps.trading.activity.drift.facts import DifferenceKind
+from apps.trading.activity.drift.services import Drift
 
 
 @example({"date": "2026-11-20"})

@@ -5,8 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from apps.core.times import midnight, moment
-from apps.trading.bar_rows import unpack_bars
-from apps.trading.drift.facts import (
+from apps.trading.activity.drift.facts import (
     CandleRecord,
     FillRecord,
     SessionRecord,
@@ -14,6 +13,7 @@ from apps.trading.drift.facts import (
     SignalOutcome,
 )
 from apps.trading.models import BarRow, BarStream, Fill, Intent, SessionStart, Signal
+from apps.trading.runs.bar_rows import unpack_bars
 
 _DAY = 86_400
 

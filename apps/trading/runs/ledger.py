@@ -5,9 +5,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
 
-from apps.trading import queries
-from apps.trading.models import Account, Book, EntryKind, Fill, LedgerEntry, Position
-from apps.trading.queries import execute_columns
+from apps.trading.models import Account, Book, EntryKind, Fill, LedgerEntry, Position, queries
+from apps.trading.models.queries import execute_columns
 
 
 @dataclass(frozen=True, slots=True)

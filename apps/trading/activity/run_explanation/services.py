@@ -29,8 +29,6 @@ from apps.engine.simulation.levels import Levels, levels_of
 from apps.engine.simulation.plan import Contract
 from apps.engine.simulation.timeline import SymbolSeries
 from apps.market.rulebook import calendars_of
-from apps.trading import bar_streams
-from apps.trading.bar_rows import BarSnapshot, nominal_end, unpack_bars
 from apps.trading.live.contract_terms import contract_terms_for
 from apps.trading.live.indicator_window import build_indicator_window
 from apps.trading.models import (
@@ -46,6 +44,8 @@ from apps.trading.models import (
     Signal,
     Trade,
 )
+from apps.trading.runs import bar_streams
+from apps.trading.runs.bar_rows import BarSnapshot, nominal_end, unpack_bars
 
 # What can be said of an entry beside the reasons that signals record.
 ENTERED: Final = "entered"

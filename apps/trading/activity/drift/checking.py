@@ -9,11 +9,11 @@ from django.db.models import Exists, OuterRef
 
 from apps.core.times import day_in_india
 from apps.engine.language.strategy import parse
-from apps.trading import bar_streams
-from apps.trading.drift.facts import Difference, differences
-from apps.trading.drift.recorded import recorded, rows_used
-from apps.trading.drift.replayed import replayed
+from apps.trading.activity.drift.facts import Difference, differences
+from apps.trading.activity.drift.recorded import recorded, rows_used
+from apps.trading.activity.drift.replayed import replayed
 from apps.trading.models import BarRow, BarStream, DriftReport, RunState, SessionStart
+from apps.trading.runs import bar_streams
 
 MOST_LISTED: Final = 1000
 _RUNS_AT_ONCE: Final = 200

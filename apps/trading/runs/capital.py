@@ -11,10 +11,10 @@ from django.conf import settings
 
 from apps.accounts.models import User
 from apps.core.errors import Code, ServiceError
-from apps.trading import ledger
-from apps.trading.ledger import NewLedgerEntry
 from apps.trading.models import Account, Book, EntryKind, Run
-from apps.trading.money import ZERO
+from apps.trading.models.money import ZERO
+from apps.trading.runs import ledger
+from apps.trading.runs.ledger import NewLedgerEntry
 
 
 class InsufficientBalance(ServiceError):

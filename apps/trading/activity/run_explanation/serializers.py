@@ -32,13 +32,18 @@ from apps.core.times import moment, wire_time
 from apps.engine.candles import TIMEFRAMES
 from apps.engine.metrics.wire_units import round_for_wire
 from apps.market.serializers import RANGE_END
+from apps.trading.activity.run_explanation.services import (
+    NOT_RECORDED,
+    WAITING,
+    HeldInCandle,
+    RunExplanation,
+)
 from apps.trading.activity.serializers import (
     ExecutedTradeSerializer,
     OrderSerializer,
     PositionSerializer,
     SymbolFilterField,
 )
-from apps.trading.explain.services import NOT_RECORDED, WAITING, HeldInCandle, RunExplanation
 
 # The messages of what only trading knows; a signal may record further reasons.
 _MESSAGES: Final = {

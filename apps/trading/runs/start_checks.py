@@ -21,7 +21,7 @@ from apps.symbols.models import Type
 from apps.symbols.services import SymbolCheck
 from apps.trading.brokers.paper import PAPER, PaperBroker
 from apps.trading.models import BrokerState, DailyLoss, Position, Run
-from apps.trading.money import rupees
+from apps.trading.models.money import rupees
 
 _RETRY_SECONDS: Final = 60
 

@@ -19,8 +19,7 @@ from apps.engine.kernel.saved import save
 from apps.engine.language.strategy import Strategy
 from apps.market.candles import read_bars, received_since
 from apps.market.services import market_moment, replay_began
-from apps.trading import queries
-from apps.trading.models import BarStream, DailyLoss, OrderStatus, Run, RunState
+from apps.trading.models import BarStream, DailyLoss, OrderStatus, Run, RunState, queries
 
 # The key of executionSettings that keeps streams of the same symbols apart.
 INCLUDE_OUT_OF_SESSION: Final = "includeOutOfSession"

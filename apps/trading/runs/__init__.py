@@ -1,0 +1,1 @@
+"""Runs, their bar streams and capital, and the kill switches."""
