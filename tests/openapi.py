@@ -11,7 +11,7 @@ from django.urls import Resolver404, resolve
 
 from apps.algorithms.steps import STEPS
 from apps.core.api.resources import schema
-from apps.engine.metrics.wire_units import FIELD_UNITS
+from apps.engine.results.wire_units import FIELD_UNITS
 from apps.engine.units import DECIMALS, Unit
 
 _DOCUMENT_URI = "urn:document"

@@ -36,20 +36,19 @@ from apps.core.api.resources import (
     TextField,
     example,
 )
-from apps.engine.indicators.indicator import (
+from apps.engine.language import (
+    BOTH,
     HIGHER_TIMEFRAMES,
+    LARGEST,
     LARGEST_OFFSET,
+    PATTERNS,
     SOURCES,
     Indicator,
     IndicatorOutput,
     IndicatorParameter,
     Inversion,
 )
-from apps.engine.indicators.patterns import BOTH, PATTERNS
-from apps.engine.language.fields import LARGEST
-from apps.engine.metrics.table import METRICS
-from apps.engine.metrics.wire_units import round_for_wire
-from apps.engine.units import Unit
+from apps.engine.results import METRICS, Unit, round_for_wire
 from apps.market.serializers import SessionCoverageSerializer
 
 MAX_FREE_OBJECT: Final = 16 * 1024

@@ -22,9 +22,17 @@ from apps.core.audit import Action
 from apps.core.errors import Code, Fault, InvalidInput, NotFound, ServiceError
 from apps.core.limits import QuotaExceeded, Resource
 from apps.core.requests import ANY_STATE, Expectation
-from apps.engine.language import strategy
-from apps.engine.language.summary import Change, StepSummary, changes, summarize
-from apps.engine.sessions import Sessions
+from apps.engine.candles import Sessions
+from apps.engine.language import (
+    Change,
+    Reading,
+    StepSummary,
+    Strategy,
+    read_strategy,
+    step_changes,
+    strategy_warnings,
+    summarize,
+)
 from apps.market.candles import SessionCoverage, coverage_until
 from apps.market.rulebook import RuleSet, calendars_of, current_rule_set
 
@@ -386,7 +394,7 @@ def version_summary(
     if earlier is None:
         raise InvalidInput(Fault("since", "is no version of this algorithm", since))
     return Summary(
-        algorithm_id, number, steps, since, changes(summarize(earlier.configuration), steps)
+        algorithm_id, number, steps, since, step_changes(summarize(earlier.configuration), steps)
     )
 
 
@@ -427,7 +435,7 @@ def validate(*, owner: User, algorithm_id: str, now: datetime) -> Review:
     Raises AlgorithmNotFound.
     """
     algorithm = read(owner=owner, algorithm_id=algorithm_id)
-    reading = strategy.read(algorithm.configuration)
+    reading = read_strategy(algorithm.configuration)
     if reading.strategy is None:
         return _unfinished(reading)
     basic, rule_set = reading.strategy.basicInfo, current_rule_set()
@@ -442,24 +450,24 @@ def validate(*, owner: User, algorithm_id: str, now: datetime) -> Review:
 
 def review(*, algorithm: Algorithm, now: datetime) -> Review:
     """Judge the steps by themselves and, when they are complete, by what holds at `now`."""
-    reading = strategy.read(algorithm.configuration)
+    reading = read_strategy(algorithm.configuration)
     if reading.strategy is None:
         return _unfinished(reading)
     return Review((), (), _warnings(reading.strategy, now=now, rule_set=current_rule_set()))
 
 
-def _unfinished(reading: strategy.Reading) -> Review:
+def _unfinished(reading: Reading) -> Review:
     errors = tuple(map(steps.to_fault, reading.errors + reading.incomplete))
     return Review(tuple(steps.unfinished_steps(reading)), errors, ())
 
 
 def _warnings(
-    complete: strategy.Strategy,
+    complete: Strategy,
     *,
     now: datetime,
     rule_set: RuleSet,
     calendars: Mapping[str, Sessions] | None = None,
 ) -> tuple[Fault, ...]:
     """Return what the strategy itself is warned of, then what the market says of it."""
-    by_itself = map(steps.to_fault, strategy.warnings(complete))
+    by_itself = map(steps.to_fault, strategy_warnings(complete))
     return (*by_itself, *warnings_of(complete, now=now, rule_set=rule_set, calendars=calendars))

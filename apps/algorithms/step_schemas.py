@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from apps.algorithms.steps import STEPS
 from apps.core.api.resources import Schema, ref, text_pattern
-from apps.engine.language.strategy import Strategy
+from apps.engine.language import Strategy
 from apps.symbols.serializers import SYMBOL
 
 _REF: Final = "#/components/schemas/"

@@ -8,9 +8,7 @@ from collections.abc import Collection, Mapping
 from typing import Final, get_args
 
 from apps.core.errors import WITHHELD, Code, Fault, InvalidInput, ServiceError
-from apps.engine import errors as engine
-from apps.engine.language import strategy
-from apps.engine.language.steps import BasicInfo
+from apps.engine.language import ABSENT, BasicInfo, FieldError, Reading, read_strategy
 
 Configuration = dict[str, dict[str, object]]
 """All six objects of the five steps, by wire name."""
@@ -41,14 +39,14 @@ def is_complete(configuration: Configuration, *, sent: Collection[str]) -> bool:
     A step that was stored before a rule became stricter does not refuse a change elsewhere: the
     configuration is then merely not complete.
     """
-    reading = strategy.read(configuration)
+    reading = read_strategy(configuration)
     refused = [to_fault(fault) for fault in reading.errors if step_of(fault) in sent]
     if refused:
         raise InvalidInput(*refused)
     return reading.strategy is not None
 
 
-def unfinished_steps(reading: strategy.Reading) -> list[str]:
+def unfinished_steps(reading: Reading) -> list[str]:
     """The steps that keep what is stored from running: incomplete ones, and those that were stored
     before a rule became stricter.
     """
@@ -56,15 +54,15 @@ def unfinished_steps(reading: strategy.Reading) -> list[str]:
     return [step for step in STEPS if step in faulty]
 
 
-def step_of(fault: engine.FieldError) -> str:
+def step_of(fault: FieldError) -> str:
     return fault.field.partition(".")[0]
 
 
-def to_fault(fault: engine.FieldError) -> Fault:
+def to_fault(fault: FieldError) -> Fault:
     """The engine's fault in the service's shape; there the path is not repeated in the message."""
     return Fault(
         field=fault.field,
         message=fault.message.removeprefix(f"{fault.field} "),
-        value=WITHHELD if fault.value is engine.ABSENT else fault.value,
+        value=WITHHELD if fault.value is ABSENT else fault.value,
         allowed=fault.allowed,
     )

@@ -9,7 +9,7 @@ from django.db import transaction
 from django.db.models import F
 
 from apps.algorithms.models import Algorithm, Version
-from apps.engine.simulation.receipt import UNTOLD_ENGINE_VERSION, notes_on_engine
+from apps.engine import UNTOLD_ENGINE_VERSION, notes_on_engine
 
 MOST_WALK_FORWARDS: Final = 20
 """Older ones make way; each stays with its backtest."""

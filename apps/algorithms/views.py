@@ -50,8 +50,7 @@ from apps.core.api.resources import (
 from apps.core.errors import NotFound, PreconditionFailed
 from apps.core.limits import QuotaExceeded
 from apps.core.requests import tag_of
-from apps.engine.indicators.catalogue import CATALOGUE
-from apps.engine.indicators.patterns import PATTERNS
+from apps.engine.language import CATALOGUE, PATTERNS
 
 ETAG = answer_header("ETag")
 

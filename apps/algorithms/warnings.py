@@ -7,16 +7,21 @@ import numpy as np
 
 from apps.core.errors import Fault
 from apps.core.times import INDIA, day_number
-from apps.engine.candles import DAY, TIMEFRAMES
-from apps.engine.language.conditions import TimeWindow, singles_by_path
-from apps.engine.language.exits import PercentageStop
-from apps.engine.language.fields import seconds_of_day
-from apps.engine.language.steps import FixedAmount, FixedQuantity, PercentageOfEquity, RiskBased
-from apps.engine.language.strategy import Strategy, volume_operands
-from apps.engine.sessions import Sessions
-from apps.engine.simulation.plan import BEFORE_THE_CLOSE
-from apps.engine.symbols import parse_symbol
-from apps.engine.units import rupees_text
+from apps.engine import BEFORE_THE_CLOSE
+from apps.engine.candles import DAY, TIMEFRAMES, Sessions, parse_symbol
+from apps.engine.language import (
+    FixedAmount,
+    FixedQuantity,
+    PercentageOfEquity,
+    PercentageStop,
+    RiskBased,
+    Strategy,
+    TimeWindow,
+    seconds_of_day,
+    singles_by_path,
+    volume_operands,
+)
+from apps.engine.results import rupees_text
 from apps.market.rulebook import (
     CONTRACT_EXPIRED,
     DEFAULT_BROKER,

@@ -4,7 +4,7 @@ from dataclasses import asdict
 from typing import Any
 
 from apps.backtests.models import Backtest
-from apps.engine.simulation.receipt import notes_on_engine
+from apps.engine import notes_on_engine
 
 
 def engine_notes(backtest: Backtest) -> list[dict[str, str]]:

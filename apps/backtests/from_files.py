@@ -4,12 +4,9 @@ from dataclasses import replace
 
 from apps.backtests.running.histories import symbol_history, unadjusted_split_notes
 from apps.core.times import day_in_india
-from apps.engine.candles import TIMEFRAMES, Candles
-from apps.engine.errors import LEAST_BARS, InsufficientBars
-from apps.engine.language.strategy import Strategy, higher_timeframe_warmups
-from apps.engine.resampling import resample
-from apps.engine.sessions import Sessions
-from apps.engine.simulation.timeline import History
+from apps.engine import LEAST_BARS, History, InsufficientBars
+from apps.engine.candles import TIMEFRAMES, Candles, Sessions, resample
+from apps.engine.language import Strategy, higher_timeframe_warmups
 from apps.market.rulebook import MarketRules, bundled_market_rules
 from apps.market.services import CandleImport, InstrumentBars
 

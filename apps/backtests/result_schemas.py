@@ -9,11 +9,21 @@ from apps.algorithms.serializers import metric_help
 from apps.algorithms.step_schemas import plain
 from apps.backtests.submissions import STUDY_FIELDS
 from apps.core.api.resources import Schema, ref
-from apps.engine.kernel.reasons import CHARGE_KINDS, REDUCTIONS, REJECTIONS, WAITS
-from apps.engine.metrics.breakdowns import DAYS, MONTHS, MOST_PERIODS, WEEKS, YEARS
-from apps.engine.metrics.table import LEAST_DAYS, METRICS
+from apps.engine.results import (
+    CHARGE_KINDS,
+    DAYS,
+    LEAST_DAYS,
+    METRICS,
+    MONTHS,
+    MOST_PERIODS,
+    REDUCTIONS,
+    REJECTIONS,
+    WAITS,
+    WEEKS,
+    YEARS,
+    Unit,
+)
 from apps.engine.studies import PERCENTILES, SHOWN
-from apps.engine.units import Unit
 
 _REF: Final = "#/components/schemas/{model}"
 _TEXT: Final[Schema] = {"type": "string"}

@@ -34,9 +34,15 @@ from apps.core.api.resources import (
 )
 from apps.core.times import indian_time
 from apps.engine.candles import TIMEFRAMES
-from apps.engine.kernel.reasons import CHARGE_KINDS, EXIT_REASONS, REDUCTIONS, REJECTIONS, WAITS
-from apps.engine.metrics.table import METRICS
-from apps.engine.metrics.wire_units import round_for_wire
+from apps.engine.results import (
+    CHARGE_KINDS,
+    EXIT_REASONS,
+    METRICS,
+    REDUCTIONS,
+    REJECTIONS,
+    WAITS,
+    round_for_wire,
+)
 from apps.market.candles import SAMPLE_NOTICE
 from apps.market.serializers import RANGE_END
 from apps.symbols.serializers import SYMBOL

@@ -11,8 +11,7 @@ from apps.algorithms.steps import AlgorithmIncomplete, to_fault, unfinished_step
 from apps.backtests.models import BacktestKind
 from apps.core.errors import Fault, InvalidInput
 from apps.core.times import day_in_india, midnight, read_moment
-from apps.engine.errors import FieldError
-from apps.engine.language import strategy as engine
+from apps.engine.language import FieldError, Strategy, read_strategy
 from apps.engine.studies import (
     Config,
     InvalidStudy,
@@ -103,13 +102,13 @@ def override_steps(steps: Steps, overrides: Mapping[str, object]) -> dict[str, d
     return overridden
 
 
-def parse_steps(steps: Steps, stored: Steps, overrides: Mapping[str, object]) -> engine.Strategy:
+def parse_steps(steps: Steps, stored: Steps, overrides: Mapping[str, object]) -> Strategy:
     """Return the strategy of the overridden steps.
 
     Raises InvalidInput for an error in an override or caused by one, and AlgorithmIncomplete for
     any other.
     """
-    reading = engine.read(steps)
+    reading = read_strategy(steps)
     engine_faults = reading.problems
     faults = [fault for error in engine_faults if (fault := _fault_in_override(error, overrides))]
     if reading.errors and not faults:
@@ -134,11 +133,11 @@ def _faults_caused_by_overrides(stored: Steps, overrides: Mapping[str, object]) 
     """Return errors that an override causes elsewhere, such as a timeframe that is longer than
     those of indicators.
     """
-    before = {fault.field for fault in engine.read(stored).errors}
+    before = {fault.field for fault in read_strategy(stored).errors}
     return [
         Fault(name, fault.message, value)
         for name, value in overrides.items()
-        for fault in engine.read(override_steps(stored, {name: value})).errors
+        for fault in read_strategy(override_steps(stored, {name: value})).errors
         if fault.field not in before
     ]
 

@@ -14,7 +14,7 @@ from apps.core import database, files, jobs
 from apps.core import requests as request_ids
 from apps.core.database import is_passing
 from apps.core.errors import Code
-from apps.engine.errors import EngineError, InsufficientBars
+from apps.engine import EngineError, InsufficientBars
 from apps.engine.studies import TooFewSessions
 
 if TYPE_CHECKING:

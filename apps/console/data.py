@@ -14,8 +14,7 @@ from apps.core.api.resources import STATUS
 from apps.core.errors import Fault, Forbidden, InvalidInput, NotFound, ServiceError
 from apps.core.files import MOST_UPLOADED
 from apps.core.times import INDIA
-from apps.engine.candles import TIMEFRAMES
-from apps.engine.symbols import EXCHANGES
+from apps.engine.candles import EXCHANGES, TIMEFRAMES
 from apps.market.candles import quality_of, series_of_keys, stored_series, timeframes_of
 from apps.market.rulebook import (
     DEFAULT_BROKER,

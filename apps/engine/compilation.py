@@ -21,7 +21,7 @@ import numba
 from numba.core import event
 from tqdm import tqdm
 
-from apps.engine.kernel_cache import folder_digest, remove_old
+from apps.engine.kernel.kernel_cache import folder_digest, remove_old
 
 PROJECT: Final = Path(__file__).resolve().parents[2]
 # Modules whose `warm_up` calls each of their compiled functions with every type of arguments that

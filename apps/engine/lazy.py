@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -27,8 +27,11 @@ else:
             return value
 
 
-def lazy_names(package: str, **names: Sequence[str]) -> Callable[[str], Any]:
-    """Return the `__getattr__` of a package that imports a module when one of its names is used."""
+def lazy_names(package: str, names: Mapping[str, Sequence[str]]) -> Callable[[str], Any]:
+    """Return the `__getattr__` of a package: it imports a module when one of its names is used.
+
+    `names` are by module, whose path begins at the package.
+    """
     modules = {name: module for module, own in names.items() for name in own}
 
     def name_of(name: str) -> Any:

@@ -10,8 +10,7 @@ from django.db import models
 from django.db.models import F, Q
 
 from apps.core.times import moment, wire_time
-from apps.engine.candles import TIMEFRAMES
-from apps.engine.symbols import MAX_LENGTH
+from apps.engine.candles import MAX_LENGTH, TIMEFRAMES
 
 # Shares on either side of a split or bonus; real ones stay far below.
 MOST_SHARES: Final = 10_000

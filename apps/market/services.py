@@ -11,10 +11,9 @@ from django.db import connection, transaction
 
 from apps.core.errors import Code, ServiceError
 from apps.core.times import day_in_india, midnight
-from apps.engine.candles import DAY, TIMEFRAMES
-from apps.engine.language.strategy import Strategy
-from apps.engine.simulation.plan import NEVER
-from apps.engine.symbols import Symbol
+from apps.engine import NEVER
+from apps.engine.candles import DAY, TIMEFRAMES, Symbol
+from apps.engine.language import Strategy
 from apps.market.candles.bar_history import read_stored
 from apps.market.candles.writing import append, append_all
 from apps.market.feeds.clock import (

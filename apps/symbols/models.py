@@ -7,7 +7,7 @@ from django.db import models
 from django.db.models import Q, Value
 from django.db.models.functions import Concat, Upper
 
-from apps.engine.symbols import EXCHANGES, MAX_LENGTH
+from apps.engine.candles import EXCHANGES, MAX_LENGTH
 
 
 class Type(models.TextChoices):

@@ -19,7 +19,7 @@ from apps.core.api.resources import (
     StrictSerializer,
     example,
 )
-from apps.engine.symbols import EXCHANGES, MAX_LENGTH
+from apps.engine.candles import EXCHANGES, MAX_LENGTH
 from apps.symbols.models import Instrument, OptionType, Source, Type
 from apps.symbols.services import MOST_EXPIRIES
 

@@ -13,7 +13,7 @@ from apps.core import audit
 from apps.core.database import instance_of
 from apps.core.errors import Code, NotFound, ServiceError
 from apps.core.times import INDIA
-from apps.engine.symbols import MAX_LENGTH, InvalidSymbol, Symbol, parse_symbol
+from apps.engine.candles import MAX_LENGTH, InvalidSymbol, Symbol, parse_symbol
 from apps.symbols import queries
 from apps.symbols.importers import sample
 from apps.symbols.models import (

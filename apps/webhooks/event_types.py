@@ -15,7 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from pydantic.alias_generators import to_camel
 
 from apps.core.times import wire_time
-from apps.engine.metrics.wire_units import round_for_wire
+from apps.engine.results import round_for_wire
 
 
 class EventType(StrEnum):

@@ -7,7 +7,7 @@ from apps.engine.language import strategy
 
 def faults_of(**steps: object) -> dict[str, Fault]:
     """Every fault and gap of these steps, by its path."""
-    reading = strategy.read(steps)
+    reading = strategy.read_strategy(steps)
     return {fault.field: to_fault(fault) for fault in (*reading.errors, *reading.incomplete)}
 
 

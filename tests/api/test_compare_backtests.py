@@ -6,7 +6,7 @@ import pytest
 
 from apps.accounts.models import User
 from apps.backtests.models import Backtest
-from apps.engine.metrics.table import METRICS
+from apps.engine.results.table import METRICS
 from tests import make
 from tests.backtests.price_series import wave_candles
 from tests.backtests.submissions import submit

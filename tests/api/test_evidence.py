@@ -25,7 +25,7 @@ from apps.core.limits import quotas
 from apps.core.limits.quotas import Resource
 from apps.core.requests.long_poll import get_long_poll
 from apps.core.times import day_number
-from apps.engine.metrics.equity import day_ends
+from apps.engine.results.equity import day_ends
 from apps.market.candles.reading import SAMPLE_NOTICE
 from apps.market.models import CandleChunk
 from tests import make

@@ -17,7 +17,7 @@ from apps.backtests.submissions import ends_in_future, read_date_range
 from apps.core.requests import long_poll
 from apps.engine.candles import Candles
 from apps.engine.kernel.reasons import CHARGE_KINDS
-from apps.engine.metrics.table import METRICS
+from apps.engine.results.table import METRICS
 from apps.symbols.services import seed_sample
 from tests import make
 from tests.backtests.price_series import wave_candles

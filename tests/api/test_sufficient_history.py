@@ -10,8 +10,8 @@ from apps.accounts.models import User
 from apps.backtests.running import sufficient_history
 from apps.backtests.submissions import read_date_range
 from apps.engine.candles import Candles
+from apps.engine.candles.resampling import resample
 from apps.engine.language.strategy import parse
-from apps.engine.resampling import resample
 from apps.market.rulebook.sessions import sessions_of
 from tests import make
 from tests.backtests.price_series import wave_candles

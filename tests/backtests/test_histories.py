@@ -5,7 +5,7 @@ from datetime import date
 import pytest
 
 from apps.backtests.running.histories import TooManyBars, load_histories
-from apps.engine.candles import shared_columns
+from apps.engine.candles.candles import shared_columns
 from apps.engine.simulation.timeline import History
 from apps.market.services import market_rules_of
 from tests.engine.strategies import strategy

@@ -11,9 +11,9 @@ from apps.backtests.report.charts import DrawnSymbol
 from apps.backtests.running.results import Trades
 from apps.engine.candles import Candles
 from apps.engine.kernel.records import CURVE, TRADE, Array
-from apps.engine.metrics.excursions import Excursions
-from apps.engine.metrics.fill_quality import FillQuality, unknown_fill_quality
-from apps.engine.metrics.result_data import ResultData
+from apps.engine.results.excursions import Excursions
+from apps.engine.results.fill_quality import FillQuality, unknown_fill_quality
+from apps.engine.results.result_data import ResultData
 from tests.backtests.price_series import wave_candles
 from tests.backtests.small_results import curve, trade, trades
 from tests.benchmarks.random_candles import session_bars

@@ -3,8 +3,7 @@
 import pytest
 
 from apps.backtests.report import evidence_tables, formats, tables
-from apps.engine.metrics import breakdowns
-from apps.engine.metrics.breakdowns import Bin
+from apps.engine.results import Bin, trade_breakdowns
 from apps.engine.units import Unit
 from tests.backtests.small_results import curve, trade, trades
 from tests.market.bars import at
@@ -17,8 +16,9 @@ THREE = trades(
 
 
 def test_bars_are_measured_by_the_largest_profit_or_loss() -> None:
-    groups = breakdowns.by_symbol(THREE, ["NSE:A", "NSE:B", "NSE:C"])
-    rows = tables.group_bars(groups)
+    symbols, equity = ["NSE:A", "NSE:B", "NSE:C"], curve(("2024-01-09 15:15", 1000))
+    groups = trade_breakdowns(THREE, equity, symbols=symbols, capital=1000.0)
+    rows = tables.group_bars(groups["bySymbol"])
     assert [(row.group["name"], row.percent, row.width) for row in rows] == [
         ("NSE:A", -100.0, 100.0),
         ("NSE:B", -25.0, 25.0),
@@ -41,10 +41,8 @@ def test_bars_of_a_histogram_are_measured_by_the_highest() -> None:
 
 def test_months_stand_in_the_row_of_their_year() -> None:
     rows = curve(("2023-12-29 15:15", 1100), ("2024-01-31 15:15", 990), ("2024-02-29 23:59", 1089))
-    last, first = tables.monthly_returns(
-        breakdowns.by_period(THREE, rows, 1000.0, breakdowns.MONTHS),
-        breakdowns.by_period(THREE, rows, 1000.0, breakdowns.YEARS),
-    )
+    groups = trade_breakdowns(THREE, rows, symbols=["NSE:A", "NSE:B"], capital=1000.0)
+    last, first = tables.monthly_returns(groups["byMonth"], groups["byYear"])
     assert (last.year, last.months[:11]) == ("2023", [None] * 11)
     assert last.months[11] == pytest.approx(10)
     assert last.total == pytest.approx(10)

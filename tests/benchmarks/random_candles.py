@@ -5,7 +5,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from apps.engine.candles import COLUMNS, Candles
+from apps.engine.candles import Candles
+from apps.engine.candles.candles import COLUMNS
 
 
 def random_minutes(bars: int) -> Candles:

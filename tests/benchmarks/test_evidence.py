@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from apps.engine.charges import ChargeRow
 from apps.engine.evidence import (
     EvidenceInput,
     EvidenceSection,
@@ -19,6 +18,7 @@ from apps.engine.evidence.costs import COST_FACTORS
 from apps.engine.evidence.traded_fills import FROM_DEMAT, TRADED_FILL
 from apps.engine.kernel.records import Array
 from apps.engine.language.strategy import Strategy
+from apps.engine.simulation.charges import ChargeRow
 from apps.engine.simulation.simulate import SimulationResult
 from apps.engine.simulation.simulation_input import SimulationInput
 from apps.engine.simulation.timeline import History

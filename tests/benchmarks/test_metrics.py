@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import pytest
 
+from apps.engine.candles.sessions import Regime, Sessions
 from apps.engine.language.strategy import parse
-from apps.engine.metrics.breakdowns import breakdowns
-from apps.engine.sessions import Regime, Sessions
+from apps.engine.results.breakdowns import trade_breakdowns
 from apps.engine.signals.required_inputs import required_inputs
 from apps.engine.simulation.plan import plan_of, terms_of
 from apps.engine.simulation.prepared_data import PreparedData, prepare_data
@@ -69,7 +69,7 @@ def test_all_that_follows_a_simulation_against_the_simulation() -> None:
             seed=0,
             candle_series=lambda: candle_series,
         )
-        return breakdowns(result.trades, result.curve, symbols=data.symbols, capital=CAPITAL)
+        return trade_breakdowns(result.trades, result.curve, symbols=data.symbols, capital=CAPITAL)
 
     name = (
         f"{len(simulation.trades):,} trades in {len(simulation.time):,} minutes, metrics,"

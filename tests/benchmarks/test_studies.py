@@ -9,8 +9,8 @@ import pytest
 
 from apps.engine.candles import ist_day
 from apps.engine.language.strategy import parse
-from apps.engine.metrics.result_data import ResultData
-from apps.engine.metrics.table import Figure
+from apps.engine.results.result_data import ResultData
+from apps.engine.results.table import Figure
 from apps.engine.simulation.prepared_data import prepare_data
 from apps.engine.simulation.simulate import NO_CHARGES, History, simulate
 from apps.engine.simulation.simulations import EVERY_ROW, ignore_progress

@@ -8,7 +8,7 @@ import numpy as np
 from apps.engine.candles import DAY, IST, TIMEFRAMES, Candles
 from apps.engine.errors import EngineError
 from apps.engine.language.strategy import parse
-from apps.engine.simulation.results import curve_points, trade_dicts
+from apps.engine.results.wire_records import curve_points, trade_dicts
 from apps.engine.simulation.simulate import History, simulate
 from apps.market.rulebook.sessions import sessions_of
 

@@ -337,7 +337,7 @@ STEPS_LIKE_THESE: list[tuple[str, dict[str, Any]]] = [
 @pytest.mark.parametrize(("name", "step"), STEPS_LIKE_THESE)
 def test_the_draft_of_a_step_takes_what_the_engine_takes(name: str, step: dict[str, Any]) -> None:
     assert (_faults(_step(name, draft=True), step) == []) == (
-        not strategy.read({name: step}).errors
+        not strategy.read_strategy({name: step}).errors
     )
 
 

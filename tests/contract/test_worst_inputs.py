@@ -17,7 +17,7 @@ from apps.backtests.prefer_wait import parse_wait
 from apps.core.errors import ServiceError
 from apps.core.requests.addresses import client_address
 from apps.core.requests.etags import expected
-from apps.engine.symbols import InvalidSymbol, readings
+from apps.engine.candles.symbols import InvalidSymbol, readings
 from apps.market.importers.action_files import read_actions
 from apps.market.importers.candle_file import read_candle_files
 from apps.symbols.importers.formats import angel, dhan, fivepaisa

@@ -3,8 +3,8 @@
 import numpy as np
 
 from apps.engine.kernel.records import TRADE
-from apps.engine.metrics.batch import SimulationCurve, fill_in_returns, result_data_of
-from apps.engine.metrics.result_data import ResultData
+from apps.engine.results.batch import SimulationCurve, fill_in_returns, result_data_of
+from apps.engine.results.result_data import ResultData
 
 CAPITAL, DAYS = 1000.0, 300  # NumPy adds up in pairs from 128 on
 WORKED_OUT = ("profit", "won", "lost", "net", "daily", "sharpe")

@@ -11,7 +11,13 @@ from numpy.typing import NDArray
 from apps.engine.candles import IST
 from apps.engine.kernel.reasons import EXIT_REASONS
 from apps.engine.kernel.records import CURVE, TRADE
-from apps.engine.metrics.breakdowns import Bin, TradeGroup, breakdowns, by_hour, return_histogram
+from apps.engine.results.breakdowns import (
+    Bin,
+    TradeGroup,
+    by_hour,
+    return_histogram,
+    trade_breakdowns,
+)
 
 SYMBOLS = ["NSE:SBIN", "NSE:INFY", "NSE:TCS"]
 
@@ -36,7 +42,7 @@ def groups() -> Any:
         "2023-12-01T11:00", "2023-12-29T15:00", "2024-01-01T02:00", "2024-02-06T09:15"
     )
     curve["equity"] = [1050, 1100, 1000, 1000]
-    return breakdowns(trades, curve, symbols=SYMBOLS, capital=1000.0)
+    return trade_breakdowns(trades, curve, symbols=SYMBOLS, capital=1000.0)
 
 
 def profits(groups: Sequence[TradeGroup]) -> dict[str, float]:
@@ -86,7 +92,7 @@ def test_of_a_long_result_the_newest_periods_are_told() -> None:
     curve["equity"] = np.arange(1.0, 4_001.0)
     trades = np.zeros(2, TRADE)  # one in a period that is too old, one in the newest
     trades["exit_time"], trades["gross"], trades["value"] = curve["time"][[9, -1]], [5, 7], 100
-    groups: Any = breakdowns(trades, curve, symbols=SYMBOLS, capital=1.0)
+    groups: Any = trade_breakdowns(trades, curve, symbols=SYMBOLS, capital=1.0)
     newest = [
         (groups[name][0]["name"], len(groups[name])) for name in ("byDay", "byWeek", "byMonth")
     ]
@@ -99,7 +105,7 @@ def test_of_a_long_result_the_newest_periods_are_told() -> None:
 def test_a_result_without_trades_has_periods_alone() -> None:
     curve = np.zeros(2, CURVE)
     curve["time"], curve["equity"] = at("2024-01-01T10:00", "2024-02-01T10:00"), [0, 10]
-    groups: Any = breakdowns(np.empty(0, TRADE), curve, symbols=SYMBOLS, capital=1000.0)
+    groups: Any = trade_breakdowns(np.empty(0, TRADE), curve, symbols=SYMBOLS, capital=1000.0)
     assert [len(rows) for rows in groups.values()] == [0, 0, 0, 0, 2, 2, 2, 1]
     assert [month["returnPercentage"] for month in groups["byMonth"]] == [-100, 0]
     assert groups["byMonth"][0]["averageProfit"] is None

@@ -5,7 +5,7 @@ from random import Random
 
 import pytest
 
-from apps.engine.language.strategy import read
+from apps.engine.language.strategy import read_strategy
 from apps.engine.signals.required_inputs import required_inputs
 from apps.engine.simulation.plan import plan_of
 from apps.engine.studies.candidates import CandidatePlan, Candidates, Overlap, merged
@@ -43,7 +43,7 @@ def drawn(random: Random, count: int) -> Grid:
 
 
 def as_read(grid: Grid, index: int) -> CandidatePlan | None:
-    strategy = read(applied(complete(), grid.values(index))).strategy
+    strategy = read_strategy(applied(complete(), grid.values(index))).strategy
     if strategy is None:
         return None
     return CandidatePlan(plan_of(strategy), required_inputs(strategy))

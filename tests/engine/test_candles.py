@@ -10,17 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from apps.engine.candles import (
-    IST,
-    TIMEFRAMES,
-    Candles,
-    InvalidCandles,
-    block_id,
-    block_start,
-    ist_day,
-)
-from apps.engine.resampling import CannotResample, resample
-from apps.engine.sessions import Regime, Sessions
+from apps.engine.candles import IST, TIMEFRAMES, Candles, block_id, block_start, ist_day
+from apps.engine.candles.candles import InvalidCandles
+from apps.engine.candles.resampling import CannotResample, resample
+from apps.engine.candles.sessions import Regime, Sessions
 
 INDIA = timezone(timedelta(hours=5, minutes=30))
 NSE = Sessions.build([Regime(0, 40_000, 33300, 55800)])

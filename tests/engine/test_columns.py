@@ -6,10 +6,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from apps.engine.candles import WARMUP_BARS
+from apps.engine.candles.resampling import resample
 from apps.engine.indicators.catalogue import CATALOGUE
 from apps.engine.indicators.series import compute_series, series
 from apps.engine.language.sides import Read
-from apps.engine.resampling import resample
 from apps.engine.signals import blocks
 from apps.engine.signals.blocks import Block, BlockBatch, batches_of
 from apps.engine.signals.columns import BatchColumns, ColumnCache, shifted

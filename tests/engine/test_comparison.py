@@ -6,7 +6,7 @@ from numpy.typing import NDArray
 
 from apps.engine.candles import DAY
 from apps.engine.kernel.records import CURVE, Array
-from apps.engine.metrics.comparison import (
+from apps.engine.results.comparison import (
     LEAST_COMMON_DAYS,
     PATHS,
     PairedReturns,

@@ -15,10 +15,10 @@ import numpy as np
 import pytest
 from numba.core.dispatcher import Dispatcher
 
-from apps.engine import compilation, kernel_cache
+from apps.engine import compilation
 from apps.engine.candles import Candles
-from apps.engine.kernel import kernel
-from apps.engine.sessions import Regime, Sessions
+from apps.engine.candles.sessions import Regime, Sessions
+from apps.engine.kernel import kernel, kernel_cache
 from apps.engine.simulation.simulate import ChargeRow, Contract, History, simulate, warm_up
 from tests.engine.strategies import sma_cross, strategy
 from tests.processes import PROJECT, until

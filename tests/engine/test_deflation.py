@@ -6,7 +6,7 @@ from statistics import NormalDist
 import numpy as np
 import pytest
 
-from apps.engine.metrics.sharpe import (
+from apps.engine.results.sharpe import (
     SharpeEstimate,
     deflated,
     expected_maximum,

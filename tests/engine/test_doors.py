@@ -7,17 +7,18 @@ import pytest
 
 from apps.engine.lazy import lazy_names
 
-DOORS = ("apps.engine.evidence", "apps.engine.studies")
+DOORS = ("", ".candles", ".evidence", ".language", ".results", ".studies")
 
 
 @pytest.mark.parametrize("door", DOORS)
 def test_a_door_gives_every_name_that_it_lists(door: str) -> None:
-    names = import_module(door).__all__
-    values = [getattr(import_module(door), name) for name in names]
+    module = import_module(f"apps.engine{door}")
+    names = module.__all__
+    values = [getattr(module, name) for name in names]
     assert len(set(names)) == len(names) > 0
     assert not any(isinstance(value, ModuleType) for value in values)
 
 
 def test_a_name_that_no_module_has_is_an_attribute_error() -> None:
     with pytest.raises(AttributeError, match="has no Nothing"):
-        lazy_names("apps.engine.studies", fan=["FAN_PATHS"])("Nothing")
+        lazy_names("apps.engine.studies", {"fan": ["FAN_PATHS"]})("Nothing")

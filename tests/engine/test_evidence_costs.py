@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from apps.engine.charges import NO_CHARGES, ChargeRow, Schedule
 from apps.engine.evidence.charges_as_of import charges_as_of_section
 from apps.engine.evidence.costs import costs_section, times_charges
 from apps.engine.evidence.inputs import EvidenceInput, HistoryChanged
 from apps.engine.evidence.sections import CheckStatus
 from apps.engine.evidence.traded_fills import FROM_DEMAT, charges_by, rates_on, traded_fills_of
 from apps.engine.language.strategy import Strategy
+from apps.engine.simulation.charges import NO_CHARGES, ChargeRow, Schedule
 from apps.engine.simulation.plan import Contract
 from apps.engine.simulation.simulate import History
 from apps.engine.simulation.simulation_input import SimulationInput

@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 from apps.engine.candles import Candles
-from apps.engine.charges import ChargeRow
 from apps.engine.evidence.fills import (
     NetByOrder,
     UndecidedBar,
@@ -21,6 +20,7 @@ from apps.engine.evidence.fills import (
 from apps.engine.evidence.inputs import EvidenceInput
 from apps.engine.evidence.sections import CheckStatus
 from apps.engine.language.strategy import Strategy
+from apps.engine.simulation.charges import ChargeRow
 from apps.engine.simulation.simulate import History
 from apps.engine.simulation.simulation_input import SimulationInput
 from tests.engine.strategies import price, strategy

@@ -6,13 +6,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from apps.engine.charges import NO_CHARGES, ChargeRow, Schedule
 from apps.engine.evidence.costs import costs_section
 from apps.engine.evidence.fills import fills_section
 from apps.engine.evidence.inputs import EvidenceInput, HistoryChanged, JoinedTests
 from apps.engine.evidence.sensitivity import sensitivity, sensitivity_section
 from apps.engine.language.exits import PercentageStop
 from apps.engine.language.strategy import Strategy, parse
+from apps.engine.simulation.charges import NO_CHARGES, ChargeRow, Schedule
 from apps.engine.simulation.plan import Contract
 from apps.engine.simulation.simulation_input import SimulationInput
 from apps.engine.simulation.timeline import History

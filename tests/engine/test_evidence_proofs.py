@@ -20,13 +20,13 @@ import pytest
 from numpy.typing import NDArray
 
 from apps.engine.candles import DAY, IST, Candles
-from apps.engine.charges import NO_CHARGES
 from apps.engine.evidence.document import evidence_document
 from apps.engine.evidence.inputs import THIS_ALONE, EvidenceInput, Trials
 from apps.engine.evidence.multiple_testing import multiple_testing_section
 from apps.engine.evidence.sections import CheckStatus
 from apps.engine.language.strategy import Strategy, parse
-from apps.engine.metrics.sharpe import sharpe_ratios
+from apps.engine.results.sharpe import sharpe_ratios
+from apps.engine.simulation.charges import NO_CHARGES
 from apps.engine.simulation.prepared_data import prepare_data
 from apps.engine.simulation.simulate import History
 from apps.engine.simulation.simulations import EVERY_ROW, ignore_progress

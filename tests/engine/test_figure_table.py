@@ -1,8 +1,8 @@
-"""The table of figures in the engine's README is the one in `metrics.table`."""
+"""The table of figures in the engine's README is the one in `apps.engine.results`."""
 
 from pathlib import Path
 
-from apps.engine.metrics.table import METRICS, Metric
+from apps.engine.results.table import METRICS, Metric
 
 README = Path(__file__).parents[2] / "apps" / "engine" / "README.md"
 

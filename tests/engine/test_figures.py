@@ -10,10 +10,10 @@ from statistics import NormalDist
 import numpy as np
 import pytest
 
-from apps.engine.metrics import benchmark as benchmark_figures
-from apps.engine.metrics import equity as equity_figures
-from apps.engine.metrics import trades as trade_figures
-from apps.engine.metrics.drawdowns import (
+from apps.engine.results import benchmark as benchmark_figures
+from apps.engine.results import equity as equity_figures
+from apps.engine.results import trades as trade_figures
+from apps.engine.results.drawdowns import (
     DrawdownEpisode,
     drawdown_episodes,
     drawdowns,
@@ -23,7 +23,7 @@ from apps.engine.metrics.drawdowns import (
     ulcer_index,
     worst_drawdowns,
 )
-from apps.engine.metrics.sharpe import (
+from apps.engine.results.sharpe import (
     moments,
     rolling_sharpe_ratio,
     sharpe_estimate,

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from apps.engine.candles import IST, Candles
-from apps.engine.sessions import Override, Regime, Sessions
-from apps.engine.simulation.results import trade_dicts
+from apps.engine.candles.sessions import Override, Regime, Sessions
+from apps.engine.results.wire_records import trade_dicts
 from apps.engine.simulation.simulate import History, SimulationResult, simulate
 from tests.engine.strategies import price, strategy
 

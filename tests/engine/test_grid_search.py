@@ -11,7 +11,7 @@ import pytest
 from apps.engine.candles import DAY, frozen
 from apps.engine.errors import TooManyTrades
 from apps.engine.language.strategy import parse
-from apps.engine.metrics.result_data import ResultData
+from apps.engine.results.result_data import ResultData
 from apps.engine.simulation import simulations
 from apps.engine.simulation.market import join
 from apps.engine.simulation.prepared_data import prepare_data

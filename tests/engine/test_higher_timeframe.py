@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 from apps.engine.candles import Candles
+from apps.engine.candles.resampling import resample
+from apps.engine.candles.sessions import Override, Regime, Sessions
 from apps.engine.errors import InsufficientBars
 from apps.engine.indicators.higher_timeframe import higher_timeframe_of
-from apps.engine.resampling import resample
-from apps.engine.sessions import Override, Regime, Sessions
-from apps.engine.simulation.results import trade_dicts
+from apps.engine.results.wire_records import trade_dicts
 from apps.engine.simulation.simulate import History, simulate
 from tests.engine.strategies import price, strategy
 

@@ -11,15 +11,15 @@ from numpy.typing import NDArray
 
 from apps.console.describing.gallery import STRATEGIES
 from apps.engine.candles import ist_day
-from apps.engine.charges import ChargeRow
+from apps.engine.candles.resampling import resample
+from apps.engine.candles.sessions import session_bars
 from apps.engine.errors import InsufficientBars
 from apps.engine.kernel import records as r
 from apps.engine.kernel.codes import RUNNING
 from apps.engine.kernel.kernel import run
 from apps.engine.language.strategy import Strategy, higher_timeframe_warmups, parse
-from apps.engine.resampling import resample
-from apps.engine.sessions import session_bars
 from apps.engine.signals.required_inputs import required_inputs
+from apps.engine.simulation.charges import ChargeRow
 from apps.engine.simulation.plan import plan_of, terms_of
 from apps.engine.simulation.prepared_data import prepare_data
 from apps.engine.simulation.simulations import ignore_progress

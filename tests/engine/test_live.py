@@ -18,6 +18,7 @@ from apps.engine.candles import (
     frozen,
     ist_day,
 )
+from apps.engine.candles.resampling import resample
 from apps.engine.indicators import higher_timeframe
 from apps.engine.indicators.higher_timeframe import HigherTimeframe
 from apps.engine.kernel import codes as c
@@ -25,7 +26,6 @@ from apps.engine.kernel import kernel as k
 from apps.engine.kernel import records as r
 from apps.engine.kernel import saved
 from apps.engine.language.strategy import Strategy, parse
-from apps.engine.resampling import resample
 from apps.engine.signals.required_inputs import required_inputs
 from apps.engine.signals.signals import atr_columns, signals_of
 from apps.engine.simulation.plan import Contract, contract_rows, plan_of

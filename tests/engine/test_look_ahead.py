@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 
 from apps.engine.candles import Candles
+from apps.engine.candles.resampling import resample
 from apps.engine.evidence.look_ahead import CUTS, SHUFFLED_FUTURES, LookAhead, look_ahead_of
 from apps.engine.indicators.higher_timeframe import HigherTimeframe, higher_timeframe_of
 from apps.engine.indicators.series import Series, Table, over
 from apps.engine.language.strategy import Strategy
-from apps.engine.resampling import resample
 from apps.engine.signals import columns
 from apps.engine.simulation import timeline
 from apps.engine.simulation.timeline import History

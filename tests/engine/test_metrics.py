@@ -10,12 +10,12 @@ from numpy.typing import NDArray
 
 from apps.engine.candles import DAY, IST
 from apps.engine.kernel.records import CURVE, TRADE
-from apps.engine.metrics import equity as of_equity
-from apps.engine.metrics import trades as of_trades
-from apps.engine.metrics.drawdowns import largest_falls, max_drawdown
-from apps.engine.metrics.result_data import ResultData
-from apps.engine.metrics.sharpe import sharpe_ratio
-from apps.engine.metrics.table import performance
+from apps.engine.results import equity as of_equity
+from apps.engine.results import trades as of_trades
+from apps.engine.results.drawdowns import largest_falls, max_drawdown
+from apps.engine.results.result_data import ResultData
+from apps.engine.results.sharpe import sharpe_ratio
+from apps.engine.results.table import performance
 
 PERCENT = [1.0, 10.0, -4.0, 2.0, 3.0, 2.0, 1.0, -10.0]
 

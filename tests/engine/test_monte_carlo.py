@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from apps.engine.kernel.records import CURVE, TRADE, Array
-from apps.engine.metrics.fill_quality import FillQuality
+from apps.engine.results.fill_quality import FillQuality
 from apps.engine.simulation.simulate import SimulationResult
 from apps.engine.studies.configs import MonteCarloConfig, parse_config
 from apps.engine.studies.monte_carlo import (

@@ -9,8 +9,8 @@ import pytest
 
 from apps.engine.errors import TooManyTrades
 from apps.engine.language.strategy import parse
-from apps.engine.metrics.equity import daily_returns, day_ends
-from apps.engine.metrics.sharpe import expected_maximum, sharpe_ratio
+from apps.engine.results.equity import daily_returns, day_ends
+from apps.engine.results.sharpe import expected_maximum, sharpe_ratio
 from apps.engine.simulation.simulate import History, SimulationResult, simulate
 from apps.engine.simulation.simulation_input import SimulationInput
 from apps.engine.simulation.simulations import ignore_progress

@@ -11,13 +11,13 @@ from typing import Any
 import pytest
 
 from apps.engine.candles import Candles
-from apps.engine.metrics.result_data import ResultData
-from apps.engine.metrics.trades import (
+from apps.engine.results.result_data import ResultData
+from apps.engine.results.trades import (
     net_profits,
     system_quality,
     trade_returns,
 )
-from apps.engine.simulation.results import trade_dicts
+from apps.engine.results.wire_records import trade_dicts
 from apps.engine.simulation.simulate import (
     NO_CHARGES,
     ChargeRow,

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from apps.engine.metrics.sharpe import sharpe_ratio
+from apps.engine.results.sharpe import sharpe_ratio
 from apps.engine.studies.overfitting import block_sums, cross_validated, overfitting, sampled_sets
 
 Floats = NDArray[np.float64]

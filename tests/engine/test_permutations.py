@@ -5,7 +5,7 @@ import pytest
 from numpy.typing import NDArray
 
 from apps.engine.candles import Candles
-from apps.engine.metrics.trade_bars import trades_by_symbol
+from apps.engine.results.trade_bars import trades_by_symbol
 from apps.engine.simulation.simulate import History, simulate
 from apps.engine.studies.permutations import (
     PERMUTATIONS,

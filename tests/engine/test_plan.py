@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from apps.engine.candles import Candles
-from apps.engine.charges import ChargeRow, has_rates
+from apps.engine.candles.sessions import Regime, Sessions
 from apps.engine.kernel import codes as c
 from apps.engine.kernel.codes import AFTER_SQUARE_OFF, LAST_OF_SESSION
 from apps.engine.kernel.records import Plan
-from apps.engine.sessions import Regime, Sessions
+from apps.engine.simulation.charges import ChargeRow, has_rates
 from apps.engine.simulation.plan import (
     Contract,
     InvalidContract,

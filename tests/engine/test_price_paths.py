@@ -9,11 +9,11 @@ from numpy.typing import NDArray
 from apps.engine.candles import DAY, IST, Candles
 from apps.engine.kernel.reasons import EXIT_REASONS
 from apps.engine.kernel.records import CURVE, TRADE
-from apps.engine.metrics.benchmark import buy_and_hold
-from apps.engine.metrics.excursions import excursions_of
-from apps.engine.metrics.result_data import ResultData
-from apps.engine.metrics.table import performance
-from apps.engine.metrics.trade_bars import trades_by_symbol
+from apps.engine.results.benchmark import buy_and_hold
+from apps.engine.results.excursions import excursions_of
+from apps.engine.results.result_data import ResultData
+from apps.engine.results.table import performance
+from apps.engine.results.trade_bars import trades_by_symbol
 
 BARS = Candles.build(
     np.arange(5) * DAY - IST,

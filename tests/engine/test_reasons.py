@@ -74,7 +74,7 @@ def test_every_kind_of_charge_has_the_kernels_place() -> None:
 
 
 def test_results_and_strategies_are_read_without_the_compiler() -> None:
-    simulation = "apps.engine.simulation.receipt, apps.engine.simulation.results"
+    simulation = "apps.engine.simulation.receipt, apps.engine.results.wire_records"
     doors = "apps.engine.studies, apps.engine.evidence"
     modules = f"{simulation}, apps.engine.language.strategy, {doors}"
     code = f"import {modules}, sys; print('numba' in sys.modules)"

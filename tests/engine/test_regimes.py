@@ -7,13 +7,13 @@ import pytest
 from numpy.typing import NDArray
 
 from apps.engine.candles import Candles, ist_day
-from apps.engine.charges import ChargeRow
+from apps.engine.candles.sessions import Regime, Sessions
 from apps.engine.evidence.inputs import EvidenceInput
 from apps.engine.evidence.regimes import LOOK_BACK, regimes_section
 from apps.engine.evidence.sections import CheckStatus
 from apps.engine.kernel.records import TRADE
-from apps.engine.metrics.result_data import ResultData
-from apps.engine.sessions import Regime, Sessions
+from apps.engine.results.result_data import ResultData
+from apps.engine.simulation.charges import ChargeRow
 from apps.engine.simulation.plan import Contract
 from apps.engine.simulation.simulation_input import SimulationInput
 from apps.engine.simulation.timeline import History

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from apps.engine.evidence.resampling import growth_band, net_without_best, resampled_paths
-from apps.engine.metrics.comparison import PATHS
+from apps.engine.results.comparison import PATHS
 
 RETURNS = np.random.default_rng(1).normal(0.0005, 0.01, 500)
 

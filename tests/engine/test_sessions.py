@@ -5,7 +5,7 @@ from datetime import date
 import numpy as np
 import pytest
 
-from apps.engine.sessions import InvalidSessions, Override, Regime, Sessions, in_session
+from apps.engine.candles.sessions import InvalidSessions, Override, Regime, Sessions, in_session
 
 NINE_FIFTEEN, HALF_PAST_THREE = 9 * 3600 + 900, 15 * 3600 + 1800
 

@@ -13,6 +13,8 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from apps.engine.candles import WARMUP_BARS, Candles, block_id, block_start, start_of_block
+from apps.engine.candles.resampling import bar_ends, resample
+from apps.engine.candles.sessions import Regime, Sessions
 from apps.engine.indicators.higher_timeframe import HigherTimeframe, higher_timeframe_of
 from apps.engine.kernel.codes import (
     CLOSE_LONG,
@@ -24,8 +26,6 @@ from apps.engine.kernel.codes import (
 )
 from apps.engine.language.sides import Check, Comparison, Hours, Movement, Read, entry_check
 from apps.engine.language.strategy import Strategy, parse
-from apps.engine.resampling import bar_ends, resample
-from apps.engine.sessions import Regime, Sessions
 from apps.engine.signals import blocks
 from apps.engine.signals.columns import ColumnCache
 from apps.engine.signals.required_inputs import required_inputs

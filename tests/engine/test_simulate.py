@@ -10,16 +10,16 @@ import pytest
 from numpy.typing import NDArray
 
 from apps.engine.candles import DAY, Candles, frozen, ist_day
+from apps.engine.candles.resampling import resample
+from apps.engine.candles.sessions import Regime, Sessions
 from apps.engine.errors import InsufficientBars
 from apps.engine.kernel.reasons import EXIT_REASONS
 from apps.engine.kernel.records import Settlement
 from apps.engine.language.strategy import Strategy
-from apps.engine.metrics.trades import net_profits
-from apps.engine.metrics.wire_units import round_for_wire
-from apps.engine.resampling import resample
-from apps.engine.sessions import Regime, Sessions
+from apps.engine.results.trades import net_profits
+from apps.engine.results.wire_records import curve_points, trade_dicts
+from apps.engine.results.wire_units import round_for_wire
 from apps.engine.simulation import simulations
-from apps.engine.simulation.results import curve_points, trade_dicts
 from apps.engine.simulation.simulate import (
     ChargeRow,
     Contract,

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 from apps.engine.candles import ist_day
-from apps.engine.charges import NO_CHARGES
-from apps.engine.metrics.equity import day_ends
-from apps.engine.metrics.table import METRICS, figures
+from apps.engine.results.equity import day_ends
+from apps.engine.results.table import METRICS, figures
 from apps.engine.signals.required_inputs import required_inputs
 from apps.engine.simulation import simulations
+from apps.engine.simulation.charges import NO_CHARGES
 from apps.engine.simulation.plan import Contract, plan_of, terms_of
 from apps.engine.simulation.prepared_data import prepare_data
 from apps.engine.simulation.simulate import History

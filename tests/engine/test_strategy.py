@@ -15,9 +15,9 @@ from apps.engine.language.strategy import (
     Strategy,
     higher_timeframe_warmups,
     parse,
-    read,
+    read_strategy,
+    strategy_warnings,
     warmup_bars,
-    warnings,
 )
 from tests.engine.configurations import CROSS, RSI_ABOVE_50, complete, entering, without
 
@@ -25,13 +25,13 @@ FIRST = "entryConditions__conditions__0"
 
 
 def only_error(steps: dict[str, Any]) -> FieldError:
-    (error,) = read(steps).errors
+    (error,) = read_strategy(steps).errors
     return error
 
 
 def lacking(steps: dict[str, Any]) -> list[str]:
     """Paths of what is missing, where nothing is wrong."""
-    reading = read(steps)
+    reading = read_strategy(steps)
     assert reading.errors == ()
     assert reading.strategy is None or not reading.missing
     return [gap.field for gap in reading.incomplete]
@@ -167,7 +167,7 @@ def test_the_schema_documents_every_step_and_indicator() -> None:
 
 
 def test_nothing_at_all_lacks_every_step() -> None:
-    reading = read({})
+    reading = read_strategy({})
     assert reading.missing == (
         "basicInfo",
         "positionSizing",
@@ -181,7 +181,7 @@ def test_nothing_at_all_lacks_every_step() -> None:
 
 @pytest.mark.parametrize("step", STEP_NAMES)
 def test_an_empty_step_is_incomplete(step: str) -> None:
-    reading = read(complete(**{step: {}}))
+    reading = read_strategy(complete(**{step: {}}))
     assert (reading.errors, reading.strategy) == ((), None)
     assert step in reading.missing
 
@@ -201,7 +201,7 @@ def test_an_empty_step_is_incomplete(step: str) -> None:
 def test_a_required_field_that_is_missing_is_incomplete_not_wrong(path: str) -> None:
     steps = without(path)
     assert lacking(steps) == [path]
-    assert read(steps).missing == (path.partition(".")[0],)
+    assert read_strategy(steps).missing == (path.partition(".")[0],)
 
 
 @pytest.mark.parametrize(
@@ -251,7 +251,7 @@ def test_what_needs_a_stop_is_met_by_exits_or_by_risk(steps: dict[str, Any]) -> 
     assert lacking(steps) == []
     del steps["riskParameters"]["stopLoss"]
     assert lacking(steps) == ["exitConditions.stopLoss"]
-    assert read(steps).missing == ("exitConditions",)
+    assert read_strategy(steps).missing == ("exitConditions",)
     steps["exitConditions"]["stopLoss"] = {"type": "points", "points": 3}
     assert lacking(steps) == []
 
@@ -459,7 +459,7 @@ def test_any_key_the_service_does_not_know_is_refused(path: str, value: object) 
 
 
 def test_a_symbol_is_judged_by_its_form_and_its_place() -> None:
-    errors = read(complete(basicInfo__symbols=[1, "NSE:TCS", None, "NSE:tcs"])).errors
+    errors = read_strategy(complete(basicInfo__symbols=[1, "NSE:TCS", None, "NSE:tcs"])).errors
     assert [error.field for error in errors] == [
         "basicInfo.symbols[0]",
         "basicInfo.symbols[2]",
@@ -515,7 +515,7 @@ def test_what_is_in_a_group_is_judged_like_any_condition() -> None:
     assert wrong.message.endswith("did you mean operator?")
     assert lacking(entering(nested(2))) == [inside.removesuffix("[1]")]
     untold = {"conditions": [{"operator": "bogus"}]}
-    assert read(entering(untold)).errors[0].field.endswith("[0].conditions[0].operator")
+    assert read_strategy(entering(untold)).errors[0].field.endswith("[0].conditions[0].operator")
     assert warmup_bars(parse(entering(nested(3, CROSS)))) == 21
 
 
@@ -556,7 +556,7 @@ def test_a_timeframe_of_an_operand_is_longer_than_the_algorithms() -> None:
     del draft["riskParameters"], draft["entryConditions"]["positionType"]
     assert only_error(draft).field == path
     del draft["basicInfo"]["timeframe"]
-    assert read(draft).errors == ()
+    assert read_strategy(draft).errors == ()
 
 
 def test_conditions_of_exits_are_judged_as_those_of_entries() -> None:
@@ -609,7 +609,7 @@ def test_a_warm_up_of_a_thousand_candles_is_the_longest() -> None:
     ],
 )
 def test_what_does_not_say_its_kind_is_still_judged(path: str, value: object, field: str) -> None:
-    reading = read(complete(**{path: value}))
+    reading = read_strategy(complete(**{path: value}))
     assert [error.field for error in reading.errors] == [field]
     assert reading.missing == (dotted(path).partition(".")[0],)
 
@@ -633,7 +633,7 @@ def test_all_faults_are_told_at_once_and_wrong_comes_before_incomplete() -> None
 
 def test_ten_thousand_unknown_keys_are_told_a_hundred_times() -> None:
     exits = complete()["exitConditions"] | {f"key{i}": 1 for i in range(10_000)}
-    assert len(read(complete(exitConditions=exits)).errors) == 100
+    assert len(read_strategy(complete(exitConditions=exits)).errors) == 100
 
 
 @pytest.mark.parametrize(
@@ -653,7 +653,7 @@ def test_ten_thousand_unknown_keys_of_what_does_not_say_its_kind_cost_as_little(
         "get_close_matches",
         lambda *key, n: looked_up.append(key) or [],  # type: ignore[func-returns-value]  # for its effect
     )
-    assert len(read(entering(condition, condition)).errors) == 100
+    assert len(read_strategy(entering(condition, condition)).errors) == 100
     assert len(looked_up) < 1_000
 
 
@@ -684,7 +684,7 @@ def places(value: object, way: str = "") -> list[str]:
 @given(st.sampled_from(places(complete())), JSON)
 @settings(max_examples=30, deadline=None)
 def test_whatever_is_sent_is_judged_and_never_breaks(path: str, value: object) -> None:
-    reading = read(complete(**{path: value}))
+    reading = read_strategy(complete(**{path: value}))
     for error in (*reading.errors, *reading.incomplete):
         assert error.field.startswith(STEP_NAMES)
         assert error.message.endswith((".", "?"))
@@ -708,7 +708,7 @@ def test_a_large_value_is_told_too(value: object) -> None:
 
 
 def warned(steps: dict[str, Any]) -> list[str]:
-    return [error.field for error in warnings(parse(steps))]
+    return [error.field for error in strategy_warnings(parse(steps))]
 
 
 @pytest.mark.parametrize(
@@ -851,7 +851,7 @@ def test_an_indicator_beside_itself_is_a_warning(
 ) -> None:
     other = ITSELF["indicator2"] | changes  # type: ignore[operator]  # a dict
     steps = entering(ITSELF | {"operator": operator, "indicator2": other})
-    messages = [error.message for error in warnings(parse(steps))]
+    messages = [error.message for error in strategy_warnings(parse(steps))]
     assert len(messages) == (outcome is not None)
     assert all(str(outcome) in message for message in messages)
 
@@ -902,7 +902,7 @@ def test_warm_up_is_the_longest_any_part_needs(steps: dict[str, Any], bars: int)
 def test_lists_far_too_long_do_not_make_answers_far_too_long() -> None:
     steps = complete(basicInfo__symbols=["x"] * 10_000)
     steps["entryConditions"]["conditions"] = [{}] * 10_000
-    reading = read(steps)
+    reading = read_strategy(steps)
     assert [error.field for error in reading.errors] == [
         "basicInfo.symbols",
         "entryConditions.conditions",
@@ -952,7 +952,7 @@ def test_a_value_that_an_indicator_never_has_is_a_warning(
         "operator": operator,
         "value": value,
     }
-    messages = warnings(parse(entering(condition)))
+    messages = strategy_warnings(parse(entering(condition)))
     assert [error.field for error in messages] == ["entryConditions.conditions[0].value"] * bool(
         expected
     )

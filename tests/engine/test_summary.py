@@ -13,7 +13,7 @@ from apps.engine.indicators.indicator import HIGHER_TIMEFRAMES, SOURCES, Indicat
 from apps.engine.language.operands import Operand
 from apps.engine.language.steps import PositionSizing
 from apps.engine.language.strategy import STEP_NAMES, Strategy, parse
-from apps.engine.language.summary import Change, StepSummary, changes, summarize
+from apps.engine.language.summary import Change, StepSummary, step_changes, summarize
 from tests.engine.configurations import complete
 
 Path = tuple[str | int, ...]
@@ -312,8 +312,8 @@ def test_what_changed_is_said_field_by_field() -> None:
     before = complete()
     stop = {"type": "points", "points": 12.5}
     after = {**before, "exitConditions": {**before["exitConditions"], "stopLoss": stop}}
-    assert changes(summarize(before), summarize(before)) == ()
-    assert changes(summarize(before), summarize(after)) == (
+    assert step_changes(summarize(before), summarize(before)) == ()
+    assert step_changes(summarize(before), summarize(after)) == (
         Change(
             "exitConditions.stopLoss",
             ("A stop loss stands 1.5 % from the average entry price.",),
@@ -328,13 +328,13 @@ def test_of_conditions_the_ones_that_came_and_went_are_said_and_their_order() ->
             complete(entryConditions={"positionType": "long", "conditions": list(conditions)})
         )
 
-    [change] = changes(steps(CROSS, RISING), steps(RISING, HOURS))
+    [change] = step_changes(steps(CROSS, RISING), steps(RISING, HOURS))
     assert (len(change.before), len(change.after)) == (1, 1)
     assert "crosses above" in change.before[0]
     assert "the candle starts" in change.after[0]
-    [change] = changes(steps(CROSS, RISING), steps(RISING, CROSS))
+    [change] = step_changes(steps(CROSS, RISING), steps(RISING, CROSS))
     assert change.before == tuple(reversed(change.after))
-    [change] = changes(steps(RISING), steps(RISING, RISING))
+    [change] = step_changes(steps(RISING), steps(RISING, RISING))
     assert (len(change.before), len(change.after)) == (1, 2)
 
 

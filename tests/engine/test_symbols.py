@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from apps.engine.symbols import MAX_LENGTH, InvalidSymbol, Symbol, parse_symbol, readings
+from apps.engine.candles.symbols import MAX_LENGTH, InvalidSymbol, Symbol, parse_symbol, readings
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from apps.engine.candles import Candles
+from apps.engine.candles.sessions import Regime, Sessions
 from apps.engine.evidence.inputs import USUAL_THRESHOLDS, EvidenceInput
 from apps.engine.evidence.sections import CheckStatus
 from apps.engine.evidence.tradability import (
@@ -15,7 +16,6 @@ from apps.engine.evidence.tradability import (
     largest_capital,
     tradability_section,
 )
-from apps.engine.sessions import Regime, Sessions
 from apps.engine.simulation.simulate import History
 from apps.engine.simulation.timeline import Note
 from tests.benchmarks.random_candles import session_bars

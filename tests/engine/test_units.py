@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from apps.engine.metrics.table import METRICS
-from apps.engine.metrics.wire_units import FIELD_UNITS, round_for_wire
+from apps.engine.results.table import METRICS
+from apps.engine.results.wire_units import FIELD_UNITS, round_for_wire
 from apps.engine.units import DECIMALS, Unit, all_rounded, each_rounded, rounded
 from tests.openapi import long_numbers
 

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 from apps.engine.candles import Candles
+from apps.engine.candles.sessions import Regime, Sessions
 from apps.engine.kernel.codes import ENTER_LONG, ENTER_SHORT, EXIT_LONG, EXIT_SHORT
 from apps.engine.kernel.reasons import EXIT_REASONS
 from apps.engine.language.conditions import Side
 from apps.engine.language.strategy import Strategy
-from apps.engine.sessions import Regime, Sessions
 from apps.engine.signals.required_inputs import required_inputs
 from apps.engine.signals.signals import signals_of
 from apps.engine.simulation.levels import orders_reached

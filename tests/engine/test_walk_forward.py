@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from apps.engine.language.strategy import parse
-from apps.engine.metrics.table import Figure
+from apps.engine.results.table import Figure
 from apps.engine.simulation.simulate import Contract, History, SimulationResult, simulate
 from apps.engine.studies.configs import WalkForwardConfig
 from apps.engine.studies.configs import parse_config as read

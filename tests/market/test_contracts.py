@@ -13,8 +13,8 @@ import pytest
 from django.core.management import call_command
 
 from apps.core.times import INDIA, day_number
+from apps.engine.candles.symbols import parse_symbol
 from apps.engine.simulation.plan import Contract
-from apps.engine.symbols import parse_symbol
 from apps.market.rulebook.calendars import calendars_of
 from apps.market.rulebook.contracts import InstrumentFacts, MarketRules, bundled_market_rules
 from apps.market.rulebook.expiries import expiry_of

@@ -4,7 +4,7 @@ from datetime import date
 
 import pytest
 
-from apps.engine.symbols import parse_symbol
+from apps.engine.candles.symbols import parse_symbol
 from apps.market.rulebook.files.rule_set import bundled_rule_set
 from apps.market.rulebook.instruments import lot_at_expiry
 from apps.market.rulebook.obstacles import obstacles_of

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from apps.engine.candles import WARMUP_BARS, Candles
-from apps.engine.resampling import resample
-from apps.engine.sessions import in_session
+from apps.engine.candles.resampling import resample
+from apps.engine.candles.sessions import in_session
 from apps.market.candles import chunks, reading
 from apps.market.candles.writing import RealHistoryExists, WriteCounts
 from apps.market.models import CandleChunk

@@ -5,7 +5,7 @@ from datetime import UTC, date, datetime, timedelta
 import numpy as np
 import pytest
 
-from apps.engine.symbols import InvalidSymbol
+from apps.engine.candles.symbols import InvalidSymbol
 from apps.market.rulebook.sessions import sessions_of
 
 EPOCH = date(1970, 1, 1)

@@ -10,8 +10,8 @@ import pytest
 
 from apps.core.times import INDIA, day_number, midnight
 from apps.engine.candles import IST
+from apps.engine.candles.sessions import Sessions
 from apps.engine.kernel.codes import AFTER_SQUARE_OFF, LAST_OF_SESSION
-from apps.engine.sessions import Sessions
 from apps.engine.simulation.plan import Contract, square_off_flags
 from apps.market.importers import read_candle_files
 from apps.market.rulebook.files.rows import Exchange, Market

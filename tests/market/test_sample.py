@@ -7,7 +7,7 @@ import pytest
 from numpy.typing import NDArray
 
 from apps.engine.candles import Candles, ist_day
-from apps.engine.resampling import resample
+from apps.engine.candles.resampling import resample
 from apps.market.importers.sample import FIRST_DAY_OF_MINUTES, samples
 from apps.market.rulebook.sessions import sessions_of
 from tests.market.bars import are_same_candles

@@ -16,8 +16,8 @@ from apps.backtests.running.histories import symbol_history
 from apps.console.describing.gallery import STRATEGIES, GalleryStrategy
 from apps.core.times import day_in_india
 from apps.engine.candles import Candles, ist_day
+from apps.engine.candles.resampling import resample
 from apps.engine.language.strategy import Strategy, higher_timeframe_warmups, parse
-from apps.engine.resampling import resample
 from apps.engine.simulation.simulate import simulate
 from apps.market.importers import ImportOptions, read_one_series
 from apps.market.importers.sample import samples

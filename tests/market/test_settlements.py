@@ -8,7 +8,7 @@ import pytest
 
 from apps.core.times import midnight
 from apps.engine.candles import Candles
-from apps.engine.symbols import parse_symbol
+from apps.engine.candles.symbols import parse_symbol
 from apps.market import services as market
 from apps.market.rulebook.contracts import MarketRules, bundled_market_rules
 from apps.market.rulebook.files.rule_set import bundled_rule_set

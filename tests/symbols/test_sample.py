@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from django.core.management import call_command
 
-from apps.engine.symbols import parse_symbol
+from apps.engine.candles.symbols import parse_symbol
 from apps.symbols import services
 from apps.symbols.importers import sample
 from apps.symbols.models import Instrument, Type

@@ -18,8 +18,7 @@ from apps.core.api.resources import (
     NumberField,
     ref,
 )
-from apps.engine.simulation.explain import Finding, SideFound
-from apps.engine.simulation.levels import Levels
+from apps.engine import Finding, Levels, SideFound
 
 EXPLAINED_SIDES: Final = ("long", "short")
 _OPERATORS: Final = ("AND", "OR")

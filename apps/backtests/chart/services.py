@@ -11,7 +11,7 @@ from apps.accounts.models import User
 from apps.backtests.report.charts import legible_candles
 from apps.backtests.running import results
 from apps.backtests.running.results import Trades
-from apps.engine.metrics.trades import net_profits
+from apps.engine.results import net_profits
 from apps.market.candles import AdjustedCandles, read_adjusted, synthetic_symbols
 from apps.market.rulebook import calendars_of
 

@@ -21,9 +21,7 @@ from apps.core.api.resources import (
     example,
 )
 from apps.core.database import is_id
-from apps.engine.metrics.comparison import LEAST_COMMON_DAYS
-from apps.engine.metrics.wire_units import FIELD_UNITS, round_for_wire
-from apps.engine.units import Unit
+from apps.engine.results import FIELD_UNITS, LEAST_COMMON_DAYS, Unit, round_for_wire
 
 _PAIR: Final[dict[str, Any]] = {
     "type": "string",

@@ -7,9 +7,8 @@ from typing import Any, NamedTuple
 from apps.accounts.models import User
 from apps.backtests.models import Backtest
 from apps.backtests.running import results
-from apps.engine.language.summary import Change, changes, summarize
-from apps.engine.metrics.comparison import LEAST_COMMON_DAYS, PATHS, PairedReturns, compare_returns
-from apps.engine.metrics.table import METRICS
+from apps.engine.language import Change, step_changes, summarize
+from apps.engine.results import LEAST_COMMON_DAYS, METRICS, PATHS, PairedReturns, compare_returns
 
 IdPair = tuple[str, str]
 
@@ -51,7 +50,7 @@ def compare_backtests(*, owner: User, ids: IdPair) -> BacktestComparison:
     return BacktestComparison(
         backtests=(first, second),
         metrics=paired_metrics(first, second.performance or {}),
-        changes=changes(summarize(first.configuration), summarize(second.configuration)),
+        changes=step_changes(summarize(first.configuration), summarize(second.configuration)),
         returns=returns,
         verdict=_verdict(returns),
         not_examined=_not_examined(first, second),

@@ -11,11 +11,10 @@ from apps.backtests.models import Backtest, BacktestKind
 from apps.backtests.running import ledger, results
 from apps.backtests.running.simulating import load_inputs
 from apps.core.times import day_in_india
+from apps.engine import ignore_progress
 from apps.engine.candles import TIMEFRAMES, Candles
 from apps.engine.evidence import EvidenceInput, JoinedTests, evidence_document, traded_fills_of
-from apps.engine.kernel.records import Array
-from apps.engine.metrics.equity import day_ends
-from apps.engine.simulation.simulations import ignore_progress
+from apps.engine.results import Array, day_ends
 from apps.engine.studies import applied
 from apps.market.candles import SAMPLE_NOTICE, read_adjusted, stored_timeframes, synthetic_symbols
 from apps.market.rulebook import expiry_days

@@ -17,7 +17,7 @@ from apps.backtests.running import queue, results
 from apps.core import jobs
 from apps.core.times import day_in_india, day_number
 from apps.engine.evidence import EvidenceSection, charges_as_of_section, section_json
-from apps.engine.language import strategy as engine
+from apps.engine.language import parse
 from apps.market.services import market_rules_of
 
 # Whoever waits for evidence is notified here of the id of the backtest.
@@ -89,7 +89,7 @@ def dated(evidence: Evidence, *, as_of: date | None, now: datetime) -> Requested
 
 
 def _charges_as_of(backtest: Backtest, fills: bytes | memoryview, day: date) -> EvidenceSection:
-    rules = market_rules_of(engine.parse(backtest.configuration), first=day, last=day)
+    rules = market_rules_of(parse(backtest.configuration), first=day, last=day)
     return charges_as_of_section(
         results.unpack_array(fills),
         rules.schedule,

@@ -23,10 +23,9 @@ from apps.backtests.examples import TRADE_EXAMPLE
 from apps.backtests.explain.services import ExplainedPosition, Explanation
 from apps.backtests.serializers import BacktestSymbolField, RangeEndField, TradeSerializer
 from apps.core.api.resources import ChoiceField, DocumentSerializer, StrictSerializer, example
+from apps.engine import CERTAIN, UNCERTAIN
 from apps.engine.candles import TIMEFRAMES
-from apps.engine.kernel.reasons import REJECTIONS
-from apps.engine.metrics.wire_units import round_for_wire
-from apps.engine.simulation.verdict import CERTAIN, UNCERTAIN
+from apps.engine.results import REJECTIONS, round_for_wire
 
 
 @example({"symbol": "NSE:RELIANCE", "at": "2024-01-03T04:00:00Z"})

@@ -15,24 +15,29 @@ from apps.backtests.running.histories import load_histories
 from apps.backtests.running.results import Trades
 from apps.core.errors import Code, ServiceError
 from apps.core.times import day_in_india
-from apps.engine.candles import TIMEFRAMES
-from apps.engine.errors import EngineError
-from apps.engine.language import strategy as engine
-from apps.engine.language.conditions import Side
-from apps.engine.language.strategy import Strategy
-from apps.engine.simulation.explain import (
+from apps.engine import (
+    Contract,
+    EngineError,
+    Levels,
     SideFound,
+    SignalBar,
+    StoredResult,
+    SymbolSeries,
+    Verdict,
     exits_at,
+    held_at,
+    levels_of,
     opposite_at,
+    orders_reached,
     ranges_known,
     sides_at,
     signals_at,
+    symbol_series_of,
+    verdict,
 )
-from apps.engine.simulation.levels import Levels, levels_of, orders_reached
-from apps.engine.simulation.plan import Contract
-from apps.engine.simulation.results import wire_times
-from apps.engine.simulation.timeline import SymbolSeries, symbol_series_of
-from apps.engine.simulation.verdict import SignalBar, StoredResult, Verdict, held_at, verdict
+from apps.engine.candles import TIMEFRAMES
+from apps.engine.language import Side, Strategy, parse
+from apps.engine.results import wire_times
 from apps.market.services import market_rules_of
 
 # The other kinds try many configurations: their trades are not those of one.
@@ -155,7 +160,7 @@ def explain(*, owner: User, backtest_id: str, symbol: str, at: int) -> Explanati
 
 def _read_candle(backtest: Backtest, symbol: str, at: int) -> _Candle:
     """Read the history of the symbol again and find the candle. Raises NoCandle, EngineError."""
-    strategy = engine.parse(backtest.configuration)
+    strategy = parse(backtest.configuration)
     info = strategy.basicInfo.model_copy(update={"symbols": (symbol,)})
     own_strategy = strategy.model_copy(update={"basicInfo": info})
     rules = market_rules_of(

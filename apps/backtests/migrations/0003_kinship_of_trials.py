@@ -15,8 +15,8 @@ SECONDS_A_SESSION = 86_400 * 7 // 5
 
 
 def fill(apps: Any, schema_editor: Any) -> None:
-    from apps.engine.language.strategy import read
-    from apps.engine.simulation.receipt import structure_hash
+    from apps.engine.language import read_strategy
+    from apps.engine import structure_hash
 
     records = apps.get_model("backtests", "TrialRecord").objects
     records.filter(days=None).update(days=(F("end") - F("start")) / SECONDS_A_SESSION)
@@ -29,7 +29,7 @@ def fill(apps: Any, schema_editor: Any) -> None:
         for row in batch:
             if backtest := backtests.get(row.backtest_id):
                 row.original = _original_of(backtest.algorithm_id, sources)
-                if strategy := read(backtest.configuration).strategy:
+                if strategy := read_strategy(backtest.configuration).strategy:
                     row.structure = structure_hash(strategy)
         records.bulk_update(batch, ["original", "structure"])
 

@@ -13,17 +13,19 @@ from numpy.typing import NDArray
 
 from apps.backtests.report.formats import humanize
 from apps.backtests.running.results import Trades
-from apps.engine.candles import TIMEFRAMES, Candles
-from apps.engine.kernel.reasons import EXIT_REASONS
-from apps.engine.kernel.records import Array
-from apps.engine.metrics.benchmark import buy_and_hold
-from apps.engine.metrics.fill_quality import unknown_fill_quality, volume_shares
-from apps.engine.metrics.result_data import ResultData
-from apps.engine.metrics.sharpe import rolling_sharpe_ratio
-from apps.engine.metrics.trades import net_profits, trade_returns
-from apps.engine.resampling import resample
-from apps.engine.sessions import Sessions
-from apps.engine.simulation.results import curve_points
+from apps.engine.candles import TIMEFRAMES, Candles, Sessions, resample
+from apps.engine.results import (
+    EXIT_REASONS,
+    Array,
+    ResultData,
+    buy_and_hold,
+    curve_points,
+    net_profits,
+    rolling_sharpe_ratio,
+    trade_returns,
+    unknown_fill_quality,
+    volume_shares,
+)
 from apps.market.candles import read_adjusted
 from apps.market.rulebook import calendars_of
 

@@ -14,10 +14,16 @@ from apps.backtests.report.evidence_tables import shown_evidence
 from apps.backtests.report.study_drawings import study_drawing
 from apps.backtests.running import results
 from apps.core.times import INDIA
-from apps.engine.kernel.records import Array
-from apps.engine.metrics import breakdowns
-from apps.engine.metrics.drawdowns import worst_drawdowns
-from apps.engine.metrics.result_data import ResultData
+from apps.engine.results import (
+    Array,
+    Breakdowns,
+    ResultData,
+    TradeGroup,
+    by_hour,
+    return_histogram,
+    trade_breakdowns,
+    worst_drawdowns,
+)
 from apps.market.candles import SAMPLE_NOTICE
 
 # Rows of the table of drawdowns.
@@ -48,6 +54,7 @@ def report_context(backtest: Backtest, *, now: datetime) -> tuple[dict[str, Any]
         "trades": charts.trade_columns(trades),
     }
     coverage = (backtest.receipt or {}).get("coverage", [])
+    groups = trade_breakdowns(records, curve, symbols=backtest.symbols, capital=capital)
     context = {
         "backtest": backtest,
         "title": backtest.name or backtest.algorithm.name,
@@ -64,15 +71,12 @@ def report_context(backtest: Backtest, *, now: datetime) -> tuple[dict[str, Any]
         "has_benchmark": benchmark is not None,
         "sharpe_window": charts.sharpe_window(len(result.daily)) if len(curve) else 0,
         "omissions": _omissions(backtest.symbols, drawn, records),
-        "years": tables.monthly_returns(
-            breakdowns.by_period(records, curve, capital, breakdowns.MONTHS),
-            breakdowns.by_period(records, curve, capital, breakdowns.YEARS),
-        ),
+        "years": tables.monthly_returns(groups["byMonth"], groups["byYear"]),
         "drawdowns": (
             worst_drawdowns(result.closes, result.dates, MAX_DRAWDOWNS) if len(curve) else []
         ),
-        "histogram": tables.histogram(breakdowns.return_histogram(records)),
-        "groups": _groups(records, backtest.symbols),
+        "histogram": tables.histogram(return_histogram(records)),
+        "groups": _group_bars(groups, by_hour(records)),
         "all_metrics": tables.all_metrics(backtest.performance or {}),
         "steps": _steps(backtest),
     }
@@ -128,15 +132,17 @@ def _coverage_summary(coverages: Sequence[dict[str, Any]]) -> str:
     )
 
 
-def _groups(trades: Array, symbols: Sequence[str]) -> dict[str, list[tables.GroupBar]]:
-    groups = {
-        "By symbol": breakdowns.by_symbol(trades, symbols),
-        "By side": breakdowns.by_side(trades),
-        "By exit reason": breakdowns.by_exit_reason(trades),
-        "By hour of the entry": breakdowns.by_hour(trades),
-        "By weekday of the entry": breakdowns.by_weekday(trades),
+def _group_bars(
+    groups: Breakdowns, hours: Sequence[TradeGroup]
+) -> dict[str, list[tables.GroupBar]]:
+    by_title = {
+        "By symbol": groups["bySymbol"],
+        "By side": groups["bySide"],
+        "By exit reason": groups["byExitReason"],
+        "By hour of the entry": hours,
+        "By weekday of the entry": groups["byWeekday"],
     }
-    return {title: tables.group_bars(rows) for title, rows in groups.items()}
+    return {title: tables.group_bars(rows) for title, rows in by_title.items()}
 
 
 def _omissions(symbols: Sequence[str], drawn: Sequence[DrawnSymbol], trades: Array) -> list[str]:

@@ -8,8 +8,7 @@ from typing import Any, Final, NamedTuple
 
 from apps.backtests.report import formats
 from apps.engine.evidence import CheckStatus
-from apps.engine.metrics.wire_units import FIELD_UNITS
-from apps.engine.units import Unit
+from apps.engine.results import FIELD_UNITS, Unit
 
 Json = Mapping[str, Any]  # as the engine wrote it
 

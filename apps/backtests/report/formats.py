@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Final
 
 from apps.engine.candles import DAY, IST
-from apps.engine.units import Unit, group_digits
+from apps.engine.results import Unit, group_digits
 
 # Stands for a metric without a value, such as a ratio without a denominator.
 NO_VALUE: Final = "\N{EN DASH}"

@@ -18,7 +18,7 @@ from django.db.models import F, Sum, Window
 
 from apps.backtests.models import Backtest, BacktestNotFound, ReportPage
 from apps.backtests.report import page
-from apps.engine import metrics
+from apps.engine import results
 
 # The size of all cached pages together; a typical page has 30,000 bytes.
 MAX_CACHE_BYTES: Final = 256 * 1024 * 1024
@@ -30,7 +30,7 @@ _SOURCES: Final = (
     *_REPORT.glob("*.py"),
     *(_REPORT.parent / "templates" / "backtests").glob("report*.html"),
     _REPORT.parent / "templatetags" / "report.py",
-    *Path(metrics.__path__[0]).glob("*.py"),
+    *Path(results.__path__[0]).glob("*.py"),
 )
 
 

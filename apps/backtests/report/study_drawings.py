@@ -16,9 +16,8 @@ from apps.backtests.report.drawings import (
     line_drawing,
     paired_bars,
 )
-from apps.engine.metrics.table import METRICS
+from apps.engine.results import METRICS, Unit
 from apps.engine.studies import FAN_PATHS
-from apps.engine.units import Unit
 
 Json = Mapping[str, Any]  # as the engine wrote it
 

@@ -7,9 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 
 from apps.backtests.report import formats
-from apps.engine.metrics.breakdowns import Bin, TradeGroup, TradePeriod
-from apps.engine.metrics.table import BENCHMARK, EQUITY, TRADES
-from apps.engine.units import Unit
+from apps.engine.results import BENCHMARK, EQUITY, TRADES, Bin, TradeGroup, TradePeriod, Unit
 
 # Labels below a histogram, from its lowest edge to its highest.
 HISTOGRAM_LABELS: Final = 5

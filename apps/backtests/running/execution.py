@@ -32,10 +32,8 @@ from apps.backtests.running.simulating import BacktestOutput, load_inputs
 from apps.core import database
 from apps.core.errors import Code
 from apps.core.times import wire_time
-from apps.engine.kernel.records import ENGINE_VERSION
-from apps.engine.language.strategy import parse
-from apps.engine.simulation.simulation_input import SimulationInput
-from apps.engine.simulation.timeline import History
+from apps.engine import ENGINE_VERSION, History, SimulationInput
+from apps.engine.language import parse
 from apps.market.candles import SessionCoverage, first_stored_days, synthetic_symbols
 
 log = logging.getLogger(__name__)

@@ -8,12 +8,9 @@ from typing import Final
 import numpy as np
 
 from apps.core.times import day_in_india, midnight
-from apps.engine.candles import DAY, TIMEFRAMES, Candles, CandleTable, start_of_block
-from apps.engine.errors import EngineError
-from apps.engine.language.strategy import higher_timeframe_warmups
-from apps.engine.simulation.circuits import CLOSE_DAYS, may_be_locked
-from apps.engine.simulation.timeline import UNDERLYING_DAYS, History, Note
-from apps.engine.symbols import parse_symbol
+from apps.engine import CLOSE_DAYS, UNDERLYING_DAYS, EngineError, History, Note, may_be_locked
+from apps.engine.candles import DAY, TIMEFRAMES, Candles, CandleTable, parse_symbol, start_of_block
+from apps.engine.language import higher_timeframe_warmups
 from apps.market.candles import (
     AdjustedCandles,
     find_split_candidates,

@@ -11,11 +11,10 @@ from django.db.models import Q, QuerySet
 from apps.algorithms.models import Algorithm
 from apps.backtests.models import Backtest, BacktestKind, TrialRecord
 from apps.backtests.running.simulating import BacktestOutput, TriedSets
+from apps.engine import configuration_hash, hash_of, structure_hash
 from apps.engine.evidence import Trials
-from apps.engine.language.strategy import parse
-from apps.engine.metrics.equity import day_ends
-from apps.engine.metrics.result_data import ResultData
-from apps.engine.simulation.receipt import configuration_hash, hash_of, structure_hash
+from apps.engine.language import parse
+from apps.engine.results import ResultData, day_ends
 from apps.engine.studies import Overfitting, applied
 
 

@@ -6,9 +6,8 @@ from datetime import datetime
 from typing import Any, Final
 
 from apps.core.times import day_in_india, day_number
-from apps.engine.candles import DAY, IST, Candles
-from apps.engine.sessions import Sessions, session_bars
-from apps.engine.simulation.timeline import History, Note
+from apps.engine import History, Note
+from apps.engine.candles import DAY, IST, Candles, Sessions, session_bars
 from apps.market.candles import SessionCoverage, coverage_of, history_of_bars
 from apps.market.rulebook import expiry_dates
 

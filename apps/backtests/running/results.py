@@ -19,13 +19,19 @@ from apps.algorithms import backtested_returns
 from apps.algorithms.backtested_returns import BacktestedReturns
 from apps.backtests.models import Backtest, BacktestKind, BacktestResult, BacktestStatus, TradeBlock
 from apps.core.errors import Code, Fault, InvalidInput, ServiceError
-from apps.engine.kernel.records import CURVE, TRADE, Array
-from apps.engine.metrics.breakdowns import breakdowns
-from apps.engine.metrics.equity import daily_returns, day_ends
-from apps.engine.metrics.excursions import Excursions
-from apps.engine.metrics.fill_quality import FillQuality
-from apps.engine.simulation.receipt import CandleSeries
-from apps.engine.simulation.results import curve_points, trade_dicts
+from apps.engine import CandleSeries
+from apps.engine.results import (
+    CURVE,
+    TRADE,
+    Array,
+    Excursions,
+    FillQuality,
+    curve_points,
+    daily_returns,
+    day_ends,
+    trade_breakdowns,
+    trade_dicts,
+)
 
 TRADES_PER_BLOCK: Final = 5_000
 
@@ -123,7 +129,7 @@ def save_result(
     study_chart: Mapping[str, object] | None = None,
 ) -> None:
     """Write the result, once: the database refuses a second one. `curve` has CURVE records."""
-    groups = breakdowns(
+    groups = trade_breakdowns(
         trades.records, curve, symbols=backtest.symbols, capital=float(backtest.initial_capital)
     )
     _insert(

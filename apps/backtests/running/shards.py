@@ -23,8 +23,8 @@ from apps.backtests.running import estimates, execution, queue, results, simulat
 from apps.backtests.running.execution import SHARE_OF_READING, StaleAttempt
 from apps.backtests.running.simulating import BacktestOutput
 from apps.core import database
-from apps.engine.errors import EngineError
-from apps.engine.kernel.records import Array
+from apps.engine import EngineError
+from apps.engine.results import Array
 from apps.engine.studies import SHARE_OF_SCORES, Study
 from apps.market.candles import SessionCoverage
 

@@ -16,11 +16,9 @@ from apps.backtests.running.histories import load_histories
 from apps.backtests.submissions import STUDY_FIELDS
 from apps.core.machine import cpu_count
 from apps.core.times import day_in_india
-from apps.engine.kernel.records import Array
-from apps.engine.language.strategy import parse
-from apps.engine.simulation.receipt import hash_of
-from apps.engine.simulation.simulate import SimulationResult
-from apps.engine.simulation.simulation_input import SimulationInput
+from apps.engine import SimulationInput, SimulationResult, hash_of
+from apps.engine.language import parse
+from apps.engine.results import Array
 from apps.engine.studies import (
     MonteCarlo,
     MonteCarloConfig,

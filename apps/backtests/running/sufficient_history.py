@@ -11,11 +11,14 @@ from apps.backtests.running.histories import longer_candles
 from apps.backtests.running.range_coverage import last_session_days, past_days
 from apps.backtests.submissions import DateRange
 from apps.core.errors import Code, ServiceError
-from apps.engine.errors import LEAST_BARS
-from apps.engine.indicators.higher_timeframe import higher_timeframe_of
-from apps.engine.language import strategy as engine
-from apps.engine.metrics.equity import SESSIONS_A_YEAR, WEEKS_A_YEAR
-from apps.engine.metrics.table import METRICS, least_dates
+from apps.engine import LEAST_BARS
+from apps.engine.language import (
+    Strategy,
+    higher_timeframe_of,
+    higher_timeframe_warmups,
+    warmup_bars,
+)
+from apps.engine.results import METRICS, SESSIONS_A_YEAR, WEEKS_A_YEAR, least_dates
 from apps.engine.studies import WalkForwardConfig, sessions_needed
 from apps.market.candles import (
     SessionCoverage,
@@ -71,13 +74,13 @@ class WindowsTooShort(ServiceError):
     )
 
 
-def require_bars(strategy: engine.Strategy, date_range: DateRange) -> None:
+def require_bars(strategy: Strategy, date_range: DateRange) -> None:
     """Require enough bars of each symbol in the range at which every indicator has its warm-up.
 
     An indicator that has its warm-up at a bar keeps it, so each timeframe is checked by itself.
     Raises InsufficientHistory.
     """
-    basic, warmup = strategy.basicInfo, engine.warmup_bars(strategy)
+    basic, warmup = strategy.basicInfo, warmup_bars(strategy)
     for symbol, (before, stored) in insufficient_history(
         basic.symbols,
         basic.timeframe,
@@ -88,7 +91,7 @@ def require_bars(strategy: engine.Strategy, date_range: DateRange) -> None:
     ):
         usable = max(min(stored, before + stored - warmup), 0)
         raise _insufficient_history(symbol, basic.timeframe, warmup, usable)
-    for timeframe, warmup in engine.higher_timeframe_warmups(strategy).items():
+    for timeframe, warmup in higher_timeframe_warmups(strategy).items():
         for symbol in _symbols_to_inspect(strategy, timeframe, warmup, date_range):
             usable = _count_usable_bars(strategy, symbol, timeframe, warmup, date_range)
             if usable < LEAST_BARS:
@@ -111,7 +114,7 @@ def _insufficient_history(
     )
 
 
-def require_coverage(strategy: engine.Strategy, date_range: DateRange, *, now: datetime) -> None:
+def require_coverage(strategy: Strategy, date_range: DateRange, *, now: datetime) -> None:
     """Require bars of each symbol on BACKTEST_MIN_COVERAGE percent of the range's sessions since
     its first stored day.
 
@@ -139,7 +142,7 @@ def require_min_coverage(coverages: Iterable[SessionCoverage]) -> None:
 
 
 def _symbols_to_inspect(
-    strategy: engine.Strategy, timeframe: str, warmup: int, date_range: DateRange
+    strategy: Strategy, timeframe: str, warmup: int, date_range: DateRange
 ) -> Sequence[str]:
     """Return the symbols whose candles must be read to decide.
 
@@ -159,7 +162,7 @@ def _symbols_to_inspect(
 
 
 def _count_usable_bars(
-    strategy: engine.Strategy, symbol: str, timeframe: str, warmup: int, date_range: DateRange
+    strategy: Strategy, symbol: str, timeframe: str, warmup: int, date_range: DateRange
 ) -> int:
     """Count those of the last LEAST_BARS bars of the range that see enough longer candles."""
     own = strategy.basicInfo.timeframe
@@ -169,9 +172,7 @@ def _count_usable_bars(
     return int(np.count_nonzero(seen >= warmup))
 
 
-def require_sessions(
-    strategy: engine.Strategy, date_range: DateRange, config: WalkForwardConfig
-) -> None:
+def require_sessions(strategy: Strategy, date_range: DateRange, config: WalkForwardConfig) -> None:
     """Require sessions for windows that test on at least a day each (engine rule 19), and on as
     many as an objective of a year needs.
 

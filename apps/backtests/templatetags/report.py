@@ -7,7 +7,7 @@ from typing import Final
 from django import template
 
 from apps.backtests.report import formats
-from apps.engine.metrics.table import METRICS
+from apps.engine.results import METRICS
 
 register: Final = template.Library()
 

@@ -15,10 +15,8 @@ from apps.backtests.reproduce.services import resubmission_of
 from apps.backtests.running import ledger, results
 from apps.backtests.running.simulating import BacktestOutput, load_inputs
 from apps.core.errors import Code, InvalidInput, ServiceError
-from apps.engine.errors import EngineError
-from apps.engine.language import strategy as engine
-from apps.engine.language.summary import Change, changes, summarize
-from apps.engine.simulation.simulations import ignore_progress
+from apps.engine import EngineError, ignore_progress
+from apps.engine.language import Change, parse, read_strategy, step_changes, summarize
 from apps.market.candles import lower_bounds
 
 # Bars over all symbols that are read and simulated within a request; a year of minutes of one
@@ -77,7 +75,7 @@ def what_if(
     if original.kind != BacktestKind.BACKTEST:
         raise NotAPlainBacktest(kind=original.kind)
     steps = _changed_steps(original.configuration, changed)
-    capital = engine.parse(steps).executionSettings.initialCapital
+    capital = parse(steps).executionSettings.initialCapital
     variant = resubmission_of(
         original, configuration=steps, initial_capital=round(capital, 2), created_at=now
     )
@@ -93,7 +91,7 @@ def what_if(
         same_candles = _has_same_candles(original, output)
     return WhatIf(
         backtest=original,
-        changes=changes(summarize(original.configuration), summarize(steps)),
+        changes=step_changes(summarize(original.configuration), summarize(steps)),
         metrics=metrics,
         same_candles=same_candles,
         stored=variant if store else None,
@@ -113,7 +111,7 @@ def _changed_steps(steps: Mapping[str, Any], changed: StepChanges) -> dict[str, 
         }
         for name, step in steps.items()
     }
-    reading = engine.read(merged)
+    reading = read_strategy(merged)
     if faults := reading.problems:
         raise InvalidInput(*map(to_fault, faults))
     return merged

@@ -24,7 +24,7 @@ from apps.console.gate import console_page, count_as, go_to, is_part, show
 from apps.console.lists import listing, listing_of, read_filters, wanted_page
 from apps.core import database
 from apps.core.errors import NotFound
-from apps.engine.metrics.table import METRICS
+from apps.engine.results import METRICS
 
 # The metrics that lead the page of a result.
 HEADLINES: Final = (

@@ -10,7 +10,7 @@ from django.utils.html import format_html
 
 from apps.algorithms.lifecycle import ALGORITHM_TRANSITIONS, AlgorithmTransition
 from apps.backtests.report import formats
-from apps.engine.units import Unit
+from apps.engine.results import Unit
 from apps.market.candles import SAMPLE_NOTICE
 
 register: Final = Library()

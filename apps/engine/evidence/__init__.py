@@ -18,9 +18,11 @@ if TYPE_CHECKING:
 else:
     __getattr__ = lazy_names(
         __name__,
-        document=["evidence_document"],
-        inputs=["EvidenceInput", "JoinedTests", "Trials"],
-        look_ahead=["look_ahead_of"],
+        {
+            "document": ["evidence_document"],
+            "inputs": ["EvidenceInput", "JoinedTests", "Trials"],
+            "look_ahead": ["look_ahead_of"],
+        },
     )
 
 __all__ = [

@@ -8,11 +8,11 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from apps.engine.charges import Schedule
 from apps.engine.evidence.sections import EvidenceSection
 from apps.engine.evidence.traded_fills import NO_RATES, charges_by, rates_on
 from apps.engine.kernel.reasons import CHARGE_KINDS
 from apps.engine.kernel.records import Array
+from apps.engine.simulation.charges import Schedule
 from apps.engine.units import Unit, rounded, rupees_text
 
 CHARGES_AS_OF: Final = "chargesAsOf"

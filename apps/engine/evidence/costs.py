@@ -8,7 +8,6 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from apps.engine.charges import NO_CHARGES, Schedule
 from apps.engine.evidence.inputs import EvidenceInput
 from apps.engine.evidence.sections import CheckStatus, EvidenceCheck, EvidenceSection, percent_text
 from apps.engine.evidence.traded_fills import multipliers
@@ -16,6 +15,7 @@ from apps.engine.kernel.codes import AT_LIMIT, BY_END_OF_DATA, BY_EXPIRY, BY_TAR
 from apps.engine.kernel.reasons import CHARGE_KINDS
 from apps.engine.kernel.records import Array, Plan
 from apps.engine.language.strategy import Strategy
+from apps.engine.simulation.charges import NO_CHARGES, Schedule
 from apps.engine.simulation.plan import Contract, plan_of
 from apps.engine.studies.walk_forward import tested_in_turn
 from apps.engine.units import Unit, rounded, rupees_text

@@ -18,7 +18,7 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from apps.engine.candles import TIMEFRAMES, Candles, ist_day
+from apps.engine.candles.candles import TIMEFRAMES, Candles, ist_day
 from apps.engine.evidence.inputs import EvidenceInput
 from apps.engine.evidence.sections import (
     CheckStatus,
@@ -42,12 +42,12 @@ from apps.engine.kernel.codes import (
 )
 from apps.engine.kernel.records import Array, MarketRows, Plan
 from apps.engine.lazy import lazy
-from apps.engine.metrics.fill_quality import (
+from apps.engine.results.fill_quality import (
     LATE_BARS,
     fill_quality_of,
     is_late,
 )
-from apps.engine.metrics.trade_bars import Indices, SymbolTrades
+from apps.engine.results.trade_bars import Indices, SymbolTrades
 from apps.engine.signals.required_inputs import required_inputs
 from apps.engine.simulation.plan import Contract, plan_of
 from apps.engine.units import Unit, rounded, rupees_text

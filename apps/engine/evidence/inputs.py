@@ -9,16 +9,16 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from apps.engine.candles import Candles
-from apps.engine.charges import Schedule
+from apps.engine.candles.candles import Candles
 from apps.engine.errors import EngineError
 from apps.engine.kernel.codes import AT_LIMIT
 from apps.engine.kernel.records import Array
 from apps.engine.language.strategy import Strategy
 from apps.engine.lazy import lazy
-from apps.engine.metrics.equity import Curve
-from apps.engine.metrics.result_data import ResultData
+from apps.engine.results.equity import Curve
+from apps.engine.results.result_data import ResultData
 from apps.engine.signals.required_inputs import required_inputs
+from apps.engine.simulation.charges import Schedule
 from apps.engine.simulation.plan import plan_of, terms_of
 from apps.engine.simulation.prepared_data import PreparedData
 from apps.engine.simulation.simulate import charged

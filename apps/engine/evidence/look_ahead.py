@@ -16,17 +16,17 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from apps.engine.candles import NUMBERS, TIMEFRAMES, Candles, frozen, ist_day
+from apps.engine.candles.candles import NUMBERS, TIMEFRAMES, Candles, frozen, ist_day
 from apps.engine.errors import InsufficientBars
 from apps.engine.evidence.inputs import EvidenceInput
 from apps.engine.evidence.sections import CheckStatus, EvidenceCheck, EvidenceSection
 from apps.engine.kernel.codes import ENTER
 from apps.engine.kernel.records import ENGINE_VERSION
+from apps.engine.results.wire_records import wire_times
 from apps.engine.signals.required_inputs import required_inputs
 from apps.engine.simulation.market import combine_signals
 from apps.engine.simulation.plan import plan_of, terms_of
 from apps.engine.simulation.prepared_data import PreparedData
-from apps.engine.simulation.results import wire_times
 from apps.engine.simulation.simulation_input import SimulationInput
 from apps.engine.simulation.simulations import TradedMarket, ignore_progress, simulate_plan
 from apps.engine.simulation.timeline import History, signals_of_series

@@ -14,7 +14,7 @@ from apps.engine.evidence.sections import (
     percent_text,
     rounded_figure,
 )
-from apps.engine.metrics.sharpe import SharpeEstimate, expected_maximum
+from apps.engine.results.sharpe import SharpeEstimate, expected_maximum
 from apps.engine.studies.overfitting import Overfitting
 from apps.engine.units import Unit, rounded
 

@@ -16,11 +16,11 @@ import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
-from apps.engine.candles import DAY, IST, Candles, ist_day
+from apps.engine.candles.candles import DAY, IST, Candles, ist_day
 from apps.engine.evidence.inputs import EvidenceInput
 from apps.engine.evidence.sections import CheckStatus, EvidenceCheck, EvidenceSection
-from apps.engine.metrics.breakdowns import HOURS, WEEKDAYS
-from apps.engine.metrics.result_data import ResultData
+from apps.engine.results.breakdowns import HOURS, WEEKDAYS
+from apps.engine.results.result_data import ResultData
 from apps.engine.units import Unit, rounded
 
 Floats = NDArray[np.float64]

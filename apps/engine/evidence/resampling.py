@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from apps.engine.metrics.comparison import PATHS, stationary_bootstrap
+from apps.engine.results.comparison import PATHS, stationary_bootstrap
 
 Floats = NDArray[np.float64]
 

@@ -24,7 +24,7 @@ from apps.engine.evidence.sections import (
     percent_text,
     rounded_figure,
 )
-from apps.engine.language.strategy import read
+from apps.engine.language.strategy import read_strategy
 from apps.engine.lazy import lazy
 from apps.engine.signals.required_inputs import required_inputs
 from apps.engine.simulation.plan import plan_of, terms_of
@@ -270,7 +270,7 @@ def _nets(evidence: EvidenceInput, all_values: Sequence[Values]) -> list[float |
     ranges = [row_range_of(data.market, evidence.rows, by_days=True)]
     buffers = buffers_for(data.market, ranges)
     for values in all_values:
-        strategy = read(applied(evidence.inputs.steps, values)).strategy
+        strategy = read_strategy(applied(evidence.inputs.steps, values)).strategy
         if strategy is None:
             nets.append(None)
             continue

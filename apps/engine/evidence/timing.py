@@ -27,8 +27,8 @@ from apps.engine.evidence.sections import (
     rounded_figure,
 )
 from apps.engine.kernel.codes import AT_LIMIT
-from apps.engine.metrics.result_data import ResultData
-from apps.engine.metrics.sharpe import SAME, expected_maximum
+from apps.engine.results.result_data import ResultData
+from apps.engine.results.sharpe import SAME, expected_maximum
 from apps.engine.simulation.plan import plan_of
 from apps.engine.studies.permutations import (
     PERMUTATIONS,

@@ -10,7 +10,8 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from apps.engine.candles import ist_day
+from apps.engine.candles.candles import ist_day
+from apps.engine.candles.symbols import parse_symbol
 from apps.engine.evidence.inputs import EvidenceInput, EvidenceThresholds
 from apps.engine.evidence.sections import (
     CheckStatus,
@@ -21,8 +22,7 @@ from apps.engine.evidence.sections import (
     rounded_figure,
 )
 from apps.engine.kernel.codes import BY_END_OF_DATA, BY_EXPIRY
-from apps.engine.metrics.fill_quality import THIN_SHARE, is_thin, volume_shares
-from apps.engine.symbols import parse_symbol
+from apps.engine.results.fill_quality import THIN_SHARE, is_thin, volume_shares
 from apps.engine.units import Unit, rupees_text
 
 Floats = NDArray[np.float64]

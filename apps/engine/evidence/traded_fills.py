@@ -8,11 +8,11 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from apps.engine.candles import ist_day
-from apps.engine.charges import ChargeRow, Schedule
+from apps.engine.candles.candles import ist_day
 from apps.engine.kernel.codes import BY_EXPIRY, OPEN
 from apps.engine.kernel.reasons import CHARGE_KINDS
 from apps.engine.kernel.records import Array
+from apps.engine.simulation.charges import ChargeRow, Schedule
 from apps.engine.simulation.plan import Contract
 
 Floats = NDArray[np.float64]

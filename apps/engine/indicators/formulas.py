@@ -17,7 +17,7 @@ import talib
 from numpy.typing import NDArray
 from talib import abstract
 
-from apps.engine.candles import day_start
+from apps.engine.candles.candles import day_start
 
 Floats = NDArray[np.float64]
 Days = NDArray[np.int32]

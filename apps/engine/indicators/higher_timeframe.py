@@ -7,9 +7,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from apps.engine.candles import DAY, TIMEFRAMES, Candles, day_start, ist_day
-from apps.engine.resampling import bar_ends
-from apps.engine.sessions import Sessions
+from apps.engine.candles.candles import DAY, TIMEFRAMES, Candles, day_start, ist_day
+from apps.engine.candles.resampling import bar_ends
+from apps.engine.candles.sessions import Sessions
 
 
 class HigherTimeframe(NamedTuple):

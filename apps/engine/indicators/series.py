@@ -18,7 +18,7 @@ import numpy as np
 import talib
 from numpy.typing import NDArray
 
-from apps.engine.candles import Candles, ist_days
+from apps.engine.candles.candles import Candles, ist_days
 from apps.engine.indicators.catalogue import CATALOGUE
 from apps.engine.indicators.formulas import OWN_FORMULAS, talib_lookback
 

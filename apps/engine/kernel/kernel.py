@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from apps.engine.jit import entry_point, expression, phase, step
 from apps.engine.kernel import codes, prices
+from apps.engine.kernel.jit import entry_point, expression, phase, step
 from apps.engine.kernel.records import (
     CONTRACT,
     FILL,

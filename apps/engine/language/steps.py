@@ -7,6 +7,7 @@ from unicodedata import category
 
 from pydantic import AfterValidator, Field
 
+from apps.engine.candles.symbols import InvalidSymbol, parse_symbol
 from apps.engine.language.fields import (
     LARGEST,
     AtrPeriod,
@@ -22,7 +23,6 @@ from apps.engine.language.fields import (
     incomplete,
     refused,
 )
-from apps.engine.symbols import InvalidSymbol, parse_symbol
 
 
 def _well_formed(symbol: str) -> str:

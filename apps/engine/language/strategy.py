@@ -13,7 +13,8 @@ from typing import Final, Literal, NamedTuple
 
 from pydantic import ConfigDict, Field, ValidationError
 
-from apps.engine.candles import DAY, TIMEFRAMES
+from apps.engine.candles.candles import DAY, TIMEFRAMES
+from apps.engine.candles.symbols import parse_symbol
 from apps.engine.errors import FieldError, IncompleteStrategy, InvalidStrategy
 from apps.engine.indicators.catalogue import CATALOGUE
 from apps.engine.indicators.indicator import OVERSHOOTING, UNBOUNDED, Range
@@ -52,7 +53,6 @@ from apps.engine.language.steps import (
     VolatilityBased,
 )
 from apps.engine.language.validation_errors import MOST_ERRORS, field_errors
-from apps.engine.symbols import parse_symbol
 
 
 class Strategy(StrictModel):
@@ -144,7 +144,7 @@ class Reading:
         return self.errors + self.incomplete
 
 
-def read(steps: Mapping[str, object]) -> Reading:
+def read_strategy(steps: Mapping[str, object]) -> Reading:
     """Validate steps that may be partial. A step that is absent, or `{}`, is merely incomplete."""
     strategy: Strategy | None = None
     errors: tuple[FieldError, ...] = ()
@@ -162,7 +162,7 @@ def read(steps: Mapping[str, object]) -> Reading:
 
 def parse(steps: Mapping[str, object]) -> Strategy:
     """The strategy of complete steps; raises InvalidStrategy, then IncompleteStrategy."""
-    reading = read(steps)
+    reading = read_strategy(steps)
     if reading.errors:
         raise InvalidStrategy(reading.errors)
     if reading.strategy is None:
@@ -182,7 +182,7 @@ def with_stand_ins(
 ) -> StandInStrategy:
     """Return the strategy of steps of which some may be incomplete or wrong: those are replaced."""
     replaced: frozenset[str] = frozenset()
-    while (reading := read(steps)).strategy is None:
+    while (reading := read_strategy(steps)).strategy is None:
         replaced |= {problem.field.partition(".")[0] for problem in reading.problems}
         steps = {**steps, **{step: stand_ins[step] for step in replaced}}
     return StandInStrategy(reading.strategy, replaced)
@@ -281,7 +281,7 @@ def needs(strategy: Strategy) -> Warmups:
     return (*own, *read)
 
 
-def warnings(strategy: Strategy) -> tuple[FieldError, ...]:
+def strategy_warnings(strategy: Strategy) -> tuple[FieldError, ...]:
     """What is allowed, but probably not meant."""
     errors = (
         _low_reward(strategy),

@@ -53,7 +53,7 @@ from apps.engine.language.steps import (
     RiskParameters,
     VolatilityBased,
 )
-from apps.engine.language.strategy import STEP_NAMES, read, with_stand_ins
+from apps.engine.language.strategy import STEP_NAMES, read_strategy, with_stand_ins
 from apps.engine.units import group_digits
 
 _TIMEFRAMES: Final = {"m": "minute", "h": "hour", "d": "day", "w": "week"}
@@ -123,7 +123,7 @@ class Change(NamedTuple):
 def summarize(steps: Mapping[str, object]) -> tuple[StepSummary, ...]:
     """Return the steps, which may be partial, in words, in their order."""
     strategy, replaced = with_stand_ins(steps)
-    problems = read(steps).problems if replaced else ()
+    problems = read_strategy(steps).problems if replaced else ()
     return tuple(
         _without(step, problems)
         if step in replaced
@@ -132,7 +132,7 @@ def summarize(steps: Mapping[str, object]) -> tuple[StepSummary, ...]:
     )
 
 
-def changes(before: Iterable[StepSummary], after: Iterable[StepSummary]) -> tuple[Change, ...]:
+def step_changes(before: Iterable[StepSummary], after: Iterable[StepSummary]) -> tuple[Change, ...]:
     """Return what is said of one and not of the other, field by field; where the same is said in
     another order, all of it.
     """

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from apps.engine.candles import WARMUP_BARS, Candles, block_id, block_starts
+from apps.engine.candles.candles import WARMUP_BARS, Candles, block_id, block_starts
 from apps.engine.indicators.series import Table, mask_infinite
 
 BATCH_BARS = 100_000

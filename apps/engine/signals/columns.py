@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from apps.engine.candles import WARMUP_BARS, Candles, start_of_block
+from apps.engine.candles.candles import WARMUP_BARS, Candles, start_of_block
 from apps.engine.indicators.higher_timeframe import HigherTimeframe
 from apps.engine.indicators.series import Floats, Series, Table, compute_series, over
 from apps.engine.language.sides import Read

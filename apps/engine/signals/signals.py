@@ -14,7 +14,7 @@ from typing import Final, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from apps.engine.candles import Candles
+from apps.engine.candles.candles import Candles
 from apps.engine.indicators.higher_timeframe import HigherTimeframe
 from apps.engine.indicators.series import Floats, Series, series
 from apps.engine.language.sides import (

@@ -7,7 +7,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from apps.engine.candles import DAY, Candles, day_start, ist_days
+from apps.engine.candles.candles import DAY, Candles, day_start, ist_days
 from apps.engine.kernel.codes import LOCKED_DOWN, LOCKED_UP, TICKS_PER_RUPEE
 from apps.engine.simulation.plan import Contract
 

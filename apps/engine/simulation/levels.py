@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from apps.engine.candles import Candles, ist_day
+from apps.engine.candles.candles import Candles, ist_day
 from apps.engine.kernel import prices
 from apps.engine.kernel.codes import AT_LIMIT, AT_MARKET, STOP, TARGET, TRAIL
 from apps.engine.kernel.records import Array, Plan

@@ -10,7 +10,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from apps.engine.candles import DAY, IST, Candles, frozen, shared_columns
+from apps.engine.candles.candles import DAY, IST, Candles, frozen, shared_columns
 from apps.engine.kernel.records import Bars, MarketRows
 from apps.engine.signals.signals import NO_RANGES, SignalMask
 from apps.engine.simulation.timeline import SymbolSeries, SymbolSignals

@@ -9,8 +9,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from apps.engine.candles import DAY, TIMEFRAMES, Candles, day_start, ist_day, ist_days
-from apps.engine.charges import Schedule
+from apps.engine.candles.candles import DAY, TIMEFRAMES, Candles, day_start, ist_day, ist_days
+from apps.engine.candles.sessions import Sessions
 from apps.engine.errors import EngineError
 from apps.engine.kernel import codes
 from apps.engine.kernel.codes import (
@@ -53,7 +53,7 @@ from apps.engine.language.steps import (
     VolatilityBased,
 )
 from apps.engine.language.strategy import Strategy
-from apps.engine.sessions import Sessions
+from apps.engine.simulation.charges import Schedule
 
 NEVER = 2**62
 """After every moment."""

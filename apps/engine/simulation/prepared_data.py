@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from apps.engine.candles import Candles
+from apps.engine.candles.candles import Candles
 from apps.engine.kernel.records import MarketRows, Plan
 from apps.engine.language.strategy import Strategy
 from apps.engine.signals.columns import ColumnCache

@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from apps.engine.candles import COLUMNS, Candles, calendar_month, ist_day
-from apps.engine.charges import Schedule, has_rates
+from apps.engine.candles.candles import COLUMNS, Candles, calendar_month, ist_day
+from apps.engine.candles.symbols import parse_symbol
 from apps.engine.kernel.codes import BY_EXPIRY, BY_EXPIRY_CLOSE
 from apps.engine.kernel.records import ENGINE_VERSION, Array
 from apps.engine.language.strategy import Strategy, volume_operands
-from apps.engine.metrics.fill_quality import LATE_BARS, THIN_SHARE, FillQuality, is_late, is_thin
+from apps.engine.results.fill_quality import LATE_BARS, THIN_SHARE, FillQuality, is_late, is_thin
+from apps.engine.simulation.charges import Schedule, has_rates
 from apps.engine.simulation.timeline import Note, SymbolSeries
-from apps.engine.symbols import parse_symbol
 from apps.engine.units import rupees_text
 
 if TYPE_CHECKING:  # of types alone: who reads results does without the compiler

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from apps.engine.candles import Candles
-from apps.engine.charges import NO_CHARGES, ChargeRow, Schedule
+from apps.engine.candles.candles import Candles
 from apps.engine.kernel import kernel
 from apps.engine.kernel.codes import BY_EXPIRY
 from apps.engine.kernel.records import (
@@ -23,11 +22,12 @@ from apps.engine.kernel.records import (
     rules_of,
 )
 from apps.engine.language.strategy import Strategy
-from apps.engine.metrics.excursions import Excursions
-from apps.engine.metrics.fill_quality import FillQuality, fill_quality_of
-from apps.engine.metrics.table import Performance, performance
+from apps.engine.results.excursions import Excursions
+from apps.engine.results.fill_quality import FillQuality, fill_quality_of
+from apps.engine.results.table import Performance, performance
 from apps.engine.signals.required_inputs import required_inputs
 from apps.engine.signals.signals import NO_RANGES
+from apps.engine.simulation.charges import NO_CHARGES, ChargeRow, Schedule
 from apps.engine.simulation.market import combine_signals, join
 from apps.engine.simulation.plan import Contract, MissingCalendar, plan_of, terms_of
 from apps.engine.simulation.prepared_data import PreparedData, prepare_data

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from apps.engine.charges import NO_CHARGES, Schedule
 from apps.engine.language.strategy import Strategy, parse
 from apps.engine.lazy import lazy
+from apps.engine.simulation.charges import NO_CHARGES, Schedule
 from apps.engine.simulation.prepared_data import PreparedData, prepare_data
 from apps.engine.simulation.simulate import SimulationResult, charged, simulate
 from apps.engine.simulation.simulations import ReportProgress, ignore_progress

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from apps.engine import errors
-from apps.engine.candles import Candles
+from apps.engine.candles.candles import Candles
 from apps.engine.kernel import kernel
 from apps.engine.kernel.codes import AT_LIMIT, BY_EXPIRY, RUINED, RUNNING
 from apps.engine.kernel.reasons import CHARGE_KINDS, REDUCTIONS, REJECTIONS, WAITS
@@ -32,9 +32,9 @@ from apps.engine.kernel.records import (
     check_shapes,
     new_states,
 )
-from apps.engine.metrics.batch import SimulationCurve, fill_in_returns, result_data_of
-from apps.engine.metrics.equity import day_ends
-from apps.engine.metrics.result_data import ResultData
+from apps.engine.results.batch import SimulationCurve, fill_in_returns, result_data_of
+from apps.engine.results.equity import day_ends
+from apps.engine.results.result_data import ResultData
 from apps.engine.simulation.plan import NEVER, Terms
 
 ReportProgress = Callable[[float], None]

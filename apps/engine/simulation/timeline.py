@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from apps.engine.candles import (
+from apps.engine.candles.candles import (
     DAY,
     TIMEFRAMES,
     WARMUP_BARS,
@@ -17,12 +17,12 @@ from apps.engine.candles import (
     ist_days,
     start_of_block,
 )
+from apps.engine.candles.sessions import Sessions, in_session, session_bars
 from apps.engine.errors import LEAST_BARS, InsufficientBars
 from apps.engine.indicators.higher_timeframe import HigherTimeframe, higher_timeframe_of
 from apps.engine.kernel.codes import ENTER, EXIT_LONG, EXIT_SHORT
 from apps.engine.kernel.records import NO_MARGINS, NO_VOLUME, Plan
 from apps.engine.language.strategy import Strategy, higher_timeframe_warmups
-from apps.engine.sessions import Sessions, in_session, session_bars
 from apps.engine.signals.columns import Arrays, ColumnCache
 from apps.engine.signals.required_inputs import RequiredInputs
 from apps.engine.signals.signals import NO_RANGES, SignalMask, atr_columns, signals_of

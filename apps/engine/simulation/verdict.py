@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from apps.engine.candles import day_start, ist_day
+from apps.engine.candles.candles import day_start, ist_day
 from apps.engine.kernel.codes import (
     AFTER_SQUARE_OFF,
     DUST,

@@ -30,11 +30,13 @@ if TYPE_CHECKING:
 else:
     __getattr__ = lazy_names(
         __name__,
-        monte_carlo=["MonteCarlo"],
-        optimise=["Optimisation"],
-        overfitting=["Overfitting"],
-        study=["SHARE_OF_SCORES", "Study", "run_whole"],
-        walk_forward=["WalkForward"],
+        {
+            "monte_carlo": ["MonteCarlo"],
+            "optimise": ["Optimisation"],
+            "overfitting": ["Overfitting"],
+            "study": ["SHARE_OF_SCORES", "Study", "run_whole"],
+            "walk_forward": ["WalkForward"],
+        },
     )
 
 __all__ = [

@@ -13,7 +13,7 @@ from functools import partial, reduce
 from typing import Any, Final, NamedTuple
 
 from apps.engine.kernel.records import Plan
-from apps.engine.language.strategy import read
+from apps.engine.language.strategy import read_strategy
 from apps.engine.lazy import lazy
 from apps.engine.signals.required_inputs import RequiredInputs, required_inputs
 from apps.engine.simulation.plan import plan_of
@@ -79,7 +79,7 @@ class Candidates:
             return candidate
 
     def _read(self, values: Values) -> CandidatePlan | None:
-        strategy = read(applied(self.steps, values)).strategy
+        strategy = read_strategy(applied(self.steps, values)).strategy
         if strategy is None:
             return None
         return CandidatePlan(plan_of(strategy), required_inputs(strategy))

@@ -22,7 +22,7 @@ from apps.engine.language.fields import (
     refused,
 )
 from apps.engine.language.validation_errors import field_errors
-from apps.engine.metrics.table import METRICS
+from apps.engine.results.table import METRICS
 
 MOST_PARAMETERS = 10
 MOST_PARAMETER_VALUES = 10_000

@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from apps.engine.candles import TIMEFRAMES
+from apps.engine.candles.candles import TIMEFRAMES
 from apps.engine.errors import FieldError
 from apps.engine.language import strategy
 from apps.engine.lazy import lazy
@@ -259,7 +259,7 @@ def _never_valid(
     firsts = {parameter.path: parameter.value(0) for parameter in siblings}
     lasts = {parameter.path: parameter.value(parameter.count - 1) for parameter in siblings}
     for beside in ({}, firsts, lasts):
-        reading = strategy.read(applied(steps, {**beside, path: value}))
+        reading = strategy.read_strategy(applied(steps, {**beside, path: value}))
         matches = [error for error in reading.errors if error.field == path]
         if not matches:
             return ""

@@ -18,15 +18,15 @@ from typing import Any, Final, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from apps.engine.candles import ist_day
-from apps.engine.charges import Schedule
+from apps.engine.candles.candles import ist_day
 from apps.engine.errors import EngineError, InsufficientBars
 from apps.engine.kernel.records import MarketRows, Plan
 from apps.engine.lazy import lazy
-from apps.engine.metrics.equity import day_ends, years_held
-from apps.engine.metrics.result_data import ResultData
-from apps.engine.metrics.table import LEAST_DAYS, METRICS, Figure, figures, is_too_short
+from apps.engine.results.equity import day_ends, years_held
+from apps.engine.results.result_data import ResultData
+from apps.engine.results.table import LEAST_DAYS, METRICS, Figure, figures, is_too_short
 from apps.engine.signals.signals import SignalMask
+from apps.engine.simulation.charges import Schedule
 from apps.engine.simulation.plan import Terms, terms_of
 from apps.engine.simulation.prepared_data import PreparedData
 from apps.engine.simulation.simulations import (

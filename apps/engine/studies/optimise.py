@@ -18,10 +18,10 @@ from numpy.typing import NDArray
 from apps.engine.kernel.records import Array
 from apps.engine.language.strategy import Strategy
 from apps.engine.lazy import lazy
-from apps.engine.metrics.equity import day_ends
-from apps.engine.metrics.result_data import ResultData
-from apps.engine.metrics.sharpe import deflated
-from apps.engine.metrics.table import METRICS, Figure
+from apps.engine.results.equity import day_ends
+from apps.engine.results.result_data import ResultData
+from apps.engine.results.sharpe import deflated
+from apps.engine.results.table import METRICS, Figure
 from apps.engine.simulation.simulate import result_of
 from apps.engine.simulation.simulation_input import SimulationInput
 from apps.engine.simulation.simulations import EVERY_ROW, ReportProgress, ignore_progress

@@ -18,8 +18,8 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from apps.engine.jit import entry_point, step
-from apps.engine.metrics.sharpe import SAME
+from apps.engine.kernel.jit import entry_point, step
+from apps.engine.results.sharpe import SAME
 from apps.engine.units import Unit, rounded
 
 Floats = NDArray[np.float64]

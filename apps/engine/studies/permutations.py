@@ -16,9 +16,9 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from apps.engine.candles import Candles, ist_day
-from apps.engine.jit import entry_point, step
-from apps.engine.metrics.trade_bars import SymbolTrades
+from apps.engine.candles.candles import Candles, ist_day
+from apps.engine.kernel.jit import entry_point, step
+from apps.engine.results.trade_bars import SymbolTrades
 from apps.engine.studies.monte_carlo import GOLDEN, below, mixed
 
 Floats = NDArray[np.float64]

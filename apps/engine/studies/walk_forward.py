@@ -14,10 +14,10 @@ import numpy as np
 
 from apps.engine.kernel.records import Array, MarketRows
 from apps.engine.language.strategy import Strategy
-from apps.engine.metrics.result_data import ResultData
-from apps.engine.metrics.table import METRICS, Figure
+from apps.engine.results.result_data import ResultData
+from apps.engine.results.table import METRICS, Figure
+from apps.engine.results.wire_records import curve_points, wire_times
 from apps.engine.simulation.prepared_data import PreparedData
-from apps.engine.simulation.results import curve_points, wire_times
 from apps.engine.simulation.simulate import result_of
 from apps.engine.simulation.simulation_input import SimulationInput
 from apps.engine.simulation.simulations import ReportProgress, Simulation, ignore_progress

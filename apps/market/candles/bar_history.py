@@ -15,13 +15,13 @@ from apps.engine.candles import (
     IST,
     TIMEFRAMES,
     Candles,
+    Sessions,
     block_id,
     block_start,
     day_start,
     ist_day,
+    resample,
 )
-from apps.engine.resampling import resample
-from apps.engine.sessions import Sessions
 from apps.market.candles import buffer
 from apps.market.candles.adjustment import UNADJUSTED, Adjustment, RatioChange
 from apps.market.candles.buffer import SeriesKey

@@ -19,9 +19,8 @@ import numpy as np
 from django.db import transaction
 
 from apps.core.times import day_number
-from apps.engine.candles import DAY, IST, Candles, ist_days
-from apps.engine.simulation.timeline import Payout
-from apps.engine.symbols import parse_symbol
+from apps.engine import Payout
+from apps.engine.candles import DAY, IST, Candles, ist_days, parse_symbol
 from apps.market.candles import reading
 from apps.market.candles.adjustment import RatioChange
 from apps.market.candles.bar_history import ratio_change_of

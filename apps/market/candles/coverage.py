@@ -11,8 +11,7 @@ from django.db import connection
 from django.db.models import Min, QuerySet
 
 from apps.core.times import midnight, moment, wire_time
-from apps.engine.candles import DAY, IST, TIMEFRAMES, Candles, ist_days
-from apps.engine.sessions import Sessions
+from apps.engine.candles import DAY, IST, TIMEFRAMES, Candles, Sessions, ist_days
 from apps.market.candles import buffer, queries, reading
 from apps.market.candles.buffer import SeriesKey
 from apps.market.candles.chunks import days_from_bits

@@ -10,9 +10,15 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from apps.engine.candles import DAY, TIMEFRAMES, Candles, ist_day
-from apps.engine.sessions import Sessions, in_session
-from apps.engine.symbols import parse_symbol
+from apps.engine.candles import (
+    DAY,
+    TIMEFRAMES,
+    Candles,
+    Sessions,
+    in_session,
+    ist_day,
+    parse_symbol,
+)
 
 Days = NDArray[np.int32]
 Flags = NDArray[np.bool_]

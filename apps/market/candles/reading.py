@@ -18,14 +18,15 @@ from apps.engine.candles import (
     TIMEFRAMES,
     WARMUP_BARS,
     Candles,
+    Sessions,
     block_id,
     block_start,
+    buckets,
+    in_session,
     ist_day,
     ist_days,
     start_of_block,
 )
-from apps.engine.resampling import buckets
-from apps.engine.sessions import Sessions, in_session
 from apps.market.candles.adjustment import UNADJUSTED, Adjustment
 from apps.market.candles.bar_counts import lower_bounds
 from apps.market.candles.bar_history import (

@@ -16,8 +16,7 @@ from django.db import Error, connection, transaction
 from django.utils import timezone
 
 from apps.core.database import is_passing
-from apps.engine.candles import TIMEFRAMES, Candles, ist_day
-from apps.engine.resampling import buckets
+from apps.engine.candles import TIMEFRAMES, Candles, buckets, ist_day
 from apps.market.candles.buffer import CandleRow, rows_of
 from apps.market.feeds import clock
 from apps.market.feeds.services import receive

@@ -13,9 +13,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from apps.engine.candles import TIMEFRAMES, Candles
-from apps.engine.resampling import buckets
-from apps.engine.sessions import Sessions, in_session
+from apps.engine.candles import TIMEFRAMES, Candles, Sessions, buckets, in_session
 from apps.market.candles.buffer import CandleRow, candles_of
 
 # Seconds that a feed's clock may be ahead of ours.

@@ -11,8 +11,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from apps.engine.candles import DAY, TIMEFRAMES, ist_day
-from apps.engine.sessions import Sessions
+from apps.engine.candles import DAY, TIMEFRAMES, Sessions, ist_day
 from apps.market.importers.tables.file_table import FileTable
 
 

@@ -18,8 +18,16 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from apps.engine.candles import DAY, TIMEFRAMES, Candles, day_start, frozen, ist_day
-from apps.engine.sessions import Sessions, in_session
+from apps.engine.candles import (
+    DAY,
+    TIMEFRAMES,
+    Candles,
+    Sessions,
+    day_start,
+    frozen,
+    in_session,
+    ist_day,
+)
 from apps.market.candles.price_kinds import PriceKind
 from apps.market.importers.bar_columns import BarColumns, FileInstruments, Flags
 from apps.market.importers.tables.columns import PRICES, UNITS

@@ -15,8 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from apps.engine.candles import TIMEFRAMES
-from apps.engine.symbols import EXCHANGES, MONTHS
+from apps.engine.candles import EXCHANGES, MONTHS, TIMEFRAMES
 from apps.market.importers.bar_columns import FileContract, FileInstruments, InstrumentName
 from apps.market.importers.tables.columns import FileLayout, column_index, normalise
 from apps.market.importers.tables.file_table import FileTable

@@ -8,8 +8,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from apps.engine.candles import IST
-from apps.engine.symbols import parse_symbol
+from apps.engine.candles import IST, parse_symbol
 from apps.market.candles.corporate_actions import find_split_candidates
 from apps.market.candles.price_kinds import PriceKind
 from apps.market.candles.quality import JUMP, LONG_RUN, SPIKE, Quality, inspect

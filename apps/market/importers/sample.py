@@ -22,9 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from apps.core.times import day_number
-from apps.engine.candles import Candles, day_start
-from apps.engine.resampling import resample
-from apps.engine.sessions import Sessions
+from apps.engine.candles import Candles, Sessions, day_start, resample
 from apps.market.candles.chunks import concat
 from apps.market.rulebook.sessions import sessions_of
 

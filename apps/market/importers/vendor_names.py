@@ -11,7 +11,7 @@ from datetime import date
 from decimal import Decimal
 from typing import Final
 
-from apps.engine.symbols import MONTHS, InvalidSymbol, parse_symbol
+from apps.engine.candles import MONTHS, InvalidSymbol, parse_symbol
 from apps.market.importers.bar_columns import FileContract, InstrumentName
 from apps.symbols.importers import INDICES, letters
 

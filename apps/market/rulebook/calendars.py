@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Mapping
 
-from apps.engine.sessions import Sessions
+from apps.engine.candles import Sessions
 from apps.market.rulebook import rule_sets
 from apps.market.rulebook.files.rule_set import RuleSet
 from apps.market.rulebook.sessions import sessions_of

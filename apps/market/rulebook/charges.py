@@ -16,8 +16,8 @@ from functools import lru_cache
 from typing import Final, Literal, NamedTuple, TypeAlias, get_args
 
 from apps.core.times import day_number
-from apps.engine import charges as engine
-from apps.engine.symbols import Symbol, parse_symbol
+from apps.engine import ChargeRow, Schedule
+from apps.engine.candles import Symbol, parse_symbol
 from apps.market.rulebook.files.rows import (
     BrokerRow,
     ChargeItem,
@@ -402,13 +402,13 @@ def _keyed_rows(
                 yield RateKey(rate.item, scope, underlying, product, side), rate
 
 
-def schedule_of(rule_set: RuleSet, bases: Iterable[ChargeBasis]) -> engine.Schedule:
+def schedule_of(rule_set: RuleSet, bases: Iterable[ChargeBasis]) -> Schedule:
     """Return the dated rates of these bases, each under its key."""
     return tuple(row for basis in sorted(set(bases)) for row in _schedule(rule_set, basis))
 
 
 @lru_cache(maxsize=256)
-def _schedule(rule_set: RuleSet, basis: ChargeBasis) -> engine.Schedule:
+def _schedule(rule_set: RuleSet, basis: ChargeBasis) -> Schedule:
     dates = {row.first_date for row in _rows_of(rule_set, basis)}
     dates |= {row.first_date for row in _prices_of(rule_set, basis)}
     dates |= {row.first_date for row in _depository_rows(rule_set, basis)}
@@ -417,13 +417,13 @@ def _schedule(rule_set: RuleSet, basis: ChargeBasis) -> engine.Schedule:
     return tuple(_engine_row(rule_set, basis, first) for first in sorted(dates))
 
 
-def _engine_row(rule_set: RuleSet, basis: ChargeBasis, day: date) -> engine.ChargeRow:
+def _engine_row(rule_set: RuleSet, basis: ChargeBasis, day: date) -> ChargeRow:
     def rate(item: ChargeItem, side: OrderSide) -> float:
         row = _rate(rule_set, basis, item, side, day)
         return 0.0 if row is None else float(row.percent / _HUNDRED)
 
     price, depository = _price(rule_set, basis, day), _depository(rule_set, basis, day)
-    return engine.ChargeRow(
+    return ChargeRow(
         segment=basis.key,
         first_day=day_number(day),
         brokerage=0.0 if price is None else float(price.percent / _HUNDRED),

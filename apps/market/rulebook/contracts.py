@@ -9,12 +9,9 @@ from decimal import Decimal
 from typing import Final, NamedTuple
 
 from apps.core.times import day_in_india, day_number
-from apps.engine.charges import NO_CHARGES, Schedule
-from apps.engine.language.strategy import Strategy
-from apps.engine.sessions import Sessions
-from apps.engine.simulation.plan import Contract
-from apps.engine.simulation.timeline import Note
-from apps.engine.symbols import Symbol, parse_symbol
+from apps.engine import NO_CHARGES, Contract, Note, Schedule
+from apps.engine.candles import Sessions, Symbol, parse_symbol
+from apps.engine.language import Strategy
 from apps.market.rulebook.charges import ChargeBasis, charge_basis_of, schedule_of, unknown_items
 from apps.market.rulebook.expiries import close_of, expiry_of, monthly_expiries
 from apps.market.rulebook.files.rows import ContractKind

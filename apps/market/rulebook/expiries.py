@@ -11,9 +11,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from apps.core.times import day_number
-from apps.engine.candles import day_start
-from apps.engine.sessions import Sessions
-from apps.engine.symbols import Symbol
+from apps.engine.candles import Sessions, Symbol, day_start
 
 
 class MonthlyRule(NamedTuple):

@@ -8,7 +8,7 @@ from decimal import Decimal
 from functools import lru_cache
 from typing import Final, TypeVar, cast
 
-from apps.engine.symbols import Symbol
+from apps.engine.candles import Symbol
 from apps.market.rulebook.files.rows import (
     CommodityGroup,
     CommodityRow,

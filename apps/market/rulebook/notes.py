@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
 
-from apps.engine.symbols import parse_symbol
+from apps.engine.candles import parse_symbol
 from apps.market.rulebook.charges import ChargeBasis, FillCharges, charge_basis_of, charges_of
 from apps.market.rulebook.expiries import expiry_of
 from apps.market.rulebook.files.rows import OrderSide, Product

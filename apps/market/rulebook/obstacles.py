@@ -7,8 +7,8 @@ from datetime import date, datetime
 from typing import Final
 
 from apps.core.errors import Code, ServiceError
-from apps.engine.language.strategy import Strategy
-from apps.engine.symbols import Symbol, parse_symbol
+from apps.engine.candles import Symbol, parse_symbol
+from apps.engine.language import Strategy
 from apps.market.rulebook.calendars import calendars_of
 from apps.market.rulebook.charges import charge_basis_of, unknown_items
 from apps.market.rulebook.contracts import contract_closes

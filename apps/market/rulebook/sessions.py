@@ -17,8 +17,7 @@ from typing import Final, Literal, NamedTuple
 from zoneinfo import ZoneInfo
 
 from apps.core.times import INDIA, day_number
-from apps.engine.sessions import Override, Regime, Sessions
-from apps.engine.symbols import parse_symbol
+from apps.engine.candles import Override, Regime, Sessions, parse_symbol
 from apps.market.rulebook.files.rows import DayRow, Exchange, HoursRow, Market, Phase
 from apps.market.rulebook.files.rule_set import RuleSet, bundled_rule_set
 from apps.market.rulebook.instruments import commodity_group_of

@@ -8,9 +8,8 @@ from math import nan
 from typing import Final
 
 from apps.core.times import day_in_india
-from apps.engine.kernel.records import LAST_CLOSE, Settlement
-from apps.engine.simulation.timeline import Note
-from apps.engine.symbols import Symbol
+from apps.engine import LAST_CLOSE, Note, Settlement
+from apps.engine.candles import Symbol
 from apps.market.rulebook.charges import INTRINSIC_SINCE, ChargeBasis, exercise_tax_of
 from apps.market.rulebook.files.rows import ContractKind
 from apps.market.rulebook.files.rule_set import RuleSet

@@ -23,10 +23,8 @@ from apps.core.api.resources import (
 )
 from apps.core.errors import Fault, InvalidInput
 from apps.core.times import read_moment
-from apps.engine.candles import TIMEFRAMES, Candles
-from apps.engine.simulation.results import wire_dates
-from apps.engine.symbols import InvalidSymbol, parse_symbol
-from apps.engine.units import Unit, all_rounded
+from apps.engine.candles import TIMEFRAMES, Candles, InvalidSymbol, parse_symbol
+from apps.engine.results import Unit, all_rounded, wire_dates
 from apps.market.candles.coverage import MOST_GAPS, SessionCoverage
 from apps.market.candles.quality import Days
 from apps.market.candles.reading import AdjustedCandles

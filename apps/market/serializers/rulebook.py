@@ -18,7 +18,7 @@ from apps.core.api.resources import (
     example,
 )
 from apps.core.errors import Fault, InvalidInput
-from apps.engine.metrics.wire_units import round_for_wire
+from apps.engine.results import round_for_wire
 from apps.market.rulebook.charges import (
     DEFAULT_BROKER,
     INSTRUMENT_KINDS,

@@ -13,7 +13,7 @@ from decimal import Decimal
 from functools import lru_cache
 from typing import Final, NamedTuple
 
-from apps.engine.symbols import MAX_LENGTH, MONTHS, InvalidSymbol, readings
+from apps.engine.candles import MAX_LENGTH, MONTHS, InvalidSymbol, readings
 from apps.symbols.importers.master import Rejections
 from apps.symbols.importers.rows import InstrumentRow, RejectedRow, RejectReason
 from apps.symbols.models import LONGEST_ALIAS, LONGEST_NAME, Segment, Type

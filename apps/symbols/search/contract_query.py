@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import date
 from typing import Final
 
-from apps.engine.symbols import EXCHANGES, MONTHS
+from apps.engine.candles import EXCHANGES, MONTHS
 
 _MONTHS: Final = {name: number for number, name in enumerate(MONTHS, start=1)} | {
     "JANUARY": 1,

@@ -24,7 +24,7 @@ from django.db import connection
 from django.db.models import DecimalField, F, OrderBy, Q, QuerySet, Value
 from django.db.models.functions import Abs
 
-from apps.engine.symbols import EXCHANGES, InvalidSymbol, parse_symbol
+from apps.engine.candles import EXCHANGES, InvalidSymbol, parse_symbol
 from apps.symbols import queries
 from apps.symbols.models import CASH, DERIVATIVE, Instrument, InstrumentAlias, Type
 from apps.symbols.search.contract_query import ContractQuery, DaySpan, read_contract

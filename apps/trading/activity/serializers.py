@@ -23,9 +23,8 @@ from apps.core.api.resources import (
     example,
 )
 from apps.core.times import INDIA
-from apps.engine.kernel.reasons import CHARGE_KINDS, EXIT_REASONS
-from apps.engine.symbols import InvalidSymbol, parse_symbol
-from apps.engine.units import Unit, rounded
+from apps.engine.candles import InvalidSymbol, parse_symbol
+from apps.engine.results import CHARGE_KINDS, EXIT_REASONS, Unit, rounded
 from apps.symbols.serializers import SYMBOL
 from apps.trading.models import Intent, OrderStatus, Position, Trade
 

@@ -15,7 +15,7 @@ from apps.core import audit
 from apps.core.audit import Action
 from apps.core.database import is_id
 from apps.core.errors import Code, NotFound, ServiceError
-from apps.engine.symbols import InvalidSymbol, parse_symbol
+from apps.engine.candles import InvalidSymbol, parse_symbol
 from apps.trading.models import Fill, Intent, Order, OrderStatus, Position, Signal, Trade
 
 

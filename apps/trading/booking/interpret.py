@@ -29,7 +29,7 @@ from apps.engine.kernel.codes import (
     HELD_UP,
     OPEN,
 )
-from apps.engine.kernel.reasons import EXIT_REASONS, REJECTIONS
+from apps.engine.results import EXIT_REASONS, REJECTIONS
 from apps.trading.booking.step_result import BarStep, EntryBlock
 from apps.trading.models import Intent, Order, Run, Signal
 from apps.trading.models.money import ZERO, price, rupees

@@ -12,7 +12,7 @@ from django.db import transaction
 
 from apps.algorithms.models import Algorithm
 from apps.core.times import moment, wire_time
-from apps.engine.kernel.reasons import CHARGE_KINDS
+from apps.engine.results import CHARGE_KINDS
 from apps.trading.booking.daily_loss import update_daily_losses
 from apps.trading.booking.interpret import Execution, StepOutcome, interpret_step, new_signal
 from apps.trading.booking.orders import OrderChanges, book_orders

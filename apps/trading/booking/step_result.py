@@ -8,10 +8,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from apps.engine import Contract
 from apps.engine.kernel.codes import ENTER, ENTER_LONG, ENTER_SHORT, EXIT_LONG, EXIT_SHORT
-from apps.engine.kernel.records import NO_MARGINS, Array, State
-from apps.engine.language.strategy import Strategy
-from apps.engine.simulation.plan import Contract
+from apps.engine.kernel.records import NO_MARGINS, State
+from apps.engine.language import Strategy
+from apps.engine.results import Array
 from apps.trading.models import Run
 
 

@@ -18,7 +18,7 @@ from django.db.models.functions import TruncSecond
 
 from apps.core import audit
 from apps.core.times import day_in_india
-from apps.engine.symbols import parse_symbol
+from apps.engine.candles import parse_symbol
 from apps.trading.brokers.protocol import FillReport, Health, Receipt
 from apps.trading.models import BrokerHealth, BrokerState, Fill, Intent, Order, OrderStatus, queries
 

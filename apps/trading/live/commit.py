@@ -16,7 +16,7 @@ from django.db import transaction
 
 from apps.algorithms.models import Algorithm
 from apps.core.times import day_in_india
-from apps.engine.errors import EngineError
+from apps.engine import EngineError
 from apps.engine.kernel.codes import RUINED
 from apps.engine.kernel.saved import save
 from apps.trading.booking.record import book_steps

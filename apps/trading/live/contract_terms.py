@@ -7,10 +7,11 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from apps.core.times import day_in_india, midnight
-from apps.engine.kernel.records import Array
-from apps.engine.language.strategy import Strategy
-from apps.engine.sessions import Sessions
-from apps.engine.simulation.plan import Contract, contract_rows, rate_rows
+from apps.engine import Contract
+from apps.engine.candles import Sessions
+from apps.engine.language import Strategy
+from apps.engine.results import Array
+from apps.engine.simulation.plan import contract_rows, rate_rows
 from apps.market.services import market_rules_of
 from apps.trading.models import BarStream
 from apps.trading.runs.bar_rows import BarSnapshot, unpack_bars

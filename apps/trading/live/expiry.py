@@ -12,9 +12,7 @@ from typing import Final, NamedTuple
 import numpy as np
 from django.db import transaction
 
-from apps.engine.candles import TIMEFRAMES
-from apps.engine.resampling import buckets
-from apps.engine.sessions import Sessions
+from apps.engine.candles import TIMEFRAMES, Sessions, buckets
 from apps.market.candles import read_closed
 from apps.market.rulebook import calendars_of, contract_closes
 from apps.market.services import market_time

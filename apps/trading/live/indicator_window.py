@@ -18,10 +18,17 @@ from django.db.models import QuerySet
 from numpy.typing import NDArray
 
 from apps.core.times import day_in_india, day_number, moment
-from apps.engine.candles import DAY, IST, WARMUP_BARS, Candles, frozen, start_of_block
-from apps.engine.indicators.higher_timeframe import HigherTimeframe, higher_timeframe_of
-from apps.engine.resampling import resample
-from apps.engine.sessions import Sessions
+from apps.engine.candles import (
+    DAY,
+    IST,
+    WARMUP_BARS,
+    Candles,
+    Sessions,
+    frozen,
+    resample,
+    start_of_block,
+)
+from apps.engine.language import HigherTimeframe, higher_timeframe_of
 from apps.market.candles import (
     UNADJUSTED,
     Adjustment,

@@ -18,18 +18,15 @@ from apps.algorithms.lifecycle import AlgorithmStatus
 from apps.core import jobs
 from apps.core.database import is_passing
 from apps.core.times import day_in_india
+from apps.engine import LAST_CLOSE, EngineError
 from apps.engine.candles import ist_day
-from apps.engine.errors import EngineError
 from apps.engine.kernel import kernel
 from apps.engine.kernel.codes import BY_STOPPED
 from apps.engine.kernel.records import (
     FILL,
-    LAST_CLOSE,
     NO_FILLS,
     NO_REFUSALS,
     REFUSAL,
-    TRADE,
-    Array,
     Rules,
     SimulationOutput,
     State,
@@ -38,8 +35,8 @@ from apps.engine.kernel.records import (
     rules_of,
 )
 from apps.engine.kernel.saved import load
-from apps.engine.language import strategy as engine
-from apps.engine.language.strategy import Strategy
+from apps.engine.language import STAND_INS, Strategy, parse, with_stand_ins
+from apps.engine.results import TRADE, Array
 from apps.engine.simulation.plan import plan_of
 from apps.market.services import market_time
 from apps.trading.booking.record import book_steps
@@ -105,7 +102,7 @@ def _candidates() -> QuerySet[RunState]:
 def _is_stranded(state: RunState) -> bool:
     try:
         load(bytes(state.data), instrument_ids(_symbols_of(state)))
-        engine.parse(state.run.configuration)
+        parse(state.run.configuration)
     except EngineError:
         return True
     return False
@@ -169,8 +166,8 @@ def _strategy_of(run: Run, stream: BarStream) -> Strategy:
         "timeframe": stream.timeframe,
         "symbols": list(stream.symbols),
     }
-    stand_ins = {**engine.STAND_INS, "basicInfo": basics}
-    return engine.with_stand_ins(run.configuration, stand_ins).strategy
+    stand_ins = {**STAND_INS, "basicInfo": basics}
+    return with_stand_ins(run.configuration, stand_ins).strategy
 
 
 def _rebuilt(

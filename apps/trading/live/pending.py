@@ -10,8 +10,8 @@ from typing import Final, NamedTuple
 
 from django.db.models import F, Q
 
+from apps.engine import EngineError
 from apps.engine.candles import TIMEFRAMES
-from apps.engine.errors import EngineError
 from apps.market.candles import SeriesKey, read_all_closed
 from apps.market.rulebook import contract_closes
 from apps.trading.live.stream_cache import BarStreamCache

@@ -5,22 +5,23 @@ from typing import Final
 
 import numpy as np
 
-from apps.engine.candles import DAY, TIMEFRAMES, Candles, frozen, ist_day
-from apps.engine.indicators.higher_timeframe import HigherTimeframe
-from apps.engine.kernel.records import NO_MARGINS, NO_VOLUME, Array, Bars, MarketRows
-from apps.engine.language.strategy import Strategy, higher_timeframe_warmups
-from apps.engine.sessions import Sessions
+from apps.engine import (
+    UNDERLYING_DAYS,
+    Contract,
+    circuit_flags,
+    may_be_locked,
+    short_margins_of,
+    signals_at_bars,
+    with_circuits,
+)
+from apps.engine.candles import DAY, TIMEFRAMES, Candles, Sessions, frozen, ist_day, parse_symbol
+from apps.engine.kernel.records import NO_MARGINS, NO_VOLUME, Bars, MarketRows
+from apps.engine.language import HigherTimeframe, Strategy, higher_timeframe_warmups
+from apps.engine.results import Array
 from apps.engine.signals.columns import ColumnCache
 from apps.engine.signals.required_inputs import required_inputs
 from apps.engine.signals.signals import NO_RANGES
-from apps.engine.simulation.circuits import circuit_flags, may_be_locked, with_circuits
-from apps.engine.simulation.plan import Contract, square_off_flags, squares_off
-from apps.engine.simulation.timeline import (
-    UNDERLYING_DAYS,
-    short_margins_of,
-    signals_at_bars,
-)
-from apps.engine.symbols import parse_symbol
+from apps.engine.simulation.plan import square_off_flags, squares_off
 from apps.market.candles import read_bars
 from apps.market.rulebook import underlying_of
 from apps.trading.live.contract_terms import ContractTerms

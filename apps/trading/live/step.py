@@ -14,6 +14,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from apps.algorithms.lifecycle import AlgorithmStatus
+from apps.engine import LAST_CLOSE, Settlement
 from apps.engine.kernel import kernel
 from apps.engine.kernel.codes import (
     AT_LIMIT,
@@ -27,17 +28,13 @@ from apps.engine.kernel.codes import (
 from apps.engine.kernel.prices import tick_down, tick_up
 from apps.engine.kernel.records import (
     FILL,
-    LAST_CLOSE,
     NO_FILLS,
     NO_MARGINS,
     NO_REFUSALS,
     REFUSAL,
-    TRADE,
-    Array,
     MarketRows,
     Plan,
     Rules,
-    Settlement,
     SimulationOutput,
     State,
     block_entries,
@@ -46,7 +43,8 @@ from apps.engine.kernel.records import (
     rules_of,
 )
 from apps.engine.kernel.saved import load
-from apps.engine.language.strategy import Strategy
+from apps.engine.language import Strategy
+from apps.engine.results import TRADE, Array
 from apps.trading.booking.step_result import (
     BarStep,
     EntryBlock,

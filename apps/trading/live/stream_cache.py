@@ -12,11 +12,10 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from apps.core.times import day_in_india
-from apps.engine.candles import DAY, TIMEFRAMES
-from apps.engine.errors import EngineError
-from apps.engine.language import strategy as engine
-from apps.engine.sessions import Sessions
-from apps.engine.simulation.plan import NEVER, plan_of, ranges_asked, squares_off
+from apps.engine import NEVER, EngineError
+from apps.engine.candles import DAY, TIMEFRAMES, Sessions
+from apps.engine.language import parse
+from apps.engine.simulation.plan import plan_of, ranges_asked, squares_off
 from apps.market.candles import ratio_changes
 from apps.market.rulebook import RuleSet, contract_closes
 from apps.trading.live.contract_terms import (
@@ -214,7 +213,7 @@ class BarStreamCache:
 
 def run_context_of(run: Run) -> RunContext:
     """Read the run's steps. Raises InvalidStrategy where they are valid no longer."""
-    strategy = engine.parse(run.configuration)
+    strategy = parse(run.configuration)
     plan, execution_terms = plan_of(strategy), execution_terms_of(strategy)
     signal_key = [
         run.configuration["entryConditions"],

@@ -8,7 +8,7 @@ from django.db.models import F, Q
 from django.utils.functional import cached_property
 
 from apps.core.database import IdField
-from apps.engine.symbols import MAX_LENGTH
+from apps.engine.candles import MAX_LENGTH
 from apps.trading.models.money import ZERO
 from apps.trading.models.runs import Run
 

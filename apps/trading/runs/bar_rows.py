@@ -11,9 +11,16 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from apps.engine.candles import DAY, TIMEFRAMES, Candles, ist_day
-from apps.engine.resampling import bar_ends, buckets
-from apps.engine.sessions import Sessions, session_bars
+from apps.engine.candles import (
+    DAY,
+    TIMEFRAMES,
+    Candles,
+    Sessions,
+    bar_ends,
+    buckets,
+    ist_day,
+    session_bars,
+)
 from apps.market.candles import GRACE_PERIOD
 from apps.trading.models import BarStream
 

@@ -16,7 +16,7 @@ from apps.core.times import day_in_india, day_number
 from apps.engine.candles import TIMEFRAMES
 from apps.engine.kernel.records import instrument_ids, new_state
 from apps.engine.kernel.saved import save
-from apps.engine.language.strategy import Strategy
+from apps.engine.language import Strategy
 from apps.market.candles import read_bars, received_since
 from apps.market.services import market_moment, replay_began
 from apps.trading.models import BarStream, DailyLoss, OrderStatus, Run, RunState, queries

@@ -20,8 +20,7 @@ from apps.algorithms.steps import AlgorithmIncomplete, Configuration, unfinished
 from apps.core import limits
 from apps.core.errors import Code, Fault, ServiceError
 from apps.core.limits import Resource
-from apps.engine.language import strategy as engine
-from apps.engine.language.strategy import Strategy
+from apps.engine.language import Strategy, read_strategy
 from apps.market.services import market_moment
 from apps.trading.models import Account, EndReason, Run
 from apps.trading.models.money import rupees
@@ -84,7 +83,7 @@ def _require_startable(algorithm: Algorithm) -> None:
     if algorithm.status == AlgorithmStatus.ACTIVE:
         raise AlreadyActive(algorithmId=algorithm.pk, currentStatus=algorithm.status)
     if algorithm.status not in ALGORITHM_TRANSITIONS[AlgorithmTransition.START][0]:
-        missing = unfinished_steps(engine.read(algorithm.configuration))
+        missing = unfinished_steps(read_strategy(algorithm.configuration))
         raise _wrong_status(algorithm, AlgorithmTransition.START, missingFields=missing)
 
 
@@ -102,7 +101,7 @@ def _wrong_status(
 
 def _strategy_of(configuration: Configuration) -> Strategy:
     """Read the steps, which may be valid no longer. Raises AlgorithmIncomplete."""
-    reading = engine.read(configuration)
+    reading = read_strategy(configuration)
     if reading.strategy is None:
         raise AlgorithmIncomplete(missingFields=unfinished_steps(reading))
     return reading.strategy

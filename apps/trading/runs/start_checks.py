@@ -8,7 +8,7 @@ from typing import Final
 from apps.algorithms.models import Algorithm
 from apps.core.errors import Code, Fault, ServiceError
 from apps.core.times import INDIA
-from apps.engine.language.strategy import Strategy
+from apps.engine.language import Strategy
 from apps.market.rulebook import (
     CONTRACT_EXPIRED,
     SymbolNotTradable,

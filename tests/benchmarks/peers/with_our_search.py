@@ -5,8 +5,8 @@ from __future__ import annotations
 import gc
 from functools import partial
 
-from apps.engine.charges import NO_CHARGES
-from apps.engine.metrics.result_data import ResultData
+from apps.engine.results.result_data import ResultData
+from apps.engine.simulation.charges import NO_CHARGES
 from apps.engine.simulation.prepared_data import prepare_data
 from apps.engine.simulation.simulations import EVERY_ROW, ignore_progress
 from apps.engine.simulation.timeline import History

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from apps.engine.candles import Candles, CandleTable
-from apps.engine.charges import NO_CHARGES, ChargeRow, Schedule
 from apps.engine.language.strategy import Strategy, parse
 from apps.engine.signals.required_inputs import required_inputs
+from apps.engine.simulation.charges import NO_CHARGES, ChargeRow, Schedule
 from apps.engine.simulation.plan import plan_of, terms_of
 from apps.engine.simulation.prepared_data import PreparedData, prepare_data
 from apps.engine.simulation.simulate import History, simulate

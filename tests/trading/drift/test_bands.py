@@ -9,7 +9,7 @@ from apps.accounts.models import User
 from apps.backtests.models import Backtest, BacktestKind
 from apps.backtests.running import results
 from apps.engine.evidence import growth_band
-from apps.engine.metrics.result_data import ResultData
+from apps.engine.results.result_data import ResultData
 from apps.trading.models import Run, RunState, SessionStart
 from tests import make
 from tests.backtests.price_series import wave_candles

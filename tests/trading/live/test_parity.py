@@ -14,14 +14,14 @@ import pytest
 from apps.backtests.running.histories import symbol_history
 from apps.core.times import day_in_india
 from apps.engine.candles import DAY, IST, WARMUP_BARS, Candles, start_of_block
+from apps.engine.candles.resampling import resample
+from apps.engine.candles.sessions import Sessions, session_bars
 from apps.engine.errors import InsufficientBars
 from apps.engine.kernel.codes import BY_END_OF_DATA
 from apps.engine.kernel.records import instrument_ids, new_state
 from apps.engine.kernel.saved import load, save
 from apps.engine.language import strategy as engine
 from apps.engine.language.strategy import Strategy
-from apps.engine.resampling import resample
-from apps.engine.sessions import Sessions, session_bars
 from apps.engine.simulation.plan import contract_rows, rate_rows
 from apps.engine.simulation.simulate import SimulationResult, simulate
 from apps.engine.simulation.timeline import History

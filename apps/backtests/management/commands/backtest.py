@@ -17,11 +17,9 @@ from apps.backtests.running.sufficient_history import TooLittleCoverage, require
 from apps.core import requests
 from apps.core.errors import InvalidInput
 from apps.core.times import day_in_india, day_number
-from apps.engine.errors import EngineError, IncompleteStrategy, InvalidStrategy
-from apps.engine.language import strategy as engine
-from apps.engine.metrics.wire_units import round_for_wire
-from apps.engine.simulation.results import curve_points, trade_dicts, wire_times
-from apps.engine.simulation.simulate import SimulationResult, simulate
+from apps.engine import EngineError, SimulationResult, simulate
+from apps.engine.language import STEP_NAMES, IncompleteStrategy, InvalidStrategy, Strategy, parse
+from apps.engine.results import curve_points, round_for_wire, trade_dicts, wire_times
 from apps.market.rulebook import SymbolNotTradable, require_tradable
 from apps.market.services import (
     BadCandleFile,
@@ -87,20 +85,18 @@ def _read_steps(path: Path) -> dict[str, Any]:
         raise CommandError(f"{path}: {error.strerror}") from error
     if not isinstance(document, dict):
         raise CommandError(f"{path}: the file must hold a JSON object")
-    return {name: document[name] for name in engine.STEP_NAMES if name in document}
+    return {name: document[name] for name in STEP_NAMES if name in document}
 
 
-def _parse_strategy(steps: Mapping[str, Any], symbol: str) -> engine.Strategy:
+def _parse_strategy(steps: Mapping[str, Any], symbol: str) -> Strategy:
     """Parse the steps for the symbol of the candles, whatever symbols they list."""
     basic = steps.get("basicInfo")
     if isinstance(basic, dict):
         steps = {**steps, "basicInfo": {**basic, "symbols": [symbol]}}
-    return engine.parse(steps)
+    return parse(steps)
 
 
-def _simulate(
-    strategy: engine.Strategy, loaded: CandleImport, part: InstrumentBars
-) -> SimulationResult:
+def _simulate(strategy: Strategy, loaded: CandleImport, part: InstrumentBars) -> SimulationResult:
     rules = rules_of_candles(strategy, part.candles)
     require_tradable(strategy, rule_set=rules.rule_set, day=rules.first, listed=())
     history = history_of_file(rules, loaded, part)
@@ -132,7 +128,7 @@ def _describe(error: InvalidStrategy | IncompleteStrategy) -> str:
     return "\n".join([str(error), *lines])
 
 
-def _to_json(strategy: engine.Strategy, result: SimulationResult) -> str:
+def _to_json(strategy: Strategy, result: SimulationResult) -> str:
     return orjson.dumps(
         {
             "performance": round_for_wire(result.performance),

@@ -17,11 +17,9 @@ from apps.backtests.running.simulating import THREADS, BacktestOutput, study_of
 from apps.core import requests
 from apps.core.errors import InvalidInput
 from apps.core.times import day_in_india
-from apps.engine.errors import EngineError
+from apps.engine import EngineError, SimulationInput, ignore_progress
 from apps.engine.evidence import EvidenceInput, look_ahead_of
-from apps.engine.language import strategy as engine
-from apps.engine.simulation.simulation_input import SimulationInput
-from apps.engine.simulation.simulations import ignore_progress
+from apps.engine.language import parse
 from apps.engine.studies import run_whole
 from apps.market.rulebook import bundled_market_rules
 from apps.market.services import BadCandleFile, ImportOptions, read_one_series
@@ -75,7 +73,7 @@ def _read_document(path: Path) -> dict[str, Any]:
 
 def _run_again(document: Mapping[str, Any], candles: Path) -> ReceiptWithCandles:
     """Simulate on the one series of the file. Raises BadCandleFile, InvalidInput, EngineError."""
-    strategy, receipt = engine.parse(document["configuration"]), document["receipt"]
+    strategy, receipt = parse(document["configuration"]), document["receipt"]
     symbols = strategy.basicInfo.symbols
     if len(symbols) != 1:
         raise CommandError(

@@ -12,8 +12,7 @@ from django.utils import timezone as clock
 from tqdm import tqdm
 
 from apps.core.errors import ServiceError
-from apps.engine.candles import TIMEFRAMES
-from apps.engine.symbols import InvalidSymbol, parse_symbol
+from apps.engine.candles import TIMEFRAMES, InvalidSymbol, parse_symbol
 from apps.market import services
 from apps.market.candles.price_kinds import PriceKind
 from apps.market.candles.reading import SAMPLE_NOTICE

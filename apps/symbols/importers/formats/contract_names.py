@@ -11,7 +11,7 @@ from datetime import date
 from decimal import Decimal
 from functools import lru_cache
 
-from apps.engine.symbols import MONTHS
+from apps.engine.candles import MONTHS
 from apps.symbols.importers.rows import RejectedRow, RejectReason
 
 _MONTH_CODES = "123456789OND"

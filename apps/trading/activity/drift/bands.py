@@ -8,7 +8,7 @@ from typing import Final
 
 from apps.algorithms.backtested_returns import BacktestedReturns, backtested_returns
 from apps.engine.evidence import growth_band
-from apps.engine.metrics.comparison import LEAST_COMMON_DAYS
+from apps.engine.results import LEAST_COMMON_DAYS
 from apps.trading.models import RunState, SessionStart
 
 # The share of the paths that the band holds.

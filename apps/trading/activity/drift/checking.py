@@ -8,7 +8,7 @@ from typing import Final
 from django.db.models import Exists, OuterRef
 
 from apps.core.times import day_in_india
-from apps.engine.language.strategy import parse
+from apps.engine.language import parse
 from apps.trading.activity.drift.facts import Difference, differences
 from apps.trading.activity.drift.recorded import recorded, rows_used
 from apps.trading.activity.drift.replayed import replayed

@@ -20,7 +20,7 @@ from apps.core.api.resources import (
     example,
 )
 from apps.core.times import moment, wire_time
-from apps.engine.metrics.wire_units import round_for_wire
+from apps.engine.results import round_for_wire
 from apps.trading.activity.drift.bands import BandStatus, ReturnBand
 from apps.trading.activity.drift.facts import DifferenceKind
 from apps.trading.activity.drift.services import Drift

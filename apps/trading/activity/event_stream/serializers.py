@@ -6,7 +6,7 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from apps.core.api.resources import StrictSerializer, TextField, example
-from apps.engine.symbols import MAX_LENGTH, InvalidSymbol, parse_symbol
+from apps.engine.candles import MAX_LENGTH, InvalidSymbol, parse_symbol
 from apps.symbols.serializers import SYMBOL
 
 MOST_SYMBOLS: Final = 50

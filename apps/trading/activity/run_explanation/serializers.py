@@ -30,7 +30,7 @@ from apps.core.api.resources import (
 )
 from apps.core.times import moment, wire_time
 from apps.engine.candles import TIMEFRAMES
-from apps.engine.metrics.wire_units import round_for_wire
+from apps.engine.results import round_for_wire
 from apps.market.serializers import RANGE_END
 from apps.trading.activity.run_explanation.services import (
     NOT_RECORDED,

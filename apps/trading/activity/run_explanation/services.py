@@ -11,23 +11,22 @@ from apps.accounts.models import User
 from apps.algorithms import services as algorithms
 from apps.core.errors import Code, Fault, InvalidInput, ServiceError
 from apps.core.times import day_in_india, moment
-from apps.engine.candles import Candles
-from apps.engine.errors import EngineError
-from apps.engine.kernel.records import TRADE
-from apps.engine.language import strategy as engine
-from apps.engine.language.conditions import Side
-from apps.engine.language.strategy import Strategy, higher_timeframe_warmups
-from apps.engine.simulation.explain import (
+from apps.engine import (
+    Contract,
+    EngineError,
+    Levels,
     SideFound,
+    SymbolSeries,
     exits_at,
+    levels_of,
     opposite_at,
     ranges_known,
     sides_at,
     signals_at,
 )
-from apps.engine.simulation.levels import Levels, levels_of
-from apps.engine.simulation.plan import Contract
-from apps.engine.simulation.timeline import SymbolSeries
+from apps.engine.candles import Candles
+from apps.engine.language import Side, Strategy, higher_timeframe_warmups, parse
+from apps.engine.results import TRADE
 from apps.market.rulebook import calendars_of
 from apps.trading.live.contract_terms import contract_terms_for
 from apps.trading.live.indicator_window import build_indicator_window
@@ -158,7 +157,7 @@ def explain_run(*, owner: User, algorithm_id: str, symbol: str, at: int) -> RunE
 
 def _read_candle(session: SessionStart, symbol: str, at: int) -> _SeenCandle:
     """Make the bars again over which the run computed its indicators at that candle."""
-    run, strategy = session.run, engine.parse(session.run.configuration)
+    run, strategy = session.run, parse(session.run.configuration)
     basic, settings = strategy.basicInfo, strategy.executionSettings
     if symbol not in basic.symbols:
         raise InvalidInput(

@@ -13,8 +13,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from apps.core.errors import InvalidInput, ServiceError
 from apps.core.times import INDIA, read_moment
-from apps.engine.candles import TIMEFRAMES, Candles
-from apps.engine.symbols import InvalidSymbol, parse_symbol
+from apps.engine.candles import TIMEFRAMES, Candles, InvalidSymbol, parse_symbol
 from apps.market.candles import concat, read_bars
 from apps.market.rulebook import calendars_of
 from apps.market.services import (

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from apps.engine.kernel.records import Array
-from apps.engine.metrics.equity import NEGLIGIBLE
-from apps.engine.metrics.sharpe import sharpe_ratio
+from apps.engine.results.equity import NEGLIGIBLE
+from apps.engine.results.sharpe import sharpe_ratio
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]

@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from apps.engine.metrics.equity import NEGLIGIBLE, Floats
+from apps.engine.results.equity import NEGLIGIBLE, Floats
 
 Days = NDArray[np.int32]
 

@@ -8,17 +8,17 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from apps.engine.candles import Candles, ist_day
+from apps.engine.candles.candles import Candles, ist_day
 from apps.engine.kernel.records import Array
 from apps.engine.lazy import lazy
-from apps.engine.metrics.benchmark import beta, buy_and_hold
-from apps.engine.metrics.drawdowns import (
+from apps.engine.results.benchmark import beta, buy_and_hold
+from apps.engine.results.drawdowns import (
     DrawdownEpisodes,
     drawdown_episodes,
     drawdowns,
     largest_falls,
 )
-from apps.engine.metrics.equity import (
+from apps.engine.results.equity import (
     Curve,
     daily_returns,
     day_ends,
@@ -26,10 +26,10 @@ from apps.engine.metrics.equity import (
     periods_a_year,
     years_held,
 )
-from apps.engine.metrics.excursions import Excursions, excursions_of
-from apps.engine.metrics.sharpe import SharpeEstimate, sharpe_estimate, sharpe_ratio
-from apps.engine.metrics.trade_bars import SymbolTrades, late_square_offs, trades_by_symbol
-from apps.engine.metrics.trades import exposed_percent, holding_hours, net_profits, total, turnover
+from apps.engine.results.excursions import Excursions, excursions_of
+from apps.engine.results.sharpe import SharpeEstimate, sharpe_estimate, sharpe_ratio
+from apps.engine.results.trade_bars import SymbolTrades, late_square_offs, trades_by_symbol
+from apps.engine.results.trades import exposed_percent, holding_hours, net_profits, total, turnover
 
 Floats = NDArray[np.float64]
 

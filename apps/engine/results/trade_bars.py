@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from apps.engine.candles import DAY, Candles, day_start, ist_day
+from apps.engine.candles.candles import DAY, Candles, day_start, ist_day
 from apps.engine.kernel.codes import BY_SQUARE_OFF, LAST_OF_SESSION
 from apps.engine.kernel.records import Array
 

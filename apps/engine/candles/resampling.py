@@ -3,9 +3,9 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from apps.engine.candles import DAY, TIMEFRAMES, Candles, day_start, ist_day
+from apps.engine.candles.candles import DAY, TIMEFRAMES, Candles, day_start, ist_day
+from apps.engine.candles.sessions import Sessions
 from apps.engine.errors import EngineError
-from apps.engine.sessions import Sessions
 
 
 class CannotResample(EngineError):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from apps.engine.metrics.table import METRICS
+from apps.engine.results.table import METRICS
 from apps.engine.units import Unit, rounded
 
 _PRICES: Final = (

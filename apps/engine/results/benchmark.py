@@ -11,9 +11,9 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from apps.engine.candles import Candles
-from apps.engine.metrics.equity import deviation, of_a_year
-from apps.engine.metrics.sharpe import SAME, sharpe_ratio
+from apps.engine.candles.candles import Candles
+from apps.engine.results.equity import deviation, of_a_year
+from apps.engine.results.sharpe import SAME, sharpe_ratio
 
 Floats = NDArray[np.float64]
 

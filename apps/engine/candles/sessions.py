@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from apps.engine.candles import DAY, TIMEFRAMES, Candles, day_start, ist_day
+from apps.engine.candles.candles import DAY, TIMEFRAMES, Candles, day_start, ist_day
 from apps.engine.errors import EngineError
 
 MONDAY_TO_FRIDAY = 0b0011111

@@ -14,7 +14,7 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from apps.engine.candles import day_start, ist_day
+from apps.engine.candles.candles import day_start, ist_day
 from apps.engine.kernel.records import Array
 
 Floats = NDArray[np.float64]

@@ -14,11 +14,11 @@ from typing import Any, Final, NamedTuple, TypedDict
 import numpy as np
 from numpy.typing import NDArray
 
-from apps.engine.candles import DAY, IST, ist_day
+from apps.engine.candles.candles import DAY, IST, ist_day
 from apps.engine.kernel.reasons import EXIT_REASONS
 from apps.engine.kernel.records import Array
-from apps.engine.metrics.equity import day_ends
-from apps.engine.metrics.trades import SECONDS_AN_HOUR, net_profits, trade_returns
+from apps.engine.results.equity import day_ends
+from apps.engine.results.trades import SECONDS_AN_HOUR, net_profits, trade_returns
 from apps.engine.units import Unit, each_rounded
 
 WEEKDAYS: Final = (
@@ -69,57 +69,57 @@ class _Grouping(NamedTuple):
     group: NDArray[Any]  # whole numbers of any kind, or truth
 
 
-def breakdowns(
+class Breakdowns(TypedDict):
+    """Every breakdown of a result, under its name on the wire."""
+
+    bySymbol: Sequence[TradeGroup]
+    bySide: Sequence[TradeGroup]
+    byExitReason: Sequence[TradeGroup]
+    byWeekday: Sequence[TradeGroup]
+    byDay: Sequence[TradePeriod]
+    byWeek: Sequence[TradePeriod]
+    byMonth: Sequence[TradePeriod]
+    byYear: Sequence[TradePeriod]
+
+
+def trade_breakdowns(
     trades: Array, curve: Array, *, symbols: Sequence[str], capital: float
-) -> dict[str, Sequence[TradeGroup]]:
-    """Return every breakdown under its name on the wire."""
+) -> Breakdowns:
+    """Return the trades by symbol, side, reason of exit, weekday of entry, and period.
+
+    Periods are those in which the curve has a row, oldest first, MOST_PERIODS at most.
+    """
     days = _days(trades, curve)
-    lengths = {"byDay": DAYS, "byWeek": WEEKS, "byMonth": MONTHS, "byYear": YEARS}
-    groupings = {
-        "bySymbol": _symbols(trades, symbols),
-        "bySide": _sides(trades),
-        "byExitReason": _exit_reasons(trades),
-        "byWeekday": _weekdays(trades),
-    }
-    periods = {name: _periods(days, capital, length) for name, length in lengths.items()}
-    by_length = [grouping for grouping, _ in periods.values()]
-    groups = _groups(trades, *groupings.values(), *by_length)
-    tables: dict[str, Sequence[TradeGroup]] = {
-        name: _traded(rows) for name, rows in zip(groupings, groups, strict=False)
-    }
-    for (name, (_, returns)), rows in zip(periods.items(), groups[len(groupings) :], strict=True):
-        tables[name] = _newest(rows, returns, lengths[name])
-    return tables
-
-
-def by_symbol(trades: Array, symbols: Sequence[str]) -> list[TradeGroup]:
-    return _traded(*_groups(trades, _symbols(trades, symbols)))
-
-
-def by_side(trades: Array) -> list[TradeGroup]:
-    return _traded(*_groups(trades, _sides(trades)))
-
-
-def by_exit_reason(trades: Array) -> list[TradeGroup]:
-    return _traded(*_groups(trades, _exit_reasons(trades)))
-
-
-def by_weekday(trades: Array) -> list[TradeGroup]:
-    """By the weekday of the entry."""
-    return _traded(*_groups(trades, _weekdays(trades)))
+    lengths = (DAYS, WEEKS, MONTHS, YEARS)
+    periods = [_periods(days, capital, length) for length in lengths]
+    by_symbol, by_side, by_reason, by_weekday, *by_period = _groups(
+        trades,
+        _symbols(trades, symbols),
+        _sides(trades),
+        _exit_reasons(trades),
+        _weekdays(trades),
+        *(grouping for grouping, _ in periods),
+    )
+    newest = [
+        _newest(groups, returns, length)
+        for groups, (_, returns), length in zip(by_period, periods, lengths, strict=True)
+    ]
+    return Breakdowns(
+        bySymbol=_traded(by_symbol),
+        bySide=_traded(by_side),
+        byExitReason=_traded(by_reason),
+        byWeekday=_traded(by_weekday),
+        byDay=newest[0],
+        byWeek=newest[1],
+        byMonth=newest[2],
+        byYear=newest[3],
+    )
 
 
 def by_hour(trades: Array) -> list[TradeGroup]:
     """By the hour of the entry, by the clock of India: `09:00` has entries before 10:00."""
     hour = (trades["entry_time"] + IST) % DAY // SECONDS_AN_HOUR
     return _traded(*_groups(trades, _Grouping(HOURS, hour)))
-
-
-def by_period(trades: Array, curve: Array, capital: float, length: str) -> list[TradePeriod]:
-    """Periods of this length in which the curve has a row, oldest first, MOST_PERIODS at most."""
-    grouping, returns = _periods(_days(trades, curve), capital, length)
-    (groups,) = _groups(trades, grouping)
-    return _newest(groups, returns, length)
 
 
 def _newest(

@@ -13,10 +13,10 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from apps.engine.candles import ist_day
+from apps.engine.candles.candles import ist_day
 from apps.engine.kernel.records import Array
-from apps.engine.metrics.equity import daily_returns, day_ends
-from apps.engine.metrics.sharpe import sharpe_ratio, sharpe_ratios
+from apps.engine.results.equity import daily_returns, day_ends
+from apps.engine.results.sharpe import sharpe_ratio, sharpe_ratios
 
 Floats = NDArray[np.float64]
 

@@ -18,11 +18,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from apps.engine.kernel.reasons import EXIT_REASONS
-from apps.engine.metrics import benchmark, drawdowns, equity
-from apps.engine.metrics import trades as trade
-from apps.engine.metrics.result_data import ResultData
-from apps.engine.metrics.sharpe import sharpe_ratio
-from apps.engine.metrics.trades import Floats, ratio, total
+from apps.engine.results import benchmark, drawdowns, equity
+from apps.engine.results import trades as trade
+from apps.engine.results.result_data import ResultData
+from apps.engine.results.sharpe import sharpe_ratio
+from apps.engine.results.trades import Floats, ratio, total
 from apps.engine.units import Unit, rounded
 
 Figure = float | int | None

@@ -8,11 +8,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from apps.engine.candles import DAY, IST, TIMEFRAMES, Candles, day_start, ist_day
+from apps.engine.candles.candles import DAY, IST, TIMEFRAMES, Candles, day_start, ist_day
+from apps.engine.candles.sessions import Sessions
 from apps.engine.kernel.reasons import EXIT_REASONS
-from apps.engine.metrics.equity import day_ends
-from apps.engine.metrics.trade_bars import Indices, SymbolTrades
-from apps.engine.sessions import Sessions
+from apps.engine.results.equity import day_ends
+from apps.engine.results.trade_bars import Indices, SymbolTrades
 
 Floats = NDArray[np.float64]
 Times = NDArray[np.int64]

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from apps.engine.kernel.reasons import EXIT_REASONS
 from apps.engine.kernel.records import Array
-from apps.engine.metrics.trade_bars import Indices, SymbolTrades
+from apps.engine.results.trade_bars import Indices, SymbolTrades
 
 Floats = NDArray[np.float64]
 

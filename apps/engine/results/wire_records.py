@@ -8,13 +8,13 @@ from math import isnan
 import numpy as np
 from numpy.typing import NDArray
 
-from apps.engine.candles import ist_day
+from apps.engine.candles.candles import ist_day
 from apps.engine.kernel.reasons import EXIT_REASONS
 from apps.engine.kernel.records import Array
-from apps.engine.metrics.drawdowns import drawdowns
-from apps.engine.metrics.excursions import Excursions
-from apps.engine.metrics.fill_quality import FillQuality, unknown_fill_quality, volume_shares
-from apps.engine.metrics.trades import net_profits, trade_returns
+from apps.engine.results.drawdowns import drawdowns
+from apps.engine.results.excursions import Excursions
+from apps.engine.results.fill_quality import FillQuality, unknown_fill_quality, volume_shares
+from apps.engine.results.trades import net_profits, trade_returns
 from apps.engine.units import Unit, all_rounded
 
 

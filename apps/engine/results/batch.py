@@ -10,12 +10,12 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from apps.engine.candles import Candles
+from apps.engine.candles.candles import Candles
 from apps.engine.kernel.records import Array
-from apps.engine.metrics.equity import Curve, returns_of
-from apps.engine.metrics.result_data import ResultData
-from apps.engine.metrics.sharpe import sharpe_ratios
-from apps.engine.metrics.trades import net_profits
+from apps.engine.results.equity import Curve, returns_of
+from apps.engine.results.result_data import ResultData
+from apps.engine.results.sharpe import sharpe_ratios
+from apps.engine.results.trades import net_profits
 
 NO_FLAGS: Final = np.empty(0, np.uint8)
 

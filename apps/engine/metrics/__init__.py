@@ -1,1 +1,0 @@
-"""Numbers about a result: the one table, its formulas, groups and periods."""
