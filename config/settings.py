@@ -76,12 +76,12 @@ def allowed_headers() -> list[str]:
     return ["content-type", "authorization", "x-request-id", *names]
 
 
-def service_url(host: str, port: int) -> str:
+def public_url(host: str, port: int) -> str:
     """Return the address under which people reach the service: links in mails begin with it.
 
-    It is `SERVICE_URL`, called `PUBLIC_URL` by release 1.0, else that of the first allowed host.
+    It is `PUBLIC_URL`, else that of the first allowed host.
     """
-    given = os.environ.get("SERVICE_URL", "").strip() or os.environ.get("PUBLIC_URL", "").strip()
+    given = os.environ.get("PUBLIC_URL", "").strip()
     is_local = host in ("localhost", "127.0.0.1", "[::1]")
     return given.rstrip("/") or (f"http://{host}:{port}" if is_local else f"https://{host}")
 
@@ -182,7 +182,7 @@ ALLOWED_HOSTS = env_list("ALLOWED_HOSTS", default=f"localhost,127.0.0.1,[::1],{H
 
 # Whether nobody but the machine's own people can reach the service.
 SERVES_LOOPBACK_ALONE = {HOST, *ALLOWED_HOSTS} <= {"localhost", "127.0.0.1", "[::1]", "::1"}
-SERVICE_URL = service_url(ALLOWED_HOSTS[0], PORT)
+PUBLIC_URL = public_url(ALLOWED_HOSTS[0], PORT)
 
 
 INSTALLED_APPS = [
@@ -329,7 +329,6 @@ if PASSWORD_VALIDATORS == "strict":
         },
         {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
     ]
-REQUIRE_VERIFIED_EMAIL = env_flag("REQUIRE_VERIFIED_EMAIL", default=False)
 # Operators set up a second factor before they see the admin.
 REQUIRE_OPERATOR_2FA = not (DEBUG or SERVES_LOOPBACK_ALONE)
 SIMPLE_JWT = {
@@ -348,10 +347,8 @@ TOKEN_KEY_FALLBACKS = [token_key(key) for key in SECRET_KEY_FALLBACKS]
 
 # Percent of the sessions since a symbol's first stored day that must have data for a backtest.
 BACKTEST_MIN_COVERAGE = env_count("BACKTEST_MIN_COVERAGE", default=5, least=0, most=100)
-# Of each user's backtests: days since the end, number, and megabytes of results; 0 is no limit.
+# How long a backtest that has ended is kept; 0 is no limit.
 BACKTEST_KEEP_DAYS = env_count("BACKTEST_KEEP_DAYS", default=0, least=0, most=36_500)
-BACKTEST_KEEP_NUMBER = env_count("BACKTEST_KEEP_NUMBER", default=0, least=0, most=1_000_000)
-BACKTEST_KEEP_MEGABYTES = env_count("BACKTEST_KEEP_MEGABYTES", default=0, least=0, most=1_000_000)
 # What a paper account opens with and is reset to, in whole rupees.
 PAPER_ACCOUNT_BALANCE = env_count(
     "PAPER_ACCOUNT_BALANCE", default=10_000_000, least=1, most=1_000_000_000_000
@@ -378,17 +375,14 @@ QUOTAS = {
     "backtestBytes": 1024
     * 1024
     * env_count("QUOTA_BACKTEST_MEGABYTES", default=2_048, least=1, most=1_000_000),
-    "webhooks": env_count("QUOTA_WEBHOOKS", default=50, least=1, most=1_000),
-    "keys": env_count("QUOTA_KEYS", default=20, least=1, most=1_000),
+    "webhooks": 50,
+    "keys": 20,
     "exports": 1,
 }
 # Memory that a worker may use for one backtest; more is refused when it is submitted.
 BACKTEST_MEGABYTES = env_count("BACKTEST_MEGABYTES", default=1_200, least=1, most=1_000_000)
 # Seconds of one worker that a user's queued and running backtests may take together.
 QUOTA_BACKTEST_SECONDS = env_count("QUOTA_BACKTEST_SECONDS", default=14_400, least=1, most=10**8)
-# The most versions of one algorithm, and the least capital of a run, in rupees.
-QUOTA_VERSIONS = env_count("QUOTA_VERSIONS", default=200, least=1, most=1_000_000)
-QUOTA_LEAST_CAPITAL = env_count("QUOTA_LEAST_CAPITAL", default=1_000, least=0, most=1_000_000_000)
 TRUSTED_PROXIES = env_networks("TRUSTED_PROXIES", default="")
 REDIS_URL = os.environ.get("REDIS_URL", "").strip()
 # The feed of one broker; `manage.py feed --kite` needs both.

@@ -15,7 +15,6 @@ os.environ.setdefault("RATE_LIMIT_TRADING", "off")
 os.environ.setdefault("RATE_LIMIT_BACKTESTS", "off")
 os.environ.setdefault("RATE_LIMIT_GENERAL", "off")
 os.environ.setdefault("RATE_LIMIT_PAGES", "off")
-os.environ.setdefault("QUOTA_LEAST_CAPITAL", "0")
 
 from config.settings import *  # noqa: F403
 

@@ -217,7 +217,7 @@ def send_mail_now(
 
     Errors of the mail server are raised, to be tried again.
     """
-    context = {**facts, "service": settings.SERVICE_URL}
+    context = {**facts, "service": settings.PUBLIC_URL}
     if link_id is not None:
         usable = EmailLink.objects.filter(used_at=None, expires_at__gt=now)
         link = usable.select_related("user").filter(pk=link_id).first()
@@ -246,7 +246,7 @@ def _name_for(address: str, user: User) -> str:
 
 
 def url_of(link: EmailLink) -> str:
-    return settings.SERVICE_URL + _LINK_PAGES[LinkPurpose(link.purpose)] + signed(link)
+    return settings.PUBLIC_URL + _LINK_PAGES[LinkPurpose(link.purpose)] + signed(link)
 
 
 def signed(link: EmailLink) -> str:

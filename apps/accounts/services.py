@@ -36,7 +36,6 @@ from apps.accounts.login.services import (
     log_out,
     prove,
     require_proof_after_login,
-    require_verified_email,
     revoke_key,
     sign_up,
 )
@@ -106,7 +105,6 @@ __all__ = [
     "request_reset",
     "require_mails",
     "require_proof_after_login",
-    "require_verified_email",
     "reset_password",
     "revoke_key",
     "send_verification",

@@ -17,7 +17,6 @@ from apps.accounts.login import email_links, services, tokens, two_factor
 from apps.accounts.login.email_links import AlreadyVerified
 from apps.accounts.login.login_limits import Entrance, count_failure
 from apps.accounts.login.services import (
-    EmailNotVerified,
     EmailTaken,
     RecentProofRequired,
     TwoFactorRequired,
@@ -608,7 +607,7 @@ class KeyViewSet(OwnedViewSet):
         operation_id="createKey", request=NewKeySerializer, responses={201: CreatedKeySerializer}
     )
     @needs_recent_proof
-    @refuses(QuotaExceeded, EmailNotVerified)
+    @refuses(QuotaExceeded)
     def create(self, request: Request) -> Response:
         """Make an API key.
 

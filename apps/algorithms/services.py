@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final, TypedDict
 
-from django.conf import settings
 from django.db import transaction
 from django.db.models import Max, QuerySet
 
@@ -44,6 +43,7 @@ _LISTED: Final = (
 _SHOWN: Final = (*_LISTED, "description", "is_public", "owner__display_name", *STEPS.values())
 """The columns of a list of templates. Of their owners it has the names alone."""
 CLONED: Final = (*STEPS.values(), "description", "walk_forward_config", "monte_carlo_config")
+MOST_VERSIONS: Final = 200  # of one algorithm
 _SYSTEM: Final = "system"
 """Who changed a status when no user did."""
 RECORDED: Final = {
@@ -297,9 +297,8 @@ def _write(algorithm: Algorithm, columns: Iterable[str], *, now: datetime) -> No
 
 def _keep_version(algorithm: Algorithm, *, now: datetime) -> None:
     """Raises QuotaExceeded."""
-    limit = settings.QUOTA_VERSIONS
-    if algorithm.version > limit:
-        raise QuotaExceeded(resource="versions", limit=limit, used=algorithm.version - 1)
+    if algorithm.version > MOST_VERSIONS:
+        raise QuotaExceeded(resource="versions", limit=MOST_VERSIONS, used=algorithm.version - 1)
     algorithm.versions.create(
         number=algorithm.version, configuration=algorithm.configuration, created_at=now
     )

@@ -1,6 +1,5 @@
-"""Backtests beyond the limits of age, number and size are deleted a week after a warning."""
+"""Backtests beyond the limit of age are deleted a week after a warning."""
 
-import random
 from datetime import timedelta
 
 import pytest
@@ -41,8 +40,8 @@ def alice(alice: User) -> User:
     return alice
 
 
-def ended(owner: User, *days_ago: int, result: bytes = b"") -> list[Backtest]:
-    """Backtests that ended so many days ago, with a result of these bytes."""
+def ended(owner: User, *days_ago: int) -> list[Backtest]:
+    """Backtests that ended so many days ago, with a result."""
     first = submit(owner)
     backtests = []
     for days in days_ago:
@@ -50,7 +49,7 @@ def ended(owner: User, *days_ago: int, result: bytes = b"") -> list[Backtest]:
         backtest.pk, backtest.status = new_id(), BacktestStatus.CANCELLED
         backtest.completed_at = make.NOW - days * DAY
         backtest.save(force_insert=True)
-        BacktestResult.objects.create(backtest=backtest, trades=0, curve=result)
+        BacktestResult.objects.create(backtest=backtest, trades=0, curve=b"")
         backtests.append(backtest)
     first.delete()
     return backtests
@@ -86,56 +85,37 @@ def test_old_ones_are_deleted_at_their_age_and_a_week_after_the_warning(
     assert left() == [young.pk]
 
 
-def test_beyond_the_number_the_oldest_go(alice: User, bob: User, settings: Settings) -> None:
-    settings.BACKTEST_KEEP_NUMBER = 2
-    of_alice, of_bob = ended(alice, 1, 2, 3, 4), ended(bob, 5)
+def test_what_its_owner_keeps_stays(alice: User, settings: Settings) -> None:
+    settings.BACKTEST_KEEP_DAYS = 30
+    kept, deleted = ended(alice, 40, 41)
+    services.update_backtest(owner=alice, backtest_id=kept.pk, is_kept=True, now=make.NOW)
     for days in (0, 7):
         retention.purge(now=make.NOW + days * DAY)
-    assert left() == [of_alice[0].pk, of_alice[1].pk, of_bob[0].pk]
+    assert left() == [kept.pk]
+    assert deleted.pk not in left()
 
 
-def test_beyond_the_size_the_oldest_go(alice: User, settings: Settings) -> None:
-    settings.BACKTEST_KEEP_MEGABYTES = 2
-    incompressible = random.Random(1).randbytes(900_000)
-    with_results = ended(alice, 1, 2, 3, result=incompressible)
-    for days in (0, 7):
-        retention.purge(now=make.NOW + days * DAY)
-    assert left() == [backtest.pk for backtest in with_results[:2]]
-
-
-def test_what_its_owner_keeps_stays_and_counts(alice: User, settings: Settings) -> None:
-    settings.BACKTEST_KEEP_NUMBER = 2
-    newest, middle, oldest = ended(alice, 1, 2, 3)
-    services.update_backtest(owner=alice, backtest_id=oldest.pk, is_kept=True, now=make.NOW)
-    for days in (0, 7):
-        retention.purge(now=make.NOW + days * DAY)
-    assert left() == [newest.pk, oldest.pk]
-    assert middle.pk not in left()
-
-
-def test_one_that_is_within_the_limits_again_is_not_deleted(
-    alice: User, settings: Settings
-) -> None:
-    settings.BACKTEST_KEEP_NUMBER = 1
-    newest, oldest = ended(alice, 1, 2)
+def test_a_longer_age_ends_the_expiry_of_what_is_younger(alice: User, settings: Settings) -> None:
+    settings.BACKTEST_KEEP_DAYS = 30
+    younger, older = ended(alice, 40, 400)
     retention.purge(now=make.NOW)
-    assert marked() == ids(oldest)
-    newest.delete()
+    assert marked() == ids(younger, older)
+    settings.BACKTEST_KEEP_DAYS = 365
     retention.purge(now=make.NOW + WEEK)
-    assert (left(), marked()) == ([oldest.pk], set())
+    assert (left(), marked()) == ([younger.pk], set())
 
 
 def test_a_limit_that_is_removed_deletes_nothing(alice: User, settings: Settings) -> None:
-    settings.BACKTEST_KEEP_NUMBER = 1
-    ended(alice, 1, 2)
+    settings.BACKTEST_KEEP_DAYS = 30
+    ended(alice, 40, 50)
     retention.purge(now=make.NOW)
-    settings.BACKTEST_KEEP_NUMBER = 0
+    settings.BACKTEST_KEEP_DAYS = 0
     retention.purge(now=make.NOW + WEEK)
     assert (len(left()), marked()) == (2, set())
 
 
 def test_what_waits_or_runs_is_no_matter_of_retention(alice: User, settings: Settings) -> None:
-    settings.BACKTEST_KEEP_DAYS = settings.BACKTEST_KEEP_NUMBER = 1
+    settings.BACKTEST_KEEP_DAYS = 1
     submit(alice, now=make.NOW - 100 * DAY)
     retention.purge(now=make.NOW)
     assert (len(left()), marked()) == (1, set())
@@ -144,8 +124,8 @@ def test_what_waits_or_runs_is_no_matter_of_retention(alice: User, settings: Set
 def test_the_owner_is_warned_once_by_mail_and_in_answers(
     api: Api, alice: User, settings: Settings
 ) -> None:
-    settings.BACKTEST_KEEP_NUMBER = 1
-    newest, *older = ended(alice, 1, 2, 3)
+    settings.BACKTEST_KEEP_DAYS = 30
+    newest, *older = ended(alice, 1, 40, 50)
     for days in range(3):
         retention.purge(now=make.NOW + days * DAY)
     job = ProcrastinateJob.objects.get(task_name=ACCOUNT_MAIL_JOB)
@@ -160,8 +140,8 @@ def test_the_owner_is_warned_once_by_mail_and_in_answers(
 
 
 def test_keeping_one_ends_its_expiry_at_once(api: Api, alice: User, settings: Settings) -> None:
-    settings.BACKTEST_KEEP_NUMBER = 1
-    _, oldest = ended(alice, 1, 2)
+    settings.BACKTEST_KEEP_DAYS = 30
+    [oldest] = ended(alice, 40)
     retention.purge(now=make.NOW)
     path = f"/api/backtests/{oldest.pk}"
     body = api(alice).patch(path, {"kept": True}).json()

@@ -14,7 +14,7 @@ from config.settings import (
     allowed_headers,
     database,
     mail_server,
-    service_url,
+    public_url,
 )
 
 
@@ -49,17 +49,14 @@ def test_api_stands_for_the_headers_that_the_api_reads(monkeypatch: pytest.Monke
     ]
 
 
-def test_links_lead_to_the_service_url_or_the_first_allowed_host(
+def test_links_lead_to_the_public_url_or_the_first_allowed_host(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    for name in ("SERVICE_URL", "PUBLIC_URL"):
-        monkeypatch.delenv(name, raising=False)
-    assert service_url("localhost", 8000) == "http://localhost:8000"
-    assert service_url("trade.example.com", 8000) == "https://trade.example.com"
-    monkeypatch.setenv("PUBLIC_URL", "https://old.example.com/")
-    assert service_url("trade.example.com", 8000) == "https://old.example.com"
-    monkeypatch.setenv("SERVICE_URL", "https://new.example.com")
-    assert service_url("trade.example.com", 8000) == "https://new.example.com"
+    monkeypatch.delenv("PUBLIC_URL", raising=False)
+    assert public_url("localhost", 8000) == "http://localhost:8000"
+    assert public_url("trade.example.com", 8000) == "https://trade.example.com"
+    monkeypatch.setenv("PUBLIC_URL", "https://people.example.com/")
+    assert public_url("trade.example.com", 8000) == "https://people.example.com"
 
 
 def test_the_parts_of_a_database(monkeypatch: pytest.MonkeyPatch) -> None:

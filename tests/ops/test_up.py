@@ -323,6 +323,6 @@ def test_a_service_that_others_reach_says_what_is_too_weak(settings: Settings) -
     assert ("PASSWORD_VALIDATORS" in passwords, "EMAIL_URL" in mails) == (True, True)
     settings.PASSWORD_VALIDATORS, settings.EMAIL_HOST = "strict", "mail.example.com"
     [links] = exposure_warnings()
-    assert "SERVICE_URL" in links
-    settings.SERVICE_URL = "https://algotrade.example.com"
+    assert "PUBLIC_URL" in links
+    settings.PUBLIC_URL = "https://algotrade.example.com"
     assert list(exposure_warnings()) == []

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final, TypeAlias
 
-from django.conf import settings
 from django.contrib import auth
 from django.db import IntegrityError, transaction
 from django.db.models import BooleanField, ExpressionWrapper, F, Q, QuerySet
@@ -112,16 +111,6 @@ class RecentProofRequired(ServiceError):
 
     def __init__(self) -> None:
         super().__init__(reason="recent_proof_required")
-
-
-class EmailNotVerified(ServiceError):
-    code = Code.FORBIDDEN
-    message = (
-        "Verify your e-mail address first, by the link that POST /api/auth/verification sends."
-    )
-
-    def __init__(self) -> None:
-        super().__init__(reason="email_not_verified")
 
 
 class KeyRejected(ServiceError):
@@ -455,12 +444,6 @@ def require_proof_after_login(session: LoginSession, *, now: datetime) -> None:
         raise RecentProofRequired
 
 
-def require_verified_email(user: User) -> None:
-    """Raise EmailNotVerified where the settings ask for verified addresses."""
-    if settings.REQUIRE_VERIFIED_EMAIL and not user.email_verified:
-        raise EmailNotVerified
-
-
 @transaction.atomic
 def change_password(
     *, user: User, session: LoginSession, new_password: str, now: datetime
@@ -566,9 +549,8 @@ def create_key(
 
     It never expires if `expires_at` is None, and is accepted from everywhere without `networks`.
 
-    Raises InvalidInput, EmailNotVerified, QuotaExceeded.
+    Raises InvalidInput, QuotaExceeded.
     """
-    require_verified_email(user)
     if expires_at is not None and expires_at <= now:
         raise InvalidInput(Fault("expiresAt", "must lie in the future", wire_time(expires_at)))
     limits.require_room(user.pk, Resource.KEYS)

@@ -24,13 +24,6 @@ class InsufficientBalance(ServiceError):
     message = "The run needs {required} rupees; {available} of the paper account are available."
 
 
-class CapitalTooSmall(ServiceError):
-    """The run has less capital than a run needs."""
-
-    code = Code.UNPROCESSABLE_ENTITY
-    message = "A run needs at least {limit} rupees of capital, and this one has {used}."
-
-
 class AccountInUse(ServiceError):
     """A run still holds a part of the account."""
 
@@ -61,12 +54,6 @@ def _open(owner: User, now: datetime) -> Account:
 
 def _lend(account: Account, kind: EntryKind, amount: Decimal, now: datetime) -> None:
     ledger.enter(account, kind, {Book.CASH: amount, Book.CAPITAL: -amount}, now=now)
-
-
-def require_least(required: Decimal) -> None:
-    """Raise CapitalTooSmall for a run of less capital than the settings ask for."""
-    if required < settings.QUOTA_LEAST_CAPITAL:
-        raise CapitalTooSmall(limit=settings.QUOTA_LEAST_CAPITAL, used=required)
 
 
 def reserve(account: Account, required: Decimal) -> None:

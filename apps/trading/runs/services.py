@@ -12,7 +12,6 @@ from decimal import Decimal
 from django.db import transaction
 
 from apps.accounts.models import User
-from apps.accounts.services import require_verified_email
 from apps.algorithms.lifecycle import ALGORITHM_TRANSITIONS, AlgorithmStatus, AlgorithmTransition
 from apps.algorithms.models import Algorithm
 from apps.algorithms.services import WrongStatus
@@ -54,7 +53,6 @@ def start(*, owner: User, algorithm_id: str, now: datetime) -> StartResult:
     kill_switch_rows = kill_switches.share_user_switch(owner), kill_switches.share_global_switch()
     account = capital.account_of(owner, now=now)
     algorithm = _locked(owner, algorithm_id)
-    require_verified_email(owner)
     _require_startable(algorithm)
     request = StartRequest(algorithm, _strategy_of(algorithm.configuration), resumed=None)
     kill_switches.require_off(*kill_switch_rows)
@@ -64,7 +62,6 @@ def start(*, owner: User, algorithm_id: str, now: datetime) -> StartResult:
     start_checks.check_positions(request)
     required = rupees(request.strategy.executionSettings.initialCapital)
     limits.check_room(owner.pk, Resource.ACTIVE_ALGORITHMS)
-    capital.require_least(required)
     capital.reserve(account, required)
     start_checks.check_broker(request)
     run = _begin_run(request, account, required, now)

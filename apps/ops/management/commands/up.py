@@ -191,8 +191,8 @@ def exposure_warnings() -> Iterator[str]:
         yield "anybody may choose a common password: set PASSWORD_VALIDATORS=strict"
     if not settings.EMAIL_HOST:
         yield "no mails are sent, not even to reset a password: set EMAIL_URL"
-    elif not settings.SERVICE_URL.startswith("https://"):
-        yield f"links in mails lead to {settings.SERVICE_URL}: set SERVICE_URL"
+    elif not settings.PUBLIC_URL.startswith("https://"):
+        yield f"links in mails lead to {settings.PUBLIC_URL}: set PUBLIC_URL"
 
 
 class DatabaseWatch:
