@@ -15,7 +15,7 @@ from django.http import HttpRequest, HttpResponse
 from django.utils import timezone
 
 from apps.accounts import mails
-from apps.accounts.login import operators, services, two_factor
+from apps.accounts.login import operators, services
 from apps.accounts.mails import MailKind
 from apps.accounts.models import (
     ApiKey,
@@ -26,11 +26,11 @@ from apps.accounts.models import (
     User,
 )
 from apps.core.operator_pages import (
-    AdminAction,
     AuditedAdmin,
     BoundedPaginator,
     OperatorAdmin,
     acting_operator,
+    operator_action,
 )
 
 # Roles are flags of the user; Django's groups would say nothing here.
@@ -44,13 +44,10 @@ class UserAdmin(AuditedAdmin, DjangoUserAdmin):  # type: ignore[type-arg]  # not
     Operators change users; only admins change operators and admins, and grant these roles.
     """
 
-    object_actions = (
-        AdminAction("unlock", "Forget wrong passwords", operators.unlock, lambda user: True),
-        AdminAction(
-            "remove-second-factor",
-            "Remove the second factor",
-            operators.remove_second_factor,
-            two_factor.is_on,
+    actions = (
+        operator_action("unlock", "Forget wrong passwords", operators.unlock),
+        operator_action(
+            "remove-second-factor", "Remove the second factor", operators.remove_second_factor
         ),
     )
     paginator = BoundedPaginator

@@ -12,7 +12,7 @@ from apps.core import audit
 from apps.core.audit import Action
 from apps.core.jobs import quiet_start
 from apps.core.models import AuditRecord, QuietStart
-from apps.core.operator_pages import AdminAction, OperatorAdmin
+from apps.core.operator_pages import OperatorAdmin, operator_action
 
 admin.site.unregister(ProcrastinateJob)
 
@@ -59,11 +59,7 @@ class QuietStartAdmin(OperatorAdmin):
     resumed.
     """
 
-    object_actions = (
-        AdminAction(
-            "end", "End the quiet start", _end, lambda row: row.ended_at is None, typed="TRADE HERE"
-        ),
-    )
+    actions = (operator_action("end", "End the quiet start", _end),)
     list_display = ("__str__", "began_at", "snapshot_at", "ended_at")
 
 

@@ -1,11 +1,10 @@
 """Base classes of the admin's pages: read-only, with every change audited.
 
-Forms add, edit and delete nothing unless a page allows it. An operator acts on an object through an
-AdminAction, a page that asks for the reason.
+Forms add, edit and delete nothing unless a page allows it. An operator acts on rows by an action of
+their list, which asks for the reason.
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
 from datetime import datetime
 from functools import reduce
 from operator import or_
@@ -13,14 +12,13 @@ from typing import Any, ClassVar, Final
 
 from django import forms
 from django.contrib import admin, messages
+from django.contrib.admin.helpers import ActionForm
 from django.contrib.admin.utils import unquote
 from django.core.paginator import Paginator
 from django.db.models import Model, Q, QuerySet
-from django.forms import Form
-from django.http import Http404, HttpRequest, HttpResponse, QueryDict
+from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
-from django.template.response import TemplateResponse
-from django.urls import URLPattern, path, reverse
+from django.urls import reverse
 from django.utils import timezone
 from django.utils.functional import cached_property
 
@@ -41,43 +39,35 @@ class BoundedPaginator(Paginator):  # type: ignore[type-arg]  # not generic at r
         return rows.order_by()[:MOST_COUNTED].count()
 
 
-@dataclass(frozen=True, slots=True)
-class AdminAction:
-    """An action of operators on one object.
+class ReasonForm(ActionForm):
+    """The action to take on the chosen rows of a list, and why."""
 
-    `do(object, operator, reason, now)` calls a service, which writes the audit record and raises
-    ServiceError if the action is not possible. An action that concerns every user has a text in
-    `typed`, which the operator must type first.
-    """
-
-    name: str
-    label: str
-    do: Callable[[Any, audit.Actor, str, datetime], object]
-    offered: Callable[[Any], bool]
-    typed: str = ""
-
-    def form(self, data: QueryDict | None) -> Form:
-        return TypedForm(self.typed, data) if self.typed else ReasonForm(data)
+    reason = forms.CharField(max_length=200, required=False)
 
 
-class ReasonForm(Form):
-    reason = forms.CharField(max_length=200, help_text="It is put on record with your name.")
+# What a service does: `do(row, operator, reason, now)`. It writes the audit record, and raises
+# ServiceError when it is not possible.
+OperatorVerb = Callable[[Any, audit.Actor, str, datetime], object]
 
 
-class TypedForm(ReasonForm):
-    """The form of an action that a stray click must not trigger."""
+def operator_action(name: str, label: str, do: OperatorVerb) -> Callable[..., None]:
+    """Return an action for the `actions` of a page: it asks for a reason."""
 
-    confirmation = forms.CharField(max_length=50, strip=False)
+    @admin.action(description=label)
+    def act(page: AuditedAdmin, request: HttpRequest, chosen: QuerySet[Any]) -> None:
+        reason = request.POST.get("reason", "").strip()
+        if not reason:
+            messages.error(request, "Write the reason too: it is put on record with your name.")
+            return
+        for row in chosen:
+            try:
+                do(row, acting_operator(request), reason, timezone.now())
+                messages.success(request, f"Done. {label}: {row}.")
+            except ServiceError as refusal:
+                messages.error(request, f"{row}: {refusal}")
 
-    def __init__(self, wanted: str, data: QueryDict | None) -> None:
-        super().__init__(data)
-        self._wanted = wanted
-        self.fields["confirmation"].help_text = f"Type {wanted} to confirm."
-
-    def clean_confirmation(self) -> str:
-        if self.cleaned_data["confirmation"] != self._wanted:
-            raise forms.ValidationError(f"Type {self._wanted}, as it stands here.")
-        return self._wanted
+    act.__name__ = name
+    return act
 
 
 class AuditedAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # not generic at run time
@@ -85,8 +75,7 @@ class AuditedAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # not generic a
     records.
     """
 
-    object_actions: ClassVar[Sequence[AdminAction]] = ()
-    change_form_template = "operators/change_form.html"
+    action_form = ReasonForm
 
     def construct_change_message(
         self, request: HttpRequest, form: Any, formsets: Any, add: bool = False
@@ -127,50 +116,6 @@ class AuditedAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # not generic a
     ) -> HttpResponse:
         """Show the audit records of the object instead of Django's own history."""
         return redirect(f"{reverse('admin:core_auditrecord_changelist')}?q={unquote(object_id)}")
-
-    def get_urls(self) -> list[URLPattern]:
-        """Add the address `<id>/do/<action>/` of the object's actions."""
-        name = f"{self.opts.app_label}_{self.opts.model_name}_action"
-        view = self.admin_site.admin_view(self.action_view)
-        return [path("<path:object_id>/do/<str:action>/", view, name=name), *super().get_urls()]
-
-    def render_change_form(
-        self, request: HttpRequest, context: dict[str, Any], *args: Any, **kwargs: Any
-    ) -> HttpResponse:
-        """Offer the actions that are possible for the object now."""
-        shown = context["original"]
-        context["object_actions"] = [
-            action for action in self.object_actions if shown and action.offered(shown)
-        ]
-        return super().render_change_form(request, context, *args, **kwargs)
-
-    def action_view(self, request: HttpRequest, object_id: str, action: str) -> HttpResponse:
-        """Ask for the reason, then do it."""
-        chosen = next((known for known in self.object_actions if known.name == action), None)
-        obj = self.get_object(request, unquote(object_id))
-        if chosen is None or obj is None:
-            raise Http404
-        change_page = reverse(
-            f"admin:{self.opts.app_label}_{self.opts.model_name}_change", args=[obj.pk]
-        )
-        form = chosen.form(request.POST if request.method == "POST" else None)
-        if not form.is_valid():
-            context = {
-                **self.admin_site.each_context(request),
-                "title": f"{chosen.label}: {obj}",
-                "action": chosen,
-                "object": obj,
-                "back": change_page,
-                "form": form,
-                "opts": self.opts,
-            }
-            return TemplateResponse(request, "operators/action.html", context)
-        try:
-            chosen.do(obj, acting_operator(request), form.cleaned_data["reason"], timezone.now())
-            messages.success(request, f"Done. {chosen.label}: {obj}.")
-        except ServiceError as refusal:
-            messages.error(request, str(refusal))
-        return redirect(change_page)
 
 
 def _change(form: Any, name: str) -> object:
@@ -246,3 +191,13 @@ class OperatorAdmin(AuditedAdmin):
         """Search by `matching`; Django would look for each word anywhere in each column."""
         term = search_term.strip()
         return (queryset.filter(self.matching(term)) if term else queryset), False
+
+
+class SymbolAdmin(OperatorAdmin):
+    """Rows of an instrument, found by its whole symbol."""
+
+    searched = {"symbol": "an instrument"}
+    search_help_text = "A whole symbol, such as NSE:RELIANCE."
+
+    def matching(self, term: str) -> Q:
+        return Q(symbol=term.upper())

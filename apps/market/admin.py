@@ -1,9 +1,8 @@
 """Files of candles and corporate actions, for operators to read."""
 
 from django.contrib import admin
-from django.db.models import Q
 
-from apps.core.operator_pages import OperatorAdmin
+from apps.core.operator_pages import OperatorAdmin, SymbolAdmin
 from apps.market.models import CandleFile, CorporateAction, Dividend
 
 
@@ -14,21 +13,11 @@ class CandleFileAdmin(OperatorAdmin):
 
 
 @admin.register(CorporateAction)
-class CorporateActionAdmin(OperatorAdmin):
+class CorporateActionAdmin(SymbolAdmin):
     list_display = ("symbol", "ex_date", "kind", "terms", "source", "loaded_at")
     list_filter = ("kind",)
-    searched = {"symbol": "an instrument"}
-    search_help_text = "A whole symbol, such as NSE:RELIANCE."
-
-    def matching(self, term: str) -> Q:
-        return Q(symbol=term.upper())
 
 
 @admin.register(Dividend)
-class DividendAdmin(OperatorAdmin):
+class DividendAdmin(SymbolAdmin):
     list_display = ("symbol", "ex_date", "amount", "source", "loaded_at")
-    searched = {"symbol": "an instrument"}
-    search_help_text = "A whole symbol, such as NSE:RELIANCE."
-
-    def matching(self, term: str) -> Q:
-        return Q(symbol=term.upper())

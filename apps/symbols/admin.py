@@ -3,18 +3,11 @@
 from datetime import datetime
 
 from django.contrib import admin
-from django.db.models import Case, QuerySet, When
-from django.http import HttpRequest
-from django.utils import timezone
 
 from apps.core import audit
-from apps.core.operator_pages import AdminAction, OperatorAdmin, ReadOnlyInline
-from apps.core.times import INDIA
+from apps.core.operator_pages import OperatorAdmin, ReadOnlyInline, SymbolAdmin, operator_action
 from apps.symbols import services
 from apps.symbols.models import Instrument, InstrumentAlias, InstrumentTerms, MasterLoad
-from apps.symbols.search.tiers import search_among
-
-MOST_FOUND = 100
 
 
 def _enable(instrument: Instrument, operator: audit.Actor, reason: str, now: datetime) -> None:
@@ -35,28 +28,15 @@ class TermsInline(ReadOnlyInline):
 
 
 @admin.register(Instrument)
-class InstrumentAdmin(OperatorAdmin):
-    object_actions = (
-        AdminAction("enable", "Switch on", _enable, lambda instrument: not instrument.enabled),
-        AdminAction("disable", "Switch off", _disable, lambda instrument: instrument.enabled),
+class InstrumentAdmin(SymbolAdmin):
+    actions = (
+        operator_action("enable", "Switch on", _enable),
+        operator_action("disable", "Switch off", _disable),
     )
     list_display = ("symbol", "name", "type", "expiry", "lot_size", "enabled", "sample")
     list_filter = ("exchange", "type", "enabled", "sample")
     ordering = ("symbol",)
     inlines = (AliasInline, TermsInline)
-    searched = {"symbol": "an instrument"}
-    search_help_text = "A symbol, a name, an ISIN, or what an exchange or a broker calls it."
-
-    def get_search_results(
-        self, request: HttpRequest, queryset: QuerySet[Instrument], search_term: str
-    ) -> tuple[QuerySet[Instrument], bool]:
-        """By the tiers of the interface's search, the best first."""
-        if not search_term.strip():
-            return queryset, False
-        today = timezone.now().astimezone(INDIA).date()
-        instruments = search_among(queryset, query=search_term, today=today, limit=MOST_FOUND)
-        rank = Case(*(When(pk=row.pk, then=at) for at, row in enumerate(instruments)), default=0)
-        return queryset.filter(pk__in=[row.pk for row in instruments]).order_by(rank), False
 
 
 @admin.register(MasterLoad)

@@ -9,17 +9,14 @@ from django.http import HttpRequest, HttpResponse
 from django.utils import timezone
 
 from apps.core import audit
-from apps.core.operator_pages import AdminAction, OperatorAdmin, ReadOnlyInline
-from apps.core.times import moment
+from apps.core.operator_pages import OperatorAdmin, ReadOnlyInline, operator_action
 from apps.trading import services
 from apps.trading.brokers import paper
 from apps.trading.models import (
     Account,
-    BarStream,
     BrokerHealth,
     BrokerState,
     DailyLoss,
-    DriftReport,
     Fill,
     GlobalSwitch,
     KillSwitch,
@@ -43,15 +40,11 @@ def _lift(switch: GlobalSwitch, operator: audit.Actor, reason: str, now: datetim
 
 @admin.register(GlobalSwitch)
 class GlobalSwitchAdmin(OperatorAdmin):
-    """One thing, over everybody: to turn it, one types what that does."""
+    """One row, over everybody."""
 
-    object_actions = (
-        AdminAction(
-            "halt", "Turn on", _halt, lambda switch: not switch.active, typed="HALT EVERYBODY"
-        ),
-        AdminAction(
-            "lift", "Turn off", _lift, lambda switch: switch.active, typed="LET TRADE AGAIN"
-        ),
+    actions = (
+        operator_action("halt", "Halt trading for everybody", _halt),
+        operator_action("lift", "Let everybody trade again", _lift),
     )
     list_display = ("__str__", "active", "since", "reason")
     ordering = ("id",)
@@ -68,22 +61,14 @@ def _declare(state: BrokerState) -> Callable[[BrokerHealth, audit.Actor, str, da
     return do
 
 
-def _is_well(row: BrokerHealth) -> bool:
-    return row.state == BrokerState.OK
-
-
-def _is_out(row: BrokerHealth) -> bool:
-    return not _is_well(row)
-
-
 @admin.register(BrokerHealth)
 class BrokerHealthAdmin(OperatorAdmin):
     """What an operator declares holds until an operator declares another state."""
 
-    object_actions = (
-        AdminAction("restore", "Take orders again", _declare(BrokerState.OK), _is_out),
-        AdminAction("limit", "Take no more orders", _declare(BrokerState.LIMITED), _is_well),
-        AdminAction("cut", "Count as unreachable", _declare(BrokerState.UNREACHABLE), _is_well),
+    actions = (
+        operator_action("restore", "Take orders again", _declare(BrokerState.OK)),
+        operator_action("limit", "Take no more orders", _declare(BrokerState.LIMITED)),
+        operator_action("cut", "Count as unreachable", _declare(BrokerState.UNREACHABLE)),
     )
     list_display = ("name", "state", "detail", "since", "checked_at")
     ordering = ("name",)
@@ -175,27 +160,8 @@ class SignalAdmin(OperatorAdmin):
     )  # fmt: skip
 
 
-@admin.register(BarStream)
-class BarStreamAdmin(OperatorAdmin):
-    """Who works on which bars; one that is due and not leased for long waits for a runner."""
-
-    list_display = ("__str__", "last_row", "wake_at", "lease_token", "leased_until")
-    list_filter = ("timeframe",)
-
-    @admin.display(ordering="row_time")
-    def last_row(self, stream: BarStream) -> datetime | None:
-        """The start of its bars."""
-        return None if stream.row_time is None else moment(stream.row_time)
-
-
 @admin.register(DailyLoss)
 class DailyLossAdmin(OperatorAdmin):
     searched = {"algorithm_id": "an algorithm"}
     list_display = ("algorithm_id", "day", "loss", "limit", "breached_at")
     list_filter = (("breached_at", admin.EmptyFieldListFilter),)
-
-
-@admin.register(DriftReport)
-class DriftReportAdmin(OperatorAdmin):
-    searched = {"run_id": "a run"}
-    list_display = ("run_id", "day", "rows", "total", "checked_at")

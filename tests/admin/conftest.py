@@ -1,7 +1,9 @@
 """Who opens the admin's pages."""
 
 import pytest
+from django.db.models import Model
 from django.test import Client
+from django.urls import reverse
 
 from apps.accounts.models import User
 from tests import make
@@ -19,6 +21,14 @@ def browser_of(user: User) -> Client:
     client = Client()
     client.force_login(user)
     return client
+
+
+def act(client: Client, action: str, row: Model, reason: str) -> str:
+    """Choose a row of its list and an action; return the page that says what came of it."""
+    meta = row._meta
+    data = {"action": action, "_selected_action": row.pk, "reason": reason}
+    address = reverse(f"admin:{meta.app_label}_{meta.model_name}_changelist")
+    return client.post(address, data, follow=True).text
 
 
 @pytest.fixture

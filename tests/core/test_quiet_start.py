@@ -6,7 +6,6 @@ from io import StringIO
 import pytest
 from django.core import mail
 from django.core.management import CommandError, call_command
-from django.test import Client
 from django.utils import timezone
 from procrastinate.contrib.django.models import ProcrastinateJob
 
@@ -21,7 +20,7 @@ from apps.webhooks.event_types import EventType
 from apps.webhooks.lifecycle import DeliveryQueue
 from apps.webhooks.models import Delivery, EmailNotices
 from apps.webhooks.sending import delivery
-from tests.admin.conftest import an_operator, browser_of
+from tests.admin.conftest import act, an_operator, browser_of
 from tests.conftest import Api
 from tests.error_responses import assert_error
 from tests.trading.algorithm_states import stopped_algorithm
@@ -126,15 +125,12 @@ def test_its_end_is_on_record_and_comes_once(alice: User) -> None:
         end()
 
 
-def test_an_operator_ends_it_by_typing_so() -> None:
+def test_an_operator_ends_it_with_a_reason() -> None:
     row, browser = begin(), browser_of(an_operator())
-    page = f"/admin/core/quietstart/{row.pk}/do/end/"
-    browser.post(page, {"reason": "gone", "confirmation": "yes"})
+    act(browser, "end", row, "")
     assert QuietStart.objects.get().ended_at is None
-    answer = browser.post(page, {"reason": "gone", "confirmation": "TRADE HERE"}, follow=True)
-    assert "Done. End the quiet start" in answer.text
+    assert "Done. End the quiet start" in act(browser, "end", row, "gone")
     assert QuietStart.objects.get().ended_at is not None
     assert (
         AuditRecord.objects.filter(action=Action.QUIET_START_ENDED).get().actor_kind == "operator"
     )
-    assert isinstance(browser, Client)

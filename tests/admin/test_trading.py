@@ -1,4 +1,4 @@
-"""Operators look at what trades, and halt it for everybody by typing that they mean it."""
+"""Operators look at what trades, and halt it for everybody."""
 
 import pytest
 from django.test import Client
@@ -7,6 +7,7 @@ from apps.accounts.models import User
 from apps.core.models import AuditRecord
 from apps.trading.models import BrokerHealth, GlobalSwitch, LedgerEntry
 from tests import make
+from tests.admin.conftest import act, browser_of
 from tests.conftest import Api
 from tests.error_responses import assert_error
 from tests.trading.algorithm_states import add_order, hold, lose, start, stopped_algorithm
@@ -15,56 +16,26 @@ SWITCH = "/admin/trading/globalswitch"
 BROKERS = "/admin/trading/brokerhealth"
 
 
-@pytest.fixture
-def olga(db: None) -> User:
-    user = make.user("olga")
-    user.is_staff = True
-    user.save(update_fields=["is_staff"])
-    return user
-
-
-@pytest.fixture
-def operator(olga: User) -> Client:
-    client = Client()
-    client.force_login(olga)
-    return client
-
-
-def turn(client: Client, verb: str, confirmation: str) -> str:
-    body = {"reason": "bad data", "confirmation": confirmation}
-    return client.post(f"{SWITCH}/1/do/{verb}/", body, follow=True).text
-
-
 def is_on() -> bool:
     return GlobalSwitch.objects.get().active
 
 
-def test_the_switch_is_there_to_be_found(operator: Client) -> None:
+@pytest.fixture
+def switch(operator: Client) -> GlobalSwitch:
     assert f'href="{SWITCH}/1/change/"' in operator.get(f"{SWITCH}/").text
-    shown = operator.get(f"{SWITCH}/1/change/").text
-    assert "../do/halt/" in shown
-    assert "../do/lift/" not in shown
+    return GlobalSwitch.objects.get()
 
 
-def test_it_says_what_has_to_be_typed(operator: Client) -> None:
-    operator.get(f"{SWITCH}/")
-    assert "Type HALT EVERYBODY to confirm." in operator.get(f"{SWITCH}/1/do/halt/").text
-
-
-@pytest.mark.parametrize("typed", ["", "yes", "halt everybody", " HALT EVERYBODY"])
-def test_without_the_very_words_nothing_happens(operator: Client, typed: str) -> None:
-    operator.get(f"{SWITCH}/")
-    assert "errorlist" in turn(operator, "halt", typed)
+def test_it_is_turned_on_and_off_on_record(
+    operator: Client, olga: User, switch: GlobalSwitch
+) -> None:
+    assert "Write the reason too" in act(operator, "halt", switch, "")
     assert not is_on()
-
-
-def test_it_is_turned_on_and_off_on_record(operator: Client, olga: User) -> None:
-    operator.get(f"{SWITCH}/")
-    assert "Done" in turn(operator, "halt", "HALT EVERYBODY")
+    assert "Done" in act(operator, "halt", switch, "bad data")
     assert is_on()
-    assert "Done" in turn(operator, "lift", "LET TRADE AGAIN")
+    assert "Done" in act(operator, "lift", switch, "good data")
     assert not is_on()
-    assert "is off already" in turn(operator, "lift", "LET TRADE AGAIN")
+    assert "is off already" in act(operator, "lift", switch, "good data")
     turned = AuditRecord.objects.filter(object_type="globalswitch").order_by("id")
     assert [(row.action, row.actor_kind, row.actor) for row in turned] == [
         ("kill_switch_on", "operator", olga.pk),
@@ -73,18 +44,15 @@ def test_it_is_turned_on_and_off_on_record(operator: Client, olga: User) -> None
     assert turned[0].details == {"reason": "bad data"}
 
 
-def test_a_user_cannot_turn_it(operator: Client, alice: User) -> None:
-    operator.get(f"{SWITCH}/")
-    client = Client()
-    client.force_login(alice)
-    turn(client, "halt", "HALT EVERYBODY")
+def test_a_user_cannot_turn_it(switch: GlobalSwitch, alice: User) -> None:
+    act(browser_of(alice), "halt", switch, "mine")
     assert not is_on()
 
 
 @pytest.mark.parametrize(
     "page",
     """
-        account run position dailyloss ledgerentry killswitch order trade signal barstream
+        account run position dailyloss ledgerentry killswitch order trade signal
     """.split(),
 )
 def test_what_trades_is_shown(operator: Client, alice: User, page: str) -> None:
@@ -123,12 +91,9 @@ def test_a_broker_that_is_cut_lets_nothing_start(operator: Client, alice: User, 
     refusals = {"cut": (503, "BROKER_CONNECTION_FAILED"), "limit": (429, "BROKER_RATE_LIMIT")}
     path = f"/api/trading/algorithms/{algorithm.pk}/start"
     for verb, refusal in refusals.items():
-        assert (
-            "Done"
-            in operator.post(f"{BROKERS}/paper/do/{verb}/", {"reason": "drill"}, follow=True).text
-        )
+        assert "Done" in act(operator, verb, BrokerHealth.objects.get(), "drill")
         assert_error(api(alice).post(path, {}), *refusal, broker="paper")
         assert BrokerHealth.objects.get().detail == "drill"
-        operator.post(f"{BROKERS}/paper/do/restore/", {"reason": "over"}, follow=True)
+        act(operator, "restore", BrokerHealth.objects.get(), "over")
     assert api(alice).post(path, {}).status_code == 200
     assert AuditRecord.objects.filter(action="broker_declared").count() == 4
