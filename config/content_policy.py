@@ -1,6 +1,6 @@
 """What a browser may load and run in the service's own pages: files of the service, nothing else.
 
-A report, which is also read as a file, has a policy of its own (apps.backtests.report.page).
+A report, which is also read as a file, has a policy of its own: apps/backtests/analysis/report.
 """
 
 import base64

@@ -501,7 +501,7 @@ SPECTACULAR_SETTINGS = {
     ],
     "POSTPROCESSING_HOOKS": [
         "apps.algorithms.step_schemas.add_steps",
-        "apps.backtests.result_schemas.add_results",
+        "apps.backtests.serializers.result_schemas.add_results",
         "apps.webhooks.guide.messages.add_messages",
         "apps.core.api.resources.schema.add_shared_components",
         "apps.core.api.resources.schema.drop_enum_ids",
@@ -553,7 +553,7 @@ SILENCED_SYSTEM_CHECKS += ["security.W004", "security.W008"]
 # The admin's own files, served from the packages they come in.
 STATIC_URL = "/static/"
 # The script that draws charts, which reports bring with them.
-_CHARTS = BASE_DIR / "apps/backtests/report/assets/lightweight-charts-5.2.1"
+_CHARTS = BASE_DIR / "apps/backtests/analysis/report/assets/lightweight-charts-5.2.1"
 STATICFILES_DIRS = [("lightweight-charts-5.2.1", _CHARTS)]
 WHITENOISE_USE_FINDERS = True
 WHITENOISE_AUTOREFRESH = False

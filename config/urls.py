@@ -26,14 +26,14 @@ from apps.algorithms.views import (
     PerformanceViewSet,
     TemplateViewSet,
 )
-from apps.backtests.chart.views import ChartViewSet
-from apps.backtests.compare.views import ComparisonViewSet
-from apps.backtests.evidence.views import EvidenceViewSet
-from apps.backtests.explain.views import ExplanationViewSet
-from apps.backtests.report.views import ReportLinkViewSet, ReportViewSet, shared_report
-from apps.backtests.reproduce.views import ReproductionViewSet
+from apps.backtests.analysis.chart.views import ChartViewSet
+from apps.backtests.analysis.comparison.views import ComparisonViewSet
+from apps.backtests.analysis.evidence.views import EvidenceViewSet
+from apps.backtests.analysis.explanation.views import ExplanationViewSet
+from apps.backtests.analysis.report.views import ReportLinkViewSet, ReportViewSet, shared_report
+from apps.backtests.analysis.reproduction.views import ReproductionViewSet
+from apps.backtests.analysis.what_if.views import WhatIfViewSet
 from apps.backtests.views import BacktestViewSet
-from apps.backtests.what_if.views import WhatIfViewSet
 from apps.console.account import mail_links
 from apps.console.home import home
 from apps.market.feeds.views import CandlesViewSet

@@ -59,6 +59,11 @@ ENDED: Final = frozenset(
     {BacktestStatus.COMPLETED, BacktestStatus.FAILED, BacktestStatus.CANCELLED}
 )
 
+# The id of a backtest that ends is notified on the first channel by a trigger (migration 0011), the
+# id of one whose evidence is ready on the second.
+BACKTEST_ENDED_CHANNEL: Final = "backtest_ended"
+EVIDENCE_ENDED_CHANNEL: Final = "evidence_ended"
+
 
 class BacktestNotFound(ServiceError):
     """The id is unknown, malformed or somebody else's."""

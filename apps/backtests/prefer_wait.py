@@ -13,8 +13,6 @@ from apps.core.api.resources import answer_header
 from apps.core.requests import LongPoll
 
 MAX_WAIT_SECONDS: Final = 30
-# A trigger notifies this channel of the id of each backtest that ends (migration 0011).
-BACKTEST_ENDED_CHANNEL: Final = "backtest_ended"
 PREFERENCE_APPLIED: Final = answer_header("Preference-Applied")
 _WAIT = re.compile(r'wait\s*=\s*"?([0-9]{1,9})"?')
 

@@ -15,12 +15,19 @@ from apps.backtests.models import (
     BacktestStatus,
     BacktestTransition,
 )
+from apps.backtests.retention import purge
 from apps.backtests.running import estimates, queue, results, sufficient_history
-from apps.backtests.submissions import (
+from apps.backtests.running.estimates import estimate_seconds
+from apps.backtests.running.queue import give_up_killed, requeue_stalled
+from apps.backtests.running.results import engine_notes
+from apps.backtests.running.submissions import (
+    OVERRIDES,
+    STUDY_FIELDS,
     DateRange,
     StudyConfigs,
     override_steps,
     parse_steps,
+    read_date_range,
     study_config,
 )
 from apps.core import audit, limits, requests
@@ -31,28 +38,40 @@ from apps.core.times import day_in_india
 from apps.engine.studies import WalkForwardConfig
 from apps.market.rulebook import current_rule_set, require_tradable
 
+__all__ = [
+    "MAX_QUEUED",
+    "MAX_QUEUED_PER_USER",
+    "OVERRIDES",
+    "STUDY_FIELDS",
+    "BacktestAlreadyEnded",
+    "BacktestNotFailed",
+    "BacktestRunning",
+    "QueueFull",
+    "TooManyQueued",
+    "backtests_of",
+    "cancel",
+    "cancel_for_operator",
+    "compose",
+    "delete",
+    "engine_notes",
+    "enqueue_new",
+    "equity",
+    "estimate_seconds",
+    "give_up_killed",
+    "purge",
+    "read",
+    "read_date_range",
+    "requeue_stalled",
+    "retry",
+    "submit",
+    "trades",
+    "update_backtest",
+]
+
 # The most queued backtests of one user, and of all users together.
 MAX_QUEUED_PER_USER: Final = 20
 MAX_QUEUED: Final = 10_000
 _RETRY_SECONDS: Final = 5
-
-
-# The results of a user's backtests, as they are stored, compressed; sizes are read without reading
-# the values.
-RESULT_BYTES: Final = """
-    SELECT backtest.id, pg_column_size(result.curve) + coalesce(blocks.bytes, 0)
-        + coalesce(pg_column_size(evidence.document) + pg_column_size(evidence.fills), 0) AS bytes
-    FROM backtests_backtest AS backtest
-    JOIN backtests_backtestresult AS result ON result.backtest_id = backtest.id
-    LEFT JOIN backtests_evidence AS evidence ON evidence.backtest_id = backtest.id
-    LEFT JOIN LATERAL (
-        SELECT sum(pg_column_size(data) + coalesce(pg_column_size(excursions), 0)
-            + coalesce(pg_column_size(fills), 0)) AS bytes
-        FROM backtests_tradeblock WHERE result_id = backtest.id
-    ) AS blocks ON true
-    WHERE backtest.owner_id = %(owner)s
-"""
-STORED_BYTES: Final = f"SELECT coalesce(sum(bytes), 0) FROM ({RESULT_BYTES}) AS results"
 
 
 class TooManyQueued(ServiceError):
@@ -100,7 +119,7 @@ def _backtest_count(owner_id: str) -> int:
 @limits.counted_by(Resource.BACKTEST_BYTES)
 def _backtest_bytes(owner_id: str) -> int:
     with connection.cursor() as cursor:
-        cursor.execute(STORED_BYTES, {"owner": owner_id})
+        cursor.execute(results.STORED_BYTES, {"owner": owner_id})
         return int(cursor.fetchone()[0])
 
 
@@ -198,7 +217,7 @@ def enqueue_new(backtest: Backtest, *, owner: User, now: datetime, **details: ob
     """
     estimates.require_memory(backtest)
     _require_space_in_queue(owner)
-    backtest.estimated_seconds = estimates.estimate_seconds(backtest)
+    backtest.estimated_seconds = estimate_seconds(backtest)
     estimates.require_seconds(backtest, owner=owner)
     limits.check_room(owner.pk, Resource.BACKTESTS, Resource.BACKTEST_BYTES)
     backtest.status = BacktestStatus.QUEUED

@@ -105,8 +105,8 @@ def run_evidence_job(backtest_id: str) -> None:
     """Make the evidence on a backtest. What fails is recorded for whoever asked; when the database
     is lost, the reaper puts the job back.
     """
-    from apps.backtests.evidence import making
-    from apps.backtests.evidence import services as evidence
+    from apps.backtests.analysis.evidence import making
+    from apps.backtests.analysis.evidence import services as evidence
     from apps.backtests.running import results
 
     begun = evidence.begin(backtest_id)

@@ -11,14 +11,14 @@ from rest_framework.response import Response
 from apps.algorithms.models import AlgorithmNotFound
 from apps.algorithms.steps import AlgorithmIncomplete
 from apps.backtests import services
-from apps.backtests.models import Backtest, BacktestKind, BacktestNotFound
+from apps.backtests.models import BACKTEST_ENDED_CHANNEL, Backtest, BacktestKind, BacktestNotFound
 from apps.backtests.prefer_wait import (
-    BACKTEST_ENDED_CHANNEL,
     PREFERENCE_APPLIED,
     prefer_header,
     respond_when_ended,
 )
 from apps.backtests.running.estimates import TooManySeconds, TooMuchMemory
+from apps.backtests.running.submissions import OVERRIDES, STUDY_FIELDS, read_date_range
 from apps.backtests.running.sufficient_history import InsufficientHistory
 from apps.backtests.serializers import (
     BACKTEST_SORTS,
@@ -34,7 +34,6 @@ from apps.backtests.serializers import (
     WholeBacktestSerializer,
 )
 from apps.backtests.services import BacktestRunning
-from apps.backtests.submissions import OVERRIDES, STUDY_FIELDS, read_date_range
 from apps.core.api.resources import (
     AFTER,
     NO_FIELDS,

@@ -8,8 +8,7 @@ from django.http import HttpRequest, HttpResponse
 from apps.accounts.models import User
 from apps.algorithms import services as algorithms
 from apps.backtests import services as backtests
-from apps.backtests.explain.serializers import ExplanationSerializer
-from apps.backtests.explain.services import explain
+from apps.backtests.analysis import ExplanationSerializer, explain_backtest
 from apps.console.gate import console_page, is_part, show
 from apps.core.api.resources import STATUS
 from apps.core.errors import ServiceError
@@ -28,7 +27,7 @@ def explain_backtest_page(request: HttpRequest, user: User, backtest_id: str) ->
     backtest = backtests.read(owner=user, backtest_id=backtest_id)
 
     def explained(symbol: str, at: int) -> dict[str, Any]:
-        explanation = explain(owner=user, backtest_id=backtest_id, symbol=symbol, at=at)
+        explanation = explain_backtest(owner=user, backtest_id=backtest_id, symbol=symbol, at=at)
         return ExplanationSerializer.render(explanation)
 
     address, name = f"/app/backtests/{backtest_id}", backtest.name or "Backtest"

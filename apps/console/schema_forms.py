@@ -12,8 +12,8 @@ from functools import cache
 from typing import Any, Final, NamedTuple
 
 from apps.algorithms import step_schemas
-from apps.backtests.report.formats import humanize
-from apps.backtests.result_schemas import study_schemas
+from apps.backtests.analysis import humanize
+from apps.backtests.serializers import study_schemas
 from apps.core.api.resources import Schema
 
 _REF: Final = "#/components/schemas/"

@@ -9,7 +9,7 @@ from typing import Final, Protocol
 
 from django.db import connection
 
-from apps.backtests.running import queue as backtests
+from apps.backtests import services as backtests
 from apps.core import database
 from apps.core.database import meaning_of
 from apps.webhooks import services as webhooks

@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Final, Protocol
 
 from apps.accounts import services as accounts
-from apps.backtests import retention as backtests
+from apps.backtests import services as backtests
 from apps.core import jobs as core
 from apps.trading import services as trading
 from apps.webhooks import services as webhooks

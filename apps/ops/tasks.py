@@ -5,8 +5,6 @@ from typing import Final
 
 from procrastinate.contrib.django import app
 
-from apps.ops import retention
-
 # UTC: in India a quarter to three, between one trading day and the next.
 NIGHTLY: Final = "17 21 * * *"
 
@@ -18,4 +16,7 @@ def purge(timestamp: int) -> None:
 
     Many workers enqueue it each night; the queue takes it once.
     """
+    # This import loads the compiler: web processes and commands import the jobs and never run them.
+    from apps.ops import retention
+
     retention.purge_all(now=datetime.fromtimestamp(timestamp, tz=UTC))

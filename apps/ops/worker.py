@@ -26,7 +26,7 @@ from procrastinate.middleware import AsyncCallNext
 from procrastinate.psycopg_connector import PsycopgConnector
 from procrastinate.worker import Worker
 
-from apps.backtests.running import queue as backtests
+from apps.backtests import services as backtests
 from apps.core import database
 from apps.core.machine import process_name
 from apps.ops import database_timeouts, presence

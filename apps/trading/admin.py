@@ -10,7 +10,6 @@ from django.utils import timezone
 
 from apps.core import audit
 from apps.core.operator_pages import OperatorAdmin, ReadOnlyInline, operator_action
-from apps.trading import services
 from apps.trading.brokers import paper
 from apps.trading.models import (
     Account,
@@ -28,14 +27,15 @@ from apps.trading.models import (
     Signal,
     Trade,
 )
+from apps.trading.runs import kill_switches
 
 
 def _halt(switch: GlobalSwitch, operator: audit.Actor, reason: str, now: datetime) -> None:
-    services.engage_global_switch(operator=operator, reason=reason, now=now)
+    kill_switches.engage_global_switch(operator=operator, reason=reason, now=now)
 
 
 def _lift(switch: GlobalSwitch, operator: audit.Actor, reason: str, now: datetime) -> None:
-    services.release_global_switch(operator=operator, reason=reason, now=now)
+    kill_switches.release_global_switch(operator=operator, reason=reason, now=now)
 
 
 @admin.register(GlobalSwitch)
@@ -50,7 +50,7 @@ class GlobalSwitchAdmin(OperatorAdmin):
     ordering = ("id",)
 
     def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> HttpResponse:
-        services.read_global_switch()
+        kill_switches.read_global_switch()
         return super().changelist_view(request, extra_context)
 
 

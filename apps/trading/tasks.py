@@ -11,9 +11,8 @@ from apps.accounts.models import User
 from apps.accounts.services import CLOSE_JOB, CLOSE_QUEUE, DEACTIVATE_JOB, DEACTIVATE_QUEUE
 from apps.core import audit, database
 from apps.market.services import market_time
-from apps.trading import services
 from apps.trading.activity.drift.services import CHECK_JOB, CHECK_QUEUE
-from apps.trading.live import expiry
+from apps.trading.runs import expiry, kill_switches, services
 
 _NIGHTLY: Final = "57 20 * * *"
 """UTC: in India 02:27, when what came in by day is in its blocks."""
@@ -69,7 +68,7 @@ def stop_trading_of(user_id: str, operator_id: str) -> None:
     """
     user = User.objects.filter(pk=user_id, is_active=False).first()
     if user is not None:
-        services.engage_kill_switch(
+        kill_switches.engage_kill_switch(
             owner=user,
             reason="The account was switched off.",
             close_positions=False,

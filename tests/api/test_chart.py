@@ -6,7 +6,7 @@ import pytest
 from rest_framework.test import APIClient
 
 from apps.accounts.models import User
-from apps.backtests.chart import services
+from apps.backtests.analysis.chart import services
 from apps.backtests.models import Backtest
 from tests.backtests.price_series import wave_candles
 from tests.backtests.submissions import submit

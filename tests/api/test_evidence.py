@@ -10,7 +10,7 @@ from procrastinate.contrib.django.models import ProcrastinateJob
 
 from apps.accounts.models import User
 from apps.backtests import tasks
-from apps.backtests.evidence import making, services
+from apps.backtests.analysis.evidence import making, services
 from apps.backtests.models import (
     EVIDENCE_TRANSITIONS,
     Backtest,
@@ -197,7 +197,7 @@ def test_a_history_that_has_changed_is_an_error_that_says_so(
     assert "have changed since it ran" in body["error"]["message"]
     row = Evidence.objects.get(pk=backtest.pk)
     assert (
-        services.fetch(
+        services.fetch_evidence(
             owner=alice,
             backtest_id=backtest.pk,
             now=row.requested_at + services.RETRY_FAILED_AFTER + timedelta(seconds=1),

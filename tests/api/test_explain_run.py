@@ -9,7 +9,7 @@ from rest_framework.test import APIClient
 
 from apps.accounts.models import User
 from apps.algorithms.explain.serializers import POSITION_MESSAGES
-from apps.backtests.submissions import read_date_range
+from apps.backtests.running.submissions import read_date_range
 from apps.engine.candles import Candles
 from apps.trading.live.runner import Runner
 from apps.trading.models import BarRow, Position, Run, Signal, Trade

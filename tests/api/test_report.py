@@ -11,6 +11,9 @@ from django.utils.html import escape
 
 from apps.accounts.models import User
 from apps.backtests import retention, services, tasks
+from apps.backtests.analysis.report import page_cache
+from apps.backtests.analysis.report import services as report_services
+from apps.backtests.analysis.report.context import report_context
 from apps.backtests.models import (
     Backtest,
     BacktestKind,
@@ -21,10 +24,7 @@ from apps.backtests.models import (
     ReportLink,
     ReportPage,
 )
-from apps.backtests.report import page_cache
-from apps.backtests.report import services as report_services
-from apps.backtests.report.context import report_context
-from apps.backtests.submissions import StudyConfigs
+from apps.backtests.running.submissions import StudyConfigs
 from apps.core.models import IdempotencyKey
 from tests import make
 from tests.backtests.price_series import wave_candles
@@ -347,7 +347,7 @@ def made(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         names.append(backtest.name)
         return report_context(backtest, now=now)
 
-    monkeypatch.setattr("apps.backtests.report.page.report_context", counted)
+    monkeypatch.setattr("apps.backtests.analysis.report.page.report_context", counted)
     return names
 
 

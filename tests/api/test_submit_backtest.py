@@ -13,7 +13,7 @@ from apps.algorithms.serializers import AlgorithmBodySerializer
 from apps.backtests import services
 from apps.backtests.models import Backtest
 from apps.backtests.running import estimates, queue
-from apps.backtests.submissions import ends_in_future, read_date_range
+from apps.backtests.running.submissions import ends_in_future, read_date_range
 from apps.core.requests import long_poll
 from apps.engine.candles import Candles
 from apps.engine.kernel.reasons import CHARGE_KINDS

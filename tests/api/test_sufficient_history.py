@@ -8,7 +8,7 @@ from django.conf import LazySettings
 
 from apps.accounts.models import User
 from apps.backtests.running import sufficient_history
-from apps.backtests.submissions import read_date_range
+from apps.backtests.running.submissions import read_date_range
 from apps.engine.candles import Candles
 from apps.engine.candles.resampling import resample
 from apps.engine.language.strategy import parse

@@ -7,9 +7,9 @@ import pytest
 from django.conf import LazySettings
 
 from apps.accounts.models import User
+from apps.backtests.analysis.what_if import services
 from apps.backtests.models import Backtest, BacktestKind, TrialRecord
 from apps.backtests.running import results
-from apps.backtests.what_if import services
 from tests import make
 from tests.backtests.price_series import wave_candles
 from tests.backtests.submissions import submit

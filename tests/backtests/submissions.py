@@ -6,7 +6,7 @@ from typing import Any
 from apps.accounts.models import User
 from apps.backtests import services
 from apps.backtests.models import Backtest, BacktestKind
-from apps.backtests.submissions import read_date_range
+from apps.backtests.running.submissions import read_date_range
 from tests import make
 
 

@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from apps.backtests.submissions import read_date_range
+from apps.backtests.running.submissions import read_date_range
 from apps.core.errors import InvalidInput
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)

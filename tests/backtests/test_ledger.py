@@ -14,7 +14,7 @@ from apps.algorithms.models import Algorithm
 from apps.backtests import services
 from apps.backtests.models import Backtest, BacktestKind, TrialRecord
 from apps.backtests.running import ledger
-from apps.backtests.submissions import read_date_range
+from apps.backtests.running.submissions import read_date_range
 from apps.engine.evidence import Trials
 from apps.engine.language.strategy import parse
 from apps.engine.simulation.receipt import structure_hash

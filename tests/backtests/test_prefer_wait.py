@@ -9,7 +9,12 @@ from procrastinate.contrib.django.utils import connector_params
 
 from apps.accounts.models import User
 from apps.backtests import prefer_wait
-from apps.backtests.models import Backtest, BacktestStatus, BacktestTransition
+from apps.backtests.models import (
+    BACKTEST_ENDED_CHANNEL,
+    Backtest,
+    BacktestStatus,
+    BacktestTransition,
+)
 from apps.backtests.serializers import WholeBacktestSerializer
 from apps.core.requests import long_poll
 from apps.core.requests.long_poll import LongPoll
@@ -54,7 +59,7 @@ def delayed(backtest: Backtest) -> tuple[HttpResponse, LongPoll | None]:
     response = prefer_wait.respond_when_ended(
         backtest,
         headers={"Prefer": "wait=7"},
-        channel=prefer_wait.BACKTEST_ENDED_CHANNEL,
+        channel=BACKTEST_ENDED_CHANNEL,
         render=WholeBacktestSerializer.render,
     )
     return response, long_poll.get_long_poll(response)
@@ -64,7 +69,7 @@ def test_the_answer_of_an_unfinished_backtest_waits_for_its_end(queued: Backtest
     response, poll = delayed(queued)
     assert poll is not None
     assert (poll.channel, poll.payload, poll.seconds) == (
-        prefer_wait.BACKTEST_ENDED_CHANNEL,
+        BACKTEST_ENDED_CHANNEL,
         queued.pk,
         7,
     )
@@ -98,12 +103,12 @@ def test_every_end_is_notified_when_it_is_committed(
 ) -> None:
     begun = Backtest.objects.attempt(queued)
     with psycopg.Connection.connect(**connector_params(), autocommit=True) as listening:
-        listening.execute(f"LISTEN {prefer_wait.BACKTEST_ENDED_CHANNEL}")
+        listening.execute(f"LISTEN {BACKTEST_ENDED_CHANNEL}")
         assert begun.transition(
             BacktestTransition.BEGIN, started_at=make.NOW, heartbeat_at=make.NOW
         )
         assert begun.transition(move, completed_at=make.NOW, error={"code": "X", "message": "y"})
         notices = list(listening.notifies(timeout=5, stop_after=1))
     assert [(notice.channel, notice.payload) for notice in notices] == [
-        (prefer_wait.BACKTEST_ENDED_CHANNEL, queued.pk)
+        (BACKTEST_ENDED_CHANNEL, queued.pk)
     ]

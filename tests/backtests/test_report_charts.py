@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from apps.backtests.report import charts, page
-from apps.backtests.report.charts import DrawnSymbol
+from apps.backtests.analysis.report import charts, page
+from apps.backtests.analysis.report.charts import DrawnSymbol
 from apps.backtests.running.results import Trades
 from apps.engine.candles import Candles
 from apps.engine.kernel.records import CURVE, TRADE, Array

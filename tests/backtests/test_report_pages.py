@@ -10,9 +10,9 @@ from django.db import connection
 from django.utils import timezone
 
 from apps.accounts.models import User
+from apps.backtests.analysis.report import page_cache
+from apps.backtests.analysis.report.context import report_context
 from apps.backtests.models import Backtest, ReportPage
-from apps.backtests.report import page_cache
-from apps.backtests.report.context import report_context
 from tests.backtests.price_series import wave_candles
 from tests.backtests.submissions import submit
 from tests.backtests.workers import run_queued
@@ -41,7 +41,7 @@ def test_of_many_readers_at_once_one_makes_the_page(
         finally:
             connection.close()
 
-    monkeypatch.setattr("apps.backtests.report.page.report_context", slow)
+    monkeypatch.setattr("apps.backtests.analysis.report.page.report_context", slow)
     with ThreadPoolExecutor(READERS) as readers:
         read_pages = set(readers.map(read, range(READERS)))
     assert made == [backtest.pk]

@@ -2,7 +2,7 @@
 
 import pytest
 
-from apps.backtests.report import evidence_tables, formats, tables
+from apps.backtests.analysis.report import evidence_tables, formats, tables
 from apps.engine.results import Bin, trade_breakdowns
 from apps.engine.units import Unit
 from tests.backtests.small_results import curve, trade, trades

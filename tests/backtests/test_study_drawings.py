@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from apps.backtests.report.study_drawings import (
+from apps.backtests.analysis.report.study_drawings import (
     parameters_drawing,
     paths_drawing,
     windows_drawing,

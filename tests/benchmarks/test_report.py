@@ -9,9 +9,9 @@ import pytest
 from django.core.management import call_command
 
 from apps.accounts.models import User
+from apps.backtests.analysis.report import page
 from apps.backtests.models import Backtest
-from apps.backtests.report import page
-from apps.backtests.submissions import read_date_range
+from apps.backtests.running.submissions import read_date_range
 from tests import make
 from tests.backtests.submissions import submit
 from tests.backtests.workers import run_queued

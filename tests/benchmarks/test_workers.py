@@ -15,7 +15,7 @@ from apps.accounts.models import User
 from apps.backtests import tasks
 from apps.backtests.models import Backtest, BacktestKind, BacktestStatus, StudyShard
 from apps.backtests.running import shards, simulating
-from apps.backtests.submissions import read_date_range
+from apps.backtests.running.submissions import read_date_range
 from tests import make
 from tests.backtests.submissions import submit
 from tests.backtests.workers import never

@@ -16,7 +16,7 @@ from django.utils import timezone
 
 from apps.backtests.models import Backtest, BacktestStatus
 from apps.backtests.running import estimates
-from apps.backtests.submissions import read_date_range
+from apps.backtests.running.submissions import read_date_range
 from apps.core.machine.process import CGROUP
 from tests import make
 from tests.backtests.submissions import submit

@@ -12,7 +12,7 @@ from django.utils import timezone
 
 from apps.backtests.models import Backtest, BacktestKind, BacktestStatus
 from apps.backtests.running import estimates
-from apps.backtests.submissions import read_date_range
+from apps.backtests.running.submissions import read_date_range
 from apps.engine.candles import WARMUP_BARS, Candles
 from apps.market import services
 from apps.market.rulebook.sessions import sessions_of

@@ -18,7 +18,7 @@ from django.utils import timezone
 from apps.accounts.models import User
 from apps.backtests import tasks
 from apps.backtests.models import Backtest, BacktestResult, BacktestStatus, TradeBlock
-from apps.backtests.submissions import read_date_range
+from apps.backtests.running.submissions import read_date_range
 from tests import make
 from tests.backtests.submissions import submit
 from tests.backtests.workers import never

@@ -11,7 +11,7 @@ from django.db.models import F, Sum
 
 from apps.accounts.models import User
 from apps.backtests.models import Backtest, BacktestKind, BacktestStatus, WorkSpeed
-from apps.backtests.submissions import STUDY_FIELDS
+from apps.backtests.running.submissions import STUDY_FIELDS
 from apps.core.errors import Code, ServiceError
 from apps.core.machine import memory_limit
 from apps.core.times import duration_text

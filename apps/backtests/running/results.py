@@ -3,6 +3,7 @@
 import io
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict
 from hashlib import sha256
 from itertools import chain
 from typing import Any, Final, LiteralString, NamedTuple
@@ -19,7 +20,7 @@ from apps.algorithms import backtested_returns
 from apps.algorithms.backtested_returns import BacktestedReturns
 from apps.backtests.models import Backtest, BacktestKind, BacktestResult, BacktestStatus, TradeBlock
 from apps.core.errors import Code, Fault, InvalidInput, ServiceError
-from apps.engine import CandleSeries
+from apps.engine import CandleSeries, notes_on_engine
 from apps.engine.results import (
     CURVE,
     TRADE,
@@ -44,6 +45,22 @@ INSERT_BLOCK: Final = (
     "INSERT INTO backtests_tradeblock (result_id, first, data, excursions, fills)"
     " VALUES (%s, %s, %b, %b, %b)"
 )
+# The results of a user's backtests, as they are stored, compressed; sizes are read without reading
+# the values.
+RESULT_BYTES: Final = """
+    SELECT backtest.id, pg_column_size(result.curve) + coalesce(blocks.bytes, 0)
+        + coalesce(pg_column_size(evidence.document) + pg_column_size(evidence.fills), 0) AS bytes
+    FROM backtests_backtest AS backtest
+    JOIN backtests_backtestresult AS result ON result.backtest_id = backtest.id
+    LEFT JOIN backtests_evidence AS evidence ON evidence.backtest_id = backtest.id
+    LEFT JOIN LATERAL (
+        SELECT sum(pg_column_size(data) + coalesce(pg_column_size(excursions), 0)
+            + coalesce(pg_column_size(fills), 0)) AS bytes
+        FROM backtests_tradeblock WHERE result_id = backtest.id
+    ) AS blocks ON true
+    WHERE backtest.owner_id = %(owner)s
+"""
+STORED_BYTES: Final = f"SELECT coalesce(sum(bytes), 0) FROM ({RESULT_BYTES}) AS results"
 
 
 class NotCompleted(ServiceError):
@@ -294,3 +311,19 @@ def load_breakdowns(backtest: Backtest) -> dict[str, list[dict[str, object]]] | 
     rows = BacktestResult.objects.filter(pk=backtest.pk).values_list("breakdowns", flat=True)
     text = rows.first()
     return None if text is None else json.loads(text)
+
+
+def engine_notes(backtest: Backtest) -> list[dict[str, str]]:
+    """Return what is known today of the engine that made the result; none before there is one."""
+    if backtest.receipt is None:
+        return []
+    notes = notes_on_engine(backtest.receipt["engineVersion"], backtest.configuration)
+    return list(map(asdict, notes))
+
+
+def noted_receipt(backtest: Backtest) -> dict[str, Any] | None:
+    """Return the receipt with these notes; None before there is a result."""
+    receipt: dict[str, Any] | None = backtest.receipt
+    if receipt is None:
+        return None
+    return {**receipt, "notes": [*engine_notes(backtest), *receipt["notes"]]}

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from apps.backtests.models import Backtest, BacktestKind
 from apps.backtests.running import estimates, results
 from apps.backtests.running.histories import load_histories
-from apps.backtests.submissions import STUDY_FIELDS
+from apps.backtests.running.submissions import STUDY_FIELDS
 from apps.core.machine import cpu_count
 from apps.core.times import day_in_india
 from apps.engine import SimulationInput, SimulationResult, hash_of

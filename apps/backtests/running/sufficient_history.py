@@ -9,7 +9,7 @@ from django.conf import settings
 
 from apps.backtests.running.histories import longer_candles
 from apps.backtests.running.range_coverage import last_session_days, past_days
-from apps.backtests.submissions import DateRange
+from apps.backtests.running.submissions import DateRange
 from apps.core.errors import Code, ServiceError
 from apps.engine import LEAST_BARS
 from apps.engine.language import (

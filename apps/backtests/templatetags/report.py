@@ -6,7 +6,7 @@ from typing import Final
 
 from django import template
 
-from apps.backtests.report import formats
+from apps.backtests.analysis.report import formats
 from apps.engine.results import METRICS
 
 register: Final = template.Library()

@@ -16,7 +16,7 @@ from apps.accounts.serializers import (
     SessionSerializer,
     TwoFactorSerializer,
 )
-from apps.backtests.report.formats import format_number, humanize
+from apps.backtests.analysis import format_number, humanize
 from apps.console.gate import console_page, go_to, login_session, sent, show
 from apps.core import database, limits
 from apps.core.errors import NotFound

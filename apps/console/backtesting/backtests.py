@@ -7,13 +7,15 @@ from django.http import HttpRequest, HttpResponse
 
 from apps.accounts.models import User
 from apps.backtests import services
-from apps.backtests.compare.serializers import BacktestComparisonSerializer
-from apps.backtests.compare.services import compare_backtests
-from apps.backtests.engine_notes import engine_notes
-from apps.backtests.evidence import services as evidence
-from apps.backtests.explain.services import EXPLAINABLE_KINDS
+from apps.backtests.analysis import (
+    EXPLAINABLE_KINDS,
+    BacktestComparisonSerializer,
+    compare_backtests,
+    dated_evidence,
+    fetch_evidence,
+    shown_evidence,
+)
 from apps.backtests.models import BacktestKind, BacktestStatus
-from apps.backtests.report.evidence_tables import shown_evidence
 from apps.backtests.serializers import (
     BacktestQuery,
     BacktestSerializer,
@@ -72,7 +74,7 @@ def backtest_page(request: HttpRequest, user: User, backtest_id: str) -> HttpRes
     context: dict[str, Any] = {
         "backtest": WholeBacktestSerializer.render(backtest),
         "has_ended": backtest.has_ended,
-        "engine_notes": engine_notes(backtest),
+        "engine_notes": services.engine_notes(backtest),
     }
     if is_part(request):
         return show(request, "parts/progress", context)
@@ -99,11 +101,11 @@ def evidence_page(request: HttpRequest, user: User, backtest_id: str) -> HttpRes
     the verdict alone, or with `whole` for all, again and again until it is there.
     """
     now = database.now()
-    made = evidence.fetch(owner=user, backtest_id=backtest_id, now=now)
-    document = evidence.dated(made, as_of=None, now=now).document
+    made = fetch_evidence(owner=user, backtest_id=backtest_id, now=now)
+    document = dated_evidence(made, as_of=None, now=now).document
     context = {
         "backtest": WholeBacktestSerializer.render(made.backtest),
-        "engine_notes": engine_notes(made.backtest),
+        "engine_notes": services.engine_notes(made.backtest),
         "evidence_page": f"/app/backtests/{backtest_id}/evidence",
         "is_whole": not is_part(request) or "whole" in request.GET,
         "evidence": {

@@ -12,11 +12,10 @@ from apps.algorithms import services as algorithms
 from apps.algorithms.models import Algorithm
 from apps.algorithms.serializers import AlgorithmSerializer, ReviewSerializer
 from apps.backtests import services
+from apps.backtests.analysis import format_duration
 from apps.backtests.models import Backtest, BacktestKind
-from apps.backtests.report.formats import format_duration
-from apps.backtests.running import estimates
 from apps.backtests.serializers import BacktestRequestSerializer
-from apps.backtests.submissions import STUDY_FIELDS, read_date_range
+from apps.backtests.services import STUDY_FIELDS, read_date_range
 from apps.console.backtesting.override_forms import override_form, read_overrides
 from apps.console.backtesting.study_forms import (
     first_configs,
@@ -155,7 +154,7 @@ def _estimate(backtest: Backtest) -> str:
     if field := STUDY_FIELDS.get(kind):
         config = parse_config(field.model, backtest.study or {})
         sentences.append(_size_of(config, backtest.configuration))
-    if seconds := estimates.estimate_seconds(backtest):
+    if seconds := services.estimate_seconds(backtest):
         sentences.append(f"One worker takes {format_duration(seconds)}.")
     return " ".join(sentences)
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from apps.algorithms import step_schemas
 from apps.algorithms.steps import Configuration
-from apps.backtests.submissions import OVERRIDES
+from apps.backtests.services import OVERRIDES
 from apps.console.schema_forms import FormNode, leaf_of, property_of, read_text
 
 _STEP_REFS = step_schemas.step_refs(draft=False)

@@ -6,9 +6,9 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from apps.algorithms.steps import STEPS, Configuration
+from apps.backtests.analysis import humanize
 from apps.backtests.models import BacktestKind
-from apps.backtests.report.formats import humanize
-from apps.backtests.submissions import STUDY_FIELDS
+from apps.backtests.services import STUDY_FIELDS
 from apps.console.describing.algorithms import STEPS_FORM
 from apps.console.schema_forms import FormNode, Option, Roots, form_of, read_form
 from apps.core.api.resources import ref

@@ -9,7 +9,14 @@ from django.template import Library
 from django.utils.html import format_html
 
 from apps.algorithms.lifecycle import ALGORITHM_TRANSITIONS, AlgorithmTransition
-from apps.backtests.report import formats
+from apps.backtests.analysis import (
+    NO_VALUE,
+    format_duration,
+    format_metric,
+    format_number,
+    format_rupees,
+    humanize,
+)
 from apps.engine.results import Unit
 from apps.market.candles import SAMPLE_NOTICE
 
@@ -55,17 +62,17 @@ def _sample_notice(generated: Collection[str]) -> str:
 @register.filter("rupees")
 def _write_rupees(amount: float | None) -> str:
     """Write whole rupees, lakhs and crores set apart."""
-    return formats.NO_VALUE if amount is None else formats.format_rupees(float(amount), 0)
+    return NO_VALUE if amount is None else format_rupees(float(amount), 0)
 
 
 @register.filter("number")
 def _write_number(value: float | None, digits: int = 2) -> str:
-    return formats.NO_VALUE if value is None else formats.format_number(float(value), digits)
+    return NO_VALUE if value is None else format_number(float(value), digits)
 
 
 @register.filter("percent")
 def _write_percent(value: float | None) -> str:
-    return formats.NO_VALUE if value is None else f"{formats.format_number(float(value))}%"
+    return NO_VALUE if value is None else f"{format_number(float(value))}%"
 
 
 @register.filter("sign")
@@ -78,7 +85,7 @@ def _write_sign(value: float | None) -> str:
 def _write_when(moment: str | datetime | None) -> str:
     """Write a moment of the wire as people in India read it."""
     if not moment:
-        return formats.NO_VALUE
+        return NO_VALUE
     time = datetime.fromisoformat(moment) if isinstance(moment, str) else moment
     return time.astimezone(_INDIA).strftime("%d %b %Y, %H:%M")
 
@@ -90,13 +97,13 @@ def _write_day(text: str) -> str:
     return moment.strftime("%d %b %Y") if len(text) == len("2026-01-31") else _write_when(text)
 
 
-register.filter("duration", formats.format_duration)
+register.filter("duration", format_duration)
 
 
 @register.filter("words")
 def _write_words(name: Any) -> str:
     """Write a wire name such as `stop_loss` or `algorithm.started` as words."""
-    return formats.humanize(str(name).replace(".", "_")) if name else formats.NO_VALUE
+    return humanize(str(name).replace(".", "_")) if name else NO_VALUE
 
 
 @register.filter("of")
@@ -111,7 +118,7 @@ def _write_browser(user_agent: str) -> str:
     browser = next((name for mark, name in _BROWSERS if mark in user_agent), None)
     system = next((name for mark, name in _SYSTEMS if mark in user_agent), None)
     if browser is None:
-        return user_agent[:60] or formats.NO_VALUE
+        return user_agent[:60] or NO_VALUE
     return f"{browser} on {system}" if system else browser
 
 
@@ -130,10 +137,10 @@ def _write_rate(percent: float) -> str:
 @register.filter("charge")
 def _write_charge(row: Mapping[str, Any]) -> str:
     """Write what an item of charges takes: rupees, percent or both, and the most that it takes."""
-    amounts = [formats.format_rupees(row[name]) for name in ("amount", "flat") if row.get(name)]
+    amounts = [format_rupees(row[name]) for name in ("amount", "flat") if row.get(name)]
     if row.get("percent") or not amounts:
         amounts.append(_write_rate(row.get("percent") or 0))
-    most = f", at most {formats.format_rupees(row['cap'])}" if row.get("cap") else ""
+    most = f", at most {format_rupees(row['cap'])}" if row.get("cap") else ""
     return " and ".join(amounts) + most
 
 
@@ -143,14 +150,14 @@ def _write_fact(value: Any) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, list):
-        return ", ".join(map(str, value)) or formats.NO_VALUE
-    return formats.NO_VALUE if value in (None, "") else str(value)
+        return ", ".join(map(str, value)) or NO_VALUE
+    return NO_VALUE if value in (None, "") else str(value)
 
 
 @register.simple_tag(name="metric")
 def _write_metric(value: float | None, unit: Unit) -> str:
     """Write the value of a metric with its unit."""
-    return formats.NO_VALUE if value is None else formats.format_metric(value, unit)
+    return NO_VALUE if value is None else format_metric(value, unit)
 
 
 @register.inclusion_tag("console/parts/navigation.html", name="navigation")

@@ -17,8 +17,7 @@ from django.http import HttpResponse, StreamingHttpResponse
 from django.http.response import HttpResponseBase
 
 from apps.accounts import services
-from apps.backtests.evidence.services import EVIDENCE_ENDED_CHANNEL
-from apps.backtests.prefer_wait import BACKTEST_ENDED_CHANNEL
+from apps.backtests.models import BACKTEST_ENDED_CHANNEL, EVIDENCE_ENDED_CHANNEL
 from apps.core import database
 from apps.core.requests import EventStream, LongPoll, get_event_stream, get_long_poll
 from apps.ops.web.notifications import Notifications, Subscription

@@ -13,7 +13,7 @@ from apps.engine.kernel.reasons import EXIT_REASONS
 from apps.market.candles.reading import GRACE_PERIOD
 from apps.market.rulebook.obstacles import SymbolNotTradable
 from apps.trading.activity.drift import checking
-from apps.trading.live import expiry, leases
+from apps.trading.live import leases
 from apps.trading.live.runner import Runner
 from apps.trading.models import (
     BarRow,
@@ -25,6 +25,7 @@ from apps.trading.models import (
     Run,
     Trade,
 )
+from apps.trading.runs import expiry
 from apps.trading.tasks import settle_expired
 from tests import make
 from tests.symbols.instruments import equity

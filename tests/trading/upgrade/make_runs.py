@@ -57,7 +57,7 @@ def make_runs() -> None:
     from django.core.management import call_command
 
     call_command("migrate", verbosity=0)
-    from apps.backtests.submissions import read_date_range
+    from apps.backtests.running.submissions import read_date_range
     from apps.market.candles.reading import GRACE_PERIOD
     from apps.trading import services
     from apps.trading.live.runner import Runner

@@ -9,7 +9,7 @@ import orjson
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.utils import timezone
 
-from apps.backtests.from_files import history_of_file, rules_of_candles
+from apps.backtests.management.from_files import history_of_file, rules_of_candles
 from apps.backtests.models import BacktestKind
 from apps.backtests.running.range_coverage import add_coverage, coverage_of_histories
 from apps.backtests.running.simulating import BacktestOutput

@@ -6,13 +6,13 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from apps.backtests.from_files import history_of_file
-from apps.backtests.models import Backtest, BacktestKind
-from apps.backtests.reproduce.comparison import (
+from apps.backtests.analysis.reproduction.comparison import (
     ReceiptComparison,
     ReceiptWithCandles,
     compare_receipts,
 )
+from apps.backtests.management.from_files import history_of_file
+from apps.backtests.models import Backtest, BacktestKind
 from apps.backtests.running.simulating import THREADS, BacktestOutput, study_of
 from apps.core import requests
 from apps.core.errors import InvalidInput

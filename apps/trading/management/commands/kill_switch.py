@@ -9,8 +9,8 @@ from django.utils import timezone
 from apps.core import audit
 from apps.core.errors import ServiceError
 from apps.core.times import wire_time
-from apps.trading import services
 from apps.trading.models.switches import MAX_REASON
+from apps.trading.runs import kill_switches
 
 _ON: Final = "on"
 _OFF: Final = "off"
@@ -32,12 +32,12 @@ class Command(BaseCommand):
     def handle(self, *, state: str, reason: str, **options: Any) -> None:
         operator, now = audit.command_line(), timezone.now()
         if state == _ON:
-            switch = services.engage_global_switch(operator=operator, reason=reason, now=now)
+            switch = kill_switches.engage_global_switch(operator=operator, reason=reason, now=now)
             since = wire_time(switch.since or now)
             self.stdout.write(f"Trading is halted for everybody since {since}: {switch.reason}")
             return
         try:
-            services.release_global_switch(operator=operator, reason=reason, now=now)
+            kill_switches.release_global_switch(operator=operator, reason=reason, now=now)
         except ServiceError as refusal:
             raise CommandError(str(refusal)) from None
         self.stdout.write("Trading goes on.")

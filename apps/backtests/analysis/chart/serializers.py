@@ -1,0 +1,83 @@
+"""The chart of a backtest on the wire."""
+
+from typing import Any, Final
+
+from rest_framework.serializers import FloatField, IntegerField
+
+from apps.backtests.analysis.chart.services import MOST_TRADES_DRAWN, Chart
+from apps.backtests.serializers import BacktestSymbolField
+from apps.core.api.resources import (
+    MOMENT_EXAMPLE,
+    ChoiceField,
+    DocumentSerializer,
+    MomentField,
+    NumberField,
+    QueryIntegerField,
+    example,
+)
+from apps.market.serializers import CandlesSerializer, RangeQuery
+
+MOST_CANDLES_DRAWN: Final = 3_000
+
+
+@example({"symbol": "NSE:RELIANCE", "from": "2026-04-08", "to": "2026-04-30"})
+class ChartQuery(RangeQuery):
+    """Which candles to show, and how many at most."""
+
+    symbol = BacktestSymbolField(exact=True, help_text="One of the backtest's.")
+    limit = QueryIntegerField(
+        max_value=MOST_CANDLES_DRAWN, default=MOST_CANDLES_DRAWN, help_text="How many at most."
+    )
+
+
+class ChartFillSerializer(DocumentSerializer):
+    """An entry or an exit of a trade."""
+
+    time = MomentField(help_text="Start of the backtest's bar in which it was filled.")
+    side = ChoiceField(choices=("buy", "sell"))
+    intent = ChoiceField(choices=("entry", "exit"))
+    quantity = NumberField()
+    price = FloatField(help_text="Of several entries the average.")
+
+
+@example(
+    {
+        "symbol": "NSE:RELIANCE",
+        "timeframe": "5m",
+        "candles": [[MOMENT_EXAMPLE, 1400.5, 1402, 1399.2, 1400.9, 88123]],
+        "fills": [
+            {
+                "time": MOMENT_EXAMPLE, "side": "buy", "intent": "entry", "quantity": 100,
+                "price": 1400.5,
+            }
+        ],
+        "trades": 1,
+        "shownTrades": 1,
+    }
+)  # fmt: skip
+class ChartSerializer(CandlesSerializer):
+    """Candles of a backtest with its fills. `timeframe` is longer than the backtest's own where its
+    candles would be more than `limit`.
+    """
+
+    fills = ChartFillSerializer(many=True, help_text="In the order of their times.")
+    trades = IntegerField(min_value=0, help_text="How many trades touch the candles.")
+    shownTrades = IntegerField(
+        min_value=0,
+        max_value=MOST_TRADES_DRAWN,
+        help_text="How many of them have their fills here: of more those with the largest results.",
+    )
+
+    def to_representation(self, instance: Chart) -> dict[str, Any]:  # type: ignore[override]
+        candles = {
+            "symbol": instance.symbol,
+            "timeframe": instance.timeframe,
+            "priced": instance.priced,
+            "synthetic": instance.synthetic,
+        }
+        return {
+            **super().to_representation(candles),
+            "fills": instance.fills,
+            "trades": instance.trades,
+            "shownTrades": instance.shown_trades,
+        }

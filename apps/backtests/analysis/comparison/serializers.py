@@ -1,0 +1,153 @@
+"""A comparison on the wire."""
+
+from typing import Any, Final
+
+from drf_spectacular.utils import extend_schema_field
+from rest_framework import serializers
+from rest_framework.serializers import CharField, IntegerField
+
+from apps.algorithms.serializers import SettingChangeSerializer
+from apps.backtests.analysis.comparison.services import MetricPair
+from apps.backtests.models import BacktestKind
+from apps.backtests.serializers import EngineNotesField
+from apps.core.api.resources import (
+    ID_EXAMPLE,
+    AnswerSerializer,
+    ChoiceField,
+    IdTextField,
+    NumberField,
+    StrictSerializer,
+    TextField,
+    example,
+)
+from apps.core.database import is_id
+from apps.engine.results import FIELD_UNITS, LEAST_COMMON_DAYS, Unit, round_for_wire
+
+_PAIR: Final[dict[str, Any]] = {
+    "type": "string",
+    "pattern": "^[0-9a-f]{24},[0-9a-f]{24}$",
+    "examples": [f"{ID_EXAMPLE},{ID_EXAMPLE[::-1]}"],
+}
+
+
+@extend_schema_field(_PAIR)
+class IdPairField(TextField):
+    """Two different ids, separated by a comma."""
+
+    def to_internal_value(self, data: object) -> Any:
+        ids = tuple(str(super().to_internal_value(data)).split(","))
+        if len(set(ids)) != 2 or len(ids) != 2 or not all(map(is_id, ids)):
+            raise serializers.ValidationError("must be the ids of two backtests, as a,b")
+        return ids
+
+
+@example({"ids": _PAIR["examples"][0]})
+class CompareQuery(StrictSerializer):
+    """Which backtests are compared."""
+
+    ids = IdPairField(exact=True, max_length=49, help_text="Two ids, separated by a comma.")
+
+
+class ComparedBacktestSerializer(AnswerSerializer):
+    id = IdTextField()
+    name = CharField()
+    kind = ChoiceField(choices=BacktestKind)
+    algorithmId = IdTextField()
+    algorithmVersion = IntegerField()
+    symbols = serializers.ListField(child=CharField())
+    timeframe = CharField()
+    startDate = CharField()
+    endDate = CharField()
+    notes = EngineNotesField(source="*")
+
+
+class MetricPairSerializer(AnswerSerializer):
+    """A metric of both."""
+
+    name = CharField(help_text="As in `performance`.")
+    first = NumberField(allow_null=True)
+    second = NumberField(allow_null=True)
+    difference = NumberField(allow_null=True, help_text="Second less first.")
+
+    def to_representation(self, instance: MetricPair) -> dict[str, Any]:
+        """Round all three by the metric's own unit."""
+        unit = FIELD_UNITS.get(instance.name, Unit.RATIO)
+        rounded: dict[str, Any] = round_for_wire(super().to_representation(instance), unit)
+        return rounded
+
+
+class IntervalSerializer(AnswerSerializer):
+    """A difference, second less first, with the quantiles that 90 % of the paths lie between."""
+
+    value = NumberField(allow_null=True)
+    lower = NumberField(allow_null=True)
+    upper = NumberField(allow_null=True)
+
+
+class PairedReturnsSerializer(AnswerSerializer):
+    """The daily returns of both on the days that both have."""
+
+    days = IntegerField()
+    meanReturn = IntervalSerializer(help_text="Of daily returns, as fractions.")
+    sharpeRatio = IntervalSerializer(help_text="Of daily returns, not annualised.")
+    probability = NumberField(
+        help_text="Share of the paths, 0 to 1, on which the second one's mean return is higher."
+    )
+
+    def to_representation(self, instance: Any) -> dict[str, Any]:
+        rounded: dict[str, Any] = round_for_wire(super().to_representation(instance))
+        return rounded
+
+
+def _interval(value: float) -> dict[str, float]:
+    return {"value": value, "lower": value - 0.001, "upper": value + 0.002}
+
+
+@example(
+    {
+        "backtests": [
+            {
+                "id": pk,
+                "name": name,
+                "kind": "backtest",
+                "algorithmId": ID_EXAMPLE,
+                "algorithmVersion": version,
+                "symbols": ["NSE:RELIANCE"],
+                "timeframe": "5m",
+                "startDate": "2026-04-08",
+                "endDate": "2026-06-30",
+                "notes": [],
+            }
+            for pk, name, version in ((ID_EXAMPLE, "Wide", 1), (ID_EXAMPLE[::-1], "Tight", 2))
+        ],
+        "metrics": [{"name": "totalTrades", "first": 120, "second": 131, "difference": 11}],
+        "changes": [
+            {
+                "field": "exitConditions.stopLoss",
+                "before": ["A stop loss stands 1 % from the average entry price."],
+                "after": ["A stop loss stands 0.5 % from the average entry price."],
+            }
+        ],
+        "returns": {
+            "days": 57,
+            "meanReturn": _interval(0.0005),
+            "sharpeRatio": _interval(0.02),
+            "probability": 0.71,
+        },
+        "verdict": "The second one's mean daily return is higher in 71.0% of 2,000 resampled"
+        " histories: not enough to say that either is better.",
+        "notExamined": ["How many other configurations were tried before these two."],
+    }
+)
+class BacktestComparisonSerializer(AnswerSerializer):
+    """Two backtests side by side, in the order in which they were named."""
+
+    backtests = ComparedBacktestSerializer(many=True)
+    metrics = MetricPairSerializer(many=True, help_text="Those that are one number.")
+    changes = SettingChangeSerializer(many=True, help_text="What their steps differ in, in words.")
+    returns = PairedReturnsSerializer(
+        allow_null=True,
+        help_text=f"Null where they have fewer than {LEAST_COMMON_DAYS} days in common.",
+    )
+    verdict = CharField(help_text="Whether one was better, in a sentence.")
+    notExamined = serializers.ListField(child=CharField(), help_text="What was not looked at.")

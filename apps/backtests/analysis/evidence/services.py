@@ -1,0 +1,127 @@
+"""Evidence on a completed backtest: asked for, made by a job, and read."""
+
+from dataclasses import dataclass
+from datetime import date, datetime, timedelta
+from typing import Any, Final
+
+from django.db import connection, transaction
+
+from apps.accounts.models import User
+from apps.backtests.models import (
+    EVIDENCE_ENDED_CHANNEL,
+    Backtest,
+    Evidence,
+    EvidenceStatus,
+    EvidenceTransition,
+)
+from apps.backtests.running import queue, results
+from apps.core import jobs
+from apps.core.times import day_in_india, day_number
+from apps.engine.evidence import EvidenceSection, charges_as_of_section, section_json
+from apps.engine.language import parse
+from apps.market.services import market_rules_of
+
+# What failed is tried again by whoever asks so much later.
+RETRY_FAILED_AFTER: Final = timedelta(minutes=10)
+
+
+@dataclass(frozen=True, slots=True)
+class RequestedEvidence:
+    """Evidence as far as it is made. `document` has the section `chargesAsOf` of the date that was
+    asked for; it is None before the evidence is ready.
+    """
+
+    evidence: Evidence
+    document: dict[str, Any] | None
+
+
+def fetch_evidence(*, owner: User, backtest_id: str, now: datetime) -> Evidence:
+    """Return the evidence on a backtest of the user, and have it made where it is not.
+
+    Raises BacktestNotFound, NotCompleted.
+    """
+    backtest = results.fetch_completed(owner=owner, backtest_id=backtest_id)
+    return _request(backtest, now=now)
+
+
+def stored(backtest: Backtest) -> Evidence | None:
+    """Return the evidence on a backtest as far as it is made; None where nobody asked for it."""
+    return Evidence.objects.filter(backtest=backtest).first()
+
+
+@transaction.atomic
+def _request(backtest: Backtest, *, now: datetime) -> Evidence:
+    """Return the row, queued where there was none. A job that was lost is added again."""
+    evidence, _ = Evidence.objects.get_or_create(
+        backtest=backtest, defaults={"status": EvidenceStatus.QUEUED, "requested_at": now}
+    )
+    failed_before = Evidence.objects.filter(
+        pk=backtest.pk, requested_at__lt=now - RETRY_FAILED_AFTER
+    )
+    if evidence.status == EvidenceStatus.FAILED and failed_before.transition(
+        EvidenceTransition.RETRY, requested_at=now, error=None, completed_at=None
+    ):
+        evidence.refresh_from_db()
+    if evidence.status == EvidenceStatus.QUEUED:
+        jobs.enqueue_once(
+            queue.EVIDENCE_JOB,
+            queue=queue.QUEUE,
+            lock=f"{queue.EVIDENCE_JOB} {backtest.pk}",
+            arguments={"backtest_id": backtest.pk},
+            priority=1,  # before the slots of a study, of which there are many
+        )
+    return evidence
+
+
+def dated_evidence(evidence: Evidence, *, as_of: date | None, now: datetime) -> RequestedEvidence:
+    """Return the evidence with its trades charged by the rules of a date, today unless one is
+    named.
+    """
+    if evidence.document is None or evidence.fills is None:
+        return RequestedEvidence(evidence, None)
+    section = _charges_as_of(
+        evidence.backtest, evidence.fills, as_of or day_in_india(int(now.timestamp()))
+    )
+    document = {**evidence.document}
+    document["sections"] = {**document["sections"], section.name: section_json(section)}
+    return RequestedEvidence(evidence, document)
+
+
+def _charges_as_of(backtest: Backtest, fills: bytes | memoryview, day: date) -> EvidenceSection:
+    rules = market_rules_of(parse(backtest.configuration), first=day, last=day)
+    return charges_as_of_section(
+        results.unpack_array(fills),
+        rules.schedule,
+        backtest.symbols,
+        [rules.segment(symbol) for symbol in backtest.symbols],
+        day=day_number(day),
+        gross=float((backtest.performance or {})["grossProfit"]),
+    )
+
+
+# -------------------------------------------------------------------------------- for the worker
+
+
+def begin(backtest_id: str) -> Evidence | None:
+    """Return the evidence that a job is to make; None where it is made, or nobody wants it any
+    more. One that a lost worker had begun is begun again.
+    """
+    if not Evidence.objects.filter(pk=backtest_id).transition(EvidenceTransition.BEGIN):
+        return None
+    return Evidence.objects.select_related("backtest").get(pk=backtest_id)
+
+
+@transaction.atomic
+def record_end(evidence: Evidence, *, now: datetime, **result: Any) -> None:
+    """Record the document with its fills, or the error, and notify those who wait. The certificate
+    of the look-ahead joins the receipt.
+    """
+    document = result.get("document")
+    end = EvidenceTransition.COMPLETE if document else EvidenceTransition.FAIL
+    if Evidence.objects.filter(pk=evidence.pk).transition(end, completed_at=now, **result):
+        if document:
+            certificate = document["sections"]["lookAhead"]["figures"]["certificate"]
+            receipt = {**(evidence.backtest.receipt or {}), "lookAhead": certificate}
+            Backtest.objects.filter(pk=evidence.pk).update(receipt=receipt)
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT pg_notify(%s, %s)", [EVIDENCE_ENDED_CHANNEL, evidence.pk])

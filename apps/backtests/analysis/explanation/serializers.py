@@ -1,0 +1,144 @@
+"""An explanation on the wire."""
+
+from typing import Any
+
+from rest_framework import serializers
+from rest_framework.serializers import BooleanField, CharField, IntegerField
+
+from apps.algorithms.explain.serializers import (
+    EXPLAINED_CANDLE_EXAMPLE,
+    EXPLAINED_SIDES,
+    HELD,
+    OUTCOME_MESSAGES,
+    POSITION_MESSAGES,
+    ConditionsSerializer,
+    ExitLevelsSerializer,
+    ExplainedCandleSerializer,
+    ExplainedSideSerializer,
+    render_conditions,
+    render_levels,
+    render_sides,
+)
+from apps.backtests.analysis.explanation.services import ExplainedPosition, Explanation
+from apps.backtests.serializers import BacktestSymbolField, RangeEndField, TradeSerializer
+from apps.backtests.serializers.examples import TRADE_EXAMPLE
+from apps.core.api.resources import ChoiceField, DocumentSerializer, StrictSerializer, example
+from apps.engine import CERTAIN, UNCERTAIN
+from apps.engine.candles import TIMEFRAMES
+from apps.engine.results import REJECTIONS, round_for_wire
+
+
+@example({"symbol": "NSE:RELIANCE", "at": "2024-01-03T04:00:00Z"})
+class ExplainQuery(StrictSerializer):
+    """Which candle to explain."""
+
+    symbol = BacktestSymbolField(exact=True, help_text="One of the backtest's.")
+    at = RangeEndField(exact=True, help_text="A moment inside the candle.")
+
+
+class ExplainedEntrySerializer(DocumentSerializer):
+    """Why the candle led to an entry or not."""
+
+    reason = ChoiceField(
+        choices=(*CERTAIN, UNCERTAIN), help_text="What became of it; `message` says so in words."
+    )
+    message = CharField()
+    side = ChoiceField(
+        choices=EXPLAINED_SIDES, allow_null=True, help_text="Null without a signal of one side."
+    )
+    possibleReasons = serializers.ListField(
+        child=ChoiceField(choices=REJECTIONS),
+        help_text="Of `not_traded`: those of which the result does not tell which it was.",
+    )
+    trade = TradeSerializer(
+        allow_null=True, help_text="The one that was opened, or was in the way."
+    )
+
+
+class ExplainedPositionSerializer(ConditionsSerializer):
+    """A position that was open in the candle, with the conditions of exits."""
+
+    reason = ChoiceField(
+        choices=list(POSITION_MESSAGES), help_text="`held`, or what closed it in this candle."
+    )
+    message = CharField()
+    trade = TradeSerializer()
+    levels = ExitLevelsSerializer(
+        allow_null=True,
+        help_text="That the candle's prices were compared with; a trailing stop once it is tighter"
+        " than the stop, which it then replaces. In the candle in which a limit or stop order was"
+        " filled, the target is not looked at. Null where pyramiding may have added to the"
+        " position.",
+    )
+    oppositeSignal = BooleanField(
+        allow_null=True, help_text="At the candle's close; null where it closes nothing."
+    )
+
+
+@example(
+    {
+        **EXPLAINED_CANDLE_EXAMPLE,
+        "entry": {
+            "reason": "no_signal",
+            "message": OUTCOME_MESSAGES["no_signal"],
+            "side": None,
+            "possibleReasons": [],
+            "trade": None,
+        },
+        "positions": [
+            {
+                "reason": HELD,
+                "message": POSITION_MESSAGES[HELD],
+                "trade": TRADE_EXAMPLE,
+                "levels": {"stopLoss": 1393.45, "trailingStop": None, "takeProfit": 1414.5},
+                "oppositeSignal": False,
+                "logicalOperator": "AND",
+                "signal": False,
+                "conditions": [],
+            }
+        ],
+    }
+)
+class ExplanationSerializer(DocumentSerializer):
+    """A candle, explained."""
+
+    symbol = CharField()
+    timeframe = ChoiceField(choices=TIMEFRAMES)
+    candle = ExplainedCandleSerializer()
+    confirmationCandles = IntegerField()
+    sides = ExplainedSideSerializer(many=True)
+    entry = ExplainedEntrySerializer()
+    positions = ExplainedPositionSerializer(
+        many=True, help_text="Those that were open in the candle, one closed at its open too."
+    )
+
+    def to_representation(self, instance: Explanation) -> dict[str, Any]:
+        outcome = instance.outcome
+        explanation = {
+            "symbol": instance.symbol,
+            "timeframe": instance.strategy.basicInfo.timeframe,
+            "candle": instance.candle,
+            "confirmationCandles": instance.strategy.entryConditions.confirmationCandles,
+            "sides": render_sides(instance.sides),
+            "entry": {
+                "reason": outcome.reason,
+                "message": OUTCOME_MESSAGES[outcome.reason],
+                "side": outcome.side,
+                "possibleReasons": list(outcome.possible),
+                "trade": instance.trade,
+            },
+            "positions": [_position(position) for position in instance.positions],
+        }
+        return dict(round_for_wire(explanation))
+
+
+def _position(position: ExplainedPosition) -> dict[str, object]:
+    reason = str(position.trade["exitReason"]) if position.has_ended else HELD
+    return {
+        "reason": reason,
+        "message": POSITION_MESSAGES[reason],
+        "trade": position.trade,
+        "levels": render_levels(position.levels),
+        "oppositeSignal": position.opposite_signal,
+        **render_conditions(position.conditions, "exitConditions"),
+    }

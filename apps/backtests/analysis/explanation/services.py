@@ -1,0 +1,243 @@
+"""Explain a candle of a completed backtest: why it led to an entry or not, and what happened to the
+positions that were open in it.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from apps.accounts.models import User
+from apps.backtests.models import Backtest, BacktestKind
+from apps.backtests.running import estimates, results
+from apps.backtests.running.histories import load_histories
+from apps.backtests.running.results import Trades
+from apps.core.errors import Code, ServiceError
+from apps.core.times import day_in_india
+from apps.engine import (
+    Contract,
+    EngineError,
+    Levels,
+    SideFound,
+    SignalBar,
+    StoredResult,
+    SymbolSeries,
+    Verdict,
+    exits_at,
+    held_at,
+    levels_of,
+    opposite_at,
+    orders_reached,
+    ranges_known,
+    sides_at,
+    signals_at,
+    symbol_series_of,
+    verdict,
+)
+from apps.engine.candles import TIMEFRAMES
+from apps.engine.language import Side, Strategy, parse
+from apps.engine.results import wire_times
+from apps.market.services import market_rules_of
+
+# The other kinds try many configurations: their trades are not those of one.
+EXPLAINABLE_KINDS: Final = (BacktestKind.BACKTEST, BacktestKind.MONTE_CARLO)
+
+
+class NotOneConfiguration(ServiceError):
+    """The trades of a study come from several configurations."""
+
+    code = Code.UNPROCESSABLE_ENTITY
+    message = "The trades of a {kind} are not those of one configuration; run a plain backtest."
+
+
+class NoCandle(ServiceError):
+    """No candle that the backtest read holds the moment."""
+
+    code = Code.NOT_FOUND
+    message = "No candle of {symbol} in this backtest holds that moment."
+
+
+class HistoryGone(ServiceError):
+    """Candles or rules that the backtest read are no longer there."""
+
+    code = Code.UNPROCESSABLE_ENTITY
+    message = "The history of this backtest cannot be read again: {reason}"
+
+
+@dataclass(frozen=True, slots=True)
+class ExplainedPosition:
+    """A position that was open in the candle.
+
+    `trade` is as clients see it, and `has_ended` whether it ended in the candle. `levels` are its
+    exit levels, None where they are not known. `conditions` are those of exits at the candle's
+    close; `opposite_signal` is None where that closes no position.
+    """
+
+    trade: dict[str, object]
+    has_ended: bool
+    levels: Levels | None
+    conditions: SideFound
+    opposite_signal: bool | None
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """The explanation of a candle; `trade` is the one that `outcome` refers to, with prices in
+    rupees.
+    """
+
+    symbol: str
+    strategy: Strategy
+    candle: dict[str, object]
+    sides: list[SideFound]
+    outcome: Verdict
+    trade: dict[str, object] | None
+    positions: list[ExplainedPosition]
+
+
+class _Candle(NamedTuple):
+    """A candle of one symbol, with the history of the symbol as the backtest read it.
+
+    `candle_index` is that of the candle in the range of the backtest.
+    """
+
+    backtest: Backtest
+    strategy: Strategy
+    contract: Contract
+    symbol_series: SymbolSeries
+    candle_index: int
+
+    @property
+    def bar(self) -> int:
+        """The candle's index in `symbol_series.used`, which begins with the warm-up."""
+        return len(self.symbol_series.used) - len(self.symbol_series.candles) + self.candle_index
+
+    @property
+    def symbol_index(self) -> int:
+        """The index of the symbol in the backtest's list."""
+        return results.symbol_index(self.symbol_series.symbol, self.backtest)
+
+    @property
+    def time(self) -> int:
+        return int(self.symbol_series.candles.time[self.candle_index])
+
+
+def explain_backtest(*, owner: User, backtest_id: str, symbol: str, at: int) -> Explanation:
+    """Explain the candle of a symbol that holds the moment `at` (epoch seconds).
+
+    It is computed over the candles that are stored now. Raises BacktestNotFound, NotCompleted,
+    NotOneConfiguration, InvalidInput, NoCandle, HistoryGone.
+    """
+    backtest = results.fetch_completed(owner=owner, backtest_id=backtest_id)
+    if backtest.kind not in EXPLAINABLE_KINDS:
+        raise NotOneConfiguration(kind=backtest.kind)
+    results.symbol_index(symbol, backtest)
+    trades, curve = results.load_result(backtest)
+    try:
+        candle = _read_candle(backtest, symbol, at)
+        sides = sides_at(candle.strategy, candle.symbol_series, candle.bar)
+        signals = signals_at(sides, candle.strategy, candle.symbol_series, candle.bar)
+        known = ranges_known(candle.strategy, candle.symbol_series, candle.bar)
+        positions = [
+            _explain_position(candle, trades, index)
+            for index in held_at(trades.records, candle.symbol_index, candle.time)
+        ]
+    except EngineError as refusal:
+        raise HistoryGone(reason=str(refusal)) from refusal
+    outcome = verdict(
+        candle.strategy,
+        _bar(candle),
+        signals,
+        StoredResult(
+            trades.records, curve, float(backtest.initial_capital), _rejected_signals(backtest)
+        ),
+        ranges_known=known,
+    )
+    trade = None if outcome.trade is None else _trade_to_wire(trades, outcome.trade, backtest)
+    return Explanation(symbol, candle.strategy, _prices(candle), sides, outcome, trade, positions)
+
+
+def _read_candle(backtest: Backtest, symbol: str, at: int) -> _Candle:
+    """Read the history of the symbol again and find the candle. Raises NoCandle, EngineError."""
+    strategy = parse(backtest.configuration)
+    info = strategy.basicInfo.model_copy(update={"symbols": (symbol,)})
+    own_strategy = strategy.model_copy(update={"basicInfo": info})
+    rules = market_rules_of(
+        own_strategy, first=day_in_india(backtest.start), last=day_in_india(backtest.end)
+    )
+    (history,) = load_histories(
+        rules,
+        start=backtest.start,
+        end=backtest.end,
+        max_bars=estimates.most_bars_read(BacktestKind(backtest.kind)),
+        on_progress=lambda done: None,
+    )
+    symbol_series = symbol_series_of(own_strategy, history, backtest.start, backtest.end)
+    return _Candle(
+        backtest,
+        strategy,
+        history.contract,
+        symbol_series,
+        _candle_index(symbol_series, strategy, at),
+    )
+
+
+def _candle_index(symbol_series: SymbolSeries, strategy: Strategy, at: int) -> int:
+    """Return the index, in the range, of the candle that holds the moment. Raises NoCandle."""
+    time = symbol_series.candles.time
+    index = int(np.searchsorted(time, at, side="right")) - 1
+    if index < 0 or at >= time[index] + TIMEFRAMES[strategy.basicInfo.timeframe]:
+        near = {"before": time[max(index, 0) : index + 1], "after": time[index + 1 : index + 2]}
+        nearest = {name: wire_times(times)[0] for name, times in near.items() if len(times)}
+        raise NoCandle(symbol=symbol_series.symbol, nearest=nearest)
+    return index
+
+
+def _explain_position(candle: _Candle, trades: Trades, index: int) -> ExplainedPosition:
+    strategy, symbol_series, bar = candle.strategy, candle.symbol_series, candle.bar
+    record = trades.records[index]
+    side: Side = "long" if record["side"] > 0 else "short"
+    return ExplainedPosition(
+        trade=_trade_to_wire(trades, index, candle.backtest),
+        has_ended=bool(record["exit_time"] == candle.time),
+        levels=levels_of(record, strategy, candle.contract, symbol_series, bar),
+        conditions=exits_at(side, strategy, symbol_series, bar),
+        opposite_signal=opposite_at(side, strategy, symbol_series, bar),
+    )
+
+
+def _bar(candle: _Candle) -> SignalBar:
+    time, opens, flags = (
+        candle.symbol_series.candles.time,
+        candle.symbol_series.candles.open,
+        candle.symbol_series.flags,
+    )
+    after = candle.candle_index + 1
+    return SignalBar(
+        candle.symbol_index,
+        candle.time,
+        int(flags[candle.candle_index]) if len(flags) else 0,
+        int(time[after]) if after < len(time) else None,
+        int(flags[after]) if after < len(flags) else 0,
+        float(opens[after]) if after < len(opens) else math.nan,
+        orders_reached(
+            candle.strategy, candle.contract, candle.symbol_series.candles, candle.candle_index
+        ),
+    )
+
+
+def _rejected_signals(backtest: Backtest) -> dict[str, int]:
+    counts: dict[str, int] = (backtest.performance or {}).get("rejectedSignals", {})
+    return counts
+
+
+def _prices(candle: _Candle) -> dict[str, object]:
+    bar = candle.symbol_series.candles.slice(candle.candle_index, candle.candle_index + 1)
+    names = ("open", "high", "low", "close", "volume")
+    prices = {name: float(getattr(bar, name)[0]) for name in names}
+    return {"time": wire_times(bar.time)[0], **prices}
+
+
+def _trade_to_wire(trades: Trades, index: int, backtest: Backtest) -> dict[str, object]:
+    return trades.select(slice(index, index + 1)).to_wire(backtest.symbols)[0]

@@ -1,0 +1,227 @@
+"""The data of a report's charts: columns of plain numbers, which the page's script draws.
+
+Times are minutes. Of a column of times only the first is counted from 1970, each further one from
+the one before it: that keeps the page small, as whole numbers of paise do.
+"""
+
+from collections.abc import Sequence
+from math import isnan
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from apps.backtests.analysis.report.formats import humanize
+from apps.backtests.running.results import Trades
+from apps.engine.candles import TIMEFRAMES, Candles, Sessions, resample
+from apps.engine.results import (
+    EXIT_REASONS,
+    Array,
+    ResultData,
+    buy_and_hold,
+    curve_points,
+    net_profits,
+    rolling_sharpe_ratio,
+    trade_returns,
+    unknown_fill_quality,
+    volume_shares,
+)
+from apps.market.candles import read_adjusted
+from apps.market.rulebook import calendars_of
+
+Floats = NDArray[np.float64]
+Columns = dict[str, Any]
+
+# Points of the equity curve: about as many as a screen is wide.
+MAX_POINTS: Final = 1_000
+# Candles of one symbol, and on one page, which its symbols share.
+MAX_CANDLES_PER_SYMBOL: Final = 3_000
+MAX_DRAWN_CANDLES: Final = 9_000
+# Symbols with a price chart: those with the most trades.
+MAX_DRAWN_SYMBOLS: Final = 20
+# Trades on one page; of more, those with the largest results.
+MAX_TRADES: Final = 20_000
+# Returns that a rolling Sharpe ratio covers: a quarter of sessions, or a month in a short range.
+LONG_WINDOW: Final = 63
+SHORT_WINDOW: Final = 21
+
+
+# ------------------------------------------------------------------------------------------ equity
+
+
+def curve_times(curve: Array) -> NDArray[np.int64]:
+    """Return the times of the points of the equity chart: of the last row of each bucket, as
+    `curve_points` cuts them.
+    """
+    points = min(MAX_POINTS, len(curve))
+    edges = np.arange(1, points + 1) * len(curve) // max(points, 1)
+    times: NDArray[np.int64] = curve["time"][edges - 1]
+    return times
+
+
+def equity_columns(result: ResultData, curve: Array, benchmark: Floats | None) -> Columns:
+    """Return equity, the benchmark, the drawdown and the rolling Sharpe ratio at the same times.
+
+    `benchmark` is what one rupee became at each of `curve_times`.
+    """
+    points, times = curve_points(curve, MAX_POINTS), curve_times(curve)
+    columns: Columns = {
+        "time": _differences(times // 60),
+        "equity": [point["equity"] for point in points],
+        "drawdown": [0 - float(str(point["drawdown"])) for point in points],
+        "capital": result.capital,
+    }
+    if benchmark is not None:
+        columns["benchmark"] = np.round(benchmark * result.capital, 2).tolist()
+    if len(curve):
+        window = sharpe_window(len(result.daily))
+        rolling = rolling_sharpe_ratio(result.daily, window, result.periods_a_year)
+        if not np.isnan(rolling).all():
+            day = np.searchsorted(result.ends, times, side="right") - 1
+            columns["sharpe"] = _none_for_nan(np.where(day < 0, np.nan, rolling[day]), 2)
+    return columns
+
+
+def sharpe_window(returns: int) -> int:
+    """Return how many of so many returns a rolling Sharpe ratio covers."""
+    return LONG_WINDOW if returns >= 2 * LONG_WINDOW else SHORT_WINDOW
+
+
+# ------------------------------------------------------------------------------------------ prices
+
+
+class DrawnSymbol(NamedTuple):
+    """A symbol with the candles of its chart: `symbol_index` is its index in the backtest's list,
+    `is_longer` whether the candles are longer than those that the backtest read.
+    """
+
+    symbol_index: int
+    symbol: str
+    timeframe: str
+    is_longer: bool
+    candles: Candles
+
+
+def load_prices(
+    symbols: Sequence[str], timeframe: str, *, trades: Array, curve: Array, start: int, end: int
+) -> tuple[list[DrawnSymbol], Floats | None]:
+    """Return the symbols with the most trades, most first, with the candles that are stored now,
+    and what one rupee of buying and holding all symbols became at each of `curve_times`: None where
+    a symbol has no candles any more.
+    """
+    counts = np.bincount(trades["symbol"], minlength=len(symbols))
+    indices = np.argsort(-counts, kind="stable")[:MAX_DRAWN_SYMBOLS].tolist()
+    most = min(MAX_CANDLES_PER_SYMBOL, MAX_DRAWN_CANDLES // max(len(indices), 1))
+    calendars, times = calendars_of(symbols), curve_times(curve)
+    drawn, worth = {}, []
+    for index, symbol in enumerate(symbols):  # one after the other: a year of minutes has 4 MB
+        candles = read_adjusted(symbol, timeframe, start=start, end=end, warmup=False).candles
+        if len(candles) and len(times):
+            worth.append(buy_and_hold([candles], int(curve["time"][0]), times))
+        if index in indices:
+            legible = legible_candles(candles, timeframe, calendars[symbol], max_candles=most)
+            drawn[index] = DrawnSymbol(
+                index, symbol, legible[0], legible[0] != timeframe, legible[1]
+            )
+    benchmark = np.mean(worth, axis=0) if len(worth) == len(symbols) else None
+    return [drawn[index] for index in indices], benchmark
+
+
+def legible_candles(
+    candles: Candles, timeframe: str, sessions: Sessions | None, *, max_candles: int
+) -> tuple[str, Candles]:
+    """Return the shortest timeframe, from the candles' own on, in which they are at most
+    `max_candles`, and the candles in it; else the longest timeframe.
+    """
+    drawn_in, own = timeframe, TIMEFRAMES[timeframe]
+    for name in [name for name, seconds in TIMEFRAMES.items() if seconds > own]:
+        if len(candles) <= max_candles:
+            break
+        candles, drawn_in = resample(candles, drawn_in, name, sessions), name
+    return drawn_in, candles
+
+
+def candle_columns(drawn: DrawnSymbol) -> Columns:
+    """Return the candles of a symbol as whole numbers of the last of `decimals`: `close` as
+    differences from one close to the next, the others as distances from the candle's own close.
+    """
+    candles = drawn.candles
+    decimals = price_decimals(candles.low)
+    open_, high, low, close = (
+        np.round(column * 10**decimals).astype(np.int64)
+        for column in (candles.open, candles.high, candles.low, candles.close)
+    )
+    return {
+        "symbol": drawn.symbol_index,
+        "name": drawn.symbol,
+        "decimals": decimals,
+        "seconds": TIMEFRAMES[drawn.timeframe],
+        "isLonger": drawn.is_longer,
+        "time": _differences(candles.time // 60),
+        "close": _differences(close),
+        "open": (open_ - close).tolist(),
+        "high": (high - close).tolist(),
+        "low": (close - low).tolist(),
+    }
+
+
+def price_decimals(prices: Floats) -> int:
+    """Return 2, for paise, or 4 where prices are so low that ticks may be parts of a paisa."""
+    return 2 if not len(prices) or float(prices.min()) >= 100 else 4
+
+
+# ------------------------------------------------------------------------------------------ trades
+
+
+def trade_columns(trades: Trades) -> Columns:
+    """Return the trades in the order of their exits; `number` counts from 1 in this order.
+
+    `entry` and `held` are minutes. MAE, MFE and `return` are percent, `delay` the bars by which the
+    entry was late, `share` its quantity in percent of the volume of its bar; null when unknown.
+    """
+    profits = net_profits(trades.records)
+    number = np.sort(np.argsort(-np.abs(profits), kind="stable")[:MAX_TRADES])
+    records, chosen = trades.records[number], trades.select(number)
+    fills = chosen.fills or unknown_fill_quality(len(records))
+    unknown = np.full(len(records), np.nan)
+    mae, mfe = (unknown, unknown) if chosen.excursions is None else chosen.excursions
+    entry, leave = records["entry_time"] // 60, records["exit_time"] // 60
+    columns = {
+        "number": _differences(number + 1),
+        "symbol": records["symbol"].tolist(),
+        "side": records["side"].tolist(),
+        "quantity": _short(records["quantity"], 4),
+        "entry": _differences(entry),
+        "held": (leave - entry).tolist(),
+        "entryPrice": _short(records["entry_price"], price_decimals(records["entry_price"])),
+        "exitPrice": _short(records["exit_price"], price_decimals(records["exit_price"])),
+        "reason": records["reason"].tolist(),
+        "profit": _short(profits[number], 2),
+        "return": _short(trade_returns(records) * 100, 3),
+        "mae": _none_for_nan(mae * 100, 2),
+        "mfe": _none_for_nan(mfe * 100, 2),
+        "bars": records["bars"].tolist(),
+        "charges": _short(records["charges"], 2),
+        "delay": _none_for_nan(fills.entry_delay_bars, 1),
+        "share": _none_for_nan(volume_shares(records["quantity"], fills.entry_volume) * 100, 2),
+    }
+    return {**columns, "reasons": [humanize(reason) for reason in EXIT_REASONS]}
+
+
+def _differences(values: NDArray[np.int64]) -> list[int]:
+    """Return the first value, then how much each is more than the one before it."""
+    differences: list[int] = np.diff(values, prepend=0).tolist()
+    return differences
+
+
+def _short(values: Floats, decimals: int) -> list[float]:
+    """Return the values with few decimals, and as whole numbers where all are."""
+    rounded = np.round(values, decimals) + 0.0
+    whole = rounded.astype(np.int64)
+    numbers: list[float] = (whole if (whole == rounded).all() else rounded).tolist()
+    return numbers
+
+
+def _none_for_nan(values: Floats, decimals: int) -> list[float | None]:
+    numbers = np.round(values, decimals) + 0.0
+    return [None if isnan(number) else number for number in numbers.tolist()]

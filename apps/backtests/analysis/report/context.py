@@ -1,0 +1,173 @@
+"""The template context of a report."""
+
+import json
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any, Final
+
+from apps.backtests.analysis.evidence import services as evidence
+from apps.backtests.analysis.report import charts, tables
+from apps.backtests.analysis.report.charts import DrawnSymbol
+from apps.backtests.analysis.report.evidence_tables import shown_evidence
+from apps.backtests.analysis.report.study_drawings import study_drawing
+from apps.backtests.models import Backtest, BacktestKind
+from apps.backtests.running import results
+from apps.backtests.running.results import noted_receipt
+from apps.core.times import INDIA
+from apps.engine.results import (
+    Array,
+    Breakdowns,
+    ResultData,
+    TradeGroup,
+    by_hour,
+    return_histogram,
+    trade_breakdowns,
+    worst_drawdowns,
+)
+from apps.market.candles import SAMPLE_NOTICE
+
+# Rows of the table of drawdowns.
+MAX_DRAWDOWNS: Final = 10
+_STEPS: Final = (
+    "basicInfo", "positionSizing", "entryConditions", "exitConditions", "riskParameters",
+    "executionSettings",
+)  # fmt: skip
+
+
+def report_context(backtest: Backtest, *, now: datetime) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the context of the template, and the data of the charts and the list of trades."""
+    trades, curve = results.load_result(backtest)
+    records, capital = trades.records, float(backtest.initial_capital)
+    result = ResultData(records, curve, capital)
+    drawn, benchmark = charts.load_prices(
+        backtest.symbols,
+        backtest.timeframe,
+        trades=records,
+        curve=curve,
+        start=backtest.start,
+        end=backtest.end,
+    )
+    chart_data = {
+        "equity": charts.equity_columns(result, curve, benchmark),
+        "prices": [charts.candle_columns(symbol) for symbol in drawn],
+        "symbols": backtest.symbols,
+        "trades": charts.trade_columns(trades),
+    }
+    coverage = (backtest.receipt or {}).get("coverage", [])
+    groups = trade_breakdowns(records, curve, symbols=backtest.symbols, capital=capital)
+    context = {
+        "backtest": backtest,
+        "title": backtest.name or backtest.algorithm.name,
+        "performance": backtest.performance or {},
+        "receipt": noted_receipt(backtest) or {},
+        "sample_notice": SAMPLE_NOTICE,
+        "coverage": [_with_dates(row) for row in coverage],
+        "coverage_summary": _coverage_summary(coverage),
+        "study": backtest.study_results or {},
+        "study_drawing": study_drawing(backtest),
+        "evidence": _evidence(backtest, now),
+        "badge": _badge(backtest),
+        "drawn": drawn,
+        "has_benchmark": benchmark is not None,
+        "sharpe_window": charts.sharpe_window(len(result.daily)) if len(curve) else 0,
+        "omissions": _omissions(backtest.symbols, drawn, records),
+        "years": tables.monthly_returns(groups["byMonth"], groups["byYear"]),
+        "drawdowns": (
+            worst_drawdowns(result.closes, result.dates, MAX_DRAWDOWNS) if len(curve) else []
+        ),
+        "histogram": tables.histogram(return_histogram(records)),
+        "groups": _group_bars(groups, by_hour(records)),
+        "all_metrics": tables.all_metrics(backtest.performance or {}),
+        "steps": _steps(backtest),
+    }
+    return context, chart_data
+
+
+def _evidence(backtest: Backtest, now: datetime) -> dict[str, Any]:
+    """Return the evidence as far as it is made. None is asked for: whoever has a link can open the
+    page, and what it shows must not depend on who looked at it first.
+    """
+    row = evidence.stored(backtest)
+    if row is None:
+        return {}
+    document = evidence.dated_evidence(row, as_of=None, now=now).document
+    return {
+        "is_asked_for": True,
+        "error": row.error,
+        "shown": None if document is None else shown_evidence(document),
+    }
+
+
+def _badge(backtest: Backtest) -> str:
+    """Return what has to stand beside every figure of a study: on which days it was measured."""
+    match BacktestKind(backtest.kind):
+        case BacktestKind.OPTIMIZATION:
+            tried = (backtest.study_results or {}).get("tried", 0)
+            return f"In-sample: the best of {tried:,} parameter sets"
+        case BacktestKind.WALK_FORWARD:
+            return "Out-of-sample: test days only"
+    return ""
+
+
+def _with_dates(row: dict[str, Any]) -> dict[str, Any]:
+    """Add the dates in India of the first and last bar to a coverage."""
+    times = {"first": row["firstBar"], "last": row["lastBar"]}
+    dates = {
+        name: time and datetime.fromisoformat(time).astimezone(INDIA).date()
+        for name, time in times.items()
+    }
+    return {**row, **dates}
+
+
+def _coverage_summary(coverages: Sequence[dict[str, Any]]) -> str:
+    """Describe the lowest coverage of all symbols."""
+    with_sessions = [row for row in coverages if row["percentage"] is not None]
+    if not with_sessions:
+        return "no session of the range is in the calendar"
+    least = min(with_sessions, key=lambda row: float(row["percentage"]))
+    of_each = "" if len(coverages) == 1 else f" of {least['symbol']}, the least of all symbols,"
+    return (
+        f"{least['heldSessions']:,} of the {least['sessions']:,} sessions of the range{of_each} are"
+        f" held ({least['percentage']:g} %)"
+    )
+
+
+def _group_bars(
+    groups: Breakdowns, hours: Sequence[TradeGroup]
+) -> dict[str, list[tables.GroupBar]]:
+    by_title = {
+        "By symbol": groups["bySymbol"],
+        "By side": groups["bySide"],
+        "By exit reason": groups["byExitReason"],
+        "By hour of the entry": hours,
+        "By weekday of the entry": groups["byWeekday"],
+    }
+    return {title: tables.group_bars(rows) for title, rows in by_title.items()}
+
+
+def _omissions(symbols: Sequence[str], drawn: Sequence[DrawnSymbol], trades: Array) -> list[str]:
+    """Return sentences on what the page does not show."""
+    sentences = []
+    if len(symbols) > len(drawn):
+        sentences.append(
+            f"Of {len(symbols)} symbols the {len(drawn)} with the most trades are drawn."
+        )
+    if len(trades) > charts.MAX_TRADES:
+        sentences.append(
+            f"Of {len(trades):,} trades the {charts.MAX_TRADES:,} with the largest results are on"
+            " this page."
+        )
+    return sentences
+
+
+def _steps(backtest: Backtest) -> list[tuple[str, str]]:
+    """Return the steps of the backtest, each as indented JSON."""
+    return [
+        (name, _indented_json(backtest.configuration[name]))
+        for name in _STEPS
+        if name in backtest.configuration
+    ]
+
+
+def _indented_json(value: object) -> str:
+    return json.dumps(value, indent=2, ensure_ascii=False)

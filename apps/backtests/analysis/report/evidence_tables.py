@@ -1,0 +1,162 @@
+"""The evidence on a backtest as a page shows it: checks, the worst first, and the figures of each
+section as small tables, whatever sections there are.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple
+
+from apps.backtests.analysis.report import formats
+from apps.engine.evidence import CheckStatus
+from apps.engine.results import FIELD_UNITS, Unit
+
+Json = Mapping[str, Any]  # as the engine wrote it
+
+# Rows of one table; a section may have a hundred neighbours or months.
+MAX_ROWS: Final = 24
+_WORST_FIRST: Final = (
+    CheckStatus.FAIL, CheckStatus.DOUBT, CheckStatus.UNKNOWN, CheckStatus.NOT_JUDGED,
+    CheckStatus.PASS,
+)  # fmt: skip
+_UNITS: Final[Mapping[str, Unit]] = {
+    **FIELD_UNITS, "rupees": Unit.RUPEES, "slippage": Unit.RUPEES, "worst": Unit.RUPEES,
+    "median": Unit.RUPEES, "permuted": Unit.RUPEES, "grossProfitAtSignalPrices": Unit.RUPEES,
+    "paid": Unit.RUPEES, "asOf": Unit.RUPEES, "difference": Unit.RUPEES,
+    "netProfitAsOf": Unit.RUPEES, "largestCapital": Unit.RUPEES, "lostBeyondStops": Unit.RUPEES,
+    "percentADay": Unit.PERCENT, "trades": Unit.COUNT, "probabilisticSharpeRatio": Unit.RATIO,
+}  # fmt: skip
+
+
+class FigureTable(NamedTuple):
+    """Texts in rows under the columns' names; the first of a row names it. `left_out` counts the
+    rows that are not shown.
+    """
+
+    title: str
+    columns: list[str]
+    rows: list[list[str]]
+    left_out: int = 0
+
+
+@dataclass(frozen=True)
+class ShownCheck:
+    """A check with its name in words."""
+
+    name: str
+    title: str
+    status: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class ShownSection:
+    """A section with its check, if it has one."""
+
+    name: str
+    title: str
+    sentence: str
+    check: ShownCheck | None
+    tables: list[FigureTable]
+    not_looked_at: Sequence[str]
+
+
+@dataclass(frozen=True)
+class ShownEvidence:
+    """The document of ready evidence."""
+
+    passes: bool
+    sentence: str
+    checks: list[ShownCheck]
+    sections: list[ShownSection]
+
+    @property
+    def is_doubted(self) -> bool:
+        """Whether the checks have reasons against the result: the sentence is made of those."""
+        unsaid = (CheckStatus.PASS, CheckStatus.NOT_JUDGED)
+        return any(check.status not in unsaid for check in self.checks)
+
+
+def shown_evidence(document: Json) -> ShownEvidence:
+    checks = [
+        ShownCheck(row["name"], formats.humanize(row["name"]), row["status"], row["reason"])
+        for row in document["checks"]
+    ]
+    by_name = {check.name: check for check in checks}
+    return ShownEvidence(
+        passes=document["verdict"]["passes"],
+        sentence=document["verdict"]["sentence"],
+        checks=sorted(checks, key=lambda check: _WORST_FIRST.index(CheckStatus(check.status))),
+        sections=[
+            ShownSection(
+                name,
+                formats.humanize(name),
+                section["sentence"],
+                by_name.get(name),
+                figure_tables(section["figures"]),
+                section["notLookedAt"],
+            )
+            for name, section in document["sections"].items()
+        ],
+    )
+
+
+def figure_tables(figures: Json) -> list[FigureTable]:
+    """Return the single figures as one table, and one for each object and list below them."""
+    single = [
+        [formats.humanize(name), _text(value, _unit(name))]
+        for name, value in figures.items()
+        if not isinstance(value, Mapping | list)
+    ]
+    tables = [FigureTable("", [], single)] if single else []
+    return [*tables, *_below(figures, Unit.RATIO, "")]
+
+
+def _below(figures: Json, unit: Unit, prefix: str) -> Iterator[FigureTable]:
+    for name, value in figures.items():
+        title = f"{prefix}{formats.humanize(name)}"
+        own = _unit(name, unit)
+        if isinstance(value, list) and value and isinstance(value[0], Mapping):
+            yield _listed(title, value)
+        elif isinstance(value, list) and value:
+            yield FigureTable(title, [], [[", ".join(_text(item, own) for item in value)]])
+        elif isinstance(value, Mapping):
+            single = [
+                [formats.humanize(key), _text(item, _unit(key, own))]
+                for key, item in value.items()
+                if not isinstance(item, Mapping | list)
+            ]
+            if single:
+                yield FigureTable(title, [], single)
+            yield from _below(value, own, f"{title}: ")
+
+
+def _listed(title: str, rows: Sequence[Json]) -> FigureTable:
+    """Return one row for each object of a list, of its single figures and lists of words."""
+    names = [name for name, value in rows[0].items() if not isinstance(value, Mapping)]
+    return FigureTable(
+        title,
+        [formats.humanize(name) for name in names],
+        [[_text(row.get(name), _unit(name)) for name in names] for row in rows[:MAX_ROWS]],
+        max(len(rows) - MAX_ROWS, 0),
+    )
+
+
+def _unit(name: str, unit: Unit = Unit.RATIO) -> Unit:
+    return _UNITS.get(name, unit)
+
+
+def _text(value: object, unit: Unit) -> str:
+    match value:
+        case None:
+            return formats.NO_VALUE
+        case bool():
+            return "yes" if value else "no"
+        case list():
+            return ", ".join(map(str, value))
+        case int() if unit is not Unit.RUPEES:
+            return f"{value:,}"
+        case int() | float() if unit in (Unit.RUPEES, Unit.PERCENT):
+            return formats.format_metric(float(value), unit)
+        case float():
+            return formats.format_number(value, 3)
+    return str(value)

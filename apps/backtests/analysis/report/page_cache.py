@@ -1,0 +1,108 @@
+"""The cache of report pages: a table of bounded size, shared by all web processes.
+
+A page states when it was made, and candles that are loaded later do not change it. A new name of
+the backtest or its algorithm does, evidence that is asked for or ready, and a release that renders
+pages differently.
+"""
+
+import json
+import zlib
+from datetime import datetime
+from functools import cache
+from hashlib import sha256
+from pathlib import Path
+from typing import Final
+
+from django.db import transaction
+from django.db.models import F, Sum, Window
+
+from apps.backtests.analysis.report import page
+from apps.backtests.models import Backtest, BacktestNotFound, ReportPage
+from apps.engine import results
+
+# The size of all cached pages together; a typical page has 30,000 bytes.
+MAX_CACHE_BYTES: Final = 256 * 1024 * 1024
+# Columns of a backtest that its page depends on and that may change; a result never does.
+_CHANGING: Final = ("name", "algorithm__name", "evidence__status", "evidence__completed_at")
+_REPORT: Final = Path(__file__).parent
+_APP: Final = _REPORT.parents[1]
+# The code and templates with which another release may render other pages.
+_SOURCES: Final = (
+    *_REPORT.glob("*.py"),
+    *(_APP / "templates" / "backtests").glob("report*.html"),
+    _APP / "templatetags" / "report.py",
+    *Path(results.__path__[0]).glob("*.py"),
+)
+
+
+def read(backtest_id: str, *, now: datetime) -> bytes:
+    """Return the page of a completed backtest from the cache, else render and cache it.
+
+    Raises BacktestNotFound.
+    """
+    cached = _load(backtest_id)
+    return page.with_script(zlib.decompress(cached or _render(backtest_id, now=now)))
+
+
+@transaction.atomic
+def _render(backtest_id: str, *, now: datetime) -> bytes:
+    """Render a page, cache it and return it compressed.
+
+    The lock on the backtest's row makes concurrent readers of the same page wait for this one, and
+    keeps the backtest from being renamed or deleted meanwhile.
+    """
+    rows = Backtest.objects.select_for_update(no_key=True, of=("self",))
+    backtest = rows.select_related("algorithm").filter(pk=backtest_id).first()
+    if backtest is None:
+        raise BacktestNotFound(backtestId=backtest_id)
+    cached = _load(backtest_id)
+    if cached is not None:
+        return cached
+    # Read before the page is made: evidence that is ready meanwhile is on the next reader's page.
+    changing = Backtest.objects.values_list(*_CHANGING).get(pk=backtest_id)
+    html = zlib.compress(page.render(backtest, now=now))
+    ReportPage.objects.update_or_create(
+        backtest=backtest,
+        defaults={
+            "made_with": _fingerprint(*changing),
+            "html": html,
+            "size": len(html),
+            "made_at": now,
+        },
+    )
+    _discard_oldest()
+    return html
+
+
+def _load(backtest_id: str) -> bytes | None:
+    """Return the cached page, compressed; None where there is none that is up to date."""
+    rows = ReportPage.objects.filter(pk=backtest_id)
+    changing = [f"backtest__{column}" for column in _CHANGING]
+    for html, made_with, *values in rows.values_list("html", "made_with", *changing):
+        if made_with == _fingerprint(*values):
+            return bytes(html)
+    return None
+
+
+def _fingerprint(*changing: object) -> str:
+    """Hash what a page depends on; `changing` are the values of _CHANGING."""
+    return sha256(json.dumps([_release(), *changing], default=str).encode()).hexdigest()
+
+
+@cache
+def _release() -> str:
+    """Hash the code, templates, scripts and styles of this release that make a page.
+
+    The policy stands for scripts and styles, as it has their hashes.
+    """
+    sources = b"".join(path.read_bytes() for path in sorted(_SOURCES))
+    return sha256(sources + page.policy().encode()).hexdigest()
+
+
+def _discard_oldest() -> None:
+    """Keep the newest pages, up to MAX_CACHE_BYTES; skip rows that another process is deleting."""
+    newest_first = [F("made_at").desc(), F("pk").desc()]
+    summed = ReportPage.objects.annotate(total=Window(Sum("size"), order_by=newest_first))
+    excess = summed.filter(total__gt=MAX_CACHE_BYTES).values("pk")
+    free = ReportPage.objects.select_for_update(skip_locked=True).filter(pk__in=excess)
+    ReportPage.objects.filter(pk__in=[row.pk for row in free.only("pk")]).delete()

@@ -1,0 +1,213 @@
+"""What a study found, as drawings with the sentences that they show."""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any, NamedTuple
+
+from apps.backtests.analysis.report import formats
+from apps.backtests.analysis.report.drawings import (
+    BarPair,
+    Drawing,
+    FormatNumber,
+    HeatCells,
+    fan_drawing,
+    heat_drawing,
+    line_drawing,
+    paired_bars,
+)
+from apps.backtests.models import Backtest, BacktestKind, BacktestResult
+from apps.engine.results import METRICS, Unit
+from apps.engine.studies import FAN_PATHS
+
+Json = Mapping[str, Any]  # as the engine wrote it
+
+
+class StudyDrawing(NamedTuple):
+    """A drawing, None where nothing is stored to draw, and what it shows, in sentences."""
+
+    drawing: Drawing | None
+    sentence: str
+    caption: str = ""
+
+
+def study_drawing(backtest: Backtest) -> StudyDrawing | None:
+    """Return what a study's report leads with; None of a plain backtest."""
+    findings: Json = backtest.study_results or {}
+    rows = BacktestResult.objects.filter(pk=backtest.pk)
+    chart: Json | None = rows.values_list("study_chart", flat=True).first()
+    match BacktestKind(backtest.kind):
+        case BacktestKind.WALK_FORWARD:
+            return windows_drawing(findings)
+        case BacktestKind.OPTIMIZATION:
+            return parameters_drawing(findings, chart)
+        case BacktestKind.MONTE_CARLO:
+            return paths_drawing(findings, chart)
+    return None
+
+
+def _objective_format(unit: Unit) -> FormatNumber:
+    """Return what writes an objective of a unit: rupees without paise."""
+    if unit is Unit.RUPEES:
+        return lambda value: formats.format_rupees(value, 0)
+    return lambda value: formats.format_metric(value, unit)
+
+
+# ------------------------------------------------------------------------------------ walk-forward
+
+
+def windows_drawing(findings: Json) -> StudyDrawing:
+    """Draw the objective of each window in-sample and out-of-sample; an amount by the day of the
+    calendar, as training takes longer than testing.
+    """
+    name: str = findings["objective"]
+    by_day = METRICS[name].unit is Unit.RUPEES
+    measure = f"{formats.humanize(name)} a day" if by_day else formats.humanize(name)
+
+    text = _objective_format(METRICS[name].unit)
+
+    def title(number: int, days: str, value: float | None) -> str:
+        return f"Window {number}, {days}: {formats.NO_VALUE if value is None else text(value)}"
+
+    spans = [
+        (_objective_of(row["inSample"], by_day), _objective_of(row["outOfSample"], by_day))
+        for row in findings["windows"]
+    ]
+    pairs = [
+        BarPair(
+            f"{number}",
+            (trained, tested),
+            (title(number, "in-sample", trained), title(number, "out-of-sample", tested)),
+        )
+        for number, (trained, tested) in enumerate(spans, 1)
+    ]
+    complete = [values for values in spans if None not in values]
+    drawing = paired_bars(f"{measure} by window", pairs, format_number=text) if complete else None
+    caption = f"{measure} of each window: pale in-sample, in full out-of-sample."
+    if by_day:
+        caption += " Days are those of the calendar, as training takes longer than testing."
+    return StudyDrawing(drawing, _windows_sentence(spans, measure, text), caption)
+
+
+def _objective_of(span: Json, by_day: bool) -> float | None:
+    value: float | None = span["objective"]
+    if value is None or not by_day:
+        return value
+    first, last = (datetime.fromisoformat(span[end]) for end in ("from", "to"))
+    return value / ((last - first).days + 1)
+
+
+def _windows_sentence(
+    spans: Sequence[tuple[float | None, float | None]], measure: str, text: FormatNumber
+) -> str:
+    complete = [(trained, tested) for trained, tested in spans if None not in (trained, tested)]
+    if not complete:
+        return "No window has the objective on its training days and on its test days."
+    trained, tested = (
+        text(sum(value or 0.0 for value in values) / len(complete))
+        for values in zip(*complete, strict=True)
+    )
+    above = sum((value or 0.0) > 0 for _, value in complete)
+    return (
+        f"{measure} is {trained} on average on the days that sets were chosen on, and {tested} on"
+        f" the days after them, where {above} of {len(complete)} windows are above 0."
+    )
+
+
+# ------------------------------------------------------------------------------------ optimization
+
+
+def parameters_drawing(findings: Json, chart: Json | None) -> StudyDrawing:
+    """Draw the objective over two parameters, or over the one that there is."""
+    name: str = findings["objective"]
+    best: Json = findings["ranking"][0]
+    title, text = formats.humanize(name), _objective_format(METRICS[name].unit)
+    objective = best["objective"]
+    sentence = (
+        f"The best of {findings['tried']:,} sets has"
+        f" {formats.NO_VALUE if objective is None else text(objective)} ({title})."
+    )
+    if chart is None:
+        return StudyDrawing(None, sentence)
+    columns, *rows = ([f"{value:g}" for value in values] for values in chart["values"])
+    paths = [formats.name_parameter(path) for path in chart["parameters"]]
+    values, plateau = chart["objectives"], chart["plateau"]
+    if not rows:
+        marked = frozenset(cell for (cell,) in plateau)
+        drawing = line_drawing(
+            f"{title} by {paths[0]}", columns, values, best=chart["best"][0], marked=marked,
+            format_number=text,
+        )  # fmt: skip
+        caption = f"{title} by {paths[0]}."
+    else:
+        height = len(rows[0])
+        cells = HeatCells(
+            columns,
+            rows[0],
+            [values[first : first + height] for first in range(0, len(values), height)],
+            tuple(chart["best"]),
+            frozenset(map(tuple, plateau)),
+        )
+        drawing = heat_drawing(
+            f"{title} by {paths[0]} and {paths[1]}", cells, falls=METRICS[name].falls,
+            format_number=text,
+        )  # fmt: skip
+        caption = (
+            f"{title}; across: {paths[0]}, upwards: {paths[1]}.{_other_parameters(best, chart)}"
+        )
+    filled = sum(value is not None for value in values)
+    return StudyDrawing(drawing, f"{sentence} {_plateau_sentence(len(plateau), filled)}", caption)
+
+
+def _plateau_sentence(plateau: int, cells: int) -> str:
+    if plateau == 1:
+        return f"It stands alone: no cell beside its own is among the best quarter of {cells}."
+    return (
+        f"Its plateau, the cells around it that are among the best quarter, has {plateau} of"
+        f" {cells} cells."
+    )
+
+
+def _other_parameters(best: Json, chart: Json) -> str:
+    further = [path for path in best["parameters"] if path not in chart["parameters"]]
+    if not further:
+        return ""
+    named = ", ".join(
+        f"{formats.name_parameter(path)} {best['parameters'][path]:g}" for path in further
+    )
+    if chart["further"] == "best":
+        return f" Further parameters as in the best set: {named}."
+    return " Each cell is the median of all sets in it, whatever their further parameters are."
+
+
+# ------------------------------------------------------------------------------------- Monte Carlo
+
+
+def paths_drawing(findings: Json, chart: Json | None) -> StudyDrawing:
+    """Draw how equity spreads from trade to trade."""
+    drawdown, ruin = findings["maxDrawdown"], findings["riskOfRuin"]
+    sentence = (
+        f"In half of {findings['runs']:,} paths the largest drawdown is under"
+        f" {formats.format_number(drawdown['p50'])}%, in 95 % of them under"
+        f" {formats.format_number(drawdown['p95'])}%; {formats.format_number(ruin)}% are ruined."
+    )
+    if final := findings["finalEquity"]:
+        sentence += (
+            f" 5 % of them end with less than {formats.format_rupees(final['p5'], 0)}, and 5 % with"
+            f" more than {formats.format_rupees(final['p95'], 0)}."
+        )
+    if chart is None:
+        return StudyDrawing(None, sentence)
+    names = ("p5", "p25", "p50", "p75", "p95", "asTraded")
+    drawing = fan_drawing(
+        "Equity of the paths by number of trades",
+        chart["trades"],
+        {name: chart[name] for name in names},
+        bands=(("p95", "p5"), ("p75", "p25")),
+        format_number=lambda value: formats.format_rupees(value, 0),
+    )
+    caption = (
+        "Equity after so many trades: half of the paths lie in the dark band, 90 % in both; the"
+        " line inside is the median, the dashed one is as it was traded."
+        f" {FAN_PATHS:,} further paths, drawn in the same way."
+    )
+    return StudyDrawing(drawing, sentence, caption)

@@ -1,0 +1,93 @@
+"""A completed backtest with changes, on the wire."""
+
+from typing import Any
+
+from rest_framework import serializers
+from rest_framework.serializers import BooleanField, CharField
+
+from apps.algorithms.serializers import SettingChangeSerializer
+from apps.backtests.analysis.comparison.serializers import MetricPairSerializer
+from apps.backtests.serializers import EngineNotesField
+from apps.core.api.resources import (
+    ID_EXAMPLE,
+    AnswerSerializer,
+    FlagField,
+    IdTextField,
+    ObjectField,
+    StrictSerializer,
+    example,
+)
+
+CHANGEABLE = ("positionSizing", "exitConditions", "riskParameters", "executionSettings")
+
+
+@example(
+    {
+        "exitConditions": {"stopLoss": {"type": "percentage", "percentage": 1}},
+        "executionSettings": {"charges": "none"},
+    },
+    **{
+        "A backtest of it": {
+            "positionSizing": {"method": "fixed_quantity", "quantity": 10, "riskPercentage": None},
+            "riskParameters": {"maxOpenPositions": 1},
+            "store": True,
+        }
+    },
+)
+class WhatIfRequestSerializer(StrictSerializer):
+    """Fields of steps that replace those of the same name, null to take one away. At least one."""
+
+    has_snake_case_sources = False
+
+    positionSizing = ObjectField(required=False, help_text="Fields of the step, to be replaced.")
+    exitConditions = ObjectField(required=False, help_text="Fields of the step, to be replaced.")
+    riskParameters = ObjectField(required=False, help_text="Fields of the step, to be replaced.")
+    executionSettings = ObjectField(required=False, help_text="Fields of the step, to be replaced.")
+    store = FlagField(
+        required=False, default=False, help_text="Whether to submit it as a backtest too."
+    )
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        if not any(attrs.get(name) for name in CHANGEABLE):
+            raise serializers.ValidationError({"exitConditions": "is missing, and so is any step"})
+        return attrs
+
+
+@example(
+    {
+        "backtestId": ID_EXAMPLE,
+        "changes": [
+            {
+                "field": "exitConditions.stopLoss",
+                "before": ["A stop loss stands 0.5 % from the average entry price."],
+                "after": ["A stop loss stands 1 % from the average entry price."],
+            }
+        ],
+        "metrics": [{"name": "totalTrades", "first": 120, "second": 131, "difference": 11}],
+        "sameCandles": True,
+        "storedBacktestId": None,
+        "notes": [],
+    }
+)
+class WhatIfSerializer(AnswerSerializer):
+    """A backtest beside what it would have been."""
+
+    backtestId = IdTextField(source="backtest.pk")
+    changes = SettingChangeSerializer(many=True, help_text="What is different, in words.")
+    metrics = MetricPairSerializer(
+        many=True,
+        allow_null=True,
+        help_text="Those that are one number: `first` as it was, `second` with the changes. Null"
+        " where the range is too long to simulate at once.",
+    )
+    sameCandles = BooleanField(
+        allow_null=True,
+        help_text="Whether the candles are those of the backtest: false if some were loaded since;"
+        " null where nothing was simulated.",
+    )
+    storedBacktestId = CharField(
+        source="stored.pk", default=None, allow_null=True, help_text="The backtest of it, if any."
+    )
+    notes = EngineNotesField(
+        source="backtest", help_text="On the engine that made the stored result."
+    )

@@ -1,0 +1,442 @@
+"""Backtests on the wire."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from drf_spectacular.utils import extend_schema_field
+from rest_framework import serializers
+from rest_framework.serializers import BooleanField, CharField, FloatField, IntegerField
+
+from apps.algorithms.serializers import EXIT_REASON_HELP, MetricsField
+from apps.backtests.models import Backtest, BacktestKind, BacktestStatus
+from apps.backtests.running import results
+from apps.backtests.running.results import engine_notes, noted_receipt
+from apps.backtests.running.submissions import ends_in_future
+from apps.backtests.serializers import examples, result_schemas
+from apps.core.api.resources import (
+    ID_EXAMPLE,
+    ID_PATTERN,
+    STRING,
+    AnswerSerializer,
+    ChoiceField,
+    DocumentSerializer,
+    FlagField,
+    IdTextField,
+    ListField,
+    MomentField,
+    NumberField,
+    ObjectField,
+    QueryIntegerField,
+    StrictSerializer,
+    TableRenderer,
+    TextField,
+    example,
+)
+from apps.core.times import indian_time
+from apps.engine.candles import TIMEFRAMES
+from apps.engine.results import (
+    CHARGE_KINDS,
+    EXIT_REASONS,
+    METRICS,
+    REDUCTIONS,
+    REJECTIONS,
+    WAITS,
+    round_for_wire,
+)
+from apps.market.candles import SAMPLE_NOTICE
+from apps.market.serializers import RANGE_END
+from apps.symbols.serializers import SYMBOL
+
+# What a list can be sorted by, and the column of each.
+BACKTEST_SORTS: Final = {"createdAt": "created_at", "name": "name"}
+# The objects in a performance, and their names in order.
+_COUNTS_BY_KIND: Final = {
+    "chargesByKind": CHARGE_KINDS,
+    "rejectedSignals": REJECTIONS,
+    "reducedEntries": REDUCTIONS,
+    "waitingExits": WAITS,
+}
+DEFAULT_POINTS: Final = 500
+_MAX_POINTS: Final = 5000
+_KIND_HELP: Final = (
+    "`backtest`: one simulation, also where it is absent. The others are studies of many:"
+    " `walk_forward` chooses parameters and trades them on later days, `monte_carlo` draws the"
+    " trades anew, `optimization` ranks sets of parameters."
+)
+
+# ---------------------------------------------------------------------------- bodies and queries
+
+
+@extend_schema_field({"type": "string", "pattern": ID_PATTERN})
+class AlgorithmIdField(TextField):
+    """The id of an algorithm; any text is looked up."""
+
+
+@extend_schema_field(RANGE_END)
+class RangeEndField(TextField):
+    """A date or a timestamp."""
+
+
+@extend_schema_field(
+    {"type": "array", "items": SYMBOL, "minItems": 1, "maxItems": 50, "uniqueItems": True}
+)
+class SymbolsField(ListField):
+    """Symbols, which the engine checks with the algorithm."""
+
+
+@extend_schema_field({"type": "string", "enum": list(TIMEFRAMES)})
+class TimeframeField(TextField):
+    """A timeframe, which the engine checks with the algorithm."""
+
+
+@extend_schema_field(SYMBOL)
+class BacktestSymbolField(TextField):
+    """A symbol of the backtest."""
+
+
+@example(
+    examples.REQUEST,
+    **{
+        "A walk-forward": examples.WALK_FORWARD_REQUEST,
+        "A Monte Carlo simulation": examples.MONTE_CARLO_REQUEST,
+        "An optimization": examples.OPTIMIZATION_REQUEST,
+    },
+)
+class BacktestRequestSerializer(StrictSerializer):
+    """What to simulate.
+
+    `symbols`, `timeframe`, `initialCapital`, `slippage` and `charges` override the algorithm's.
+    """
+
+    has_snake_case_sources = False
+
+    algorithmId = AlgorithmIdField(exact=True, max_length=100, help_text="What is simulated.")
+    startDate = RangeEndField(
+        exact=True, max_length=40, help_text="The first day in Asia/Kolkata, or the first moment."
+    )
+    endDate = RangeEndField(
+        exact=True,
+        max_length=40,
+        help_text="The last day, which is included, or the moment before which the last bar"
+        " starts.",
+    )
+    kind = ChoiceField(choices=BacktestKind, required=False, help_text=_KIND_HELP)
+    name = TextField(max_length=100, required=False, help_text="For its owner to find it by.")
+    symbols = SymbolsField(required=False, help_text="Instead of the algorithm's.")
+    timeframe = TimeframeField(
+        exact=True, max_length=10, required=False, help_text="Instead of the algorithm's."
+    )
+    initialCapital = NumberField(min_value=1, max_value=1e12, required=False, help_text="Rupees.")
+    slippage = NumberField(
+        min_value=0,
+        max_value=5,
+        required=False,
+        help_text="How much worse than its price a market or stop fill is, in percent.",
+    )
+    charges = ChoiceField(
+        choices=("none", "standard"),
+        required=False,
+        help_text="Whether brokerage, taxes and fees are deducted: `none`, or by the `standard`"
+        " schedule of the instrument's segment.",
+    )
+    walkForwardConfig = ObjectField(
+        required=False, help_text="Of kind walk_forward alone; absent: the algorithm's."
+    )
+    monteCarloConfig = ObjectField(
+        required=False,
+        help_text="Of kind monte_carlo alone; absent: the algorithm's, else all defaults.",
+    )
+    optimizationConfig = ObjectField(
+        required=False, help_text="Of kind optimization alone, which needs it."
+    )
+
+
+@example({"name": examples.NAME, "kept": True})
+class BacktestChangeSerializer(StrictSerializer):
+    """The new name of a backtest, or whether it is kept, or both."""
+
+    name = TextField(max_length=100, required=False, help_text="For its owner to find it by.")
+    kept = FlagField(
+        required=False, help_text="Whether it stays, whatever the service deletes by itself."
+    )
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        if not attrs:
+            raise serializers.ValidationError({"name": "is missing, and so is `kept`"})
+        return attrs
+
+
+@extend_schema_field(STRING)
+class AlgorithmFilterField(serializers.Field[str, str, str, Any]):
+    """The id of an algorithm; any text is looked for."""
+
+    def to_internal_value(self, data: str) -> str:
+        return data
+
+
+@example({"algorithmId": ID_EXAMPLE})
+class BacktestQuery(StrictSerializer):
+    """Which backtests to list, and in which order."""
+
+    algorithmId = AlgorithmFilterField(required=False, help_text="Of this algorithm alone.")
+    status = ChoiceField(choices=BacktestStatus, required=False, help_text="Of this status alone.")
+    kind = ChoiceField(choices=BacktestKind, required=False, help_text="Of this kind alone.")
+    sort = ChoiceField(
+        choices=list(BACKTEST_SORTS), default="createdAt", help_text="The field to sort by."
+    )
+    order = ChoiceField(choices=("asc", "desc"), default="desc", help_text="The direction.")
+
+
+class TradesQuery(StrictSerializer):
+    """Whose trades to list."""
+
+    symbol = BacktestSymbolField(
+        required=False, exact=True, help_text="Of this symbol of the backtest alone."
+    )
+
+
+class EquityQuery(StrictSerializer):
+    """How finely to show the equity curve."""
+
+    points = QueryIntegerField(
+        max_value=_MAX_POINTS, default=DEFAULT_POINTS, help_text="How many points at most."
+    )
+
+
+# --------------------------------------------------------------------------------------- answers
+
+
+@extend_schema_field(result_schemas.PERFORMANCE)
+class PerformanceField(serializers.Field[Any, Any, Any, Any]):
+    """The metrics of a result in the order of their table, whatever order the database keeps.
+
+    A metric is null that results of an earlier release do not have, and 0 within an object.
+    """
+
+    def to_representation(self, value: Mapping[str, Any]) -> Any:
+        metrics = {name: value.get(name) for name in METRICS}
+        metrics |= {
+            name: {kind: value[name].get(kind, 0) for kind in kinds}
+            for name, kinds in _COUNTS_BY_KIND.items()
+            if name in value
+        }
+        return round_for_wire(metrics)
+
+
+@extend_schema_field(result_schemas.STUDY_CONFIG)
+class StudyConfigField(ObjectField):
+    """The configuration of a study."""
+
+
+@extend_schema_field(result_schemas.STUDY_RESULTS)
+class StudyResultsField(MetricsField):
+    """What a study computed."""
+
+
+@extend_schema_field(result_schemas.RECEIPT)
+class ReceiptField(serializers.Field[Any, Any, Any, Any]):
+    """What a result rests on; a result on generated bars says so first of all."""
+
+    def to_representation(self, value: Backtest) -> dict[str, Any] | None:
+        receipt = noted_receipt(value)
+        if receipt is None or not receipt["synthetic"]:
+            return receipt
+        return {
+            **receipt,
+            "notes": [{"code": "sample_data", "message": SAMPLE_NOTICE}, *receipt["notes"]],
+        }
+
+
+@extend_schema_field(result_schemas.NOTES)
+class EngineNotesField(serializers.Field[Any, Any, Any, Any]):
+    """What is known today of the engine that made the result of a backtest."""
+
+    def to_representation(self, value: Backtest) -> list[dict[str, str]]:
+        return engine_notes(value)
+
+
+@extend_schema_field(result_schemas.BREAKDOWNS)
+class BreakdownsField(MetricsField):
+    """The metrics of groups of trades."""
+
+
+class BacktestErrorSerializer(DocumentSerializer):
+    """Why a backtest failed."""
+
+    code = CharField()
+    message = CharField()
+
+
+@example(examples.BACKTEST)
+class BacktestSerializer(AnswerSerializer):
+    """A backtest; `performance`, `results` and `receipt` are null until it is completed, `config`
+    and `results` of a plain one always.
+    """
+
+    id = IdTextField()
+    algorithmId = IdTextField()
+    algorithmVersion = IntegerField(help_text="That of the steps when it was submitted.")
+    name = CharField()
+    kind = ChoiceField(choices=BacktestKind, help_text=_KIND_HELP)
+    status = ChoiceField(
+        choices=BacktestStatus,
+        help_text="`queued` and `running` go on; `completed` has a result, `failed` an `error`,"
+        " `cancelled` neither.",
+    )
+    progress = IntegerField(min_value=0, max_value=100, help_text="Percent.")
+    estimatedSeconds = FloatField(
+        source="estimated_seconds",
+        allow_null=True,
+        help_text="How long one worker would take, by what others of its kind took; of a long study"
+        " as measured when it began, and several workers share it. Null before any was measured.",
+    )
+    startDate = CharField(help_text="As it was sent.")
+    endDate = CharField(help_text="As it was sent.")
+    symbols = serializers.ListField(child=CharField())
+    timeframe = ChoiceField(choices=TIMEFRAMES)
+    initialCapital = FloatField(help_text="Rupees.")
+    config = StudyConfigField(source="study")
+    performance = PerformanceField()
+    results = StudyResultsField(source="study_results")
+    error = BacktestErrorSerializer(allow_null=True, help_text="Null unless it failed.")
+    createdAt = MomentField()
+    startedAt = MomentField(allow_null=True, help_text="When a worker last began it; null before.")
+    completedAt = MomentField(allow_null=True, help_text="When it ended, whatever its status.")
+    kept = BooleanField(source="is_kept", help_text="Whether its owner keeps it from expiring.")
+    expiresAt = MomentField(
+        source="expires_at",
+        allow_null=True,
+        help_text="When it is deleted with its result, unless it is kept or others are deleted"
+        " before; null while the service keeps it.",
+    )
+    receipt = ReceiptField(source="*")
+
+
+class BacktestWarningSerializer(DocumentSerializer):
+    """Something in a request that was probably not meant."""
+
+    field = CharField()
+    message = CharField()
+
+
+@example(examples.WHOLE_BACKTEST)
+class WholeBacktestSerializer(BacktestSerializer):
+    """A backtest as in a list, with its warnings and its breakdowns."""
+
+    warnings = BacktestWarningSerializer(many=True, help_text="What was probably not meant.")
+    breakdowns = BreakdownsField(help_text="Null until it is completed.")
+
+    def to_representation(self, instance: Backtest) -> dict[str, Any]:
+        is_completed = instance.performance is not None
+        breakdowns = results.load_breakdowns(instance) if is_completed else None
+        return {
+            **BacktestSerializer.render(instance),
+            "warnings": list(_warnings(instance)),
+            "breakdowns": round_for_wire(breakdowns),
+        }
+
+
+def _warnings(backtest: Backtest) -> Iterator[dict[str, str]]:
+    if backtest.expires_at is not None:
+        message = f"It is deleted on {indian_time(backtest.expires_at)} unless you keep it."
+        yield {"field": "expiresAt", "message": message}
+    if ends_in_future(backtest.end, submitted_at=backtest.created_at):
+        message = f"{backtest.end_date} was in the future when the backtest was submitted:"
+        yield {"field": "endDate", "message": f"{message} it ends with the last stored bar."}
+
+
+@example(examples.TRADE_EXAMPLE)
+class TradeSerializer(DocumentSerializer):
+    """A closed trade. Delays, volumes and excursions are null in results of releases without
+    them.
+    """
+
+    symbol = CharField()
+    side = ChoiceField(choices=("long", "short"))
+    quantity = NumberField(help_text="Units, not lots.")
+    entryTime = MomentField(help_text="Start of the bar of the first entry.")
+    entryDate = serializers.DateField(help_text="The date in Asia/Kolkata.")
+    entryPrice = NumberField(help_text="Rupees; of several entries the average.")
+    exitTime = MomentField(help_text="Start of the bar of the exit.")
+    exitDate = serializers.DateField(help_text="The date in Asia/Kolkata.")
+    exitPrice = NumberField()
+    exitReason = ChoiceField(
+        choices=[reason for reason in EXIT_REASONS if reason], help_text=EXIT_REASON_HELP
+    )
+    grossProfit = NumberField(help_text="Before charges.")
+    charges = NumberField()
+    profit = NumberField(help_text="Net of charges.")
+    returnPercentage = NumberField(help_text="Of the value at entry, after charges.")
+    bars = IntegerField(min_value=0, help_text="How many bars it was held, that of the entry too.")
+    maxAdverseExcursion = NumberField(
+        allow_null=True,
+        help_text="MAE: how far prices moved against it, in percent of the average entry price.",
+    )
+    maxFavorableExcursion = NumberField(
+        allow_null=True, help_text="MFE: how far prices moved in its favour, likewise."
+    )
+    entryDelayBars = IntegerField(
+        min_value=0,
+        allow_null=True,
+        help_text="Bars of sessions between the signal and the bar of the first entry, in which the"
+        " symbol had none; 0 is the very next bar. Null where the sessions are not known.",
+    )
+    entryDelayMinutes = NumberField(
+        allow_null=True, help_text="The minutes of sessions of that delay, without nights."
+    )
+    entryBarVolume = NumberField(
+        allow_null=True, help_text="The volume of that bar; null for a symbol without volumes."
+    )
+    entryVolumeShare = NumberField(
+        allow_null=True,
+        help_text="The trade's quantity, adds included, in percent of that volume; null where that"
+        " is 0 or not known.",
+    )
+    exitDelayBars = IntegerField(
+        min_value=0,
+        allow_null=True,
+        help_text="The delay of an exit that a close decides: signal, opposite_signal, max_holding,"
+        " daily_loss_limit, stopped; null for others, and where the sessions are not known.",
+    )
+    exitDelayMinutes = NumberField(allow_null=True, help_text="The minutes of that delay.")
+    exitBarVolume = NumberField(
+        allow_null=True,
+        help_text="The volume of the exit's bar; null for end_of_data and expiry, and for a symbol"
+        " without volumes.",
+    )
+    exitVolumeShare = NumberField(
+        allow_null=True,
+        help_text="The quantity in percent of that volume; null where that is 0 or not known.",
+    )
+
+    def to_representation(self, instance: Mapping[str, Any]) -> dict[str, Any]:
+        return dict(instance)
+
+
+class EquityPointSerializer(DocumentSerializer):
+    """The equity at the end of a bucket of bars, and its range within the bucket."""
+
+    time = MomentField(help_text="Start of the last bar of the bucket.")
+    equity = NumberField(help_text="Rupees at the close of that bar.")
+    low = NumberField(help_text="Rupees.")
+    high = NumberField(help_text="Rupees.")
+    drawdown = NumberField(help_text="Percent under the running peak.")
+
+    def to_representation(self, instance: Mapping[str, Any]) -> dict[str, Any]:
+        return dict(instance)
+
+
+@example({"points": [examples.EQUITY_POINT]})
+class EquitySerializer(DocumentSerializer):
+    """The equity curve; empty before the backtest is completed."""
+
+    points = EquityPointSerializer(many=True)
+
+
+class ResultTable(TableRenderer):
+    """The trades and the equity curve as CSV."""
+
+    columns = {
+        "data": tuple(TradeSerializer().fields),
+        "points": tuple(EquityPointSerializer().fields),
+    }
