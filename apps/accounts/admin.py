@@ -1,6 +1,6 @@
 """Accounts for operators, who may change users, and end their sessions and keys.
 
-No page shows a secret, nor the hash of one.
+No page shows a secret or its hash.
 """
 
 from http import HTTPStatus
@@ -39,9 +39,10 @@ admin.site.unregister(Group)
 
 @admin.register(User)
 class UserAdmin(AuditedAdmin, DjangoUserAdmin):  # type: ignore[type-arg]  # not generic at run time
-    """Accounts are made by signing up and deactivated, not deleted: their algorithms stay.
+    """Accounts are made by signing up.
 
-    Operators change users; only admins change operators and admins, and grant these roles.
+    They are deactivated, not deleted, because their algorithms stay. Operators change users; only
+    admins change operators and admins, and grant these roles.
     """
 
     actions = (
@@ -107,7 +108,7 @@ def _end(sessions: QuerySet[LoginSession], request: HttpRequest) -> None:
 
 
 class BelongingAdmin(OperatorAdmin):
-    """Rows that belong to a user, by whose address or id they are searched."""
+    """Rows that belong to a user, found by the user's address or id."""
 
     list_select_related = ("user",)
     searched = {"user_id": "a user"}
@@ -116,7 +117,7 @@ class BelongingAdmin(OperatorAdmin):
 
 @admin.register(LoginSession)
 class SessionAdmin(BelongingAdmin):
-    """Login sessions, which can be ended."""
+    """Login sessions, with an action that ends them."""
 
     list_display = ("user", "created_at", "last_used_at", "expires_at", "ended_at", "end_reason")
     list_filter = ("end_reason",)
@@ -130,7 +131,7 @@ class SessionAdmin(BelongingAdmin):
 
 @admin.register(ApiKey)
 class ApiKeyAdmin(BelongingAdmin):
-    """API keys, which can be revoked."""
+    """API keys, with an action that revokes them."""
 
     list_display = (
         "user",
@@ -153,7 +154,7 @@ class ApiKeyAdmin(BelongingAdmin):
 
 @admin.register(SecondFactor)
 class SecondFactorAdmin(BelongingAdmin):
-    """Second factors, one of a user, which that user's page removes."""
+    """Second factors. The page of the user removes them."""
 
     list_display = ("user", "created_at", "confirmed_at")
     exclude = ("secret", "last_step")
@@ -161,7 +162,7 @@ class SecondFactorAdmin(BelongingAdmin):
 
 @admin.register(EmailLink)
 class EmailLinkAdmin(BelongingAdmin):
-    """Links in mails: for what, to which address, and whether they were used."""
+    """Links in mails: their purpose, their address, and whether they were used."""
 
     list_display = ("user", "purpose", "email", "created_at", "expires_at", "used_at")
     list_filter = ("purpose",)

@@ -1,6 +1,7 @@
-"""Mails to users about their account: links that they asked for, and what has happened to it.
+"""Mails to users about their account: links that they requested, and notices of changes.
 
-A mail is a job, enqueued in the transaction of its cause and sent by a worker outside of any.
+A mail is a job, enqueued in the transaction of its cause. A worker sends it outside of any
+transaction.
 """
 
 import logging
@@ -32,7 +33,7 @@ LINK_SALT: Final = "accounts.email_link"
 
 
 class MailKind(StrEnum):
-    """Each mail that is sent."""
+    """The kinds of mails."""
 
     VERIFY = "verify"
     RESET = "reset"
@@ -50,9 +51,10 @@ class MailKind(StrEnum):
 
 
 class MailText(NamedTuple):
-    """What a mail says; `text` may name its facts, and `button` is the words of its link.
+    """The text of a mail.
 
-    A mail without a link says when and from where somebody acted, unless it is `by_service`.
+    `text` may contain its facts; `button` is the text of its link. A mail without a link says when
+    and from where somebody acted, unless it is `by_service`.
     """
 
     subject: str
@@ -115,8 +117,8 @@ TEXTS: Final = {
     ),
     MailKind.BACKTESTS_EXPIRE: MailText(
         "Some of your backtests are about to be deleted",
-        "This service does not keep all backtests: {number} of yours, the oldest, are deleted with"
-        " their results on {expires_at}. Those that you mark as kept before then stay.",
+        "This service does not keep all backtests: your {number} oldest are deleted with"
+        " their results on {expires_at}. To keep a backtest, mark it as kept before then.",
         by_service=True,
     ),
 }
@@ -130,7 +132,7 @@ _LINK_PAGES: Final = {
 
 
 class MailUnavailable(ServiceError):
-    """The service has no mail server, and printing a link would show it to the wrong people."""
+    """The service has no mail server. Printing a link would show it to the wrong people."""
 
     code = Code.SERVICE_UNAVAILABLE
     message = "This service sends no mail: its operator has set no EMAIL_URL."
@@ -140,8 +142,8 @@ class MailUnavailable(ServiceError):
 
 
 def is_available() -> bool:
-    """Tell whether mails reach their readers: by a server, or on the terminal of whoever runs the
-    service for nobody else.
+    """Return whether mails reach their readers: by a server, or on the terminal of an operator who
+    runs the service only for themselves.
     """
     return bool(settings.EMAIL_HOST) or settings.DEBUG or settings.SERVES_LOOPBACK_ALONE
 
@@ -156,9 +158,9 @@ def require() -> None:
 def send_link(
     user: User, purpose: LinkPurpose, *, email: str, now: datetime, new_email: str = ""
 ) -> None:
-    """Enqueue a mail with a link to `email`: the last one while it lives, else a new one.
+    """Enqueue a mail with a link to `email`: the last link while it is valid, else a new one.
 
-    A new link expires the older ones of its purpose. Raises TooManyRequests.
+    A new link expires older ones of its purpose. Raises TooManyRequests.
     """
     User.objects.locked(user.pk)  # of two calls at once, the second finds the link of the first
     limits.count_mail(purpose, to=email, user_id=user.pk)
@@ -179,7 +181,7 @@ def send_link(
 
 
 def expire_links(user: User, *, now: datetime) -> None:
-    """Expire all links of a user whose password or address has changed."""
+    """Expire all links of a user after a change of password or address."""
     _unexpired_links(user, now=now).update(expires_at=now)
 
 
@@ -188,10 +190,10 @@ def _unexpired_links(user: User, *, now: datetime) -> QuerySet[EmailLink]:
 
 
 def tell(user: User, kind: MailKind, *, now: datetime, to: str | None = None, **facts: str) -> None:
-    """Enqueue a mail about what has just happened, if mails can be sent.
+    """Enqueue a mail about a change, if mails can be sent.
 
-    It goes to the user's address if that is verified: another may be a stranger's. Beyond the
-    limits of mails it is skipped; the user's activity has it.
+    It goes to the user's address if verified; an unverified one may be a stranger's. Beyond the
+    limits of mails it is skipped; the user's activity shows the change.
     """
     if not is_available() or not (to or user.email_verified):
         return
@@ -213,9 +215,9 @@ def tell(user: User, kind: MailKind, *, now: datetime, to: str | None = None, **
 def send_mail_now(
     *, kind: MailKind, to: str, facts: dict[str, str], link_id: str | None, now: datetime
 ) -> None:
-    """Send a mail now, unless its link has expired since.
+    """Send a mail now, unless its link has expired meanwhile.
 
-    Errors of the mail server are raised, to be tried again.
+    Errors of the mail server are raised, so that the job is retried.
     """
     context = {**facts, "service": settings.PUBLIC_URL}
     if link_id is not None:
@@ -239,8 +241,8 @@ def send_mail_now(
 
 
 def _name_for(address: str, user: User) -> str:
-    """Return the name to greet by: none at an address that may be a stranger's, as the user chose
-    it.
+    """Return the name for the greeting: none at an unverified address, because the user chose the
+    name and a stranger may read it.
     """
     return user.name if user.email_verified and address == user.email else ""
 

@@ -19,7 +19,7 @@ from apps.core.errors import Code, ServiceError
 
 
 class Role(StrEnum):
-    """What a user may do beyond their own resources, by rising power."""
+    """The permissions of a user beyond their own resources, in rising order."""
 
     USER = "user"
     OPERATOR = "operator"
@@ -40,9 +40,9 @@ class UserManager(BaseUserManager["User"]):
         return user
 
     def create_superuser(self, *, email: str, name: str, password: str | None = None) -> "User":
-        """Create an admin, for the command of the same name, which has no clock to pass on.
+        """Create an admin, for the command of the same name, which passes no clock.
 
-        Raises ValidationError for a password that is good enough for users alone.
+        Raises ValidationError for a password that only ordinary users may have.
         """
         if password is not None:
             validate_password(password, self.model(email=email, name=name, is_staff=True))
@@ -65,9 +65,9 @@ class UserManager(BaseUserManager["User"]):
 
 
 class User(AbstractBaseUser):
-    """A person, known by an e-mail address.
+    """A person, identified by an e-mail address.
 
-    Staff are operators: every page of the admin opens to them, and each limits what it lets change.
+    Staff are operators: all pages of the admin are open to them, and each page limits its changes.
     """
 
     last_login = None  # each login is a LoginSession
@@ -120,7 +120,7 @@ class User(AbstractBaseUser):
         return Role.OPERATOR if self.is_staff else Role.USER
 
     def set_password(self, raw_password: str | None) -> None:
-        """Hash the password, and note whether it would do for an operator."""
+        """Hash the password, and store whether it meets the rules for operators."""
         super().set_password(raw_password)
         self.password_fits_operators = raw_password is not None and passwords.is_fit_for_operators(
             raw_password, self
@@ -134,7 +134,7 @@ class User(AbstractBaseUser):
 
 
 class SessionEndReason(models.TextChoices):
-    """Why a session ended before its time."""
+    """The reason why a session ended early."""
 
     LOGOUT = "logout"
     REVOKED = "revoked"  # by the user, in the list of sessions
@@ -246,7 +246,7 @@ class ApiKey(models.Model):
 
 
 class StreamSlot(models.Model):
-    """A slot among the event streams of a session or a key, for as long as it is kept."""
+    """A slot among the event streams of a session or a key, while it is renewed."""
 
     session = models.ForeignKey(LoginSession, models.CASCADE, null=True, related_name="streams")
     key = models.ForeignKey(ApiKey, models.CASCADE, null=True, related_name="streams")
@@ -265,7 +265,10 @@ class StreamSlot(models.Model):
 
 
 class LoginNetwork(models.Model):
-    """A network from which a user has logged in: there, no stranger's guesses shut the user out."""
+    """A network from which a user has logged in.
+
+    Strangers' guesses do not lock the user out there.
+    """
 
     user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="networks")
     network = models.CharField(max_length=43)
@@ -278,7 +281,7 @@ class LoginNetwork(models.Model):
 
 
 class SecondFactor(models.Model):
-    """What generates a user's one-time codes (RFC 6238). It counts once it is confirmed."""
+    """The secret of a user's one-time codes (RFC 6238). It takes effect once it is confirmed."""
 
     user = models.OneToOneField(
         User, on_delete=models.CASCADE, primary_key=True, related_name="second_factor"
@@ -291,7 +294,7 @@ class SecondFactor(models.Model):
 
 
 class RecoveryCode(models.Model):
-    """A code that stands in for a one-time code, once. Its text is shown once and not stored."""
+    """A code that replaces a one-time code, once. Its text is shown once and not stored."""
 
     user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="recovery_codes")
     digest = models.CharField(max_length=64)
@@ -304,7 +307,7 @@ class RecoveryCode(models.Model):
 
 
 class LinkPurpose(models.TextChoices):
-    """What a link in a mail is for."""
+    """The purpose of a link in a mail."""
 
     VERIFY = "verify"  # the address is the user's
     RESET = "reset"  # a new password
@@ -313,7 +316,7 @@ class LinkPurpose(models.TextChoices):
 
 
 class EmailLink(models.Model):
-    """A link in a mail, which works once. Its address is the signed id of this row."""
+    """A link in a mail, valid once. Its address is the signed id of this row."""
 
     id = IdField()
     user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="email_links")
@@ -328,7 +331,7 @@ class EmailLink(models.Model):
 
 
 class DataExport(models.Model):
-    """The archive of everything that is stored of a user, which the user may fetch for a day."""
+    """The archive of all data stored about a user, available to the user for a day."""
 
     id = IdField()
     user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="exports")

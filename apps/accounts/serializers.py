@@ -34,7 +34,7 @@ MAX_CODE: Final = 40
 MAX_NETWORKS: Final = 20
 _SCOPES: Final = [scope.value for scope in KeyScope]
 _SCOPES_HELP: Final = (
-    "What it allows; no scope includes another. `read`: every GET, and the check of a"
+    "The permissions of the key; no scope includes another. `read`: every GET, and the check of a"
     " symbol; `backtest`: every other call under /api/backtests; `trade`: all others."
 )
 _PASSWORD: Final = "a long password"
@@ -68,7 +68,7 @@ _KEY: Final = {
     }
 )
 class AddressField(serializers.Field[str, str, str, Any]):
-    """An e-mail address, exactly as sent: blanks around it are refused."""
+    """An e-mail address, exactly as sent: spaces around it are refused."""
 
     def to_internal_value(self, data: object) -> str:
         if not isinstance(data, str) or not email_addresses.is_valid(data):
@@ -105,7 +105,7 @@ class NetworkListField(serializers.Field[list[str], Any, Any, Any]):
 
 
 class AccountBodySerializer(StrictSerializer):
-    """The base of the account's bodies, which ignore keys that they do not know."""
+    """The base of the account's bodies, which ignore unknown keys."""
 
     refuses_unknown = False
 
@@ -120,7 +120,7 @@ class SignUpSerializer(AccountBodySerializer):
         max_length=passwords.MAX_PASSWORD_LENGTH,
         help_text="Chosen by the user.",
     )
-    name = TextField(max_length=_MAX_NAME, help_text="What to call the user.")
+    name = TextField(max_length=_MAX_NAME, help_text="The user's name.")
 
 
 @example(
@@ -131,7 +131,7 @@ class SignUpSerializer(AccountBodySerializer):
     },
 )
 class LogInSerializer(AccountBodySerializer):
-    """Any two strings that are not empty: a pair that cannot be right is wrong, not malformed."""
+    """Any two non-empty strings: impossible pairs get the same answer as wrong ones."""
 
     email = SecretField(help_text="As at sign-up; case does not count.")
     password = SecretField(help_text="As chosen.")
@@ -147,12 +147,12 @@ class LogInSerializer(AccountBodySerializer):
 
 @example({"name": "A Trader", "displayName": "Trader"})
 class ProfileChangeSerializer(AccountBodySerializer):
-    name = TextField(max_length=_MAX_NAME, required=False, help_text="What to call the user.")
+    name = TextField(max_length=_MAX_NAME, required=False, help_text="The user's name.")
     displayName = TextField(
         max_length=_MAX_NAME,
         required=False,
         allow_blank=True,
-        help_text="What others see beside public templates.",
+        help_text="Shown to other users beside public templates.",
     )
 
 
@@ -168,7 +168,7 @@ class ProofSerializer(AccountBodySerializer):
 
 @example({"email": "trader@example.com"})
 class ResetRequestSerializer(AccountBodySerializer):
-    email = AddressField(help_text="Of the account whose password is forgotten.")
+    email = AddressField(help_text="The address of the account.")
 
 
 @example({"email": "new@example.com"})
@@ -204,12 +204,12 @@ class NewKeySerializer(AccountBodySerializer):
         help_text="In the future; null: never; absent: in 90 days.",
     )
     networks = NetworkListField(
-        required=False, help_text="From which the key is accepted; empty and absent: everywhere."
+        required=False, help_text="The networks that may use the key; empty or absent: all."
     )
 
 
 class IdentitySerializer(AnswerSerializer):
-    """A user, as every answer shows one."""
+    """A user, as in every answer."""
 
     id = IdTextField()
     email = CharField()
@@ -237,7 +237,7 @@ class KnownUserSerializer(IdentitySerializer):
 class ProfileSerializer(KnownUserSerializer):
     """The user who calls."""
 
-    displayName = CharField(help_text="What others see beside public templates.")
+    displayName = CharField(help_text="Shown to other users beside public templates.")
     createdAt = MomentField()
 
 
@@ -250,7 +250,7 @@ class AccessSerializer(AnswerSerializer):
 
 @example({"success": True, "message": "Logged out."})
 class DoneSerializer(AnswerSerializer):
-    """That it is done."""
+    """A confirmation."""
 
     success = BooleanField()
     message = CharField()
@@ -279,12 +279,12 @@ class LoggedInSerializer(DoneSerializer, AccessSerializer):
 
 @example({"success": True, "message": "The password is changed.", **_ACCESS})
 class PasswordChangedSerializer(DoneSerializer, AccessSerializer):
-    """An access token of the session that replaces that of the call."""
+    """An access token of the session that replaces the caller's."""
 
 
 @example({"enabled": True, "since": MOMENT_EXAMPLE, "recoveryCodesLeft": 10})
 class TwoFactorSerializer(AnswerSerializer):
-    """Whether the account asks for a code."""
+    """The state of two-factor authentication."""
 
     enabled = BooleanField()
     since = MomentField(allow_null=True, help_text="When it was turned on; null while it is off.")
@@ -299,12 +299,12 @@ class TwoFactorSerializer(AnswerSerializer):
 class FactorSecretSerializer(AnswerSerializer):
     """A new secret, for an authenticator."""
 
-    uri = CharField(help_text="What the authenticator reads, usually as a QR code.")
+    uri = CharField(help_text="The URI for the authenticator, usually shown as a QR code.")
 
 
 @example({"recoveryCodes": ["3f9a1-c07be"]})
 class RecoveryCodesSerializer(AnswerSerializer):
-    """Codes that stand in for a one-time code, each once. They are shown this once."""
+    """Recovery codes, each of which replaces a one-time code once. They are shown this once."""
 
     recoveryCodes = serializers.ListField(child=CharField())
 
@@ -319,7 +319,7 @@ class RecoveryCodesSerializer(AnswerSerializer):
     }
 )
 class ActivitySerializer(AnswerSerializer):
-    """Something that concerned the account's security."""
+    """An event of the account's security."""
 
     at = MomentField()
     action = ChoiceField(choices=[action.value for action in SECURITY_ACTIONS])
@@ -363,7 +363,7 @@ class ResourceUsageSerializer(AnswerSerializer):
 
     resource = ChoiceField(
         choices=[resource.value for resource in Resource],
-        help_text="What is counted; of `backtestBytes` the bytes of stored results.",
+        help_text="The counted resource; `backtestBytes` counts the bytes of stored results.",
     )
     limit = IntegerField(help_text="How much of it the account may have.")
     used = IntegerField(help_text="How much of it the account has.")
@@ -371,7 +371,7 @@ class ResourceUsageSerializer(AnswerSerializer):
 
 @example({"limits": [{"resource": "algorithms", "limit": 500, "used": 3}]})
 class LimitsSerializer(AnswerSerializer):
-    """What the account may keep and run."""
+    """The limits of the account."""
 
     limits = ResourceUsageSerializer(many=True)
 
@@ -394,7 +394,7 @@ class RenewedSerializer(AccessSerializer):
     }
 )
 class SessionSerializer(AnswerSerializer):
-    """A login of the user's that has not ended."""
+    """A live login of the user."""
 
     id = IdTextField()
     createdAt = MomentField()
@@ -403,7 +403,7 @@ class SessionSerializer(AnswerSerializer):
         allow_null=True, help_text="Of the client that logged in; null where it had none."
     )
     userAgent = CharField(help_text="As the client calls itself, the first 200 characters.")
-    current = BooleanField(help_text="Whether it is that of this call.")
+    current = BooleanField(help_text="Whether it is the session of this call.")
 
 
 @example(_KEY)
@@ -418,7 +418,7 @@ class KeySerializer(AnswerSerializer):
     lastUsedAt = MomentField(allow_null=True, help_text="To a minute; null before its first use.")
     lastAddress = CharField(allow_null=True)
     expiresAt = MomentField(allow_null=True, help_text="Null: never.")
-    networks = NetworkListField(help_text="From which it is accepted; none: from everywhere.")
+    networks = NetworkListField(help_text="The networks that may use it; empty: all.")
 
 
 @example({**_KEY, "key": "atk_examplexampleexamplexampleexamplex7Qk"})

@@ -1,4 +1,4 @@
-"""The jobs of this app, as the workers find them."""
+"""The jobs of this app, for the workers."""
 
 from django.utils import timezone
 from procrastinate import RetryStrategy

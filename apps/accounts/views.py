@@ -79,7 +79,7 @@ def _access(access_token: str) -> dict[str, object]:
 
 @extend_schema(tags=["account"])
 class EntryViewSet(OwnedViewSet):
-    """Calls that open a session: for a new user, or for one who knows the password."""
+    """Calls that open a session: for a new user, or for a user with the password."""
 
     authentication_classes = ()
     permission_classes = ()
@@ -94,10 +94,9 @@ class EntryViewSet(OwnedViewSet):
     def sign_up(self, request: Request) -> Response:
         """Register, and open a first session.
 
-        Where the password is one of the 1,000 most common ones, `message` ends by saying so.
-
-        The access token is in the body, the refresh token in a cookie. Where the service can send
-        mails, a link that verifies the address is sent.
+        If the password is one of the 1,000 most common ones, `message` ends with a warning. The
+        access token is in the body, the refresh token in a cookie. If the service can send mails,
+        it sends a link that verifies the address.
         """
         body = self.read(SignUpSerializer)
         issued = services.sign_up(**body, **origin_of(request), now=self.now)
@@ -114,7 +113,7 @@ class EntryViewSet(OwnedViewSet):
     def log_in(self, request: Request) -> Response:
         """Open a session.
 
-        With `sessionCookie` true a browser is also signed in by a cookie of its own.
+        With `sessionCookie` true the browser also gets a cookie that signs it in.
         """
         body = self.read(LogInSerializer)
         wants_cookie = body.pop("session_cookie", False)
@@ -166,9 +165,9 @@ class RefreshViewSet(OwnedViewSet):
         responses={200: RenewedSerializer},
     )
     def refresh(self, request: Request) -> Response:
-        """A new access token for the refresh cookie.
+        """Get a new access token for the refresh cookie.
 
-        Now and then the answer also replaces the cookie; a client keeps the newest.
+        Some answers also replace the cookie; a client keeps the newest.
         """
         cookies.refuse_cross_site(request)
         refreshed = services.refresh(refresh_token=cookies.refresh_token_in(request), now=self.now)
@@ -182,7 +181,7 @@ class RefreshViewSet(OwnedViewSet):
     def finalize_response(
         self, request: Request, response: Response, *args: Any, **kwargs: Any
     ) -> Response:
-        """Clear a cookie that was refused."""
+        """Clear a refused cookie."""
         if response.status_code == 401:
             cookies.clear_refresh_token(response)
         return super().finalize_response(request, response, *args, **kwargs)
@@ -190,7 +189,7 @@ class RefreshViewSet(OwnedViewSet):
 
 @extend_schema(tags=["account"])
 class LogOutViewSet(OwnedViewSet):
-    """Logging out by any of access token, refresh cookie and session cookie, expired or not."""
+    """Log out by any of access token, refresh cookie and session cookie, expired or not."""
 
     authentication_classes = ()
     permission_classes = ()
@@ -203,10 +202,10 @@ class LogOutViewSet(OwnedViewSet):
         responses={200: DoneSerializer},
     )
     def log_out(self, request: Request) -> Response:
-        """End the session that any of the credentials proves.
+        """End the session of each credential sent.
 
-        Of several credentials each ends its session, and the cookies are cleared. API keys are not
-        taken here; without any valid credential it is a 401.
+        The cookies are cleared. API keys are not accepted; without any valid credential the answer
+        is 401.
         """
         cookies.refuse_cross_site(request)
         services.log_out(
@@ -228,7 +227,8 @@ class LogOutViewSet(OwnedViewSet):
 def _browser_session(request: Request) -> str | None:
     """Return the id of the session that the session cookie proves.
 
-    Without the CSRF token it proves nothing; that is refused where no other credential was sent.
+    Without the CSRF token it proves nothing; if no other credential was sent, the call is then
+    refused.
     """
     session_id = cookies.session_id_in(request._request)
     try:
@@ -245,7 +245,7 @@ def _browser_session(request: Request) -> str | None:
 class ProfileViewSet(OwnedViewSet):
     @extend_schema(operation_id="readProfile", responses={200: ProfileSerializer})
     def retrieve(self, request: Request) -> Response:
-        """The user who calls.
+        """Get the user who calls.
 
         Their name, address and role, and whether the address is verified.
         """
@@ -257,10 +257,9 @@ class ProfileViewSet(OwnedViewSet):
         responses={200: ProfileSerializer},
     )
     def partial_update(self, request: Request) -> Response:
-        """Change the name.
+        """Change the name, the display name or both.
 
-        The name, the display name or both; what is absent stays. Address and password have calls of
-        their own.
+        Absent fields stay. Address and password have their own calls.
         """
         changes = self.read(ProfileChangeSerializer)
         user = services.change_profile(user=self.owner, **changes, now=self.now)
@@ -275,8 +274,8 @@ class ProfileViewSet(OwnedViewSet):
     def destroy(self, request: Request) -> Response:
         """Close the account.
 
-        What trades is stopped, sessions and keys end, and after seven days everything of the
-        account but the audit log is erased. A login until then keeps it.
+        Its runs are stopped, sessions and keys end, and after seven days everything of the account
+        but the audit log is erased. A login before then keeps the account.
         """
         erase_at = closing.close(user=self.owner, now=self.now)
         response = _done(f"The account is closed, and erased at {wire_time(erase_at)}.")
@@ -297,8 +296,8 @@ class PasswordViewSet(OwnedViewSet):
     def create(self, request: Request) -> Response:
         """Set a new password, and end all sessions.
 
-        A new session takes the place of the one that made the call: its tokens are in the answer.
-        With two-factor authentication it also needs a recent proof.
+        A new session replaces the caller's: its tokens are in the answer. With two-factor
+        authentication the call also needs a recent proof.
         """
         body, session = self.read(PasswordChangeSerializer), session_of_call(request)
         with count_failure(email=self.owner.email, entrance=Entrance.API, now=self.now):
@@ -328,12 +327,12 @@ class ProofViewSet(OwnedViewSet):
         operation_id="proveIdentity", request=ProofSerializer, responses={200: DoneSerializer}
     )
     def create(self, request: Request) -> Response:
-        """Prove who you are.
+        """Prove your identity.
 
-        For ten minutes the session may then do what outlives it: make keys, webhook secrets and an
-        archive of the data, change the address, turn the second factor on or off, close the account
-        and, with a second factor, change the password. A login is such a proof too, but not for
-        turning the second factor on.
+        For ten minutes the session may then make keys, webhook secrets and an archive of the data,
+        change the address, turn the second factor on or off, close the account and, with a second
+        factor, change the password. A login counts as a proof too, but not for turning the second
+        factor on.
         """
         body = self.read(ProofSerializer)
         with count_failure(email=self.owner.email, entrance=Entrance.API, now=self.now):
@@ -358,8 +357,8 @@ class EmailViewSet(OwnedViewSet):
     def send_verification(self, request: Request) -> Response:
         """Send a link that verifies the e-mail address; it works once, for 24 hours.
 
-        It goes to the address of the account; 422 when that is verified already. While a link
-        lives, the same one is sent again, at most three times an hour and ten times a day.
+        It goes to the address of the account; 422 if that is verified already. While a link is
+        valid, the same one is sent again, at most three times an hour and ten times a day.
         """
         self.read(EmptyBody)
         email_links.send_verification(user=self.owner, now=self.now)
@@ -373,11 +372,11 @@ class EmailViewSet(OwnedViewSet):
     @needs_recent_proof
     @refuses(MailUnavailable)
     def change(self, request: Request) -> Response:
-        """Change the e-mail address, which takes a link sent to the old and one to the new.
+        """Change the e-mail address, by a link sent to the old address and one sent to the new.
 
         Until both links are used the old address stays; they work for 24 hours, and a request for
-        another address makes them void. Whether the new address has an account already is not told
-        here. At most three such mails reach an address, and leave for a user, in an hour.
+        another address makes them void. The answer does not reveal whether the new address has an
+        account. At most three such mails an hour reach an address, and leave for a user.
         """
         body = self.read(AddressChangeSerializer)
         email_links.request_new_address(user=self.owner, new_email=body["email"], now=self.now)
@@ -396,7 +395,7 @@ class ResetViewSet(OwnedViewSet):
     )
     @refuses(MailUnavailable)
     def create(self, request: Request) -> Response:
-        """Send a link for a new password, if the account exists; the answer does not tell.
+        """Send a link for a new password, if the account exists; the answer does not reveal that.
 
         The link works once, for 30 minutes, and opens a page that asks for the new password.
         """
@@ -411,7 +410,7 @@ class TwoFactorViewSet(OwnedViewSet):
 
     @extend_schema(operation_id="readTwoFactor", responses={200: TwoFactorSerializer})
     def retrieve(self, request: Request) -> Response:
-        """Whether the account asks for a code, and how many recovery codes are left.
+        """Get the state of two-factor authentication, and the number of unused recovery codes.
 
         `since` is null while it is off. The secret and the codes are never shown here.
         """
@@ -422,11 +421,11 @@ class TwoFactorViewSet(OwnedViewSet):
     )
     @refuses(FactorOn, RecentProofRequired)
     def begin(self, request: Request) -> Response:
-        """Make a secret for an authenticator; it counts once a code confirms it.
+        """Make a secret for an authenticator; it takes effect once a code confirms it.
 
-        It needs a proof of the last ten minutes by `POST /api/auth/proof`: a login is none here.
-        The answer is its `otpauth` URI, shown once. Called again before a code has confirmed it,
-        this replaces the secret.
+        The call needs a proof of the last ten minutes by `POST /api/auth/proof`; a login does not
+        count. The answer is its `otpauth` URI, shown once. A repeated call before confirmation
+        replaces the secret.
         """
         self.read(EmptyBody)
         services.require_proof_after_login(session_of_call(request), now=self.now)
@@ -443,8 +442,8 @@ class TwoFactorViewSet(OwnedViewSet):
     def confirm(self, request: Request) -> Response:
         """Turn two-factor authentication on, by a first code.
 
-        Logins ask for a code from now on. The answer has ten recovery codes, each for one use,
-        which are not shown again.
+        Logins need a code from now on. The answer has ten recovery codes, each for one use. They
+        are not shown again.
         """
         body = self.read(CodeSerializer)
         with count_failure(email=self.owner.email, entrance=Entrance.API, now=self.now):
@@ -461,7 +460,7 @@ class TwoFactorViewSet(OwnedViewSet):
     def renew_codes(self, request: Request) -> Response:
         """Replace all recovery codes.
 
-        The earlier ones, used or not, are void. The ten new ones are shown in this answer alone.
+        The earlier ones, used or not, are void. The ten new ones are shown only in this answer.
         """
         self.read(EmptyBody)
         codes = two_factor.renew_recovery_codes(user=self.owner, now=self.now)
@@ -473,7 +472,7 @@ class TwoFactorViewSet(OwnedViewSet):
     def destroy(self, request: Request) -> Response:
         """Turn two-factor authentication off.
 
-        The secret and the recovery codes are deleted; logins ask for the password alone.
+        The secret and the recovery codes are deleted; logins need only the password.
         """
         two_factor.turn_off(user=self.owner, now=self.now)
         return Response(status=204)
@@ -483,25 +482,25 @@ class TwoFactorViewSet(OwnedViewSet):
 class SecurityLogViewSet(OwnedViewSet):
     @extend_schema(operation_id="listActivity", responses=ActivitySerializer(many=True))
     def list(self, request: Request) -> Response:
-        """What concerned the account's security: logins, passwords, keys, addresses.
+        """List the security events of the account: logins, passwords, keys, addresses.
 
-        The newest first; what others tried on the account is among them.
+        The newest first, attempts by others included.
         """
         return self.page(activity.activity_of(self.owner), ActivitySerializer)
 
 
 @extend_schema(tags=["account"], auth=ACCOUNT)
 class ExportViewSet(OwnedViewSet):
-    """Everything that is stored of the user, in one archive."""
+    """All data stored about the user, in one archive."""
 
     @extend_schema(operation_id="exportData", request=NO_FIELDS, responses={201: ExportSerializer})
     @needs_recent_proof
     def create(self, request: Request) -> Response:
-        """Make an archive of everything that is stored of the user.
+        """Make an archive of all data stored about the user.
 
-        It is made by a job, and replaces the last. `archive` is the call that fetches it, for 24
-        hours from when it is ready. While one is being made, that one is the answer; another can be
-        asked for an hour later.
+        A job makes it, and it replaces the last one. `archive` is the call that fetches it, for 24
+        hours after it is ready. While an archive is being made, the answer is that archive; another
+        can be requested an hour later.
         """
         self.read(EmptyBody)
         export = exports.request_export(user=self.owner, now=self.now)
@@ -509,10 +508,10 @@ class ExportViewSet(OwnedViewSet):
 
     @extend_schema(operation_id="readExport", responses={200: ExportSerializer})
     def retrieve(self, request: Request, export_id: str) -> Response:
-        """Whether an archive is ready.
+        """Get the state of an archive.
 
-        `readyAt` is null while it is being made. 24 hours after it is ready the archive is gone,
-        and this is a 404.
+        `readyAt` is null while it is being made. 24 hours after it is ready the archive is deleted,
+        and the answer is 404.
         """
         export = exports.find_export(user=self.owner, export_id=export_id, now=self.now)
         return Response(ExportSerializer.render(export))
@@ -527,7 +526,7 @@ class ExportViewSet(OwnedViewSet):
     def archive(self, request: Request, export_id: str) -> StreamingHttpResponse:
         """Fetch the archive: a ZIP file with a table of each kind, as CSV and as JSON.
 
-        409 while it is being made. Passwords, secrets and the texts of keys are not in it.
+        409 while it is being made. It contains no passwords, secrets or texts of keys.
         """
         export = exports.find_export(user=self.owner, export_id=export_id, now=self.now)
         return archive_response(export)
@@ -537,10 +536,10 @@ class ExportViewSet(OwnedViewSet):
 class LimitViewSet(OwnedViewSet):
     @extend_schema(operation_id="readLimits", responses={200: LimitsSerializer})
     def retrieve(self, request: Request) -> Response:
-        """How much the account may keep and run, and how much of it is used.
+        """List the limits of the account, and the use of each.
 
-        One row for each resource. How many requests are allowed in a time is not among them: the
-        X-RateLimit headers of every answer tell.
+        One row for each resource. Rate limits are not included: the X-RateLimit headers of every
+        answer show them.
         """
         return Response(LimitsSerializer.render({"limits": limits.usages(self.owner.pk)}))
 
@@ -553,9 +552,9 @@ def _done(message: str) -> Response:
 class SessionViewSet(OwnedViewSet):
     @extend_schema(operation_id="listSessions", responses=SessionSerializer(many=True))
     def list(self, request: Request) -> Response:
-        """Where the user is signed in.
+        """List the logins of the user.
 
-        Live sessions, the newest first; `current` marks the session of this call. API keys are no
+        Live sessions, the newest first; `current` marks the session of this call. API keys are not
         sessions.
         """
         rows = services.live_sessions(self.owner, current=session_of_call(request), now=self.now)
@@ -574,7 +573,7 @@ class SessionViewSet(OwnedViewSet):
 
     @extend_schema(operation_id="endSessions", parameters=[SET_COOKIE], responses={204: None})
     def destroy_all(self, request: Request) -> Response:
-        """End all sessions, the current one too.
+        """End all sessions, the current one included.
 
         Their tokens are refused from now on. API keys stay valid.
         """
@@ -583,7 +582,6 @@ class SessionViewSet(OwnedViewSet):
 
 
 def _logged_out(request: Request) -> Response:
-    """Clear the cookies, which are of no more use."""
     response = Response(status=204)
     cookies.clear_refresh_token(response)
     cookies.log_browser_out(request._request)
@@ -596,10 +594,10 @@ class KeyViewSet(OwnedViewSet):
 
     @extend_schema(operation_id="listKeys", responses=KeySerializer(many=True))
     def list(self, request: Request) -> Response:
-        """The API keys of the user's programs.
+        """List the API keys of the user's programs.
 
-        The newest first, expired ones included and revoked ones not. The text of a key is never
-        shown again.
+        The newest first, with expired and without revoked ones. The text of a key is never shown
+        again.
         """
         return self.page(services.keys_of(self.owner), KeySerializer)
 
@@ -611,8 +609,8 @@ class KeyViewSet(OwnedViewSet):
     def create(self, request: Request) -> Response:
         """Make an API key.
 
-        Its text is in this answer alone. It allows what its scopes name, and expires in 90 days
-        unless `expiresAt` says otherwise.
+        Its text is only in this answer. Its scopes limit its calls. It expires in 90 days unless
+        `expiresAt` says otherwise.
         """
         body = {"expires_at": self.now + services.KEY_LIFETIME, **self.read(NewKeySerializer)}
         key, text = services.create_key(user=self.owner, **body, now=self.now)

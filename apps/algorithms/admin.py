@@ -1,4 +1,4 @@
-"""Algorithms for operators: to be looked at, never edited."""
+"""Algorithms for operators, read-only."""
 
 from django.contrib import admin
 from django.urls import reverse
@@ -27,7 +27,7 @@ class AlgorithmAdmin(OperatorAdmin):
 
 
 def _link(model: str, algorithm: Algorithm) -> str:
-    """To the pages of what is kept of one algorithm: there may be thousands."""
+    """Return a link to the list of related rows: one algorithm may have thousands."""
     address = reverse(f"admin:algorithms_{model}_changelist")
     return format_html('<a href="{}?algorithm__id={}">all</a>', address, algorithm.pk)
 

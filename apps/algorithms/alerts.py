@@ -1,6 +1,7 @@
-"""Performance alerts: what an owner wants to be told of, or to have acted on.
+"""Performance alerts: a threshold of a metric, and the action when it is reached.
 
-`maxDrawdown` calls when it rises to its threshold (in percent), the others when they fall to it.
+`maxDrawdown` alerts when it rises to its threshold (in percent), the other metrics when they fall
+to it.
 """
 
 from collections.abc import Iterator, Mapping
@@ -11,7 +12,7 @@ ACTIONS: Final = ("pause_algorithm", "send_notification")
 
 
 class Alert(TypedDict):
-    """At which value of the metric, and what then."""
+    """The threshold of a metric, and the action when it is reached."""
 
     threshold: float
     action: str
@@ -25,10 +26,10 @@ Figures = Mapping[str, float | None]
 
 
 def raised(alerts: Alerts, before: Figures, after: Figures) -> Iterator[tuple[str, float, Alert]]:
-    """(metric, its value, the alert) of those that call now and did not before.
+    """Yield (metric, its value, the alert) for each alert that is raised now and was not before.
 
-    An alert calls once for each crossing, so one whose threshold is passed already when it is set
-    waits for the next. Before the first trade nothing but a drawdown is known.
+    An alert is raised once for each crossing: if the metric is past the threshold when the alert is
+    set, the alert waits for the next crossing. Before the first trade only a drawdown is known.
     """
     for metric, alert in alerts.items():
         value = _known(after, metric)

@@ -1,6 +1,7 @@
-"""The daily returns of an algorithm in a backtest, for whoever compares its trading with them.
+"""The daily returns of an algorithm in a backtest, to compare its trading with.
 
-The app of backtests stands beside that of trading, so it registers how they are found.
+The app of backtests is beside that of trading on the ladder, so it registers a function that finds
+them.
 """
 
 from collections.abc import Callable, Mapping
@@ -13,7 +14,7 @@ from numpy.typing import NDArray
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BacktestedReturns:
-    """Daily returns as fractions, and the seed that paths of them are drawn by."""
+    """Daily returns as fractions, and the seed for drawing paths from them."""
 
     backtest_id: str
     returns: NDArray[np.float64]
@@ -32,5 +33,5 @@ def register(find: Find) -> Find:
 
 
 def backtested_returns(algorithm_id: str, steps: Mapping[str, Any]) -> BacktestedReturns | None:
-    """Return those of the newest backtest of exactly these steps; None where there is none."""
+    """Return the returns of the newest backtest of exactly these steps; None without one."""
     return next(filter(None, (find(algorithm_id, steps) for find in _registered)), None)

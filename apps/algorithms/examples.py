@@ -1,4 +1,4 @@
-"""What the OpenAPI document shows of algorithms."""
+"""Examples of algorithms for the OpenAPI document."""
 
 from typing import Any, Final
 

@@ -8,7 +8,7 @@ from apps.core.database import Transition
 
 
 class AlgorithmStatus(StrEnum):
-    """Where an algorithm stands."""
+    """The status of an algorithm."""
 
     DRAFT = "draft"
     ACTIVE = "active"
@@ -19,7 +19,7 @@ class AlgorithmStatus(StrEnum):
 
 
 class AlgorithmTransition(StrEnum):
-    """What changes a status."""
+    """The changes of a status."""
 
     COMPLETE = "complete"
     REOPEN = "reopen"
@@ -31,7 +31,7 @@ class AlgorithmTransition(StrEnum):
     FAIL = "fail"
 
 
-# What a list may be filtered by: an archived algorithm is gone for everybody.
+# The statuses that a list may be filtered by: archived algorithms are in no list.
 LISTED_STATUSES: Final = tuple(
     status.value for status in AlgorithmStatus if status is not AlgorithmStatus.ARCHIVED
 )
@@ -59,13 +59,15 @@ ALGORITHM_TRANSITIONS: Final[Mapping[AlgorithmTransition, Transition]] = {
 
 
 def is_editable(status: AlgorithmStatus) -> bool:
-    """What may be archived may be edited, and the other way round."""
+    """Return whether the algorithm may be edited; the statuses are those from which it may be
+    archived.
+    """
     return status in ALGORITHM_TRANSITIONS[AlgorithmTransition.ARCHIVE].sources
 
 
 def after_save(status: AlgorithmStatus, *, complete: bool) -> AlgorithmTransition | None:
-    """Return the transition that a saved configuration makes; an algorithm that had an error stays
-    where it is.
+    """Return the transition after saving a configuration; an algorithm with an error keeps its
+    status.
     """
     transition = AlgorithmTransition.COMPLETE if complete else AlgorithmTransition.REOPEN
     return transition if status in ALGORITHM_TRANSITIONS[transition].sources else None

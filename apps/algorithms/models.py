@@ -1,4 +1,4 @@
-"""What a user has described: an algorithm, its five steps then and now, what it has achieved."""
+"""Algorithms of users: their five steps, earlier versions, status history and performance."""
 
 from collections.abc import Iterable
 from datetime import datetime
@@ -18,7 +18,10 @@ from apps.core.errors import Code, ServiceError
 
 
 class AlgorithmNotFound(ServiceError):
-    """Unknown, malformed, archived or somebody else's: from outside all the same."""
+    """No algorithm with this id belongs to the caller.
+
+    Archived and malformed ids get the same answer.
+    """
 
     code = Code.ALGORITHM_NOT_FOUND
     message = "No algorithm has the id {algorithmId}."
@@ -26,21 +29,23 @@ class AlgorithmNotFound(ServiceError):
 
 class AlgorithmQuerySet(models.QuerySet["Algorithm"]):
     def owned_by(self, owner: models.Model) -> Self:
-        """The owner's algorithms; archived ones are nobody's."""
+        """Return the owner's algorithms without archived ones."""
         return self.exclude(status=AlgorithmStatus.ARCHIVED).filter(owner_id=owner.pk)
 
     def open_to(self, user: models.Model) -> Self:
-        """What the user may copy: their own, and every public template."""
+        """Return the algorithms that the user may copy: their own, and every public template."""
         return self.exclude(status=AlgorithmStatus.ARCHIVED).filter(
             Q(owner_id=user.pk) | Q(is_template=True, is_public=True)
         )
 
     def locked(self) -> Self:
-        """Nobody else changes what is read until the transaction ends; rows may refer to it."""
+        """Lock the rows against changes until the transaction ends; other rows may refer
+        to them.
+        """
         return self.select_for_update(no_key=True)
 
     def in_order(self, columns: Iterable[str]) -> Self:
-        """By `column` or `-column`; a figure that is not known comes last either way."""
+        """Sort by `column` or `-column`; unknown values come last in both directions."""
         return self.order_by(
             *(
                 F(name[1:]).desc(nulls_last=True)
@@ -51,15 +56,15 @@ class AlgorithmQuerySet(models.QuerySet["Algorithm"]):
         )
 
     def fetch(self, algorithm_id: str) -> "Algorithm":
-        """The one with this id; raises AlgorithmNotFound."""
+        """Return the algorithm with this id. Raises AlgorithmNotFound."""
         algorithm = self.filter(pk=algorithm_id).first() if is_id(algorithm_id) else None
         if algorithm is None:
             raise AlgorithmNotFound(algorithmId=algorithm_id)
         return algorithm
 
     def original_of(self, algorithm_id: str) -> str:
-        """Return the id of what an algorithm was cloned from, in however many steps; its own where
-        it is no clone.
+        """Return the id of the first algorithm in the chain of clones; its own id if it is not a
+        clone.
         """
         sources = self.values_list("cloned_from_id", flat=True)
         while source := sources.get(pk=algorithm_id):
@@ -68,17 +73,17 @@ class AlgorithmQuerySet(models.QuerySet["Algorithm"]):
 
 
 def _performance(name: str, kind: "models.Field[Any, Any]") -> models.GeneratedField:
-    """One field of the performance record as a column, kept by the database."""
+    """Return a generated column with one field of the performance record."""
     return models.GeneratedField(
         expression=Cast(KT(f"performance__{name}"), kind), output_field=kind, db_persist=True
     )
 
 
 class Algorithm(models.Model):
-    """One algorithm, its steps stored as they were sent.
+    """An algorithm, with its steps stored as sent.
 
-    What is listed, filtered or sorted by stands beside them in columns the database derives, so
-    that the two cannot disagree and a list need not read the steps.
+    Values for lists, filters and sorting are generated columns, so they always agree with the
+    steps, and a list need not read the steps.
     """
 
     id = IdField()
@@ -171,12 +176,12 @@ class Algorithm(models.Model):
 
     @property
     def configuration(self) -> Configuration:
-        """The steps by their wire names, as they were sent: what a backtest and a run freeze."""
+        """Return the steps as sent, keyed by wire name; backtests and runs freeze this."""
         return {wire: getattr(self, column) for wire, column in STEPS.items()}
 
     @property
     def performance_updated_at(self) -> datetime:
-        """When its performance last changed, or that it was made."""
+        """The time of the last change of the performance, or of the creation."""
         return self.performance_at or self.created_at
 
     def __str__(self) -> str:
@@ -184,9 +189,9 @@ class Algorithm(models.Model):
 
 
 class StatusChange(models.Model):
-    """One step in the history of an algorithm's status, its making included.
+    """A change in the history of an algorithm's status; the first row is its creation.
 
-    A row is written with the change it tells of, and never changed: the database refuses it.
+    A row is written with the change. The database refuses later changes to it.
     """
 
     # Its own index on the algorithm would repeat the history's.
@@ -207,9 +212,9 @@ class StatusChange(models.Model):
 
 
 class Version(models.Model):
-    """The steps an algorithm had under one of its version numbers, the current one included.
+    """The steps of an algorithm under one of its version numbers, the current one included.
 
-    A row is written with the save that makes the version, and never changed.
+    A row is written with the save that makes the version, and never changes.
     """
 
     # Its own index on the algorithm would repeat the constraint's.

@@ -1,4 +1,4 @@
-"""Names that the service gives: `Algorithm #<n>` without one, `<name> (copy)` to a clone."""
+"""Default names: `Algorithm #<n>` for an unnamed algorithm, `<name> (copy)` for a clone."""
 
 import re
 from typing import Final
@@ -13,12 +13,12 @@ def numbered(number: int) -> str:
 
 
 def number_in(name: str) -> int:
-    """The n of a name of that form, whoever chose it; 0 of any other."""
+    """Return the n of a name of that form, even if a user chose it; 0 for other names."""
     match = _FORM.fullmatch(name)
     return int(match[1]) if match else 0
 
 
 def copy_of(name: str) -> str:
-    """The name of a clone, cut where it would be too long."""
+    """Return the name of a clone, cut to the maximum length."""
     ending = " (copy)"
     return name[: MAX_NAME - len(ending)].rstrip() + ending

@@ -1,7 +1,7 @@
 """The performance of an algorithm: its metrics, under their wire names, and their formulas.
 
-`maxDrawdown` is a percentage, `maxDrawdownAmount` rupees. A ratio whose denominator is empty is
-None; before the first trade all are 0.
+`maxDrawdown` is a percentage, `maxDrawdownAmount` is in rupees. A ratio with an empty denominator
+is None; before the first trade all are 0.
 """
 
 from collections.abc import Mapping
@@ -34,7 +34,7 @@ def new() -> PerformanceValues:
 
 
 def in_order(record: Mapping[str, float | None]) -> PerformanceValues:
-    """Return the metrics in the order above, whatever order the database keeps them in."""
+    """Return the metrics in the order above; the database keeps them in another order."""
     return {name: record[name] for name in BEFORE_THE_FIRST_TRADE}
 
 
@@ -53,8 +53,8 @@ def compute_performance(
 ) -> PerformanceValues:
     """Return the metrics by the formulas of the interface.
 
-    `mean` and `deviation` (None under two trades) are those of the trades' returns; `drawdown` is
-    in percent of the peak, amounts are rupees.
+    `mean` and `deviation` (None below two trades) are of the trades' returns; `drawdown` is in
+    percent of the peak, amounts are in rupees.
     """
     drawdowns: PerformanceValues = {
         "maxDrawdown": drawdown,

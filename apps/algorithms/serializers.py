@@ -57,13 +57,13 @@ STATUS_HELP: Final = (
     " `paused`: it enters nothing, and keeps its positions with their exits; `error`: it could not"
     " go on; `archived`: deleted."
 )
-# Beside those that are named after the setting which closes the position.
+# Exit reasons beside those that are named after a setting.
 EXIT_REASON_HELP: Final = (
     "Which setting closed it; `signal`: exit conditions; `stopped`: a request; `expiry`: the"
     " contract settled; `expiry_close`: it is delivered after its last session; `end_of_data`: the"
     " range of the backtest ended."
 )
-# What a list can be sorted by, and the column of each.
+# The sort fields of a list, and their columns.
 SORTS: Final = {
     "name": "name",
     "createdAt": "created_at",
@@ -76,7 +76,7 @@ SORTS: Final = {
 
 
 class FreeField(ObjectField):
-    """An object with any keys, kept for whoever reads it later."""
+    """An object with any keys, stored unread."""
 
     def to_internal_value(self, data: object) -> dict[str, Any]:
         value = super().to_internal_value(data)
@@ -111,9 +111,10 @@ class MonteCarloField(MetricsField):
 
 
 class PerformanceSerializer(DocumentSerializer):
-    """What an algorithm has achieved on paper, in rupees and percent: the drawdowns are those of
-    its equity, all else is of closed trades. A ratio with nothing to divide by is null, and 0
-    before the first trade is closed.
+    """The performance of an algorithm on paper, in rupees and percent.
+
+    Drawdowns are of its equity; all other metrics are of closed trades. A ratio without a
+    denominator is null, and 0 before the first closed trade.
     """
 
     def get_fields(self) -> dict[str, serializers.Field[Any, Any, Any, Any]]:
@@ -128,7 +129,7 @@ class PerformanceSerializer(DocumentSerializer):
 
 
 def metric_help(name: str) -> str:
-    """Return what a metric is, with its unit."""
+    """Return the definition of a metric, with its unit."""
     metric = METRICS[name]
     has_unit = (
         metric.unit not in (Unit.COUNT, Unit.RATIO) and f"in {metric.unit}" not in metric.text
@@ -149,8 +150,10 @@ def _stored_steps(sources: Mapping[str, str]) -> dict[str, ObjectField]:
 
 @example(examples.ALGORITHM)
 class AlgorithmSerializer(AnswerSerializer):
-    """An algorithm. What the service owns is ignored in a body, so that an algorithm that was read
-    can be sent back.
+    """An algorithm.
+
+    A body may contain the service's own fields, which are ignored, so a client can send an
+    algorithm back.
     """
 
     id = IdTextField(read_only=True)
@@ -214,7 +217,7 @@ class RemarkSerializer(AnswerSerializer):
 
 
 class RemarksSerializer(AnswerSerializer):
-    """What a review of an algorithm found."""
+    """The missing parts and the warnings from a review of an algorithm."""
 
     missingFields = serializers.ListField(
         child=ChoiceField(choices=STEPS),
@@ -232,13 +235,14 @@ class RemarksSerializer(AnswerSerializer):
 
 @example(examples.SAVED_ALGORITHM)
 class SavedAlgorithmSerializer(RemarksSerializer, AlgorithmSerializer):
-    """An algorithm, and beside its own fields what it lacks and what is probably not meant."""
+    """An algorithm, with its missing parts and its warnings."""
 
 
 @example(examples.CHANGES, **{"As it was read": examples.SAVED_ALGORITHM})
 class AlgorithmBodySerializer(SavedAlgorithmSerializer):
-    """What a client may set; everything is optional. `apps.algorithms.step_schemas` gives the
-    document the schemas of its steps.
+    """The fields that a client may set, all optional.
+
+    `apps.algorithms.step_schemas` adds the schemas of its steps to the document.
     """
 
     is_answer = False
@@ -255,7 +259,7 @@ class AlgorithmBodySerializer(SavedAlgorithmSerializer):
 
     @classmethod
     def read(cls, data: Any) -> Any:
-        """Return the `Changes` that are asked for; null, where it may stand, means absent."""
+        """Return the requested `Changes`; null means absent where it is allowed."""
         return {name: value for name, value in super().read(data).items() if value is not None}
 
 
@@ -308,7 +312,7 @@ class AlgorithmItemSerializer(AnswerSerializer):
     }
 )
 class TemplateSerializer(AlgorithmItemSerializer):
-    """An algorithm to copy, with its steps; of who made it the display name alone is shown."""
+    """An algorithm to copy, with its steps. Of its owner only the display name is shown."""
 
     description = CharField()
     owner = CharField(
@@ -323,7 +327,7 @@ class TemplateSerializer(AlgorithmItemSerializer):
 
 @example({"version": 1, "current": True, **examples.EXAMPLE_STEPS, "createdAt": MOMENT_EXAMPLE})
 class VersionSerializer(AnswerSerializer):
-    """One configuration that an algorithm has had."""
+    """A configuration in the history of an algorithm."""
 
     version = IntegerField(source="number")
     current = BooleanField(source="is_current", help_text="Whether a start would run it.")
@@ -335,7 +339,7 @@ class VersionSerializer(AnswerSerializer):
 
 
 class SentenceSerializer(AnswerSerializer):
-    """What is said of a setting."""
+    """A sentence about a setting."""
 
     field = CharField(help_text="The dotted path of the setting.")
     text = CharField(help_text="A sentence in English.")
@@ -350,7 +354,7 @@ class StepSummarySerializer(AnswerSerializer):
 
 
 class SettingChangeSerializer(AnswerSerializer):
-    """The sentences of a setting that one of two configurations has and the other has not."""
+    """The sentences about a setting that only one of two configurations has."""
 
     field = CharField(help_text="The dotted path of the setting.")
     before = serializers.ListField(
@@ -365,7 +369,7 @@ class SettingChangeSerializer(AnswerSerializer):
 
 @example(examples.SUMMARY)
 class SummarySerializer(AnswerSerializer):
-    """What an algorithm does, in words."""
+    """The steps of an algorithm in words."""
 
     algorithmId = IdTextField()
     version = IntegerField(help_text="The number of the version that is summarized.")
@@ -374,7 +378,7 @@ class SummarySerializer(AnswerSerializer):
 
 @example(examples.VERSION_SUMMARY)
 class VersionSummarySerializer(SummarySerializer):
-    """What a version does, in words, and what changed since another one."""
+    """The steps of a version in words, and the changes since another version."""
 
     since = IntegerField(allow_null=True, help_text="The version it is compared with, if any.")
     changes = SettingChangeSerializer(many=True, help_text="Empty where nothing differs.")
@@ -392,7 +396,7 @@ class VersionNumberField(IntegerField):
 
 
 class VersionSummaryQuery(StrictSerializer):
-    """Which version it is compared with."""
+    """The version to compare with."""
 
     since = VersionNumberField(
         required=False,
@@ -412,7 +416,7 @@ class VersionSummaryQuery(StrictSerializer):
     }
 )
 class StatusChangeSerializer(AnswerSerializer):
-    """One change of an algorithm's status."""
+    """A change of an algorithm's status."""
 
     from_ = ChoiceField(
         choices=AlgorithmStatus, allow_null=True, source="before", help_text="Null: it was created."
@@ -425,7 +429,7 @@ class StatusChangeSerializer(AnswerSerializer):
 
 @example({"performance": performance.new(), "lastUpdated": MOMENT_EXAMPLE})
 class PerformanceRecordSerializer(AnswerSerializer):
-    """The performance of an algorithm, and since when it is so."""
+    """The performance of an algorithm, and the time of its last change."""
 
     performance = PerformanceSerializer()
     lastUpdated = MomentField(
@@ -435,7 +439,7 @@ class PerformanceRecordSerializer(AnswerSerializer):
 
 
 class AlertSerializer(StrictSerializer):
-    """What happens when a metric passes a threshold."""
+    """The action when a metric passes a threshold."""
 
     has_snake_case_sources = False
 
@@ -468,14 +472,14 @@ class MetricAlertsSerializer(StrictSerializer):
 
 @example(examples.ALERTS)
 class AlertsSerializer(StrictSerializer):
-    """At most one alert a metric."""
+    """At most one alert for each metric."""
 
     alerts = MetricAlertsSerializer(help_text="By metric; one that is absent has no alert.")
 
 
 @example(examples.REVIEW)
 class ReviewSerializer(RemarksSerializer):
-    """What stands in the way of running an algorithm, and what is worth a second look."""
+    """The problems that keep an algorithm from running, and warnings."""
 
     valid = BooleanField(help_text="Whether it can be run.")
     coverage = SessionCoverageSerializer(
@@ -514,7 +518,7 @@ _PARAMETER: Final = {
 
 @extend_schema_field(_PARAMETER)
 class ParameterField(serializers.Field[IndicatorParameter, Any, dict[str, Any], Any]):
-    """A number within bounds, or one of a set of names."""
+    """A number within bounds, or a name from a set."""
 
     def to_representation(self, value: IndicatorParameter) -> dict[str, Any]:
         if value.names:
@@ -556,7 +560,7 @@ class IndicatorOutputSerializer(AnswerSerializer):
 
 
 class OffsetSerializer(DocumentSerializer):
-    """How many bars ago an indicator may be looked at."""
+    """The range of bars ago at which an indicator may be read."""
 
     type = CharField()
     default = IntegerField()
@@ -566,7 +570,7 @@ class OffsetSerializer(DocumentSerializer):
 
 @example(examples.INDICATOR)
 class CatalogueIndicatorSerializer(AnswerSerializer):
-    """One indicator of the catalogue. Of outputs and sources the first is the default."""
+    """An indicator of the catalogue. The first output and the first source are the defaults."""
 
     type = CharField()
     description = CharField()
@@ -595,7 +599,7 @@ class CatalogueIndicatorSerializer(AnswerSerializer):
 
 @example(examples.PATTERN)
 class CataloguePatternSerializer(AnswerSerializer):
-    """One candle pattern."""
+    """A candle pattern of the catalogue."""
 
     pattern = ChoiceField(choices=PATTERNS, source="name")
     description = CharField()
@@ -611,7 +615,7 @@ class CataloguePatternSerializer(AnswerSerializer):
     examples=[OpenApiExample("Example", examples.CATALOGUE_PAGE)],
 )
 class CataloguePageSerializer(DocumentSerializer):
-    """A page of indicators, and all candle patterns on every page."""
+    """A page of indicators, with all candle patterns on every page."""
 
     data_ = CatalogueIndicatorSerializer(many=True)
     pagination = PaginationSerializer()
@@ -619,7 +623,7 @@ class CataloguePageSerializer(DocumentSerializer):
 
 
 class AlgorithmQuery(StrictSerializer):
-    """Which algorithms are wanted, in which order."""
+    """The filters and the order of a list of algorithms."""
 
     status = ChoiceField(choices=LISTED_STATUSES, required=False, help_text="Of this status alone.")
     strategyType = ChoiceField(

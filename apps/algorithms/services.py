@@ -1,4 +1,4 @@
-"""What users do with what they have described."""
+"""Create, change, clone, delete and describe algorithms."""
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
@@ -63,7 +63,7 @@ AFTER_SAVE: Final = {
 
 
 class Changes(TypedDict, total=False):
-    """What a client may set, by column; what is absent stays."""
+    """The columns that a client may set; absent columns stay."""
 
     name: str
     description: str
@@ -80,21 +80,21 @@ class Changes(TypedDict, total=False):
 
 
 class AlgorithmBusy(ServiceError):
-    """It trades, or may go on trading at any moment: its description stays as it is."""
+    """The algorithm is trading or may resume at any moment, so its description cannot change."""
 
     code = Code.FORBIDDEN
     message = "An algorithm that is {status} cannot be updated or deleted; stop it first."
 
 
 class WrongStatus(ServiceError):
-    """The table of moves has none of this kind from where the algorithm stands."""
+    """The table of transitions has none of this kind from the algorithm's status."""
 
     code = Code.UNPROCESSABLE_ENTITY
     message = "The algorithm is {currentStatus}; it would have to be {requiredStatus}."
 
 
 class ConcurrentUpdate(ServiceError):
-    """The row is no longer as it was read. Whoever has locked it never meets this."""
+    """The row has changed since it was read. A caller with a lock on it never gets this error."""
 
     code = Code.CONFLICT
     message = "Another request has changed the algorithm at the same moment; read it and try again."
@@ -114,7 +114,10 @@ def _active_count(owner_id: str) -> int:
 
 @transaction.atomic
 def create(*, owner: User, changes: Changes, now: datetime) -> Algorithm:
-    """A new algorithm, a draft until all steps are complete. Raises InvalidInput, QuotaExceeded."""
+    """Create an algorithm, a draft until all steps are complete.
+
+    Raises InvalidInput, QuotaExceeded.
+    """
     limits.require_room(owner.pk, Resource.ALGORITHMS)
     algorithm = Algorithm(owner=owner, created_at=now, updated_at=now)
     algorithm.name = changes.get("name") or numbered(_next_number(owner))
@@ -125,16 +128,16 @@ def create(*, owner: User, changes: Changes, now: datetime) -> Algorithm:
 
 
 def _next_number(owner: User) -> int:
-    """One more than the owner's highest ever; the caller has locked the owner's row."""
+    """Return the owner's next number; the caller has locked the owner's row."""
     highest = Algorithm.objects.filter(owner=owner).aggregate(highest=Max("number"))["highest"]
     return (highest or 0) + 1
 
 
 @transaction.atomic
 def clone(*, owner: User, algorithm_id: str, name: str | None, now: datetime) -> Algorithm:
-    """A copy of what the owner has, or of a public template, as a new algorithm of the owner's.
+    """Copy an algorithm of the owner, or a public template, as a new algorithm of the owner.
 
-    Its description is copied, nothing of what it has done. Raises AlgorithmNotFound, QuotaExceeded.
+    The description is copied; history and results are not. Raises AlgorithmNotFound, QuotaExceeded.
     """
     limits.require_room(owner.pk, Resource.ALGORITHMS)
     source = Algorithm.objects.open_to(owner).fetch(algorithm_id)
@@ -156,7 +159,7 @@ def clone(*, owner: User, algorithm_id: str, name: str | None, now: datetime) ->
 def _begin(
     algorithm: Algorithm, transition: AlgorithmTransition | None, *, reason: str, now: datetime
 ) -> None:
-    """Store a draft, which this transition may have completed, with its version and history."""
+    """Store a draft, or the status that this transition leads to, with its version and history."""
     if transition is not None:
         algorithm.status = lifecycle.ALGORITHM_TRANSITIONS[transition][1]
     algorithm.save(force_insert=True)
@@ -178,7 +181,7 @@ def update(
     now: datetime,
     expected: Expectation = ANY_STATE,
 ) -> Algorithm:
-    """Replace each field and step that is sent; the row's lock keeps concurrent updates whole.
+    """Replace each field and step that is sent; the row's lock prevents lost updates.
 
     Raises AlgorithmNotFound, AlgorithmBusy, PreconditionFailed, InvalidInput.
     """
@@ -202,7 +205,7 @@ def update(
 def archive(
     *, owner: User, algorithm_id: str, now: datetime, expected: Expectation = ANY_STATE
 ) -> None:
-    """Gone for its owner from now on, kept for what refers to it.
+    """Hide the algorithm from its owner, and keep it for rows that refer to it.
 
     Raises AlgorithmNotFound, AlgorithmBusy, PreconditionFailed.
     """
@@ -225,17 +228,17 @@ def change_status(
     reason: str,
     now: datetime,
 ) -> None:
-    """Change the status by the table of transitions and say so in the history, both or neither.
+    """Change the status by the table of transitions, and write the change to the history.
 
-    `algorithm` is as the caller read it in this transaction, `locked()`; without an `actor` it is
-    the service itself that moves it. Raises WrongStatus, ConcurrentUpdate.
+    The caller has read `algorithm` in this transaction, `locked()`. Without an `actor` the service
+    itself makes the change. Raises WrongStatus, ConcurrentUpdate.
     """
     before = algorithm.status
     _change_status(algorithm, transition, actor=actor, reason=reason, now=now)
     _write(algorithm, ["status", "active"], now=now)
     by = audit.SYSTEM
     if actor is not None:
-        # Whoever acts on another's algorithm does so as an operator.
+        # A user who changes another user's algorithm acts as an operator.
         by = audit.user(actor) if actor.pk == algorithm.owner_id else audit.operator(actor)
     action = RECORDED.get(transition, Action.ALGORITHM_UPDATED)
     status = [before, algorithm.status]
@@ -250,7 +253,7 @@ def _change_status(
     reason: str,
     now: datetime,
 ) -> None:
-    """Put the new status on the instance, and the change into the history."""
+    """Set the new status on the instance, and write the change to the history."""
     sources, target = lifecycle.ALGORITHM_TRANSITIONS[transition]
     before = AlgorithmStatus(algorithm.status)
     if before not in sources:
@@ -268,7 +271,7 @@ def _editable(owner: User, algorithm_id: str, expected: Expectation) -> Algorith
 
 
 def _apply(algorithm: Algorithm, changes: Changes) -> AlgorithmTransition | None:
-    """Put the changes on the instance; what its status has to do about them."""
+    """Set the changes on the instance; return the transition of its status, if any."""
     for column, value in changes.items():
         setattr(algorithm, column, value)
     algorithm.number = max(algorithm.number or 0, number_in(algorithm.name)) or None
@@ -281,13 +284,16 @@ def _apply(algorithm: Algorithm, changes: Changes) -> AlgorithmTransition | None
 def _transition_of_save(
     algorithm: Algorithm, *, sent: Collection[str]
 ) -> AlgorithmTransition | None:
-    """Raises InvalidInput for what is wrong in the steps that were `sent`."""
+    """Return the transition of a save, if any.
+
+    Raises InvalidInput for errors in the `sent` steps.
+    """
     complete = steps.is_complete(algorithm.configuration, sent=sent)
     return lifecycle.after_save(AlgorithmStatus(algorithm.status), complete=complete)
 
 
 def _write(algorithm: Algorithm, columns: Iterable[str], *, now: datetime) -> None:
-    """One UPDATE of the row as it was read, and of no other."""
+    """Update the row only if it is unchanged since it was read. Raises ConcurrentUpdate."""
     rev_read = algorithm.rev
     algorithm.rev, algorithm.updated_at = rev_read + 1, now
     values = {column: getattr(algorithm, column) for column in (*columns, "rev", "updated_at")}
@@ -323,8 +329,10 @@ def _keep_change(
 
 @transaction.atomic
 def set_alerts(*, owner: User, algorithm_id: str, alerts: Alerts, now: datetime) -> Algorithm:
-    """Replace all alerts. They are no part of the description, so any status allows it and
-    version, ETag and time of update stay. Raises AlgorithmNotFound.
+    """Replace all alerts.
+
+    They are not part of the description, so every status allows it, and version, ETag and time of
+    update stay. Raises AlgorithmNotFound.
     """
     algorithm = Algorithm.objects.owned_by(owner).locked().fetch(algorithm_id)
     algorithm.alerts = alerts
@@ -335,12 +343,12 @@ def set_alerts(*, owner: User, algorithm_id: str, alerts: Alerts, now: datetime)
 
 
 def history(*, owner: User, algorithm_id: str) -> QuerySet[StatusChange]:
-    """Every change of the status, newest first. Raises AlgorithmNotFound."""
+    """Return the changes of the status, newest first. Raises AlgorithmNotFound."""
     return read(owner=owner, algorithm_id=algorithm_id).status_changes.order_by("-id")
 
 
 def templates(*, viewer: User) -> QuerySet[Algorithm, dict[str, Any]]:
-    """Public templates of all users and the viewer's own, newest first, as rows of SHOWN."""
+    """Return public templates of all users and the viewer's own, newest first, as rows of SHOWN."""
     rows = Algorithm.objects.open_to(viewer).filter(is_template=True)
     shown: QuerySet[Algorithm, dict[str, Any]] = rows.in_order(("-created_at", "-pk")).values(
         *_SHOWN
@@ -349,8 +357,9 @@ def templates(*, viewer: User) -> QuerySet[Algorithm, dict[str, Any]]:
 
 
 def versions(*, owner: User, algorithm_id: str) -> QuerySet[Version]:
-    """Every configuration the algorithm has had, newest first, as of this moment: a save between
-    the count and the page shifts neither. Raises AlgorithmNotFound.
+    """Return the versions of the algorithm at this moment, newest first.
+
+    A save between the count and the page shifts neither. Raises AlgorithmNotFound.
     """
     algorithm = read(owner=owner, algorithm_id=algorithm_id)
     return algorithm.versions.filter(number__lte=algorithm.version).order_by("-number")
@@ -358,8 +367,9 @@ def versions(*, owner: User, algorithm_id: str) -> QuerySet[Version]:
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """A version of an algorithm in words; `changes` are what is said of it and not of the version
-    `since`, and the other way round.
+    """A version of an algorithm in words.
+
+    `changes` are the sentences that differ from the version `since`.
     """
 
     algorithm_id: str
@@ -370,7 +380,7 @@ class Summary:
 
 
 def summary(*, owner: User, algorithm_id: str) -> Summary:
-    """Say in words what an algorithm does, as it is stored. Raises AlgorithmNotFound."""
+    """Describe the stored algorithm in words. Raises AlgorithmNotFound."""
     algorithm = read(owner=owner, algorithm_id=algorithm_id)
     return Summary(algorithm.pk, algorithm.version, summarize(algorithm.configuration))
 
@@ -378,7 +388,7 @@ def summary(*, owner: User, algorithm_id: str) -> Summary:
 def version_summary(
     *, owner: User, algorithm_id: str, number: int, since: int | None = None
 ) -> Summary:
-    """Say in words what a version does, and how it differs from the version `since`.
+    """Describe a version in words, with its differences from the version `since`.
 
     Raises AlgorithmNotFound, NotFound for the version, InvalidInput for `since`.
     """
@@ -404,7 +414,9 @@ def listed(
     strategy_type: str | None = None,
     ordering: tuple[str, ...],
 ) -> QuerySet[Algorithm, dict[str, Any]]:
-    """Return the owner's algorithms as rows of `_LISTED`, of all statuses where none is named."""
+    """Return the owner's algorithms as rows of `_LISTED`, with these statuses or, without
+    any, all.
+    """
     rows = Algorithm.objects.owned_by(owner).in_order(ordering)
     if statuses:
         rows = rows.filter(status__in=statuses)
@@ -416,7 +428,7 @@ def listed(
 
 @dataclass(frozen=True, slots=True)
 class Review:
-    """What stands in the way of running a stored algorithm, and what is worth a second look."""
+    """The problems that keep a stored algorithm from running, and warnings."""
 
     missing: tuple[str, ...]
     errors: tuple[Fault, ...]
@@ -429,7 +441,7 @@ class Review:
 
 
 def validate(*, owner: User, algorithm_id: str, now: datetime) -> Review:
-    """Review the steps as they are stored, and the history that is held of their symbols.
+    """Review the stored steps, and the stored history of their symbols.
 
     Raises AlgorithmNotFound.
     """
@@ -448,7 +460,7 @@ def validate(*, owner: User, algorithm_id: str, now: datetime) -> Review:
 
 
 def review(*, algorithm: Algorithm, now: datetime) -> Review:
-    """Judge the steps by themselves and, when they are complete, by what holds at `now`."""
+    """Check the steps alone and, if they are complete, against masters and rules at `now`."""
     reading = read_strategy(algorithm.configuration)
     if reading.strategy is None:
         return _unfinished(reading)
@@ -467,6 +479,6 @@ def _warnings(
     rule_set: RuleSet,
     calendars: Mapping[str, Sessions] | None = None,
 ) -> tuple[Fault, ...]:
-    """Return what the strategy itself is warned of, then what the market says of it."""
+    """Return the warnings of the strategy alone, then those of masters and market rules."""
     by_itself = map(steps.to_fault, strategy_warnings(complete))
     return (*by_itself, *warnings_of(complete, now=now, rule_set=rule_set, calendars=calendars))

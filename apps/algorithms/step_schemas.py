@@ -1,7 +1,7 @@
-"""The steps as JSON Schema, complete and as a draft may have them, from the engine's own models.
+"""The steps as JSON Schema, complete and as a draft, from the engine's own models.
 
-In a draft nothing is required but what says of which kind a thing is. What does not say so yet may
-have any field that one of the kinds has.
+A draft requires only the tags that give the kind of an object. An object without a tag may have the
+fields of any kind.
 """
 
 from collections.abc import Mapping, Sequence
@@ -28,8 +28,8 @@ _NOT_EMPTY: Final = {
 
 
 def add_steps(result: Schema, **_: object) -> Schema:
-    """Add the steps to the document, and to the body of an algorithm: all of them, with all they
-    need, or whatever is known so far. One of drf-spectacular's POSTPROCESSING_HOOKS.
+    """Add the steps to the document and to the body of an algorithm, in two forms: complete, and as
+    a draft. One of drf-spectacular's POSTPROCESSING_HOOKS.
     """
     components: dict[str, Schema] = result["components"]["schemas"]
     components |= schemas()
@@ -50,11 +50,11 @@ def add_steps(result: Schema, **_: object) -> Schema:
 
 
 def without_alternatives(document: Schema) -> Schema:
-    """Return a copy of the document in which an algorithm's body is complete, and an indicator is
-    told by its type alone.
+    """Return a copy of the document with only complete algorithms, and indicators reduced to their
+    type.
 
-    Pages write out all that a call refers to before they show it: two million lines of all drafts
-    of all indicators, over which a browser stands still for a minute.
+    Documentation pages expand all references of a call before they show it: with all drafts of all
+    indicators that is two million lines, and a browser hangs for a minute.
     """
     components: dict[str, Schema] = dict(document["components"]["schemas"])
     types = [kind["$ref"].removeprefix(_REF) for kind in components[_INDICATOR]["oneOf"]]
@@ -78,9 +78,10 @@ def without_alternatives(document: Schema) -> Schema:
 
 
 def schemas() -> dict[str, Schema]:
-    """Every component by its name; of what a draft may have unfinished there are two.
+    """Return the components keyed by name; components that a draft may leave unfinished come in two
+    forms.
 
-    Made for the document alone: of all indicators it takes a second.
+    Only the document calls this: it takes a second.
     """
     strategy = plain(Strategy.model_json_schema(ref_template=_REF + "{model}"))
     complete: dict[str, Schema] = strategy["$defs"]
@@ -108,14 +109,12 @@ def schemas() -> dict[str, Schema]:
 
 
 def step_refs(*, draft: bool) -> dict[str, Schema]:
-    """Each step by its name on the wire."""
+    """Return a reference to each step, keyed by wire name."""
     return {name: ref((_DRAFT if draft else "") + name[0].upper() + name[1:]) for name in STEPS}
 
 
 def plain(schema: Any) -> Any:
-    """Return a JSON Schema without what Pydantic adds for itself: titles, and null for what is
-    absent.
-    """
+    """Return a JSON Schema without Pydantic's additions: titles, and null for absent values."""
     if isinstance(schema, list):
         return [plain(item) for item in schema]
     if not isinstance(schema, dict):
@@ -128,7 +127,7 @@ def plain(schema: Any) -> Any:
 
 
 def _with_indicator(schema: Any, indicator: Schema) -> Any:
-    """Return the schema with a reference wherever the union of all indicators stands."""
+    """Return the schema with a reference in place of each union of all indicators."""
     if isinstance(schema, list):
         return [_with_indicator(item, indicator) for item in schema]
     if not isinstance(schema, dict):
@@ -145,7 +144,7 @@ def _describe_tags(schema: Schema) -> None:
 
 
 def _differs(name: str, complete: Mapping[str, Schema]) -> bool:
-    """Whether a draft may have less of it than a complete algorithm."""
+    """Return whether a draft may have less of the component than a complete algorithm."""
     schema = complete[name]
     if "oneOf" in schema or not set(schema.get("required", ())) <= _TAGS:
         return True
@@ -153,7 +152,7 @@ def _differs(name: str, complete: Mapping[str, Schema]) -> bool:
 
 
 def _named_in(schema: Any) -> set[str]:
-    """The components that a schema refers to."""
+    """Return the components that a schema refers to."""
     if isinstance(schema, list):
         return set().union(*map(_named_in, schema))
     if not isinstance(schema, dict):
@@ -164,7 +163,7 @@ def _named_in(schema: Any) -> set[str]:
 
 
 def _draft(schema: Any, complete: Mapping[str, Schema]) -> Any:
-    """Return the schema as a draft may have it: nothing is required but tags."""
+    """Return the schema for a draft, which requires only tags."""
     if isinstance(schema, list):
         return [_draft(item, complete) for item in schema]
     if not isinstance(schema, dict):
@@ -184,7 +183,7 @@ def _draft_ref(target: str, complete: Mapping[str, Schema]) -> str:
 
 
 def _open_union(union: Schema, complete: Mapping[str, Schema]) -> Schema:
-    """Return a union of the kinds and of an object that does not say yet which it is."""
+    """Return a union of the kinds and of an object without a tag."""
     discriminator = union["discriminator"]
     mapping = {
         tag: _draft_ref(target, complete) for tag, target in discriminator["mapping"].items()
@@ -199,7 +198,7 @@ def _open_union(union: Schema, complete: Mapping[str, Schema]) -> Schema:
 
 
 def _untagged(kinds: Sequence[Schema], complete: Mapping[str, Schema]) -> Schema:
-    """Return an object that does not say which of the kinds it is: each field as a kind has it."""
+    """Return an object without a tag: each field as any of the kinds has it."""
     fields: dict[str, list[Schema]] = {}
     for kind in kinds:
         for name, field in _draft(kind, complete)["properties"].items():
@@ -210,7 +209,9 @@ def _untagged(kinds: Sequence[Schema], complete: Mapping[str, Schema]) -> Schema
 
 
 def _either(fields: Sequence[Schema]) -> Schema:
-    """Return one field for those that kinds have by one name, each constraint and text once."""
+    """Return one field that accepts each of these fields; repeated constraints and texts appear
+    once.
+    """
     shapes: list[Schema] = []
     for field in fields:
         shape = {name: value for name, value in field.items() if name not in _ANNOTATIONS}

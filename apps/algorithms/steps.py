@@ -1,6 +1,6 @@
-"""The configuration steps: their names, and what the engine says of them.
+"""The configuration steps: their names, and the engine's findings about them.
 
-The engine describes the steps (`apps.engine.language`); here its findings become refusals, missing
+The engine describes the steps (`apps.engine.language`). Here its findings become errors, missing
 steps and warnings.
 """
 
@@ -34,10 +34,10 @@ class AlgorithmIncomplete(ServiceError):
 
 
 def is_complete(configuration: Configuration, *, sent: Collection[str]) -> bool:
-    """Whether every step is complete and valid; raises InvalidInput for what is wrong in `sent`.
+    """Return whether every step is complete and valid.
 
-    A step that was stored before a rule became stricter does not refuse a change elsewhere: the
-    configuration is then merely not complete.
+    Raises InvalidInput for errors in `sent` steps. A step stored before a rule became stricter does
+    not block a change elsewhere: the configuration is then only incomplete.
     """
     reading = read_strategy(configuration)
     refused = [to_fault(fault) for fault in reading.errors if step_of(fault) in sent]
@@ -47,7 +47,7 @@ def is_complete(configuration: Configuration, *, sent: Collection[str]) -> bool:
 
 
 def unfinished_steps(reading: Reading) -> list[str]:
-    """The steps that keep what is stored from running: incomplete ones, and those that were stored
+    """Return the steps that keep the configuration from running: incomplete steps, and steps stored
     before a rule became stricter.
     """
     faulty = {step_of(fault) for fault in reading.problems}
@@ -59,7 +59,9 @@ def step_of(fault: FieldError) -> str:
 
 
 def to_fault(fault: FieldError) -> Fault:
-    """The engine's fault in the service's shape; there the path is not repeated in the message."""
+    """Return the engine's fault in the service's form, with a message that does not repeat the
+    path.
+    """
     return Fault(
         field=fault.field,
         message=fault.message.removeprefix(f"{fault.field} "),

@@ -17,22 +17,23 @@ MOST_WALK_FORWARDS: Final = 20
 
 @transaction.atomic
 def keep_walk_forward(*, algorithm_id: str, results: Mapping[str, object], now: datetime) -> None:
-    """Append the results to those of earlier walk-forwards."""
+    """Append the results to the earlier walk-forwards."""
     algorithm = Algorithm.objects.locked().get(pk=algorithm_id)
     newest = [*algorithm.walk_forward_results, results][-MOST_WALK_FORWARDS:]
     _write(algorithm_id, now, walk_forward_results=newest)
 
 
 def keep_monte_carlo(*, algorithm_id: str, results: Mapping[str, object], now: datetime) -> None:
-    """Replace the results of the Monte Carlo before."""
+    """Replace the results of the previous Monte Carlo."""
     _write(algorithm_id, now, monte_carlo_results=results)
 
 
 def with_engine_notes(
     algorithm: Algorithm, results: Sequence[Mapping[str, Any]]
 ) -> list[Mapping[str, Any]]:
-    """Return results that the algorithm keeps, with `notes` where there is something to say of the
-    engine that made them. Those of release 1.0 do not tell their engine.
+    """Return stored results, with `notes` if their engine had known defects.
+
+    Results of release 1.0 do not name their engine.
     """
     numbers = [kept.get("algorithmVersion", 0) for kept in results if "engineVersion" not in kept]
     versions = Version.objects.filter(algorithm=algorithm, number__in=numbers) if numbers else ()
@@ -51,6 +52,6 @@ def with_engine_notes(
 
 
 def _write(algorithm_id: str, now: datetime, **changes: object) -> None:
-    """Update the row as any write does: its ETag changes."""
+    """Update the row as any write does, with a new ETag."""
     row = Algorithm.objects.filter(pk=algorithm_id)
     row.update(rev=F("rev") + 1, updated_at=now, **changes)

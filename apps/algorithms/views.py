@@ -1,4 +1,6 @@
-"""Algorithms, what belongs to them, and what they can be made from."""
+"""/api/trading: algorithms, their versions, alerts and performance, templates, the catalogue of
+indicators.
+"""
 
 from datetime import datetime
 from typing import Any
@@ -56,12 +58,12 @@ ETAG = answer_header("ETag")
 
 
 def answer_with(algorithm: Algorithm) -> Response:
-    """Answer the algorithm as it is now, with the ETag that a write may name in If-Match."""
+    """Answer the current algorithm, with the ETag that a write may send in If-Match."""
     return Response(AlgorithmSerializer.render(algorithm), headers={"ETag": tag_of(algorithm.rev)})
 
 
 def saved(algorithm: Algorithm, *, now: datetime, status: int = 200) -> Response:
-    """Answer the algorithm as it was saved, with what it lacks and what is probably not meant."""
+    """Answer the saved algorithm, with its missing parts and warnings."""
     review = services.review(algorithm=algorithm, now=now)
     return Response(
         {**AlgorithmSerializer.render(algorithm), **RemarksSerializer.render(review)},
@@ -81,9 +83,9 @@ class AlgorithmViewSet(OwnedViewSet):
         responses=AlgorithmItemSerializer(many=True),
     )
     def list(self, request: Request) -> Response:
-        """The caller's algorithms.
+        """List the caller's algorithms.
 
-        Without their steps, which the call for one algorithm has. Deleted ones are not among them.
+        Without their steps, which the call for one algorithm returns, and without deleted ones.
         """
         query = self.query(AlgorithmQuery)
         rows = services.listed(
@@ -104,9 +106,10 @@ class AlgorithmViewSet(OwnedViewSet):
     )
     @idempotent
     def create(self, request: Request) -> Response:
-        """Describe an algorithm.
+        """Create an algorithm.
 
-        Complete it is `stopped`, ready to run; otherwise a `draft`, for which {} is enough.
+        A complete algorithm is `stopped`, ready to run; otherwise it is a `draft`, for which {} is
+        enough.
         """
         algorithm = services.create(
             owner=self.owner, changes=AlgorithmBodySerializer.read(request.data), now=self.now
@@ -119,9 +122,9 @@ class AlgorithmViewSet(OwnedViewSet):
         responses={200: AlgorithmSerializer, 304: None},
     )
     def retrieve(self, request: Request, algorithm_id: str) -> Response:
-        """One algorithm.
+        """Get an algorithm.
 
-        With its steps as they were sent. The ETag is what a change may name in If-Match.
+        Its steps are as they were sent. A change may send the ETag in If-Match.
         """
         return answer_with(services.read(owner=self.owner, algorithm_id=algorithm_id))
 
@@ -135,8 +138,8 @@ class AlgorithmViewSet(OwnedViewSet):
     def update(self, request: Request, algorithm_id: str) -> Response:
         """Change an algorithm.
 
-        PUT and PATCH alike: a field or step that is sent replaces, what is absent stays. 403 while
-        it is active or paused.
+        PUT and PATCH are the same: a field or step that is sent replaces the old one, absent ones
+        stay. 403 while it is active or paused.
         """
         algorithm = services.update(
             owner=self.owner,
@@ -157,8 +160,8 @@ class AlgorithmViewSet(OwnedViewSet):
     def partial_update(self, request: Request, algorithm_id: str) -> Response:
         """Change an algorithm.
 
-        PUT and PATCH alike: a field or step that is sent replaces, what is absent stays. 403 while
-        it is active or paused.
+        PUT and PATCH are the same: a field or step that is sent replaces the old one, absent ones
+        stay. 403 while it is active or paused.
         """
         return self.update(request, algorithm_id)
 
@@ -183,10 +186,10 @@ class AlgorithmViewSet(OwnedViewSet):
     @action(detail=True, methods=["post"])
     @idempotent
     def clone(self, request: Request, algorithm_id: str) -> Response:
-        """Copy an algorithm of one's own, or a public template.
+        """Copy an algorithm of the caller, or a public template.
 
-        Steps, description and the configurations of studies are copied, and nothing of what it has
-        done. The copy is its owner's alone until it is made a public template.
+        Steps, description and the configurations of studies are copied; results are not. The copy
+        is private until it is made a public template.
         """
         body = self.read(AlgorithmCopySerializer)
         algorithm = services.clone(
@@ -200,7 +203,7 @@ class AlgorithmViewSet(OwnedViewSet):
     @action(detail=True, methods=["post"])
     @idempotent
     def validate(self, request: Request, algorithm_id: str) -> Response:
-        """What an algorithm lacks, and what is probably not meant.
+        """Check an algorithm for missing parts and warnings.
 
         Nothing is changed.
         """
@@ -211,10 +214,10 @@ class AlgorithmViewSet(OwnedViewSet):
     @extend_schema(operation_id="listVersions", responses=VersionSerializer(many=True))
     @action(detail=True)
     def versions(self, request: Request, algorithm_id: str) -> Response:
-        """Every configuration it has had, newest first.
+        """List the versions of an algorithm, newest first.
 
-        Each with all of its steps; `current` marks the one that a start would run. Name,
-        description and alerts are not part of it.
+        Each has all of its steps; `current` marks the version that a start would run. Name,
+        description and alerts are not part of a version.
         """
         rows = services.versions(owner=self.owner, algorithm_id=algorithm_id)
         return self.page(rows, VersionSerializer)
@@ -222,10 +225,9 @@ class AlgorithmViewSet(OwnedViewSet):
     @extend_schema(operation_id="summarizeAlgorithm", responses={200: SummarySerializer})
     @action(detail=True)
     def summary(self, request: Request, algorithm_id: str) -> Response:
-        """What an algorithm does, in plain English.
+        """Describe an algorithm in plain English.
 
-        A sentence for every setting, its default too; a step that is not complete says what it
-        lacks.
+        A sentence for every setting, defaults included; an incomplete step names its missing parts.
         """
         summary = services.summary(owner=self.owner, algorithm_id=algorithm_id)
         return Response(SummarySerializer.render(summary))
@@ -243,10 +245,9 @@ class AlgorithmViewSet(OwnedViewSet):
     @refuses(NotFound)
     @action(detail=True, url_path="versions/<int:number>/summary")
     def version_summary(self, request: Request, algorithm_id: str, number: int) -> Response:
-        """What a version does, in plain English, and what changed since another one.
+        """Describe a version in plain English, and its changes since another version.
 
-        Of conditions those are told that only one of the two has. 404 for a version that there was
-        not.
+        Conditions are listed if only one of the two has them. 404 for an unknown version.
         """
         summary = services.version_summary(
             owner=self.owner,
@@ -259,9 +260,9 @@ class AlgorithmViewSet(OwnedViewSet):
     @extend_schema(operation_id="listStatusChanges", responses=StatusChangeSerializer(many=True))
     @action(detail=True)
     def history(self, request: Request, algorithm_id: str) -> Response:
-        """Every change of its status, newest first.
+        """List the changes of the status, newest first.
 
-        Each with its reason and who made it: the id of the user, or `system`.
+        Each has its reason and its author: the id of the user, or `system`.
         """
         rows = services.history(owner=self.owner, algorithm_id=algorithm_id)
         return self.page(rows, StatusChangeSerializer)
@@ -271,9 +272,9 @@ class AlgorithmViewSet(OwnedViewSet):
     )
     @action(detail=True)
     def performance(self, request: Request, algorithm_id: str) -> Response:
-        """What an algorithm has achieved on paper.
+        """Get the performance of an algorithm on paper.
 
-        A ratio with nothing to divide by is null, and 0 before the first trade is closed.
+        A ratio without a denominator is null, and 0 before the first closed trade.
         """
         algorithm = services.read(owner=self.owner, algorithm_id=algorithm_id)
         return Response(PerformanceRecordSerializer.render(algorithm))
@@ -281,7 +282,7 @@ class AlgorithmViewSet(OwnedViewSet):
 
 @extend_schema(tags=["algorithms"])
 class PerformanceViewSet(OwnedViewSet):
-    """The same performance at an address of its own, and its alerts."""
+    """The same performance at its own address, and its alerts."""
 
     not_found = AlgorithmNotFound
     lookup_url_kwarg = "algorithm_id"
@@ -289,9 +290,9 @@ class PerformanceViewSet(OwnedViewSet):
     @extend_schema(operation_id="readPerformance", responses={200: PerformanceRecordSerializer})
     @action(detail=True)
     def performance(self, request: Request, algorithm_id: str) -> Response:
-        """What an algorithm has achieved on paper.
+        """Get the performance of an algorithm on paper.
 
-        A ratio with nothing to divide by is null, and 0 before the first trade is closed.
+        A ratio without a denominator is null, and 0 before the first closed trade.
         """
         algorithm = services.read(owner=self.owner, algorithm_id=algorithm_id)
         return Response(PerformanceRecordSerializer.render(algorithm))
@@ -299,10 +300,10 @@ class PerformanceViewSet(OwnedViewSet):
     @extend_schema(operation_id="readAlerts", responses={200: AlertsSerializer})
     @action(detail=True, url_path="performance/alerts")
     def alerts(self, request: Request, algorithm_id: str) -> Response:
-        """When the owner is told, or the algorithm paused.
+        """Get the performance alerts, which notify the owner or pause the algorithm.
 
-        At most one for each of three metrics of the performance. An alert is raised once whenever
-        its metric reaches the threshold.
+        At most one for each of three metrics of the performance. An alert is raised each time its
+        metric reaches the threshold.
         """
         algorithm = services.read(owner=self.owner, algorithm_id=algorithm_id)
         return Response(AlertsSerializer.render({"alerts": algorithm.alerts}))
@@ -314,8 +315,8 @@ class PerformanceViewSet(OwnedViewSet):
     def set_alerts(self, request: Request, algorithm_id: str) -> Response:
         """Replace all alerts.
 
-        A metric that is not named has no alert afterwards. Any status allows it, and version and
-        ETag stay as they are.
+        A metric that is not sent has no alert afterwards. Any status allows it, and version and
+        ETag stay.
         """
         algorithm = services.set_alerts(
             owner=self.owner,
@@ -334,10 +335,9 @@ class TemplateViewSet(OwnedViewSet):
         responses=TemplateSerializer(many=True),
     )
     def list(self, request: Request) -> Response:
-        """Algorithms to copy: public ones of all users, and one's own.
+        """List algorithms to copy: public ones of all users, and the caller's own.
 
-        The newest first, each with its steps. Of an owner the display name is shown, and nothing
-        else.
+        The newest first, with their steps. Of an owner only the display name is shown.
         """
         rows = services.templates(viewer=self.owner)
         return self.page(GrowingList(rows, rows, "created_at"), TemplateSerializer)
@@ -350,10 +350,11 @@ class IndicatorViewSet(OwnedViewSet):
         responses={200: CataloguePageSerializer},
     )
     def list(self, request: Request) -> Response:
-        """The catalogue of indicators and candle patterns.
+        """List the catalogue of indicators and candle patterns.
 
-        Of outputs and sources the first is the default. On the short side of an algorithm that
-        trades both, `opposite` takes its place, and a level becomes its `mirror`.
+        The first output and the first source are the defaults. On the short side of an algorithm
+        that trades both sides, `opposite` replaces the output or pattern, and a level becomes its
+        `mirror`.
         """
         answer = self.page(list(CATALOGUE.values()), CatalogueIndicatorSerializer)
         patterns = [CataloguePatternSerializer.render(row) for row in PATTERNS.values()]

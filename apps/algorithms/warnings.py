@@ -1,4 +1,4 @@
-"""What masters, rules and its own limits say against a complete strategy: warnings, not faults."""
+"""Warnings about a complete strategy from masters, market rules and its own limits."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import date, datetime
@@ -45,10 +45,10 @@ def warnings_of(
     rule_set: RuleSet,
     calendars: Mapping[str, Sessions] | None = None,
 ) -> Iterator[Fault]:
-    """Hold the strategy against the masters and the rule set as they are at `now`.
+    """Check the strategy against the masters and the rule set at `now`.
 
-    However many symbols it trades, by the same few statements; `calendars` of its symbols are read
-    where they are needed and not given.
+    The number of statements does not grow with its symbols; `calendars` of its symbols are read if
+    needed and not given.
     """
     today = now.astimezone(INDIA).date()
     verdicts = symbols.check_all(symbols=strategy.basicInfo.symbols, now=now)
@@ -74,11 +74,10 @@ def warnings_of(
 def _candles_of_a_session(
     strategy: Strategy, calendars: Mapping[str, Sessions], today: date
 ) -> Iterator[tuple[str, range, int]]:
-    """Yield of each symbol the starts of candles and the close of an ordinary session, in seconds
-    since midnight.
+    """Yield, for each symbol, the starts of candles and the close of an ordinary session, in
+    seconds since midnight.
 
-    The hours are those in force today, be it a holiday or not; symbols whose hours nobody knows are
-    left out.
+    The hours are those in force today, holiday or not; symbols with unknown hours are left out.
     """
     day = np.array([day_number(today)], np.int32)
     for symbol, sessions in calendars.items():
@@ -90,10 +89,10 @@ def _candles_of_a_session(
 def _windows_at_the_end(
     strategy: Strategy, calendars: Mapping[str, Sessions], today: date
 ) -> Iterator[Fault]:
-    """Warn of entries in hours after which a session has no candle that could fill them.
+    """Warn of entry hours after which a session has no candle that could fill them.
 
-    A signal trades at the open of the next candle, and no intraday entry waits for another session
-    (engine rules 1 and 9).
+    A signal trades at the open of the next candle, and an intraday entry never waits for another
+    session (engine rules 1 and 9).
     """
     square_off = strategy.exitConditions.squareOffTime
     conditions = strategy.entryConditions.conditions
@@ -126,8 +125,7 @@ def _square_offs_out_of_session(
 ) -> Iterator[Fault]:
     """Warn of a square-off before the opening or after the last candle of an ordinary session.
 
-    Nothing is entered from the square-off on, and it happens at the open of a candle (engine rule
-    9).
+    Entries stop at the square-off, which happens at the open of a candle (engine rule 9).
     """
     square_off, timeframe = strategy.exitConditions.squareOffTime, strategy.basicInfo.timeframe
     if square_off is None:
@@ -155,7 +153,7 @@ def _clock(seconds: int) -> str:
 def _less_than_lots(
     strategy: Strategy, rule_set: RuleSet, verdicts: Sequence[SymbolCheck], today: date
 ) -> Iterator[Fault]:
-    """Warn of a quantity that is rounded down to no lot at all (engine rule 6)."""
+    """Warn of a quantity that is rounded down to zero lots (engine rule 6)."""
     sizing = strategy.positionSizing
     if not isinstance(sizing, FixedQuantity):
         return
@@ -174,8 +172,8 @@ def _less_than_lots(
 def _more_than_allowed(strategy: Strategy) -> Iterator[Fault]:
     """Warn of a size that the largest position cuts from the first entry on (engine rule 6).
 
-    Where a stop in points or average ranges stands beside one in percent, the tighter of them
-    holds: it asks for as much at least.
+    With a stop in points or average ranges beside one in percent, the tighter stop applies, and the
+    size is at least as large.
     """
     sizing, capital = strategy.positionSizing, strategy.executionSettings.initialCapital
     limit, stop = strategy.riskParameters.maxPositionSize, _tightest_percentage(strategy)
@@ -202,7 +200,7 @@ def _more_than_allowed(strategy: Strategy) -> Iterator[Fault]:
 
 
 def _tightest_percentage(strategy: Strategy) -> float | None:
-    """Return the nearer of the stops that are set in percent of the entry price."""
+    """Return the nearest of the stops in percent of the entry price."""
     stop, percent = strategy.exitConditions.stopLoss, strategy.riskParameters.stopLoss
     if not isinstance(stop, PercentageStop):
         return percent
@@ -210,7 +208,7 @@ def _tightest_percentage(strategy: Strategy) -> float | None:
 
 
 def _unknown_broker(strategy: Strategy, rule_set: RuleSet) -> Iterator[Fault]:
-    """Warn of a broker whose prices are not known: charges are then the default one's."""
+    """Warn of a broker whose prices are unknown: the default broker's charges then apply."""
     broker, charges = strategy.executionSettings.broker, strategy.executionSettings.charges
     if not broker or charges == "none":
         return
@@ -224,7 +222,7 @@ def _unknown_broker(strategy: Strategy, rule_set: RuleSet) -> Iterator[Fault]:
 
 
 def _delivery_shorts(strategy: Strategy, verdicts: Sequence[SymbolCheck]) -> Iterator[Fault]:
-    """Warn of shares that are sold short and held over night, which exchanges do not allow."""
+    """Warn of shares that are sold short and held overnight, which exchanges do not allow."""
     position_type = strategy.entryConditions.positionType
     if strategy.is_intraday or position_type == "long":
         return
@@ -235,8 +233,8 @@ def _delivery_shorts(strategy: Strategy, verdicts: Sequence[SymbolCheck]) -> Ite
 
 
 def _volume_of_indexes(strategy: Strategy, verdicts: Sequence[SymbolCheck]) -> Iterator[Fault]:
-    """Warn of conditions on the volume of an index: without volume they are unknown (engine rule
-    11).
+    """Warn of conditions on the volume of an index: it has no volume, so they are unknown (engine
+    rule 11).
     """
     indexes = [verdict.symbol for verdict in verdicts if verdict.type == "index"]
     if not indexes:

@@ -1,4 +1,4 @@
-"""The admin of backtests: operators can look at them, cancel them and retry them."""
+"""The admin of backtests: operators can read, cancel and retry them."""
 
 from datetime import datetime
 

@@ -13,7 +13,7 @@ from apps.core.errors import Code, ServiceError
 
 
 class BacktestKind(StrEnum):
-    """A single simulation, or a study that rests on many."""
+    """A single simulation, or a study of many."""
 
     BACKTEST = "backtest"
     WALK_FORWARD = "walk_forward"
@@ -22,7 +22,7 @@ class BacktestKind(StrEnum):
 
 
 class BacktestStatus(StrEnum):
-    """The states of a backtest, as they are on the wire."""
+    """The states of a backtest, on the wire."""
 
     QUEUED = "queued"
     RUNNING = "running"
@@ -42,7 +42,7 @@ class BacktestTransition(StrEnum):
     RETRY = "retry"
 
 
-# The states that each transition starts from, and the one that it leads to.
+# The states from which each transition may start, and the state it leads to.
 BACKTEST_TRANSITIONS: Final[Mapping[BacktestTransition, Transition]] = {
     BacktestTransition.BEGIN: Transition((BacktestStatus.QUEUED,), BacktestStatus.RUNNING),
     BacktestTransition.COMPLETE: Transition((BacktestStatus.RUNNING,), BacktestStatus.COMPLETED),
@@ -66,14 +66,14 @@ EVIDENCE_ENDED_CHANNEL: Final = "evidence_ended"
 
 
 class BacktestNotFound(ServiceError):
-    """The id is unknown, malformed or somebody else's."""
+    """The id is unknown or malformed, or belongs to another user."""
 
     code = Code.BACKTEST_NOT_FOUND
     message = "There is no such backtest."
 
 
 class BacktestQuerySet(StatusQuerySet["Backtest"]):
-    """Reads of backtests, and `transition`, the only way in which their status changes."""
+    """Queries for backtests, and `transition`, the only way to change their status."""
 
     transitions = BACKTEST_TRANSITIONS
 
@@ -101,13 +101,14 @@ class BacktestQuerySet(StatusQuerySet["Backtest"]):
         return dict(rows)
 
     def stalled_since(self, moment: datetime) -> Self:
-        """Return running backtests whose last heartbeat is older than `moment`. A divided study has
-        none: its shards do.
+        """Return running backtests with a last heartbeat before `moment`.
+
+        Divided studies are left out: their shards have heartbeats.
         """
         return self.undivided().filter(status=BacktestStatus.RUNNING, heartbeat_at__lt=moment)
 
     def held_by(self, worker: str) -> Self:
-        """Return what a worker runs, but for the shards of studies."""
+        """Return the running backtests of a worker, without shards of studies."""
         return self.undivided().filter(status=BacktestStatus.RUNNING, worker=worker)
 
     def attempt(self, backtest: "Backtest") -> Self:
@@ -115,17 +116,19 @@ class BacktestQuerySet(StatusQuerySet["Backtest"]):
         return self.filter(pk=backtest.pk, attempt=backtest.attempt)
 
     def undivided(self) -> Self:
-        """Leave out studies that are divided into shards, which are in the queue themselves."""
+        """Leave out studies that are divided into shards; the shards are in the queue
+        themselves.
+        """
         shards = StudyShard.objects.filter(backtest=OuterRef("pk"), attempt=OuterRef("attempt"))
         return self.filter(~Exists(shards))
 
     def next_in_queue(self) -> "Backtest | None":
-        """Return what a free worker does next; `shard_in_queue` is the shard if it is one.
+        """Return the next work for a free worker; `shard_in_queue` is the shard if it is one.
 
-        It is that of the user whose work fewest workers do, and among equals of the one who has
-        used fewest seconds of them lately: a plain backtest, else a shard of a running study, else
-        a queued study. A plain backtest that two shards went before since its user was served
-        comes before all.
+        It belongs to the user with the fewest workers at work and, among equals, the fewest recent
+        seconds of workers. Of a user the order is: plain backtests, shards of running studies,
+        queued studies. A plain backtest that two shards have overtaken since its user was last
+        served comes first of all.
         """
         return next(iter(self.raw(NEXT_IN_QUEUE)), None)
 
@@ -141,13 +144,12 @@ class Backtest(models.Model):
     """A simulation or a study, with its configuration frozen at submission.
 
     `configuration` holds the steps of the algorithm with the overrides applied, `study` the
-    configuration of a study with its defaults, and `study_results` what the study computed.
-
-    `reproduces` is the completed backtest that this one runs again, as that was submitted.
+    configuration of a study with its defaults, and `study_results` the results of the study.
+    `reproduces` is the completed backtest that this one repeats, as it was submitted.
 
     `attempt` counts how often a worker began the backtest. Every write of a worker names its
     attempt, so a worker that was presumed lost cannot overwrite the work of the next one.
-    `heartbeat_at` is when the current worker last reported, and `losses` counts the workers that
+    `heartbeat_at` is the last report of the current worker, and `losses` counts the workers that
     were lost while they ran the backtest.
     """
 
@@ -264,13 +266,13 @@ class Backtest(models.Model):
         return self.name or self.pk
 
     def update_running(self, **changes: object) -> bool:
-        """Update the row; return False when the attempt is stale."""
+        """Update the row; return False if the attempt is stale."""
         running = Backtest.objects.attempt(self).filter(status=BacktestStatus.RUNNING)
         return bool(running.update(**changes))
 
 
 class ShardState(StrEnum):
-    """The states of a shard; those of a study that has ended are deleted."""
+    """The states of a shard. Shards of a study are deleted when it ends."""
 
     WAITING = "waiting"
     RUNNING = "running"
@@ -278,14 +280,14 @@ class ShardState(StrEnum):
 
 
 class ShardQuerySet(models.QuerySet["StudyShard"]):
-    """Reads of shards, and the selections that their workers write by."""
+    """Queries for shards, and the selections for writes of their workers."""
 
     def of(self, backtest: Backtest) -> Self:
         """Select the shards of this attempt at a study."""
         return self.filter(backtest=backtest, attempt=backtest.attempt)
 
     def held(self, shard: "StudyShard") -> Self:
-        """Select the shard only while the worker that began this try still has it."""
+        """Select the shard only while the worker of this try still holds it."""
         return self.filter(pk=shard.pk, tries=shard.tries, state=ShardState.RUNNING)
 
     def held_by(self, worker: str) -> Self:
@@ -295,17 +297,15 @@ class ShardQuerySet(models.QuerySet["StudyShard"]):
         return self.exclude(state=ShardState.DONE)
 
     def stalled_since(self, moment: datetime) -> Self:
-        """Return running shards whose last heartbeat is older than `moment`."""
+        """Return running shards with a last heartbeat before `moment`."""
         return self.filter(state=ShardState.RUNNING, heartbeat_at__lt=moment)
 
 
 class StudyShard(models.Model):
     """A part of one attempt at a study, for any worker: `count` of its items from number `first`
-    on, and the scores of these once it is done. The one without items, added when all others are
-    done, is the conclusion.
-
-    `tries` counts how often a worker began it, and every write of a worker names its try. `losses`
-    counts the workers that were lost while they had it.
+    on, with their scores once it is done. A shard without items is the conclusion, added when all
+    others are done. `tries` counts how often a worker began it, and every write of a worker names
+    its try. `losses` counts the workers that were lost while they had it.
     """
 
     backtest = models.ForeignKey(Backtest, on_delete=models.CASCADE, related_name="shards")
@@ -361,15 +361,15 @@ class StudyShard(models.Model):
         return f"shard {self.number} of {self.backtest_id}"
 
     def update_running(self, **changes: object) -> bool:
-        """Update the row; return False when another worker has it or the study has ended."""
+        """Update the row; return False if another worker has it or the study has ended."""
         return bool(StudyShard.objects.held(self).update(**changes))
 
 
 class BacktestResult(models.Model):
     """The equity curve of a completed backtest as one packed array (see `results.pack_array`), its
-    number of trades, its breakdowns, which are stored so that reading them unpacks no array, and
-    the hashes of its candles by month (see `engine.simulation.receipt`). `study_chart` is what the
-    report draws of a study: the heat map of an optimization, the fan of a Monte Carlo.
+    number of trades, its breakdowns, stored so that reading them unpacks no array, and the hashes
+    of its candles by month (see `engine.simulation.receipt`). `study_chart` is the report's chart
+    of a study: the heat map of an optimization, the fan of a Monte Carlo.
     """
 
     backtest = models.OneToOneField(
@@ -385,7 +385,7 @@ class BacktestResult(models.Model):
 
 
 class TradeBlock(models.Model):
-    """A part of a result's trades, in the order of their exits: a page reads few blocks."""
+    """A block of a result's trades, in the order of their exits: a page reads few blocks."""
 
     result = models.ForeignKey(BacktestResult, on_delete=models.CASCADE, related_name="blocks")
     first = models.PositiveIntegerField(
@@ -410,8 +410,8 @@ RECENT_SECONDS: Final = """
     seconds_used * power(0.5, least(extract(epoch FROM now() - used_at)::float8 / 60, 100))
 """
 
-# What a free worker does next, as `next_in_queue` describes it. As a queryset it would take several
-# times as long to compile as to run, and each backtest waits for it.
+# The next work of a free worker, as `next_in_queue` describes it. As a queryset it would take
+# longer to compile than to run, and each backtest waits for it.
 NEXT_IN_QUEUE: Final = f"""
     WITH candidate AS (
         SELECT DISTINCT ON (owner_id) id, owner_id, created_at, kind, shard_id FROM (
@@ -457,8 +457,8 @@ NEXT_IN_QUEUE: Final = f"""
 
 
 class LastDispatch(models.Model):
-    """When the queue last began work of a user, and how many seconds of workers the user had used
-    by `used_at`, of which half are forgotten every minute.
+    """The last time when the queue began work of a user, and the seconds of workers the user had
+    used by `used_at`, which halve every minute.
     """
 
     owner = models.OneToOneField(
@@ -473,8 +473,8 @@ class LastDispatch(models.Model):
 
 
 class WorkSpeed(models.Model):
-    """How many seconds of one worker backtests of a kind have taken, and for how many units of work
-    (see `estimates`); what was measured long ago has little weight.
+    """The seconds of one worker for backtests of a kind, and their units of work (see `estimates`);
+    old measurements have little weight.
     """
 
     kind = models.CharField(max_length=20, primary_key=True)
@@ -485,7 +485,7 @@ class WorkSpeed(models.Model):
 class ReportPage(models.Model):
     """The cached report page of a completed backtest.
 
-    `made_with` is a fingerprint of the names on the page and of the code that renders it; when it
+    `made_with` is a fingerprint of the names on the page and of the code that renders it; if it
     differs, the page is rendered again.
     """
 
@@ -499,7 +499,7 @@ class ReportPage(models.Model):
 
 
 class ReportLink(models.Model):
-    """A link at which the report can be read without a token, until it expires or is recalled."""
+    """A link that shows the report without a token, until it expires or is recalled."""
 
     id = IdField()
     backtest = models.ForeignKey(Backtest, on_delete=models.CASCADE, related_name="report_links")
@@ -507,7 +507,7 @@ class ReportLink(models.Model):
 
 
 class EvidenceStatus(StrEnum):
-    """The states of evidence, as they are on the wire."""
+    """The states of evidence, on the wire."""
 
     QUEUED = "queued"
     RUNNING = "running"
@@ -524,7 +524,7 @@ class EvidenceTransition(StrEnum):
     RETRY = "retry"
 
 
-# What a lost worker had begun is begun again.
+# Evidence that a lost worker had begun is begun again.
 EVIDENCE_TRANSITIONS: Final[Mapping[EvidenceTransition, Transition]] = {
     EvidenceTransition.BEGIN: Transition(
         (EvidenceStatus.QUEUED, EvidenceStatus.RUNNING), EvidenceStatus.RUNNING
@@ -536,16 +536,16 @@ EVIDENCE_TRANSITIONS: Final[Mapping[EvidenceTransition, Transition]] = {
 
 
 class EvidenceQuerySet(StatusQuerySet["Evidence"]):
-    """Evidence, whose status changes by `transition` alone."""
+    """Queries for evidence, and `transition`, the only way to change its status."""
 
     transitions = EVIDENCE_TRANSITIONS
 
 
 class Evidence(models.Model):
-    """The evidence on a completed backtest, made by a job when it is first asked for.
+    """The evidence on a completed backtest, made by a job on the first request.
 
     `document` has the verdict and the sections; `fills` are its fills as a packed array (see
-    `results.pack_array`), which are charged by the rules of the day that is asked for.
+    `results.pack_array`), which are charged by the rules of the requested day.
     """
 
     backtest = models.OneToOneField(
@@ -577,15 +577,16 @@ class Evidence(models.Model):
 
 
 class TrialRecord(models.Model):
-    """What a user tried in one backtest or study: a ledger that outlives the backtest.
+    """The configurations that a user tried in one backtest or study: a ledger that outlives the
+    backtest.
 
-    `digest` is of the configuration, and of the sets of a study, so what is tried again over the
-    same range is one row. `structure` is the hash of the steps without numbers, symbols and labels,
-    and `original` the algorithm that the one of the run was cloned from at last. `tried` counts the
-    distinct configurations; `ratios` those of them whose Sharpe ratio of so many `days` is known,
-    of which there are the sum and the sum of squares. `selected` are the hashes of the
-    configurations that an optimization ranks first, and `overfitting` is how likely that choice is
-    overfitted, where it is known.
+    `digest` is of the configuration, and of the sets of a study, so a repetition over the same
+    range is the same row. `structure` is the hash of the steps without numbers, symbols and labels,
+    and `original` the first algorithm in the chain of clones. `tried` counts the distinct
+    configurations. `ratios` counts the configurations with a known Sharpe ratio over so many
+    `days`, stored with their sum and sum of squares. `selected` are the hashes of the
+    configurations that an optimization ranks first, and `overfitting` is the probability that this
+    choice is overfitted, if known.
     """
 
     owner = models.ForeignKey("accounts.User", on_delete=models.CASCADE, related_name="+")

@@ -31,7 +31,7 @@ def prefer_header(end: str) -> OpenApiParameter:
 
 
 def parse_wait(header: str | None) -> int:
-    """Return how many seconds the client is ready to wait, at most MAX_WAIT_SECONDS; 0 for none.
+    """Return the seconds that the client is ready to wait, at most MAX_WAIT_SECONDS; 0 for none.
 
     Unknown and malformed preferences are ignored, as the RFC requires; of several the first counts.
     """
@@ -49,9 +49,10 @@ def respond_when_ended(
     render: Callable[[Pending], object],
     status: int = 200,
 ) -> Response:
-    """Answer the row as it is, or, after the wait that the client prefers, as it is then.
+    """Answer the row in its present state or, after the wait that the client prefers, in its state
+    then.
 
-    `channel` is notified of the row's key when it ends. When the row is deleted meanwhile, the
+    `channel` is notified of the row's key when it ends. If the row is deleted meanwhile, the
     response shows its last known state.
     """
     response = Response(render(row), status=status)

@@ -26,8 +26,9 @@ log = logging.getLogger(__name__)
 
 
 def purge(*, now: datetime) -> int:
-    """Delete expired links to reports and expired backtests, and warn of those that expire next;
-    return how many rows were deleted. It can be stopped at any point and run twice at once.
+    """Delete expired links to reports and expired backtests, and warn of backtests that expire
+    next; return the number of deleted rows. It can be stopped at any point, and two runs may
+    overlap.
     """
     return delete_in_batches(ReportLink.objects.filter(expires_at__lte=now)) + _expire(now)
 
@@ -58,7 +59,9 @@ def _expire_backtests_of(owner_id: str, old: BacktestQuerySet, now: datetime) ->
 
 
 def _delete(backtests: BacktestQuerySet, now: datetime) -> int:
-    """Delete backtests with all that belongs to them, each on record; return how many rows."""
+    """Delete backtests with all their rows, each with an audit record; return the number
+    of rows.
+    """
     for backtest in backtests.only("pk", "name"):
         audit.record(
             audit.Action.BACKTEST_DELETED,

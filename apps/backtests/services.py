@@ -75,21 +75,21 @@ _RETRY_SECONDS: Final = 5
 
 
 class TooManyQueued(ServiceError):
-    """The user has as many queued backtests as a user may have."""
+    """The user has the maximum number of queued backtests."""
 
     code = Code.TOO_MANY_REQUESTS
     message = "{limit} of your backtests are queued, which is the most; try again when one has run."
 
 
 class QueueFull(ServiceError):
-    """All users together have more queued backtests than can be run soon."""
+    """All users together have more queued backtests than the workers can run soon."""
 
     code = Code.SERVICE_UNAVAILABLE
     message = "The queue of backtests is full; please try again later."
 
 
 class BacktestRunning(ServiceError):
-    """The backtest is queued or running; only one that has ended can be changed or deleted."""
+    """The backtest is queued or running; it can be changed or deleted after its end."""
 
     code = Code.BACKTEST_RUNNING
     message = "A backtest that is {currentStatus} cannot be changed or deleted; cancel it first."
@@ -136,9 +136,9 @@ def submit(
     seed: int,
     now: datetime,
 ) -> Backtest:
-    """Freeze the algorithm as it is now and enqueue its simulation, in one transaction.
+    """Freeze the algorithm in its present state and enqueue its simulation, in one transaction.
 
-    `seed` is for random draws, unless the study names its own.
+    `seed` is for random draws, unless the study has its own.
     """
     backtest = compose(
         owner=owner,
@@ -167,7 +167,7 @@ def compose(
     configs: StudyConfigs,
     now: datetime,
 ) -> Backtest:
-    """Return the backtest that would be submitted, once it is checked; nothing is stored.
+    """Return the backtest for submission, checked and not stored.
 
     Raises AlgorithmNotFound, AlgorithmIncomplete, InvalidInput, SymbolNotTradable,
     InsufficientHistory, TooLittleCoverage, TooFewStoredSessions, WindowsTooShort.
@@ -251,7 +251,7 @@ def _require_space_in_queue(owner: User) -> None:
 def backtests_of(
     *, owner: User, algorithm_id: str | None, status: str | None, kind: str | None
 ) -> BacktestQuerySet:
-    """Return the user's backtests of an algorithm, a status or a kind, where one is given."""
+    """Return the user's backtests, filtered by algorithm, status and kind if given."""
     return Backtest.objects.owned_by(owner).matching(
         algorithm_id=algorithm_id, status=status, kind=kind
     )
@@ -292,7 +292,7 @@ def update_backtest(
     is_kept: bool | None = None,
     now: datetime,
 ) -> Backtest:
-    """Rename a backtest that has ended, or exclude it from retention, as far as it is given.
+    """Rename a finished backtest, or mark it as kept; None changes nothing.
 
     Raises BacktestNotFound, BacktestRunning.
     """
@@ -339,9 +339,10 @@ def _lock(owner: User, backtest_id: str) -> Backtest:
 def trades(
     *, owner: User, backtest_id: str, symbol: str | None, rows: slice
 ) -> tuple[list[dict[str, object]], int]:
-    """Return a page of the trades, or of a symbol's, in the order of their exits, and their number.
+    """Return a page of the trades, or of a symbol's trades, in the order of their exits, and their
+    total number; empty before the backtest is completed.
 
-    There are none before the backtest is completed. Raises BacktestNotFound, InvalidInput.
+    Raises BacktestNotFound, InvalidInput.
     """
     backtest = read(owner=owner, backtest_id=backtest_id)
     if symbol is None:
@@ -363,7 +364,7 @@ def equity(*, owner: User, backtest_id: str, points: int) -> list[dict[str, obje
 def cancel_for_operator(
     *, backtest_id: str, operator: audit.Actor, reason: str, now: datetime
 ) -> Backtest:
-    """Cancel anybody's backtest. Raises BacktestNotFound, BacktestAlreadyEnded."""
+    """Cancel any user's backtest. Raises BacktestNotFound, BacktestAlreadyEnded."""
     backtest = _cancel(Backtest.objects.select_for_update(no_key=True).fetch(backtest_id), now=now)
     audit.record(Action.BACKTEST_CANCELLED, backtest, actor=operator, now=now, reason=reason)
     return backtest
@@ -371,7 +372,7 @@ def cancel_for_operator(
 
 @transaction.atomic
 def retry(*, backtest_id: str, operator: audit.Actor, reason: str, now: datetime) -> Backtest:
-    """Queue anybody's failed backtest again, with no lost workers counted against it.
+    """Queue any user's failed backtest again, and reset its count of lost workers.
 
     Raises BacktestNotFound, BacktestNotFailed.
     """

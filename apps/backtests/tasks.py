@@ -34,8 +34,9 @@ def use_slot(context: JobContext) -> None:
 
 
 def run_next(*, is_stopping: Callable[[], bool]) -> None:
-    """Do what is next in the queue, if anything is; then go on with the shards of the study that
-    this worker has loaded, while they are next and no evidence waits.
+    """Do the next work in the queue, if any.
+
+    Then continue with shards of the same loaded study, while they are next and no evidence waits.
     """
     # This import loads the compiler: web processes and commands import the jobs and never run them.
     from apps.backtests.running import execution
@@ -60,11 +61,11 @@ def run_next(*, is_stopping: Callable[[], bool]) -> None:
 def run_attempt(
     work: queue.Work, loaded: "LoadedStudy | None", *, is_stopping: Callable[[], bool]
 ) -> "LoadedStudy | None":
-    """Simulate and record the result or the error; requeue the work when the worker stops. Return a
-    study that has shards to go on with; `loaded` is the one that was returned before.
+    """Simulate, and record the result or the error; requeue the work when the worker stops.
 
-    Raises StaleAttempt. A lost or busy database is raised too: the heartbeat then ends, and the
-    reaper requeues the work.
+    Return a study with shards left to do; `loaded` is the study returned before. Raises
+    StaleAttempt, and errors of a lost or busy database: the heartbeat then ends, and the reaper
+    requeues the work.
     """
     from apps.backtests.running import execution, shards
 
@@ -102,8 +103,9 @@ def run_attempt(
 
 @app.task(name=queue.EVIDENCE_JOB, queue=queue.QUEUE)
 def run_evidence_job(backtest_id: str) -> None:
-    """Make the evidence on a backtest. What fails is recorded for whoever asked; when the database
-    is lost, the reaper puts the job back.
+    """Make the evidence on a backtest.
+
+    A failure is recorded for the client; after a loss of the database the reaper requeues the job.
     """
     from apps.backtests.analysis.evidence import making
     from apps.backtests.analysis.evidence import services as evidence

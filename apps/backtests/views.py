@@ -1,4 +1,4 @@
-"""Backtests and their results."""
+"""/api/backtests: submit, read and manage backtests."""
 
 import secrets
 
@@ -65,10 +65,9 @@ class BacktestViewSet(OwnedViewSet):
         responses=BacktestSerializer(many=True),
     )
     def list(self, request: Request) -> Response:
-        """The caller's backtests.
+        """List the caller's backtests.
 
-        With their metrics, but without warnings and breakdowns, which the call for one backtest
-        has.
+        They have metrics, but no warnings and breakdowns, which the call for one backtest returns.
         """
         query = self.query(BacktestQuery)
         rows = services.backtests_of(
@@ -96,10 +95,10 @@ class BacktestViewSet(OwnedViewSet):
         """Submit a backtest.
 
         `symbols`, `timeframe`, `initialCapital`, `slippage` and `charges` override the algorithm's.
-        A study takes its configuration from the request; without one a walk-forward or a Monte
-        Carlo simulation takes the algorithm's, and the latter needs none. Metrics, trades and curve
-        are those of the best set (optimization) or of the joined tests (walk_forward). What is
-        stored for an Idempotency-Key is the answer without any wait.
+        A study takes its configuration from the request. Without one, a walk-forward or a Monte
+        Carlo simulation takes the algorithm's; a Monte Carlo needs none. Metrics, trades and curve
+        are those of the best set (optimization) or of the joined tests (walk_forward). The stored
+        answer of an Idempotency-Key is the answer without any wait.
         """
         created = self._submit(request)
         if "Prefer" not in request.headers:
@@ -109,7 +108,7 @@ class BacktestViewSet(OwnedViewSet):
         backtest = services.read(owner=self.owner, backtest_id=created.data["id"])
         return self._when_ended(backtest, status=201)
 
-    # The part of it that writes is: what is replayed is never the answer after a wait.
+    # Only the writing part is idempotent: a replay is never the answer after a wait.
     create.is_idempotent = True  # type: ignore[attr-defined]
 
     @idempotent
@@ -135,10 +134,10 @@ class BacktestViewSet(OwnedViewSet):
         responses={200: WholeBacktestSerializer},
     )
     def retrieve(self, request: Request, backtest_id: str) -> Response:
-        """One backtest.
+        """Get a backtest.
 
-        With its progress and, once it is completed, its metrics and breakdowns. Trades and equity
-        curve have calls of their own.
+        It has its progress and, once it is completed, its metrics and breakdowns. Trades and equity
+        curve have their own calls.
         """
         backtest = services.read(owner=self.owner, backtest_id=backtest_id)
         return self._when_ended(backtest, status=200)
@@ -150,10 +149,10 @@ class BacktestViewSet(OwnedViewSet):
     )
     @refuses(BacktestRunning)
     def partial_update(self, request: Request, backtest_id: str) -> Response:
-        """Rename a backtest that has ended, or keep it.
+        """Rename a finished backtest, or mark it as kept.
 
-        One that is kept is not deleted by the service (`expiresAt`). Nothing else of a backtest can
-        be changed; 422 while it is queued or running.
+        A kept backtest is not deleted by the service (`expiresAt`). Other fields cannot be changed;
+        422 while it is queued or running.
         """
         body = self.read(BacktestChangeSerializer)
         backtest = services.update_backtest(
@@ -168,7 +167,7 @@ class BacktestViewSet(OwnedViewSet):
     @extend_schema(operation_id="deleteBacktest", responses={204: None})
     @refuses(BacktestRunning)
     def destroy(self, request: Request, backtest_id: str) -> Response:
-        """Delete a backtest that has ended, with its result.
+        """Delete a finished backtest, with its result.
 
         It cannot be undone. 422 while it is queued or running: cancel it first.
         """
@@ -183,9 +182,9 @@ class BacktestViewSet(OwnedViewSet):
     @action(detail=True, methods=["post"])
     @idempotent
     def cancel(self, request: Request, backtest_id: str) -> Response:
-        """Cancel a backtest that is queued or running.
+        """Cancel a queued or running backtest.
 
-        It ends without a result. 422 when it has ended already.
+        It ends without a result. 422 if it has ended already.
         """
         self.read(EmptyBody)
         backtest = services.cancel(owner=self.owner, backtest_id=backtest_id, now=self.now)
@@ -198,9 +197,9 @@ class BacktestViewSet(OwnedViewSet):
     )
     @action(detail=True, renderer_classes=[JsonRenderer, ResultTable])
     def trades(self, request: Request, backtest_id: str) -> Response:
-        """The trades of a backtest, in the order of their exits.
+        """List the trades of a backtest, in the order of their exits.
 
-        With `Accept: text/csv` the same page as a table; headers tell of the others.
+        With `Accept: text/csv` the same page as a table; headers link to the other pages.
         """
         query = self.query(PageQuery)
         page = Page(number=query["page"], limit=query["limit"])
@@ -217,10 +216,10 @@ class BacktestViewSet(OwnedViewSet):
     )
     @action(detail=True, renderer_classes=[JsonRenderer, ResultTable])
     def equity(self, request: Request, backtest_id: str) -> Response:
-        """The equity curve of a backtest.
+        """Get the equity curve of a backtest.
 
-        Each point keeps the low, the high and the largest drawdown of the bars it stands for. With
-        `Accept: text/csv` the points are a table. It is empty before the backtest is completed.
+        Each point keeps the low, the high and the largest drawdown of its bars. With `Accept:
+        text/csv` the points are a table. It is empty before the backtest is completed.
         """
         points = services.equity(
             owner=self.owner,
@@ -230,7 +229,7 @@ class BacktestViewSet(OwnedViewSet):
         return Response({"points": points})
 
     def _when_ended(self, backtest: Backtest, *, status: int) -> Response:
-        """Answer the backtest now, or as it is after the wait that the client prefers."""
+        """Answer the backtest now, or in its state after the wait that the client prefers."""
         return respond_when_ended(
             backtest,
             headers=self.request.headers,

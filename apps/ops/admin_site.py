@@ -53,7 +53,7 @@ def _count_the_address() -> None:
 
 
 class CodeRequired(ValidationError, NotAFailure):
-    """The password was right, and the account asks for a code too."""
+    """The password was right, and the account also needs a code."""
 
 
 class LoginForm(AdminAuthenticationForm):

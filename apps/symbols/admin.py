@@ -1,4 +1,7 @@
-"""Instruments for operators: facts come from the master; they can be switched off and on."""
+"""Instruments for operators.
+
+Their facts come from the master; operators can switch them off and on.
+"""
 
 from datetime import datetime
 

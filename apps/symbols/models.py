@@ -1,4 +1,4 @@
-"""Instruments: everything that has an `EXCHANGE:SYMBOL`."""
+"""Instruments: everything with an `EXCHANGE:SYMBOL`."""
 
 from datetime import date
 from typing import Final
@@ -57,7 +57,7 @@ _FREEZE: Final = "More units than this in one order are refused by the exchange;
 
 
 class Instrument(models.Model):
-    """An instrument of a master or of the bundled sample; perhaps it can be traded.
+    """An instrument of a master or of the bundled sample; it may not be tradable.
 
     The collation C of searched columns lets one index serve both `LIKE 'REL%'` and the order.
     """
@@ -142,7 +142,7 @@ class Instrument(models.Model):
         return self.symbol
 
     def obstacle(self, day: date) -> str | None:
-        """Return why the instrument cannot be traded on `day`; None when it can."""
+        """Return the reason why the instrument cannot be traded on `day`; None if it can."""
         if not self.enabled:
             return "It has been switched off here."
         if self.expiry is not None and self.expiry < day:
@@ -155,9 +155,9 @@ class Instrument(models.Model):
 
 
 class InstrumentTerms(models.Model):
-    """The lot and tick of an instrument from a day on, until the next row's day.
+    """The lot and tick of an instrument from a day until the next row's day.
 
-    The newest row equals the instrument's own fields; older ones are for the past.
+    The newest row equals the instrument's own fields; older rows are for the past.
     """
 
     instrument = models.ForeignKey(
@@ -185,7 +185,7 @@ class InstrumentTerms(models.Model):
 
 
 class InstrumentAlias(models.Model):
-    """The name that a broker or an exchange gives to an instrument that it lists."""
+    """A broker's or an exchange's name for an instrument."""
 
     instrument = models.ForeignKey(
         Instrument, on_delete=models.CASCADE, related_name="aliases", db_index=False
@@ -214,7 +214,7 @@ class InstrumentAlias(models.Model):
 
 
 class MasterLoad(models.Model):
-    """An imported master: the newest day of an exchange's segment decides the facts."""
+    """An imported master. The newest date of an exchange's segment decides the facts."""
 
     source = models.CharField(max_length=7, choices=Source.choices)
     exchange = models.CharField(max_length=5, choices=[(name, name) for name in EXCHANGES])

@@ -1,4 +1,4 @@
-"""The SQL of instruments that the ORM cannot say, above all the import of staged rows."""
+"""The SQL of instruments that the ORM cannot express, mainly the import of staged rows."""
 
 from typing import Final
 
@@ -14,7 +14,7 @@ CREATE TEMP TABLE staged (
 ) ON COMMIT DROP
 """
 
-# What only an older master of this source lists was delisted since.
+# An instrument that only an older master of this source lists has been delisted since.
 ADD_INSTRUMENTS: Final = """
 INSERT INTO symbols_instrument (
     symbol, exchange, segment, code, exchange_name, name, type, underlying, expiry, strike,
@@ -68,7 +68,7 @@ WHERE i.id = n.id AND (
 )
 """
 
-# Terms that differ from those in force on the day; what the master leaves out stays.
+# Terms that differ from the terms in force on the day. Values that the master omits stay.
 CREATE_NEW_TERMS: Final = """
 CREATE TEMP TABLE new_terms ON COMMIT DROP AS
 SELECT i.id AS instrument_id, COALESCE(s.lot_size, t.lot_size, 1) AS lot_size,

@@ -39,7 +39,7 @@ _EQUITY: Final = {"symbol": "NSE:RELIANCE", "type": "equity", "exchange": "NSE"}
 
 @extend_schema_field(STRING)
 class VerbatimField(serializers.Field[str, str, str, Any]):
-    """Any string, exactly as sent: the client wants to hear about a superfluous blank."""
+    """Any string, exactly as sent: the check reports a superfluous space."""
 
     def to_internal_value(self, data: object) -> str:
         if not isinstance(data, str):
@@ -51,7 +51,7 @@ class VerbatimField(serializers.Field[str, str, str, Any]):
     {**STRING, "minLength": 1, "maxLength": LONGEST_QUERY, "allOf": [{"pattern": r"\S"}]}
 )
 class SearchTextField(serializers.Field[str, str, str, Any]):
-    """What somebody types into a search, without surrounding blanks."""
+    """A search text, without surrounding spaces."""
 
     def to_internal_value(self, data: object) -> str:
         text = str(data).strip()
@@ -76,8 +76,8 @@ class SymbolToValidateSerializer(StrictSerializer):
 
 @example({**_EQUITY, "valid": True, "tradable": True})
 class VerdictSerializer(AnswerSerializer):
-    """Whether a symbol is well formed and can be traded; `reason` says what is wrong, `suggestions`
-    what may have been meant.
+    """The check of a symbol: `valid` for its form, `tradable`, the `reason` against it, and
+    `suggestions` of likely corrections.
     """
 
     valid = BooleanField(help_text="Whether it is well formed.")
@@ -135,13 +135,13 @@ class MatchSerializer(AnswerSerializer):
 
 @example({"results": [{**_EQUITY, "name": "Reliance Industries Limited"}]})
 class MatchesSerializer(AnswerSerializer):
-    """What matches, the best match first."""
+    """The matches, the best first."""
 
     results = MatchSerializer(many=True)
 
 
 class AliasSerializer(AnswerSerializer):
-    """What a broker or an exchange calls an instrument."""
+    """A broker's or an exchange's name for an instrument."""
 
     source_ = ChoiceField(choices=Source.values)
     name = CharField()
@@ -168,7 +168,7 @@ class AliasSerializer(AnswerSerializer):
     }
 )
 class InstrumentSerializer(AnswerSerializer):
-    """An instrument; null where a field does not apply or is not known."""
+    """An instrument; null for fields that do not apply or are unknown."""
 
     symbol = CharField(source="instrument.symbol")
     exchange = ChoiceField(source="instrument.exchange", choices=EXCHANGES)

@@ -60,7 +60,7 @@ _FACTS: Final = [
 
 
 class AlreadySwitched(ServiceError):
-    """The instrument is switched that way already."""
+    """The instrument already has that state."""
 
     code = Code.UNPROCESSABLE_ENTITY
     message = "{symbol} is switched {state} already."
@@ -68,10 +68,10 @@ class AlreadySwitched(ServiceError):
 
 @dataclass(frozen=True, slots=True)
 class SymbolCheck:
-    """The check of a symbol: its form, its type, and why it cannot be traded, if it cannot.
+    """The check of a symbol: its form, its type, and the reason if it cannot be traded.
 
-    `type` is the instrument's when it is known, else what the form says; `exchange` and `type` are
-    None where they could not be read.
+    `type` is the instrument's if it is known, else the type by the form. `exchange` and `type` are
+    None if they could not be read.
     """
 
     symbol: str
@@ -91,8 +91,10 @@ def check(*, symbol: str, now: datetime) -> SymbolCheck:
 
 
 def check_with_suggestions(*, symbol: str, now: datetime) -> tuple[SymbolCheck, list[str]]:
-    """Check a symbol; for a malformed or unknown one return also the tradable symbols that may have
-    been meant, the likeliest first.
+    """Check a symbol.
+
+    For a malformed or unknown symbol also return tradable symbols that the caller may have meant,
+    the likeliest first.
     """
     verdict, today = check(symbol=symbol, now=now), _today(now)
     if verdict.tradable or verdict.instrument is not None or len(symbol) > MAX_LENGTH:
@@ -105,9 +107,9 @@ def check_with_suggestions(*, symbol: str, now: datetime) -> tuple[SymbolCheck, 
 def check_all(*, symbols: Iterable[str], now: datetime) -> list[SymbolCheck]:
     """Check symbols, in their order, by one statement.
 
-    The master decides. For an exchange without a loaded master (the bundled sample is not one), a
-    well-formed symbol that has not expired by its form counts as tradable. A row of the sample is
-    valid until a master lists instruments of its type on its exchange.
+    The master decides. On an exchange without a loaded master (the bundled sample does not count),
+    a well-formed symbol counts as tradable unless it has expired by its form. A row of the sample
+    is valid until a master lists instruments of its type on its exchange.
     """
     symbol_list = list(symbols)
     with connection.cursor() as cursor:
@@ -130,7 +132,7 @@ def _verdict(symbol: str, columns: Sequence[Any], today: date) -> SymbolCheck:
 
 
 def _obstacle(form: Symbol, is_unlisted: bool, today: date) -> str | None:
-    """Return why a symbol without an instrument cannot be traded."""
+    """Return the reason why a symbol without an instrument cannot be traded."""
     if is_unlisted:
         return f"The instrument master of {form.exchange} does not list it."
     if (last := _last_day(form)) is not None and last < today:
@@ -139,14 +141,16 @@ def _obstacle(form: Symbol, is_unlisted: bool, today: date) -> str | None:
 
 
 def _last_day(form: Symbol) -> date | None:
-    """Return the last possible day of a contract by its form, which has no day of a monthly one."""
+    """Return the last possible day of a contract by its form; the form of a monthly contract has no
+    day.
+    """
     if form.year is None or form.month is None:
         return None
     return date(form.year, form.month, form.day or calendar.monthrange(form.year, form.month)[1])
 
 
 def _suggestion(symbol: str) -> str:
-    """Return a hint with the symbol of a name as the exchange writes it: M&M is MM here."""
+    """Return a hint with the symbol for a name as the exchange writes it: M&M is MM here."""
     exchange, _, name = symbol.partition(":")
     row = Instrument.objects.filter(exchange=exchange, exchange_name=name).first()
     return f" {name} is {row.symbol} here." if row else ""
@@ -154,7 +158,7 @@ def _suggestion(symbol: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class InstrumentDetails:
-    """An instrument with its aliases, and the next expiries of contracts of its underlying."""
+    """An instrument with its aliases, and the next expiries of its underlying's contracts."""
 
     instrument: Instrument
     check: SymbolCheck
@@ -163,7 +167,7 @@ class InstrumentDetails:
 
 
 def read_details(*, symbol: str, now: datetime) -> InstrumentDetails:
-    """Return what is known of an instrument. Raises NotFound."""
+    """Return the details of an instrument. Raises NotFound."""
     try:
         parse_symbol(symbol)
     except InvalidSymbol:
@@ -177,9 +181,9 @@ def read_details(*, symbol: str, now: datetime) -> InstrumentDetails:
 
 
 def terms_on(*, symbol: str, first: date, last: date) -> tuple[DatedTerms, ...]:
-    """Return the terms of the days `first` to `last`, oldest first, the first one dated `first`.
+    """Return the terms for the days `first` to `last`, oldest first, the first one dated `first`.
 
-    The oldest known terms are used for the days before them too. Empty if the symbol is unknown.
+    The oldest known terms also apply to earlier days. Empty if the symbol is unknown.
     """
     instrument = Instrument.objects.filter(symbol=symbol).prefetch_related("terms").first()
     if instrument is None:
@@ -191,8 +195,8 @@ def terms_on(*, symbol: str, first: date, last: date) -> tuple[DatedTerms, ...]:
 
 
 def symbol_finder() -> Callable[[str, str], str | None]:
-    """Return a function that finds the symbol on an exchange of an ISIN, or of BSE's scrip code:
-    None where no master has it. It reads each list once.
+    """Return a function that looks up the symbol on an exchange by ISIN or by BSE's scrip code; it
+    returns None if no master has it. It reads each list once.
     """
 
     @cache
@@ -213,13 +217,13 @@ def symbol_finder() -> Callable[[str, str], str | None]:
 
 
 def expiries_of(symbols: Iterable[str]) -> dict[str, date]:
-    """Return the date of the last session of those symbols that expire."""
+    """Return the date of the last session, keyed by symbol, for symbols that expire."""
     rows = Instrument.objects.filter(symbol__in=list(symbols)).values_list("symbol", "expiry")
     return {symbol: expiry for symbol, expiry in rows if expiry is not None}
 
 
 def expiries_on(symbol: str, *, first: date, last: date) -> set[date]:
-    """Return the dates on which listed derivatives of the underlying of `symbol` expire."""
+    """Return the expiry dates of listed derivatives on the underlying of `symbol`."""
     underlying = parse_symbol(symbol)
     rows = Instrument.objects.filter(
         exchange=underlying.exchange, underlying=underlying.root, expiry__range=(first, last)
@@ -228,7 +232,7 @@ def expiries_on(symbol: str, *, first: date, last: date) -> set[date]:
 
 
 def indices_among(symbols: Iterable[str]) -> set[str]:
-    """Return those of `symbols` that are an index or derived from one."""
+    """Return the members of `symbols` that are an index or derived from one."""
     roots = {
         symbol: (parse_symbol(symbol).exchange, parse_symbol(symbol).root) for symbol in symbols
     }
@@ -239,8 +243,8 @@ def indices_among(symbols: Iterable[str]) -> set[str]:
 
 
 def next_futures(symbols: Iterable[str], *, day: date) -> dict[str, str]:
-    """Return by each of `symbols`, where there is one, the future on it that expires first on or
-    after `day`.
+    """Return the future that expires first on or after `day`, keyed by the symbol of its
+    underlying, for `symbols` with futures.
     """
     underlyings = {symbol: parse_symbol(symbol) for symbol in symbols}
     codes = [form.code for form in underlyings.values() if form.type == "equity"]
@@ -257,8 +261,10 @@ def next_futures(symbols: Iterable[str], *, day: date) -> dict[str, str]:
 
 
 def symbols_with_derivatives(symbols: Iterable[str]) -> set[str]:
-    """Return those of `symbols` that have derivatives, or may have: those of exchanges without a
-    master of derivatives. It takes one statement for any number of symbols.
+    """Return the members of `symbols` with derivatives.
+
+    On exchanges without a master of derivatives all may have them, and all are returned. It takes
+    one statement for any number of symbols.
     """
     roots = {
         symbol: (parse_symbol(symbol).exchange, parse_symbol(symbol).root) for symbol in symbols
@@ -321,7 +327,7 @@ def _today(now: datetime) -> date:
 def switch(
     *, instrument: Instrument, enabled: bool, operator: audit.Actor, reason: str, now: datetime
 ) -> Instrument:
-    """Switch an instrument on or off, whatever the master says. Raises AlreadySwitched."""
+    """Switch an instrument on or off, independently of the master. Raises AlreadySwitched."""
     rows = Instrument.objects.filter(pk=instrument.pk, enabled=not enabled)
     if not rows.update(enabled=enabled):
         raise AlreadySwitched(symbol=instrument.symbol, state="on" if enabled else "off")
@@ -335,7 +341,7 @@ def switch(
 
 @dataclass(frozen=True, slots=True)
 class SeedCounts:
-    """How many instruments of the sample were new, changed and unchanged."""
+    """The numbers of new, changed and unchanged instruments of the sample."""
 
     added: int
     changed: int
@@ -344,7 +350,7 @@ class SeedCounts:
 
 @transaction.atomic
 def seed_sample() -> SeedCounts:
-    """Import the bundled sample; an instrument that a master described since is left alone."""
+    """Import the bundled sample. Instruments that a master has described since stay unchanged."""
     rows = sample.sample_instruments()
     stored = Instrument.objects.in_bulk([row.symbol for row in rows], field_name="symbol")
     added = [row for row in rows if row.symbol not in stored]

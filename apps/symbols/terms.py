@@ -11,7 +11,7 @@ class DatedTerms:
     """The terms of an instrument from a day until the day of the next terms.
 
     `lot_size` is the units of one lot, `multiplier` the rupees that a lot gains per rupee of price,
-    `tick_size` rupees, `freeze_quantity` the most units of one order; None is unknown.
+    `tick_size` is in rupees, `freeze_quantity` is the maximum units of one order; None is unknown.
     """
 
     valid_from: date
@@ -23,15 +23,14 @@ class DatedTerms:
 
     @property
     def unit_value(self) -> Decimal:
-        """Rupees that one unit gains per rupee of price: 1 unless the price is of another unit.
-
-        GOLD is quoted per ten grams and its lot is one kilogram, so a unit gains 100.
+        """The rupees that one unit gains per rupee of price: 1 unless the price is per another
+        unit. GOLD is quoted per ten grams and its lot is one kilogram, so a unit gains 100.
         """
         return Decimal(1) if self.multiplier is None else self.multiplier / self.lot_size
 
 
 def within(known: Sequence[DatedTerms], *, first: date, last: date) -> tuple[DatedTerms, ...]:
-    """Return those of `known`, oldest first, that are in force on a day of `first` to `last`.
+    """Return the members of `known`, oldest first, in force on a day of `first` to `last`.
 
     The first one returned is dated `first`: it was in force then, or nothing older is known.
     """

@@ -1,4 +1,4 @@
-"""What can be traded."""
+"""/api/symbols: check, search and describe instruments."""
 
 from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework.request import Request
@@ -34,10 +34,10 @@ class SymbolViewSet(OwnedViewSet):
     )
     @idempotent
     def validate(self, request: Request) -> Response:
-        """Whether a symbol is well formed, and whether it can be traded.
+        """Check the form of a symbol, and whether it can be traded.
 
-        A malformed symbol is a 200 too, with `valid` false. `reason` says what is wrong, and
-        `suggestions` what may have been meant.
+        A malformed symbol is a 200 too, with `valid` false. `reason` gives the problem, and
+        `suggestions` likely corrections.
         """
         check = services.check_with_suggestions(
             now=self.now, **self.read(SymbolToValidateSerializer)
@@ -48,9 +48,9 @@ class SymbolViewSet(OwnedViewSet):
         operation_id="searchSymbols", parameters=[SearchQuery], responses={200: MatchesSerializer}
     )
     def search(self, request: Request) -> Response:
-        """Instruments that match what was typed, the best match first.
+        """Search instruments, the best match first.
 
-        `limit` says how many at most; there are no further pages. Expired and delisted instruments
+        `limit` is the maximum number; there are no further pages. Expired and delisted instruments
         come last unless they match exactly.
         """
         results = services.search(now=self.now, **self.query(SearchQuery))
@@ -63,10 +63,10 @@ class SymbolViewSet(OwnedViewSet):
     )
     @refuses(NotFound)
     def retrieve(self, request: Request, symbol: str) -> Response:
-        """What is known of an instrument.
+        """Get the details of an instrument.
 
-        Its lot, tick and other terms, the next expiries of its contracts, and what brokers and
-        exchanges call it. Prices are not among it.
+        Its lot, tick and other terms, the next expiries of its contracts, and its names at brokers
+        and exchanges. Prices are not included.
         """
         details = services.read_details(symbol=symbol, now=self.now)
         return Response(InstrumentSerializer.render(details))

@@ -1,4 +1,4 @@
-"""Trading for operators: accounts, runs and switches to be looked at, and the switch over all."""
+"""Trading for operators: read-only pages of accounts, runs and switches, and the global switch."""
 
 from collections.abc import Callable
 from datetime import datetime
@@ -63,7 +63,7 @@ def _declare(state: BrokerState) -> Callable[[BrokerHealth, audit.Actor, str, da
 
 @admin.register(BrokerHealth)
 class BrokerHealthAdmin(OperatorAdmin):
-    """What an operator declares holds until an operator declares another state."""
+    """A state that an operator declares stays until an operator declares another."""
 
     actions = (
         operator_action("restore", "Take orders again", _declare(BrokerState.OK)),
@@ -102,7 +102,7 @@ class PostingInline(ReadOnlyInline):
 
 @admin.register(LedgerEntry)
 class LedgerEntryAdmin(OperatorAdmin):
-    """With its postings, which add up to zero."""
+    """An entry with its postings, which add up to zero."""
 
     searched = {"account_id": "a user"}
     list_display = ("id", "account_id", "kind", "fill_id", "at")

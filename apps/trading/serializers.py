@@ -68,7 +68,7 @@ class EmergencySerializer(StrictSerializer):
 
 @example({**examples.ALGORITHM, "status": "active", "active": True, "warnings": []})
 class StartedAlgorithmSerializer(AlgorithmSerializer):
-    """An algorithm that trades from now on, and what is worth a second look."""
+    """An algorithm after its start, with warnings."""
 
     warnings = RemarkSerializer(many=True, help_text="What is probably not meant.")
 
@@ -100,7 +100,7 @@ class AccountSerializer(AnswerSerializer):
 
 @example({"active": True, "since": MOMENT_EXAMPLE, "reason": "News"})
 class KillSwitchSerializer(AnswerSerializer):
-    """Whether the caller has stopped everything."""
+    """The kill switch of the caller."""
 
     active = BooleanField(help_text="Whether it is on.")
     since = MomentField(allow_null=True, help_text="Null while it is off.")

@@ -1,4 +1,4 @@
-"""The jobs of this app, as the workers find them."""
+"""The jobs of this app, for the workers."""
 
 import logging
 from datetime import UTC, date, datetime
@@ -25,7 +25,10 @@ log = logging.getLogger(__name__)
 @app.periodic(cron=_NIGHTLY)
 @app.task(name="trading.drift", queue="backtests", queueing_lock="trading.drift", pass_context=True)
 def check_drift(context: JobContext, timestamp: int) -> None:
-    """`timestamp`: when it was due. It simulates, so it is for those who have the compiler."""
+    """`timestamp` is the scheduled time.
+
+    The job simulates, so only workers with the compiler run it.
+    """
     from apps.trading.activity.drift import checking
 
     now = datetime.fromtimestamp(timestamp, tz=UTC)
@@ -37,7 +40,7 @@ def check_drift(context: JobContext, timestamp: int) -> None:
 
 @app.task(name=CHECK_JOB, queue=CHECK_QUEUE)
 def check_drift_of_day(algorithm_id: str, day: str) -> None:
-    """Compare the sessions of a day whose drift somebody has asked for."""
+    """Compare the sessions of a day after a request for their drift."""
     from apps.trading.activity.drift import checking
 
     now = database.now()
@@ -52,7 +55,7 @@ def check_drift_of_day(algorithm_id: str, day: str) -> None:
 @app.periodic(cron=EVERY_FIVE_MINUTES)
 @app.task(name="trading.expiries", queue="small", queueing_lock="trading.expiries")
 def settle_expired(timestamp: int) -> None:
-    """`timestamp`: when it was due."""
+    """`timestamp` is the scheduled time."""
     if rows := expiry.insert_final_rows(now=datetime.fromtimestamp(timestamp, tz=UTC)):
         log.info("settled contracts that had no last bar on %d streams", rows)
 
@@ -63,8 +66,9 @@ def settle_expired(timestamp: int) -> None:
     retry=RetryStrategy(max_attempts=6, exponential_wait=5),
 )
 def stop_trading_of(user_id: str, operator_id: str) -> None:
-    """Nothing more is entered for a user whom an operator has switched off; what is held goes on to
-    its own exits. Switched on again, the user turns the kill switch off and resumes.
+    """Stop the entries of a user whom an operator has deactivated; positions keep their exits.
+
+    After reactivation the user turns the kill switch off and resumes.
     """
     user = User.objects.filter(pk=user_id, is_active=False).first()
     if user is not None:

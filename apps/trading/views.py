@@ -1,4 +1,4 @@
-"""Running algorithms on paper, the paper account, and the switch that stops everything."""
+"""Running algorithms on paper, the paper account, and the kill switch."""
 
 from drf_spectacular.utils import extend_schema
 from rest_framework.decorators import action
@@ -58,11 +58,10 @@ class RunViewSet(OwnedViewSet):
     @action(detail=True, methods=["post"])
     @idempotent
     def start(self, request: Request, algorithm_id: str) -> Response:
-        """Let it trade.
+        """Start an algorithm.
 
         It begins a run of the present steps, which reserves `initialCapital` in the paper account
-        until it has ended and holds nothing. Only an algorithm that is stopped or in error can be
-        started.
+        until it has ended and holds nothing. The algorithm must be stopped or in error.
         """
         self.read(EmptyBody)
         return _started(services.start(owner=self.owner, algorithm_id=algorithm_id, now=self.now))
@@ -76,10 +75,10 @@ class RunViewSet(OwnedViewSet):
     @action(detail=True, methods=["post"])
     @idempotent
     def stop(self, request: Request, algorithm_id: str) -> Response:
-        """End its run.
+        """Stop an algorithm.
 
-        Its positions are closed at their symbols' next open, unless `closePositions` is false. Only
-        an algorithm that is active, paused or in error can be stopped.
+        Its run ends. Its positions are closed at their symbols' next open, unless `closePositions`
+        is false. The algorithm must be active, paused or in error.
         """
         algorithm = services.stop(
             owner=self.owner, algorithm_id=algorithm_id, now=self.now, **self.read(StopSerializer)
@@ -95,9 +94,10 @@ class RunViewSet(OwnedViewSet):
     @action(detail=True, methods=["post"])
     @idempotent
     def pause(self, request: Request, algorithm_id: str) -> Response:
-        """Take no new entries; stops and targets still work.
+        """Pause an algorithm.
 
-        Its run goes on and keeps its capital. Only an active algorithm can be paused.
+        It takes no new entries; stops and targets still work. Its run continues and keeps its
+        capital. The algorithm must be active.
         """
         self.read(EmptyBody)
         return answer_with(
@@ -114,10 +114,10 @@ class RunViewSet(OwnedViewSet):
     @action(detail=True, methods=["post"])
     @idempotent
     def resume(self, request: Request, algorithm_id: str) -> Response:
-        """Take entries again.
+        """Resume a paused algorithm.
 
-        Only a paused one can be resumed, with the capital and the positions that its run has kept.
-        A requested close that is not done yet is withdrawn.
+        Its run continues with its capital and positions. A requested close that is not done yet is
+        withdrawn.
         """
         self.read(EmptyBody)
         return _started(services.resume(owner=self.owner, algorithm_id=algorithm_id, now=self.now))
@@ -127,10 +127,10 @@ class RunViewSet(OwnedViewSet):
 class AccountViewSet(OwnedViewSet):
     @extend_schema(operation_id="readAccount", responses={200: AccountSerializer})
     def retrieve(self, request: Request) -> Response:
-        """The paper account.
+        """Get the paper account.
 
-        All amounts are rupees. What runs have reserved is part of the balance, but not available to
-        others.
+        All amounts are in rupees. Capital reserved by runs is part of the balance, but not
+        available to other runs.
         """
         statement = services.read_account(owner=self.owner, now=self.now)
         return Response(AccountSerializer.render(statement))
@@ -140,9 +140,9 @@ class AccountViewSet(OwnedViewSet):
     )
     @idempotent
     def reset(self, request: Request) -> Response:
-        """Begin the paper account anew, when nothing runs.
+        """Reset the paper account, when nothing runs.
 
-        It has the balance of a new account then. 422 while a run holds a part of it.
+        It gets the balance of a new account. 422 while a run holds a part of it.
         """
         self.read(EmptyBody)
         statement = services.reset_account(owner=self.owner, now=self.now)
@@ -153,10 +153,9 @@ class AccountViewSet(OwnedViewSet):
 class KillSwitchViewSet(OwnedViewSet):
     @extend_schema(operation_id="readKillSwitch", responses={200: KillSwitchSerializer})
     def retrieve(self, request: Request) -> Response:
-        """Whether the caller has stopped everything.
+        """Get the caller's kill switch.
 
-        With the time and the reason. It is the caller's own switch; that of the operator, for all
-        users, is not shown here.
+        With its time and reason. The operators' switch, for all users, is not shown here.
         """
         return Response(KillSwitchSerializer.render(services.read_switch(owner=self.owner)))
 
@@ -182,10 +181,10 @@ class KillSwitchViewSet(OwnedViewSet):
 
     @extend_schema(operation_id="allowTrading", responses={204: None})
     def release(self, request: Request) -> Response:
-        """Let algorithms be started and resumed again.
+        """Allow starts and resumes again.
 
-        What was paused stays paused until it is resumed. A switch that is off already stays off,
-        which is no error.
+        Paused algorithms stay paused until they are resumed. If the switch is off already, nothing
+        changes and it is no error.
         """
         services.release_kill_switch(owner=self.owner, now=self.now)
         return Response(status=204)

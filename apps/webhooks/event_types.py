@@ -1,7 +1,7 @@
-"""The types of events, and the data that each of them carries.
+"""The types of events, and their data.
 
-Payloads are thin: ids, names, states and amounts, and nothing of what a user's algorithm rests on.
-A name is that of the moment of the event: a later one does not change what was delivered.
+Payloads are thin: ids, names, states and amounts, and no details of a user's algorithm. A name is
+the name at the time of the event; later renames do not change delivered events.
 """
 
 from collections.abc import Mapping
@@ -104,7 +104,7 @@ class WebhookTestData(EventData, title="Tested"):
 
 @dataclass(frozen=True, slots=True)
 class EventSchema:
-    """What a type of event means, the model of its data, and an example."""
+    """The meaning of an event type, the model of its data, and an example."""
 
     description: str
     data: type[EventData]

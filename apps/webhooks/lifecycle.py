@@ -17,7 +17,7 @@ class EndpointStatus(StrEnum):
 
 
 class DisabledReason(StrEnum):
-    """Who disabled an endpoint, and why."""
+    """The reason why an endpoint is disabled, and who disabled it."""
 
     OWNER = "owner"
     OPERATOR = "operator"
@@ -39,7 +39,7 @@ ENDPOINT_TRANSITIONS: Final[Mapping[EndpointTransition, Transition]] = {
     ),
 }
 
-# An endpoint is disabled after so long without a success and with so many failures.
+# An endpoint is disabled after this time without a success and at least this many failures.
 FAILING_TIME: Final = timedelta(days=5)
 LEAST_FAILURES: Final = 3
 
@@ -54,7 +54,7 @@ class DeliveryStatus(StrEnum):
 
 
 class DeliveryTransition(StrEnum):
-    """What changes the status of a delivery."""
+    """The changes of a delivery's status."""
 
     CLAIM = "claim"
     DELIVER = "deliver"
@@ -80,7 +80,7 @@ DELIVERY_TRANSITIONS: Final[Mapping[DeliveryTransition, Transition]] = {
 
 
 class DeliveryQueue(StrEnum):
-    """The queue that a delivery waits in; each has sender threads of its own."""
+    """The queue of a waiting delivery; each queue has sender threads of its own."""
 
     FIRST_ATTEMPT = "prompt"
     RETRY = "patient"  # further attempts, and every attempt at a slow endpoint
@@ -92,7 +92,7 @@ MOST_CONCURRENT_SENDS: Final = 2  # to one endpoint
 
 
 class Failure(StrEnum):
-    """Why an attempt did not deliver a webhook."""
+    """The reason why an attempt did not deliver a webhook."""
 
     FORBIDDEN_ADDRESS = "forbidden_address"
     DNS = "dns"
@@ -121,7 +121,7 @@ FAILURE_MEANINGS: Final[Mapping[Failure, str]] = {
     "or the server does not speak TLS 1.2 or later.",
     Failure.RESET: "The server closed the connection without an answer, or in the middle of it.",
     Failure.BAD_ANSWER: "The answer was not HTTP, was incomplete, or was larger than 64 KiB.",
-    Failure.REDIRECT: "The server answered with a 3xx, which is not followed.",
+    Failure.REDIRECT: "The server answered with a 3xx; redirects are not followed.",
     Failure.STATUS: "The server answered with a status other than 2xx.",
     Failure.LOST: "Our process ended during the attempt: the message may have arrived, and is sent "
     "again.",

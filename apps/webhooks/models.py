@@ -25,16 +25,16 @@ _TYPES = [type.value for type in EventType]
 
 
 class Sequence(models.Model):
-    """The number of events that an algorithm has had, however few are still kept."""
+    """The number of events of an algorithm so far, deleted ones included."""
 
     algorithm_id = models.CharField(max_length=24, primary_key=True)
     last = models.PositiveBigIntegerField()
 
 
 class Event(models.Model):
-    """Something that has happened, committed with the change that it reports.
+    """An event, committed with the change that it reports.
 
-    It names its subject by id and not by foreign key: the subject may have been deleted.
+    It names its subject by id and not by foreign key, because the subject may have been deleted.
     """
 
     id = IdField()
@@ -78,7 +78,7 @@ class Event(models.Model):
 
 
 class EventCounter(models.Model):
-    """The last position that was given to an event of a user; its row is the lock to give more."""
+    """The last position given to an event of a user. Its row is the lock for giving more."""
 
     owner = models.OneToOneField("accounts.User", models.CASCADE, primary_key=True)
     last = models.PositiveBigIntegerField(default=0)
@@ -88,7 +88,7 @@ class EventCounter(models.Model):
 
 
 class EndpointQuerySet(StatusQuerySet["Endpoint"]):
-    """Queries for endpoints, and the one way in which their status changes."""
+    """Queries for endpoints, and the only way to change their status."""
 
     transitions = ENDPOINT_TRANSITIONS
 
@@ -111,9 +111,9 @@ class EndpointQuerySet(StatusQuerySet["Endpoint"]):
 class Endpoint(models.Model):
     """A URL that a user subscribes to events, and its health.
 
-    `secret` is encrypted, and so is the previous one, which signs too until `previous_until`. The
-    endpoint is `slow` when its last answer took long, and `failing_since` the first failure after
-    its last success.
+    `secret` is encrypted. The previous secret, encrypted too, also signs until `previous_until`.
+    The endpoint is `slow` when its last answer took long; `failing_since` is the first failure
+    after its last success.
     """
 
     id = IdField()
@@ -174,7 +174,7 @@ class Endpoint(models.Model):
 
 
 class DeliveryQuerySet(StatusQuerySet["Delivery"]):
-    """Queries for deliveries, and the one way in which their status changes."""
+    """Queries for deliveries, and the only way to change their status."""
 
     transitions = DELIVERY_TRANSITIONS
 
@@ -184,7 +184,9 @@ class DeliveryQuerySet(StatusQuerySet["Delivery"]):
         )
 
     def claim(self, *, until: datetime) -> int:
-        """Claim for this database connection, which ends with the process, or until then."""
+        """Claim for this database connection, until that time at most; the claim also ends with the
+        process.
+        """
         return self.transition(
             DeliveryTransition.CLAIM,
             attempts=F("attempts") + 1,
@@ -207,10 +209,10 @@ class DeliveryQuerySet(StatusQuerySet["Delivery"]):
 class Delivery(models.Model):
     """An event on its way to an endpoint.
 
-    `attempts` counts the claims, and whoever has claimed a delivery names that number when it
-    records the result: a sender that was given up on changes nothing any more. `failures` counts
-    the failed attempts since it was queued, and determines the next wait. A claim ends at
-    `claimed_until`, or with the database connection `claimed_by` (a process id of the server).
+    `attempts` counts the claims. A sender records its result under the number of its claim, so a
+    sender whose claim expired changes nothing. `failures` counts the failed attempts since it was
+    queued, and determines the next wait. A claim ends at `claimed_until`, or with the database
+    connection `claimed_by` (a process id of the server).
     """
 
     id = IdField()
@@ -273,7 +275,7 @@ class Delivery(models.Model):
 
 
 class Attempt(models.Model):
-    """The result of an attempt. Nothing of the receiver's answer is kept but the status."""
+    """The result of an attempt. Of the receiver's answer only the status is kept."""
 
     delivery = models.ForeignKey(Delivery, models.CASCADE, related_name="tries", db_index=False)
     number = models.PositiveIntegerField()
@@ -298,7 +300,7 @@ class Attempt(models.Model):
 
 
 class EmailNotices(models.Model):
-    """The types of events that a user is told of by e-mail."""
+    """The types of events that a user receives by e-mail."""
 
     owner = models.OneToOneField("accounts.User", models.CASCADE, primary_key=True)
     events = models.JSONField(default=list)

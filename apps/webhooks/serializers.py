@@ -109,7 +109,7 @@ class WebhookChangeSerializer(StrictSerializer):
 
 @example(WEBHOOK_EXAMPLE)
 class WebhookSerializer(AnswerSerializer):
-    """Where a user is told of events."""
+    """An address that receives events."""
 
     id = IdTextField()
     url = CharField()
@@ -119,8 +119,8 @@ class WebhookSerializer(AnswerSerializer):
     disabledReason = ChoiceField(
         choices=DisabledReason,
         allow_null=True,
-        help_text="Who or what disabled it; `gone`: it answered 410; `failing`: for five days no"
-        " attempt succeeded. Null while it is enabled.",
+        help_text="The reason why it is disabled; `gone`: it answered 410; `failing`: for five"
+        " days no attempt succeeded. Null while it is enabled.",
     )
     failingSince = MomentField(
         allow_null=True, help_text="Of the first failure since the last success."
@@ -132,11 +132,11 @@ class WebhookSerializer(AnswerSerializer):
 class WebhookWithSecretSerializer(WebhookSerializer):
     """A webhook with its secret."""
 
-    secret = CharField(help_text="Signs what is sent; shown this once.")
+    secret = CharField(help_text="Signs the messages; shown only once.")
 
 
 class DeliveryAttemptSerializer(AnswerSerializer):
-    """What came of an attempt."""
+    """The result of an attempt."""
 
     number = IntegerField(help_text="Counts from 1.")
     at = MomentField()
@@ -170,23 +170,25 @@ class DeliverySerializer(AnswerSerializer):
 
 
 class DeliveryQuery(StrictSerializer):
-    """Which deliveries are wanted."""
+    """The filters of a list of deliveries."""
 
-    status = ChoiceField(choices=_STATUSES, required=False, help_text="Only those.")
+    status = ChoiceField(
+        choices=_STATUSES, required=False, help_text="Only deliveries with this status."
+    )
     type = ChoiceField(choices=_TYPES, required=False, help_text="Only events of this type.")
 
 
 @example({"since": MOMENT_EXAMPLE})
 class RecoverySerializer(StrictSerializer):
-    since = MomentField(help_text="Of what failed before then nothing is sent again.")
+    since = MomentField(help_text="Deliveries that failed before then are not sent again.")
 
 
 @example({"queued": 120, "more": False})
 class RecoveredSerializer(AnswerSerializer):
-    """How many deliveries were queued again."""
+    """The number of deliveries that were queued again."""
 
     queued = IntegerField(min_value=0)
-    more = BooleanField(help_text="Ask again, when these have been sent.")
+    more = BooleanField(help_text="There are more: call again when these have been sent.")
 
 
 @example({"events": ["performance.alert"]})
@@ -196,7 +198,7 @@ class NoticesChangeSerializer(StrictSerializer):
 
 @example({"address": "trader@example.com", "events": ["performance.alert"]})
 class NoticesSerializer(AnswerSerializer):
-    """Of which events a user is told by e-mail."""
+    """The types of events that a user receives by e-mail."""
 
     address = CharField(source="owner.email")
     events = ChoiceSetField(choices=_TYPES, least=0, help_text="The types that are mailed.")

@@ -68,12 +68,12 @@ __all__ = [
 ROTATION: Final = timedelta(hours=24)  # for so long the previous secret signs too
 MOST_RECOVERED: Final = 10_000  # deliveries that one call queues again
 RECOVERABLE: Final = timedelta(days=14)  # older deliveries are not queued again
-# The health of an endpoint of which nothing is known yet.
+# The health of an endpoint without history.
 UNKNOWN_HEALTH: Final = {"failing_since": None, "failures": 0, "slow": False}
 
 
 class EndpointDisabled(ServiceError):
-    """Nothing can be sent to a disabled endpoint."""
+    """A disabled endpoint receives no events."""
 
     code = Code.CONFLICT
     message = "The webhook is disabled; set its status to enabled first."
@@ -142,8 +142,7 @@ def _check_url(url: str) -> None:
 def change(*, owner: User, endpoint_id: str, changes: Mapping[str, Any], now: datetime) -> Endpoint:
     """Change any of `url`, `events`, `description` and `status`.
 
-    The health of an endpoint that is enabled, or whose URL changes, starts anew. Raises NotFound,
-    InvalidInput.
+    Enabling an endpoint or changing its URL resets its health. Raises NotFound, InvalidInput.
     """
     endpoint = Endpoint.objects.owned_by(owner).locked().fetch(endpoint_id)
     fields = dict(changes)
@@ -185,7 +184,7 @@ def _disable(endpoint: Endpoint, reason: DisabledReason, now: datetime) -> bool:
 def enable_for_operator(
     *, endpoint: Endpoint, operator: audit.Actor, reason: str, now: datetime
 ) -> None:
-    """Enable an endpoint; one that is enabled stays as it is."""
+    """Enable an endpoint; do nothing if it is enabled."""
     if _enable(endpoint, now):
         audit.record(Action.WEBHOOK_ENABLED, endpoint, actor=operator, now=now, reason=reason)
 
@@ -194,7 +193,7 @@ def enable_for_operator(
 def disable_for_operator(
     *, endpoint: Endpoint, operator: audit.Actor, reason: str, now: datetime
 ) -> None:
-    """Disable an endpoint; one that is disabled stays as it is."""
+    """Disable an endpoint; do nothing if it is disabled."""
     if _disable(endpoint, DisabledReason.OPERATOR, now):
         audit.record(Action.WEBHOOK_DISABLED, endpoint, actor=operator, now=now, reason=reason)
 
@@ -217,9 +216,9 @@ def delete(*, owner: User, endpoint_id: str, now: datetime) -> None:
 
 @transaction.atomic
 def rotate_secret(*, owner: User, endpoint_id: str, now: datetime) -> tuple[Endpoint, str]:
-    """Replace the secret; the previous one signs beside it for ROTATION.
+    """Replace the secret; the previous secret also signs for ROTATION.
 
-    Returns the endpoint with its new secret, which is not shown again. Raises NotFound.
+    Return the endpoint with its new secret, which is not shown again. Raises NotFound.
     """
     endpoint = Endpoint.objects.owned_by(owner).locked().fetch(endpoint_id)
     secret = signing.new_secret()
@@ -258,7 +257,7 @@ def _with_attempts(rows: DeliveryQuerySet) -> DeliveryQuerySet:
 
 @transaction.atomic
 def test(*, owner: User, endpoint_id: str, now: datetime) -> Delivery:
-    """Send a test event, whatever types the endpoint subscribes to.
+    """Send a test event, even if the endpoint does not subscribe to its type.
 
     Raises NotFound, EndpointDisabled.
     """
@@ -313,10 +312,11 @@ def _requeue(delivery: Delivery, now: datetime) -> None:
 
 @transaction.atomic
 def recover(*, owner: User, endpoint_id: str, since: datetime, now: datetime) -> tuple[int, bool]:
-    """Queue again what has failed since then, and what happened while the endpoint was disabled.
+    """Queue failed deliveries since that time again, and events that the endpoint missed while
+    disabled.
 
-    The oldest come first. Returns how many were queued, and whether there are more. Raises
-    NotFound, EndpointDisabled, InvalidInput.
+    The oldest come first. Return how many were queued, and whether there are more. Raises NotFound,
+    EndpointDisabled, InvalidInput.
     """
     if since > now:
         raise InvalidInput(Fault("since", "must not lie in the future", wire_time(since)))

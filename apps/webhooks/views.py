@@ -1,4 +1,4 @@
-"""/api/webhooks: where a user is told of events, the deliveries there, and notices by e-mail."""
+"""/api/webhooks: addresses that receive events, their deliveries, and notices by e-mail."""
 
 from drf_spectacular.utils import extend_schema
 from rest_framework.decorators import action
@@ -45,7 +45,7 @@ class WebhookViewSet(OwnedViewSet):
 
     @extend_schema(operation_id="listWebhooks", responses=WebhookSerializer(many=True))
     def list(self, request: Request) -> Response:
-        """Where the user is told of events.
+        """List the webhooks of the user.
 
         The newest first, disabled ones too. Secrets are not shown.
         """
@@ -60,10 +60,9 @@ class WebhookViewSet(OwnedViewSet):
     @refuses(QuotaExceeded)
     @idempotent_with_secret
     def create(self, request: Request) -> Response:
-        """Be told of events at an address.
+        """Receive events at an address.
 
-        What happens of the types `events` from now on is sent there, signed by the secret of the
-        answer.
+        Events of the types `events` from now on are sent there, signed by the secret in the answer.
         """
         body = self.read(NewWebhookSerializer)
         endpoint, secret = services.create(owner=self.owner, **body, now=self.now)
@@ -71,10 +70,7 @@ class WebhookViewSet(OwnedViewSet):
 
     @extend_schema(operation_id="readWebhook", responses={200: WebhookSerializer})
     def retrieve(self, request: Request, webhook_id: str) -> Response:
-        """One webhook.
-
-        Its secret is not shown; whoever has lost it replaces it.
-        """
+        """Get a webhook. Its secret is not shown; replace the secret if it is lost."""
         endpoint = services.read(owner=self.owner, endpoint_id=webhook_id)
         return Response(WebhookSerializer.render(endpoint))
 
@@ -84,10 +80,10 @@ class WebhookViewSet(OwnedViewSet):
         responses={200: WebhookSerializer},
     )
     def partial_update(self, request: Request, webhook_id: str) -> Response:
-        """Change what is named, or switch it off or on.
+        """Change the given fields, or disable or enable the webhook.
 
-        What waits for one that is switched off is not sent any more; once it is on again, `recover`
-        queues it.
+        Events that wait while it is disabled are not sent; after enabling it, `recover` queues
+        them.
         """
         endpoint = services.change(
             owner=self.owner,
@@ -99,10 +95,10 @@ class WebhookViewSet(OwnedViewSet):
 
     @extend_schema(operation_id="deleteWebhook", responses={204: None})
     def destroy(self, request: Request, webhook_id: str) -> Response:
-        """Send nothing there any more.
+        """Delete a webhook.
 
-        Its secrets are erased. It cannot be undone; to send nothing for a while, switch it off
-        instead.
+        No more events are sent there, and its secrets are erased. This cannot be undone; to pause
+        it, disable it instead.
         """
         services.delete(owner=self.owner, endpoint_id=webhook_id, now=self.now)
         return Response(status=204)
@@ -116,10 +112,7 @@ class WebhookViewSet(OwnedViewSet):
     @needs_recent_proof
     @idempotent_with_secret
     def rotate_secret(self, request: Request, webhook_id: str) -> Response:
-        """Replace the secret.
-
-        For 24 hours both sign: the header then has two signatures.
-        """
+        """Replace the secret. For 24 hours both sign: the header then has two signatures."""
         self.read(EmptyBody)
         endpoint, secret = services.rotate_secret(
             owner=self.owner, endpoint_id=webhook_id, now=self.now
@@ -133,9 +126,9 @@ class WebhookViewSet(OwnedViewSet):
     @action(detail=True, methods=["post"])
     @idempotent
     def test(self, request: Request, webhook_id: str) -> Response:
-        """Send it an event of type webhook.test.
+        """Send an event of type webhook.test.
 
-        It is sent whatever events the webhook subscribes to, and the answer is its delivery. 409
+        It is sent whatever types the webhook subscribes to, and the answer is its delivery. 409
         while the webhook is disabled.
         """
         self.read(EmptyBody)
@@ -149,9 +142,9 @@ class WebhookViewSet(OwnedViewSet):
     )
     @action(detail=True)
     def deliveries(self, request: Request, webhook_id: str) -> Response:
-        """What was sent there in the last 30 days, and each attempt.
+        """List the deliveries of the last 30 days, with their attempts.
 
-        The newest first; `status` and `type` choose among them.
+        The newest first; `status` and `type` filter them.
         """
         query = self.query(DeliveryQuery)
         rows = services.deliveries_of(
@@ -174,9 +167,9 @@ class WebhookViewSet(OwnedViewSet):
     @action(detail=True, methods=["post"])
     @idempotent
     def recover(self, request: Request, webhook_id: str) -> Response:
-        """Send again what has failed since, and what it missed while it was off.
+        """Send failed deliveries again, and events missed while disabled.
 
-        10,000 deliveries at most, the oldest first; of the last 14 days. 409 while the webhook is
+        At most 10,000 deliveries, the oldest first, from the last 14 days. 409 while the webhook is
         disabled.
         """
         queued, more = services.recover(
@@ -199,7 +192,7 @@ class DeliveryViewSet(OwnedViewSet):
     def redeliver(self, request: Request, delivery_id: str) -> Response:
         """Send one delivery again, at once.
 
-        It is tried as often as a new one. 409 while the webhook is disabled, or the delivery is
+        It is retried as often as a new one. 409 while the webhook is disabled, or the delivery is
         being sent.
         """
         self.read(EmptyBody)
@@ -211,9 +204,9 @@ class DeliveryViewSet(OwnedViewSet):
 class NoticesViewSet(OwnedViewSet):
     @extend_schema(operation_id="readNotices", responses={200: NoticesSerializer})
     def retrieve(self, request: Request) -> Response:
-        """Of which events the user is told by e-mail.
+        """Get the types of events that the user receives by e-mail.
 
-        None unless they were chosen. Mails go to the address of the account, once that is verified.
+        None by default. Mails go to the address of the account, once it is verified.
         """
         return Response(NoticesSerializer.render(notices.notices_of(self.owner)))
 
@@ -223,10 +216,10 @@ class NoticesViewSet(OwnedViewSet):
         responses={200: NoticesSerializer},
     )
     def update(self, request: Request) -> Response:
-        """Choose of which events to be told by e-mail; none is a choice too.
+        """Choose the types of events to receive by e-mail; the list may be empty.
 
-        The list replaces the one before. At most 50 mails a day are sent; further events go to
-        webhooks alone.
+        The list replaces the previous one. At most 50 mails are sent a day; further events go only
+        to webhooks.
         """
         subscription = notices.update_notices(
             owner=self.owner, **self.read(NoticesChangeSerializer), now=self.now

@@ -1,4 +1,4 @@
-"""Whose call it is: tokens, cookies, keys, devices and recent proofs."""
+"""The caller of a request: tokens, cookies, keys, devices and recent proofs."""
 
 from apps.accounts.calls.archives import archive_response
 from apps.accounts.calls.authentication import identify, operator_of, origin_of

@@ -1,4 +1,4 @@
-"""Who makes a call: the session or API key behind its bearer token or its cookie."""
+"""The caller of a request: the session or API key behind its bearer token or its cookie."""
 
 from dataclasses import dataclass
 from typing import Any, Final
@@ -19,13 +19,15 @@ USER_AGENT_LENGTH: Final = 200
 
 
 def bearer_token(request: HttpRequest | Request) -> str | None:
-    """Return the token of the Authorization header; None with another scheme, or without one."""
+    """Return the token of the Authorization header; None with another scheme or without
+    the header.
+    """
     scheme, _, token = request.headers.get("Authorization", "").strip().partition(" ")
     return (token.strip() or None) if scheme.lower() == "bearer" else None
 
 
 def origin_of(request: HttpRequest | Request) -> dict[str, Any]:
-    """Return where a session is opened from, as the user's list of sessions shows it."""
+    """Return the origin of a new session, as the user's list of sessions shows it."""
     agent = request.headers.get("User-Agent", "")
     return {
         "address": requests.current_origin().address,
@@ -41,7 +43,7 @@ def caller(request: Request) -> User:
 
 
 def operator_of(request: Request) -> User:
-    """Return the user who makes a call that is for operators alone. Raises Forbidden."""
+    """Return the operator who makes a call for operators only. Raises Forbidden."""
     user = caller(request)
     if not user.is_staff:
         raise Forbidden(reason="This call is for operators.")
@@ -57,7 +59,7 @@ def session_of_call(request: Request) -> LoginSession:
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """The credential of a request, if it has one, or why that is refused."""
+    """The credential of a request, if any, or the reason why it is refused."""
 
     credential: Credential | None = None
     refusal: ServiceError | None = None

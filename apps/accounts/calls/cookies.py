@@ -1,8 +1,8 @@
 """The two cookies of a browser: the refresh token, and a login by Django's own session.
 
 Browsers send the refresh token only to /api/auth, only from the service's own site, and scripts
-cannot read it. Django's session is for web applications that keep no token. It holds nothing but
-the id of the login session, so it ends when that row does; it is no login to the admin's pages.
+cannot read it. Django's session is for web applications that keep no token. It holds only the id of
+the login session, so it ends with that row, and it does not log in to the admin.
 """
 
 import re
@@ -28,7 +28,7 @@ _SESSION_KEY: Final = re.compile(r"[a-z0-9]{32}")  # as Django makes them
 
 
 def set_refresh_token(response: HttpResponseBase, token: str, *, max_age: int) -> None:
-    """Set the cookie; Django's own `set_cookie` would add `expires`."""
+    """Set the cookie by hand: Django's own `set_cookie` would add `expires`."""
     response.cookies[REFRESH_COOKIE] = token
     morsel = response.cookies[REFRESH_COOKIE]
     morsel.set(REFRESH_COOKIE, token, token)  # as it is: http.cookies writes an empty value as ""
@@ -43,7 +43,9 @@ def clear_refresh_token(response: HttpResponseBase) -> None:
 
 
 def refresh_token_in(request: Request) -> str | None:
-    """Return the cookie's value; None when there is none, or two: nobody can say which is meant."""
+    """Return the cookie's value; None without a cookie, or with two, because either may be
+    meant.
+    """
     pairs = (pair.strip().partition("=") for pair in request.headers.get("Cookie", "").split(";"))
     values = [value for name, _, value in pairs if name == REFRESH_COOKIE]
     return values[0] if len(values) == 1 else None
@@ -64,19 +66,19 @@ def refuse_cross_site(request: Request) -> None:
 
 
 def log_browser_in(request: HttpRequest, session: LoginSession) -> None:
-    """Log the browser in; its cookie and a new CSRF token leave with the response.
+    """Log the browser in, with its cookie and a new CSRF token.
 
-    What Django's session held, an operator's login to the admin, stays, under another key.
+    An operator's login to the admin, held by Django's session, stays under a new session key.
     """
     if not _is_sent(request):
-        request.session = type(request.session)()  # what the cookie holds may not even be storable
+        request.session = type(request.session)()  # the present cookie may hold an unstorable key
     request.session.cycle_key()
     request.session[_SESSION_VARIABLE] = session.pk
     rotate_token(request)
 
 
 def session_id_in(request: HttpRequest) -> str | None:
-    """Return the id of the login session that the cookie stands for, which may have ended."""
+    """Return the id of the login session in the cookie; the session may have ended."""
     return request.session.get(_SESSION_VARIABLE) if _is_sent(request) else None
 
 
@@ -90,7 +92,7 @@ def log_browser_out(request: HttpRequest) -> None:
 
 
 class ApiCsrfCheck(CSRFCheck):
-    """The check of a CSRF token under /api, where web applications of other origins may call."""
+    """Check the CSRF token under /api, where web applications of other origins may call."""
 
     @cached_property
     def allowed_origins_exact(self) -> set[str]:
@@ -98,7 +100,7 @@ class ApiCsrfCheck(CSRFCheck):
 
 
 def check_csrf(request: Request) -> None:
-    """Refuse an unsafe call that does not bring the CSRF token, or comes from another origin."""
+    """Refuse an unsafe call without the CSRF token, or from another origin."""
     check = ApiCsrfCheck(_no_response)
     check.process_request(request._request)
     rejection = check.process_view(request._request, _no_response, (), {})
@@ -111,5 +113,5 @@ def _is_sent(request: HttpRequest) -> bool:
 
 
 def _no_response(request: HttpRequest) -> HttpResponse:
-    """Stand in for the view that Django's check wraps and never calls here."""
+    """Stand in for the view that Django's check wraps and here never calls."""
     raise AssertionError("a check calls no view")

@@ -1,7 +1,8 @@
-"""Browsers that have signed in at /app: wrong guesses of strangers do not shut them out.
+"""Browsers that have signed in at /app: strangers' wrong guesses do not lock them out.
 
 The cookie is signed. It names the account and a fingerprint of its password, so it is void for
-another account and dies with the password. It proves nothing but where guesses are counted.
+another account and after a change of password. It only selects the counter of wrong passwords, and
+proves nothing else.
 """
 
 import secrets

@@ -12,13 +12,13 @@ from apps.core.api.resources import GetResponse, declared_length, is_under_api
 from apps.core.errors import ServiceError
 from apps.core.limits import Usage
 
-# What a page of another site can make a browser send without asking.
+# A page of another site can make a browser send these without asking.
 FORMS: Final = frozenset({"multipart/form-data", "application/x-www-form-urlencoded"})
 
 
 class LimitMiddleware:
-    """Count each request, refuse what is over its limit, and tell on every answer under /api how
-    much is left.
+    """Count each request, refuse it over the limit, and send the remaining number with every answer
+    under /api.
     """
 
     def __init__(self, get_response: GetResponse) -> None:
@@ -52,10 +52,10 @@ class LimitMiddleware:
 
 
 class FormMiddleware:
-    """Refuse a form under /api before a view, or the check of a CSRF token, reads or acts on it.
+    """Refuse a form under /api before a view or the CSRF check reads it.
 
-    An empty form passes. Where a token is needed and missing, the view refuses the call without
-    reading its body.
+    An empty form passes. If a needed token is missing, the view refuses the call without reading
+    its body.
     """
 
     def __init__(self, get_response: GetResponse) -> None:

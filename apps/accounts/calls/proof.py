@@ -1,4 +1,7 @@
-"""Calls that give out what outlives a session, and so ask its user for a recent proof."""
+"""Calls that give out a credential or data with a longer life than the session.
+
+They need a recent proof of identity.
+"""
 
 from collections.abc import Callable
 from functools import wraps
@@ -15,9 +18,9 @@ Method = TypeVar("Method", bound=Callable[..., HttpResponseBase])
 
 
 def needs_recent_proof(method: Method) -> Method:
-    """Refuse a session whose user has not lately proved who they are; API keys pass.
+    """Refuse a session without a recent proof of identity; API keys pass.
 
-    It goes outside of `idempotent`, which would remember the refusal.
+    Apply it outside of `idempotent`, which would remember the refusal.
     """
 
     @wraps(method)

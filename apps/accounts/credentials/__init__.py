@@ -1,1 +1,1 @@
-"""Passwords, e-mail addresses and API keys as texts, before any row."""
+"""Passwords, e-mail addresses and API keys as texts, before they become rows."""

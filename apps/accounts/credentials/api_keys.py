@@ -1,7 +1,7 @@
-"""Personal API keys: their text, how it is stored, and the scopes that a call needs.
+"""Personal API keys: their text, their stored hash, and the scopes that calls need.
 
-The 32 random bytes of a key cannot be guessed, so a single SHA-256 is as safe to store as a slow
-hash, which protects what people choose. The digest also finds the row.
+The 32 random bytes of a key cannot be guessed, so a single SHA-256 is as safe as a slow hash, which
+protects passwords that people choose. The digest also finds the row.
 """
 
 import hashlib
@@ -23,9 +23,9 @@ _BACKTESTS: Final = "/api/backtests"
 
 
 class KeyScope(StrEnum):
-    """What a key allows."""
+    """The permissions of a key."""
 
-    READ = "read"  # every GET, and what is in _SAFE_POSTS
+    READ = "read"  # every GET, and the calls in _SAFE_POSTS
     TRADE = "trade"  # every other call without a scope of its own: algorithms, webhooks, candles
     BACKTEST = "backtest"  # every other call under /api/backtests
 
@@ -41,7 +41,7 @@ def new_key() -> str:
 
 
 def is_key(bearer: str) -> bool:
-    """Tell whether a bearer token is meant to be a key: no JSON Web Token begins like one."""
+    """Return whether a bearer token has the form of a key; JSON Web Tokens begin differently."""
     return bearer.startswith(_PREFIX)
 
 
@@ -50,7 +50,7 @@ def digest_of(key: str) -> str:
 
 
 def accepts_keys(path: str) -> bool:
-    """Tell whether a call takes keys: no program changes a password or makes more keys."""
+    """Return whether a call accepts keys: programs do not change passwords or create keys."""
     return not _is_under(path, _ACCOUNT)
 
 

@@ -1,8 +1,8 @@
-"""The e-mail addresses that the service accepts: ASCII, a dot-atom, an @ and a domain name.
+"""The accepted e-mail addresses: ASCII, a dot-atom, an @ and a domain name.
 
 RFC 5321 also allows quoted names and bare IP addresses; no trader's mailbox has one, so both are
-rejected. Letters outside ASCII are rejected because some fold into ASCII ones: a dotless i would
-pass for an i, and two people would share an account.
+rejected. Letters outside ASCII are rejected because some fold into ASCII: a dotless i would pass
+for an i, and two people would share an account.
 """
 
 import re
@@ -28,5 +28,5 @@ def validate_address(text: str) -> None:
 
 
 def normalize(address: str) -> str:
-    """Return the spelling under which an address is stored and looked up: case does not count."""
+    """Return the spelling for storage and lookup: lower case, because case does not count."""
     return address.lower()

@@ -1,6 +1,6 @@
-"""How passwords are hashed, and the rules that always hold: their length, and more for operators.
+"""Password hashing, and the rules for length, stricter for operators.
 
-The setting PASSWORD_VALIDATORS may add validators of Django for everybody.
+The setting PASSWORD_VALIDATORS may add Django validators for everybody.
 """
 
 import gzip
@@ -27,7 +27,7 @@ IS_COMMON: Final = f"Your password is one of the {MOST_COMMON:,} most common: ch
 
 
 def is_common(password: str) -> bool:
-    """Tell whether the password is one of the most common that are long enough."""
+    """Return whether the password is one of the most common of sufficient length."""
     return password.lower() in _most_common()
 
 
@@ -46,7 +46,7 @@ def with_warning(message: str, password: str) -> str:
 
 
 def audit_details(password: str) -> dict[str, object]:
-    """Return what the audit record says of a new password."""
+    """Return the details of a new password for the audit record."""
     return {"commonPassword": True} if is_common(password) else {}
 
 
@@ -66,7 +66,7 @@ _OPERATOR_VALIDATORS: Final = (
 
 
 def is_fit_for_operators(password: str, user: object) -> bool:
-    """Tell whether the password meets the rules for staff, which its user may become one day."""
+    """Return whether the password meets the rules for staff; its user may become staff later."""
     try:
         _require_fit_for_operators(password, user)
     except ValidationError:
@@ -80,7 +80,9 @@ def _require_fit_for_operators(password: str, user: object) -> None:
 
 
 class LengthValidator:
-    """A validator for Django's list, so that the admin and its commands apply it too."""
+    """Check the length, as a validator in Django's list, so that the admin and its commands apply
+    it too.
+    """
 
     def validate(self, password: str, user: object = None) -> None:
         if not MIN_PASSWORD_LENGTH <= len(password) <= MAX_PASSWORD_LENGTH:
@@ -91,7 +93,7 @@ class LengthValidator:
 
 
 class OperatorPasswordValidator:
-    """A validator that asks more of staff, who can act on every account."""
+    """Ask more of staff, who can act on every account."""
 
     def validate(self, password: str, user: object = None) -> None:
         if getattr(user, "is_staff", False):
@@ -105,10 +107,9 @@ class OperatorPasswordValidator:
 
 
 class OwaspArgon2PasswordHasher(Argon2PasswordHasher):
-    """Argon2id with the parameters of OWASP's Password Storage Cheat Sheet: 19 MiB, two passes,
-    one lane. Django's own 100 MiB and eight lanes cost five times as much at each login.
-
-    A hash with other parameters is replaced at its user's next login.
+    """Argon2id with the parameters of OWASP's Password Storage Cheat Sheet: 19 MiB, two passes, one
+    lane. Django's default, 100 MiB and eight lanes, costs five times as much at each login. A hash
+    with other parameters is replaced at its user's next login.
     """
 
     time_cost = 2

@@ -1,7 +1,7 @@
-"""What users do by links in mails: verify an address, choose a new password, change the address.
+"""Links in mails: verify an address, choose a new password, change the address.
 
-A link works once and until it expires, by one conditional UPDATE. Opening it changes nothing, as
-mail scanners open links: the page that it leads to asks for a click.
+A link works once and until it expires, by one conditional UPDATE. Opening it changes nothing,
+because mail scanners open links: its page asks for a click.
 """
 
 from contextlib import suppress
@@ -66,7 +66,8 @@ def verify_address(*, token: str, now: datetime) -> User:
 
 
 def request_reset(*, email: str) -> None:
-    """Enqueue the search for the account and its mail, so that no answer tells which exist.
+    """Enqueue the search for the account and its mail, so that the answer does not reveal whether
+    an account exists.
 
     Raises MailUnavailable.
     """
@@ -81,16 +82,16 @@ def send_reset(*, email: str, now: datetime) -> None:
     user = User.objects.filter(email=email, is_active=True).first()
     if user is not None:
         audit.record(Action.RESET_REQUESTED, user, actor=audit.STRANGER, now=now)
-        with suppress(TooManyRequests):  # no answer tells which accounts exist
+        with suppress(TooManyRequests):  # the answer must not reveal whether an account exists
             mails.send_link(user, LinkPurpose.RESET, email=email, now=now)
 
 
 @transaction.atomic
 def reset_password(*, token: str, new_password: str, end_keys: bool, now: datetime) -> User:
-    """Set a new password, and end all sessions, all links in mails and, if asked, all keys.
+    """Set a new password, and end all sessions, all links in mails and, on request, all keys.
 
-    The address counts as verified, as the mail was read. Raises LinkRejected, InvalidInput; the
-    link stays good after InvalidInput.
+    The address counts as verified, because the mail was read. Raises LinkRejected, InvalidInput;
+    the link stays valid after InvalidInput.
     """
     link = _use(token, LinkPurpose.RESET, now=now)
     user = User.objects.locked(link.user_id)
@@ -100,7 +101,7 @@ def reset_password(*, token: str, new_password: str, end_keys: bool, now: dateti
     user.set_password(new_password)
     user.email_verified = True
     user.save(update_fields=["password", "password_fits_operators", "email_verified"])
-    # Whoever reads the account's mails may log in from here, also while others guess.
+    # The reader of the account's mails may log in from here, even while others guess passwords.
     login_limits.record_login(user, now=now)
     actor = audit.user(user)
     details = {"keys_revoked": end_keys, **passwords.audit_details(new_password)}
@@ -118,9 +119,9 @@ def reset_password(*, token: str, new_password: str, end_keys: bool, now: dateti
 
 @transaction.atomic
 def request_new_address(*, user: User, new_email: str, now: datetime) -> None:
-    """Send a link to the old and to the new address; the change is made when both are used.
+    """Send a link to the old address and one to the new address; the change needs both.
 
-    An address that has an account already gets the same mail, so nothing tells which exist.
+    An address with an account gets the same mail, so nothing reveals that the account exists.
     Raises MailUnavailable, TooManyRequests.
     """
     mails.require()
@@ -135,7 +136,7 @@ def request_new_address(*, user: User, new_email: str, now: datetime) -> None:
 
 @transaction.atomic
 def confirm_new_address(*, token: str, now: datetime) -> bool:
-    """Confirm one side of a change of address; return whether the change is made.
+    """Confirm one side of a change of address; return whether the change is complete.
 
     Raises LinkRejected, EmailTaken.
     """
@@ -162,7 +163,7 @@ def confirm_new_address(*, token: str, now: datetime) -> bool:
 
 
 def find_link(token: str, *purposes: LinkPurpose, now: datetime) -> EmailLink:
-    """Return the link of this token, which stays usable. Raises LinkRejected."""
+    """Return the link of this token without using it up. Raises LinkRejected."""
     try:
         link_id = signing.Signer(salt=mails.LINK_SALT).unsign(token)
     except signing.BadSignature:

@@ -1,9 +1,9 @@
-"""How many wrong passwords are taken, so that they shut out whoever guesses and not the owner.
+"""Limits on wrong passwords, which stop attackers and not the owner.
 
 Failures are counted for each account and network, for each network, and for each account from
 anywhere. After too many from anywhere, only networks from which the owner has logged in lately may
-try: no stranger can lock an owner out, nor guess more often by using more networks. A browser that
-is a known device of the account (`devices`) is counted by itself instead.
+try. So a stranger cannot lock the owner out, and more networks give no more guesses. A known device
+of the account (`devices`) has a counter of its own.
 """
 
 from collections.abc import Iterator
@@ -26,20 +26,22 @@ from apps.core.requests import provider_network_of
 NETWORK_RATE: Final = "100/15m"
 # For so long after its last login a network is known.
 KNOWN_FOR: Final = timedelta(days=30)
-# In which failures are counted.
+# The window for counting failures.
 WINDOW: Final = timedelta(minutes=15)
 _FAILURES: Final = (Action.LOGIN_FAILED, Action.ADMIN_LOGIN_FAILED, Action.PASSWORD_REJECTED)
 
 
 class Entrance(StrEnum):
-    """Where a password is tried; each has counters of its own."""
+    """An entrance where passwords are tried, with counters of its own."""
 
     API = "login"
     ADMIN = "admin-login"
 
 
 class NotAFailure(Exception):  # it marks an attempt, and is not an error itself
-    """Mixed into an error after which an attempt does not count: the password was right."""
+    """Mixed into errors that mean the password was right, so the attempt is not counted as a
+    failure.
+    """
 
 
 def current_network() -> str:
@@ -83,7 +85,10 @@ def count_failure(
 
 
 def _count_all(scopes: list[RateLimitScope]) -> None:
-    """Count an attempt in each scope until one is exceeded. Raises TooManyRequests, LimiterDown."""
+    """Count an attempt in each scope until the limit of one is exceeded.
+
+    Raises TooManyRequests, LimiterDown.
+    """
     for scope in scopes:
         limits.refuse_exceeded(limits.count_attempt(scope))
 
@@ -98,7 +103,7 @@ def _forgive(scopes: list[RateLimitScope]) -> None:
 
 
 def forget_failures(user: User, *, now: datetime) -> None:
-    """Forget the failures of an account, from anywhere and from networks where it lately had some.
+    """Forget the failures of an account: from anywhere, and from networks with recent failures.
 
     The counters of networks over all accounts stay. Raises LimiterDown.
     """
@@ -120,7 +125,7 @@ def _is_known(network: str, account: str, *, now: datetime) -> bool:
 
 
 def record_login(user: User, *, now: datetime) -> bool:
-    """Remember the network of a login; tell whether the user has come from it before."""
+    """Remember the network of a login; return whether the user has logged in from it before."""
     network = current_network()
     is_known = user.networks.filter(network=network).exists()
     LoginNetwork.objects.bulk_create(

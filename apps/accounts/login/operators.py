@@ -1,4 +1,4 @@
-"""What operators do for users who cannot help themselves: a lost second factor, a shut account."""
+"""Operators' help for users: remove a lost second factor, unlock an account."""
 
 from datetime import datetime
 
@@ -14,7 +14,7 @@ from apps.core.errors import Code, ServiceError
 
 
 class NotInPower(ServiceError):
-    """Accounts of staff are the business of admins, and never of their own users."""
+    """Only admins manage accounts of staff, and never their own."""
 
     code = Code.FORBIDDEN
     message = "Only another admin may do this for an operator or an admin."
@@ -22,7 +22,7 @@ class NotInPower(ServiceError):
 
 @transaction.atomic
 def remove_second_factor(user: User, operator: audit.Actor, reason: str, now: datetime) -> None:
-    """Remove the second factor of a user who has lost it, who is told by mail.
+    """Remove the lost second factor of a user, and tell the user by mail.
 
     Raises NotInPower, FactorOff.
     """
@@ -34,7 +34,7 @@ def remove_second_factor(user: User, operator: audit.Actor, reason: str, now: da
 
 @transaction.atomic
 def unlock(user: User, operator: audit.Actor, reason: str, now: datetime) -> None:
-    """Forget the wrong passwords that were tried for an account, so that its user may try again.
+    """Forget the wrong passwords for an account, so that its user may try again.
 
     Raises NotInPower, LimiterDown.
     """

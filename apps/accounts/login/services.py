@@ -39,7 +39,7 @@ log = logging.getLogger(__name__)
 
 MOST_SESSIONS: Final = 20  # live sessions of a user; one more ends the oldest
 MOST_WRONG_PASSWORDS: Final = 10  # that a session survives
-# For so long after a login or a proof, a call may give out what outlives the session.
+# For this time after a login or a proof, a call may give out credentials that outlive the session.
 PROOF_LASTS: Final = timedelta(minutes=10)
 KEY_LIFETIME: Final = timedelta(days=90)  # unless its owner says otherwise
 # A refresh token that is older is replaced when it is used.
@@ -60,7 +60,7 @@ ACTION_OF: Final = {
     SessionEndReason.LOGOUT: Action.LOGOUT,
     SessionEndReason.REUSE: Action.SESSION_REUSED,
 }
-# What the user is told of a session that ended for a reason that is not theirs.
+# The reasons given to the user for sessions that the service ended.
 TOLD_REASONS: Final = {
     SessionEndReason.LIMIT: f"more than {MOST_SESSIONS} were open",
     SessionEndReason.REUSE: "its refresh token was used again after it had been replaced, so"
@@ -69,7 +69,7 @@ TOLD_REASONS: Final = {
     SessionEndReason.GUESSING: "too many wrong passwords were tried with it",
 }
 
-# What proves who makes a call; its user is loaded with it.
+# The credential of a caller; its user is loaded with it.
 Credential: TypeAlias = LoginSession | ApiKey
 
 
@@ -79,14 +79,14 @@ class EmailTaken(ServiceError):
 
 
 class WrongCredentials(ServiceError):
-    """One text for an unknown address, a wrong password and a deactivated user."""
+    """The same text for an unknown address, a wrong password and a deactivated user."""
 
     code = Code.UNAUTHORIZED
     message = "The e-mail address or the password is wrong."
 
 
 class TwoFactorRequired(ServiceError, NotAFailure):
-    """The password was right, and the account asks for a code too."""
+    """The password was right, and the account also needs a code."""
 
     code = Code.UNAUTHORIZED
     message = "This account asks for a one-time code too: send `code`."
@@ -104,7 +104,7 @@ class WrongCode(ServiceError):
 
 
 class RecentProofRequired(ServiceError):
-    """What is asked for outlives the session, so its token alone is not enough."""
+    """The result of the call outlives the session, so the session's token is not enough."""
 
     code = Code.FORBIDDEN
     message = "Prove who you are first, by POST /api/auth/proof; that lasts ten minutes."
@@ -125,7 +125,7 @@ class RefreshRefused(ServiceError):
 
 @dataclass(frozen=True, slots=True)
 class RefreshedTokens:
-    """A new access token and, now and then, the next refresh token."""
+    """A new access token and, at times, the next refresh token."""
 
     session: LoginSession
     access: str
@@ -165,11 +165,11 @@ def log_in(
     user_agent: str,
     is_known_device: bool | None = None,
 ) -> tokens.IssuedTokens:
-    """Open a session; Django hashes the password once, also when the address is unknown.
+    """Open a session.
 
-    With `is_known_device` None, the network tells whether the device is new.
-
-    Raises WrongCredentials, TwoFactorRequired, WrongCode.
+    Django hashes the password once, even if the address is unknown. With `is_known_device` None,
+    the network decides whether the device is new. Raises WrongCredentials, TwoFactorRequired,
+    WrongCode.
     """
     user = _user_with(email, password, now=now)
     _check_code(user, code, now=now)
@@ -210,16 +210,16 @@ def _check_code(user: User, code: str | None, *, now: datetime) -> None:
 
 
 def _reopen(user: User, *, now: datetime) -> None:
-    """Undo the closing of the account: whoever logs in within its days wants it back."""
+    """Cancel the closing of the account: a login before it is erased reopens it."""
     if User.objects.filter(pk=user.pk).exclude(erase_at=None).update(erase_at=None):
         audit.record(Action.ACCOUNT_REOPENED, user, actor=audit.user(user), now=now)
 
 
 def _lock_unchanged(user: User) -> None:
-    """Lock the user's row, so that no other login goes uncounted.
+    """Lock the user's row, so that concurrent logins are counted.
 
-    Raises WrongCredentials if the password was changed or the user deactivated since the hash was
-    compared: that ends all sessions, and this one would be opened after it.
+    Raises WrongCredentials if the password was changed or the user deactivated after the hash was
+    compared: such a change ends all sessions, and this session would open after it.
     """
     row = User.objects.locked(user.pk)
     if row is None or row.password != user.password or not row.is_active:
@@ -234,11 +234,10 @@ def _end_surplus(newest: LoginSession, *, now: datetime) -> None:
 
 
 def refresh(*, refresh_token: str | None, now: datetime) -> RefreshedTokens:
-    """Return a new access token for the session that this refresh token proves.
+    """Return a new access token for the session of this refresh token.
 
-    However many calls bring a token that is due at once, one of them replaces it, by one
-    conditional UPDATE; all of them then read the same successor from the row. Raises
-    RefreshRefused.
+    When several calls bring a token that is due, one of them replaces it, by one conditional
+    UPDATE. All of them then read the same successor from the row. Raises RefreshRefused.
     """
     try:
         claims = tokens.read(refresh_token, RefreshToken)
@@ -259,16 +258,15 @@ def refresh(*, refresh_token: str | None, now: datetime) -> RefreshedTokens:
 
 
 def _rotate(session: LoginSession, *, now: datetime) -> None:
-    """Replace the refresh token, unless another call has done so first."""
+    """Replace the refresh token, unless another call has just done so."""
     LoginSession.objects.live(now=now).filter(pk=session.pk, token_id=session.token_id).update(
         token_id=new_token_id(), previous_token_id=session.token_id, rotated_at=now
     )
 
 
 def _refuse_reuse(session: LoginSession, claims: tokens.Claims, *, now: datetime) -> None:
-    """End the session when a replaced refresh token is used after its grace period.
-
-    Two parties hold it, and nobody can say which of them is the thief.
+    """End the session when a replaced refresh token is used after its grace period: two parties
+    hold it, and either may be the thief.
     """
     if claims.token_id == session.token_id:
         return
@@ -292,8 +290,8 @@ def log_out(
 ) -> None:
     """End each session that a valid credential proves, live or not.
 
-    `browser_session` is the id of the session that a session cookie has proved already. Raises
-    TokenRejected, by what the access token was, when no credential is valid.
+    `browser_session` is the id of a session that a session cookie has proved. Raises TokenRejected,
+    with the reason for the access token, when no credential is valid.
     """
     proven = [browser_session] if browser_session else []
     refusals: list[tokens.TokenRejected] = []
@@ -336,7 +334,10 @@ def authenticate(*, bearer: str, path: str, now: datetime) -> Credential:
 
 
 def authenticate_browser(*, session_id: str, now: datetime) -> LoginSession:
-    """Return the live session whose id a session cookie has proved. Raises SessionEnded."""
+    """Return the live session with this id, which a session cookie has proved.
+
+    Raises SessionEnded.
+    """
     session = _live_session(session_id, now=now)
     _record_use(session, now=now)
     return session
@@ -364,7 +365,7 @@ def end_when_idle(session: LoginSession, *, now: datetime) -> None:
 
 
 def _record_use(credential: Credential, *, now: datetime) -> None:
-    """Update `last_used_at`, by one of the calls of a minute."""
+    """Update `last_used_at` at most once a minute."""
     last_used_at = credential.last_used_at
     if last_used_at is not None and now - last_used_at < LAST_USED_PRECISION:
         return
@@ -396,10 +397,10 @@ def change_profile(*, user: User, now: datetime, **changes: str) -> User:
 def check_password(
     *, user: User, session: LoginSession, password: str, now: datetime, field: str
 ) -> None:
-    """Check that whoever holds a session's token knows the password too.
+    """Check that the holder of a session's token also knows the password.
 
-    A wrong one is on record, and the tenth ends the session: its owner knows the password. Raises
-    InvalidInput about `field`.
+    A wrong password is recorded, and the tenth ends the session, because its owner would know it.
+    Raises InvalidInput about `field`.
     """
     row = LoginSession.objects.filter(pk=session.pk)
     if user.check_password(password):
@@ -416,7 +417,7 @@ def check_password(
 def prove(
     *, user: User, session: LoginSession, password: str, code: str | None, now: datetime
 ) -> None:
-    """Prove again who holds the session, by the password and, with a second factor, by a code.
+    """Prove the user's identity again, by the password and, with a second factor, a code.
 
     Raises InvalidInput.
     """
@@ -429,15 +430,15 @@ def prove(
 
 
 def require_recent_proof(session: LoginSession, *, now: datetime) -> None:
-    """Raise RecentProofRequired unless the session's user has lately proved who they are."""
+    """Raise RecentProofRequired unless the user has proved their identity lately."""
     if session.proved_at is None or now - session.proved_at > PROOF_LASTS:
         raise RecentProofRequired
 
 
 def require_proof_after_login(session: LoginSession, *, now: datetime) -> None:
-    """Raise RecentProofRequired unless the password was asked for again, lately: a login is none.
+    """Raise RecentProofRequired unless the user has proved their identity after the login.
 
-    Whoever has stolen the token of a fresh login could otherwise lock its user out.
+    A thief with the token of a fresh login could otherwise lock the user out.
     """
     require_recent_proof(session, now=now)
     if session.proved_at is None or session.proved_at <= session.created_at:
@@ -448,9 +449,9 @@ def require_proof_after_login(session: LoginSession, *, now: datetime) -> None:
 def change_password(
     *, user: User, session: LoginSession, new_password: str, now: datetime
 ) -> tokens.IssuedTokens:
-    """Change the password and end every session; a new one replaces that of the call.
+    """Change the password and end every session; a new session replaces the caller's.
 
-    `user` is as it was when the current password was checked. Keys stay. Raises InvalidInput.
+    `user` is the row whose current password was checked. Keys stay. Raises InvalidInput.
     """
     passwords.require_strong(new_password, user=user, field="newPassword")
     # Of two changes at once, only one still finds the password that it has checked.
@@ -469,9 +470,9 @@ def change_password(
 def end_with_old_password(
     user: User, *, actor: audit.Actor, now: datetime, **details: object
 ) -> None:
-    """End all sessions and links in mails of a user who has chosen a new password.
+    """End all sessions and links in mails after a change of password.
 
-    It is put on record with the details and told by mail. Keys stay.
+    Record it with the details, and tell the user by mail. Keys stay.
     """
     audit.record(Action.PASSWORD_CHANGED, user, actor=actor, now=now, **details)
     end(user.sessions.all(), reason=SessionEndReason.PASSWORD, now=now)
@@ -480,7 +481,7 @@ def end_with_old_password(
 
 
 def live_sessions(user: User, *, current: LoginSession, now: datetime) -> QuerySet[LoginSession]:
-    """Return the live sessions of a user, the newest first; each tells whether it is `current`."""
+    """Return the live sessions of a user, the newest first, each with a flag `current`."""
     is_current = ExpressionWrapper(Q(pk=current.pk), output_field=BooleanField())
     rows = user.sessions.live(now=now).annotate(current=is_current)
     return rows.order_by("-created_at", "-pk")
@@ -505,9 +506,10 @@ def end(
     now: datetime,
     by: audit.Actor | None = None,
 ) -> int:
-    """End those sessions that are live, and return how many: their tokens are refused from now on.
+    """End the live ones among those sessions, and return how many: their tokens are refused from
+    now on.
 
-    `by` is who ends them, by default their own user, who is told of it by mail where it is not.
+    `by` is the actor, by default the user. If it is another actor, the user is told by mail.
     """
     live = sessions.filter(ended_at=None).select_related("user").order_by("pk")
     ended = list(live.select_for_update(of=("self",)))
@@ -583,7 +585,7 @@ def revoke_key(*, user: User, key_id: str, now: datetime) -> None:
 
 @transaction.atomic
 def revoke(chosen: QuerySet[ApiKey], *, now: datetime, by: audit.Actor | None = None) -> int:
-    """Revoke those keys that are not, and return how many; `by` defaults to their own user."""
+    """Revoke the valid ones among those keys, and return how many; `by` defaults to their user."""
     revoked = list(chosen.filter(revoked_at=None).order_by("pk").select_for_update())
     ApiKey.objects.filter(pk__in=[key.pk for key in revoked]).update(revoked_at=now)
     for key in revoked:
@@ -594,9 +596,9 @@ def revoke(chosen: QuerySet[ApiKey], *, now: datetime, by: audit.Actor | None = 
 
 @transaction.atomic
 def deactivate(*, user: User, by: audit.Actor, now: datetime) -> None:
-    """End all sessions and keys of a user, so that activating the user again revives none of them.
+    """End all sessions and keys of a user; activating the user again does not revive them.
 
-    A job ends what is done in the user's name.
+    A job stops the user's runs and other work.
     """
     end(user.sessions.all(), reason=SessionEndReason.OPERATOR, now=now, by=by)
     revoke(user.keys.all(), now=now, by=by)

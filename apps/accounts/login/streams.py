@@ -1,7 +1,7 @@
-"""Slots of event streams: how many a session or key has at once, and which may go on.
+"""Slots of event streams: a limit for each session or key, and the check that streams may continue.
 
-A slot is a row, because the streams of a session may be served by several processes. Whoever
-serves a stream keeps its slot; that of a process that was lost is free after KEPT_FOR.
+A slot is a row, because the streams of a session may be served by several processes. The serving
+process renews its slot; the slot of a lost process is free after KEPT_FOR.
 """
 
 from collections.abc import Collection
@@ -45,7 +45,7 @@ def take_slot(credential: Credential, *, now: datetime) -> int:
 
 
 def keep_slots(slot_ids: Collection[int], *, now: datetime) -> set[int]:
-    """Keep these slots and return those whose session or key is still valid."""
+    """Renew these slots, and return the ids whose session or key is still valid."""
     is_live = Q(session__ended_at=None, session__expires_at__gt=now, session__user__is_active=True)
     is_usable = (Q(key__expires_at=None) | Q(key__expires_at__gt=now)) & Q(
         key__revoked_at=None, key__user__is_active=True

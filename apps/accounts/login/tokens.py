@@ -1,8 +1,8 @@
 """The two tokens of a login session: JSON Web Tokens that name session, user and token type.
 
 The access token (15 minutes) goes with each call; the refresh token (7 days) only fetches new
-access tokens. Neither is stored: a token is valid while its signature and its time are, and while
-the session that it names is live. The row of a session names its one valid refresh token.
+access tokens. Neither is stored. A token is valid while its signature, its time and its session
+are. The row of a session names its one valid refresh token.
 """
 
 from collections.abc import Iterator
@@ -31,7 +31,7 @@ TokenType = type[AccessToken] | type[RefreshToken]
 
 
 class TokenRejected(ServiceError):
-    """No valid token was sent; the subclasses say what was."""
+    """No valid token was sent; subclasses give the reason."""
 
 
 class NoToken(TokenRejected):
@@ -109,7 +109,7 @@ def _encode(token: Token, session: LoginSession, *, issued_at: datetime) -> str:
 
 
 def read(text: str | None, token_type: TokenType) -> Claims:
-    """Return the claims of a valid token of this type; the session's row is not read.
+    """Return the claims of a valid token of this type, without reading the session's row.
 
     Raises NoToken, InvalidToken or TokenExpired.
     """
@@ -125,7 +125,7 @@ def read(text: str | None, token_type: TokenType) -> Claims:
 
 
 def _verify(text: str, token_type: TokenType) -> Token:
-    """Verify signature, times and type; only a token that is valid otherwise counts as expired."""
+    """Verify signature, times and type. A token counts as expired only if the rest is valid."""
     problem: TokenError | None = None
     for known_type in (token_type, *_signed_before(token_type)):
         try:
@@ -140,7 +140,7 @@ def _verify(text: str, token_type: TokenType) -> Token:
 
 
 def _signed_before(token_type: TokenType) -> Iterator[TokenType]:
-    """Yield the type as it was signed with earlier keys of the service."""
+    """Yield the type as earlier keys of the service signed it."""
     for key in settings.TOKEN_KEY_FALLBACKS:
         backend = TokenBackend(api_settings.ALGORITHM, key, leeway=api_settings.LEEWAY)
         yield type(token_type.__name__, (token_type,), {"token_backend": backend})

@@ -1,7 +1,7 @@
 """The second factor: one-time codes of an authenticator (TOTP, RFC 6238) and recovery codes.
 
-The secret is stored encrypted; of recovery codes, which are random, a digest is stored. Each code
-is taken once, by one conditional UPDATE.
+The secret is stored encrypted; recovery codes are random and stored as digests. Each code works
+once, by one conditional UPDATE.
 """
 
 import hashlib
@@ -46,7 +46,7 @@ def is_on(user: User) -> bool:
 
 
 def state_of(user: User) -> dict[str, object]:
-    """Return whether the factor is on, since when, and how many recovery codes are left."""
+    """Return whether the factor is on, since when, and the number of unused recovery codes."""
     factor = SecondFactor.objects.filter(user=user).exclude(confirmed_at=None).first()
     return {
         "enabled": factor is not None,
@@ -57,9 +57,9 @@ def state_of(user: User) -> dict[str, object]:
 
 @transaction.atomic
 def begin(*, user: User, now: datetime) -> str:
-    """Make a new secret, which counts once it is confirmed; return its otpauth URI, shown once.
+    """Make a new secret, which takes effect once it is confirmed.
 
-    Raises FactorOn.
+    Return its otpauth URI, shown once. Raises FactorOn.
     """
     if is_on(user):
         raise FactorOn
@@ -73,7 +73,7 @@ def begin(*, user: User, now: datetime) -> str:
 
 
 def pending_uri(user: User) -> str:
-    """Return the otpauth URI of a secret that is not confirmed yet. Raises FactorOff."""
+    """Return the otpauth URI of an unconfirmed secret. Raises FactorOff."""
     factor = SecondFactor.objects.filter(user=user, confirmed_at=None).first()
     if factor is None:
         raise FactorOff
@@ -114,13 +114,13 @@ def renew_recovery_codes(*, user: User, now: datetime) -> list[str]:
 
 @transaction.atomic
 def turn_off(*, user: User, now: datetime) -> None:
-    """Turn the factor off for the user who has it. Raises FactorOff."""
+    """Turn the factor off on behalf of its user. Raises FactorOff."""
     delete(user)
     _record(Action.SECOND_FACTOR_OFF, user, MailKind.FACTOR_OFF, now=now)
 
 
 def delete(user: User) -> None:
-    """Forget the factor and its recovery codes. Raises FactorOff."""
+    """Delete the factor and its recovery codes. Raises FactorOff."""
     deleted, _ = SecondFactor.objects.filter(user=user).exclude(confirmed_at=None).delete()
     if not deleted:
         raise FactorOff
@@ -155,7 +155,7 @@ def _take_one_time_code(factor: SecondFactor, code: str, *, now: datetime) -> bo
 
 
 def _totp(secret: bytes) -> TOTP:
-    # SHA-1 is what authenticators know; as a keyed hash it is not broken.
+    # Authenticators use SHA-1; as a keyed hash it is not broken.
     return TOTP(secret, DIGITS, SHA1(), STEP_SECONDS)
 
 

@@ -1,1 +1,1 @@
-"""What users ask of their own data: the security log, an archive, the end of the account."""
+"""Users' requests about their own data: the security log, an archive, closing the account."""

@@ -1,4 +1,4 @@
-"""A user's security log: what the audit record holds of logins, passwords, keys and addresses."""
+"""A user's security log: the audit records about logins, passwords, keys and addresses."""
 
 from typing import Final
 
@@ -40,6 +40,6 @@ SECURITY_ACTIONS: Final = (
 
 
 def activity_of(user: User) -> QuerySet[AuditRecord]:
-    """Return what the user did, and what others did to the account, the newest first."""
+    """Return the actions of the user, and of others on the account, the newest first."""
     concerns = Q(actor=user.pk) | Q(object_type="user", object_id=user.pk)
     return AuditRecord.objects.filter(concerns, action__in=SECURITY_ACTIONS).order_by("-id")

@@ -1,7 +1,7 @@
 """The end of an account: closed at once, erased a week later unless its owner logs in again.
 
-Whatever belongs to the user goes with the user's row. The audit record stays; of the user it keeps
-the id, which then stands for nobody that is known.
+All rows of the user are erased with the user's row. The audit record stays and keeps the user's id,
+which then identifies nobody.
 """
 
 import logging
@@ -27,8 +27,9 @@ CLOSE_QUEUE: Final = "small"
 
 @transaction.atomic
 def close(*, user: User, now: datetime) -> datetime:
-    """Close the account, and return when it is erased. All sessions and keys end, and a job stops
-    what trades.
+    """Close the account, and return when it is erased.
+
+    All sessions and keys end, and a job stops the user's runs.
     """
     erase_at = now + ERASED_AFTER
     User.objects.filter(pk=user.pk).update(erase_at=erase_at)
@@ -41,7 +42,7 @@ def close(*, user: User, now: datetime) -> datetime:
 
 
 def erase_due(*, now: datetime) -> int:
-    """Erase the accounts whose time has come; return how many. Each is a transaction of its own."""
+    """Erase the accounts that are due, each in its own transaction; return how many."""
     erased = 0
     for user_id in User.objects.filter(erase_at__lte=now).values_list("pk", flat=True):
         with transaction.atomic():

@@ -1,6 +1,6 @@
 """A user's own data in one archive, made by a job and kept for a day.
 
-It is written and sent in chunks of a megabyte: neither the worker nor the web process holds it.
+It is written and sent in chunks of a megabyte, so no process holds it in memory.
 """
 
 from collections.abc import Iterator
@@ -36,10 +36,9 @@ def _kept_exports(user_id: str) -> int:
 
 @transaction.atomic
 def request_export(*, user: User, now: datetime) -> DataExport:
-    """Enqueue the making of an archive, which replaces the last; return it.
+    """Enqueue the making of an archive, which replaces the last one, and return it.
 
-    While one is being made, that one is returned. Raises TooManyRequests within an hour of the
-    last.
+    If one is being made, return that. Raises TooManyRequests within an hour of the last.
     """
     User.objects.locked(user.pk)  # of two requests at once the second finds the first's
     last = user.exports.first()
@@ -56,7 +55,7 @@ def request_export(*, user: User, now: datetime) -> DataExport:
 
 
 class ChunkWriter:
-    """A file that is written from its beginning to its end, into the chunks of an export."""
+    """A file that is written from beginning to end into the chunks of an export."""
 
     def __init__(self, export: DataExport) -> None:
         self._export = export
@@ -72,7 +71,7 @@ class ChunkWriter:
         return len(data)
 
     def flush(self) -> None:
-        """Keep an unfinished chunk back: `close` stores it."""
+        """Do nothing: `close` stores an unfinished chunk."""
 
     def close(self) -> None:
         if self._pending:
@@ -87,7 +86,7 @@ class ChunkWriter:
 
 @transaction.atomic
 def make_archive(*, export_id: str, now: datetime) -> None:
-    """Make the archive; a second try of the job makes it anew."""
+    """Make the archive; a retry of the job starts from the beginning."""
     export = DataExport.objects.filter(pk=export_id, ready_at=None).first()
     if export is None:
         return

@@ -1,4 +1,4 @@
-"""How long ended sessions and keys are kept, for their owner and for operators to look up."""
+"""How long ended sessions and keys are kept, for their owner and for operators."""
 
 from datetime import datetime, timedelta
 from typing import Final
@@ -14,9 +14,10 @@ _KEPT: Final = timedelta(days=30)
 
 
 def purge(*, now: datetime) -> int:
-    """Erase closed accounts that are due, and delete what ended or expired long ago.
+    """Erase closed accounts that are due, and delete sessions, keys and the like that ended long
+    ago.
 
-    Returns the number of deleted rows. It may be interrupted at any point and run twice at once.
+    Return the number of deleted rows. It can be stopped at any point, and two runs may overlap.
     """
     before = now - _KEPT
     return closing.erase_due(now=now) + sum(

@@ -1,5 +1,5 @@
-"""What the conditions of an algorithm say at a candle, and what became of it, on the wire: of a
-backtest and of trading alike.
+"""The conditions of an algorithm at a candle and their outcome, on the wire: for backtests and
+trading alike.
 """
 
 import math
@@ -44,7 +44,7 @@ OUTCOME_MESSAGES: Final = {
 }
 
 HELD: Final = "held"
-# The messages of a position, by what happened to it in the candle.
+# The message about a position, keyed by its event in the candle.
 POSITION_MESSAGES: Final = {
     HELD: "It was held to the end of this candle.",
     "stop_loss": "Prices reached its stop in this candle, or opened beyond it.",
@@ -108,7 +108,7 @@ class PartsField(serializers.Field[Any, Any, Any, Any]):
 
 
 class ExplainedConditionSerializer(DocumentSerializer):
-    """A condition, or a group of conditions, with the values it read."""
+    """A condition, or a group of conditions, with the values that it read."""
 
     text = CharField()
     holds = BooleanField(help_text="Whether it is true at this candle.")
@@ -129,7 +129,7 @@ class ExplainedConditionSerializer(DocumentSerializer):
 
 
 class ListedConditionSerializer(ExplainedConditionSerializer):
-    """A condition with its place in the algorithm."""
+    """A condition with its path in the algorithm."""
 
     parts = ExplainedConditionSerializer(many=True, help_text="Of a group.")  # type: ignore[assignment]
 
@@ -177,7 +177,7 @@ def render_levels(levels: Levels | None) -> dict[str, float | None] | None:
 
 
 def render_conditions(side: SideFound, step: str) -> dict[str, object]:
-    """Return the conditions of a step of the algorithm, as they were found."""
+    """Return the conditions of a step, evaluated."""
     return {
         "logicalOperator": side.operator,
         "signal": side.signal,

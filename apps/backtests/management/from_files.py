@@ -1,4 +1,4 @@
-"""What a simulation needs of a file of candles, without server or database."""
+"""The input of a simulation from a file of candles, without server or database."""
 
 from dataclasses import replace
 
@@ -12,7 +12,7 @@ from apps.market.services import CandleImport, InstrumentBars
 
 
 def rules_of_candles(strategy: Strategy, candles: Candles) -> MarketRules:
-    """Return the bundled rules of the days that the candles lie in."""
+    """Return the bundled rules for the days of the candles."""
     first, last = (day_in_india(int(candles.time[n])) for n in (0, -1))
     return bundled_market_rules(strategy, first=first, last=last)
 
@@ -22,7 +22,7 @@ def history_of_file(
 ) -> History:
     """Return the history of the file's symbol in the strategy's timeframes.
 
-    `start` is where trading begins, in epoch seconds; without it, with the first bar. Raises
+    Trading begins at `start`, in epoch seconds, by default at the first bar. Raises
     InsufficientBars.
     """
     timeframe, sessions = rules.strategy.basicInfo.timeframe, rules.sessions(part.symbol)
@@ -38,7 +38,7 @@ def history_of_file(
 
 
 def _resample(source: str, part: InstrumentBars, timeframe: str, sessions: Sessions) -> Candles:
-    """Return the bars in this timeframe, without a last one that the file does not complete."""
+    """Return the bars in this timeframe, without an incomplete last bar."""
     known_until = int(part.candles.time[-1]) + TIMEFRAMES[source]
     candles = resample(part.candles, source, timeframe, sessions, until=known_until)
     if not len(candles):

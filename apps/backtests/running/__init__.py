@@ -1,1 +1,1 @@
-"""A backtest from its queue to its stored result: what it takes, its history, its simulation."""
+"""A backtest from its queue to its stored result: its cost, its history, its simulation."""

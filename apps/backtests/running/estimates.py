@@ -1,5 +1,5 @@
-"""The time and memory that a backtest takes: seconds from what those of its kind have taken here,
-memory by its bars; and what a user's, or a worker, may take.
+"""The time and memory of a backtest: seconds from past backtests of its kind, memory from its bars;
+and the limits of users and workers.
 """
 
 from math import ceil, prod
@@ -18,7 +18,7 @@ from apps.core.times import duration_text
 from apps.engine.studies import MonteCarloConfig, WalkForwardConfig, parse_config
 from apps.market.candles import estimate_bars
 
-# Of what was measured before, so much is kept: some twenty measurements count.
+# The share of earlier measurements that is kept: about twenty measurements count.
 RECORD_SPEED: Final = """
     INSERT INTO backtests_workspeed AS measured (kind, seconds, units) VALUES (%s, %s, %s)
     ON CONFLICT (kind) DO UPDATE SET
@@ -27,17 +27,17 @@ RECORD_SPEED: Final = """
 """
 
 BYTES_OF_A_MEGABYTE: Final = 10**6
-# What a worker holds for each bar, measured with two averages and a stop by the average true range
+# A worker's memory for each bar, measured with two averages and a stop by the average true range
 # (tests/faults/test_worker_memory.py); sets of a search share columns.
 BYTES_OF_A_BAR, BYTES_OF_A_SEARCHED_BAR = 120, 280
-# The scores of a set of a search, twice while they are joined; those of a path are fewer.
+# The scores of a set of a search, twice while they are joined; the scores of a path are fewer.
 BYTES_OF_AN_ITEM: Final = 400
 OWN_MEGABYTES: Final = 190
 
 
 class Memory(NamedTuple):
-    """The memory that a worker holds for a backtest beside its own: bytes of each bar, and of all
-    sets or paths.
+    """A worker's memory for a backtest beside its own: bytes of each bar, and of all sets
+    or paths.
     """
 
     bars: int
@@ -49,7 +49,7 @@ class Memory(NamedTuple):
         return (self.bars * self.of_a_bar + self.of_items) / BYTES_OF_A_MEGABYTE
 
     def bars_within(self, megabytes: float) -> int:
-        """Return how many bars would fit."""
+        """Return the number of bars that would fit."""
         return int(max(megabytes * BYTES_OF_A_MEGABYTE - self.of_items, 0)) // self.of_a_bar
 
 
@@ -65,7 +65,7 @@ class TooMuchMemory(ServiceError):
 
 
 class TooManySeconds(ServiceError):
-    """The user's backtests would take more of the workers' time than a user's may."""
+    """The user's backtests would exceed the user's limit of worker time."""
 
     code = Code.UNPROCESSABLE_ENTITY
     message = (
@@ -75,7 +75,7 @@ class TooManySeconds(ServiceError):
 
 
 def count_items(backtest: Backtest) -> int:
-    """Return the simulations of a search, the paths of a Monte Carlo; 1 of a plain backtest."""
+    """Return the simulations of a search or the paths of a Monte Carlo; 1 for a plain backtest."""
     kind = BacktestKind(backtest.kind)
     if kind is BacktestKind.BACKTEST:
         return 1
@@ -89,13 +89,13 @@ def count_items(backtest: Backtest) -> int:
 
 
 def record_speed(backtest: Backtest, *, seconds: float, bars: int) -> None:
-    """Record how long one worker takes for a backtest of so many bars over all symbols."""
+    """Record the time of one worker for a backtest with this number of bars over all symbols."""
     with connection.cursor() as cursor:
         cursor.execute(RECORD_SPEED, [backtest.kind, seconds, _units(backtest, bars)])
 
 
 def estimate_seconds(backtest: Backtest) -> float | None:
-    """Return how long one worker would take; None before one of its kind was measured."""
+    """Return the time one worker would take; None before the first measurement of its kind."""
     speed = WorkSpeed.objects.filter(kind=backtest.kind).first()
     if speed is None:
         return None
@@ -117,7 +117,7 @@ def memory_of(backtest: Backtest) -> Memory:
 
 
 def require_memory(backtest: Backtest) -> None:
-    """Require that a worker may use the memory that the backtest needs. Raises TooMuchMemory."""
+    """Raise TooMuchMemory if the backtest needs more memory than a worker may use."""
     memory, allowed = memory_of(backtest), settings.BACKTEST_MEGABYTES
     if memory.megabytes > allowed:
         raise TooMuchMemory(
@@ -129,8 +129,8 @@ def require_memory(backtest: Backtest) -> None:
 
 
 def most_bars_read(kind: BacktestKind) -> int:
-    """Return the most bars that a worker reads: a tenth more than fit, as those that are stored are
-    estimated when a backtest is submitted.
+    """Return the most bars that a worker reads: a tenth more than fit, because stored bars are only
+    estimated at submission.
     """
     fits = settings.BACKTEST_MEGABYTES * BYTES_OF_A_MEGABYTE // _bytes_of_a_bar(kind)
     return fits + fits // 10
@@ -142,8 +142,8 @@ def _bytes_of_a_bar(kind: BacktestKind) -> int:
 
 
 def describe_memory(backtest: Backtest, *, was_too_much: bool) -> str:
-    """Say what memory a worker takes for the backtest, and where it `was_too_much`, what fits into
-    that of this machine.
+    """Describe the memory that a worker needs for the backtest and, if it `was_too_much`, the
+    number of bars that fit this machine.
     """
     memory, items = memory_of(backtest), count_items(backtest)
     held = f"{memory.bars:,} bars over all symbols"
@@ -157,7 +157,7 @@ def describe_memory(backtest: Backtest, *, was_too_much: bool) -> str:
         return text
     limit = memory_limit() / BYTES_OF_A_MEGABYTE
     left = limit / settings.BACKTEST_WORKERS - OWN_MEGABYTES
-    # What was estimated has proved too little.
+    # The estimate has proved too low.
     fitting = min(memory.bars_within(left), memory.bars // 2)
     return (
         f"{text} The machine has {limit:,.0f} MB for all its processes, of which"
@@ -167,7 +167,7 @@ def describe_memory(backtest: Backtest, *, was_too_much: bool) -> str:
 
 
 def _units(backtest: Backtest, bars: int) -> float:
-    """Return the work as a number that its time grows with: bars that are simulated, or paths."""
+    """Return the work in units that its time grows with: simulated bars, or paths."""
     items = count_items(backtest)
     if backtest.kind == BacktestKind.MONTE_CARLO:
         return float(items)
@@ -175,8 +175,8 @@ def _units(backtest: Backtest, bars: int) -> float:
 
 
 def require_seconds(backtest: Backtest, *, owner: User) -> None:
-    """Require that a new backtest fits into what the user's may take; the caller has locked the
-    user's row. Raises TooManySeconds.
+    """Raise TooManySeconds if a new backtest exceeds the user's limit; the caller has locked the
+    user's row.
     """
     seconds, limit = backtest.estimated_seconds, settings.QUOTA_BACKTEST_SECONDS
     unfinished = Backtest.objects.owned_by(owner).filter(

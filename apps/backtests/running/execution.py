@@ -1,8 +1,7 @@
-"""One attempt at a backtest in a worker: simulate with no transaction open, report, and record.
-What a study has beside it is in `shards`.
+"""One attempt at a backtest in a worker: simulate without an open transaction, report, and record.
 
-Every write names its attempt, so a worker that was presumed lost cannot overwrite the work of the
-next one.
+`shards` has the additional parts of a study. Every write names its attempt, so a worker that was
+presumed lost cannot overwrite the work of the next one.
 """
 
 import logging
@@ -38,7 +37,7 @@ from apps.market.candles import SessionCoverage, first_stored_days, synthetic_sy
 
 log = logging.getLogger(__name__)
 
-# The studies whose results are stored with the algorithm too.
+# Studies whose results are also stored with the algorithm.
 _SAVE_WITH_ALGORITHM: Final[Mapping[BacktestKind, Callable[..., None]]] = {
     BacktestKind.WALK_FORWARD: study_results.keep_walk_forward,
     BacktestKind.MONTE_CARLO: study_results.keep_monte_carlo,
@@ -58,9 +57,9 @@ class WorkerStopping(Exception):
 
 @contextmanager
 def heartbeat(work: Work) -> Iterator[Callable[[], bool]]:
-    """Update the heartbeat every few seconds from a thread of its own, whatever the worker does.
+    """Update the heartbeat every few seconds from a separate thread.
 
-    Yields a function that returns whether the attempt, or the try, is stale.
+    Yield a function that returns whether the attempt, or the try, is stale.
     """
     done, stale = threading.Event(), threading.Event()
 
@@ -91,10 +90,11 @@ def progress_reporter(
     is_stale: Callable[[], bool],
     clock: Callable[[], float] = time.monotonic,
 ) -> Callable[[float], None]:
-    """Return what is told the fraction that is done, and writes it every half second; of a shard it
-    writes a heartbeat alone, as the progress of a study is that of all its shards.
+    """Return a function that takes the fraction done and writes it every half second.
 
-    It raises WorkerStopping or StaleAttempt soon after `is_stopping` or `is_stale` returns True.
+    For a shard it writes only a heartbeat, because the progress of a study is that of all its
+    shards. It raises WorkerStopping or StaleAttempt soon after `is_stopping` or `is_stale` returns
+    True.
     """
     reported_at = clock()
 
@@ -117,14 +117,14 @@ def progress_reporter(
 
 @dataclass(frozen=True, slots=True)
 class LoadedBacktest:
-    """What a backtest is simulated on."""
+    """The input of a backtest's simulation."""
 
     inputs: SimulationInput
     coverage: tuple[SessionCoverage, ...]
 
     @property
     def bars(self) -> int:
-        """Of all symbols."""
+        """The number of bars of all symbols."""
         return sum(len(history.candles) for history in self.inputs.histories)
 
 
@@ -132,7 +132,7 @@ def load_backtest(
     backtest: Backtest,
     report: Callable[[float], None],
 ) -> LoadedBacktest:
-    """Read what the backtest needs of the market. Raises EngineError."""
+    """Read the backtest's market data and rules. Raises EngineError."""
     inputs = load_inputs(
         backtest,
         backtest.configuration,
@@ -155,7 +155,7 @@ def _coverage_of(backtest: Backtest, histories: Iterable[History]) -> Iterator[S
 
 
 def run_backtest(backtest: Backtest, report: Callable[[float], None]) -> BacktestOutput:
-    """Simulate a plain backtest. Raises EngineError and what `report` raises."""
+    """Simulate a plain backtest. Raises EngineError and the errors of `report`."""
     began = time.perf_counter()
     loaded = load_backtest(backtest, report)
     result = loaded.inputs.simulate(
@@ -202,7 +202,7 @@ def _save_with_algorithm(
 ) -> None:
     """Store the results of a walk-forward or Monte Carlo with the algorithm, with their origin.
 
-    A reproduction leaves those that are stored: they may be of a later study.
+    A reproduction does not overwrite stored results, which may be of a later study.
     """
     save = _SAVE_WITH_ALGORITHM.get(BacktestKind(backtest.kind))
     if save is not None and backtest.reproduces_id is None:
@@ -218,11 +218,11 @@ def _save_with_algorithm(
 
 
 def _receipt(output: BacktestOutput, backtest: Backtest) -> dict[str, object]:
-    """Return what the result rests on, and its own hash, by which equal results are recognised.
+    """Return the inputs behind the result, and the hash that identifies equal results.
 
-    `coverage` is how much of the range is stored, and a warning of low coverage leads the notes.
-    `synthetic` names the symbols whose bars were generated: a result on those shows how the service
-    works, not how a market does.
+    `coverage` is the stored share of the range; a warning of low coverage leads the notes.
+    `synthetic` names the symbols with generated bars: such a result shows how the service works,
+    not how a market behaves.
     """
     return {
         **add_coverage(output.result.receipt, output.coverage),
@@ -247,7 +247,7 @@ def requeue(*, work: Work) -> None:
 
 @transaction.atomic
 def fail(*, backtest: Backtest, code: Code, message: str, now: datetime) -> None:
-    """Record why the backtest failed. Raises StaleAttempt."""
+    """Record the reason of a failure. Raises StaleAttempt."""
     error = {"code": code.value, "message": message}
     failed = Backtest.objects.attempt(backtest).transition(
         BacktestTransition.FAIL, error=error, completed_at=now

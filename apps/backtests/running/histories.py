@@ -25,7 +25,7 @@ _MAX_SPLITS_NAMED: Final = 5
 
 
 class TooManyBars(EngineError):
-    """The range has more history than a worker should read, or hold in memory."""
+    """The range has more history than a worker may read, or hold in memory."""
 
     def __init__(self, max_bars: int) -> None:
         super().__init__(
@@ -42,10 +42,11 @@ def load_histories(
     max_bars: int,
     on_progress: Callable[[float], None],
 ) -> list[History]:
-    """Return the histories in the order of the symbols, in which they trade (engine rule 2).
+    """Return the histories in the order of the symbols, which is also their trading order (engine
+    rule 2).
 
-    `on_progress` receives the fraction that is read after each symbol; what it raises ends the
-    reading. Raises TooManyBars.
+    `on_progress` receives the fraction read after each symbol; its exceptions end the reading.
+    Raises TooManyBars.
     """
     symbols = rules.strategy.basicInfo.symbols
     histories, bars = [], 0
@@ -90,7 +91,9 @@ def longer_candles(symbol: str, own: str, longer: str, *, start: int, end: int) 
 
 
 def official_days(history: History, timeframe: str, *, start: int, end: int) -> Candles | None:
-    """Return the daily candles by which prices of a share may be locked (engine rule 22)."""
+    """Return the daily candles that decide whether prices of a share may be locked (engine rule
+    22).
+    """
     if TIMEFRAMES[timeframe] >= DAY:
         return None
     if not may_be_locked(history.contract, timeframe, history.candles):
@@ -99,7 +102,9 @@ def official_days(history: History, timeframe: str, *, start: int, end: int) -> 
 
 
 def underlying_candles(rules: MarketRules, symbol: str, *, start: int, end: int) -> Candles | None:
-    """Return the candles, as traded, of what an option is on that may be sold (engine rule 6)."""
+    """Return the candles, as traded, of the underlying of an option that may be sold (engine rule
+    6).
+    """
     underlying, timeframe = rules.margin_underlying(symbol), rules.strategy.basicInfo.timeframe
     if underlying is None:
         return None
@@ -108,8 +113,8 @@ def underlying_candles(rules: MarketRules, symbol: str, *, start: int, end: int)
 
 
 def _adjustment_notes(symbol: str, adjusted: AdjustedCandles, timeframe: str) -> tuple[Note, ...]:
-    """Note the corporate actions that prices are adjusted for, those of unknown effect, and likely
-    missing splits.
+    """Return notes on corporate actions: adjusted ones, those of unknown effect, and likely missing
+    splits.
     """
     missing = unadjusted_split_notes(symbol, adjusted.candles, timeframe)
     if adjusted.unpriced:

@@ -1,4 +1,4 @@
-"""The ledger of trials: what a user has tried over which history, whatever became of it."""
+"""The ledger of trials: the configurations a user has tried on a history, with any outcome."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -19,8 +19,8 @@ from apps.engine.studies import Overfitting, applied
 
 
 def record_trials(backtest: Backtest, output: BacktestOutput, *, now: datetime) -> None:
-    """Record what a backtest or a study tried, in the transaction that completes it: one row where
-    the same is tried over this range again.
+    """Record the trials of a backtest or a study, in the transaction that completes it; a
+    repetition over the same range updates the same row.
     """
     sets = output.sets or _alone(backtest, output)
     latest = {
@@ -49,14 +49,15 @@ def record_trials(backtest: Backtest, output: BacktestOutput, *, now: datetime) 
 
 
 def trials_of(backtest: Backtest, *, days: int) -> Trials:
-    """Return how many configurations the owner of a backtest has tried that are akin to its own,
-    over any history that overlaps with its own, and the variance of their daily Sharpe ratios.
+    """Return the number of configurations related to the backtest's that its owner has tried over
+    any overlapping history, and the variance of their daily Sharpe ratios.
 
-    Akin is what has the same structure, is of the same algorithm or a clone, or was tried on the
-    same symbols. Of what was tried over several such ranges the row with most sets counts. The
-    ratio of n days of pure luck has a variance of 1 / n (Lo, "The Statistics of Sharpe Ratios",
-    Financial Analysts Journal 58 (4), 2002): so ratios of different ranges are compared as root n
-    times as large, and where fewer than two are known they are taken to vary as luck does.
+    Configurations are related if they have the same structure, belong to the same algorithm or a
+    clone, or were tried on the same symbols. If the same trials were made over several such ranges,
+    the row with most sets counts. The ratio of n days of pure luck has a variance of 1 / n (Lo,
+    "The Statistics of Sharpe Ratios", Financial Analysts Journal 58 (4), 2002). So ratios of
+    different ranges are compared after multiplication by root n, and with fewer than two known
+    ratios the variance of luck is used.
     """
     overlapping = TrialRecord.objects.filter(
         owner_id=backtest.owner_id, start__lt=backtest.end, end__gt=backtest.start
@@ -78,7 +79,7 @@ def trials_of(backtest: Backtest, *, days: int) -> Trials:
 
 
 def _kinship(backtest: Backtest) -> Q:
-    """Select what counts as tried before a backtest."""
+    """Select the trials that count before a backtest."""
     akin = Q(symbols=sorted(backtest.symbols))
     own = TrialRecord.objects.filter(
         owner_id=backtest.owner_id,
@@ -96,9 +97,9 @@ def _kinship(backtest: Backtest) -> Q:
 def _selection_of(
     backtest: Backtest, rows: QuerySet[TrialRecord]
 ) -> tuple[int, Mapping[str, Any] | None]:
-    """Return how many sets the study tried that chose the configuration of a backtest, and the
-    figures of its overfitting; 0 where no study did. Of several studies that with the worst figures
-    counts, the worst being none.
+    """Return the number of sets in the study that chose the configuration of a backtest, and the
+    figures of its overfitting; 0 without such a study. Of several studies the one with the worst
+    figures counts; missing figures are the worst.
     """
     if backtest.kind == BacktestKind.OPTIMIZATION:
         study = backtest.study_results or {}
@@ -114,7 +115,7 @@ def _severity(selection: tuple[int, Mapping[str, Any] | None]) -> tuple[float, i
 
 
 def _selection(backtest: Backtest, study: Mapping[str, Any]) -> dict[str, object]:
-    """Return the fields of a row that say what an optimization chose; nothing of other kinds."""
+    """Return the fields of a row about an optimization's choice; empty for other kinds."""
     if backtest.kind != BacktestKind.OPTIMIZATION:
         return {}
     chosen = (applied(backtest.configuration, row["parameters"]) for row in study["ranking"])
@@ -125,14 +126,14 @@ def _selection(backtest: Backtest, study: Mapping[str, Any]) -> dict[str, object
 
 
 def _alone(backtest: Backtest, output: BacktestOutput) -> TriedSets:
-    """Return the one configuration of a plain backtest, or of a Monte Carlo."""
+    """Return the single configuration of a plain backtest, or of a Monte Carlo."""
     result = output.result
     ratio = ResultData(result.trades, result.curve, float(backtest.initial_capital)).sharpe
     return TriedSets(1, np.array([] if ratio is None else [ratio], np.float64))
 
 
 def _digest(backtest: Backtest, receipt: Mapping[str, Any]) -> str:
-    """Return the hash of the configuration, and of the sets where there were several."""
+    """Return the hash of the configuration and, if there are several, of the sets."""
     if backtest.kind in (BacktestKind.OPTIMIZATION, BacktestKind.WALK_FORWARD):
         study = {**(backtest.study or {}), "seed": backtest.seed}
         return hash_of([backtest.configuration, study])

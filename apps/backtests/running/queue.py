@@ -1,8 +1,8 @@
-"""The queue of backtests: which one runs next, and what happens when a worker is lost.
+"""The queue of backtests: the choice of the next one, and recovery from lost workers.
 
 A job of the queue is a dispatch slot, not a backtest. There is one slot for each waiting backtest,
-and for each waiting shard of a study, and which of them runs is decided when a worker takes a slot.
-So the order can be fair to every user, and a superfluous slot finds nothing to do.
+and for each waiting shard of a study; the work is chosen when a worker takes a slot. So the order
+can be fair to every user, and a superfluous slot finds nothing to do.
 """
 
 import logging
@@ -40,11 +40,11 @@ EVIDENCE_JOB: Final = "backtests.make_evidence"
 HEARTBEAT_SECONDS: Final = 5.0
 # A worker that was silent for so long counts as lost.
 HEARTBEAT_TIMEOUT: Final = timedelta(seconds=4 * HEARTBEAT_SECONDS)
-# A backtest that has cost so many workers is taken for the cause.
+# A backtest that has cost this many workers is assumed to be the cause.
 MAX_LOST_WORKERS: Final = 5
 
 
-# What a slot does next.
+# The next work for a slot.
 Work: TypeAlias = Backtest | StudyShard
 
 CHARGE: Final = f"""
@@ -59,14 +59,16 @@ def enqueue(slots: int = 1) -> None:
 
 
 def backtest_of(work: Work) -> Backtest:
-    """Return the backtest that the work is, or is a shard of."""
+    """Return the backtest of the work, which may be a shard of it."""
     return work if isinstance(work, Backtest) else work.backtest
 
 
 @transaction.atomic
 def begin_next(*, now: datetime, study: Backtest | None = None) -> Work | None:
-    """Begin a new attempt at the next backtest, or a new try at the next shard; return None when
-    nothing waits, or when a `study` is given and what is next is no shard of this attempt at it.
+    """Begin a new attempt at the next backtest, or a new try at the next shard.
+
+    Return None if nothing waits or, with a `study`, if the next work is not a shard of this attempt
+    at it.
     """
     while (backtest := Backtest.objects.next_in_queue()) is not None:
         if study is not None and not _is_shard_of(backtest, study):
@@ -121,13 +123,15 @@ def _begin_shard(study: Backtest, shard_id: int, now: datetime) -> StudyShard | 
 
 
 def charge(owner_id: str, seconds: float) -> None:
-    """Count the seconds that a worker spent on work of a user."""
+    """Add the seconds that a worker spent on work of a user."""
     with connection.cursor() as cursor:
         cursor.execute(CHARGE, [seconds, owner_id])
 
 
 def shortfall() -> int:
-    """Count the slots that unfinished backtests and shards lack: none, unless jobs were lost."""
+    """Return the number of missing slots of unfinished backtests and shards: 0 unless jobs were
+    lost.
+    """
     statuses = (BacktestStatus.QUEUED, BacktestStatus.RUNNING)
     whole = Backtest.objects.filter(status__in=statuses).undivided().count()
     shards = StudyShard.objects.unfinished().count()
@@ -166,7 +170,9 @@ def write_end_event(
 
 
 class Cause(NamedTuple):
-    """How workers are lost, and how many of them a backtest may cost before it fails."""
+    """The cause of losing workers, and the number of workers a backtest may cost before it
+    fails.
+    """
 
     word: str
     code: Code
@@ -182,9 +188,9 @@ OUT_OF_MEMORY: Final = Cause("killed for lack of memory, or lost,", Code.UNPROCE
 def requeue_stalled(*, now: datetime) -> int:
     """Requeue, or fail, the backtests and shards of lost workers, and replace lost slots.
 
-    Every worker process does this every few seconds, in a thread and not in a job: a job could
-    itself be lost. Two at the same moment do no harm, as each change is one conditional UPDATE.
-    Returns the number of backtests and shards that changed.
+    Every worker process calls it every few seconds, from a thread, because a job could itself be
+    lost. Concurrent calls do no harm: each change is one conditional UPDATE. Return the number of
+    changed backtests and shards.
     """
     moment = now - HEARTBEAT_TIMEOUT
     changed = _give_up(
@@ -198,7 +204,7 @@ def requeue_stalled(*, now: datetime) -> int:
 
 
 def give_up_killed(worker: str, *, for_memory: bool, now: datetime) -> int:
-    """Requeue, or fail, what a worker held that was killed; return how much that was."""
+    """Requeue, or fail, the work of a killed worker; return the number of changes."""
     cause = OUT_OF_MEMORY if for_memory else KILLED
     return _give_up(
         Backtest.objects.held_by(worker), StudyShard.objects.held_by(worker), cause, now
@@ -215,7 +221,7 @@ def _give_up(
 
 @transaction.atomic
 def _requeue_or_fail(backtest: Backtest, cause: Cause, now: datetime) -> bool:
-    """Return False when the worker has reported after all, or another process was first."""
+    """Return False if the worker has reported after all, or another process was first."""
     stalled = Backtest.objects.attempt(backtest).filter(heartbeat_at=backtest.heartbeat_at)
     losses = backtest.losses + 1
     if losses >= cause.most:
@@ -237,7 +243,7 @@ def _requeue_or_fail(backtest: Backtest, cause: Cause, now: datetime) -> bool:
 
 @transaction.atomic
 def _requeue_shard_or_fail(shard: StudyShard, cause: Cause, now: datetime) -> bool:
-    """Give up the shard alone, or the study with it when it has cost too many workers."""
+    """Give up the shard or, if it has cost too many workers, the whole study."""
     losses = shard.losses + 1
     if losses >= cause.most:
         study = Backtest.objects.attempt(shard.backtest).filter(

@@ -1,4 +1,4 @@
-"""How much of a backtest's range is stored of its symbols, and the warning of low coverage."""
+"""The stored share of a backtest's range for its symbols, and the warning of low coverage."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
@@ -18,7 +18,7 @@ _NO_END: Final = 2**31 - 1
 
 
 def past_days(start: int, end: int, *, now: datetime) -> tuple[int, int]:
-    """Return the first and last day number of a range, as far as its days are over at `now`.
+    """Return the first and last day number of a range, limited to days that are over at `now`.
 
     The range goes from `start` to before `end`, in epoch seconds.
     """
@@ -46,7 +46,7 @@ def coverage_of_histories(
     include_out_of_session: bool,
     since: Mapping[str, int | None],
 ) -> Iterator[SessionCoverage]:
-    """Yield how much of the range is covered by the bars that a simulation reads in it.
+    """Yield the coverage of the range by the bars that a simulation reads.
 
     `since` has the first stored day of each symbol.
     """
@@ -83,7 +83,7 @@ def low_coverage_notes(coverages: Sequence[SessionCoverage]) -> list[Note]:
 def add_coverage(
     receipt: Mapping[str, object], coverages: Sequence[SessionCoverage]
 ) -> dict[str, object]:
-    """Return the receipt with the coverage of the range, whose warning leads the notes."""
+    """Return the receipt with the coverage of the range; its warning leads the notes."""
     notes: Any = receipt["notes"]
     return {
         **receipt,
@@ -103,8 +103,8 @@ def _describe(coverage: SessionCoverage) -> str:
 
 
 def _last_day(bars: Candles, last: int, contract_ends: int | None) -> int:
-    """Return `last`, but not before the last bar, whose session may not be over, nor after the end
-    of the contract.
+    """Return `last`, but not before the last bar, whose session may not be over, nor after the
+    contract's end.
     """
     last = max(last, _day(int(bars.time[-1]))) if len(bars) else last
     return last if contract_ends is None else min(last, _day(contract_ends))

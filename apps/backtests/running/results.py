@@ -71,7 +71,7 @@ class NotCompleted(ServiceError):
 
 
 def fetch_completed(*, owner: User, backtest_id: str) -> Backtest:
-    """Return the user's backtest, which has a result. Raises BacktestNotFound, NotCompleted."""
+    """Return the user's completed backtest. Raises BacktestNotFound, NotCompleted."""
     backtest = Backtest.objects.owned_by(owner).fetch(backtest_id)
     if backtest.status != BacktestStatus.COMPLETED:
         raise NotCompleted(
@@ -88,7 +88,7 @@ def fetch_completed(*, owner: User, backtest_id: str) -> Backtest:
 def pack_array(array: NDArray[Any]) -> bytes:
     """Return the array in NumPy's own file format, compressed by zstd.
 
-    It is exact, and equal arrays make equal bytes.
+    It is exact, and equal arrays give equal bytes.
     """
     buffer = io.BytesIO()
     np.save(buffer, array, allow_pickle=False)
@@ -176,8 +176,8 @@ def save_result(
 
 
 def _pack_trades(trades: Trades) -> tuple[bytes, bytes | None, bytes | None]:
-    """Return the columns of a block: its records, f8[2, trades] of its excursions, and
-    f8[6, trades] of its fills.
+    """Return the columns of a block: its records, f8[2, trades] of its excursions, and f8[6,
+    trades] of its fills.
     """
     excursions, fills = (
         None if columns is None else pack_array(np.stack(columns))
@@ -187,8 +187,9 @@ def _pack_trades(trades: Trades) -> tuple[bytes, bytes | None, bytes | None]:
 
 
 def _unpack_trades(blocks: QuerySet[TradeBlock]) -> Trades:
-    """Return the trades of the blocks; a result has excursions, and fills, in all of its blocks or
-    in none.
+    """Return the trades of the blocks.
+
+    All blocks of a result have excursions or none has; the same holds for fills.
     """
     rows = list(blocks.order_by("first").values_list("data", "excursions", "fills"))
     records = np.concatenate([np.empty(0, TRADE), *(unpack_array(data) for data, _, _ in rows)])
@@ -204,7 +205,7 @@ def _unpack_trades(blocks: QuerySet[TradeBlock]) -> Trades:
 def _concatenate(
     blocks: Sequence[bytes | memoryview | None], count: int
 ) -> NDArray[np.float64] | None:
-    """Return f8[count, trades] of all blocks, or None where a block has none."""
+    """Return f8[count, trades] of all blocks, or None if a block has none."""
     arrays = [np.empty((count, 0))]
     for packed in blocks:
         if packed is None:
@@ -214,8 +215,8 @@ def _concatenate(
 
 
 def _insert(statement: LiteralString, rows: Iterable[tuple[object, ...]]) -> None:
-    """Insert the rows with bytes as bytes: Django's own cursor would write them out in hexadecimal
-    digits, which PostgreSQL then has to read.
+    """Insert the rows with binary parameters: Django's own cursor would send bytes as hexadecimal
+    text, which PostgreSQL must parse.
     """
     connection.ensure_connection()
     with connection.wrap_database_errors, Cursor(connection.connection) as cursor:
@@ -226,7 +227,9 @@ def _insert(statement: LiteralString, rows: Iterable[tuple[object, ...]]) -> Non
 
 
 def trades_page(backtest: Backtest, rows: slice) -> tuple[list[dict[str, object]], int]:
-    """Return some of the trades and the number of all; none before the backtest is completed."""
+    """Return a page of the trades and their total number; empty before the backtest is
+    completed.
+    """
     total = BacktestResult.objects.filter(pk=backtest.pk).values_list("trades", flat=True).first()
     if not total:
         return [], 0
@@ -237,7 +240,7 @@ def trades_page(backtest: Backtest, rows: slice) -> tuple[list[dict[str, object]
 
 
 def all_trades(backtest: Backtest) -> Iterator[dict[str, object]]:
-    """Yield every trade, of which one block is in memory at a time."""
+    """Yield every trade, with one block in memory at a time."""
     first = 0
     while trades := trades_page(backtest, slice(first, first + TRADES_PER_BLOCK))[0]:
         yield from trades
@@ -247,9 +250,9 @@ def all_trades(backtest: Backtest) -> Iterator[dict[str, object]]:
 def trades_page_of_symbol(
     backtest: Backtest, symbol: str, rows: slice
 ) -> tuple[list[dict[str, object]], int]:
-    """Return the same for one symbol; it reads all blocks, as they hold trades of every symbol.
+    """Return the same for one symbol.
 
-    Raises InvalidInput.
+    It reads all blocks, because they hold trades of every symbol. Raises InvalidInput.
     """
     trades = _unpack_trades(TradeBlock.objects.filter(result=backtest.pk))
     indices = np.flatnonzero(trades.records["symbol"] == symbol_index(symbol, backtest))
@@ -266,28 +269,27 @@ def symbol_index(symbol: str, backtest: Backtest) -> int:
 
 
 def equity_points(backtest: Backtest, points: int) -> list[dict[str, object]]:
-    """Return the equity curve in at most `points` buckets (engine rule 15).
-
-    There are none before the backtest is completed.
+    """Return the equity curve in at most `points` buckets (engine rule 15); empty before the
+    backtest is completed.
     """
     curves = BacktestResult.objects.filter(pk=backtest.pk).values_list("curve", flat=True)
     return list(chain.from_iterable(curve_points(unpack_array(curve), points) for curve in curves))
 
 
 def load_result(backtest: Backtest) -> tuple[Trades, Array]:
-    """Return all trades and CURVE records; none of either before the backtest is completed."""
+    """Return all trades and CURVE records; both empty before the backtest is completed."""
     return _unpack_trades(TradeBlock.objects.filter(result=backtest.pk)), load_curve(backtest)
 
 
 def load_curve(backtest: Backtest) -> Array:
-    """Return CURVE records; none before the backtest is completed."""
+    """Return CURVE records; empty before the backtest is completed."""
     curves = BacktestResult.objects.filter(pk=backtest.pk).values_list("curve", flat=True)
     return np.concatenate([np.empty(0, CURVE), *map(unpack_array, curves)])
 
 
 @backtested_returns.register
 def _returns_of(algorithm_id: str, steps: Mapping[str, Any]) -> BacktestedReturns | None:
-    """Return the daily returns of the newest backtest that simulated exactly these steps."""
+    """Return the daily returns of the newest backtest with exactly these steps."""
     completed = Backtest.objects.filter(
         algorithm_id=algorithm_id,
         kind__in=(BacktestKind.BACKTEST, BacktestKind.MONTE_CARLO),
@@ -322,7 +324,7 @@ def engine_notes(backtest: Backtest) -> list[dict[str, str]]:
 
 
 def noted_receipt(backtest: Backtest) -> dict[str, Any] | None:
-    """Return the receipt with these notes; None before there is a result."""
+    """Return the receipt with these notes; None without a result."""
     receipt: dict[str, Any] | None = backtest.receipt
     if receipt is None:
         return None

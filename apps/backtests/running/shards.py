@@ -1,9 +1,9 @@
-"""A study as many jobs: items scored by any workers, a shard of them at a time, and the conclusion.
+"""A study as many jobs: items scored by any workers, a shard at a time, and the conclusion.
 
-The worker that begins a study scores its first items and measures how long they take. What the
-others take decides whether it goes on alone or divides them into shards. The last shard that is
-done adds the conclusion, which is a shard too. What a study gives does not depend on how it was
-divided, so no measured time changes a result.
+The worker that begins a study scores its first items and measures their time. The estimate for the
+others decides whether it continues alone or divides them into shards. The last shard to finish adds
+the conclusion, which is a shard too. The result of a study does not depend on its division, so
+measured times never change it.
 """
 
 import time
@@ -29,13 +29,13 @@ from apps.engine.studies import SHARE_OF_SCORES, Study
 from apps.market.candles import SessionCoverage
 
 MAX_STUDY_SECONDS: Final = 3600  # of one worker
-# A study of which less remains stays with the worker that began it.
+# A study with less time remaining stays with the worker that began it.
 SECONDS_ALONE: Final = 2.0
 SECONDS_OF_A_SHARD: Final = 1.25
-# So many at least, that workers end together; so many at most, whatever the study takes.
+# At least so many, so that workers end together; at most so many for any study.
 LEAST_SHARDS, MOST_SHARDS = 8, 4_000
-# The first items of a study, whose columns are computed for all, and how many times as many follow
-# until so many seconds are measured.
+# The first items of a study, whose columns are computed for all, and the growth of the next batches
+# until enough seconds are measured.
 FIRST_ITEMS: Final = 16
 _GROWTH: Final = 8
 SECONDS_MEASURED: Final = 0.1
@@ -78,7 +78,7 @@ class LoadedStudy:
 def run_study(backtest: Backtest, report: Report) -> LoadedStudy | None:
     """Complete a short study; divide a long one, and return it with its first items scored.
 
-    Raises EngineError, StaleAttempt and what `report` raises.
+    Raises EngineError, StaleAttempt and the errors of `report`.
     """
     loading = time.perf_counter()
     loaded = _load(backtest, report)
@@ -110,7 +110,7 @@ def run_study(backtest: Backtest, report: Report) -> LoadedStudy | None:
 
 
 def _require_budget(seconds: float, items: int) -> None:
-    """Raise TooLong where so many items take more of a worker than a study may."""
+    """Raise TooLong if the items take more worker time than a study may."""
     if seconds > MAX_STUDY_SECONDS:
         fitting = int(items * MAX_STUDY_SECONDS / seconds)
         raise TooLong(seconds=seconds, budget=MAX_STUDY_SECONDS, fitting=fitting)
@@ -132,13 +132,13 @@ def _scored(study: Study, items: slice, threads: int, report: Report) -> Array:
 
 
 def _progress(scored: float) -> float:
-    """Return the fraction of the whole study that is done when so much is scored."""
+    """Return the fraction of the whole study that is done with these scores."""
     return SHARE_OF_READING + (1 - SHARE_OF_READING) * SHARE_OF_SCORES * scored
 
 
 @transaction.atomic
 def divide(backtest: Backtest, scores: Array, size: int, *, seconds: float) -> None:
-    """Record the scores of the first items, and divide the others, which take so many seconds, into
+    """Record the scores of the first items, and divide the others, with this total time, into
     shards with a dispatch slot each. Raises StaleAttempt.
     """
     if not backtest.update_running(
@@ -165,9 +165,9 @@ def divide(backtest: Backtest, scores: Array, size: int, *, seconds: float) -> N
 
 
 def run_shard(shard: StudyShard, loaded: LoadedStudy | None, report: Report) -> LoadedStudy | None:
-    """Score the items of a shard, or conclude; return the study while it goes on.
+    """Score the items of a shard, or conclude; return the study unless it has ended.
 
-    Raises EngineError, StaleAttempt and what `report` raises.
+    Raises EngineError, StaleAttempt and the errors of `report`.
     """
     if loaded is None:
         loaded = _load(shard.backtest, report)
@@ -184,9 +184,10 @@ def run_shard(shard: StudyShard, loaded: LoadedStudy | None, report: Report) -> 
 
 @transaction.atomic
 def record_scores(shard: StudyShard, scores: Array, *, now: datetime) -> None:
-    """Record the scores of a shard; after the last one, add the conclusion. Raises StaleAttempt.
+    """Record the scores of a shard; after the last one, add the conclusion.
 
-    The row of the study is locked first, so of two that end at once one sees that it is the last.
+    Raises StaleAttempt. The row of the study is locked first, so of two concurrent shards one sees
+    that it is the last.
     """
     study, siblings = shard.backtest, StudyShard.objects.of(shard.backtest)
     if not study.update_running(heartbeat_at=now):

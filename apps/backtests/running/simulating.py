@@ -1,5 +1,6 @@
-"""The simulation of a backtest: one, or the many of a study. It compiles, so only workers and
-commands import it.
+"""The simulation of a backtest, single or of a study.
+
+It compiles, so only workers and commands import it.
 """
 
 from collections.abc import Callable, Mapping
@@ -37,13 +38,13 @@ Floats = NDArray[np.float64]
 
 # The threads of a study; its results do not depend on their number.
 THREADS: Final = cpu_count()
-# Those of a shard, of which every worker of a machine may have one.
+# The threads of a shard: every worker of a machine may have one.
 THREADS_OF_A_SHARD: Final = max(1, THREADS // settings.BACKTEST_WORKERS)
 
 
 class TriedSets(NamedTuple):
-    """How many sets a study ran, and the Sharpe ratios of the daily returns of those that have one,
-    where the study knows them.
+    """The number of sets that a study ran, and the Sharpe ratios of their daily returns, if the
+    study knows them and they exist.
     """
 
     tried: int
@@ -51,7 +52,7 @@ class TriedSets(NamedTuple):
 
     @classmethod
     def of_scores(cls, scores: Array) -> "TriedSets | None":
-        """Return those of the scores of a study; None of one whose items are no sets."""
+        """Return the sets from the scores of a study; None if its items are not sets."""
         names = scores.dtype.names or ()
         if "ran" not in names:
             return None
@@ -63,10 +64,10 @@ class TriedSets(NamedTuple):
 class BacktestOutput:
     """The output of a backtest.
 
-    `result` is that of the one simulation, of the best set of an optimisation, or of the joined
-    tests of a walk-forward. `study_results` are None for a plain backtest. `coverage` is that of
-    the range, by symbol. `sets` are None where one configuration alone was tried. `chart` is what
-    the report draws of a study.
+    `result` is of the single simulation, of the best set of an optimisation, or of the joined tests
+    of a walk-forward. `study_results` are None for a plain backtest. `coverage` is of the range, by
+    symbol. `sets` are None if a single configuration was tried. `chart` is the report's chart of a
+    study.
     """
 
     result: SimulationResult
@@ -97,7 +98,7 @@ def load_inputs(
     steps: Mapping[str, Any],
     on_progress: Callable[[float], None],
 ) -> SimulationInput:
-    """Return what steps are simulated on over the range of a backtest. Raises EngineError."""
+    """Return the input for simulating steps over the range of a backtest. Raises EngineError."""
     rules = market_rules_for(backtest, steps)
     histories = load_histories(
         rules,
@@ -123,9 +124,9 @@ def study_of(
     *,
     report: Callable[[float], None],
 ) -> Study:
-    """Set up the study that the backtest is. `report` is told 0 from time to time; what it raises
-    ends the work. A Monte Carlo is simulated here.
+    """Set up the study of the backtest.
 
+    `report` gets 0 from time to time; its exceptions end the work. A Monte Carlo is simulated here.
     Raises EngineError.
     """
 

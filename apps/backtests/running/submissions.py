@@ -1,5 +1,5 @@
-"""What a client asks for: the date range, the overrides of the algorithm, and the configuration of
-a study.
+"""The content of a request: the date range, the overrides of the algorithm, and the configuration
+of a study.
 """
 
 from collections.abc import Iterable, Mapping
@@ -25,7 +25,7 @@ from apps.market.candles import EARLIEST
 
 # The steps of an algorithm, as JSON.
 Steps = Mapping[str, Mapping[str, Any]]
-# Configurations of studies by the names of their fields; None where there is none.
+# Configurations of studies keyed by field name; None for absent ones.
 StudyConfigs = Mapping[str, Mapping[str, object] | None]
 
 
@@ -42,7 +42,7 @@ STUDY_FIELDS: Final[Mapping[BacktestKind, StudyField]] = {
     BacktestKind.OPTIMIZATION: StudyField("optimizationConfig", OptimizationConfig),
 }
 
-# What a backtest may override of its algorithm: the step and the field of each name.
+# The step and the field behind each override.
 OVERRIDES: Final[Mapping[str, tuple[str, str]]] = {
     "symbols": ("basicInfo", "symbols"),
     "timeframe": ("basicInfo", "timeframe"),
@@ -66,9 +66,9 @@ class DateRange:
 
 
 def read_date_range(start_date: str, end_date: str, *, now: datetime) -> DateRange:
-    """Read the range of a backtest; dates are whole days in India, the last included (rule 18).
+    """Return the range of a backtest; dates are whole days in India, the last included (rule 18).
 
-    Raises InvalidInput where a text is no date or time, the range is empty, or it starts before
+    Raises InvalidInput if a text is not a date or time, the range is empty, or it starts before
     1990 or after `now`.
     """
     start = read_moment("startDate", start_date, last=False)
@@ -83,8 +83,8 @@ def read_date_range(start_date: str, end_date: str, *, now: datetime) -> DateRan
 
 
 def ends_in_future(end: int, *, submitted_at: datetime) -> bool:
-    """Return whether a range that ends before `end` (epoch seconds) goes on after the date in India
-    on which it was submitted.
+    """Return whether a range that ends before `end` (epoch seconds) extends beyond the date of
+    submission in India.
     """
     tomorrow = day_in_india(int(submitted_at.timestamp())) + timedelta(days=1)
     return end > midnight(tomorrow)
@@ -94,7 +94,7 @@ def ends_in_future(end: int, *, submitted_at: datetime) -> bool:
 
 
 def override_steps(steps: Steps, overrides: Mapping[str, object]) -> dict[str, dict[str, Any]]:
-    """Return the steps with the overrides in their places."""
+    """Return the steps with the overrides applied."""
     overridden = {name: dict(step) for name, step in steps.items()}
     for name, value in overrides.items():
         step, field = OVERRIDES[name]
@@ -106,7 +106,7 @@ def parse_steps(steps: Steps, stored: Steps, overrides: Mapping[str, object]) ->
     """Return the strategy of the overridden steps.
 
     Raises InvalidInput for an error in an override or caused by one, and AlgorithmIncomplete for
-    any other.
+    other errors.
     """
     reading = read_strategy(steps)
     engine_faults = reading.problems
@@ -130,8 +130,8 @@ def _fault_in_override(error: FieldError, overrides: Iterable[str]) -> Fault | N
 
 
 def _faults_caused_by_overrides(stored: Steps, overrides: Mapping[str, object]) -> list[Fault]:
-    """Return errors that an override causes elsewhere, such as a timeframe that is longer than
-    those of indicators.
+    """Return errors that an override causes elsewhere, such as a timeframe longer than those of
+    indicators.
     """
     before = {fault.field for fault in read_strategy(stored).errors}
     return [
@@ -149,9 +149,9 @@ def study_config(
     kind: BacktestKind, *, requested: StudyConfigs, stored: StudyConfigs, steps: Mapping[str, Any]
 ) -> Config | None:
     """Return the configuration of a study: from the request, else the algorithm's own, else the
-    defaults; None for a plain backtest. `steps` are complete.
+    defaults; None for a plain backtest.
 
-    Raises InvalidInput.
+    `steps` are complete. Raises InvalidInput.
     """
     field = STUDY_FIELDS.get(kind)
     unused = [name for name in requested if field is None or name != field.name]

@@ -1,4 +1,4 @@
-"""The checks, before a backtest is queued, that enough history is stored for it."""
+"""The checks for sufficient stored history, before a backtest is queued."""
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime
@@ -32,7 +32,7 @@ from apps.market.candles import (
 )
 from apps.market.rulebook import calendar_of, calendars_of
 
-# When one candle more than the warm-up is over, so many more than the warm-up have begun.
+# When one candle more than the warm-up is complete, so many more than the warm-up have begun.
 _BEGUN_CANDLES: Final = 2
 
 
@@ -64,7 +64,7 @@ class TooFewStoredSessions(ServiceError):
 
 
 class WindowsTooShort(ServiceError):
-    """The windows of a walk-forward test on too few days for a figure of a year."""
+    """The windows of a walk-forward test on too few days for an annual figure."""
 
     code = Code.INSUFFICIENT_DATA
     message = (
@@ -77,7 +77,7 @@ class WindowsTooShort(ServiceError):
 def require_bars(strategy: Strategy, date_range: DateRange) -> None:
     """Require enough bars of each symbol in the range at which every indicator has its warm-up.
 
-    An indicator that has its warm-up at a bar keeps it, so each timeframe is checked by itself.
+    An indicator that has its warm-up at a bar keeps it, so each timeframe is checked separately.
     Raises InsufficientHistory.
     """
     basic, warmup = strategy.basicInfo, warmup_bars(strategy)
@@ -134,7 +134,7 @@ def require_coverage(strategy: Strategy, date_range: DateRange, *, now: datetime
 
 
 def require_min_coverage(coverages: Iterable[SessionCoverage]) -> None:
-    """Raise TooLittleCoverage for the first coverage under BACKTEST_MIN_COVERAGE percent."""
+    """Raise TooLittleCoverage for the first coverage below BACKTEST_MIN_COVERAGE percent."""
     minimum = settings.BACKTEST_MIN_COVERAGE
     for coverage in coverages:
         if coverage.is_under(minimum, coverage.sessions_since):
@@ -146,8 +146,8 @@ def _symbols_to_inspect(
 ) -> Sequence[str]:
     """Return the symbols whose candles must be read to decide.
 
-    For these the catalogue promises enough longer candles neither before the range nor, with bars
-    after that, before its middle.
+    For these the catalogue does not guarantee enough longer candles before the range, or before its
+    middle with bars after it.
     """
     basic, symbols = strategy.basicInfo, strategy.basicInfo.symbols
     for moment in (date_range.start, (date_range.start + date_range.end) // 2):
@@ -164,7 +164,7 @@ def _symbols_to_inspect(
 def _count_usable_bars(
     strategy: Strategy, symbol: str, timeframe: str, warmup: int, date_range: DateRange
 ) -> int:
-    """Count those of the last LEAST_BARS bars of the range that see enough longer candles."""
+    """Count the bars with enough longer candles, among the last LEAST_BARS of the range."""
     own = strategy.basicInfo.timeframe
     bars = read_page(symbol, own, start=None, end=date_range.end, limit=LEAST_BARS).candles
     candles = longer_candles(symbol, own, timeframe, start=date_range.start, end=date_range.end)
@@ -173,8 +173,8 @@ def _count_usable_bars(
 
 
 def require_sessions(strategy: Strategy, date_range: DateRange, config: WalkForwardConfig) -> None:
-    """Require sessions for windows that test on at least a day each (engine rule 19), and on as
-    many as an objective of a year needs.
+    """Require sessions for windows that test on at least a day each (engine rule 19), or on more
+    days if the objective is annual.
 
     Raises TooFewStoredSessions, WindowsTooShort.
     """

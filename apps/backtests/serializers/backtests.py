@@ -47,7 +47,7 @@ from apps.market.candles import SAMPLE_NOTICE
 from apps.market.serializers import RANGE_END
 from apps.symbols.serializers import SYMBOL
 
-# What a list can be sorted by, and the column of each.
+# The sort fields of a list, and their columns.
 BACKTEST_SORTS: Final = {"createdAt": "created_at", "name": "name"}
 # The objects in a performance, and their names in order.
 _COUNTS_BY_KIND: Final = {
@@ -69,7 +69,7 @@ _KIND_HELP: Final = (
 
 @extend_schema_field({"type": "string", "pattern": ID_PATTERN})
 class AlgorithmIdField(TextField):
-    """The id of an algorithm; any text is looked up."""
+    """The id of an algorithm; any text is accepted."""
 
 
 @extend_schema_field(RANGE_END)
@@ -81,12 +81,12 @@ class RangeEndField(TextField):
     {"type": "array", "items": SYMBOL, "minItems": 1, "maxItems": 50, "uniqueItems": True}
 )
 class SymbolsField(ListField):
-    """Symbols, which the engine checks with the algorithm."""
+    """Symbols; the engine validates them with the algorithm."""
 
 
 @extend_schema_field({"type": "string", "enum": list(TIMEFRAMES)})
 class TimeframeField(TextField):
-    """A timeframe, which the engine checks with the algorithm."""
+    """A timeframe; the engine validates it with the algorithm."""
 
 
 @extend_schema_field(SYMBOL)
@@ -103,7 +103,7 @@ class BacktestSymbolField(TextField):
     },
 )
 class BacktestRequestSerializer(StrictSerializer):
-    """What to simulate.
+    """A backtest to run.
 
     `symbols`, `timeframe`, `initialCapital`, `slippage` and `charges` override the algorithm's.
     """
@@ -168,7 +168,7 @@ class BacktestChangeSerializer(StrictSerializer):
 
 @extend_schema_field(STRING)
 class AlgorithmFilterField(serializers.Field[str, str, str, Any]):
-    """The id of an algorithm; any text is looked for."""
+    """The id of an algorithm; any text is accepted."""
 
     def to_internal_value(self, data: str) -> str:
         return data
@@ -176,7 +176,7 @@ class AlgorithmFilterField(serializers.Field[str, str, str, Any]):
 
 @example({"algorithmId": ID_EXAMPLE})
 class BacktestQuery(StrictSerializer):
-    """Which backtests to list, and in which order."""
+    """The filters and the order of a list of backtests."""
 
     algorithmId = AlgorithmFilterField(required=False, help_text="Of this algorithm alone.")
     status = ChoiceField(choices=BacktestStatus, required=False, help_text="Of this status alone.")
@@ -188,7 +188,7 @@ class BacktestQuery(StrictSerializer):
 
 
 class TradesQuery(StrictSerializer):
-    """Whose trades to list."""
+    """The symbol of a list of trades."""
 
     symbol = BacktestSymbolField(
         required=False, exact=True, help_text="Of this symbol of the backtest alone."
@@ -196,7 +196,7 @@ class TradesQuery(StrictSerializer):
 
 
 class EquityQuery(StrictSerializer):
-    """How finely to show the equity curve."""
+    """The resolution of the equity curve."""
 
     points = QueryIntegerField(
         max_value=_MAX_POINTS, default=DEFAULT_POINTS, help_text="How many points at most."
@@ -208,9 +208,9 @@ class EquityQuery(StrictSerializer):
 
 @extend_schema_field(result_schemas.PERFORMANCE)
 class PerformanceField(serializers.Field[Any, Any, Any, Any]):
-    """The metrics of a result in the order of their table, whatever order the database keeps.
+    """The metrics of a result in the order of their table; the database keeps another order.
 
-    A metric is null that results of an earlier release do not have, and 0 within an object.
+    A metric that an earlier release did not compute is null, and 0 within an object.
     """
 
     def to_representation(self, value: Mapping[str, Any]) -> Any:
@@ -230,12 +230,12 @@ class StudyConfigField(ObjectField):
 
 @extend_schema_field(result_schemas.STUDY_RESULTS)
 class StudyResultsField(MetricsField):
-    """What a study computed."""
+    """The results of a study."""
 
 
 @extend_schema_field(result_schemas.RECEIPT)
 class ReceiptField(serializers.Field[Any, Any, Any, Any]):
-    """What a result rests on; a result on generated bars says so first of all."""
+    """The inputs behind a result; for generated bars the first note says so."""
 
     def to_representation(self, value: Backtest) -> dict[str, Any] | None:
         receipt = noted_receipt(value)
@@ -249,7 +249,7 @@ class ReceiptField(serializers.Field[Any, Any, Any, Any]):
 
 @extend_schema_field(result_schemas.NOTES)
 class EngineNotesField(serializers.Field[Any, Any, Any, Any]):
-    """What is known today of the engine that made the result of a backtest."""
+    """The known defects of the engine version behind a result."""
 
     def to_representation(self, value: Backtest) -> list[dict[str, str]]:
         return engine_notes(value)
@@ -261,7 +261,7 @@ class BreakdownsField(MetricsField):
 
 
 class BacktestErrorSerializer(DocumentSerializer):
-    """Why a backtest failed."""
+    """The reason why a backtest failed."""
 
     code = CharField()
     message = CharField()
@@ -269,8 +269,9 @@ class BacktestErrorSerializer(DocumentSerializer):
 
 @example(examples.BACKTEST)
 class BacktestSerializer(AnswerSerializer):
-    """A backtest; `performance`, `results` and `receipt` are null until it is completed, `config`
-    and `results` of a plain one always.
+    """A backtest; `performance`, `results` and `receipt` are null until it is completed.
+
+    `config` and `results` of a plain backtest are always null.
     """
 
     id = IdTextField()
@@ -313,7 +314,7 @@ class BacktestSerializer(AnswerSerializer):
 
 
 class BacktestWarningSerializer(DocumentSerializer):
-    """Something in a request that was probably not meant."""
+    """A warning about a setting in the request."""
 
     field = CharField()
     message = CharField()
@@ -347,8 +348,9 @@ def _warnings(backtest: Backtest) -> Iterator[dict[str, str]]:
 
 @example(examples.TRADE_EXAMPLE)
 class TradeSerializer(DocumentSerializer):
-    """A closed trade. Delays, volumes and excursions are null in results of releases without
-    them.
+    """A closed trade.
+
+    Delays, volumes and excursions are null in results of releases without them.
     """
 
     symbol = CharField()

@@ -1,4 +1,4 @@
-"""The OpenAPI schemas of stored results, whose JSON the engine writes: metrics, breakdowns,
+"""The OpenAPI schemas of stored results, written by the engine as JSON: metrics, breakdowns,
 receipts, and the configurations and results of studies.
 """
 
@@ -38,7 +38,7 @@ _HASH: Final[Schema] = {"type": "string", "pattern": "^[0-9a-f]{64}$"}
 
 
 def _record(fields: Mapping[str, Schema], *, optional: Sequence[str] = ()) -> Schema:
-    """Return the schema of an object that always has its fields but for the optional ones."""
+    """Return the schema of an object with all its fields required except the optional ones."""
     required = [name for name in fields if name not in optional]
     return {"type": "object", "properties": dict(fields), "required": required}
 
@@ -349,7 +349,7 @@ _STUDY_RESULTS: Final[dict[str, Schema]] = {
 }
 _CONFIGS: Final = [ref(field.model.__name__) for field in STUDY_FIELDS.values()]
 
-# What the fields of a backtest refer to.
+# Referenced by the fields of a backtest.
 PERFORMANCE: Final = _nullable(ref("BacktestPerformance"))
 RECEIPT: Final = _nullable(ref("Receipt"))
 BREAKDOWNS: Final = _nullable(ref("Breakdowns"))
@@ -381,7 +381,7 @@ def add_results(result: Schema, **_: object) -> Schema:
 
 
 def study_schemas() -> dict[str, Schema]:
-    """Return what configures studies: the component of each, and those that they refer to."""
+    """Return the components of study configurations, and the components they refer to."""
     components: dict[str, Schema] = {}
     for field in STUDY_FIELDS.values():
         schema = plain(field.model.model_json_schema(ref_template=_REF))

@@ -13,7 +13,7 @@ register: Final = template.Library()
 
 
 def _register_number_filter(name: str, write: Callable[[float], str]) -> None:
-    """Register a filter that formats numbers and writes a dash for anything else."""
+    """Register a filter that formats numbers and writes a dash for other values."""
 
     def format_value(value: object) -> str:
         return write(value) if isinstance(value, int | float) else formats.NO_VALUE
@@ -35,7 +35,7 @@ register.filter("label", lambda name: name if ":" in name else formats.humanize(
 
 @register.filter
 def metric(value: object, name: str) -> str:
-    """Format the value of the metric that has this name on the wire."""
+    """Format the value of the metric with this wire name."""
     return (
         formats.format_metric(value, METRICS[name].unit)
         if isinstance(value, int | float)

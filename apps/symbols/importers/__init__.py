@@ -1,6 +1,6 @@
 """Instrument masters: reading, naming and storing them.
 
-Other apps import these names alone.
+Other apps import only these names.
 """
 
 from apps.symbols.importers.master import (

@@ -1,8 +1,8 @@
-"""The lot and the multiplier of a row, where its master says them or other sources do.
+"""The lot and the multiplier of a row, from its master or from other sources.
 
 A unit of a share, an index or its contracts gains a rupee per rupee of price. Commodities and
-currencies are quoted by another unit than lots are counted in, and few masters say so: what they
-leave out is in `lots.csv`, one row for each underlying with its source.
+currencies are quoted per another unit than lots are counted in, and few masters give the ratio.
+`lots.csv` has the missing values, one row for each underlying with its source.
 """
 
 import csv
@@ -18,7 +18,7 @@ _FILE: Final = Path(__file__).parent / "bundled" / "lots.csv"
 
 
 class Lot(NamedTuple):
-    """Units of a lot, and rupees that it gains per rupee of price; None is unknown."""
+    """The units of a lot, and the rupees it gains per rupee of price; None is unknown."""
 
     size: int | None
     multiplier: Decimal | None
@@ -29,7 +29,7 @@ _UNKNOWN: Final = Lot(None, None)
 
 @cache
 def known_lots() -> dict[tuple[str, str], Lot]:
-    """Return the known lots by exchange and underlying."""
+    """Return the known lots, keyed by exchange and underlying."""
     with _FILE.open(encoding="utf-8", newline="") as lines:
         return {
             (row["exchange"], row["root"]): Lot(int(row["lot"]), Decimal(row["multiplier"]))
@@ -38,7 +38,7 @@ def known_lots() -> dict[tuple[str, str], Lot]:
 
 
 def lot_of_row(row: InstrumentRow) -> Lot:
-    """Return the lot of a row: the master takes precedence over what is known of the underlying."""
+    """Return the lot of a row. The master takes precedence over the known lot of the underlying."""
     if row.segment in (Segment.CASH, Segment.DERIVATIVES):
         return _plain(row.lot)
     if row.expiry is None:

@@ -1,4 +1,4 @@
-"""Reading of a whole master: every row is imported or counted with the reason of its rejection."""
+"""Read a whole master: every row is imported, or counted with the reason of its rejection."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable
@@ -17,7 +17,7 @@ _MOST_SHOWN: Final = 10
 
 @dataclass(slots=True)
 class Rejections:
-    """Rejected rows: how many for each reason, and the first few with their lines."""
+    """The rejected rows: a count for each reason, and the first few with their lines."""
 
     counts: Counter[RejectReason] = field(default_factory=Counter)
     shown: dict[RejectReason, list[tuple[int, str]]] = field(default_factory=dict)
@@ -31,7 +31,7 @@ class Rejections:
 
 @dataclass(frozen=True, slots=True)
 class Master:
-    """A master as read: the rows that can be imported, and the day it describes."""
+    """A master after reading: the rows that can be imported, and its date."""
 
     file: str
     source: Source
@@ -50,9 +50,10 @@ def read_master(
     as_of: date | None = None,
     progress: Callable[[Iterable[NumberedRecord]], Iterable[NumberedRecord]] = iter,
 ) -> Master:
-    """Read all rows of a file. Raises InvalidMaster if it is damaged, unknown or has none.
+    """Read all rows of a file.
 
-    A master lists no contract past its expiry, so it describes no day after its first one.
+    Raises InvalidMaster if it is damaged, of an unknown format or empty. A master lists no expired
+    contract, so its date is at most its earliest expiry.
     """
     rows: list[InstrumentRow] = []
     rejections, read, stamp = Rejections(), 0, date.min

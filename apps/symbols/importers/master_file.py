@@ -1,4 +1,4 @@
-"""A master's file: plain, gzip or zip, CSV or JSON, whose source is recognised by its columns."""
+"""A master's file: plain, gzip or zip, CSV or JSON. Its columns identify its source."""
 
 import codecs
 import csv
@@ -57,7 +57,7 @@ class InvalidMaster(ServiceError):
 
 @dataclass(frozen=True, slots=True)
 class MasterFormat:
-    """A format of masters: its source, the columns that identify it, and how a record is read."""
+    """A format of masters: its source, its identifying columns, and the reader of a record."""
 
     source: Source
     columns: frozenset[str]
@@ -84,7 +84,7 @@ class MasterFile:
     """A master's file. Iterating yields (line or number of the record, record or rejection)."""
 
     def __init__(self, path: Path, source: Source | None = None) -> None:
-        """Raises InvalidMaster if it is damaged, or not known, or not of `source`."""
+        """Raises InvalidMaster if the file is damaged, of an unknown format, or not of `source`."""
         self.name = path.name
         try:
             [content] = files.unpack(path, most_files=1)
@@ -153,7 +153,7 @@ class MasterFile:
 
 
 def _lines(text: bytes) -> Iterator[str]:
-    """Yield lines with their ends, as csv.reader reads them. Raises csv.Error for a longer line."""
+    """Yield lines with their ends, for csv.reader. Raises csv.Error for a line that is too long."""
     file = io.TextIOWrapper(io.BytesIO(text), encoding="utf-8", newline="")
     while line := file.readline(_LONGEST_LINE):
         if len(line) == _LONGEST_LINE:
@@ -181,7 +181,7 @@ def _csv_records(lines: Lines, header: Sequence[str]) -> Iterator[NumberedRecord
 def _of_other_width(
     fields: Sequence[str], header: Sequence[str]
 ) -> Mapping[str, str] | RejectedRow:
-    """Return a record of another width: some lists end each line in commas."""
+    """Return a record of another width: some lists end each line with commas."""
     width = len(header)
     if len(fields) > width and not any(fields[width:]):
         return dict(zip(header, fields[:width], strict=True))

@@ -22,7 +22,7 @@ _FEW: Final = 20
 
 @dataclass(frozen=True, slots=True)
 class MasterImport:
-    """What became of a master's rows; the reasons of rejected rows are in the master."""
+    """The result of importing a master; the master has the reasons of rejected rows."""
 
     master: Master
     named: int
@@ -34,7 +34,7 @@ class MasterImport:
 
 
 class SuspiciousMaster(ServiceError):
-    """The master would change more than a day does, so that the file may be damaged."""
+    """The master would change more than a day can, so the file may be damaged."""
 
     code = Code.CONFLICT
     message = "{file}: {reason}"
@@ -56,7 +56,7 @@ def import_master(*, master: Master, now: datetime, force: bool = False) -> Mast
 
 
 def _suspicion(imported: MasterImport) -> str:
-    """Return why a master looks damaged or is in other units, or ""."""
+    """Return the reason why a master looks damaged or in other units, or ""."""
     master, counts = imported.master, imported.counts
     unreadable = master.rejections.counts[RejectReason.UNREADABLE]
     if unreadable > master.read * _MOST_UNREADABLE:

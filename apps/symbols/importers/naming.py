@@ -1,8 +1,8 @@
 """Symbols for the rows of a master, one row for each symbol.
 
-A name keeps its letters and digits: M&M is MM, BAJAJ-AUTO is BAJAJAUTO. An index with contracts is
-named as its contracts are. The monthly contract is written without a day, the others with one.
-Every symbol is parsed again and must yield what it was made of.
+A name keeps its letters and digits: M&M is MM, BAJAJ-AUTO is BAJAJAUTO. An index with contracts
+gets the name that its contracts use. A monthly contract is written without a day, the others with a
+day. Every symbol is parsed again, and must yield its source values.
 """
 
 import calendar
@@ -53,12 +53,12 @@ class NamedRow(NamedTuple):
 
 @lru_cache(maxsize=20_000)
 def letters(raw: str) -> str:
-    """Return the letters and digits of a name, which a symbol can hold."""
+    """Return the letters and digits of a name, the characters that a symbol may hold."""
     return _NOT_ALPHANUMERIC.sub("", raw.upper())
 
 
 def last_expiries(rows: Iterable[InstrumentRow]) -> dict[ContractMonth, date]:
-    """Return the last expiry of each underlying in each month among these rows."""
+    """Return the last expiry among these rows, keyed by underlying and month."""
     last: dict[ContractMonth, date] = {}
     for row in rows:
         if row.expiry is not None:
@@ -70,10 +70,10 @@ def last_expiries(rows: Iterable[InstrumentRow]) -> dict[ContractMonth, date]:
 def name_all(
     rows: Iterable[InstrumentRow], last: Mapping[ContractMonth, date], rejections: Rejections
 ) -> list[NamedRow]:
-    """Return one row for each symbol; a row that cannot have one is added to `rejections`.
+    """Return one row for each symbol; a row without a possible symbol is added to `rejections`.
 
-    Of several series of a share the first in rank stays. Of two names with one symbol the one that
-    is written as its symbol stays; if neither is, both are rejected.
+    Of several series of a share the first in rank is kept. If two names have one symbol, the name
+    that equals the symbol is kept; if neither does, both are rejected.
     """
     by_symbol: dict[str, NamedRow] = {}
     contested: set[str] = set()
@@ -133,9 +133,10 @@ def _contract(row: InstrumentRow, root: str, weekly: bool) -> NamedRow:
 
 @lru_cache(maxsize=20_000)
 def _dated(exchange: str, root: str, expiry: date, weekly: bool) -> tuple[str, str]:
-    """Return the part of a code before FUT or the strike, and the day in words. Raises RejectedRow.
+    """Return the part of a code before FUT or the strike, and the day in words.
 
-    How a contract is parsed depends on this part alone: a strike does not begin with a zero.
+    Raises RejectedRow. Parsing of a contract depends only on this part, because a strike never
+    begins with a zero.
     """
     month = MONTHS[expiry.month - 1]
     dated = f"{expiry:%y}{month}{expiry:%d}" if weekly else f"{expiry:%y}{month}"
@@ -145,14 +146,14 @@ def _dated(exchange: str, root: str, expiry: date, weekly: bool) -> tuple[str, s
 
 @lru_cache(maxsize=20_000)
 def _whole(strike: Decimal) -> str:
-    """Return the strike in digits, "" where it has decimals or is not above zero."""
+    """Return the strike in digits; "" if it has decimals or is not above zero."""
     is_whole = strike == strike.to_integral_value() and strike > 0
     return f"{strike:.0f}" if is_whole else ""
 
 
 def _is_weekly(row: InstrumentRow, expiry: date, last: Mapping[ContractMonth, date]) -> bool:
-    """Return whether a contract is weekly: as the master marks it, else by the month's future, with
-    which a monthly option expires, else by the last expiry.
+    """Return whether a contract is weekly: by the master's mark, else by the month's future, which
+    expires with the monthly option, else by the last expiry.
     """
     if row.weekly is not None:
         return row.weekly
@@ -200,7 +201,9 @@ def _settle(
 
 
 def _decide(named: NamedRow, other: NamedRow) -> tuple[RejectReason, bool, bool]:
-    """Return why a row is rejected, whether the later one stays, and whether both are rejected."""
+    """Return the reason of the rejection, whether the later row stays, and whether both are
+    rejected.
+    """
     if named.row.type == other.row.type and named.exchange_name == other.exchange_name:
         same = named.row.rank == other.row.rank
         reason = RejectReason.REPEATED if same else RejectReason.OTHER_SERIES

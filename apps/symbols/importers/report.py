@@ -15,7 +15,7 @@ _SHOWN = (
 
 
 def master_lines(imported: MasterImport) -> Iterator[str]:
-    """Return the counts of the file's rows, each counted once, then what else changed."""
+    """Yield the counts of the file's rows, each row counted once, then the other changes."""
     master, counts = imported.master, imported.counts
     rejections = master.rejections
     label = master.source.label

@@ -1,7 +1,7 @@
 """The common form of a row of any instrument master, and the reading of its cells.
 
-The module of each format turns its records into `InstrumentRow`s and raises `RejectedRow` for a row
-that cannot be imported; no row is dropped without one.
+The module of each format turns its records into `InstrumentRow`s. It raises `RejectedRow` for a row
+that cannot be imported; rows are never dropped silently.
 """
 
 import re
@@ -26,7 +26,7 @@ _DATE_FORMATS: Final = ("%Y-%m-%d", "%d-%b-%Y", "%d%b%Y", "%d-%m-%Y", "%d/%m/%Y"
 
 
 class RejectReason(StrEnum):
-    """Why a row is rejected, in the words of the summary."""
+    """The reasons for rejecting a row, in the words of the summary."""
 
     NOT_A_SHARE = "neither share, fund nor trust unit (debt, warrants, rights, plans)"
     OTHER_SERIES = "another series of a share that is carried"
@@ -49,11 +49,11 @@ class RejectedRow(Exception):
 
 
 class InstrumentRow(NamedTuple):
-    """One instrument as one master describes it; a tuple, as there are 200,000 of them.
+    """One instrument as one master describes it; a tuple, because there are 200,000 of them.
 
-    `raw` is the exchange's own name: the whole one of what is not a contract, the underlying's of a
-    contract. None is what this master does not say. Prices are rupees, `multiplier` is rupees a lot
-    gains per rupee of price, `freeze` is units. `weekly` is set where the master tells it.
+    `raw` is the exchange's own name; for a contract it is the underlying's name. None means that
+    this master has no value. Prices are in rupees, `multiplier` in rupees that a lot gains per
+    rupee of price, `freeze` in units. `weekly` is set if the master has it.
     """
 
     line: int
@@ -78,7 +78,7 @@ class InstrumentRow(NamedTuple):
 
 
 class MarketSegment(NamedTuple):
-    """The exchange and segment on which an instrument is traded."""
+    """The exchange and segment of an instrument."""
 
     exchange: str
     segment: Segment
@@ -97,7 +97,7 @@ NCDEX: Final = MarketSegment("NCDEX", Segment.COMMODITY)
 
 
 def market(markets: Mapping[str, MarketSegment], name: str) -> MarketSegment:
-    """Return a market by its name in the file. Raises RejectedRow for any other name."""
+    """Return the market with this name in the file. Raises RejectedRow for an unknown name."""
     segment = markets.get(name)
     if segment is None:
         raise RejectedRow(RejectReason.ELSEWHERE, name or "no exchange")
@@ -125,8 +125,8 @@ def number(record: Record, key: str) -> Decimal | None:
 
 
 def positive(record: Record, key: str, *, times: str = "1") -> Decimal | None:
-    """Return `times` the number, without trailing zeros; None for 0 and below, by which masters say
-    that there is none.
+    """Return `times` the number, without trailing zeros; None for 0 and below, which masters use
+    for "no value".
     """
     return _positive(text(record, key), times)
 
@@ -137,14 +137,14 @@ def whole(record: Record, key: str) -> int | None:
 
 
 def strike(value: Decimal | None) -> Decimal:
-    """Return the strike of an option. Raises RejectedRow if there is none."""
+    """Return the strike of an option. Raises RejectedRow without one."""
     if value is None:
         raise RejectedRow(RejectReason.UNREADABLE, "an option without a strike")
     return value
 
 
 def day(record: Record, key: str) -> date:
-    """Return a date in one of the forms of masters, or the Indian date of a moment in seconds or
+    """Return a date in one of the forms of masters, or the Indian date of a timestamp in seconds or
     milliseconds since 1970. Raises RejectedRow.
     """
     return _day(text(record, key))

@@ -1,7 +1,7 @@
-"""The bundled sample: large shares and indices, so that a fresh installation knows some names.
+"""The bundled sample: large shares and indices, so that a new installation knows some names.
 
-The facts in `sample.csv` were copied from the lists that each row names. The sample is not an
-instrument master: an instrument that it does not list may exist.
+The facts in `sample.csv` were copied from the lists named in each row. The sample is not an
+instrument master: instruments missing from it may exist.
 """
 
 import csv

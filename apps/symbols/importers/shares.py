@@ -1,16 +1,16 @@
-"""Recognition of shares, funds and units of trusts in an exchange's cash market.
+"""Recognise shares, funds and units of trusts in an exchange's cash market.
 
 Masters list debt, warrants, rights and closed plans among equities, often under the issuer's own
-symbol. An Indian ISIN says what it is in its eighth and ninth character; a series or group says it
-where it is given.
+symbol. The eighth and ninth characters of an Indian ISIN give the kind; a series or group, if
+present, gives it too.
 """
 
 from typing import Final
 
 from apps.symbols.importers.rows import RejectedRow, RejectReason
 
-# NSE series in the order of preference where one symbol has several: normal and trade-for-trade
-# segments, SME, trusts. BL is the block window, whose rows repeat the share's.
+# NSE series in order of preference if one symbol has several: normal and trade-for-trade segments,
+# SME, trusts. BL is the block window; its rows repeat the share's.
 _NSE: Final = ("EQ", "BE", "BZ", "SM", "ST", "SZ", "IV", "RR", "IT")
 _BLOCK: Final = "BL"
 # Every other series that a name may end in after a hyphen: N0 to NZ, Y1, GS, SG, TB, W1, E1 and so.
@@ -45,8 +45,9 @@ _ISIN_LENGTH: Final = 12
 
 
 def rank_of(exchange: str, *, series: str = "", isin: str = "") -> int:
-    """Return the rank of a share among rows of one symbol, 0 for the best. Raises RejectedRow for
-    anything else.
+    """Return the rank of a share among rows of one symbol, 0 for the best.
+
+    Raises RejectedRow for other instruments.
     """
     if isin not in NO_ISIN and not _is_share(isin):
         raise RejectedRow(_reason_of(isin), isin)
@@ -60,7 +61,7 @@ def rank_of(exchange: str, *, series: str = "", isin: str = "") -> int:
 
 
 def split_series(name: str) -> tuple[str, str]:
-    """Split a name from the NSE series after a hyphen, "" without one: BAJAJ-AUTO has none."""
+    """Split the NSE series after a hyphen from a name; "" without a series: BAJAJ-AUTO has none."""
     stem, hyphen, last = name.rpartition("-")
     known = last in _NSE or last == _BLOCK or last in _NSE_OTHER
     numbered = len(last) == _SERIES_LENGTH and last[:1] in "NYZPWEXDUV" and last.isalnum()

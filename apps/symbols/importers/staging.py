@@ -1,10 +1,10 @@
-"""Staging of a master: its instruments are written to the database as sets, not one by one.
+"""Staging of a master: instruments are written to the database in sets.
 
-The rows are copied into a temporary table, then compared. Facts are those of the newest master of
-an exchange's segment; an older one adds unknown instruments and dated terms, and changes nothing
-else. What only one master says is not lost to another that leaves it out. Names stay those of the
-source that described an instrument first, unless an exchange's own list differs. Contracts are
-never removed: past their expiry they cannot be traded.
+The rows are copied into a temporary table, then compared. Facts come from the newest master of an
+exchange's segment. An older master only adds unknown instruments and dated terms. A fact that one
+master has is kept when another omits it. Names stay those of the source that described an
+instrument first, unless an exchange's own list differs. Contracts are never removed; after expiry
+they cannot be traded.
 """
 
 from collections.abc import Iterable, Sequence
@@ -38,8 +38,9 @@ _NULL: Final = "\0"  # in no text: names are printable
 
 @dataclass(frozen=True, slots=True)
 class ImportCounts:
-    """What the import of a master changed: instruments, terms that differ from earlier ones, and
-    the instruments that it no longer lists, by exchange and segment, beside those it listed before.
+    """The changes by the import of a master: added and changed instruments, terms that differ from
+    earlier terms, and, keyed by exchange and segment, counts of instruments listed before and no
+    longer listed.
     """
 
     added: int
@@ -52,15 +53,15 @@ class ImportCounts:
 
 
 def known_expiries() -> dict[tuple[str, str, bool, int, int], date]:
-    """Return the last expiry of each underlying in each month among the stored contracts."""
+    """Return the last expiry among the stored contracts, keyed by underlying and month."""
     with connection.cursor() as cursor:
         cursor.execute(queries.KNOWN_EXPIRIES)
         return {tuple(row[:5]): row[5] for row in cursor.fetchall()}
 
 
 def _newest(source: Source | None, markets: Iterable[MarketKey], as_of: date) -> list[str]:
-    """Return those of the markets, as "exchange segment", for which no master after `as_of` was
-    loaded, from this source or from any.
+    """Return the markets, as "exchange segment", without a loaded master later than `as_of`, from
+    this source or from any.
     """
     later = MasterLoad.objects.filter(as_of__gt=as_of)
     if source is not None:
@@ -129,7 +130,7 @@ def _counts(cursor: CursorWrapper, statement: str, parameters: Parameters) -> di
 
 
 def record_load(master: Master, named: Sequence[NamedRow], now: datetime) -> None:
-    """Record that the master described its markets on its day."""
+    """Record the load of a master for its markets and its date."""
     counts: dict[MarketKey, int] = {}
     for row in named:
         key = (row.row.exchange, str(row.row.segment))

@@ -1,7 +1,6 @@
-"""Parsing of words that describe a contract: "NIFTY 24350 CE", "banknifty 25 aug fut".
-
-The name of the underlying comes first, then in any order a strike, CE, PE or FUT, and a month with
-a day or a year beside it.
+"""Parse words that describe a contract: "NIFTY 24350 CE", "banknifty 25 aug fut". The name of the
+underlying comes first. Then follow, in any order, a strike, CE, PE or FUT, and a month with a day
+or a year beside it.
 """
 
 import re
@@ -33,7 +32,7 @@ _TOKEN: Final = re.compile(rf"[0-9]+|{'|'.join(_KNOWN)}")
 _BETWEEN_TOKENS: Final = "-/'.,"
 
 _LARGEST_STRIKE: Final = 10**9
-# Years about today in which a contract may expire whose year is not said.
+# The range of years around today for the expiry of a contract without a year.
 _YEARS_BEFORE: Final = 1
 _YEARS_AFTER: Final = 5
 
@@ -43,7 +42,7 @@ DaySpan = tuple[date, date]
 
 @dataclass(frozen=True, slots=True)
 class ContractQuery:
-    """The description of a contract; None is left open.
+    """The description of a contract; None means any value.
 
     `root` is the underlying's name as typed, in capitals. `expiries` has the readings of the date,
     the likelier one first, each as the days on which the contract may expire; empty means any day.
@@ -58,7 +57,7 @@ class ContractQuery:
 
 
 def read_contract(text: str, *, today: date) -> ContractQuery | None:
-    """Parse `text`, in capitals, as the description of a contract; None where it is not one."""
+    """Parse `text`, in capitals, as the description of a contract; None if it is not one."""
     exchange, _, description = text.rpartition(":")
     words = description.split()
     first = next((n for n, word in enumerate(words) if n and _is_of_tokens(word)), len(words))
@@ -93,8 +92,8 @@ def _is_of_tokens(word: str) -> bool:
 
 
 def _strike_at(tokens: Sequence[str], months: Sequence[int]) -> int | None:
-    """Return the index of the strike: the number before CE or PE, else the one after it, else the
-    last one that cannot be part of a date.
+    """Return the index of the strike: the number before CE or PE, else the number after it, else
+    the last number that cannot be part of a date.
     """
     for n, token in enumerate(tokens):
         if token in _OPTION_TYPES:
@@ -115,7 +114,7 @@ def _is_year(token: str) -> bool:
 def _expiries(
     tokens: Sequence[str], month_at: int, numbers: set[int], today: date
 ) -> Iterator[tuple[DaySpan, ...]]:
-    """Return each reading of the date: of two numbers the first is rather the day."""
+    """Return each reading of the date: of two numbers the first is more likely the day."""
     month = _MONTHS[tokens[month_at]]
     around = [int(tokens[n]) for n in (month_at - 1, month_at + 1) if n in numbers]
     readings: list[tuple[int | None, int | None]]  # (day, year)
@@ -138,7 +137,7 @@ def _expiries(
 
 
 def _days(year: int, month: int, day: int | None) -> DaySpan | None:
-    """Return a day of a month or all of them; None where there is no such day."""
+    """Return the matching day of a month, or all its days; None if there is no such day."""
     if not 2000 <= year <= 2099:
         return None
     length = monthrange(year, month)[1]

@@ -1,14 +1,14 @@
-"""Search of instruments by what people type: a code, a name, an ISIN, an alias at an exchange or a
-broker, the words that describe a contract ("NIFTY 24350 CE"); and suggestions for unknown symbols.
+"""Search instruments by a code, a name, an ISIN, an alias at an exchange or a broker, or the words
+that describe a contract ("NIFTY 24350 CE"); suggest similar symbols for unknown ones.
 
 Better matches come first, in tiers: exact matches; codes with the prefix, names with the prefix;
 described contracts, aliases at a broker; contracts of the underlying, the next to expire first, and
 contracts with the prefix; from three letters on substrings; then, unless they match exactly,
-instruments that are delisted or have expired; and if there is nothing at all, similar codes. In a
-tier NSE comes before BSE. `%` and `_` mean themselves.
+delisted and expired instruments; and if there is no match, similar codes. In a tier NSE comes
+before BSE. `%` and `_` are literal.
 
-With PostgreSQL's pg_trgm substrings are found by an index and similar codes by trigrams; without it
-a similar code has one letter too many, missing, other or swapped.
+With PostgreSQL's pg_trgm an index finds substrings, and trigrams find similar codes. Without it a
+similar code has one letter too many, missing, other or swapped.
 """
 
 from collections.abc import Iterable, Iterator
@@ -34,7 +34,8 @@ _MOST_WITHIN: Final = 200  # thousands of names hold LTD: to sort them all is no
 _SHORTEST_LIKE: Final = 4
 _LONGEST_LIKE: Final = 20
 _LETTERS: Final = ascii_uppercase + digits
-# What exchanges write in names but a code cannot hold: M&M is MM, BAJAJ-AUTO is BAJAJAUTO.
+# Exchanges write these characters in names, but a code cannot hold them: M&M is MM, BAJAJ-AUTO is
+# BAJAJAUTO.
 _LEFT_OUT: Final = str.maketrans("", "", "&- ")
 
 # The condition of a tier, and its order.
@@ -117,7 +118,7 @@ def _on_one_of(spans: Iterable[DaySpan]) -> Q:
 
 
 def _underlyings(root: str) -> list[str]:
-    """Return codes that a name may mean: BANK NIFTY and NIFTY BANK (the index) are BANKNIFTY."""
+    """Return codes for a name: BANK NIFTY and NIFTY BANK (the index) are BANKNIFTY."""
     codes = [root.translate(_LEFT_OUT)]
     if " " in root:
         indices = Instrument.objects.filter(CASH, exchange_name__iexact=root)
@@ -149,14 +150,16 @@ def _similar(among: QuerySet[Instrument], text: str, limit: int) -> list[Instrum
 
 
 def _lasting() -> Q:
-    """Return the condition that an instrument is not a contract, as the index to be used has it:
-    the planner would pass over the trigram index for another one.
+    """Return the condition for instruments other than contracts, written as in the index: otherwise
+    the planner would choose another index than the trigram index.
     """
     return Q(expiry=None) if _has_trigrams() else CASH
 
 
 def _misspellings(code: str) -> set[str]:
-    """Return every text that is one letter away, or has two neighbours swapped."""
+    """Return every text that is one edit away: a letter more, less or changed, or two neighbours
+    swapped.
+    """
     cuts = [(code[:at], code[at:]) for at in range(len(code) + 1)]
     missing = {left + right[1:] for left, right in cuts if right}
     swapped = {left + right[1] + right[0] + right[2:] for left, right in cuts if len(right) > 1}
@@ -167,7 +170,10 @@ def _misspellings(code: str) -> set[str]:
 
 @lru_cache(maxsize=1)
 def _has_trigrams() -> bool:
-    """Return whether the trigram index exists, which a migration makes where it can."""
+    """Return whether the trigram index exists.
+
+    A migration creates it if the extension is available.
+    """
     with connection.cursor() as cursor:
         cursor.execute(queries.HAS_INDEX_OF_PARTS)
         return bool(cursor.fetchone()[0])
@@ -187,8 +193,8 @@ _SEGMENTS_OF: Final = {
 def suggest(
     among: QuerySet[Instrument], symbol: str, *, today: date, limit: int
 ) -> list[Instrument]:
-    """Return what a malformed or unknown symbol may have been meant for: for an option the nearest
-    strikes, else what a search for its code finds, on its own exchange before others.
+    """Return likely corrections of a malformed or unknown symbol: for an option the nearest
+    strikes, else the results of a search for its code, on its own exchange first.
     """
     strikes = _nearest_strikes(among, symbol, today, limit)
     if strikes:

@@ -1,1 +1,1 @@
-"""What runs did, as their owners read it, and what these ask for by hand."""
+"""The activity of runs for their owners to read, and requests by hand."""

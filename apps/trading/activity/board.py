@@ -1,4 +1,4 @@
-"""How the algorithms of a user do at this moment, a few statements for any number of them."""
+"""The present state of a user's algorithms, by a few statements for any number of them."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
@@ -18,11 +18,11 @@ from apps.trading.models.money import ZERO, rupees
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """How an algorithm does.
+    """The present state of an algorithm.
 
-    `net_profit` is that of its closed trades, in rupees; `profit_today` is what its equity has
-    gained since its run entered today's session, None before that; `last_signal` is None before
-    the first one.
+    `net_profit` is of its closed trades, in rupees. `profit_today` is the gain of its equity since
+    its run entered today's session, None before that. `last_signal` is None before the first
+    signal.
     """
 
     algorithm_id: str
@@ -38,7 +38,7 @@ class Standing:
 def standings(
     *, owner: User, algorithm_ids: Collection[str], now: datetime
 ) -> Mapping[str, Standing]:
-    """Return how each of these algorithms of the owner does; others are left out."""
+    """Return the state of each of these algorithms that belongs to the owner."""
     algorithms = Algorithm.objects.owned_by(owner).filter(pk__in=list(algorithm_ids))
     newest = Signal.objects.filter(algorithm=OuterRef("pk")).order_by("-bar_time", "-pk")
     rows = algorithms.annotate(signal=Subquery(newest.values("pk")[:1])).values_list(
@@ -64,9 +64,9 @@ def standings(
 
 
 def _profits_of(day: date, algorithm_ids: Collection[str]) -> Mapping[str, Decimal]:
-    """Return what the equity of each algorithm's runs has gained since they entered the session.
+    """Return the gain in equity since the session's start, keyed by algorithm.
 
-    A run that has ended and holds nothing has no state; what it has made is in its capital.
+    An ended run without positions has no state; its result is in its capital.
     """
     sessions = SessionStart.objects.filter(day=day, run__algorithm__in=list(algorithm_ids))
     gained = Coalesce(F("run__state__equity"), Cast("run__capital", FloatField())) - F("equity")

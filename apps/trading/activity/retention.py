@@ -13,9 +13,9 @@ _KEPT: Final = timedelta(days=90)
 
 
 def purge(*, now: datetime) -> int:
-    """Delete older signals, and older bar rows over which no run computes its indicators.
+    """Delete old signals, and old bar rows that no run's indicators need.
 
-    Returns how many rows went. It can be stopped at any point and run twice at once.
+    Return the number of deleted rows. It can be stopped at any point, and two runs may overlap.
     """
     before = now - _KEPT
     has_runs = Exists(RunState.objects.filter(stream=OuterRef("stream")))

@@ -29,7 +29,7 @@ from apps.symbols.serializers import SYMBOL
 from apps.trading.models import Intent, OrderStatus, Position, Trade
 
 _SIDES: Final = ("long", "short")
-# What each list can be sorted by, the first by default; and the column of each.
+# The sort fields of each list, the default first, and their columns.
 POSITION_SORTS: Final = {
     "openedAt": "opened_at", "symbol": "symbol", "unrealisedProfit": "unrealised",
 }  # fmt: skip
@@ -67,14 +67,14 @@ def _sort_field(sorts: Mapping[str, str]) -> ChoiceField:
 
 
 class ActivityQuery(StrictSerializer):
-    """What all of the lists can be asked for."""
+    """The filters that all lists share."""
 
     symbol = SymbolFilterField(required=False, help_text="Of this symbol alone.")
     order = ChoiceField(choices=("asc", "desc"), default="desc", help_text="The direction.")
 
 
 class PositionsQuery(ActivityQuery):
-    """Which positions to list, and in which order."""
+    """The filters and the order of a list of positions."""
 
     status = ChoiceField(
         choices=("open", "closed"), required=False, help_text="Of this status alone."
@@ -83,7 +83,7 @@ class PositionsQuery(ActivityQuery):
 
 
 class OrdersQuery(ActivityQuery):
-    """Which orders to list, and in which order."""
+    """The filters and the order of a list of orders."""
 
     status = ChoiceField(
         choices=OrderStatus,
@@ -94,13 +94,13 @@ class OrdersQuery(ActivityQuery):
 
 
 class ExecutedTradesQuery(ActivityQuery):
-    """Which trades to list, and in which order."""
+    """The filters and the order of a list of trades."""
 
     sort = _sort_field(TRADE_SORTS)
 
 
 class SignalsQuery(ActivityQuery):
-    """Which signals to list, and in which order."""
+    """The filters and the order of a list of signals."""
 
     followed = ChoiceField(
         choices=("true", "false"), required=False, help_text="Those that were, or were not."
@@ -119,7 +119,7 @@ class SignalsQuery(ActivityQuery):
     }
 )
 class ChargesByKindField(serializers.Field[Any, Any, Any, Any]):
-    """What a fill was charged, by kind; 0 for kinds that an earlier release did not know."""
+    """The charges of a fill by kind; 0 for kinds that are newer than the fill."""
 
     def to_representation(self, value: Mapping[str, str]) -> dict[str, float]:
         return {kind: float(value.get(kind, 0)) for kind in CHARGE_KINDS}
@@ -151,7 +151,7 @@ class IndiaDateField(serializers.DateField):
     }
 )
 class PositionSerializer(AnswerSerializer):
-    """What a run holds, or held, of one symbol."""
+    """A position of a run in one symbol, open or closed."""
 
     runId = IdTextField()
     symbol = CharField()
@@ -304,7 +304,7 @@ class ExecutedTradeSerializer(AnswerSerializer):
 
 @example(SIGNAL_EXAMPLE)
 class SignalSerializer(AnswerSerializer):
-    """What the conditions of a run said at the close of a bar."""
+    """The result of a run's conditions at the close of a bar."""
 
     runId = IdTextField()
     symbol = CharField()
@@ -328,7 +328,7 @@ class SignalSerializer(AnswerSerializer):
     }
 )
 class StandingSerializer(AnswerSerializer):
-    """How an algorithm does at this moment, in rupees."""
+    """The present state of an algorithm, in rupees."""
 
     algorithmId = IdTextField()
     name = CharField()

@@ -1,4 +1,5 @@
-"""Reading what an algorithm's runs did; asking for a position to be closed, an order cancelled.
+"""Read the activity of an algorithm's runs; request the close of a position or the cancellation of
+an order.
 
 A request is stored on its position or order; the next bar row of the run acts on it.
 """
@@ -20,7 +21,7 @@ from apps.trading.models import Fill, Intent, Order, OrderStatus, Position, Sign
 
 
 class OrderEnded(ServiceError):
-    """The order was filled, cancelled or rejected before."""
+    """The order was already filled, cancelled or rejected."""
 
     code = Code.UNPROCESSABLE_ENTITY
     message = "The order is {currentStatus}; it would have to be {requiredStatus}."
@@ -77,8 +78,9 @@ def signals(
 def request_position_close(
     *, owner: User, algorithm_id: str, symbol: str, now: datetime
 ) -> Position:
-    """Ask for a position to be closed at its symbol's next open. Raises AlgorithmNotFound,
-    NotFound.
+    """Request the close of a position at its symbol's next open.
+
+    Raises AlgorithmNotFound, NotFound.
     """
     algorithm = algorithms.read(owner=owner, algorithm_id=algorithm_id)
     position = _lock_open_position(algorithm, symbol)
@@ -97,7 +99,7 @@ def request_position_close(
 
 
 def _lock_open_position(algorithm: Algorithm, symbol: str) -> Position:
-    """Return the open position, locked. Raises NotFound, also of what is no symbol."""
+    """Return the open position, locked. Raises NotFound, also for a malformed symbol."""
     try:
         parse_symbol(symbol)
     except InvalidSymbol:
@@ -111,8 +113,9 @@ def _lock_open_position(algorithm: Algorithm, symbol: str) -> Position:
 
 @transaction.atomic
 def cancel_order(*, owner: User, order_id: str, now: datetime) -> Order:
-    """Ask for an entry that waits for its symbol's next bar to be cancelled. Raises NotFound,
-    OrderEnded, ExitGoesOn.
+    """Request the cancellation of an entry that waits for its symbol's next bar.
+
+    Raises NotFound, OrderEnded, ExitGoesOn.
     """
     order = _lock_order(owner, order_id)
     if order.status != OrderStatus.OPEN:

@@ -1,4 +1,6 @@
-"""What an algorithm's runs held, ordered, traded and signalled; closing and cancelling by hand."""
+"""The positions, orders, trades and signals of an algorithm's runs; closing and cancelling
+by hand.
+"""
 
 from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework.decorators import action
@@ -50,7 +52,7 @@ class ActivityViewSet(OwnedViewSet):
     @extend_schema(operation_id="readStanding", responses={200: StandingSerializer})
     @action(detail=True)
     def standing(self, request: Request, algorithm_id: str) -> Response:
-        """How it does at this moment.
+        """Get the present state of an algorithm.
 
         Today's and total profit, open positions and the last signal.
         """
@@ -65,9 +67,9 @@ class ActivityViewSet(OwnedViewSet):
     )
     @action(detail=True)
     def positions(self, request: Request, algorithm_id: str) -> Response:
-        """What its runs hold and held.
+        """List the positions of an algorithm.
 
-        Of all its runs, ended ones too; `status` chooses those that are open or closed.
+        Of all its runs, ended ones included; `status` selects open or closed positions.
         """
         query = self.query(PositionsQuery)
         rows = services.positions(
@@ -98,7 +100,7 @@ class ActivityViewSet(OwnedViewSet):
     def close(self, request: Request, algorithm_id: str, symbol: str) -> Response:
         """Close one position at its symbol's next open.
 
-        It is open until that bar has come.
+        It stays open until that bar arrives.
         """
         self.read(EmptyBody)
         position = services.request_position_close(
@@ -113,9 +115,9 @@ class ActivityViewSet(OwnedViewSet):
     )
     @action(detail=True, renderer_classes=[JsonRenderer, OrderTable])
     def orders(self, request: Request, algorithm_id: str) -> Response:
-        """The orders of its runs.
+        """List the orders of an algorithm.
 
-        With `Accept: text/csv` the same page as a table; headers tell of the others.
+        With `Accept: text/csv` the same page as a table; headers link to the other pages.
         """
         query = self.query(OrdersQuery)
         rows = services.orders(
@@ -138,9 +140,9 @@ class ActivityViewSet(OwnedViewSet):
     )
     @action(detail=True, renderer_classes=[JsonRenderer, TradeTable])
     def trades(self, request: Request, algorithm_id: str) -> Response:
-        """The trades of its runs.
+        """List the trades of an algorithm.
 
-        With `Accept: text/csv` the same page as a table; headers tell of the others.
+        With `Accept: text/csv` the same page as a table; headers link to the other pages.
         """
         query = self.query(ExecutedTradesQuery)
         rows = services.trades(
@@ -158,10 +160,10 @@ class ActivityViewSet(OwnedViewSet):
     )
     @action(detail=True)
     def signals(self, request: Request, algorithm_id: str) -> Response:
-        """What its conditions said, and whether it was followed.
+        """List the signals of an algorithm, with their outcome.
 
-        Signals are entries and exits at the close of a bar; `reason` says why one was not followed.
-        They are kept for 90 days of the market.
+        Signals are entries and exits at the close of a bar; `reason` tells why a signal was not
+        followed. They are kept for 90 days of the market.
         """
         query = self.query(SignalsQuery)
         rows = services.signals(
@@ -181,9 +183,9 @@ class StandingViewSet(OwnedViewSet):
         responses=StandingSerializer(many=True),
     )
     def list(self, request: Request) -> Response:
-        """How the caller's algorithms do at this moment.
+        """List the present state of the caller's algorithms.
 
-        Filtered and sorted as the list of algorithms is, and in the same pages.
+        Filters, sorting and pages are the same as in the list of algorithms.
         """
         query = self.query(AlgorithmQuery)
         rows = algorithms.listed(
@@ -209,9 +211,9 @@ class OrderViewSet(OwnedViewSet):
     @action(detail=True, methods=["post"])
     @idempotent
     def cancel(self, request: Request, order_id: str) -> Response:
-        """Take back an entry that waits for the next bar.
+        """Cancel an entry that waits for the next bar.
 
-        It is cancelled when that bar has come, and not traded.
+        The cancellation takes effect when that bar arrives, and the order is not traded.
         """
         self.read(EmptyBody)
         order = services.cancel_order(owner=self.owner, order_id=order_id, now=self.now)

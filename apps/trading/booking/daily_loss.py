@@ -1,4 +1,4 @@
-"""The loss of an algorithm on a day, and the breach of its limit: once a day (engine rule 8)."""
+"""The daily loss of an algorithm, and the breach of its limit: once a day (engine rule 8)."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ class LossOfDay:
     """The rupees that an algorithm has lost since the last mark before the session (0 or more), and
     its limit.
 
-    `breached` says that the step was the first since the session began to reach the limit.
+    `breached` marks the first step of the session that reached the limit.
     """
 
     run: Run
@@ -29,9 +29,9 @@ class LossOfDay:
 
 
 def update_daily_losses(steps: Sequence[BarStep], *, now: datetime) -> list[EventPayload]:
-    """Write the loss of the day where a profit or loss was realised or the limit was reached.
+    """Write the loss of the day if a profit or loss was realised or the limit was reached.
 
-    Returns the events of breaches. The algorithms are locked.
+    Return the events of breaches. The algorithms are locked.
     """
     losses = [
         _loss(step) for step in steps if len(step.trades) or step.fractions or _has_breached(step)

@@ -1,8 +1,8 @@
-"""Interpret a step: which orders were filled, rejected and placed, and which signals there were.
+"""Interpret a step as the orders that were filled, rejected and placed, and its signals.
 
-The engine reports fills, rejections and what is pending for the next bar; users see the same as
-orders. A pending entry or exit is an open order from the close of its signal on. An exit within a
-bar (a stop, a target, a square-off) is placed and filled in that bar.
+The engine reports fills, rejections and pending work for the next bar; users see these as orders. A
+pending entry or exit is an open order from the close of its signal on. An exit within a bar (a
+stop, a target, a square-off) is placed and filled in that bar.
 """
 
 from collections import defaultdict
@@ -39,18 +39,18 @@ EngineRecord = Any  # a NumPy record
 # Reasons from outside of the strategy: a signal that would have been ignored anyway is not rejected
 # for them.
 EXTERNAL_REASONS: Final = frozenset(EntryBlock)
-# Reasons for which a signal is rejected at its own close; all others arise at an open.
+# Reasons for rejecting a signal at its own close; all others arise at an open.
 CLOSE_REASONS: Final = EXTERNAL_REASONS | {"both_sides", "daily_loss_limit", "after_session"}
 EXPIRED: Final = "expiry"
 LONG_EXITS: Final = CLOSE_LONG | EXIT_LONG
 SHORT_EXITS: Final = CLOSE_SHORT | EXIT_SHORT
-# Exits at a level: which of the position's it is, and the type of the order.
+# Exits at a level: the field of the position that holds the level, and the order type.
 LEVEL_FIELDS: Final = {"stop_loss": "stop", "trailing_stop": "stop", "take_profit": "target"}
 EXIT_TYPES: Final = {"stop_loss": "stop", "trailing_stop": "stop", "take_profit": "limit"}
 
 
 class OrderSlot(StrEnum):
-    """Which of the orders that one bar makes in one symbol."""
+    """The slot of an order among the orders of one bar and symbol."""
 
     ENTRY = "entry"  # pending from the bar's close on
     EXIT = "exit"  # pending from the bar's close on
@@ -61,7 +61,7 @@ class OrderSlot(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Execution:
-    """One fill, and how it changes the money."""
+    """A fill, and its effect on the money."""
 
     symbol: str
     time: int
@@ -96,7 +96,7 @@ class RejectedSignal:
 
 @dataclass(slots=True)
 class StepOutcome:
-    """The outcome of one step; its signals and orders are not saved."""
+    """The outcome of one step, with unsaved signals and orders."""
 
     step: BarStep
     executions: list[Execution] = field(default_factory=list)
@@ -118,7 +118,7 @@ def interpret_step(step: BarStep) -> StepOutcome:
 
 
 def client_order_id(run_id: str, bar_time: int, symbol: str, slot: OrderSlot) -> str:
-    """Return the order's id, which is always the same for the same order: 96 bits of SHA-256."""
+    """Return the order's id, a pure function of the order: 96 bits of SHA-256."""
     return sha256(f"{run_id} {bar_time} {symbol} {slot}".encode()).hexdigest()[:24]
 
 
@@ -133,7 +133,7 @@ def new_order(
     level: float | None = None,
     bar_time: int | None = None,
 ) -> Order:
-    """Return an open order, not saved, of the row or of the earlier bar at `bar_time`."""
+    """Return an unsaved open order, of the row or of the earlier bar at `bar_time`."""
     bar_time = step.time if bar_time is None else bar_time
     entry_type = step.strategy.executionSettings.orderType
     return Order(
@@ -154,7 +154,7 @@ def new_order(
 def new_signal(
     run: Run, symbol: str, bar_time: datetime, *, side: str, action: str, reason: str = ""
 ) -> Signal:
-    """Return a signal, not saved, with the reason if it is not executed."""
+    """Return an unsaved signal, with the reason if it is not executed."""
     return Signal(
         run=run,
         algorithm_id=run.algorithm_id,
@@ -214,7 +214,7 @@ def _exit(
     *,
     was_held: bool,
 ) -> Execution:
-    """Return the execution as the exit of the trade; `position` holds the levels at the fill."""
+    """Return the execution as the exit of the trade; `position` has the levels at the fill."""
     reason = EXIT_REASONS[fill["reason"]]
     slot = OrderSlot.HELD if was_held else OrderSlot.OPENED
     return replace(
@@ -229,7 +229,9 @@ def _exit(
 
 
 def _locked_by(step: BarStep, fill: EngineRecord) -> float:
-    """Return what an entry locks (engine rule 6) whose position was closed in the same row."""
+    """Return the rupees locked by an entry (engine rule 6) with a position closed in the
+    same row.
+    """
     day = int(ist_day(np.array([fill["time"]]))[0])
     index = int(fill["symbol"])
     terms = step.contracts[index].on(day)
@@ -270,7 +272,9 @@ def _interpret_rejections(outcome: StepOutcome) -> None:
 
 
 def _is_of_close(step: BarStep, index: int, reason: str) -> bool:
-    """Return whether the last rejection is of this close's signal, not of a pending entry."""
+    """Return whether the last rejection is of this close's signal, rather than of a
+    pending entry.
+    """
     signal, waiting = int(step.signals[index]) & ENTER, step.state.orders[index, 0]["pending"]
     if not signal or signal & int(waiting) or reason not in CLOSE_REASONS:
         return False
@@ -302,7 +306,7 @@ def _entry_sides(signal: int) -> list[str]:
 
 
 def _interpret_pending(outcome: StepOutcome) -> None:
-    """Add what is pending after the row, and the signals of this close that led to it."""
+    """Add the orders that are pending after the row, and the signals of this close behind them."""
     step = outcome.step
     reverse = step.strategy.exits_on_opposite_signal
     for index in np.flatnonzero(step.state.orders["pending"][:, 0]).tolist():
@@ -350,7 +354,7 @@ def _add_entry(outcome: StepOutcome, index: int, signal: int) -> None:
 
 
 def pending_exit_reason(position: EngineRecord, order: EngineRecord, *, reverse: bool) -> str:
-    """Return why a position will be closed at its symbol's next open; empty when it will not.
+    """Return the reason why a position will be closed at its symbol's next open; empty if it stays.
 
     This repeats the kernel's `ordered_exit`, which is compiled into the kernel's loop.
     """

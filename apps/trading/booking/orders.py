@@ -1,4 +1,4 @@
-"""The booking of orders: new, filled, rejected and cancelled as the steps of runs say."""
+"""The booking of orders: new, filled, rejected and cancelled, by the steps of runs."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
@@ -21,7 +21,7 @@ from apps.trading.brokers.protocol import place_surely
 from apps.trading.models import Intent, Order, OrderStatus, Run, queries
 from apps.trading.models.queries import execute_columns
 
-# Reasons for which an order is cancelled; for the others it is rejected.
+# Reasons for cancelling an order; for other reasons it is rejected.
 CANCEL_REASONS: Final = EXTERNAL_REASONS | {
     "limit_not_reached",
     "daily_loss_limit",
@@ -36,11 +36,11 @@ PendingOrders = dict[tuple[str, bool], Order]
 
 @dataclass(slots=True)
 class OrderChanges:
-    """What became of the orders of some steps.
+    """The changes of orders by some steps.
 
-    `filled` are the orders of all executions, in their order; `not_executed` are entries that came
-    to nothing. `late` are orders of signals that seemed idle at their close but were not, as the
-    position that would have ignored them ended before.
+    `filled` are the orders of all executions, in their order; `not_executed` are entries without an
+    execution. `late` are orders of signals that seemed idle at their close but were not, because
+    the position that would have ignored them ended before.
     """
 
     created: list[Order] = field(default_factory=list)
@@ -53,8 +53,7 @@ class OrderChanges:
 def book_orders(outcomes: Sequence[StepOutcome]) -> OrderChanges:
     """Write the orders; the caller has locked the streams of their runs.
 
-    All that a row does to orders happens at its close by the market's time, however late a runner
-    came to it.
+    A row changes orders at its close by the market's time, even if a runner processes it later.
     """
     pending = _open_orders(outcome.step.run for outcome in outcomes)
     changes = OrderChanges()
@@ -72,7 +71,7 @@ def book_orders(outcomes: Sequence[StepOutcome]) -> OrderChanges:
 
 
 def _place(outcomes: Sequence[StepOutcome], changes: OrderChanges) -> None:
-    """Place the new orders with the broker, and drop the entries that it rejects."""
+    """Place the new orders with the broker, and drop rejected entries."""
     ended = [order for order in changes.created if order.status != OrderStatus.OPEN]
     Order.objects.bulk_create(ended)
     steps = {outcome.step.run.pk: outcome.step for outcome in outcomes}
@@ -91,8 +90,9 @@ def _place(outcomes: Sequence[StepOutcome], changes: OrderChanges) -> None:
 
 
 def _last_prices(steps: Iterable[BarStep]) -> dict[str, float]:
-    """Return by symbol the last prices of steps of one moment: streams that are behind have older
-    ones.
+    """Return the last prices of steps of one moment, keyed by symbol.
+
+    Streams that are behind have older prices.
     """
     return {
         symbol: close
@@ -163,7 +163,9 @@ class _StepOrders:
         self._changes.not_executed.append(order)
 
     def _cancel_dropped(self) -> None:
-        """Cancel orders no longer pending: the owner cancelled, or the contract expired."""
+        """Cancel orders that are no longer pending: the owner cancelled, or the contract
+        expired.
+        """
         dropped = {(symbol, False) for symbol in self._outcome.step.cancelled}
         for key in self._pending.keys() - (self._outcome.pending - dropped):
             order = self._pending.pop(key)

@@ -1,4 +1,4 @@
-"""The performance of algorithms, kept current with each trade and each new low, and its alerts."""
+"""The performance of algorithms and its alerts, updated with each trade and each new low."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -32,7 +32,7 @@ ERRORS: Final[Mapping[str, Code]] = {
 
 @dataclass(frozen=True, slots=True)
 class AlgorithmUpdate:
-    """What of a step concerns its algorithm.
+    """The part of a step that concerns its algorithm.
 
     `drawdown` is in percent of the run's peak, `drawdown_amount` in rupees; both are 0 unless one
     of them is the largest so far.
@@ -53,8 +53,8 @@ class AlgorithmUpdate:
 def update_performance(
     outcomes: Sequence[StepOutcome], trades: Iterable[Trade], *, now: datetime
 ) -> list[EventPayload]:
-    """Write performance and last execution of the algorithms of these steps, and do what their
-    alerts ask for; return the events of it.
+    """Write performance and last execution of the algorithms of these steps, and run the actions of
+    their alerts. Return the events.
     """
     updates = {update.run.algorithm_id: update for update in _updates(outcomes, trades)}
     if not updates:
@@ -74,7 +74,7 @@ def update_performance(
 
 
 def _lock(ids: Iterable[str]) -> QuerySet[Algorithm]:
-    """Lock the algorithms in the order of their ids; their steps are not read."""
+    """Lock the algorithms in the order of their ids, without reading their steps."""
     algorithms = Algorithm.objects.filter(pk__in=list(ids)).defer(
         "basic_info", "position_sizing", "entry_conditions", "exit_conditions",
         "risk_parameters", "execution_settings", "walk_forward_results", "monte_carlo_results",
@@ -107,8 +107,8 @@ def _updates(outcomes: Sequence[StepOutcome], trades: Iterable[Trade]) -> Iterat
 
 
 def _deeper_drawdown(outcome: StepOutcome, state: RunState | None) -> tuple[float, float]:
-    """Return the fall from the run's peak to this row's equity, in percent and in rupees, or zeros
-    if those before were deeper.
+    """Return the fall from the run's peak to this row's equity, in percent and in rupees; zeros
+    unless it is the deepest so far.
     """
     equity = float(outcome.step.state.account["equity"][0])
     if state is None or equity >= state.peak:
@@ -120,7 +120,7 @@ def _deeper_drawdown(outcome: StepOutcome, state: RunState | None) -> tuple[floa
 
 
 def _execution(outcome: StepOutcome) -> dict[str, object] | None:
-    """Return the last thing that came of a signal or a level in this row."""
+    """Return the last execution or rejection of a signal or a level in this row."""
     timestamp = wire_time(moment(outcome.step.closes))
     error = next(
         (ERRORS[entry.reason] for entry in outcome.rejected if entry.reason in ERRORS), None
@@ -146,7 +146,7 @@ def _execution(outcome: StepOutcome) -> dict[str, object] | None:
 def _records(
     algorithms: Iterable[Algorithm], updates: Mapping[str, AlgorithmUpdate]
 ) -> dict[str, PerformanceValues]:
-    """Return by id the new performance of each algorithm whose performance changes."""
+    """Return the new performance of each algorithm with a change, keyed by id."""
     changed = [algorithm for algorithm in algorithms if updates[algorithm.pk].changes_performance]
     totals = PerformanceTotals.objects.in_bulk([algorithm.pk for algorithm in changed])
     records = {}

@@ -1,4 +1,4 @@
-"""The booking of positions: what runs hold, marked at the last closes."""
+"""The booking of positions, marked at the last closes."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from decimal import Decimal
@@ -17,7 +17,10 @@ ByPosition = dict[tuple[str, str], Decimal]
 
 
 def settle_fractions(outcomes: Sequence[StepOutcome]) -> Mapping[tuple[str, str], Position]:
-    """Add what settled fractions won or lost to their positions; return these by run and symbol."""
+    """Add the results of settled fractions to their positions.
+
+    Return the positions keyed by run and symbol.
+    """
     rows = [
         (outcome.step.run.pk, fraction.symbol, fraction.gross)
         for outcome in outcomes
@@ -31,9 +34,9 @@ def settle_fractions(outcomes: Sequence[StepOutcome]) -> Mapping[tuple[str, str]
 
 
 def book_positions(outcomes: Sequence[StepOutcome]) -> ByPosition:
-    """Write what is held after the steps, and what was closed in them.
+    """Write the positions that are open after the steps or were closed in them.
 
-    Return what the fractions settled before had won or lost, of the positions that were closed.
+    Return the results of fractions settled earlier, keyed by closed position.
     """
     closed = execute_columns(
         queries.CLOSE_POSITIONS, [row for outcome in outcomes for row in _closed_positions(outcome)]
@@ -48,7 +51,7 @@ def book_positions(outcomes: Sequence[StepOutcome]) -> ByPosition:
 
 
 def _closed_positions(outcome: StepOutcome) -> Iterator[tuple[object, ...]]:
-    """Yield the positions that were held before and are closed."""
+    """Yield the positions from before the step that are closed."""
     for execution in _exits(outcome):
         if execution.was_held:
             yield outcome.step.run.pk, execution.symbol, moment(execution.time), execution.price

@@ -1,5 +1,5 @@
 """The booking of steps: orders and fills, money, positions, trades, signals, performance, daily
-losses, and the events of all that. However many steps there are, it takes a few statements.
+losses, and their events. It takes a few statements for any number of steps.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -46,17 +46,17 @@ POSITION_SIDES: Final = {"buy": "long", "sell": "short"}
 
 # Each execution as it is stored, in the order of the steps.
 Filled = list[tuple[StepOutcome, Execution, Fill]]
-# A run, and an entry of the ledger by what it won or lost.
+# A run, and a ledger entry with its profit or loss.
 RunEntry = tuple[Run, NewLedgerEntry]
 
 
 @transaction.atomic(savepoint=False)
 def book_steps(steps: Sequence[BarStep], *, now: datetime) -> None:
-    """Write what the steps did; at most one step of a run.
+    """Write the results of the steps; at most one step of a run.
 
-    The caller has locked their streams, and not yet stored the states after them. This locks
-    accounts, then algorithms, by their ids; the events come last. Afterwards the `capital` of the
-    steps' runs is as it is stored; accounts and algorithms are to be read again.
+    The caller has locked their streams, and not yet stored the states after them. This function
+    locks accounts, then algorithms, by their ids; the events come last. Afterwards the `capital` of
+    the steps' runs is current; accounts and algorithms must be read again.
     """
     outcomes = [interpret_step(step) for step in steps]
     accounts = _lock_accounts(outcomes)
@@ -79,7 +79,7 @@ def book_steps(steps: Sequence[BarStep], *, now: datetime) -> None:
 
 
 def _book_fills(outcomes: Sequence[StepOutcome], orders: Sequence[Order]) -> Filled:
-    """Write the fills; `orders` are those of all executions, in their order."""
+    """Write the fills; `orders` are the orders of all executions, in the same order."""
     executions = [(outcome, execution) for outcome in outcomes for execution in outcome.executions]
     fills = Fill.objects.bulk_create(
         Fill(
@@ -132,7 +132,7 @@ def _with_names(payloads: Sequence[EventPayload]) -> list[EventPayload]:
 
 
 def _lock_accounts(outcomes: Sequence[StepOutcome]) -> dict[str, Account]:
-    """Lock the accounts whose money moves."""
+    """Lock the accounts with changes of money."""
     moving = (outcome for outcome in outcomes if outcome.executions or outcome.step.fractions)
     owners = {outcome.step.run.account_id for outcome in moving}
     locked = Account.objects.filter(pk__in=owners).order_by("pk").locked()
@@ -140,7 +140,7 @@ def _lock_accounts(outcomes: Sequence[StepOutcome]) -> dict[str, Account]:
 
 
 def _book_fractions(outcomes: Sequence[StepOutcome]) -> list[RunEntry]:
-    """Book the fractions of shares that splits left over, settled in cash before the row."""
+    """Book the fractions of shares left over by splits, settled in cash before the row."""
     positions = settle_fractions(outcomes)
     entries = []
     for outcome in outcomes:
@@ -195,7 +195,7 @@ def _book_money(
 
 
 def _trades(outcomes: Sequence[StepOutcome], fractions: ByPosition) -> Iterator[Trade]:
-    """Yield the trades, with the profit or loss of fractions that were settled before."""
+    """Yield the trades, including the results of fractions that were settled before."""
     for outcome in outcomes:
         step = outcome.step
         exits = (fill for fill in outcome.executions if fill.intent is Intent.EXIT)

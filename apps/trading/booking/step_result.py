@@ -1,4 +1,4 @@
-"""What one bar row did to one run, as the engine reports it. All booking follows from this."""
+"""The effect of one bar row on one run, as the engine reports it. All booking follows from this."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
@@ -17,7 +17,7 @@ from apps.trading.models import Run
 
 
 class EntryBlock(StrEnum):
-    """Why a run may enter nothing, as its rejected signals and orders report it."""
+    """The reason why a run may not enter, as reported in its rejected signals and orders."""
 
     STOPPED = "stopped"
     ERROR = "error"
@@ -27,10 +27,10 @@ class EntryBlock(StrEnum):
 
 
 class FractionSettlement(NamedTuple):
-    """A part of a share that a split left over, settled in cash.
+    """A fraction of a share left over by a split, settled in cash.
 
-    `locked` (below 0) are the rupees by which the position locks less, `gross` what the fraction
-    won or lost. There are no charges: the company pays for fractions.
+    `locked` (below 0) is the reduction of the rupees that the position locks, `gross` the
+    fraction's profit or loss. There are no charges: the company pays for fractions.
     """
 
     symbol: str
@@ -42,8 +42,7 @@ class FractionSettlement(NamedTuple):
 class BarStep:
     """A run before and after a row.
 
-    Records name symbols by their index among `symbols`, and stand in the order in which they
-    happened.
+    Records name symbols by their index among `symbols`, in order of time.
     """
 
     run: Run
@@ -60,7 +59,7 @@ class BarStep:
     fractions: Sequence[FractionSettlement] = ()  # settled before the row
     last: Array = field(default_factory=lambda: np.empty(0))  # f8[symbols], closes, NaN without bar
     cancelled: Collection[str] = ()  # symbols whose pending entry the owner cancelled
-    # f8[symbols], or none: what a unit locks beside its value when it is sold (engine rule 6).
+    # f8[symbols], or empty: the rupees that a sold unit locks beside its value (engine rule 6).
     short_margins: Array = field(default_factory=lambda: NO_MARGINS)
     entry_block: EntryBlock | None = None  # why nothing was entered; the engine knows fewer reasons
 
@@ -72,8 +71,8 @@ class BarStep:
 def drop_pending_entry(state: State, strategy: Strategy, symbol: str) -> None:
     """Drop the symbol's pending entry.
 
-    An entry that would reverse a position still closes it, as where entries are blocked (engine
-    rule 20).
+    An entry that would reverse a position still closes it, as it does while entries are blocked
+    (engine rule 20).
     """
     slot = strategy.basicInfo.symbols.index(symbol)
     order, side = state.orders[slot, 0], state.positions[slot]["side"]

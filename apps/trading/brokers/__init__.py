@@ -1,1 +1,1 @@
-"""Who takes orders: what any broker must do, the one on paper, whether one can be reached."""
+"""Brokers: the protocol, the paper broker, and the check whether a broker can be reached."""

@@ -1,8 +1,8 @@
 """The paper broker. Its order book is the database: orders and fills as they are stored.
 
-Whether an order is filled, at what price and of what size, the engine's rules decide at the next
-bar. What an exchange would say before that is said here: prices too far from the last one are
-refused (`price_band`), and orders that come too fast wait.
+At the next bar the engine's rules decide whether an order is filled, at which price and size.
+Checks that an exchange makes earlier are made here: prices too far from the last one are refused
+(`price_band`), and orders that come too fast wait.
 """
 
 from collections import Counter, defaultdict
@@ -35,8 +35,8 @@ _BUCKETS: Final = 256
 
 @dataclass(frozen=True, slots=True)
 class PriceBand:
-    """How far from the last price an order's own price may lie, to either side, from a date on: so
-    many percent of it, and never less than so many rupees.
+    """The largest distance of an order's price from the last price, to either side, from a date on:
+    a percentage of it, and at least an amount in rupees.
     """
 
     types: frozenset[str]
@@ -47,7 +47,7 @@ class PriceBand:
 
 
 _BSE: Final = "BSE notice 20251010-20 on order price bands, in force from 2025-12-01"
-# Of contracts on indices; which of NSE and BSE it is makes no difference.
+# Bands of contracts on indices; NSE and BSE have the same.
 INDEX_BANDS: Final = (
     PriceBand(frozenset({"options"}), date(2025, 12, 1), 40.0, 20.0, _BSE),
     PriceBand(frozenset({"futures"}), date(2025, 12, 1), 2.0, 200.0, _BSE),
@@ -60,14 +60,16 @@ _INDICES: Final = frozenset({"NIFTY", "BANKNIFTY", "FINNIFTY", "MIDCPNIFTY", "SE
 
 
 class PaperBroker:
-    """Places orders in the caller's transaction, so that an order commits with what made it."""
+    """Place orders in the caller's transaction, so that an order commits with its cause."""
 
     name = PAPER
 
     @transaction.atomic(savepoint=False)
     def place(self, orders: Sequence[Order], *, last: Mapping[str, float]) -> Sequence[Receipt]:
-        """As the protocol has it. The pace holds over all that place orders at the same time, who
-        wait for one another here. Exits come first.
+        """Place orders by the protocol.
+
+        The limit on speed applies across concurrent callers, who wait for one another here. Exits
+        come first.
         """
         known = self.look_up([order.pk for order in orders])
         fresh = [order for order in orders if order.pk not in known]
@@ -90,7 +92,7 @@ class PaperBroker:
         return [FillReport(*row) for row in rows]
 
     def health(self) -> Health:
-        """Well, unless an operator says otherwise."""
+        """Return OK, unless an operator has declared otherwise."""
         row = BrokerHealth.objects.filter(name=PAPER).first()
         return Health(BrokerState(row.state), row.detail) if row else Health(BrokerState.OK)
 
@@ -100,7 +102,7 @@ def _receipt(order: Order) -> Receipt:
 
 
 def _check(order: Order, last: Mapping[str, float]) -> None:
-    """Reject an order whose price is too far from the last one; market orders have none."""
+    """Reject an order with a price too far from the last one; market orders have no price."""
     if order.price is None or order.intent == Intent.EXIT or order.symbol not in last:
         return
     day = day_in_india(int(order.bar_time.timestamp()))
@@ -110,7 +112,9 @@ def _check(order: Order, last: Mapping[str, float]) -> None:
 
 
 def is_outside_band(symbol: str, price: float, *, last: float, day: date) -> bool:
-    """Return whether an order at `price` is refused; at the edge of the band it is not."""
+    """Return whether an order at `price` is refused; a price at the edge of the band is
+    accepted.
+    """
     parsed = parse_symbol(symbol)
     bands = [
         band
@@ -122,7 +126,7 @@ def is_outside_band(symbol: str, price: float, *, last: float, day: date) -> boo
 
 
 def _pace(orders: Sequence[Order]) -> None:
-    """Set from when the orders count."""
+    """Set the times from which the orders count."""
     by_account: dict[str, list[Order]] = defaultdict(list)
     for order in sorted(orders, key=lambda order: order.intent != Intent.EXIT):
         by_account[order.run.account_id].append(order)
@@ -136,10 +140,11 @@ def _pace(orders: Sequence[Order]) -> None:
 
 
 def spread_by_second(placed: Iterable[datetime], counts: Counter[datetime]) -> list[datetime]:
-    """Return from when each order counts, in order: no second gets more than MAX_PER_SECOND.
+    """Return the time from which each order counts, in order: no second gets more than
+    MAX_PER_SECOND.
 
-    An order above that counts from the next second that has room. `counts` are orders by calendar
-    second, and is updated.
+    A surplus order counts from the next second with room. `counts` are orders by calendar second,
+    and is updated.
     """
     times = []
     for moment in placed:
@@ -152,8 +157,9 @@ def spread_by_second(placed: Iterable[datetime], counts: Counter[datetime]) -> l
 
 
 def _count_placed(accounts: Iterable[str], *, since: datetime) -> Mapping[str, Counter[datetime]]:
-    """By account, the orders of that second and those to come. Accounts share some locks, which
-    are taken last of all and held until the transaction ends.
+    """Return the orders of that second and later seconds, keyed by account.
+
+    Accounts share some locks, which are taken last and held until the transaction ends.
     """
     buckets = sorted({crc32(account.encode()) % _BUCKETS for account in accounts})
     with connection.cursor() as cursor:
@@ -173,7 +179,7 @@ def _count_placed(accounts: Iterable[str], *, since: datetime) -> Mapping[str, C
 
 
 def health_row(*, now: datetime) -> BrokerHealth:
-    """Return what is known of the broker, created when it is first needed."""
+    """Return the stored health of the broker, created on first use."""
     state = {"state": BrokerState.OK.value, "since": now, "checked_at": now}
     return BrokerHealth.objects.get_or_create(name=PAPER, defaults=state)[0]
 
@@ -187,7 +193,7 @@ def declare_health(
     reason: str,
     now: datetime,
 ) -> None:
-    """Let a broker count as being in this state, on record."""
+    """Declare the state of a broker, in the audit record."""
     row.since = row.since if row.state == state.value else now
     row.state, row.checked_at = state.value, now
     row.detail = "" if state is BrokerState.OK else reason

@@ -1,8 +1,7 @@
-"""What a broker does for us, whoever it is; `tests/trading/brokers` holds every adapter to it.
+"""The protocol of brokers; `tests/trading/brokers` checks every adapter against it.
 
-An order's id is our own (`client_order_id`), the same however often it is made, and a
-broker takes it once. So what was lost on the way can be asked for, and sent again only if it is not
-there.
+An order's id is our own (`client_order_id`), the same at every attempt, and a broker accepts it
+once. So after a lost answer we can look an order up, and send it again only if it is missing.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -17,13 +16,15 @@ ATTEMPTS: Final = 3
 
 
 class OutcomeUnknown(Exception):
-    """The order went out, and no answer came: it may be there, or not."""
+    """The order was sent without an answer: it may have arrived or not."""
 
 
 @dataclass(frozen=True, slots=True)
 class Receipt:
-    """What a broker says of an order; `reason` of one that is rejected. It counts from `placed_at`,
-    which is later than the order's own when too many came at once.
+    """The broker's answer to an order, with the `reason` of a rejection.
+
+    The order counts from `placed_at`, which is later than the order's own time if too many came at
+    once.
     """
 
     order_id: str
@@ -34,7 +35,7 @@ class Receipt:
 
 @dataclass(frozen=True, slots=True)
 class FillReport:
-    """One fill; `number` counts up over all of a broker's, so that each is told once."""
+    """A fill; `number` counts up over all fills of a broker, so that each is processed once."""
 
     number: int
     order_id: str
@@ -44,41 +45,41 @@ class FillReport:
 
 @dataclass(frozen=True, slots=True)
 class Health:
-    """Whether orders would be taken now, and if not, why."""
+    """Whether the broker accepts orders now, and the reason if not."""
 
     state: BrokerState
     detail: str = ""
 
 
 class Broker(Protocol):
-    """Takes orders of any number of accounts."""
+    """Accepts orders of any number of accounts."""
 
     @property
     def name(self) -> str:
-        """By which `executionSettings.broker` and BrokerHealth know it."""
+        """Its name in `executionSettings.broker` and BrokerHealth."""
 
     def place(self, orders: Sequence[Order], *, last: Mapping[str, float]) -> Sequence[Receipt]:
-        """One receipt an order, in their order; what is there already is not taken again. `last`
-        are the last prices by symbol. Raises OutcomeUnknown.
+        """Return a receipt for each order, in their order; an order that is already there is not
+        placed again. `last` are the last prices by symbol. Raises OutcomeUnknown.
         """
 
     def cancel(self, order_id: str, *, now: datetime) -> bool:
-        """Whether it was open, and is so no more."""
+        """Cancel the order; return whether it was open until now."""
 
     def look_up(self, order_ids: Collection[str]) -> Mapping[str, Receipt]:
-        """What is known of these; of an order that never came, nothing."""
+        """Return the receipts of the known orders among these, keyed by id."""
 
     def fills_after(self, number: int) -> Sequence[FillReport]:
-        """Those told later than this one, in order."""
+        """Return the fills with higher numbers, in order."""
 
     def health(self) -> Health:
-        """As it is now."""
+        """Return the present health."""
 
 
 def place_surely(
     broker: Broker, orders: Sequence[Order], *, last: Mapping[str, float]
 ) -> Sequence[Receipt]:
-    """`place`, where an answer may be lost: what is found to be there is not sent again.
+    """Place orders, and after a lost answer send again only the missing ones.
 
     Raises OutcomeUnknown after ATTEMPTS.
     """

@@ -1,9 +1,8 @@
 """The commit of a batch: one row of several streams, for some of their runs, in one transaction.
 
-Nothing that a runner does lasts but by this. Locks are taken in this order: streams by their ids,
-kill switches, accounts, algorithms, what belongs to them, events. The steps are computed before it
-is known whose rows must be locked for them; when a run was stopped, paused or resumed meanwhile,
-the whole attempt begins anew.
+A runner keeps no other results. Locks are taken in this order: streams by their ids, kill switches,
+accounts, algorithms, their dependent rows, events. Steps are computed before it is known which rows
+they must lock. If a run was stopped, paused or resumed meanwhile, the whole attempt is repeated.
 """
 
 from collections import defaultdict
@@ -48,7 +47,7 @@ class RunsChanged(Exception):
 
 
 class BatchResult(NamedTuple):
-    """The ids of the streams whose leases still held, and the runs that cannot go on, with why."""
+    """The ids of the streams with valid leases, and the errors of runs that cannot continue."""
 
     held: Collection[int]
     errors: Mapping[str, EngineError]
@@ -56,9 +55,9 @@ class BatchResult(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BarStreamBatch:
-    """One row for some runs of a stream, and how they see it.
+    """One row for some runs of a stream, and their view of it.
 
-    When `is_last`, all runs have been through the row, and the stream goes on to the next.
+    `is_last` marks the last batch of the row: the stream then continues with the next row.
     """
 
     stream: BarStream
@@ -75,14 +74,14 @@ class BarStreamBatch:
 
     @property
     def row_time(self) -> int | None:
-        """The last row that all runs of the stream have been through, after the commit."""
+        """The last row that all runs of the stream have processed, after the commit."""
         return self.row.time if self.is_last else self.stream.row_time
 
 
 def commit_batches(batches: Sequence[BarStreamBatch], *, now: datetime) -> BatchResult:
-    """Step the runs that have not been through their stream's row yet, and write what they did.
+    """Step the runs that have not processed their stream's row yet, and write the results.
 
-    Streams that another runner has leased meanwhile are left as they are.
+    Streams that another runner has leased meanwhile stay unchanged.
     """
     for attempt in range(_ATTEMPTS):
         try:
@@ -135,7 +134,7 @@ def _step_runs(
 
 
 def _read_snapshots(batches: Sequence[BarStreamBatch]) -> dict[str, RunSnapshot]:
-    """Return by run where those stand that have not been through their row."""
+    """Return a snapshot of each run that has not processed this row yet, keyed by run id."""
     contexts = {context.run.pk: context for batch in batches for context in batch.contexts}
     rows = {context.run.pk: batch.row.time for batch in batches for context in batch.contexts}
     owners = sorted({context.run.account_id for context in contexts.values()})
@@ -166,7 +165,7 @@ def _read_snapshots(batches: Sequence[BarStreamBatch]) -> dict[str, RunSnapshot]
 
 
 def pending_closes(run_ids: Collection[str]) -> Mapping[str, Mapping[str, datetime]]:
-    """Return by run the symbols whose positions the owner wants closed, with when they asked."""
+    """Return the times of owners' requests to close positions, keyed by run and symbol."""
     requests: dict[str, dict[str, datetime]] = defaultdict(dict)
     positions = Position.objects.open().filter(run__in=run_ids, close_requested_at__isnull=False)
     for run_id, symbol, since in positions.values_list("run_id", "symbol", "close_requested_at"):
@@ -176,7 +175,7 @@ def pending_closes(run_ids: Collection[str]) -> Mapping[str, Mapping[str, dateti
 
 
 def pending_cancels(run_ids: Collection[str]) -> Mapping[str, Collection[str]]:
-    """Return by run the symbols whose pending entries the owner has cancelled."""
+    """Return the symbols whose pending entries the owner has cancelled, keyed by run."""
     requests: dict[str, set[str]] = defaultdict(set)
     orders = Order.objects.filter(
         run__in=run_ids, status=OrderStatus.OPEN, cancel_requested_at__isnull=False
@@ -187,7 +186,7 @@ def pending_cancels(run_ids: Collection[str]) -> Mapping[str, Collection[str]]:
 
 
 def _is_eventful(step: BarStep) -> bool:
-    """Return whether anything is to be written of the step beside its state."""
+    """Return whether the step changes more than its state."""
     before, after = step.before, step.state
     return bool(
         len(step.fills) or len(step.refusals)
@@ -198,7 +197,7 @@ def _is_eventful(step: BarStep) -> bool:
 
 
 def _lock(eventful: Sequence[BarStep], snapshots: Mapping[str, RunSnapshot]) -> None:
-    """Lock the accounts whose money moves, then the algorithms. Raises RunsChanged."""
+    """Lock the accounts with changes of money, then the algorithms. Raises RunsChanged."""
     moving = [step.run.account_id for step in eventful if _moves_money(step, snapshots)]
     accounts = Account.objects.locked().filter(pk__in=set(moving)).order_by("pk")
     list(accounts.values_list("pk"))
@@ -225,7 +224,7 @@ def _moves_money(step: BarStep, snapshots: Mapping[str, RunSnapshot]) -> bool:
 
 
 def _write_rows(batches: Sequence[BarStreamBatch], now: datetime) -> None:
-    """Keep the rows as they were used; a new segment replaces rows of an earlier one."""
+    """Store the rows as they were used; a new segment replaces rows of an earlier one."""
     first_rows = [
         (batch.stream.pk, batch.row.time) for batch in batches if batch.stream.segment_start is None
     ]
@@ -248,7 +247,7 @@ def _write_session_starts(
     steps: Mapping[str, BarStep],
     snapshots: Mapping[str, RunSnapshot],
 ) -> None:
-    """Keep the states before the first row of a day, and before the day's splits and bonuses."""
+    """Store the states before the first row of a day, and before the day's splits and bonuses."""
     starts = []
     for batch in batches:
         for run_id in (context.run.pk for context in batch.contexts if context.run.pk in steps):
@@ -285,7 +284,9 @@ def _write_states(steps: Mapping[str, BarStep], snapshots: Mapping[str, RunSnaps
 def _end_runs(
     eventful: Sequence[BarStep], snapshots: Mapping[str, RunSnapshot], now: datetime
 ) -> None:
-    """Fail the runs whose capital is lost; release the capital of ended runs that hold nothing."""
+    """Fail the runs that lost their capital; release the capital of ended runs without
+    positions.
+    """
     for step in sorted(eventful, key=lambda step: step.run.algorithm_id):
         snapshot = snapshots[step.run.pk]
         if step.state.account["status"][0] == RUINED and snapshot.ended_at is None:
@@ -301,9 +302,9 @@ def _end_runs(
 
 @transaction.atomic
 def fail_runs(stream: BarStream, reasons: Mapping[str, str], *, now: datetime) -> None:
-    """Fail runs, each for its reason, if they still trade; their positions keep their exits.
+    """Fail runs that still trade, each with its reason; their positions keep their exits.
 
-    Nothing happens if another runner has leased the stream.
+    Do nothing if another runner has leased the stream.
     """
     if not leases.renew([stream], now=now):
         return

@@ -18,12 +18,12 @@ from apps.trading.runs.bar_rows import BarSnapshot, unpack_bars
 
 # The index of the close among the prices of a bar.
 CLOSE: Final = 3
-# Rows in which the first bar of a symbol is looked for.
+# The number of rows to search for the first bar of a symbol.
 _MAX_ROWS: Final = 500
 
 
 class ExecutionTerms(NamedTuple):
-    """What of a strategy decides by which contract terms it trades."""
+    """The settings of a strategy that select its contract terms."""
 
     broker: str | None
     product: str
@@ -31,7 +31,7 @@ class ExecutionTerms(NamedTuple):
 
 
 class ContractTerms(NamedTuple):
-    """The contracts as they are on a day, and the charges and hours by which they trade.
+    """The contracts on a day, and the charges and hours of their trading.
 
     `units` are the contracts as CONTRACT records, `rates` the charges as RATE records.
     """
@@ -50,10 +50,10 @@ def execution_terms_of(strategy: Strategy) -> ExecutionTerms:
 def contract_terms_for(
     strategy: Strategy, stream: BarStream, row: BarSnapshot, *, first: date
 ) -> ContractTerms:
-    """Return the terms on the day of a row, by the rules that are loaded.
+    """Return the terms on the day of a row, by the loaded rules.
 
-    `first` is the day on which the stream's segment began. As in a backtest from that day on, ticks
-    that depend on a price take that of the first bar used since.
+    `first` is the first day of the stream's segment. As in a backtest from that day on, ticks that
+    depend on a price use the first bar since then.
     """
     last = day_in_india(row.time)
     rules = market_rules_of(strategy, first=first, last=last, until=row.closes)
@@ -71,7 +71,9 @@ def contract_terms_for(
 
 
 def _first_close(stream: BarStream, symbol: int, row: BarSnapshot, since: date) -> float:
-    """Return the close of the first bar used since that day, up to `row`; 0 while there is none."""
+    """Return the close of the first bar used since that day, up to `row`; 0 if there is
+    none yet.
+    """
     used = stream.rows.filter(time__gte=midnight(since), time__lt=row.time).order_by("time")
     first_rows = used.values_list("bars", flat=True)[:_MAX_ROWS]
     earlier = (unpack_bars(bytes(data), len(stream.symbols)) for data in first_rows)

@@ -1,11 +1,12 @@
-"""Indicator windows: what indicators at a row of a stream are computed over (engine rule 11).
+"""Indicator windows: the bars that indicators at a row of a stream are computed over (engine rule
+11).
 
-That is bars of the store before the stream's segment began, and from there on those that its rows
-used. Candles of longer timeframes are the stored ones of earlier days, and what the bars of the day
-itself make.
+These are stored bars before the stream's segment began, and the bars of its rows since then.
+Candles of longer timeframes are the stored ones of earlier days, and those made of the day's own
+bars.
 
-A window serves the rows of one day. It is kept in memory from row to row, or made anew from what is
-stored: both are the same to the last bit, unless bars of earlier days were loaded meanwhile.
+A window serves the rows of one day. It is kept in memory from row to row, or rebuilt from stored
+data. Both are equal to the last bit, unless bars of earlier days were loaded meanwhile.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -61,10 +62,9 @@ ReadLonger = Callable[[int, str], Candles]
 
 
 class IndicatorWindow:
-    """The bars of a stream's symbols up to its last row, in the terms of the window's day.
+    """The bars of a stream's symbols up to its last row, adjusted to the window's day.
 
-    Bars from the moment `today` on make the last candles of longer timeframes; `stored` reads the
-    earlier ones.
+    Bars since `today` make the last candles of longer timeframes; `stored` reads the earlier ones.
     """
 
     def __init__(
@@ -75,20 +75,20 @@ class IndicatorWindow:
         self._stored: dict[tuple[int, str], Candles] = {}
 
     def add(self, row: BarSnapshot) -> None:
-        """Add the next row; from here on it is the last one."""
+        """Add the next row, which becomes the last one."""
         start = start_of_block(row.time, self._timeframe)
         for s in filter(row.has, range(len(self._series))):
             self._series[s] = _trimmed(_extended(self._series[s], row.time, row.bars[s]), start)
 
     def bars(self, symbol: int) -> Candles:
-        """Return the bars that rule 11 reads, with the last row's at the end."""
+        """Return the bars for rule 11, ending with the last row's."""
         return self._series[symbol]
 
     def longer(
         self, symbol: int, names: Sequence[str], calendar: Sessions, *, closes: int
     ) -> Mapping[str, HigherTimeframe]:
-        """Return the candles of longer timeframes that are finished by the moment `closes`, as they
-        are seen at the symbol's bars.
+        """Return the candles of longer timeframes that are complete at `closes`, aligned to the
+        symbol's bars.
         """
         bars, by_name = self._series[symbol], {}
         today = bars.between(self._today, closes)
@@ -111,7 +111,7 @@ class IndicatorWindow:
 def build_indicator_window(
     stream: BarStream, calendars: Sequence[Sessions], *, segment_start: int, before: int
 ) -> IndicatorWindow:
-    """Make the window for the day of the moment `before`, as the rows before it have left it.
+    """Build the window for the day of the moment `before`, after the rows before it.
 
     The segment begins at `segment_start`; `calendars` are those of the symbols.
     """
@@ -127,7 +127,7 @@ def build_indicator_window(
 
 @dataclass(frozen=True, slots=True)
 class _Reader:
-    """Reads what is stored of a stream before a moment, of each symbol in its `terms`."""
+    """Reads the stored data of a stream before a moment, each symbol adjusted by its `terms`."""
 
     stream: BarStream
     calendars: Sequence[Sessions]
@@ -137,11 +137,13 @@ class _Reader:
 
     @property
     def chunk_start(self) -> int:
-        """The start of the chunk in which the moment lies: the bars of it are all read."""
+        """The start of the chunk that contains the moment: the chunk is read from its start."""
         return start_of_block(self.before, self.stream.timeframe)
 
     def used_before(self) -> UsedRows:
-        """Read the segment's rows in the chunk, and enough before it for every symbol."""
+        """Read the segment's rows in the chunk, and a sufficient number before it for
+        every symbol.
+        """
         before = self.stream.rows.filter(time__gte=self.segment_start, time__lt=self.before)
         in_chunk = before.filter(time__gte=self.chunk_start).count()
         most = in_chunk + _ROWS_FIRST
@@ -168,7 +170,8 @@ class _Reader:
     def longer(self, symbol: int, name: str) -> Candles:
         """Read longer candles up to the day, or week, of the moment.
 
-        Where none is stored, shorter ones make them (rule 17), also other bars than the rows had.
+        If none are stored, they are made of shorter ones (rule 17), even of bars that were in no
+        row.
         """
         end = _first_moment(self.before, weekly=name == "1w")
         first = min(start_of_block(self.chunk_start, name), end)

@@ -1,8 +1,8 @@
-"""Leases: which runner works on which bar streams.
+"""Leases: the assignment of bar streams to runners.
 
 A runner leases some streams for a few seconds at a time. Leasing a stream raises its token, and
-whoever writes for a stream names the token of its lease: a runner whose lease has passed to another
-writes nothing any more.
+every write for a stream names the token of its lease. So a runner that has lost its lease can write
+nothing.
 """
 
 from collections.abc import Collection, Iterable, Mapping
@@ -15,20 +15,20 @@ from apps.trading.models import BarStream, queries
 
 # How long a lease holds without being renewed.
 LEASE: Final = timedelta(seconds=8)
-# A runner leases one in SHARE of the streams that are due, so that other runners find some too, but
-# at least FEWEST_STREAMS (a pass costs as much as so many streams) and at most MOST_STREAMS.
+# A runner leases one in SHARE of the due streams, so that other runners find some too, but at least
+# FEWEST_STREAMS (a pass costs as much as so many streams) and at most MOST_STREAMS.
 SHARE: Final = 3
 FEWEST_STREAMS: Final = 8
 MOST_STREAMS: Final = 64
-# A stream that has been due for so long is leased by any runner, whoever had it before.
+# A stream that has been due for this long is leased by any runner, even if another had it before.
 OVERDUE: Final = timedelta(seconds=5)
 
 
 def acquire(*, known: Iterable[BarStream], now: datetime) -> list[BarStream]:
-    """Lease a share of the streams that are due, until LEASE from now.
+    """Lease a share of the due streams, until LEASE from now.
 
-    Streams that are overdue come first, then those that nobody else has leased since the caller
-    had them as `known`.
+    Overdue streams come first, then streams with an unchanged lease since the caller had them as
+    `known`.
     """
     streams = list(known)
     parameters = {
@@ -42,8 +42,8 @@ def acquire(*, known: Iterable[BarStream], now: datetime) -> list[BarStream]:
 
 
 def renew(streams: Collection[BarStream], *, now: datetime) -> frozenset[int]:
-    """Lock the streams for the transaction and renew their leases; return the ids of those that the
-    caller still holds. For the others nothing may be written.
+    """Lock the streams for the transaction and renew their leases; return the ids that the caller
+    still holds. The caller must not write for the others.
     """
     with connection.cursor() as cursor:
         cursor.execute(queries.RENEW_LEASES, _columns(dict.fromkeys(streams, now + LEASE)))

@@ -1,8 +1,8 @@
-"""The liquidation of stranded runs: what they hold is closed at the last price.
+"""The liquidation of stranded runs: their positions are closed at the last price.
 
-A run is stranded when its saved state or its steps cannot be read: no row takes it any further, so
-its exits would never come and its capital would be held for ever. When its owner stops it, or asks
-for its positions to be closed, they are closed here, from what the tables say is held.
+A run is stranded when its saved state or its steps cannot be read: no row can step it, so its exits
+would never come and its capital would stay reserved. When its owner stops it, or requests the close
+of its positions, they are closed here, as stored in the tables.
 """
 
 import logging
@@ -57,13 +57,13 @@ from apps.trading.models import (
 from apps.trading.runs import services
 from apps.trading.runs.bar_rows import empty_row
 
-# Whose positions nobody would close any more.
+# Statuses in which nobody can close the positions any more.
 _OVER: Final = (AlgorithmStatus.STOPPED, AlgorithmStatus.ARCHIVED)
 log = logging.getLogger(__name__)
 
 
 def close_stranded_runs(*, now: datetime) -> int:
-    """Close what stranded runs hold and somebody wants closed; return how many runs that were."""
+    """Close the positions of stranded runs whose close is wanted; return the number of runs."""
     if jobs.is_quiet():
         return 0
     closed = 0
@@ -81,7 +81,7 @@ def close_stranded_runs(*, now: datetime) -> int:
 
 @transaction.atomic
 def _close_if_stranded(run_id: str, stream_id: int, *, now: datetime) -> bool:
-    # Whoever steps the runs of the stream is done, or waits for this.
+    # This lock waits for a runner that steps the stream, and makes later ones wait.
     BarStream.objects.locked().filter(pk=stream_id).first()
     state = _candidates().select_related("run__algorithm", "stream").filter(run=run_id).first()
     if state is None or not _is_stranded(state):
@@ -91,7 +91,7 @@ def _close_if_stranded(run_id: str, stream_id: int, *, now: datetime) -> bool:
 
 
 def _candidates() -> QuerySet[RunState]:
-    """Return the states of runs that hold something which is to be closed."""
+    """Return the states of runs with positions to be closed."""
     held = Position.objects.open().filter(run=OuterRef("run"))
     all_wanted = Q(run__algorithm__status__in=_OVER, run__ended_at__isnull=False)
     all_wanted |= Q(run__close_requested_at__isnull=False)
@@ -114,7 +114,7 @@ def _symbols_of(state: RunState) -> list[str]:
 
 
 def _close(state: RunState, *, now: datetime) -> None:
-    """Settle the positions as an expiry does, at their last close, and book that as a step."""
+    """Settle the positions at their last close, as an expiry does, and book that as a step."""
     run = state.run
     step = _closing_step(state, market_now=market_time(now))
     book_steps([step], now=now)
@@ -160,7 +160,7 @@ def _closing_step(state: RunState, *, market_now: int) -> BarStep:
 
 
 def _strategy_of(run: Run, stream: BarStream) -> Strategy:
-    """Return the run's strategy, with other steps in place of those that are valid no longer."""
+    """Return the run's strategy, with stand-ins for steps that are no longer valid."""
     basics = {
         "strategyType": "momentum",
         "timeframe": stream.timeframe,
@@ -173,7 +173,7 @@ def _strategy_of(run: Run, stream: BarStream) -> Strategy:
 def _rebuilt(
     state: RunState, positions: Mapping[str, Position], terms: ContractTerms, *, time: int
 ) -> State:
-    """Return a state of what the tables say the run holds: enough to close it."""
+    """Return a state with the run's positions from the tables: enough to close them."""
     run, symbols = state.run, _symbols_of(state)
     rebuilt = new_state(instrument_ids(symbols), cash=float(run.capital))
     day = int(ist_day(np.array([time]))[0])
@@ -212,7 +212,7 @@ def _fill_position(record: Any, held: Position, state: RunState) -> None:
 
 
 def _settle(state: State, rules: Rules, slots: Collection[int]) -> tuple[Array, Array]:
-    """Close these slots; return the FILL and TRADE records of it."""
+    """Close these slots; return their FILL and TRADE records."""
     output = SimulationOutput(
         np.empty(1, TRADE), np.empty(1), np.empty(1, FILL), np.empty(0, REFUSAL)
     )

@@ -1,6 +1,6 @@
-"""The pending work of leased streams: their runs, and the closed rows that these have before them.
+"""The pending work of leased streams: their runs, and the closed rows before them.
 
-However many streams there are, finding it takes a few statements.
+Finding it takes a few statements for any number of streams.
 """
 
 from collections import defaultdict
@@ -32,7 +32,7 @@ _NO_ROWS: Final = ClosedRows([], None)
 
 
 class RunCursor(NamedTuple):
-    """The last row that a run has been through, and the market's time when it started."""
+    """The last row that a run has processed, and the market's time when it started."""
 
     run_id: str
     row_time: int | None
@@ -41,9 +41,10 @@ class RunCursor(NamedTuple):
 
 @dataclass(slots=True)
 class PendingWork:
-    """A leased stream: its runs, its closed rows, and how many of these all runs have been through.
+    """A leased stream: its runs, its closed rows, and the number of rows that all runs have
+    processed.
 
-    `errors` are the runs that cannot go on with the row that is under way.
+    `errors` are the errors of runs that cannot continue with the row under way.
     """
 
     cache: BarStreamCache
@@ -58,15 +59,15 @@ class PendingWork:
 
     @property
     def next_index(self) -> int | None:
-        """The index of the next row, or None when there is none."""
+        """The index of the next row, or None without one."""
         return self.rows_done if self.rows_done < len(self.closed.rows) else None
 
     def runs_at(self, row: BarSnapshot) -> list[str]:
-        """Return the runs that were there when the row closed."""
+        """Return the runs that existed when the row closed."""
         return [cursor.run_id for cursor in self.cursors if cursor.since < row.closes]
 
     def gives_up_at(self, market_now: int) -> int | None:
-        """Return when the stream's runs will fail unless a row comes."""
+        """Return the time when the stream's runs will fail unless a row comes."""
         stream, since = self.stream, max(cursor.since for cursor in self.cursors)
         if stream.row_time is not None:
             end = nominal_end(stream.row_time, stream.timeframe, self.cache.calendars)
@@ -81,7 +82,8 @@ class PendingWork:
 def find_pending_work(caches: Sequence[BarStreamCache], *, market_now: int) -> list[PendingWork]:
     """Poll the streams for closed rows.
 
-    A row that some of a stream's runs have been through already is read as those runs had it.
+    A row that some of a stream's runs have processed is read as stored, with the bars that those
+    runs saw.
     """
     cursors = run_cursors_of([cache.stream for cache in caches])
     pending = [PendingWork(cache, cursors[cache.stream.pk]) for cache in caches]
@@ -113,7 +115,9 @@ def run_cursors_of(streams: Collection[BarStream]) -> Mapping[int, list[RunCurso
 
 
 def _read_expiries(caches: Sequence[BarStreamCache]) -> None:
-    """At each poll: an instrument master may have brought a contract's last day meanwhile."""
+    """Read the expiries at each poll: an instrument master may have changed a contract's
+    last day.
+    """
     closes = contract_closes(
         {
             symbol: calendar
@@ -126,7 +130,7 @@ def _read_expiries(caches: Sequence[BarStreamCache]) -> None:
 
 
 def _catch_up(caches: Iterable[BarStreamCache]) -> None:
-    """Add the rows that other runners have taken the streams through to the indicator windows."""
+    """Add the rows that other runners have processed to the indicator windows."""
     behind = {cache.stream.pk: cache for cache in caches if cache.is_behind}
     if not behind:
         return
@@ -139,7 +143,7 @@ def _catch_up(caches: Iterable[BarStreamCache]) -> None:
 
 
 def _interrupted_rows(caches: Iterable[BarStreamCache]) -> dict[int, BarSnapshot]:
-    """Return by stream the row that some of its runs have been through, and not all."""
+    """Return the row that some but not all of its runs have processed, keyed by stream."""
     under_way = {
         cache.stream.pk: cache for cache in caches if cache.stream.segment_start is not None
     }
@@ -157,7 +161,7 @@ def _as_used(row: BarRow, cache: BarStreamCache) -> BarSnapshot:
 
 
 def _find_closed_rows(pending: Sequence[PendingWork], market_now: int) -> None:
-    """Find the rows that are closed by the bars that have come."""
+    """Find the rows that are closed by the bars received."""
     starts = {work.stream.pk: _first_start(work) for work in pending}
     earliest: dict[SeriesKey, int] = {}
     for work in pending:

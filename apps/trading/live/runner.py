@@ -1,10 +1,9 @@
-"""A runner leases bar streams that are due, and takes their runs through the rows that are closed.
+"""A runner leases due bar streams, and steps their runs through the closed rows.
 
 One pass: lease streams (`leases`), find their closed rows (`pending`), evaluate the signals of a
-row (`stream_cache`, `signals`), step the runs and write what they did, a batch in one transaction
-(`commit`), and release the streams until their next poll.
-
-Any number of runners share the streams. What a runner keeps in memory any other can make anew.
+row (`stream_cache`, `signals`), step the runs and write the results, a batch in one transaction
+(`commit`), and release the streams until their next poll. Any number of runners share the streams.
+Any runner can rebuild another's memory.
 """
 
 import logging
@@ -26,25 +25,25 @@ from apps.trading.models import BarStream
 from apps.trading.runs import bar_streams
 from apps.trading.runs.bar_rows import BarSnapshot
 
-# Streams whose caches a runner keeps, the most recently used.
+# The number of stream caches that a runner keeps, the most recently used.
 MAX_CACHES: Final = 500
 RUNS_PER_TRANSACTION: Final = 500
 # Rows of one stream before other streams are leased.
 ROWS_PER_LEASE: Final = 50
-# After so many seconds nothing more is begun: far before the leases end.
+# After this time no new batch begins: long before the leases end.
 MAX_BATCH_SECONDS: Final = 3.0
 
 log = logging.getLogger(__name__)
 
 
 class Runner:
-    """One of the service's runners, with its caches of the streams that it has worked on."""
+    """A runner of the service, with caches of its recent streams."""
 
     def __init__(self) -> None:
         self._caches: OrderedDict[int, BarStreamCache] = OrderedDict()
 
     def work(self, *, now: datetime) -> bool:
-        """Lease some streams and take them as far as they go; return False when none is due."""
+        """Lease some streams and process all their rows; return False if no stream is due."""
         known = [cache.stream for cache in self._caches.values()]
         streams = leases.acquire(known=known, now=now)
         if not streams:
@@ -82,8 +81,8 @@ class Runner:
 class LeasedStreams:
     """The streams of one lease, until they are released.
 
-    `abandoned` are the ids of streams that another runner has leased meanwhile, or that failed by
-    themselves: those are polled again when their lease is over.
+    `abandoned` are the ids of streams that another runner has leased meanwhile, or that failed;
+    they are polled again when their lease ends.
     """
 
     def __init__(self, caches: Sequence[BarStreamCache], *, now: datetime) -> None:
@@ -93,7 +92,7 @@ class LeasedStreams:
         self.abandoned: set[int] = set()
 
     def work(self) -> Mapping[BarStream, datetime | None]:
-        """Take the streams as far as they go; return when each is to be polled next."""
+        """Process the streams; return the time of each one's next poll."""
         try:
             streams = [cache.stream for cache in self._caches]
             bar_streams.start_with_replay(streams, market_now=self._market_now)
@@ -113,7 +112,7 @@ class LeasedStreams:
 
     @contextmanager
     def _isolated(self, stream: BarStream) -> Iterator[None]:
-        """Abandon the stream, and no other, if something goes wrong with it."""
+        """Abandon only this stream if it raises an error."""
         try:
             yield
         except Exception as error:
@@ -123,7 +122,7 @@ class LeasedStreams:
             self.abandoned.add(stream.pk)
 
     def _find_pending_work(self) -> list[PendingWork]:
-        """Poll all streams at once or, if that goes wrong, one by one."""
+        """Poll all streams at once or, after an error, separately."""
         try:
             return find_pending_work(self._caches, market_now=self._market_now)
         except Exception as error:
@@ -139,7 +138,7 @@ class LeasedStreams:
     # ----------------------------------------------------------------------------------- the rows
 
     def _take_rows(self) -> None:
-        """Take all streams through their first row, then those that have more through the next."""
+        """Process the first row of all streams, then the next row of streams with more."""
         deadline = time.monotonic() + MAX_BATCH_SECONDS
         for index in range(ROWS_PER_LEASE):
             pending = [work for work in self._not_abandoned() if work.next_index == index]
@@ -153,7 +152,7 @@ class LeasedStreams:
                     return
 
     def _refresh_runs(self, pending: Sequence[PendingWork]) -> None:
-        """Some runs were started since the row before, others have ended."""
+        """Read the runs again: some may have started or ended since the last row."""
         cursors = run_cursors_of([work.stream for work in pending])
         for work in pending:
             work.cursors = cursors[work.stream.pk]
@@ -166,7 +165,7 @@ class LeasedStreams:
                         yield batch
 
     def _commit(self, batches: Sequence[BarStreamBatch]) -> None:
-        """Commit the batches in one transaction or, if that goes wrong, one by one."""
+        """Commit the batches in one transaction or, after an error, separately."""
         try:
             result = commit_batches(batches, now=self._now)
         except Exception as error:
@@ -181,7 +180,7 @@ class LeasedStreams:
                 self._note([batch], commit_batches([batch], now=self._now))
 
     def _note(self, batches: Sequence[BarStreamBatch], result: BatchResult) -> None:
-        """Keep track of what was committed, and fail the runs whose row is done with an error."""
+        """Keep track of the committed rows, and fail the runs with an error in a complete row."""
         pending = {work.stream.pk: work for work in self._pending}
         for batch in batches:
             work = pending[batch.stream.pk]
@@ -211,7 +210,9 @@ class LeasedStreams:
         return self._now + timedelta(seconds=min(waits)) if waits else None
 
     def _give_up_if_silent(self, work: PendingWork) -> int | None:
-        """Fail the stream's runs if no row has come for too long; else return when that will be."""
+        """Fail the stream's runs if no row has come for too long; otherwise return when that will
+        be.
+        """
         due = work.gives_up_at(self._market_now)
         if due is None or due > self._market_now:
             return due
@@ -221,7 +222,7 @@ class LeasedStreams:
 
 
 def _batches_of(work: PendingWork, row: BarSnapshot) -> Iterator[BarStreamBatch]:
-    """Yield the stream's runs that were there when the row closed; the last batch completes it."""
+    """Yield the stream's runs that existed when the row closed; the last batch completes it."""
     cache = work.cache
     cache.open_window(row)
     evaluation = cache.evaluate(work.runs_at(row), row)
@@ -234,7 +235,7 @@ def _batches_of(work: PendingWork, row: BarSnapshot) -> Iterator[BarStreamBatch]
 
 
 def _grouped(batches: Iterable[BarStreamBatch]) -> Iterator[Sequence[BarStreamBatch]]:
-    """Yield groups of at most RUNS_PER_TRANSACTION runs; no stream is in one group twice."""
+    """Yield groups of at most RUNS_PER_TRANSACTION runs; a group has each stream at most once."""
     group: list[BarStreamBatch] = []
     runs = 0
     for batch in batches:

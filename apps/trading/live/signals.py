@@ -1,4 +1,4 @@
-"""Signal evaluation: the signals of runs at the close of a row, and the market as they see it."""
+"""Signal evaluation: the signals of runs at the close of a row, and their view of the market."""
 
 from collections.abc import Mapping, Sequence
 from typing import Final
@@ -38,7 +38,7 @@ _PRICES: Final = range(len(Bars._fields))
 
 
 class SignalEvaluator:
-    """Evaluates one row, with which the window ends; what several runs share is computed once."""
+    """Evaluates the last row of the window; results that several runs share are computed once."""
 
     def __init__(self, window: IndicatorWindow, symbols: Sequence[str], row: BarSnapshot) -> None:
         self._window, self._symbols, self._closes = window, symbols, row.closes
@@ -55,9 +55,9 @@ class SignalEvaluator:
         self._prices = Bars(*(frozen(row.bars[self._with_bar, column]) for column in _PRICES))
 
     def evaluate(self, context: RunContext, terms: ContractTerms) -> SignalInput:
-        """Return what all runs of the context's signal key see.
+        """Return the input of all runs with the context's signal key.
 
-        Raises MissingCalendar, and what the engine cannot compute.
+        Raises MissingCalendar, and the engine's errors.
         """
         signals = np.zeros((len(self._symbols), 1), np.uint8)
         ranges, flags, inputs = [NO_RANGES], [_NO_FLAGS], required_inputs(context.strategy)
@@ -80,13 +80,15 @@ class SignalEvaluator:
         return SignalInput(market, signals)
 
     def _volume(self, context: RunContext) -> Array:
-        """Return the volumes of the row's bars; none where no entry is cut by them."""
+        """Return the volumes of the row's bars; empty if no entry is limited by volume."""
         if not context.plan.max_volume_share:
             return NO_VOLUME
         return np.array([self._bars[s].volume[-1] for s in self._with_bar])
 
     def _short_margins(self, context: RunContext, terms: ContractTerms) -> Array:
-        """Return what units of options lock that are sold in the row; none where none may be."""
+        """Return the rupees locked by a unit of each option sold in the row; empty if no option may
+        be sold.
+        """
         margins = []
         for s in self._with_bar:
             contract, count = terms.contracts[s], len(self._bars[s])
@@ -100,7 +102,9 @@ class SignalEvaluator:
         return np.concatenate([own if len(own) else np.zeros(1) for own in margins])
 
     def _underlying(self, s: int, timeframe: str) -> Candles:
-        """Return the last candles of what an option is on that were over when the row began."""
+        """Return the last candles of an option's underlying that were complete when the
+        row began.
+        """
         if s not in self._underlyings:
             symbol, at = underlying_of(parse_symbol(self._symbols[s])), int(self._time[0])
             since = at - UNDERLYING_DAYS * DAY - TIMEFRAMES[timeframe]
@@ -129,7 +133,10 @@ class SignalEvaluator:
         return self._flags[key]
 
     def _circuits_of(self, s: int, timeframe: str, last: Candles, contract: Contract) -> Array:
-        """Return whether the last bar of a symbol is locked; few bars need the days to say so."""
+        """Return whether the last bar of a symbol is at its circuit limit.
+
+        Few bars of history need daily candles.
+        """
         bars = self._bars[s]
         if not may_be_locked(contract, timeframe, last):
             return _NO_FLAGS

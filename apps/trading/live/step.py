@@ -1,7 +1,7 @@
-"""The step of one run through one row: the engine's own step, with what is wanted from outside.
+"""The step of one run through one row: the engine's own step, with requests from outside.
 
-Before it, splits and bonuses convert what the run holds, and requests of the owner and the kill
-switches are applied; after it, contracts that expire are settled.
+Before it, splits and bonuses convert the positions, and requests of the owner and the kill switches
+are applied. After it, expiring contracts are settled.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -66,9 +66,9 @@ _ORDER_PRICES: Final = ("price", "atr")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RunContext:
-    """What never changes about a run of a stream, read once.
+    """The constant facts about a run of a stream, read once.
 
-    Runs of one `signal_key` get the same signals, which are evaluated once for all of them.
+    Runs with the same `signal_key` get the same signals, which are evaluated once for all of them.
     """
 
     run: Run
@@ -79,7 +79,7 @@ class RunContext:
 
 
 class SignalInput(NamedTuple):
-    """A row as the runs of one signal key see it: its bars, and signal bits u1[1, symbols]."""
+    """The input of a step for one signal key: the row's bars, and signal bits u1[1, symbols]."""
 
     market: MarketRows
     signals: Array
@@ -87,7 +87,7 @@ class SignalInput(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RunSnapshot:
-    """Where a run stands before a row, and what is wanted of it."""
+    """The state of a run before a row, and the requests for it."""
 
     context: RunContext
     data: bytes
@@ -104,15 +104,15 @@ class RunSnapshot:
 
     @property
     def preconditions(self) -> tuple[object, ...]:
-        """What must still hold when the step is written."""
+        """The facts that must still hold when the step is written."""
         return self.status, self.ended_at, self.close_requested_at
 
 
 class BarChanges(NamedTuple):
-    """The changes between the row before and this one, to symbols by their indices.
+    """The changes between the previous row and this one, with symbols by index.
 
-    `ratios` are of splits and bonuses that count from this row on; the contracts in `expiring` end
-    with it. When the data is `stale`, no entry is made.
+    `ratios` are of splits and bonuses that take effect with this row; the contracts in `expiring`
+    end with it. No entry is made while the data is `stale`.
     """
 
     ratios: Mapping[int, Fraction]
@@ -129,8 +129,8 @@ def step_bar(
 ) -> BarStep:
     """Step the run through the row.
 
-    Pending entries are dropped if entries are blocked by now. Positions whose close was requested
-    are closed at the first open after the request.
+    Pending entries are dropped if entries are blocked by now. Positions with a requested close are
+    closed at the first open after the request.
     """
     context, symbols = snapshot.context, snapshot.context.strategy.basicInfo.symbols
     instruments = instrument_ids(symbols)
@@ -174,7 +174,7 @@ def step_bar(
 
 
 def _by_symbol(market: MarketRows) -> Array:
-    """Return the short margins of a row, 0 of what has no bar; none where there are none."""
+    """Return the short margins of a row, 0 for symbols without a bar; empty if there are none."""
     if not len(market.short_margins):
         return NO_MARGINS
     cells = market.cell[0]
@@ -182,7 +182,7 @@ def _by_symbol(market: MarketRows) -> Array:
 
 
 class _StepOutput:
-    """What the calls of the kernel in one step have written; each writes the buffers anew."""
+    """The output of the kernel's calls in one step; each call overwrites the buffers."""
 
     def __init__(self, symbols: int) -> None:
         self.buffers = SimulationOutput(
@@ -194,7 +194,7 @@ class _StepOutput:
         self.trades, self.fills, self.refusals = _NO_TRADES, NO_FILLS, NO_REFUSALS
 
     def append(self, trades: int, fills: int, refusals: int) -> None:
-        """Copy so many records from the buffers; mostly there are none."""
+        """Copy these numbers of records from the buffers; mostly there are none."""
         if trades:
             self.trades = _concatenated(self.trades, self.buffers.trades[:trades])
         if fills:
@@ -219,7 +219,7 @@ def _concatenated(before: Array, new: Array) -> Array:
 
 
 def _entry_block(snapshot: RunSnapshot, *, stale: bool) -> EntryBlock | None:
-    """Return why the run may enter nothing in this row, or None."""
+    """Return the reason why the run may not enter in this row, or None."""
     if snapshot.ended_at:
         return EntryBlock.ERROR if snapshot.status == AlgorithmStatus.ERROR else EntryBlock.STOPPED
     if snapshot.kill_switch_since:
@@ -230,7 +230,7 @@ def _entry_block(snapshot: RunSnapshot, *, stale: bool) -> EntryBlock | None:
 
 
 def _engine_code(block: EntryBlock | None) -> int | None:
-    """The engine knows two reasons: a decision from outside, and stale data."""
+    """Return the engine's code; it has two: a decision from outside, and stale data."""
     if block is None:
         return None
     return STALE_DATA if block is EntryBlock.STALE_DATA else KILL_SWITCH
@@ -242,7 +242,7 @@ def _requested_closes(
     """Return the symbols to be closed at the row's open, and those at the open after it.
 
     A close is made at the first open after its request. All positions of a deleted algorithm are
-    closed: nobody could ask for it any more.
+    closed, because nobody could request it any more.
     """
     at_open: list[int] = []
     at_next_open: list[int] = []
@@ -257,15 +257,16 @@ def _requested_closes(
 
 
 # ------------------------------------------------------------------------------- splits and bonuses
-#
-# A backtest reads all prices in the terms of one day and never meets a split. A run on paper trades
-# each day's prices as they are, so its positions, levels and orders are converted before the first
-# row of the day from which a split or bonus counts.
+# A backtest reads all prices adjusted to one day, so it has no splits. A paper run trades each
+# day's prices as they are, so its positions, levels and orders are converted before the first row
+# of the day when a split or bonus takes effect.
 
 
 class Conversion(NamedTuple):
-    """The settled fractions; of the symbols in `too_few` less than one share would be left, so that
-    they are not converted but closed.
+    """The settled fractions.
+
+    For symbols in `too_few` less than one share would be left: they are closed instead of
+    converted.
     """
 
     fractions: Sequence[FractionSettlement]
@@ -281,9 +282,9 @@ def convert(
 ) -> Conversion:
     """Turn each share of a symbol into `ratio` shares at prices divided by it.
 
-    A fraction that is left over is settled at the open of the row, or at the last close where the
-    symbol has no bar in it, for longs and shorts alike. Stop, target and the price of a pending
-    order are rounded to the tick again (engine rules 3 and 12). `contracts` are CONTRACT records.
+    A remaining fraction is settled at the open of the row, or at the last close for a symbol
+    without a bar in it, for longs and shorts alike. Stop, target and the price of a pending order
+    are rounded to the tick again (engine rules 3 and 12). `contracts` are CONTRACT records.
     """
     fractions, too_few = [], []
     for symbol, ratio in ratios.items():
@@ -316,14 +317,14 @@ def convert(
 
 
 def _mark_at_open(position: Any, row: BarSnapshot, symbol: int, ratio: Fraction) -> None:
-    """Let the position be closed at the open of the row, in its old shares."""
+    """Close the position at the open of the row, in its old shares."""
     if row.has(symbol):
         position["close"] = float(row.bars[symbol, OPEN]) * float(ratio)
         position["time"], position["day"] = row.time, row.day
 
 
 def _round_levels(position: Any, order: Any, plan: Plan, tick: float) -> None:
-    """Round as when the levels were set: a stop and a target away from the entry, a limit in the
+    """Round as when the levels were set: stops and targets away from the entry, a limit in the
     run's favour, a stop order away.
     """
     long = position["side"] > 0

@@ -1,4 +1,4 @@
-"""What a runner keeps in memory of a bar stream from row to row. All of it can be made anew."""
+"""The memory of a runner about a bar stream, kept from row to row. All of it can be rebuilt."""
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
@@ -30,7 +30,7 @@ from apps.trading.live.step import BarChanges, RunContext, SignalInput
 from apps.trading.models import BarStream, Run
 from apps.trading.runs.bar_rows import BarSnapshot
 
-# When so many bars are missing, nothing is entered any more.
+# With this many bars missing, no entry is made.
 STALE_AFTER: Final = 3
 # A window that is more bars behind its stream is made anew instead of following.
 MAX_BARS_BEHIND: Final = 300
@@ -39,8 +39,8 @@ MAX_BARS_BEHIND: Final = 300
 class StreamEvaluation(NamedTuple):
     """A row as the runs of its stream see it.
 
-    `contexts` are the runs that can go on with it, `errors` say why the others cannot. `signals`
-    are by signal key, `terms` by run.
+    `contexts` are the runs that can continue with it, `errors` are the reasons of the others.
+    `signals` are keyed by signal key, `terms` by run.
     """
 
     contexts: Sequence[RunContext]
@@ -52,10 +52,10 @@ class StreamEvaluation(NamedTuple):
 
 @dataclass(slots=True)
 class BarStreamCache:
-    """One stream: its market rules, its runs, and the window over which indicators are computed.
+    """A stream: its market rules, its runs, and the window of its indicators.
 
-    The window is of the segment that begins at `segment_start` and ends with `last_row`. `terms`
-    are those of the day; `closes` are those of contracts' last sessions, as known at the poll.
+    The window covers the segment that begins at `segment_start` and ends with `last_row`. `terms`
+    are of the day; `closes` are of contracts' last sessions, as known at the poll.
     """
 
     stream: BarStream
@@ -72,11 +72,11 @@ class BarStreamCache:
     def create(
         cls, stream: BarStream, rules: RuleSet, calendars: Mapping[str, Sessions]
     ) -> "BarStreamCache":
-        """Begin with nothing but the rules; `calendars` are by symbol."""
+        """Create an empty cache with the rules; `calendars` are by symbol."""
         return cls(stream, rules, [calendars[symbol] for symbol in stream.symbols])
 
     def use_rules(self, rules: RuleSet, calendars: Mapping[str, Sessions]) -> None:
-        """Go by these rules from now on; contract terms include hours, so both bring new ones."""
+        """Use these rules from now on. Contract terms include hours, so they are read again."""
         of_symbols = [calendars[symbol] for symbol in self.stream.symbols]
         if rules is not self.rules or of_symbols != self.calendars:
             self.rules, self.calendars = rules, of_symbols
@@ -86,7 +86,9 @@ class BarStreamCache:
 
     @property
     def is_behind(self) -> bool:
-        """Whether other runners were some rows further, and the window can follow."""
+        """Return whether other runners have processed a few more rows, so that the window can catch
+        up.
+        """
         stream = self.stream
         if self.window is None or stream.row_time is None:
             return False
@@ -98,16 +100,16 @@ class BarStreamCache:
         return 0 < behind <= MAX_BARS_BEHIND * TIMEFRAMES[stream.timeframe]
 
     def add_row(self, row: BarSnapshot) -> None:
-        """Let the window end with this row, which comes after its last one."""
+        """Add the row, the next after the window's last, to the window."""
         assert self.window is not None
         self.window.add(row)
         self.last_row = row.time
 
     def open_window(self, row: BarSnapshot) -> None:
-        """Let a window of the row's day end with the row.
+        """Make the window of the row's day, ending with the row.
 
-        At the first row of a day the window is made anew: what was loaded since the day before
-        counts from then on, whichever runner has the stream.
+        At the first row of a day the window is rebuilt, so that bars loaded since the day before
+        count for every runner.
         """
         start = self._segment_start_at(row)
         is_current = (self.segment_start, self.last_row) == (start, self.stream.row_time)
@@ -120,7 +122,9 @@ class BarStreamCache:
         self.add_row(row)
 
     def drop_unused(self) -> None:
-        """Forget a window whose last row was not committed: others may use another in its place."""
+        """Drop a window whose last row was not committed, because another row may be used
+        instead.
+        """
         if self.last_row != self.stream.row_time:
             self.window = None
 
@@ -131,7 +135,7 @@ class BarStreamCache:
     # ------------------------------------------------------------------------------- the evaluation
 
     def evaluate(self, run_ids: Iterable[str], row: BarSnapshot) -> StreamEvaluation:
-        """Evaluate the row, with which the window ends, for these runs."""
+        """Evaluate the row, the last of the window, for these runs."""
         assert self.window is not None
         errors = self._load_contexts(list(run_ids))
         evaluator = SignalEvaluator(self.window, self.stream.symbols, row)
@@ -147,7 +151,7 @@ class BarStreamCache:
         return StreamEvaluation(contexts, signals, terms, changes, errors)
 
     def _load_contexts(self, run_ids: Sequence[str]) -> dict[str, EngineError]:
-        """Keep the contexts of these runs alone; return why the steps of some cannot be read."""
+        """Keep only the contexts of these runs; return the errors of unreadable steps."""
         errors: dict[str, EngineError] = {}
         unknown = [run_id for run_id in run_ids if run_id not in self.contexts]
         for run in Run.objects.filter(pk__in=unknown):
@@ -161,8 +165,8 @@ class BarStreamCache:
     def terms_on(self, context: RunContext, row: BarSnapshot, *, settles: bool) -> ContractTerms:
         """Return the terms of the row's day.
 
-        They are kept for the day once each symbol has a bar, whose price decides on its tick; where
-        a contract `settles` with the row, its price is read anew.
+        They are cached for the day once each symbol has a bar, because its price decides on its
+        tick. If a contract `settles` with the row, its price is read again.
         """
         key = day_in_india(row.time), context.execution_terms
         if key in self.terms and not settles:
@@ -186,7 +190,7 @@ class BarStreamCache:
         )
 
     def _share_ratios(self, before: int, row: BarSnapshot) -> dict[int, Fraction]:
-        """Return the ratios of splits and bonuses from the days after the row before on."""
+        """Return the ratios of splits and bonuses on the days after the previous row."""
         day_before, day = day_in_india(before), day_in_india(row.time)
         if day_before == day:
             return {}
@@ -199,7 +203,7 @@ class BarStreamCache:
         }
 
     def _expiring(self, row: BarSnapshot) -> list[int]:
-        """Return the contracts whose last session ends with this row, or has ended before it."""
+        """Return the contracts with their last session ending at this row, or before it."""
         return [index for index, ends in enumerate(self.ends_of_contracts()) if row.closes >= ends]
 
     def ends_of_contracts(self) -> list[int]:
@@ -212,7 +216,7 @@ class BarStreamCache:
 
 
 def run_context_of(run: Run) -> RunContext:
-    """Read the run's steps. Raises InvalidStrategy where they are valid no longer."""
+    """Read the run's steps. Raises InvalidStrategy if they are no longer valid."""
     strategy = parse(run.configuration)
     plan, execution_terms = plan_of(strategy), execution_terms_of(strategy)
     signal_key = [
@@ -230,9 +234,9 @@ def run_context_of(run: Run) -> RunContext:
 def is_stale(
     timeframe: str, calendars: Sequence[Sessions], *, before: int | None, row: BarSnapshot
 ) -> bool:
-    """Return whether no bar came for so long that pending entries were decided too long ago.
+    """Return whether pending entries are too old because no bar came for long.
 
-    The time is counted within the row's session: from the end of the row before, or from the
+    The time is counted within the row's session: from the end of the previous row, or from the
     opening. Before the first row of a segment nothing is pending.
     """
     length = TIMEFRAMES[timeframe]

@@ -12,12 +12,12 @@ from apps.trading.models.money import ZERO
 
 class AccountQuerySet(models.QuerySet["Account"]):
     def locked(self) -> Self:
-        """Nobody else reserves or releases until the transaction ends."""
+        """Lock the accounts: nobody else reserves or releases until the transaction ends."""
         return self.select_for_update(no_key=True)
 
 
 class Account(models.Model):
-    """A user's paper money: all of it, and what of it the runs hold."""
+    """A paper account: its balance, and the part of it that runs have reserved."""
 
     owner = models.OneToOneField(
         "accounts.User", models.CASCADE, primary_key=True, related_name="+"
@@ -41,12 +41,12 @@ class Account(models.Model):
 
     @property
     def available(self) -> Decimal:
-        """What a new run may reserve."""
+        """The amount that a new run may reserve."""
         return self.balance - self.reserved
 
 
 class EntryKind(StrEnum):
-    """What moved money."""
+    """The cause of a movement of money."""
 
     OPENING = "opening"
     RESET = "reset"
@@ -57,11 +57,11 @@ class EntryKind(StrEnum):
 
 
 class LedgerEntry(models.Model):
-    """One fact that moved money between the books of an account, as postings that add up to zero.
+    """A movement of money between the books of an account, as postings that add up to zero.
 
-    Of a fill, `fill_id` names it; of a fraction of a share that a split left over, `position_id`
-    names the position. The database refuses to rewrite an entry or a posting, and to
-    take postings of an entry that do not add up to zero.
+    For a fill, `fill_id` names it; for a fraction of a share left over by a split, `position_id`
+    names the position. The database refuses to change an entry or a posting, and refuses postings
+    that do not add up to zero.
     """
 
     account = models.ForeignKey(Account, models.CASCADE, related_name="entries")
@@ -102,12 +102,12 @@ class LedgerEntry(models.Model):
 
 
 class Book(StrEnum):
-    """Where money of an account is, came from or went to.
+    """A book of an account.
 
-    The account owns `cash` and `locked`: what is free, and what open positions bind at their entry
-    prices. Their sum is its balance. The others say why it is what it is, with the sign turned:
-    `capital` what the service lent it to begin with, `result` what positions won or lost before
-    charges, `charges` what fills paid.
+    The account owns `cash` and `locked`: free money, and money bound by open positions at their
+    entry prices. Their sum is its balance. The other books explain it, with the opposite sign:
+    `capital` is the initial loan of the service, `result` the results of positions before charges,
+    `charges` the charges of fills.
     """
 
     CASH = "cash"

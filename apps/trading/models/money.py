@@ -9,10 +9,12 @@ ZERO: Final = Decimal("0.00")
 
 
 def rupees(amount: float) -> Decimal:
-    """Return the amount as it is stored, half a paisa rounded up."""
+    """Return the amount in its stored form, half a paisa rounded up."""
     return Decimal(repr(amount)).quantize(_PAISA, ROUND_HALF_UP)
 
 
 def price(amount: float) -> Decimal:
-    """Return the price of one unit as it is stored: four decimals, half of the last rounded up."""
+    """Return the price of one unit in its stored form: four decimals, half of the last
+    rounded up.
+    """
     return Decimal(repr(amount)).quantize(TICK, ROUND_HALF_UP)

@@ -1,4 +1,4 @@
-"""What runs did and hold: signals, orders, fills, positions, trades, losses of a day."""
+"""The activity of runs: signals, orders, fills, positions, trades, daily losses."""
 
 from enum import StrEnum
 from typing import Self
@@ -14,7 +14,7 @@ from apps.trading.models.runs import Run
 
 
 class OrderStatus(StrEnum):
-    """Where an order stands; all but `open` are its end."""
+    """The status of an order; all but `open` are final."""
 
     OPEN = "open"
     FILLED = "filled"
@@ -23,7 +23,7 @@ class OrderStatus(StrEnum):
 
 
 class Intent(StrEnum):
-    """What an order does to a position."""
+    """The effect of an order on a position."""
 
     ENTRY = "entry"
     ADD = "add"
@@ -31,10 +31,11 @@ class Intent(StrEnum):
 
 
 class Order(models.Model):
-    """One order of a run. Its id is the client order id: a pure function of run, bar, symbol and
-    slot (`client_order_id`), so that what is done again after a crash is the same order.
+    """An order of a run.
 
-    An entry is sized when it is filled (engine rule 6), so its quantity is null until then.
+    Its id is the client order id: a pure function of run, bar, symbol and slot (`client_order_id`),
+    so a repetition after a crash is the same order. An entry is sized when it is filled (engine
+    rule 6), so its quantity is null until then.
     """
 
     id = IdField()
@@ -95,7 +96,7 @@ class Order(models.Model):
 
 
 class Fill(models.Model):
-    """One execution of an order, with what it was charged (engine rule 10)."""
+    """An execution of an order, with its charges (engine rule 10)."""
 
     # Its own index on the order would repeat the constraint's.
     order = models.ForeignKey(Order, models.CASCADE, related_name="fills", db_index=False)
@@ -124,9 +125,9 @@ class PositionQuerySet(models.QuerySet["Position"]):
 
 
 class Position(models.Model):
-    """What a run holds, or has held, of one symbol."""
+    """A position of a run in one symbol, open or closed."""
 
-    # Its own index on the run would repeat the constraint's for those that are open.
+    # Its own index on the run would repeat the constraint's for open positions.
     run = models.ForeignKey(Run, models.CASCADE, related_name="positions")
     symbol = models.CharField(max_length=MAX_LENGTH)
     quantity = models.BigIntegerField(help_text="Negative for a short position")
@@ -166,7 +167,7 @@ class Position(models.Model):
 
 
 class Trade(models.Model):
-    """A position from entry to exit, as a backtest tells it."""
+    """A position from entry to exit, in the form of a backtest's trade."""
 
     id = IdField()
     run = models.ForeignKey(Run, models.CASCADE, related_name="trades")
@@ -197,10 +198,10 @@ class Trade(models.Model):
 
 
 class PerformanceTotals(models.Model):
-    """What all trades of an algorithm add up to, so that one more costs the same after a million.
+    """The totals of all trades of an algorithm, so that one more costs the same after a million.
 
-    Returns are fractions of the entry's value; `return_mean` and `return_squares` (the squared
-    differences from it, summed) are carried on as Welford does (1962).
+    Returns are fractions of the entry's value. `return_mean` and `return_squares` (the sum of
+    squared differences from it) are updated by Welford's method (1962).
     """
 
     algorithm = models.OneToOneField(
@@ -227,7 +228,7 @@ class PerformanceTotals(models.Model):
         return f"{self.trades} trades of {self.algorithm_id}"
 
     def add(self, trade: Trade) -> None:
-        """One that neither won nor lost counts on neither side."""
+        """Add a trade. A trade without profit or loss counts as neither won nor lost."""
         self.trades += 1
         self.won += trade.profit > 0
         self.lost += trade.profit < 0
@@ -239,7 +240,7 @@ class PerformanceTotals(models.Model):
 
 
 class Signal(models.Model):
-    """What a run's conditions said at the close of a bar, and whether it was followed."""
+    """The result of a run's conditions at the close of a bar, and whether it was followed."""
 
     # Its own index on the run would repeat the constraint's.
     run = models.ForeignKey(Run, models.CASCADE, related_name="signals", db_index=False)
@@ -273,7 +274,7 @@ class Signal(models.Model):
 
 
 class DailyLoss(models.Model):
-    """What an algorithm has lost on one date in Asia/Kolkata, against the limit of that day."""
+    """The loss of an algorithm on one date in Asia/Kolkata, against the limit of that day."""
 
     algorithm = models.ForeignKey(
         "algorithms.Algorithm", models.CASCADE, related_name="daily_losses", db_index=False

@@ -1,4 +1,5 @@
-"""The SQL of trading that Django's ORM cannot say: statements over many rows at once, and locks.
+"""The SQL of trading that Django's ORM cannot express: statements over many rows at once, and
+locks.
 
 Most take their rows as one array per column; `execute_columns` turns rows into columns.
 """
@@ -25,7 +26,7 @@ _STATE: Final = RunState._meta.db_table
 
 
 def execute_columns(query: str, rows: Sequence[Sequence[object]]) -> list[Any]:
-    """Run `query` with each column of `rows` as an array; do nothing where there are none."""
+    """Execute `query` with each column of `rows` as an array; do nothing without rows."""
     if not rows:
         return []
     with connection.cursor() as cursor:
@@ -52,7 +53,7 @@ WAKE_STREAMS: Final = f"""
 # Leases a share of the streams that are due. `wake_at` becomes the end of the lease, so that the
 # streams of a runner that dies are polled again then.
 _IS_DUE: Final = "wake_at <= %(now)s AND (leased_until IS NULL OR leased_until <= %(now)s)"
-# During a quiet start there is none to lease.
+# During a quiet start no stream can be leased.
 ACQUIRE_LEASES: Final = f"""
     UPDATE {_STREAM} SET lease_token = lease_token + 1,
         leased_until = %(until)s, wake_at = %(until)s
@@ -69,7 +70,7 @@ ACQUIRE_LEASES: Final = f"""
     )) RETURNING {columns_of(BarStream, _STREAM)}
 """
 
-# Locks, in the order of their ids, the streams whose lease token is still the caller's.
+# Locks the streams that still have the caller's lease token, in the order of their ids.
 _LOCK_HELD: Final = f"""
     SELECT held.* FROM {_STREAM} AS stream
     JOIN unnest(%s::int8[], %s::int8[], %s::timestamptz[], %s::timestamptz[])
@@ -81,7 +82,7 @@ RENEW_LEASES: Final = f"""
     UPDATE {_STREAM} AS stream SET leased_until = held.next
     FROM ({_LOCK_HELD}) AS held WHERE stream.id = held.id RETURNING stream.id
 """
-# A `wake_at` other than the one that the lease has set came meanwhile; the earlier one stands.
+# A `wake_at` that differs from the lease's was set meanwhile; the earlier time wins.
 RELEASE_LEASES: Final = f"""
     UPDATE {_STREAM} AS stream SET leased_until = NULL,
         wake_at = LEAST(NULLIF(wake_at, held.lease_end), held.next)

@@ -13,7 +13,7 @@ from apps.trading.models.accounts import Account
 
 
 class EndReason(StrEnum):
-    """Why a run takes no more entries."""
+    """The reason why a run takes no more entries."""
 
     STOPPED = "stopped"
     ERROR = "error"
@@ -21,20 +21,20 @@ class EndReason(StrEnum):
 
 class RunQuerySet(models.QuerySet["Run"]):
     def holding(self) -> Self:
-        """Those whose capital is still reserved: they trade, or hold what they have bought."""
+        """Return the runs with reserved capital: live ones, and ended ones with open positions."""
         return self.filter(released_at=None)
 
     def live(self) -> Self:
-        """Those of algorithms that are active or paused."""
+        """Return the runs of algorithms that are active or paused."""
         return self.filter(ended_at=None)
 
 
 class Run(models.Model):
-    """An algorithm's trading from one start to the stop after it, by the steps as they were then.
+    """The trading of an algorithm from one start to the next stop, by its steps at the start.
 
-    It ends when it is stopped or fails. Its capital goes back to the account when it also holds
-    nothing any more, which may be later. From `close_requested_at` on whoever trades the run closes
-    each position at its symbol's next open.
+    It ends when it is stopped or fails. Its capital returns to the account when it also holds
+    nothing, which may be later. From `close_requested_at` on, each position is closed at its
+    symbol's next open.
     """
 
     id = IdField()
@@ -91,7 +91,7 @@ class Run(models.Model):
         return f"Run {self.pk}"
 
     def end(self, reason: EndReason, *, now: datetime) -> None:
-        """It takes no more entries; one that has ended keeps the reason and the time."""
+        """Refuse entries from now on; an ended run keeps its reason and time."""
         if self.ended_at is None:
             self.ended_at, self.end_reason = now, reason
 
@@ -103,16 +103,16 @@ class BarStreamQuerySet(models.QuerySet["BarStream"]):
 
 class BarStream(models.Model):
     """The bars of some symbols in a given order and timeframe, with or without those outside of
-    sessions. All runs on these bars subscribe to the stream.
+    sessions.
 
-    Its runs see the same rows (engine rule 16), so a row is made once and one transaction steps all
-    of them by it. One runner at a time works on a stream: a lease raises `lease_token`, and whoever
-    writes names the token of its lease. `wake_at` is when the stream is due: bars have come, the
-    grace period of a row is over, or bars may be missing.
+    All runs on these bars subscribe to the stream. Its runs see the same rows (engine rule 16), so
+    a row is made once, and one transaction steps all runs by it. One runner at a time works on a
+    stream: a lease raises `lease_token`, and every write names the token of its lease.
 
-    `segment_start` is the first row of the present segment, `row_time` the last one by which all
-    runs have been stepped; both are starts of bars in epoch seconds. The rows of a segment have no
-    gaps: a stream that had no runs for a while begins a new segment.
+    `wake_at` is the time when the stream is due: bars have come, the grace period of a row is over,
+    or bars may be missing. `segment_start` is the first row of the present segment, `row_time` the
+    last row that stepped all runs; both are starts of bars in epoch seconds. The rows of a segment
+    have no gaps: a stream that had no runs for a while begins a new segment.
     """
 
     symbols = models.JSONField()
@@ -147,7 +147,7 @@ class BarStream(models.Model):
 
 
 class BarRow(models.Model):
-    """One row as it was used: what comes later does not change it (engine rule 16)."""
+    """A row as it was used: later bars do not change it (engine rule 16)."""
 
     # Its own index on the stream would repeat the constraint's.
     stream = models.ForeignKey(
@@ -172,8 +172,8 @@ class BarRow(models.Model):
 class RunState(models.Model):
     """The state of a run after its last row: the engine's saved state, equity and drawdown.
 
-    It is advanced by one conditional UPDATE that names the row before, so that no run is stepped by
-    a row twice (`row_time` is null before the first). An ended run without positions has no state.
+    It is advanced by one conditional UPDATE that names the previous row, so no row steps a run
+    twice (`row_time` is null before the first). An ended run without positions has no state.
     """
 
     run = models.OneToOneField(Run, models.CASCADE, primary_key=True, related_name="state")
@@ -200,7 +200,7 @@ class RunState(models.Model):
 
 
 class SessionStart(models.Model):
-    """The state with which a run entered a session; from it the session can be simulated again."""
+    """The state of a run at the start of a session; the session can be simulated again from it."""
 
     # Its own index on the run would repeat the constraint's.
     run = models.ForeignKey(Run, models.CASCADE, related_name="sessions", db_index=False)
@@ -221,7 +221,7 @@ class SessionStart(models.Model):
 
 
 class DriftReport(models.Model):
-    """How a session's paper trading of a run compares with its backtest; clean when it lists no
+    """The comparison of a session's paper trading with its backtest; clean if it lists no
     difference.
     """
 

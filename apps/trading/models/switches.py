@@ -1,4 +1,4 @@
-"""What stops trading: a user's switch and the operators', and brokers that cannot be reached."""
+"""The switches that stop trading: a user's and the operators'; and the health of brokers."""
 
 from datetime import datetime
 from enum import StrEnum
@@ -11,7 +11,7 @@ MAX_REASON: Final = 200
 
 
 class Switch(models.Model):
-    """While it is on, nothing starts and nothing is entered; exits go on."""
+    """While a switch is on, no run starts and no entry is made; exits continue."""
 
     active = models.BooleanField(default=False)
     since = models.DateTimeField(null=True)
@@ -35,7 +35,7 @@ def _says_since_when(name: str) -> models.CheckConstraint:
 
 
 class KillSwitch(Switch):
-    """Of one user, over all their algorithms."""
+    """The switch of one user, over all their algorithms."""
 
     owner = models.OneToOneField(
         "accounts.User", models.CASCADE, primary_key=True, related_name="+"
@@ -50,7 +50,7 @@ class KillSwitch(Switch):
 
 
 class GlobalSwitch(Switch):
-    """Of the operators, over everybody; there is one row at most."""
+    """The switch of the operators, over everybody; at most one row."""
 
     SINGLETON_ID: Final = 1
 
@@ -69,7 +69,7 @@ class GlobalSwitch(Switch):
 
 
 class BrokerState(StrEnum):
-    """`limited`: it answers, and takes no more orders for now."""
+    """`limited`: it answers, and accepts no more orders for now."""
 
     OK = "ok"
     LIMITED = "limited"
@@ -77,7 +77,7 @@ class BrokerState(StrEnum):
 
 
 class BrokerHealth(models.Model):
-    """What is known of one broker; of one that was never heard of there is no row."""
+    """The known health of a broker; a broker without reports has no row."""
 
     name = models.CharField(max_length=40, primary_key=True)
     state = models.CharField(max_length=11, choices=[(s.value, s.value) for s in BrokerState])

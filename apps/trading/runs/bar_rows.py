@@ -1,7 +1,7 @@
 """The rows of a bar stream: the bars of one moment, of all its symbols (engine rule 16).
 
 A row closes when each symbol has its bar, or a later one, and at the latest GRACE_PERIOD after its
-nominal end. It is then used as it is; bars that come later do not change it.
+nominal end. Bars that arrive after the close do not change the row.
 """
 
 from collections.abc import Iterable, Sequence
@@ -27,7 +27,7 @@ from apps.trading.models import BarStream
 # Bars of sessions that may be missing in a row before a run fails.
 MAX_MISSING_BARS: Final = 10
 
-# Among so many dates there is a session.
+# This many dates include at least one session.
 _DAYS_AHEAD: Final = 10
 # Each week has a session, and so a bar of every timeframe; the first may be half over.
 _WEEKS_AHEAD: Final = MAX_MISSING_BARS + 1
@@ -39,7 +39,7 @@ class BarSnapshot(NamedTuple):
     """The bars of one timestamp.
 
     `time` and `closes` are the start and the nominal end of the bars (epoch seconds). `bars`
-    f8[symbols, 5] are open, high, low, close and volume, NaN where a symbol has no bar.
+    f8[symbols, 5] are open, high, low, close and volume, NaN for a symbol without a bar.
     """
 
     time: int
@@ -62,17 +62,17 @@ def empty_row(time: int, closes: int, *, symbols: int) -> BarSnapshot:
 def visible_bars(
     stream: BarStream, candles: Candles, timeframe: str, calendar: Sessions
 ) -> Candles:
-    """Return the bars of a symbol that the stream's runs see, as a backtest would (rule 9)."""
+    """Return the bars of a symbol that the stream's runs see, as in a backtest (rule 9)."""
     if stream.include_out_of_session:
         return candles
     return session_bars(candles, timeframe, calendar)
 
 
 class ClosedRows(NamedTuple):
-    """The rows that are closed, in order, and when to poll again (market's time, epoch seconds).
+    """The closed rows, in order, and the time of the next poll (market's time, epoch seconds).
 
-    `next_poll` is when the row that is under way will close or, where none is, when the grace
-    period of the next one ends.
+    `next_poll` is the close of the row under way or, without one, the end of the next row's grace
+    period.
     """
 
     rows: list[BarSnapshot]
@@ -116,9 +116,9 @@ def nominal_end(time: int, timeframe: str, calendars: Sequence[Sessions]) -> int
 
 
 def _next_poll(timeframe: str, calendars: Iterable[Sessions], start: int, now: int) -> int | None:
-    """Return when the first grace period that is not over ends, of session bars from `start` on.
+    """Return the end of the first grace period that is not over, of session bars from `start` on.
 
-    Nothing else says that such a bar is there: without a trade in its last minute no bar comes that
+    Only this time shows that such a bar is complete: if its last minute has no trade, no later bar
     completes it.
     """
     ends = (
@@ -132,8 +132,8 @@ def _next_poll(timeframe: str, calendars: Iterable[Sessions], start: int, now: i
 def _first_bar_end(timeframe: str, calendar: Sessions, start: int, over: int) -> int | None:
     """Return the end of the first bar that begins at `start` or later and ends after `over`.
 
-    That is the bar of the moment from which both can hold, the one after it, or the first of a
-    session to come.
+    It is the bar of the first moment when both can hold, the bar after it, or the first of a later
+    session.
     """
     length, since = TIMEFRAMES[timeframe], max(start, over)
     days = _session_days(since - length, _DAYS_AHEAD + length // DAY, calendar)
@@ -148,10 +148,11 @@ def _first_bar_end(timeframe: str, calendar: Sessions, start: int, over: int) ->
 def gives_up_at(
     timeframe: str, calendars: Sequence[Sessions], *, since: int, now: int
 ) -> int | None:
-    """Return when no row will have come for MAX_MISSING_BARS bars after `since` (epoch seconds).
+    """Return the time when MAX_MISSING_BARS bars after `since` will have passed without a row
+    (epoch seconds).
 
-    They are bars of one session, counted from its opening or from `since`; where no session has so
-    many, they are counted from session to session. The answer is None where no session is certain.
+    The bars are of one session, counted from its opening or from `since`; if no session has so
+    many, they are counted across sessions. None if no session is certain.
     """
     ends = [
         end
@@ -181,9 +182,9 @@ def _ends_over_sessions(timeframe: str, calendar: Sessions, since: int) -> list[
 def _certain_hours(
     moment: int, count: int, calendar: Sessions
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return openings and closes of the sessions among so many dates.
+    """Return openings and closes of the sessions among this many dates.
 
-    Sessions at unknown hours, such as Muhurat trading, are left out: no bar of them is ever late.
+    Sessions at unknown hours, such as Muhurat trading, are left out: their bars are never late.
     """
     days = _session_days(moment, count, calendar)
     return calendar.hours(days[calendar.certain_closes(days) >= 0])

@@ -1,4 +1,4 @@
-"""Bar streams: runs that see the same bar rows subscribe to one, and bars that come wake it."""
+"""Bar streams: runs on the same bar rows subscribe to one stream, and arriving bars wake it."""
 
 import hashlib
 import json
@@ -27,15 +27,15 @@ _END_OF_TIME: Final = 2**62
 
 
 def subscribe(run: Run, strategy: Strategy, *, since: int) -> None:
-    """Let the run be stepped by every row that closes after `since` (market's time, epoch seconds).
+    """Subscribe the run to every row that closes after `since` (market's time, epoch seconds).
 
-    A runner assigns it to its stream: making a new stream here would let starts wait for one
+    A runner assigns it to its stream: if starts created streams here, they would wait for one
     another.
     """
     symbols = strategy.basicInfo.symbols
     state = new_state(instrument_ids(symbols), cash=float(run.capital))
     day = day_in_india(since)
-    # The day's limit also counts what earlier runs of the algorithm have lost.
+    # The day's limit also counts the losses of earlier runs of the algorithm.
     lost = DailyLoss.objects.filter(algorithm_id=run.algorithm_id, day=day).first()
     state.account["day"] = day_number(day)
     state.account["day_start"] = float(run.capital) + (float(lost.loss) if lost else 0.0)
@@ -49,7 +49,7 @@ def subscribe(run: Run, strategy: Strategy, *, since: int) -> None:
 
 
 def unsubscribe(run: Run, *, now: datetime) -> None:
-    """End the subscription of a run that has ended and holds nothing any more.
+    """End the subscription of a run that has ended and holds nothing.
 
     Its pending orders are cancelled, and the signals of pending entries marked as not executed.
     """
@@ -63,7 +63,7 @@ def unsubscribe(run: Run, *, now: datetime) -> None:
 
 
 def assign_runs(*, now: datetime) -> None:
-    """Assign the runs that have no stream yet to theirs, and wake those streams."""
+    """Assign runs without a stream to their streams, and wake these streams."""
     by_stream: dict[tuple[str, tuple[str, ...], bool], list[str]] = defaultdict(list)
     states = RunState.objects.filter(stream=None)
     for run_id, basics, settings in states.values_list(
@@ -92,7 +92,9 @@ def get_bar_stream(
 
 
 def start_with_replay(streams: Collection[BarStream], *, market_now: int) -> None:
-    """Let runs that were started before a replay of the past began wait for its first bars."""
+    """Move the start of runs that were started before a replay of the past began to its
+    first bars.
+    """
     began = replay_began()
     if began is not None:
         waiting = RunState.objects.filter(stream__in=streams, row_time=None, since__gt=market_now)
@@ -105,10 +107,10 @@ def start_with_replay(streams: Collection[BarStream], *, market_now: int) -> Non
 def wake(
     symbols: Collection[str], timeframe: str, *, newest: int = _END_OF_TIME, now: datetime
 ) -> int:
-    """Wake the streams that bars of `timeframe` concern; return their number.
+    """Wake the streams that use bars of `timeframe`; return their number.
 
-    Streams that have been through the bar that starts at `newest` (epoch seconds) are left alone.
-    So is one that is being worked on: it is woken when the caller repeats the call.
+    Streams that have processed the bar that starts at `newest` (epoch seconds) are skipped. A
+    leased stream is skipped too; it is woken when the caller repeats the call.
     """
     length = TIMEFRAMES[timeframe]
     longer = [name for name, other in TIMEFRAMES.items() if other >= length]
@@ -121,7 +123,7 @@ def wake_all(*, now: datetime) -> None:
 
 
 def wake_for_new_bars(*, since: datetime, now: datetime) -> None:
-    """Wake the streams that bars concern which came in since then."""
+    """Wake the streams that use bars received since then."""
     for timeframe, rows in groupby(received_since(since), itemgetter(0)):
         bars = list(rows)
         newest = max(time for _, _, time in bars)
@@ -141,7 +143,7 @@ def _wake(symbols: list[str] | None, timeframes: list[str], newest: int, now: da
 
 
 class UnfedAlgorithm(NamedTuple):
-    """An algorithm that trades, and those of its symbols that get no bars."""
+    """An algorithm that trades, and its symbols without bars."""
 
     algorithm_id: str
     name: str
@@ -152,9 +154,10 @@ class UnfedAlgorithm(NamedTuple):
 def find_unfed_algorithms(
     symbols: Collection[str], timeframe: str, *, stored_from: int | None = None
 ) -> Iterator[UnfedAlgorithm]:
-    """Yield the algorithms for some of whose symbols a feed of these bars brings nothing.
+    """Yield the algorithms with symbols that a feed of these bars does not bring.
 
-    A replay from the moment `stored_from` (epoch seconds) on also brings what is stored of others.
+    A replay that starts at `stored_from` (epoch seconds) also brings the stored bars of other
+    symbols.
     """
     live = Run.objects.live().select_related("algorithm").order_by("algorithm__name", "pk")
     for run in live:

@@ -1,7 +1,7 @@
 """The paper account's money: opened, reserved for runs, released, reset.
 
-Every function but `account_of` takes the account as `account_of` returns it, locked until the
-transaction ends. Algorithms are locked after the account.
+Every function but `account_of` takes the account from `account_of`, locked until the transaction
+ends. Algorithms are locked after the account.
 """
 
 from datetime import datetime
@@ -18,7 +18,7 @@ from apps.trading.runs.ledger import NewLedgerEntry
 
 
 class InsufficientBalance(ServiceError):
-    """A run needs more than the account has left beside what its runs hold."""
+    """The run needs more than the unreserved part of the account."""
 
     code = Code.INSUFFICIENT_BALANCE
     message = "The run needs {required} rupees; {available} of the paper account are available."
@@ -35,7 +35,7 @@ class AccountInUse(ServiceError):
 
 
 def account_of(owner: User, *, now: datetime) -> Account:
-    """Lock and return the owner's account, opened when it is first needed."""
+    """Lock and return the owner's account, opened on first use."""
     account = Account.objects.locked().filter(owner=owner).first()
     return account or _open(owner, now)
 
@@ -65,17 +65,17 @@ def reserve(account: Account, required: Decimal) -> None:
 
 
 def release_capital(account: Account, run: Run, *, now: datetime) -> None:
-    """Release what an ended run has kept; the caller saves the run."""
+    """Release the remaining capital of an ended run; the caller saves the run."""
     run.released_at = now
     account.reserved -= run.capital
     account.save(update_fields=["reserved"])
 
 
 def add_result(account: Account, run: Run, amount: Decimal) -> None:
-    """Add what a run has won, or lost (below 0), to its capital; the caller saves both rows.
+    """Add a run's profit or loss (below 0) to its capital; the caller saves both rows.
 
-    A run can lose more than its capital: a short position has no bound. The rest of the account
-    pays that, and `lend_shortfall` what the account lacks.
+    A run can lose more than its capital, because the loss of a short position is unlimited. The
+    rest of the account pays for it; `lend_shortfall` covers the account's deficit.
     """
     before = run.capital
     run.capital = max(before + amount, ZERO)
@@ -84,7 +84,7 @@ def add_result(account: Account, run: Run, amount: Decimal) -> None:
 
 
 def lend_shortfall(account: Account) -> NewLedgerEntry | None:
-    """Lend what the account lacks to cover what its runs hold: a paper account has no debts."""
+    """Lend the account the difference to its reserved capital: a paper account has no debts."""
     missing = account.reserved - account.balance
     if missing <= 0:
         return None
@@ -94,7 +94,7 @@ def lend_shortfall(account: Account) -> NewLedgerEntry | None:
 
 
 def reset(account: Account, *, now: datetime) -> None:
-    """Give the account the balance of a new one. Raises AccountInUse."""
+    """Reset the account to the balance of a new one. Raises AccountInUse."""
     holding = account.runs.holding().values_list("algorithm_id", flat=True)
     if in_use := sorted(holding):
         raise AccountInUse(algorithmIds=in_use)

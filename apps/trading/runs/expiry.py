@@ -1,8 +1,8 @@
 """The settlement of contracts whose last session ends without a bar.
 
-A contract settles with a row of its stream, and rows are made of bars. Where no bar comes any more,
-a row without bars is inserted as one that is under way: the runner that leases the stream takes its
-runs through it, and settles there what expires (`BarStreamCache.changes_at`).
+A contract settles with a row of its stream, and rows are made of bars. If no bar comes any more, a
+row without bars is inserted as the row under way: the runner that leases the stream steps its runs
+by it, and settles the expiring contracts (`BarStreamCache.changes_at`).
 """
 
 from collections.abc import Iterator, Mapping
@@ -19,7 +19,7 @@ from apps.market.services import market_time
 from apps.trading.models import BarRow, BarStream, Position
 from apps.trading.runs.bar_rows import empty_row, nominal_end, pack_bars, unpack_bars
 
-# Seconds after the end of the row in which its bars may still come.
+# The time after the end of the row in which its bars may still come.
 GRACE_SECONDS: Final = 300
 
 
@@ -32,7 +32,7 @@ class ContractExpiry(NamedTuple):
 
 
 def insert_final_rows(*, now: datetime) -> int:
-    """Insert the rows that are missing; return their number."""
+    """Insert the missing rows; return their number."""
     market_now = market_time(now=now)
     due = {
         expiry for expiry in _expiries(market_now) if expiry.closes + GRACE_SECONDS <= market_now
@@ -41,7 +41,7 @@ def insert_final_rows(*, now: datetime) -> int:
 
 
 def _expiries(market_now: int) -> Iterator[ContractExpiry]:
-    """Yield the expiries of each stream on which an expired contract is held."""
+    """Yield the expiries of held contracts, for each stream."""
     held = Position.objects.open()
     symbols = sorted(set(held.values_list("symbol", flat=True)))
     for symbol, closes in contract_closes(calendars_of(symbols)).items():
@@ -65,9 +65,9 @@ def _expiry(
 
 @transaction.atomic
 def _insert_row(expiry: ContractExpiry, *, market_now: int, now: datetime) -> bool:
-    """Insert the row and return True, unless a runner is at work on the stream or has bars for it.
+    """Insert the row and return True, unless a runner works on the stream or has bars for it.
 
-    Where the stream had its last row before the contract's last day was known, the row is the next
+    If the stream had its last row before the contract's last day was known, the row is the next
     moment's.
     """
     stream = BarStream.objects.locked().get(pk=expiry.stream_id)
@@ -86,7 +86,9 @@ def _insert_row(expiry: ContractExpiry, *, market_now: int, now: datetime) -> bo
 
 
 def _ends_without_bars(stream: BarStream) -> bool:
-    """Return whether the last row is one of ours: what it did not settle, another would not."""
+    """Return whether the last row is an inserted one: another such row would settle no more than
+    it.
+    """
     last = stream.rows.order_by("time").last()
     if last is None:
         return False

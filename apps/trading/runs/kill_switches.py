@@ -1,8 +1,7 @@
-"""The kill switches, and what happens when a start and a switch meet.
+"""The kill switches, and the order of concurrent starts and switches.
 
-A start shares the lock of the switches' rows until it commits; engaging a switch takes the lock for
-itself. So whoever engages it sees, and pauses, what started before, and what starts later sees that
-the switch is on.
+A start shares the lock of the switches' rows until it commits; engaging a switch takes an exclusive
+lock. So engaging it pauses all earlier starts, and later starts see that the switch is on.
 """
 
 from collections.abc import Collection, Mapping
@@ -33,21 +32,21 @@ class KillSwitchOn(ServiceError):
 
 
 class TradingHalted(ServiceError):
-    """The operators' switch is on, or a restored copy has not been let trade yet."""
+    """The operators' switch is on, or a restored copy is still in its quiet start."""
 
     code = Code.SERVICE_UNAVAILABLE
     message = "Trading is halted for everybody just now; please try again later."
 
 
 class GlobalSwitchOff(ServiceError):
-    """The operators' switch is off already."""
+    """The operators' switch is already off."""
 
     code = Code.UNPROCESSABLE_ENTITY
     message = "The global kill switch is off already."
 
 
 def share_user_switch(owner: User) -> KillSwitch:
-    """Return the owner's switch as it stays until the transaction ends."""
+    """Return the owner's switch, locked against changes until the transaction ends."""
     rows = list(KillSwitch.objects.raw(queries.SHARE_USER_SWITCHES, [[owner.pk]]))
     if not rows:
         KillSwitch.objects.bulk_create([KillSwitch(owner=owner)], ignore_conflicts=True)
@@ -56,7 +55,7 @@ def share_user_switch(owner: User) -> KillSwitch:
 
 
 def share_global_switch() -> GlobalSwitch:
-    """Return the operators' switch as it stays until the transaction ends."""
+    """Return the operators' switch, locked against changes until the transaction ends."""
     key = [GlobalSwitch.SINGLETON_ID]
     rows = list(GlobalSwitch.objects.raw(queries.SHARE_GLOBAL_SWITCH, key))
     if not rows:
@@ -66,9 +65,11 @@ def share_global_switch() -> GlobalSwitch:
 
 
 def share_engaged_since(owners: Collection[str]) -> tuple[datetime | None, Mapping[str, datetime]]:
-    """Return since when trading is stopped for everybody, and for which of the owners.
+    """Return the time since when trading is stopped for everybody, and the times for stopped
+    owners.
 
-    Both stay so until the transaction ends. The switches exist: every start has read them.
+    Both are locked against changes until the transaction ends. The rows exist, because every start
+    has read them.
     """
     key = [GlobalSwitch.SINGLETON_ID]
     of_all = next(iter(GlobalSwitch.objects.raw(queries.SHARE_GLOBAL_SWITCH, key)), None)
@@ -78,13 +79,13 @@ def share_engaged_since(owners: Collection[str]) -> tuple[datetime | None, Mappi
 
 
 def lock_user_switch(owner: User) -> KillSwitch:
-    """Lock the owner's switch: starts that have begun finish first, later ones wait."""
+    """Lock the owner's switch: starts under way finish first, later ones wait."""
     KillSwitch.objects.bulk_create([KillSwitch(owner=owner)], ignore_conflicts=True)
     return KillSwitch.objects.select_for_update().get(owner=owner)
 
 
 def lock_global_switch() -> GlobalSwitch:
-    """Lock the operators' switch: starts that have begun finish first, later ones wait."""
+    """Lock the operators' switch: starts under way finish first, later ones wait."""
     GlobalSwitch.objects.bulk_create([GlobalSwitch()], ignore_conflicts=True)
     return GlobalSwitch.objects.select_for_update().get(pk=GlobalSwitch.SINGLETON_ID)
 
@@ -100,7 +101,7 @@ def require_off(of_user: KillSwitch, of_all: GlobalSwitch) -> None:
 
 
 def read_switch(*, owner: User) -> KillSwitch:
-    """Return the owner's switch; one that was never used is off."""
+    """Return the owner's switch; off if it was never used."""
     return KillSwitch.objects.filter(owner=owner).first() or KillSwitch(owner=owner)
 
 
@@ -116,7 +117,7 @@ def engage_kill_switch(
     """Turn the owner's switch on, and pause all active algorithms.
 
     With `close_positions` the close of all positions is requested too. A switch that is on keeps
-    its reason and time; each use is audited. `operator` is who does it in the owner's place.
+    its reason and time; each use is audited. `operator` is the operator who acts for the owner.
     """
     switch = lock_user_switch(owner)
     if not switch.active:
@@ -150,7 +151,7 @@ def engage_kill_switch(
 
 @transaction.atomic
 def release_kill_switch(*, owner: User, now: datetime) -> KillSwitch:
-    """Turn the owner's switch off. What it has paused stays paused."""
+    """Turn the owner's switch off. Paused algorithms stay paused."""
     switch = lock_user_switch(owner)
     if switch.active:
         audit.record(Action.KILL_SWITCH_OFF, switch, actor=audit.user(owner), now=now)
@@ -161,15 +162,16 @@ def release_kill_switch(*, owner: User, now: datetime) -> KillSwitch:
 
 @transaction.atomic
 def read_global_switch() -> GlobalSwitch:
-    """Return the operators' switch, created when it is first read."""
+    """Return the operators' switch, created on first use."""
     return share_global_switch()
 
 
 @transaction.atomic
 def engage_global_switch(*, operator: audit.Actor, reason: str, now: datetime) -> GlobalSwitch:
-    """Stop all starts, resumes and entries of all users until `release_global_switch`. No status
-    changes, so that everything goes on afterwards. A switch that is on keeps its reason and time;
-    each use is audited.
+    """Stop all starts, resumes and entries of all users until `release_global_switch`.
+
+    Statuses stay, so everything continues afterwards. A switch that is on keeps its reason and
+    time; each use is audited.
     """
     switch = lock_global_switch()
     if not switch.active:

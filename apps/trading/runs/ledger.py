@@ -1,4 +1,4 @@
-"""Entries of the ledger, whose postings add up to zero, as the database checks."""
+"""Entries of the ledger. The database checks that their postings add up to zero."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from apps.trading.models.queries import execute_columns
 
 @dataclass(frozen=True, slots=True)
 class NewLedgerEntry:
-    """An entry that is to be written: rupees added to each book of an account."""
+    """An entry to write: rupees added to each book of an account."""
 
     account_id: str
     kind: EntryKind

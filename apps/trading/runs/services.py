@@ -29,7 +29,7 @@ from apps.trading.runs.status_changes import apply_change
 
 
 class AlreadyActive(ServiceError):
-    """The algorithm trades already."""
+    """The algorithm is already trading."""
 
     code = Code.ALGORITHM_ALREADY_ACTIVE
     message = "The algorithm is active already."
@@ -37,7 +37,7 @@ class AlreadyActive(ServiceError):
 
 @dataclass(frozen=True, slots=True)
 class StartResult:
-    """An algorithm that trades from now on, with warnings."""
+    """A started algorithm, with warnings."""
 
     algorithm: Algorithm
     warnings: tuple[Fault, ...]
@@ -45,10 +45,10 @@ class StartResult:
 
 @transaction.atomic
 def start(*, owner: User, algorithm_id: str, now: datetime) -> StartResult:
-    """Start a run of the algorithm's present steps, on its part of the account.
+    """Start a run of the algorithm's present steps, with its share of the account.
 
-    Raises AlgorithmNotFound, AlreadyActive, WrongStatus, AlgorithmIncomplete, then what the kill
-    switches, `start_checks` and `capital` refuse.
+    Raises AlgorithmNotFound, AlreadyActive, WrongStatus, AlgorithmIncomplete, then the errors of
+    the kill switches, `start_checks` and `capital`.
     """
     kill_switch_rows = kill_switches.share_user_switch(owner), kill_switches.share_global_switch()
     account = capital.account_of(owner, now=now)
@@ -87,7 +87,7 @@ def _require_startable(algorithm: Algorithm) -> None:
 def _wrong_status(
     algorithm: Algorithm, transition: AlgorithmTransition, **details: object
 ) -> WrongStatus:
-    """Return what the transition would raise, for checks that come before it."""
+    """Return the error of the transition, for checks before it."""
     return WrongStatus(
         algorithmId=algorithm.pk,
         currentStatus=algorithm.status,
@@ -97,7 +97,7 @@ def _wrong_status(
 
 
 def _strategy_of(configuration: Configuration) -> Strategy:
-    """Read the steps, which may be valid no longer. Raises AlgorithmIncomplete."""
+    """Read the steps, which may be invalid by now. Raises AlgorithmIncomplete."""
     reading = read_strategy(configuration)
     if reading.strategy is None:
         raise AlgorithmIncomplete(missingFields=unfinished_steps(reading))
@@ -119,9 +119,9 @@ def _begin_run(request: StartRequest, account: Account, required: Decimal, now: 
 
 @transaction.atomic
 def resume(*, owner: User, algorithm_id: str, now: datetime) -> StartResult:
-    """Resume a paused algorithm, with the capital and the positions that it has kept.
+    """Resume a paused algorithm, with its capital and positions.
 
-    Raises AlgorithmNotFound, WrongStatus, then what the kill switches and `start_checks` refuse.
+    Raises AlgorithmNotFound, WrongStatus, then the errors of the kill switches and `start_checks`.
     """
     kill_switch_rows = kill_switches.share_user_switch(owner), kill_switches.share_global_switch()
     algorithm = _locked(owner, algorithm_id)
@@ -145,7 +145,7 @@ def resume(*, owner: User, algorithm_id: str, now: datetime) -> StartResult:
 
 @transaction.atomic
 def pause(*, owner: User, algorithm_id: str, now: datetime) -> Algorithm:
-    """Let the algorithm enter nothing; its positions keep their exits.
+    """Stop the algorithm's entries; its positions keep their exits.
 
     Raises AlgorithmNotFound, WrongStatus.
     """
@@ -159,10 +159,10 @@ def pause(*, owner: User, algorithm_id: str, now: datetime) -> Algorithm:
 
 @transaction.atomic
 def stop(*, owner: User, algorithm_id: str, close_positions: bool, now: datetime) -> Algorithm:
-    """End the algorithm's run. Its capital is released when it holds nothing: at once, after its
-    positions are closed or, without `close_positions`, when their exits have closed them.
+    """End the algorithm's run.
 
-    Raises AlgorithmNotFound, WrongStatus.
+    Its capital is released when it holds nothing: at once, after its positions are closed or,
+    without `close_positions`, after their exits. Raises AlgorithmNotFound, WrongStatus.
     """
     account = capital.account_of(owner, now=now)
     algorithm = _locked(owner, algorithm_id)
@@ -177,7 +177,9 @@ def stop(*, owner: User, algorithm_id: str, close_positions: bool, now: datetime
 
 
 def stop_all(*, owner: User, now: datetime) -> None:
-    """Stop every algorithm that can be stopped, and close its positions; each by itself."""
+    """Stop every algorithm that can be stopped, each in its own transaction, and close its
+    positions.
+    """
     stoppable = ALGORITHM_TRANSITIONS[AlgorithmTransition.STOP][0]
     running = Algorithm.objects.owned_by(owner).filter(status__in=stoppable)
     for algorithm_id in running.order_by("pk").values_list("pk", flat=True):

@@ -27,14 +27,14 @@ _RETRY_SECONDS: Final = 60
 
 
 class DailyLossReached(ServiceError):
-    """What was lost today forbids new entries until the next date in Asia/Kolkata."""
+    """Today's loss forbids new entries until the next date in Asia/Kolkata."""
 
     code = Code.DAILY_LOSS_LIMIT
     message = "The algorithm has lost {dailyLoss} rupees today; its limit of a day is {limit}."
 
 
 class PositionLimitReached(ServiceError):
-    """An earlier run has left as many positions as the algorithm may hold."""
+    """An earlier run still holds the maximum number of positions."""
 
     code = Code.POSITION_LIMIT_REACHED
     message = (
@@ -43,7 +43,7 @@ class PositionLimitReached(ServiceError):
 
 
 class PositionsStillOpen(ServiceError):
-    """An earlier run still holds positions, and the capital that is in them."""
+    """An earlier run still holds positions, and the capital in them."""
 
     code = Code.UNPROCESSABLE_ENTITY
     message = (
@@ -52,7 +52,7 @@ class PositionsStillOpen(ServiceError):
 
 
 class BrokerBusy(ServiceError):
-    """The broker takes no more orders for now."""
+    """The broker accepts no more orders for now."""
 
     code = Code.BROKER_RATE_LIMIT
     message = "The broker {broker} takes no more orders just now; try again later."
@@ -66,7 +66,7 @@ class BrokerUnreachable(ServiceError):
 
 
 class NoBroker(ServiceError):
-    """There is no adapter that a live run could send its orders by."""
+    """No adapter can send the orders of a live run."""
 
     code = Code.BROKER_CONNECTION_FAILED
     message = "No broker is connected; executionSettings.mode paper needs none."
@@ -74,7 +74,7 @@ class NoBroker(ServiceError):
 
 @dataclass(frozen=True, slots=True)
 class StartRequest:
-    """An algorithm that is to trade, its parsed steps, and the run that it resumes."""
+    """An algorithm to start or resume, its parsed steps, and the run that it resumes."""
 
     algorithm: Algorithm
     strategy: Strategy
@@ -112,9 +112,9 @@ def _warnings(verdicts: Iterable[SymbolCheck]) -> Iterable[Fault]:
 
 
 def check_loss(request: StartRequest, *, now: datetime) -> None:
-    """Check the loss of the day. A breach stands until the day ends, even if the limit is raised.
+    """Check the loss of the day.
 
-    Raises DailyLossReached.
+    A breach stands until the day ends, even if the limit is raised. Raises DailyLossReached.
     """
     today = now.astimezone(INDIA).date()
     lost = DailyLoss.objects.filter(algorithm=request.algorithm, day=today).first()
@@ -128,7 +128,7 @@ def check_loss(request: StartRequest, *, now: datetime) -> None:
 
 
 def check_positions(request: StartRequest) -> None:
-    """Check what earlier runs still hold. Raises PositionLimitReached, PositionsStillOpen."""
+    """Check the positions of earlier runs. Raises PositionLimitReached, PositionsStillOpen."""
     earlier = Run.objects.holding().filter(algorithm=request.algorithm)
     if request.resumed is not None:
         earlier = earlier.exclude(pk=request.resumed.pk)

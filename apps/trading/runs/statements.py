@@ -18,8 +18,8 @@ from apps.trading.runs import capital
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """Of an account: its money, what of that runs hold, and what it is worth with their positions
-    at the last marks.
+    """A paper account: its balance, the capital reserved by runs, and its equity at the
+    last marks.
     """
 
     balance: Decimal
@@ -35,7 +35,7 @@ class Statement:
 
 @transaction.atomic
 def read_account(*, owner: User, now: datetime) -> Statement:
-    """Return the account, opened when it is first read; do not wait for its lock."""
+    """Return the account, opened on first use, without waiting for its lock."""
     if not Account.objects.filter(owner=owner).exists():
         capital.account_of(owner, now=now)
     return _statement(owner)
@@ -43,7 +43,7 @@ def read_account(*, owner: User, now: datetime) -> Statement:
 
 @transaction.atomic
 def reset_account(*, owner: User, now: datetime) -> Statement:
-    """Give the account the balance of a new one. Raises AccountInUse."""
+    """Reset the account to the balance of a new one. Raises AccountInUse."""
     account = capital.account_of(owner, now=now)
     before = account.balance
     capital.reset(account, now=now)
@@ -53,7 +53,7 @@ def reset_account(*, owner: User, now: datetime) -> Statement:
 
 
 def _statement(owner: User) -> Statement:
-    """Read the account as it was at one moment, by one query."""
+    """Read the account at one moment, by one query."""
     positions = Position.objects.open().filter(run__account=OuterRef("pk")).order_by()
     totals = positions.values("run__account").annotate(total=Sum("unrealised"))
     unrealised = Coalesce(Subquery(totals.values("total")), ZERO)

@@ -30,7 +30,7 @@ def apply_change(
     reason: str,
     now: datetime,
 ) -> None:
-    """Change the status and write the event; `run` is the one that starts, goes on or ends with it.
+    """Change the status and write the event; `run` is the run that starts, resumes or ends with it.
 
     Events are locked last, so this call comes last in its transaction. Raises WrongStatus.
     """
@@ -47,7 +47,7 @@ def prepare_change(
     reason: str,
     now: datetime,
 ) -> EventPayload:
-    """Change the status and return the event that is to be written. Raises WrongStatus."""
+    """Change the status and return the event to write. Raises WrongStatus."""
     before = algorithm.status
     algorithms.change_status(
         algorithm=algorithm, transition=transition, actor=actor, reason=reason, now=now

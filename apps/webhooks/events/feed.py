@@ -1,9 +1,9 @@
 """The events of a user in the order of their commits, each at a position that never changes.
 
-A number that a writer takes before its commit says nothing about the order in which others see it:
-a reader that has seen 8 may be shown 7 later. So events are numbered after their commit, by
-whoever reads them: one reader at a time numbers what has no position yet, and commits that. No
-writer waits for another, and nobody numbers what nobody reads.
+A number taken before the commit does not give the order in which others see events: a reader that
+has seen 8 may see 7 later. So a reader numbers events after their commit: one reader at a time
+numbers the events without a position, and commits. Writers do not wait for each other, and events
+that nobody reads stay unnumbered.
 """
 
 from collections.abc import Collection, Sequence
@@ -49,7 +49,8 @@ def number_events(owner_id: str) -> None:
         return
     EventCounter.objects.bulk_create([EventCounter(owner_id=owner_id)], ignore_conflicts=True)
     with transaction.atomic():
-        # The statement after this one sees what others numbered before they gave up the lock.
+        # This statement, after the lock, sees the numbers that others committed before releasing
+        # it.
         counter = EventCounter.objects.select_for_update(no_key=True).get(pk=owner_id)
         with connection.cursor() as cursor:
             cursor.execute(queries.NUMBER_EVENTS, {"owner": owner_id, "last": counter.last})

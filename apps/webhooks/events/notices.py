@@ -20,13 +20,13 @@ _RATE: Final = "50/d"  # of mails to one user; further events go to webhooks alo
 
 
 def notices_of(owner: User) -> EmailNotices:
-    """Return the user's subscription, an empty one if there is none."""
+    """Return the user's subscription, an empty one by default."""
     return EmailNotices.objects.filter(owner=owner).first() or EmailNotices(owner=owner)
 
 
 @transaction.atomic
 def update_notices(*, owner: User, events: Sequence[str], now: datetime) -> EmailNotices:
-    """Send the user mails of these types of events from now on, and of no others."""
+    """Send the user mails of these types of events from now on, and of no other types."""
     notices, _ = EmailNotices.objects.update_or_create(
         owner=owner, defaults={"events": list(events)}
     )

@@ -1,9 +1,9 @@
 """The outbox: events commit with the change that they report, and with their deliveries.
 
-`write_event` and `write_events` store events, a delivery to every endpoint that subscribes to the
-type, a job that dispatches the deliveries, and jobs for e-mail notices, all in the caller's
-transaction. A delivery is a row; the job only wakes a worker. So a superfluous job does nothing,
-and the reaper enqueues another for one that is lost.
+`write_event` and `write_events` run in the caller's transaction. They store events, a delivery to
+every endpoint that subscribes to the type, a job that dispatches the deliveries, and jobs for
+e-mail notices. A delivery is a row; the job only wakes a worker. So a superfluous job does nothing,
+and the reaper replaces a lost one.
 """
 
 from collections import Counter
@@ -28,7 +28,7 @@ MAIL_QUEUE: Final = "small"
 
 @dataclass(frozen=True, slots=True)
 class EventPayload:
-    """An event that is to be written: what has happened, to which algorithm and whose it is."""
+    """An event to write: its type, its owner, its algorithm and its data."""
 
     type: EventType
     owner_id: str
@@ -54,7 +54,7 @@ def write_event(
 def write_events(payloads: Sequence[EventPayload], *, now: datetime) -> list[Event]:
     """Write events in the transaction of the changes that they report; call it last, and once.
 
-    From here to the commit nobody else writes an event of these algorithms, so sequence numbers
+    From here to the commit nobody else writes an event of these algorithms. So sequence numbers
     have neither gaps nor duplicates, and an event is never visible before its predecessor. The
     events of one algorithm are numbered in the order of `payloads`. Raises ValueError when the data
     does not match the schema of its type.
@@ -121,12 +121,12 @@ def insert_missed(endpoint: Endpoint, *, since: datetime, most: int, now: dateti
 
 
 def enqueue_dispatch() -> None:
-    """Enqueue a job that dispatches what is due; it commits with the deliveries that need it."""
+    """Enqueue a job that dispatches due deliveries; it commits with the deliveries."""
     jobs.enqueue(DISPATCH_JOB, queue=DISPATCH_QUEUE, arguments=[{}])
 
 
 def ensure_dispatch() -> None:
-    """Enqueue a job that dispatches what is due unless one waits already."""
+    """Enqueue a job that dispatches due deliveries, unless one is waiting."""
     if not jobs.waiting(DISPATCH_QUEUE):
         enqueue_dispatch()
 

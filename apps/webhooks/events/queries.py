@@ -60,7 +60,7 @@ INSERT_MISSED: Final = f"""
     ORDER BY created_at, id LIMIT %(most)s
 """
 
-# Of one algorithm in the order of its sequence, whatever the clocks said.
+# Number the events of one algorithm in the order of their sequence, whatever the clocks show.
 NUMBER_EVENTS: Final = """
     WITH unnumbered AS (
         SELECT id, algorithm_id, sequence, max(created_at) OVER (

@@ -1,4 +1,4 @@
-"""How long events and their deliveries are kept for users to look up and to send again."""
+"""How long events and their deliveries are kept, for users to look up and to send again."""
 
 from datetime import datetime, timedelta
 from typing import Final
@@ -11,9 +11,9 @@ _KEPT: Final = timedelta(days=30)
 
 
 def purge(*, now: datetime) -> int:
-    """Delete what is older, and endpoints so long after their deletion.
+    """Delete old events and deliveries, and endpoints long after their deletion.
 
-    Returns the number of deleted rows. It may be interrupted at any point and run twice at once.
+    Return the number of deleted rows. It can be stopped at any point, and two runs may overlap.
     """
     before = now - _KEPT
     deleted = Endpoint.objects.filter(status=EndpointStatus.DELETED, changed_at__lt=before)

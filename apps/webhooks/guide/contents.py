@@ -1,4 +1,4 @@
-"""The content of /docs/webhooks: an example to verify, the tables and samples that run."""
+"""The content of /docs/webhooks: an example to verify, the tables, and the code samples."""
 
 import re
 from datetime import UTC, datetime
@@ -47,7 +47,7 @@ def guide_contents() -> dict[str, Any]:
 
 
 def _with_code(text: str) -> SafeString:
-    """Mark what stands between backquotes as code."""
+    """Mark text between backquotes as code."""
     return mark_safe(re.sub("`(.+?)`", r"<code>\1</code>", escape(text)))
 
 

@@ -1,4 +1,4 @@
-"""What is sent to a webhook, as the OpenAPI document describes it."""
+"""The messages to webhooks, as the OpenAPI document describes them."""
 
 import re
 
@@ -30,7 +30,7 @@ def _body(type: EventType, data: Schema) -> Schema:
             "pattern": ID_PATTERN,
             "description": "The same at each attempt, and in the header webhook-id.",
         },
-        "type": {"type": "string", "const": type.value, "description": "What has happened."},
+        "type": {"type": "string", "const": type.value, "description": "The type of the event."},
         "createdAt": {
             "type": "string",
             "format": "date-time",

@@ -1,9 +1,9 @@
-"""The address guard: webhooks go to public servers, by https on port 443, and nowhere else.
+"""The address guard: webhooks go only to public servers, by https on port 443.
 
-A URL is parsed once, here, by rules that accept one spelling of everything: what browsers,
-resolvers and Python understand differently is rejected instead of guessed at. A literal address has
-to be public by itself; a host name is resolved once, all of its addresses must be public, and the
-connection is made to one of those very addresses (config/decisions/0026).
+A URL is parsed once, here, by rules that accept one spelling of everything. Spellings that
+browsers, resolvers and Python understand differently are rejected. A literal address has to be
+public. A host name is resolved once, all of its addresses must be public, and the connection is
+made to one of those very addresses (config/decisions/0026).
 """
 
 import re
@@ -22,15 +22,14 @@ if TYPE_CHECKING:
 
 IPAddress = IPv4Address | IPv6Address
 IPNetwork = IPv4Network | IPv6Network
-# Return the addresses of a host name, resolved within so many seconds. Raise Unresolvable.
+# Return the addresses of a host name, resolved within this many seconds. Raise Unresolvable.
 Resolve = Callable[[str, float], Sequence[IPAddress]]
 
 # Of a URL in lower case: no userinfo, no zone, nothing percent-encoded, nothing but ASCII.
 _AUTHORITY = re.compile(r"(?P<host>\[[0-9a-f:.]+\]|[a-z0-9.-]+)(?::(?P<port>[1-9][0-9]{0,4}))?")
 _LABEL = r"[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?"
 _HOST_NAME = re.compile(rf"(?=.{{1,253}}\Z)(?:{_LABEL}\.)+{_LABEL}")
-# What resolvers take for an IPv4 address, however it is written (url.spec.whatwg.org, "ends in a
-# number").
+# Resolvers take these for an IPv4 address (url.spec.whatwg.org, "ends in a number").
 _ENDS_IN_A_NUMBER = re.compile(r"(?:.*\.)?(?:[0-9]+|0x[0-9a-f]*)\.?", re.DOTALL)
 # Last labels that are no part of the public internet (RFC 6761, 6762, 9476, ICANN).
 _RESERVED_DOMAINS: Final = (
@@ -75,8 +74,8 @@ class NotAHost(UrlRejected):
 class NotReachable(UrlRejected):
     """The host is not on the public internet.
 
-    Private, forbidden and unknown hosts share one text, which would otherwise tell a stranger what
-    there is in our network.
+    Private, forbidden and unknown hosts share one text, so that a stranger cannot explore our
+    network.
     """
 
     def __init__(self) -> None:
@@ -96,7 +95,7 @@ class Exemptions:
     """Addresses that may be called although they are not public, for development.
 
     Literal addresses of `networks` may be called at any port, and without TLS if `http`. Host names
-    are never exempt, as the owner of a name chooses where it leads.
+    are never exempt, because the owner of a name chooses its address.
     """
 
     networks: Sequence[IPNetwork] = ()
@@ -170,7 +169,7 @@ def _split(url: str) -> tuple[str, str, str]:
 
 
 def _literal(host: str) -> IPAddress | None:
-    """Return the address that the host is, in its canonical spelling; None for a host name."""
+    """Return the address if the host is one in canonical spelling; None for a host name."""
     if ":" not in host and not _ENDS_IN_A_NUMBER.fullmatch(host):
         return None
     try:
@@ -192,10 +191,10 @@ def _require_public(host: str, literal: IPAddress | None) -> None:
         raise NotPublic
 
 
-# Python's own `is_global` is not enough: which ranges it knows depends on the version, and
-# addresses that wrap another one (NAT64, 6to4, Teredo) or are shared (multicast) pass for global.
-# So an address must pass both it and the ranges here. Source: the IANA registries of special-
-# purpose addresses, iana.org/assignments/iana-ipv4-special-registry and iana-ipv6-special-registry.
+# Python's own `is_global` is not enough: its ranges depend on the version, and it accepts addresses
+# that wrap another one (NAT64, 6to4, Teredo) or are shared (multicast). So an address must pass
+# both it and the ranges here. Source: the IANA registries of special-purpose addresses,
+# iana.org/assignments/iana-ipv4-special-registry and iana-ipv6-special-registry.
 _SPECIAL_V4: Final = tuple(
     IPv4Network(text)
     for text in (
@@ -230,7 +229,7 @@ _SPECIAL_V6: Final = tuple(
 
 
 def is_public(address: IPAddress) -> bool:
-    """Tell whether an address is on the public internet."""
+    """Return whether an address is on the public internet."""
     if not address.is_global:
         return False
     if isinstance(address, IPv4Address):
@@ -239,7 +238,7 @@ def is_public(address: IPAddress) -> bool:
 
 
 def resolve_target(target: Target, resolve: Resolve, within: float) -> Sequence[IPAddress]:
-    """Return the addresses that may be connected to. Raises NotPublic and Unresolvable."""
+    """Return the addresses for the connection. Raises NotPublic and Unresolvable."""
     if target.literal is not None:
         return [target.literal]
     addresses = resolve(target.host, within)
@@ -253,11 +252,11 @@ def resolve_target(target: Target, resolve: Resolve, within: float) -> Sequence[
 def resolve_host(
     name: str, within: float, *, resolver: "Resolver | None" = None
 ) -> Sequence[IPAddress]:
-    """Return all IPv4 addresses of a host name, then all IPv6 addresses, within so many seconds.
+    """Return all IPv4 addresses of a host name, then all IPv6 addresses, within this many seconds.
 
-    The system's `getaddrinfo` is not used: it has no timeout, accepts spellings of addresses of its
-    own, and knows names of /etc/hosts and of the local domain. Raises Unresolvable for a name that
-    is unknown, has no addresses, or is not answered completely in time.
+    The system's `getaddrinfo` is not used: it has no timeout, accepts unusual spellings of
+    addresses, and knows names of /etc/hosts and of the local domain. Raises Unresolvable for an
+    unknown name, a name without addresses, and an answer that is not complete in time.
     """
     # Imported here: a tenth of a second that only those pay who look names up.
     from dns.exception import DNSException

@@ -1,7 +1,7 @@
 """The life of a delivery: claimed, attempted, delivered or retried, and requeued when it is lost.
 
-A claim commits before anything is sent, and nothing is sent inside a transaction. Whoever locks
-several rows does so in this order: endpoints by their ids, deliveries by theirs.
+A claim commits before anything is sent, and nothing is sent inside a transaction. Code that locks
+several rows locks endpoints by id, then deliveries by id.
 """
 
 from collections import defaultdict
@@ -49,14 +49,14 @@ RETRY_WAITS: Final[Sequence[timedelta]] = (
     timedelta(minutes=30),
     *(timedelta(hours=hours) for hours in (2, 5, 10, 14, 20, 24)),
 )
-# Each wait is this much shorter or longer, so that what failed together is not retried together.
+# Waits vary by this fraction, so that simultaneous failures are not retried together.
 JITTER: Final = 0.2
 MOST_RETRY_AFTER: Final = timedelta(hours=24)  # a receiver may postpone the next attempt by so much
 
 
 @dataclass(frozen=True, slots=True)
 class ClaimedDelivery:
-    """A claimed delivery with everything it takes to send it; the secrets are encrypted."""
+    """A claimed delivery with all data needed to send it; the secrets are encrypted."""
 
     delivery_id: str
     attempt: int
@@ -83,7 +83,7 @@ class AttemptResult:
 def claim(queue: DeliveryQueue, *, most: int, now: datetime) -> list[ClaimedDelivery]:
     """Claim up to `most` due deliveries of this queue, of the endpoints served longest ago.
 
-    Never more than MOST_CONCURRENT_SENDS of one endpoint are under way.
+    An endpoint never has more than MOST_CONCURRENT_SENDS under way.
     """
     endpoints = waiting_endpoints(queue)
     return _claim(queue, endpoints, most // MOST_CONCURRENT_SENDS, now) if endpoints else []
@@ -134,9 +134,9 @@ def _ids(query: str, *values: Any) -> list[str]:
 
 @transaction.atomic
 def record_results(results: Collection[AttemptResult], *, now: datetime) -> None:
-    """Store the results of attempts, and what they say about the health of the endpoints.
+    """Store the results of attempts, and the health of the endpoints.
 
-    The result of an attempt that has been given up on is ignored: another attempt counts.
+    The result of an attempt with an expired claim is ignored, because another attempt counts.
     """
     ids = {result.claimed.endpoint_id for result in results}
     rows = Endpoint.objects.locked().filter(pk__in=ids).order_by("pk")
@@ -202,7 +202,7 @@ def next_attempt(
 ) -> datetime | None:
     """Return when to try again after this many failures, the last of them now; None for never.
 
-    `seed` determines the jitter; `retry_after` is what the receiver asked for, in seconds.
+    `seed` determines the jitter; `retry_after` is the receiver's request, in seconds.
     """
     if failures > len(RETRY_WAITS):
         return None
@@ -214,7 +214,9 @@ def next_attempt(
 
 
 def _update_health(endpoint: Endpoint, results: Sequence[AttemptResult], now: datetime) -> None:
-    """Store whether the endpoint is slow, and since when it fails; disable it in the end."""
+    """Store whether the endpoint is slow, and since when it fails; disable it after long
+    failure.
+    """
     before = (endpoint.slow, endpoint.failing_since, endpoint.failures)
     for result in results:
         endpoint.slow = result.seconds > SLOW_SECONDS
@@ -238,7 +240,9 @@ def _update_health(endpoint: Endpoint, results: Sequence[AttemptResult], now: da
 
 
 def _demote(endpoint: Endpoint) -> None:
-    """Move what waits for the endpoint out of the way of the first attempts at others."""
+    """Move the endpoint's waiting deliveries to the retry queue, behind first attempts at other
+    endpoints.
+    """
     waiting = Delivery.objects.filter(endpoint=endpoint, status=DeliveryStatus.WAITING)
     waiting.filter(queue=DeliveryQueue.FIRST_ATTEMPT).update(queue=DeliveryQueue.RETRY)
 
@@ -251,9 +255,9 @@ def _disable(endpoint: Endpoint, reason: DisabledReason, now: datetime) -> None:
 
 
 def reap(*, now: datetime) -> int:
-    """Repair what a lost sender or a lost job left behind, and wake up what has become due.
+    """Repair the traces of a lost sender or a lost job, and wake the dispatch of due deliveries.
 
-    Every worker process calls it every few seconds; two calls at once do no harm. Returns how many
+    Every worker process calls it every few seconds; concurrent calls do no harm. Return how many
     deliveries were requeued or dropped.
     """
     count = requeue_stalled(now=now) + drop_undeliverable()
@@ -275,10 +279,9 @@ def _is_due(queue: DeliveryQueue, now: datetime) -> bool:
 
 @transaction.atomic
 def requeue_stalled(*, now: datetime) -> int:
-    """Requeue deliveries whose process has ended or has not been heard of for too long.
+    """Requeue deliveries whose process has ended or whose claim has expired.
 
-    Such an attempt is recorded as lost, and does not count as a failure. Returns how many there
-    were.
+    Such an attempt is recorded as lost, and does not count as a failure. Return their number.
     """
     stalled = Q(claimed_until__lte=now) | ~Q(
         claimed_by__in=RawSQL(queries.DATABASE_CONNECTIONS, [])
@@ -294,16 +297,16 @@ def requeue_stalled(*, now: datetime) -> int:
 
 
 def drop_undeliverable() -> int:
-    """Fail what waits for endpoints that are disabled or deleted; returns how many."""
+    """Fail the waiting deliveries of disabled and deleted endpoints; return how many."""
     waiting = {endpoint for queue in DeliveryQueue for endpoint in waiting_endpoints(queue)}
     off = Endpoint.objects.filter(pk__in=waiting).exclude(status=EndpointStatus.ENABLED)
     return sum(_drop(endpoint) for endpoint in off)
 
 
 def _drop(endpoint: Endpoint) -> int:
-    """Fail what waits for the endpoint, a batch at a time, so that no lock is held for long.
+    """Fail the endpoint's waiting deliveries in batches, so that locks are short.
 
-    It stops as soon as the endpoint is enabled again.
+    It stops when the endpoint is enabled again.
     """
     waiting = Delivery.objects.filter(endpoint=endpoint, status=DeliveryStatus.WAITING)
     undeliverable = waiting.exclude(endpoint__status=EndpointStatus.ENABLED).order_by("pk")

@@ -1,8 +1,8 @@
-"""The dispatcher: it claims what is due, sends it by many threads and records the results.
+"""The dispatcher: it claims due deliveries, sends them in many threads and records the results.
 
-One thread talks to the database. The others only send: each holds one delivery at a time, for as
-long as a receiver lets it wait. Each queue has threads of its own, so however many receivers hang,
-the first attempts at the others find a sender.
+One thread talks to the database. The others only send: each holds one delivery at a time, until its
+receiver answers or times out. Each queue has threads of its own, so hanging receivers cannot block
+the first attempts at other endpoints.
 """
 
 import logging
@@ -36,13 +36,16 @@ LINGER_SECONDS: Final = 1.0
 log = logging.getLogger(__name__)
 
 Clock = Callable[[], datetime]
-# (url, body, headers): one attempt, which raises nothing for what the receiver does.
+# (url, body, headers): one attempt, which never raises for a receiver's behaviour.
 SendAttempt = Callable[[str, bytes, Mapping[str, str]], SendResult]
 
 
 @dataclass(slots=True)
 class SenderPool:
-    """The threads of one queue. They are daemons: a receiver that hangs keeps no process alive."""
+    """The threads of one queue.
+
+    They are daemons, so a hanging receiver does not keep the process alive.
+    """
 
     most: int
     work: Callable[[ClaimedDelivery], None]
@@ -71,7 +74,7 @@ class SenderPool:
 
 
 class Dispatcher:
-    """The dispatching of one job."""
+    """The dispatch of one job."""
 
     def __init__(self, *, send: SendAttempt, clock: Clock) -> None:
         self._send = send
@@ -82,9 +85,9 @@ class Dispatcher:
         }
 
     def run(self, *, stopping: Callable[[], bool]) -> int:
-        """SendAttempt until nothing has been left to do for a while, or the worker stops.
+        """Send until there has been no work for a while, or the worker stops.
 
-        What is still under way when the worker stops is lost, and sent again by another. Returns
+        Attempts under way when the worker stops are lost; another worker sends them again. Return
         how many attempts were recorded.
         """
         delivery.requeue_stalled(now=self._clock())
@@ -134,7 +137,7 @@ class Dispatcher:
 
 
 def attempt(claimed: ClaimedDelivery, *, send: SendAttempt, at: datetime) -> AttemptResult:
-    """Send a claimed delivery. Never raise: the dispatcher would wait for ever for the result."""
+    """Send a claimed delivery. Never raise: the dispatcher would wait forever for the result."""
     try:
         sent = send(claimed.url, claimed.body, signed_headers(claimed, at=at))
     except database.DecryptionFailed:

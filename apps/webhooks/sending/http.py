@@ -1,8 +1,8 @@
 """One attempt to send a webhook to its receiver, by HTTP/1.1 over a connection of its own.
 
-Whatever the receiver, its name server and the network between do, the attempt ends in time, reads
-no body, follows nothing and returns a `SendResult`. Nothing of the answer is kept but its status
-and how long to wait: its text would let a user read what only this machine can reach.
+Whatever the receiver, its name server and the network do, the attempt ends in time, reads no body,
+follows no redirect and returns a `SendResult`. Only the answer's status and Retry-After are kept:
+its text would let a user read pages that only this machine can reach.
 """
 
 import re
@@ -40,10 +40,10 @@ MOST_BYTES_READ: Final = 64 * 1024  # of an answer's headers; its body is not re
 
 
 class AnswerTooLong(Exception):
-    """The headers of the answer have more bytes than are read."""
+    """The headers of the answer exceed the byte limit."""
 
 
-# What the far side can do, and what it is called; the first that fits counts.
+# Exceptions and the failures they mean; the first match counts.
 _FAILURES: Final[tuple[tuple[type[Exception], Failure], ...]] = (
     (Unresolvable, Failure.DNS),
     (UrlRejected, Failure.FORBIDDEN_ADDRESS),
@@ -60,10 +60,10 @@ _FAR_SIDE: Final = tuple(error for error, _ in _FAILURES)
 
 @dataclass(frozen=True, slots=True)
 class SendResult:
-    """The result of an attempt, which has delivered the webhook exactly if `error` is None.
+    """The result of an attempt, which delivered the webhook exactly if `error` is None.
 
-    `status` is that of the answer if there was one, also beside an error; `seconds` is how long the
-    attempt took; `retry_after` is for how many seconds the receiver asked to be left alone.
+    `status` is the answer's status if there was one, even with an error. `seconds` is the duration
+    of the attempt; `retry_after` is the wait that the receiver asked for, in seconds.
     """
 
     status: int | None
@@ -80,9 +80,9 @@ def send(
     exemptions: Exemptions,
     resolve: Resolve = resolve_host,
 ) -> SendResult:
-    """POST the body. Any number of threads may do so at once.
+    """POST the body; threads may do so concurrently.
 
-    `headers` are those of the message; those of the connection (Host, Content-Length) are added.
+    `headers` are the message's headers; those of the connection (Host, Content-Length) are added.
     """
     deadline, started = Deadline(TOTAL_SECONDS), time.monotonic()
     status: int | None = None
@@ -139,7 +139,7 @@ def parse_retry_after(text: str, now: datetime) -> float | None:
 
 
 class Deadline:
-    """A moment, so many seconds from now, by which something ends."""
+    """A deadline this many seconds from now."""
 
     def __init__(self, seconds: float) -> None:
         self._end = time.monotonic() + seconds
@@ -184,8 +184,9 @@ def _connect_to(address: IPAddress, port: int, within: float) -> socket.socket:
 
 
 def _start_tls(plain: socket.socket, host: str, deadline: Deadline) -> ssl.SSLSocket:
-    """Start TLS with a server that has a certificate for the host. Raises OSError, with the
-    connection closed.
+    """Start TLS with a server that has a certificate for the host.
+
+    Raises OSError, with the connection closed.
     """
     # The handshake is done explicitly: without a peer, wrapping would silently skip it.
     connection = trusted_authorities().wrap_socket(
@@ -202,7 +203,6 @@ def _start_tls(plain: socket.socket, host: str, deadline: Deadline) -> ssl.SSLSo
 
 @cache
 def trusted_authorities() -> ssl.SSLContext:
-    """Return the authorities that this machine trusts, or those of SSL_CERT_FILE."""
     return httpcore2.default_ssl_context()
 
 

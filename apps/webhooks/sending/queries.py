@@ -32,7 +32,8 @@ NEXT_ENDPOINTS: Final = f"""
     ORDER BY served_at NULLS FIRST, id LIMIT %s
     FOR NO KEY UPDATE OF webhooks_endpoint SKIP LOCKED
 """
-# A separate statement: it counts what others had claimed before the endpoints were locked.
+# A separate statement, so that it counts deliveries that others claimed before the endpoints were
+# locked.
 NEXT_DELIVERIES: Final = f"""
     SELECT chosen.id FROM webhooks_endpoint CROSS JOIN LATERAL (
         SELECT id FROM webhooks_delivery

@@ -1,7 +1,7 @@
 """Secrets and signatures by the Standard Webhooks specification, version 1 (standardwebhooks.com).
 
-A receiver that holds the secret can tell that a message is ours and unchanged, and by its time that
-it is not an old one sent again.
+A receiver with the secret can verify that a message is ours and unchanged and, by its time, that it
+is not an old one sent again.
 """
 
 import base64
@@ -25,8 +25,8 @@ def new_secret() -> str:
 def sign_message(secrets: Sequence[str], *, id: str, at: int, body: bytes) -> str:
     """Return the header `webhook-signature`: a signature by each secret, the newest first.
 
-    There are two while a secret is rotated; a receiver accepts a message if either is right. `id`
-    is the header `webhook-id`, `at` is `webhook-timestamp`, in seconds since 1970.
+    There are two during a rotation; a receiver accepts a message if either matches. `id` is the
+    header `webhook-id`, `at` is `webhook-timestamp`, in seconds since 1970.
     """
     moment, text = datetime.fromtimestamp(at, UTC), body.decode()
     return " ".join(Webhook(secret).sign(id, moment, text) for secret in secrets)

@@ -22,7 +22,7 @@ MOST_CANDLES_DRAWN: Final = 3_000
 
 @example({"symbol": "NSE:RELIANCE", "from": "2026-04-08", "to": "2026-04-30"})
 class ChartQuery(RangeQuery):
-    """Which candles to show, and how many at most."""
+    """The candles of a chart, and their maximum number."""
 
     symbol = BacktestSymbolField(exact=True, help_text="One of the backtest's.")
     limit = QueryIntegerField(
@@ -56,8 +56,9 @@ class ChartFillSerializer(DocumentSerializer):
     }
 )  # fmt: skip
 class ChartSerializer(CandlesSerializer):
-    """Candles of a backtest with its fills. `timeframe` is longer than the backtest's own where its
-    candles would be more than `limit`.
+    """Candles of a backtest with its fills.
+
+    `timeframe` is longer than the backtest's own if its candles would exceed `limit`.
     """
 
     fills = ChartFillSerializer(many=True, help_text="In the order of their times.")

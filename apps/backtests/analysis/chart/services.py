@@ -1,4 +1,4 @@
-"""The candles of a backtest with its fills on them, as few as a chart can show."""
+"""The candles of a backtest with its fills, reduced to what a chart can show."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -21,9 +21,9 @@ MOST_TRADES_DRAWN: Final = 150
 
 @dataclass(frozen=True, slots=True)
 class Chart:
-    """Candles of one symbol in `timeframe`, which is longer than the backtest's own where these
-    would be too many. `trades` counts those that touch the candles, and `shown_trades` those of
-    them whose fills are here.
+    """Candles of one symbol in `timeframe`, which is longer than the backtest's own if these would
+    be too many. `trades` counts the trades that touch the candles, and `shown_trades` those with
+    fills in the chart.
     """
 
     symbol: str
@@ -44,8 +44,8 @@ def chart(
     end: int | None,
     max_candles: int,
 ) -> Chart:
-    """Return the candles that are stored now of a symbol, as far as the backtest and the moments
-    `start` and `end` (epoch seconds) reach, and the fills in them.
+    """Return the candles stored now of a symbol, within the backtest and the moments `start` and
+    `end` (epoch seconds), with the fills in them.
 
     Raises BacktestNotFound, NotCompleted, InvalidInput.
     """

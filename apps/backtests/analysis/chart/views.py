@@ -20,10 +20,10 @@ class ChartViewSet(OwnedViewSet):
     )
     @refuses(NotCompleted)
     def retrieve(self, request: Request, backtest_id: str) -> Response:
-        """The candles of a symbol with the fills on them, as few as a chart can show.
+        """Get the candles of a symbol with its fills, reduced for a chart.
 
-        In the shortest timeframe, from the backtest's own on, in which they are at most `limit`,
-        else in weeks; the prices are those that the backtest read, as they are stored now.
+        They have the shortest timeframe, from the backtest's own on, in which they are at most
+        `limit`, else weeks. Prices are adjusted as in the backtest, from the candles stored now.
         """
         query = self.query(ChartQuery)
         chart = services.chart(

@@ -32,7 +32,7 @@ _PAIR: Final[dict[str, Any]] = {
 
 @extend_schema_field(_PAIR)
 class IdPairField(TextField):
-    """Two different ids, separated by a comma."""
+    """Two distinct ids, separated by a comma."""
 
     def to_internal_value(self, data: object) -> Any:
         ids = tuple(str(super().to_internal_value(data)).split(","))
@@ -43,7 +43,7 @@ class IdPairField(TextField):
 
 @example({"ids": _PAIR["examples"][0]})
 class CompareQuery(StrictSerializer):
-    """Which backtests are compared."""
+    """The backtests to compare."""
 
     ids = IdPairField(exact=True, max_length=49, help_text="Two ids, separated by a comma.")
 
@@ -77,7 +77,7 @@ class MetricPairSerializer(AnswerSerializer):
 
 
 class IntervalSerializer(AnswerSerializer):
-    """A difference, second less first, with the quantiles that 90 % of the paths lie between."""
+    """A difference, second less first, with its 5 % and 95 % quantiles over the paths."""
 
     value = NumberField(allow_null=True)
     lower = NumberField(allow_null=True)
@@ -85,7 +85,7 @@ class IntervalSerializer(AnswerSerializer):
 
 
 class PairedReturnsSerializer(AnswerSerializer):
-    """The daily returns of both on the days that both have."""
+    """The daily returns of both on their common days."""
 
     days = IntegerField()
     meanReturn = IntervalSerializer(help_text="Of daily returns, as fractions.")
@@ -140,7 +140,7 @@ def _interval(value: float) -> dict[str, float]:
     }
 )
 class BacktestComparisonSerializer(AnswerSerializer):
-    """Two backtests side by side, in the order in which they were named."""
+    """Two backtests side by side, in the order of the request."""
 
     backtests = ComparedBacktestSerializer(many=True)
     metrics = MetricPairSerializer(many=True, help_text="Those that are one number.")

@@ -1,4 +1,4 @@
-"""Compare two backtests: their metrics, what their steps differ in, and which one is better."""
+"""Compare two backtests: their metrics, the differences in their steps, and their returns."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ IdPair = tuple[str, str]
 
 
 class MetricPair(NamedTuple):
-    """A metric of both; `difference` is the second less the first, where both have it."""
+    """A metric of both; `difference` is the second less the first, if both have it."""
 
     name: str
     first: float | None
@@ -27,10 +27,10 @@ class MetricPair(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class BacktestComparison:
-    """Two completed backtests of one user, in the order in which they were named.
+    """Two completed backtests of one user, in the order of the request.
 
-    `returns` is None where both have too few days in common. `verdict` is what may be said of
-    them, in a sentence, and `not_examined` what was not looked at.
+    `returns` is None if they have too few common days. `verdict` is a sentence about them, and
+    `not_examined` lists the omitted comparisons.
     """
 
     backtests: tuple[Backtest, Backtest]
@@ -58,8 +58,8 @@ def compare_backtests(*, owner: User, ids: IdPair) -> BacktestComparison:
 
 
 def paired_metrics(first: Backtest, other: Mapping[str, Any]) -> tuple[MetricPair, ...]:
-    """Return the metrics that are one number, beside those of another performance, in the order of
-    the table of metrics; a result of an earlier release has fewer.
+    """Return the metrics that are single numbers, beside those of another performance, in the order
+    of the table of metrics. Results of earlier releases have fewer.
     """
     own = first.performance or {}
     return tuple(

@@ -25,10 +25,10 @@ class ComparisonViewSet(OwnedViewSet):
     )
     @refuses(BacktestNotFound, NotCompleted)
     def retrieve(self, request: Request) -> Response:
-        """Two completed backtests side by side, and whether one was better.
+        """Compare two completed backtests.
 
-        Their metrics, what their steps differ in, in words, and their daily returns on the days
-        that both have, resampled together (stationary bootstrap).
+        Their metrics, the differences in their steps in words, and their daily returns on the
+        common days, resampled together (stationary bootstrap).
         """
         ids = self.query(CompareQuery)["ids"]
         comparison = services.compare_backtests(owner=self.owner, ids=ids)

@@ -1,5 +1,6 @@
-"""The evidence on a backtest, made from its result and a simulation of it. It compiles, so only
-workers import it.
+"""Make the evidence on a backtest from its result and a new simulation.
+
+It compiles, so only workers import it.
 """
 
 from collections.abc import Mapping
@@ -29,7 +30,7 @@ def make_evidence(backtest: Backtest) -> tuple[dict[str, object], Array]:
 
 
 def evidence_input(backtest: Backtest) -> EvidenceInput:
-    """Return what the sections are made from. Raises EngineError."""
+    """Return the input of the sections. Raises EngineError."""
     *tested, steps = steps_of(backtest)
     inputs = load_inputs(backtest, steps, ignore_progress)
     trades, curve = results.load_result(backtest)
@@ -58,7 +59,7 @@ def evidence_input(backtest: Backtest) -> EvidenceInput:
 
 
 def _finer_candles(backtest: Backtest, symbol: str, start: int, end: int) -> Candles | None:
-    """Return the finest candles that are stored of a symbol, adjusted as those of the backtest."""
+    """Return the finest stored candles of a symbol, adjusted as in the backtest."""
     own = TIMEFRAMES[backtest.timeframe]
     names = (str(stored["timeframe"]) for stored in stored_timeframes(symbol))
     finest = min(names, key=TIMEFRAMES.__getitem__, default=backtest.timeframe)
@@ -69,8 +70,8 @@ def _finer_candles(backtest: Backtest, symbol: str, start: int, end: int) -> Can
 
 
 def steps_of(backtest: Backtest) -> list[Mapping[str, Any]]:
-    """Return the steps whose trades the result has: of an optimization those of the best set, of a
-    walk-forward those of each window that was tested.
+    """Return the steps behind the trades of the result: for an optimization those of the best set,
+    for a walk-forward those of each tested window.
     """
     steps, study = backtest.configuration, backtest.study_results or {}
     match backtest.kind:

@@ -35,14 +35,14 @@ class EvidenceQuery(StrictSerializer):
 
 
 class EvidenceErrorSerializer(AnswerSerializer):
-    """Why there is no evidence."""
+    """The reason why there is no evidence."""
 
     code = CharField()
     message = CharField()
 
 
 class EvidenceVerdictSerializer(AnswerSerializer):
-    """What the checks say together."""
+    """The checks together."""
 
     passes = FlagField(
         help_text="No check fails; tradability, significance, multipleTesting and timing pass; and"
@@ -63,7 +63,7 @@ class EvidenceCheckSerializer(AnswerSerializer):
 
 
 class EvidenceSectionSerializer(AnswerSerializer):
-    """What was looked at, and what was not."""
+    """The findings of a section, and the aspects it did not examine."""
 
     sentence = CharField(help_text="What the figures justify to say.")
     figures = ObjectField(
@@ -97,7 +97,7 @@ class EvidenceSectionSerializer(AnswerSerializer):
     }
 )
 class EvidenceSerializer(AnswerSerializer):
-    """How far the result of a backtest can be trusted."""
+    """The evidence on the result of a backtest."""
 
     status = ChoiceField(
         choices=EvidenceStatus,

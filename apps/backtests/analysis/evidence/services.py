@@ -1,4 +1,4 @@
-"""Evidence on a completed backtest: asked for, made by a job, and read."""
+"""Evidence on a completed backtest: requested, made by a job, and read."""
 
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
@@ -21,14 +21,16 @@ from apps.engine.evidence import EvidenceSection, charges_as_of_section, section
 from apps.engine.language import parse
 from apps.market.services import market_rules_of
 
-# What failed is tried again by whoever asks so much later.
+# A request retries failed evidence after this time.
 RETRY_FAILED_AFTER: Final = timedelta(minutes=10)
 
 
 @dataclass(frozen=True, slots=True)
 class RequestedEvidence:
-    """Evidence as far as it is made. `document` has the section `chargesAsOf` of the date that was
-    asked for; it is None before the evidence is ready.
+    """Evidence in its present state.
+
+    `document` has the section `chargesAsOf` for the requested date; it is None before the evidence
+    is ready.
     """
 
     evidence: Evidence
@@ -36,7 +38,7 @@ class RequestedEvidence:
 
 
 def fetch_evidence(*, owner: User, backtest_id: str, now: datetime) -> Evidence:
-    """Return the evidence on a backtest of the user, and have it made where it is not.
+    """Return the evidence on a backtest of the user; request it if there is none.
 
     Raises BacktestNotFound, NotCompleted.
     """
@@ -45,13 +47,13 @@ def fetch_evidence(*, owner: User, backtest_id: str, now: datetime) -> Evidence:
 
 
 def stored(backtest: Backtest) -> Evidence | None:
-    """Return the evidence on a backtest as far as it is made; None where nobody asked for it."""
+    """Return the evidence on a backtest in its present state; None if it was never requested."""
     return Evidence.objects.filter(backtest=backtest).first()
 
 
 @transaction.atomic
 def _request(backtest: Backtest, *, now: datetime) -> Evidence:
-    """Return the row, queued where there was none. A job that was lost is added again."""
+    """Return the row, queued if it is new. A lost job is enqueued again."""
     evidence, _ = Evidence.objects.get_or_create(
         backtest=backtest, defaults={"status": EvidenceStatus.QUEUED, "requested_at": now}
     )
@@ -74,9 +76,7 @@ def _request(backtest: Backtest, *, now: datetime) -> Evidence:
 
 
 def dated_evidence(evidence: Evidence, *, as_of: date | None, now: datetime) -> RequestedEvidence:
-    """Return the evidence with its trades charged by the rules of a date, today unless one is
-    named.
-    """
+    """Return the evidence with its trades charged by the rules of a date, by default today."""
     if evidence.document is None or evidence.fills is None:
         return RequestedEvidence(evidence, None)
     section = _charges_as_of(
@@ -103,8 +103,9 @@ def _charges_as_of(backtest: Backtest, fills: bytes | memoryview, day: date) -> 
 
 
 def begin(backtest_id: str) -> Evidence | None:
-    """Return the evidence that a job is to make; None where it is made, or nobody wants it any
-    more. One that a lost worker had begun is begun again.
+    """Return the evidence for a job to make; None if it is made or no longer wanted.
+
+    Evidence that a lost worker had begun is begun again.
     """
     if not Evidence.objects.filter(pk=backtest_id).transition(EvidenceTransition.BEGIN):
         return None
@@ -113,8 +114,9 @@ def begin(backtest_id: str) -> Evidence | None:
 
 @transaction.atomic
 def record_end(evidence: Evidence, *, now: datetime, **result: Any) -> None:
-    """Record the document with its fills, or the error, and notify those who wait. The certificate
-    of the look-ahead joins the receipt.
+    """Record the document with its fills, or the error, and notify waiting clients.
+
+    The certificate of the look-ahead joins the receipt.
     """
     document = result.get("document")
     end = EvidenceTransition.COMPLETE if document else EvidenceTransition.FAIL

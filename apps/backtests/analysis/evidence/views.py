@@ -28,11 +28,11 @@ class EvidenceViewSet(OwnedViewSet):
     )
     @refuses(NotCompleted)
     def retrieve(self, request: Request, backtest_id: str) -> Response:
-        """How far the result of a completed backtest can be trusted.
+        """Get the evidence on the result of a completed backtest.
 
-        A verdict, the checks behind it, and sections with figures, the sentence that they justify
-        and what was not looked at. It is made when it is first asked for, and kept; `Prefer:
-        wait=N` waits for it. One that failed is made anew for whoever asks after ten minutes.
+        A verdict, the checks behind it, and sections with figures, their conclusion in a sentence,
+        and the aspects not examined. The first request makes it, and it is stored; `Prefer: wait=N`
+        waits for it. A request retries failed evidence after ten minutes.
         """
         as_of = self.query(EvidenceQuery).get("as_of")
         evidence = services.fetch_evidence(owner=self.owner, backtest_id=backtest_id, now=self.now)

@@ -30,14 +30,14 @@ from apps.engine.results import REJECTIONS, round_for_wire
 
 @example({"symbol": "NSE:RELIANCE", "at": "2024-01-03T04:00:00Z"})
 class ExplainQuery(StrictSerializer):
-    """Which candle to explain."""
+    """The candle to explain."""
 
     symbol = BacktestSymbolField(exact=True, help_text="One of the backtest's.")
     at = RangeEndField(exact=True, help_text="A moment inside the candle.")
 
 
 class ExplainedEntrySerializer(DocumentSerializer):
-    """Why the candle led to an entry or not."""
+    """The reason for an entry at the candle, or against it."""
 
     reason = ChoiceField(
         choices=(*CERTAIN, UNCERTAIN), help_text="What became of it; `message` says so in words."

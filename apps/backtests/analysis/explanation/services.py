@@ -1,5 +1,5 @@
-"""Explain a candle of a completed backtest: why it led to an entry or not, and what happened to the
-positions that were open in it.
+"""Explain a candle of a completed backtest: the reason for an entry or against it, and the fate of
+the positions that were open in it.
 """
 
 import math
@@ -40,7 +40,7 @@ from apps.engine.language import Side, Strategy, parse
 from apps.engine.results import wire_times
 from apps.market.services import market_rules_of
 
-# The other kinds try many configurations: their trades are not those of one.
+# The other kinds try many configurations, so their trades do not come from one.
 EXPLAINABLE_KINDS: Final = (BacktestKind.BACKTEST, BacktestKind.MONTE_CARLO)
 
 
@@ -52,14 +52,14 @@ class NotOneConfiguration(ServiceError):
 
 
 class NoCandle(ServiceError):
-    """No candle that the backtest read holds the moment."""
+    """The backtest read no candle at that moment."""
 
     code = Code.NOT_FOUND
     message = "No candle of {symbol} in this backtest holds that moment."
 
 
 class HistoryGone(ServiceError):
-    """Candles or rules that the backtest read are no longer there."""
+    """Candles or rules that the backtest read are no longer stored."""
 
     code = Code.UNPROCESSABLE_ENTITY
     message = "The history of this backtest cannot be read again: {reason}"
@@ -69,9 +69,9 @@ class HistoryGone(ServiceError):
 class ExplainedPosition:
     """A position that was open in the candle.
 
-    `trade` is as clients see it, and `has_ended` whether it ended in the candle. `levels` are its
-    exit levels, None where they are not known. `conditions` are those of exits at the candle's
-    close; `opposite_signal` is None where that closes no position.
+    `trade` is in wire form, and `has_ended` is True if it ended in the candle. `levels` are its
+    exit levels, None if unknown. `conditions` are the exit conditions at the candle's close;
+    `opposite_signal` is None if such a signal closes no position.
     """
 
     trade: dict[str, object]
@@ -83,9 +83,7 @@ class ExplainedPosition:
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """The explanation of a candle; `trade` is the one that `outcome` refers to, with prices in
-    rupees.
-    """
+    """The explanation of a candle; `trade` is the trade of `outcome`, with prices in rupees."""
 
     symbol: str
     strategy: Strategy
@@ -99,7 +97,7 @@ class Explanation:
 class _Candle(NamedTuple):
     """A candle of one symbol, with the history of the symbol as the backtest read it.
 
-    `candle_index` is that of the candle in the range of the backtest.
+    `candle_index` is its index in the range of the backtest.
     """
 
     backtest: Backtest
@@ -124,10 +122,10 @@ class _Candle(NamedTuple):
 
 
 def explain_backtest(*, owner: User, backtest_id: str, symbol: str, at: int) -> Explanation:
-    """Explain the candle of a symbol that holds the moment `at` (epoch seconds).
+    """Explain the candle of a symbol at the moment `at` (epoch seconds), computed over the candles
+    stored now.
 
-    It is computed over the candles that are stored now. Raises BacktestNotFound, NotCompleted,
-    NotOneConfiguration, InvalidInput, NoCandle, HistoryGone.
+    Raises BacktestNotFound, NotCompleted, NotOneConfiguration, InvalidInput, NoCandle, HistoryGone.
     """
     backtest = results.fetch_completed(owner=owner, backtest_id=backtest_id)
     if backtest.kind not in EXPLAINABLE_KINDS:
@@ -184,7 +182,7 @@ def _read_candle(backtest: Backtest, symbol: str, at: int) -> _Candle:
 
 
 def _candle_index(symbol_series: SymbolSeries, strategy: Strategy, at: int) -> int:
-    """Return the index, in the range, of the candle that holds the moment. Raises NoCandle."""
+    """Return the index, in the range, of the candle at the moment. Raises NoCandle."""
     time = symbol_series.candles.time
     index = int(np.searchsorted(time, at, side="right")) - 1
     if index < 0 or at >= time[index] + TIMEFRAMES[strategy.basicInfo.timeframe]:

@@ -24,12 +24,11 @@ class ExplanationViewSet(OwnedViewSet):
     )
     @refuses(NoCandle, NotCompleted)
     def retrieve(self, request: Request, backtest_id: str) -> Response:
-        """Why a candle led to an entry or exit, or did not.
+        """Explain an entry or exit at a candle, or its absence.
 
-        Each condition with the values it read, for each side, and what happened to the signal as
-        far as the result shows; of each position that was open in the candle its levels, the
-        conditions of exits, and what closed it. Conditions are computed over the candles that are
-        stored now.
+        Each condition with the values it read, for each side, and the outcome of the signal as the
+        result shows it; for each position open in the candle its levels, the conditions of exits,
+        and the reason of its exit. Conditions are computed over the candles stored now.
         """
         query = self.query(ExplainQuery)
         explanation = services.explain_backtest(

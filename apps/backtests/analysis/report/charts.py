@@ -1,7 +1,7 @@
-"""The data of a report's charts: columns of plain numbers, which the page's script draws.
+"""The data of a report's charts: columns of plain numbers for the page's script.
 
-Times are minutes. Of a column of times only the first is counted from 1970, each further one from
-the one before it: that keeps the page small, as whole numbers of paise do.
+Times are in minutes. A column of times has its first value since 1970, and each later value since
+the one before: that keeps the page small, as whole numbers of paise do.
 """
 
 from collections.abc import Sequence
@@ -34,7 +34,7 @@ Columns = dict[str, Any]
 
 # Points of the equity curve: about as many as a screen is wide.
 MAX_POINTS: Final = 1_000
-# Candles of one symbol, and on one page, which its symbols share.
+# Limits for one symbol, and for one page, shared by its symbols.
 MAX_CANDLES_PER_SYMBOL: Final = 3_000
 MAX_DRAWN_CANDLES: Final = 9_000
 # Symbols with a price chart: those with the most trades.
@@ -50,8 +50,8 @@ SHORT_WINDOW: Final = 21
 
 
 def curve_times(curve: Array) -> NDArray[np.int64]:
-    """Return the times of the points of the equity chart: of the last row of each bucket, as
-    `curve_points` cuts them.
+    """Return the times of the equity chart's points: the last row of each bucket of
+    `curve_points`.
     """
     points = min(MAX_POINTS, len(curve))
     edges = np.arange(1, points + 1) * len(curve) // max(points, 1)
@@ -62,7 +62,7 @@ def curve_times(curve: Array) -> NDArray[np.int64]:
 def equity_columns(result: ResultData, curve: Array, benchmark: Floats | None) -> Columns:
     """Return equity, the benchmark, the drawdown and the rolling Sharpe ratio at the same times.
 
-    `benchmark` is what one rupee became at each of `curve_times`.
+    `benchmark` is the value of one rupee at each of `curve_times`.
     """
     points, times = curve_points(curve, MAX_POINTS), curve_times(curve)
     columns: Columns = {
@@ -83,7 +83,7 @@ def equity_columns(result: ResultData, curve: Array, benchmark: Floats | None) -
 
 
 def sharpe_window(returns: int) -> int:
-    """Return how many of so many returns a rolling Sharpe ratio covers."""
+    """Return the window of a rolling Sharpe ratio for this number of returns."""
     return LONG_WINDOW if returns >= 2 * LONG_WINDOW else SHORT_WINDOW
 
 
@@ -91,8 +91,10 @@ def sharpe_window(returns: int) -> int:
 
 
 class DrawnSymbol(NamedTuple):
-    """A symbol with the candles of its chart: `symbol_index` is its index in the backtest's list,
-    `is_longer` whether the candles are longer than those that the backtest read.
+    """A symbol with the candles of its chart.
+
+    `symbol_index` is its index in the backtest's list; `is_longer` is True if the candles are
+    longer than the backtest's.
     """
 
     symbol_index: int
@@ -105,9 +107,9 @@ class DrawnSymbol(NamedTuple):
 def load_prices(
     symbols: Sequence[str], timeframe: str, *, trades: Array, curve: Array, start: int, end: int
 ) -> tuple[list[DrawnSymbol], Floats | None]:
-    """Return the symbols with the most trades, most first, with the candles that are stored now,
-    and what one rupee of buying and holding all symbols became at each of `curve_times`: None where
-    a symbol has no candles any more.
+    """Return the symbols with the most trades, most first, with the candles stored now, and the
+    value of one rupee of buying and holding all symbols at each of `curve_times`: None if a symbol
+    has no candles any more.
     """
     counts = np.bincount(trades["symbol"], minlength=len(symbols))
     indices = np.argsort(-counts, kind="stable")[:MAX_DRAWN_SYMBOLS].tolist()
@@ -130,8 +132,8 @@ def load_prices(
 def legible_candles(
     candles: Candles, timeframe: str, sessions: Sessions | None, *, max_candles: int
 ) -> tuple[str, Candles]:
-    """Return the shortest timeframe, from the candles' own on, in which they are at most
-    `max_candles`, and the candles in it; else the longest timeframe.
+    """Return the shortest timeframe, from the candles' own on, with at most `max_candles`, and its
+    candles; else the longest timeframe.
     """
     drawn_in, own = timeframe, TIMEFRAMES[timeframe]
     for name in [name for name, seconds in TIMEFRAMES.items() if seconds > own]:
@@ -166,7 +168,7 @@ def candle_columns(drawn: DrawnSymbol) -> Columns:
 
 
 def price_decimals(prices: Floats) -> int:
-    """Return 2, for paise, or 4 where prices are so low that ticks may be parts of a paisa."""
+    """Return 2, for paise, or 4 for prices so low that ticks may be fractions of a paisa."""
     return 2 if not len(prices) or float(prices.min()) >= 100 else 4
 
 
@@ -176,8 +178,8 @@ def price_decimals(prices: Floats) -> int:
 def trade_columns(trades: Trades) -> Columns:
     """Return the trades in the order of their exits; `number` counts from 1 in this order.
 
-    `entry` and `held` are minutes. MAE, MFE and `return` are percent, `delay` the bars by which the
-    entry was late, `share` its quantity in percent of the volume of its bar; null when unknown.
+    `entry` and `held` are minutes. MAE, MFE and `return` are percent, `delay` is the entry's delay
+    in bars, `share` its quantity in percent of the volume of its bar; null if unknown.
     """
     profits = net_profits(trades.records)
     number = np.sort(np.argsort(-np.abs(profits), kind="stable")[:MAX_TRADES])
@@ -209,13 +211,13 @@ def trade_columns(trades: Trades) -> Columns:
 
 
 def _differences(values: NDArray[np.int64]) -> list[int]:
-    """Return the first value, then how much each is more than the one before it."""
+    """Return the first value, then the increase of each value over the one before it."""
     differences: list[int] = np.diff(values, prepend=0).tolist()
     return differences
 
 
 def _short(values: Floats, decimals: int) -> list[float]:
-    """Return the values with few decimals, and as whole numbers where all are."""
+    """Return the values with few decimals, as whole numbers if all are whole."""
     rounded = np.round(values, decimals) + 0.0
     whole = rounded.astype(np.int64)
     numbers: list[float] = (whole if (whole == rounded).all() else rounded).tolist()

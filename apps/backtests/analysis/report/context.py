@@ -84,8 +84,9 @@ def report_context(backtest: Backtest, *, now: datetime) -> tuple[dict[str, Any]
 
 
 def _evidence(backtest: Backtest, now: datetime) -> dict[str, Any]:
-    """Return the evidence as far as it is made. None is asked for: whoever has a link can open the
-    page, and what it shows must not depend on who looked at it first.
+    """Return the evidence in its present state.
+
+    None is requested: a page opened by a link must not change for later readers.
     """
     row = evidence.stored(backtest)
     if row is None:
@@ -99,7 +100,7 @@ def _evidence(backtest: Backtest, now: datetime) -> dict[str, Any]:
 
 
 def _badge(backtest: Backtest) -> str:
-    """Return what has to stand beside every figure of a study: on which days it was measured."""
+    """Return the badge beside every figure of a study: the days it was measured on."""
     match BacktestKind(backtest.kind):
         case BacktestKind.OPTIMIZATION:
             tried = (backtest.study_results or {}).get("tried", 0)
@@ -146,7 +147,7 @@ def _group_bars(
 
 
 def _omissions(symbols: Sequence[str], drawn: Sequence[DrawnSymbol], trades: Array) -> list[str]:
-    """Return sentences on what the page does not show."""
+    """Return sentences about data that the page leaves out."""
     sentences = []
     if len(symbols) > len(drawn):
         sentences.append(

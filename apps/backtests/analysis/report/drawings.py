@@ -72,7 +72,7 @@ class Scale(NamedTuple):
 
 
 def vertical_scale(values: Sequence[float], *, zero: bool = False) -> Scale:
-    """Return a scale that has room for the values, and for 0 if `zero` is set."""
+    """Return a scale that includes the values, and 0 if `zero` is set."""
     low, high = min([*values, *([0.0] if zero else [])]), max([*values, *([0.0] if zero else [])])
     margin = (high - low) * 0.06 or abs(high) * 0.06 or 1.0
     return Scale(low - margin, high + margin, HEIGHT - BOTTOM, TOP)
@@ -117,8 +117,8 @@ def fan_drawing(
     bands: Sequence[tuple[str, str]],
     format_number: FormatNumber,
 ) -> Drawing:
-    """Draw lines over the numbers, by their names, which are their classes too; and the areas
-    between pairs of them.
+    """Draw lines over the numbers, with their names as classes, and the areas between pairs of
+    them.
     """
     drawing = Drawing(label)
     across = Scale(numbers[0], numbers[-1], LEFT, WIDTH - RIGHT)
@@ -138,7 +138,7 @@ def fan_drawing(
 
 
 class BarPair(NamedTuple):
-    """Two values side by side, None where there is none, with their hints."""
+    """Two values side by side, None for a missing one, with their hints."""
 
     name: str
     values: tuple[float | None, float | None]
@@ -167,8 +167,8 @@ def paired_bars(label: str, pairs: Sequence[BarPair], *, format_number: FormatNu
 
 
 class HeatCells(NamedTuple):
-    """Values by column and row, None where there is none, the labels of both, and the cells that
-    are outlined.
+    """Values by column and row, None for missing ones, the labels of both, and the
+    outlined cells.
     """
 
     columns: Sequence[str]
@@ -185,7 +185,7 @@ def heat_drawing(
     label: str, cells: HeatCells, *, falls: bool, format_number: FormatNumber
 ) -> Drawing:
     """Draw a cell for each value: gains and losses by their size, other values from the worst to
-    the best; less is better where it `falls`.
+    the best; less is better if it `falls`.
     """
     row_height, numbers = 26, cells.numbers()
     height = TOP + len(cells.rows) * row_height + BOTTOM
@@ -222,7 +222,7 @@ def heat_drawing(
 
 
 def _tones(numbers: Sequence[float], *, falls: bool) -> Callable[[float], tuple[str, float]]:
-    """Return what gives the class of a value and how much of its colour it has."""
+    """Return a function from a value to its class and the strength of its colour."""
     low, high = min(numbers), max(numbers)
     largest = max(abs(low), abs(high)) or 1.0
 
@@ -267,9 +267,7 @@ def line_drawing(
     marked: frozenset[int],
     format_number: FormatNumber,
 ) -> Drawing:
-    """Draw a line through the values, with dots; the best one and those that are marked stand
-    out.
-    """
+    """Draw a line through the values, with dots; the best value and marked values stand out."""
     drawing = Drawing(label)
     up = vertical_scale([value for value in values if value is not None])
     frame(drawing, up, format_number)

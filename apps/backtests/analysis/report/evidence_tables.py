@@ -1,5 +1,5 @@
 """The evidence on a backtest as a page shows it: checks, the worst first, and the figures of each
-section as small tables, whatever sections there are.
+section as small tables, for any sections.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -28,8 +28,9 @@ _UNITS: Final[Mapping[str, Unit]] = {
 
 
 class FigureTable(NamedTuple):
-    """Texts in rows under the columns' names; the first of a row names it. `left_out` counts the
-    rows that are not shown.
+    """Texts in rows under the columns' names; the first text of a row names it.
+
+    `left_out` counts the rows that are not shown.
     """
 
     title: str
@@ -71,7 +72,7 @@ class ShownEvidence:
 
     @property
     def is_doubted(self) -> bool:
-        """Whether the checks have reasons against the result: the sentence is made of those."""
+        """Return whether the checks have reasons against the result, which the sentence lists."""
         unsaid = (CheckStatus.PASS, CheckStatus.NOT_JUDGED)
         return any(check.status not in unsaid for check in self.checks)
 

@@ -81,7 +81,7 @@ def format_metric(value: float, unit: Unit) -> str:
 
 
 def format_time(seconds: int, form: str | None = None) -> str:
-    """Format epoch seconds in Asia/Kolkata, and a midnight, which stands for a day, as a date."""
+    """Format epoch seconds in Asia/Kolkata; a midnight stands for a day and becomes a date."""
     local = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(seconds=seconds + IST)
     if form is None:
         form = "%d %b %Y" if (seconds + IST) % DAY == 0 else "%d %b %Y, %H:%M"
@@ -89,7 +89,7 @@ def format_time(seconds: int, form: str | None = None) -> str:
 
 
 def format_duration(seconds: float) -> str:
-    """Say about how long something takes, in the unit that fits."""
+    """Describe an approximate duration in a fitting unit."""
     for unit, length in (("hour", 3600), ("minute", 60)):
         if seconds >= 1.5 * length:
             return f"about {seconds / length:.0f} {unit}s"

@@ -1,11 +1,9 @@
-"""The report as one page that needs no network, no fonts and no other files.
+"""The report as one page without network, fonts or other files.
 
 Its scripts and its style are the same on every page, so the Content-Security-Policy names them by
-their hashes: whatever a name or a step may hold, nothing else in the page can run. The charts are
-drawn by TradingView's Lightweight Charts (decision 0023).
-
-A page is made without that script, which is most of it: a NUL, which no text that the service
-stores can hold, stands where it goes.
+their hashes: no other script can run, whatever a name or a step contains. TradingView's Lightweight
+Charts draws the charts (decision 0023). A page is cached without that script, its largest part: a
+NUL, which stored text cannot contain, marks its place.
 """
 
 import base64
@@ -29,7 +27,7 @@ CHARTS: Final = "lightweight-charts-5.2.1/lightweight-charts.standalone.producti
 
 
 class CompactEncoder(DjangoJSONEncoder):
-    """Writes no spaces: a page has a hundred thousand numbers."""
+    """Write no spaces: a page has a hundred thousand numbers."""
 
     item_separator = ","
     key_separator = ":"
@@ -59,7 +57,7 @@ def with_script(html: bytes) -> bytes:
 
 
 def policy() -> str:
-    """Return the Content-Security-Policy that a page is answered with.
+    """Return the Content-Security-Policy of a page.
 
     A page that runs its scripts in an origin of its own reaches nothing of this one.
     """
@@ -68,7 +66,7 @@ def policy() -> str:
 
 @cache
 def _document_policy() -> str:
-    """Return the part that also holds for a page that was saved as a file."""
+    """Return the part that also applies to a page saved as a file."""
     return "; ".join(
         (
             "default-src 'none'",
@@ -81,7 +79,7 @@ def _document_policy() -> str:
 
 
 def _hash(asset: str) -> str:
-    """Return the hash by which a policy allows an inline script or style."""
+    """Return the hash with which a policy allows an inline script or style."""
     digest = sha256(_read_asset(asset).encode()).digest()
     return f"'sha256-{base64.b64encode(digest).decode()}'"
 

@@ -1,8 +1,8 @@
 """The cache of report pages: a table of bounded size, shared by all web processes.
 
-A page states when it was made, and candles that are loaded later do not change it. A new name of
-the backtest or its algorithm does, evidence that is asked for or ready, and a release that renders
-pages differently.
+A page states when it was made, and candles loaded later do not change it. It is rendered again
+after a new name of the backtest or its algorithm, after a change of its evidence, and by a release
+that renders pages differently.
 """
 
 import json
@@ -26,7 +26,7 @@ MAX_CACHE_BYTES: Final = 256 * 1024 * 1024
 _CHANGING: Final = ("name", "algorithm__name", "evidence__status", "evidence__completed_at")
 _REPORT: Final = Path(__file__).parent
 _APP: Final = _REPORT.parents[1]
-# The code and templates with which another release may render other pages.
+# Code and templates of the pages: another release may render differently.
 _SOURCES: Final = (
     *_REPORT.glob("*.py"),
     *(_APP / "templates" / "backtests").glob("report*.html"),
@@ -36,7 +36,7 @@ _SOURCES: Final = (
 
 
 def read(backtest_id: str, *, now: datetime) -> bytes:
-    """Return the page of a completed backtest from the cache, else render and cache it.
+    """Return the page of a completed backtest from the cache, or render and cache it.
 
     Raises BacktestNotFound.
     """
@@ -75,7 +75,7 @@ def _render(backtest_id: str, *, now: datetime) -> bytes:
 
 
 def _load(backtest_id: str) -> bytes | None:
-    """Return the cached page, compressed; None where there is none that is up to date."""
+    """Return the cached page, compressed; None without a current one."""
     rows = ReportPage.objects.filter(pk=backtest_id)
     changing = [f"backtest__{column}" for column in _CHANGING]
     for html, made_with, *values in rows.values_list("html", "made_with", *changing):
@@ -85,15 +85,15 @@ def _load(backtest_id: str) -> bytes | None:
 
 
 def _fingerprint(*changing: object) -> str:
-    """Hash what a page depends on; `changing` are the values of _CHANGING."""
+    """Hash the inputs of a page; `changing` are the values of _CHANGING."""
     return sha256(json.dumps([_release(), *changing], default=str).encode()).hexdigest()
 
 
 @cache
 def _release() -> str:
-    """Hash the code, templates, scripts and styles of this release that make a page.
+    """Hash the code, templates, scripts and styles that make a page in this release.
 
-    The policy stands for scripts and styles, as it has their hashes.
+    The policy stands for scripts and styles, because it has their hashes.
     """
     sources = b"".join(path.read_bytes() for path in sorted(_SOURCES))
     return sha256(sources + page.policy().encode()).hexdigest()

@@ -27,7 +27,7 @@ def read(*, owner: User, backtest_id: str, now: datetime) -> bytes:
 
 
 def read_shared(*, signed: str, now: datetime) -> bytes:
-    """Return the page that a link opens. Raises NotFound."""
+    """Return the page of a link. Raises NotFound."""
     try:
         return page_cache.read(open_link(signed, now=now), now=now)
     except BacktestNotFound:
@@ -46,7 +46,7 @@ def share_report(*, owner: User, backtest_id: str, now: datetime) -> ReportLink:
 
 
 def links_of(*, owner: User, backtest_id: str, now: datetime) -> QuerySet[ReportLink]:
-    """Return the links that still open its report, the newest first. Raises BacktestNotFound."""
+    """Return the valid links to its report, the newest first. Raises BacktestNotFound."""
     backtest = Backtest.objects.owned_by(owner).fetch(backtest_id)
     return ReportLink.objects.filter(backtest=backtest, expires_at__gt=now).order_by(
         "-expires_at", "-pk"
@@ -55,7 +55,7 @@ def links_of(*, owner: User, backtest_id: str, now: datetime) -> QuerySet[Report
 
 @transaction.atomic
 def recall_link(*, owner: User, backtest_id: str, link_id: str, now: datetime) -> None:
-    """End a link at once. Raises BacktestNotFound; NotFound when it has ended already."""
+    """End a link at once. Raises BacktestNotFound; NotFound if it has ended already."""
     rows = links_of(owner=owner, backtest_id=backtest_id, now=now)
     link = (
         rows.select_for_update(of=("self",)).select_related("backtest").filter(pk=link_id).first()
@@ -79,8 +79,8 @@ def sign_link(link: ReportLink) -> str:
 def open_link(signed: str, *, now: datetime) -> str:
     """Return the id of the completed backtest that the address opens.
 
-    Raises NotFound for an address that was not issued here, has expired or was recalled, and when
-    the backtest is gone or its owner was switched off: a stranger cannot tell which.
+    Raises NotFound for a forged, expired or recalled address, and if the backtest is deleted or its
+    owner deactivated: a stranger cannot tell these apart.
     """
     try:
         link_id = SIGNER.unsign(signed)

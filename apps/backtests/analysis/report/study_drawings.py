@@ -1,4 +1,4 @@
-"""What a study found, as drawings with the sentences that they show."""
+"""The results of a study as drawings, with sentences."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
@@ -23,7 +23,7 @@ Json = Mapping[str, Any]  # as the engine wrote it
 
 
 class StudyDrawing(NamedTuple):
-    """A drawing, None where nothing is stored to draw, and what it shows, in sentences."""
+    """A drawing, None without stored data, and its description in sentences."""
 
     drawing: Drawing | None
     sentence: str
@@ -31,7 +31,7 @@ class StudyDrawing(NamedTuple):
 
 
 def study_drawing(backtest: Backtest) -> StudyDrawing | None:
-    """Return what a study's report leads with; None of a plain backtest."""
+    """Return the drawing at the head of a study's report; None for a plain backtest."""
     findings: Json = backtest.study_results or {}
     rows = BacktestResult.objects.filter(pk=backtest.pk)
     chart: Json | None = rows.values_list("study_chart", flat=True).first()
@@ -46,7 +46,7 @@ def study_drawing(backtest: Backtest) -> StudyDrawing | None:
 
 
 def _objective_format(unit: Unit) -> FormatNumber:
-    """Return what writes an objective of a unit: rupees without paise."""
+    """Return the formatter of an objective's unit: rupees without paise."""
     if unit is Unit.RUPEES:
         return lambda value: formats.format_rupees(value, 0)
     return lambda value: formats.format_metric(value, unit)
@@ -56,8 +56,8 @@ def _objective_format(unit: Unit) -> FormatNumber:
 
 
 def windows_drawing(findings: Json) -> StudyDrawing:
-    """Draw the objective of each window in-sample and out-of-sample; an amount by the day of the
-    calendar, as training takes longer than testing.
+    """Draw the objective of each window in-sample and out-of-sample; amounts per calendar day,
+    because training takes longer than testing.
     """
     name: str = findings["objective"]
     by_day = METRICS[name].unit is Unit.RUPEES
@@ -117,7 +117,7 @@ def _windows_sentence(
 
 
 def parameters_drawing(findings: Json, chart: Json | None) -> StudyDrawing:
-    """Draw the objective over two parameters, or over the one that there is."""
+    """Draw the objective over two parameters, or over a single one."""
     name: str = findings["objective"]
     best: Json = findings["ranking"][0]
     title, text = formats.humanize(name), _objective_format(METRICS[name].unit)
@@ -183,7 +183,7 @@ def _other_parameters(best: Json, chart: Json) -> str:
 
 
 def paths_drawing(findings: Json, chart: Json | None) -> StudyDrawing:
-    """Draw how equity spreads from trade to trade."""
+    """Draw the spread of equity from trade to trade."""
     drawdown, ruin = findings["maxDrawdown"], findings["riskOfRuin"]
     sentence = (
         f"In half of {findings['runs']:,} paths the largest drawdown is under"

@@ -48,7 +48,7 @@ class Histogram(NamedTuple):
 
 
 def histogram(bins: Sequence[Bin]) -> Histogram | None:
-    """Return the bars, or None where there is no trade."""
+    """Return the bars, or None without trades."""
     if not bins:
         return None
     highest, low, high = max(b.trades for b in bins), bins[0].low, bins[-1].high
@@ -60,7 +60,7 @@ def histogram(bins: Sequence[Bin]) -> Histogram | None:
 
 
 class YearRow(NamedTuple):
-    """The returns of twelve months in percent, None where the range has no bar, and of the year."""
+    """The returns of twelve months in percent, None for months without a bar, and of the year."""
 
     year: str
     months: list[float | None]

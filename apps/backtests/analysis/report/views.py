@@ -29,7 +29,7 @@ from apps.core.errors import NotFound, ServiceError
 
 
 class PageRenderer(BaseRenderer):
-    """Stands for the page in negotiation; the page itself is an answer of Django's own."""
+    """Represents the page in content negotiation; the page itself is a plain Django response."""
 
     media_type = "text/html"
     format = "html"
@@ -50,7 +50,7 @@ class ReportViewSet(OwnedViewSet):
     )
     @refuses(NotCompleted)
     def retrieve(self, request: Request, backtest_id: str) -> HttpResponseBase:
-        """The report of a completed backtest, as a page.
+        """Get the report of a completed backtest, as a page.
 
         One HTML page with charts, metrics, breakdowns and the receipt; it needs no network.
         """
@@ -62,7 +62,7 @@ class ReportViewSet(OwnedViewSet):
 
 @extend_schema(tags=["backtests"])
 class ReportLinkViewSet(OwnedViewSet):
-    """The way in for those who have no token."""
+    """Links to a report, for readers without a token."""
 
     not_found = BacktestNotFound
 
@@ -74,7 +74,7 @@ class ReportLinkViewSet(OwnedViewSet):
     def create(self, request: Request, backtest_id: str) -> Response:
         """Create a link to the report of a completed backtest, for a browser.
 
-        Whoever has the address sees the report, for 24 hours, without a token.
+        Anyone with the address can read the report, for 24 hours, without a token.
         """
         self.read(EmptyBody)
         link = services.share_report(owner=self.owner, backtest_id=backtest_id, now=self.now)
@@ -82,9 +82,9 @@ class ReportLinkViewSet(OwnedViewSet):
 
     @extend_schema(operation_id="listReportLinks", responses=ReportLinkSerializer(many=True))
     def list(self, request: Request, backtest_id: str) -> Response:
-        """The links to the report of a backtest that still open it, the newest first.
+        """List the valid links to the report of a backtest, the newest first.
 
-        Links that have expired or were recalled are not among them.
+        Expired and recalled links are not included.
         """
         links = services.links_of(owner=self.owner, backtest_id=backtest_id, now=self.now)
         page = self.paginate_queryset(links) or ()
@@ -95,7 +95,7 @@ class ReportLinkViewSet(OwnedViewSet):
     def destroy(self, request: Request, backtest_id: str, link_id: str) -> Response:
         """Recall a link to the report of a backtest.
 
-        From then on the address is as unknown as one that never was.
+        The address then gets the same answer as one that never existed.
         """
         services.recall_link(
             owner=self.owner, backtest_id=backtest_id, link_id=link_id, now=self.now
@@ -111,7 +111,7 @@ class ReportLinkViewSet(OwnedViewSet):
 
 @public_page
 def shared_report(request: HttpRequest, signed: str) -> HttpResponseBase:
-    """Answer the page that a link opens; the headers say what a browser must not keep or pass on.
+    """Answer the page of a link, with headers against storing it or passing on its address.
 
     It is outside of /api.
     """
@@ -134,7 +134,7 @@ def _with_page(html: bytes) -> HttpResponse:
 
 
 def _without_page() -> StreamingHttpResponse:
-    """Answer HEAD without rendering a page: the length, which only a page has, is left out."""
+    """Answer HEAD without rendering a page, and so without its length."""
     return StreamingHttpResponse((), headers=_headers())
 
 

@@ -1,1 +1,1 @@
-"""Running a completed backtest again, and which of what its result rests on is still the same."""
+"""Repetition of a completed backtest, and comparison of the inputs behind its result."""

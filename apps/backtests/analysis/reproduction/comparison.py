@@ -1,10 +1,10 @@
-"""What two receipts of one backtest differ in: no database, no simulation."""
+"""The differences between two receipts of one backtest: no database, no simulation."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
-# The inputs of a result in the order in which a reader would look at them; candles come last.
+# The inputs of a result, the likeliest causes of a difference first; candles come last.
 _INPUTS: Final[Mapping[str, str]] = {
     "engineVersion": "Engine version {original} made the original, version {reproduced} this one:"
     " the changelog says what changed.",
@@ -16,7 +16,7 @@ _MAX_MONTHS_NAMED: Final = 6
 
 
 class ReceiptWithCandles(NamedTuple):
-    """A receipt as the wire shows it, and its candles by symbol, timeframe and month: the fields of
+    """A receipt in wire form, and its candles by symbol, timeframe and month: the fields of
     `engine.simulation.receipt.CandleSeries`.
     """
 
@@ -25,7 +25,7 @@ class ReceiptWithCandles(NamedTuple):
 
 
 class HashPair(NamedTuple):
-    """A line of both receipts; `is_equal` is None where the two cannot be compared."""
+    """A line of both receipts; `is_equal` is None if the two cannot be compared."""
 
     name: str
     original: str | None
@@ -35,7 +35,7 @@ class HashPair(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ReceiptComparison:
-    """`is_equal` is whether the results are, to the last byte; `differences` are sentences."""
+    """`is_equal` is True if the results are equal to the last byte; `differences` are sentences."""
 
     is_equal: bool
     hashes: tuple[HashPair, ...]
@@ -45,7 +45,7 @@ class ReceiptComparison:
 def compare_receipts(
     original: ReceiptWithCandles, reproduced: ReceiptWithCandles
 ) -> ReceiptComparison:
-    """Compare what two results rest on, and the results."""
+    """Compare the inputs of two results, and the results."""
     inputs = [_pair(name, original, reproduced) for name in _INPUTS]
     candles, result = (_pair(name, original, reproduced) for name in ("candles", "result"))
     differences = [
@@ -67,7 +67,7 @@ def compare_receipts(
 
 def _decisions(original: ReceiptWithCandles, reproduced: ReceiptWithCandles) -> Iterator[HashPair]:
     """Yield the hashes of the decisions in the certificates of the look-ahead, if the original has
-    one; they cannot be compared where the reproduction has none, or looked at others.
+    one. They cannot be compared if the reproduction has none, or examined others.
     """
     before, after = (receipt.get("lookAhead") or {} for receipt, _ in (original, reproduced))
     if before:
@@ -87,7 +87,7 @@ def _pair(name: str, original: ReceiptWithCandles, reproduced: ReceiptWithCandle
 def _differing_candles(
     original: ReceiptWithCandles, reproduced: ReceiptWithCandles
 ) -> Iterator[str]:
-    """Yield a sentence for each symbol and timeframe whose candles differ."""
+    """Yield a sentence for each symbol and timeframe with different candles."""
     before, after = (
         {(series["symbol"], series["timeframe"]): series["months"] for series in held}
         for held in (original.candle_series, reproduced.candle_series)

@@ -58,7 +58,7 @@ class CandleSeriesSerializer(AnswerSerializer):
     }
 )
 class CompleteReceiptSerializer(AnswerSerializer):
-    """All that a backtest can be run again from, but candles and the rulebook."""
+    """The data for repeating a backtest, except candles and the rulebook."""
 
     backtestId = IdTextField(source="backtest.pk")
     kind = ChoiceField(choices=BacktestKind, source="backtest.kind")
@@ -80,7 +80,7 @@ class HashPairSerializer(AnswerSerializer):
 
 
 class ReceiptComparisonSerializer(AnswerSerializer):
-    """Which lines of two receipts are equal."""
+    """The comparison of two receipts, line by line."""
 
     isEqual = BooleanField(help_text="Whether the results are equal, to the last byte.")
     hashes = HashPairSerializer(many=True)
@@ -105,7 +105,7 @@ class ReceiptComparisonSerializer(AnswerSerializer):
     }
 )
 class ReproductionSerializer(AnswerSerializer):
-    """A backtest that was run again."""
+    """A repeated backtest."""
 
     backtestId = IdTextField(source="backtest.pk", help_text="The id of the new backtest.")
     reproducesId = IdTextField(source="original.pk", help_text="The id of the original.")

@@ -19,7 +19,7 @@ from apps.backtests.running import results
 from apps.core import requests
 from apps.core.errors import Code, ServiceError
 
-# What a submission froze; all else of a backtest is about its own way through the queue.
+# The fields frozen at submission; all others are about the way through the queue.
 _SUBMITTED: Final = (
     "owner_id", "algorithm_id", "algorithm_version", "name", "kind", "configuration", "study",
     "symbols", "timeframe", "start_date", "end_date", "start", "end", "initial_capital", "seed",
@@ -27,7 +27,7 @@ _SUBMITTED: Final = (
 
 
 class NotAReproduction(ServiceError):
-    """The backtest does not run another one again, or that one is deleted."""
+    """The backtest does not repeat another one, or the other one is deleted."""
 
     code = Code.UNPROCESSABLE_ENTITY
     message = "The backtest does not reproduce another one that is still there."
@@ -35,7 +35,7 @@ class NotAReproduction(ServiceError):
 
 @dataclass(frozen=True, slots=True)
 class CompleteReceipt:
-    """All that a backtest can be run again from, but the candles and the rulebook."""
+    """The data for repeating a backtest, except the candles and the rulebook."""
 
     backtest: Backtest
     candle_series: Sequence[Mapping[str, object]]
@@ -69,13 +69,16 @@ def reproduce(*, owner: User, backtest_id: str, now: datetime) -> Reproduction:
 
 
 def resubmission_of(original: Backtest, **changed: object) -> Backtest:
-    """Return a new backtest, not saved, of what the submission froze, with some of it changed."""
+    """Return an unsaved backtest with the frozen fields of the original, some of them changed."""
     submitted = {name: getattr(original, name) for name in _SUBMITTED}
     return Backtest(**submitted | {"request_id": requests.current_request_id(), **changed})
 
 
 def read_reproduction(*, owner: User, backtest_id: str) -> Reproduction:
-    """Return how the user's reproduction compares. Raises BacktestNotFound, NotAReproduction."""
+    """Return the user's reproduction with its comparison.
+
+    Raises BacktestNotFound, NotAReproduction.
+    """
     backtest = services.read(owner=owner, backtest_id=backtest_id)
     if backtest.reproduces is None:
         raise NotAReproduction(backtestId=backtest.pk)
@@ -83,7 +86,7 @@ def read_reproduction(*, owner: User, backtest_id: str) -> Reproduction:
 
 
 def reproduction_of(backtest: Backtest, original: Backtest) -> Reproduction:
-    """Compare the receipts as far as there are two."""
+    """Compare the receipts, once there are two."""
     if backtest.status != BacktestStatus.COMPLETED:
         return Reproduction(backtest, original, None)
     comparison = compare_receipts(_receipt_of(original), _receipt_of(backtest))

@@ -1,4 +1,4 @@
-"""Complete receipts, and backtests that are run again."""
+"""Complete receipts, and repeated backtests."""
 
 from django.http import HttpResponse
 from drf_spectacular.utils import extend_schema
@@ -29,9 +29,9 @@ class ReproductionViewSet(OwnedViewSet):
     @extend_schema(operation_id="readReceipt", responses={200: CompleteReceiptSerializer})
     @refuses(NotCompleted)
     def receipt(self, request: Request, backtest_id: str) -> Response:
-        """The receipt of a completed backtest, with its steps and its candles by month.
+        """Get the receipt of a completed backtest, with its steps and its candles by month.
 
-        `manage.py reproduce` runs the backtest again from this and a file of candles.
+        `manage.py reproduce` repeats the backtest from this and a file of candles.
         """
         receipt = services.read_receipt(owner=self.owner, backtest_id=backtest_id)
         return Response(CompleteReceiptSerializer.render(receipt))
@@ -46,9 +46,9 @@ class ReproductionViewSet(OwnedViewSet):
     def create(self, request: Request, backtest_id: str) -> Response | HttpResponse:
         """Run a completed backtest again.
 
-        A new backtest of the same steps, range and seed reads the candles, charges and contracts
-        that are held now. What its receipt and the original's differ in is `comparison`, once it
-        is completed.
+        A new backtest with the same steps, range and seed reads the candles, charges and contracts
+        stored now. Once it is completed, `comparison` has the differences between its receipt and
+        the original's.
         """
         created = self._reproduce(request, backtest_id)
         if not isinstance(created, Response) or created.status_code != 201:
@@ -58,7 +58,7 @@ class ReproductionViewSet(OwnedViewSet):
         )
         return self._when_ended(reproduction, status=201)
 
-    # As for submissions: what is replayed is never the answer after a wait.
+    # As for submissions: a replay is never the answer after a wait.
     create.is_idempotent = True  # type: ignore[attr-defined]
 
     @idempotent
@@ -74,16 +74,16 @@ class ReproductionViewSet(OwnedViewSet):
     )
     @refuses(NotAReproduction)
     def retrieve(self, request: Request, backtest_id: str) -> Response:
-        """How a backtest that was run again compares with its original.
+        """Compare a repeated backtest with its original.
 
-        `backtest_id` is that of the new one. 422 if it does not reproduce another, or the original
+        `backtest_id` is the id of the new one. 422 if it does not repeat another, or the original
         is deleted.
         """
         reproduction = services.read_reproduction(owner=self.owner, backtest_id=backtest_id)
         return self._when_ended(reproduction, status=200)
 
     def _when_ended(self, reproduction: Reproduction, *, status: int) -> Response:
-        """Answer the reproduction now, or as it is after the wait that the client prefers."""
+        """Answer the reproduction now, or in its state after the wait that the client prefers."""
         return respond_when_ended(
             reproduction.backtest,
             headers=self.request.headers,

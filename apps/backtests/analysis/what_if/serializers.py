@@ -35,7 +35,10 @@ CHANGEABLE = ("positionSizing", "exitConditions", "riskParameters", "executionSe
     },
 )
 class WhatIfRequestSerializer(StrictSerializer):
-    """Fields of steps that replace those of the same name, null to take one away. At least one."""
+    """Fields of steps that replace those of the same name; null removes a field.
+
+    At least one is required.
+    """
 
     has_snake_case_sources = False
 
@@ -70,7 +73,7 @@ class WhatIfRequestSerializer(StrictSerializer):
     }
 )
 class WhatIfSerializer(AnswerSerializer):
-    """A backtest beside what it would have been."""
+    """A backtest beside the same backtest with changes."""
 
     backtestId = IdTextField(source="backtest.pk")
     changes = SettingChangeSerializer(many=True, help_text="What is different, in words.")

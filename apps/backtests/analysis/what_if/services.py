@@ -27,7 +27,7 @@ StepChanges = Mapping[str, Mapping[str, Any]]
 
 
 class NotAPlainBacktest(ServiceError):
-    """A study has no one configuration whose figures could be set beside others."""
+    """A study has no single configuration to compare with others."""
 
     code = Code.UNPROCESSABLE_ENTITY
     message = "Only a plain backtest is simulated with changes, and this is one of kind {kind}."
@@ -44,15 +44,17 @@ class TooLongAtOnce(ServiceError):
 
 
 class CannotSimulate(ServiceError):
-    """The engine cannot simulate the changed steps on what is stored now."""
+    """The engine cannot simulate the changed steps with the data stored now."""
 
     code = Code.UNPROCESSABLE_ENTITY
     message = "{reason}"
 
 
 class WhatIf(NamedTuple):
-    """A backtest and what it would have been: `metrics` and `same_candles` are None where it was
-    too long to simulate at once, `stored` where it was not to be stored.
+    """A backtest and its variant with changes.
+
+    `metrics` and `same_candles` are None if it was too long to simulate at once, `stored` if it was
+    not to be stored.
     """
 
     backtest: Backtest
@@ -65,11 +67,12 @@ class WhatIf(NamedTuple):
 def what_if(
     *, owner: User, backtest_id: str, changed: StepChanges, store: bool, now: datetime
 ) -> WhatIf:
-    """Simulate the user's completed backtest with some fields of its steps changed, and count that
-    in the ledger of trials. With `store` it is submitted as a backtest too.
+    """Simulate the user's completed backtest with some fields of its steps changed, and record the
+    trial in the ledger.
 
-    Raises BacktestNotFound, NotCompleted, NotAPlainBacktest, InvalidInput, TooLongAtOnce,
-    CannotSimulate, TooManyQueued, QueueFull, QuotaExceeded, TooManySeconds.
+    With `store` it is submitted as a backtest too. Raises BacktestNotFound, NotCompleted,
+    NotAPlainBacktest, InvalidInput, TooLongAtOnce, CannotSimulate, TooManyQueued, QueueFull,
+    QuotaExceeded, TooManySeconds.
     """
     original = results.fetch_completed(owner=owner, backtest_id=backtest_id)
     if original.kind != BacktestKind.BACKTEST:
@@ -99,7 +102,7 @@ def what_if(
 
 
 def _changed_steps(steps: Mapping[str, Any], changed: StepChanges) -> dict[str, dict[str, Any]]:
-    """Return the steps with the fields in their places, without those that are None.
+    """Return the steps with the fields replaced, without fields that are None.
 
     Raises InvalidInput.
     """
@@ -118,7 +121,7 @@ def _changed_steps(steps: Mapping[str, Any], changed: StepChanges) -> dict[str, 
 
 
 def _simulate(variant: Backtest, *, is_needed: bool) -> BacktestOutput | None:
-    """Return the output; None if the range is too long and it is not needed."""
+    """Return the output; None if the range is too long and no output is required."""
     bounds = lower_bounds(variant.symbols, variant.timeframe, start=variant.start, end=variant.end)
     bars = sum(bound.within for bound in bounds.values())
     if bars > MAX_BARS_AT_ONCE:

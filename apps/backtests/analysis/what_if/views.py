@@ -37,8 +37,8 @@ class WhatIfViewSet(OwnedViewSet):
     def create(self, request: Request, backtest_id: str) -> Response:
         """Simulate a completed backtest at once with other limits, sizing, stops or charges.
 
-        Its metrics stand beside the stored ones. Nothing is stored, but that one more configuration
-        was tried, which evidence counts; `store` submits it as a backtest too.
+        The answer has its metrics beside the stored ones. Nothing is stored except the trial, which
+        evidence counts; `store` submits it as a backtest too.
         """
         changed: dict[str, Any] = self.read(WhatIfRequestSerializer)
         store = changed.pop("store")

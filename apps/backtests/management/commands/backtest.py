@@ -89,7 +89,7 @@ def _read_steps(path: Path) -> dict[str, Any]:
 
 
 def _parse_strategy(steps: Mapping[str, Any], symbol: str) -> Strategy:
-    """Parse the steps for the symbol of the candles, whatever symbols they list."""
+    """Parse the steps for the symbol of the candles, in place of the symbols they list."""
     basic = steps.get("basicInfo")
     if isinstance(basic, dict):
         steps = {**steps, "basicInfo": {**basic, "symbols": [symbol]}}
@@ -123,7 +123,7 @@ def _simulate(strategy: Strategy, loaded: CandleImport, part: InstrumentBars) ->
 
 
 def _describe(error: InvalidStrategy | IncompleteStrategy) -> str:
-    """Return the message of the error, then that of each fault that differs."""
+    """Return the message of the error, then the message of each other fault."""
     lines = [f"  {fault.message}" for fault in error.errors if fault.message != str(error)]
     return "\n".join([str(error), *lines])
 

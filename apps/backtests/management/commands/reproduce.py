@@ -24,7 +24,7 @@ from apps.engine.studies import run_whole
 from apps.market.rulebook import bundled_market_rules
 from apps.market.services import BadCandleFile, ImportOptions, read_one_series
 
-# What a receipt must have to be run again, beside what is compared.
+# The fields that a receipt needs for a repetition, beside the compared fields.
 _NEEDED = ("start", "end", "capital", "seed")
 
 
@@ -72,7 +72,10 @@ def _read_document(path: Path) -> dict[str, Any]:
 
 
 def _run_again(document: Mapping[str, Any], candles: Path) -> ReceiptWithCandles:
-    """Simulate on the one series of the file. Raises BadCandleFile, InvalidInput, EngineError."""
+    """Simulate on the single series of the file.
+
+    Raises BadCandleFile, InvalidInput, EngineError.
+    """
     strategy, receipt = parse(document["configuration"]), document["receipt"]
     symbols = strategy.basicInfo.symbols
     if len(symbols) != 1:
@@ -118,7 +121,7 @@ def _run_again(document: Mapping[str, Any], candles: Path) -> ReceiptWithCandles
 
 
 def _lines(comparison: ReceiptComparison) -> list[str]:
-    """Return a line for each hash, then what differs."""
+    """Return a line for each hash, then the differences."""
     words = {True: "equal", False: "differs", None: "not comparable"}
     return [
         *(f"  {pair.name:16}{words[pair.is_equal]}" for pair in comparison.hashes),

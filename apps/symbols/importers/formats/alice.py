@@ -1,6 +1,6 @@
 """Alice Blue: a contract master of one exchange.
 
-Lots of MCX are counted; `Board Lot Qty` has the exchange's own size.
+MCX lots are counted as 1; `Board Lot Qty` has the exchange's own size.
 """
 
 from typing import Final

@@ -1,7 +1,7 @@
-"""Angel One: the scrip master, as JSON or as CSV, all of it texts.
+"""Angel One: the scrip master, as JSON or as CSV, with all values as text.
 
-Strikes and ticks are paise, those of currencies 100,000 times finer still. Series are suffixes.
-Indices of shares have no tick; some of them are listed twice, the second time like a share.
+Strikes and ticks are in paise; those of currencies are 100,000 times finer still. Series are
+suffixes. Stock indices have no tick; some are listed twice, the second time like a share.
 """
 
 import re

@@ -1,8 +1,8 @@
-"""Dhan: the compact list, whose columns begin with SEM_, and the detailed one.
+"""Dhan: the compact list, whose columns begin with SEM_, and the detailed list.
 
-Ticks are paise. Lots of MCX are counted, so their size is always 1; freeze quantities are one above
+Ticks are in paise. MCX lots are counted, so their size is always 1. Freeze quantities are one above
 the limit, at MCX in lots. Only the detailed list names the underlying in a column: the compact
-one's SM_SYMBOL_NAME is often blank or a mnemonic.
+list's SM_SYMBOL_NAME is often blank or a mnemonic.
 """
 
 import re
@@ -44,7 +44,7 @@ _TRADED: Final = frozenset(("ES", "ETF", "INVITU", "REIT", "EQUITY", "OTHER"))
 _UNDERLYING: Final = re.compile(r"(?P<root>.{1,60})-[A-Z][a-z]{2}[0-9]{4}-.{1,60}")
 _PAISE: Final = "0.01"
 
-# What the two lists call the same thing.
+# The names of the same columns in the compact list.
 _COMPACT: Final = {
     "exchange": "SEM_EXM_EXCH_ID",
     "segment": "SEM_SEGMENT",

@@ -1,7 +1,7 @@
-"""5paisa: the scrip master, all of it or the columns that an extract has kept.
+"""5paisa: the scrip master, complete or an extract of its columns.
 
-There is no compact symbol: a contract's name begins with its underlying's and goes on with the day,
-NIFTY 26 JUN 2025 CE 18250.00.
+It has no compact symbol: a contract's name is its underlying followed by the date, NIFTY 26 JUN
+2025 CE 18250.00.
 """
 
 import re

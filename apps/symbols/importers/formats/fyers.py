@@ -1,7 +1,7 @@
 """Fyers: a symbol master of one segment, CSV without a header.
 
-Symbols carry the exchange before and, of shares, the series behind: NSE:GOLDSTAR-SM. The lot of an
-MCX contract is written as 1. Each row says on which day it was brought up to date.
+Symbols have the exchange as prefix and, for shares, the series as suffix: NSE:GOLDSTAR-SM. The lot
+of an MCX contract is written as 1. Each row has the date of its last update.
 """
 
 from collections.abc import Sequence

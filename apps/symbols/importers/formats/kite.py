@@ -1,6 +1,5 @@
-"""Kite (Zerodha): `instruments.csv`, one list of all markets.
-
-MCX lots are counted, so their size is always 1 and says nothing; there is no ISIN.
+"""Kite (Zerodha): `instruments.csv`, one list of all markets. MCX lots are counted, so their size
+is always 1 and carries no information. There is no ISIN.
 """
 
 from typing import Final

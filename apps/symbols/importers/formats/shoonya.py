@@ -1,6 +1,6 @@
-"""Shoonya (Finvasia): a symbol file of one segment; every line ends in a comma too many.
+"""Shoonya (Finvasia): a symbol file of one segment; every line ends with an extra comma.
 
-Of commodities the lot is the exchange's, and GNGD is what a unit of it gains per rupee of price. At
+For commodities the lot is the exchange's, and GNGD is the gain of one unit per rupee of price. At
 NCDEX the token is the trading symbol.
 """
 

@@ -1,7 +1,7 @@
-"""Upstox: the complete list as CSV, and as JSON, which says more.
+"""Upstox: the complete list as CSV, and as JSON, which has more columns.
 
-Ticks are paise in all of the JSON, but in the CSV only those of commodities and currencies. A
-commodity's freeze quantity counts lots, and NSE's lots of commodities are counted too.
+Ticks are in paise in all of the JSON, but in the CSV only for commodities and currencies. A
+commodity's freeze quantity counts lots, and NSE's commodity lots are counted too.
 """
 
 from typing import Final
@@ -117,7 +117,7 @@ def read_json(record: Record, line: int) -> InstrumentRow:
 def _json_contract(
     row: InstrumentRow, record: Record, venue: MarketSegment, kind: str
 ) -> InstrumentRow:
-    """Return the row as that of a contract of the kind CE, PE or FUT."""
+    """Return the row as a contract of the kind CE, PE or FUT."""
     lot, multiplier, freeze, weekly = row.lot, None, row.freeze, record.get("weekly")
     if venue.segment in _UNITS_OF_LOTS:
         lot = None if venue == rows.NSE_COMMODITY else lot
@@ -138,5 +138,5 @@ def _json_contract(
 
 
 def _isin(key: str) -> str:
-    """Return the ISIN, which the CSV has in the key alone: NSE_EQ|INE002A01018."""
+    """Return the ISIN, which the CSV has only in the key: NSE_EQ|INE002A01018."""
     return key.partition("|")[2]

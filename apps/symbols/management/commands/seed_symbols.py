@@ -90,8 +90,8 @@ class Command(BaseCommand):
 
 @contextmanager
 def _without_collection() -> Iterator[None]:
-    """Switch garbage collection off: everything lives until the end, and a third of the time would
-    go into looking for garbage.
+    """Switch garbage collection off: all rows live until the end, and searching them takes a third
+    of the time.
     """
     gc.disable()
     try:

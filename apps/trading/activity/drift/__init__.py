@@ -1,3 +1,5 @@
-"""Whether paper trading did what the backtester does: each session is played again over the candles
-that are stored by then, from the state in which it began, and every difference is told.
+"""Comparison of paper trading with the backtester.
+
+Each session is simulated again over the candles stored by then, from the state at its start, and
+every difference is reported.
 """

@@ -1,5 +1,5 @@
-"""Whether a run's returns are such as its backtest lets expect: within the band that most paths of
-the backtest's daily returns, drawn anew, stay in.
+"""Comparison of a run's returns with its backtest: they should stay within the band of most paths
+drawn from the backtest's daily returns.
 """
 
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ LEAST_SESSIONS: Final = 5
 
 
 class BandStatus(StrEnum):
-    """Where the growth of a run is. `unknown`: there is too little to say."""
+    """The position of a run's growth relative to its band; `unknown` without enough data."""
 
     WITHIN = "within"
     BELOW = "below"
@@ -28,8 +28,8 @@ class BandStatus(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ReturnBand:
-    """The growth of a run's equity after so many sessions, and the band of its backtest; fractions
-    of the equity at the start, None where they are not known.
+    """The growth of a run's equity after some sessions, and the band of its backtest; fractions of
+    the equity at the start, None if unknown.
     """
 
     status: BandStatus
@@ -42,7 +42,9 @@ class ReturnBand:
 
 
 def band_of(session: SessionStart | None) -> ReturnBand:
-    """Return the band at the end of a run's session, or as far as it has come in that."""
+    """Return the band at the end of a run's session, or at the present point of a session under
+    way.
+    """
     if session is None:
         return ReturnBand(BandStatus.UNKNOWN, "The algorithm has not traded yet.")
     run = session.run
@@ -75,7 +77,7 @@ def _band(backtested: BacktestedReturns, sessions: int, growth: float) -> Return
 
 
 def _equity_after(session: SessionStart) -> float:
-    """Return the equity with which the run went on after the session, or has now."""
+    """Return the equity at the start of the next session, or the present equity."""
     later = SessionStart.objects.filter(run=session.run, day__gt=session.day).order_by("day")
     equity = later.values_list("equity", flat=True).first()
     if equity is None:

@@ -1,4 +1,4 @@
-"""Checking sessions, over or under way. It brings the compiler along: for workers alone."""
+"""Checks of sessions, finished or under way. It imports the compiler, so only workers use it."""
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -21,7 +21,7 @@ _RUNS_AT_ONCE: Final = 200
 
 def check_ended(*, now: datetime, market_now: int, stopping: Callable[[], bool]) -> int:
     """Check every unchecked session that ended before the market's day, stream by stream, until
-    `stopping`; return the number of runs. Errors of a stream are raised when the others are done.
+    `stopping`; return the number of runs. Errors of a stream are raised after the others are done.
     """
     done, failures = 0, []
     for (stream, _), sessions in _due(day_in_india(market_now)).items():
@@ -38,7 +38,9 @@ def check_ended(*, now: datetime, market_now: int, stopping: Callable[[], bool])
 
 
 def check_day(*, algorithm_id: str, day: date, now: datetime, market_now: int) -> int:
-    """Check an algorithm's sessions of one day, so far if it is not over; return their number."""
+    """Check an algorithm's sessions of one day, up to now if it is not over; return their
+    number.
+    """
     sessions = SessionStart.objects.filter(run__algorithm=algorithm_id, day=day)
     over = day < day_in_india(market_now)
     by_stream = _by_stream(sessions.select_related("run").order_by("run"))
@@ -97,7 +99,7 @@ def _by_stream(
 
 
 def _last_row(session: SessionStart) -> int | None:
-    """Return None for a run that is done: its last row follows from the time of its release."""
+    """Return None for a finished run: the time of its release determines its last row."""
     state = RunState.objects.filter(run=session.run_id).first()
     return state.row_time if state else None
 

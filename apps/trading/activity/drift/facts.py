@@ -1,4 +1,6 @@
-"""What happened to a run in a session, and how its backtest and its paper trading differ."""
+"""The record of a run in a session, and the differences between its backtest and its paper
+trading.
+"""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -11,10 +13,10 @@ from apps.trading.booking.step_result import EntryBlock
 
 
 class DifferenceKind(StrEnum):
-    """What differs.
+    """The kind of a difference.
 
-    `data`: a candle came late, was changed, or never came. `risk`: the owner, an operator or a
-    limit stepped in, which nobody does in a backtest, or had done so earlier in the session.
+    `data`: a candle came late, was changed, or is missing. `risk`: the owner, an operator or a
+    limit intervened, now or earlier in the session; a backtest has no interventions.
     """
 
     DATA = "data"
@@ -45,14 +47,14 @@ class SignalKey(NamedTuple):
 
 
 class SignalOutcome(NamedTuple):
-    """Whether a signal was followed, and why not; None for both while that is open."""
+    """Whether a signal was followed, and the reason if not; both None while undecided."""
 
     followed: bool | None
     reason: str | None
 
 
 class FillKey(NamedTuple):
-    """`number` tells the fills of one bar, symbol and side apart, in their order."""
+    """`number` distinguishes the fills of one bar, symbol and side, in their order."""
 
     time: int
     symbol: str
@@ -61,7 +63,7 @@ class FillKey(NamedTuple):
 
 
 class FillRecord(NamedTuple):
-    """One fill; only that of an exit has a `reason`."""
+    """A fill; only a fill of an exit has a `reason`."""
 
     quantity: int
     price: Decimal
@@ -71,10 +73,11 @@ class FillRecord(NamedTuple):
 
 @dataclass(slots=True)
 class SessionRecord:
-    """What one run did in one session. Times are starts of bars, epoch seconds.
+    """The record of one run in one session.
 
-    `undecided` are entry signals of a last close that what was held then ignores, unless the next
-    session's open closes that: only that session tells whether there was a signal (engine rule 7).
+    Times are starts of bars, epoch seconds. `undecided` are entry signals of a last close that the
+    present position ignores, unless the next session's open closes it: only that session decides
+    whether there was a signal (engine rule 7).
     """
 
     bars: dict[tuple[int, str], CandleRecord] = field(default_factory=dict)
@@ -90,8 +93,9 @@ class SessionRecord:
 
 
 class Difference(NamedTuple):
-    """What the backtester says, and what was done on paper; None where one of them has nothing.
-    `reason` says of `risk` how somebody stepped in.
+    """The backtester's result and the paper result; None for a missing one.
+
+    The `reason` of `risk` names the intervention.
     """
 
     kind: DifferenceKind
@@ -104,10 +108,10 @@ class Difference(NamedTuple):
 
 
 def differences(expected: SessionRecord, actual: SessionRecord) -> list[Difference]:
-    """Return all differences, in the order of time.
+    """Return all differences in order of time.
 
-    Once somebody has stepped in, the run goes on with other positions and other money than its
-    backtest: signals and fills that differ from there on are given that reason.
+    After an intervention the run continues with other positions and money than its backtest, so
+    later differences in signals and fills get the intervention as their reason.
     """
     unordered = [
         *_bar_differences(expected, actual),
@@ -175,7 +179,7 @@ def _fill_differences(expected: SessionRecord, actual: SessionRecord) -> Iterato
 def _intervention(
     simulated: SignalOutcome | FillRecord | None, paper: SignalOutcome | FillRecord | None
 ) -> str | None:
-    """Return how somebody stepped in, by the paper's reason before the backtest's."""
+    """Return the intervention, from the paper's reason or else the backtest's."""
     reasons = [outcome.reason for outcome in (paper, simulated) if outcome is not None]
     return next((reason for reason in reasons if reason in INTERVENTIONS), None)
 

@@ -1,4 +1,4 @@
-"""What was done on paper, as it is stored."""
+"""The stored record of paper trading."""
 
 from collections.abc import Sequence
 
@@ -19,7 +19,7 @@ _DAY = 86_400
 
 
 def rows_used(stream: BarStream, session: SessionStart, *, last: int | None) -> Sequence[BarRow]:
-    """Return the rows that the run went through, up to `last`, in order."""
+    """Return the rows that the run processed, up to `last`, in order."""
     ends = midnight(session.day) + _DAY
     rows = stream.rows.filter(time__gte=session.first_row, time__lt=ends)
     if last is not None:

@@ -1,5 +1,5 @@
-"""What the backtester makes of a session: the engine's own steps, from the state in which the run
-began it, over the candles that are stored now, with nobody stepping in.
+"""The backtester's result for a session: the engine's own steps, from the run's state at its start,
+over the candles stored now, without interventions.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -38,8 +38,8 @@ from apps.trading.runs.bar_rows import (
 def replayed(
     stream: BarStream, sessions: Sequence[SessionStart], rows: Mapping[str, Sequence[BarRow]]
 ) -> Mapping[str, SessionRecord]:
-    """Return what the backtester does in sessions of one day, by run, over the rows that the run
-    went through.
+    """Return the backtester's record of sessions of one day, keyed by run, over the rows that the
+    runs processed.
     """
     first = min(session.first_row for session in sessions)
     goes_on = _goes_on([session for session in sessions if session.first_row == first])
@@ -77,15 +77,14 @@ def replayed(
 
 
 def _goes_on(sessions: Sequence[SessionStart]) -> bool:
-    """Whether the stream had rows before this day, which one of these runs went through."""
+    """Return whether the stream had rows before this day that one of these runs processed."""
     earlier = SessionStart.objects.filter(day__lt=sessions[0].day)
     return earlier.filter(run__in=[session.run_id for session in sessions]).exists()
 
 
 def _from(stream: BarStream, first: int, *, goes_on: bool) -> BarStream:
-    """The stream as it was before its row at `first`, had its stretch begun there: what is read of
-    earlier bars is then what is stored of them. Rows of earlier days came before it if it
-    `goes_on`.
+    """Return a copy of the stream with a segment that starts at its row at `first`: earlier bars
+    are then read from the store. With `goes_on`, rows of earlier days come before it.
     """
     earlier = stream.rows.filter(time__lt=first).order_by("-time")
     if not goes_on:
@@ -99,7 +98,7 @@ def _from(stream: BarStream, first: int, *, goes_on: bool) -> BarStream:
 
 
 def _without_bars(stream: BarStream, rows: Mapping[str, Sequence[BarRow]]) -> Collection[int]:
-    """The rows that were put there because time had passed."""
+    """Return the rows that were inserted because time had passed."""
     count = len(stream.symbols)
     used = {row.time: bytes(row.bars) for part in rows.values() for row in part}
     return [time for time, bars in used.items() if np.isnan(unpack_bars(bars, count)).all()]
@@ -108,8 +107,10 @@ def _without_bars(stream: BarStream, rows: Mapping[str, Sequence[BarRow]]) -> Co
 def _stored(
     stream: BarStream, cache: BarStreamCache, first: int, last: int, *, without: Collection[int]
 ) -> Iterable[BarSnapshot]:
-    """Rows of all bars that are stored of these moments, and those `without` any. When the last row
-    was over its bar was there, be it made of shorter ones of which the last are missing.
+    """Yield rows of all stored bars of these moments, and empty rows for `without`.
+
+    The bar of the last row is complete at its end, even if it is made of shorter bars and the last
+    of those are missing.
     """
     times, timeframe = np.array(list(without), np.int64), stream.timeframe
     over = nominal_end(last, timeframe, cache.calendars)
@@ -134,7 +135,7 @@ def _stored(
 
 
 class _SessionReplay:
-    """A run on its way through the session, by the backtester."""
+    """The backtester's run through a session."""
 
     def __init__(self, session: SessionStart) -> None:
         self.facts = SessionRecord()
@@ -142,7 +143,7 @@ class _SessionReplay:
         self._waiting: dict[str, SignalKey] = {}
 
     def snapshot(self, context: RunContext) -> RunSnapshot:
-        """Return the run as active, with no pending requests."""
+        """Return the run as active, without pending requests."""
         return RunSnapshot(
             context=context, data=self._data, row_time=None, peak=0.0, drawdown=0.0,
             drawdown_amount=0.0, status=AlgorithmStatus.ACTIVE, ended_at=None,
@@ -161,8 +162,9 @@ class _SessionReplay:
         self.facts.undecided = frozenset(self._ignored_so_far(step))
 
     def _ignored_so_far(self, step: BarStep) -> Iterator[SignalKey]:
-        """Entries that wait beside a position and are told only if that is closed first. They were
-        signalled at the position's last close.
+        """Return the entries that wait beside a position and count only if it is closed first.
+
+        Their signals came at the position's last close.
         """
         pending = step.state.orders["pending"][:, 0]
         for index in np.flatnonzero(pending & ENTER).tolist():
@@ -178,7 +180,7 @@ class _SessionReplay:
             self.facts.add_fill(execution.time, execution.symbol, execution.side, fill)
 
     def _settle_entries(self, outcome: StepOutcome) -> None:
-        """Record what became of the entries that waited."""
+        """Record the outcome of the entries that waited."""
         for rejected in outcome.rejected:
             late = SignalKey(rejected.held_since, rejected.symbol, "entry", rejected.side)
             self._settle(late, SignalOutcome(False, rejected.reason))
@@ -189,9 +191,11 @@ class _SessionReplay:
                 self._settle(late, SignalOutcome(True, ""))
 
     def _settle(self, late: SignalKey, verdict: SignalOutcome) -> None:
-        """Record the outcome of an entry at the bar of its signal; of one that waited beside a
-        position (`late`), at the last bar at whose close that was held. An entry that waited since
-        the session before belongs to that one.
+        """Record the outcome of an entry at the bar of its signal.
+
+        An entry that waited beside a position (`late`) is recorded at the last bar at the close of
+        which that position was open. An entry that has waited since the session before belongs to
+        that session.
         """
         key = self._waiting.pop(late.symbol, late)
         if key.time >= self._first_row:

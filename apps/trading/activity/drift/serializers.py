@@ -1,4 +1,4 @@
-"""Drift on the wire: how a session's paper trading differs from its backtest."""
+"""Drift on the wire: the differences between a session's paper trading and its backtest."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -28,7 +28,7 @@ from apps.trading.activity.drift.services import Drift
 
 @example({"date": "2026-11-20"})
 class DriftQuery(StrictSerializer):
-    """Which session to read the drift of."""
+    """The session of the drift report."""
 
     date = QueryDateField(
         required=False, help_text="The session in Asia/Kolkata; without it the last one."
@@ -57,7 +57,7 @@ class DifferenceSerializer(DocumentSerializer):
 
 
 class ReturnBandSerializer(DocumentSerializer):
-    """Whether a run's returns are such as its backtest lets expect."""
+    """The comparison of a run's returns with its backtest."""
 
     status = ChoiceField(
         choices=BandStatus,
@@ -124,7 +124,7 @@ class ReturnBandSerializer(DocumentSerializer):
     }
 )
 class DriftSerializer(AnswerSerializer):
-    """Whether an algorithm's paper trading did in a session what the backtester does."""
+    """The comparison of an algorithm's paper trading with the backtester, for one session."""
 
     date = DateField(allow_null=True, help_text="Null where the algorithm has not traded yet.")
     status = ChoiceField(

@@ -1,4 +1,4 @@
-"""Reading drift reports; `checking` makes them in workers, each night and on request."""
+"""Reading drift reports; workers make them by `checking`, each night and on request."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -22,10 +22,10 @@ LATEST_SESSIONS: Final = 22
 
 @dataclass(frozen=True, slots=True)
 class Drift:
-    """The drift of an algorithm on one day, which is None where it has traded on none.
+    """The drift of an algorithm on one day; the day is None if it has never traded.
 
-    Several runs may have traded on it; the `waiting` ones are being compared, or compared again
-    with later rows. `band` is that of the last of them.
+    Several runs may have traded on it; `waiting` is the number of runs whose comparison is due, or
+    due again for later rows. `band` is that of the last run.
     """
 
     day: date | None
@@ -36,15 +36,16 @@ class Drift:
 
 @dataclass(frozen=True, slots=True)
 class SessionDrift:
-    """How many differences a session has; None before it was checked."""
+    """The number of differences of a session; None before the check."""
 
     day: date
     total: int | None
 
 
 def read_drift(*, owner: User, algorithm_id: str, day: date | None) -> Drift:
-    """Return the drift of the day, or of the last one that the algorithm traded on; sessions that
-    lack a current report are submitted to be checked. Raises AlgorithmNotFound.
+    """Return the drift of the day, by default the last one that the algorithm traded on.
+
+    Sessions without a current report are queued for checking. Raises AlgorithmNotFound.
     """
     algorithm = algorithms.read(owner=owner, algorithm_id=algorithm_id)
     sessions = SessionStart.objects.filter(run__algorithm=algorithm)
@@ -75,7 +76,7 @@ def read_drift(*, owner: User, algorithm_id: str, day: date | None) -> Drift:
 
 def latest_sessions(*, owner: User, algorithm_id: str) -> list[SessionDrift]:
     """Return the last sessions that the algorithm traded in, the newest first, each with the number
-    of its differences, None where none of its runs was checked. Raises AlgorithmNotFound.
+    of its differences, None if no run was checked. Raises AlgorithmNotFound.
     """
     algorithm = algorithms.read(owner=owner, algorithm_id=algorithm_id)
     started = SessionStart.objects.filter(run__algorithm=algorithm)
@@ -86,16 +87,17 @@ def latest_sessions(*, owner: User, algorithm_id: str) -> list[SessionDrift]:
 
 
 def drifted(*, owner: User, since: date, most: int) -> list[DriftReport]:
-    """Return the reports of sessions since that day that list differences, the newest first, each
-    with its run's algorithm.
+    """Return the reports with differences of sessions since that day, the newest first, each with
+    its run's algorithm.
     """
     reports = DriftReport.objects.filter(run__algorithm__owner=owner, day__gte=since, total__gt=0)
     return list(reports.select_related("run__algorithm").order_by("-day", "-pk")[:most])
 
 
 def _is_current(report: DriftReport | None, run: Run, row_times: Mapping[str, int | None]) -> bool:
-    """Whether the report has all that the run has been through. `row_times` are the last rows of
-    runs that are not done.
+    """Return whether the report covers all rows of the run.
+
+    `row_times` are the last rows of unfinished runs.
     """
     if report is None or report.through is None:
         return report is not None

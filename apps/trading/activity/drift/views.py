@@ -1,4 +1,4 @@
-"""How a session's paper trading compares with its backtest."""
+"""The comparison of a session's paper trading with its backtest."""
 
 from drf_spectacular.utils import extend_schema
 from rest_framework.decorators import action
@@ -21,14 +21,13 @@ class DriftViewSet(OwnedViewSet):
     )
     @action(detail=True)
     def drift(self, request: Request, algorithm_id: str) -> Response:
-        """Whether paper trading did what the backtester does.
+        """Compare paper trading with the backtester.
 
-        Each session is played again over the candles that are stored by then, from the state in
-        which it began: in the night after it, and when it is asked for, be it under way.
-        Differences are of candles that came late or were changed (`data`), of signals, fills and
-        charges, and of what an owner, an operator or a limit did (`risk`), with what followed from
-        it until the end of the session. `band` says whether the run's returns are such as the
-        backtest of the same steps lets expect.
+        Each session is simulated again over the candles stored by then, from the state at its
+        start: in the following night, and on request, even during the session. Differences are of
+        candles that came late or were changed (`data`), of signals, fills and charges, and of
+        interventions by the owner, an operator or a limit (`risk`), with their consequences until
+        the end of the session. `band` compares the run's returns with a backtest of the same steps.
         """
         day = self.query(DriftQuery).get("date")
         drift = services.read_drift(owner=self.owner, algorithm_id=algorithm_id, day=day)

@@ -1,1 +1,1 @@
-"""GET /api/events: what happens to a user's algorithms, as it happens."""
+"""GET /api/events: the events of a user's algorithms, live."""

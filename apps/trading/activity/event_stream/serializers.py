@@ -20,7 +20,7 @@ _SYMBOLS: Final[dict[str, Any]] = {
 
 @extend_schema_field(_SYMBOLS)
 class SymbolListField(TextField):
-    """Different symbols, separated by commas."""
+    """Distinct symbols, separated by commas."""
 
     def to_internal_value(self, data: object) -> Any:
         texts = super().to_internal_value(data).split(",")
@@ -34,7 +34,7 @@ class SymbolListField(TextField):
 
 @example({"symbols": _SYMBOLS["examples"][0]})
 class EventStreamQuery(StrictSerializer):
-    """What is told beside events."""
+    """The hints that a stream sends beside events."""
 
     symbols = SymbolListField(
         required=False,

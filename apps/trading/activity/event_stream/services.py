@@ -1,4 +1,6 @@
-"""What an event stream sends: events at their positions, and hints of bars and of the account."""
+"""The content of an event stream: events at their positions, and hints of bars and of the
+account.
+"""
 
 from collections.abc import Sequence
 from typing import Final
@@ -15,7 +17,7 @@ ACCOUNT_CHANNEL: Final = "account_changed"
 CHANNELS: Final = (EVENTS_CHANNEL, ACCOUNT_CHANNEL, BARS_CHANNEL)
 # A client waits so long before it connects again.
 RETRY_MILLISECONDS: Final = 2000
-# A stream reads so many events at a time, and sends them before it reads more.
+# A stream reads this many events at a time, and sends them before it reads more.
 _MOST_READ: Final = 100
 
 
@@ -23,9 +25,9 @@ class EventReader:
     """Reads the events of a user, each once, from a position on."""
 
     def __init__(self, owner: User, *, after: int | None) -> None:
-        """None begins with what happens from now on.
+        """Start after a position, or with None at the present.
 
-        A position that does not exist yet is of a database that was since restored from a backup.
+        A position that does not exist yet comes from before a restore of the database.
         """
         self._owner_id = owner.pk
         last = last_position(owner.pk)
@@ -33,13 +35,13 @@ class EventReader:
 
     @property
     def opening(self) -> bytes:
-        """The position is told first, so that a client that loses its connection before the first
-        event misses none either.
+        """Return a first message with the position, so that a client that loses its connection
+        before the first event misses none.
         """
         return b"retry: %d\nid: %d\n\n" % (RETRY_MILLISECONDS, self._position)
 
     def read(self) -> bytes:
-        """Return the messages of the next events; empty when there are none."""
+        """Return the messages of the next events; empty without new ones."""
         messages = []
         for event in events_after(self._owner_id, self._position, most=_MOST_READ):
             assert event.position is not None
@@ -56,7 +58,7 @@ class EventReader:
 
 
 def hints(owner: User, symbols: Sequence[str]) -> dict[Notice, bytes]:
-    """Return what is sent when the user's account changes, or one of these symbols has new bars."""
+    """Return the messages for a change of the user's account, and for new bars of these symbols."""
     bars = {
         (BARS_CHANNEL, f"{symbol} {timeframe}"): requests.stream_hint(
             "bars", symbol=symbol, timeframe=timeframe

@@ -29,7 +29,9 @@ _EXAMPLE: Final = (
 
 
 class EventStreamRenderer(BaseRenderer):
-    """Stands for the stream in negotiation; the stream itself is an answer of Django's own."""
+    """Represents the stream in content negotiation; the stream itself is a plain Django
+    response.
+    """
 
     media_type = EVENT_STREAM
     format = "events"
@@ -58,15 +60,15 @@ class EventStreamViewSet(OwnedViewSet):
     )
     @refuses(TooManyStreams)
     def stream(self, request: Request) -> HttpResponse:
-        """What happens, as it happens: server-sent events.
+        """Stream events as they happen (server-sent events).
 
-        Each event of the webhooks is a message: its type as `event`, the body that a webhook is
-        sent as `data`, and as `id` its number among the caller's events, from 1 and without gaps,
-        in the order of commits. A client that connects again with `Last-Event-ID` misses none of
-        the last 30 days and sees none twice. `bars` and `account` are hints without an id: there
-        are new bars of one of `symbols`, or the caller's money, orders, positions or signals have
-        changed. The stream ends within 5 seconds of its session or key. At most four at once for a
-        session or key.
+        Each event of the webhooks is a message: its type as `event`, the body of the webhook as
+        `data`, and as `id` its number among the caller's events, from 1 and without gaps, in the
+        order of commits. A client that reconnects with `Last-Event-ID` misses none of the last 30
+        days and gets none twice. `bars` and `account` are hints without an id: there are new bars
+        of one of `symbols`, or the caller's money, orders, positions or signals have changed. The
+        stream ends within 5 seconds of its session or key. A session or key may have four streams
+        at once.
         """
         query = self.query(EventStreamQuery)
         after = last_event_id(request)
@@ -89,7 +91,7 @@ class EventStreamViewSet(OwnedViewSet):
 
 
 def last_event_id(request: Request) -> int | None:
-    """Return the position after which a client goes on. Raises InvalidInput."""
+    """Return the position after which a client continues. Raises InvalidInput."""
     text = request.headers.get(LAST_EVENT_ID)
     if text is None or text == "":
         return None

@@ -1,1 +1,1 @@
-"""What a run saw at a candle, and what came of it."""
+"""The conditions of a run at a candle, and their outcome."""

@@ -45,7 +45,7 @@ from apps.trading.activity.serializers import (
     SymbolFilterField,
 )
 
-# The messages of what only trading knows; a signal may record further reasons.
+# The messages for outcomes that only trading has; a signal may record further reasons.
 _MESSAGES: Final = {
     **OUTCOME_MESSAGES,
     WAITING: "The order for it waits for the next candle.",
@@ -67,14 +67,14 @@ class CandleMomentField(TextField):
 
 @example({"symbol": "NSE:RELIANCE", "at": "2026-06-29T05:00:00Z"})
 class ExplainRunQuery(StrictSerializer):
-    """Which candle to explain."""
+    """The candle to explain."""
 
     symbol = SymbolFilterField(help_text="One of the run's.")
     at = CandleMomentField(exact=True, help_text="A moment inside the candle.")
 
 
 class ExplainedRunEntrySerializer(DocumentSerializer):
-    """Why the candle led to an entry or not."""
+    """The reason for an entry at the candle, or against it."""
 
     reason = CharField(
         help_text="`entered`, `waiting`, `no_signal`, or why it was not followed, as signals say."

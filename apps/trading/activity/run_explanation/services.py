@@ -1,5 +1,5 @@
-"""Explain a candle of a run on paper: what its conditions said at the close, over the bars that the
-run used, and what became of its signal and its positions, as it is recorded.
+"""Explain a candle of a paper run: its conditions at the close, over the bars that the run used,
+and the recorded outcome of its signal and its positions.
 """
 
 from dataclasses import dataclass
@@ -46,7 +46,7 @@ from apps.trading.models import (
 from apps.trading.runs import bar_streams
 from apps.trading.runs.bar_rows import BarSnapshot, nominal_end, unpack_bars
 
-# What can be said of an entry beside the reasons that signals record.
+# Outcomes of an entry beside the reasons that signals record.
 ENTERED: Final = "entered"
 WAITING: Final = "waiting"
 NO_SIGNAL: Final = "no_signal"
@@ -59,14 +59,14 @@ _BUYS: Final = {"long": "buy", "short": "sell"}
 
 
 class NoCandleOfRun(ServiceError):
-    """No run was stepped by a candle that holds the moment, or it is kept no longer."""
+    """No run was stepped by a candle at that moment, or the candle is no longer kept."""
 
     code = Code.NOT_FOUND
     message = "No run of this algorithm has a candle of {symbol} that holds that moment."
 
 
 class CannotBeExplained(ServiceError):
-    """The steps, or the rules of the market, cannot be read any more."""
+    """The steps, or the rules of the market, can no longer be read."""
 
     code = Code.UNPROCESSABLE_ENTITY
     message = "The candle cannot be explained: {reason}"
@@ -74,7 +74,7 @@ class CannotBeExplained(ServiceError):
 
 @dataclass(frozen=True, slots=True)
 class EntryOutcome:
-    """What became of the signal for an entry; `order` is the one that it led to."""
+    """The outcome of an entry signal; `order` is the resulting order."""
 
     reason: str
     side: str | None = None
@@ -83,8 +83,10 @@ class EntryOutcome:
 
 @dataclass(frozen=True, slots=True)
 class HeldInCandle:
-    """A position that was open in the candle. `trade` is None unless it ended there; `levels` are
-    None where they are not known. `conditions` are those of exits at the close.
+    """A position that was open in the candle.
+
+    `trade` is None unless it ended there; `levels` are None if unknown. `conditions` are the exit
+    conditions at the close.
     """
 
     position: Position
@@ -156,7 +158,7 @@ def explain_run(*, owner: User, algorithm_id: str, symbol: str, at: int) -> RunE
 
 
 def _read_candle(session: SessionStart, symbol: str, at: int) -> _SeenCandle:
-    """Make the bars again over which the run computed its indicators at that candle."""
+    """Rebuild the bars that the run's indicators used at that candle."""
     run, strategy = session.run, parse(session.run.configuration)
     basic, settings = strategy.basicInfo, strategy.executionSettings
     if symbol not in basic.symbols:
@@ -192,7 +194,7 @@ def _read_candle(session: SessionStart, symbol: str, at: int) -> _SeenCandle:
 
 
 def _row_at(stream: BarStream, session: SessionStart, at: int) -> BarRow | None:
-    """Return the last row up to the moment that the run went through."""
+    """Return the last row up to the moment that the run processed."""
     rows = stream.rows.filter(time__gte=session.first_row, time__lte=at)
     state = RunState.objects.filter(run=session.run_id).first()
     if state is not None:
@@ -203,8 +205,10 @@ def _row_at(stream: BarStream, session: SessionStart, at: int) -> BarRow | None:
 
 
 def _segment_start(stream: BarStream, session: SessionStart, time: int) -> int:
-    """Return where the segment of the row began; of an earlier one that is not known any more, and
-    bars before the session are those that are stored.
+    """Return the start of the row's segment.
+
+    The start of an earlier segment is no longer known; bars before the session are then the stored
+    ones.
     """
     start = stream.segment_start
     return session.first_row if start is None or time < start else start
@@ -220,7 +224,7 @@ def _entry_outcome(
     *,
     known: bool,
 ) -> EntryOutcome:
-    """Return what is recorded of the signal, else why there is none."""
+    """Return the recorded outcome of the signal, or the reason why there is none."""
     recorded = list(
         Signal.objects.filter(
             run=candle.run, symbol=candle.series.symbol, bar_time=moment(candle.time),
@@ -252,7 +256,7 @@ def _recorded_outcome(candle: _SeenCandle, signal: Signal) -> EntryOutcome:
 
 
 def _positions_in(candle: _SeenCandle) -> list[Position]:
-    """Return the positions that were open in the candle, one closed at its open too."""
+    """Return the positions that were open in the candle, including one closed at its open."""
     time = moment(candle.time)
     rows = Position.objects.filter(
         run=candle.run, symbol=candle.series.symbol, opened_at__lte=time

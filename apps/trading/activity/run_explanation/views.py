@@ -29,12 +29,12 @@ class RunExplanationViewSet(OwnedViewSet):
     @refuses(NoCandleOfRun, CannotBeExplained)
     @action(detail=True)
     def explain(self, request: Request, algorithm_id: str) -> Response:
-        """Why a candle of paper trading led to an entry or exit, or did not.
+        """Explain an entry or exit at a candle of paper trading, or its absence.
 
         As for a backtest: each condition with the values it read, for each side, over the candles
-        that the run used; what became of the signal; and of each position that was open in the
-        candle its levels, the conditions of exits, and what closed it. The candles are kept for 90
-        days, or as long as runs use them.
+        that the run used; the outcome of the signal; and for each position open in the candle its
+        levels, the conditions of exits, and the reason of its exit. The candles are kept for 90
+        days, or longer while runs use them.
         """
         query = self.query(ExplainRunQuery)
         explanation = services.explain_run(

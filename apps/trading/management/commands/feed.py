@@ -1,4 +1,4 @@
-"""Play history as if it came in now."""
+"""Replay history as a live feed."""
 
 import argparse
 import time
@@ -120,9 +120,9 @@ class Command(BaseCommand):
     def _with_gap(
         self, series: Mapping[str, Candles], timeframe: str, start: int, *, play: bool
     ) -> tuple[int, Mapping[str, Candles]]:
-        """Return where to begin, and the candles with those stored between the market's time and
-        `start`. Raise CommandError where there are any, unless they are to be played: algorithms
-        that run would trade them.
+        """Return the start, and the candles including stored ones between the market's time and
+        `start`. Raise CommandError if there are any, unless they are to be played: running
+        algorithms would trade them.
         """
         standing = replayed_until()
         if standing is None or standing >= start:
@@ -188,7 +188,10 @@ class Command(BaseCommand):
 
 
 def _tokens_of(symbols: Sequence[str]) -> Mapping[int, str]:
-    """Symbols by Kite's tokens; CommandError names those that its list of instruments has not."""
+    """Return symbols by Kite's tokens.
+
+    Raises CommandError with the symbols missing from its list of instruments.
+    """
     known = InstrumentAlias.objects.filter(
         source=Source.KITE, instrument__symbol__in=symbols
     ).exclude(token="")
@@ -203,7 +206,7 @@ def _tokens_of(symbols: Sequence[str]) -> Mapping[int, str]:
 
 
 def _range(options: Mapping[str, Any], *, stored: bool) -> tuple[int, int]:
-    """From where an earlier replay stands, or from --from."""
+    """Return the range: from the end of an earlier replay, or from --from."""
     start = options["start"]
     if start is None:
         start = replayed_until()

@@ -1,4 +1,4 @@
-"""The operators' kill switch for whoever has a shell on the machine: it needs no login."""
+"""The operators' kill switch for a shell on the machine, without a login."""
 
 from argparse import ArgumentTypeError
 from typing import Any, Final
@@ -44,7 +44,7 @@ class Command(BaseCommand):
 
 
 def _reason(text: str) -> str:
-    """Return the reason as it is kept. Raises ArgumentTypeError."""
+    """Return the reason in its stored form. Raises ArgumentTypeError."""
     reason = text.strip()
     if not 0 < len(reason) <= MAX_REASON or not reason.isprintable():
         raise ArgumentTypeError(f"must be 1 to {MAX_REASON} printable characters")

@@ -1,4 +1,4 @@
-"""Takes webhooks: WEBHOOK_SECRET=whsec_... PORT=9000 python receiver.py"""
+"""Receive webhooks: WEBHOOK_SECRET=whsec_... PORT=9000 python receiver.py"""
 
 import base64
 import hashlib
@@ -18,7 +18,7 @@ seen: set[str] = set()  # in earnest: a unique column of your database
 def verify(secret: str, headers: Mapping[str, str], body: bytes) -> None:
     """Raises ValueError unless the message is ours, unchanged and new.
 
-    `headers` have names in lower case; `body` is as it was read, before anything parses it.
+    `headers` have names in lower case; `body` is the raw body, before any parsing.
     """
     message_id = headers.get("webhook-id", "")
     timestamp = headers.get("webhook-timestamp", "")
