@@ -59,7 +59,7 @@ STATUS_HELP: Final = (
 )
 # Exit reasons beside those that are named after a setting.
 EXIT_REASON_HELP: Final = (
-    "Which setting closed it; `signal`: exit conditions; `stopped`: a request; `expiry`: the"
+    "The setting that closed it; `signal`: exit conditions; `stopped`: a request; `expiry`: the"
     " contract settled; `expiry_close`: it is delivered after its last session; `end_of_data`: the"
     " range of the backtest ended."
 )
@@ -172,7 +172,7 @@ class AlgorithmSerializer(AnswerSerializer):
     performance = PerformanceSerializer(read_only=True)
     walkForwardConfig = FreeField(
         allow_null=True,
-        help_text="For walk-forwards that are submitted without a configuration, which judge it;"
+        help_text="The default for walk-forwards submitted without a configuration, which judge it;"
         " any keys, up to 16 KiB as JSON.",
     )
     walkForwardResults = WalkForwardsField(
@@ -190,7 +190,7 @@ class AlgorithmSerializer(AnswerSerializer):
         read_only=True,
         allow_null=True,
         source="*",
-        help_text="Those of its last Monte Carlo simulation, with `notes` likewise.",
+        help_text="The results of its last Monte Carlo simulation, also with `notes`.",
     )
     isTemplate = FlagField(help_text="Whether it is among its owner's templates.")
     isPublic = FlagField(
@@ -213,7 +213,7 @@ class AlgorithmSerializer(AnswerSerializer):
 
 class RemarkSerializer(AnswerSerializer):
     field = CharField(help_text="The dotted path of the setting.")
-    message = CharField(help_text="What it lacks, or what is probably not meant.")
+    message = CharField(help_text="The missing part, or the warning.")
 
 
 class RemarksSerializer(AnswerSerializer):
@@ -226,10 +226,10 @@ class RemarksSerializer(AnswerSerializer):
         help_text="The steps that are not complete.",
     )
     errors_ = RemarkSerializer(
-        many=True, read_only=True, help_text="What these steps lack, by dotted path."
+        many=True, read_only=True, help_text="The errors of these steps, by dotted path."
     )
     warnings = RemarkSerializer(
-        many=True, read_only=True, help_text="What can be run, and is probably not meant."
+        many=True, read_only=True, help_text="Settings that can be run, but look like mistakes."
     )
 
 
@@ -268,7 +268,7 @@ class AlgorithmCopySerializer(StrictSerializer):
     name = TextField(
         required=False,
         max_length=MAX_NAME,
-        help_text="Of the copy; absent: that of its source with ` (copy)`.",
+        help_text="The name of the copy; absent: the source's name with ` (copy)`.",
     )
 
 
@@ -349,7 +349,9 @@ class StepSummarySerializer(AnswerSerializer):
     """A step in words."""
 
     step = ChoiceField(choices=STEPS)
-    isComplete = BooleanField(help_text="Whether it can be run; else it says what it lacks.")
+    isComplete = BooleanField(
+        help_text="Whether the step is complete; if not, its missing parts are listed."
+    )
     sentences = SentenceSerializer(many=True, help_text="One at least for each setting.")
 
 
@@ -542,7 +544,7 @@ class IndicatorOutputSerializer(AnswerSerializer):
     mirror = ChoiceField(
         choices=[inversion.value for inversion in Inversion],
         source="inversion.value",
-        help_text="What a level of it becomes on the short side.",
+        help_text="How a level of it changes for the short side.",
     )
     opposite = CharField(help_text="The output that takes its place on the short side.")
     minimum = NumberField(allow_null=True, help_text="No value is below it.")
@@ -578,7 +580,7 @@ class CatalogueIndicatorSerializer(AnswerSerializer):
     outputs = IndicatorOutputSerializer(many=True)
     sources = serializers.ListField(child=ChoiceField(choices=SOURCES))
     offset = OffsetSerializer()
-    opposite = CharField(help_text="What takes its place on the short side.")
+    opposite = CharField(help_text="The indicator for the short side.")
     timeframes = serializers.ListField(
         child=ChoiceField(choices=HIGHER_TIMEFRAMES),
         help_text="May be named where they are longer than the algorithm's.",
@@ -605,9 +607,9 @@ class CataloguePatternSerializer(AnswerSerializer):
     description = CharField()
     directions = serializers.ListField(
         child=ChoiceField(choices=BOTH),
-        help_text="That it can have; none: it says nothing of direction.",
+        help_text="Its possible directions; empty: it has no direction.",
     )
-    opposite = ChoiceField(choices=PATTERNS, help_text="What it becomes on the short side.")
+    opposite = ChoiceField(choices=PATTERNS, help_text="The pattern for the short side.")
 
 
 @extend_schema_serializer(

@@ -36,7 +36,7 @@ def add_steps(result: Schema, **_: object) -> Schema:
     body = components["AlgorithmBody"]
     components["AlgorithmDraft"] = {
         **body,
-        "description": "Whatever is known so far: any step, or any part of one, may be missing.",
+        "description": "An algorithm in progress: steps and parts of steps may be missing.",
         "properties": body["properties"] | step_refs(draft=True),
     }
     components["CompleteAlgorithm"] = {
@@ -140,7 +140,7 @@ def _with_indicator(schema: Any, indicator: Schema) -> Any:
 
 def _describe_tags(schema: Schema) -> None:
     for name in _TAGS & schema.get("properties", {}).keys():
-        schema["properties"][name]["description"] = "Which kind it is."
+        schema["properties"][name]["description"] = "The kind of the object."
 
 
 def _differs(name: str, complete: Mapping[str, Schema]) -> bool:

@@ -107,11 +107,15 @@ class VerdictSerializer(AnswerSerializer):
 @example({"query": "reliance"})
 class SearchQuery(StrictSerializer):
     query = SearchTextField(
-        help_text="A part of a symbol, a name, or what an exchange or a broker calls it; an ISIN;"
+        help_text="A part of a symbol, of a name or of a broker's name for it; an ISIN;"
         " words that describe a contract, such as `NIFTY 24350 CE` or `reliance aug fut`."
     )
-    exchange = ChoiceField(choices=EXCHANGES, required=False, help_text="Of this exchange alone.")
-    type = ChoiceField(choices=Type.values, required=False, help_text="Of this type alone.")
+    exchange = ChoiceField(
+        choices=EXCHANGES, required=False, help_text="Only instruments of this exchange."
+    )
+    type = ChoiceField(
+        choices=Type.values, required=False, help_text="Only instruments of this type."
+    )
     limit = QueryIntegerField(
         max_value=MAX_LIMIT, default=DEFAULT_LIMIT, help_text="How many at most."
     )
@@ -206,6 +210,6 @@ class InstrumentSerializer(AnswerSerializer):
     tradable = BooleanField(source="check.tradable", help_text="Whether it can be traded today.")
     nextExpiries = serializers.ListField(
         child=DateField(),
-        help_text=f"Of contracts of it, or of what it is derived from; {MOST_EXPIRIES} at most.",
+        help_text=f"Of contracts on it or on its underlying; at most {MOST_EXPIRIES}.",
     )
-    aliases = AliasSerializer(many=True, help_text="What brokers and exchanges call it.")
+    aliases = AliasSerializer(many=True, help_text="Its names at brokers and exchanges.")

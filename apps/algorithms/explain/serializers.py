@@ -27,7 +27,7 @@ _OPERATORS: Final = ("AND", "OR")
 OUTCOME_MESSAGES: Final = {
     "entered": "A position was opened at the open of the next candle.",
     "no_signal": "The conditions of no side are true.",
-    "both_sides": "The conditions of both sides are true, which is neither (engine rule 12).",
+    "both_sides": "The conditions of both sides are true, so no side enters (engine rule 12).",
     "unknown_ranges": "An average true range that size or exits need is not known yet.",
     "position_held": "A position of this symbol was held; whether it was added to is not recorded.",
     "daily_loss_limit": "The loss of the day had reached maxDailyLoss.",
@@ -115,7 +115,7 @@ class ExplainedConditionSerializer(DocumentSerializer):
     confirmed = BooleanField(
         help_text="Whether it is true as long as confirmationCandles asks for; of exits as `holds`."
     )
-    operands = OperandSerializer(many=True, help_text="What it compares.")
+    operands = OperandSerializer(many=True, help_text="The values that it compares.")
     parts = PartsField()
 
     def to_representation(self, instance: Finding) -> dict[str, Any]:

@@ -30,7 +30,7 @@ from apps.symbols.models import Source
 MOST_ROWS: Final = 2_000_000
 _MOST_JSON_VALUES: Final = 8_000_000  # Upstox's longest list has 2,000,000
 _LONGEST_LINE: Final = 100_000  # characters
-_LOOKED_AT: Final = 200  # records of JSON are sparse: their keys are those of this many
+_LOOKED_AT: Final = 200  # JSON records omit empty keys: so many are read for all keys
 
 _DAMAGED: Final = (csv.Error, UnicodeDecodeError)
 

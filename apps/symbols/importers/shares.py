@@ -39,7 +39,7 @@ _BSE: Final = frozenset(
 )
 # Positions 8 and 9 of INE... and IN9...: shares, units of infrastructure and real estate trusts.
 _SHARES: Final = frozenset(("01", "23", "25"))
-NO_ISIN: Final = ("", "-", "NA")  # as lists write that there is none
+NO_ISIN: Final = ("", "-", "NA")  # the lists' ways to write a missing ISIN
 _SERIES_LENGTH: Final = 2
 _ISIN_LENGTH: Final = 12
 

@@ -37,7 +37,10 @@ class Command(BaseCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("files", nargs="*", type=Path, metavar="FILE")
         parser.add_argument(
-            "--format", choices=[_AUTO, *Source.values], default=_AUTO, help="whose list it is"
+            "--format",
+            choices=[_AUTO, *Source.values],
+            default=_AUTO,
+            help="the publisher of the list",
         )
         parser.add_argument(
             "--as-of", type=_day, metavar="YYYY-MM-DD", help="the day it describes, if not today"
