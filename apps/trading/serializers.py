@@ -70,7 +70,7 @@ class EmergencySerializer(StrictSerializer):
 class StartedAlgorithmSerializer(AlgorithmSerializer):
     """An algorithm after its start, with warnings."""
 
-    warnings = RemarkSerializer(many=True, help_text="What is probably not meant.")
+    warnings = RemarkSerializer(many=True, help_text="Settings that look like mistakes.")
 
     def to_representation(self, instance: StartResult) -> dict[str, Any]:
         return {
@@ -92,9 +92,9 @@ class AccountSerializer(AnswerSerializer):
     """The paper account, in rupees."""
 
     balance = NumberField(help_text="The money in it.")
-    reserved = NumberField(help_text="What runs hold of it.")
-    available = NumberField(help_text="What is left for other runs.")
-    equity = NumberField(help_text="What it is worth with all positions at their last prices.")
+    reserved = NumberField(help_text="The part reserved by runs.")
+    available = NumberField(help_text="The part available to new runs.")
+    equity = NumberField(help_text="Its value with all positions at their last prices.")
     currency = ChoiceField(choices=("INR",))
 
 

@@ -70,7 +70,10 @@ class WebhookViewSet(OwnedViewSet):
 
     @extend_schema(operation_id="readWebhook", responses={200: WebhookSerializer})
     def retrieve(self, request: Request, webhook_id: str) -> Response:
-        """Get a webhook. Its secret is not shown; replace the secret if it is lost."""
+        """Get a webhook.
+
+        Its secret is not shown; replace the secret if it is lost.
+        """
         endpoint = services.read(owner=self.owner, endpoint_id=webhook_id)
         return Response(WebhookSerializer.render(endpoint))
 
@@ -112,7 +115,10 @@ class WebhookViewSet(OwnedViewSet):
     @needs_recent_proof
     @idempotent_with_secret
     def rotate_secret(self, request: Request, webhook_id: str) -> Response:
-        """Replace the secret. For 24 hours both sign: the header then has two signatures."""
+        """Replace the secret.
+
+        For 24 hours both sign: the header then has two signatures.
+        """
         self.read(EmptyBody)
         endpoint, secret = services.rotate_secret(
             owner=self.owner, endpoint_id=webhook_id, now=self.now

@@ -69,16 +69,14 @@ def _sort_field(sorts: Mapping[str, str]) -> ChoiceField:
 class ActivityQuery(StrictSerializer):
     """The filters that all lists share."""
 
-    symbol = SymbolFilterField(required=False, help_text="Of this symbol alone.")
+    symbol = SymbolFilterField(required=False, help_text="Only this symbol.")
     order = ChoiceField(choices=("asc", "desc"), default="desc", help_text="The direction.")
 
 
 class PositionsQuery(ActivityQuery):
     """The filters and the order of a list of positions."""
 
-    status = ChoiceField(
-        choices=("open", "closed"), required=False, help_text="Of this status alone."
-    )
+    status = ChoiceField(choices=("open", "closed"), required=False, help_text="Only this status.")
     sort = _sort_field(POSITION_SORTS)
 
 
@@ -88,7 +86,7 @@ class OrdersQuery(ActivityQuery):
     status = ChoiceField(
         choices=OrderStatus,
         required=False,
-        help_text="Of this status alone.",
+        help_text="Only this status.",
     )
     sort = _sort_field(ORDER_SORTS)
 
@@ -103,7 +101,9 @@ class SignalsQuery(ActivityQuery):
     """The filters and the order of a list of signals."""
 
     followed = ChoiceField(
-        choices=("true", "false"), required=False, help_text="Those that were, or were not."
+        choices=("true", "false"),
+        required=False,
+        help_text="Only signals that were, or were not, followed.",
     )
     sort = _sort_field(SIGNAL_SORTS)
 
@@ -157,7 +157,7 @@ class PositionSerializer(AnswerSerializer):
     symbol = CharField()
     status = serializers.SerializerMethodField()
     side = serializers.SerializerMethodField()
-    quantity = serializers.SerializerMethodField(help_text="Of either side above 0.")
+    quantity = serializers.SerializerMethodField(help_text="Above 0 on both sides.")
     entryPrice = FloatField(help_text="The average of its entries.")
     lastPrice = FloatField(
         source="mark", allow_null=True, help_text="The last close; of a closed one, its exit."
@@ -220,7 +220,7 @@ class OrderSerializer(AnswerSerializer):
     type = ChoiceField(choices=("market", "limit", "stop"))
     price = FloatField(
         allow_null=True,
-        help_text="At which a limit or stop order stands; null of a market order, or if not known.",
+        help_text="The price of a limit or stop order; null for a market order, or if unknown.",
     )
     quantity = IntegerField(
         allow_null=True, help_text="Null of an entry until it is filled: it is sized then."
@@ -289,13 +289,15 @@ class ExecutedTradeSerializer(AnswerSerializer):
         choices=[reason for reason in EXIT_REASONS if reason], help_text=EXIT_REASON_HELP
     )
     grossProfit = FloatField(
-        help_text="Before charges; with what a split left over of its shares, settled in cash, won"
-        " or lost."
+        help_text="Before charges; includes fractions of shares left over by a split and settled"
+        " in cash."
     )
     charges = FloatField()
     profit = FloatField(help_text="Net of charges.")
     returnPercentage = FloatField(help_text="Of the value at entry, after charges.")
-    bars = IntegerField(min_value=0, help_text="How many bars it was held, that of the entry too.")
+    bars = IntegerField(
+        min_value=0, help_text="The bars it was held, including the bar of its entry."
+    )
 
     def to_representation(self, instance: Trade) -> dict[str, Any]:
         percentage = rounded(instance.return_percentage, Unit.PERCENT)
@@ -335,7 +337,7 @@ class StandingSerializer(AnswerSerializer):
     status = ChoiceField(choices=AlgorithmStatus, help_text=STATUS_HELP)
     profitToday = FloatField(
         allow_null=True,
-        help_text="What its equity has gained since its run entered today's session; null before.",
+        help_text="The gain of its equity since its run entered today's session; null before.",
     )
     netProfit = FloatField(help_text="Of its closed trades, after charges.")
     openPositions = IntegerField(min_value=0, help_text="How many it holds.")

@@ -54,8 +54,8 @@ class OrderSlot(StrEnum):
 
     ENTRY = "entry"  # pending from the bar's close on
     EXIT = "exit"  # pending from the bar's close on
-    HELD = "held"  # closes what was held when the bar began
-    OPENED = "opened"  # closes what the bar itself has opened
+    HELD = "held"  # closes the position from before the bar
+    OPENED = "opened"  # closes a position that the bar itself opened
     EXPIRY = "expiry"  # settles a contract
 
 
@@ -71,13 +71,13 @@ class Execution:
     price: float
     paid: tuple[int, ...]  # paise by kind of charge
     locked: Decimal  # rupees that it locks, or releases when below 0
-    held_since: int  # start of the last bar at whose close the symbol was held, if any
+    held_since: int  # start of the last bar at the close of which the symbol was held, if any
     slot: OrderSlot = OrderSlot.ENTRY
     # Of exits alone.
     reason: str = ""
     gross: Decimal = ZERO  # profit or loss before charges
     level: float | None = None  # price of the stop or target that was reached
-    was_held: bool = False  # whether it closes what the row began with
+    was_held: bool = False  # whether it closes a position from before the row
 
     @property
     def charges(self) -> Decimal:

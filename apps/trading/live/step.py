@@ -100,7 +100,7 @@ class RunSnapshot:
     close_requested_at: datetime | None  # when the owner asked for all positions to be closed
     kill_switch_since: datetime | None  # the owner's, or the operators'
     closing: Mapping[str, datetime]  # when the owner asked for a symbol's position to be closed
-    cancelled: Collection[str]  # symbols whose pending entry the owner cancelled
+    cancelled: Collection[str]  # symbols with pending entries that the owner cancelled
 
     @property
     def preconditions(self) -> tuple[object, ...]:

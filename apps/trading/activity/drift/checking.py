@@ -30,7 +30,7 @@ def check_ended(*, now: datetime, market_now: int, stopping: Callable[[], bool])
                 return done
             try:
                 done += check_sessions(stream, sessions[first : first + _RUNS_AT_ONCE], now=now)
-            except Exception as error:  # one stream's, whatever it is
+            except Exception as error:  # an error of any kind concerns only this stream
                 failures.append(error)
     if failures:
         raise ExceptionGroup("some streams could not be compared", failures)

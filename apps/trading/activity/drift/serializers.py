@@ -40,8 +40,8 @@ class DifferenceSerializer(DocumentSerializer):
 
     kind = ChoiceField(
         choices=DifferenceKind,
-        help_text="What differs; `data`: a candle came late, was changed or never came; `risk`:"
-        " somebody or a limit stepped in.",
+        help_text="The kind; `data`: a candle came late, was changed or is missing; `risk`:"
+        " a person or a limit intervened.",
     )
     time = MomentField(help_text="Start of the candle.")
     symbol = CharField()
@@ -61,9 +61,9 @@ class ReturnBandSerializer(DocumentSerializer):
 
     status = ChoiceField(
         choices=BandStatus,
-        help_text="Where the growth lies; `unknown`: there is too little to say.",
+        help_text="The growth relative to the band; `unknown`: too little data.",
     )
-    sentence = CharField(help_text="What may be said of it.")
+    sentence = CharField(help_text="The comparison in a sentence.")
     sessions = IntegerField(min_value=0, help_text="From the start of the run to this one.")
     growth = NumberField(
         allow_null=True, help_text="Of the run's equity since its start, as a fraction."
@@ -139,11 +139,11 @@ class DriftSerializer(AnswerSerializer):
     )
     rows = IntegerField(min_value=0, help_text="Rows of candles that were played again.")
     total = IntegerField(
-        min_value=0, help_text="Differences, of which the first 1,000 of a run are listed."
+        min_value=0, help_text="All differences; the first 1,000 of a run are listed."
     )
     differences = DifferenceSerializer(many=True)
     band = ReturnBandSerializer(
-        help_text="At the end of that session, or as far as it has come, of its last run."
+        help_text="Of its last run, at the end of that session or at its present point."
     )
 
     def to_representation(self, instance: Drift) -> dict[str, Any]:

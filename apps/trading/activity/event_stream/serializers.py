@@ -40,5 +40,5 @@ class EventStreamQuery(StrictSerializer):
         required=False,
         exact=True,
         max_length=MOST_SYMBOLS * (MAX_LENGTH + 1),
-        help_text="Symbols whose new bars are told, separated by commas.",
+        help_text="Symbols for hints of new bars, separated by commas.",
     )

@@ -69,7 +69,7 @@ class CandleMomentField(TextField):
 class ExplainRunQuery(StrictSerializer):
     """The candle to explain."""
 
-    symbol = SymbolFilterField(help_text="One of the run's.")
+    symbol = SymbolFilterField(help_text="A symbol of the run.")
     at = CandleMomentField(exact=True, help_text="A moment inside the candle.")
 
 
@@ -81,14 +81,15 @@ class ExplainedRunEntrySerializer(DocumentSerializer):
     )
     message = CharField()
     side = ChoiceField(choices=EXPLAINED_SIDES, allow_null=True)
-    order = OrderSerializer(allow_null=True, help_text="The one that the signal led to.")
+    order = OrderSerializer(allow_null=True, help_text="The order for the signal.")
 
 
 class ExplainedRunPositionSerializer(ConditionsSerializer):
     """A position that was open in the candle, with the conditions of exits."""
 
     reason = ChoiceField(
-        choices=list(POSITION_MESSAGES), help_text="`held`, or what closed it in this candle."
+        choices=list(POSITION_MESSAGES),
+        help_text="`held`, or the reason why it was closed in this candle.",
     )
     message = CharField()
     position = PositionSerializer(help_text="As it is now, or was when it was closed.")
@@ -127,7 +128,7 @@ class RunExplanationSerializer(DocumentSerializer):
     sides = ExplainedSideSerializer(many=True)
     entry = ExplainedRunEntrySerializer()
     positions = ExplainedRunPositionSerializer(
-        many=True, help_text="Those that were open in the candle, one closed at its open too."
+        many=True, help_text="Positions open in the candle, including one closed at its open."
     )
 
     def to_representation(self, instance: RunExplanation) -> dict[str, Any]:

@@ -40,9 +40,9 @@ _ALWAYS: Final = 2**62
 
 class Command(BaseCommand):
     help = (
-        "Play stored candles, or those of files, as if they came in now: whoever trades on paper"
-        " sees the market's time move. Ctrl-C stops, and the market's time stands still; a later"
-        " call goes on from there, --end goes back to the time as it is."
+        "Replay candles from the store or from files as a live feed: for runs on paper the market's"
+        " time moves with it. Ctrl-C stops the replay, and the market's time stands still; a later"
+        " call continues from there, and --end returns to the real time."
     )
     requires_system_checks = []
 
@@ -111,7 +111,7 @@ class Command(BaseCommand):
                 if time.monotonic() - printed_at >= SECONDS_A_LINE:
                     printed_at = time.monotonic()
                     self.stdout.write(f"{_shown(reached)}  {', '.join(moment.bars)}")
-        except KeyboardInterrupt:  # which is how it is meant to end
+        except KeyboardInterrupt:  # the intended way to end
             pass
         if reached is None:
             raise CommandError("there is no candle to play: look at --symbols, --from and --to")
@@ -141,7 +141,7 @@ class Command(BaseCommand):
                 " --play-gap to play them too, or --end the replay first."
             )
             raise CommandError(message, returncode=GAP)
-        self.stdout.write(f"{description}, which are played first")
+        self.stdout.write(f"{description}; they are played first")
         later = {name: bars.between(start, _ALWAYS) for name, bars in series.items()}
         return standing, {name: concat([gap[name], later[name]]) for name in series}
 
@@ -149,7 +149,7 @@ class Command(BaseCommand):
         for algorithm in unfed:
             self.stderr.write(
                 f"{algorithm.name} ({algorithm.algorithm_id}) waits for {algorithm.timeframe} bars"
-                f" of {', '.join(algorithm.symbols)}, which this feed does not bring"
+                f" of {', '.join(algorithm.symbols)}, and this feed does not bring them"
             )
 
     def _files(
@@ -179,7 +179,7 @@ class Command(BaseCommand):
     def _stored(self, options: Mapping[str, Any]) -> tuple[str, Mapping[str, Candles]]:
         timeframe: str = options["timeframe"] or "1m"
         if not options["symbols"]:
-            raise CommandError("give FILEs to play, or --symbols whose stored candles to play")
+            raise CommandError("give FILEs to play, or --symbols to play their stored candles")
         start, end = _range(options, stored=True)
         return timeframe, {
             symbol: read_bars(symbol, timeframe, start=start, end=end)
