@@ -78,7 +78,7 @@ class TooManyQueued(ServiceError):
     """The user has the maximum number of queued backtests."""
 
     code = Code.TOO_MANY_REQUESTS
-    message = "{limit} of your backtests are queued, which is the most; try again when one has run."
+    message = "You already have {limit} queued backtests (the maximum). Try again when one has run."
 
 
 class QueueFull(ServiceError):

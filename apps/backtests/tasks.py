@@ -135,7 +135,7 @@ def run_evidence_job(backtest_id: str) -> None:
 @files.unpacked("trades_of_backtests")
 def trades_of_backtests(owner_id: str) -> Iterator[files.DataRow]:
     """Yield every trade of a user's backtests, for the archive of the user's data."""
-    from apps.backtests.running import results  # numeric libraries, which few workers need
+    from apps.backtests.running import results  # numeric libraries, needed by few workers
 
     completed = Backtest.objects.filter(owner_id=owner_id, status=BacktestStatus.COMPLETED)
     for backtest in completed.order_by("pk").only("pk", "symbols").iterator():

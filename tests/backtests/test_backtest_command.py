@@ -210,7 +210,7 @@ def test_a_receipt_is_reproduced_from_its_candles(
         close=bars.close,
         volume=bars.volume,
     )
-    with pytest.raises(CommandError, match="The result is not that of the receipt"):
+    with pytest.raises(CommandError, match="The result differs from the receipt"):
         call_command("reproduce", str(receipt), candles=written(tmp_path / "ABC_15m.csv", prices))
 
 

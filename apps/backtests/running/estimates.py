@@ -58,9 +58,9 @@ class TooMuchMemory(ServiceError):
 
     code = Code.UNPROCESSABLE_ENTITY
     message = (
-        "Its {bars:,} bars over all symbols would take about {megabytesNeeded:,} MB of a worker's"
-        " memory, which may use {megabytesAllowed:,} MB for a backtest: about {fits:,} bars would"
-        " fit. Shorten the range, or name fewer symbols or a longer timeframe."
+        "Its {bars:,} bars over all symbols would need about {megabytesNeeded:,} MB of memory; a"
+        " worker may use {megabytesAllowed:,} MB for a backtest, enough for about {fits:,} bars."
+        " Shorten the range, or choose fewer symbols or a longer timeframe."
     )
 
 

@@ -110,15 +110,16 @@ class BacktestRequestSerializer(StrictSerializer):
 
     has_snake_case_sources = False
 
-    algorithmId = AlgorithmIdField(exact=True, max_length=100, help_text="What is simulated.")
+    algorithmId = AlgorithmIdField(
+        exact=True, max_length=100, help_text="The algorithm to simulate."
+    )
     startDate = RangeEndField(
         exact=True, max_length=40, help_text="The first day in Asia/Kolkata, or the first moment."
     )
     endDate = RangeEndField(
         exact=True,
         max_length=40,
-        help_text="The last day, which is included, or the moment before which the last bar"
-        " starts.",
+        help_text="The last day, included in the range, or a moment (bars start before it).",
     )
     kind = ChoiceField(choices=BacktestKind, required=False, help_text=_KIND_HELP)
     name = TextField(max_length=100, required=False, help_text="For its owner to find it by.")
@@ -147,7 +148,7 @@ class BacktestRequestSerializer(StrictSerializer):
         help_text="Of kind monte_carlo alone; absent: the algorithm's, else all defaults.",
     )
     optimizationConfig = ObjectField(
-        required=False, help_text="Of kind optimization alone, which needs it."
+        required=False, help_text="Required for kind optimization, and only for it."
     )
 
 
@@ -156,9 +157,7 @@ class BacktestChangeSerializer(StrictSerializer):
     """The new name of a backtest, or whether it is kept, or both."""
 
     name = TextField(max_length=100, required=False, help_text="For its owner to find it by.")
-    kept = FlagField(
-        required=False, help_text="Whether it stays, whatever the service deletes by itself."
-    )
+    kept = FlagField(required=False, help_text="Whether automatic deletion skips it.")
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         if not attrs:
@@ -178,9 +177,9 @@ class AlgorithmFilterField(serializers.Field[str, str, str, Any]):
 class BacktestQuery(StrictSerializer):
     """The filters and the order of a list of backtests."""
 
-    algorithmId = AlgorithmFilterField(required=False, help_text="Of this algorithm alone.")
-    status = ChoiceField(choices=BacktestStatus, required=False, help_text="Of this status alone.")
-    kind = ChoiceField(choices=BacktestKind, required=False, help_text="Of this kind alone.")
+    algorithmId = AlgorithmFilterField(required=False, help_text="Only this algorithm.")
+    status = ChoiceField(choices=BacktestStatus, required=False, help_text="Only this status.")
+    kind = ChoiceField(choices=BacktestKind, required=False, help_text="Only this kind.")
     sort = ChoiceField(
         choices=list(BACKTEST_SORTS), default="createdAt", help_text="The field to sort by."
     )
@@ -191,7 +190,7 @@ class TradesQuery(StrictSerializer):
     """The symbol of a list of trades."""
 
     symbol = BacktestSymbolField(
-        required=False, exact=True, help_text="Of this symbol of the backtest alone."
+        required=False, exact=True, help_text="Only this symbol of the backtest."
     )
 
 
@@ -276,7 +275,7 @@ class BacktestSerializer(AnswerSerializer):
 
     id = IdTextField()
     algorithmId = IdTextField()
-    algorithmVersion = IntegerField(help_text="That of the steps when it was submitted.")
+    algorithmVersion = IntegerField(help_text="The version of the steps at submission.")
     name = CharField()
     kind = ChoiceField(choices=BacktestKind, help_text=_KIND_HELP)
     status = ChoiceField(
@@ -288,8 +287,8 @@ class BacktestSerializer(AnswerSerializer):
     estimatedSeconds = FloatField(
         source="estimated_seconds",
         allow_null=True,
-        help_text="How long one worker would take, by what others of its kind took; of a long study"
-        " as measured when it began, and several workers share it. Null before any was measured.",
+        help_text="The estimated time of one worker, from past backtests of its kind; for a long"
+        " study, measured at its start and shared by several workers. Null before the first one.",
     )
     startDate = CharField(help_text="As it was sent.")
     endDate = CharField(help_text="As it was sent.")
@@ -302,7 +301,7 @@ class BacktestSerializer(AnswerSerializer):
     error = BacktestErrorSerializer(allow_null=True, help_text="Null unless it failed.")
     createdAt = MomentField()
     startedAt = MomentField(allow_null=True, help_text="When a worker last began it; null before.")
-    completedAt = MomentField(allow_null=True, help_text="When it ended, whatever its status.")
+    completedAt = MomentField(allow_null=True, help_text="The time of its end, with any status.")
     kept = BooleanField(source="is_kept", help_text="Whether its owner keeps it from expiring.")
     expiresAt = MomentField(
         source="expires_at",
@@ -324,7 +323,7 @@ class BacktestWarningSerializer(DocumentSerializer):
 class WholeBacktestSerializer(BacktestSerializer):
     """A backtest as in a list, with its warnings and its breakdowns."""
 
-    warnings = BacktestWarningSerializer(many=True, help_text="What was probably not meant.")
+    warnings = BacktestWarningSerializer(many=True, help_text="Settings that look like mistakes.")
     breakdowns = BreakdownsField(help_text="Null until it is completed.")
 
     def to_representation(self, instance: Backtest) -> dict[str, Any]:
@@ -369,7 +368,9 @@ class TradeSerializer(DocumentSerializer):
     charges = NumberField()
     profit = NumberField(help_text="Net of charges.")
     returnPercentage = NumberField(help_text="Of the value at entry, after charges.")
-    bars = IntegerField(min_value=0, help_text="How many bars it was held, that of the entry too.")
+    bars = IntegerField(
+        min_value=0, help_text="The bars it was held, including the bar of its entry."
+    )
     maxAdverseExcursion = NumberField(
         allow_null=True,
         help_text="MAE: how far prices moved against it, in percent of the average entry price.",
@@ -380,8 +381,8 @@ class TradeSerializer(DocumentSerializer):
     entryDelayBars = IntegerField(
         min_value=0,
         allow_null=True,
-        help_text="Bars of sessions between the signal and the bar of the first entry, in which the"
-        " symbol had none; 0 is the very next bar. Null where the sessions are not known.",
+        help_text="The session bars without a bar of the symbol between the signal and the first"
+        " entry; 0 is the very next bar. Null if the sessions are unknown.",
     )
     entryDelayMinutes = NumberField(
         allow_null=True, help_text="The minutes of sessions of that delay, without nights."

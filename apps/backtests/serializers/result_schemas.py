@@ -68,11 +68,11 @@ def _metrics() -> dict[str, Schema]:
 
 NOTES: Final[Schema] = {"type": "array", "items": _record({"code": _TEXT, "message": _TEXT})}
 _GROUP: Final[dict[str, Schema]] = {
-    "name": {**_TEXT, "description": "What its trades have in common."},
+    "name": {**_TEXT, "description": "The common feature of its trades."},
     "trades": {**_COUNT, "description": "All of them."},
     "winningTrades": {**_COUNT, "description": "With a profit after charges."},
     "losingTrades": {**_COUNT, "description": "With a loss after charges."},
-    "winRate": {**_NULLABLE_NUMBER, "description": "Percent of those that won or lost."},
+    "winRate": {**_NULLABLE_NUMBER, "description": "Percent of the trades that won or lost."},
     "grossProfit": {**_NUMBER, "description": "Rupees, before charges."},
     "charges": {**_NUMBER, "description": "Rupees."},
     "netProfit": {**_NUMBER, "description": "Rupees, after charges."},
@@ -92,20 +92,20 @@ _RESULTS: Final[dict[str, Schema]] = {
             },
             "reducedEntries": {
                 **_record(dict.fromkeys(REDUCTIONS, _COUNT)),
-                "description": "How many entries were smaller than their sizing asked for, by what"
-                " left least; absent from results of engine version 12 and before.",
+                "description": "Counts of entries smaller than their sizing, keyed by the tightest"
+                " limit; absent from results of engine version 12 and before.",
             },
             "waitingExits": {
                 **_record(dict.fromkeys(WAITS, _COUNT)),
-                "description": "How many exits a locked price let wait, and for how many bars in"
+                "description": "Counts of exits that waited at a locked price, and of their bars in"
                 " all; absent from results of engine version 12 and before.",
             },
         },
         optional=("reducedEntries", "waitingExits"),
     )
     | {
-        "description": "Figures of a result. What cannot be computed is null, or 0 in a result"
-        " without any trade; a metric is also null in results of releases without it."
+        "description": "Figures of a result. A metric that cannot be computed is null, or 0 in a"
+        " result without trades; a metric is also null in results of releases without it."
     },
     "Receipt": _record(
         {
@@ -128,7 +128,7 @@ _RESULTS: Final[dict[str, Schema]] = {
             "seed": {**_INTEGER, "description": "Of random draws."},
             "synthetic": {
                 **_TEXTS,
-                "description": "Symbols whose history was a generated sample; the first of the"
+                "description": "Symbols with a generated sample as history; the first of the"
                 " notes says so.",
             },
             "coverage": _array(
@@ -149,8 +149,8 @@ _RESULTS: Final[dict[str, Schema]] = {
                         },
                         "changed": {
                             **_COUNT,
-                            "description": "Moments before which decisions changed when later bars"
-                            " were taken away or shuffled.",
+                            "description": "Moments with earlier decisions that changed when later"
+                            " bars were removed or shuffled.",
                         },
                         "hash": {**_HASH, "description": "Of the decisions."},
                     }
@@ -246,7 +246,7 @@ _STUDY_RESULTS: Final[dict[str, Schema]] = {
                 **_SPREAD,
                 "type": ["object", "null"],
                 "description": "Mean and percentiles over the paths, in rupees; null for a shuffle,"
-                " which cannot change it.",
+                " because a shuffle cannot change it.",
             },
             "maxDrawdown": {
                 **_SPREAD,
@@ -279,7 +279,7 @@ _STUDY_RESULTS: Final[dict[str, Schema]] = {
                     },
                     "expectedMaximum": {
                         **_NUMBER,
-                        "description": "Of so many trials without any skill.",
+                        "description": "The expected best of so many trials without any skill.",
                     },
                     "deflatedSharpeRatio": {
                         **_NULLABLE_NUMBER,
@@ -293,8 +293,8 @@ _STUDY_RESULTS: Final[dict[str, Schema]] = {
                     {
                         "sets": {
                             **_COUNT,
-                            "description": "That are compared: all, or of more than 10,000 so many"
-                            " drawn at random.",
+                            "description": "The number of compared sets: all, or a random sample"
+                            " of more than 10,000.",
                         },
                         "splits": {
                             **_COUNT,

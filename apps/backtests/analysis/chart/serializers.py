@@ -24,16 +24,18 @@ MOST_CANDLES_DRAWN: Final = 3_000
 class ChartQuery(RangeQuery):
     """The candles of a chart, and their maximum number."""
 
-    symbol = BacktestSymbolField(exact=True, help_text="One of the backtest's.")
+    symbol = BacktestSymbolField(exact=True, help_text="A symbol of the backtest.")
     limit = QueryIntegerField(
-        max_value=MOST_CANDLES_DRAWN, default=MOST_CANDLES_DRAWN, help_text="How many at most."
+        max_value=MOST_CANDLES_DRAWN,
+        default=MOST_CANDLES_DRAWN,
+        help_text="The maximum number of candles.",
     )
 
 
 class ChartFillSerializer(DocumentSerializer):
     """An entry or an exit of a trade."""
 
-    time = MomentField(help_text="Start of the backtest's bar in which it was filled.")
+    time = MomentField(help_text="Start of the backtest's bar that filled it.")
     side = ChoiceField(choices=("buy", "sell"))
     intent = ChoiceField(choices=("entry", "exit"))
     quantity = NumberField()

@@ -91,7 +91,7 @@ class PairedReturnsSerializer(AnswerSerializer):
     meanReturn = IntervalSerializer(help_text="Of daily returns, as fractions.")
     sharpeRatio = IntervalSerializer(help_text="Of daily returns, not annualised.")
     probability = NumberField(
-        help_text="Share of the paths, 0 to 1, on which the second one's mean return is higher."
+        help_text="Share of the paths, 0 to 1, with a higher mean return of the second."
     )
 
     def to_representation(self, instance: Any) -> dict[str, Any]:
@@ -143,11 +143,15 @@ class BacktestComparisonSerializer(AnswerSerializer):
     """Two backtests side by side, in the order of the request."""
 
     backtests = ComparedBacktestSerializer(many=True)
-    metrics = MetricPairSerializer(many=True, help_text="Those that are one number.")
-    changes = SettingChangeSerializer(many=True, help_text="What their steps differ in, in words.")
+    metrics = MetricPairSerializer(many=True, help_text="The metrics that are single numbers.")
+    changes = SettingChangeSerializer(
+        many=True, help_text="The differences in their steps, in words."
+    )
     returns = PairedReturnsSerializer(
         allow_null=True,
         help_text=f"Null where they have fewer than {LEAST_COMMON_DAYS} days in common.",
     )
     verdict = CharField(help_text="Whether one was better, in a sentence.")
-    notExamined = serializers.ListField(child=CharField(), help_text="What was not looked at.")
+    notExamined = serializers.ListField(
+        child=CharField(), help_text="The aspects that were not compared."
+    )

@@ -30,7 +30,7 @@ class EvidenceQuery(StrictSerializer):
 
     asOf = QueryDateField(
         required=False,
-        help_text="By whose charges `chargesAsOf` charges the trades again; today if it is absent.",
+        help_text="The date of the charges in `chargesAsOf`; by default today.",
     )
 
 
@@ -65,7 +65,7 @@ class EvidenceCheckSerializer(AnswerSerializer):
 class EvidenceSectionSerializer(AnswerSerializer):
     """The findings of a section, and the aspects it did not examine."""
 
-    sentence = CharField(help_text="What the figures justify to say.")
+    sentence = CharField(help_text="The conclusion from the figures.")
     figures = ObjectField(
         help_text="By their names; rupees, percent and ratios as their names say."
     )

@@ -32,7 +32,7 @@ from apps.engine.results import REJECTIONS, round_for_wire
 class ExplainQuery(StrictSerializer):
     """The candle to explain."""
 
-    symbol = BacktestSymbolField(exact=True, help_text="One of the backtest's.")
+    symbol = BacktestSymbolField(exact=True, help_text="A symbol of the backtest.")
     at = RangeEndField(exact=True, help_text="A moment inside the candle.")
 
 
@@ -40,7 +40,7 @@ class ExplainedEntrySerializer(DocumentSerializer):
     """The reason for an entry at the candle, or against it."""
 
     reason = ChoiceField(
-        choices=(*CERTAIN, UNCERTAIN), help_text="What became of it; `message` says so in words."
+        choices=(*CERTAIN, UNCERTAIN), help_text="The outcome; `message` is the same in words."
     )
     message = CharField()
     side = ChoiceField(
@@ -48,10 +48,10 @@ class ExplainedEntrySerializer(DocumentSerializer):
     )
     possibleReasons = serializers.ListField(
         child=ChoiceField(choices=REJECTIONS),
-        help_text="Of `not_traded`: those of which the result does not tell which it was.",
+        help_text="For `not_traded`: the possible reasons; the result does not tell them apart.",
     )
     trade = TradeSerializer(
-        allow_null=True, help_text="The one that was opened, or was in the way."
+        allow_null=True, help_text="The trade that was opened, or that blocked the entry."
     )
 
 
@@ -59,16 +59,16 @@ class ExplainedPositionSerializer(ConditionsSerializer):
     """A position that was open in the candle, with the conditions of exits."""
 
     reason = ChoiceField(
-        choices=list(POSITION_MESSAGES), help_text="`held`, or what closed it in this candle."
+        choices=list(POSITION_MESSAGES),
+        help_text="`held`, or the reason why it was closed in this candle.",
     )
     message = CharField()
     trade = TradeSerializer()
     levels = ExitLevelsSerializer(
         allow_null=True,
-        help_text="That the candle's prices were compared with; a trailing stop once it is tighter"
-        " than the stop, which it then replaces. In the candle in which a limit or stop order was"
-        " filled, the target is not looked at. Null where pyramiding may have added to the"
-        " position.",
+        help_text="The levels for the candle's prices. A trailing stop replaces the stop once it is"
+        " tighter. The target does not apply in the candle that fills a limit or stop order. Null"
+        " if pyramiding may have added to the position.",
     )
     oppositeSignal = BooleanField(
         allow_null=True, help_text="At the candle's close; null where it closes nothing."
@@ -109,7 +109,7 @@ class ExplanationSerializer(DocumentSerializer):
     sides = ExplainedSideSerializer(many=True)
     entry = ExplainedEntrySerializer()
     positions = ExplainedPositionSerializer(
-        many=True, help_text="Those that were open in the candle, one closed at its open too."
+        many=True, help_text="Positions open in the candle, including one closed at its open."
     )
 
     def to_representation(self, instance: Explanation) -> dict[str, Any]:

@@ -86,7 +86,8 @@ class ReceiptComparisonSerializer(AnswerSerializer):
     hashes = HashPairSerializer(many=True)
     differences = serializers.ListField(
         child=CharField(),
-        help_text="Sentences: which inputs differ, or cannot be compared, and what else does.",
+        help_text="Sentences about inputs that differ or cannot be compared, and about other"
+        " differences.",
     )
 
 

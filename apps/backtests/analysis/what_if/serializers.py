@@ -76,17 +76,17 @@ class WhatIfSerializer(AnswerSerializer):
     """A backtest beside the same backtest with changes."""
 
     backtestId = IdTextField(source="backtest.pk")
-    changes = SettingChangeSerializer(many=True, help_text="What is different, in words.")
+    changes = SettingChangeSerializer(many=True, help_text="The differences, in words.")
     metrics = MetricPairSerializer(
         many=True,
         allow_null=True,
-        help_text="Those that are one number: `first` as it was, `second` with the changes. Null"
-        " where the range is too long to simulate at once.",
+        help_text="The metrics that are single numbers: `first` before, `second` with the changes."
+        " Null if the range is too long to simulate at once.",
     )
     sameCandles = BooleanField(
         allow_null=True,
-        help_text="Whether the candles are those of the backtest: false if some were loaded since;"
-        " null where nothing was simulated.",
+        help_text="Whether the candles equal the backtest's: false if some were loaded since;"
+        " null if nothing was simulated.",
     )
     storedBacktestId = CharField(
         source="stored.pk", default=None, allow_null=True, help_text="The backtest of it, if any."
