@@ -1,6 +1,5 @@
-"""Market history as stored: candle chunks, each a Parquet file in a column, with prices as traded;
-the intraday buffer of bars received since; and the corporate actions by which prices are adjusted
-when they are read.
+"""Stored market history: candle chunks, each a Parquet file in a column, with prices as traded; the
+intraday buffer of newer bars; and the corporate actions for adjusting prices on reading.
 """
 
 from fractions import Fraction
@@ -72,8 +71,7 @@ class CandleChunk(models.Model):
 class BufferedCandle(models.Model):
     """A bar received from a feed, until compaction moves it into its chunk after the session.
 
-    Readers see chunks and the buffer as one history; where both have a bar of one time, the
-    buffered one wins.
+    Readers see chunks and the buffer as one history; the buffered bar wins at a common time.
     """
 
     symbol = models.CharField(max_length=MAX_LENGTH)
@@ -102,7 +100,7 @@ class BufferedCandle(models.Model):
             ),
         ]
         indexes = [
-            # Runners look each second for what has just come.
+            # Runners look each second for the newest bars.
             models.Index(fields=["received_at"], name="live_candles_newest"),
         ]
 
@@ -111,8 +109,9 @@ class BufferedCandle(models.Model):
 
 
 class Replay(models.Model):
-    """The market's time while history is replayed as if it were live. The table has at most one
-    row; without it the market's time is the current time.
+    """The market's time during a replay of history.
+
+    The table has at most one row; without it the market's time is the current time.
     """
 
     SINGLETON_ID: Final = 1
@@ -135,7 +134,7 @@ class Replay(models.Model):
 
 
 class RuleSetVersion(models.Model):
-    """One version of the market's rules. The newest row is in force; rows are never changed."""
+    """A version of the market's rules. The newest row is in force; rows are never changed."""
 
     files = models.JSONField(help_text="The text of each file by its name")
     sha256 = models.CharField(max_length=64, help_text="SHA-256 of the files")
@@ -151,7 +150,7 @@ class RuleSetVersion(models.Model):
 
 
 class CandleFile(models.Model):
-    """The report on one imported candle file. A file that changed nothing has a row too."""
+    """The report on an imported candle file. A file that changed nothing has a row too."""
 
     file = models.CharField(max_length=300, help_text="Name of the file, after that of its archive")
     sha256 = models.CharField(max_length=64, help_text="SHA-256 of the unpacked file")
@@ -178,10 +177,10 @@ class CandleFile(models.Model):
 class CorporateAction(models.Model):
     """A corporate action after which prices do not compare with earlier ones.
 
-    From `ex_date` on `shares_before` old shares are `shares_after` new ones: of a split and a bonus
-    for every holder, of rights for those who pay `issue_price` for each new share. A demerger takes
-    a part of the price: `price_factor` is the rest as a share of it. Stored candles stay as traded;
-    earlier prices are adjusted when read.
+    From `ex_date` on `shares_before` old shares are `shares_after` new ones: for a split and a
+    bonus for every holder, for rights only for holders who pay `issue_price` for each new share. A
+    demerger takes a part of the price: `price_factor` is the remaining share. Stored candles stay
+    as traded; earlier prices are adjusted when read.
     """
 
     class Kind(models.TextChoices):
@@ -245,15 +244,15 @@ class CorporateAction(models.Model):
 
     @property
     def share_ratio(self) -> Fraction:
-        """How many shares every holder has of one, without paying for any."""
+        """Return the shares that every holder gets for one, without a payment."""
         if self.kind in (self.Kind.RIGHTS, self.Kind.DEMERGER):
             return Fraction(1)
         return Fraction(self.shares_after, self.shares_before)
 
     @property
     def terms(self) -> str:
-        """The ratio as announced: a split counts all shares, a bonus and rights the new ones alone;
-        of a demerger its factor.
+        """The ratio as announced: a split counts all shares, a bonus and rights only the new ones;
+        for a demerger its factor.
         """
         if self.kind == self.Kind.DEMERGER:
             return "of unknown size" if self.price_factor is None else f"{self.price_factor:f}"
@@ -264,7 +263,7 @@ class CorporateAction(models.Model):
 
 
 class Dividend(models.Model):
-    """What a share paid to whoever held it before `ex_date`; it changes no price."""
+    """A dividend for holders before `ex_date`; it changes no price."""
 
     symbol = models.CharField(max_length=MAX_LENGTH)
     ex_date = models.DateField(help_text="First day on which a buyer does not get it")

@@ -1,4 +1,4 @@
-"""What the market offers the apps above it: writing candles and rule sets, and the rules for a
+"""The services of the market for the apps above: writing candles and rule sets, and the rules for a
 strategy.
 """
 
@@ -79,7 +79,7 @@ __all__ = [
     "upload_master",
 ]
 
-# Over so many minutes an exchange takes the mean of an index.
+# An exchange takes the mean of an index over this time.
 _MINUTES: Final = 30
 
 
@@ -92,7 +92,7 @@ class UnknownRulebookFile(ServiceError):
 
 @transaction.atomic
 def load_rule_set(*, files: Mapping[str, str], source: str, now: datetime) -> RuleSetVersion | None:
-    """Replace files of the rule set in force by these; return None if that changes nothing.
+    """Replace files of the rule set in force by these; return None if nothing changes.
 
     Raises InvalidRulebook, UnknownRulebookFile.
     """
@@ -114,8 +114,8 @@ def load_rule_set(*, files: Mapping[str, str], source: str, now: datetime) -> Ru
 def market_rules_of(
     strategy: Strategy, *, first: date, last: date, until: int = NEVER
 ) -> MarketRules:
-    """Return the rules for a strategy by the rule set in force and the loaded masters, as they are
-    known at a moment: contracts settle by candles that are over by then.
+    """Return the rules for a strategy by the rule set in force and the loaded masters, as known at
+    a moment: contracts settle by candles that are complete by then.
     """
     symbols = strategy.basicInfo.symbols
     indices, derived = indices_among(symbols), symbols_with_derivatives(symbols)
@@ -140,8 +140,8 @@ def market_rules_of(
 
 def _underlying_close(contract: Symbol, closes: int, *, until: int) -> UnderlyingClose | None:
     """Return the price of the underlying when the last session of a contract `closes`, from candles
-    that are over by `until` (both epoch seconds): that of the stored candle of the day, else the
-    mean of the last one-minute closes, else the last close.
+    that are complete by `until` (both epoch seconds): the stored candle of the day, else the mean
+    of the last one-minute closes, else the last close.
     """
     symbol = underlying_of(contract)
     start = midnight(day_in_india(closes - 1))

@@ -17,8 +17,9 @@ log = logging.getLogger(__name__)
 @app.periodic(cron=_NIGHTLY)
 @app.task(name="market.fold", queue="small", queueing_lock="market.fold")
 def compact_nightly(timestamp: int) -> None:
-    """Compact the intraday buffer each night. `timestamp` is when the job was due; many workers ask
-    for it, and the queue takes it once.
+    """Compact the intraday buffer each night.
+
+    `timestamp` is the scheduled time; many workers request the job, and the queue accepts it once.
     """
     bars = services.compact_ended(now=datetime.fromtimestamp(timestamp, tz=UTC))
     log.info("compacted %d buffered bars into their chunks", bars)

@@ -1,4 +1,4 @@
-"""History, sessions and charges."""
+"""/api/market: history, sessions and charges."""
 
 from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
@@ -32,11 +32,11 @@ class MarketViewSet(OwnedViewSet):
         operation_id="readCandles", parameters=[CandlesQuery], responses={200: CandlesSerializer}
     )
     def candles(self, request: Request) -> Response:
-        """Candles of one symbol.
+        """List candles of one symbol.
 
-        The first `limit` candles from `from` on; without `from` the last ones. Prices and volumes
-        are adjusted for the splits and bonuses that are known, into the terms of the newest day
-        held, unless `adjusted` is false; `adjustedFor` lists those that changed any of them.
+        The first `limit` candles from `from` on; without `from` the last ones. Unless `adjusted` is
+        false, prices and volumes are adjusted for the known splits and bonuses to the newest stored
+        day; `adjustedFor` lists the corporate actions with an effect on them.
         """
         query = self.query(CandlesQuery)
         symbol, timeframe = query["symbol"], query["timeframe"]
@@ -67,7 +67,7 @@ class MarketViewSet(OwnedViewSet):
         responses={200: CoverageSerializer},
     )
     def coverage(self, request: Request) -> Response:
-        """What history is held of a symbol, and how complete."""
+        """Get the stored history of a symbol, and its completeness."""
         query = self.query(CoverageQuery)
         symbol = query["symbol"]
         answer: dict[str, object] = {
@@ -85,10 +85,10 @@ class MarketViewSet(OwnedViewSet):
         responses=SeriesSerializer(many=True),
     )
     def series(self, request: Request) -> Response:
-        """What history is held, of each symbol in each timeframe.
+        """List the stored history of each symbol in each timeframe.
 
-        In the order of the alphabet. Candles that feeds have sent today are counted; a symbol that
-        has no others is listed from the next morning on.
+        In alphabetical order. Candles received from feeds today are counted; a symbol with no
+        others is listed from the next morning on.
         """
         query = self.query(SeriesQuery)
         keys = self.paginate_queryset(coverage.stored_series(**query)) or []
@@ -102,11 +102,10 @@ class RulebookViewSet(OwnedViewSet):
         operation_id="readSessions", parameters=[SessionsQuery], responses={200: SessionsSerializer}
     )
     def sessions(self, request: Request) -> Response:
-        """What an exchange does on a date, and why.
+        """Get the sessions of an exchange on a date, with their reasons.
 
-        By segment: the phases of the session in Asia/Kolkata. `special` sessions may have hours
-        that nobody has notified yet, then there are no phases; `unknown` is a day of a year whose
-        holidays are not loaded.
+        By segment: the phases of the session in Asia/Kolkata. `special` sessions at hours not yet
+        notified have no phases; `unknown` is a day of a year whose holidays are not loaded.
         """
         query = self.query(SessionsQuery)
         answer = rule_sets.describe_day(query["exchange"], query["day"])
@@ -118,11 +117,10 @@ class RulebookViewSet(OwnedViewSet):
         responses={200: ContractNoteSerializer},
     )
     def charges(self, request: Request) -> Response:
-        """What a fill costs: a virtual contract note.
+        """Get the cost of a fill: a virtual contract note.
 
-        By the rates of its date, item by item, each with the row of the rulebook it comes from. A
-        sale in delivery is taken to be of shares bought on an earlier day, and the first of its
-        day.
+        By the rates of its date, item by item, each with its row of the rulebook. A sale in
+        delivery counts as a sale of shares bought on an earlier day, and as the first of its day.
         """
         query = {"broker": None, **self.query(ChargesQuery)}
         note = notes.make_contract_note(rule_sets.current_rule_set(), **query)
@@ -134,11 +132,11 @@ class RulebookViewSet(OwnedViewSet):
         responses={200: ChargeRatesSerializer},
     )
     def charge_rates(self, request: Request) -> Response:
-        """What fills in a segment are charged on a date, item by item.
+        """List the charges of fills in a segment on a date, item by item.
 
-        All rates that are in force, each with the row of the rulebook it comes from. Where several
-        are for one fill, that of its underlying comes first, then that of its kind of ETF or of
-        options of the nearest expiry, then that of the whole segment.
+        All rates in force, each with its row of the rulebook. If several apply to a fill, that of
+        its underlying comes first, then that of its kind of ETF or of options of the nearest
+        expiry, then that of the whole segment.
         """
         rates = rule_sets.describe_rates(**self.query(ChargeRatesQuery))
         return Response(ChargeRatesSerializer.render(rates))

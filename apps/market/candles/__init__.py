@@ -1,6 +1,6 @@
-"""Stored candles: reading, writing, how complete they are, and adjustment for corporate actions.
+"""Stored candles: reading, writing, completeness, and adjustment for corporate actions.
 
-Other apps import these names alone.
+Other apps import only these names.
 """
 
 from apps.market.candles.adjustment import (

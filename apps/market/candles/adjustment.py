@@ -1,10 +1,9 @@
 """Prices of one share across its corporate actions, adjusted to one day.
 
-Stored prices are as traded. On the day from which a split counts (the ex-date) one share becomes
-`ratio` shares. A bar of an earlier day has its prices divided and its volume multiplied by the
-ratios of all such days after it, up to the day to which prices are adjusted. Rights and demergers
-take a part of the price and leave the number of shares: prices alone are multiplied by their
-factor.
+Stored prices are as traded. On the ex-date of a split one share becomes `ratio` shares. A bar of an
+earlier day has its prices divided and its volume multiplied by the ratios of all later ex-dates, up
+to the day of the adjustment. Rights and demergers take a part of the price and leave the number of
+shares: only prices are multiplied, by their factor.
 """
 
 from collections.abc import Iterable
@@ -26,8 +25,8 @@ _WEEK: Final = 7
 
 @dataclass(frozen=True, slots=True)
 class RatioChange:
-    """From `day` on (a number since 1970, Asia/Kolkata) one old share is `ratio` shares, and a
-    price from before it compares with later ones after it is multiplied by `price_factor`.
+    """A change from `day` on (a number since 1970, Asia/Kolkata): one old share is `ratio` shares,
+    and earlier prices are multiplied by `price_factor` to compare with later ones.
     """
 
     day: int
@@ -37,7 +36,7 @@ class RatioChange:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Adjustment:
-    """The divisors of a share's prices and the factors of its volume, of bars from days[i-1] up to
+    """The divisors of a share's prices and the factors of its volume, for bars from days[i-1] up to
     days[i].
 
     `days` i4[k] are ascending, `divisors` and `volume_factors` are f8[k+1].
@@ -76,7 +75,7 @@ class Adjustment:
         )
 
     def crossed_by_week(self, candles: Candles) -> NDArray[np.bool_]:
-        """Return which week bars have days on both sides of a change: their prices are mixed."""
+        """Return the week bars with days on both sides of a change: their prices are mixed."""
         monday = ist_day(candles.time)
         before = np.searchsorted(self.days, monday, side="right")
         after = np.searchsorted(self.days, monday + _WEEK - 1, side="right")
@@ -84,7 +83,7 @@ class Adjustment:
 
 
 def _products(ratios: Iterable[Fraction]) -> NDArray[np.float64]:
-    """Return the products of the first ratios, the most of them first and none last."""
+    """Return the products of the first ratios, with most of them first and none of them last."""
     products = [*accumulate(ratios, mul, initial=Fraction(1))]
     return np.array([float(product) for product in reversed(products)])
 

@@ -1,4 +1,4 @@
-"""How many bars are stored, from the catalogue of chunks without reading one: lower bounds, and an
+"""Counts of stored bars from the catalogue of chunks, without reading a bar: lower bounds, and an
 estimate.
 """
 
@@ -20,7 +20,7 @@ _UNFINISHED: Final = 2
 
 @dataclass(frozen=True, slots=True)
 class BarCountBound:
-    """Lower bounds of what `reading.count_bars` returns: bars `before` a range and `within` it."""
+    """Lower bounds of the result of `reading.count_bars`: bars `before` a range and `within` it."""
 
     before: int = 0
     within: int = 0
@@ -28,7 +28,7 @@ class BarCountBound:
 
 @dataclass(frozen=True, slots=True)
 class _CatalogueRow:
-    """One chunk of the catalogue; `first` and `last` are the starts of its outer bars."""
+    """A chunk of the catalogue; `first` and `last` are the starts of its outer bars."""
 
     timeframe: str
     start: int
@@ -41,8 +41,9 @@ class _CatalogueRow:
 def lower_bounds(
     symbols: Collection[str], timeframe: str, *, start: int, end: int
 ) -> Mapping[str, BarCountBound]:
-    """Return the bounds by symbol, in one query; for weeks, which chunks of days cannot count, the
-    bounds are 0.
+    """Return the bounds keyed by symbol, in one query.
+
+    Chunks of days cannot count weeks, so the bounds of weeks are 0.
     """
     if timeframe == "1w":
         return dict.fromkeys(symbols, BarCountBound())
@@ -51,8 +52,9 @@ def lower_bounds(
 
 
 def estimate_bars(symbols: Collection[str], timeframe: str, *, start: int, end: int) -> int:
-    """Estimate the bars of all symbols in a range and in the warm-up before it, in one query: of a
-    chunk that is partly in the range by its days; 0 for weeks.
+    """Estimate the bars of all symbols in a range and in the warm-up before it, in one query.
+
+    A chunk that is partly in the range counts by its days; weeks count 0.
     """
     if timeframe == "1w":
         return 0
@@ -77,8 +79,8 @@ def _catalogue(
 
 
 def _estimate(rows: Sequence[_CatalogueRow], timeframe: str, start: int, end: int) -> int:
-    """Estimate what engine rule 11 reads: the bars from the block of the start on, and a number of
-    bars before it.
+    """Estimate the bars read by engine rule 11: those from the block of the start on, and a number
+    of bars before it.
     """
     begins, before, within = start_of_block(start, timeframe), 0, 0.0
     for row in _coarsest(rows, timeframe):
@@ -93,12 +95,12 @@ def _estimate(rows: Sequence[_CatalogueRow], timeframe: str, start: int, end: in
 
 
 def _estimated_bars(row: _CatalogueRow, timeframe: str) -> int:
-    """Return about how many bars a chunk makes."""
+    """Return the approximate number of bars from a chunk."""
     return max(_day_count(row), row.bars * TIMEFRAMES[row.timeframe] // TIMEFRAMES[timeframe])
 
 
 def _coarsest(rows: Sequence[_CatalogueRow], timeframe: str) -> list[_CatalogueRow]:
-    """Return the rows of the coarsest timeframe alone: it serves every day that it has."""
+    """Return the rows of the coarsest timeframe, which serves all of its days."""
     source = max((row.timeframe for row in rows), key=TIMEFRAMES.__getitem__, default=timeframe)
     return [row for row in rows if row.timeframe == source]
 
@@ -110,7 +112,7 @@ def _bound(rows: Sequence[_CatalogueRow], timeframe: str, start: int, end: int) 
 
 
 def _count(rows: Sequence[_CatalogueRow], timeframe: str, start: int, end: int) -> int:
-    """Count all bars of a chunk that lies whole in the range, and one a day of any other."""
+    """Count all bars of a chunk that is completely in the range, and one a day of any other."""
     bars = sum(
         _bars(row, timeframe)
         if start <= row.first and row.last < end
@@ -122,7 +124,9 @@ def _count(rows: Sequence[_CatalogueRow], timeframe: str, start: int, end: int) 
 
 
 def _bars(row: _CatalogueRow, timeframe: str) -> int:
-    """Return how many bars a chunk makes: at least one a day, and as many as its minutes fill."""
+    """Return the number of bars from a chunk: at least one a day, and as many as its
+    minutes fill.
+    """
     if row.timeframe == timeframe:
         return row.bars
     return max(_day_count(row), row.bars * _MINUTE // TIMEFRAMES[timeframe])
@@ -133,6 +137,6 @@ def _day_count(row: _CatalogueRow) -> int:
 
 
 def _days_within(row: _CatalogueRow, start: int, end: int) -> int:
-    """Count the days with a bar that lie whole in the range."""
+    """Count the days with a bar that are completely in the range."""
     days = days_from_bits(row.days, row.start)
     return int(((day_start(days) >= start) & (day_start(days + 1) <= end)).sum())

@@ -1,4 +1,4 @@
-"""The history of one symbol in one timeframe, put together chunk by chunk from what is stored."""
+"""The history of one symbol in one timeframe, assembled from stored chunks."""
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -34,11 +34,11 @@ _WEEK: Final = TIMEFRAMES["1w"]
 
 
 class BarHistory(Protocol):
-    """Bars by period of engine rule 11; a period is named by its first moment (epoch seconds)."""
+    """Bars by period of engine rule 11; the first moment of a period names it (epoch seconds)."""
 
     @property
     def sessions(self) -> Sessions:
-        """The calendar by which the history is read."""
+        """The calendar for reading the history."""
 
     @property
     def periods(self) -> Sequence[int]:
@@ -48,7 +48,7 @@ class BarHistory(Protocol):
         """Read the bars that start in any of these periods, in one query."""
 
     def count_of(self, period: int) -> int | None:
-        """Return how many bars a period has, None where only reading it can tell."""
+        """Return the number of bars of a period, None if only reading it can tell."""
 
 
 def history_of(
@@ -56,14 +56,15 @@ def history_of(
 ) -> BarHistory:
     """Return the history as stored now, with prices as traded or adjusted.
 
-    A longer bar that ends by `until` (epoch seconds) is finished, whatever its last bars are.
+    A longer bar that ends by `until` (epoch seconds) is complete, even if its last source bars are
+    missing.
     """
     plan = _read_plan(symbol, timeframe, until)
     return _build(adjustment, calendar_of(symbol), timeframe, plan)
 
 
 def read_stored(symbol: str, timeframe: str, *, start: int, end: int) -> Candles:
-    """Return the bars of one day in `start` to `end` that are stored in this very timeframe, as
+    """Return the stored bars of exactly this timeframe, on one day in `start` to `end`, as
     traded.
     """
     day = ist_day(np.array([start]))[0]
@@ -75,7 +76,7 @@ def adjusted_history_of(
     symbol: str, timeframe: str, *, until: int, calendar: Sessions | None = None
 ) -> tuple[BarHistory, list[CorporateAction]]:
     """Return the history adjusted to the last day before `until` (epoch seconds), or to the last
-    stored day, and the corporate actions up to that day, those of unknown effect too.
+    stored day, and all corporate actions up to that day, including those of unknown effect.
     """
     plan = _read_plan(symbol, timeframe, 0)
     actions = list(CorporateAction.objects.filter(symbol=symbol)) if _any_as_traded(plan) else []
@@ -88,11 +89,11 @@ def adjusted_history_of(
 def recent_histories(
     since: Mapping[SeriesKey, int], *, until: int
 ) -> Mapping[SeriesKey, BarHistory]:
-    """Return for each series the history of its bars from a moment (epoch seconds) on, as
-    `history_of` does, for any number of series by five statements.
+    """Return the history of each series from a moment (epoch seconds) on, as `history_of` does, by
+    five statements for any number of series.
 
-    A bar holds nothing from before its start, so earlier bars are not read; only whether there are
-    any on the same day, which decides the timeframe that serves the day.
+    A bar contains nothing from before its start, so earlier bars are not read. Only their presence
+    on the same day matters, because it decides the timeframe that serves the day.
     """
     slices = slices_since(_sources(since), until)
     calendars = calendars_of({symbol for symbol, _ in since})
@@ -106,7 +107,7 @@ def recent_histories(
 
 
 def _sources(since: Mapping[SeriesKey, int]) -> Mapping[SeriesKey, int]:
-    """Return the earliest needed moment of every series from which the wanted ones are made."""
+    """Return the earliest needed moment of every source of the wanted series."""
     earliest: dict[SeriesKey, int] = {}
     for (symbol, timeframe), start in since.items():
         for source in buffer.sources_of(timeframe):
@@ -115,10 +116,10 @@ def _sources(since: Mapping[SeriesKey, int]) -> Mapping[SeriesKey, int]:
 
 
 def ratio_change_of(action: CorporateAction) -> RatioChange | None:
-    """Return what a corporate action does to prices and volumes; None where that is not known.
+    """Return the effect of a corporate action on prices and volumes; None if it is unknown.
 
-    Rights are worth the difference to the price at which the exchanges expect the share to open
-    (the theoretical ex-rights price): (close x old shares + issue price x new shares) / all shares.
+    Rights are worth the difference to the theoretical ex-rights price, at which the exchanges
+    expect the share to open: (close x old shares + issue price x new shares) / all shares.
     """
     day = day_number(action.ex_date)
     ratio = Fraction(action.shares_after, action.shares_before)
@@ -135,7 +136,7 @@ def ratio_change_of(action: CorporateAction) -> RatioChange | None:
 
 
 def _close_before(symbol: str, day: int) -> Fraction | None:
-    """Return the last close before a day as traded, None where no bar is held."""
+    """Return the last close before a day as traded, None without a stored bar."""
     history = history_of(symbol, "1d")
     moment = day * DAY - IST
     for period in reversed([period for period in history.periods if period < moment]):
@@ -146,7 +147,7 @@ def _close_before(symbol: str, day: int) -> Fraction | None:
 
 
 # Slices by timeframe, then by period. Weeks have two timeframes: the stored weeks, and the days
-# from which the other weeks are made.
+# that make the other weeks.
 _Plan = Mapping[str, dict[int, list[ChunkSlice]]]
 
 
@@ -168,7 +169,7 @@ def _build(
     plan: _Plan,
     data: Mapping[int, bytes] | None = None,
 ) -> BarHistory:
-    """Build the history; `data` are the chunks' bytes, if they were read already."""
+    """Build the history; `data` are the chunks' bytes, if already read."""
     bars = {name: _SessionBars(name, sessions, plan[name], adjustment, data) for name in plan}
     return bars[timeframe] if timeframe != "1w" else _WeekBars(bars["1w"], bars["1d"])
 
@@ -183,8 +184,8 @@ def _any_as_traded(plan: _Plan) -> bool:
 
 
 def _newest_day(symbol: str, until: int) -> int:
-    """Return the last day before `until`, or the last stored day: one for all timeframes of a
-    symbol, so that their prices are adjusted alike.
+    """Return the last day before `until`, or the last stored day: the same for all timeframes of a
+    symbol, so that their prices have the same adjustment.
     """
     stored = CandleChunk.objects.filter(symbol=symbol).aggregate(last=Max("last_time"))["last"]
     in_chunks = int(stored.timestamp()) if stored is not None else 0
@@ -193,8 +194,8 @@ def _newest_day(symbol: str, until: int) -> int:
 
 
 class _SessionBars:
-    """Bars of a day or less, each day from the one stored timeframe that serves it; or the weeks
-    that are stored.
+    """Bars of a day or less, each day from the one stored timeframe that serves it; or the stored
+    weeks.
     """
 
     def __init__(
@@ -235,14 +236,14 @@ class _SessionBars:
         return None
 
     def days(self) -> Days:
-        """Return every day that has bars, in order."""
+        """Return every day with bars, in order."""
         served = [chunk.days for chunks in self._slices.values() for chunk in chunks]
         return np.sort(np.concatenate(served)) if served else np.empty(0, dtype=np.int32)
 
     def _resample(
         self, source: str, data: Mapping[int, bytes], slices: Sequence[ChunkSlice]
     ) -> Candles:
-        """Make bars from those of one stored timeframe, of the days that it serves."""
+        """Resample the bars of one stored timeframe, on the days that it serves."""
         ordered = sorted(slices, key=lambda chunk: int(chunk.days[0]))
         bars = _decode(ordered, data)
         if not all(chunk.whole for chunk in ordered):
@@ -258,7 +259,7 @@ class _SessionBars:
 
 
 class _WeekBars:
-    """Weeks stored as such, and the other weeks made from their days."""
+    """Stored weeks, and the other weeks made from their days."""
 
     def __init__(self, stored: _SessionBars, days: _SessionBars) -> None:
         self._stored = stored
@@ -285,7 +286,7 @@ class _WeekBars:
         return None
 
     def _from_days(self, wanted: NDArray[np.int64]) -> Candles:
-        """Make the weeks whose Monday lies in these periods; their last days may lie later."""
+        """Make the weeks with a Monday in these periods; their last days may be later."""
         stored = np.array(self._days.periods, dtype=np.int64)
         # The Mondays of a period's first days may lie in the period before.
         touched = np.isin(block_id(stored, "1w"), wanted) | np.isin(
@@ -298,7 +299,9 @@ class _WeekBars:
         )
 
     def _known_until(self) -> int:
-        """Return the next session after the last day: a week without a further one is finished."""
+        """Return the next session after the last day: a week without another session is
+        complete.
+        """
         days = self._days.days()
         if not len(days):
             return 0
@@ -308,8 +311,9 @@ class _WeekBars:
 
 
 def _decode(slices: Sequence[ChunkSlice], data: Mapping[int, bytes]) -> Candles:
-    """Return the bars of slices in order. A bar that compaction moved meanwhile is in a chunk and
-    in the buffer, and is one.
+    """Return the bars of slices in order.
+
+    A bar that compaction has just moved is both in a chunk and in the buffer, and appears once.
     """
     keys = [chunk.pk for chunk in slices if chunk.pk is not None and chunk.pk in data]
     stored = decode(*(data[key] for key in keys))
@@ -323,7 +327,7 @@ def _mondays(days: Days) -> NDArray[np.int64]:
 
 
 def _serve_days(timeframe: str, stored: Iterable[ChunkSlice]) -> dict[int, list[ChunkSlice]]:
-    """Decide which stored chunk serves which days: those of the coarsest timeframe first."""
+    """Choose the stored chunk that serves each day: the coarsest timeframe first."""
     by_source: dict[str, list[ChunkSlice]] = defaultdict(list)
     for chunk in stored:
         by_source[chunk.timeframe].append(chunk)
@@ -340,7 +344,9 @@ def _serve_days(timeframe: str, stored: Iterable[ChunkSlice]) -> dict[int, list[
 
 
 def _by_period(timeframe: str, slices: Iterable[ChunkSlice]) -> dict[int, list[ChunkSlice]]:
-    """Group slices by period of the wanted timeframe; a finer timeframe's lie each within one."""
+    """Group slices by period of the wanted timeframe; each slice of a finer timeframe lies in one
+    period.
+    """
     periods: dict[int, list[ChunkSlice]] = defaultdict(list)
     for chunk in slices:
         period = int(block_id(day_start(chunk.days[:1]), timeframe)[0])

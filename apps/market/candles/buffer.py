@@ -1,4 +1,4 @@
-"""The intraday buffer: bars received from a feed that compaction has not moved to chunks yet."""
+"""The intraday buffer: bars from a feed that compaction has not yet moved to chunks."""
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -15,7 +15,7 @@ from apps.market.candles import queries
 from apps.market.candles.chunks import EMPTY
 from apps.market.models import BufferedCandle
 
-# The channel on which received bars are announced; the payload is `symbol timeframe`.
+# The channel that announces received bars; the payload is `symbol timeframe`.
 CANDLES_CHANNEL: Final = "live_bars"
 
 # Start in epoch seconds, open, high, low, close, volume.
@@ -35,7 +35,9 @@ class BufferedBars(NamedTuple):
 def read_since(
     since: Mapping[SeriesKey, int], midnights: Mapping[SeriesKey, int]
 ) -> Mapping[SeriesKey, BufferedBars]:
-    """Return the buffered bars of each series from its moment on; `midnights` begin those days."""
+    """Return the buffered bars of each series from its moment on; `midnights` are the starts of
+    those days.
+    """
     symbols, timeframes = map(list, zip(*since, strict=True))
     starts, day_starts = list(since.values()), [midnights[key] for key in since]
     rows: dict[SeriesKey, list[CandleRow]] = defaultdict(list)
@@ -53,7 +55,7 @@ def read_since(
 
 
 def read(symbol: str, timeframes: Collection[str]) -> Mapping[str, Candles]:
-    """Return the bars of one symbol by timeframe, of timeframes that have any."""
+    """Return the bars of one symbol keyed by timeframe, for timeframes with bars."""
     buffered = BufferedCandle.objects.filter(symbol=symbol, timeframe__in=timeframes)
     rows: dict[str, list[CandleRow]] = defaultdict(list)
     for timeframe, *bar in buffered.order_by("time").values_list(
@@ -64,7 +66,7 @@ def read(symbol: str, timeframes: Collection[str]) -> Mapping[str, Candles]:
 
 
 def read_at(series: Mapping[str, Candles], timeframe: str) -> Mapping[str, Candles]:
-    """Return by symbol the buffered bars at the times of the given bars."""
+    """Return the buffered bars at the times of the given bars, keyed by symbol."""
     symbols = [symbol for symbol, bars in series.items() for _ in range(len(bars))]
     times = [time for bars in series.values() for time in bars.time.tolist()]
     rows: dict[str, list[CandleRow]] = defaultdict(list)
@@ -76,20 +78,20 @@ def read_at(series: Mapping[str, Candles], timeframe: str) -> Mapping[str, Candl
 
 
 def last_start(symbol: str) -> int | None:
-    """Return the start of the symbol's last buffered bar, in whatever timeframe."""
+    """Return the start of the symbol's last buffered bar in any timeframe."""
     buffered = BufferedCandle.objects.filter(symbol=symbol)
     last: int | None = buffered.aggregate(last=Max("time"))["last"]
     return last
 
 
 def last_starts(symbols: Collection[str], timeframe: str) -> Mapping[str, int]:
-    """Return by symbol the start of its last bar of the timeframe, of symbols that have any."""
+    """Return the start of the last bar of the timeframe, keyed by symbol, for symbols with bars."""
     rows = BufferedCandle.objects.filter(symbol__in=symbols, timeframe=timeframe).order_by()
     return dict(rows.values("symbol").annotate(last=Max("time")).values_list("symbol", "last"))
 
 
 def store_bars(series: Mapping[str, Candles], timeframe: str, *, now: datetime) -> None:
-    """Store bars by symbol; where the buffer has a bar of the same time, the newer values win."""
+    """Store bars by symbol; newer values replace a buffered bar of the same time."""
     rows = [(symbol, *row) for symbol, bars in series.items() for row in rows_of(bars)]
     if rows:
         columns = map(list, zip(*rows, strict=True))
@@ -98,7 +100,7 @@ def store_bars(series: Mapping[str, Candles], timeframe: str, *, now: datetime) 
 
 
 def pop(symbols: Iterable[str]) -> Mapping[str, Mapping[str, Candles]]:
-    """Remove all bars of the symbols and return them by timeframe, then by symbol."""
+    """Remove all bars of the symbols and return them, keyed by timeframe, then by symbol."""
     with connection.cursor() as cursor:
         cursor.execute(queries.POP_BUFFERED, [list(symbols)])
         removed = cursor.fetchall()
@@ -118,7 +120,7 @@ def notify(symbols: Iterable[str], timeframe: str) -> None:
 
 
 def sources_of(timeframe: str) -> Sequence[str]:
-    """Return the timeframe and the shorter ones that its bars can be made from."""
+    """Return the timeframe and the shorter ones that can make its bars."""
     longest = TIMEFRAMES[timeframe]
     return [name for name, seconds in TIMEFRAMES.items() if seconds <= longest]
 
@@ -145,14 +147,14 @@ def candles_of(rows: Sequence[CandleRow]) -> Candles:
 
 
 def received_since(since: datetime) -> list[tuple[str, str, int]]:
-    """Return timeframe, symbol and newest start of the bars received since then, in the order of
-    timeframes.
+    """Return timeframe, symbol and newest start of the bars received since then, ordered by
+    timeframe.
     """
     received = BufferedCandle.objects.filter(received_at__gte=since).order_by("timeframe")
     return list(received.values_list("timeframe", "symbol").annotate(Max("time")))
 
 
 def time_since_receipt() -> timedelta | None:
-    """Return how long ago the newest buffered bar was received; None when none is buffered."""
+    """Return the time since the newest buffered bar was received; None for an empty buffer."""
     age: timedelta | None = BufferedCandle.objects.aggregate(age=Now() - Max("received_at"))["age"]
     return age

@@ -1,14 +1,14 @@
-"""Candle chunks as bytes, without loss: a Parquet file, or for a few bars plain columns.
+"""Candle chunks as bytes, without loss: a Parquet file or, for a few bars, plain columns.
 
 The columns are `time` (int64, epoch seconds UTC of a bar's start) and `open high low close volume`.
 Market prices have few decimals, so a chunk stores them as whole numbers of 10^-scale rupees (scale
-0 to 8, one for the chunk, in the file's metadata), delta coded. A scale is used only if dividing
-gives back the very same bits; a chunk for which no scale does (adjusted prices) stores float64.
-Volume is stored as whole numbers, else as float64. A year of minutes takes about 7 bytes a bar.
+0 to 8, the same for the whole chunk, in the file's metadata), delta coded. A scale is used only if
+dividing returns the same bits; otherwise (adjusted prices) the chunk stores float64. Volume is
+stored as whole numbers, else as float64.
 
-A Parquet file takes 1.2 KB and half a millisecond however few its bars. A day of derivatives is
-20,000 chunks of one bar, so fewer than `_PARQUET_FROM` bars are stored as six plain columns of
-eight bytes a number, after a mark of four bytes.
+A Parquet file has a large fixed size and cost, and a day of derivatives is thousands of chunks with
+one bar. So fewer than `_PARQUET_FROM` bars are stored as six plain columns of eight bytes a number,
+after a mark of four bytes.
 """
 
 import hashlib
@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from apps.core.times import INDIA
 from apps.engine.candles import NUMBERS, Candles, block_id, block_start, ist_day
 
-# The first moment of which candles are accepted: NSE began to trade in 1994.
+# The first accepted moment of candles: NSE began to trade in 1994.
 EARLIEST: Final = datetime(1990, 1, 1, tzinfo=INDIA)
 PRICES: Final = ("open", "high", "low", "close")
 EMPTY: Final = Candles.build([], open=[], high=[], low=[], close=[], volume=[])
@@ -48,7 +48,7 @@ class Chunk:
 
 
 def split(candles: Candles, timeframe: str) -> list[Chunk]:
-    """Split bars by the period of engine rule 11 that they lie in, in order."""
+    """Split bars by their period of engine rule 11, in order."""
     if not len(candles):
         return []
     periods = block_id(candles.time, timeframe)
@@ -60,7 +60,7 @@ def split(candles: Candles, timeframe: str) -> list[Chunk]:
 
 
 def concat(pieces: Iterable[Candles]) -> Candles:
-    """Join pieces that have no time in common into one series."""
+    """Join pieces without common times into one series."""
     filled = [piece for piece in pieces if len(piece)]
     if len(filled) < 2:
         return filled[0] if filled else EMPTY
@@ -74,7 +74,7 @@ def concat(pieces: Iterable[Candles]) -> Candles:
 
 
 def overlay(pieces: Sequence[Candles]) -> Candles:
-    """Join pieces into one series; at a time that several have, the last piece's bar wins."""
+    """Join pieces into one series; the last piece wins at a common time."""
     if len(pieces) == 1:
         return pieces[0]
     times = np.concatenate([piece.time for piece in pieces])
@@ -124,7 +124,9 @@ def _parquet(candles: Candles) -> bytes:
 
 
 def decode(*data: bytes) -> Candles:
-    """Decode what `encode` wrote, bit for bit, into one series; the chunks are in order of time."""
+    """Decode the output of `encode`, bit for bit, into one series; the chunks are in order
+    of time.
+    """
     chunks = [
         _PlainChunk(chunk) if chunk[:4] == _PLAIN_MARK else _ParquetChunk(chunk) for chunk in data
     ]
@@ -191,7 +193,7 @@ def _first_day(start: int) -> int:
 
 
 def _scale_of(prices: Mapping[str, NDArray[np.float64]]) -> int | None:
-    """Return the least number of decimals that holds every price exactly, if one does."""
+    """Return the least number of decimals that represents every price exactly, or None."""
     for scale in _SCALES:
         step = 10.0**scale
         if all(_survives(column, step) for column in prices.values()):

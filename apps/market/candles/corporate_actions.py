@@ -1,8 +1,7 @@
-"""Corporate actions (splits and bonuses) and dividends: importing them, and finding splits that are
-not known.
+"""Corporate actions (splits and bonuses) and dividends: importing them, and finding unknown splits.
 
-A share seems to have been split when it opens at a clean ratio of its last close. Such a candidate
-is for somebody to look up and is never applied by itself: a share can lose half of its price in a
+A share may have been split when it opens at a clean ratio of its last close. Such a candidate is
+for a person to look up and is never applied automatically: a share can lose half of its price in a
 night without a split.
 """
 
@@ -64,8 +63,8 @@ Loaded = TypeVar("Loaded", CorporateAction, Dividend)
 
 @dataclass(frozen=True, slots=True)
 class ActionRow:
-    """A corporate action: `before` shares become `after` on `ex_date`, of rights for those who pay
-    `issue_price` for each new share. `price_factor` is that of a demerger.
+    """A corporate action: `before` shares become `after` on `ex_date`; for rights, shares of
+    holders who pay `issue_price` for each new share. `price_factor` is that of a demerger.
     """
 
     symbol: str
@@ -80,7 +79,7 @@ class ActionRow:
 
 @dataclass(frozen=True, slots=True)
 class DividendRow:
-    """What a share paid to whoever held it before `ex_date`, in rupees."""
+    """A dividend, in rupees a share, for holders before `ex_date`."""
 
     symbol: str
     ex_date: date
@@ -90,8 +89,9 @@ class DividendRow:
 
 @dataclass(frozen=True, slots=True)
 class ActionCounts:
-    """How many of the imported corporate actions were new, changed and known already; `warnings`
-    name the stored series of which they prove nothing, or another kind of prices than was known.
+    """The numbers of new, changed and already known corporate actions of an import.
+
+    `warnings` name stored series that prove no kind of prices, or another kind than was known.
     """
 
     added: int
@@ -114,8 +114,9 @@ class SplitCandidate:
 def store_actions(
     *, rows: Sequence[ActionRow], dividends: Sequence[DividendRow] = (), now: datetime
 ) -> ActionCounts:
-    """Store corporate actions and dividends; a symbol has one of a kind on one day, and the newer
-    one wins. Stored series are judged again by the actions inside them: as traded, or adjusted.
+    """Store corporate actions and dividends; a symbol has one of a kind on a day, and the newer one
+    wins. The prices of stored series are judged again by the actions inside them: as traded, or
+    adjusted.
     """
     counts = [
         _store(
@@ -138,8 +139,9 @@ def store_actions(
 
 
 def _judge_again(symbols: Collection[str]) -> Iterator[str]:
-    """Store what the known actions prove of the stored series of these symbols, and yield a line
-    for each that contradicts what is known of it, or proves nothing.
+    """Store the kind of prices that the known actions prove for stored series of these symbols.
+
+    Yield a line for each series that contradicts its known kind, or proves nothing.
     """
     changes = ratio_changes(symbols, until=date.max)
     series = CandleChunk.objects.filter(symbol__in=changes, synthetic=False).exclude(timeframe="1w")
@@ -160,7 +162,7 @@ def _judge_again(symbols: Collection[str]) -> Iterator[str]:
 
 
 def _around(symbol: str, timeframe: str, changes: Iterable[RatioChange]) -> Candles:
-    """Return the stored bars of some days around each of the changes."""
+    """Return the stored bars of some days around each change."""
     pieces = [
         reading.read_bars(symbol, timeframe, start=moment - _AROUND, end=moment + _AROUND)
         for moment in sorted({change.day * DAY - IST for change in changes})
@@ -216,8 +218,8 @@ def _store(
 def ratio_changes(
     symbols: Collection[str], *, until: date, after: date = date.min
 ) -> Mapping[str, list[RatioChange]]:
-    """Return the corporate actions of known effect of each symbol that has any, with ex-dates after
-    `after` and up to `until`.
+    """Return the corporate actions of known effect, keyed by symbol, with ex-dates after `after`
+    and up to `until`.
     """
     changes: dict[str, list[RatioChange]] = defaultdict(list)
     for action in CorporateAction.objects.filter(
@@ -231,8 +233,8 @@ def ratio_changes(
 def payouts_of(
     symbol: str, *, first: date, last: date, actions: Sequence[CorporateAction]
 ) -> tuple[Payout, ...]:
-    """Return the dividends of a share with ex-dates from `first` to `last`, by the number of shares
-    after all of these `actions`, as prices are adjusted for them.
+    """Return the dividends of a share with ex-dates from `first` to `last`, per share after all of
+    these `actions`, because prices are adjusted for them.
     """
     if parse_symbol(symbol).type != "equity":
         return ()
@@ -246,7 +248,7 @@ def payouts_of(
 
 
 def unknown_splits(symbol: str) -> list[SplitCandidate]:
-    """Return the days on which the stored bars of a share look like a split that is not known."""
+    """Return the days on which the stored bars of a share look like an unknown split."""
     known = {
         day_number(day)
         for day in CorporateAction.objects.filter(symbol=symbol).values_list("ex_date", flat=True)

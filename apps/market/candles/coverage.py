@@ -1,4 +1,6 @@
-"""How complete the stored history of a symbol is by the dated calendar, and how good its bars."""
+"""The completeness of a symbol's stored history by the dated calendar, and the quality of
+its bars.
+"""
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -37,8 +39,10 @@ class Gap:
 
 @dataclass(frozen=True, slots=True)
 class Gaps:
-    """The gaps of one timeframe: the newest MOST_GAPS, oldest first. `missing` counts the sessions
-    of all gaps. The holidays of `unchecked` years are not known, so they have no gaps.
+    """The gaps of one timeframe: the newest MOST_GAPS, oldest first.
+
+    `missing` counts the sessions of all gaps. The holidays of `unchecked` years are unknown, so
+    these years have no gaps.
     """
 
     days: int
@@ -48,8 +52,8 @@ class Gaps:
 
 
 def gaps_of(symbols: Collection[str]) -> Mapping[SeriesKey, Gaps]:
-    """Return the gaps of what is stored of each symbol by timeframe except weeks, without reading a
-    bar, in a few statements for any number of symbols.
+    """Return the gaps of each stored series except weeks, keyed by symbol and timeframe, without
+    reading a bar, in a few statements for any number of symbols.
     """
     calendars = calendars_of(symbols)
     days: dict[SeriesKey, list[Days]] = defaultdict(list)
@@ -63,12 +67,14 @@ def gaps_of(symbols: Collection[str]) -> Mapping[SeriesKey, Gaps]:
 
 
 def timeframes_of(symbol: str) -> list[dict[str, object]]:
-    """Return what is stored of the symbol by timeframe, with the gaps of each except weeks."""
+    """Return the stored history of the symbol by timeframe, with the gaps of each except weeks."""
     return series_of([symbol])[symbol]
 
 
 def series_of(symbols: Collection[str]) -> Mapping[str, list[dict[str, object]]]:
-    """Return by symbol what `timeframes_of` does, in a few statements for any number of them."""
+    """Return the result of `timeframes_of` keyed by symbol, in a few statements for any number of
+    symbols.
+    """
     gaps = gaps_of(symbols)
     series: dict[str, list[dict[str, object]]] = {}
     for symbol, timeframes in reading.stored_timeframes_of(symbols).items():
@@ -82,8 +88,8 @@ def series_of(symbols: Collection[str]) -> Mapping[str, list[dict[str, object]]]
 def stored_series(
     *, query: str = "", exchange: str = "", timeframe: str = ""
 ) -> QuerySet[CandleChunk, SeriesKey]:
-    """Return (symbol, timeframe) of candle chunks in the order of the alphabet: of all, or of those
-    whose symbol contains `query`, of one exchange, in one timeframe.
+    """Return (symbol, timeframe) of candle chunks in alphabetical order, filtered by a part `query`
+    of the symbol, an exchange and a timeframe if given.
     """
     chunks = CandleChunk.objects.filter(symbol__contains=query.upper())
     if exchange:
@@ -94,7 +100,7 @@ def stored_series(
 
 
 def series_of_keys(keys: Sequence[SeriesKey]) -> list[dict[str, object]]:
-    """Return what is stored of each series, with its `symbol`, in their order."""
+    """Return the stored history of each series, with its `symbol`, in the same order."""
     series = {
         (symbol, row["timeframe"]): {"symbol": symbol, **row}
         for symbol, rows in series_of({symbol for symbol, _ in keys}).items()
@@ -128,7 +134,7 @@ def _gaps(days: Days, sessions: Sessions) -> Gaps:
 
 
 def _runs(missing: Days, days: Days) -> Sequence[Gap]:
-    """Group missing sessions: they are in a row while as many stored days come before them."""
+    """Group consecutive missing sessions: the number of stored days before them is equal."""
     if not len(missing):
         return ()
     before = np.searchsorted(days, missing)
@@ -138,12 +144,12 @@ def _runs(missing: Days, days: Days) -> Sequence[Gap]:
 
 @dataclass(frozen=True, slots=True)
 class StoredHistory:
-    """What is stored of a symbol to serve one timeframe.
+    """The stored history of a symbol for one timeframe.
 
-    `days` are the dates that bars cover, ascending: of weekly bars all dates of the week. `bars`
-    counts the stored bars of the longest timeframe, `first_bar` and `last_bar` are the starts of
-    the outer ones (epoch seconds), and `since` is the first stored day in any timeframe; these are
-    None without a bar.
+    `days` are the dates covered by bars, ascending; a weekly bar covers all dates of its week.
+    `bars` counts the stored bars of the longest timeframe, `first_bar` and `last_bar` are the
+    starts of the outer ones (epoch seconds), and `since` is the first stored day in any timeframe;
+    these are None without a bar.
     """
 
     days: Days = field(default_factory=_NO_DAYS.copy)
@@ -155,11 +161,11 @@ class StoredHistory:
 
 @dataclass(frozen=True, slots=True)
 class SessionCoverage:
-    """How much of a range is stored of a symbol.
+    """The stored share of a range for a symbol.
 
-    `sessions` are those of the range, and `sessions_since` those of them from the day `since` on,
-    the first stored day of the symbol. In years before the calendar's first hours the weekdays with
-    bars are the sessions.
+    `sessions` are those of the range, and `sessions_since` those since the symbol's first stored
+    day `since`. In years before the calendar's first hours the weekdays with bars count as
+    sessions.
     """
 
     symbol: str
@@ -173,7 +179,7 @@ class SessionCoverage:
 
     @property
     def percentage(self) -> float | None:
-        """The share of the range's sessions that is stored; None for a range without a session."""
+        """The stored share of the range's sessions; None for a range without a session."""
         return round(100 * self.held_sessions / self.sessions, 2) if self.sessions else None
 
     def is_under(self, percent: float, sessions: int) -> bool:
@@ -181,7 +187,7 @@ class SessionCoverage:
         return 100 * self.held_sessions < percent * sessions
 
     def to_wire(self) -> dict[str, object]:
-        """Return the coverage as clients read it."""
+        """Return the coverage in wire form."""
         return {
             "symbol": self.symbol,
             "bars": self.bars,
@@ -222,7 +228,7 @@ def coverage_of(
 def coverage_until(
     now: datetime, *, calendars: Mapping[str, Sessions], timeframe: str
 ) -> Iterator[SessionCoverage]:
-    """Return for each symbol of `calendars`, in their order, the coverage from its first stored day
+    """Return the coverage of each symbol of `calendars`, in their order, from its first stored day
     to the day before `now`.
     """
     histories = stored_history_of(calendars, timeframe)
@@ -244,7 +250,7 @@ def history_of_bars(candles: Candles, timeframe: str, *, since: int | None) -> S
 
 
 def stored_history_of(symbols: Collection[str], timeframe: str) -> Mapping[str, StoredHistory]:
-    """Describe what is stored to serve a timeframe: its own bars and the shorter ones that make it.
+    """Return the stored history for a timeframe: its own bars and the shorter ones that make it.
 
     It takes one statement for any number of symbols, and reads no bar.
     """
@@ -281,14 +287,14 @@ def _stored_days(symbols: Collection[str]) -> list[tuple[Any, ...]]:
 
 
 def _days_of(first_time: int, period_start: date | None, bits: bytes | None) -> Days:
-    """Return the days that have bars of a row: of a chunk, or one day of the intraday buffer."""
+    """Return the days with bars of a row: of a chunk, or one day of the intraday buffer."""
     if bits is None or period_start is None:
         return np.array([_day(first_time)], np.int32)
     return days_from_bits(bytes(bits), midnight(period_start))
 
 
 def first_stored_days(symbols: Collection[str]) -> Mapping[str, int | None]:
-    """Return the first day of each symbol that is stored in any timeframe."""
+    """Return the first stored day in any timeframe, keyed by symbol."""
     chunks = CandleChunk.objects.filter(symbol__in=list(symbols)).order_by().values_list("symbol")
     first = {symbol: int(time.timestamp()) for symbol, time in chunks.annotate(Min("first_time"))}
     buffered = BufferedCandle.objects.filter(symbol__in=list(symbols)).values_list("symbol")
@@ -303,7 +309,7 @@ def _of_the_longest(bars: Mapping[str, int]) -> int:
 
 
 def _covered(days: Days, timeframe: str) -> Days:
-    """Return the dates that bars of these days cover: a week's bar covers Monday to Sunday."""
+    """Return the dates covered by bars of these days: a week's bar covers Monday to Sunday."""
     if timeframe != "1w":
         return days
     return np.asarray(days[:, np.newaxis] + np.arange(7), np.int32).ravel()

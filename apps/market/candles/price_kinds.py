@@ -1,7 +1,7 @@
-"""Whether prices are as traded or were adjusted by their source, as corporate actions prove it.
+"""The kind of prices, as traded or adjusted by their source, proven by corporate actions.
 
 On the ex-date of a split or bonus the price of a share falls by the ratio if prices are as traded,
-and not if they were adjusted. A move of the market beside it may hide a small ratio.
+and does not if they were adjusted. A simultaneous move of the market may hide a small ratio.
 """
 
 from collections import defaultdict
@@ -18,14 +18,14 @@ from numpy.typing import NDArray
 from apps.engine.candles import Candles, ist_days
 from apps.market.candles.adjustment import RatioChange
 
-# Share of the ratio, in logarithms, by which a price may miss a fall or a level price.
+# The tolerance for a fall or a level price, as a share of the ratio, in logarithms.
 _TOLERANCE: Final = 0.35
 # Days further apart are not consecutive: much may have happened between them.
 _LONGEST_BREAK: Final = 7
 
 
 class PriceKind(StrEnum):
-    """Prices as traded, or as their source adjusted them."""
+    """Prices as traded, or as adjusted by their source."""
 
     RAW = "raw"
     ADJUSTED = "adjusted"
@@ -34,7 +34,7 @@ class PriceKind(StrEnum):
 @dataclass(frozen=True, slots=True)
 class PriceProof:
     """The ex-dates (numbers since 1970) inside a series: on `falls` its prices fall by the ratio,
-    on `level` they do not, and on `unclear` bars lie too far apart or between both.
+    on `level` they do not, and on `unclear` bars are too far apart or the prices are in between.
     """
 
     falls: tuple[int, ...] = ()
@@ -43,7 +43,7 @@ class PriceProof:
 
     @property
     def kind(self) -> PriceKind | None:
-        """What the series is, None where nothing proves it or proofs contradict each other."""
+        """Return the kind of the series, None without proof or with contradicting proofs."""
         if bool(self.falls) == bool(self.level):
             return None
         return PriceKind.RAW if self.falls else PriceKind.ADJUSTED

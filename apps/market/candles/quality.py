@@ -1,7 +1,7 @@
-"""The quality of a series of bars: gaps, bars off session, jumps. Nothing is changed.
+"""The quality of a series of bars: gaps, bars off session, jumps.
 
-A jump or a spike may be real (YESBANK lost half in a day in 2020); a report only says where to
-look. Options move so by nature and are not checked for either.
+Nothing is changed. A jump or a spike may be real (YESBANK lost half in a day in 2020); a report
+only points to it. Options naturally move so much, and are checked for neither.
 """
 
 from dataclasses import dataclass
@@ -36,11 +36,11 @@ LONG_RUN: Final = 10
 class Quality:
     """The quality of a series; days are numbers since 1970 in Asia/Kolkata, `days` those with bars.
 
-    `missing_days` are sessions of the calendar between the first and the last date without a bar;
-    `short_days` have fewer bars in their session than it has periods (in thin trading, or where
-    bars are missing); `unlisted_days` have bars though the calendar has no session on them.
-    `off_session` counts bars of which no moment lies in a session. `jumps` and `spikes` are the
-    times of such bars, `silent_runs` the times at which runs without volume begin.
+    `missing_days` are sessions without a bar between the first and the last date. `short_days` have
+    fewer bars in their session than it has periods (in thin trading, or with missing bars).
+    `unlisted_days` have bars without a session in the calendar. `off_session` counts bars
+    completely outside of sessions. `jumps` and `spikes` are the times of such bars, `silent_runs`
+    the times at which runs without volume begin.
     """
 
     timeframe: str
@@ -57,7 +57,7 @@ class Quality:
 
 
 def inspect(symbol: str, candles: Candles, timeframe: str, sessions: Sessions) -> Quality:
-    """Return the quality of a series that has a bar."""
+    """Return the quality of a series with at least one bar."""
     days, _ = days_of(candles.time)
     inside = in_session(candles.time, timeframe, sessions)
     full, bars = days_of(candles.time[inside])
@@ -78,16 +78,16 @@ def inspect(symbol: str, candles: Candles, timeframe: str, sessions: Sessions) -
 
 
 def days_of(times: NDArray[np.int64]) -> tuple[Days, NDArray[np.intp]]:
-    """Return the dates of bars in order of time, and how many bars each has."""
+    """Return the dates of bars in order of time, and the number of bars of each."""
     day = ist_day(times)
     first = np.flatnonzero(np.diff(day, prepend=-1))
     return day[first], np.diff(np.append(first, len(day)))
 
 
 def missing_days(days: Days, sessions: Sessions) -> Days:
-    """Return the sessions between the first and the last of `days` that are not among them.
+    """Return the sessions between the first and the last of `days` that are missing from them.
 
-    Years whose holidays are not known have none.
+    Years with unknown holidays have none.
     """
     if not len(days):
         return days

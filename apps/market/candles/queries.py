@@ -1,4 +1,4 @@
-"""The SQL that the ORM cannot say: sets of keys, COPY, locks and notifications."""
+"""The SQL that the ORM cannot express: sets of keys, COPY, locks and notifications."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -19,7 +19,7 @@ SLICES_SINCE: Final = f"""
 """
 CHUNK_DATA: Final = f"SELECT id, data FROM {_CHUNKS} WHERE id = ANY(%s)"
 
-# The columns of a chunk and their types, which a binary COPY has to be told.
+# The columns of a chunk and their types: a binary COPY must declare them.
 CHUNK_COLUMNS: Final[Mapping[str, str]] = {
     "symbol": "text",
     "timeframe": "text",
@@ -41,7 +41,8 @@ UPDATE_CHUNK: Final = (
     " days = %s, data = %s, sha256 = %s, updated_at = %s WHERE id = %s"
 )
 
-# What is stored of symbols: a row for each chunk, and one for each day in the intraday buffer.
+# The stored history of symbols: a row for each chunk, and a row for each day in the intraday
+# buffer.
 STORED_DAYS: Final = f"""
     SELECT symbol, timeframe, extract(epoch FROM first_time)::int8,
         extract(epoch FROM last_time)::int8, bars, block_start, days

@@ -1,7 +1,7 @@
-"""Reading history: stored bars where there are any, else bars resampled from a finer timeframe.
+"""Reading history: stored bars, or else bars resampled from a finer timeframe.
 
-The source is decided for each session day (engine rule 17): the wanted timeframe if the day has
-stored bars in it, else the coarsest finer one that has. Weeks are stored, else made from days.
+The source is chosen for each session day (engine rule 17): the wanted timeframe if the day has
+stored bars in it, else the coarsest finer one with bars. Weeks are stored, else made from days.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -43,7 +43,7 @@ from apps.market.models import BufferedCandle, CandleChunk, CorporateAction
 # Seconds after its end that a bar, or a row of bars, is waited for (engine rule 16).
 GRACE_PERIOD: Final = 20
 
-# What stands over every result on generated bars.
+# The notice above every result on generated bars.
 SAMPLE_NOTICE: Final = (
     "Sample data. These prices are made up; the result says nothing about a real market."
 )
@@ -53,8 +53,8 @@ _ALWAYS: Final = 2**62
 
 @dataclass(frozen=True, slots=True)
 class AdjustedCandles:
-    """Bars, the corporate actions for which the prices of any of them are adjusted, and those of
-    unknown effect, for which none is.
+    """Bars, the corporate actions that adjusted any of their prices, and the actions of unknown
+    effect, which adjust none.
     """
 
     candles: Candles
@@ -72,29 +72,28 @@ def read_bars(
     until: int = 0,
     adjustment: Adjustment = UNADJUSTED,
 ) -> Candles:
-    """Return the bars with start <= time < end (epoch seconds), as traded or adjusted. A resampled
-    bar that ends by `until` is finished, whatever the last bars are that it is made of.
+    """Return the bars with start <= time < end (epoch seconds), as traded or adjusted.
 
-    With `warmup` the answer begins with the bars over which indicators at `start` are computed
-    (engine rule 11): those from the beginning of the period that holds `start`, and before that
-    period enough to hold WARMUP_BARS in session.
+    A resampled bar that ends by `until` is complete, even if its last source bars are missing. With
+    `warmup` the result begins with the bars for indicators at `start` (engine rule 11): from the
+    beginning of the period of `start`, and before that period enough for WARMUP_BARS in session.
     """
     history = history_of(symbol, timeframe, until=until, adjustment=adjustment)
     return _read(history, timeframe, start, end, warmup=warmup)
 
 
 def read_closed(symbol: str, timeframe: str, *, start: int, clock: int) -> Candles:
-    """Return what `read_all_closed` does, of one series."""
+    """Return the result of `read_all_closed` for one series."""
     return read_all_closed({(symbol, timeframe): start}, clock=clock)[symbol, timeframe]
 
 
 def read_all_closed(since: Mapping[SeriesKey, int], *, clock: int) -> Mapping[SeriesKey, Candles]:
-    """Return for each series its bars from a moment on that have ended at `clock`, as a trader sees
-    them (engine rule 16); it takes a few statements for any number of series.
+    """Return the closed bars at `clock` of each series from a moment on, as a trader sees them
+    (engine rule 16), in a few statements for any number of series.
 
     A bar ends at its nominal end. A resampled bar is complete when its sources reach its end, or
     GRACE_PERIOD seconds later. `clock` is the market's time (`clock.market_time`): during a replay
-    more bars are stored than may be seen.
+    the store has later bars that must stay hidden.
     """
     if not since:
         return {}
@@ -118,11 +117,10 @@ def read_adjusted(
     warmup: bool = True,
     calendar: Sessions | None = None,
 ) -> AdjustedCandles:
-    """Return what `read_bars` does, with all prices adjusted to the last day before `end`.
+    """Return the result of `read_bars` with all prices adjusted to the last day before `end`.
 
-    `calendar` is the symbol's, where the caller knows it.
-
-    Later corporate actions, and actions of later days that are loaded later, do not change them.
+    `calendar` is the symbol's, if the caller has it. Later corporate actions, and actions of later
+    days that are loaded later, do not change the result.
     """
     history, actions = adjusted_history_of(symbol, timeframe, until=end, calendar=calendar)
     return _with_actions(_read(history, timeframe, start, end, warmup=warmup), actions)
@@ -156,7 +154,9 @@ def _read(history: BarHistory, timeframe: str, start: int, end: int, *, warmup: 
 
 
 def count_bars(symbol: str, timeframe: str, *, start: int, end: int) -> tuple[int, int]:
-    """Count the bars that `read_bars` with `warmup` returns before `start`, and those to `end`."""
+    """Count the bars that `read_bars` with `warmup` returns before `start`, and those up
+    to `end`.
+    """
     before = len(read_bars(symbol, timeframe, start=start, end=start, warmup=True))
     history = history_of(symbol, timeframe)
     within, unknown = 0, []
@@ -173,11 +173,10 @@ def count_bars(symbol: str, timeframe: str, *, start: int, end: int) -> tuple[in
 def insufficient_history(
     symbols: Collection[str], timeframe: str, *, start: int, end: int, within: int, total: int
 ) -> Iterator[tuple[str, tuple[int, int]]]:
-    """Return each symbol, in the given order, that has too little history, and its `count`.
+    """Yield each symbol with too little history, in the given order, and its `count`: fewer than
+    `within` bars from `start` to `end`, or fewer than `total` with those before.
 
-    Too little is fewer than `within` bars from `start` to `end`, or fewer than `total` with those
-    before. One query for all symbols finds those that clearly have enough; only the others are
-    counted.
+    One query for all symbols finds those that clearly have enough; only the others are counted.
     """
     bounds = lower_bounds(symbols, timeframe, start=start, end=end)
     for symbol in symbols:
@@ -190,9 +189,9 @@ def insufficient_history(
 
 
 def count_days(symbols: Iterable[str], timeframe: str, *, start: int, end: int, most: int) -> int:
-    """Count the dates from `start` to `end` on which any symbol has a bar, up to `most`.
+    """Count the dates from `start` to `end` with a bar of any symbol, up to `most`.
 
-    A symbol is read only until as many dates are known.
+    Symbols are read only until that many dates are known.
     """
     bars_a_day = -(-DAY // TIMEFRAMES[timeframe])
     days: set[int] = set()
@@ -213,7 +212,7 @@ def read_page(
     limit: int,
     adjusted: bool = False,
 ) -> AdjustedCandles:
-    """Return the first `limit` bars from `start` on, or without `start` the last `limit`, before
+    """Return the first `limit` bars from `start` on or, without `start`, the last `limit`, before
     `end`.
 
     If `adjusted`, all prices are adjusted to the newest stored day, so that pages fit together.
@@ -240,10 +239,10 @@ def _page(
 
 
 def stored_timeframes(symbol: str) -> Sequence[Mapping[str, object]]:
-    """Return what is stored by timeframe: `timeframe`, `first`, `last` (start of a bar), `bars`.
+    """Return the stored timeframes with `timeframe`, `first`, `last` (start of a bar), `bars`.
 
-    `synthetic: True` is there only for generated bars, `adjusted: True` only for prices that their
-    source adjusted.
+    `synthetic: True` is present only for generated bars, `adjusted: True` only for prices that
+    their source adjusted.
     """
     return stored_timeframes_of([symbol])[symbol]
 
@@ -251,7 +250,9 @@ def stored_timeframes(symbol: str) -> Sequence[Mapping[str, object]]:
 def stored_timeframes_of(
     symbols: Collection[str],
 ) -> Mapping[str, Sequence[Mapping[str, object]]]:
-    """Return by symbol what `stored_timeframes` does, in two statements for any number of them."""
+    """Return the result of `stored_timeframes` keyed by symbol, in two statements for any number of
+    symbols.
+    """
     spans: dict[SeriesKey, _Span] = {}
     chunks = CandleChunk.objects.filter(symbol__in=symbols).order_by()
     for symbol, *totals in chunks.values_list(
@@ -276,7 +277,7 @@ def stored_timeframes_of(
 
 @dataclass(frozen=True, slots=True)
 class _Span:
-    """What is stored of one timeframe; a symbol has one kind of bars in it."""
+    """The stored bars of one timeframe; a symbol has one kind of bars in it."""
 
     timeframe: str
     synthetic: bool
@@ -301,15 +302,16 @@ class _Span:
 
 
 def synthetic_symbols(symbols: Iterable[str]) -> list[str]:
-    """Return the symbols whose bars are a generated sample, in order of name. A result on any of
-    them is shown with SAMPLE_NOTICE.
+    """Return the symbols with a generated sample as bars, in order of name.
+
+    Results on them are shown with SAMPLE_NOTICE.
     """
     chunks = CandleChunk.objects.filter(symbol__in=list(symbols), synthetic=True)
     return list(chunks.order_by("symbol").values_list("symbol", flat=True).distinct())
 
 
 def _periods_before(history: BarHistory, stop: int, limit: int) -> list[int]:
-    """Return the newest periods before `stop` with `limit` bars, as far as counts are known."""
+    """Return the newest periods before `stop` with `limit` bars, until a count is unknown."""
     periods: list[int] = []
     for period in reversed(history.periods):
         if period < stop and limit > 0:
@@ -342,8 +344,8 @@ def are_candles_stored() -> bool:
 
 
 def has_adjusted_sources(symbol: str, timeframe: str, *, since: datetime) -> bool:
-    """Return whether a source adjusted the prices of chunks that make this timeframe, with bars
-    since then.
+    """Return whether any chunk for this timeframe, with bars since then, has prices adjusted by its
+    source.
     """
     chunks = CandleChunk.objects.filter(symbol=symbol, adjusted=True, last_time__gte=since)
     return chunks.filter(timeframe__in=sources_of(timeframe)).exists()

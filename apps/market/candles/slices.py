@@ -1,5 +1,5 @@
-"""Chunk slices, of which histories are made: the days of a candle chunk that a reader wants, with
-the bars of the intraday buffer that lie in it.
+"""Chunk slices, the parts of a history: the days of a candle chunk that a reader needs, with the
+buffered bars on them.
 """
 
 from collections import defaultdict
@@ -29,11 +29,11 @@ _NO_DAYS: Final[Days] = np.empty(0, np.int32)
 
 @dataclass(frozen=True, slots=True)
 class ChunkSlice:
-    """A stored chunk and the buffered bars of its period; `pk` is None where only the buffer has
-    bars. `days` are the days it serves, and `whole` says that the chunk has no others.
+    """A stored chunk and the buffered bars of its period; `pk` is None if only the buffer has bars.
 
-    `known_until` is the end of the last bar of its timeframe: a longer bar that would end later is
-    not finished. `adjusted` prices were adjusted by their source.
+    `days` are the days it serves; `whole` is True if the chunk has no others. `known_until` is the
+    end of the last bar of its timeframe: a longer bar with a later end is incomplete. `adjusted`
+    prices were adjusted by their source.
     """
 
     pk: int | None
@@ -77,8 +77,8 @@ def slices_of(symbol: str, timeframes: Sequence[str], until: int) -> list[ChunkS
 
 
 def slices_since(since: Mapping[SeriesKey, int], until: int) -> Mapping[str, list[ChunkSlice]]:
-    """Return by symbol the slices of the days of these moments (epoch seconds) and later ones, in
-    two statements. Buffered bars are included from the moment on, and the days of earlier ones.
+    """Return the slices from the days of these moments (epoch seconds) on, keyed by symbol, in two
+    statements. Buffered bars are included from the moment on, and the days of earlier ones.
     """
     midnights = {key: int(day_start(ist_day(np.array([start])))[0]) for key, start in since.items()}
     buffered = buffer.read_since(since, midnights)
@@ -114,7 +114,7 @@ class _SliceCollector:
             self._slices[timeframe, chunk.start] = known.with_buffered(chunk.candles)
 
     def add_day(self, timeframe: str, time: int) -> None:
-        """Add the day of a moment, on which there are buffered bars before that moment."""
+        """Add the day of a moment with buffered bars before it."""
         start = start_of_block(time, timeframe)
         known = self._slice_at(timeframe, start)
         self._slices[timeframe, start] = known.with_days(ist_day(np.array([time])))
@@ -124,7 +124,7 @@ class _SliceCollector:
         return known or ChunkSlice(None, timeframe, 0, _NO_DAYS, 0)
 
     def known(self, until: int) -> list[ChunkSlice]:
-        """Return the slices, those of one timeframe known until the same moment."""
+        """Return the slices; those of one timeframe have the same `known_until`."""
         ends: dict[str, int] = defaultdict(lambda: until)
         for chunk in self._slices.values():
             ends[chunk.timeframe] = max(ends[chunk.timeframe], chunk.known_until)
@@ -134,9 +134,9 @@ class _SliceCollector:
 
 
 def read_data(slices: Iterable[ChunkSlice]) -> dict[int, bytes]:
-    """Return the data of the slices' chunks by key, of chunks that still exist.
+    """Return the data of the slices' chunks by key, if they still exist.
 
-    Django's own cursors have each byte sent as two hexadecimal digits; this one reads it as it is.
+    It bypasses Django's cursors, which transfer bytes as hexadecimal text.
     """
     keys = [chunk.pk for chunk in slices if chunk.pk is not None]
     if not keys:

@@ -1,6 +1,6 @@
 """Writing bars to candle chunks: new chunks are inserted, existing ones merged with the new bars.
 
-All but `append` and `append_all` runs in a transaction that has taken `lock_symbols`.
+All functions but `append` and `append_all` need a transaction that holds `lock_symbols`.
 """
 
 from collections import Counter
@@ -35,19 +35,19 @@ from apps.market.models import CandleChunk
 _LOCK_SPACE: Final = 0x0CA4D1E5
 # Symbols share this many locks: a bhavcopy's thousands would fill the server's table of locks.
 _LOCK_BUCKETS: Final = 256
-# Chunks in memory at a time, beside those of the import.
+# The number of chunks in memory at a time, beside those of the import.
 _MERGE_BATCH: Final = 500
 
 
 class RealHistoryExists(ServiceError):
-    """A generated sample would mix with the market's own bars."""
+    """A generated sample would mix with real bars."""
 
     code = Code.CONFLICT
     message = "{symbol} has real history; a generated sample is not mixed into it."
 
 
 class OtherPriceKind(ServiceError):
-    """Prices that their source adjusted would mix with prices as they were traded."""
+    """Prices adjusted by their source would mix with prices as traded."""
 
     code = Code.CONFLICT
     message = (
@@ -58,8 +58,10 @@ class OtherPriceKind(ServiceError):
 
 @dataclass(frozen=True, slots=True)
 class WriteCounts:
-    """What a write did to stored bars. `dropped` bars made way: a generated sample for real bars,
-    or stored bars for their replacement.
+    """The effect of a write on stored bars.
+
+    `dropped` bars were removed: a generated sample for real bars, or stored bars for their
+    replacement.
     """
 
     added: int = 0
@@ -78,8 +80,8 @@ class WriteCounts:
 
 @dataclass(frozen=True, slots=True)
 class CandleKind:
-    """Which kind of bars these are: `synthetic` bars are generated, `adjusted` bars have prices
-    that their source adjusted for splits. Without `prices_known` nobody knows whether it did.
+    """The kind of bars: `synthetic` bars are generated, `adjusted` bars have prices that their
+    source adjusted for splits. Without `prices_known` the adjustment is unknown.
     """
 
     synthetic: bool = False
@@ -94,7 +96,7 @@ REAL: Final = CandleKind(prices_known=True)
 def append(
     *, symbol: str, timeframe: str, candles: Candles, kind: CandleKind = REAL, now: datetime
 ) -> WriteCounts:
-    """Do what `append_all` does, for one symbol."""
+    """Do as `append_all`, for one symbol."""
     return append_all(series={symbol: candles}, timeframe=timeframe, kind=kind, now=now)
 
 
@@ -107,12 +109,11 @@ def append_all(
     replace: Collection[str] = (),
     now: datetime,
 ) -> WriteCounts:
-    """Merge bars into the stored ones; at a time that has a stored bar, the newer values win.
+    """Merge bars into the stored ones; newer values replace a stored bar of the same time.
 
-    A chunk in which nothing changes is not written, so importing a file again changes nothing. A
-    symbol is generated or real as a whole: its first real bars replace its sample. The stored bars
-    of the symbols of `replace` in this timeframe are dropped first. Raises RealHistoryExists,
-    OtherPriceKind.
+    An unchanged chunk is not written, so importing a file again changes nothing. A symbol is either
+    generated or real: its first real bars replace its sample. The stored bars of the symbols of
+    `replace` in this timeframe are dropped first. Raises RealHistoryExists, OtherPriceKind.
     """
     lock_symbols(series)
     compact_into_chunks(series, now=now)
@@ -155,7 +156,7 @@ def merge_candles(
 
 
 def compact_into_chunks(symbols: Iterable[str], *, now: datetime) -> int:
-    """Move the buffered bars of the symbols into their chunks and return how many there were."""
+    """Move the buffered bars of the symbols into their chunks, and return their number."""
     buffered = buffer.pop(symbols)
     for timeframe, series in buffered.items():
         merge_candles(series, timeframe, now=now)
@@ -163,14 +164,14 @@ def compact_into_chunks(symbols: Iterable[str], *, now: datetime) -> int:
 
 
 def lock_symbols(symbols: Iterable[str]) -> None:
-    """Let writes of one symbol follow one another: each merges into chunks that another left."""
+    """Serialise writes of one symbol: each merges into the chunks of the previous one."""
     buckets = {crc32(symbol.encode()) % _LOCK_BUCKETS for symbol in symbols}
     with connection.cursor() as cursor:
         cursor.execute(queries.LOCK_BUCKETS, [_LOCK_SPACE, sorted(buckets)])
 
 
 def replace_samples(symbols: Collection[str], timeframe: str) -> Mapping[str, int]:
-    """Drop generated samples to make way for real bars of one timeframe; return the number of
+    """Drop generated samples before storing real bars of one timeframe; return the number of
     dropped bars by symbol.
 
     Raises OtherPriceKind.
@@ -186,7 +187,7 @@ def replace_samples(symbols: Collection[str], timeframe: str) -> Mapping[str, in
 
 
 def delete_chunks(chunks: QuerySet[CandleChunk]) -> int:
-    """Delete chunks and return how many bars they had."""
+    """Delete chunks and return the number of their bars."""
     bars = sum(chunks.values_list("bars", flat=True))
     if bars:
         chunks.delete()
@@ -226,9 +227,9 @@ def _insert(
 
 
 def _merge(new: Mapping[int, Chunk], *, now: datetime) -> WriteCounts:
-    """Add bars to stored chunks by key; a chunk in which nothing changes is not written."""
+    """Add bars to stored chunks by key; unchanged chunks are not written."""
     total, updates = WriteCounts(), []
-    # Not by a cursor of Django's, which has each byte sent as two hexadecimal digits.
+    # Bypass Django's cursors, which transfer bytes as hexadecimal text.
     with connection.wrap_database_errors, psycopg.Cursor(connection.connection) as cursor:
         for key, data in cursor.execute(queries.CHUNK_DATA, [list(new)], binary=True).fetchall():
             stored, candles = decode(data), new[key].candles
@@ -245,7 +246,7 @@ def _merge(new: Mapping[int, Chunk], *, now: datetime) -> WriteCounts:
 
 
 def compare(stored: Candles, new: Candles) -> tuple[Flags, Flags, Flags]:
-    """Return which of the new bars have a new time, differ from the stored bar, or equal it."""
+    """Return the new bars with a new time, with a changed value, and equal to the stored bar."""
     if not len(stored):
         known = np.zeros(len(new), dtype=np.bool_)
         return ~known, known, known

@@ -1,1 +1,1 @@
-"""Feeds: bars that are received as they close, and where they come from."""
+"""Feeds: sources of bars as they close, and their reception."""

@@ -1,4 +1,4 @@
-"""The market's time: the current time, or the moment that a replay of history has reached."""
+"""The market's time: the current time, or the moment of a replay of history."""
 
 from collections.abc import Iterable
 from datetime import UTC, datetime
@@ -11,21 +11,22 @@ from apps.market.models import Replay
 
 
 def market_time(now: datetime) -> int:
-    """Return the market's time in epoch seconds. A trader does not see bars that end later
-    (`reading.read_closed`).
+    """Return the market's time in epoch seconds.
+
+    A trader does not see bars that end later (`reading.read_closed`).
     """
     replayed = replayed_until()
     return replayed if replayed is not None else int(now.timestamp())
 
 
 def market_moment(now: datetime) -> datetime:
-    """Return the market's time as a moment; its date decides what may be traded."""
+    """Return the market's time as a datetime; its date decides about tradability."""
     replayed = replayed_until()
     return now if replayed is None else datetime.fromtimestamp(replayed, tz=UTC)
 
 
 def replayed_until() -> int | None:
-    """Return the moment that a replay has reached; None without one."""
+    """Return the moment of the replay; None without one."""
     return Replay.objects.values_list("moment", flat=True).first()
 
 
@@ -36,8 +37,9 @@ def replay_began() -> int | None:
 
 @transaction.atomic
 def move(moment: int, *, symbols: Iterable[str], timeframe: str, now: datetime) -> None:
-    """Move the replay to a moment and announce new bars of these symbols. A replay begins there if
-    there is none, and begins anew if the moment is earlier.
+    """Move the replay to a moment and announce new bars of these symbols.
+
+    Without a replay, or for an earlier moment, a replay begins there.
     """
     begins = moment - TIMEFRAMES[timeframe]
     replay, is_new = Replay.objects.select_for_update().get_or_create(

@@ -1,4 +1,4 @@
-"""Follows a feed: stores its bars as they close, and keeps them while the database is away."""
+"""Follow a feed: store its bars as they close, and keep them while the database is unreachable."""
 
 import logging
 import time
@@ -23,7 +23,7 @@ log = logging.getLogger(__name__)
 
 
 def follow(feed: Feed, *, stopping: Callable[[], bool]) -> Iterator[Mapping[str, CandleRow]]:
-    """Yield each minute's bars when they are stored, in one transaction a minute.
+    """Yield each minute's bars once they are stored, in one transaction a minute.
 
     Raises FeedLost.
     """
@@ -37,7 +37,7 @@ def follow(feed: Feed, *, stopping: Callable[[], bool]) -> Iterator[Mapping[str,
 
 
 class _RetryQueue:
-    """Minutes that are not stored yet, the oldest first."""
+    """Unstored minutes, the oldest first."""
 
     def __init__(self) -> None:
         self._minutes: deque[Mapping[str, CandleRow]] = deque()
@@ -54,7 +54,7 @@ class _RetryQueue:
             self._pop_first()
 
     def stored(self) -> Iterator[Mapping[str, CandleRow]]:
-        """Store and yield as many minutes as can be stored now."""
+        """Store and yield as many minutes as possible."""
         while self._minutes and time.monotonic() >= self._try_at:
             try:
                 _store(self._minutes[0])

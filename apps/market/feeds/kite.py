@@ -1,7 +1,7 @@
 """Kite Connect's WebSocket (Zerodha) as a feed, by the public package `kiteconnect`.
 
-It is documented at https://kite.trade/docs/connect/v3/websocket/. The package reconnects by itself
-and subscribes again; a minute that was interrupted makes no bar.
+Its documentation is https://kite.trade/docs/connect/v3/websocket/. The package reconnects and
+subscribes again; an interrupted minute makes no bar.
 """
 
 import time
@@ -26,7 +26,7 @@ class KiteFeed:
     """The feed of Kite; `tokens` are symbols by Kite's instrument tokens.
 
     An access token is valid for one day. `root` is the address of the server, by default Kite's
-    own; `clock` returns the time by which minutes end (epoch seconds).
+    own; `clock` returns the time that ends minutes (epoch seconds).
     """
 
     def __init__(
@@ -84,7 +84,7 @@ class KiteFeed:
             self._updates.put(trades)
 
     def _tick(self, tick: Mapping[str, Any]) -> Tick | None:
-        """Return a tick of the package, None without a trade or of an unknown instrument."""
+        """Return a tick of the package, None without a trade or for an unknown instrument."""
         symbol = self._tokens.get(tick["instrument_token"])
         moment = tick.get("last_trade_time") or tick.get("exchange_timestamp")
         if symbol is None or not isinstance(moment, datetime):

@@ -10,12 +10,12 @@ class Feed(Protocol):
     """A connection to a source of market prices, in bars of one minute."""
 
     def closed(self, *, stopping: Callable[[], bool]) -> Iterator[Mapping[str, CandleRow]]:
-        """Yield the bars of each minute that has ended by symbol, until `stopping`; several times a
-        second yield none, so that the caller can do other work.
+        """Yield the bars of each completed minute by symbol, until `stopping`; yield an empty
+        result several times a second, so that the caller can do other work.
 
-        A minute that was not seen from beginning to end has no bar. Raises FeedLost.
+        A minute that was not observed from beginning to end has no bar. Raises FeedLost.
         """
 
 
 class FeedLost(Exception):
-    """The source is gone for good: it refuses the connection, or has been tried often enough."""
+    """The source is permanently lost: it refuses the connection, or all retries failed."""

@@ -1,7 +1,7 @@
-"""History played as if it came in now: moment by moment, at a chosen speed, by the market's clock.
+"""Replay of history as a live feed: moment by moment, at a chosen speed, by the market's clock.
 
-Stored bars stay where they are: moving the clock lets traders see them (`reading.read_closed`).
-Bars of files are received as from any feed, in the transaction that moves the clock.
+Stored bars stay in place: moving the clock lets traders see them (`reading.read_closed`). Bars of
+files are received as from any feed, in the transaction that moves the clock.
 """
 
 import logging
@@ -51,7 +51,7 @@ def replay_steps(series: Mapping[str, Candles], timeframe: str) -> Iterator[Repl
 
 @transaction.atomic
 def advance(moment: ReplayStep, timeframe: str, *, stored: bool, now: datetime) -> None:
-    """Advance the market's time to this moment; bars that are not stored yet are received."""
+    """Advance the market's time to this moment, and receive bars that are not stored yet."""
     if not stored:
         receive(timeframe=timeframe, series=moment.bars, now=now)
     clock.move(moment.time, symbols=moment.bars, timeframe=timeframe, now=now)
@@ -60,9 +60,9 @@ def advance(moment: ReplayStep, timeframe: str, *, stored: bool, now: datetime) 
 def advance_when_possible(
     moment: ReplayStep, timeframe: str, *, stored: bool, wait: Callable[[float], None]
 ) -> None:
-    """Advance, again and again while the database is away: the replay goes on where it stood.
+    """Advance, with retries while the database is unreachable: the replay then continues.
 
-    Raises what no later attempt can mend.
+    Raises errors that a retry cannot repair.
     """
     lost_at: float | None = None
     while True:
@@ -85,8 +85,8 @@ def advance_when_possible(
 def pace(
     moments: Iterator[ReplayStep], *, speed: float, wait: Callable[[float], None]
 ) -> Iterator[ReplayStep]:
-    """Yield each moment when its time has come, `speed` market seconds a second; from one date to
-    the next, and with FASTEST, at once.
+    """Yield each moment when it is due, at `speed` market seconds a second; without waiting between
+    dates, and with FASTEST.
     """
     before: int | None = None
     for moment in moments:

@@ -1,4 +1,4 @@
-"""Bars that a feed sends, and what became of them."""
+"""Bars from a feed, and the result of receiving them."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -68,12 +68,12 @@ _SERIES: Final[Schema] = {
 
 @extend_schema_field(_CANDLES)
 class ClosedCandlesField(ListField):
-    """Candles, which are read when the rest of the body is."""
+    """Candles, parsed after the rest of the body."""
 
 
 @extend_schema_field(_SERIES)
 class SeriesField(ListField):
-    """Candles by symbol, which are read when the rest of the body is."""
+    """Candles by symbol, parsed after the rest of the body."""
 
 
 class SymbolCandlesSerializer(StrictSerializer):
@@ -84,7 +84,7 @@ class SymbolCandlesSerializer(StrictSerializer):
 
     @classmethod
     def read(cls, data: Any) -> dict[str, Any]:
-        """Return the body with its candles as rows. Raises InvalidInput: then no bar is taken."""
+        """Return the body with its candles as rows. Raises InvalidInput: then no bar is stored."""
         body = super().read(data)
         items = body["candles"]
         _check_count("candles", items, len(items), MOST_CANDLES)
@@ -120,7 +120,7 @@ class ClosedCandlesOfManySerializer(StrictSerializer):
 
     @classmethod
     def read(cls, data: Any) -> dict[str, Any]:
-        """Return the body with its rows by symbol. Raises InvalidInput: then no bar is taken."""
+        """Return the body with its rows by symbol. Raises InvalidInput: then no bar is stored."""
         body = super().read(data)
         items: list[object] = body["series"]
         _check_count("series", items, len(items), MOST_SERIES)
@@ -154,8 +154,9 @@ CANDLES_TO_RECEIVE: Final = PolymorphicProxySerializer(
 
 @dataclass(frozen=True, slots=True)
 class CandleBatch:
-    """By symbol its bars, in the order in which they were sent. `many`: as a list of series, which
-    is answered by one.
+    """Bars keyed by symbol, in the order sent.
+
+    `many` marks a list of series, which gets an answer with a list.
     """
 
     timeframe: str
@@ -164,7 +165,7 @@ class CandleBatch:
 
     @classmethod
     def read(cls, data: Any) -> "CandleBatch":
-        """Return the batch that a body holds. Raises InvalidInput: then no bar is taken."""
+        """Return the batch in a body. Raises InvalidInput: then no bar is stored."""
         if "series" in data:
             body = ClosedCandlesOfManySerializer.read(data)
             return cls(body["timeframe"], body["series"], many=True)
@@ -215,7 +216,7 @@ def _wrong_numbers(path: str, numbers: Sequence[object]) -> Iterator[Fault]:
 
 
 def _time(path: str, value: object) -> int:
-    """A date is 00:00 of it in Asia/Kolkata, as days and weeks are stamped."""
+    """Return the time; a date is its 00:00 in Asia/Kolkata, the stamp of days and weeks."""
     if not isinstance(value, str):
         raise InvalidInput(Fault(path, "must be the start of the bar as text", value))
     time = read_moment(path, value, last=False)
@@ -225,7 +226,7 @@ def _time(path: str, value: object) -> int:
 
 
 class RefusedCandleSerializer(AnswerSerializer):
-    """A candle that was not taken."""
+    """A rejected candle."""
 
     index = IntegerField(min_value=0, help_text="Among those sent, from 0.")
     time = MomentField(help_text="Its start.")
@@ -248,7 +249,7 @@ _RECEIVED_EXAMPLE: Final = {
 
 
 class ReceivedCandlesSerializer(AnswerSerializer):
-    """What became of the candles of one symbol."""
+    """The result for the candles of one symbol."""
 
     symbol = CharField(help_text="EXCHANGE:SYMBOL")
     timeframe = ChoiceField(choices=tuple(TIMEFRAMES), help_text="How long a candle is.")
@@ -291,7 +292,7 @@ class ReceivedCandlesSerializer(AnswerSerializer):
 
 
 class ReceivedCandlesOfManySerializer(AnswerSerializer):
-    """What became of the candles of several symbols, in the order in which they were sent."""
+    """The results for the candles of several symbols, in the order sent."""
 
     timeframe = ChoiceField(choices=tuple(TIMEFRAMES), help_text="How long a candle is.")
     series = ReceivedCandlesSerializer(many=True, help_text="By symbol.")
@@ -310,7 +311,7 @@ EXAMPLES: Final = [
 
 
 def render_received(batch: CandleBatch, received: Mapping[str, IntakeCounts]) -> dict[str, Any]:
-    """Return the answer to a batch: of several symbols in `series`."""
+    """Return the answer to a batch; for several symbols in `series`."""
     series = [
         ReceivedCandlesSerializer.render((symbol, batch, counts))
         for symbol, counts in received.items()

@@ -29,7 +29,7 @@ _COMPACTION_BATCH: Final = 200
 
 
 class ReplayInProgress(ServiceError):
-    """A replay runs, so that the market's time is another one."""
+    """A replay is running, so the market's time differs from the current time."""
 
     code = Code.CONFLICT
     message = (
@@ -42,7 +42,7 @@ class ReplayInProgress(ServiceError):
 def receive_from_operator(
     *, operator: User, timeframe: str, series: Mapping[str, Sequence[CandleRow]], now: datetime
 ) -> Mapping[str, IntakeCounts]:
-    """Do what `receive` does for an operator, and record it in the audit log.
+    """Do as `receive` for an operator, and record it in the audit log.
 
     Raises also ReplayInProgress.
     """
@@ -66,11 +66,10 @@ def receive(
     *, timeframe: str, series: Mapping[str, Sequence[CandleRow]], now: datetime
 ) -> Mapping[str, IntakeCounts]:
     """Store closed bars of a feed by symbol, in any order, and return the counts by symbol.
-    It takes a few statements for any number of symbols.
 
-    A stored bar that differs is changed: rows that were traded on keep the bars that they used. A
-    generated sample of a symbol is dropped. The listeners of `buffer.CANDLES_CHANNEL` are notified
-    when the transaction commits. Raises OtherPriceKind.
+    It takes a few statements for any number of symbols. A differing stored bar is changed, but rows
+    that runs have used keep their bars. A generated sample of a symbol is dropped. The listeners of
+    `buffer.CANDLES_CHANNEL` are notified when the transaction commits. Raises OtherPriceKind.
     """
     calendars, at = calendars_of(series), int(now.timestamp())
     validated = {
@@ -89,8 +88,8 @@ def receive(
 
 
 class _Comparison(NamedTuple):
-    """Which bars of a symbol are new, which differ from the stored bar, which of those are in a
-    chunk, and which are the same. `last` is the start of the newest stored bar, 0 without one.
+    """A comparison of a symbol's bars with the stored ones: new, differing, differing in a chunk,
+    and equal. `last` is the start of the newest stored bar, 0 without one.
     """
 
     fresh: Flags
@@ -120,8 +119,9 @@ def _write(
     *,
     now: datetime,
 ) -> None:
-    """Write corrections to the chunks that they correct. Many bars of a symbol are history, and go
-    to chunks too; all others go to the intraday buffer.
+    """Write corrections to the chunks that they correct.
+
+    Many bars of a symbol are history, and go to chunks too; others go to the intraday buffer.
     """
     corrections = {
         symbol: series[symbol].select(comparison.corrected)
@@ -163,15 +163,16 @@ def _counts(accepted: ValidatedBars, compared: _Comparison, dropped: int) -> Int
 
 @transaction.atomic
 def compact(*, symbols: Collection[str], now: datetime) -> int:
-    """Move buffered bars into their chunks and return how many; readers see no difference."""
+    """Move buffered bars into their chunks and return their number; readers see no difference."""
     writing.lock_symbols(symbols)
     return writing.compact_into_chunks(symbols, now=now)
 
 
 def compact_ended(*, now: datetime) -> int:
-    """Compact the bars from before today in Asia/Kolkata, some symbols at a time; return how many.
+    """Compact the bars from before today in Asia/Kolkata, some symbols at a time; return their
+    number.
 
-    It can be called again at any time, and by several workers at once.
+    It can be repeated at any time, and several workers may call it at once.
     """
     today = midnight(day_in_india(int(now.timestamp())))
     ended = BufferedCandle.objects.filter(time__lt=today).order_by("symbol")
@@ -184,7 +185,7 @@ def compact_ended(*, now: datetime) -> int:
 
 
 def _read_chunks(series: Mapping[str, Candles], timeframe: str) -> Mapping[str, Candles]:
-    """Return by symbol the bars of the chunks that have any on the days of the given bars."""
+    """Return the bars of the chunks with bars on the days of the given bars, keyed by symbol."""
     days = {
         (symbol, day_in_india(chunk.start)): ist_day(chunk.candles.time)
         for symbol, bars in series.items()
@@ -208,7 +209,9 @@ def _read_chunks(series: Mapping[str, Candles], timeframe: str) -> Mapping[str, 
 
 
 def _last_starts(symbols: Collection[str], timeframe: str) -> Mapping[str, int]:
-    """Return the start of the newest bar of this timeframe, of symbols that have any."""
+    """Return the start of the newest bar of this timeframe, keyed by symbol, for symbols
+    with bars.
+    """
     stored = CandleChunk.objects.filter(symbol__in=symbols, timeframe=timeframe).order_by()
     newest = stored.values("symbol").annotate(last=Max("last_time"))
     starts = dict(buffer.last_starts(symbols, timeframe))

@@ -1,4 +1,4 @@
-"""Trades that arrive one by one, made into bars of one minute."""
+"""Single trades, made into bars of one minute."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -7,13 +7,13 @@ from typing import Final, NamedTuple
 from apps.market.candles.buffer import CandleRow
 
 MINUTE: Final = 60
-# Seconds after a minute in which its last trades may still arrive.
+# The time after a minute in which its last trades may still arrive.
 LATE_TRADE_SECONDS: Final = 2
 
 
 class Tick(NamedTuple):
-    """The last trade of a symbol: its moment (epoch seconds), its price, and how many units have
-    been traded that day (None for an index).
+    """The last trade of a symbol: its moment (epoch seconds), its price, and the units traded that
+    day (None for an index).
     """
 
     symbol: str
@@ -24,7 +24,7 @@ class Tick(NamedTuple):
 
 @dataclass(slots=True)
 class _Bar:
-    """A bar in the making; `traded` counts the units of the day."""
+    """A bar under construction; `traded` counts the units of the day."""
 
     open: float
     high: float
@@ -39,8 +39,10 @@ class _Bar:
 
 
 class MinuteBars:
-    """Makes bars of trades. A minute in which the connection began or was lost makes no bar, as
-    some of its trades may be missing; nor does a minute without a trade.
+    """Makes bars of trades.
+
+    A minute in which the connection began or was lost makes no bar, because trades may be missing;
+    a minute without a trade makes none either.
     """
 
     def __init__(self, *, connected_at: int) -> None:
@@ -51,12 +53,12 @@ class MinuteBars:
         self.begin_anew(connected_at)
 
     def begin_anew(self, now: int) -> None:
-        """Note that the connection was made (again): the next minute is the first whole one."""
+        """Record a new connection: the next minute is the first complete one."""
         self._whole_from = now - now % MINUTE + MINUTE
         self._open.clear()
 
     def add(self, tick: Tick) -> None:
-        """Add a trade; one that arrives after its minute was returned is too late."""
+        """Add a trade; a trade of an already returned minute is too late."""
         minute = tick.time - tick.time % MINUTE
         before = self._traded.get(tick.symbol, tick.volume)
         is_new = tick.volume is None or tick.symbol not in self._traded or tick.volume != before
@@ -73,7 +75,7 @@ class MinuteBars:
         bar.close, bar.traded = tick.price, tick.volume or 0.0
 
     def ended(self, now: int) -> list[Mapping[str, CandleRow]]:
-        """Return the bars of each minute that has ended by now, in order, each once."""
+        """Return the bars of each completed minute, in order, each once."""
         due = sorted(minute for minute in self._open if minute + MINUTE + LATE_TRADE_SECONDS <= now)
         if due:
             self._done_until = due[-1] + MINUTE
@@ -84,5 +86,5 @@ class MinuteBars:
 
 
 def _units(before: float | None, now: float | None) -> float:
-    """Return the units traded before; a count that begins anew is that of another day."""
+    """Return the units traded before; a count that restarts belongs to another day."""
     return before if before is not None and now is not None and before <= now else 0.0

@@ -1,7 +1,7 @@
 """Validation of received bars, before they are compared with the stored ones.
 
 A bar that has not ended, or that does not start at a start of its timeframe, is rejected: its feed
-is wrong about the clock or the session, and a rule would be decided by half a bar. Bars outside the
+is wrong about the clock or the session, and half a bar would decide a rule. Bars outside the
 session are accepted and counted, as in the import of a file (engine rule 9).
 """
 
@@ -21,7 +21,7 @@ SKEW: Final = 5
 
 
 class BarRejectReason(StrEnum):
-    """Why a bar is rejected."""
+    """The reason why a bar is rejected."""
 
     UNALIGNED = "unaligned"
     NOT_CLOSED = "not_closed"
@@ -29,7 +29,7 @@ class BarRejectReason(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class RejectedBar:
-    """A rejected bar: its index among those sent, its start and the reason."""
+    """A rejected bar: its index in the batch, its start and the reason."""
 
     index: int
     time: int
@@ -38,10 +38,10 @@ class RejectedBar:
 
 @dataclass(frozen=True, slots=True)
 class ValidatedBars:
-    """The accepted bars in order, one for each time: the last one sent.
+    """The accepted bars in order, for each time the last one sent.
 
-    `repeated` bars were sent once more, `out_of_order` bars start before the one sent before them,
-    `off_session` bars are among the accepted ones.
+    `repeated` bars were sent again, `out_of_order` bars start before the previous one,
+    `off_session` bars are accepted ones outside sessions.
     """
 
     candles: Candles
@@ -53,10 +53,11 @@ class ValidatedBars:
 
 @dataclass(frozen=True, slots=True)
 class IntakeCounts:
-    """What became of received bars: each is added, repeated, changed or rejected.
+    """The result of receiving bars: each is added, repeated, changed or rejected.
 
-    Of the added ones, `late` bars start before the newest stored bar. `out_of_order` and
-    `off_session` bars are counted among the others. `dropped` bars of a generated sample made way.
+    Among the added, `late` bars start before the newest stored bar. `out_of_order` and
+    `off_session` bars are included in the other counts. `dropped` bars of a generated sample were
+    removed.
     """
 
     added: int
@@ -72,7 +73,7 @@ class IntakeCounts:
 def validate_bars(
     rows: Sequence[CandleRow], timeframe: str, sessions: Sessions, *, now: int
 ) -> ValidatedBars:
-    """Validate rows in the order in which they were sent."""
+    """Validate rows in the order sent."""
     times = np.array([row[0] for row in rows], dtype=np.int64)
     rejected = _rejected(times, timeframe, sessions, now)
     left_out = {bar.index for bar in rejected}

@@ -42,8 +42,8 @@ class CandlesViewSet(MarketViewSet):
     @refuses(ReplayInProgress)
     @idempotent
     def receive(self, request: Request) -> Response:
-        """Bring closed candles in, as a feed does."""
-        body = request.data  # what is no JSON is refused before anybody's role is looked at
+        """Receive closed candles, as from a feed."""
+        body = request.data  # invalid JSON is refused before the role is checked
         operator = operator_of(request)
         batch = CandleBatch.read(body)
         received = services.receive_from_operator(

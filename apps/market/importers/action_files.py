@@ -1,11 +1,11 @@
-"""Files of corporate actions: our own (symbol, ex_date, kind, ratio, source, and where it is needed
-amount, issue_price and factor), and the exchange's list, whose subjects are read (symbol, ex_date,
+"""Files of corporate actions in two formats: our own (symbol, ex_date, kind, ratio, source and, if
+needed, amount, issue_price and factor), and the exchange's list with subjects (symbol, ex_date,
 subject).
 
 A ratio is written as announced: a bonus of 1:2 gives one new share for two old ones, rights of 1:15
-let who holds 15 buy one, a split of 5:1 makes five shares of one. Subjects describe a split by the
-face value before and after, and a dividend by rupees a share. A subject may tell several events; a
-subject that names an event and cannot be read is told as a warning.
+let a holder of 15 buy one, a split of 5:1 makes five shares of one. Subjects describe a split by
+the face value before and after, and a dividend by rupees a share. A subject may contain several
+events; an unreadable event becomes a warning.
 """
 
 import csv
@@ -35,7 +35,7 @@ _PREMIUM: Final = re.compile(rf"prem[^0-9]{{0,20}}?{_RUPEES_EACH}", re.I)
 _ISSUE_PRICE: Final = re.compile(rf"@\s*{_RUPEES_EACH}", re.I)
 _RUPEES_WRITTEN: Final = re.compile(r"[0-9]{1,6}(?:\.[0-9]{1,4})?")
 _FACTOR: Final = re.compile(r"0?\.[0-9]{1,10}")
-# Between two events of a subject; the stroke of "Rs 10/-" is none.
+# Separators of events in a subject; the stroke of "Rs 10/-" is not one.
 _BETWEEN_EVENTS: Final = re.compile(r"/(?!-)|[;&+]")
 _EVENTS: Final = (
     ("bonus", re.compile("bonus", re.I)),
@@ -43,7 +43,7 @@ _EVENTS: Final = (
     ("rights", re.compile(r"\brights?\b", re.I)),
     ("demerger", re.compile("de-?merger|spin-? ?off|hive-? ?off", re.I)),
 )
-# What holders are given that is no share of the same kind.
+# Distributions to holders that are not shares of the same kind.
 _NO_SHARES: Final = re.compile("debenture|preference|ncrps|ccps|nc[dr]|warrant|bonds?\\b", re.I)
 # The rupees of each dividend that a subject names, such as an interim and a special one.
 _RUPEES: Final = re.compile(
@@ -59,7 +59,7 @@ _LONGEST_SUBJECT: Final = 500
 @dataclass(frozen=True, slots=True)
 class ActionFile:
     """A file's corporate actions, and its dividends; `skipped` counts rows that are neither, by the
-    beginning of their subject. `unread` are the places of events that cannot be read.
+    beginning of their subject. `unread` are the places of unreadable events.
     """
 
     rows: tuple[ActionRow, ...]
@@ -69,13 +69,13 @@ class ActionFile:
 
 
 class _InvalidRow(Exception):
-    """A row that is not a corporate action; the message says why."""
+    """A row that is not a corporate action; the message gives the reason."""
 
 
 def read_actions(path: Path) -> ActionFile:
     """Read the corporate actions of the files at a path.
 
-    Raises BadCandleFile, which lists the first bad rows with their lines.
+    Raises BadCandleFile with the first bad rows and their lines.
     """
     rows: list[ActionRow] = []
     dividends: list[DividendRow] = []
@@ -129,7 +129,7 @@ def _check_columns(shown: str, names: Mapping[str, str]) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _Event:
-    """One event of a row, with the shares after it for each one before."""
+    """An event of a row, with the shares after it for each share before."""
 
     kind: str
     ratio: Fraction
@@ -138,7 +138,7 @@ class _Event:
 
 
 def _actions(values: Mapping[str, str], shown: str) -> tuple[list[ActionRow], list[str]]:
-    """Return the corporate actions of a row, and the events that cannot be read."""
+    """Return the corporate actions of a row, and the unreadable events."""
     if "kind" in values:
         events, puzzles = _announced(values), list[str]()
     else:
@@ -172,7 +172,7 @@ def _ex_date(values: Mapping[str, str]) -> date:
 
 
 def _dividend(values: Mapping[str, str], shown: str) -> DividendRow | None:
-    """Return the dividend, None where the row names none."""
+    """Return the dividend, None if the row has none."""
     if "kind" not in values:
         subject = _first(values, _SUBJECTS)
         amount = sum(map(Decimal, _RUPEES.findall(subject)), Decimal(0))
@@ -221,13 +221,13 @@ def _rupees(values: Mapping[str, str], name: str) -> Decimal | None:
 
 
 def _shares(kind: str, new_shares: int, old_shares: int) -> Fraction:
-    """Return the shares after for each one before."""
+    """Return the shares after for each share before."""
     return Fraction(new_shares if kind == "split" else new_shares + old_shares, old_shares)
 
 
 def _of_subject(values: Mapping[str, str]) -> tuple[list[_Event], list[str]]:
-    """Return the events of a subject, those of one kind as one; and the parts that name an event
-    and cannot be read.
+    """Return the events of a subject, those of one kind joined, and the parts that name an
+    unreadable event.
     """
     subject = _first(values, _SUBJECTS)
     if len(subject) > _LONGEST_SUBJECT:
@@ -249,7 +249,7 @@ def _of_subject(values: Mapping[str, str]) -> tuple[list[_Event], list[str]]:
 
 
 def _event(kind: str, part: str, face_value: str) -> _Event | None:
-    """Return an event in the words of the exchange, None for words that cannot be read."""
+    """Return an event from the exchange's words, None for unreadable words."""
     if kind == "demerger":
         return _Event(kind, Fraction(1))
     if kind == "split":

@@ -1,4 +1,4 @@
-"""The canonical table into which every format is read: bars as columns, and their instruments."""
+"""The canonical table of every format: bars as columns, and their instruments."""
 
 from dataclasses import dataclass, replace
 from datetime import date
@@ -13,9 +13,8 @@ Flags = NDArray[np.bool_]
 @dataclass(frozen=True, slots=True)
 class BarColumns:
     """A file's bars as columns: `time` is a bar's start in epoch seconds UTC, prices are rupees,
-    volume is in units unless the format says otherwise.
-
-    `instrument` i4[n] is an index into the file's instruments, `row` i8[n] the row in the file.
+    volume is in units unless the format says otherwise. `instrument` i4[n] is an index into the
+    file's instruments, `row` i8[n] the row in the file.
     """
 
     time: NDArray[np.int64]
@@ -51,10 +50,10 @@ class BarColumns:
 
 @dataclass(frozen=True, slots=True)
 class InstrumentName:
-    """One instrument of a file, as the file calls it.
+    """An instrument of a file, under the file's name for it.
 
-    `symbol` is None where its bars cannot be stored, and `reason` says why in words that can be
-    counted together ("strike with decimals"). The exchange is `assumed` where the file names none.
+    `symbol` is None if its bars cannot be stored; `reason` tells why in words that can be counted
+    together ("strike with decimals"). The exchange is `assumed` if the file names none.
     """
 
     name_in_file: str
@@ -78,7 +77,7 @@ class FileContract:
 @dataclass(frozen=True, slots=True)
 class FileInstruments:
     """The instruments of a file: `by_row` i4[n] is the index in `names` of each row's instrument,
-    and `symbol_source` says where the names were found.
+    and `symbol_source` is the source of the names.
     """
 
     by_row: NDArray[np.int32]

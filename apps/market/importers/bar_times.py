@@ -1,8 +1,8 @@
 """The times of bars: moving stamped ends to starts, and finding the timeframe.
 
 A stamp marks the end of its bar if the format declares it; if every stamp is the last second of a
-minute (09:15:59); or if the session's hours show it: on nearly all days a bar stands at the close,
-where none can start, and on hardly any day at the opening.
+minute (09:15:59); or if the session's hours show it: on nearly all days a bar is stamped at the
+close, where none can start, and on hardly any day at the opening.
 """
 
 from enum import Enum
@@ -34,9 +34,9 @@ def starts_of(
     *,
     side: StampSide | None,
 ) -> tuple[NDArray[np.int64], int]:
-    """Return the start of each bar, and by how many seconds the stamps were moved back.
+    """Return the start of each bar, and the seconds by which stamps were moved back.
 
-    Bars of a day or longer are not moved: their date is meant.
+    Bars of a day or longer are not moved: their stamp is a date.
     """
     length = TIMEFRAMES[timeframe]
     if length >= DAY:
@@ -64,7 +64,7 @@ def _marks_ends(
 
 
 def _distinct(days: NDArray[np.int32]) -> int:
-    """Count different dates, quickly where they come in order."""
+    """Count distinct dates, quickly if they are in order."""
     runs = days[np.flatnonzero(np.diff(days, prepend=-1))]
     return len(np.unique(runs))
 
@@ -89,8 +89,8 @@ def timeframe_of(
     *,
     given: str | None,
 ) -> str:
-    """Return the given timeframe if the bars do not contradict it, else the one they show: the one
-    whose length is the commonest step between distinct times of an instrument.
+    """Return the given timeframe unless the bars contradict it, else the timeframe of the bars: the
+    commonest step between distinct times of an instrument.
 
     Bars of a thinly traded contract may skip most periods: a given timeframe is contradicted only
     if neither the commonest nor the least step is one period.

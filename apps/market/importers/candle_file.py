@@ -1,4 +1,4 @@
-"""One candle file, whole: recognised, read, cleaned, split by instrument."""
+"""A complete candle file: recognised, read, cleaned, split by instrument."""
 
 import hashlib
 from collections.abc import Collection, Iterator
@@ -29,8 +29,8 @@ _PARQUET: Final = b"PAR1"
 class CandleImport:
     """The bars of one file: of several instruments, but of one timeframe.
 
-    `sha256` is of the unpacked file; `symbol_source` says where the symbols were taken from ("as
-    given", "column SYMBOL", "file name").
+    `sha256` is of the unpacked file; `symbol_source` is the source of the symbols ("as given",
+    "column SYMBOL", "file name").
     """
 
     file: str
@@ -43,11 +43,11 @@ class CandleImport:
 
 @dataclass(frozen=True, slots=True)
 class ImportOptions:
-    """What the user says about files; where an option is None, the file decides.
+    """The user's statements about files; the file decides options that are None.
 
-    With `strict` a faulty row refuses a file of many instruments too. `ignored_columns` are columns
-    that need not be understood. `calendars` returns the calendars of symbols, `find_symbol` looks
-    up an ISIN or a scrip code.
+    With `strict` a faulty row rejects a file of many instruments too. `ignored_columns` are columns
+    that may stay unread. `calendars` returns the calendars of symbols, `find_symbol` looks up an
+    ISIN or a scrip code.
     """
 
     symbol: str | None = None
@@ -62,7 +62,10 @@ class ImportOptions:
 def read_candle_files(
     path: Path, options: ImportOptions = ImportOptions()
 ) -> Iterator[CandleImport]:
-    """Read the files at a path: itself, or what its gzip or zip packs. Raises BadCandleFile."""
+    """Read the files at a path: itself, or the contents of its gzip or zip.
+
+    Raises BadCandleFile.
+    """
     for content in contents_of(path):
         yield _read(content, options)
 
@@ -70,7 +73,7 @@ def read_candle_files(
 def read_one_series(
     path: Path, options: ImportOptions = ImportOptions()
 ) -> tuple[CandleImport, InstrumentBars]:
-    """Read a file that holds one instrument. Raises BadCandleFile."""
+    """Read a file with one instrument. Raises BadCandleFile."""
     [content] = contents_of(path, most_files=1)
     loaded = _read(content, options)
     instruments = loaded.instruments
@@ -136,7 +139,7 @@ def _table(content: Content) -> FileTable:
 def _instruments(
     table: FileTable, layout: FileLayout, file_format: FileFormat, options: ImportOptions
 ) -> FileInstruments:
-    """Return the instruments as the format finds them, or the one that the user gives."""
+    """Return the instruments found by the format, or the one that the user gives."""
     if options.symbol is not None and layout.symbol is None and table.name_in_file is None:
         name = symbol_named("", options.symbol)
         instruments = FileInstruments(np.zeros(len(table), np.int32), (name,), "as given")
@@ -151,7 +154,8 @@ def _instruments(
 
 
 def _as_given(table: FileTable, instruments: FileInstruments, symbol: str) -> FileInstruments:
-    """Return the one instrument of a file under the given symbol; refuse a file that names another.
+    """Return the single instrument of a file under the given symbol; refuse a file that names
+    another.
 
     The exchange of a name without one is assumed, so the given one may differ.
     """
@@ -179,7 +183,7 @@ def _starts(
     side: StampSide | None,
     calendars: Calendars,
 ) -> tuple[NDArray[np.int64], int]:
-    """Return the starts of the bars, all whole minutes, and by how much stamps were moved."""
+    """Return the starts of the bars, all whole minutes, and the shift of their stamps."""
     symbol = next((name.symbol for name in instruments.names if name.symbol), None)
     if symbol is None:
         table.refuse("none of its instruments has a symbol here")
@@ -198,8 +202,8 @@ def _bars(
     instruments: FileInstruments,
     times: NDArray[np.int64],
 ) -> tuple[BarColumns, int]:
-    """Return the rows as bars, prices that are missing as NaN; and how many rows lack a volume in
-    a file that has volumes: they get 0.
+    """Return the rows as bars, with missing prices as NaN, and the number of rows that lack a
+    volume in a file with volumes: they get 0.
     """
     *prices, volume = [*read_numbers(table, layout.numbers()), np.zeros(len(table))][:5]
     open_, high, low, close = prices

@@ -1,12 +1,15 @@
-"""From rows as read to Candles: rows are dropped, repaired, left out or refused, and all counted.
+"""From rows to Candles: rows are dropped, repaired, left out or refused, and all are counted.
 
-Dropped: rows repeated exactly, rows without any price, and periods without a trade (open, high, low
-and volume 0, as files of derivatives write them). Repaired: an open or close outside the bar's own
-range by at most `REPAIRABLE`, as some vendors' files have; the high or low is moved to the price
-that the row itself states. Faults: a value that is not a number, a price not above zero, a volume
-below zero, a larger excess, two rows of one time that differ. A fault refuses a file of one
-instrument, naming the row; in a file of many the row is left out and counted, or with `strict`
-refused too. Rows may come in any order and are sorted.
+Dropped: exact repeats, rows without any price, and periods without a trade (open, high, low and
+volume 0, as files of derivatives write them).
+
+Repaired: an open or close outside the bar's own range by at most `REPAIRABLE`, found in some
+vendors' files; the high or low is moved to that price.
+
+Faults: a value that is not a number, a price not above zero, a negative volume, a larger excess,
+two different rows of one time. A fault rejects a file of one instrument, naming the row; in a file
+of many the row is left out and counted, or with `strict` rejects the file too. Rows may come in any
+order and are sorted.
 """
 
 from collections import Counter
@@ -42,14 +45,15 @@ Calendars = Callable[[Collection[str]], Mapping[str, Sessions]]
 
 @dataclass(frozen=True, slots=True)
 class ImportReport:
-    """What became of a file's rows: `rows` = `bars` + `untraded` + `repeated` + all `left_out`.
+    """The result of reading a file's rows: `rows` = `bars` + `untraded` + `repeated` + all
+    `left_out`.
 
     `left_out` counts rows by reason, and `examples` are places of the first of them. `moved` day
-    and week bars were stamped at another time of their day. `shifted` is by how many seconds stamps
-    at the end of a bar were moved to its start, 0 where they mark the start. `volume` is what the
-    volume counts, `without_volume` how many bars lack it in a file that has it. `not_read` are
-    columns of the file that were not used. With `assumed_day_first` no date of the file tells
-    whether its day or its month comes first. `prices` are what the format says of them.
+    and week bars were stamped at another time of their day. `shifted` is the number of seconds by
+    which stamps at the end of a bar were moved to its start, 0 if they mark the start. `volume` is
+    the unit of the volume, `without_volume` the number of bars that lack it in a file that has it.
+    `not_read` are unused columns of the file. With `assumed_day_first` no date of the file tells
+    whether the day or the month comes first. `prices` is the format's statement about them.
     """
 
     format: str
@@ -73,8 +77,8 @@ class ImportReport:
 
 @dataclass(frozen=True, slots=True)
 class InstrumentBars:
-    """The bars of one instrument of a file; `name_in_file` is empty where the file has no name, and
-    `prices` is None where nobody knows whether they are adjusted.
+    """The bars of one instrument of a file; `name_in_file` is empty if the file has no name, and
+    `prices` is None if their adjustment is unknown.
     """
 
     symbol: str
@@ -84,7 +88,7 @@ class InstrumentBars:
 
 
 class _RowCleaner:
-    """Removes rows for one reason after another, and counts what was removed."""
+    """Removes rows for one reason after another, and counts them."""
 
     def __init__(
         self, table: FileTable, rows: BarColumns, instruments: FileInstruments, *, strict: bool
@@ -97,14 +101,14 @@ class _RowCleaner:
         self.examples: list[str] = []
 
     def drop(self, mask: Flags) -> int:
-        """Remove rows that are not bars, and return how many."""
+        """Remove rows that are not bars, and return their number."""
         self.rows = self.rows.select(~mask)
         return int(np.count_nonzero(mask))
 
     def fault(self, mask: Flags, reason: str, describe: Callable[[int], str]) -> None:
         """Remove rows that cannot be bars, or refuse the file for the first of them.
 
-        `describe` says what is wrong with one of them, by its index.
+        `describe` gives the fault of a row, by its index.
         """
         if not mask.any():
             return
@@ -116,7 +120,7 @@ class _RowCleaner:
         self.examples.append(example)
 
     def drop_without_symbol(self) -> None:
-        """Remove the rows whose instrument has no symbol."""
+        """Remove the rows of instruments without a symbol."""
         unnamed = np.array([name.symbol is None for name in self.names])
         counts = np.bincount(self.rows.instrument, minlength=len(self.names)).tolist()
         for name, count in zip(self.names, counts, strict=True):
@@ -125,7 +129,7 @@ class _RowCleaner:
         self.drop(unnamed[self.rows.instrument])
 
     def location(self, index: int) -> str:
-        """Return where a row stands in the file, with its instrument where there are several."""
+        """Return the location of a row in the file, with its instrument if there are several."""
         location = self.table.location(int(self.rows.row[index]))
         name = self.names[int(self.rows.instrument[index])].name_in_file
         return f"{location} ({name})" if len(self.names) > 1 else location
@@ -141,10 +145,10 @@ def clean(
     strict: bool,
     calendars: Calendars,
 ) -> tuple[tuple[InstrumentBars, ...], ImportReport]:
-    """Return the bars by instrument, and the completed report. Raises BadCandleFile.
+    """Return the bars by instrument, and the completed report.
 
-    With `strict` a bar outside the session's hours is refused as well; `calendars` as in
-    `ImportOptions`.
+    Raises BadCandleFile. With `strict` a bar outside the session's hours rejects the file too;
+    `calendars` is as in `ImportOptions`.
     """
     cleaner = _RowCleaner(table, rows, instruments, strict=strict)
     _drop_without_price(cleaner)
@@ -177,8 +181,8 @@ def clean(
 
 
 def _drop_without_price(cleaner: _RowCleaner) -> None:
-    """Leave out the rows without any price, as portals write a day without trade, and those of an
-    index that has a close alone.
+    """Leave out the rows without any price, which portals write for a day without trade, and rows
+    of an index with a close alone.
     """
     lacks = [np.isnan(getattr(cleaner.rows, name)) for name in PRICES]
     none, close_alone = np.all(lacks, axis=0), np.all(lacks[:3], axis=0) & ~lacks[3]
@@ -220,7 +224,7 @@ def _refuse_number(cleaner: _RowCleaner, wrong: Flags, name: str, problem: str) 
 
 def _move_to_midnight(cleaner: _RowCleaner, timeframe: str) -> int:
     """Move bars of a day or week to 00:00 in Asia/Kolkata of their date or their Monday, and return
-    how many were elsewhere.
+    the number moved.
     """
     if TIMEFRAMES[timeframe] < DAY:
         return 0
@@ -233,14 +237,14 @@ def _move_to_midnight(cleaner: _RowCleaner, timeframe: str) -> int:
 
 
 def _excess(rows: BarColumns) -> NDArray[np.float64]:
-    """Return by how much open or close leave the bar's range, as a share of the close."""
+    """Return the excess of open or close over the bar's range, as a share of the close."""
     above = np.maximum(rows.open, rows.close) - rows.high
     below = rows.low - np.minimum(rows.open, rows.close)
     return np.maximum(np.maximum(above, below), 0.0) / rows.close
 
 
 def _repair(cleaner: _RowCleaner) -> tuple[int, float]:
-    """Repair bars; return how many there were, and the largest repair as a share of the price."""
+    """Repair bars; return their number, and the largest repair as a share of the price."""
 
     def describe(index: int) -> str:
         bar = ", ".join(f"{name} {getattr(cleaner.rows, name)[index]}" for name in PRICES)
@@ -272,8 +276,8 @@ def _sort(rows: BarColumns, symbol_numbers: NDArray[np.int64]) -> BarColumns:
 
 
 def _sort_without_repeats(cleaner: _RowCleaner, symbol_numbers: NDArray[np.int64]) -> int:
-    """Sort the rows, drop exact repeats and return how many; two rows of one time that differ are a
-    fault.
+    """Sort the rows, drop exact repeats and return their number; two different rows of one time are
+    a fault.
     """
     rows = cleaner.rows = _sort(cleaner.rows, symbol_numbers)
     again = np.diff(rows.time, prepend=rows.time[:1] - 1) == 0

@@ -1,5 +1,5 @@
-"""The formats that need more than names of columns: each is known by marks in its header and says
-what the header does not.
+"""The formats that need more than column names: marks in the header identify each, and the format
+supplies the facts missing from the header.
 """
 
 import re
@@ -47,12 +47,12 @@ def _unchanged(table: FileTable, rows: BarColumns) -> BarColumns:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileFormat:
-    """One format. A file has it if its header has all `marks` (normalised names, see `columns`) and
-    `matches`, where that is given.
+    """A format.
 
-    Times are in Asia/Kolkata unless they carry a zone; with `stamps` None the session's hours show
-    which side of a bar they mark. `prices` says whether the source adjusted the prices for splits
-    and bonuses up to the day of the file, None where that is not known.
+    A file has it if its header has all `marks` (normalised names, see `columns`) and `matches`, if
+    given, accepts it. Times are in Asia/Kolkata unless they carry a zone; with `stamps` None the
+    session's hours show which side of a bar they mark. `prices` is the kind of prices, adjusted for
+    splits and bonuses up to the day of the file or as traded, None if unknown.
     """
 
     name: str
@@ -70,14 +70,14 @@ class FileFormat:
 
 
 def format_of(table: FileTable) -> FileFormat:
-    """Return the first format that a file has; the last of them fits any."""
+    """Return the first format that a file has; the last format fits any file."""
     names = names_of(table.names)
     return next(file_format for file_format in _FORMATS if file_format.has(table, names))
 
 
 # UDiFF, the bhavcopy of all exchanges since July 2024. NSE counts the volume of derivatives in
-# contracts, which NewBrdLotQty turns into units; BSE counts units. On its last day BSE states an
-# option's close as the index level, so its last price is taken.
+# contracts, and NewBrdLotQty converts it to units; BSE counts units. On its last day BSE states an
+# option's close as the index level, so its last price is used.
 
 _UDIFF_KEY: Final = ("src", "fininstrmtp", "sctysrs", "tckrsymb", "xprydt", "strkpric", "optntp")
 _EXCHANGES: Final = {"NSE": "NSE", "BSE": "BSE", "MCX": "MCX", "MCXCCL": "MCX", "NCDEX": "NCDEX"}
@@ -170,7 +170,7 @@ def _midnight(table: FileTable, match: re.Match[str]) -> int:
 
 
 # QuantConnect's Lean. Prices of shares are whole numbers of a ten-thousandth of a rupee, those of
-# indices are rupees: an instrument with a price that is not a whole number has rupees.
+# indices are rupees: an instrument with a fractional price has rupees.
 
 _LEAN_SCALE: Final = 10_000.0
 _LEAN_DAY: Final = re.compile(r"[0-9]{8} [0-9]{2}:[0-9]{2}")
@@ -198,7 +198,7 @@ def _by_lean_name(table: FileTable, layout: FileLayout, find: FindSymbol) -> Fil
 
 
 def _since_midnight(table: FileTable, layout: FileLayout) -> NDArray[np.int64]:
-    """Return the day, of a column or of the file's name, and the milliseconds since."""
+    """Return the day, from a column or the file's name, and the milliseconds since midnight."""
     column = column_index(table, "mssincemidnight")
     milliseconds = table.cast(column, pa.int64(), "is no number of milliseconds")
     seconds: NDArray[np.int64] = milliseconds.to_numpy() // 1000

@@ -1,5 +1,5 @@
-"""Which instrument each row of a file is of: by a column of names, by the columns of a contract, or
-by the file's own name.
+"""The instrument of each row of a file: from a column of names, from the columns of a contract, or
+from the file's own name.
 """
 
 import re
@@ -51,8 +51,8 @@ _ContractMonth = tuple[str, str, bool, int, int]
 
 
 def by_name(table: FileTable, layout: FileLayout, find: FindSymbol) -> FileInstruments:
-    """Name the instruments by their column, with the series beside it; else by what stands above
-    the rows; else by the file's name.
+    """Name the instruments from their column, with the series beside it; else from the name above
+    the rows; else from the file's name.
     """
     if layout.symbol is not None:
         return named_on(None)(table, layout, find)
@@ -62,7 +62,7 @@ def by_name(table: FileTable, layout: FileLayout, find: FindSymbol) -> FileInstr
 
 
 def named_on(exchange: str | None) -> NameInstruments:
-    """Return the reader of a column of names, of one exchange where the file has one."""
+    """Return the reader of a column of names, of one exchange if the file has only one."""
 
     def named(table: FileTable, layout: FileLayout, find: FindSymbol) -> FileInstruments:
         if layout.symbol is None:
@@ -86,7 +86,7 @@ def named_on(exchange: str | None) -> NameInstruments:
 
 
 def _by_ticker(ticker: str, find: FindSymbol) -> InstrumentName:
-    """Return the instrument of a ticker of Yahoo's, which names shares of the whole world."""
+    """Return the instrument of a Yahoo ticker, which may name shares of any country."""
     [name] = name_contracts([name_instrument(ticker, find=find)])
     if not name.assumed:
         return name
@@ -96,14 +96,14 @@ def _by_ticker(ticker: str, find: FindSymbol) -> InstrumentName:
 def _share_of(
     key: Sequence[str], name: InstrumentName | FileContract
 ) -> InstrumentName | FileContract:
-    """Return the name, without a symbol where its series is no share's."""
+    """Return the name, without a symbol if its series is not of shares."""
     if len(key) == 1 or isinstance(name, FileContract) or name.symbol is None:
         return name
     return in_series(name, name.symbol.split(":")[0], key[1])
 
 
 def in_series(name: InstrumentName, exchange: str, series: str) -> InstrumentName:
-    """Return the name of a share in one of its series; anything else has no symbol."""
+    """Return the name of a share in one of its series; other instruments have no symbol."""
     try:
         rank_of(exchange, series=series)
     except RejectedRow:
@@ -128,7 +128,7 @@ def _by_file_name(table: FileTable) -> InstrumentName:
 
 @dataclass(frozen=True, slots=True)
 class ContractColumns:
-    """The columns, by normalised name, in which a file states contracts of one exchange."""
+    """The columns, by normalised name, that state the contracts of one exchange in a file."""
 
     exchange: str
     expiry: str
@@ -144,7 +144,9 @@ class ContractColumns:
 
 
 def contract_of(table: FileTable, exchange: str, values: Sequence[str]) -> FileContract:
-    """Return the contract of a root, an expiry, a strike and an option type, none of a future."""
+    """Return the contract with a root, an expiry, a strike and an option type; futures have no
+    strike and type.
+    """
     root, expiry, strike, option_type = values
     name_in_file, day = " ".join(filter(None, values)), expiry_day(table, expiry)
     if option_type not in ("CE", "PE"):
@@ -159,8 +161,8 @@ def contract_of(table: FileTable, exchange: str, values: Sequence[str]) -> FileC
 def group_rows(
     table: FileTable, names: Sequence[str]
 ) -> tuple[NDArray[np.int32], list[tuple[str, ...]]]:
-    """Return for each row the number of its instrument, and each instrument's values in these
-    columns (normalised names). A file without one of them is refused.
+    """Return the instrument number of each row, and each instrument's values in these columns
+    (normalised names). A file that lacks one of the columns is refused.
     """
     indices = [column_index(table, name) for name in names]
     columns: list[Any] = [pc.cast(table.columns[index], pa.string()) for index in indices]
@@ -174,9 +176,10 @@ def group_rows(
 
 
 def name_contracts(names: Iterable[FileContract | InstrumentName]) -> list[InstrumentName]:
-    """Give each contract its symbol, as masters name it (`symbols.naming`); others keep their name.
+    """Give each contract its symbol, named as in masters (`symbols.naming`); other instruments keep
+    their name.
 
-    The last expiry of an underlying in a month is the monthly one, which has no day in its name.
+    The last expiry of an underlying in a month is the monthly one, and its name has no day.
     """
     listed = list(names)
     last: dict[_ContractMonth, date] = {}
@@ -216,10 +219,10 @@ def _is_weekly(contract: FileContract, last: Mapping[_ContractMonth, date]) -> b
 def resolve_collisions(
     names: Sequence[InstrumentName], raw: Sequence[str]
 ) -> tuple[InstrumentName, ...]:
-    """Let only one of two names that become one symbol keep it: the name that is written as its
-    symbol, else the first.
+    """Let only one of two names with the same symbol keep it: the name that equals its symbol, else
+    the first.
 
-    `raw` are the names by which instruments are told apart: a share in two series is one share.
+    `raw` are the names that distinguish instruments: a share in two series is one share.
     """
     winners: dict[str, str] = {}
     for name, written in zip(names, raw, strict=True):

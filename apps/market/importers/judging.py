@@ -1,5 +1,5 @@
-"""Judging the prices of a file by the corporate actions that are known: as traded, or adjusted by
-its source.
+"""Judging the prices of a file by the known corporate actions: as traded, or adjusted by its
+source.
 """
 
 from collections.abc import Iterable
@@ -17,11 +17,11 @@ from apps.market.importers.tables.content import BadCandleFile
 
 
 def judged(loaded: CandleImport, *, given: PriceKind | None) -> CandleImport:
-    """Return the file with the kind of each share's prices: what actions inside it prove, else what
-    is given, else what its format says, else None.
+    """Return the file with the kind of each share's prices: proven by actions inside the file, else
+    as given, else by its format, else None.
 
-    Raises BadCandleFile where they contradict each other, and where an action lies inside that
-    proves nothing and nobody says the kind.
+    Raises BadCandleFile if these contradict each other, and if an action inside the file proves
+    nothing and no kind is given.
     """
     stated = given or loaded.report.prices
     shares = [part.symbol for part in loaded.instruments if _is_share(part.symbol)]

@@ -18,10 +18,9 @@ _BATCH: Final = 4_000_000
 
 
 class CandleLoader:
-    """Stores files that are added one after another; where two have a bar of one time, the later
-    file's wins.
+    """Stores files one after another; the later file wins at a common time.
 
-    `counts` says what was written, `twice` counts bars that a later file gave again. With `replace`
+    `counts` are the written bars, `twice` counts bars that a later file repeated. With `replace`
     the stored bars of a symbol and timeframe are dropped first.
     """
 
@@ -49,7 +48,7 @@ class CandleLoader:
             self.store()
 
     def store(self) -> None:
-        """Store the collected bars. Raises what `writing.append_all` does."""
+        """Store the collected bars. Raises the errors of `writing.append_all`."""
         for (timeframe, kind), pieces in self._pieces.items():
             series = {symbol: overlay(candles) for symbol, candles in pieces.items()}
             self.twice += sum(len(bars) for candles in pieces.values() for bars in candles)
@@ -65,7 +64,7 @@ class CandleLoader:
         self._collected = 0
 
     def _to_replace(self, timeframe: str, series: dict[str, Candles]) -> list[str]:
-        """Return the symbols of which this import has stored nothing yet."""
+        """Return the symbols without bars stored by this import so far."""
         if not self._replace:
             return []
         fresh = [symbol for symbol in series if (timeframe, symbol) not in self._replaced]

@@ -23,7 +23,7 @@ MOST_INSTRUMENTS: Final = 8
 
 
 def lines_of(loaded: CandleImport) -> list[str]:
-    """Return the file's lines, then those of each instrument while they are few."""
+    """Return the file's lines, then those of each instrument if there are few."""
     lines = [_title(loaded), _rows(loaded.report), *_notes(loaded.report), *_prices(loaded)]
     if len(loaded.instruments) > MOST_INSTRUMENTS:
         return [*lines, _all_of(loaded.instruments)]
@@ -45,7 +45,7 @@ def _title(loaded: CandleImport) -> str:
 
 
 def _rows(report: ImportReport) -> str:
-    """Return what became of the rows: the sum is their number."""
+    """Return the numbers of rows by their result; the sum is the number of rows."""
     parts = [f"{report.bars} bars"]
     if report.untraded:
         parts.append(f"{report.untraded} without a trade")
@@ -79,7 +79,7 @@ def _notes(report: ImportReport) -> list[str]:
 
 
 def _prices(loaded: CandleImport) -> list[str]:
-    """Return what is known of the prices of shares: adjusted, or not known at all."""
+    """Return lines about the prices of shares: adjusted, or of unknown adjustment."""
     # Indices are written as shares are, and have no volume.
     shares = [
         part
@@ -155,7 +155,7 @@ def _lines_of_quality(quality: Quality) -> list[str]:
 
 
 def _first(values: NDArray[np.int64] | NDArray[np.int32], render: Callable[[int], str]) -> str:
-    """Return how many there are, and the first few of them."""
+    """Return the number of days, and the first few of them."""
     shown = ", ".join(render(value) for value in values[:_SHOWN].tolist())
     return f"{len(values)} ({shown}{', …' if len(values) > _SHOWN else ''})"
 

@@ -1,15 +1,15 @@
-"""Generated bars in the shape of a market, to try things out on. They are not a market's history.
+"""Generated bars in the shape of a market, for trying things out. They are not a market's history.
 
-Prices are a fair game: at no moment does anything that is known tell whether they will rise or
-fall, and on average they do neither. So no strategy earns on them before costs, but by luck.
+Prices are a fair game: no known information tells at any moment whether they will rise or fall, and
+on average they do neither. So a strategy earns on them before costs only by luck.
 
 A symbol moves with the market and by itself. Volatility differs between days, drifts within a day
 and is higher at both of its ends, and any bar may draw a wild one. Given its volatility, a bar is a
-continuous path from its open to its close, of which the high and the low are drawn: a stop within
-the bar is passed where it stands. Between sessions, prices jump.
+continuous path from its open to its close, and its high and low are drawn from that path: a stop
+within the bar fills at its price. Between sessions, prices jump.
 
 There are five years of days, the last ones of them also as minutes; those days are the sum of their
-minutes. A symbol always has the same bars, whatever other symbols there are.
+minutes. A symbol always has the same bars, independent of other symbols.
 """
 
 import zlib
@@ -34,8 +34,8 @@ _LAST_DAY: Final = date(2026, 6, 30)
 # The first day as a number: chosen before any result on these bars was seen, and never for one.
 SEED: Final = 20210701
 
-_GAP: Final = 0.3 / 0.7  # variance of the jump before a session, in that of the session
-_STEP: Final = 0.01  # variance of the move between two bars of a session, in that of a bar
+_GAP: Final = 0.3 / 0.7  # variance of the jump before a session, relative to the session's
+_STEP: Final = 0.01  # variance of the move between two bars of a session, relative to a bar's
 _DEGREES_OF_FREEDOM: Final = 7.0
 _VOLUME_DEVIATION: Final = 0.5
 
@@ -51,7 +51,9 @@ class Sample:
 
 @dataclass(frozen=True, slots=True)
 class _Recipe:
-    """How a symbol moves: `beta` times the market, and by itself with `deviation` a session."""
+    """The parameters of a symbol: `beta` times the market's moves, and its own with `deviation` a
+    session.
+    """
 
     symbol: str
     price: float
@@ -100,8 +102,8 @@ def _rng(seed: int, name: str) -> np.random.Generator:
 
 @dataclass(frozen=True, slots=True)
 class _Grid:
-    """Bars without prices: their times, the sessions that they lie in, counted from 0, and where in
-    the session the middle of each is, from 0 to 1.
+    """Bars without prices: their times, their sessions, counted from 0, and the position of their
+    middle in the session, from 0 to 1.
     """
 
     time: NDArray[np.int64]
@@ -110,12 +112,12 @@ class _Grid:
 
     @property
     def opens(self) -> NDArray[np.bool_]:
-        """Whether a bar is the first of its session."""
+        """Return whether a bar is the first of its session."""
         return np.diff(self.session, prepend=-1) > 0
 
     @property
     def share(self) -> Floats:
-        """The share of a session that a bar is."""
+        """The length of a bar as a share of a session."""
         return 1.0 / np.bincount(self.session)[self.session]
 
 
@@ -142,8 +144,8 @@ def _minutes(sessions: Sessions, days: NDArray[np.int32]) -> _Grid:
 class _Moves:
     """Moves of a price, f8[bars, 2]: from the last close to the open, from there to the close.
 
-    A move is drawn from the normal distribution of its variance. `liveliness` is the volatility of
-    the bar in that of an average bar at its time of day.
+    A move is drawn from the normal distribution of its variance. `liveliness` is the bar's
+    volatility relative to an average bar at its time of day.
     """
 
     moves: Floats
@@ -170,8 +172,9 @@ def _moves(rng: np.random.Generator, recipe: _Recipe, grid: _Grid) -> _Moves:
 
 
 def _clusters(rng: np.random.Generator, count: int, *, memory: int, deviation: float) -> Floats:
-    """Return volatilities with a mean square of 1. Neighbours are alike; after `memory` of them
-    their likeness has fallen to a third.
+    """Return volatilities with a mean square of 1.
+
+    Neighbours are similar; their correlation falls to a third after `memory` of them.
     """
     weights = np.exp(-np.arange(8 * memory) / memory)
     noise = rng.normal(0.0, 1.0, count + len(weights) - 1)
@@ -180,7 +183,7 @@ def _clusters(rng: np.random.Generator, count: int, *, memory: int, deviation: f
 
 
 def _ends(position: Floats, opening: float, closing: float, *, power: int) -> Floats:
-    """Return weights by position in a session, higher at its ends, whose `power`s have mean 1."""
+    """Return weights by position in a session, higher at its ends; their `power`s have mean 1."""
     near_opening, near_closing = np.exp(-position / 0.05), np.exp((position - 1) / 0.05)
     weights = 1 + opening * near_opening + closing * near_closing
     return np.asarray(weights / (weights**power).mean() ** (1 / power))

@@ -1,8 +1,8 @@
 """Symbols of the instruments that files name.
 
 Each vendor decorates the exchange's name: RELIANCE.NS (Yahoo), RELIANCE.NSE and NIFTY-I.NFO (Global
-Datafeeds), NSE:SBIN-EQ (Fyers), ^NSEI, NSE_EQ|INE002A01018 (Upstox). A name is carried into the
-grammar of symbols, never guessed at; a name that has no form in it gets a reason instead.
+Datafeeds), NSE:SBIN-EQ (Fyers), ^NSEI, NSE_EQ|INE002A01018 (Upstox). A name is converted to the
+grammar of symbols and never guessed at; a name without a form in it gets a reason instead.
 """
 
 import re
@@ -60,27 +60,30 @@ _SERIES: Final = re.compile(r"[- ](?:EQ|BE|BZ|INDEX)$")
 _CONTINUOUS: Final = re.compile(r".*(?:-I{1,3}|[0-9]!)$")
 _ISIN: Final = re.compile(r"IN[A-Z0-9]{10}")
 _SCRIP_CODE: Final = re.compile(r"[1-9][0-9]{5}")
-# What names of shares and indices hold beside letters and digits: M&M, BAJAJ-AUTO, NIFTY 50.
+# The characters of names of shares and indices beside letters and digits: M&M, BAJAJ-AUTO, NIFTY
+# 50.
 _PLAIN: Final = re.compile(r"[A-Z0-9&\- ]+")
 _DAY_FIRST: Final = re.compile(
     rf"(?P<root>[A-Z0-9&-]+?)(?P<day>[0-9]{{2}})(?P<month>{'|'.join(MONTHS)})(?P<year>[0-9]{{2}})"
     r"(?:(?P<strike>[0-9]{1,9}(?:\.[0-9]{1,6})?)(?P<type>CE|PE)|FUT)?"
 )
 _NO_CONTRACT: Final = "continuous futures and other names of no one contract"
-# The vendors' segments that hold contracts alone, and the exchange whose files of names do.
+# Vendors' segments with contracts only, and the exchange with contracts only in files of names.
 _OF_CONTRACTS: Final = frozenset({"NFO", "BFO", "MCX", "NCX", "NCDEX"})
 _CONTRACTS_ALONE: Final = frozenset({"MCX"})
 
 
 def no_master(exchange: str, code: str) -> str | None:
-    """Find nothing: there is no master."""
+    """Find nothing: no master is loaded."""
     return None
 
 
 def name_instrument(
     raw: str, *, exchange: str | None = None, find: FindSymbol = no_master
 ) -> InstrumentName | FileContract:
-    """Return the instrument that a file calls `raw`; `exchange` is the file's, where it has one."""
+    """Return the instrument with the name `raw` in a file; `exchange` is the file's, if it
+    has one.
+    """
     name = raw.upper().strip()
     if not name:
         return InstrumentName(raw, None, "rows without a symbol")
@@ -120,7 +123,7 @@ def symbol_named(raw: str, symbol: str, *, assumed: bool = False) -> InstrumentN
 
 
 def _day_first_contract(raw: str, name: str, exchange: str) -> FileContract | None:
-    """Return the contract of a name like BANKNIFTY26MAY2643000PE, which expires on 26 May 2026."""
+    """Return the contract of a name like BANKNIFTY26MAY2643000PE: expiry on 26 May 2026."""
     match = _DAY_FIRST.fullmatch(name)
     if match is None:
         return None
@@ -135,7 +138,7 @@ def _day_first_contract(raw: str, name: str, exchange: str) -> FileContract | No
 
 def _split_exchange(name: str) -> tuple[str, str | None, bool]:
     """Return the name without its exchange, before `:` or `|` or after the last point, and whether
-    it stands among the contracts of a vendor.
+    it is in a vendor's segment of contracts.
     """
     first, mark, code = name.partition(":")
     if mark and first in _SEGMENTS:

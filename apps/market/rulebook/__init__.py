@@ -1,6 +1,6 @@
 """The market's dated rules: data files with a source on every row, and lookups in them.
 
-Other apps import these names alone.
+Other apps import only these names.
 """
 
 from apps.market.rulebook.calendars import (

@@ -12,8 +12,8 @@ from apps.symbols.services import symbols_with_derivatives
 def calendars_of(
     symbols: Collection[str], *, rule_set: RuleSet | None = None
 ) -> Mapping[str, Sessions]:
-    """Return calendars by symbol, in two statements for any number of them; in one if the rule set
-    is given.
+    """Return calendars keyed by symbol, in two statements for any number of symbols; in one if the
+    rule set is given.
     """
     rule_set = rule_set or rule_sets.current_rule_set()
     with_derivatives = symbols_with_derivatives(symbols)

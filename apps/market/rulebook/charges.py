@@ -1,10 +1,10 @@
-"""What a fill costs by the rules of its date: the items of a contract note, and the same rates as a
-schedule for the engine (engine rule 10).
+"""The charges of a fill by the rules of its date: the items of a contract note, and the same rates
+as a schedule for the engine (engine rule 10).
 
 Tax on transactions is called STT on NSE and BSE, CTT on MCX and NCDEX. Goods and services tax is
 charged on brokerage, exchange fee, SEBI fee and depository charge, not on the contribution to the
-investor protection fund (IPFT): Kite's virtual contract notes compute it so. Before 2017-07-01
-service tax takes its place. An index cannot be bought, so nothing is charged.
+investor protection fund (IPFT), as in Kite's virtual contract notes. Before 2017-07-01 it was
+service tax. An index cannot be bought, so nothing is charged.
 """
 
 import itertools
@@ -33,11 +33,11 @@ from apps.market.rulebook.files.rule_set import RuleSet
 from apps.market.rulebook.instruments import commodity_group_of, etf_kind_of
 
 _PAISA: Final = Decimal("0.01")
-# The broker whose prices hold where none is named, or one without known prices.
+# The broker whose prices are used without a named broker, or for one with unknown prices.
 DEFAULT_BROKER: Final = "discount"
-# The day from which an exercised option is taxed by its intrinsic value; before, by the price of
-# the underlying (Finance (No. 2) Act 2019; NSE's circular of 2019-08-20 as told by fyers.in;
-# Zerodha bulletin 230019).
+# From this day an exercised option is taxed by its intrinsic value; before, by the price of the
+# underlying (Finance (No. 2) Act 2019; NSE's circular of 2019-08-20 as quoted by fyers.in; Zerodha
+# bulletin 230019).
 INTRINSIC_SINCE: Final = date(2019, 9, 1)
 
 SIDES: Final[tuple[OrderSide, ...]] = get_args(OrderSide)
@@ -57,11 +57,11 @@ INSTRUMENT_KINDS: Final = ("share", "index", *get_args(EtfKind), "future", "opti
 
 
 class ChargeBasis(NamedTuple):
-    """What decides the rates, apart from date and side.
+    """The facts that decide the rates, apart from date and side.
 
-    `product` is that of the order as it is taxed, so shares are `intraday` or `delivery`.
-    `nearest_from` is the first day (YYYY-MM-DD) on which an option has the nearest expiry, where
-    the rates depend on that, else empty.
+    `product` is the order's product for tax, so shares are `intraday` or `delivery`. If the rates
+    depend on the nearest expiry, `nearest_from` is the first day (YYYY-MM-DD) on which an option
+    has it, else empty.
     """
 
     exchange: str
@@ -80,7 +80,7 @@ class ChargeBasis(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Charge:
-    """One item of a contract note in rupees; `rounded` half up to the paisa."""
+    """An item of a contract note in rupees; `rounded` half up to the paisa."""
 
     item: str
     amount: Decimal
@@ -98,7 +98,7 @@ class Charge:
 
 @dataclass(frozen=True, slots=True)
 class FillCharges:
-    """The charges of one fill; `unknown` names items that have no rate on its date."""
+    """The charges of one fill; `unknown` names items without a rate on its date."""
 
     charges: tuple[Charge, ...]
     unknown: tuple[str, ...]
@@ -118,10 +118,10 @@ def charge_basis_of(
     is_index: bool = False,
     expiry: date | None = None,
 ) -> ChargeBasis:
-    """Return what decides the rates of a symbol's fills; a broker without prices counts as the
-    default one.
+    """Return the facts that decide the rates of a symbol's fills; a broker without prices counts as
+    the default one.
 
-    `is_index` is what the instrument master says, `expiry` the last session of a contract. Raises
+    `is_index` comes from the instrument master, `expiry` is the last session of a contract. Raises
     InvalidSymbol.
     """
     known = parse_symbol(symbol)
@@ -146,7 +146,7 @@ def _instrument(rule_set: RuleSet, symbol: Symbol, *, is_index: bool) -> Instrum
 
 
 def _nearest_from(rule_set: RuleSet, symbol: Symbol, expiry: date | None) -> str:
-    """Return the first day on which an option has the nearest expiry, where a rate depends on it.
+    """Return the first day on which an option has the nearest expiry, if a rate depends on it.
 
     Weekly options of an underlying expire once in a calendar week, so that is the Saturday before
     the week of the expiry.
@@ -159,7 +159,7 @@ def _nearest_from(rule_set: RuleSet, symbol: Symbol, expiry: date | None) -> str
 
 @lru_cache(maxsize=8)
 def _roots_by_expiry(rule_set: RuleSet) -> frozenset[tuple[str, str]]:
-    """Return (exchange, underlying) of which a rate depends on the expiry."""
+    """Return (exchange, underlying) pairs with a rate that depends on the expiry."""
     rows = [row for row in rule_set.charges if "nearest_options" in row.segments]
     return frozenset(
         (exchange, root) for row in rows for exchange in row.exchanges for root in row.roots
@@ -193,8 +193,8 @@ def charges_of(
 ) -> FillCharges:
     """Return the charges of a fill worth `value` rupees (premium of options) on `day`.
 
-    `from_demat` is whether a sale is of shares bought on an earlier day, for which the depository
-    charge of that share and day is not yet paid.
+    `from_demat` is True for a sale of shares bought on an earlier day, if the depository charge of
+    that share and day is not yet paid.
     """
     rates = {item: _rate(rule_set, basis, item, side, day) for item in _ITEMS}
     broker = _price(rule_set, basis, day)
@@ -213,7 +213,7 @@ def charges_of(
 
 
 def exercise_tax_of(rule_set: RuleSet, basis: ChargeBasis, day: date) -> Decimal:
-    """Return the tax of whoever exercises an option on `day`, as a fraction of its base (see
+    """Return the tax on exercising an option on `day`, as a fraction of its base (see
     INTRINSIC_SINCE).
     """
     row = _rate(rule_set, basis, "exercise_tax", "buy", day)
@@ -221,7 +221,7 @@ def exercise_tax_of(rule_set: RuleSet, basis: ChargeBasis, day: date) -> Decimal
 
 
 def unknown_items(rule_set: RuleSet, basis: ChargeBasis, day: date) -> list[str]:
-    """Return items that fills of either side should have and that have no rate on `day`."""
+    """Return items of fills of either side that lack a rate on `day`."""
     if basis.instrument == "index":
         return []
     unknown: list[str] = [] if _price(rule_set, basis, day) else ["brokerage"]
@@ -240,8 +240,10 @@ def _brokerage(row: BrokerRow, value: Decimal) -> Decimal:
 def _rate(
     rule_set: RuleSet, basis: ChargeBasis, item: ChargeItem, side: OrderSide, day: date
 ) -> ChargeRate | None:
-    """Return the row in force: one that names the root beats one for all, and one that names the
-    kind of ETF, or the nearest expiry, that of the whole segment.
+    """Return the row in force.
+
+    A row for the root beats one for all roots; a row for the kind of ETF, or for the nearest
+    expiry, beats one for the whole segment.
     """
     is_nearest = bool(basis.nearest_from) and basis.nearest_from <= day.isoformat()
     special = {basis.instrument, "nearest_options"} if is_nearest else {basis.instrument}
@@ -305,7 +307,7 @@ def _depository_rows(rule_set: RuleSet, basis: ChargeBasis) -> tuple[DepositoryR
 
 
 DatedRow: TypeAlias = ChargeRate | BrokerRow | DepositoryRow
-# Products in which shares are taxed; those of contracts are all taxed alike.
+# Products with different taxes for shares; contracts are taxed alike in all products.
 _PRODUCTS_OF_SHARES: Final[tuple[Product, ...]] = ("intraday", "delivery")
 RATE_SCOPES: Final = (*get_args(ChargeSegment), *get_args(EtfKind), "nearest_options")
 _WIDER_SCOPES: Final[dict[ChargeSegment, frozenset[str]]] = {
@@ -321,7 +323,7 @@ SEGMENTS: Final[dict[Exchange, tuple[ChargeSegment, ...]]] = {
 
 
 class RateKey(NamedTuple):
-    """What one rate is given for; a later row of the same key takes its place."""
+    """The key of a rate; a later row with the same key replaces it."""
 
     item: str
     scope: str
@@ -332,7 +334,7 @@ class RateKey(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class RateInForce:
-    """A row of the rulebook that is in force on a day, and the keys that it is in force for."""
+    """A row of the rulebook that is in force on a day, and its keys."""
 
     row: DatedRow
     keys: tuple[RateKey, ...]
@@ -348,7 +350,7 @@ class RateInForce:
 
     @property
     def underlyings(self) -> list[str]:
-        """The only underlyings that it is for; empty where it is for all."""
+        """The only underlyings it applies to; empty for all."""
         return sorted({key.underlying for key in self.keys if key.underlying})
 
     @property
@@ -381,7 +383,7 @@ def rates_in_force(
 def _keyed_rows(
     rule_set: RuleSet, exchange: Exchange, segment: ChargeSegment, broker: str
 ) -> Iterator[tuple[RateKey, DatedRow]]:
-    """Yield the rows of a segment of all dates, once for each key that they are for."""
+    """Yield the rows of a segment of all dates, once for each of their keys."""
     products = _PRODUCTS_OF_SHARES if segment == "equity" else PRODUCTS
     for price in rule_set.brokers:
         if price.broker == broker and segment in price.segments:

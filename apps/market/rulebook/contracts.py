@@ -1,5 +1,5 @@
-"""The market's rules for the symbols that a strategy trades, as the engine needs them: calendars,
-contracts, a schedule of charges, and notes for the reader of a result.
+"""The market's rules for the symbols of a strategy, in the engine's terms: calendars, contracts, a
+schedule of charges, and notes for the reader of a result.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -46,9 +46,9 @@ _ITEM_NAMES: Final[Mapping[str, str]] = {
 
 
 class InstrumentFacts(NamedTuple):
-    """What masters say of a symbol: its terms over the range (none if it is unknown), the date of
-    its last session, and for an index the future on it that expires first after the range;
-    `underlying` is the price at which a contract settles that ends in the range.
+    """The masters' facts about a symbol: its terms over the range (empty if it is unknown), the
+    date of its last session, and for an index the future on it that expires first after the range.
+    `underlying` is the settlement price of a contract that ends in the range.
     """
 
     terms: Sequence[DatedTerms] = ()
@@ -76,8 +76,8 @@ class MarketRules:
     def contract(self, symbol: str, price_on: Callable[[date], float]) -> Contract:
         """Return lot, value, tick and margin of the first day, and their later changes.
 
-        `price_on` returns a price of about a day, as ticks may depend on it. A symbol that no
-        master describes has the engine's tick (engine rule 3).
+        `price_on` returns a price around a day, because ticks may depend on it. A symbol without a
+        master has the engine's tick (engine rule 3).
         """
         days = [self.first, *self._days_of_change(symbol)]
         terms = [self._on(symbol, day, Decimal(str(price_on(day)))) for day in days]
@@ -92,11 +92,13 @@ class MarketRules:
         return schedule_of(self.rule_set, map(self._charge_basis, self.facts))
 
     def segment(self, symbol: str) -> str:
-        """Return the name under which the schedule has the symbol's rates."""
+        """Return the key of the symbol's rates in the schedule."""
         return self._charge_basis(symbol).key
 
     def settling(self, until: int) -> Iterator[tuple[str, Symbol, int]]:
-        """Yield the contracts that settle in cash in the range and by a moment, and when."""
+        """Yield the contracts that settle in cash in the range and by a moment, with their
+        times.
+        """
         for symbol in self.facts:
             end = self._end(symbol)
             if end is None or end.delivered or end.closes > until:
@@ -105,7 +107,7 @@ class MarketRules:
                 yield symbol, parse_symbol(symbol), end.closes
 
     def margin_underlying(self, symbol: str) -> str | None:
-        """Return the symbol whose price decides what is locked when this one is sold, if any."""
+        """Return the symbol whose price decides the rupees locked by a sale of this one, if any."""
         form, kind = parse_symbol(symbol), self._kind(symbol)
         if form.type != "options" or self.strategy.entryConditions.positionType == "long":
             return None
@@ -113,11 +115,11 @@ class MarketRules:
         return underlying_of(form) if rows else None
 
     def notes(self, symbol: str) -> tuple[Note, ...]:
-        """Return what the reader of a result must know of a symbol's contract and charges."""
+        """Return notes about a symbol's contract and charges for the reader of a result."""
         return (*self._on_charges(symbol), *self._on_contract(symbol))
 
     def expiry_notes(self, symbol: str) -> tuple[Note, ...]:
-        """Return what the reader must know where a position is held to the last session."""
+        """Return notes for a reader about a position held to the last session."""
         end = self._end(symbol)
         return () if end is None else end.notes
 
@@ -175,7 +177,7 @@ class MarketRules:
         )
 
     def _has_bands(self, symbol: str) -> bool:
-        """Return whether the exchange limits the prices of a day: those of shares and funds."""
+        """Return whether the exchange limits daily prices: it does for shares and funds."""
         known = parse_symbol(symbol)
         is_cash = known.type == "equity" and known.exchange in {"NSE", "BSE"}
         return is_cash and not self.facts[symbol].on_index
@@ -210,7 +212,7 @@ class MarketRules:
             yield Note("incomplete_charges", message)
 
     def _on_index(self, symbol: str) -> str:
-        """Return the note that an index cannot be traded, and what can be traded instead."""
+        """Return the note that an index cannot be traded, with tradable alternatives."""
         message = (
             f"{symbol} is an index, which cannot be traded: the result follows its level, as if one"
             " unit were a share, and no charges are taken."
@@ -253,8 +255,8 @@ class MarketRules:
 def lot_of(
     rule_set: RuleSet, symbol: str, terms: DatedTerms | None, expiry: date | None
 ) -> tuple[float, float]:
-    """Return the units of a lot and the rupees that a unit gains per rupee of price, by the master
-    or else by the rule set, by its expiry.
+    """Return the units of a lot and the rupees that a unit gains per rupee of price, from the
+    master or else from the rule set, by its expiry.
     """
     if terms is None and expiry is not None:
         lot = lot_at_expiry(rule_set, parse_symbol(symbol), expiry)
@@ -289,8 +291,8 @@ def bundled_market_rules(strategy: Strategy, *, first: date, last: date) -> Mark
 
 
 def expiry_days(symbol: str, calendar: Sessions, *, first: date, last: date) -> list[int]:
-    """Return the days, as numbers, on which derivatives of the underlying of a symbol expire: those
-    that a master lists, and monthly ones by the rules of the exchange.
+    """Return the days, as numbers, on which derivatives of the underlying of a symbol expire: days
+    listed by a master, and monthly ones by the rules of the exchange.
     """
     listed = symbols.expiries_on(symbol, first=first, last=last)
     monthly = monthly_expiries(parse_symbol(symbol), calendar, first=first, last=last)
@@ -298,7 +300,7 @@ def expiry_days(symbol: str, calendar: Sessions, *, first: date, last: date) -> 
 
 
 def contract_closes(calendars: Mapping[str, Sessions]) -> dict[str, int]:
-    """Return when the last session of those symbols that expire closes (epoch seconds), by one
+    """Return the close of the last session (epoch seconds) of symbols that expire, by one
     statement; `calendars` are the symbols with their calendars.
     """
     days = expiry_dates(calendars)
@@ -306,7 +308,7 @@ def contract_closes(calendars: Mapping[str, Sessions]) -> dict[str, int]:
 
 
 def expiry_dates(calendars: Mapping[str, Sessions]) -> dict[str, date]:
-    """Return the date of the last session of those symbols that expire, by one statement.
+    """Return the date of the last session of symbols that expire, by one statement.
 
     `calendars` are the symbols with their calendars.
     """

@@ -1,7 +1,8 @@
-"""When contracts end: as an instrument master says, else by their name and the exchanges' rules.
+"""The expiry of contracts: from an instrument master, else from their name and the exchanges'
+rules.
 
 A weekly contract's name has its date. A monthly contract expires on the last of a weekday of its
-month, or on the session before where that is a holiday.
+month or, if that is a holiday, on the session before.
 """
 
 from calendar import FRIDAY, MONDAY, THURSDAY, TUESDAY, WEDNESDAY, monthrange
@@ -15,10 +16,10 @@ from apps.engine.candles import Sessions, Symbol, day_start
 
 
 class MonthlyRule(NamedTuple):
-    """The weekday on which monthly contracts of an exchange expire from a month on.
+    """The weekday of monthly expiries of an exchange from a month on.
 
-    `root` is an underlying, "" for every one. With a weekday of None the day differs from contract
-    to contract, and the last session of the month is the latest possible one.
+    `root` is an underlying, "" for all. With a weekday of None the day differs from contract to
+    contract, and the last session of the month is the latest possible one.
     """
 
     exchange: str
@@ -58,7 +59,7 @@ MONTHLY: Final = (
 def expiry_of(contract: Symbol, calendar: Sessions, *, listed: date | None = None) -> date | None:
     """Return the date of a contract's last session, None if it does not expire.
 
-    That which a master lists holds before what the name tells. A holiday that the calendar does not
+    A date listed by a master takes precedence over the name. A holiday that the calendar does not
     list yet counts as a session.
     """
     if listed is not None:
@@ -87,7 +88,7 @@ def close_of(day: date, calendar: Sessions) -> int:
 def monthly_expiries(
     underlying: Symbol, calendar: Sessions, *, first: date, last: date
 ) -> set[date]:
-    """Return the dates on which monthly contracts of an underlying expire, as far as rules say."""
+    """Return the dates of monthly expiries of an underlying, if the rules give them."""
     months = range(first.year * 12 + first.month - 1, last.year * 12 + last.month)
     contracts = (
         Symbol(underlying.exchange, "", underlying.root, "futures", month // 12, month % 12 + 1)

@@ -1,5 +1,5 @@
 """The kind of an instrument by the rulebook, and ticks and margins of a kind of contract by date,
-which apply where no master says them.
+used when no master has them.
 """
 
 from collections.abc import Mapping
@@ -19,20 +19,20 @@ from apps.market.rulebook.files.rows import (
 )
 from apps.market.rulebook.files.rule_set import RuleSet
 
-# The group of most commodities of an exchange; those of another group are listed.
+# The group of most commodities of an exchange; commodities of other groups are listed.
 _USUAL_GROUP: Final[Mapping[str, CommodityGroup]] = {"MCX": "non_agri", "NCDEX": "agri"}
 
 Dated = TypeVar("Dated", TickRow, MarginRow)
 
 
-# Indices with contracts, which no master needs to tell.
+# Indices with contracts, which masters need not mark.
 _INDICES: Final[Mapping[str, frozenset[str]]] = {
     "NSE": frozenset(("NIFTY", "BANKNIFTY", "FINNIFTY", "MIDCPNIFTY", "NIFTYNXT50")),
     "BSE": frozenset(("SENSEX", "BANKEX", "SENSEX50")),
 }
 
 
-# What is traded on NSE and BSE beside shares and indices: pairs of currencies, commodities.
+# Underlyings on NSE and BSE beside shares and indices: pairs of currencies, commodities.
 _CURRENCIES: Final = frozenset(
     ("USDINR", "EURINR", "GBPINR", "JPYINR", "EURUSD", "GBPUSD", "USDJPY")
 )
@@ -71,7 +71,7 @@ _COMMODITIES: Final = frozenset(
 
 
 def other_market_of(contract: Symbol) -> str | None:
-    """Return the market of a contract of NSE or BSE that is on neither shares nor indices."""
+    """Return the market of a contract of NSE or BSE on neither shares nor indices."""
     if contract.exchange not in ("NSE", "BSE") or contract.type == "equity":
         return None
     if contract.root in _CURRENCIES:
@@ -80,7 +80,7 @@ def other_market_of(contract: Symbol) -> str | None:
 
 
 def kind_of(symbol: Symbol, *, on_index: bool) -> ContractKind:
-    """Return the kind of a contract; `on_index` says whether a master lists its underlying as an
+    """Return the kind of a contract; `on_index` is True if a master lists its underlying as an
     index. The bare name of a commodity is its continuous future.
     """
     on_index = on_index or symbol.root in _INDICES.get(symbol.exchange, ())
@@ -94,7 +94,7 @@ def kind_of(symbol: Symbol, *, on_index: bool) -> ContractKind:
 
 
 def etf_kind_of(rule_set: RuleSet, symbol: Symbol) -> EtfKind | None:
-    """Return the kind of an exchange-traded fund; None for anything else."""
+    """Return the kind of an exchange-traded fund; None for other instruments."""
     return _etf_kinds(rule_set).get((symbol.exchange, symbol.code))
 
 
@@ -124,7 +124,7 @@ def _commodities(rule_set: RuleSet) -> Mapping[tuple[str, str], CommodityRow]:
 
 
 def lot_at_expiry(rule_set: RuleSet, contract: Symbol, expiry: date) -> Decimal | None:
-    """Return the units of a lot of a contract with an expiry; None where no row tells them."""
+    """Return the units of a lot of a contract with an expiry; None without a row."""
     cycle = "monthly" if contract.day is None else "weekly"
     rows = [
         row
@@ -141,7 +141,7 @@ def lot_at_expiry(rule_set: RuleSet, contract: Symbol, expiry: date) -> Decimal 
 def tick_of(
     rule_set: RuleSet, exchange: str, kind: ContractKind, *, price: Decimal, day: date
 ) -> Decimal | None:
-    """Return the tick of prices around `price` rupees; None where it is not known."""
+    """Return the tick of prices around `price` rupees; None if it is unknown."""
     rows = _in_force(rule_set.ticks, exchange, kind, day)
     bands = [row for row in rows if row.below is None or price < row.below]
     lowest = min(bands, key=lambda row: row.below or Decimal("Infinity"), default=None)
@@ -149,12 +149,12 @@ def tick_of(
 
 
 def margin_of(rule_set: RuleSet, exchange: str, kind: ContractKind, day: date) -> MarginRow | None:
-    """Return the margin of a contract; None where its whole value is locked and nothing else."""
+    """Return the margin of a contract; None if exactly its whole value is locked."""
     return next(iter(_in_force(rule_set.margins, exchange, kind, day)), None)
 
 
 def dates_of(rows: tuple[Dated, ...], exchange: str, kind: ContractKind) -> set[date]:
-    """Return the dates from which rows are in force."""
+    """Return the dates when rows come into force."""
     return {row.first_date for row in rows if exchange in row.exchanges and kind in row.kinds}
 
 

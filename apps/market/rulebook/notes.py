@@ -1,4 +1,4 @@
-"""Virtual contract notes: what a fill would cost."""
+"""Virtual contract notes: the cost of a fill."""
 
 from dataclasses import dataclass
 from datetime import date
@@ -15,8 +15,10 @@ from apps.symbols.services import expiries_of, indices_among, terms_on
 
 @dataclass(frozen=True, slots=True)
 class ContractNote:
-    """What one fill costs. `value` is quantity x price x multiplier in rupees, the premium of an
-    option; `rule_set` is the SHA-256 of the rules.
+    """The cost of one fill.
+
+    `value` is quantity x price x multiplier in rupees, the premium of an option; `rule_set` is the
+    SHA-256 of the rules.
     """
 
     symbol: str
@@ -45,10 +47,10 @@ def make_contract_note(
     product: Product,
     broker: str | None,
 ) -> ContractNote:
-    """Return the note of one fill of `quantity` units at `price` rupees; a sale in delivery is of
-    shares bought on an earlier day.
+    """Return the note of one fill of `quantity` units at `price` rupees; a sale in delivery counts
+    as a sale of shares bought on an earlier day.
 
-    A unit of a symbol that no master describes gains a rupee per rupee of price.
+    A unit of a symbol without a master gains a rupee per rupee of price.
     """
     terms = terms_on(symbol=symbol, first=day, last=day)
     multiplier = terms[0].unit_value if terms else Decimal(1)

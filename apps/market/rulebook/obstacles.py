@@ -1,5 +1,5 @@
-"""Why a symbol can be neither simulated nor traded on paper, though its form is valid and no master
-speaks against it.
+"""Reasons against simulating or trading a symbol on paper, although its form is valid and no master
+objects.
 """
 
 from collections.abc import Collection, Iterator, Sequence
@@ -22,7 +22,7 @@ CONTRACT_EXPIRED: Final = "The contract has expired."
 
 
 class SymbolNotTradable(ServiceError):
-    """One of the algorithm's symbols cannot be traded."""
+    """A symbol of the algorithm cannot be traded."""
 
     code = Code.INVALID_SYMBOL
     message = "{symbol} cannot be traded: {reason}"
@@ -31,8 +31,10 @@ class SymbolNotTradable(ServiceError):
 def require_tradable(
     strategy: Strategy, *, rule_set: RuleSet, day: date, listed: Collection[str] | None = None
 ) -> None:
-    """Require that all symbols of a strategy can be traded from a day on. `listed` are those of
-    which a master is known, asked of the database unless given. Raises SymbolNotTradable.
+    """Require that all symbols of a strategy can be traded from a day on.
+
+    `listed` are the symbols in a master, by default read from the database. Raises
+    SymbolNotTradable.
     """
     for symbol, reason in obstacles_of(strategy, rule_set=rule_set, day=day, listed=listed):
         raise SymbolNotTradable(symbol=symbol, reason=reason)
@@ -41,10 +43,10 @@ def require_tradable(
 def obstacles_of(
     strategy: Strategy, *, rule_set: RuleSet, day: date, listed: Collection[str] | None = None
 ) -> Iterator[tuple[str, str]]:
-    """Yield the symbols of a strategy that cannot be traded from a day on, and why.
+    """Yield the symbols of a strategy that cannot be traded from a day on, with the reasons.
 
-    What the rule set does not have of a contract would be charged, timed or counted wrongly; of one
-    that is not charged (`charges` is none) only what it ends as matters.
+    A contract with missing rules would be charged, timed or counted wrongly. Without charges
+    (`charges` is none) only the way a contract ends matters.
     """
     contracts = [
         form
@@ -64,7 +66,7 @@ def obstacles_of(
 
 
 def _missing(rule_set: RuleSet, contract: Symbol, day: date) -> str | None:
-    """Return what the rule set does not have of a contract on a day; None where it has all."""
+    """Return the rules that a contract lacks on a day; None if it lacks none."""
     if (market := other_market_of(contract)) is not None:
         venue = f"{market} contracts of {contract.exchange}"
         return f"The rulebook has no hours, charges and margins of {venue}."
@@ -77,7 +79,7 @@ def _missing(rule_set: RuleSet, contract: Symbol, day: date) -> str | None:
 def _without_lots(
     rule_set: RuleSet, contracts: Sequence[Symbol], listed: Collection[str] | None
 ) -> Iterator[tuple[str, str]]:
-    """Yield contracts on indices whose lot neither a master nor the rule set tells."""
+    """Yield contracts on indices without a lot in a master or the rule set."""
     on_index = {
         str(form): form
         for form in contracts

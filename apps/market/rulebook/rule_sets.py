@@ -1,4 +1,4 @@
-"""The rule set in force: the newest loaded version, else the one that ships with the service."""
+"""The rule set in force: the newest loaded version, else the one bundled with the service."""
 
 from collections.abc import Iterator, Mapping
 from datetime import date
@@ -28,7 +28,7 @@ LOCK_RULEBOOK: Final = "SELECT pg_advisory_xact_lock(hashtextextended('rulebook'
 
 
 def current_rule_set() -> RuleSet:
-    """Return the rule set in force, read anew each time: another process may load a version."""
+    """Return the rule set in force, read again each time: another process may load a version."""
     with connection.cursor() as cursor:
         cursor.execute(NEWEST_VERSION)
         newest = cursor.fetchone()
@@ -41,12 +41,12 @@ def _read(sha256: str) -> RuleSet:
 
 
 def files_of(version: RuleSetVersion | None) -> Mapping[str, str]:
-    """Return all files of a version; a file that it does not have yet is the bundled one."""
+    """Return all files of a version; a file that it lacks is the bundled one."""
     return bundled_files() if version is None else {**bundled_files(), **version.files}
 
 
 def describe_day(exchange: Exchange, day: date) -> dict[str, object]:
-    """Return what an exchange does on a date by the rule set in force, segment by segment."""
+    """Return the sessions of an exchange on a date by the rule set in force, segment by segment."""
     rule_set = current_rule_set()
     segments = [
         {"segment": segment, "day": day_of(rule_set, exchange, segment, day)}
@@ -73,7 +73,7 @@ def describe_rates(
 
 
 def unknowns(rule_set: RuleSet, *, today: date) -> Iterator[str]:
-    """Describe what a rule set does not know: rows without a source, years without a calendar."""
+    """Describe the gaps of a rule set: rows without a source, years without a calendar."""
     for name in FILES:
         lines = [str(row.line) for row in rows_by_file(rule_set)[name] if row.unsourced]
         if lines:

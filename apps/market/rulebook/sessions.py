@@ -1,12 +1,11 @@
 """Trading hours by exchange, market and date: the phases of one day, and the calendar of a market
-as the engine takes it (engine rules 9 and 17).
+for the engine (engine rules 9 and 17).
 
-A market is what keeps the same hours. On NSE and BSE: shares that have derivatives (whose
-continuous trading ends in a closing auction since 2026-08-03), other shares, and derivatives; an
-index keeps the hours of the shares with derivatives. On MCX and NCDEX: the group of the commodity.
-
-The holidays of a year without a listed date are not known: the year has hours, but where a session
-must be certain it is an error (engine.MissingCalendar).
+A market is a group of instruments with the same hours. On NSE and BSE: shares with derivatives
+(whose continuous trading ends in a closing auction since 2026-08-03), other shares, and
+derivatives; an index keeps the hours of the shares with derivatives. On MCX and NCDEX: the group of
+the commodity. The holidays of a year without a listed date are unknown: the year has hours, but
+where a session must be certain it is an error (engine.MissingCalendar).
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -39,7 +38,7 @@ SessionKind = Literal["regular", "special", "partial", "holiday", "weekend", "un
 
 
 class SessionPhase(NamedTuple):
-    """One phase of a day, in the exchange's time."""
+    """A phase of a day, in the exchange's time."""
 
     phase: Phase
     opens: time
@@ -49,8 +48,8 @@ class SessionPhase(NamedTuple):
 class SessionDay(NamedTuple):
     """The session of a market on one date.
 
-    `phases` are in order; there are none where the market is closed, and none where the kind is
-    `unknown` or the hours of a `special` session are. `rows` are the rules behind it.
+    `phases` are in order; they are empty if the market is closed, if the kind is `unknown`, and for
+    a `special` session at unknown hours. `rows` are the rules behind it.
     """
 
     kind: SessionKind
@@ -62,10 +61,10 @@ class SessionDay(NamedTuple):
 def sessions_of(
     symbol: str, *, rule_set: RuleSet | None = None, has_derivatives: bool = True
 ) -> Sessions:
-    """Return the trading calendar of a symbol. Raises InvalidSymbol.
+    """Return the trading calendar of a symbol.
 
-    A share with derivatives stops trading earlier, so that is assumed where it is not known: a
-    position is never left to minutes in which its share may not trade.
+    Raises InvalidSymbol. A share with derivatives stops trading earlier, so that is assumed if
+    unknown: a position is never left to minutes in which its share may not trade.
     """
     rule_set = rule_set or bundled_rule_set()
     return market_sessions(rule_set, *market_of(rule_set, symbol, has_derivatives=has_derivatives))
@@ -173,7 +172,7 @@ def _listed(
 
 @lru_cache(maxsize=64)
 def known_years(rule_set: RuleSet, exchange: Exchange, market: Market) -> frozenset[int]:
-    """Return the years of which at least one date is listed."""
+    """Return the years with at least one listed date."""
     return frozenset(day.year for day in _listed(rule_set, exchange, market))
 
 
@@ -192,7 +191,7 @@ def market_sessions(rule_set: RuleSet, exchange: Exchange, market: Market) -> Se
 
 
 def _override(session: SessionDay, day: date) -> Override:
-    """Return the one session that the engine has on a date: from first opening to last close."""
+    """Return the single session of a date for the engine: from first opening to last close."""
     number = day_number(day)
     parts = [phase for phase in session.phases if phase.phase == "continuous"]
     if not parts:

@@ -1,5 +1,5 @@
-"""How contracts end (engine rule 13): those on an index settle in cash at its close, others are
-delivered, so that what is held is closed before.
+"""The end of contracts (engine rule 13): contracts on an index settle in cash at its close; others
+are delivered, so positions are closed before.
 """
 
 from dataclasses import dataclass
@@ -21,8 +21,8 @@ _SHARES_DELIVERED_SINCE: Final = date(2018, 7, 1)
 
 @dataclass(frozen=True, slots=True)
 class UnderlyingClose:
-    """The price of an underlying at the end of a date, and how it was found; `is_official` of the
-    stored candle of the day.
+    """The price of an underlying at the end of a date, and its source; `is_official` for the stored
+    candle of the day.
     """
 
     price: float
@@ -32,8 +32,8 @@ class UnderlyingClose:
 
 @dataclass(frozen=True, slots=True)
 class ContractEnd:
-    """How a contract ends after its last session, which `closes` then (epoch seconds), and what the
-    reader of a result must know who held it so long.
+    """The end of a contract after its last session, which `closes` then (epoch seconds), and notes
+    for the reader of a result with a position held to it.
     """
 
     closes: int
@@ -43,7 +43,7 @@ class ContractEnd:
 
 
 def underlying_of(contract: Symbol) -> str:
-    """Return the symbol of what a contract is on."""
+    """Return the symbol of a contract's underlying."""
     return f"{contract.exchange}:{contract.root}"
 
 
@@ -63,7 +63,7 @@ def contract_end_of(
     underlying: UnderlyingClose | None,
     basis: ChargeBasis | None,
 ) -> ContractEnd:
-    """Return how a contract ends; without a `basis` no tax is charged."""
+    """Return the end of a contract; without a `basis` no tax is charged."""
     day = day_in_india(closes - 1)
     if is_delivered(kind, day):
         message = (
@@ -90,7 +90,7 @@ def contract_end_of(
 
 
 def _settlement_price(contract: Symbol, underlying: float) -> float:
-    """Return the price of a future, or what an option is worth when it is exercised."""
+    """Return the price of a future, or the value of an option at exercise."""
     if contract.type != "options":
         return underlying
     assert contract.strike is not None

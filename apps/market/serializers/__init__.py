@@ -1,6 +1,6 @@
 """Candles, rules and uploads on the wire.
 
-Other apps import these names alone.
+Other apps import only these names.
 """
 
 from apps.market.serializers.candles import (

@@ -34,7 +34,7 @@ from apps.symbols.serializers import SYMBOL, SearchTextField, SymbolField
 
 DEFAULT_CANDLES: Final = 500
 MAX_CANDLES: Final = 5000
-# Timeframes whose candles start at midnight in India, the day before in UTC.
+# Timeframes with candles that start at midnight in India, the day before in UTC.
 DATED: Final = ("1d", "1w")
 # Days or times of one kind that a report of quality lists.
 _MOST_SHOWN: Final = 20
@@ -86,14 +86,14 @@ class QueryMomentField(serializers.Field[int, str, str, Any]):
 
 
 class RangeQuery(StrictSerializer):
-    """From when to when."""
+    """A range of time."""
 
     to = QueryMomentField(
         source="end", last=True, required=False, help_text="Where they end; a date is included."
     )
 
     def get_fields(self) -> dict[str, serializers.Field[Any, Any, Any, Any]]:
-        """`from` is a word of Python's."""
+        """Add `from`, a word of Python's."""
         start = QueryMomentField(source="start", required=False, help_text="Where they begin.")
         return {**super().get_fields(), "from": start}
 
@@ -107,7 +107,7 @@ class RangeQuery(StrictSerializer):
 
 @example({"symbol": "NSE:RELIANCE", "timeframe": "1d", "from": "2026-04-08", "to": "2026-06-30"})
 class CandlesQuery(RangeQuery):
-    """Which candles are wanted."""
+    """The candles to list."""
 
     symbol = ParsedSymbolField(exact=True, help_text="EXCHANGE:SYMBOL")
     timeframe = ChoiceField(choices=TIMEFRAMES, help_text="How long a candle is.")
@@ -123,7 +123,7 @@ class CandlesQuery(RangeQuery):
 
 @example({"symbol": "NSE:RELIANCE"})
 class CoverageQuery(StrictSerializer):
-    """Of which symbol the history is looked at."""
+    """The symbol of a coverage report."""
 
     symbol = ParsedSymbolField(exact=True, help_text="EXCHANGE:SYMBOL")
     timeframe = ChoiceField(
@@ -133,7 +133,7 @@ class CoverageQuery(StrictSerializer):
 
 @example({"query": "RELI"})
 class SeriesQuery(StrictSerializer):
-    """Which stored series are wanted."""
+    """The filters of a list of stored series."""
 
     query = SearchTextField(required=False, help_text="A part of the symbol.")
     exchange = ChoiceField(choices=MARKETS, required=False, help_text="Of this exchange alone.")
@@ -157,7 +157,7 @@ class CandlesField(serializers.Field[Candles, Any, list[tuple[object, ...]], Any
 
 
 class AdjustmentSerializer(AnswerSerializer):
-    """A corporate action that prices and volumes are adjusted for."""
+    """A corporate action that adjusts prices and volumes."""
 
     exDate = DateField(help_text="The first day on which it is in the price.")
     kind = ChoiceField(choices=CorporateAction.Kind.values, help_text="What it is.")
@@ -178,8 +178,10 @@ class AdjustmentSerializer(AnswerSerializer):
     }
 )
 class CandlesSerializer(AnswerSerializer):
-    """Candles of a symbol. `dates` are those of days and weeks; `synthetic` stands only where true,
-    `adjustedFor` only where there is something.
+    """Candles of a symbol.
+
+    `dates` are those of days and weeks; `synthetic` is present only if true, `adjustedFor` only if
+    it is not empty.
     """
 
     symbol = CharField(help_text="EXCHANGE:SYMBOL")
@@ -214,7 +216,7 @@ class CandlesSerializer(AnswerSerializer):
 
 
 class SessionCoverageSerializer(AnswerSerializer):
-    """How much of a range is held of a symbol."""
+    """The stored share of a range for a symbol."""
 
     symbol = SymbolField(help_text="EXCHANGE:SYMBOL")
     bars = IntegerField(
@@ -240,7 +242,7 @@ class SessionCoverageSerializer(AnswerSerializer):
 
 
 class GapSerializer(AnswerSerializer):
-    """Missing sessions in a row."""
+    """Consecutive missing sessions."""
 
     from_ = DateField(source="first", help_text="The first of them.")
     to = DateField(source="last", help_text="The last of them.")
@@ -248,7 +250,7 @@ class GapSerializer(AnswerSerializer):
 
 
 class TimeframeCoverageSerializer(AnswerSerializer):
-    """What is held of one timeframe; of weeks nothing is said of sessions."""
+    """The stored history of one timeframe; for weeks without sessions."""
 
     timeframe = ChoiceField(choices=TIMEFRAMES, help_text="How long a bar is.")
     first = MomentField(help_text="The start of the first bar.")
@@ -289,7 +291,7 @@ class TimeframeCoverageSerializer(AnswerSerializer):
     }
 )
 class SeriesSerializer(TimeframeCoverageSerializer):
-    """What is held of one symbol in one timeframe; the call for one symbol has the gaps."""
+    """The stored history of one symbol in one timeframe; the call for one symbol has the gaps."""
 
     gaps = None  # type: ignore[assignment]  # REST framework's way to leave a field out
 
@@ -298,7 +300,7 @@ class SeriesSerializer(TimeframeCoverageSerializer):
 
 
 class ListedDaysSerializer(AnswerSerializer):
-    """How many days, and the first of them."""
+    """The number of days, and the first of them."""
 
     count = IntegerField(min_value=0, help_text="How many there are.")
     first = serializers.ListField(
@@ -311,7 +313,7 @@ class ListedDaysSerializer(AnswerSerializer):
 
 
 class ListedTimesSerializer(AnswerSerializer):
-    """How many moments, and the first of them."""
+    """The number of moments, and the first of them."""
 
     count = IntegerField(min_value=0, help_text="How many there are.")
     first = serializers.ListField(
@@ -370,7 +372,7 @@ class CandleQualitySerializer(AnswerSerializer):
     }
 )
 class CoverageSerializer(AnswerSerializer):
-    """What is held of a symbol, and the quality of one timeframe of it."""
+    """The stored history of a symbol, and the quality of one timeframe."""
 
     symbol = CharField(help_text="EXCHANGE:SYMBOL")
     timeframes = TimeframeCoverageSerializer(many=True, help_text="Shortest first.")

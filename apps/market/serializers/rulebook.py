@@ -72,7 +72,7 @@ class BrokerField(ChoiceField):
 
 @example({"exchange": "NSE", "date": "2026-08-03"})
 class SessionsQuery(StrictSerializer):
-    """Which day is wanted, and of which exchange."""
+    """The day and the exchange of a session."""
 
     exchange = ChoiceField(choices=MARKETS, help_text="The exchange.")
     date = QueryDateField(source="day", help_text="A day in Asia/Kolkata.")
@@ -80,7 +80,7 @@ class SessionsQuery(StrictSerializer):
 
 @example({"exchange": "NSE", "segment": "equity", "date": "2026-11-20"})
 class ChargeRatesQuery(StrictSerializer):
-    """Whose rates are wanted, and of which day."""
+    """The segment and the day of charge rates."""
 
     exchange = ChoiceField(choices=SEGMENTS, help_text="The exchange.")
     segment = ChoiceField(
@@ -112,7 +112,7 @@ class ChargeRatesQuery(StrictSerializer):
     }
 )
 class ChargesQuery(StrictSerializer):
-    """The fill that a contract note is wanted of."""
+    """The fill for a contract note."""
 
     symbol = ParsedSymbolField(exact=True, help_text="EXCHANGE:SYMBOL")
     side = ChoiceField(choices=SIDES, help_text="The side of the order.")
@@ -138,14 +138,14 @@ class ClockTimeField(serializers.TimeField):
 
 @extend_schema_field({"type": "string"})
 class RuleRowField(serializers.Field[RuleRow, Any, str, Any]):
-    """Where a row of the rulebook stands: file and line."""
+    """The location of a row of the rulebook: file and line."""
 
     def to_representation(self, value: RuleRow) -> str:
         return f"{file_of(value)}:{value.line}"
 
 
 class RuleSourceSerializer(AnswerSerializer):
-    """Where a row of the rulebook stands and where it is from."""
+    """The location and the source of a row of the rulebook."""
 
     row = RuleRowField(source="*", help_text="File and line in the edition of the rulebook.")
     source_ = CharField(help_text="Where it is from.")
@@ -161,7 +161,7 @@ class SessionPhaseSerializer(AnswerSerializer):
 
 
 class SegmentSessionSerializer(AnswerSerializer):
-    """What a segment does on a date."""
+    """The session of a segment on a date."""
 
     segment = ChoiceField(
         choices=get_args(Market),
@@ -212,7 +212,7 @@ class SegmentSessionSerializer(AnswerSerializer):
     }
 )
 class SessionsSerializer(AnswerSerializer):
-    """What an exchange does on a date, and why."""
+    """The sessions of an exchange on a date, with their reasons."""
 
     exchange = ChoiceField(choices=MARKETS, help_text="The exchange.")
     date = DateField(help_text="The day in Asia/Kolkata.")
@@ -221,7 +221,7 @@ class SessionsSerializer(AnswerSerializer):
 
 
 class ChargeSerializer(AnswerSerializer):
-    """An item of a contract note, as it is and as it is paid."""
+    """An item of a contract note, exact and rounded as paid."""
 
     item = ChoiceField(
         choices=CHARGE_ITEMS,
@@ -319,7 +319,7 @@ class ContractNoteSerializer(AnswerSerializer):
 
 
 class RateInForceSerializer(AnswerSerializer):
-    """A rate of the rulebook, and what it is for."""
+    """A rate of the rulebook, and its scope."""
 
     item = ChoiceField(choices=CHARGE_ITEMS, help_text="What it is charged as.")
     percent = NumberField(

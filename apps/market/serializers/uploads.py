@@ -44,7 +44,7 @@ _MASTER_EXAMPLE: Final = b64encode(
     }
 )
 class CandleFileSerializer(UploadSerializer):
-    """A candle file, and what the file itself does not say."""
+    """A candle file, and facts that the file itself lacks."""
 
     symbol = ParsedSymbolField(exact=True, required=False, help_text="Else the file says it.")
     timeframe = ChoiceField(choices=TIMEFRAMES, required=False, help_text="Else the file says it.")
@@ -98,7 +98,7 @@ class CandleFileSerializer(UploadSerializer):
 
 
 class CandleFileReportSerializer(AnswerSerializer):
-    """What is said of one file."""
+    """The report on one file."""
 
     file = CharField(help_text="Its name, and that of the archive it is in.")
     lines = serializers.ListField(
@@ -120,7 +120,7 @@ class CandleFileReportSerializer(AnswerSerializer):
     }
 )
 class CandleUploadSerializer(AnswerSerializer):
-    """What storing a candle file has changed, or would change."""
+    """The changes from storing a candle file; for a check, the changes it would make."""
 
     stored = BooleanField(help_text="False of a check: nothing is stored.")
     fingerprint = CharField(
@@ -172,7 +172,7 @@ class MasterSerializer(UploadSerializer):
     }
 )
 class MasterUploadSerializer(AnswerSerializer):
-    """What importing an instrument master has changed, or would change."""
+    """The changes from importing an instrument master; for a check, the changes it would make."""
 
     stored = BooleanField(help_text="False of a check: nothing is stored.")
     fingerprint = CharField(

@@ -1,1 +1,1 @@
-"""Candle files and instrument masters that operators send: checked first, then stored."""
+"""Candle files and instrument masters from operators: checked first, then stored."""

@@ -1,4 +1,4 @@
-"""What becomes of files that operators send."""
+"""The processing of files from operators."""
 
 from dataclasses import dataclass
 from datetime import date, datetime
@@ -23,7 +23,7 @@ from apps.symbols.models import Source
 
 @dataclass(frozen=True, slots=True)
 class CandleFileReport:
-    """What is said of one file, or of one of those that an archive packs."""
+    """The report on one file, or on a file inside an archive."""
 
     file: str
     lines: list[str]
@@ -31,7 +31,7 @@ class CandleFileReport:
 
 @dataclass(frozen=True, slots=True)
 class CandleUpload:
-    """What storing the files has changed or, of a check, would change."""
+    """The changes from storing the files; for a check, the changes they would make."""
 
     upload: Upload
     files: list[CandleFileReport]
@@ -56,11 +56,11 @@ def upload_candles(
     replace: bool,
     now: datetime,
 ) -> CandleUpload:
-    """Check a candle file, or store one that has been checked, as `manage.py load_candles` does:
-    all of it, or nothing.
+    """Check a candle file, or store a checked one, as `manage.py load_candles` does: all of it, or
+    nothing.
 
-    A check writes everything and takes it back, so that it meets whatever storing would meet.
-    Raises OtherFile, BadCandleFile, and what `services.append_all` does.
+    A check writes everything and rolls back, so that it finds every error of storing. Raises
+    OtherFile, BadCandleFile, and the errors of `services.append_all`.
     """
     loader = CandleLoader(replace=replace, now=now)
     files = []
@@ -90,7 +90,7 @@ def upload_candles(
 
 @dataclass(frozen=True, slots=True)
 class MasterUpload:
-    """What importing the master has changed or, of a check, would change."""
+    """The changes from importing the master; for a check, the changes it would make."""
 
     upload: Upload
     imported: MasterImport
@@ -119,10 +119,10 @@ def upload_master(
     force: bool,
     now: datetime,
 ) -> MasterUpload:
-    """Check an instrument master, or import one that has been checked, as `manage.py seed_symbols`
-    does: all of it, or nothing.
+    """Check an instrument master, or import a checked one, as `manage.py seed_symbols` does: all of
+    it, or nothing.
 
-    A check writes everything and takes it back. Raises OtherFile, InvalidInput, InvalidMaster,
+    A check writes everything and rolls back. Raises OtherFile, InvalidInput, InvalidMaster,
     SuspiciousMaster.
     """
     today = now.astimezone(INDIA).date()

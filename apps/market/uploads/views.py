@@ -34,7 +34,7 @@ class CandleFileViewSet(OwnedViewSet):
     @idempotent
     def create(self, request: Request) -> Response:
         """Check or store a candle file."""
-        body = request.data  # what is no JSON is refused before anybody's role is looked at
+        body = request.data  # invalid JSON is refused before the role is checked
         operator = operator_of(request)
         uploaded = services.upload_candles(
             operator=operator, **CandleFileSerializer.read(body), now=self.now
@@ -56,7 +56,7 @@ class MasterViewSet(OwnedViewSet):
     @idempotent
     def create(self, request: Request) -> Response:
         """Check or import an instrument master."""
-        body = request.data  # what is no JSON is refused before anybody's role is looked at
+        body = request.data  # invalid JSON is refused before the role is checked
         operator = operator_of(request)
         uploaded = services.upload_master(
             operator=operator, **MasterSerializer.read(body), now=self.now

@@ -1,5 +1,5 @@
-"""Which column of a file holds what: one table of the names that exchanges, brokers and programs
-give to the columns of candles.
+"""The meaning of a file's columns: one table of the names that exchanges, brokers and programs use
+for the columns of candles.
 
 Names are compared without case, blanks, punctuation and plain units in brackets: `Open Price`,
 `OPEN_PRICE` and `Open Price (Rs.)` are one name. Lots and thousands are other volumes than shares.
@@ -87,7 +87,7 @@ COLUMNS: Final[Names] = {
     "symbol": ("symbol", "instrument", "ticker", "tradingsymbol", "chsymbol", "indexname"),
     "series": ("series", "chseries"),
 }
-# Columns that many files have and no candle needs. They may look like what is read, and are not.
+# Columns of many files that candles do not need. They may look like needed columns, and are not.
 _NOT_READ: Final = frozenset(
     (
         "adjclose",
@@ -125,10 +125,10 @@ _ADJUSTED_LIKE: Final = re.compile(r"^adj|adjusted")
 
 @dataclass(frozen=True, slots=True)
 class FileLayout:
-    """Indices of the columns, `prices` in the order of PRICES; None where a file lacks one.
+    """Indices of the columns, `prices` in the order of PRICES; None for a missing one.
 
-    `clock` is the time of day where the stamps are dates. `volume_unit` says what the volume
-    counts. `not_read` are the names of the columns that are not used.
+    `clock` is the time of day if the stamps are dates. `volume_unit` is the unit of the volume.
+    `not_read` are the names of unused columns.
     """
 
     stamp: int | None
@@ -164,10 +164,10 @@ class _Header:
 def layout_of(
     table: FileTable, *, known: bool = False, ignored: Collection[str] = ()
 ) -> FileLayout:
-    """Return the layout of a file. Refuses a header that lacks a price.
+    """Return the layout of a file.
 
-    Unless the format is `known`, refuses a column that looks like a volume, an instrument or an
-    adjusted price and is not read, but for those whose names are `ignored`.
+    Refuses a header that lacks a price. Unless the format is `known`, it refuses an unread column
+    that looks like a volume, an instrument or an adjusted price, except the names in `ignored`.
     """
     header = _Header(_positions(table.names))
     prices = {role: header.first(role) for role in PRICES}
@@ -201,7 +201,7 @@ def layout_of(
 
 
 def _volume(table: FileTable, header: _Header) -> tuple[int | None, str]:
-    """Return the first column of volume that is not blank, else the first, and what it counts."""
+    """Return the first non-blank column of volume, else the first, and its unit."""
     units = header.all("volume")
     for index in units:
         if not is_blank(table.columns[index]):
@@ -228,7 +228,7 @@ def _refuse_misread(
 
 
 def _meaning(table: FileTable, layout: FileLayout, index: int, name: str) -> str | None:
-    """Return what an unread column may be that changes the meaning of the bars; else None."""
+    """Return a possible meaning of an unread column that would change the bars; else None."""
     if layout.volume is None and (name == "tickvol" or _VOLUME_LIKE.search(name)):
         return "a volume"
     if name in _NOT_READ:
@@ -270,7 +270,9 @@ def is_blank(column: Column) -> bool:
 
 
 def normalise(name: str) -> str:
-    """Return a column's name as names are compared, without a bracket that tells only its unit."""
+    """Return a column's name normalised for comparison, without a bracket that contains only its
+    unit.
+    """
     return re.sub("[^a-z0-9]", "", _UNIT.sub("", name.lower()))
 
 

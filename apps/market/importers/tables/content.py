@@ -1,4 +1,4 @@
-"""The contents of the files at a path, and the error that says what is wrong with a candle file."""
+"""The contents of the files at a path, and the error for a bad candle file."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -31,7 +31,7 @@ def contents_of(path: Path, *, most_files: int = files.MOST_FILES) -> Iterator[C
 
 
 def _refuse_other_programs(path: Path, content: Content) -> None:
-    """Refuse a workbook and a web page, which are saved by mistake for a table."""
+    """Refuse a workbook and a web page: users save them by mistake instead of a table."""
     is_workbook = content.name == "[Content_Types].xml" or content.data.startswith(_OLD_EXCEL)
     if is_workbook:
         raise BadCandleFile(file=path.name, reason="is an Excel workbook: save its sheet as CSV")

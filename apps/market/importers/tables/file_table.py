@@ -1,7 +1,6 @@
 """A file's rows as columns: of text or numbers (CSV), or of their own types (Parquet, JSON).
 
-An empty value takes one byte in a file and several in memory, so values are counted before they are
-read.
+An empty value takes one byte in a file and several in memory, so values are counted before reading.
 """
 
 import codecs
@@ -39,11 +38,11 @@ _CHUNK: Final = 1024 * 1024
 class FileTable:
     """The rows of one file.
 
-    `names` are the file's own column names, `columns` are in the same order; `location` says where
-    a row is found in the file ("line 2"), for messages. `name_in_file` is the instrument's name
-    where the file has it above its rows instead of in a column. `name` is the file's own, `shown`
-    also names the archive. `has_header` is false where the names were guessed, and
-    `from_yfinance` says that three lines of names tell its maker.
+    `names` are the file's own column names, `columns` are in the same order; `location` describes
+    the place of a row in the file ("line 2"), for messages. `name_in_file` is the instrument's name
+    if the file has it above its rows instead of in a column. `name` is the file's own, `shown` adds
+    the archive's name. `has_header` is false if the names were guessed; `from_yfinance` is true for
+    three lines of names.
     """
 
     name: str
@@ -62,11 +61,11 @@ class FileTable:
         raise BadCandleFile(file=self.shown, reason=reason)
 
     def cast(self, index: int, target: pa.DataType, problem: str) -> Column:
-        """Return a column in another type; refuse the first value that has no such form."""
+        """Return a column in another type; refuse the first value that cannot be converted."""
         return self.converted(self.columns[index], index, target, problem)
 
     def converted(self, column: Column, index: int, target: pa.DataType, problem: str) -> Column:
-        """Cast what was made of the column at `index`, as `cast` does."""
+        """Cast a column derived from the column at `index`, as `cast` does."""
         try:
             return pc.cast(column, target)
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
@@ -80,7 +79,7 @@ class FileTable:
 
 
 def first_bad(column: Column, target: pa.DataType) -> int:
-    """Return the index of the first value that cannot be cast, found by halving."""
+    """Return the index of the first value that cannot be cast, by binary search."""
     low, high = 0, len(column)
     while high - low > 1:
         middle = (low + high) // 2
@@ -119,8 +118,9 @@ def parquet_table(content: Content) -> FileTable:
 
 
 def _parquet_rows(content: Content) -> pa.Table:
-    """Read the file as a table. Text that repeats is in it once, and stays so (as a dictionary)
-    until it is known how long all of it is.
+    """Read the file as a table.
+
+    Repeated text is stored once (as a dictionary) until its total length is known.
     """
     source = pa.BufferReader(content.data)
     metadata = pq.read_metadata(source)
@@ -141,7 +141,7 @@ def _parquet_rows(content: Content) -> pa.Table:
 
 # Any: the stubs have no dictionaries among a column's chunks.
 def _text_length(column: Column) -> int:
-    """Return the bytes of the text of all rows of a column that is a dictionary; else 0."""
+    """Return the bytes of the text of all rows of a dictionary column; else 0."""
     if not pa.types.is_dictionary(column.type):
         return 0
     chunks: list[Any] = column.chunks
@@ -154,8 +154,8 @@ def _text_length(column: Column) -> int:
 def csv_table(content: Content, numbers: Callable[[Sequence[str]], Collection[int]]) -> FileTable:
     """Read the rows of a file of separated values.
 
-    `numbers` decides by the names which columns ought to be numbers: float64 if all of them are,
-    otherwise text, so that a message can show what is written.
+    `numbers` selects columns of numbers by their names: float64 if all of them are numbers,
+    otherwise text, so that a message can quote the value.
     """
     whole = _utf8(content)
     text = whole.lstrip(_LINE_ENDS)  # Arrow counts empty lines before the header, but no others
@@ -192,9 +192,9 @@ def csv_table(content: Content, numbers: Callable[[Sequence[str]], Collection[in
 
 
 def _by_ticker(table: FileTable, tickers: Sequence[str]) -> FileTable:
-    """Put the columns of several tickers one below the other, with a column that names them.
+    """Stack the columns of several tickers, with a column of their names.
 
-    A ticker without a field that another has is refused: its columns would not line up.
+    A ticker that lacks a field of another is refused: its columns would not line up.
     """
     fields = tuple(dict.fromkeys(table.names[1:]))
     at = {key: i for i, key in enumerate(zip(table.names[1:], tickers, strict=True), start=1)}
@@ -221,7 +221,7 @@ def _stack(columns: Sequence[Column]) -> Column:
 
 
 def _utf8(content: Content) -> bytes:
-    """Return the text in UTF-8 without its mark; UTF-16 is known by its own."""
+    """Return the text in UTF-8 without its mark; UTF-16 is recognised by its own mark."""
     if not content.data.startswith(_MARKS_OF_UTF16):
         return content.data.removeprefix(_BYTE_ORDER_MARK)
     try:
@@ -231,8 +231,8 @@ def _utf8(content: Content) -> bytes:
 
 
 def _check_text(shown: str, text: bytes) -> None:
-    """Refuse text that is not UTF-8, piece by piece: one letter beyond Latin would make the whole
-    text four times as long.
+    """Refuse text that is not UTF-8, piece by piece: a single letter beyond Latin would make the
+    whole text four times as long in memory.
     """
     decoder = codecs.getincrementaldecoder("utf-8")()
     for start in range(0, 0 if text.isascii() else len(text), _CHUNK):
@@ -246,14 +246,14 @@ def _check_text(shown: str, text: bytes) -> None:
 
 
 def _parsed(text: bytes, header: Header, types: Sequence[pa.DataType]) -> tuple[Column, ...]:
-    """Read the columns in these types. Raises ArrowInvalid, which does not say where."""
+    """Read the columns in these types. Raises ArrowInvalid, without the position."""
     parsing = pyarrow.csv.ParseOptions(delimiter=header.delimiter)
     return _columns(text, header, types, pyarrow.csv.ReadOptions(), parsing)
 
 
 def _parsed_as_text(shown: str, text: bytes, header: Header, above: int) -> tuple[Column, ...]:
-    """Read the columns as text; refuse a row of another width by its line, of which `above` lines
-    are above the text.
+    """Read the columns as text; refuse a row of another width by its line, counting the `above`
+    lines above the text.
     """
     torn: list[InvalidRow] = []
 

@@ -1,8 +1,8 @@
 """The header of a file: the names of its columns.
 
-There are three forms: one line of names; the three lines of newer yfinance files (what and of which
-ticker, in either order, and the name of the index); and none, when the first line is itself a bar:
-then the columns are recognised by what they look like, in the order in which such files have them.
+There are three forms: one line of names; the three lines of newer yfinance files (field and ticker,
+in either order, and the name of the index); and no header, if the first line is itself a bar. Its
+columns are then recognised by their content, in the usual order of such files.
 """
 
 import csv
@@ -39,7 +39,7 @@ class Header:
 
 
 def header_of(text: bytes, file_name: str) -> Header:
-    """Read the header of a text that has a line. Raises csv.Error."""
+    """Read the header of a text with at least one line. Raises csv.Error."""
     first, second, third = _first_lines(text)
     delimiter = max(_DELIMITERS, key=first.count)
     names, row, below = (_fields(line, delimiter) for line in (first, second, third))
@@ -73,7 +73,7 @@ def _fields(line: str, delimiter: str) -> tuple[str, ...]:
 
 def _names_of_a_bar(fields: Sequence[str]) -> tuple[str, ...] | None:
     """Return names for the fields of a bar (perhaps an instrument, a date, perhaps a clock,
-    numbers), None where the fields are not a bar.
+    numbers), None if the fields are not a bar.
     """
     names: list[str] = []
     remaining = list(fields)

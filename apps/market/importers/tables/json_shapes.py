@@ -1,8 +1,8 @@
-"""Candles in JSON, as brokers, charting libraries and programs save them, by shape.
+"""Candles in JSON, in the shapes of brokers, charting libraries and programs.
 
 Bars are a list of lists (time, open, high, low, close, volume, open interest), a list of objects,
-or an object of lists, under any names around them; lines of JSON are a list of objects. The names
-of objects are those of columns. The answer of a broker that is an error is shown in its words.
+or an object of lists, at any depth; lines of JSON are a list of objects. The names of objects are
+column names. A broker's error answer is quoted.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -35,7 +35,7 @@ _ERRORS: Final = frozenset(
         "errors",
     )
 )
-# Any: what JSON holds.
+# Any: arbitrary JSON.
 _Node = Any
 
 
@@ -68,9 +68,9 @@ _Bars = tuple[Mapping[str, Sequence[object]], str | None]
 
 
 def _bars_in(node: _Node, around: Mapping[str, object], depth: int) -> Iterator[_Bars]:
-    """Yield the bars in a document: columns by name, and the instrument that is named around them.
+    """Yield the bars in a document: columns by name, and the instrument named around them.
 
-    `around` are the lists and texts of the objects that hold the node.
+    `around` are the lists and texts of the objects around the node.
     """
     if depth == 0:
         return
@@ -105,7 +105,7 @@ def _columns_of_list(rows: Sequence[_Node]) -> Mapping[str, Sequence[object]] | 
 def _columns_of_lists(
     node: Mapping[str, _Node], around: Mapping[str, _Node]
 ) -> Mapping[str, Sequence[object]] | None:
-    """Return the lists of an object that has prices; the times may lie in an object around it."""
+    """Return the lists of an object with prices; the times may be in an object around it."""
     lists = {name: value for name, value in node.items() if isinstance(value, list)}
     if not _has_prices(lists):
         return None
@@ -126,7 +126,7 @@ def _holds_lists(row: Mapping[str, _Node]) -> bool:
 
 
 def _symbol(around: Mapping[str, _Node]) -> str | None:
-    """Return the instrument that an object around the bars names, as Yahoo's `meta` does."""
+    """Return the instrument named by an object around the bars, such as Yahoo's `meta`."""
     meta = around.get("meta")
     holders = [around, meta] if isinstance(meta, dict) else [around]
     names = (holder.get("symbol") for holder in holders)

@@ -1,9 +1,9 @@
-"""Numbers as people, exchanges and portals write them.
+"""Numbers in the forms of people, exchanges and portals.
 
-Known forms: 1234.5; thousands by commas as in 1,234,567 or 12,34,567; with K, M, B, L or Cr for a
-thousand, a million, a thousand million, a lakh and a crore; with a decimal comma (2590,05 or
-2.590,05) in a file that proves it: one of its values can be read in no other way. An empty cell,
-`-`, `null` and `NaN` are missing values.
+Known forms: 1234.5; thousands separated by commas as in 1,234,567 or 12,34,567; with K, M, B, L or
+Cr for a thousand, a million, a thousand million, a lakh and a crore; with a decimal comma (2590,05
+or 2.590,05) in a file that proves it: a value can be read in no other way. An empty cell, `-`,
+`null` and `NaN` are missing values.
 """
 
 from collections.abc import Collection, Sequence
@@ -35,7 +35,7 @@ _PROOF: Final = r"^[+-]?(?:[0-9.]*,[0-9]{1,2}|[0-9]{4,},[0-9]+)$"
 
 
 def read_numbers(table: FileTable, indices: Collection[int]) -> Sequence[NDArray[np.float64]]:
-    """Return these columns as f8[n], NaN where a value is missing; refuse any other text."""
+    """Return these columns as f8[n], NaN for missing values; refuse other text."""
     texts = {index: table.columns[index] for index in indices if _is_text(table.columns[index])}
     texts = {index: _spelled(column) for index, column in texts.items()}
     comma = _has_decimal_comma(texts.values())
@@ -58,7 +58,7 @@ def _of_values(table: FileTable, index: int) -> NDArray[np.float64]:
 
 # Any: the stubs know only some of the kinds of values that Arrow computes with.
 def _spelled(column: Column) -> Any:
-    """Return the text in lower case without a rupee sign, null where a value is missing."""
+    """Return the text in lower case without a rupee sign, null for missing values."""
     lower: Any = pc.utf8_lower(pc.replace_substring(column, "\u20b9", ""))
     lower = pc.utf8_trim_whitespace(lower)
     missing = pc.is_in(lower, pa.array(_MISSING))
@@ -66,7 +66,7 @@ def _spelled(column: Column) -> Any:
 
 
 def _has_decimal_comma(columns: Collection[Column]) -> bool:
-    """Return whether every value fits a decimal comma and one of them fits nothing else."""
+    """Return whether every value fits a decimal comma and at least one fits nothing else."""
     proven = False
     for column in columns:
         marked = pc.filter(column, pc.match_substring_regex(column, "[.,]"))
@@ -79,7 +79,7 @@ def _has_decimal_comma(columns: Collection[Column]) -> bool:
 def _of_text(
     table: FileTable, index: int, column: Any, *, decimal_comma: bool
 ) -> NDArray[np.float64]:
-    """Return the numbers of a column of text; the first value that is none is refused."""
+    """Return the numbers of a column of text; refuse the first value that is not a number."""
     if decimal_comma:
         column = pc.replace_substring(pc.replace_substring(column, ".", ""), ",", ".")
     try:

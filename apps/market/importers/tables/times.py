@@ -1,10 +1,10 @@
 """The times of a file's rows.
 
 Known forms: ISO 8601; a year, month and day with `-`, `/`, `.` or nothing between them; day first
-or month first, which all rows of the file decide together; a month's name; each of these with an
+or month first, decided by all rows of the file together; a month's name; each of these with an
 optional time of day (also AM and PM) and zone (Z, IST, UTC, +05:30); epoch seconds, milliseconds,
 microseconds and nanoseconds, also as decimals. A time without a zone is in Asia/Kolkata. The first
-row decides which form the file has; every other row must have it too.
+row decides the form of the file; every other row must have it too.
 """
 
 import re
@@ -91,7 +91,7 @@ def seconds_of(table: FileTable, layout: FileLayout) -> NDArray[np.int64]:
 
 
 def day_first_is_assumed(table: FileTable, layout: FileLayout) -> bool:
-    """Return whether no date of the file tells whether its day or its month comes first."""
+    """Return whether no date of the file tells if the day or the month comes first."""
     column = None if layout.stamp is None else table.columns[layout.stamp]
     if column is None or not pa.types.is_string(column.type):
         return False
@@ -110,7 +110,7 @@ def stamp_column(table: FileTable, layout: FileLayout) -> int:
 
 
 def expiry_day(table: FileTable, text: str) -> date:
-    """Return a day of expiry as exchanges write it; refuse the file for anything else."""
+    """Return a day of expiry in the exchanges' form; refuse the file for other forms."""
     day = day_from(text)
     if day is None:
         table.refuse(f"{text!r} is no day of expiry")
@@ -119,7 +119,7 @@ def expiry_day(table: FileTable, text: str) -> date:
 
 @lru_cache(maxsize=4096)
 def day_from(text: str) -> date | None:
-    """Return the date, None for a text of no known form."""
+    """Return the date, None for an unknown form."""
     for form in _DAYS:
         try:
             return datetime.strptime(text, form).replace(tzinfo=UTC).date()
@@ -137,7 +137,7 @@ def _of_timestamps(column: Column) -> NDArray[np.int64]:
 
 
 def _of_epoch(table: FileTable, stamp: int) -> NDArray[np.int64]:
-    """Return the seconds of whole or decimal numbers, whose size tells their unit."""
+    """Return the seconds of whole or decimal numbers; their size tells their unit."""
     column = table.columns[stamp]
     if pa.types.is_string(column.type):
         column = pc.replace_substring_regex(column, r"\.[0-9]+$", "")
@@ -179,11 +179,11 @@ def _with_clock(table: FileTable, layout: FileLayout, dates: Column) -> Column:
 
 
 def _of_parts(table: FileTable, stamp: int, column: Column, first: str) -> NDArray[np.int64]:
-    """Return the seconds of dates that are taken apart by the first form that fits row one."""
+    """Return the seconds of dates, parsed by the first form that fits row one."""
     form = next((form for form in _FORMS if re.match(form, first)), None)
     if form is None:
         table.refuse_value(0, stamp, _NO_TIME)
-    # Any: the stubs do not know the fields of what is taken apart.
+    # Any: the stubs do not know the extracted fields.
     parts: Any = pc.extract_regex(column, form)
     if parts.null_count:
         table.refuse_value(int(np.argmax(pc.is_null(parts).to_numpy())), stamp, _NO_TIME)
@@ -207,7 +207,7 @@ def _of_parts(table: FileTable, stamp: int, column: Column, first: str) -> NDArr
 
 
 def _whole(texts: Any) -> NDArray[np.int64]:
-    """Return digits as whole numbers, 0 where there are none."""
+    """Return digits as whole numbers, 0 for none."""
     filled: Any = pc.replace_substring_regex(texts, "^$", "0")
     return np.asarray(pc.cast(filled, pa.int64()).to_numpy(), dtype=np.int64)
 
@@ -259,7 +259,7 @@ def _day_numbers(
     month: NDArray[np.int64],
     day: NDArray[np.int64],
 ) -> NDArray[np.int64]:
-    """Return days since 1970; refuse the first date that no calendar has."""
+    """Return days since 1970; refuse the first impossible date."""
     is_month = (month >= 1) & (month <= 12)
     months = ((year - 1970) * 12 + np.where(is_month, month, 1) - 1).astype("M8[M]")
     first = months.astype("M8[D]")
@@ -284,7 +284,7 @@ def _clock_seconds(table: FileTable, stamp: int, texts: Any) -> NDArray[np.int64
 
 
 def _offsets(zones: Any) -> NDArray[np.int64]:
-    """Return the seconds by which each row's clock is ahead of UTC, India's without a zone."""
+    """Return the seconds by which each row's clock is ahead of UTC; without a zone, India's."""
     coded: Any = pc.utf8_lower(zones).combine_chunks().dictionary_encode()
     offsets = [_offset(zone) for zone in coded.dictionary.to_pylist()]
     by_row: NDArray[np.int64] = np.array(offsets, np.int64)[coded.indices.to_numpy()]

@@ -1,4 +1,4 @@
-"""Bring candle files into the store."""
+"""Load candle files into the store."""
 
 import argparse
 import sys

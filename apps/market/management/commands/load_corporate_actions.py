@@ -1,4 +1,4 @@
-"""Bring splits, bonuses and dividends in, or look for days on which a share seems to have split."""
+"""Load splits, bonuses and dividends, or search for days on which a share may have split."""
 
 import csv
 from collections import Counter

@@ -1,4 +1,4 @@
-"""Bring in a newer edition of the market's rules."""
+"""Load a newer edition of the market's rules."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -46,7 +46,7 @@ class Command(BaseCommand):
 
 
 def _files(path: Path) -> Mapping[str, str]:
-    """Texts by name, of a folder all that are CSV."""
+    """Return texts by name; of a folder all CSV files."""
     files = sorted(path.glob("*.csv")) if path.is_dir() else [path]
     if not files:
         raise CommandError(f"{path}: no CSV file in this folder")

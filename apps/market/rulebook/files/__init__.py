@@ -1,1 +1,1 @@
-"""The files of the rulebook: their rows, their checks, and a rule set made of them."""
+"""The files of the rulebook: their rows, their checks, and the rule set made of them."""

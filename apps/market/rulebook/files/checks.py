@@ -133,7 +133,7 @@ def _follow_one_another(first: DayRow, second: DayRow) -> bool:
 def _repeated(
     name: str, rows: Iterable[RowType], keys: Callable[[RowType], Iterable[object]]
 ) -> Iterator[RulebookFault]:
-    """Find rows that say again what an earlier one says."""
+    """Find rows that repeat an earlier one."""
     seen: dict[object, int] = {}
     for row in rows:
         own = list(keys(row))

@@ -1,7 +1,7 @@
-"""The rows of each file of the rulebook, and the reading of a file, fault by fault.
+"""The rows of each file of the rulebook, and a reader that reports every fault.
 
-A cell with several values separates them by blanks; an empty one means any, or none, as the field
-says. Every row names its source, or says in `unsourced` what has none.
+Blanks separate several values in a cell; an empty cell means any, or none, depending on the field.
+Every row names its source, or names its unsourced facts in `unsourced`.
 """
 
 import csv
@@ -15,12 +15,12 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 
 Exchange: TypeAlias = Literal["NSE", "BSE", "MCX", "NCDEX"]
 ChargeSegment: TypeAlias = Literal["equity", "futures", "options", "agri_futures", "agri_options"]
-# Exchange-traded funds by what they hold: `equity_etf` holds shares of Indian companies.
+# Exchange-traded funds by their holdings: `equity_etf` holds shares of Indian companies.
 EtfKind: TypeAlias = Literal[
     "equity_etf", "gold_etf", "silver_etf", "debt_etf", "liquid_etf", "overseas_etf"
 ]
-# What a rate is given for: the rates of a kind of ETF, or of options of the nearest expiry, take
-# precedence over those of the whole segment.
+# The scope of a rate: rates of a kind of ETF, or of options of the nearest expiry, take precedence
+# over those of the whole segment.
 RateScope: TypeAlias = ChargeSegment | EtfKind | Literal["nearest_options"]
 # Commodities of one group keep the same hours, so a group is a market too.
 CommodityGroup: TypeAlias = Literal["non_agri", "agri_global", "agri"]
@@ -39,7 +39,7 @@ ContractKind: TypeAlias = Literal[
     "goods_future",
     "goods_option",
 ]
-# Contracts whose name has no day are monthly ones, quarterly ones among them.
+# Contracts without a day in their name are monthly ones, quarterly ones among them.
 ContractCycle: TypeAlias = Literal["monthly", "weekly"]
 Product: TypeAlias = Literal["intraday", "delivery", "carryforward"]
 OrderSide: TypeAlias = Literal["buy", "sell"]
@@ -84,11 +84,11 @@ class RuleRow(BaseModel):
 
 class ChargeRate(RuleRow):
     """The rate of one item from `first_date` until a later row of the same key: percent of a fill's
-    value, of an option's premium; `gst` is percent of brokerage, exchange fee, SEBI fee and
-    depository charge, `exercise_tax` of what an option is worth when it is exercised.
+    value, of an option's premium.
 
-    `roots` names the underlyings to which the rate applies, before a rate for all; no `products`
-    means all.
+    `gst` is percent of brokerage, exchange fee, SEBI fee and depository charge, `exercise_tax` of
+    an option's value at exercise. `roots` names the underlyings of the rate, which precedes a rate
+    for all; no `products` means all.
     """
 
     exchanges: OneOrMore[Exchange]
@@ -114,8 +114,8 @@ class BrokerRow(RuleRow):
 
 
 class DepositoryRow(RuleRow):
-    """The charge of a broker and the depository for each share and day on which shares are sold
-    that were bought on an earlier day: `amount` rupees before GST.
+    """The charge of a broker and the depository for each share and day with a sale of shares bought
+    on an earlier day: `amount` rupees before GST.
     """
 
     broker: Annotated[str, Field(pattern=r"^[a-z0-9_]{1,50}$")]
@@ -124,7 +124,7 @@ class DepositoryRow(RuleRow):
 
 
 class EtfRow(RuleRow):
-    """An exchange-traded fund, which is taxed by its kind and otherwise charged as a share."""
+    """An exchange-traded fund, taxed by its kind and otherwise charged as a share."""
 
     exchanges: OneOrMore[Literal["NSE", "BSE"]]
     root: Annotated[str, Field(pattern=r"^[A-Z0-9]+$")]
@@ -134,8 +134,8 @@ class EtfRow(RuleRow):
 class CommodityRow(RuleRow):
     """The group of a commodity, which decides hours and taxes.
 
-    `lot` is the units of a lot and `multiplier` the rupees that a lot gains per rupee of price;
-    they apply where no master says anything else.
+    `lot` is the units of a lot and `multiplier` the rupees that a lot gains per rupee of price; a
+    master takes precedence.
     """
 
     exchange: Literal["MCX", "NCDEX"]
@@ -178,9 +178,9 @@ class HoursRow(RuleRow):
 class DayRow(RuleRow):
     """A date that differs from other days of its weekday; no `markets` means all of the exchanges.
 
-    `holiday`: no session; `morning_closed`, `evening_closed`: of commodities, whose day is divided
+    `holiday`: no session; `morning_closed`, `evening_closed`: for commodities, with a day divided
     at 17:00; `regular`: the usual phases, on a weekend; `special`: continuous from `opens` to
-    `closes`, in as many parts as there are rows, or at hours that are not known.
+    `closes`, in as many parts as there are rows, or at unknown hours.
     """
 
     exchanges: OneOrMore[Exchange]
@@ -206,8 +206,8 @@ class DayRow(RuleRow):
 
 
 class TickRow(RuleRow):
-    """The tick of prices under `below` rupees (of all higher prices where it is empty), from
-    `first_date` until the next date that has rows.
+    """The tick of prices under `below` rupees (of all higher prices if it is empty), from
+    `first_date` until the next date with rows.
     """
 
     exchanges: OneOrMore[Exchange]
@@ -218,8 +218,8 @@ class TickRow(RuleRow):
 
 
 class MarginRow(RuleRow):
-    """The percentage of a contract's value that is locked while it is held, and the method; of an
-    option that is sold, that of the price of its underlying, which is locked beside the premium.
+    """The percentage of a contract's value that is locked while it is held, and the method; for a
+    sold option, the percentage of the price of its underlying, locked beside the premium.
     """
 
     exchanges: OneOrMore[Exchange]
@@ -230,8 +230,8 @@ class MarginRow(RuleRow):
 
 
 class LotRow(RuleRow):
-    """The units of a lot of contracts on an underlying that expire from `first_expiry` on, until
-    a later row: of monthly or weekly ones, of both where no cycle is named.
+    """The units of a lot of contracts on an underlying with an expiry from `first_expiry` on, until
+    a later row: of monthly or weekly contracts, of both if no cycle is named.
     """
 
     exchanges: OneOrMore[Literal["NSE", "BSE"]]
@@ -242,7 +242,7 @@ class LotRow(RuleRow):
 
 
 class RulebookFault(BaseModel):
-    """One fault of a rule set; `line` is 0 for a file as a whole."""
+    """A fault of a rule set; `line` is 0 for a file as a whole."""
 
     model_config = ConfigDict(frozen=True)
 

@@ -92,12 +92,12 @@ def rows_by_file(rule_set: RuleSet) -> Mapping[str, tuple[RuleRow, ...]]:
 
 
 def file_of(row: RuleRow) -> str:
-    """Return the name of the file that a row is from."""
+    """Return the name of a row's file."""
     return _NAMES[type(row)]
 
 
 class _FileReader:
-    """Reads file after file and collects what is wrong."""
+    """Reads file after file and collects the faults."""
 
     def __init__(self, files: Mapping[str, str]) -> None:
         self.files = files
