@@ -133,15 +133,15 @@ class SignUpSerializer(AccountBodySerializer):
 class LogInSerializer(AccountBodySerializer):
     """Any two non-empty strings: impossible pairs get the same answer as wrong ones."""
 
-    email = SecretField(help_text="As at sign-up; case does not count.")
-    password = SecretField(help_text="As chosen.")
+    email = SecretField(help_text="The address from sign-up; case does not count.")
+    password = SecretField(help_text="The password of the account.")
     sessionCookie = FlagField(
         required=False, help_text="Whether a browser is signed in by a cookie, too."
     )
     code = SecretField(
         max_length=MAX_CODE,
         required=False,
-        help_text="Of an account with two-factor authentication: a one-time or recovery code.",
+        help_text="For an account with two-factor authentication: a one-time or recovery code.",
     )
 
 
@@ -162,7 +162,7 @@ class ProofSerializer(AccountBodySerializer):
     code = SecretField(
         max_length=MAX_CODE,
         required=False,
-        help_text="Of an account with two-factor authentication: a one-time or recovery code.",
+        help_text="For an account with two-factor authentication: a one-time or recovery code.",
     )
 
 
@@ -329,7 +329,7 @@ class ActivitySerializer(AnswerSerializer):
         help_text="`user`: also somebody who has not logged in; `operator`: in the user's place;"
         " `system`: the service itself; `command`: on the machine's command line.",
     )
-    address = CharField(help_text="Of the client; empty where there was none.")
+    address = CharField(help_text="The address of the client; empty without one.")
     details = ObjectField()
 
 
@@ -400,9 +400,9 @@ class SessionSerializer(AnswerSerializer):
     createdAt = MomentField()
     lastUsedAt = MomentField(help_text="To a minute.")
     address = CharField(
-        allow_null=True, help_text="Of the client that logged in; null where it had none."
+        allow_null=True, help_text="The address of the client at login; null without one."
     )
-    userAgent = CharField(help_text="As the client calls itself, the first 200 characters.")
+    userAgent = CharField(help_text="The User-Agent of the client, the first 200 characters.")
     current = BooleanField(help_text="Whether it is the session of this call.")
 
 

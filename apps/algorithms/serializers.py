@@ -178,12 +178,12 @@ class AlgorithmSerializer(AnswerSerializer):
     walkForwardResults = WalkForwardsField(
         read_only=True,
         source="*",
-        help_text=f"As of its backtest, newest last; {MOST_WALK_FORWARDS} are kept. `notes` stand"
-        " where an earlier engine made them and may have been wrong.",
+        help_text=f"The results, newest last; {MOST_WALK_FORWARDS} are kept. There are"
+        " `notes` if an earlier engine made them and may have been wrong.",
     )
     monteCarloConfig = FreeField(
         allow_null=True,
-        help_text="For Monte Carlo simulations that are submitted without a configuration, which"
+        help_text="The default for Monte Carlo simulations submitted without a configuration, which"
         " judge it; any keys, up to 16 KiB as JSON.",
     )
     monteCarloResults = MonteCarloField(
@@ -476,7 +476,7 @@ class MetricAlertsSerializer(StrictSerializer):
 class AlertsSerializer(StrictSerializer):
     """At most one alert for each metric."""
 
-    alerts = MetricAlertsSerializer(help_text="By metric; one that is absent has no alert.")
+    alerts = MetricAlertsSerializer(help_text="Keyed by metric; an absent metric has no alert.")
 
 
 @example(examples.REVIEW)
@@ -627,9 +627,9 @@ class CataloguePageSerializer(DocumentSerializer):
 class AlgorithmQuery(StrictSerializer):
     """The filters and the order of a list of algorithms."""
 
-    status = ChoiceField(choices=LISTED_STATUSES, required=False, help_text="Of this status alone.")
+    status = ChoiceField(choices=LISTED_STATUSES, required=False, help_text="Only this status.")
     strategyType = ChoiceField(
-        choices=STRATEGY_TYPES, required=False, help_text="Of this strategy type alone."
+        choices=STRATEGY_TYPES, required=False, help_text="Only this strategy type."
     )
     sort = ChoiceField(choices=SORTS, default="createdAt", help_text="The field to sort by.")
     order = ChoiceField(choices=("asc", "desc"), default="desc", help_text="The direction.")

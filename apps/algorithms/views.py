@@ -237,7 +237,10 @@ class AlgorithmViewSet(OwnedViewSet):
         parameters=[
             VersionSummaryQuery,
             OpenApiParameter(
-                "number", VERSION_NUMBER, OpenApiParameter.PATH, description="Of the version."
+                "number",
+                VERSION_NUMBER,
+                OpenApiParameter.PATH,
+                description="The number of the version.",
             ),
         ],
         responses={200: VersionSummarySerializer},

@@ -59,10 +59,10 @@ class MarketViewSet(OwnedViewSet):
 
     @extend_schema(
         operation_id="readCoverage",
-        description="Each timeframe with the sessions between its first and last bar that the"
-        " calendar has and the history has not; not of weeks. With `timeframe` also the quality of"
-        f" its bars, of the newest {MOST_INSPECTED:,}, adjusted for the splits that are known;"
-        " jumps and spikes not of options, which move so by nature.",
+        description="Each timeframe with the sessions of the calendar between its first and last"
+        " bar that are missing from the history, except for weeks. With `timeframe` also the"
+        f" quality of its newest {MOST_INSPECTED:,} bars, adjusted for the known splits. Options"
+        " are not checked for jumps and spikes, because they naturally move so much.",
         parameters=[CoverageQuery],
         responses={200: CoverageSerializer},
     )

@@ -34,7 +34,7 @@ class EventType(StrEnum):
 
 
 Id = Annotated[str, Field(pattern="^[0-9a-f]{24}$")]
-Name = Annotated[str, Field(description="Of the algorithm, as it was called at that moment.")]
+Name = Annotated[str, Field(description="The algorithm's name at that moment.")]
 
 
 class EventData(BaseModel):
@@ -48,7 +48,7 @@ class EventData(BaseModel):
 class AlgorithmStatusData(EventData, title="AlgorithmMoved"):
     algorithm_id: Id
     algorithm_name: Name
-    run_id: Id | None = Field(description="Of the run that began, goes on or ended with it.")
+    run_id: Id | None = Field(description="The run that began, continues or ended with it.")
     status: str
     previous_status: str
     reason: str
@@ -59,7 +59,7 @@ class TradeData(EventData, title="TradeExecuted"):
     algorithm_name: Name
     run_id: Id
     order_id: Id
-    time: str = Field(description="Start of the bar in which it was filled.")
+    time: str = Field(description="Start of the bar that filled it.")
     symbol: str
     side: Literal["buy", "sell"]
     quantity: int

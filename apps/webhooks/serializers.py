@@ -123,7 +123,7 @@ class WebhookSerializer(AnswerSerializer):
         " days no attempt succeeded. Null while it is enabled.",
     )
     failingSince = MomentField(
-        allow_null=True, help_text="Of the first failure since the last success."
+        allow_null=True, help_text="The first failure since the last success."
     )
     createdAt = MomentField()
 

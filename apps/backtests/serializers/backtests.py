@@ -367,7 +367,7 @@ class TradeSerializer(DocumentSerializer):
     grossProfit = NumberField(help_text="Before charges.")
     charges = NumberField()
     profit = NumberField(help_text="Net of charges.")
-    returnPercentage = NumberField(help_text="Of the value at entry, after charges.")
+    returnPercentage = NumberField(help_text="Percent of the value at entry, after charges.")
     bars = IntegerField(
         min_value=0, help_text="The bars it was held, including the bar of its entry."
     )

@@ -116,7 +116,7 @@ class ClosedCandlesOfManySerializer(StrictSerializer):
     """Closed candles of several symbols."""
 
     timeframe = ChoiceField(choices=tuple(TIMEFRAMES), help_text="How long a candle is.")
-    series = SeriesField(help_text=f"Of each symbol once; {MOST_CANDLES:,} candles in all at most.")
+    series = SeriesField(help_text=f"Each symbol once; at most {MOST_CANDLES:,} candles in all.")
 
     @classmethod
     def read(cls, data: Any) -> dict[str, Any]:
@@ -265,7 +265,7 @@ class ReceivedCandlesSerializer(AnswerSerializer):
     outOfOrder = IntegerField(min_value=0, help_text="Sent after one that starts later.")
     offSession = IntegerField(min_value=0, help_text="Outside the hours of the session, and taken.")
     sampleDropped = IntegerField(min_value=0, help_text="Bars of a generated sample that made way.")
-    refused = RefusedCandleSerializer(many=True, help_text="Those that were not taken.")
+    refused = RefusedCandleSerializer(many=True, help_text="The rejected candles.")
 
     def to_representation(self, instance: tuple[str, CandleBatch, IntakeCounts]) -> dict[str, Any]:
         symbol, batch, counts = instance
@@ -295,7 +295,7 @@ class ReceivedCandlesOfManySerializer(AnswerSerializer):
     """The results for the candles of several symbols, in the order sent."""
 
     timeframe = ChoiceField(choices=tuple(TIMEFRAMES), help_text="How long a candle is.")
-    series = ReceivedCandlesSerializer(many=True, help_text="By symbol.")
+    series = ReceivedCandlesSerializer(many=True, help_text="The result for each symbol.")
 
 
 CANDLES_RECEIVED: Final = PolymorphicProxySerializer(

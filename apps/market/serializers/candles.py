@@ -89,12 +89,17 @@ class RangeQuery(StrictSerializer):
     """A range of time."""
 
     to = QueryMomentField(
-        source="end", last=True, required=False, help_text="Where they end; a date is included."
+        source="end",
+        last=True,
+        required=False,
+        help_text="The end of the range; a date is included.",
     )
 
     def get_fields(self) -> dict[str, serializers.Field[Any, Any, Any, Any]]:
         """Add `from`, a word of Python's."""
-        start = QueryMomentField(source="start", required=False, help_text="Where they begin.")
+        start = QueryMomentField(
+            source="start", required=False, help_text="The beginning of the range."
+        )
         return {**super().get_fields(), "from": start}
 
     @classmethod
@@ -127,7 +132,7 @@ class CoverageQuery(StrictSerializer):
 
     symbol = ParsedSymbolField(exact=True, help_text="EXCHANGE:SYMBOL")
     timeframe = ChoiceField(
-        choices=list(TIMEFRAMES), required=False, help_text="Whose quality to look at."
+        choices=list(TIMEFRAMES), required=False, help_text="The timeframe of the quality report."
     )
 
 
@@ -136,8 +141,8 @@ class SeriesQuery(StrictSerializer):
     """The filters of a list of stored series."""
 
     query = SearchTextField(required=False, help_text="A part of the symbol.")
-    exchange = ChoiceField(choices=MARKETS, required=False, help_text="Of this exchange alone.")
-    timeframe = ChoiceField(choices=TIMEFRAMES, required=False, help_text="Of this length alone.")
+    exchange = ChoiceField(choices=MARKETS, required=False, help_text="Only this exchange.")
+    timeframe = ChoiceField(choices=TIMEFRAMES, required=False, help_text="Only this timeframe.")
 
 
 @extend_schema_field({"type": "array", "items": _CANDLE})
@@ -159,14 +164,14 @@ class CandlesField(serializers.Field[Candles, Any, list[tuple[object, ...]], Any
 class AdjustmentSerializer(AnswerSerializer):
     """A corporate action that adjusts prices and volumes."""
 
-    exDate = DateField(help_text="The first day on which it is in the price.")
-    kind = ChoiceField(choices=CorporateAction.Kind.values, help_text="What it is.")
+    exDate = DateField(help_text="The first day with the change in the price.")
+    kind = ChoiceField(choices=CorporateAction.Kind.values, help_text="The kind of action.")
     ratio = CharField(
         source="terms",
-        help_text="As announced: of a bonus and of rights the new shares alone; of a demerger what"
-        " is left of the price.",
+        help_text="As announced: for a bonus and rights only the new shares; for a demerger the"
+        " remaining share of the price.",
     )
-    source_ = CharField(help_text="Where it is from.")
+    source_ = CharField(help_text="The source.")
 
 
 @example(
@@ -190,11 +195,11 @@ class CandlesSerializer(AnswerSerializer):
     dates = serializers.ListField(
         child=DateField(),
         required=False,
-        help_text="Of days and weeks alone: the date in Asia/Kolkata of each candle, of a week its"
+        help_text="Only for days and weeks: the date in Asia/Kolkata of each candle, for a week its"
         " Monday.",
     )
     adjustedFor = AdjustmentSerializer(
-        many=True, required=False, help_text="What changed any of them."
+        many=True, required=False, help_text="The corporate actions that changed any of them."
     )
     synthetic = BooleanField(
         required=False, help_text="True where the history is a generated sample."
@@ -267,7 +272,7 @@ class TimeframeCoverageSerializer(AnswerSerializer):
         child=IntegerField(),
         required=False,
         source="unchecked",
-        help_text="Years whose holidays are not loaded: no session of theirs counts as missing.",
+        help_text="Years without loaded holidays: their sessions never count as missing.",
     )
     synthetic = BooleanField(
         required=False, help_text="True where the history is a generated sample."
@@ -333,7 +338,7 @@ class CandleQualitySerializer(AnswerSerializer):
     bars = IntegerField(min_value=0, help_text="How many are looked at.")
     days = IntegerField(min_value=0, source="days.size", help_text="Dates that have bars.")
     barsWithoutVolume = IntegerField(
-        min_value=0, source="without_volume", help_text="Bars whose volume is 0."
+        min_value=0, source="without_volume", help_text="Bars with volume 0."
     )
     barsOutsideHours = IntegerField(
         min_value=0, source="off_session", help_text="Bars outside of all sessions."
@@ -345,7 +350,7 @@ class CandleQualitySerializer(AnswerSerializer):
     )
     jumps = ListedTimesSerializer(help_text="Open 30 % or more away from the last close.")
     spikes = ListedTimesSerializer(
-        help_text="Close 30 % or more away from both its neighbours, which are near each other."
+        help_text="Closes 30 % or more away from both neighbours, if these are near each other."
     )
     runsWithoutVolume = ListedTimesSerializer(
         source="silent_runs",
@@ -377,5 +382,5 @@ class CoverageSerializer(AnswerSerializer):
     symbol = CharField(help_text="EXCHANGE:SYMBOL")
     timeframes = TimeframeCoverageSerializer(many=True, help_text="Shortest first.")
     quality = CandleQualitySerializer(
-        required=False, help_text="Of the timeframe that was asked for."
+        required=False, help_text="The quality of the requested timeframe."
     )

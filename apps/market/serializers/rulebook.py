@@ -85,11 +85,11 @@ class ChargeRatesQuery(StrictSerializer):
     exchange = ChoiceField(choices=SEGMENTS, help_text="The exchange.")
     segment = ChoiceField(
         choices=get_args(ChargeSegment),
-        help_text="One of the exchange's; the `agri` ones are those of MCX and NCDEX.",
+        help_text="A segment of the exchange; the `agri` segments are on MCX and NCDEX.",
     )
     date = QueryDateField(source="day", help_text="The day of the trade.")
     broker = BrokerField(
-        required=False, help_text="Whose prices; a refusal names those that are known."
+        required=False, help_text="The broker of the prices; an error lists the known ones."
     )
 
     @classmethod
@@ -125,7 +125,7 @@ class ChargesQuery(StrictSerializer):
         help_text="It decides tax and stamp duty of shares.",
     )
     broker = BrokerField(
-        required=False, help_text="Whose prices; a refusal names those that are known."
+        required=False, help_text="The broker of the prices; an error lists the known ones."
     )
 
 
@@ -148,14 +148,14 @@ class RuleSourceSerializer(AnswerSerializer):
     """The location and the source of a row of the rulebook."""
 
     row = RuleRowField(source="*", help_text="File and line in the edition of the rulebook.")
-    source_ = CharField(help_text="Where it is from.")
-    unsourced = CharField(help_text="What of the row has no source; empty where all has one.")
+    source_ = CharField(help_text="The source.")
+    unsourced = CharField(help_text="Facts in the row without a source; empty without any.")
 
 
 class SessionPhaseSerializer(AnswerSerializer):
     """A part of a session."""
 
-    phase = ChoiceField(choices=get_args(Phase), help_text="What is done in it.")
+    phase = ChoiceField(choices=get_args(Phase), help_text="The kind of trading in it.")
     opens = ClockTimeField(help_text="Its beginning in Asia/Kolkata.")
     closes = ClockTimeField(help_text="Its end in Asia/Kolkata.")
 
@@ -165,8 +165,8 @@ class SegmentSessionSerializer(AnswerSerializer):
 
     segment = ChoiceField(
         choices=get_args(Market),
-        help_text="What keeps the same hours: of NSE and BSE shares with derivatives, other shares"
-        " and derivatives; of MCX and NCDEX groups of commodities.",
+        help_text="Instruments with the same hours: on NSE and BSE shares with derivatives, other"
+        " shares and derivatives; on MCX and NCDEX groups of commodities.",
     )
     session = ChoiceField(
         choices=get_args(SessionKind),
@@ -174,9 +174,11 @@ class SegmentSessionSerializer(AnswerSerializer):
         help_text="The kind of day; `partial`: the morning or the evening is closed; `unknown`: the"
         " year's holidays are not loaded.",
     )
-    name = CharField(source="day.name", help_text="What the day is called, or what is not known.")
+    name = CharField(
+        source="day.name", help_text="The name of the day, or the missing information."
+    )
     phases = SessionPhaseSerializer(
-        many=True, source="day.phases", help_text="In order; none where it is closed."
+        many=True, source="day.phases", help_text="In order; empty if the segment is closed."
     )
     sources = RuleSourceSerializer(many=True, source="day.rows", help_text="The rules behind it.")
 
@@ -225,20 +227,20 @@ class ChargeSerializer(AnswerSerializer):
 
     item = ChoiceField(
         choices=CHARGE_ITEMS,
-        help_text="`depository_charge` is what the broker and the depository take of a sale in"
+        help_text="`depository_charge` is the charge of the broker and the depository for a sale in"
         " delivery, once for each share and day.",
     )
     percent = NumberField(
-        help_text="Of the value; of `gst` of the brokerage and of the exchange's and SEBI's fees; 0"
-        " for fixed sums."
+        help_text="Percent of the value; for `gst` of the brokerage and the exchange's and SEBI's"
+        " fees; 0 for fixed sums."
     )
     amount = NumberField(help_text="Rupees, not rounded.")
     rounded = NumberField(help_text="Rupees as a fill pays them.")
     since = DateField(source="row.first_date", help_text="The first day of the rate.")
     row = RuleRowField(help_text="File and line in the edition of the rulebook.")
-    source_ = CharField(source="row.source", help_text="Where it is from.")
+    source_ = CharField(source="row.source", help_text="The source.")
     unsourced = CharField(
-        source="row.unsourced", help_text="What of the row has no source; empty where all has one."
+        source="row.unsourced", help_text="Facts in the row without a source; empty without any."
     )
 
 
@@ -292,20 +294,22 @@ class ContractNoteSerializer(AnswerSerializer):
     multiplier = NumberField(help_text="Rupees a unit gains per rupee of price.")
     value = NumberField(help_text="Rupees: quantity x price x multiplier.")
     segment = ChoiceField(
-        choices=get_args(ChargeSegment), source="basis.segment", help_text="Whose rates apply."
+        choices=get_args(ChargeSegment),
+        source="basis.segment",
+        help_text="The segment of the rates.",
     )
     instrument = ChoiceField(
         choices=INSTRUMENT_KINDS,
         source="basis.instrument",
-        help_text="ETFs are taxed by what they hold; nothing is charged on an index, which cannot"
-        " be traded.",
+        help_text="ETFs are taxed by their holdings. An index cannot be traded, so it has no"
+        " charges.",
     )
     product = ChoiceField(
         choices=PRODUCTS,
         source="basis.product",
         help_text="It decides tax and stamp duty of shares.",
     )
-    broker = CharField(source="basis.broker", help_text="Whose prices.")
+    broker = CharField(source="basis.broker", help_text="The broker of the prices.")
     edition = CharField(source="rule_set", help_text=_EDITION_HELP)
     charges = ChargeSerializer(many=True, source="charges.charges", help_text="Item by item.")
     total = NumberField(source="charges.total", help_text="Rupees: of the rounded items.")
@@ -321,26 +325,26 @@ class ContractNoteSerializer(AnswerSerializer):
 class RateInForceSerializer(AnswerSerializer):
     """A rate of the rulebook, and its scope."""
 
-    item = ChoiceField(choices=CHARGE_ITEMS, help_text="What it is charged as.")
+    item = ChoiceField(choices=CHARGE_ITEMS, help_text="The item on the contract note.")
     percent = NumberField(
         source="row.percent",
         required=False,
-        help_text="Of the value, of options of the premium; of `gst` of the brokerage and of the"
-        " exchange's and SEBI's fees.",
+        help_text="Percent of the value, for options of the premium; for `gst` of the brokerage and"
+        " of the exchange's and SEBI's fees.",
     )
     flat = NumberField(
-        source="row.flat", required=False, help_text="Of brokerage: rupees of each order."
+        source="row.flat", required=False, help_text="For brokerage: rupees an order."
     )
     cap = NumberField(
         source="row.cap",
         required=False,
         allow_null=True,
-        help_text="Of brokerage: the most that the percentage comes to, in rupees.",
+        help_text="For brokerage: the maximum of the percentage, in rupees.",
     )
     amount = NumberField(
         source="row.amount",
         required=False,
-        help_text="Of the depository charge: rupees of each share and day.",
+        help_text="For the depository charge: rupees for each share and day.",
     )
     sides = serializers.ListField(
         child=ChoiceField(choices=SIDES), help_text="The sides of an order that pay it."
@@ -350,17 +354,17 @@ class RateInForceSerializer(AnswerSerializer):
     )
     scopes = serializers.ListField(
         child=ChoiceField(choices=RATE_SCOPES),
-        help_text="What it is for: the segment, or kinds of ETF or options in it, whose own rates"
-        " come before the segment's.",
+        help_text="Its scope: the segment, or kinds of ETF or options in it, which take precedence"
+        " over the segment.",
     )
     underlyings = serializers.ListField(
         child=CharField(), help_text="The only ones that it is for; empty where it is for all."
     )
     since = DateField(source="row.first_date", help_text="The first day of the rate.")
     row = RuleRowField(help_text="File and line in the edition of the rulebook.")
-    source_ = CharField(source="row.source", help_text="Where it is from.")
+    source_ = CharField(source="row.source", help_text="The source.")
     unsourced = CharField(
-        source="row.unsourced", help_text="What of the row has no source; empty where all has one."
+        source="row.unsourced", help_text="Facts in the row without a source; empty without any."
     )
 
 
@@ -395,6 +399,6 @@ class ChargeRatesSerializer(AnswerSerializer):
     exchange = ChoiceField(choices=SEGMENTS, help_text="The exchange.")
     segment = ChoiceField(choices=get_args(ChargeSegment), help_text="The segment.")
     date = DateField(help_text="The day of the trade.")
-    broker = CharField(help_text="Whose prices.")
+    broker = CharField(help_text="The broker of the prices.")
     edition = CharField(help_text=_EDITION_HELP)
     rates = RateInForceSerializer(many=True, help_text="Item by item.")

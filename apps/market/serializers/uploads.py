@@ -46,12 +46,14 @@ _MASTER_EXAMPLE: Final = b64encode(
 class CandleFileSerializer(UploadSerializer):
     """A candle file, and facts that the file itself lacks."""
 
-    symbol = ParsedSymbolField(exact=True, required=False, help_text="Else the file says it.")
-    timeframe = ChoiceField(choices=TIMEFRAMES, required=False, help_text="Else the file says it.")
+    symbol = ParsedSymbolField(exact=True, required=False, help_text="By default from the file.")
+    timeframe = ChoiceField(
+        choices=TIMEFRAMES, required=False, help_text="By default from the file."
+    )
     stamps = ChoiceField(
         choices=[side.value for side in StampSide],
         required=False,
-        help_text="The side of a candle that its time marks, else told by the session's hours.",
+        help_text="The side of a candle that its time marks; by default from the session's hours.",
     )
     strict = FlagField(
         default=False,
@@ -61,7 +63,7 @@ class CandleFileSerializer(UploadSerializer):
     prices = ChoiceField(
         choices=[kind.value for kind in PriceKind],
         required=False,
-        help_text="As traded, or adjusted by their source, where no split or bonus tells it.",
+        help_text="As traded, or adjusted by their source, if no split or bonus proves it.",
     )
     ignoreColumns = serializers.ListField(
         child=TextField(max_length=100),
@@ -72,7 +74,7 @@ class CandleFileSerializer(UploadSerializer):
     )
     replace = FlagField(
         default=False,
-        help_text="Drop what is held of the same symbols in the same timeframe first.",
+        help_text="First drop the stored candles of the same symbols in the same timeframe.",
     )
 
     @classmethod
@@ -100,9 +102,9 @@ class CandleFileSerializer(UploadSerializer):
 class CandleFileReportSerializer(AnswerSerializer):
     """The report on one file."""
 
-    file = CharField(help_text="Its name, and that of the archive it is in.")
+    file = CharField(help_text="Its name, and the name of its archive.")
     lines = serializers.ListField(
-        child=CharField(), help_text="What became of its rows, and what is odd about them."
+        child=CharField(), help_text="The result for its rows, and oddities among them."
     )
 
 
@@ -124,11 +126,9 @@ class CandleUploadSerializer(AnswerSerializer):
 
     stored = BooleanField(help_text="False of a check: nothing is stored.")
     fingerprint = CharField(
-        help_text="Of the file and its options; sent as `checked` it has the file stored."
+        help_text="The fingerprint of the file and its options; send it as `checked` to store them."
     )
-    files = CandleFileReportSerializer(
-        many=True, help_text="The file, or those that an archive packs."
-    )
+    files = CandleFileReportSerializer(many=True, help_text="The file, or the files of an archive.")
     added = IntegerField(source="counts.added", help_text="Candles that were not held.")
     repeated = IntegerField(source="counts.repeated", help_text="Candles that are held already.")
     replaced = IntegerField(source="counts.replaced", help_text="Candles held with other prices.")
@@ -145,7 +145,7 @@ class MasterSerializer(UploadSerializer):
     source_ = ChoiceField(
         choices=Source.values,
         required=False,
-        help_text="Whose list it is; else its columns say it.",
+        help_text="The publisher of the list; by default recognised by its columns.",
     )
     asOf = DateField(required=False, help_text="The day that it describes, if that is not today.")
     force = FlagField(default=False, help_text="Import it even if it looks damaged.")
@@ -176,21 +176,23 @@ class MasterUploadSerializer(AnswerSerializer):
 
     stored = BooleanField(help_text="False of a check: nothing is stored.")
     fingerprint = CharField(
-        help_text="Of the file and its options; sent as `checked` it has the file imported."
+        help_text="The fingerprint of the file and its options; send it as `checked` to import."
     )
     source_ = ChoiceField(
-        source="imported.master.source", choices=Source.values, help_text="Whose list it is."
+        source="imported.master.source",
+        choices=Source.values,
+        help_text="The publisher of the list.",
     )
     asOf = DateField(source="imported.master.as_of", help_text="The day that it describes.")
     read_ = IntegerField(source="imported.master.read", help_text="Its rows.")
     added = IntegerField(source="imported.counts.added", help_text="Instruments that are new.")
     changed = IntegerField(
-        source="imported.counts.changed", help_text="Instruments that differ from what is known."
+        source="imported.counts.changed", help_text="Instruments with changed facts."
     )
     unchanged = IntegerField(
         source="imported.unchanged", help_text="Instruments known as they are."
     )
     lines = serializers.ListField(
         child=CharField(),
-        help_text="What became of its rows, and which were left out by their line.",
+        help_text="The result for its rows, and the lines of rows that were left out.",
     )

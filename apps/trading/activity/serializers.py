@@ -167,9 +167,9 @@ class PositionSerializer(AnswerSerializer):
     )
     stopLoss = FloatField(source="stop", allow_null=True, help_text="Rupees; null without one.")
     takeProfit = FloatField(source="target", allow_null=True, help_text="Rupees; null without one.")
-    openedAt = MomentField(help_text="Start of the bar in which it was opened.")
+    openedAt = MomentField(help_text="Start of the bar of its entry.")
     closedAt = MomentField(
-        allow_null=True, help_text="Start of the bar in which it was closed; null while it is open."
+        allow_null=True, help_text="Start of the bar of its exit; null while it is open."
     )
     closeRequestedAt = MomentField(
         allow_null=True, help_text="When its owner asked for it to be closed."
@@ -230,10 +230,10 @@ class OrderSerializer(AnswerSerializer):
         help_text="`open`: it waits for its symbol's next bar; `filled`, `cancelled` and `rejected`"
         " are the ends.",
     )
-    reason = NullableTextField(help_text="Of an exit, or why it was not filled.")
+    reason = NullableTextField(help_text="The reason of an exit, or of a missing fill.")
     barTime = MomentField(help_text="Start of the bar that made it.")
     placedAt = MomentField(
-        help_text="By the market's time: the close of that bar, or later where many came."
+        help_text="By the market's time: the close of that bar, or later if there were many orders."
     )
     endedAt = MomentField(
         allow_null=True, help_text="By the market's time: the close of the bar that ended it."
@@ -294,7 +294,7 @@ class ExecutedTradeSerializer(AnswerSerializer):
     )
     charges = FloatField()
     profit = FloatField(help_text="Net of charges.")
-    returnPercentage = FloatField(help_text="Of the value at entry, after charges.")
+    returnPercentage = FloatField(help_text="Percent of the value at entry, after charges.")
     bars = IntegerField(
         min_value=0, help_text="The bars it was held, including the bar of its entry."
     )
@@ -310,7 +310,9 @@ class SignalSerializer(AnswerSerializer):
 
     runId = IdTextField()
     symbol = CharField()
-    time = MomentField(source="bar_time", help_text="Start of the bar at whose close it was known.")
+    time = MomentField(
+        source="bar_time", help_text="Start of the bar; the signal came at its close."
+    )
     side = ChoiceField(choices=_SIDES)
     action = ChoiceField(choices=("entry", "exit"))
     followed = BooleanField(help_text="Whether it was executed, or its order still waits.")
@@ -339,10 +341,11 @@ class StandingSerializer(AnswerSerializer):
         allow_null=True,
         help_text="The gain of its equity since its run entered today's session; null before.",
     )
-    netProfit = FloatField(help_text="Of its closed trades, after charges.")
+    netProfit = FloatField(help_text="The result of its closed trades, after charges.")
     openPositions = IntegerField(min_value=0, help_text="How many it holds.")
     unrealisedProfit = FloatField(
-        source="unrealised", help_text="Of its open positions at their last prices, before charges."
+        source="unrealised",
+        help_text="The result of its open positions at their last prices, before charges.",
     )
     lastSignal = SignalSerializer(allow_null=True, help_text="Null before the first.")
 

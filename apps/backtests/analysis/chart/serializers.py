@@ -39,7 +39,7 @@ class ChartFillSerializer(DocumentSerializer):
     side = ChoiceField(choices=("buy", "sell"))
     intent = ChoiceField(choices=("entry", "exit"))
     quantity = NumberField()
-    price = FloatField(help_text="Of several entries the average.")
+    price = FloatField(help_text="The average of several entries.")
 
 
 @example(

@@ -67,7 +67,7 @@ class EvidenceSectionSerializer(AnswerSerializer):
 
     sentence = CharField(help_text="The conclusion from the figures.")
     figures = ObjectField(
-        help_text="By their names; rupees, percent and ratios as their names say."
+        help_text="Keyed by name; rupees, percent and ratios according to the name."
     )
     notLookedAt = serializers.ListField(child=CharField())
 
@@ -110,7 +110,7 @@ class EvidenceSerializer(AnswerSerializer):
     checks = EvidenceCheckSerializer(many=True)
     sections = serializers.DictField(
         child=EvidenceSectionSerializer(),
-        help_text="By their names: costs, chargesAsOf, fills, tradability, significance,"
+        help_text="Keyed by name: costs, chargesAsOf, fills, tradability, significance,"
         " multipleTesting, timing, lookAhead, regimes, sensitivity; none until it is ready.",
     )
 

@@ -35,19 +35,23 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("files", nargs="*", type=Path, metavar="FILE")
-        parser.add_argument("--symbol", type=_symbol, help="EXCHANGE:SYMBOL, else told by the file")
-        parser.add_argument("--timeframe", choices=list(TIMEFRAMES), help="else told by the file")
+        parser.add_argument(
+            "--symbol", type=_symbol, help="EXCHANGE:SYMBOL; by default from the file"
+        )
+        parser.add_argument(
+            "--timeframe", choices=list(TIMEFRAMES), help="by default from the file"
+        )
         parser.add_argument(
             "--stamps",
             type=StampSide,
             choices=list(StampSide),
             metavar="{start,end}",
-            help="the side of a bar that its time marks, else told by the session's hours",
+            help="the side of a bar that its time marks; by default from the session's hours",
         )
         parser.add_argument(
             "--replace",
             action="store_true",
-            help="drop what is held of the same symbols in the same timeframe first",
+            help="first drop the stored candles of the same symbols in the same timeframe",
         )
         parser.add_argument(
             "--dry-run", action="store_true", help="check and report, store nothing"

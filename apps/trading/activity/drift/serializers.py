@@ -46,11 +46,11 @@ class DifferenceSerializer(DocumentSerializer):
     time = MomentField(help_text="Start of the candle.")
     symbol = CharField()
     what = CharField(help_text="The candle, the signal, or the side of the fill.")
-    expected = ObjectField(allow_null=True, help_text="By the backtester; null where nothing is.")
+    expected = ObjectField(allow_null=True, help_text="The backtester's result; null without one.")
     actual = ObjectField(allow_null=True, help_text="On paper; null where nothing is.")
     reason = CharField(
         allow_null=True,
-        help_text="Of `risk`: how somebody stepped in, here or earlier in the session.",
+        help_text="For `risk`: the intervention, here or earlier in the session.",
     )
     runId = IdTextField()
     checkedAt = MomentField()
@@ -66,7 +66,7 @@ class ReturnBandSerializer(DocumentSerializer):
     sentence = CharField(help_text="The comparison in a sentence.")
     sessions = IntegerField(min_value=0, help_text="From the start of the run to this one.")
     growth = NumberField(
-        allow_null=True, help_text="Of the run's equity since its start, as a fraction."
+        allow_null=True, help_text="The growth of the run's equity since its start, as a fraction."
     )
     lower = NumberField(
         allow_null=True,

@@ -49,9 +49,8 @@ class EventStreamViewSet(OwnedViewSet):
                 LAST_EVENT_ID,
                 {"type": "string", "pattern": "^[0-9]{0,18}$", "examples": ["41"]},
                 OpenApiParameter.HEADER,
-                description="The id of the last message that the client has: the stream goes on"
-                " after it. Without it, or with an empty one, the stream tells of what happens from"
-                " now on.",
+                description="The id of the last message that the client has: the stream continues"
+                " after it. Without an id, or with an empty one, the stream sends new events only.",
             ),
             answer_header("X-Accel-Buffering"),
         ],

@@ -96,7 +96,7 @@ class ExplainedRunPositionSerializer(ConditionsSerializer):
     trade = ExecutedTradeSerializer(allow_null=True, help_text="Null unless it ended here.")
     levels = ExitLevelsSerializer(
         allow_null=True,
-        help_text="As in the explanation of a backtest. Null where pyramiding may have added to the"
+        help_text="As in the explanation of a backtest. Null if pyramiding may have added to the"
         " position, or it was opened long before.",
     )
     oppositeSignal = BooleanField(

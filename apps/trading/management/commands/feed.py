@@ -56,7 +56,7 @@ class Command(BaseCommand):
             "--speed",
             type=_speed,
             default=1.0,
-            help="market seconds a second, 1 unless told otherwise; or max",
+            help="market seconds a second, by default 1; or max",
         )
         parser.add_argument(
             "--play-gap",
