@@ -1,4 +1,4 @@
-"""Data: what history is held, symbols with their facts, the rules of a date, and files to store."""
+"""Data: stored history, symbols with their facts, the rules of a date, and files to store."""
 
 from base64 import b64encode
 from typing import Any, Final, get_args
@@ -43,14 +43,14 @@ from apps.symbols import services as symbols
 from apps.symbols.models import Source, Type
 from apps.symbols.serializers import InstrumentSerializer, MatchesSerializer, SearchQuery
 
-# What stands in tables of its own on the page of a symbol.
+# The page of a symbol shows these in separate tables.
 _NO_FACTS: Final = frozenset({"symbol", "name", "aliases"})
 _MOST_FOUND: Final = 50
 
 
 @console_page()
 def coverage_page(request: HttpRequest, user: User) -> HttpResponse:
-    """List what is held of each symbol in each timeframe."""
+    """List the stored history of each symbol in each timeframe."""
     page = wanted_page(request)
     keys = stored_series(**read_filters(request, SeriesQuery))
     rows = series_of_keys(list(keys[page.rows]))
@@ -83,7 +83,7 @@ def symbols_page(request: HttpRequest, user: User) -> HttpResponse:
 
 @console_page()
 def symbol_page(request: HttpRequest, user: User, symbol: str) -> HttpResponse:
-    """Show what is known of a symbol and what is held of it; of one timeframe its quality too."""
+    """Show the facts and the stored history of a symbol; for one timeframe its quality too."""
     query = request.GET.copy()
     query["symbol"] = symbol
     wanted = CoverageQuery.read_query(query)
@@ -140,9 +140,8 @@ def rules_page(request: HttpRequest, user: User) -> HttpResponse:
 
 @console_page()
 def upload_page(request: HttpRequest, user: User) -> HttpResponse:
-    """Check a candle file or an instrument master, and store it when it comes again; for operators.
-
-    htmx asks for the report alone, so that the form keeps the file that was chosen.
+    """Check a candle file or an instrument master, and store it when it is sent again; for
+    operators. htmx requests only the report, so that the form keeps the chosen file.
     """
     if not user.is_staff:
         raise Forbidden(reason="This page is for operators.")
@@ -193,7 +192,7 @@ def _upload_master(request: HttpRequest, user: User) -> dict[str, Any]:
 
 
 def _file_of(request: HttpRequest) -> dict[str, Any]:
-    """Return the file of a form as the API takes it. Raises InvalidInput."""
+    """Return the file of a form in the API's form. Raises InvalidInput."""
     file = request.FILES.get("file")
     if not isinstance(file, UploadedFile) or not file.size:
         raise InvalidInput(Fault("file", "is missing or empty"))

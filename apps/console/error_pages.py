@@ -1,5 +1,5 @@
-"""Refusals that no page of the console makes, as pages for browsers: an unknown address, too many
-requests, a crash of something else.
+"""Pages for errors outside of the console's pages: an unknown address, too many requests,
+a crash.
 """
 
 import json
@@ -18,8 +18,8 @@ JSON: Final = "application/json"
 
 
 class ErrorPageMiddleware:
-    """Show a browser a page where other clients read the envelope of an error; under /api all are
-    clients.
+    """Show a browser a page in place of the error envelope for other clients; under /api all
+    requests get the envelope.
     """
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
@@ -40,7 +40,7 @@ class ErrorPageMiddleware:
 
 
 def _is_for_people(request: HttpRequest) -> bool:
-    """Whether a browser shows the answer, or htmx puts it into a page."""
+    """Return whether a browser shows the answer, or htmx puts it into a page."""
     if is_under_api(request.path) or request.path in PROBES:
         return False
     return is_part(request) or request.get_preferred_type([JSON, "text/html"]) == "text/html"

@@ -1,4 +1,6 @@
-"""Why a candle led to an entry or exit, or did not: of a backtest, and of trading on paper."""
+"""The reasons for an entry or exit at a candle, or against it: of a backtest, and of paper
+trading.
+"""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -17,7 +19,7 @@ from apps.market.candles import synthetic_symbols
 from apps.trading.serializers import RunExplanationSerializer
 from apps.trading.services import explain_run
 
-# What a browser sends of a date with a time has no zone: it is India's.
+# A browser sends a date and time without a zone: it means India's.
 _ZONE = "+05:30"
 
 
@@ -55,7 +57,7 @@ def _page(
     name: str,
     symbols: Sequence[str],
 ) -> HttpResponse:
-    """Show the form and, once it is filled in, the explanation; htmx asks for that alone."""
+    """Show the form and, once it is filled in, the explanation; htmx requests only the latter."""
     symbol, at = request.GET.get("symbol", ""), request.GET.get("at", "")
     context: dict[str, Any] = {
         "explains": address,

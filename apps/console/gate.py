@@ -1,7 +1,7 @@
-"""What every page of the console passes: who looks, which limit counts, and how a refusal looks.
+"""The wrapper of every page of the console: the user, the rate limit, and the look of errors.
 
 A page is a function of the request and, unless it is public, of the user. The session cookie proves
-the user; Django's middleware checks the CSRF token of whatever is posted.
+the user; Django's middleware checks the CSRF token of every POST.
 """
 
 from collections.abc import Callable, Collection, Mapping
@@ -26,7 +26,7 @@ from apps.core.errors import Fault, InvalidInput
 HOME: Final = "/app"
 SIGN_IN: Final = "/app/sign-in"
 
-# What can be done about an error, beside what its message says.
+# Advice for an error, beside its message.
 _ADVICE: Final[Mapping[int, str]] = {
     404: "The address may be mistyped, or what it names was deleted.",
     405: "Go back, and open the page again.",
@@ -42,13 +42,15 @@ _View = TypeVar("_View", bound=Callable[..., HttpResponseBase])
 
 
 def login_session(request: HttpRequest) -> LoginSession | None:
-    """Return the login session that the browser's cookie proves; keys and tokens open no page."""
+    """Return the login session of the browser's cookie; keys and tokens open no page."""
     credential = identify(request).credential
     return credential if isinstance(credential, LoginSession) else None
 
 
 def console_page(*, public: bool = False) -> Callable[[_View], _View]:
-    """Let a function be a page: strangers are led to the way in, refusals become a page."""
+    """Make a function a page: strangers are redirected to the sign-in page, errors become
+    a page.
+    """
 
     def decorate(view: _View) -> _View:
         @wraps(view)
@@ -60,7 +62,7 @@ def console_page(*, public: bool = False) -> Callable[[_View], _View]:
                 if session is None:
                     return _to_sign_in(request)
                 return view(request, session.user, *args, **kwargs)
-            except Exception as error:  # whatever it is, `for_exception` names or logs it
+            except Exception as error:  # `for_exception` names or logs any exception
                 return refusal_page(request, error)
 
         guarded.is_public = public  # type: ignore[attr-defined]  # for the test of all pages
@@ -77,7 +79,7 @@ def show(
     *,
     status: int = 200,
 ) -> HttpResponse:
-    """Render a template of the console; pages and their parts know who looks at them."""
+    """Render a template of the console, with the user in its context."""
     session = login_session(request)
     shared = {"trader": session.user if session else None, "is_part": is_part(request)}
     return render(request, f"console/{template}.html", {**shared, **(context or {})}, status=status)
@@ -86,7 +88,9 @@ def show(
 def let_in(
     request: HttpRequest, session: LoginSession, address: str, message: str = ""
 ) -> HttpResponse:
-    """Sign the browser in and lead it to a page; from now on it is a known device of the user."""
+    """Sign the browser in and redirect it to a page; from now on it is a known device of
+    the user.
+    """
     services.end_when_idle(session, now=database.now())
     calls.log_browser_in(request, session)
     response = go_to(request, address, message)
@@ -95,7 +99,7 @@ def let_in(
 
 
 def go_to(request: HttpRequest, address: str, message: str = "") -> HttpResponse:
-    """Lead the browser to another page, which then says what was done."""
+    """Redirect the browser to another page, which then shows the message."""
     if message:
         messages.success(request, message)
     if is_part(request):
@@ -104,7 +108,7 @@ def go_to(request: HttpRequest, address: str, message: str = "") -> HttpResponse
 
 
 def is_part(request: HttpRequest) -> bool:
-    """Whether htmx asks for a part of a page."""
+    """Return whether htmx requests a part of a page."""
     return request.headers.get("HX-Request") == "true"
 
 
@@ -127,7 +131,7 @@ def show_refusal(
     faults: tuple[Fault, ...] = (),
     trader: User | None = None,
 ) -> HttpResponse:
-    """Show an error of the envelope, and what can be done; nothing is read for it."""
+    """Show an error of the envelope, with advice, without reading the database."""
     status = int(error["status"])
     context = {
         "refusal": error,
@@ -145,7 +149,7 @@ def show_refusal(
 
 
 def count_as(request: HttpRequest, path: str, *, user: User | None = None) -> None:
-    """Count a posted form in the scope of the API's call that does the same.
+    """Count a posted form in the rate-limit scope of the equivalent API call.
 
     Raises TooManyRequests, LimiterDown.
     """
@@ -156,9 +160,7 @@ def count_as(request: HttpRequest, path: str, *, user: User | None = None) -> No
 
 
 def by_field(faults: tuple[Fault, ...], lists: Collection[str] = ()) -> dict[str, str]:
-    """Return what is wrong, by the field that it stands beside; of an entry of one of `lists`, by
-    the list.
-    """
+    """Return the messages keyed by field; for an entry of one of `lists`, keyed by the list."""
     messages_by_field: dict[str, str] = {}
     for fault in faults:
         whole = fault.field.rpartition("[")[0]
@@ -170,12 +172,12 @@ def by_field(faults: tuple[Fault, ...], lists: Collection[str] = ()) -> dict[str
 
 
 def sent(form: QueryDict, *names: str) -> dict[str, str]:
-    """Return the fields of a form that are filled in, by their names on the wire."""
+    """Return the filled-in fields of a form, keyed by wire name."""
     return {name: str(form[name]) for name in names if form.get(name)}
 
 
 def next_page(request: HttpRequest) -> str:
-    """Return the page that the way in shall lead to: one of the console, or its home."""
+    """Return the page to open after signing in: a page of the console, by default its home."""
     wanted = request.POST.get("next") or request.GET.get("next") or HOME
     is_own = url_has_allowed_host_and_scheme(wanted, allowed_hosts=None)
     return wanted if is_own and wanted.startswith(HOME) else HOME

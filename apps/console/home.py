@@ -1,4 +1,4 @@
-"""The first page: the account, what needs attention, how the algorithms do, and the kill switch."""
+"""The first page: the account, problems, the state of the algorithms, and the kill switch."""
 
 from datetime import timedelta
 from typing import Any, Final
@@ -17,7 +17,7 @@ from apps.trading import services as trading
 from apps.trading.serializers import AccountSerializer, EmergencySerializer, KillSwitchSerializer
 from apps.webhooks.events import EventType, latest_events
 
-# What a trader types before everything stops.
+# A trader types this before everything stops.
 CONFIRMATION: Final = "STOP"
 _NEEDS_ATTENTION: Final = {"error": "stopped by an error", "draft": "a step is incomplete"}
 _MOST_SHOWN: Final = 5
@@ -50,7 +50,7 @@ def _alerts(user: User) -> list[dict[str, Any]]:
 
 
 def _attention(user: User) -> list[dict[str, Any]]:
-    """Return the algorithms that do not do what their owner wants, the worst first."""
+    """Return the algorithms that need their owner's attention, the worst first."""
     items = []
     for status, reason in _NEEDS_ATTENTION.items():
         rows = algorithms.listed(owner=user, statuses=(status,), ordering=("-updated_at", "-id"))
@@ -86,7 +86,7 @@ def kill_switch_page(request: HttpRequest, user: User) -> HttpResponse:
 
 @console_page()
 def release_kill_switch_page(request: HttpRequest, user: User) -> HttpResponse:
-    """Let trading begin again."""
+    """Allow trading again."""
     if request.method != "POST":
         return go_to(request, HOME)
     count_as(request, "/api/trading/kill-switch", user=user)

@@ -1,4 +1,4 @@
-"""Lists of the console: pages of rows, each as its serializer says it on the wire."""
+"""Lists of the console: pages of rows, each as its serializer renders it."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
@@ -20,8 +20,9 @@ ROWS: Final = 25
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """A page of rows, and the addresses of the pages around it. `generated` are the symbols of the
-    rows whose candles are a sample.
+    """A page of rows, and the addresses of the pages around it.
+
+    `generated` are the symbols of the rows with a sample as candles.
     """
 
     rows: list[dict[str, Any]]
@@ -46,7 +47,7 @@ class Listing:
 
 
 def wanted_page(request: HttpRequest) -> Page:
-    """Return the page that the address asks for. Raises InvalidInput."""
+    """Return the page number in the address. Raises InvalidInput."""
     query = QueryDict(mutable=True)
     query["page"] = request.GET.get("page") or "1"
     return Page(number=PageQuery.read_query(query)["page"], limit=ROWS)
@@ -57,8 +58,9 @@ def read_filters(
     serializer: type[StrictSerializer],
     defaults: Mapping[str, str] | None = None,
 ) -> dict[str, Any]:
-    """Return what the filled-in fields of a form in the address ask for, read as the API reads its
-    query. Raises InvalidInput.
+    """Return the filled-in filters of a form in the address, read as the API reads its query.
+
+    Raises InvalidInput.
     """
     query = QueryDict(mutable=True)
     for name, value in {**(defaults or {}), **request.GET.dict()}.items():
@@ -72,15 +74,15 @@ def listing(
     source: ListSource,
     serializer: type[StrictSerializer],
 ) -> Listing:
-    """Return the page of a list that the address asks for. Raises InvalidInput."""
+    """Return the page of a list by the address. Raises InvalidInput."""
     page = wanted_page(request)
     rows, total = fetch_page(page, source)
     return listing_of(request, [serializer.render(row) for row in rows], page, total=total)
 
 
 def algorithm_listing(request: HttpRequest, user: User, statuses: Collection[str] = ()) -> Listing:
-    """Return the page of the user's algorithms that the address asks for, with how each does; of
-    all statuses where none is named. Raises InvalidInput.
+    """Return the page of the user's algorithms by the address, with the state of each; all statuses
+    by default. Raises InvalidInput.
     """
     rows = algorithms.listed(owner=user, statuses=statuses, ordering=("-created_at", "-id"))
     page = listing(request, rows, AlgorithmItemSerializer)
@@ -98,5 +100,5 @@ def algorithm_listing(request: HttpRequest, user: User, statuses: Collection[str
 def listing_of(
     request: HttpRequest, data: list[dict[str, Any]], page: Page, *, total: int
 ) -> Listing:
-    """Return a page that has been cut out already."""
+    """Return a listing of rows that are already cut to the page."""
     return Listing(data, page.number, total, max(1, -(-total // page.limit)), request.GET)

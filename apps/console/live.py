@@ -1,7 +1,7 @@
-"""Algorithms as they trade: the list, a page for each, its chart, and what is done by hand.
+"""Trading algorithms: the list, a page for each, its chart, and actions by hand.
 
-A page that a browser shows is told of changes by the stream of events (`static/console/live.js`),
-and asks again for the part that they may concern.
+The stream of events informs an open page of changes (`static/console/live.js`), and the page
+requests the affected part again.
 """
 
 from datetime import date
@@ -59,14 +59,14 @@ _SERIALIZERS: Final = {
 
 @console_page()
 def live_page(request: HttpRequest, user: User) -> HttpResponse:
-    """List what trades, is paused or has failed; htmx asks for the table alone."""
+    """List active, paused and failed algorithms; htmx requests only the table."""
     context = {"listing": algorithm_listing(request, user, _TRADING)}
     return show(request, "parts/live_table" if is_part(request) else "live", context)
 
 
 @console_page()
 def run_page(request: HttpRequest, user: User, algorithm_id: str) -> HttpResponse:
-    """Show what an algorithm holds, orders and signals; htmx asks for what changes."""
+    """Show the positions, orders and signals of an algorithm; htmx requests the changing parts."""
     algorithm = algorithms.read(owner=user, algorithm_id=algorithm_id)
     target: dict[str, Any] = {"owner": user, "algorithm_id": algorithm_id, "symbol": None}
     held = trading.positions(**target, is_open=True).order_by(*_NEWEST["positions"])
@@ -99,7 +99,7 @@ def _head(user: User, algorithm: Algorithm, *, tab: str) -> dict[str, Any]:
 
 @console_page()
 def chart_page(request: HttpRequest, user: User, algorithm_id: str) -> HttpResponse:
-    """Return the last candles of a symbol that the algorithm has seen, and its fills on them."""
+    """Return the last candles of a symbol that the algorithm has seen, with its fills."""
     algorithm = algorithms.read(owner=user, algorithm_id=algorithm_id)
     symbol = request.GET.get("symbol", "")
     timeframe = algorithm.timeframe
@@ -151,7 +151,7 @@ def activity_page(request: HttpRequest, user: User, algorithm_id: str, kind: str
 
 @console_page()
 def drift_page(request: HttpRequest, user: User, algorithm_id: str) -> HttpResponse:
-    """Say how a session on paper differs from its backtest, and list the sessions."""
+    """Show the differences between a session on paper and its backtest, and list the sessions."""
     algorithm = algorithms.read(owner=user, algorithm_id=algorithm_id)
     day: date | None = read_filters(request, DriftQuery).get("date")
     drift = trading.read_drift(owner=user, algorithm_id=algorithm_id, day=day)

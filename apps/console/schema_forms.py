@@ -1,8 +1,8 @@
 """Forms of the steps and of studies, made from the JSON schemas that document them.
 
-A field is named by its path on the wire, such as `entryConditions.conditions[0].indicator1.period`,
-by which the service says what is wrong too. What is empty is absent; a value that does not fit its
-type is kept as it was typed, for the service to refuse.
+A field is named by its path on the wire, such as `entryConditions.conditions[0].indicator1.period`;
+the service's errors use the same paths. An empty field is absent. A value that does not fit its
+type stays as typed, for the service to refuse.
 """
 
 import re
@@ -18,18 +18,18 @@ from apps.core.api.resources import Schema
 
 _REF: Final = "#/components/schemas/"
 _PATH_PART: Final = re.compile(r"([A-Za-z][A-Za-z0-9]*)|\[(\d{1,3})\]")
-# What an entry that is added to a list begins with.
+# The initial content of an added entry of a list.
 _NEW_ENTRIES: Final[Mapping[str, Mapping[str, str]]] = {"conditions": {"type": "indicator_value"}}
 # Lakhs and crores may be set apart.
 _NUMBER: Final = re.compile(r"-?(\d{1,15}|\d{1,3}(,\d{2,3}){1,5})(\.\d{1,10})?")
 _YES_OR_NO: Final = {"true": "Yes", "false": "No"}
 
-# What a form asks for: the schema of each top-level name.
+# The content of a form: the schema of each top-level name.
 Roots = Mapping[str, Schema]
 
 
 class Option(NamedTuple):
-    """A value that can be chosen, as it is called, among others of its group."""
+    """A value to choose, with its label and its group."""
 
     value: str
     label: str
@@ -47,8 +47,8 @@ class FormNode:
     value: Any = None
     is_required: bool = False
     options: tuple[Option, ...] = ()
-    changes_form: bool = False  # whether the choice says which other fields there are
-    default: str | float | None = None  # what the service takes where nothing is given
+    changes_form: bool = False  # whether the choice decides which other fields there are
+    default: str | float | None = None  # the service's default
     is_whole: bool = False
     minimum: float | None = None
     maximum: float | None = None
@@ -61,22 +61,22 @@ class FormNode:
 
     @property
     def is_removable(self) -> bool:
-        """Whether it is an entry of a list."""
+        """Return whether it is an entry of a list."""
         return self.path.endswith("]")
 
     @property
     def is_wide(self) -> bool:
-        """Whether it takes a row of its own."""
+        """Return whether it takes a row of its own."""
         return self.kind == "symbols" or any(option.group for option in self.options)
 
     @property
     def entry_label(self) -> str:
-        """What an entry of this list is called."""
+        """The label of an entry of this list."""
         return self.label.lower().removesuffix("s")
 
     @property
     def shown_value(self) -> str | None:
-        """The value as a reader sees it: of a choice its label."""
+        """The value as a reader sees it: the label of a choice."""
         labels = {option.value: option.label for option in self.options}
         return None if self.value is None else labels.get(self.value, str(self.value))
 
@@ -110,14 +110,12 @@ def property_of(schema: Schema, name: str) -> Schema:
 
 
 def leaf_of(path: str, schema: Schema, value: Any) -> FormNode:
-    """Return an input that stands for itself, filled in unless the value is None."""
+    """Return a single input, filled in unless the value is None."""
     return _node(path, schema, value, is_required=False)
 
 
 def list_paths(form: Iterable[FormNode]) -> set[str]:
-    """Return the paths of lists that are typed into one field, whose entries have none of their
-    own.
-    """
+    """Return the paths of lists typed into one field; their entries have no paths."""
     return {node.path for root in form for node in root.leaves() if node.kind == "symbols"}
 
 
@@ -227,7 +225,7 @@ def _options(values: Iterable[str]) -> tuple[Option, ...]:
 
 
 def _option(value: str) -> Option:
-    """Return a choice; a name of the wire is written as words, one of the field stays as it is."""
+    """Return a choice; a wire name is written as words, a term of the field stays."""
     return Option(value, humanize(value) if value[:1].islower() else value)
 
 
@@ -235,13 +233,13 @@ def _option(value: str) -> Option:
 
 
 def read_text(schema: Schema, text: str) -> Any:
-    """Return a text as the type that its schema asks for, as far as it is such."""
+    """Return a text in the type of its schema, or unchanged if it does not fit."""
     return _typed(schema, text)
 
 
 def read_form(form: Mapping[str, Any], roots: Roots, *, change: str = "") -> dict[str, Any]:
-    """Return what a form says below its roots, after one `change`: add or remove an entry of a list
-    (`add:` or `remove:` and its path).
+    """Return the content of a form below its roots, after one `change`: add or remove an entry of a
+    list (`add:` or `remove:` and its path).
     """
     values: dict[str, Any] = {name: {} for name in roots}
     for path, text in form.items():
@@ -257,14 +255,16 @@ def read_form(form: Mapping[str, Any], roots: Roots, *, change: str = "") -> dic
 
 
 def _split_path(path: str) -> list[str | int]:
-    """Split a path into names and indexes; nothing of what is no path."""
+    """Split a path into names and indexes; return an empty list for other text."""
     if not re.fullmatch(r"[A-Za-z][A-Za-z0-9]*(\[\d{1,3}\]|\.[A-Za-z][A-Za-z0-9]*)*", path):
         return []
     return [name or int(index) for name, index in _PATH_PART.findall(path)]
 
 
 def _put(values: dict[str, Any], parts_of_path: list[str | int], text: str) -> None:
-    """Put a text where its path leads; lists are dictionaries by index until they are complete."""
+    """Put a text at the end of its path; lists are dictionaries by index until they are
+    complete.
+    """
     inner: Any = values
     for part_of_path in parts_of_path[:-1]:
         inner = inner.setdefault(part_of_path, {})
@@ -282,12 +282,12 @@ def _compact(value: Any) -> Any:
 
 
 def _typed(schema: Schema, value: Any) -> Any:
-    """Return texts as the types that their schema asks for, as far as they are such."""
+    """Return texts in the types of their schema, or unchanged if they do not fit."""
     schema = _resolved(schema)
     if "oneOf" in schema and isinstance(value, dict):
         mapping = schema["discriminator"]["mapping"]
         tag = value.get(schema["discriminator"]["propertyName"])
-        # Another kind was chosen: what the kind before had, and it does not, goes.
+        # After a change of kind, drop the fields that the new kind lacks.
         if not isinstance(tag, str) or tag not in mapping:
             return value
         kind = _resolved({"$ref": mapping[tag]})
@@ -327,7 +327,7 @@ def _typed_text(schema: Schema, value: Any) -> Any:
 
 
 def _change(values: dict[str, Any], action: str, parts_of_path: list[str | int]) -> None:
-    """Add an entry to the list that a path leads to, or remove the entry that stands there."""
+    """Add an entry to the list at the end of a path, or remove the entry there."""
     inner: Any = values
     for part_of_path in parts_of_path[:-1]:
         inner = _entry(inner, part_of_path)

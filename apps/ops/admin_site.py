@@ -1,4 +1,4 @@
-"""The admin site: logins, refused logins and logouts are on the audit record."""
+"""The admin site: logins, failed logins and logouts are in the audit record."""
 
 from collections.abc import Callable
 from datetime import datetime, timedelta
@@ -66,7 +66,7 @@ class LoginForm(AdminAuthenticationForm):
     )
 
     def clean(self) -> dict[str, Any]:
-        """Check the limits of the address and of the account before a password is hashed."""
+        """Check the limits of the address and of the account before hashing a password."""
         if not {"username", "password"} <= self.cleaned_data.keys():
             return self.cleaned_data  # a field is missing, as the form says; nothing is tried
         try:
@@ -101,7 +101,7 @@ class LoginForm(AdminAuthenticationForm):
             raise ValidationError("The one-time code is wrong, or was used before.")
 
     def _judge_password(self) -> None:
-        """Note whether the password meets the rules for operators: it may be older than they are,
+        """Store whether the password meets the rules for operators: it may be older than the rules,
         or than the user's role.
         """
         user: User = self.get_user()
@@ -112,18 +112,18 @@ class LoginForm(AdminAuthenticationForm):
         return services.normalize_address(self.cleaned_data.get("username") or "")
 
     def _record(self, action: Action, actor: audit.Actor) -> None:
-        """Record the account alone, not what was typed: people type passwords there."""
+        """Record the account and not the typed text, because people type passwords there."""
         tried = User.objects.filter(email=self._email()).first()
         audit.record(action, tried, actor=actor, now=timezone.now())
 
 
 class NewPasswordForm(PasswordChangeForm):
-    """The form by which operators change their own password."""
+    """The form for operators to change their own password."""
 
     required_css_class = "required"
 
     def clean_old_password(self) -> str:
-        """Count a wrong password as one at the login, so that nobody guesses here instead."""
+        """Count a wrong password as a failed login, so that nobody guesses here instead."""
         try:
             with count_failure(email=self.user.email, entrance=Entrance.ADMIN, now=timezone.now()):
                 return super().clean_old_password()
@@ -146,8 +146,8 @@ class OperatorSite(AdminSite):
     login_template = "operators/login.html"
 
     def admin_view(self, view: Any, cacheable: bool = False) -> Any:
-        """Lead operators who have to set up a second factor, or to choose another password, there
-        from every page; the second factor is set up in the console.
+        """Redirect operators without a required second factor or a good password to its page, from
+        every page; the second factor is set up in the console.
         """
         page: Callable[..., HttpResponseBase] = super().admin_view(view, cacheable)
 
@@ -166,7 +166,7 @@ class OperatorSite(AdminSite):
     def password_change(  # type: ignore[override]  # a redirect, once it is changed
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None
     ) -> HttpResponseBase:
-        """The page on which operators change their password."""
+        """The page for operators to change their password."""
         context = {**self.each_context(request), **(extra_context or {})}
         done = reverse("admin:password_change_done")
         page = PasswordChangeView.as_view(
@@ -204,9 +204,9 @@ def _fits_operators(user: object) -> bool:
 
 
 class AdminSessionMiddleware:
-    """Ends a login to the admin MAX_AGE after it began, and MAX_IDLE after its last request.
+    """End a login to the admin MAX_AGE after it began, and MAX_IDLE after its last request.
 
-    Django's session itself goes on: the same cookie may be a login to the interface.
+    Django's session itself stays: the same cookie may be a login to the API.
     """
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
@@ -224,7 +224,7 @@ class AdminSessionMiddleware:
 
 
 def _reason_to_end(request: HttpRequest, *, now: datetime) -> str | None:
-    """Return "age" or "idle" for a login that is over, else None."""
+    """Return "age" or "idle" for an ended login, else None."""
     seconds = now.timestamp()
     if seconds - request.session.setdefault(_BEGAN, seconds) >= MAX_AGE.total_seconds():
         return "age"

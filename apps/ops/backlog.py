@@ -1,4 +1,4 @@
-"""What waits, and for how long: jobs by queue, deliveries, live bars, by the database's clock."""
+"""The backlog and its age by the database's clock: jobs by queue, deliveries, live bars."""
 
 from typing import Final, NamedTuple
 
@@ -32,7 +32,7 @@ QUEUE_COUNTS: Final = """
 
 
 class QueueBacklog(NamedTuple):
-    """Jobs of a queue that could run now, since when the oldest of them, and stalled ones."""
+    """The runnable jobs of a queue, the time since the oldest became due, and stalled jobs."""
 
     waiting: int
     oldest_seconds: float
@@ -40,10 +40,10 @@ class QueueBacklog(NamedTuple):
 
 
 class Backlog(NamedTuple):
-    """What of the service waits.
+    """The backlog of the service.
 
-    `bar_lag` are the seconds since the longest-waiting stream with runs was due, `feed_age` those
-    since a bar came in; None when none is stored.
+    `bar_lag` is the seconds since the longest-waiting stream with runs was due, `feed_age` the
+    seconds since the last received bar; None without stored bars.
     """
 
     queues: dict[str, QueueBacklog]

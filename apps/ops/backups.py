@@ -1,7 +1,7 @@
-"""A backup: one tar of the key that the database's secrets need and of what pg_dump writes.
+"""A backup: one tar of the key for the database's secrets and of the output of pg_dump.
 
-The dump stands last: a file that was cut off lacks a part of it, and pg_restore says so. Backups of
-release 1.0 have the same parts, most of them without the key, and are restored too.
+The dump comes last: a truncated file lacks a part of it, and pg_restore reports that. Backups of
+release 1.0 have the same parts, most of them without the key, and can be restored too.
 """
 
 import io
@@ -34,7 +34,7 @@ _PARAMETERS: Final = (
     "host", "port", "dbname", "user", "options", "connect_timeout", "target_session_attrs",
     "sslmode", "sslrootcert", "sslcert", "sslkey",
 )  # fmt: skip
-# Archives of users' data, which are copies and gone in a day.
+# Archives of users' data: copies that are deleted after a day.
 _LEFT_OUT = ("accounts_dataexport", "accounts_exportchunk")
 
 
@@ -43,7 +43,7 @@ class BackupFailed(Exception):
 
 
 def back_up(folder: Path, *, now: datetime) -> Path:
-    """Write a backup into the folder, and give it its name when it is complete.
+    """Write a backup into the folder, and give it its name once it is complete.
 
     Raises BackupFailed, OSError.
     """
@@ -89,7 +89,7 @@ def back_up(folder: Path, *, now: datetime) -> Path:
 def restore(path: Path, *, quiet: bool) -> datetime:
     """Restore a backup into the empty database, and migrate it; return the time of the backup.
 
-    The quiet start of the copy begins in the transaction that brings the data. Raises BackupFailed,
+    The quiet start of the copy begins in the transaction that loads the data. Raises BackupFailed,
     OSError.
     """
     try:
@@ -171,13 +171,13 @@ def _command(name: str, *arguments: str) -> list[str]:
 
 
 def _environment() -> Mapping[str, str]:
-    """Return the environment with the password, which no list of processes shows."""
+    """Return the environment with the password: lists of processes do not show it."""
     password = connection.connection.info.password
     return os.environ | ({"PGPASSWORD": password} if password else {})
 
 
 def _programs(server: int) -> Path:
-    """Return the folder of the oldest programs that know a server of this major version."""
+    """Return the folder of the oldest programs that support a server of this major version."""
     known: dict[Path, int] = {}
     for folder in program_folders():
         with suppress(OSError, IndexError):

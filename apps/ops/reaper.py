@@ -1,4 +1,4 @@
-"""A thread of every worker process that repairs what lost workers left, every few seconds."""
+"""A thread of every worker process that repairs the work of lost workers, every few seconds."""
 
 import logging
 import threading
@@ -20,7 +20,7 @@ log = logging.getLogger(__name__)
 
 
 class Reap(Protocol):
-    """Requeues or gives up what lost workers were doing; returns how much that was."""
+    """Requeues or gives up the work of lost workers; returns the number of changes."""
 
     def __call__(self, *, now: datetime) -> int: ...
 
@@ -30,8 +30,7 @@ REAPERS: Final[Sequence[Reap]] = (backtests.requeue_stalled, webhooks.reap)
 
 @contextmanager
 def reaping(*reapers: Reap, every: float = SECONDS_BETWEEN) -> Iterator[None]:
-    """Call `reapers` every so many seconds, one after another, in a thread with a connection of its
-    own.
+    """Call `reapers` at this interval, one after another, in a thread with its own connection.
 
     The thread never keeps the process from ending: a reaper can stop at any point.
     """
@@ -45,9 +44,9 @@ def reaping(*reapers: Reap, every: float = SECONDS_BETWEEN) -> Iterator[None]:
 
 
 def _run(reapers: Sequence[Reap], stop: threading.Event, every: float) -> None:
-    """Go on whatever a reaper raises: nobody would notice that the thread has ended.
+    """Continue after any error of a reaper: an end of the thread would go unnoticed.
 
-    A warning is logged when a reaper begins to fail, not again until it has succeeded.
+    A warning is logged when a reaper begins to fail, and not again until it has succeeded.
     """
     failing: set[Reap] = set()
     while not stop.wait(every):

@@ -1,4 +1,4 @@
-"""The nightly purge: every app decides how long it keeps what, and is listed here."""
+"""The nightly purge: every app decides how long it keeps its rows, and is listed here."""
 
 import logging
 from collections.abc import Mapping
@@ -15,7 +15,7 @@ log = logging.getLogger(__name__)
 
 
 class Purge(Protocol):
-    """Deletes rows that nobody needs any more, some at a time; returns how many."""
+    """Deletes obsolete rows in batches; returns their number."""
 
     def __call__(self, *, now: datetime) -> int: ...
 
@@ -30,7 +30,7 @@ PURGES: Final[Mapping[str, Purge]] = {
 
 
 def purge_all(*, now: datetime) -> Mapping[str, int]:
-    """Return how many rows of each app were deleted."""
+    """Return the number of deleted rows, keyed by app."""
     deleted = {name: purge(now=now) for name, purge in PURGES.items()}
     log.info("purged %s", deleted)
     return deleted

@@ -1,4 +1,4 @@
-"""Run a runner (apps/trading/live/runner.py) until a signal to stop, also without the database.
+"""Run a runner (apps/trading/live/runner.py) until a signal to stop, even without the database.
 
 A NOTIFY of new bars wakes it. It also polls once a second, so a lost notification costs a second.
 """
@@ -65,7 +65,7 @@ def _keep_trading(signals: "Signals") -> None:
 
 
 class Signals:
-    """The signals that ask this process to end."""
+    """The signals to end this process."""
 
     def __init__(self) -> None:
         self.stopping = False
@@ -110,7 +110,7 @@ def _by_timeframe(payloads: Iterable[str]) -> Mapping[str, set[str]]:
 
 
 class MissedNotifications:
-    """Looks once a second for bars and replays that no notification has told of."""
+    """Looks once a second for bars and replays without a notification."""
 
     def __init__(self) -> None:
         self._polled_at = database.now()

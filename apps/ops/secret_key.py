@@ -1,4 +1,4 @@
-"""The SECRET_KEY of the database: no machine starts without it, and it can be changed."""
+"""The SECRET_KEY of the database: every machine needs it to start, and it can be rotated."""
 
 from collections.abc import Iterator
 from datetime import datetime
@@ -19,7 +19,7 @@ _BATCH: Final = 500
 
 
 class EncryptedColumn(NamedTuple):
-    """A column whose bytes `encryption.encrypt` has made."""
+    """A column with bytes from `encryption.encrypt`."""
 
     model: type[Model]
     name: str
@@ -37,7 +37,7 @@ ENCRYPTED: Final = (
 
 
 class ColumnRotation(NamedTuple):
-    """How much of a column was encrypted anew, and how much no key can read."""
+    """The numbers of rotated and unreadable values of a column."""
 
     column: EncryptedColumn
     rotated: int
@@ -47,7 +47,7 @@ class ColumnRotation(NamedTuple):
 def require_known(*, now: datetime) -> None:
     """Raise ImproperlyConfigured if this machine cannot read the secrets of the database.
 
-    The first machine that starts decides on the key.
+    The first machine to start decides the key.
     """
     own = database.key_fingerprint(settings.SECRET_KEY)
     installed, _ = InstalledKey.objects.get_or_create(
@@ -64,17 +64,17 @@ def require_known(*, now: datetime) -> None:
 
 
 def is_to_be_rotated() -> bool:
-    """Return whether the secrets of the database are encrypted with one of the fallbacks."""
+    """Return whether the secrets of the database are encrypted with a fallback key."""
     installed = InstalledKey.objects.first()
     own = database.key_fingerprint(settings.SECRET_KEY)
     return installed is not None and installed.fingerprint != own
 
 
 def rotate(*, now: datetime) -> Iterator[ColumnRotation]:
-    """Encrypt all secrets with the present SECRET_KEY, column by column; then that is the
+    """Encrypt all secrets with the present SECRET_KEY, column by column; then record it as the
     database's key.
 
-    Can be stopped at any point and begun again. Raises ImproperlyConfigured.
+    It can be stopped at any point and started again. Raises ImproperlyConfigured.
     """
     require_known(now=now)
     for column in ENCRYPTED:

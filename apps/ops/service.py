@@ -1,7 +1,7 @@
 """The processes of the service: web, workers of the queues, and runners that trade.
 
-All are forks of one process that has loaded everything (apps/ops/supervisor.py), so what they share
-is in memory once.
+All are forks of one process that has loaded everything (apps/ops/supervisor.py), so they share its
+memory.
 """
 
 import importlib
@@ -20,7 +20,7 @@ from apps.ops.supervisor import Child
 from apps.ops.web import server
 from apps.ops.web.handler import Handler
 
-# What jobs, routes and runners import only when they need it.
+# Modules that jobs, routes and runners import only on use.
 _IMPORTED_LATE: Final = (
     "apps.backtests.running.execution",
     "apps.ops.runners",
@@ -29,9 +29,9 @@ _IMPORTED_LATE: Final = (
 
 
 def import_service() -> Handler:
-    """Import what any process of the service needs, and return the application.
+    """Import the modules of all processes of the service, and return the application.
 
-    Opens no connection and starts no thread.
+    It opens no connection and starts no thread.
     """
     application: Handler = import_string(settings.ASGI_APPLICATION)
     get_resolver().url_patterns  # noqa: B018 (this imports all routes)
@@ -42,8 +42,9 @@ def import_service() -> Handler:
 
 @dataclass(frozen=True, slots=True)
 class Roles:
-    """How many processes of each role run here; beside `workers`, which take backtests, one more
-    takes small jobs and webhooks.
+    """The number of processes of each role on this machine.
+
+    Beside `workers`, which take backtests, one more takes small jobs and webhooks.
     """
 
     web: int

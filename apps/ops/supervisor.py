@@ -1,10 +1,9 @@
 """Keep a few forks of this process running until SIGINT, SIGTERM or SIGHUP.
 
-Forks share the memory of what was imported and loaded before them. A child that ends is forked
-again, after a wait that grows while it keeps ending, or at once when it asked to be replaced, by
-exit code 0, or had hung.
-Each child has a session of its own, so that Ctrl-C reaches only the supervisor, and a parent
-watcher, so that it cannot outlive the supervisor.
+Forks share the memory of everything imported and loaded before them. A child that ends is forked
+again after a wait, which grows while it keeps ending. It is forked again at once if it asked to be
+replaced, by exit code 0, or had hung. Each child has its own session, so that Ctrl-C reaches only
+the supervisor, and a parent watcher, so that it cannot outlive the supervisor.
 """
 
 import faulthandler
@@ -43,7 +42,10 @@ log = logging.getLogger(__name__)
 
 @dataclass(slots=True)
 class Backoff:
-    """When to try again: after 0.5, 1, 2 ... 30 seconds, and after a good run from 0.5 again."""
+    """The time of the next try: after 0.5, 1, 2 ...
+
+    30 seconds, and after a good run from 0.5 again.
+    """
 
     due: float = 0.0
     wait: float = 0.0
@@ -57,7 +59,7 @@ class Backoff:
 
 
 class Heartbeat:
-    """When a child was last alive, in memory shared with the supervisor."""
+    """The last time a child was alive, in memory shared with the supervisor."""
 
     def __init__(self) -> None:
         self._memory = mmap.mmap(-1, _MOMENT.size)
@@ -71,7 +73,7 @@ class Heartbeat:
 
 
 class Kill(NamedTuple):
-    """That a child was killed by SIGKILL."""
+    """A child killed by SIGKILL."""
 
     pid: int
     for_memory: bool  # the system has killed processes for lack of memory meanwhile
@@ -82,7 +84,7 @@ class Child:
     """A function to run in a fork, and the name of the process.
 
     The fork keeps `descriptors` open beside stdout and stderr. A child with a heartbeat is killed
-    when it falls silent. After one that was killed the next fork calls `on_kill` first.
+    when it falls silent. After a killed child the next fork first calls `on_kill`.
     """
 
     name: str
@@ -97,7 +99,7 @@ class Child:
     backoff: Backoff = field(default_factory=Backoff, init=False)
 
     def ending(self) -> int | None:
-        """Return the exit code, negative for a signal, if the child has ended just now."""
+        """Return the exit code, negative for a signal, if the child has just ended."""
         if self.pid is None:
             return None
         pid, status = os.waitpid(self.pid, os.WNOHANG)
@@ -128,13 +130,13 @@ class Supervisor:
         self._memory_kills = memory_kills()
 
     def run(self, *, on_poll: Callable[[], None]) -> None:
-        """Run until a signal to stop; a second one kills the children that have not ended yet.
+        """Run until a signal to stop; a second signal kills the remaining children.
 
-        This process must have one thread and no connection to the database: a fork would have
-        neither the other threads nor a connection of its own.
+        This process must have one thread and no connection to the database: forks would share the
+        connection and lack the threads.
         """
         gc.collect()
-        gc.freeze()  # the collector must not touch, and so copy, what the forks share
+        gc.freeze()  # the collector must not touch, and so copy, the forks' shared memory
         watched, held = os.pipe()
         try:
             with self._signals():
@@ -187,7 +189,7 @@ class Supervisor:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
     def _become(self, child: Child, watched: int) -> NoReturn:
-        """Run the child in this fork; never returns to what the parent is doing."""
+        """Run the child in this fork; never return into the parent's code."""
         code = 1
         try:
             os.setsid()
@@ -196,7 +198,7 @@ class Supervisor:
             for number in STOP_SIGNALS:
                 signal.signal(number, signal.SIG_DFL)
             signal.pthread_sigmask(signal.SIG_UNBLOCK, STOP_SIGNALS)
-            faulthandler.register(signal.SIGUSR1)  # writes what each thread does to stderr
+            faulthandler.register(signal.SIGUSR1)  # writes the stack of each thread to stderr
             parent_watcher.end_with_parent(watched)
             if child.kill is not None and child.on_kill is not None:
                 child.on_kill(child.kill)
@@ -237,13 +239,13 @@ class Supervisor:
 
 
 def name_process(name: str) -> None:
-    """Choose what `ps -e` and `top` show, where the system lets us."""
+    """Set the name shown by `ps -e` and `top`, if the system allows it."""
     if PROCESS_NAME.exists():
         PROCESS_NAME.write_text(name)
 
 
 def memory_kills() -> int:
-    """Return how many processes the system has killed for lack of memory, as far as it says."""
+    """Return how many processes the system has killed for lack of memory; 0 if it does not tell."""
     if not COUNTS_OF_SYSTEM.exists():
         return 0
     counts = dict(line.split() for line in COUNTS_OF_SYSTEM.read_text().splitlines())
@@ -251,7 +253,7 @@ def memory_kills() -> int:
 
 
 def _close_other_descriptors(kept: Iterable[int]) -> None:
-    """Close all that the fork has inherited but these, such as locks; stdin becomes empty."""
+    """Close all other inherited descriptors, such as locks; stdin becomes empty."""
     limits = [0, *sorted(kept), os.sysconf("SC_OPEN_MAX")]
     for lower, upper in pairwise(limits):
         os.closerange(lower + 1, upper)

@@ -12,9 +12,9 @@ NIGHTLY: Final = "17 21 * * *"
 @app.periodic(cron=NIGHTLY)
 @app.task(name="config.purge", queue="small", queueing_lock="config.purge")
 def purge(timestamp: int) -> None:
-    """Delete what has expired by `timestamp`, when the job was due.
+    """Delete the rows expired at `timestamp`, the scheduled time.
 
-    Many workers enqueue it each night; the queue takes it once.
+    Many workers enqueue it each night; the queue accepts it once.
     """
     # This import loads the compiler: web processes and commands import the jobs and never run them.
     from apps.ops import retention

@@ -1,7 +1,7 @@
-"""Do the jobs of some queues until a signal to stop, also when the database is away for a while.
+"""Do the jobs of some queues until a signal to stop, also through an outage of the database.
+procrastinate's worker ends when it loses the database.
 
-procrastinate's worker ends when it loses the database. Here a new one takes its place, with new
-connections, once the database answers again.
+Here a new one replaces it, with new connections, once the database answers again.
 """
 
 import asyncio
@@ -45,7 +45,7 @@ CONCURRENCY: Final[Mapping[str, int]] = {"small": 4, "webhooks": 1, "backtests":
 _SECONDS_TO_FINISH: Final = 2.0
 _SECONDS_BETWEEN_LOOKS: Final = 1.0
 SECONDS_FOR_A_CONNECTION: Final = 3.0
-# Seconds after which the backoff starts from the shortest wait again.
+# After this time the backoff starts from the shortest wait again.
 _GOOD_RUN: Final = 10.0
 # Kilobytes that a worker may hold, after a job, beyond those it began with.
 _MOST_GROWTH: Final = 128 * 1024
@@ -57,7 +57,7 @@ log = logging.getLogger(__name__)
 def work(queues: Sequence[str], *, is_replaced: bool = False) -> None:
     """Work until SIGTERM or SIGINT; running jobs then end or are requeued.
 
-    A worker that `is_replaced` when it ends also ends after a job that has made it large.
+    A worker that `is_replaced` at its end also ends after a job that has made it large.
     """
     database_timeouts.apply(database_timeouts.WORKER)
     logging.getLogger("psycopg.pool").setLevel(logging.ERROR)
@@ -72,8 +72,9 @@ def work(queues: Sequence[str], *, is_replaced: bool = False) -> None:
 
 
 def give_up_work(kill: Kill) -> None:
-    """Give up at once what the worker before this one held when it was killed. Without the
-    database the reaper does, once that worker has been silent for long.
+    """Give up the work of the previous, killed worker at once.
+
+    Without the database the reaper does it later, when that worker has been silent for long.
     """
     database_timeouts.apply(database_timeouts.WORKER)
     try:
@@ -89,7 +90,7 @@ def give_up_work(kill: Kill) -> None:
 class Growth:
     """Stops a worker after a job that has made its process large.
 
-    What a job has freed is not always returned to the system: a new process begins small.
+    Memory freed by a job is not always returned to the system; a new process begins small.
     """
 
     def __init__(self, *, most: int | None) -> None:
@@ -112,7 +113,7 @@ class Growth:
 
 
 def memory() -> int:
-    """Return the kilobytes of this process that are no files; 0 where the system does not say."""
+    """Return the kilobytes of this process without file pages; 0 if the system does not tell."""
     if not MEMORY.exists():
         return 0
     lines = MEMORY.read_text().splitlines()
@@ -138,7 +139,7 @@ async def _until_signalled(work: Coroutine[Any, Any, None]) -> None:
 
 
 async def _keep_working(queues: Sequence[str], growth: Growth) -> None:
-    """Work in one attempt after another. An outage is logged when it begins and when it is over."""
+    """Work in one attempt after another. An outage is logged at its beginning and at its end."""
     backoff = Backoff(good_run=_GOOD_RUN)
     lost_at: float | None = None
     while not growth.is_over:
@@ -161,15 +162,15 @@ async def _keep_working(queues: Sequence[str], growth: Growth) -> None:
 
 
 def _is_stopping() -> bool:
-    """Return True also when an error on the way out has replaced the cancellation."""
+    """Return True even if an error during shutdown has replaced the cancellation."""
     task = asyncio.current_task()
     return task is not None and task.cancelling() > 0
 
 
 async def _require_database() -> None:
-    """Connect, and compare the clocks, before the first job is taken.
+    """Connect, and compare the clocks, before taking the first job.
 
-    Raises psycopg.OperationalError. The pool itself would try on, and log each time.
+    Raises psycopg.OperationalError. The pool itself would retry, and log each time.
     """
     connection = await psycopg.AsyncConnection.connect(**connector_params())
     async with connection:
@@ -181,7 +182,7 @@ async def _require_database() -> None:
 
 
 async def _until_fit() -> None:
-    """Wait while this machine takes no work, which is said once."""
+    """Wait while this machine takes no work, and log that once."""
     reason = presence.reason_to_rest()
     if not reason:
         return

@@ -1,1 +1,1 @@
-"""Pages of the account: the way in, profile, security, webhooks, links in mails."""
+"""Pages of the account: signing in, profile, security, webhooks, links in mails."""

@@ -1,4 +1,4 @@
-"""The way in and out: sign up, sign in, ask for a new password, sign out."""
+"""Sign up, sign in, ask for a new password, sign out."""
 
 from typing import Any
 
@@ -82,7 +82,7 @@ def sign_up_page(request: HttpRequest) -> HttpResponse:
 def _entry(
     request: HttpRequest, template: str, refusal: ServiceError | None = None
 ) -> HttpResponse:
-    """Show a form of the way in again, with what is wrong beside each field."""
+    """Show a form for signing in again, with the problems beside their fields."""
     context: dict[str, Any] = {"next": next_page(request), "typed": request.POST}
     status = 200
     if isinstance(refusal, InvalidInput):

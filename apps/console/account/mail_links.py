@@ -1,4 +1,4 @@
-"""The pages that links in mails lead to. Opening one changes nothing; its button does."""
+"""The pages of links in mails. Opening one changes nothing; its button does."""
 
 from collections.abc import Callable
 from typing import Any
@@ -19,7 +19,7 @@ def _page(
     *purposes: LinkPurpose,
     act: Callable[[], str],
 ) -> HttpResponse:
-    """Show the page of a link; on POST `act` does what the link is for and says so."""
+    """Show the page of a link; on POST call `act`, and show its message."""
     context: dict[str, Any] = {"typed": request.POST}
     status = 200
     try:

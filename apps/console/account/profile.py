@@ -60,7 +60,7 @@ def settings_page(request: HttpRequest, user: User) -> HttpResponse:
 
 
 def _limits(user: User) -> list[dict[str, Any]]:
-    """Return what the account uses of what it may, as texts and in percent."""
+    """Return the use of the account's limits, as texts and in percent."""
     rows = LimitsSerializer.render({"limits": limits.usages(user.pk)})["limits"]
     return [
         {

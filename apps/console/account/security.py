@@ -1,8 +1,7 @@
-"""The settings that outlive a session: password and address, keys, the second factor, the export,
-the end of the account.
+"""Settings with effects beyond a session: password and address, keys, the second factor, the
+export, closing the account.
 
-Each of their forms asks for the password again, and for a code where the account has a second
-factor.
+Each of their forms asks for the password again and, with a second factor, for a code.
 """
 
 from collections.abc import Callable, Mapping
@@ -73,8 +72,9 @@ def form_page(
     *,
     act: Callable[[], _Answer],
 ) -> _Answer | HttpResponse:
-    """Show a form that asks for the password; once it is posted, `act`, or say what is wrong beside
-    each field.
+    """Show a form that asks for the password.
+
+    On POST call `act`, or show the problems beside their fields.
     """
     shown = {**context, "typed": request.POST, "has_factor": services.has_two_factor(user)}
     if request.method != "POST":
@@ -87,13 +87,13 @@ def form_page(
 
 
 def show_secret(request: HttpRequest, title: str, hint: str, *secrets: str) -> HttpResponse:
-    """Show what is shown this once."""
+    """Show secrets that are shown only once."""
     return show(request, "secret", {"title": title, "hint": hint, "secrets": secrets})
 
 
 @console_page()
 def password_page(request: HttpRequest, user: User) -> HttpResponse:
-    """Set another password, which ends all other sessions."""
+    """Set another password, and end all other sessions."""
 
     def act() -> HttpResponse:
         require_password(request, user)
@@ -117,7 +117,7 @@ def password_page(request: HttpRequest, user: User) -> HttpResponse:
 
 @console_page()
 def change_address_page(request: HttpRequest, user: User) -> HttpResponse:
-    """Ask for another e-mail address, which takes a link in a mail to each of both."""
+    """Ask for another e-mail address, and send a link to the old and the new one."""
     services.require_mails()
 
     def act() -> HttpResponse:
@@ -143,7 +143,7 @@ def send_verification_page(request: HttpRequest, user: User) -> HttpResponse:
 
 @console_page()
 def new_key_page(request: HttpRequest, user: User) -> HttpResponse:
-    """Make an API key, whose text is shown once."""
+    """Make an API key, and show its text once."""
 
     def act() -> HttpResponse:
         scopes = request.POST.getlist("scopes")
@@ -215,7 +215,7 @@ def _show_codes(request: HttpRequest, codes: list[str]) -> HttpResponse:
 
 @console_page()
 def ask_for_export_page(request: HttpRequest, user: User) -> HttpResponse:
-    """Have an archive made of everything that is stored of the user."""
+    """Request an archive of all data stored about the user."""
 
     def act() -> HttpResponse:
         require_password(request, user)
@@ -227,7 +227,7 @@ def ask_for_export_page(request: HttpRequest, user: User) -> HttpResponse:
 
 @console_page()
 def export_page(request: HttpRequest, user: User, export_id: str) -> HttpResponseBase:
-    """Say whether an archive is ready; on POST send it."""
+    """Show whether an archive is ready; on POST send it."""
     export = services.find_export(user=user, export_id=export_id, now=database.now())
 
     def act() -> StreamingHttpResponse:

@@ -1,4 +1,4 @@
-"""Where a trader is told of events: webhooks with their deliveries, and notices by e-mail."""
+"""Notifications of events: webhooks with their deliveries, and notices by e-mail."""
 
 from typing import Any, Final
 
@@ -28,7 +28,7 @@ _SIGNS: Final = "It signs what is sent, so that your server knows where it comes
 
 @console_page()
 def new_webhook_page(request: HttpRequest, user: User) -> HttpResponse:
-    """Make a webhook, whose secret is shown once."""
+    """Make a webhook, and show its secret once."""
 
     def act() -> HttpResponse:
         body = NewWebhookSerializer.read(_sent_webhook(request))
@@ -66,7 +66,7 @@ def webhook_page(request: HttpRequest, user: User, webhook_id: str) -> HttpRespo
 def webhook_action_page(
     request: HttpRequest, user: User, webhook_id: str, action: str
 ) -> HttpResponse:
-    """Send a test, switch a webhook off or on; or, once it is confirmed, replace its secret or
+    """Send a test, disable or enable a webhook; or, after confirmation, replace its secret or
     delete it.
     """
     endpoint = services.read(owner=user, endpoint_id=webhook_id)
@@ -115,7 +115,7 @@ def redeliver_page(request: HttpRequest, user: User, delivery_id: str) -> HttpRe
 
 @console_page()
 def notices_page(request: HttpRequest, user: User) -> HttpResponse:
-    """Choose of which events a mail tells."""
+    """Choose the types of events to receive by mail."""
 
     def act() -> HttpResponse:
         body = NoticesChangeSerializer.read({"events": request.POST.getlist("events")})

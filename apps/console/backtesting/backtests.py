@@ -67,7 +67,7 @@ def backtests_page(request: HttpRequest, user: User) -> HttpResponse:
 
 @console_page()
 def backtest_page(request: HttpRequest, user: User, backtest_id: str) -> HttpResponse:
-    """Show the progress while it runs, then the result; htmx asks for the progress alone."""
+    """Show the progress while it runs, then the result; htmx requests only the progress."""
     backtest = services.read(owner=user, backtest_id=backtest_id)
     if is_part(request) and backtest.has_ended:
         return go_to(request, f"/app/backtests/{backtest_id}")
@@ -97,8 +97,8 @@ def backtest_page(request: HttpRequest, user: User, backtest_id: str) -> HttpRes
 
 @console_page()
 def evidence_page(request: HttpRequest, user: User, backtest_id: str) -> HttpResponse:
-    """Show the evidence on a completed backtest, and have it made where it is not. htmx asks for
-    the verdict alone, or with `whole` for all, again and again until it is there.
+    """Show the evidence on a completed backtest, and request it if there is none. htmx requests the
+    verdict or, with `whole`, everything, until it is ready.
     """
     now = database.now()
     made = fetch_evidence(owner=user, backtest_id=backtest_id, now=now)
@@ -148,7 +148,7 @@ def end_backtest_page(
 
 @console_page()
 def compare_page(request: HttpRequest, user: User) -> HttpResponse:
-    """Show two backtests side by side, and say whether one was better."""
+    """Show two backtests side by side, with a verdict."""
     chosen = request.GET.getlist("id")[:2]
     if len(chosen) < 2:
         return show(request, "compare")
@@ -162,5 +162,5 @@ def compare_page(request: HttpRequest, user: User) -> HttpResponse:
 
 
 def _generated(receipts: Iterable[dict[str, Any] | None]) -> set[str]:
-    """Return the symbols whose candles were generated when the results were computed."""
+    """Return the symbols with generated candles at the time of the results."""
     return {symbol for receipt in receipts if receipt for symbol in receipt["synthetic"]}

@@ -1,4 +1,4 @@
-"""A new backtest: its range within the history that is held, its study, and how long it takes."""
+"""A new backtest: its range within the stored history, its study, and its estimated time."""
 
 import secrets
 from collections.abc import Mapping
@@ -43,8 +43,9 @@ _TEXTS: Final = ("startDate", "endDate", "kind", "name")
 
 @console_page()
 def new_backtest_page(request: HttpRequest, user: User, algorithm_id: str) -> HttpResponse:
-    """Ask for a range and a study, and judge them as they are typed. On POST submit the backtest,
-    unless the form names a `change` of itself.
+    """Ask for a range and a study, and check them while the user types.
+
+    On POST submit the backtest, unless the form names a `change` of itself.
     """
     now = database.now()
     algorithm = algorithms.read(owner=user, algorithm_id=algorithm_id)
@@ -106,7 +107,7 @@ def _refused(refusal: ServiceError, roots: list[FormNode]) -> dict[str, Any]:
 
 
 def _kind_of(typed: Mapping[str, str]) -> BacktestKind:
-    """Return the kind whose form is shown; one that there is not is refused with the others."""
+    """Return the kind of the form; an unknown kind is refused later, with the other errors."""
     kind = typed.get("kind", "")
     return BacktestKind(kind) if kind in tuple(BacktestKind) else BacktestKind.BACKTEST
 
@@ -127,7 +128,7 @@ def _read(
     algorithm_id: str,
     now: datetime,
 ) -> dict[str, Any]:
-    """Return the arguments of the service, as the API reads them. Raises InvalidInput."""
+    """Return the arguments of the service, read as by the API. Raises InvalidInput."""
     texts = {name: typed[name] for name in _TEXTS if typed.get(name)}
     body = BacktestRequestSerializer.read(
         {"algorithmId": algorithm_id, **texts, **overrides, **configs}
@@ -148,7 +149,7 @@ def _submit(wanted: Mapping[str, Any], name: str) -> Backtest:
 
 
 def _estimate(backtest: Backtest) -> str:
-    """Say what a backtest that is not submitted yet tries, and how long that takes."""
+    """Describe the size and the estimated time of a backtest before it is submitted."""
     kind = BacktestKind(backtest.kind)
     sentences = []
     if field := STUDY_FIELDS.get(kind):
@@ -171,7 +172,7 @@ def _size_of(config: Config, steps: Mapping[str, Any]) -> str:
 
 
 def _first_values(coverage: list[dict[str, Any]]) -> dict[str, str]:
-    """Return the range that is held of all symbols."""
+    """Return the stored range common to all symbols."""
     held = [row for row in coverage if row["firstBar"]]
     if not held:
         return {}

@@ -1,4 +1,4 @@
-"""The form of what a backtest takes instead of the algorithm's own: symbols, timeframe, costs."""
+"""The form for overriding the algorithm's own values: symbols, timeframe, costs."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -13,7 +13,7 @@ _STEP_REFS = step_schemas.step_refs(draft=False)
 
 
 def read_overrides(typed: Mapping[str, str]) -> dict[str, Any]:
-    """Return what is filled in, as the types that the schemas of the steps ask for."""
+    """Return the filled-in values, in the types of the steps' schemas."""
     return {
         name: read_text(property_of(_STEP_REFS[step], field), text)
         for name, (step, field) in OVERRIDES.items()
@@ -22,7 +22,7 @@ def read_overrides(typed: Mapping[str, str]) -> dict[str, Any]:
 
 
 def override_form(overrides: Mapping[str, Any], steps: Configuration) -> list[FormNode]:
-    """Return a field for each override, filled in; an empty one shows what the algorithm has."""
+    """Return a field for each override, filled in; an empty field shows the algorithm's value."""
     nodes = []
     for name, (step, field) in OVERRIDES.items():
         schema = property_of(_STEP_REFS[step], field)

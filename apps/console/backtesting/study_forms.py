@@ -1,4 +1,4 @@
-"""The form of a study: its configuration by its schema, and the numbers of an algorithm to pick."""
+"""The form of a study: its configuration by its schema, and the numbers of an algorithm to vary."""
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
@@ -14,7 +14,7 @@ from apps.console.schema_forms import FormNode, Option, Roots, form_of, read_for
 from apps.core.api.resources import ref
 from apps.engine.studies import why_not_tried
 
-# About so many steps lead from the first value that is proposed to the last.
+# The approximate number of steps from the first proposed value to the last.
 _STEPS: Final = 6
 # Numbers of these steps come first.
 _FIRST_STEPS: Final = ("entryConditions", "exitConditions")
@@ -22,7 +22,7 @@ _FIRST_STEPS: Final = ("entryConditions", "exitConditions")
 
 @dataclass(frozen=True, slots=True)
 class StepNumber:
-    """A number in the steps of an algorithm that a search may try other values of."""
+    """A number in the steps of an algorithm for which a search may try other values."""
 
     path: str
     label: str
@@ -34,7 +34,7 @@ class StepNumber:
         return self.path.partition(".")[0]
 
     def proposal(self) -> dict[str, Any]:
-        """Return a parameter around the value, from about half of it to about twice of it."""
+        """Return a parameter around the value, from about half to about twice of it."""
         first, last = sorted((self.value / 2, self.value * 2)) if self.value else (0.0, _STEPS)
         if self.node.minimum is not None:
             first = max(first, self.node.minimum)
@@ -61,7 +61,7 @@ def _plain(value: float) -> float:
 
 
 def numbers_of(steps: Configuration) -> list[StepNumber]:
-    """Return the numbers that a search may try, in the order in which they are proposed."""
+    """Return the numbers that a search may vary, in the order of proposal."""
     numbers = [
         number
         for root in form_of(steps, STEPS_FORM)
@@ -78,7 +78,7 @@ def numbers_of(steps: Configuration) -> list[StepNumber]:
 
 
 def _numbers(node: FormNode, names: Sequence[str]) -> Iterator[StepNumber]:
-    """Return the numbers below a part of the form, named by the parts that lead to it."""
+    """Return the numbers below a part of the form, named by the parts on the way to it."""
     if node.kind == "number":
         value = node.default if node.value is None else node.value
         if isinstance(value, int | float):
@@ -98,7 +98,7 @@ def _name(node: FormNode) -> str:
 
 
 def study_roots(kind: BacktestKind) -> Roots:
-    """Return what the form of this kind asks for; nothing for a plain backtest."""
+    """Return the fields of this kind's form; empty for a plain backtest."""
     field = STUDY_FIELDS.get(kind)
     return {field.name: ref(field.model.__name__)} if field else {}
 
@@ -106,14 +106,14 @@ def study_roots(kind: BacktestKind) -> Roots:
 def first_configs(
     kind: BacktestKind, own: Mapping[str, Any], numbers: Sequence[StepNumber]
 ) -> dict[str, Any]:
-    """Return what the form begins with: the algorithm's `own` configuration, or a proposal."""
+    """Return the initial values of the form: the algorithm's `own` configuration, or a proposal."""
     field = STUDY_FIELDS.get(kind)
     if field is None:
         return {}
     config = dict(own.get(field.name) or {})
     if "parameters" in field.model.model_fields and not config.get("parameters"):
         config["parameters"] = [number.proposal() for number in numbers[:1]]
-        if kind is BacktestKind.WALK_FORWARD:  # whose windows may test on a few days
+        if kind is BacktestKind.WALK_FORWARD:  # its windows may test on a few days
             config.setdefault("objective", "sharpeRatio")
     return {field.name: config}
 
@@ -121,9 +121,9 @@ def first_configs(
 def read_study_form(
     form: Mapping[str, Any], kind: BacktestKind, numbers: Sequence[StepNumber], *, change: str
 ) -> dict[str, Any]:
-    """Return the configuration that a form says, by the name of its field.
+    """Return the configuration of a form, keyed by its field.
 
-    A parameter that is added, or whose number is changed (`choose:` and its path), is proposed.
+    A parameter that is added, or whose number is changed (`choose:` and its path), gets a proposal.
     """
     configs = read_form(form, study_roots(kind), change=change)
     by_path = {number.path: number for number in numbers}

@@ -1,4 +1,4 @@
-"""Algorithms: the gallery, one in words and as JSON, its versions, and what can be done with it."""
+"""Algorithms: the gallery, an algorithm in words and as JSON, its versions, and its actions."""
 
 from typing import Any, Final
 
@@ -38,7 +38,7 @@ def algorithms_page(request: HttpRequest, user: User) -> HttpResponse:
 
 @console_page()
 def gallery_page(request: HttpRequest, user: User) -> HttpResponse:
-    """Show the strategies that ship and the templates of users; on POST make an algorithm."""
+    """Show the bundled strategies and the templates of users; on POST make an algorithm."""
     if request.method == "POST":
         count_as(request, _CALLS, user=user)
         strategy = BY_SLUG.get(request.POST.get("strategy", ""))
@@ -55,7 +55,7 @@ def gallery_page(request: HttpRequest, user: User) -> HttpResponse:
 
 @console_page()
 def algorithm_page(request: HttpRequest, user: User, algorithm_id: str) -> HttpResponse:
-    """Say what an algorithm does, and what is missing or doubtful."""
+    """Describe an algorithm, with its missing parts and warnings."""
     algorithm = services.read(owner=user, algorithm_id=algorithm_id)
     review = services.validate(owner=user, algorithm_id=algorithm_id, now=database.now())
     summary = services.summary(owner=user, algorithm_id=algorithm_id)
@@ -70,7 +70,7 @@ def algorithm_page(request: HttpRequest, user: User, algorithm_id: str) -> HttpR
 
 @console_page()
 def json_page(request: HttpRequest, user: User, algorithm_id: str) -> HttpResponse:
-    """Show the steps as the API takes them; what is saved here is what was typed."""
+    """Show the steps as the API takes them; saving stores the typed text."""
     algorithm = services.read(owner=user, algorithm_id=algorithm_id)
     context: dict[str, Any] = {
         "algorithm": AlgorithmSerializer.render(algorithm),
@@ -100,7 +100,7 @@ def _text_of(algorithm: Algorithm) -> str:
 
 
 def _parsed(text: str) -> dict[str, Any]:
-    """Read the six steps and nothing else. Raises InvalidInput."""
+    """Read only the six steps. Raises InvalidInput."""
     body = requests.read_json(text.encode())
     if not isinstance(body, dict):
         raise InvalidInput(Fault("", "must be an object of steps"))
@@ -112,7 +112,7 @@ def _parsed(text: str) -> dict[str, Any]:
 
 @console_page()
 def versions_page(request: HttpRequest, user: User, algorithm_id: str) -> HttpResponse:
-    """List the versions, and say in words how two of them differ."""
+    """List the versions, and describe the differences of two of them."""
     algorithm = services.read(owner=user, algorithm_id=algorithm_id)
     rows = services.versions(owner=user, algorithm_id=algorithm_id)
     context: dict[str, Any] = {
@@ -174,7 +174,9 @@ def _address(algorithm: Algorithm) -> str:
 
 @console_page()
 def steps_page(request: HttpRequest, user: User, algorithm_id: str) -> HttpResponse:
-    """Show the steps as a form; each change of it is judged as it is typed, and saved on demand."""
+    """Show the steps as a form; each change is checked while the user types, and saved on
+    demand.
+    """
     algorithm = services.read(owner=user, algorithm_id=algorithm_id)
     steps = algorithm.configuration
     context: dict[str, Any] = {
@@ -212,6 +214,6 @@ def steps_page(request: HttpRequest, user: User, algorithm_id: str) -> HttpRespo
 
 
 def _with_steps(algorithm: Algorithm, steps: Configuration) -> Algorithm:
-    """Return the algorithm as it would be with other steps; it is not stored."""
+    """Return the algorithm with other steps, without storing it."""
     columns = {column: steps[wire] for wire, column in STEPS.items()}
     return Algorithm(pk=algorithm.pk, owner_id=algorithm.owner_id, name=algorithm.name, **columns)

@@ -10,7 +10,7 @@ _Steps = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class GalleryStrategy:
-    """A strategy that ships: what it is called, what it does, and its steps."""
+    """A bundled strategy: its name, its description, and its steps."""
 
     slug: str
     name: str
@@ -47,8 +47,9 @@ def _steps(
     *,
     position_type: str = "both",
 ) -> _Steps:
-    """Return the steps around some conditions: intraday ones close before the session does. What is
-    risked leaves a position within `maxPositionSize`, so that it is what is lost at the stop.
+    """Return the steps around some conditions: intraday ones close before the session does.
+
+    The risk keeps a position within `maxPositionSize`, so that a stop loses exactly the risk.
     """
     is_intraday = timeframe != "1d"
     stop = exits["stopLoss"].get("percentage", math.inf)  # one by average range is far away

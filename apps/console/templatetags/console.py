@@ -1,4 +1,4 @@
-"""How the console writes amounts, ratios, times and names."""
+"""The console's formats of amounts, ratios, times and names."""
 
 from collections.abc import Collection, Mapping
 from datetime import datetime
@@ -31,7 +31,7 @@ _NAVIGATION: Final = (
     ("/app/settings", "Settings"),
 )
 _INDIA: Final = ZoneInfo("Asia/Kolkata")
-# What a user agent has in it, the most special first: nearly all call themselves Safari.
+# Marks in a user agent, the most specific first: nearly all contain Safari.
 _BROWSERS: Final = (
     ("Edg", "Edge"),
     ("OPR/", "Opera"),
@@ -54,7 +54,7 @@ _SYSTEMS: Final = (
 
 @register.simple_tag(name="sample_notice")
 def _sample_notice(generated: Collection[str]) -> str:
-    """Say of results on these symbols that their candles are generated; nothing without any."""
+    """Return the notice that candles of these symbols are generated; empty without any."""
     notice = '<p class="notice warning">{}</p>'
     return format_html(notice, SAMPLE_NOTICE) if generated else ""
 
@@ -77,7 +77,7 @@ def _write_percent(value: float | None) -> str:
 
 @register.filter("sign")
 def _write_sign(value: float | None) -> str:
-    """Name the class of a gain or a loss; its number says the sign too."""
+    """Return the class of a gain or a loss; its number shows the sign too."""
     return "gain" if value and value > 0 else "loss" if value and value < 0 else ""
 
 
@@ -108,13 +108,13 @@ def _write_words(name: Any) -> str:
 
 @register.filter("of")
 def _write_of(mapping: Any, key: Any) -> Any:
-    """Look a key up that is itself a variable; None where there is none."""
+    """Look up a variable key; None if it is missing."""
     return mapping.get(key) if mapping else None
 
 
 @register.filter("browser")
 def _write_browser(user_agent: str) -> str:
-    """Name the browser and the system of a user agent; one that is not known stays as it is."""
+    """Name the browser and the system of a user agent; an unknown one stays unchanged."""
     browser = next((name for mark, name in _BROWSERS if mark in user_agent), None)
     system = next((name for mark, name in _SYSTEMS if mark in user_agent), None)
     if browser is None:
@@ -124,7 +124,7 @@ def _write_browser(user_agent: str) -> str:
 
 @register.filter("allows")
 def _allows(status: str, transition: str) -> bool:
-    """Whether an algorithm of this status can be started, stopped, paused or resumed."""
+    """Return whether an algorithm with this status can be started, stopped, paused or resumed."""
     return status in ALGORITHM_TRANSITIONS[AlgorithmTransition(transition)].sources
 
 
@@ -136,7 +136,7 @@ def _write_rate(percent: float) -> str:
 
 @register.filter("charge")
 def _write_charge(row: Mapping[str, Any]) -> str:
-    """Write what an item of charges takes: rupees, percent or both, and the most that it takes."""
+    """Write the rate of an item of charges: rupees, percent or both, and the maximum."""
     amounts = [format_rupees(row[name]) for name in ("amount", "flat") if row.get(name)]
     if row.get("percent") or not amounts:
         amounts.append(_write_rate(row.get("percent") or 0))
@@ -146,7 +146,7 @@ def _write_charge(row: Mapping[str, Any]) -> str:
 
 @register.filter("fact")
 def _write_fact(value: Any) -> str:
-    """Write what is known of an instrument: a text, a number, yes or no, or several of them."""
+    """Write a fact about an instrument: a text, a number, yes or no, or several of them."""
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, list):
@@ -162,7 +162,7 @@ def _write_metric(value: float | None, unit: Unit) -> str:
 
 @register.inclusion_tag("console/parts/navigation.html", name="navigation")
 def _write_navigation(path: str) -> dict[str, Any]:
-    """List the parts of the console; the one that the path lies in is current."""
+    """List the parts of the console, with the part of the path as current."""
     current = max(
         (address for address, _ in _NAVIGATION if f"{path}/".startswith(f"{address}/")), default=""
     )

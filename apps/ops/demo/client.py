@@ -9,7 +9,7 @@ from typing import Any
 
 
 class DemoFailed(Exception):
-    """The service responded with something else than a client may expect."""
+    """The service gave an unexpected response."""
 
 
 @dataclass(slots=True)

@@ -1,4 +1,4 @@
-"""What the demo prints: its steps, and a sign of life while a step takes long."""
+"""The output of the demo: its steps, and the elapsed time while a step takes long."""
 
 import threading
 import time
@@ -24,7 +24,7 @@ class Output:
 
     @contextmanager
     def never_silent(self) -> Iterator[None]:
-        """Print how long the step takes whenever nothing was printed for a while."""
+        """Print the elapsed time of the step whenever nothing was printed for a while."""
         ended = threading.Event()
         thread = threading.Thread(target=self._say_that_it_takes_long, args=[ended], daemon=True)
         thread.start()

@@ -1,4 +1,4 @@
-"""The main job, as a client does it over HTTP: from signing up to signing out."""
+"""The main journey of a client over HTTP: from signing up to signing out."""
 
 import time
 from collections.abc import Callable, Mapping
@@ -152,7 +152,7 @@ def _trade_on_paper(
 
 
 def _wait_for_signals(client: Client, path: str) -> None:
-    """Wait until there is a signal, and for a while no more of them."""
+    """Wait until there is a signal, and then until no more come for a while."""
     before, since, begun = 0, time.monotonic(), time.monotonic()
     while before == 0 or time.monotonic() - since < SECONDS_WITHOUT_SIGNALS:
         if time.monotonic() - begun > SECONDS_TO_CATCH_UP:

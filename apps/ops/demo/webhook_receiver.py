@@ -1,4 +1,4 @@
-"""The receiver of the demo's webhooks: it keeps the signed ones and responds with 204."""
+"""The receiver of the demo's webhooks: it keeps signed messages and responds with 204."""
 
 import hmac
 import json
@@ -16,7 +16,7 @@ from apps.webhooks.services import sign_message
 
 @dataclass(slots=True)
 class WebhookReceiver:
-    """Messages by id. Until it has its `secret`, it refuses every message."""
+    """Messages by id. It refuses every message until it has its `secret`."""
 
     url: str
     secret: str = field(default="", repr=False)
@@ -48,7 +48,7 @@ def receiving() -> Iterator[WebhookReceiver]:
             self.end_headers()
 
         def log_message(self, format: str, *args: object) -> None:
-            """Log nothing: the demo prints what was delivered."""
+            """Log nothing: the demo prints the delivered messages."""
 
     with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
         receiver = WebhookReceiver(f"http://127.0.0.1:{server.server_port}/")

@@ -1,8 +1,8 @@
-"""Django's ASGI handler, whose middleware and views run in a few request threads.
+"""Django's ASGI handler, with middleware and views in a few request threads.
 
-The event loop reads a body whole and sends an answer: a slow client holds a connection and no
-thread. A request takes one thread once, from the first middleware to the last, and threads stay,
-so their connections to the database stay too.
+The event loop reads a body completely and sends the answer, so a slow client holds a connection and
+no thread. A request uses one thread once, from the first middleware to the last. Threads are
+permanent, so their connections to the database are too.
 """
 
 import asyncio
@@ -46,11 +46,11 @@ class Handler(ASGIHandler):
         super().__init__()
         self._threads = ThreadPoolExecutor(REQUEST_THREADS, thread_name_prefix="request")
         self.waiting = Waiting(self.in_thread)
-        # What runs as long as the process serves.
+        # Tasks that run while the process serves.
         self.tasks = [self.waiting.notifications.listen, self.waiting.check_sessions]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serve a request as Django does, without the thread that Django makes for each."""
+        """Serve a request as Django does, without the thread that Django creates for each."""
         if scope["type"] == "lifespan":
             await self._live(receive, send)
         else:
@@ -71,7 +71,7 @@ class Handler(ASGIHandler):
         super().load_middleware(is_async=False)
 
     async def get_response_async(self, request: HttpRequest) -> HttpResponseBase:
-        """Run the chain in a thread; then wait, where its answer waits for something."""
+        """Run the chain in a thread; then wait if its answer waits for an event."""
         response, context = await self.in_thread(partial(self._respond, request))
         try:
             return await self.waiting.go_on(response, context)
@@ -81,7 +81,7 @@ class Handler(ASGIHandler):
             return failure
 
     def _respond(self, request: HttpRequest) -> tuple[HttpResponseBase, Context]:
-        """Return the answer, and the request's context for what is done for it later."""
+        """Return the answer, and the request's context for later work on it."""
         response = self.get_response(request)
         if isinstance(response, FileResponse):
             response.block_size = self.chunk_size
@@ -89,19 +89,21 @@ class Handler(ASGIHandler):
             # Django would read it whole, in a thread of its own.
             response.streaming_content = self._parts(iter(response))
         elif isinstance(response, HttpResponse) and has_body(request, response):
-            # CommonMiddleware has not seen what is refused before it.
+            # CommonMiddleware has not seen requests refused before it.
             response.headers.setdefault("Content-Length", str(len(response.content)))
         return response, copy_context()
 
     async def _parts(self, content: Iterator[bytes]) -> AsyncIterator[bytes]:
-        """Yield what a request thread reads of a file: a part is sent before the next is read."""
+        """Yield the parts of a file, read in request threads: a part is sent before the next is
+        read.
+        """
         while part := await self.in_thread(partial(_read_part, content)):
             yield part
 
     async def in_thread(self, function: Callable[[], Result]) -> Result:
         """Call the function in a request thread, with a usable connection to the database.
 
-        A call that has begun ends before its client is forgotten: it may be reading the body.
+        A call under way ends before its client is dropped: it may be reading the body.
         """
         call = self._threads.submit(_with_connection, function)
         try:
@@ -117,7 +119,7 @@ def has_body(request: HttpRequest, response: HttpResponse) -> bool:
 
 
 def _read_part(content: Iterator[bytes]) -> bytes:
-    """Join the pieces of a file until they are a megabyte, or the file ends."""
+    """Join pieces of a file up to a megabyte, or the end of the file."""
     part = bytearray()
     while len(part) < PART_BYTES and (piece := next(content, None)) is not None:
         part += piece
@@ -130,7 +132,7 @@ def _with_connection(function: Callable[[], Result]) -> Result:
 
 
 def scheme_of(scope: Scope) -> str:
-    """Return "https" where a trusted proxy says that the client used TLS."""
+    """Return "https" if a trusted proxy reports that the client used TLS."""
     protocols = [value for name, value in scope["headers"] if name == b"x-forwarded-proto"]
     peer = scope["client"][0] if scope["client"] else ""
     is_tls = protocols == [b"https"] and is_trusted(peer, settings.TRUSTED_PROXIES)
@@ -138,10 +140,10 @@ def scheme_of(scope: Scope) -> str:
 
 
 def bounded(scope: Scope, receive: Receive) -> Receive:
-    """Return a `receive` that keeps no more of a body than its path may have.
+    """Return a `receive` that keeps at most the bytes of a body that its path may have.
 
-    A client reads a refusal only after it has sent its body, so what is too much is read and
-    dropped; what is beyond MAX_DRAINED is not read.
+    A client reads an error only after it has sent its body, so an excess is read and dropped, up to
+    MAX_DRAINED.
     """
     most, size = max_body(scope["path"]), content_length(scope)
     size = size if size > MAX_DRAINED else 0
@@ -150,7 +152,7 @@ def bounded(scope: Scope, receive: Receive) -> Receive:
     async def receive_bounded() -> Mapping[str, Any]:
         nonlocal size, has_ended
         if has_ended:
-            await asyncio.Event().wait()  # until the answer is sent, which cancels this
+            await asyncio.Event().wait()  # until the answer is sent, which cancels this task
         message = END if size > MAX_DRAINED else await receive()
         size += len(message.get("body", b""))
         if size > MAX_DRAINED:
@@ -162,5 +164,5 @@ def bounded(scope: Scope, receive: Receive) -> Receive:
 
 
 def content_length(scope: Scope) -> int:
-    """Return Content-Length, which the server has checked, or 0."""
+    """Return Content-Length, already validated by the server, or 0."""
     return next((int(value) for name, value in scope["headers"] if name == b"content-length"), 0)

@@ -1,4 +1,6 @@
-"""PostgreSQL's notifications (LISTEN), over one connection for all who wait in a process."""
+"""PostgreSQL's notifications (LISTEN), over one connection for all waiting coroutines of a
+process.
+"""
 
 import asyncio
 import logging
@@ -17,14 +19,14 @@ log = logging.getLogger(__name__)
 
 
 class Subscription(asyncio.Event):
-    """Is set by each notification that it is for, and collects which ones came."""
+    """Set by each of its notifications; it collects those that came."""
 
     def __init__(self) -> None:
         super().__init__()
         self.notices: set[Notice] = set()
 
     def take(self) -> set[Notice]:
-        """Return the notifications that came since the last call; wait for others from here on."""
+        """Return the notifications since the last call, and clear them."""
         self.clear()
         taken, self.notices = self.notices, set()
         return taken
@@ -33,7 +35,8 @@ class Subscription(asyncio.Event):
 class Notifications:
     """Wakes the coroutines that wait for a notification.
 
-    A notification sent while the connection is lost never arrives, so they also poll the database.
+    Notifications sent during a lost connection never arrive, so the coroutines also poll the
+    database.
     """
 
     def __init__(self, channels: Sequence[str]) -> None:
@@ -41,7 +44,7 @@ class Notifications:
         self._subscriptions: dict[Notice, set[Subscription]] = {}
 
     async def listen(self) -> None:
-        """Listen until cancelled; connect again when the connection is lost."""
+        """Listen until cancelled; reconnect after a lost connection."""
         is_lost = False
         while True:
             try:
@@ -52,7 +55,7 @@ class Notifications:
                     for channel in self._channels:
                         await connection.execute(f"LISTEN {channel}")
                     if is_lost:
-                        self.wake_all()  # to look for what nobody has told of
+                        self.wake_all()  # to look for events without a notification
                     is_lost = False
                     async for notice in connection.notifies():
                         self.wake(notice.channel, notice.payload)
@@ -64,7 +67,7 @@ class Notifications:
 
     @contextmanager
     def subscription(self, *notices: Notice) -> Iterator[Subscription]:
-        """Yield what is set by each of these notifications."""
+        """Yield a subscription to these notifications."""
         subscription = Subscription()
         for notice in notices:
             self._subscriptions.setdefault(notice, set()).add(subscription)

@@ -42,10 +42,10 @@ log = logging.getLogger(__name__)
 
 
 class Server(uvicorn.Server):
-    """uvicorn's server; when it stops, it ends the answers that wait."""
+    """uvicorn's server; when it stops, it ends waiting answers."""
 
     def __init__(self, application: "Handler") -> None:
-        """Logging is the settings' own; who a request comes from is for the application to say."""
+        """Logging comes from the settings; the application determines the client's address."""
         super().__init__(
             uvicorn.Config(
                 application,
@@ -67,7 +67,7 @@ class Server(uvicorn.Server):
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """Open the socket that all processes share. Raises OSError."""
+    """Open the socket for all processes. Raises OSError."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     takes_both = host == "::" and socket.has_dualstack_ipv6()
     listener = socket.create_server(
@@ -87,7 +87,7 @@ def allow_many_files() -> None:
 
 
 def web_children(application: "Handler", listener: socket.socket, *, count: int) -> list[Child]:
-    """Return the web processes, which all accept connections of `listener`."""
+    """Return the web processes; all of them accept connections of `listener`."""
     return [_child(application, listener, number) for number in range(count)]
 
 
@@ -102,16 +102,16 @@ def serve(
 ) -> None:
     """Serve requests until SIGTERM, as the web process of this number.
 
-    Three things make requests quick beside each other (decision 0010): one processor for all
-    threads, a short switch interval, and `gc.freeze`, which the supervisor calls before it forks.
+    Three measures keep concurrent requests fast (decision 0010): one processor for all threads, a
+    short switch interval, and `gc.freeze`, which the supervisor calls before it forks.
     """
     machine.bind_to_processor(number)
     sys.setswitchinterval(SWITCH_INTERVAL)
     allow_many_files()
     database_timeouts.apply(database_timeouts.WEB)
     server = Server(application)
-    # uvicorn raises the signal again when it has ended; by default that would be the end of the
-    # process, which would stay in the list of those that are expected.
+    # uvicorn raises the signal again at its end; the default action would end the process before it
+    # leaves the list of expected processes.
     for stop_signal in (signal.SIGINT, signal.SIGTERM):
         signal.signal(stop_signal, server.handle_exit)
     with presence.present("web") as tell:
@@ -127,7 +127,7 @@ async def keep_beating(heartbeat: Heartbeat) -> None:
 
 
 async def report(tell: Callable[..., int]) -> None:
-    """Tell of this process every few seconds, in a thread: the event loop never waits."""
+    """Report this process every few seconds, in a thread: the event loop never waits."""
     while True:
         await asyncio.to_thread(_tell, tell)
         await asyncio.sleep(_SECONDS_BETWEEN_SIGNS)

@@ -1,7 +1,7 @@
-"""Answers of one web process that are not over when the view returns: long polls and event streams.
+"""Answers of one web process that continue after the view: long polls and event streams.
 
-Each waits in a coroutine for PostgreSQL's notifications; a request thread only reads for it. What
-has been read is sent before more is read, so a client that does not read costs one batch.
+Each waits in a coroutine for PostgreSQL's notifications; a request thread only reads for it. A
+batch is sent before the next is read, so a client that does not read costs one batch.
 """
 
 import asyncio
@@ -48,18 +48,18 @@ class Waiting:
             [BACKTEST_ENDED_CHANNEL, EVIDENCE_ENDED_CHANNEL, *CHANNELS]
         )
         self._polls = 0
-        # Open streams by their slots; a stream whose slot is missing has to end.
+        # Open streams by their slots; a stream with a missing slot has to end.
         self._streams: dict[int, Subscription] = {}
         self._is_stopping = False
 
     def stop(self) -> None:
-        """End everything that waits, now and later: the process is about to end."""
+        """End all present and later waits: the process is about to end."""
         self._is_stopping = True
         self._streams.clear()
         self.notifications.wake_all()
 
     async def check_sessions(self) -> None:
-        """End the streams whose session has ended, until cancelled."""
+        """End the streams of ended sessions, until cancelled."""
         while True:
             await asyncio.sleep(SECONDS_BETWEEN_SESSION_CHECKS)
             if not self._streams:
@@ -75,7 +75,7 @@ class Waiting:
                     subscription.set()
 
     async def go_on(self, response: HttpResponseBase, context: Context) -> HttpResponseBase:
-        """Return the answer that a view's answer becomes; `context` is that of its request."""
+        """Return the final answer for a view's answer; `context` is that of its request."""
         if isinstance(response, HttpResponse):
             if poll := get_long_poll(response):
                 await self._long_poll(response, poll, context)
@@ -84,9 +84,9 @@ class Waiting:
         return response
 
     async def _long_poll(self, response: HttpResponse, poll: LongPoll, context: Context) -> None:
-        """Render the answer anew once its event has happened, or its time is over.
+        """Render the answer again once its event has happened, or its time is over.
 
-        It stays as it is when too many wait or the database cannot be reached.
+        It stays unchanged if too many wait or the database cannot be reached.
         """
         if self._polls >= MAX_POLLS:
             return
@@ -120,7 +120,7 @@ class Waiting:
     def _stream(
         self, first: HttpResponse, stream: EventStream, context: Context
     ) -> StreamingHttpResponse:
-        """Return the answer that begins as `first` and goes on."""
+        """Return a streaming answer that begins with `first`."""
         del first.headers["Content-Length"]
         response = StreamingHttpResponse(
             self._messages(first.content, stream, context),

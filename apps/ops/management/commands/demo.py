@@ -1,4 +1,4 @@
-"""The demo: the main job over HTTP, against a fresh service that leaves nothing behind."""
+"""The demo: the main journey over HTTP, against a fresh service that leaves nothing behind."""
 
 import os
 import secrets
@@ -68,9 +68,9 @@ class Command(BaseCommand):
 
 
 def _environment(directory: str) -> dict[str, str]:
-    """Return this process's environment without what would lead to somebody's real data.
+    """Return this process's environment without variables that lead to real data.
 
-    NUMBA_CACHE_DIR, which the settings have set, stays: a kernel is the same for every service.
+    NUMBA_CACHE_DIR, set by the settings, stays: kernels are the same for every service.
     """
     environment = {name: value for name, value in os.environ.items() if name != "DATABASE_URL"}
     environment |= {"DATA_DIR": directory, "PORT": str(_free_port()), "HOST": "127.0.0.1"}
@@ -95,7 +95,7 @@ def _command(*arguments: str) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class Service:
-    """`manage.py up`, and what it prints."""
+    """A running `manage.py up`, and its output."""
 
     process: subprocess.Popen[bytes]
     log: TextIO
@@ -119,7 +119,7 @@ def _running(environment: dict[str, str]) -> Iterator[Service]:
 
 
 def _wait_until_ready(service: Service, address: str, say: Callable[[str], None]) -> None:
-    """Wait, and repeat what the service says meanwhile."""
+    """Wait, and repeat the service's output meanwhile."""
     begun = time.monotonic()
     while time.monotonic() - begun < SECONDS_TO_BE_READY:
         for line in service.log:

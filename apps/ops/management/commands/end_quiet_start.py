@@ -1,4 +1,4 @@
-"""Let a restored copy trade and send, for whoever has a shell on the machine."""
+"""Let a restored copy trade and send, from a shell on the machine."""
 
 from argparse import ArgumentParser
 from typing import Any

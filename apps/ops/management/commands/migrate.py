@@ -1,4 +1,4 @@
-"""Django's migrate, which also refuses a database that is too old."""
+"""Django's migrate, with a check that refuses a database that is too old."""
 
 from typing import Any
 
@@ -16,9 +16,9 @@ class Command(migrate.Command):
 
 
 def require_whole_release() -> None:
-    """Refuse a database older than the release at which the migrations begin.
+    """Refuse a database older than the release of the first migrations.
 
-    Django would say that there is nothing to apply.
+    Django would report that there is nothing to apply.
     """
     applied = set(MigrationRecorder(connection).applied_migrations())
     for migration in MigrationLoader(None).disk_migrations.values():

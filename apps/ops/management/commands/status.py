@@ -1,4 +1,4 @@
-"""One page for a person: what runs where, what waits, and what is wrong."""
+"""One page for a person: the processes, the backlog and the problems of the service."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -35,7 +35,7 @@ class Command(BaseCommand):
 
 
 def _places() -> Iterator[str]:
-    """Yield where the data is, and every link that leads out of DATA_DIR."""
+    """Yield the folder of the data, and every link out of DATA_DIR."""
     yield f"algotrade {settings.VERSION}, key {database.key_fingerprint(settings.SECRET_KEY)}"
     yield f"DATA_DIR  {settings.DATA_DIR}"
     for link, target in _links_out_of(settings.DATA_DIR):

@@ -77,14 +77,14 @@ class Command(BaseCommand):
         self.say("stopped")
 
     def say(self, line: str) -> None:
-        """Print a line; the service goes on when the terminal is gone."""
+        """Print a line; the service continues if the terminal is closed."""
         with suppress(OSError):
             self.stdout.write(line)
             self.stdout.flush()
 
     @contextmanager
     def database(self) -> Iterator[Callable[[], None]]:
-        """Attach the database; yield a function that restarts it if need be."""
+        """Attach the database; yield a function that restarts it if necessary."""
         if not settings.EMBEDDED_DATABASE:
             self.say("database  DATABASE_URL")
             yield lambda: None
@@ -144,8 +144,8 @@ class Command(BaseCommand):
         keep_database: Callable[[], None],
         compiling: compilation.Compilation,
     ) -> None:
-        """Load everything once, the kernels when they are compiled, and run the processes of the
-        roles as forks of this one.
+        """Load everything once, the kernels as soon as they are compiled, and run the processes of
+        the roles as forks of this one.
         """
         with ExitStack() as stack:
             if roles.web:
@@ -184,7 +184,7 @@ def count_of_processes(text: str) -> int:
 
 
 def exposure_warnings() -> Iterator[str]:
-    """Yield what is too weak for a service that others than its own machine reach."""
+    """Yield settings that are too weak for a service open to other machines."""
     if settings.SERVES_LOOPBACK_ALONE:
         return
     if settings.PASSWORD_VALIDATORS != "strict":
@@ -221,8 +221,8 @@ class DatabaseWatch:
 
 
 class Announcement:
-    """Prints once that the service is ready: when its own /readyz says so, or without web when its
-    processes were forked.
+    """Prints once that the service is ready: when its own /readyz reports it or, without web, when
+    its processes were forked.
     """
 
     def __init__(self, say: Callable[[str], None], *, has_web: bool) -> None:
@@ -238,8 +238,8 @@ class Announcement:
 
 @contextmanager
 def shared_metrics() -> Iterator[None]:
-    """Make an empty directory of the files in which web processes count (apps/ops/metrics.py), and
-    remove it at the end.
+    """Make an empty directory for the counters of web processes (apps/ops/metrics.py), and remove
+    it at the end.
     """
     folder = settings.METRICS_DIR.parent
     with suppress(FileExistsError):
@@ -280,7 +280,7 @@ def port_problem(error: OSError, host: str, port: int) -> str:
 
 
 def local_host() -> str:
-    """Return the address at which this machine reaches a server that listens on HOST."""
+    """Return the address for reaching a server on HOST from this machine."""
     return {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(settings.HOST, settings.HOST)
 
 

@@ -51,14 +51,14 @@ class Command(BaseCommand):
         compilation.prepare(self.say)
 
     def say(self, line: str) -> None:
-        """Print a line; the worker goes on when the terminal is gone."""
+        """Print a line; the worker continues if the terminal is closed."""
         with suppress(OSError):
             self.stdout.write(f"kernels   {line}")
             self.stdout.flush()
 
 
 def require_known_key() -> None:
-    """Wait for the database, and refuse to work with a key that is not its own.
+    """Wait for the database, and refuse to work with a key other than the database's.
 
     Raises ImproperlyConfigured.
     """
