@@ -500,7 +500,7 @@ SPECTACULAR_SETTINGS = {
         },
     ],
     "POSTPROCESSING_HOOKS": [
-        "apps.algorithms.step_schemas.add_steps",
+        "apps.algorithms.serializers.schemas.add_steps",
         "apps.backtests.serializers.result_schemas.add_results",
         "apps.webhooks.guide.messages.add_messages",
         "apps.core.api.resources.schema.add_shared_components",

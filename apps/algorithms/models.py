@@ -9,12 +9,27 @@ from django.db.models import F, FloatField, IntegerField, JSONField, Q, TextFiel
 from django.db.models.fields.json import KT, KeyTransform
 from django.db.models.functions import Cast
 
-from apps.algorithms import performance
-from apps.algorithms.lifecycle import AlgorithmStatus
+from apps.algorithms.lifecycle import (
+    ALGORITHM_TRANSITIONS,
+    AlgorithmStatus,
+    AlgorithmTransition,
+)
 from apps.algorithms.naming import MAX_NAME
+from apps.algorithms.performance import formulas
 from apps.algorithms.steps import STEPS, Configuration
 from apps.core.database import IdField, is_id
 from apps.core.errors import Code, ServiceError
+
+__all__ = [
+    "ALGORITHM_TRANSITIONS",
+    "Algorithm",
+    "AlgorithmNotFound",
+    "AlgorithmQuerySet",
+    "AlgorithmStatus",
+    "AlgorithmTransition",
+    "StatusChange",
+    "Version",
+]
 
 
 class AlgorithmNotFound(ServiceError):
@@ -109,7 +124,7 @@ class Algorithm(models.Model):
     risk_parameters = JSONField(default=dict)
     execution_settings = JSONField(default=dict)
 
-    performance = JSONField(default=performance.new)
+    performance = JSONField(default=formulas.new)
     performance_at = models.DateTimeField(
         null=True, help_text="When the performance last changed; null before the first change"
     )

@@ -10,11 +10,18 @@ from django.db.models import Max, QuerySet
 
 from apps.accounts.models import User
 from apps.algorithms import lifecycle, steps
-from apps.algorithms.alerts import Alerts
 from apps.algorithms.lifecycle import AlgorithmStatus, AlgorithmTransition
 from apps.algorithms.models import Algorithm, StatusChange, Version
 from apps.algorithms.naming import copy_of, number_in, numbered
-from apps.algorithms.steps import STEPS
+from apps.algorithms.performance.alerts import Alerts
+from apps.algorithms.steps import (
+    STEPS,
+    AlgorithmIncomplete,
+    Configuration,
+    to_fault,
+    unfinished_steps,
+)
+from apps.algorithms.study_results import keep_monte_carlo, keep_walk_forward
 from apps.algorithms.warnings import warnings_of
 from apps.core import audit, limits
 from apps.core.audit import Action
@@ -34,6 +41,39 @@ from apps.engine.language import (
 )
 from apps.market.candles import SessionCoverage, coverage_until
 from apps.market.rulebook import RuleSet, calendars_of, current_rule_set
+
+__all__ = [
+    "CLONED",
+    "MOST_VERSIONS",
+    "STEPS",
+    "AlgorithmBusy",
+    "AlgorithmIncomplete",
+    "Changes",
+    "ConcurrentUpdate",
+    "Configuration",
+    "Review",
+    "Summary",
+    "WrongStatus",
+    "archive",
+    "change_status",
+    "clone",
+    "create",
+    "history",
+    "keep_monte_carlo",
+    "keep_walk_forward",
+    "listed",
+    "read",
+    "review",
+    "set_alerts",
+    "summary",
+    "templates",
+    "to_fault",
+    "unfinished_steps",
+    "update",
+    "validate",
+    "version_summary",
+    "versions",
+]
 
 _LISTED: Final = (
     "id", "name", "status", "active", "strategy_type", "timeframe", "symbols",
@@ -468,8 +508,8 @@ def review(*, algorithm: Algorithm, now: datetime) -> Review:
 
 
 def _unfinished(reading: Reading) -> Review:
-    errors = tuple(map(steps.to_fault, reading.errors + reading.incomplete))
-    return Review(tuple(steps.unfinished_steps(reading)), errors, ())
+    errors = tuple(map(to_fault, reading.errors + reading.incomplete))
+    return Review(tuple(unfinished_steps(reading)), errors, ())
 
 
 def _warnings(
@@ -480,5 +520,5 @@ def _warnings(
     calendars: Mapping[str, Sessions] | None = None,
 ) -> tuple[Fault, ...]:
     """Return the warnings of the strategy alone, then those of masters and market rules."""
-    by_itself = map(steps.to_fault, strategy_warnings(complete))
+    by_itself = map(to_fault, strategy_warnings(complete))
     return (*by_itself, *warnings_of(complete, now=now, rule_set=rule_set, calendars=calendars))

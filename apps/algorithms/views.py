@@ -37,13 +37,13 @@ from apps.algorithms.serializers import (
 )
 from apps.core.api.resources import (
     AFTER,
+    ETAG,
     IF_MATCH,
     IF_NONE_MATCH,
     NO_FIELDS,
     EmptyBody,
     GrowingList,
     OwnedViewSet,
-    answer_header,
     growing,
     idempotent,
     ordering,
@@ -53,8 +53,6 @@ from apps.core.errors import NotFound, PreconditionFailed
 from apps.core.limits import QuotaExceeded
 from apps.core.requests import tag_of
 from apps.engine.language import CATALOGUE, PATTERNS
-
-ETAG = answer_header("ETag")
 
 
 def answer_with(algorithm: Algorithm) -> Response:

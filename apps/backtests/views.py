@@ -9,7 +9,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from apps.algorithms.models import AlgorithmNotFound
-from apps.algorithms.steps import AlgorithmIncomplete
+from apps.algorithms.services import AlgorithmIncomplete
 from apps.backtests import services
 from apps.backtests.models import BACKTEST_ENDED_CHANNEL, Backtest, BacktestKind, BacktestNotFound
 from apps.backtests.prefer_wait import (

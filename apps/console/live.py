@@ -12,8 +12,7 @@ from django.http import HttpRequest, HttpResponse, JsonResponse
 
 from apps.accounts.models import User
 from apps.algorithms import services as algorithms
-from apps.algorithms.lifecycle import AlgorithmStatus
-from apps.algorithms.models import Algorithm
+from apps.algorithms.models import Algorithm, AlgorithmStatus
 from apps.algorithms.serializers import AlgorithmSerializer
 from apps.console.gate import console_page, count_as, go_to, is_part, show
 from apps.console.lists import algorithm_listing, listing, read_filters

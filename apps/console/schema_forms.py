@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, Final, NamedTuple
 
-from apps.algorithms import step_schemas
+from apps.algorithms.serializers import step_schemas
 from apps.backtests.analysis import humanize
 from apps.backtests.serializers import study_schemas
 from apps.core.api.resources import Schema
@@ -92,7 +92,7 @@ class FormNode:
 
 @cache
 def _schemas() -> Mapping[str, Schema]:
-    return {**step_schemas.schemas(), **study_schemas()}
+    return {**step_schemas(), **study_schemas()}
 
 
 def form_of(values: Mapping[str, Any], roots: Roots) -> list[FormNode]:

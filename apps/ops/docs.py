@@ -12,7 +12,7 @@ from django.shortcuts import render
 from django.utils.cache import patch_vary_headers
 from drf_spectacular.views import SpectacularSwaggerSplitView
 
-from apps.algorithms.step_schemas import without_alternatives
+from apps.algorithms.serializers import without_alternatives
 from apps.core.api import resources
 from apps.core.api.resources import public_page
 from apps.ops.openapi_30 import to_openapi_30

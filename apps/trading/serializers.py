@@ -4,8 +4,7 @@ from typing import Any
 
 from rest_framework.serializers import BooleanField
 
-from apps.algorithms import examples
-from apps.algorithms.serializers import AlgorithmSerializer, RemarkSerializer
+from apps.algorithms.serializers import ALGORITHM_EXAMPLE, AlgorithmSerializer, RemarkSerializer
 from apps.core.api.resources import (
     MOMENT_EXAMPLE,
     AnswerSerializer,
@@ -66,7 +65,7 @@ class EmergencySerializer(StrictSerializer):
     closePositions = FlagField(default=False, help_text="Whether all positions are closed too.")
 
 
-@example({**examples.ALGORITHM, "status": "active", "active": True, "warnings": []})
+@example({**ALGORITHM_EXAMPLE, "status": "active", "active": True, "warnings": []})
 class StartedAlgorithmSerializer(AlgorithmSerializer):
     """An algorithm after its start, with warnings."""
 

@@ -5,10 +5,9 @@ from rest_framework.decorators import action
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from apps.algorithms.models import AlgorithmNotFound
+from apps.algorithms.models import Algorithm, AlgorithmNotFound
 from apps.algorithms.serializers import AlgorithmSerializer
-from apps.algorithms.views import ETAG, answer_with
-from apps.core.api.resources import NO_FIELDS, EmptyBody, OwnedViewSet, idempotent, refuses
+from apps.core.api.resources import ETAG, NO_FIELDS, EmptyBody, OwnedViewSet, idempotent, refuses
 from apps.core.errors import Code
 from apps.core.requests import tag_of
 from apps.trading import services
@@ -34,6 +33,10 @@ START_REFUSALS = (
     Code.ALGORITHM_ALREADY_ACTIVE,
     Code.INSUFFICIENT_BALANCE,
 )
+
+
+def _answer(algorithm: Algorithm) -> Response:
+    return Response(AlgorithmSerializer.render(algorithm), headers={"ETag": tag_of(algorithm.rev)})
 
 
 def _started(result: StartResult) -> Response:
@@ -83,7 +86,7 @@ class RunViewSet(OwnedViewSet):
         algorithm = services.stop(
             owner=self.owner, algorithm_id=algorithm_id, now=self.now, **self.read(StopSerializer)
         )
-        return answer_with(algorithm)
+        return _answer(algorithm)
 
     @extend_schema(
         operation_id="pauseAlgorithm",
@@ -100,9 +103,7 @@ class RunViewSet(OwnedViewSet):
         capital. The algorithm must be active.
         """
         self.read(EmptyBody)
-        return answer_with(
-            services.pause(owner=self.owner, algorithm_id=algorithm_id, now=self.now)
-        )
+        return _answer(services.pause(owner=self.owner, algorithm_id=algorithm_id, now=self.now))
 
     @extend_schema(
         operation_id="resumeAlgorithm",

@@ -8,7 +8,7 @@ import pytest
 from rest_framework.test import APIClient
 
 from apps.accounts.models import User
-from apps.algorithms.explain.serializers import HELD, OUTCOME_MESSAGES, POSITION_MESSAGES
+from apps.algorithms.serializers.explanations import HELD, OUTCOME_MESSAGES, POSITION_MESSAGES
 from apps.backtests.models import Backtest
 from apps.engine.kernel.reasons import EXIT_REASONS
 from apps.engine.simulation.verdict import CERTAIN, UNCERTAIN

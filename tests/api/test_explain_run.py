@@ -8,7 +8,7 @@ import pytest
 from rest_framework.test import APIClient
 
 from apps.accounts.models import User
-from apps.algorithms.explain.serializers import POSITION_MESSAGES
+from apps.algorithms.serializers.explanations import POSITION_MESSAGES
 from apps.backtests.running.submissions import read_date_range
 from apps.engine.candles import Candles
 from apps.trading.live.runner import Runner

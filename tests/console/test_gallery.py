@@ -10,7 +10,7 @@ import pytest
 
 from apps.accounts.models import User
 from apps.algorithms import services
-from apps.algorithms.examples import EXAMPLE_STEPS
+from apps.algorithms.serializers.examples import EXAMPLE_STEPS
 from apps.algorithms.steps import STEPS
 from apps.console.describing.gallery import STRATEGIES
 from apps.ops.demo.walkthrough import DEMO_ALGORITHM

@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from apps.accounts.models import User
-from apps.algorithms import alerts, performance
 from apps.algorithms import services as algorithms
 from apps.algorithms.models import Algorithm
+from apps.algorithms.performance import alerts, formulas
 from apps.engine.kernel.codes import ENTER_LONG
 from apps.trading.models import Trade
 from apps.webhooks.models import Event
@@ -165,6 +165,6 @@ def test_an_alert_calls_at_each_crossing(
 ) -> None:
     """Of a threshold of 45."""
     watched: alerts.Alerts = {metric: {"threshold": 45, "action": "send_notification"}}
-    earlier = performance.new() | {"totalTrades": before and 1, metric: before}
-    later = performance.new() | {"totalTrades": 2, metric: after}
-    assert bool(list(alerts.raised(watched, earlier, later))) is calls
+    earlier = formulas.new() | {"totalTrades": before and 1, metric: before}
+    later = formulas.new() | {"totalTrades": 2, metric: after}
+    assert bool(list(alerts.raised_alerts(watched, earlier, later))) is calls

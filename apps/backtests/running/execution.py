@@ -15,7 +15,7 @@ from typing import Final
 
 from django.db import InterfaceError, OperationalError, connection, transaction
 
-from apps.algorithms import study_results
+from apps.algorithms.services import keep_monte_carlo, keep_walk_forward
 from apps.backtests.models import (
     Backtest,
     BacktestKind,
@@ -39,8 +39,8 @@ log = logging.getLogger(__name__)
 
 # Studies whose results are also stored with the algorithm.
 _SAVE_WITH_ALGORITHM: Final[Mapping[BacktestKind, Callable[..., None]]] = {
-    BacktestKind.WALK_FORWARD: study_results.keep_walk_forward,
-    BacktestKind.MONTE_CARLO: study_results.keep_monte_carlo,
+    BacktestKind.WALK_FORWARD: keep_walk_forward,
+    BacktestKind.MONTE_CARLO: keep_monte_carlo,
 }
 REPORT_SECONDS: Final = 0.5
 # The share of the progress that reading the candles makes up; the rest is the simulation.

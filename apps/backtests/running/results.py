@@ -16,8 +16,7 @@ from numpy.typing import NDArray
 from psycopg import Cursor
 
 from apps.accounts.models import User
-from apps.algorithms import backtested_returns
-from apps.algorithms.backtested_returns import BacktestedReturns
+from apps.algorithms.performance import BacktestedReturns, register_returns
 from apps.backtests.models import Backtest, BacktestKind, BacktestResult, BacktestStatus, TradeBlock
 from apps.core.errors import Code, Fault, InvalidInput, ServiceError
 from apps.engine import CandleSeries, notes_on_engine
@@ -287,7 +286,7 @@ def load_curve(backtest: Backtest) -> Array:
     return np.concatenate([np.empty(0, CURVE), *map(unpack_array, curves)])
 
 
-@backtested_returns.register
+@register_returns
 def _returns_of(algorithm_id: str, steps: Mapping[str, Any]) -> BacktestedReturns | None:
     """Return the daily returns of the newest backtest with exactly these steps."""
     completed = Backtest.objects.filter(

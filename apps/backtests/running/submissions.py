@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any, Final, NamedTuple
 
-from apps.algorithms.steps import AlgorithmIncomplete, to_fault, unfinished_steps
+from apps.algorithms.services import AlgorithmIncomplete, to_fault, unfinished_steps
 from apps.backtests.models import BacktestKind
 from apps.core.errors import Fault, InvalidInput
 from apps.core.times import day_in_india, midnight, read_moment

@@ -2,7 +2,7 @@
 
 from typing import Any, Final
 
-from apps.algorithms.examples import EXAMPLE_STEPS
+from apps.algorithms.serializers import EXAMPLE_STEPS
 from apps.core.api.resources import ID_EXAMPLE, MOMENT_EXAMPLE
 
 DATE: Final = "2026-11-20"

@@ -5,8 +5,7 @@ receipts, and the configurations and results of studies.
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from apps.algorithms.serializers import metric_help
-from apps.algorithms.step_schemas import plain
+from apps.algorithms.serializers import metric_help, plain_schema
 from apps.backtests.running.submissions import STUDY_FIELDS
 from apps.core.api.resources import Schema, ref
 from apps.engine.results import (
@@ -384,7 +383,7 @@ def study_schemas() -> dict[str, Schema]:
     """Return the components of study configurations, and the components they refer to."""
     components: dict[str, Schema] = {}
     for field in STUDY_FIELDS.values():
-        schema = plain(field.model.model_json_schema(ref_template=_REF))
+        schema = plain_schema(field.model.model_json_schema(ref_template=_REF))
         components |= schema.pop("$defs", {})
         components[field.model.__name__] = schema
     return components

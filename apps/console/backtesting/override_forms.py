@@ -4,12 +4,12 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from apps.algorithms import step_schemas
-from apps.algorithms.steps import Configuration
+from apps.algorithms.serializers import step_refs
+from apps.algorithms.services import Configuration
 from apps.backtests.services import OVERRIDES
 from apps.console.schema_forms import FormNode, leaf_of, property_of, read_text
 
-_STEP_REFS = step_schemas.step_refs(draft=False)
+_STEP_REFS = step_refs(draft=False)
 
 
 def read_overrides(typed: Mapping[str, str]) -> dict[str, Any]:

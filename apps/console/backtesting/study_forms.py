@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from apps.algorithms.steps import STEPS, Configuration
+from apps.algorithms.services import STEPS, Configuration
 from apps.backtests.analysis import humanize
 from apps.backtests.models import BacktestKind
 from apps.backtests.services import STUDY_FIELDS

@@ -6,7 +6,7 @@ import orjson
 from django.http import HttpRequest, HttpResponse
 
 from apps.accounts.models import User
-from apps.algorithms import services, step_schemas
+from apps.algorithms import services
 from apps.algorithms.models import Algorithm
 from apps.algorithms.serializers import (
     AlgorithmBodySerializer,
@@ -17,8 +17,9 @@ from apps.algorithms.serializers import (
     VersionSerializer,
     VersionSummaryQuery,
     VersionSummarySerializer,
+    step_refs,
 )
-from apps.algorithms.steps import STEPS, Configuration
+from apps.algorithms.services import STEPS, Configuration
 from apps.console.describing.gallery import BY_SLUG, STRATEGIES
 from apps.console.gate import by_field, console_page, count_as, go_to, is_part, sent, show
 from apps.console.lists import algorithm_listing, listing
@@ -28,7 +29,7 @@ from apps.core.errors import Fault, InvalidInput, NotFound
 from apps.trading import services as trading
 
 _CALLS: Final = "/api/trading/algorithms"
-STEPS_FORM: Final = step_schemas.step_refs(draft=False)
+STEPS_FORM: Final = step_refs(draft=False)
 
 
 @console_page()

@@ -8,7 +8,7 @@ from zoneinfo import ZoneInfo
 from django.template import Library
 from django.utils.html import format_html
 
-from apps.algorithms.lifecycle import ALGORITHM_TRANSITIONS, AlgorithmTransition
+from apps.algorithms.models import ALGORITHM_TRANSITIONS, AlgorithmTransition
 from apps.backtests.analysis import (
     NO_VALUE,
     format_duration,

@@ -8,7 +8,7 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 from rest_framework.serializers import BooleanField, CharField, FloatField, IntegerField
 
-from apps.algorithms.lifecycle import AlgorithmStatus
+from apps.algorithms.models import AlgorithmStatus
 from apps.algorithms.serializers import EXIT_REASON_HELP, STATUS_HELP
 from apps.core.api.resources import (
     ID_EXAMPLE,

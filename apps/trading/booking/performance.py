@@ -10,11 +10,8 @@ import orjson
 from django.db import connection
 from django.db.models import QuerySet
 
-from apps.algorithms import alerts, performance
-from apps.algorithms.alerts import Alert
-from apps.algorithms.lifecycle import AlgorithmStatus, AlgorithmTransition
-from apps.algorithms.models import Algorithm
-from apps.algorithms.performance import PerformanceValues
+from apps.algorithms.models import Algorithm, AlgorithmStatus, AlgorithmTransition
+from apps.algorithms.performance import Alert, PerformanceValues, compute_performance, raised_alerts
 from apps.core.errors import Code
 from apps.core.times import moment, wire_time
 from apps.trading.booking.interpret import StepOutcome
@@ -171,7 +168,7 @@ def _record(
     total: PerformanceTotals, update: AlgorithmUpdate, before: PerformanceValues
 ) -> PerformanceValues:
     deviation = sqrt(total.return_squares / (total.trades - 1)) if total.trades > 1 else None
-    return performance.compute_performance(
+    return compute_performance(
         trades=total.trades,
         won=total.won,
         lost=total.lost,
@@ -202,7 +199,7 @@ def _write(
 def _raise_alerts(
     algorithm: Algorithm, record: PerformanceValues, run: Run, now: datetime
 ) -> Iterator[EventPayload]:
-    raised = alerts.raised(algorithm.alerts, algorithm.performance, record)
+    raised = raised_alerts(algorithm.alerts, algorithm.performance, record)
     for metric, value, alert in raised:
         yield _alert_event(algorithm, metric, value, alert)
         if alert["action"] == "pause_algorithm" and algorithm.status == AlgorithmStatus.ACTIVE:

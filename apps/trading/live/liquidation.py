@@ -14,7 +14,7 @@ import numpy as np
 from django.db import transaction
 from django.db.models import Exists, OuterRef, Q, QuerySet, Sum
 
-from apps.algorithms.lifecycle import AlgorithmStatus
+from apps.algorithms.models import AlgorithmStatus
 from apps.core import jobs
 from apps.core.database import is_passing
 from apps.core.times import day_in_india

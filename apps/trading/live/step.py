@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from apps.algorithms.lifecycle import AlgorithmStatus
+from apps.algorithms.models import AlgorithmStatus
 from apps.engine import LAST_CLOSE, Settlement
 from apps.engine.kernel import kernel
 from apps.engine.kernel.codes import (

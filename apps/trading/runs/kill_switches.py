@@ -11,8 +11,7 @@ from typing import Final
 from django.db import transaction
 
 from apps.accounts.models import User
-from apps.algorithms.lifecycle import AlgorithmStatus, AlgorithmTransition
-from apps.algorithms.models import Algorithm
+from apps.algorithms.models import Algorithm, AlgorithmStatus, AlgorithmTransition
 from apps.core import audit, jobs
 from apps.core.audit import Action
 from apps.core.errors import Code, ServiceError

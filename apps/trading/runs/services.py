@@ -12,10 +12,18 @@ from decimal import Decimal
 from django.db import transaction
 
 from apps.accounts.models import User
-from apps.algorithms.lifecycle import ALGORITHM_TRANSITIONS, AlgorithmStatus, AlgorithmTransition
-from apps.algorithms.models import Algorithm
-from apps.algorithms.services import WrongStatus
-from apps.algorithms.steps import AlgorithmIncomplete, Configuration, unfinished_steps
+from apps.algorithms.models import (
+    ALGORITHM_TRANSITIONS,
+    Algorithm,
+    AlgorithmStatus,
+    AlgorithmTransition,
+)
+from apps.algorithms.services import (
+    AlgorithmIncomplete,
+    Configuration,
+    WrongStatus,
+    unfinished_steps,
+)
 from apps.core import limits
 from apps.core.errors import Code, Fault, ServiceError
 from apps.core.limits import Resource

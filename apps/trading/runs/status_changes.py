@@ -6,8 +6,7 @@ from typing import Final
 
 from apps.accounts.models import User
 from apps.algorithms import services as algorithms
-from apps.algorithms.lifecycle import AlgorithmTransition
-from apps.algorithms.models import Algorithm
+from apps.algorithms.models import Algorithm, AlgorithmTransition
 from apps.trading.models import Run
 from apps.webhooks.events import EventPayload, EventType, write_events
 

@@ -5,7 +5,7 @@ from typing import Any
 from rest_framework import serializers
 from rest_framework.serializers import BooleanField, CharField, IntegerField
 
-from apps.algorithms.explain.serializers import (
+from apps.algorithms.serializers import (
     EXPLAINED_CANDLE_EXAMPLE,
     EXPLAINED_SIDES,
     HELD,

@@ -5,7 +5,7 @@ from typing import Any, Final
 from rest_framework import serializers
 from rest_framework.serializers import BooleanField, CharField
 
-from apps.algorithms.examples import EXAMPLE_STEPS
+from apps.algorithms.serializers import EXAMPLE_STEPS
 from apps.backtests.models import BacktestKind, BacktestStatus
 from apps.backtests.serializers import ReceiptField, StudyConfigField
 from apps.core.api.resources import (

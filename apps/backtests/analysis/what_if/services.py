@@ -7,7 +7,7 @@ from typing import Any, Final, NamedTuple
 from django.db import transaction
 
 from apps.accounts.models import User
-from apps.algorithms.steps import to_fault
+from apps.algorithms.services import to_fault
 from apps.backtests import services
 from apps.backtests.analysis.comparison.services import MetricPair, paired_metrics
 from apps.backtests.analysis.reproduction.services import resubmission_of

@@ -36,6 +36,7 @@ from apps.core.api.resources.pagination import (
 )
 from apps.core.api.resources.schema import (
     ACCOUNT,
+    ETAG,
     ID_EXAMPLE,
     ID_PATTERN,
     IF_MATCH,
@@ -82,6 +83,7 @@ __all__ = [
     "AFTER",
     "API_HEADERS",
     "DEFAULT_LIMIT",
+    "ETAG",
     "ID_EXAMPLE",
     "ID_PATTERN",
     "IF_MATCH",

@@ -211,6 +211,7 @@ def answer_header(name: str) -> OpenApiParameter:
     return OpenApiParameter(name, schema, OpenApiParameter.HEADER, description=text, response=True)
 
 
+ETAG: Final = answer_header("ETag")
 IF_MATCH: Final = OpenApiParameter(
     "If-Match",
     {"type": "string", "examples": ['"7"']},

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-from apps.algorithms.backtested_returns import BacktestedReturns, backtested_returns
+from apps.algorithms.performance import BacktestedReturns, backtested_returns
 from apps.engine.evidence import growth_band
 from apps.engine.results import LEAST_COMMON_DAYS
 from apps.trading.models import RunState, SessionStart

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 
-from apps.algorithms.lifecycle import AlgorithmStatus
+from apps.algorithms.models import AlgorithmStatus
 from apps.core.times import day_in_india, midnight
 from apps.engine.kernel.codes import ENTER, ENTER_LONG
 from apps.engine.kernel.saved import save

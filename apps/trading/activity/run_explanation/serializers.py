@@ -5,7 +5,7 @@ from typing import Any, Final
 from drf_spectacular.utils import extend_schema_field
 from rest_framework.serializers import BooleanField, CharField, IntegerField
 
-from apps.algorithms.explain.serializers import (
+from apps.algorithms.serializers import (
     EXPLAINED_CANDLE_EXAMPLE,
     EXPLAINED_SIDES,
     HELD,

@@ -13,10 +13,11 @@ from drf_spectacular.utils import (
 from rest_framework import serializers
 from rest_framework.serializers import BooleanField, CharField, IntegerField
 
-from apps.algorithms import examples, performance
-from apps.algorithms.alerts import ACTIONS
 from apps.algorithms.lifecycle import LISTED_STATUSES, AlgorithmStatus
 from apps.algorithms.naming import MAX_NAME
+from apps.algorithms.performance import formulas as performance
+from apps.algorithms.performance.alerts import ACTIONS
+from apps.algorithms.serializers import examples
 from apps.algorithms.steps import STEPS, STRATEGY_TYPES
 from apps.algorithms.study_results import MOST_WALK_FORWARDS, with_engine_notes
 from apps.core.api.resources import (
@@ -148,7 +149,7 @@ def _stored_steps(sources: Mapping[str, str]) -> dict[str, ObjectField]:
     }
 
 
-@example(examples.ALGORITHM)
+@example(examples.ALGORITHM_EXAMPLE)
 class AlgorithmSerializer(AnswerSerializer):
     """An algorithm.
 
@@ -242,7 +243,7 @@ class SavedAlgorithmSerializer(RemarksSerializer, AlgorithmSerializer):
 class AlgorithmBodySerializer(SavedAlgorithmSerializer):
     """The fields that a client may set, all optional.
 
-    `apps.algorithms.step_schemas` adds the schemas of its steps to the document.
+    `apps.algorithms.serializers.schemas` adds the schemas of its steps to the document.
     """
 
     is_answer = False

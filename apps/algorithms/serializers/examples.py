@@ -2,7 +2,7 @@
 
 from typing import Any, Final
 
-from apps.algorithms import performance
+from apps.algorithms.performance import formulas as performance
 from apps.core.api.resources import ID_EXAMPLE, MOMENT_EXAMPLE
 
 EXAMPLE_STEPS: Final[dict[str, Any]] = {
@@ -40,7 +40,7 @@ CHANGES: Final[dict[str, Any]] = {
     "isTemplate": False,
     "isPublic": False,
 }
-ALGORITHM: Final[dict[str, Any]] = {
+ALGORITHM_EXAMPLE: Final[dict[str, Any]] = {
     "id": ID_EXAMPLE,
     "userId": ID_EXAMPLE,
     "name": "Crossing averages",
@@ -61,7 +61,7 @@ ALGORITHM: Final[dict[str, Any]] = {
     "createdAt": MOMENT_EXAMPLE,
     "updatedAt": MOMENT_EXAMPLE,
 }
-SAVED_ALGORITHM: Final = {**ALGORITHM, "missingFields": [], "errors": [], "warnings": []}
+SAVED_ALGORITHM: Final = {**ALGORITHM_EXAMPLE, "missingFields": [], "errors": [], "warnings": []}
 SUMMARY: Final[dict[str, Any]] = {
     "algorithmId": ID_EXAMPLE,
     "version": 2,
@@ -90,7 +90,7 @@ VERSION_SUMMARY: Final = {
     ],
 }
 ITEM: Final[dict[str, Any]] = {
-    **{name: ALGORITHM[name] for name in ("id", "name", "status", "active")},
+    **{name: ALGORITHM_EXAMPLE[name] for name in ("id", "name", "status", "active")},
     "strategyType": "momentum",
     "timeframe": "5m",
     "symbols": ["NSE:RELIANCE"],

@@ -32,7 +32,7 @@ def add_steps(result: Schema, **_: object) -> Schema:
     a draft. One of drf-spectacular's POSTPROCESSING_HOOKS.
     """
     components: dict[str, Schema] = result["components"]["schemas"]
-    components |= schemas()
+    components |= step_schemas()
     body = components["AlgorithmBody"]
     components["AlgorithmDraft"] = {
         **body,
@@ -77,13 +77,13 @@ def without_alternatives(document: Schema) -> Schema:
     return {**document, "components": {**document["components"], "schemas": shown}}
 
 
-def schemas() -> dict[str, Schema]:
+def step_schemas() -> dict[str, Schema]:
     """Return the components keyed by name; components that a draft may leave unfinished come in two
     forms.
 
     Only the document calls this: it takes a second.
     """
-    strategy = plain(Strategy.model_json_schema(ref_template=_REF + "{model}"))
+    strategy = plain_schema(Strategy.model_json_schema(ref_template=_REF + "{model}"))
     complete: dict[str, Schema] = strategy["$defs"]
     indicator = complete["IndicatorValue"]["properties"]["indicator"]
     indicator = {name: indicator[name] for name in ("oneOf", "discriminator")}
@@ -113,14 +113,14 @@ def step_refs(*, draft: bool) -> dict[str, Schema]:
     return {name: ref((_DRAFT if draft else "") + name[0].upper() + name[1:]) for name in STEPS}
 
 
-def plain(schema: Any) -> Any:
+def plain_schema(schema: Any) -> Any:
     """Return a JSON Schema without Pydantic's additions: titles, and null for absent values."""
     if isinstance(schema, list):
-        return [plain(item) for item in schema]
+        return [plain_schema(item) for item in schema]
     if not isinstance(schema, dict):
         return schema
     return {
-        name: plain(value)
+        name: plain_schema(value)
         for name, value in schema.items()
         if not (name == "title" and isinstance(value, str)) and (name, value) != ("default", None)
     }

@@ -25,7 +25,9 @@ Alerts = dict[str, Alert]
 Figures = Mapping[str, float | None]
 
 
-def raised(alerts: Alerts, before: Figures, after: Figures) -> Iterator[tuple[str, float, Alert]]:
+def raised_alerts(
+    alerts: Alerts, before: Figures, after: Figures
+) -> Iterator[tuple[str, float, Alert]]:
     """Yield (metric, its value, the alert) for each alert that is raised now and was not before.
 
     An alert is raised once for each crossing: if the metric is past the threshold when the alert is

@@ -26,7 +26,7 @@ Find = Callable[[str, Mapping[str, Any]], BacktestedReturns | None]
 _registered: list[Find] = []
 
 
-def register(find: Find) -> Find:
+def register_returns(find: Find) -> Find:
     """Register the function that finds the returns by the algorithm's id and its steps."""
     _registered.append(find)
     return find

@@ -1,0 +1,21 @@
+"""The performance of an algorithm on paper, its alerts, and its returns in a backtest. Other apps
+import these names alone.
+"""
+
+from apps.algorithms.performance.alerts import Alert, raised_alerts
+from apps.algorithms.performance.formulas import PerformanceValues, compute_performance
+from apps.algorithms.performance.returns import (
+    BacktestedReturns,
+    backtested_returns,
+    register_returns,
+)
+
+__all__ = [
+    "Alert",
+    "BacktestedReturns",
+    "PerformanceValues",
+    "backtested_returns",
+    "compute_performance",
+    "raised_alerts",
+    "register_returns",
+]
