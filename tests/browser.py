@@ -11,14 +11,15 @@ PROGRAMS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stab
 
 
 def program() -> str | None:
-    """The browser of this machine, if it has one."""
+    """Return the browser of this machine, if it has one."""
     return next((path for name in PROGRAMS if (path := shutil.which(name))), None)
 
 
 @contextmanager
 def chromium() -> Iterator[Browser]:
-    """A new browser, which ends with it. Meanwhile this thread has a running event loop, in which
-    Django refuses queries.
+    """Yield a new browser, closed at the end.
+
+    Meanwhile this thread has a running event loop, in which Django refuses queries.
     """
     options = ["--no-sandbox"] if os.geteuid() == 0 else []
     with sync_playwright() as playwright:
@@ -31,7 +32,7 @@ def chromium() -> Iterator[Browser]:
 def tab(
     width: int, height: int, *, dark: bool = False, base_url: str | None = None
 ) -> Iterator[Page]:
-    """A page of a new browser, of this many CSS pixels; a narrow one is a phone's."""
+    """Yield a page of a new browser, with this size in CSS pixels; a narrow one is a phone's."""
     phone = width < 600
     with chromium() as browser:
         context = browser.new_context(
@@ -46,7 +47,7 @@ def tab(
 
 
 def console_of(page: Page) -> list[str]:
-    """Fills with every line on the console, and every error of a script."""
+    """Return a list of every line on the console, and every error of a script."""
     lines: list[str] = []
     page.on("console", lambda line: lines.append(f"{line.text} ({line.location['url']})"))
     page.on("pageerror", lambda error: lines.append(str(error)))
@@ -54,7 +55,7 @@ def console_of(page: Page) -> list[str]:
 
 
 def requests_of(page: Page) -> list[str]:
-    """Fills with every address that is asked for over a network."""
+    """Return a list of every address requested over a network."""
     requests: list[str] = []
     page.on(
         "request",

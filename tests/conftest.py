@@ -1,4 +1,4 @@
-"""The cast and the client that tests share."""
+"""The users and the client that tests share."""
 
 import gc
 import os
@@ -21,7 +21,7 @@ from tests import database_cleanup, make, openapi, postgres_plugin
 
 Api = Callable[..., APIClient]
 TESTS = Path(__file__).parent
-# What has slow tests alone, or tests in a browser alone.
+# Folders and files with only slow tests, or only tests in a browser.
 MARKED = {"faults": "slow", "contract/test_openapi_fuzz.py": "slow", "console/browser": "browser"}
 
 # Until all is collected: nearly all that imports make stays.
@@ -29,7 +29,7 @@ gc.disable()
 
 
 class CheckedClient(APIClient):
-    """Every answer is held against the OpenAPI document."""
+    """A client that checks every answer against the OpenAPI document."""
 
     def request(self, **request: Any) -> Any:
         response = super().request(**request)
@@ -38,15 +38,15 @@ class CheckedClient(APIClient):
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """Where such tests are not asked for, nobody waits for what they import."""
+    """Skip the imports of marked tests unless they are requested."""
     mark = MARKED.get(collection_path.relative_to(TESTS).as_posix(), "")
     return True if mark and f"not {mark}" in config.option.markexpr else None
 
 
 def pytest_collection_finish() -> None:
-    """Compile what the tests have imported before the first of them, and its timeout, begins.
+    """Compile the functions imported by the tests before the first test, and its timeout, begins.
 
-    What is imported stays: the collector of garbage need not look at it again and again.
+    Imported objects stay: the garbage collector need not scan them again.
     """
     if "apps.engine.kernel.kernel" in sys.modules:
         from apps.engine import compilation
@@ -59,19 +59,21 @@ def pytest_collection_finish() -> None:
 
 @pytest.fixture(scope="session")
 def django_db_modify_db_settings(django_db_modify_db_settings: None) -> None:
-    """Of a parallel run, one process migrates and the others copy."""
+    """In a parallel run, one process migrates and the others copy its database."""
     connection.settings_dict["TEST"]["TEMPLATE"] = postgres_plugin.database_to_copy()
 
 
 @pytest.fixture(scope="session")
 def django_db_keepdb(django_db_keepdb: bool) -> bool:
-    """A database goes with its server: to drop it before would take a second or two."""
+    """Keep the database: it goes with its server, and dropping it first would take a
+    second or two.
+    """
     return django_db_keepdb or postgres_plugin.is_server_of_run()
 
 
 @pytest.fixture(scope="session")
 def django_db_setup(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[None]:
-    """Leave no connection behind."""
+    """Close the connections at the end."""
     yield
     with django_db_blocker.unblock():
         connection.close()
@@ -79,8 +81,10 @@ def django_db_setup(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -
 
 @pytest.fixture(autouse=True, scope="session")
 def emptied() -> Iterator[None]:
-    """After a test that commits, its rows are removed; Django would empty every table there is but
-    the queue's, and fill in content types and permissions anew.
+    """Remove the rows of a test that commits.
+
+    Django would empty every table except the queue's, and create content types and permissions
+    again.
     """
     with patch.object(
         TransactionTestCase, "_fixture_teardown", lambda case: database_cleanup.delete_rows()
@@ -90,8 +94,10 @@ def emptied() -> Iterator[None]:
 
 @pytest.fixture(scope="module")
 def kept(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[None]:
-    """The database for a module's fixtures: its tests find what they store, undo their own writes
-    alone, and all of it is gone after the last of them. Not for modules whose tests commit.
+    """Open the database for a module's fixtures.
+
+    Its tests see the fixtures' rows and undo only their own writes; all rows are rolled back after
+    the last test. Not for modules with tests that commit.
     """
     with django_db_blocker.unblock(), transaction.atomic():
         yield
@@ -99,7 +105,7 @@ def kept(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[
 
 
 def client_of(user: User | None = None) -> APIClient:
-    """Anonymous without a user, else with an access token of a fresh session."""
+    """Return a client: anonymous without a user, else with an access token of a new session."""
     made = CheckedClient(raise_request_exception=False)
     made.default_format = "json"
     if user is not None:
@@ -127,7 +133,7 @@ def bob(db: None) -> User:
 
 @pytest.fixture(scope="session")
 def market_data() -> Path:
-    """The folder of real market files; without it the test is skipped and says so."""
+    """Return the folder of real market files; skip the test without it."""
     folder = os.environ.get("MARKET_DATA_DIR", "")
     if not folder or not Path(folder).is_dir():
         pytest.skip("no real market files: set MARKET_DATA_DIR")

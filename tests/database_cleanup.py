@@ -1,4 +1,4 @@
-"""Delete the rows that a test has committed: a few rows in a few of many tables."""
+"""Delete the rows committed by a test: a few rows in a few of many tables."""
 
 from functools import cache
 from typing import Final
@@ -14,7 +14,7 @@ QUEUE: Final = ("procrastinate_jobs", "procrastinate_workers")
 
 
 def delete_rows() -> None:
-    """Keys to other rows are checked at the end: tables are emptied in any order."""
+    """Foreign keys are checked at the end, so tables are emptied in any order."""
     with transaction.atomic(), connection.cursor() as cursor:
         cursor.execute(_question())
         for (table,) in cursor.fetchall():
@@ -30,7 +30,7 @@ def delete_rows() -> None:
 
 @cache
 def _question() -> str:
-    """Which tables hold rows."""
+    """Return the query for tables with rows."""
     tables = set(connection.introspection.django_table_names()) - OF_MIGRATIONS
     return " UNION ALL ".join(
         f"SELECT '{table}' WHERE EXISTS (SELECT FROM {table})"

@@ -6,8 +6,8 @@ from apps.core.errors import Code
 
 
 def assert_error(response: Any, status: int, code: str, /, **details: object) -> dict[str, Any]:
-    """The response is this refusal, whole and well formed, and its details hold at least these;
-    returns the error.
+    """Assert that the response is this complete, well-formed error, with at least these details;
+    return the error.
     """
     assert response.status_code == status, response.content
     assert response["Content-Type"] == "application/json"

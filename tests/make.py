@@ -1,4 +1,4 @@
-"""Plain builders of what a test needs, by the services themselves."""
+"""Plain builders for tests, by the services themselves."""
 
 from datetime import UTC, datetime
 from typing import Any
@@ -19,7 +19,9 @@ def user(name: str = "alice") -> User:
 
 
 def steps(**replaced: object) -> dict[str, Any]:
-    """The steps of a complete algorithm, by their wire names; a keyword replaces a whole step."""
+    """Return the steps of a complete algorithm, by their wire names; a keyword replaces a whole
+    step.
+    """
     return {
         "basicInfo": {"strategyType": "momentum", "timeframe": "15m", "symbols": ["NSE:NIFTY"]},
         "positionSizing": {"method": "risk_based", "riskPercentage": 0.5},
@@ -55,5 +57,7 @@ def steps(**replaced: object) -> dict[str, Any]:
 
 
 def algorithm(owner: User, **fields: object) -> Algorithm:
-    """A stored algorithm of these fields, by their wire names; of none, an empty draft."""
+    """Return a stored algorithm with these fields, by their wire names; without fields, an empty
+    draft.
+    """
     return algorithms.create(owner=owner, changes=AlgorithmBodySerializer.read(fields), now=NOW)

@@ -28,8 +28,9 @@ _WRITING = threading.Lock()
 
 
 def document() -> dict[str, Any]:
-    """Written by whoever asks first; the clients of a race ask at once, and the writer is not made
-    for that.
+    """Return the document, written on the first call.
+
+    Concurrent first calls wait, because the writer is not thread-safe.
     """
     with _WRITING:
         return _document()
@@ -41,8 +42,8 @@ def _document() -> dict[str, Any]:
 
 
 def check(response: Any) -> None:
-    """Fail when the answer's status is not documented for its operation, or its body is another
-    shape, or its headers are others. Addresses and verbs that no operation has are not judged here.
+    """Fail if the answer's status is not documented for its operation, or its body or headers
+    differ. Addresses and verbs without an operation are not checked.
     """
     path = _template(response.request["PATH_INFO"])
     method = response.request["REQUEST_METHOD"].lower()
@@ -71,8 +72,9 @@ def check(response: Any) -> None:
 
 
 def long_numbers(value: Any, name: str = "", unit: Unit = Unit.RATIO) -> list[tuple[str, float]]:
-    """Numbers with more decimals than their unit has, with their fields' names; what clients wrote
-    is told as they did.
+    """Return numbers with more decimals than their unit has, with their fields' names.
+
+    Fields written by clients are skipped.
     """
     if isinstance(value, float):
         exponent = Decimal(repr(value)).normalize().as_tuple().exponent
@@ -89,7 +91,7 @@ def long_numbers(value: Any, name: str = "", unit: Unit = Unit.RATIO) -> list[tu
 
 
 def _template(path: str) -> str | None:
-    """The path as the document has it; None for an address that is none."""
+    """Return the path in the document's form; None for an unknown address."""
     try:
         route = resolve(path).route
     except Resolver404:
@@ -110,7 +112,7 @@ def answer_of(path: str, method: str, status: str) -> dict[str, Any]:
 
 @cache
 def headers_of(path: str, method: str, status: str) -> dict[str, tuple[bool, Any]]:
-    """The headers of this answer: whether each is always sent, and what judges its value."""
+    """Return the headers of this answer, each with whether it is always sent, and its validator."""
     names = answer_of(path, method, status)["headers"]
     headers = document()["components"]["headers"]
     return {
@@ -137,7 +139,7 @@ def _check_headers(response: Any, promised: dict[str, tuple[bool, Any]]) -> None
 
 @cache
 def validator(path: str, method: str, status: str) -> jsonschema_rs.Validator | None:
-    """Of the body of this answer; None where it has none, or one that is not JSON."""
+    """Return the validator of this answer's body; None without a JSON body."""
     answer = answer_of(path, method, status)
     if "application/json" not in answer.get("content", {}):
         return None
@@ -151,7 +153,7 @@ def _registry() -> jsonschema_rs.Registry:
 
 
 def faults_in(value: object, schema: dict[str, Any]) -> list[str]:
-    """What is wrong with a value by a schema of the document, which others may add fields to."""
+    """Return the faults of a value by a schema of the document, with additional fields allowed."""
     judge = jsonschema_rs.Draft202012Validator(_at_home(schema), registry=_open_registry())
     return [str(fault) for fault in judge.iter_errors(value)]
 
@@ -162,7 +164,7 @@ def _open_registry() -> jsonschema_rs.Registry:
 
 
 def _at_home(value: Any) -> Any:
-    """With references that lead into the document from elsewhere."""
+    """Return the schema with its references resolved into the document."""
     if isinstance(value, dict):
         return {
             name: _DOCUMENT_URI + inner if name == "$ref" else _at_home(inner)
@@ -172,7 +174,7 @@ def _at_home(value: Any) -> Any:
 
 
 def _closed(value: Any) -> Any:
-    """Clients are to pass over fields that they do not know; here such a field is a mistake."""
+    """Close the schema: clients ignore unknown fields, but here such a field is a mistake."""
     if isinstance(value, list):
         return [_closed(item) for item in value]
     if not isinstance(value, dict):

@@ -1,10 +1,9 @@
-"""A PostgreSQL server for one test run, thrown away after it.
+"""A PostgreSQL server for one test run, deleted after it.
 
-Its address stands in DATABASE_URL before pytest-django reads the settings. The server is made while
+Its address is in DATABASE_URL before pytest-django reads the settings. The server is created while
 tests are collected. The workers of a parallel run share it: its database is migrated once, and each
-worker copies that. A server that DATABASE_URL already names is used instead.
-
-What else the processes of a run share is made once: compiled kernels and the byte code of modules.
+worker copies that. If DATABASE_URL names a server already, that is used. Other shared things are
+also made once: compiled kernels and the byte code of modules.
 """
 
 import fcntl
@@ -25,7 +24,7 @@ from apps.ops.local_postgres import DATABASE, running, socket_folder
 
 ROOT = Path(__file__).resolve().parents[1]
 KERNELS = ROOT / ".data" / "numba"  # as tests.settings has it
-# Names the file that is locked until the server is ready, and then says what went wrong.
+# The file that is locked until the server is ready, and then has the error, if any.
 _NOTE = "TEST_DATABASE_NOTE"
 _RUN = ExitStack()
 _SERVER = ExitStack()
@@ -40,7 +39,7 @@ def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
         return
     directory = Path(tempfile.mkdtemp(prefix="algotrade-tests-"))
     _RUN.callback(shutil.rmtree, directory, ignore_errors=True)
-    directory.chmod(0o711)  # root hands the server to another account, which must get in
+    directory.chmod(0o711)  # root hands the server to another account, which needs access
     socket = quote(str(socket_folder(directory)), safe="")
     _set("DATABASE_URL", f"postgresql://{DATABASE}@/{DATABASE}?host={socket}")
     _set(_NOTE, str(directory / "ready"))
@@ -56,7 +55,7 @@ def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
 
 
 def _begin_to_compile() -> None:
-    """With no kernels yet, workers collect while these are compiled, and wait for them then."""
+    """Without kernels, let workers collect during compilation, and then wait for it."""
     if not KERNELS.exists():
         code = "import tests.settings; from apps.engine import compilation as c; c.prepare(print)"
         compiling = subprocess.Popen(
@@ -66,7 +65,7 @@ def _begin_to_compile() -> None:
 
 
 def _is_of_the_engine(asked: str) -> bool:
-    """The engine knows no database, and its tests need none."""
+    """The engine and its tests need no database."""
     return Path(asked).resolve().is_relative_to(ROOT / "tests" / "engine")
 
 
@@ -76,7 +75,7 @@ def _set(name: str, value: str) -> None:
 
 
 def _make(directory: Path, note: TextIO, is_shared: bool) -> None:
-    """Get the server ready; what goes wrong is for those to tell who wait for it."""
+    """Prepare the server; waiting processes report an error."""
     with note:
         try:
             _SERVER.enter_context(running(directory, durable=False))
@@ -87,7 +86,7 @@ def _make(directory: Path, note: TextIO, is_shared: bool) -> None:
 
 
 def _migrate() -> None:
-    """In a process of its own, which leaves this one to collect."""
+    """Migrate in a separate process, so that this one can collect."""
     command = [sys.executable, str(ROOT / "manage.py"), "migrate", "--verbosity=0"]
     environment = os.environ | {"DJANGO_SETTINGS_MODULE": "tests.settings"}
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
@@ -96,13 +95,15 @@ def _migrate() -> None:
 
 
 def is_server_of_run() -> bool:
-    """Return whether the server is thrown away after this run."""
+    """Return whether the server is deleted after this run."""
     return _NOTE in os.environ
 
 
 def database_to_copy() -> str | None:
-    """Wait for the server. Only the workers of a parallel run find a database that is migrated.
-    Raises RuntimeError when the server could not be made ready.
+    """Wait for the server.
+
+    Only the workers of a parallel run find a migrated database. Raises RuntimeError if the server
+    could not be prepared.
     """
     if not is_server_of_run():
         return None
@@ -114,5 +115,5 @@ def database_to_copy() -> str | None:
 
 
 def pytest_unconfigure() -> None:
-    """Also after Ctrl-C and after an error in collection."""
+    """Clean up, also after Ctrl-C and after an error in collection."""
     _RUN.close()

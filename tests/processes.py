@@ -19,7 +19,9 @@ def until(condition: Callable[[], object], *, seconds: float = 30.0, every: floa
 
 
 def is_alive(pid: int) -> bool:
-    """A process that ended and was not asked about yet has an empty command line."""
+    """Return whether the process runs: an ended process that was not waited for has an empty
+    command line.
+    """
     try:
         return bool(Path(f"/proc/{pid}/cmdline").read_bytes())
     except FileNotFoundError:
@@ -34,7 +36,7 @@ def is_alive(pid: int) -> bool:
 
 @contextmanager
 def python(code: str, *arguments: str) -> Iterator[subprocess.Popen[str]]:
-    """A program that can import the project; killed at the end if it has not ended."""
+    """Yield a program that can import the project; kill it at the end if it has not ended."""
     with subprocess.Popen(
         [sys.executable, "-c", code, *arguments],
         cwd=PROJECT,
@@ -49,6 +51,6 @@ def python(code: str, *arguments: str) -> Iterator[subprocess.Popen[str]]:
 
 
 def line(process: subprocess.Popen[str]) -> str:
-    """The next line that it, or a child of it, prints."""
+    """Return the next line printed by it or a child of it."""
     assert process.stdout is not None
     return process.stdout.readline().strip()

@@ -1,5 +1,5 @@
-"""The service's settings with what tests need: a fixed secret, a fast hasher, one cache of
-compiled kernels.
+"""The service's settings for tests: a fixed secret, a fast hasher, one cache of compiled
+kernels.
 """
 
 import os

@@ -1,4 +1,4 @@
-"""What a telephone does with a second factor."""
+"""An authenticator app for the second factor."""
 
 import re
 from base64 import b32decode
@@ -9,7 +9,7 @@ from django.utils import timezone
 
 
 def authenticator(uri: str) -> TOTP:
-    """What a telephone makes of the QR code."""
+    """Return the authenticator that a telephone makes from the QR code."""
     match = re.search(r"secret=([A-Z2-7]+)", uri)
     assert match
     secret = match[1] + "=" * (-len(match[1]) % 8)

@@ -1,4 +1,4 @@
-"""What the admin's pages let operators and admins do to accounts."""
+"""Actions of operators and admins on accounts, by the admin's pages."""
 
 import pytest
 from django.test import Client
@@ -63,7 +63,7 @@ def test_users_have_no_way_in(alice: User) -> None:
 
 @pytest.mark.django_db
 def test_a_browser_can_sign_in() -> None:
-    """Under `no-referrer` a browser sends a form with `Origin: null`, and Django refuses that."""
+    """With `no-referrer` a browser sends a form with `Origin: null`, and Django refuses that."""
     ada = make.user("ada")
     User.objects.filter(pk=ada.pk).update(is_staff=True)
     browser = Client(enforce_csrf_checks=True)

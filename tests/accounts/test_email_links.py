@@ -30,7 +30,7 @@ NEW = "a new password"
 
 
 def send_mails() -> list[str]:
-    """Do the jobs that wait; return the links of the mails that were sent by them."""
+    """Do the waiting jobs; return the links in the mails that they sent."""
     mail.outbox.clear()
     while job := ProcrastinateJob.objects.filter(task_name__startswith="accounts.").first():
         with connection.cursor() as cursor:
@@ -192,7 +192,7 @@ def test_a_reset_link_lasts_thirty_minutes(api: Api, alice: User) -> None:
 
 
 def change_address(api: Api, user: User, new: str = "new@example.com") -> list[str]:
-    """The paths of the two links: that of the old address, that of the new one."""
+    """Return the paths of the two links: to the old address, to the new address."""
     assert api(user).post("/api/auth/email", {"email": new}).status_code == 200
     return send_mails()
 
@@ -249,11 +249,11 @@ def test_an_address_that_somebody_took_meanwhile_is_refused(api: Api, verified: 
     assert verified.email == "alice@example.com"
 
 
-# Links die with what they rest on
+# Links expire with their basis
 
 
 def request_links(api: Api, user: User) -> list[str]:
-    """The paths of every kind of link that an account can ask for."""
+    """Return the paths of every kind of link that an account can request."""
     api(user).post("/api/auth/verification")
     api(user).post("/api/auth/email", {"email": "new@example.com"})
     api().post("/api/auth/password-reset", {"email": user.email})
@@ -291,7 +291,7 @@ def test_a_change_of_address_expires_all_other_links(api: Api, alice: User) -> N
 
 
 def mailed(api: Api, times: int, path: str, user: User | None, body: object = None) -> int:
-    """How many mails leave when a call is made so often."""
+    """Return the number of mails after this many calls."""
     for _ in range(times):
         api(user).post(path, body)
     send_mails()
@@ -402,7 +402,7 @@ def test_of_two_uses_at_once_one_wins(purpose: LinkPurpose) -> None:
         assert sorted(pool.map(use, range(2))) == [False, True]
 
 
-# What is told
+# Notices to the user
 
 
 def mailed_subjects() -> list[str]:
@@ -411,7 +411,7 @@ def mailed_subjects() -> list[str]:
 
 
 def activity(api: Api, user: User) -> dict[str, dict[str, object]]:
-    """What the user's activity says of each action, by what it is called."""
+    """Return the user's activity, keyed by action."""
     rows = api(user).get("/api/auth/activity").json()["data"]
     return {row["action"]: row for row in reversed(rows)}
 

@@ -1,7 +1,7 @@
-"""Nobody learns from an answer, nor from its time, whether there is an account.
+"""Neither an answer nor its time reveals whether an account exists.
 
-What an answer costs is counted here: hashes and statements. How long it takes is measured by the
-slow proof, with the hasher of production.
+These tests count the cost of an answer: hashes and statements. The slow proof measures its time,
+with the hasher of production.
 """
 
 import re
@@ -62,7 +62,7 @@ KINDS: dict[str, Callable[[User], object]] = {
 
 @pytest.fixture
 def send(api: Api) -> Send:
-    """Send a call about an address with a wrong password, from a network of its own."""
+    """Send a call about an address with a wrong password, from a separate network."""
 
     def send(path: str, email: str, address: str) -> Any:
         client = api()
@@ -77,7 +77,7 @@ def send(api: Api) -> Send:
 
 @pytest.fixture
 def hashes(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """A list that grows by each password that is hashed; as they are counted, they may be cheap."""
+    """Return a list that grows with each hashed password; counted hashes may be cheap."""
     monkeypatch.setattr(OwaspArgon2PasswordHasher, "memory_cost", 64)
     hashed: list[str] = []
     for name in ("encode", "verify"):
@@ -92,7 +92,7 @@ def hashes(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 def shape(sql: str) -> str:
-    """A statement without its values."""
+    """Return a statement without its values."""
     return re.sub(r"'(?:[^']|'')*'|\b\d+\b|NULL", "?", sql)
 
 
@@ -104,7 +104,7 @@ def test_an_answer_costs_the_same_whether_there_is_an_account(
     alice.set_password(make.PASSWORD)
     alice.save()
     KINDS[kind](alice)
-    send(path, "another@example.com", "192.0.2.1")  # what is made by the first call is there
+    send(path, "another@example.com", "192.0.2.1")  # create the rows that the first call creates
     answers, costs = [], []
     for address, email in (("198.51.100.1", UNKNOWN), ("203.0.113.1", alice.email)):
         hashes.clear()
@@ -124,7 +124,7 @@ def test_an_answer_costs_the_same_whether_there_is_an_account(
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("path", [LOG_IN, RESET, ADMIN])
 def test_no_time_tells_whether_there_is_an_account(send: Send, alice: User, path: str) -> None:
-    """Tries take turns, so that what else the machine does slows both kinds alike."""
+    """Tries alternate, so that other load on the machine slows both kinds alike."""
     alice.set_password(make.PASSWORD)
     alice.save()
     seconds: dict[str, list[float]] = {UNKNOWN: [], alice.email: []}

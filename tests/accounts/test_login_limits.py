@@ -1,4 +1,4 @@
-"""Wrong passwords shut out whoever guesses, not the owner."""
+"""Limits on wrong passwords stop attackers, not the owner."""
 
 import time
 from collections.abc import Callable
@@ -45,7 +45,7 @@ def log_in(api: Api, alice: User) -> LogIn:
 
 
 def guess_from_many_networks(log_in: LogIn) -> None:
-    """A stranger uses up what an account bears from anywhere."""
+    """Let a stranger use up the account's failures from anywhere."""
     for number in range(5):
         log_in(f"198.51.{number}.1", "wrong password")
 
@@ -181,7 +181,9 @@ def test_a_thief_has_nothing_after_the_owner_has_reacted(api: Api, alice: User) 
 
 
 def test_not_even_a_key_is_left_to_a_thief_of_the_first_minutes(api: Api, alice: User) -> None:
-    """A login is a proof for ten minutes, and so is its token; the owner's reset takes all back."""
+    """A login, and so its token, is a proof for ten minutes; the owner's reset revokes
+    everything.
+    """
     login = api().post(LOG_IN, {"email": alice.email, "password": make.PASSWORD})
     thief, with_key = api(), api()
     thief.credentials(HTTP_AUTHORIZATION=f"Bearer {login.json()['accessToken']}")

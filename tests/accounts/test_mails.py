@@ -1,4 +1,4 @@
-"""What mails say, as text and as HTML, and how a browser shows them."""
+"""The content of mails, as text and as HTML, and their look in a browser."""
 
 from datetime import timedelta
 from pathlib import Path
@@ -30,7 +30,7 @@ FACTS = {
 
 
 def sent(user: User, kind: MailKind) -> EmailMultiAlternatives:
-    """The mail of this kind, with a link where it has one."""
+    """Return the mail of this kind, with a link if it has one."""
     link_id = None
     if kind.value in LinkPurpose.values:
         purpose = LinkPurpose(kind.value)

@@ -1,4 +1,4 @@
-"""What has ended is deleted after a month, a bounded number of rows at a time."""
+"""Ended rows are deleted after a month, in batches."""
 
 from datetime import timedelta
 
@@ -15,7 +15,7 @@ DAY = timedelta(days=1)
 
 
 def session(user: User, *, opened: int, ended: int | None = None) -> LoginSession:
-    """Of so many days ago."""
+    """Return a session opened, and perhaps ended, this many days ago."""
     made = tokens.issue(user=user, now=make.NOW - opened * DAY, address=None, user_agent="").session
     if ended is not None:
         row = LoginSession.objects.filter(pk=made.pk)
@@ -24,7 +24,7 @@ def session(user: User, *, opened: int, ended: int | None = None) -> LoginSessio
 
 
 def key(user: User, *, expired: int | None = None, revoked: int | None = None) -> ApiKey:
-    """Of so many days ago."""
+    """Return a key that expired or was revoked this many days ago."""
     made, _ = services.create_key(
         user=user,
         name="A key",

@@ -1,4 +1,4 @@
-"""Refresh tokens are replaced lazily, one successor each, and an older one ends its session."""
+"""Refresh tokens are replaced lazily, each by one successor; an older one ends its session."""
 
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timedelta
@@ -23,14 +23,14 @@ PATH = "/api/auth/refresh-token"
 
 
 class Holder:
-    """Has one session, whose tokens it shows at moments after its login."""
+    """The holder of a session, with its tokens at moments after the login."""
 
     def __init__(self, user: User) -> None:
         self.login = timezone.now() - timedelta(days=2)
         self.first = tokens.issue(user=user, now=self.login, address=None, user_agent="").refresh
 
     def refresh(self, token: str, after: timedelta) -> str | None:
-        """The successor, if there is one."""
+        """Return the successor, if there is one."""
         return services.refresh(refresh_token=token, now=self.login + after).refresh
 
     def successor(self, token: str, after: timedelta) -> str:
@@ -163,7 +163,7 @@ def test_the_end_of_a_session_ends_successor_and_predecessor(api: Api, alice: Us
 
 
 def together(token: str, *, now: datetime, callers: int) -> set[tuple[str, str | None]]:
-    """What that many calls with one token at one moment are answered: session and successor."""
+    """Return the answers to concurrent calls with one token: sessions and successors."""
     ready = Barrier(callers)
 
     def refresh_with(number: int) -> tuple[str, str | None]:

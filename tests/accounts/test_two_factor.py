@@ -28,7 +28,7 @@ PATH = "/api/auth/two-factor"
 
 
 def turn_on(user: User) -> tuple[TOTP, list[str]]:
-    """The factor with a code of the step before, so that the present one is unused."""
+    """Turn the factor on with a code of the previous step, so that the present code is unused."""
     totp = authenticator(two_factor.begin(user=user, now=timezone.now()))
     codes = two_factor.confirm(user=user, code=code_of(totp, -1), now=timezone.now())
     return totp, codes
@@ -44,7 +44,7 @@ def prove(client: APIClient) -> None:
 
 
 def test_a_login_is_no_proof_for_turning_it_on(api: Api, alice: User) -> None:
-    """The thief of its token would lock the owner out for good."""
+    """A thief of the token would lock the owner out for good."""
     login = log_in(api, alice).json()
     client = api()
     client.credentials(HTTP_AUTHORIZATION=f"Bearer {login['accessToken']}")

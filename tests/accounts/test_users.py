@@ -56,7 +56,7 @@ def test_a_hash_costs_what_owasp_recommends() -> None:
 
 
 def test_a_hash_with_other_parameters_is_compared_and_due_to_be_replaced() -> None:
-    """Hashes were once made with 7 MiB and five passes, by another library."""
+    """Earlier hashes were made with 7 MiB and five passes, by another library."""
     other = Argon2PasswordHasher()
     other.memory_cost, other.time_cost, other.parallelism = 7168, 5, 1
     encoded = other.encode("m\u00f6nsoon", other.salt())

@@ -1,4 +1,4 @@
-"""Who opens the admin's pages."""
+"""Browsers that open the admin's pages."""
 
 import pytest
 from django.db.models import Model
@@ -17,14 +17,14 @@ def an_operator() -> User:
 
 
 def browser_of(user: User) -> Client:
-    """Signed in."""
+    """Return a signed-in browser."""
     client = Client()
     client.force_login(user)
     return client
 
 
 def act(client: Client, action: str, row: Model, reason: str) -> str:
-    """Choose a row of its list and an action; return the page that says what came of it."""
+    """Choose a row of its list and an action; return the page with the result."""
     meta = row._meta
     data = {"action": action, "_selected_action": row.pk, "reason": reason}
     address = reverse(f"admin:{meta.app_label}_{meta.model_name}_changelist")

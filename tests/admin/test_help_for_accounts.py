@@ -1,4 +1,4 @@
-"""What operators do for users who have lost a second factor or are shut out."""
+"""Operators' help for users who have lost a second factor or are locked out."""
 
 from typing import Any
 

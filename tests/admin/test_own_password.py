@@ -34,7 +34,7 @@ def change(client: Client, old: str, new: str) -> Any:
 
 @pytest.fixture
 def promoted(alice: User) -> User:
-    """An operator whose password is from before the promotion."""
+    """Return an operator with a password from before the promotion."""
     alice.set_password(WEAK)
     alice.is_staff = True
     alice.save()

@@ -1,4 +1,4 @@
-"""What holds for every page of the admin."""
+"""Rules for every page of the admin."""
 
 import pytest
 from django.contrib import admin
@@ -40,7 +40,7 @@ def operator(kept: None) -> Client:
 
 @pytest.fixture(scope="module")
 def rows_of_every_model(operator: Client, alice: User) -> None:
-    """At least one row for most pages."""
+    """Make at least one row for most pages."""
     store_candles("NSE:NIFTY", "15m", wave_candles("2024-01-01", 45))
     equity("NSE:WIPRO")
     submit(alice)

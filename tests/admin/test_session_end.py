@@ -29,7 +29,7 @@ def log_in(client: Client, user: User, password: str = make.PASSWORD) -> HttpRes
 
 @pytest.fixture
 def client(olga: User) -> Client:
-    """Signed in by the form at BEGAN."""
+    """Return a client signed in by the form at BEGAN."""
     client = Client()
     with patch.object(timezone, "now", return_value=BEGAN):
         assert log_in(client, olga).status_code == 302

@@ -1,4 +1,4 @@
-"""Who comes into the admin, and who is turned away, is on record."""
+"""Logins to the admin, successful and failed, are audited."""
 
 import pytest
 from django.test import Client
@@ -51,7 +51,7 @@ def test_a_form_with_a_field_missing_is_shown_again(olga: User, sent: dict[str, 
 
 
 def tries(email: str, password: str, *, address: str = "198.51.100.1") -> str:
-    """What the page says."""
+    """Return the page's text after a login."""
     sent = {"username": email, "password": password}
     return Client(REMOTE_ADDR=address).post("/admin/login/", sent).content.decode()
 

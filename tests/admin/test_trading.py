@@ -1,4 +1,4 @@
-"""Operators look at what trades, and halt it for everybody."""
+"""Operators view trading, and halt it for everybody."""
 
 import pytest
 from django.test import Client

@@ -1,4 +1,4 @@
-"""What operators see of webhooks, and what they may do to them."""
+"""Operators view webhooks, and act on them."""
 
 from django.test import Client
 

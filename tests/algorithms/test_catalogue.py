@@ -1,4 +1,4 @@
-"""What the catalogue shows and what the validator takes are one table."""
+"""The catalogue and the validator use one table."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ from apps.algorithms.serializers import CatalogueIndicatorSerializer
 from apps.engine.indicators.catalogue import CATALOGUE
 from apps.engine.language.conditions import IndicatorValue
 
-# What has to stand beside the least value of a parameter.
+# Parameters required beside the least value of a parameter.
 BESIDE = {"slowPeriod": {"fastPeriod": 2}}
 
 
@@ -18,13 +18,13 @@ def row_of(type: str) -> dict[str, Any]:
 
 
 def read(**indicator: object) -> Any:
-    """The operand as a condition takes it; raises ValidationError."""
+    """Parse the operand as a condition does. Raises ValidationError."""
     condition = {"type": "indicator_value", "indicator": indicator, "operator": "above", "value": 1}
     return IndicatorValue.model_validate(condition).indicator
 
 
 def refused_at(**indicator: object) -> list[object]:
-    """The fields the validator names."""
+    """Return the fields named by the validator."""
     with pytest.raises(ValidationError) as refusal:
         read(**indicator)
     return [name for fault in refusal.value.errors() for name in fault["loc"][-1:]]

@@ -1,4 +1,4 @@
-"""The states of an algorithm, the moves between them, and the numbers of its names."""
+"""The states of an algorithm, the transitions between them, and the numbers of its names."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What the database itself holds about algorithms."""
+"""Database constraints on algorithms."""
 
 from collections.abc import Mapping
 

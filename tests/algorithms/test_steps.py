@@ -1,4 +1,4 @@
-"""What the engine finds in the steps, in the service's words."""
+"""The engine's findings about the steps, in the service's words."""
 
 from apps.algorithms.steps import to_fault
 from apps.core.errors import Fault
@@ -6,7 +6,7 @@ from apps.engine.language import strategy
 
 
 def faults_of(**steps: object) -> dict[str, Fault]:
-    """Every fault and gap of these steps, by its path."""
+    """Return every fault and gap of these steps, keyed by path."""
     reading = strategy.read_strategy(steps)
     return {fault.field: to_fault(fault) for fault in (*reading.errors, *reading.incomplete)}
 

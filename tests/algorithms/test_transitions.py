@@ -1,4 +1,4 @@
-"""Every status with every transition: the table decides, and each change is written down."""
+"""Every status with every transition: the table decides, and each change is recorded."""
 
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
@@ -28,7 +28,7 @@ CELLS = [
     for status, *targets in ROWS
     for transition, target in zip(TRANSITIONS, targets, strict=True)
 ]
-# What a refusal says the status would have to be.
+# The required status in an error message.
 REQUIRED = {
     "complete": "draft",
     "reopen": "stopped",

@@ -1,4 +1,4 @@
-"""Versions are written with the save that makes them: both or neither, each number once."""
+"""Versions are written with the save that makes them: both or neither, and no number twice."""
 
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -45,7 +45,7 @@ def test_archiving_makes_none_and_keeps_all(alice: User) -> None:
 
 
 def change(n: int) -> dict[str, object]:
-    """The n-th change: a step by turns, of a value that nobody else sends."""
+    """Return the n-th change: one of the steps in turn, with a value that nobody else sends."""
     steps: tuple[dict[str, Any], ...] = (
         {"positionSizing": {"method": "fixed_quantity", "quantity": n + 1}},
         {"exitConditions": {"maxHoldingCandles": n + 1}},

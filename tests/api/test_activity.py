@@ -1,4 +1,4 @@
-"""What an algorithm holds and did, as its owner reads it; closing and cancelling by hand."""
+"""An algorithm's positions and activity, read by its owner; closing and cancelling by hand."""
 
 from typing import Any
 
@@ -24,7 +24,7 @@ def path(stepper: Stepper, listing: str) -> str:
 
 @pytest.fixture
 def holder(alice: User) -> Stepper:
-    """Holds SBIN after a trade in INFY, and has an order for INFY waiting."""
+    """Return a run that holds SBIN after a trade in INFY, with a waiting order for INFY."""
     stepper = make_stepper(alice, SBIN, INFY)
     play(
         stepper,

@@ -1,4 +1,4 @@
-"""`after=<id>`: reading a list that grows without a gap and without an item twice."""
+"""`after=<id>`: reading a growing list without gaps and without repeats."""
 
 from typing import Any
 
@@ -15,7 +15,9 @@ PATH = "/api/trading/algorithms"
 
 
 def read_all(client: APIClient, path: str, limit: int) -> list[str]:
-    """The ids of the whole list, read page by page, each after the last id of the one before."""
+    """Return the ids of the whole list, read page by page, each after the last id of the previous
+    page.
+    """
     ids: list[str] = []
     while True:
         after = f"&after={ids[-1]}" if ids else ""
@@ -30,7 +32,7 @@ def read_all(client: APIClient, path: str, limit: int) -> list[str]:
 
 @pytest.fixture
 def algorithms(alice: User) -> list[str]:
-    """The ids of 25 algorithms, the newest first; several were made at the same moment."""
+    """Return the ids of 25 algorithms, the newest first; several have the same time."""
     rows = [make.algorithm(alice) for _ in range(25)]
     return [row.pk for row in sorted(rows, key=lambda row: (row.created_at, row.pk), reverse=True)]
 

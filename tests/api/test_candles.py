@@ -120,7 +120,7 @@ def test_prices_and_volumes_are_told_to_four_decimals(client: APIClient) -> None
 
 @pytest.mark.parametrize("timeframe", ["1d", "1w"])
 def test_days_and_weeks_come_with_their_dates_in_india(client: APIClient, timeframe: str) -> None:
-    """A bar of a day starts at midnight in India: its time in UTC is of the day before."""
+    """A daily bar starts at midnight in India: its time in UTC is on the day before."""
     mondays = [at("2024-01-22 00:00"), at("2024-01-29 00:00")]
     store_candles("NSE:SBIN", timeframe, flat_candles(mondays, [100.0, 101.0]))
     answer = client.get(PATH, SBIN | {"timeframe": timeframe}).json()

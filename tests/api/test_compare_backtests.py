@@ -25,7 +25,7 @@ def alice(kept: None) -> User:
 
 @pytest.fixture(scope="module")
 def pair(alice: User) -> tuple[Backtest, Backtest]:
-    """Two of one algorithm, of which the second has a wider stop."""
+    """Return two backtests of one algorithm; the second has a wider stop."""
     store_candles("NSE:NIFTY", "15m", wave_candles("2024-01-01", 45))
     steps = make.steps()
     wide = {**steps["exitConditions"], "stopLoss": {"type": "percentage", "percentage": 3}}

@@ -1,4 +1,6 @@
-"""How much of a range is held: in results, reports and `validate`, and what is too little."""
+"""The stored share of a range: in results, reports and `validate`, and the refusal of too
+little.
+"""
 
 from datetime import UTC, datetime
 from typing import Any
@@ -25,7 +27,7 @@ SESSIONS_OF_2024 = 249
 
 
 def days(first: str, count: int) -> list[int]:
-    """Midnights of weekdays."""
+    """Return midnights of weekdays."""
     dates = (at(f"{first} 00:00") + 86_400 * n for n in range(3 * count))
     return [date for date in dates if (date + 19_800) // 86_400 % 7 not in (2, 3)][:count]
 
@@ -37,7 +39,7 @@ def history(first: str, count: int, symbol: str = MARUTI) -> None:
 
 
 def daily(owner: User, *symbols: str) -> Algorithm:
-    """Buys above 102 and holds three days."""
+    """Return an algorithm that buys above 102 and holds three days."""
     basic = {"strategyType": "swing", "timeframe": "1d", "symbols": [*symbols]}
     above = {
         "type": "indicator_value",
@@ -105,7 +107,7 @@ def test_the_least_is_a_setting(api: Api, alice: User, settings: LazySettings) -
 def test_little_history_is_warned_of_and_annual_metrics_use_the_stored_days(
     api: Api, alice: User
 ) -> None:
-    """22 bars at the end of 18 years: all there is since its first day, and 19 sessions."""
+    """22 bars at the end of 18 years: the complete history since its first day, and 19 sessions."""
     history("2026-10-01", 22)
     done = completed(api, alice, {"algorithmId": daily(alice, MARUTI).pk, **WHOLE})
     (coverage,) = done["receipt"]["coverage"]

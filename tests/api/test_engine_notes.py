@@ -1,4 +1,4 @@
-"""The note on results of engines that missed trailing stops, wherever such a result is shown."""
+"""The note on results of engines with missed trailing stops, wherever such a result is shown."""
 
 from typing import Any
 
@@ -96,7 +96,7 @@ def test_without_a_trail_or_of_a_later_engine_there_is_none(
 def test_walk_forwards_that_an_algorithm_keeps_have_it(
     api: Api, alice: User, old: Backtest
 ) -> None:
-    """Those of release 1.0 do not tell their engine; their steps are those of their version."""
+    """Results of release 1.0 do not name their engine; their steps are those of their version."""
     steps = make.steps()
     steps["exitConditions"] = {**steps["exitConditions"], "trailingStop": TRAIL}
     algorithm = make.algorithm(alice, **steps)

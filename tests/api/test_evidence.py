@@ -62,7 +62,7 @@ def path_of(backtest: Backtest) -> str:
 
 
 def made(api: Api, user: User, backtest: Backtest, query: str = "") -> Any:
-    """Ask for the evidence, do its job, and ask again."""
+    """Request the evidence, do its job, and request it again."""
     api(user).get(path_of(backtest))
     tasks.run_evidence_job(backtest.pk)
     return api(user).get(path_of(backtest) + query).json()

@@ -46,7 +46,7 @@ def test_who_has_no_token_is_asked_for_one_first(api: Api, form: str) -> None:
 
 @pytest.fixture
 def browser(alice: User) -> APIClient:
-    """With the cookies of a login, and checked for CSRF."""
+    """Return a client with the cookies of a login, checked for CSRF."""
     client = APIClient(enforce_csrf_checks=True, raise_request_exception=False)
     body = {"email": alice.email, "password": make.PASSWORD, "sessionCookie": True}
     assert client.post("/api/auth/login", body, format="json").status_code == 200

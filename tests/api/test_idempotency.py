@@ -201,7 +201,7 @@ SHOWS_A_SECRET = re.compile(r"schemas/(WebhookWithSecret|ReportLink)\b")
 
 @pytest.fixture
 def secret_call(alice: User, body: dict[str, Any], request: Any) -> tuple[str, dict[str, Any]]:
-    """The path and the body of a call whose answer holds a secret."""
+    """Return the path and the body of a call that answers with a secret."""
     webhook = endpoint_of(alice).pk
     backtest = submit(alice)
     Backtest.objects.filter(pk=backtest.pk).update(status="completed", performance={})

@@ -1,4 +1,4 @@
-"""GET, POST and DELETE /api/auth/keys, and what a key opens"""
+"""GET, POST and DELETE /api/auth/keys, and the calls that a key allows"""
 
 import hashlib
 from collections.abc import Callable, Collection
@@ -36,7 +36,7 @@ def new_key(
 
 @pytest.fixture
 def with_key(api: Api) -> KeyClient:
-    """A client that sends this text as its bearer token."""
+    """Return a client that sends this text as its bearer token."""
 
     def client(text: str) -> APIClient:
         made = api()
@@ -268,7 +268,7 @@ def test_the_list_is_paged_newest_first_and_ones_own(api: Api, alice: User, bob:
     assert body["pagination"] == {"page": 1, "limit": 2, "total": 3, "totalPages": 2}
 
 
-# What it opens.
+# The calls that a key allows.
 
 
 @pytest.mark.parametrize(

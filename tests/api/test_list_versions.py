@@ -18,7 +18,7 @@ SIZINGS = tuple({"method": "fixed_quantity", "quantity": n} for n in range(1, 5)
 
 
 def resized(owner: User, algorithm: Algorithm, *sizings: dict[str, object]) -> None:
-    """Save each in turn, an hour apart."""
+    """Save each change in turn, an hour apart."""
     for hours, sizing in enumerate(sizings, 1):
         services.update(
             owner=owner,

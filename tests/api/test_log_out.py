@@ -33,7 +33,7 @@ def is_over(issued: tokens.IssuedTokens) -> bool:
 
 @pytest.fixture
 def log_out(api: Api) -> LogOut:
-    """Sends what is given of the two; whatever is answered, the cookie is cleared."""
+    """Send the given credentials; every answer must clear the cookie."""
 
     def send(access: str | None = None, cookie: str | None = None) -> Any:
         headers = {}

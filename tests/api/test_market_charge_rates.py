@@ -64,7 +64,7 @@ def test_rates_of_single_underlyings_and_of_the_nearest_expiry(client: APIClient
 
 
 def test_a_note_has_no_rate_that_is_not_listed(client: APIClient) -> None:
-    """What a fill is charged is one of the rates of its segment."""
+    """The charges of a fill are rates of its segment."""
     fill = {"symbol": "NSE:SBIN", "side": "sell", "quantity": "10", "price": "500"}
     for product in ("intraday", "delivery"):
         query = fill | {"product": product, "date": "2024-11-05", "broker": "discount"}

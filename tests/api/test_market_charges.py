@@ -101,7 +101,7 @@ def test_nothing_is_charged_on_an_index(client: APIClient) -> None:
 
 
 def test_the_expiry_of_an_option_is_the_masters_or_else_that_of_its_name(client: APIClient) -> None:
-    """The last Friday of January 2024 was a holiday, so the name says the 25th."""
+    """The last Friday of January 2024 was a holiday, so the name means the 25th."""
     symbol = "BSE:SENSEX24JAN71000CE"
 
     def fee(day: str) -> float:

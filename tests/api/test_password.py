@@ -30,7 +30,7 @@ def opened(user: User) -> tokens.IssuedTokens:
 
 @pytest.fixture
 def change(api: Api, alice: User) -> Change:
-    """Sends a good body in which the keywords replace fields."""
+    """Send a good body, with fields replaced by the keywords."""
     client = api(alice)
     return lambda **changed: client.post(PATH, GOOD | changed)
 

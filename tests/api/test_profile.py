@@ -1,4 +1,4 @@
-"""GET and PATCH /api/auth/profile, and with them what every call that needs a token refuses."""
+"""GET and PATCH /api/auth/profile, and the errors of every call that needs a token."""
 
 import base64
 import hashlib
@@ -23,7 +23,7 @@ Present = Callable[[str], Any]
 
 @pytest.fixture
 def present(api: Api) -> Present:
-    """Calls with this Authorization header."""
+    """Send this Authorization header."""
     return lambda header: api().get(PATH, HTTP_AUTHORIZATION=header)
 
 
@@ -78,7 +78,7 @@ def test_one_query_answers(
         client.get(PATH)
 
 
-# What is no credential.
+# Headers without a credential.
 
 
 @pytest.mark.parametrize("header", ["", "Basic YTpi", "Token x", "Bearer", "Bearer   ", "Bearerx"])
@@ -149,7 +149,7 @@ def encoded(part: object) -> str:
 
 
 def signed(header: object, payload: object, *, key: str | None = None) -> str:
-    """A token of any header and payload with a right HMAC-SHA256 of our key, or of another."""
+    """Return a token with any header and payload, and an HMAC-SHA256 of our key or of another."""
     key = key or str(settings.SIMPLE_JWT["SIGNING_KEY"])
     text = f"{encoded(header)}.{encoded(payload)}"
     return text + "." + encoded(hmac.digest(key.encode(), text.encode(), hashlib.sha256))
@@ -160,7 +160,7 @@ HEADER = {"alg": "HS256", "typ": "JWT"}
 
 @pytest.fixture
 def claims(alice: User) -> dict[str, Any]:
-    """Those of a good access token."""
+    """Return the claims of a good access token."""
     payload = opened(alice).access.split(".")[1]
     decoded: dict[str, Any] = json.loads(base64.urlsafe_b64decode(payload + "=="))
     return decoded
@@ -258,7 +258,9 @@ def test_another_key_is_invalid(present: Present, claims: dict[str, Any]) -> Non
 
 
 def test_every_changed_character_of_a_token_is_noticed(present: Present, alice: User) -> None:
-    """A character's first bit always counts: the last one of a signature carries two bits less."""
+    """A character's first bit always counts: the last character of a signature carries two bits
+    less.
+    """
     token = opened(alice).access
     alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
     for index in [*range(0, len(token), 29), *range(len(token) - 3, len(token))]:

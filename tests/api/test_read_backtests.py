@@ -113,7 +113,7 @@ def test_the_curve_keeps_its_extremes_in_few_points(
 
 
 def test_trades_and_curve_come_as_csv_too(api: Api, alice: User, completed: dict[str, Any]) -> None:
-    """The same rows and columns as in JSON; a refusal stays in the envelope."""
+    """The rows and columns equal those in JSON; an error stays in the envelope."""
     client, path = api(alice), f"{PATH}/{completed['id']}"
     for below, name in (("/trades?limit=3&page=2", "data"), ("/equity?points=4", "points")):
         rows = client.get(path + below).json()[name]
@@ -154,7 +154,7 @@ def test_a_table_says_how_many_there_are_and_where_its_neighbours_stand(
 def test_trades_of_one_symbol_have_pages_of_their_own(
     api: Api, alice: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Of blocks in which they are mixed with those of others."""
+    """The trades are in blocks with trades of other symbols."""
     monkeypatch.setattr("apps.backtests.running.results.TRADES_PER_BLOCK", 3)
     store_candles("NSE:NIFTY", "15m", wave_candles("2024-01-01", 45))
     store_candles("NSE:SBIN", "15m", wave_candles("2024-01-01", 45))

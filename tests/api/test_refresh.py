@@ -1,4 +1,4 @@
-"""POST /api/auth/refresh-token; what becomes of older cookies stands in accounts/test_rotation."""
+"""POST /api/auth/refresh-token. accounts/test_rotation tests older cookies."""
 
 from collections.abc import Callable
 from datetime import timedelta
@@ -24,7 +24,9 @@ def opened(user: User, *, days_ago: int = 0) -> tokens.IssuedTokens:
 
 @pytest.fixture
 def refresh(api: Api) -> Refresh:
-    """`refresh(token, **headers)` sends the token in the cookie; without one no cookie is sent."""
+    """`refresh(token, **headers)` sends the token in the cookie; without a token it sends no
+    cookie.
+    """
 
     def send(token: str | None = None, **headers: str) -> Any:
         if token is not None:

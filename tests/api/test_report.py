@@ -136,7 +136,7 @@ def test_its_policy_lets_its_own_scripts_run_and_nothing_else(
 
 
 class Study(NamedTuple):
-    """A study, and how often its page has certain words."""
+    """A study, and the counts of certain words on its page."""
 
     kind: BacktestKind
     configs: StudyConfigs
@@ -204,7 +204,7 @@ def test_a_study_from_before_the_drawings_has_a_report(
 def test_the_report_leads_with_the_verdict_once_there_is_one(
     api: Api, alice: User, completed: Backtest
 ) -> None:
-    """Reading the report asks for no evidence; what is made is on the next page."""
+    """Reading the report requests no evidence; finished evidence is on the next page."""
     text = api(alice).get(path(completed)).content.decode()
     assert "Evidence: not made yet" in text
     assert f"GET /api/backtests/{completed.pk}/evidence" in text
@@ -340,7 +340,7 @@ def test_a_result_without_trades_or_candles_has_a_report(
 
 @pytest.fixture
 def made(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The names of the backtests whose pages are made, one after the other."""
+    """Return the names of the backtests whose pages are rendered, in order."""
     names: list[str] = []
 
     def counted(backtest: Backtest, *, now: datetime) -> tuple[dict[str, Any], dict[str, Any]]:

@@ -28,7 +28,7 @@ def alice(db: None) -> User:
 
 @pytest.fixture
 def original(alice: User) -> Backtest:
-    """A completed one, over two months."""
+    """Return a completed backtest over two months."""
     store_candles(SYMBOL, "15m", wave_candles("2024-01-01", 45))
     backtest = submit(alice)
     run_queued()
@@ -49,7 +49,7 @@ def reproduced(api: Api, user: User, original: Backtest) -> Any:
 
 
 def change_candles(*, month: int) -> None:
-    """Store the candles again, with another volume of each of that month of 2024."""
+    """Store the candles again, with another volume for each of that month of 2024."""
     bars = wave_candles("2024-01-01", 45)
     months = bars.time.astype("M8[s]").astype("M8[M]").astype(int) % 12 + 1
     volume = np.where(months == month, bars.volume + 1, bars.volume)

@@ -1,4 +1,4 @@
-"""POST, PUT and PATCH of an algorithm say what is missing and what is probably not meant."""
+"""POST, PUT and PATCH of an algorithm answer with its missing parts and warnings."""
 
 from datetime import date
 from typing import Any
@@ -65,7 +65,9 @@ def masters(db: None) -> None:
 
 
 def steps_with(changes: dict[str, dict[str, Any]]) -> dict[str, Any]:
-    """Complete steps; a change is merged into its step, another method of sizing replaces it."""
+    """Return complete steps; a change is merged into its step, another method of sizing replaces
+    it.
+    """
     steps = make.steps()
     steps["basicInfo"]["symbols"] = ["NSE:TCS"]
     merged = {name: step | changes.get(name, {}) for name, step in steps.items()}
@@ -124,7 +126,7 @@ def test_what_was_answered_can_be_sent_back(api: Api, alice: User) -> None:
 
 
 def test_the_number_of_queries_does_not_grow_with_the_symbols(api: Api, alice: User) -> None:
-    """All that asks the database: a square-off, a fixed quantity, a broker."""
+    """The features that query the database: a square-off, a fixed quantity, a broker."""
     changes: dict[str, dict[str, Any]] = {
         "positionSizing": {"method": "fixed_quantity", "quantity": 10},
         "exitConditions": {"squareOffTime": "15:00"},
@@ -144,7 +146,7 @@ def test_the_number_of_queries_does_not_grow_with_the_symbols(api: Api, alice: U
 
 
 def test_a_review_takes_three_queries_with_unknown_symbols_too(alice: User) -> None:
-    """The edition, the symbols with their masters, and what has derivatives."""
+    """The queries: the edition, the symbols with their masters, and symbols with derivatives."""
     steps = steps_with({"exitConditions": {"squareOffTime": "15:00"}})
     algorithm = make.algorithm(alice, **steps)
     counts = []

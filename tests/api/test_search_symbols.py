@@ -127,8 +127,9 @@ def test_what_is_alive_comes_before_what_is_not(find: Any) -> None:
 
 @pytest.fixture
 def contracts(find: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
-    """Those of August and September 2026, as on 2026-08-10; QZX, whose indices trade on two
-    exchanges, is of nobody's.
+    """Store contracts of August and September 2026, as on 2026-08-10.
+
+    QZX, with indices on two exchanges, belongs to no company.
     """
     of_index = {"underlying": "NIFTY"}
     day, week, month = date(2026, 8, 11), date(2026, 8, 18), date(2026, 8, 25)

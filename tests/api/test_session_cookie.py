@@ -1,4 +1,4 @@
-"""POST /api/auth/login with `sessionCookie`, and calls that carry nothing but the cookie."""
+"""POST /api/auth/login with `sessionCookie`, and calls with only the cookie."""
 
 from datetime import timedelta
 from typing import Any
@@ -18,7 +18,9 @@ ALGORITHMS = "/api/trading/algorithms"
 
 
 class Browser(APIClient):
-    """Keeps cookies and is checked for CSRF; `token` is what its page sends as X-CSRFToken."""
+    """A browser that keeps cookies and is checked for CSRF; its page sends `token` as
+    X-CSRFToken.
+    """
 
     default_format = "json"
 
@@ -42,7 +44,7 @@ class Browser(APIClient):
 
 @pytest.fixture
 def browser(alice: User) -> Browser:
-    """Logged in, with the session cookie alone."""
+    """Return a browser logged in with only the session cookie."""
     made = Browser()
     made.log_in(alice)
     made.forget("refreshToken")

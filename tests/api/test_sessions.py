@@ -1,4 +1,4 @@
-"""GET and DELETE /api/auth/sessions, and how many there may be"""
+"""GET and DELETE /api/auth/sessions, and their limit"""
 
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta

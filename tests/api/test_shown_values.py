@@ -1,4 +1,4 @@
-"""A validation error shows the value that was sent; one of a secret does not."""
+"""A validation error shows the value that was sent, unless it is a secret."""
 
 import pytest
 

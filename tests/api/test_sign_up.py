@@ -22,7 +22,7 @@ SignUp = Callable[..., Any]
 
 @pytest.fixture
 def sign_up(api: Api) -> SignUp:
-    """Sends a good body in which the keywords replace or add fields."""
+    """Send a good body, with fields replaced or added by the keywords."""
     return lambda **changed: api().post(PATH, GOOD | changed)
 
 
@@ -95,7 +95,7 @@ def test_the_session_remembers_where_it_was_opened(api: Api) -> None:
 
 
 def test_a_caller_without_an_address_can_sign_up(api: Api) -> None:
-    """Behind a Unix socket there is none."""
+    """A Unix socket has no client address."""
     assert api().post(PATH, GOOD, REMOTE_ADDR="").status_code == 201
     assert LoginSession.objects.get().address is None
 

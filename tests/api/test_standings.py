@@ -1,4 +1,4 @@
-"""How algorithms do at this moment, as the API answers it."""
+"""The present state of algorithms, as the API answers it."""
 
 from datetime import timedelta
 

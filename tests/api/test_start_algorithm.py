@@ -101,7 +101,7 @@ def test_a_body_that_says_something_is_refused(api: Api, alice: User, body: byte
     assert not Run.objects.exists()
 
 
-# What is refused
+# Refusals
 
 
 @pytest.mark.parametrize("algorithm_id", ["x", "0" * 24, "theirs", "archived"])
@@ -262,7 +262,7 @@ def test_without_a_broker_nothing_goes_live(api: Api, alice: User) -> None:
 
 
 def test_what_is_wrong_is_told_in_the_order_of_the_checks(api: Api, alice: User) -> None:
-    """Everything is wrong at once; what was told is put right before the next attempt."""
+    """Everything is wrong at once; each reported error is corrected before the next attempt."""
     algorithm = stopped_algorithm(alice, mode="live", initialCapital=20_000_000)
     run = start_on_paper(algorithm)
     hold(run)
@@ -305,7 +305,7 @@ def test_what_is_wrong_is_told_in_the_order_of_the_checks(api: Api, alice: User)
 
 
 def start_on_paper(algorithm: Algorithm) -> Run:
-    """One that is written for live, before it was."""
+    """Start an algorithm written for live trading, with paper mode at first."""
     written = algorithm.execution_settings
     rows = Algorithm.objects.filter(pk=algorithm.pk)
     rows.update(execution_settings={**written, "mode": "paper", "initialCapital": 1})
@@ -349,7 +349,7 @@ def test_a_stored_refusal_is_replayed_though_its_cause_is_gone(api: Api, alice: 
     assert client.post(path, headers={"Idempotency-Key": "l"}).status_code == 200
 
 
-# What an active one refuses
+# Refusals by an active algorithm
 
 
 @pytest.mark.parametrize("verb", ["put", "patch", "delete"])

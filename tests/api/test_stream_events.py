@@ -1,4 +1,6 @@
-"""GET /api/events: the answer of its view. What follows is in tests/ops/test_event_streams.py."""
+"""GET /api/events: the answer of its view. tests/ops/test_event_streams.py tests the rest of the
+stream.
+"""
 
 from datetime import timedelta
 from typing import Any
@@ -62,7 +64,7 @@ def test_a_client_goes_on_after_its_last_id_with_what_a_webhook_is_sent(
 
 
 def test_a_position_that_was_never_given_is_the_last_one(api: Api, alice: User) -> None:
-    """The database was restored from a backup: what happens next is not to be passed over."""
+    """The database was restored from a backup: later events must not be skipped."""
     emit(alice)
     response = api(alice).get(PATH, headers={"Last-Event-ID": "900"})
     assert messages(response) == [{"retry": "2000", "id": "1"}]

@@ -60,7 +60,7 @@ def test_a_year_whose_holidays_nobody_knows_is_refused_where_positions_end_with_
 def test_charges_are_those_of_the_rulebook_unless_none_are_wanted(
     api: Api, alice: User, body: dict[str, Any]
 ) -> None:
-    """NSE:NIFTY is charged as a share that is bought and sold within the day."""
+    """NSE:NIFTY is charged as a share bought and sold within the day."""
     client = api(alice)
     ids = [client.post(PATH, {**body, "charges": c}).json()["id"] for c in ("standard", "none")]
     assert run_queued() == 2
@@ -319,7 +319,7 @@ def test_a_bad_symbol_is_named_by_its_place(
 
 
 def hourly() -> dict[str, Any]:
-    """Steps that compare with an average of hours."""
+    """Return steps that compare with an average of hours."""
     entry: dict[str, Any] = make.steps()["entryConditions"]
     entry["conditions"][0]["indicator2"] = {"type": "SMA", "period": 2, "timeframe": "1h"}
     return entry
@@ -405,7 +405,7 @@ def test_bars_that_the_indicators_need_are_not_enough(
 
 
 def daily(period: int) -> dict[str, Any]:
-    """Steps that compare with an average of days."""
+    """Return steps that compare with an average of days."""
     entry: dict[str, Any] = make.steps()["entryConditions"]
     entry["conditions"][0]["indicator2"] = {"type": "SMA", "period": period, "timeframe": "1d"}
     return entry
@@ -433,7 +433,7 @@ def test_longer_timeframes_need_candles_of_their_own(
 def test_longer_candles_that_are_stored_are_read_before_any_that_could_be_made(
     api: Api, alice: User, body: dict[str, Any]
 ) -> None:
-    """Stored days far above the prices: no close is ever above their average."""
+    """The stored days are far above the prices: no close is ever above their average."""
     client = api(alice)
     entry = daily(2)
     entry["positionType"], entry["conditions"][0]["operator"] = "long", "above"
@@ -502,7 +502,7 @@ def test_a_full_queue_is_unavailable(
 def test_a_client_that_prefers_to_wait_has_its_answer_held(
     api: Api, alice: User, body: dict[str, Any]
 ) -> None:
-    """By a server that can (tests/ops/test_asgi.py); another answers at once."""
+    """A server that can hold answers does (tests/ops/test_asgi.py); another answers at once."""
     client = api(alice)
     response = client.post(PATH, body, headers={"Prefer": "wait=10"})
     assert (response.status_code, response.json()["status"]) == (201, "queued")

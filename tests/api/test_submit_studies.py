@@ -249,7 +249,7 @@ def test_too_few_session_days_are_refused_at_once(client: APIClient, body: dict[
 def test_windows_that_test_too_briefly_for_the_objective_are_refused_with_one_that_fits(
     client: APIClient, body: dict[str, Any]
 ) -> None:
-    """21 session days make two windows that test on a few; a figure of a year needs 21 each."""
+    """21 session days make two windows with tests of a few days; an annual figure needs 21 each."""
     config = {"windows": 2, "parameters": PARAMETERS}
     sent = {**body, "kind": "walk_forward", "walkForwardConfig": config}
     error = assert_error(client.post(PATH, sent), 422, "INSUFFICIENT_DATA", sessions=21, needed=91)

@@ -1,4 +1,4 @@
-"""POST /api/backtests refuses at once what its run would refuse for too little history."""
+"""POST /api/backtests refuses at once when its run would find too little history."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -27,17 +27,17 @@ STEPS = {"5m": 300, "15m": 900}
 
 @pytest.fixture(autouse=True)
 def any_coverage(settings: LazySettings) -> None:
-    """What is asked here is how many bars there are, in whatever few sessions."""
+    """Allow any coverage: these tests count bars, in few sessions."""
     settings.BACKTEST_MIN_COVERAGE = 0
 
 
 def bars(timeframe: str, count: int) -> Candles:
-    """The first of many weeks; a day has 25 of 15m and 75 of 5m."""
+    """Return the first bars of many weeks; a day has 25 of 15m and 75 of 5m."""
     return wave_candles(MONDAY, 60, step=STEPS[timeframe]).slice(0, count)
 
 
 def reading(own: str, longer: str, candles: int) -> dict[str, Any]:
-    """Steps that read nothing but the close and an average of so many longer candles."""
+    """Return steps that read only the close and an average of this many longer candles."""
     condition = {
         "type": "indicator_indicator",
         "indicator1": {"type": "PRICE"},
@@ -51,7 +51,7 @@ def reading(own: str, longer: str, candles: int) -> dict[str, Any]:
 
 
 def outcome(api: Api, alice: User, body: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> Any:
-    """What is said to the request, held against what its run comes to."""
+    """Compare the answer to the request with the end of its run."""
     client = api(alice)
     answer = client.post(PATH, body)
     with monkeypatch.context() as patched:
@@ -65,8 +65,8 @@ def outcome(api: Api, alice: User, body: dict[str, Any], monkeypatch: pytest.Mon
 
 
 class Case(NamedTuple):
-    """An average of so many longer candles, so many bars held, and the usable ones of the range:
-    a day is seen on the next date, a week in the next week, an hour at its end.
+    """An average of `candles` longer candles, `held` bars, and the usable bars of the range: a day
+    is visible on the next date, a week in the next week, an hour at its end.
     """
 
     own: str
@@ -149,7 +149,7 @@ def test_the_first_symbol_that_has_too_little_is_named(
 def test_a_candle_that_has_begun_before_the_range_is_not_over_in_it(
     api: Api, alice: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Four hours have begun at 12:30, and five minutes of 12:30 and 12:35 see three of them."""
+    """Four hours have begun at 12:30; the five-minute bars of 12:30 and 12:35 see three of them."""
     day = bars("5m", 75)
     store_candles("NSE:NIFTY", "5m", day.slice(39, 41))
     store_candles(
@@ -167,7 +167,7 @@ def test_a_candle_that_has_begun_before_the_range_is_not_over_in_it(
 def test_plenty_is_told_without_reading_a_bar(
     start: str, queries: int, django_assert_num_queries: Callable[[int], Any]
 ) -> None:
-    """Before the range, or in the first half of it."""
+    """The bars are before the range, or in its first half."""
     names = ["NSE:NIFTY", "NSE:TCS"]
     for symbol in names:
         store_candles(symbol, "15m", bars("15m", 60 * 25))

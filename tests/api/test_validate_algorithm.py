@@ -99,7 +99,7 @@ HOLIDAY = datetime(2026, 11, 24, 6, tzinfo=UTC)
 def test_a_square_off_outside_an_ordinary_session_is_a_warning(
     alice: User, *, now: datetime, time: str, symbol: str, timeframe: str, expected: str | None
 ) -> None:
-    """Nothing is entered from the square-off on, and after the close there is no candle for it."""
+    """Entries stop at the square-off, and after the close there is no candle for it."""
     steps = make.steps()
     steps["basicInfo"] |= {"symbols": [symbol], "timeframe": timeframe}
     steps["entryConditions"]["positionType"] = "long"
@@ -314,7 +314,7 @@ def test_a_stranger_gets_not_found(api: Api, alice: User, bob: User) -> None:
 
 
 def test_steps_that_are_sent_are_refused_not_passed_over(api: Api, alice: User) -> None:
-    """What is judged is what is stored: a client that sends steps expects another answer."""
+    """The check is of the stored steps: a client that sends steps expects another answer."""
     path = f"/api/trading/algorithms/{make.algorithm(alice).pk}/validate"
     response = api(alice).post(path, {"basicInfo": {"timeframe": "1d"}})
     assert_error(response, 400, "VALIDATION_ERROR", field="basicInfo")

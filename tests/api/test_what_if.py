@@ -44,7 +44,7 @@ def path_of(backtest: Backtest) -> str:
 def test_a_change_gives_what_a_backtest_of_it_gives(
     api: Api, alice: User, original: Backtest
 ) -> None:
-    """With `store` the same configuration runs as a backtest too, which is the judge."""
+    """With `store` the same configuration also runs as a backtest, for comparison."""
     body = api(alice).post(path_of(original), WIDER | {"store": True}).json()
     run_queued()
     stored = results.fetch_completed(owner=alice, backtest_id=body["storedBacktestId"])
@@ -68,7 +68,7 @@ def test_nothing_is_stored_but_that_it_was_tried(api: Api, alice: User, original
         body = api(alice).post(path_of(original), WIDER).json()
         assert body["storedBacktestId"] is None
     assert Backtest.objects.count() == backtests
-    assert TrialRecord.objects.count() == tried + 1  # what is tried again is one trial
+    assert TrialRecord.objects.count() == tried + 1  # a repeated configuration is one trial
     assert original.configuration == Backtest.objects.get(pk=original.pk).configuration
 
 

@@ -1,4 +1,4 @@
-"""What tests of backtests start from."""
+"""Fixtures for tests of backtests."""
 
 import pytest
 
@@ -9,7 +9,7 @@ from tests.market.bars import store_candles
 
 @pytest.fixture
 def history(db: None) -> None:
-    """Of NSE:NIFTY at 15m, around February 2024."""
+    """Store history of NSE:NIFTY at 15m, around February 2024."""
     store_candles("NSE:NIFTY", "15m", wave_candles("2024-01-01", 45))
 
 

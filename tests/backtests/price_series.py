@@ -8,7 +8,7 @@ DAY = 86400
 
 
 def wave_candles(first_day: str, days: int, *, step: int = 900) -> Candles:
-    """Bars of `days` weekdays from 09:15 to 15:30, a sine of 40 bars around 1,000 rupees."""
+    """Return bars of `days` weekdays from 09:15 to 15:30, a sine of 40 bars around 1,000 rupees."""
     start = int(np.datetime64(first_day, "s").astype(np.int64)) - IST
     weekdays = [d for d in (start + i * DAY for i in range(2 * days)) if (d // DAY + 4) % 7 < 5]
     times = [d + 33_300 + i * step for d in weekdays[:days] for i in range(22_500 // step)]

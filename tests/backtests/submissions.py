@@ -1,4 +1,4 @@
-"""Backtests that were asked for, by the service itself."""
+"""Backtests submitted by the service itself."""
 
 from datetime import datetime
 from typing import Any
@@ -13,8 +13,8 @@ from tests import make
 def submit(
     owner: User, algorithm_id: str = "", *, now: datetime = make.NOW, **options: Any
 ) -> Backtest:
-    """For February 2024, which needs history of NSE:NIFTY at 15m around it, of a new complete
-    algorithm unless one is given; `options` are arguments of the service.
+    """Submit a backtest for February 2024, by default of a new complete algorithm; it needs history
+    of NSE:NIFTY at 15m. `options` are arguments of the service.
     """
     defaults: dict[str, Any] = {
         "date_range": read_date_range("2024-02-01", "2024-02-29", now=make.NOW),

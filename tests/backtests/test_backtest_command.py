@@ -104,7 +104,7 @@ def test_it_is_the_simulation_of_the_service(
 
 
 def scattered(count: int, *, every: int) -> Candles:
-    """Pairs of days of a share, so many dates from one to the next."""
+    """Return pairs of days of a share, with this many dates between pairs."""
     first = at("2015-01-01 00:00")
     prices = [100.0 + n % 7 for n in range(count)]
     return flat_candles([first + 86_400 * (every * (n // 2) + n % 2) for n in range(count)], prices)
@@ -239,7 +239,7 @@ def test_what_is_no_receipt_is_refused(
 def test_what_the_service_computed_is_reproduced_from_a_file(
     tmp_path: Path, candles: Path, api: Api, alice: User
 ) -> None:
-    """A study too; only the symbol's own file is there, and no database is asked."""
+    """It works for a study too, with only the symbol's own file and without a database."""
     store_candles("NSE:ABC", "15m", wave_candles("2024-01-01", 45))
     for kind in ("backtest", "monte_carlo"):
         study = submit(alice, kind=BacktestKind(kind), overrides={"symbols": ["NSE:ABC"]})

@@ -1,4 +1,4 @@
-"""How long a backtest will take is told once its kind was measured, and what a user's may take."""
+"""The estimated time of a backtest, once its kind was measured, and the user's limit."""
 
 from math import ceil
 from typing import Any
@@ -78,7 +78,7 @@ def test_what_was_measured_lately_has_most_weight(alice: User) -> None:
 def test_what_needs_more_memory_than_a_worker_may_use_is_refused_and_told_what_fits(
     alice: User, kind: BacktestKind, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Of a bar that takes as much as 10,000."""
+    """A bar takes as much memory as 10,000."""
     memory = estimates.memory_of(submit_kind(alice, kind))
     searches = kind in (BacktestKind.OPTIMIZATION, BacktestKind.WALK_FORWARD)
     of_a_bar = 2_200_000 if searches else 1_200_000

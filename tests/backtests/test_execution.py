@@ -1,4 +1,4 @@
-"""A backtest is run by one worker, and its result is recorded as a whole."""
+"""One worker runs a backtest, and its result is recorded as a whole."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -154,7 +154,7 @@ def test_a_worker_that_stops_requeues_its_backtest(queued: Backtest) -> None:
     requeued = Backtest.objects.get()
     assert (requeued.status, requeued.progress) == (BacktestStatus.QUEUED, 0)
     assert requeued.losses == 0
-    assert count_slots() == 2  # the one that was taken, and a new one
+    assert count_slots() == 2  # the used slot, and a new one
     run_queued()
     done = Backtest.objects.get()
     assert (done.status, done.attempt) == (BacktestStatus.COMPLETED, 2)
@@ -169,7 +169,7 @@ def test_a_backtest_cancelled_while_its_worker_stops_stays_cancelled(
 
     tasks.run_next(is_stopping=cancel_and_stop)
     assert Backtest.objects.get().status == BacktestStatus.CANCELLED
-    assert count_slots() == 1  # the one that was taken, and no other
+    assert count_slots() == 1  # only the used slot
 
 
 def broken_by(error: Exception) -> Callable[..., BacktestOutput]:

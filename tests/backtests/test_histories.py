@@ -1,4 +1,4 @@
-"""What the engine is handed of the stored bars."""
+"""The engine's input from the stored bars."""
 
 from datetime import date
 

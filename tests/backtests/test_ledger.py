@@ -1,4 +1,4 @@
-"""The ledger of trials: what was tried is counted, whatever becomes of the backtest."""
+"""The ledger of trials: trials count, even if the backtest is deleted."""
 
 from datetime import timedelta
 from importlib import import_module
@@ -150,7 +150,7 @@ def test_a_structure_is_that_of_steps_without_numbers_symbols_and_labels(
 
 
 def written(user: User, symbol: str, **replaced: Any) -> Algorithm:
-    """Write an algorithm for a symbol, whose history is held."""
+    """Write an algorithm for a symbol with stored history."""
     store_candles(symbol, "15m", wave_candles("2024-01-01", 45))
     basic = make.steps()["basicInfo"] | {"symbols": [symbol]}
     return make.algorithm(user, **make.steps(basicInfo=basic, **replaced))
@@ -197,7 +197,7 @@ def test_clones_are_one_algorithm_whatever_becomes_of_them(alice: User) -> None:
 
 
 def test_ratios_of_ranges_are_compared_by_their_lengths(alice: User) -> None:
-    """A ratio of four times the days counts as one twice as large."""
+    """A ratio over four times the days counts twice as much."""
     first = completed(alice, with_stop(alice, 2))
     completed(alice, with_stop(alice, 0.3))
     ratios = TrialRecord.objects.order_by("pk")

@@ -1,4 +1,4 @@
-"""How `Prefer: wait` is parsed, and what it waits for."""
+"""The parsing and the effect of `Prefer: wait`."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""Which backtest is next: no user waits for more than one backtest of another."""
+"""The order of the queue: no user waits for more than one backtest of another."""
 
 from datetime import timedelta
 
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.usefixtures("history")
 
 
 def submit_many(owner: User, count: int, *, after: int = 0) -> list[Backtest]:
-    """One a second, the first `after` seconds from now."""
+    """Submit one backtest a second, the first `after` seconds from now."""
     algorithm = make.algorithm(owner, **make.steps()).pk
     moments = (make.NOW + timedelta(seconds=after + n) for n in range(count))
     return [submit(owner, algorithm, now=moment) for moment in moments]

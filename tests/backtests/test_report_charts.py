@@ -23,7 +23,7 @@ MINUTE = 60
 
 
 def daily_curve(equity: list[float]) -> Array:
-    """One row a day."""
+    """Return a curve with one row a day."""
     first = at("2024-01-01 15:15")
     return np.array([(first + day * 86400, value) for day, value in enumerate(equity)], CURVE)
 
@@ -36,7 +36,7 @@ THREE = trades(
 
 
 def sums(differences: list[int]) -> list[int]:
-    """Undo what `charts` does to a column, as the page's script does."""
+    """Undo the differences of `charts`, as the page's script does."""
     return [int(total) for total in np.cumsum(differences)]
 
 
@@ -78,7 +78,7 @@ def test_a_rolling_sharpe_ratio_begins_when_its_window_is_full(days: int, window
 
 
 def decoded(columns: dict[str, Any]) -> dict[str, list[float]]:
-    """The prices of `candle_columns` in rupees, as the page's script reads them."""
+    """Return the prices of `candle_columns` in rupees, as the page's script reads them."""
     close, unit = np.cumsum(columns["close"]), 10 ** columns["decimals"]
     return {
         "close": (close / unit).tolist(),
@@ -208,7 +208,7 @@ def test_of_too_many_trades_those_with_the_largest_results_are_listed(
 
 
 def test_a_year_of_minutes_with_4000_trades_is_a_page_of_700_kilobytes() -> None:
-    """What the page needs beside is at most 100 kB: its text, tables, style and own script."""
+    """The rest of the page is at most 100 kB: its text, tables, style and own script."""
     candles = session_bars(248)
     times = candles.time[np.arange(4_000) * len(candles) // 4_000]
     prices = candles.close[np.arange(4_000) * len(candles) // 4_000]

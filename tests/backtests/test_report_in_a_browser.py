@@ -19,7 +19,7 @@ from tests.conftest import Api
 from tests.market.bars import store_candles
 
 SCREENS = [(1366, 900, False), (1366, 900, True), (390, 844, False), (390, 844, True)]
-# Resolves when the charts and the list, which is the last of all, are drawn.
+# Resolves when the charts and the list, drawn last, are complete.
 DRAWN = """new Promise((resolve) => {
   const isDrawn = () => document.querySelector("#trade-list tbody tr");
   const look = () => isDrawn() ? setTimeout(resolve, 100) : setTimeout(look, 20);
@@ -119,7 +119,7 @@ def test_trades_are_sorted_and_paged_and_shown_on_the_chart(
 
 
 def column(page: Page, index: int) -> list[str]:
-    """The texts of a column of the list of trades, as it is shown now."""
+    """Return the texts of a column of the list of trades, in the displayed order."""
     texts: list[str] = page.evaluate(LIST.format("tbody tr", f"cells[{index}].textContent"))
     return texts
 

@@ -1,4 +1,4 @@
-"""A report that many ask for at once is made once."""
+"""A report requested concurrently is rendered once."""
 
 import time
 from concurrent.futures import ThreadPoolExecutor

@@ -82,7 +82,7 @@ def test_a_backtest_that_loses_worker_after_worker_fails_with_the_reason(running
 
 
 def kill(*, for_memory: bool, worker: str = "") -> int:
-    """A moment after the backtest began."""
+    """Kill the worker a moment after the backtest began."""
     worker = worker or process_name()
     return queue.give_up_killed(worker, for_memory=for_memory, now=make.NOW)
 

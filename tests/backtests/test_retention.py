@@ -41,7 +41,7 @@ def alice(alice: User) -> User:
 
 
 def ended(owner: User, *days_ago: int) -> list[Backtest]:
-    """Backtests that ended so many days ago, with a result."""
+    """Return completed backtests that ended these numbers of days ago."""
     first = submit(owner)
     backtests = []
     for days in days_ago:

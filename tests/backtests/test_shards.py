@@ -1,4 +1,4 @@
-"""A divided study gives the same bytes, whoever computes its shards, and delays nobody for long."""
+"""A divided study gives the same bytes with any workers, and delays nobody for long."""
 
 from datetime import timedelta
 from typing import Any
@@ -49,7 +49,7 @@ def submit_study(owner: User, kind: BacktestKind = BacktestKind.OPTIMIZATION) ->
 
 @pytest.fixture
 def study(divided: None, alice: User) -> Backtest:
-    """One that is running, in nine shards, of which the first is done."""
+    """Return a running study in nine shards, with the first done."""
     submit_study(alice)
     running = begin()
     shards.run_study(running, ignore_progress)
@@ -83,7 +83,7 @@ def test_a_divided_study_has_the_result_of_a_whole_one(
     assert shards.run_study(running, ignore_progress) is not None
     assert StudyShard.objects.count() == 1 + shards.LEAST_SHARDS
     while Backtest.objects.filter(status=BacktestStatus.RUNNING).exists():
-        # A worker of its own for each shard, which loads the study anew.
+        # A separate worker for each shard, which loads the study again.
         assert tasks.run_attempt(begin_shard(), None, is_stopping=never) or result_of(parts)
     assert result_of(parts) == result_of(whole)
     assert not StudyShard.objects.exists()
@@ -114,7 +114,7 @@ def test_a_study_shows_how_long_one_worker_takes(study: Backtest, alice: User, a
 def test_a_study_over_the_budget_fails_and_says_what_would_fit(
     divided: None, alice: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(shards, "MAX_STUDY_SECONDS", 0)  # whatever is left takes more
+    monkeypatch.setattr(shards, "MAX_STUDY_SECONDS", 0)  # the remaining items take more
     submit_study(alice)
     run_queued()
     failed = Backtest.objects.get()
@@ -132,7 +132,7 @@ def test_what_would_fit_is_told_in_sets() -> None:
     )
 
 
-# Whose turn.
+# The order of work.
 
 
 def test_a_shard_goes_before_a_queued_study_of_its_user(study: Backtest, alice: User) -> None:
@@ -158,7 +158,7 @@ def test_a_user_who_has_used_fewer_seconds_is_served_first(
 
 
 def begin_and_end(seconds: int) -> queue.Work:
-    """Do what is next, by one worker."""
+    """Begin and end the next work with one worker."""
     work = queue.begin_next(now=make.NOW + timedelta(seconds=seconds))
     if isinstance(work, Backtest):
         Backtest.objects.filter(pk=work.pk).update(status=BacktestStatus.CANCELLED)
@@ -168,7 +168,7 @@ def begin_and_end(seconds: int) -> queue.Work:
 
 
 def test_a_plain_backtest_waits_for_two_shards_at_most(study: Backtest, bob: User) -> None:
-    """Although its user has used far more of the workers."""
+    """It waits even though its user has used far more of the workers."""
     submit(bob)
     begin_and_end(0)
     queue.charge(bob.pk, 1000.0)
@@ -332,4 +332,4 @@ def test_a_study_of_a_stale_attempt_is_not_divided(divided: None, alice: User) -
 
 def test_slots_are_one_for_each_shard(study: Backtest) -> None:
     assert queue.shortfall() == 0
-    assert count_slots() == 1 + shards.LEAST_SHARDS  # and that of the study, which was not used
+    assert count_slots() == 1 + shards.LEAST_SHARDS  # and the unused slot of the study

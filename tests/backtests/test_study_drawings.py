@@ -1,4 +1,4 @@
-"""What a study's report leads with, from the findings and the chart that are stored."""
+"""The drawings at the head of a study's report, from its stored results and chart."""
 
 from typing import Any
 

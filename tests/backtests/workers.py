@@ -18,7 +18,7 @@ def never() -> bool:
 
 
 def begin(*, now: datetime = make.NOW) -> Backtest:
-    """Begin the next backtest, which is there and is no shard."""
+    """Begin the next backtest, which must exist and not be a shard."""
     backtest = queue.begin_next(now=now)
     assert isinstance(backtest, Backtest)
     return backtest
@@ -30,9 +30,9 @@ def count_slots() -> int:
 
 
 def run_queued() -> int:
-    """Use every waiting slot; return how many there were.
+    """Use every waiting slot; return their number.
 
-    A heartbeat has a connection of its own, which does not see what the test has not committed.
+    A heartbeat has its own connection, which does not see the test's uncommitted rows.
     """
     waiting = count_slots()
     with patch.object(execution, "HEARTBEAT_SECONDS", 3600):

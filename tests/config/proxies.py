@@ -41,7 +41,8 @@ def nginx(
     (folder / "site.conf").write_text(site)
     log = folder / "nginx.log"
     (folder / "nginx.conf").write_text(
-        # Started by root, its workers would be another account, which cannot enter the folder.
+        # Workers of a nginx started by root would use another account, without access to the
+        # folder.
         f"{'user root; ' if os.geteuid() == 0 else ''}daemon off; pid {folder}/pid;"
         f" error_log {log};\n"
         "events { worker_connections 4096; }\n"

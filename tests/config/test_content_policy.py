@@ -1,4 +1,4 @@
-"""Pages of the service run its own scripts alone."""
+"""Pages of the service run only its own scripts."""
 
 import re
 from typing import Any

@@ -154,7 +154,7 @@ def test_the_image_has_all_that_the_compose_file_runs() -> None:
 @pytest.mark.slow
 @pytest.mark.timeout(900)
 def test_the_steps_of_the_image_give_a_service_that_runs() -> None:
-    """In an empty folder in the place of the image's root, by this Python."""
+    """The steps run in an empty folder in place of the image's root, with this Python."""
     image = fresh_folder()
     environment = {"PATH": "/usr/bin:/bin", "HOME": str(image)}
     command: list[str] = []
@@ -246,7 +246,7 @@ def test_the_proxy_of_the_compose_file_is_the_caddy_that_keeps_the_metrics_insid
 def ask(
     port: int, path: str, context: ssl.SSLContext, **headers: str
 ) -> tuple[int, Mapping[str, str]]:
-    """Call the site, whose name leads to this machine."""
+    """Call the site; its name resolves to this machine."""
     with (
         socket.create_connection(("127.0.0.1", port), timeout=40) as plain,
         context.wrap_socket(plain, server_hostname=SITE) as encrypted,
@@ -282,7 +282,7 @@ def test_a_proxy_ends_tls_and_says_who_calls(proxy: Callable[..., Any], tmp_path
         assert headers["Strict-Transport-Security"] == "max-age=31536000"
         assert ask(port, "/metrics", context)[0] == 404
         path = "/api/trading/algorithms"
-        # What a client says of itself counts for nothing: all of these are one address.
+        # A client's own forwarding headers are ignored: all of these are one address.
         statuses = [
             ask(
                 port,
@@ -302,14 +302,14 @@ def test_a_proxy_ends_tls_and_says_who_calls(proxy: Callable[..., Any], tmp_path
 
 
 def explained_messages() -> list[str]:
-    """Those of the table; a row may have several."""
+    """Return the messages of the table; a row may have several."""
     page = (FOLDER / "README.md").read_text().split("## The log\n")[1]
     cells = [line.split(" | ")[0] for line in page.splitlines() if line.startswith("| `")]
     return [message for cell in cells for message in re.findall("`(.*?)`", cell)]
 
 
 def logged_messages() -> Iterator[str]:
-    """What a line above INFO may say."""
+    """Yield the messages of log lines above INFO."""
     levels = ("warning", "error", "exception")
     sources = (path.read_text() for path in (PROJECT / "apps").rglob("*.py"))
     for source in sources:

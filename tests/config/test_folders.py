@@ -13,7 +13,7 @@ from config import settings
 
 @pytest.fixture(autouse=True)
 def generous() -> Iterator[None]:
-    """Without help, everybody could read what is made."""
+    """Set a umask that lets everybody read new files."""
     before = os.umask(0)
     yield
     os.umask(before)

@@ -1,4 +1,4 @@
-"""The image is built and run by what its Containerfile says, in a Debian of its own."""
+"""The image is built and run by its Containerfile, in a Debian of its own."""
 
 import http.client
 import json
@@ -19,7 +19,7 @@ from tests.processes import PROJECT, until
 
 CONTAINERFILE: Final = PROJECT / "config" / "deploy" / "Containerfile"
 NAME: Final = "localhost/algotrade-of-a-test"
-# How this machine's pip finds packages, and by which certificates.
+# The sources of packages for this machine's pip, and their certificates.
 OF_PIP: Final = ("/etc/pip.conf", "/etc/ssl/certs")
 
 pytestmark = [
@@ -33,7 +33,7 @@ pytestmark = [
 
 
 class Images:
-    """Images of one test, which need neither a daemon nor a registry."""
+    """Images of one test, without a daemon or a registry."""
 
     def __init__(self, folder: Path) -> None:
         self._options = [
@@ -55,7 +55,7 @@ class Images:
 
 @pytest.fixture
 def images() -> Iterator[Images]:
-    """With Debian and its Python in the place of the image that the Containerfile begins with."""
+    """Yield images, with Debian and its Python in place of the Containerfile's base image."""
     folder = fresh_folder()
     try:
         debian = folder / "debian"
@@ -123,7 +123,7 @@ def test_the_image_is_built_and_serves_as_an_ordinary_user(images: Images) -> No
 
 
 def is_removed(folder: Path) -> bool:
-    """Remove the folder; False while what ends in a container still writes there."""
+    """Remove the folder; return False while a container is still writing there."""
     shutil.rmtree(folder, ignore_errors=True)
     return not folder.exists()
 

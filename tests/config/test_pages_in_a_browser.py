@@ -1,4 +1,4 @@
-"""The admin and the documentation as a browser shows them: whole, under their policy, offline."""
+"""The admin and the documentation in a browser: complete, under their policy, offline."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -46,7 +46,7 @@ EXPECTED = ("/favicon.ico", "401 (Unauthorized)")
 
 @contextmanager
 def page_of(server: LiveServer) -> Iterator[Page]:
-    """A new page; what it has loaded is of the service alone, and its console is empty."""
+    """Yield a new page. It may load only from the service, and its console must stay empty."""
     with tab(1280, 900, base_url=server.url) as page:
         console, requests = console_of(page), requests_of(page)
         yield page
@@ -96,7 +96,7 @@ def test_the_documentation_opens_calls(live_server: LiveServer) -> None:
         page.goto("/docs")
         page.locator(OPERATIONS).nth(40).wait_for()
         names = page.evaluate(NAMES)
-        # All of them take minutes on a busy machine; of the bodies that of an algorithm is largest.
+        # All of them take minutes on a busy machine; the largest body is that of an algorithm.
         sample = {*names[::5], "operations-algorithms-createAlgorithm"}
         assert sample <= set(names)
         assert [name for name in sample if not page.evaluate(OPEN % (name, SECONDS_TO_OPEN))] == []

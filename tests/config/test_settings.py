@@ -1,4 +1,4 @@
-"""What the settings make of the addresses in the environment."""
+"""The settings from addresses in the environment."""
 
 from urllib.parse import quote
 

@@ -8,7 +8,7 @@ PUBLIC_PAGES: Final[Mapping[str, str]] = {
     "sign up": "/app/sign-up",
     "reset": "/app/reset",
 }
-# What stands in braces is an id of something that the trader has, or the time of a candle.
+# The name in braces is an id of a row of the trader, or the time of a candle.
 PAGES: Final[Mapping[str, str]] = {
     "home": "/app",
     "gallery": "/app/gallery",

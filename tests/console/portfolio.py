@@ -1,4 +1,4 @@
-"""A trader with many algorithms, most of which trade, and with a backtest, webhook and export."""
+"""A trader with many algorithms, most of them trading, and with a backtest, webhook and export."""
 
 from datetime import date, timedelta
 from decimal import Decimal
@@ -31,8 +31,10 @@ CAPITAL = 1_000
 
 
 def make_portfolio(owner: User, *, count: int, rows: int) -> dict[str, str]:
-    """Make `count` algorithms, each with a backtest; of three two trade, the third is paused or a
-    draft. Each that trades has `rows` signals, orders, trades and events. Return the pages.
+    """Make `count` algorithms, each with a backtest.
+
+    Two of three trade; the third is paused or a draft. A trading one has `rows` signals, orders,
+    trades and events. Return the pages.
     """
     store_candles("NSE:NIFTY", "15m", wave_candles("2024-01-01", 45))
     store_candles(SYMBOL, "15m", wave_candles("2024-01-01", 45))
@@ -84,7 +86,7 @@ def _stopped(owner: User) -> Any:
 
 
 def _fill(runs: list[Run], *, rows: int) -> None:
-    """Let each run hold a position and have had `rows` signals, orders and trades."""
+    """Give each run a position, and `rows` signals, orders and trades."""
     Position.objects.bulk_create(
         Position(run=run, symbol=SYMBOL, quantity=10, entry_price=Decimal(100), opened_at=make.NOW)
         for run in runs
@@ -161,7 +163,7 @@ def _columns(row: Model) -> dict[str, Any]:
 
 
 def store_series(*, symbols: int, chunks: int = 1) -> None:
-    """Let days be held of so many symbols, in so many chunks each."""
+    """Store days of this many symbols, in this many chunks each."""
     store_candles("NSE:STORED", "1d", flat_candles([at("2024-01-18 00:00")]))
     columns = _columns(CandleChunk.objects.get(symbol="NSE:STORED"))
     copies = [

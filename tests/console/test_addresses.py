@@ -1,4 +1,4 @@
-"""No page is forgotten by the tests that visit all of them."""
+"""The tests of all pages include every page."""
 
 from django.urls import resolve
 

@@ -1,4 +1,4 @@
-"""The way in and out of the console."""
+"""Signing in to the console and out of it."""
 
 from datetime import timedelta
 from unittest.mock import patch
@@ -72,7 +72,7 @@ def few_guesses(settings: Settings) -> None:
 
 
 def guess_from_everywhere(email: str) -> None:
-    """A stranger uses up the wrong guesses of the account, in the browser's network too."""
+    """Let a stranger use up the wrong guesses of the account, even from the browser's network."""
     for number in range(5):
         for address in (f"198.51.{number}.1", "127.0.0.9"):
             form = {"email": email, "password": "wrong password"}

@@ -1,4 +1,4 @@
-"""Refusals of the whole service, as a browser shows them."""
+"""Errors outside of the console's pages, as a browser shows them."""
 
 import pytest
 from django.test import Client

@@ -47,7 +47,7 @@ def test_nothing_that_is_shown_to_users_asks_for_more_than_it_allows(alice: User
 
 
 def algorithms_in(value: Any) -> Iterator[dict[str, Any]]:
-    """Yield whatever has all steps, filled in, however deep it lies."""
+    """Yield every object with all steps filled in, at any depth."""
     if isinstance(value, dict):
         if set(STEPS) <= set(value) and "timeframe" in value["basicInfo"]:
             yield value

@@ -1,4 +1,4 @@
-"""Algorithms as they trade: what the pages show, and what is done by hand."""
+"""Trading algorithms: their pages, and actions by hand."""
 
 from datetime import UTC, datetime, timedelta
 

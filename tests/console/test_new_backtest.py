@@ -1,4 +1,4 @@
-"""The form of a new backtest: studies with their parameters, judged as they are typed."""
+"""The form of a new backtest: studies with their parameters, checked while the user types."""
 
 from typing import Any
 
@@ -42,13 +42,13 @@ def address(algorithm: Algorithm) -> str:
 
 
 def shown(form: list[FormNode]) -> dict[str, str]:
-    """Return what a browser posts of a form that nobody has touched."""
+    """Return a browser's POST of an untouched form."""
     leaves = [node for root in form for node in root.leaves() if not node.is_group]
     return {node.path: "" if node.value is None else str(node.value) for node in leaves}
 
 
 def choose(client: Client, address: str, kind: BacktestKind, **typed: str) -> dict[str, str]:
-    """Choose a kind; return what the browser then posts."""
+    """Choose a kind; return the browser's next POST."""
     sent = {**RANGE, "kind": kind, **typed, "change": "choose:kind"}
     answer = client.post(address, sent, headers=PART)
     return {**RANGE, "kind": kind, **typed, **shown(answer.context["form"])}

@@ -1,4 +1,4 @@
-"""No page costs more statements because there are more rows to show."""
+"""The number of statements of a page does not grow with its rows."""
 
 import pytest
 from django.db import connection
@@ -26,7 +26,7 @@ def test_a_page_costs_the_same_statements_for_any_number_of_rows(
 
 
 def statements(client: Client, path: str) -> int:
-    """Count what a page asks of the database when it is shown again."""
+    """Count the database queries of a page when it is shown again."""
     client.get(path)
     with CaptureQueriesContext(connection) as queries:
         assert client.get(path).status_code in (200, 404), path

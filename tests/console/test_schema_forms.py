@@ -1,4 +1,4 @@
-"""Forms made from the schemas of the steps, judged as they are typed."""
+"""Forms made from the schemas of the steps, checked while the user types."""
 
 import pytest
 
@@ -13,7 +13,7 @@ from tests.console.forms import HOSTILE_TEXTS, make_from_gallery
 
 
 def sent_by(configuration: dict[str, dict[str, object]]) -> dict[str, str]:
-    """Return what a browser posts of a form that nobody has touched."""
+    """Return a browser's POST of an untouched form."""
     fields = {}
     for step in form_of(configuration, STEPS_FORM):
         for node in step.leaves():

@@ -1,4 +1,4 @@
-"""Keys, the second factor, the export and the end of an account, by the forms of the settings."""
+"""Keys, the second factor, the export and closing of an account, by the forms of the settings."""
 
 import io
 import zipfile

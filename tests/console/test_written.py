@@ -1,4 +1,4 @@
-"""How the console writes amounts, times and names."""
+"""The console's formats of amounts, times and names."""
 
 import pytest
 from django.template import Context, Template

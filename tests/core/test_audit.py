@@ -1,4 +1,4 @@
-"""The record of who did what: what it holds, and that it stays."""
+"""The audit record: its content, and its permanence."""
 
 from datetime import timedelta
 
@@ -58,7 +58,7 @@ def test_what_the_service_does_by_itself_names_nobody() -> None:
 
 
 def test_a_record_names_its_object_by_the_table(alice: User) -> None:
-    """The model's name may change, what is on record may not."""
+    """The model's name may change, but not the record."""
     session = LoginSession.objects.create(
         user=alice,
         created_at=make.NOW,

@@ -1,4 +1,4 @@
-"""Whose address a request has, through proxies that may be trusted or may not."""
+"""The client's address of a request, through trusted and untrusted proxies."""
 
 from ipaddress import ip_network
 
@@ -13,7 +13,7 @@ TRUSTED = [ip_network("10.0.0.0/8"), ip_network("fd00::/8")]
     ("peer", "forwarded", "client"),
     [
         ("9.9.9.9", "", "9.9.9.9"),
-        ("9.9.9.9", "1.2.3.4", "9.9.9.9"),  # not one of ours: what it says does not count
+        ("9.9.9.9", "1.2.3.4", "9.9.9.9"),  # not one of our proxies: its header is ignored
         ("10.0.0.1", "", "10.0.0.1"),
         ("10.0.0.1", "1.2.3.4", "1.2.3.4"),
         ("10.0.0.1", "6.6.6.6, 1.2.3.4", "1.2.3.4"),  # the left one is the client's own invention

@@ -1,4 +1,4 @@
-"""Counters that lose nothing of what is counted at the same moment."""
+"""Counters lose no concurrent counts."""
 
 import socket
 import time
@@ -74,7 +74,7 @@ def outage(monkeypatch: pytest.MonkeyPatch) -> RedisOutage:
 
 @pytest.fixture(params=["gone", "frozen"])
 def redis_url(request: pytest.FixtureRequest) -> Iterator[str]:
-    """Of a server that refuses connections, and of one that takes them and never answers."""
+    """Yield the URL of a server that refuses connections, or accepts them without answering."""
     with closing(socket.create_server(("127.0.0.1", 0))) as server:
         port = server.getsockname()[1]
         if request.param == "gone":

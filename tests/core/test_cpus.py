@@ -1,4 +1,4 @@
-"""A container is told how many processors it has by its control group, not by the machine."""
+"""A container's number of processors comes from its control group, not from the machine."""
 
 import os
 from pathlib import Path

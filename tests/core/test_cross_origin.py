@@ -1,4 +1,4 @@
-"""Which pages of other origins may call, and what they may send and read."""
+"""Calls from pages of other origins: which are allowed, and what they may send and read."""
 
 import pytest
 

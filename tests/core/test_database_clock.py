@@ -1,4 +1,6 @@
-"""A machine whose clock is off goes by the database's and says so; one far off takes no work."""
+"""A machine with a wrong clock uses the database's and reports it; with a far wrong clock it takes
+no work.
+"""
 
 import time
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""What goes wrong in the database is never a 500 unless the mistake is ours."""
+"""Errors of the database are never a 500 unless the mistake is ours."""
 
 import json
 import logging
@@ -27,7 +27,7 @@ def operator(db: None) -> Client:
 
 
 def raised(wrapper: type[Exception], cause: BaseException) -> Exception:
-    """As Django and procrastinate hand on what the driver raised."""
+    """Return the driver's error wrapped as by Django and procrastinate."""
     try:
         raise wrapper(str(cause)) from cause
     except wrapper as error:

@@ -1,4 +1,4 @@
-"""A disk that is nearly full: nothing is written under /api, everything is read."""
+"""A nearly full disk: writes under /api are refused, reads work."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Whatever refuses a request, the refusal has one shape."""
+"""Every refusal of a request has one form."""
 
 import pytest
 from django.test import Client
@@ -69,7 +69,7 @@ def test_a_body_that_is_too_large_is_refused(client: Client, path: str, size: in
 
 
 def test_a_body_that_does_not_say_its_length_is_refused(client: Client) -> None:
-    """A reader of Content-Length would take it for an empty body, and what was sent be lost."""
+    """A reader of Content-Length would take it for an empty body, and lose the content."""
     headers = {"transfer-encoding": "chunked"}
     response = client.generic("POST", "/api/trading/algorithms", headers=headers)
     assert_error(response, 411, "VALIDATION_ERROR", reason="length_required")

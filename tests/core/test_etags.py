@@ -1,4 +1,4 @@
-"""Which revision a write expects."""
+"""The revision expected by a write."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Which scope a request counts in, and how it is counted."""
+"""The scope of a request, and its counting."""
 
 import itertools
 import time
@@ -32,7 +32,7 @@ def on(settings: Settings) -> None:
 
 @contextmanager
 def attempt(scope: RateLimitScope) -> Iterator[None]:
-    """An attempt that is a failure unless what is done inside succeeds."""
+    """Count an attempt as a failure unless the block succeeds."""
     rate_limits.refuse_exceeded(rate_limits.count_attempt(scope))
     yield
     rate_limits.forgive(scope)
@@ -174,7 +174,7 @@ def test_the_first_request_over_a_limit_is_on_record(name: str, key: str, actor:
 
 @pytest.mark.django_db(transaction=True)
 def test_of_wrong_passwords_at_once_no_more_than_the_limit_are_tried() -> None:
-    """Also when right ones are tried in between."""
+    """This holds even with right passwords in between."""
     scope = RateLimitScope("x", "5/15m", "a@example.com")
     tried: list[str] = []
 

@@ -1,4 +1,4 @@
-"""A container is told how much memory it has by its control group, not by the machine."""
+"""A container's memory comes from its control group, not from the machine."""
 
 from pathlib import Path
 
@@ -11,7 +11,9 @@ V2, V1 = "0::/user.slice/algotrade.service\n", "7:cpu:/other\n4:memory:/box/algo
 
 @pytest.fixture
 def groups(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder in the place of the control groups; `groups` in it has those of this process."""
+    """Return a folder in place of the control groups; its file `groups` lists those of this
+    process.
+    """
     monkeypatch.setattr(process, "CGROUP", tmp_path / "cgroup")
     monkeypatch.setattr(process, "GROUPS_OF_PROCESS", tmp_path / "groups")
     return tmp_path

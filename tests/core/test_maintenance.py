@@ -1,4 +1,6 @@
-"""What closes the API closes the writes of the console too, and leaves open what makes safer."""
+"""A closed API also refuses the console's writes, except those that make trading or
+accounts safer.
+"""
 
 import re
 
@@ -33,7 +35,7 @@ OPEN_FORMS = {
     f"/app/live/{ID}/stop",
     f"/app/algorithms/{ID}/do/pause",
 }
-# What the routes with an action in their path do.
+# The actions in the paths of these routes.
 ACTIONS = {
     "settings": ("end-session", "revoke-key"),
     "live": ("pause", "resume", "cancel"),
@@ -44,7 +46,7 @@ ACTIONS = {
 
 
 def pages() -> list[str]:
-    """Every address of the console and of links in mails, with a plausible value in each place."""
+    """Return every address of the console and of links in mails, with plausible values."""
     console = []
     for entry in get_resolver().url_patterns:
         prefix = str(entry.pattern)

@@ -1,4 +1,4 @@
-"""A restored copy trades and sends nothing until an operator ends the quiet start."""
+"""A restored copy does not trade or send until an operator ends the quiet start."""
 
 from datetime import timedelta
 from io import StringIO

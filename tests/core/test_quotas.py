@@ -1,4 +1,4 @@
-"""What a user may keep and run."""
+"""The quotas of a user."""
 
 from concurrent.futures import ThreadPoolExecutor
 from threading import Barrier

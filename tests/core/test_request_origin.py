@@ -1,4 +1,4 @@
-"""A proxy that nobody has named in TRUSTED_PROXIES is pointed out in the log."""
+"""A proxy that is missing from TRUSTED_PROXIES is reported in the log."""
 
 import threading
 from ipaddress import ip_network

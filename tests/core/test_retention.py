@@ -1,4 +1,4 @@
-"""What has expired or ended goes, a bounded number of rows at a time; the rest stays."""
+"""Expired and ended rows are deleted in batches; others stay."""
 
 from datetime import timedelta
 

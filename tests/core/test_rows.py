@@ -1,4 +1,4 @@
-"""Rows that are read by statements written once."""
+"""Rows read by prepared statements."""
 
 import pytest
 from django.db import connection
@@ -11,7 +11,7 @@ from tests import make
 
 @pytest.mark.django_db
 def test_instance_is_as_the_orm_reads_it(alice: User) -> None:
-    """An algorithm has fields of every kind, generated ones among them."""
+    """An algorithm has fields of every kind, including generated ones."""
     key = make.algorithm(alice, **make.steps()).pk
     with connection.cursor() as cursor:
         cursor.execute(

@@ -1,4 +1,4 @@
-"""JSON is read exactly or refused with the path of what is wrong."""
+"""JSON is read exactly, or refused with the path of the fault."""
 
 from contextlib import suppress
 

@@ -1,4 +1,4 @@
-"""Files and what is packed in them, up to a limit."""
+"""Files and their packed contents, up to a limit."""
 
 import gzip
 import zipfile

@@ -31,7 +31,7 @@ def option(
 
 
 def master_of_derivatives(exchange: str = "NSE") -> MasterLoad:
-    """That one was loaded, with nothing in it."""
+    """Record the load of an empty master of derivatives."""
     return MasterLoad.objects.create(
         source="kite",
         exchange=exchange,

@@ -1,4 +1,4 @@
-"""Reading masters: each format, each trap, and files that are none."""
+"""Reading masters: each format, each special case, and files that are not masters."""
 
 import gzip
 import zipfile

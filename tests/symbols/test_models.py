@@ -1,4 +1,4 @@
-"""What the database itself holds about instruments."""
+"""Database constraints on instruments."""
 
 from datetime import date
 from typing import Any

@@ -1,4 +1,4 @@
-"""Real masters, all of them: what each comes to, row by row, and how long the largest takes."""
+"""Complete real masters: their results, row by row, and the time of the largest."""
 
 import resource
 import time

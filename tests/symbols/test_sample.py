@@ -1,4 +1,4 @@
-"""The bundled sample, and the command that brings it in."""
+"""The bundled sample, and the command that loads it."""
 
 import csv
 from io import StringIO

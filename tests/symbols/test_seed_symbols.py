@@ -1,4 +1,4 @@
-"""`manage.py seed_symbols FILE…`: what a master changes, and what it cannot."""
+"""`manage.py seed_symbols FILE…`: changes by a master, and their limits."""
 
 from collections.abc import Callable
 from datetime import date

@@ -25,7 +25,7 @@ _SIGNS = x509.KeyUsage(
 
 
 class Authority:
-    """Signs for names and addresses; what it has made lies in its folder."""
+    """A certificate authority that signs for names and addresses; its files are in its folder."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -41,7 +41,7 @@ class Authority:
         self.file.write_bytes(made.public_bytes(Encoding.PEM))
 
     def context(self, *hosts: str, until: datetime = NOW + timedelta(days=1)) -> ssl.SSLContext:
-        """A server's, with a certificate of these names and addresses."""
+        """Return a server's context, with a certificate of these names and addresses."""
         key = ec.generate_private_key(ec.SECP256R1())
         alternatives = x509.SubjectAlternativeName([_alternative(host) for host in hosts])
         made = (

@@ -1,4 +1,4 @@
-"""A receiver that remembers every request by its webhook-id, and answers as it is told."""
+"""A receiver that remembers every request by its webhook-id, and answers as instructed."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -15,8 +15,8 @@ Answer = Callable[[BaseHTTPRequestHandler], None]
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """One that was answered well: when it came, by `time.time`, what it said, and whether it was
-    signed by the secret.
+    """An accepted request: its time, by `time.time`, its content, and whether the secret
+    signed it.
     """
 
     at: float
@@ -31,7 +31,7 @@ class Request:
 
 @dataclass(slots=True)
 class Counted:
-    """`secret`: what signs; without one it is not looked at."""
+    """A counting receiver; without a `secret` signatures are not checked."""
 
     port: int
     secret: str = ""
@@ -43,7 +43,9 @@ class Counted:
         return f"http://127.0.0.1:{self.port}/hook"
 
     def is_signed(self, headers: dict[str, str], body: bytes) -> bool:
-        """By the public library, at the moment of receipt: it also looks at the age."""
+        """Return whether the public library accepts it, at the moment of receipt: it also checks
+        the age.
+        """
         try:
             Webhook(self.secret).verify(body, headers, json_parse=False)
         except WebhookVerificationError:
@@ -58,7 +60,10 @@ def well(handler: BaseHTTPRequestHandler) -> None:
 
 @contextmanager
 def counting(answer: Callable[[], Answer] = lambda: well) -> Iterator[Counted]:
-    """`answer` chooses what is done with the next request; all but `well` counts as bad."""
+    """Yield a receiver.
+
+    `answer` chooses the answer to the next request; all but `well` counts as bad.
+    """
 
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:  # as http.server calls it
@@ -77,7 +82,7 @@ def counting(answer: Callable[[], Answer] = lambda: well) -> Iterator[Counted]:
             chosen(self)
 
         def log_message(self, format: str, *words: object) -> None:
-            """Not to the terminal."""
+            """Log nothing to the terminal."""
 
     class Server(ThreadingHTTPServer):
         daemon_threads = True
@@ -85,7 +90,7 @@ def counting(answer: Callable[[], Answer] = lambda: well) -> Iterator[Counted]:
         request_queue_size = 512
 
         def handle_error(self, request: object, client_address: object) -> None:
-            """A sender that was killed."""
+            """Ignore a killed sender."""
 
     with Server(("127.0.0.1", 0), Handler) as server:
         made = Counted(server.server_address[1])

@@ -24,7 +24,7 @@ def endpoint_of(
     events: Sequence[EventType] = SUBSCRIBED,
     **fields: Any,
 ) -> Endpoint:
-    """One that wants these events; `fields` are set as they are."""
+    """Return an endpoint for these events; `fields` are set directly."""
     made, _ = services.create(owner=owner, url=url, events=events, now=timezone.now())
     if fields:
         Endpoint.objects.filter(pk=made.pk).update(**fields)
@@ -49,7 +49,7 @@ def emit(
 
 
 def attempt(status: int | None, *, seconds: float = 0.02) -> int:
-    """Claim what is due, and record that it was answered so; None: nobody records it. How many."""
+    """Claim due deliveries, and record this answer; None records nothing. Return their number."""
     now = timezone.now()
     deliveries = [
         claimed for queue in DeliveryQueue for claimed in delivery.claim(queue, most=100, now=now)

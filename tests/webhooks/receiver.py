@@ -19,7 +19,7 @@ OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
 
 @dataclass
 class Receiver:
-    """What came in: the bytes of each request, and the name that each TLS client asked for."""
+    """The received bytes of each request, and the server names of TLS clients."""
 
     port: int
     connections: int = 0
@@ -33,7 +33,10 @@ class Receiver:
 
 @contextmanager
 def receiver(*behaviours: Behaviour, tls: ssl.SSLContext | None = None) -> Iterator[Receiver]:
-    """Each connection is met by the next behaviour, in turns, after its request was read."""
+    """Yield a receiver.
+
+    After reading a request, each connection gets the next behaviour in turn.
+    """
     with socket.create_server(("127.0.0.1", 0), backlog=512) as listening:
         made = Receiver(listening.getsockname()[1])
         if tls is not None:
@@ -67,7 +70,7 @@ def receiver(*behaviours: Behaviour, tls: ssl.SSLContext | None = None) -> Itera
 
 
 def _request(connection: socket.socket) -> bytes:
-    """Whole, or the beginning of a TLS handshake."""
+    """Read a complete request, or the beginning of a TLS handshake."""
     data = b""
     while b"\r\n\r\n" not in data and not data.startswith(b"\x16"):
         data += _received(connection)
@@ -87,7 +90,7 @@ def _received(connection: socket.socket) -> bytes:
 
 
 def says(*parts: bytes) -> Behaviour:
-    """Sends these and closes."""
+    """Send these bytes and close."""
 
     def behave(connection: socket.socket) -> None:
         for part in parts:
@@ -97,7 +100,7 @@ def says(*parts: bytes) -> Behaviour:
 
 
 def goes_on_with(start: bytes, part: bytes, *, every: float = 0) -> Behaviour:
-    """Never comes to an end by itself."""
+    """Send without end."""
 
     def behave(connection: socket.socket) -> None:
         connection.sendall(start)
@@ -109,7 +112,7 @@ def goes_on_with(start: bytes, part: bytes, *, every: float = 0) -> Behaviour:
 
 
 def says_nothing(connection: socket.socket) -> None:
-    """Until the other side has enough of it."""
+    """Wait until the other side gives up."""
     connection.recv(1)
 
 

@@ -1,4 +1,4 @@
-"""Where webhooks may be sent: by how a URL is written, and by where its name leads."""
+"""The address guard: spellings of a URL, and addresses of its name."""
 
 import socket
 from collections.abc import Sequence
@@ -40,7 +40,7 @@ def name_server(name: str, within: float) -> Sequence[IPAddress]:
 
 
 def refusal(url: str, exemptions: Exemptions = NONE) -> str:
-    """Why it is refused; nothing if it is not."""
+    """Return the reason of the rejection, empty if it is accepted."""
     try:
         check(url, exemptions)
     except UrlRejected as rejection:
@@ -144,7 +144,7 @@ def test_any_text_is_a_target_or_is_refused(text: str, start: str) -> None:
 
 @given(st.text(alphabet="0123456789abfxX.:[]%-_", min_size=1, max_size=20))
 def test_what_the_system_takes_for_an_address_is_that_very_address(host: str) -> None:
-    """Or is refused: no spelling of an address passes for a name."""
+    """Or it is refused: no spelling of an address passes for a name."""
     try:
         target = parse_url(f"https://{host}/", NONE)
     except UrlRejected:

@@ -1,4 +1,4 @@
-"""TLS with whom a webhook is for, and with nobody else."""
+"""TLS only with the intended receiver of a webhook."""
 
 import socket
 import ssl
@@ -29,7 +29,7 @@ NAME = "hooks.example.com"
 
 @pytest.fixture
 def authority(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Authority]:
-    """One that is trusted."""
+    """Yield a trusted authority."""
     made = Authority(tmp_path)
     monkeypatch.setenv("SSL_CERT_FILE", str(made.file))
     http.trusted_authorities.cache_clear()
@@ -38,7 +38,7 @@ def authority(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Autho
 
 
 def post_to_name(listening: Receiver, monkeypatch: pytest.MonkeyPatch) -> SendResult:
-    """As if the name led to a public address at which this receiver listens."""
+    """Post to a name as if it had a public address, with this receiver behind it."""
     public = ip_address("93.184.216.34")
 
     def resolve(name: str, within: float) -> Sequence[IPAddress]:

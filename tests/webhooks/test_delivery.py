@@ -30,7 +30,7 @@ def claim(
     most: int = 100,
     now: datetime | None = None,
 ) -> list[str]:
-    """The ids of the endpoints of what was claimed."""
+    """Return the ids of the endpoints of the claimed deliveries."""
     claimed = delivery.claim(queue, most=most, now=now or timezone.now())
     return [row.endpoint_id for row in claimed]
 
@@ -141,7 +141,7 @@ def test_many_who_claim_at_once_keep_to_two_and_claim_nothing_twice() -> None:
             claimed = [delivery_id for ids in pool.map(work, range(8)) for delivery_id in ids]
         assert len(claimed) == len(set(claimed)) <= 6
         sending = Delivery.objects.filter(status=DeliveryStatus.SENDING)
-        # Whoever finds all endpoints locked by others comes again in a moment.
+        # A sender that finds all endpoints locked by others retries in a moment.
         assert all(sending.filter(endpoint=row).count() <= 2 for row in Endpoint.objects.all())
         with connection.cursor() as cursor:
             cursor.execute(

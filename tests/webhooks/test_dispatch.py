@@ -1,4 +1,4 @@
-"""A turn at sending."""
+"""A dispatch of deliveries."""
 
 import threading
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""The table of what events tell."""
+"""The table of event types and their data."""
 
 import json
 from typing import Any
@@ -52,7 +52,7 @@ def test_a_body_is_the_same_bytes_each_time() -> None:
 
 
 def test_every_event_of_an_algorithm_carries_its_name(alice: User) -> None:
-    """As it was called then: what was told is not rewritten."""
+    """The name is the name at that time: a delivered event is not rewritten."""
     for type, kind in EVENT_SCHEMAS.items():
         assert ("algorithmName" in kind.example) == ("algorithmId" in kind.example), type
     algorithm = algorithm_in(alice, "active")

@@ -1,4 +1,4 @@
-"""Positions of events: in the order of commits, each given once, whoever reads and writes."""
+"""Positions of events: in the order of commits, each given once, with any readers and writers."""
 
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
@@ -24,7 +24,7 @@ def positions(owner: User, after: int = 0) -> list[tuple[int | None, str]]:
 
 @pytest.mark.django_db(transaction=True)
 def test_an_event_that_commits_later_stands_later() -> None:
-    """It was written first, and a reader has gone past the other one meanwhile."""
+    """It was written first, and a reader has already passed the other one."""
     owner = make.user()
     is_written, may_commit = Signal(), Signal()
 

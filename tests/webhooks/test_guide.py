@@ -1,4 +1,4 @@
-"""/docs/webhooks: what it shows is true, and its samples work as they stand there."""
+"""/docs/webhooks: its example verifies, and its code samples work."""
 
 import json
 import os
@@ -70,7 +70,7 @@ def test_the_page_tells_every_type_and_every_failure_and_loads_nothing(page: str
 
 @contextmanager
 def running(command: list[str], file: Path) -> Iterator[tuple[str, "subprocess.Popen[str]"]]:
-    """The URL at which it listens."""
+    """Yield the URL of the running sample."""
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     environment = {**os.environ, "WEBHOOK_SECRET": SECRET, "PORT": str(port)}

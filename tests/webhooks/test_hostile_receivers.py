@@ -1,4 +1,4 @@
-"""Receivers that do their worst, many at once: every attempt comes back, nothing is left."""
+"""Hostile receivers, many at once: every attempt ends, and nothing remains."""
 
 import os
 import random
@@ -66,7 +66,7 @@ def post(url: str) -> SendResult:
 
 
 def babble(random_one: random.Random) -> Behaviour:
-    """A well-begun answer more often than not, then anything, and any end."""
+    """Send a valid start of an answer more often than not, then anything, and end anyhow."""
     parts = [PIECES[0]] * (random_one.random() < 0.7)
     parts += random_one.choices(PIECES, k=random_one.randrange(12))
     ends: list[Callable[[bytes], Behaviour]] = [

@@ -1,4 +1,4 @@
-"""One attempt: what reaches the receiver, and what the attempt comes to, whatever it does."""
+"""One attempt: the request at the receiver, and the result for any behaviour."""
 
 import socket
 from collections.abc import Sequence
@@ -149,7 +149,7 @@ def test_an_address_that_is_not_public_is_not_connected_to() -> None:
 def test_a_name_that_leads_elsewhere_each_time_never_leads_here(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Every connection but those to the machine itself is refused, none is made in earnest."""
+    """Every connection except to the machine itself is refused; none is really made."""
     resolved: list[IPAddress] = []
     tried: list[str] = []
     really = socket.socket.connect

@@ -1,4 +1,4 @@
-"""Names looked up at a name server, which is the tests' own."""
+"""Name resolution by the tests' own name server."""
 
 import socket
 import threading
@@ -25,7 +25,7 @@ BROKEN, SILENT = "broken.example.com.", "silent.example.com."
 
 @contextmanager
 def name_server() -> Iterator[tuple[Resolver, list[str]]]:
-    """A resolver that asks it, and the names that it was queried for."""
+    """Return a resolver that asks it, and the queried names."""
     queried: list[str] = []
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as bound:
         bound.bind(("127.0.0.1", 0))

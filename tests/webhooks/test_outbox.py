@@ -1,4 +1,4 @@
-"""Events: counted for each algorithm without gaps, committed with what they tell of."""
+"""Events: numbered for each algorithm without gaps, committed with the change they report."""
 
 from concurrent.futures import ThreadPoolExecutor
 

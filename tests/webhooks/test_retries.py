@@ -1,4 +1,4 @@
-"""When what has failed is tried again."""
+"""The times of retries."""
 
 from datetime import timedelta
 

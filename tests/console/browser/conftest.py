@@ -1,7 +1,7 @@
-"""A whole service with the marked sample, and a Chromium that looks at its console.
+"""A whole service with the marked sample, and a Chromium for its console.
 
-The service is the one that `make run` starts: its own processes, database, policies and cookies. It
-is started once for all tests of this folder.
+The service is started as by `make run`: with its own processes, database, policies and cookies,
+once for all tests of this folder.
 """
 
 from collections.abc import Iterator
@@ -19,7 +19,7 @@ FOLDER = Path(__file__).parent
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the tests of this folder, which take minutes and a browser."""
+    """Mark the tests of this folder, because they take minutes and a browser."""
     for item in items:
         if FOLDER in item.path.parents:
             item.add_marker(pytest.mark.browser)
@@ -36,7 +36,7 @@ def browser() -> Iterator[Browser]:
 
 @pytest.fixture(scope="session")
 def up(browser: Browser) -> Iterator[Service]:
-    """A service as `make run` starts it; not started where there is no browser."""
+    """Yield a service as `make run` starts it; skip without a browser."""
     with service(options=["--sample"]) as started:
         yield started
 
@@ -48,13 +48,13 @@ def address(up: Service) -> str:
 
 @pytest.fixture(scope="session")
 def trader(browser: Browser, up: Service) -> Trader:
-    """A trader, an operator too, who has something on every page."""
+    """Return a trader, also an operator, with content on every page."""
     return Trader.sign_up(browser, up)
 
 
 @pytest.fixture
 def context(browser: Browser, trader: Trader) -> Iterator[BrowserContext]:
-    """A window in which the trader is signed in."""
+    """Yield a window in which the trader is signed in."""
     window = browser.new_context(base_url=trader.address, storage_state=trader.cookies)
     yield window
     window.close()

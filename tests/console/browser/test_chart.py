@@ -18,7 +18,7 @@ def chart(page: Page) -> Page:
 
 
 def click_a_candle(page: Page) -> None:
-    """Click in the middle of the candles, wherever they stand."""
+    """Click in the middle of the candles, wherever they are."""
     canvas = page.locator("#chart canvas").first
     canvas.scroll_into_view_if_needed()
     box = canvas.bounding_box()
@@ -60,7 +60,7 @@ def test_a_trade_is_shown_on_the_chart(chart: Page, trader: Trader) -> None:
     expect(note).to_contain_text("look closer")
 
 
-# Keeps what the chart is told to mark.
+# Keeps the markers set on the chart.
 KEEP_MARKERS = """Object.defineProperty(window, 'LightweightCharts', {
     get: () => window.charts,
     set: (library) => {

@@ -1,4 +1,4 @@
-"""From nothing to the report of a first backtest, as a new trader goes: by mouse, by keyboard."""
+"""A new trader's way to the report of a first backtest: by mouse, and by keyboard."""
 
 import re
 import time
@@ -111,14 +111,16 @@ def test_the_first_stop_of_the_keyboard_skips_to_the_content(page: Page) -> None
 
 
 def press(page: Page, label: str) -> None:
-    """Go to what has this label by the Tab key, and press Enter; wait for the page it leads to."""
+    """Go to the element with this label by the Tab key, and press Enter; wait for the next page."""
     reach(page, label)
     with page.expect_navigation():
         page.keyboard.press("Enter")
 
 
 def reach(page: Page, label: str) -> None:
-    """Press Tab until the focus is on what has this label; it must be seen wherever it stops."""
+    """Press Tab until the element with this label has the focus, which must be visible at each
+    stop.
+    """
     page.wait_for_load_state()
     stops = []
     for _ in range(MOST_TABS):

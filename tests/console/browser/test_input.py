@@ -1,4 +1,4 @@
-"""Every text field of every form, with what must stay text and with what is no good input."""
+"""Every text field of every form, with markup that must stay text and with bad input."""
 
 from collections.abc import Iterator
 from urllib.parse import urlsplit
@@ -13,7 +13,7 @@ from tests.faults.service import Service
 
 BAD = ["", "-1", "9" * 40, "2026-02-30", "\u202e💥\u0000", "a" * 3000, "' OR 1=1 --"]
 FORMS = "main form:has(input:not([type=hidden]):not([type=checkbox]), textarea)"
-# Types into all fields of a form what its own checks would refuse, and sends it.
+# Types text that the form's own checks would refuse into all of its fields, and sends it.
 FILL = """(form, text) => {
     form.noValidate = true;
     for (const field of form.querySelectorAll('input, textarea')) {
@@ -29,7 +29,7 @@ FILL = """(form, text) => {
 
 @pytest.fixture(scope="module")
 def account(browser: Browser, up: Service) -> Trader:
-    """A trader whose records may be filled with anything."""
+    """Return a trader whose rows may hold anything."""
     return Trader.sign_up(browser, up)
 
 
@@ -37,8 +37,9 @@ def account(browser: Browser, up: Service) -> Trader:
 def tab(
     browser: Browser, up: Service, account: Trader, request: pytest.FixtureRequest
 ) -> Iterator[Page]:
-    """A page, whose complaints and dialogs fail the test. No test before it has left a wrong
-    password on record: the tenth would end the session.
+    """Yield a page; console errors and dialogs fail the test.
+
+    Wrong passwords of earlier tests are reset: the tenth would end the session.
     """
     with up.database() as database:
         database.execute("UPDATE accounts_session SET wrong_passwords = 0")
@@ -122,7 +123,7 @@ def test_a_form_takes_or_refuses_any_text(tab: Page, account: Trader, name: str,
 
 
 def is_answer(response: Response) -> bool:
-    """Whether it is a page or a part of one."""
+    """Return whether the response is a page or a part of one."""
     request = response.request
     return request.is_navigation_request() or "hx-request" in request.headers
 

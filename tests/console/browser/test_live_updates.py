@@ -1,4 +1,6 @@
-"""The live board in Chromium: one stream for all tabs, which outlasts tabs, networks and logins."""
+"""The live board in Chromium: one stream for all tabs, through changes of tabs, networks and
+logins.
+"""
 
 import time
 from collections.abc import Iterator
@@ -59,20 +61,20 @@ class Board:
         return page
 
     def change(self) -> tuple[str, float]:
-        """Commit another profit; return it as the board shows it, and when it was committed."""
+        """Commit another profit; return it in the board's form, and the time of the commit."""
         amount = next(_amounts)
         self._database.execute(CHANGE, [amount, self.algorithm])
         return f"₹{amount:,}", time.time()
 
     def count_streams(self) -> int:
-        """Return how many event streams the trader has."""
+        """Return the number of the trader's event streams."""
         row = self._database.execute(COUNT_STREAMS, [self.algorithm]).fetchone()
         assert row is not None
         return int(row[0])
 
     @contextmanager
     def stream(self) -> Iterator[HTTPResponse]:
-        """Begin an event stream as another program does, which has the cookies of the browser."""
+        """Begin an event stream as another program with the browser's cookies."""
         cookies = [f"{cookie['name']}={cookie['value']}" for cookie in self.context.cookies()]
         with closing(HTTPConnection("127.0.0.1", self._port, timeout=30)) as connection:
             connection.request("GET", "/api/events", headers={"Cookie": "; ".join(cookies)})
@@ -95,7 +97,7 @@ def test_an_update_is_seen_soon_after_its_commit(board: Board) -> None:
         text, committed = board.change()
         expect(page.locator("#live-table")).to_contain_text(text)
         seconds.append(page.evaluate("text => window.seen[text]", text) / 1000 - committed)
-        page.wait_for_timeout(600)  # longer than what a page waits between two changes
+        page.wait_for_timeout(600)  # longer than a page waits between two changes
     half, most = np.quantile(seconds, [0.5, 0.95])
     print(f"\nfrom a commit to the board: half within {half:.2f} s, 95 % within {most:.2f} s")
 

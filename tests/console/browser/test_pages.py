@@ -1,4 +1,4 @@
-"""Every page of the console, narrow and wide, light and dark: readable by all, whole and small."""
+"""Every page of the console, narrow and wide, light and dark: accessible, complete and small."""
 
 import json
 import os
@@ -41,8 +41,8 @@ Look = Callable[[int, str, bool], Page]
 
 @pytest.fixture
 def look(browser: Browser, trader: Trader) -> Iterator[Look]:
-    """Return a function that opens a tab in a window of this width and colour scheme, of the trader
-    or of a stranger.
+    """Return a function that opens a tab with this width and colour scheme, as the trader or a
+    stranger.
     """
     complaints: list[list[str]] = []
     windows = []
@@ -87,7 +87,7 @@ def _size(request: Request) -> int:
 
 
 def _check(page: Page, name: str) -> None:
-    """The page fits its window, and no rule of accessibility is seriously broken."""
+    """Check that the page fits its window, without serious accessibility errors."""
     if PICTURES:
         page.screenshot(path=Path(PICTURES) / f"{name.replace(' ', '-')}.png", full_page=True)
     assert page.evaluate(OVERFLOW) <= 0, "the page is wider than the window"
@@ -103,7 +103,7 @@ def _described(rule: dict[str, object]) -> str:
     return json.dumps([rule["id"], *(node["html"][:160] for node in nodes[:4])])
 
 
-# Pages to which no address alone leads.
+# Pages without an address of their own.
 
 
 def _press(page: Page, button: str) -> None:

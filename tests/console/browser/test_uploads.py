@@ -1,4 +1,4 @@
-"""Files that an operator stores by the page of data: real ones, and what is no good file."""
+"""Files that an operator uploads by the page of data: real ones, and bad ones."""
 
 import gzip
 import re
@@ -47,7 +47,7 @@ SECONDS_TO_STORE = 60_000
 
 
 def check(page: Page, path: Path, *, form: str = "Candles", **options: str) -> str:
-    """Have a file checked; return what is reported."""
+    """Have a file checked; return the report."""
     page.goto("/app/data/upload")
     card = page.locator("form.card").filter(has=page.get_by_role("heading", name=form))
     card.get_by_label("File", exact=True).set_input_files(path)
@@ -62,7 +62,7 @@ def check(page: Page, path: Path, *, form: str = "Candles", **options: str) -> s
 
 
 def store(page: Page) -> int:
-    """Store what was checked; return how much was added."""
+    """Store the checked file; return the number of added rows."""
     page.get_by_role("button", name="Store it").click()
     notice = page.locator("#notices").get_by_text("Stored:")
     expect(notice).to_be_visible(timeout=SECONDS_TO_STORE)
@@ -76,7 +76,7 @@ def added_of(report: str) -> int:
 
 
 def stored(up: Service) -> tuple[object, ...]:
-    """Return what of candles and instruments there is."""
+    """Return the stored candles and instruments, as counts."""
     with up.database() as database:
         row = database.execute(STORED).fetchone()
     assert row is not None
@@ -169,7 +169,7 @@ def test_a_file_that_is_too_large_is_not_sent(page: Page, up: Service, tmp_path:
 
 
 def minutes(size: int) -> bytes:
-    """Return minutes of weekdays as CSV, of at most so many bytes."""
+    """Return minutes of weekdays as CSV, with at most this many bytes."""
     opening = datetime(2025, 6, 2, 9, 15, tzinfo=INDIA)
     days = [opening + timedelta(days=n) for n in range(400)]
     lines = [
@@ -183,6 +183,6 @@ def minutes(size: int) -> bytes:
 
 
 def most_memory(up: Service) -> int:
-    """Return the most memory that a web process has had, in MB."""
+    """Return the peak memory of a web process, in MB."""
     texts = [Path(f"/proc/{pid}/status").read_text() for pid in up.running()["web"]]
     return max(int(re.findall(r"VmHWM:\s+(\d+)", text)[0]) // 1024 for text in texts)

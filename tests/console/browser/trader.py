@@ -1,4 +1,4 @@
-"""A trader of the service under test, and the pages that one sees."""
+"""A trader of the service under test, and the trader's pages."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -26,7 +26,7 @@ _numbers = count(1)
 
 @dataclass(frozen=True, slots=True)
 class Trader:
-    """Somebody who is signed in; `pages` are the addresses of all pages, by name."""
+    """A signed-in trader; `pages` are the addresses of all pages, by name."""
 
     address: str
     cookies: StorageState
@@ -34,7 +34,7 @@ class Trader:
 
     @classmethod
     def sign_up(cls, browser: Browser, up: Service) -> "Trader":
-        """Make an account, an operator's too, that has something on every page."""
+        """Make an account, also an operator's, with content on every page."""
         address = f"http://127.0.0.1:{up.port}"
         window = browser.new_context(base_url=address)
         page = window.new_page()
@@ -112,7 +112,7 @@ def _make_draft(page: Page) -> str:
 
 
 def _make_webhook(page: Page) -> str:
-    """Make a webhook, and send it a test, which stays a delivery."""
+    """Make a webhook, and send it a test, which stays in its deliveries."""
     page.goto("/app/settings/webhooks")
     page.get_by_label("Address").fill("https://hooks.example.com/")
     page.get_by_label("trade.executed").check()
@@ -137,7 +137,7 @@ def _make_export(page: Page) -> str:
 
 
 def complaints_of(page: Page) -> list[str]:
-    """Return a list to which the page adds what its console complains of, and what it alerts."""
+    """Return a list to which the page adds its console errors and alerts."""
     complaints: list[str] = []
 
     def on_message(message: Any) -> None:
