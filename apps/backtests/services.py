@@ -20,6 +20,7 @@ from apps.backtests.running import estimates, queue, results, sufficient_history
 from apps.backtests.running.estimates import estimate_seconds
 from apps.backtests.running.queue import give_up_killed, requeue_stalled
 from apps.backtests.running.results import engine_notes
+from apps.backtests.running.sample_notices import notice_on_result
 from apps.backtests.running.submissions import (
     OVERRIDES,
     STUDY_FIELDS,
@@ -58,6 +59,7 @@ __all__ = [
     "equity",
     "estimate_seconds",
     "give_up_killed",
+    "notice_on_result",
     "purge",
     "read",
     "read_date_range",

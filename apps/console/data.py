@@ -172,7 +172,7 @@ def upload_page(request: HttpRequest, user: User) -> HttpResponse:
 
 
 def _upload_candles(request: HttpRequest, user: User) -> dict[str, Any]:
-    flags = {"strict": "strict" in request.POST, "replace": "replace" in request.POST}
+    flags = {name: name in request.POST for name in ("strict", "replace", "replaceSample")}
     body = {
         **_file_of(request),
         **sent(request.POST, "symbol", "timeframe", "stamps", "prices"),

@@ -2,7 +2,7 @@
 trading.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 from django.http import HttpRequest, HttpResponse
@@ -15,7 +15,7 @@ from apps.console.gate import console_page, is_part, show
 from apps.core.api.resources import STATUS
 from apps.core.errors import ServiceError
 from apps.core.times import read_moment
-from apps.market.candles import synthetic_symbols
+from apps.market.candles import sample_notice_of
 from apps.trading.serializers import RunExplanationSerializer
 from apps.trading.services import explain_run
 
@@ -33,7 +33,9 @@ def explain_backtest_page(request: HttpRequest, user: User, backtest_id: str) ->
         return ExplanationSerializer.render(explanation)
 
     address, name = f"/app/backtests/{backtest_id}", backtest.name or "Backtest"
-    return _page(request, explained, address=address, name=name, symbols=backtest.symbols)
+    notice = sample_notice_of(backtest.symbols, backtest.timeframe)
+    context = {"explains": address, "name": name, "symbols": backtest.symbols}
+    return _page(request, explained, {**context, "sample_notices": [notice]})
 
 
 @console_page()
@@ -46,26 +48,19 @@ def explain_run_page(request: HttpRequest, user: User, algorithm_id: str) -> Htt
         return RunExplanationSerializer.render(explanation)
 
     address, symbols = f"/app/live/{algorithm_id}", algorithm.symbols or ()
-    return _page(request, explained, address=address, name=algorithm.name, symbols=symbols)
+    notice = sample_notice_of(symbols, algorithm.timeframe)
+    context = {"explains": address, "name": algorithm.name, "symbols": symbols}
+    return _page(request, explained, {**context, "sample_notices": [notice]})
 
 
 def _page(
     request: HttpRequest,
     explained: Callable[[str, int], dict[str, Any]],
-    *,
-    address: str,
-    name: str,
-    symbols: Sequence[str],
+    head: dict[str, Any],
 ) -> HttpResponse:
     """Show the form and, once it is filled in, the explanation; htmx requests only the latter."""
     symbol, at = request.GET.get("symbol", ""), request.GET.get("at", "")
-    context: dict[str, Any] = {
-        "explains": address,
-        "name": name,
-        "symbols": symbols,
-        "generated": synthetic_symbols(symbols),
-        "typed": request.GET,
-    }
+    context: dict[str, Any] = {**head, "typed": request.GET}
     status = 200
     if symbol and at:
         try:

@@ -1,5 +1,6 @@
 """Lists of the console: pages of rows, each as its serializer renders it."""
 
+from collections import defaultdict
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
@@ -11,7 +12,7 @@ from apps.algorithms import services as algorithms
 from apps.algorithms.serializers import AlgorithmItemSerializer
 from apps.core import database
 from apps.core.api.resources import ListSource, Page, PageQuery, StrictSerializer, fetch_page
-from apps.market.candles import synthetic_symbols
+from apps.market.candles import sample_notice_of
 from apps.trading import services as trading
 from apps.trading.serializers import StandingSerializer
 
@@ -22,7 +23,7 @@ ROWS: Final = 25
 class Listing:
     """A page of rows, and the addresses of the pages around it.
 
-    `generated` are the symbols of the rows with a sample as candles.
+    `sample_notices` are those of rows on generated candles.
     """
 
     rows: list[dict[str, Any]]
@@ -30,7 +31,7 @@ class Listing:
     total: int
     pages: int
     query: QueryDict
-    generated: Collection[str] = ()
+    sample_notices: Collection[str] = ()
 
     @property
     def previous(self) -> str:
@@ -93,8 +94,11 @@ def algorithm_listing(request: HttpRequest, user: User, statuses: Collection[str
         for row in page.rows
         if row["id"] in standings
     ]
-    symbols = {symbol for row in rows_with_standing for symbol in row["symbols"]}
-    return replace(page, rows=rows_with_standing, generated=synthetic_symbols(symbols))
+    symbols: dict[str, set[str]] = defaultdict(set)
+    for row in rows_with_standing:
+        symbols[row["timeframe"]] |= set(row["symbols"])
+    notices = [sample_notice_of(names, timeframe) for timeframe, names in symbols.items()]
+    return replace(page, rows=rows_with_standing, sample_notices=notices)
 
 
 def listing_of(

@@ -19,7 +19,7 @@ from apps.console.lists import algorithm_listing, listing, read_filters
 from apps.core import database
 from apps.core.errors import NotFound
 from apps.engine.candles import TIMEFRAMES
-from apps.market.candles import AdjustedCandles, read_closed, read_page, synthetic_symbols
+from apps.market.candles import AdjustedCandles, read_closed, read_page, sample_notice_of
 from apps.market.serializers import CandlesSerializer
 from apps.market.services import market_time
 from apps.trading import services as trading
@@ -91,7 +91,7 @@ def _head(user: User, algorithm: Algorithm, *, tab: str) -> dict[str, Any]:
     return {
         "algorithm": AlgorithmSerializer.render(algorithm),
         "standing": StandingSerializer.render(standings[algorithm.pk]),
-        "generated": synthetic_symbols(algorithm.symbols or ()),
+        "sample_notices": [sample_notice_of(algorithm.symbols or (), algorithm.timeframe)],
         "tab": tab,
     }
 
@@ -107,15 +107,14 @@ def chart_page(request: HttpRequest, user: User, algorithm_id: str) -> HttpRespo
     clock = market_time(now=database.now())
     newest = read_page(symbol, timeframe, start=None, end=clock, limit=_CANDLES)
     start = int(newest.candles.time[0]) if len(newest.candles) else clock
-    candles = read_closed(symbol, timeframe, start=start, clock=clock)
+    closed = read_closed(symbol, timeframe, start=start, clock=clock)
     target: dict[str, Any] = {"owner": user, "algorithm_id": algorithm_id, "symbol": symbol}
     filled = trading.orders(**target, status=OrderStatus.FILLED).order_by(*_NEWEST["orders"])
     held = trading.positions(**target, is_open=True)
     answer = {
         "symbol": symbol,
         "timeframe": timeframe,
-        "priced": AdjustedCandles(candles),
-        "synthetic": bool(synthetic_symbols([symbol])),
+        "priced": AdjustedCandles(closed, generated_until=newest.generated_until),
     }
     return JsonResponse(
         {

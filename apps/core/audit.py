@@ -70,6 +70,7 @@ class Action(StrEnum):
     REPORT_LINK_RECALLED = "report_link_recalled"
     CANDLES_RECEIVED = "candles_received"
     CANDLE_FILE_LOADED = "candle_file_loaded"
+    CANDLE_LOAD_UNDONE = "candle_load_undone"
     MASTER_LOADED = "master_loaded"
     INSTRUMENT_ENABLED = "instrument_enabled"
     INSTRUMENT_DISABLED = "instrument_disabled"

@@ -36,7 +36,12 @@ class CandleChunk(models.Model):
     data = models.BinaryField(help_text="Encoded by apps/market/candles/chunks.py")
     sha256 = models.CharField(max_length=64)
     synthetic = models.BooleanField(
-        default=False, help_text="A generated sample, not prices of the market"
+        default=False,
+        help_text="A generated sample: all bars, or those up to `generated_until` if it is set",
+    )
+    generated_until = models.DateTimeField(
+        null=True,
+        help_text="Start of the last generated bar, where bars of the market have joined a sample",
     )
     adjusted = models.BooleanField(
         default=False, help_text="Prices as their source adjusted them for splits, not as traded"
@@ -66,6 +71,39 @@ class CandleChunk(models.Model):
 
     def __str__(self) -> str:
         return f"{self.symbol} {self.timeframe} {self.period_start}"
+
+
+class ReplacedChunk(models.Model):
+    """A chunk as it was before the last load of its series changed it; `load_candles --undo` puts
+    it back. Of a chunk that the load inserted only the period is known.
+    """
+
+    symbol = models.CharField(max_length=MAX_LENGTH)
+    timeframe = models.CharField(max_length=3)
+    period_start = models.DateField()
+    loaded_at = models.DateTimeField(help_text="Moment of the load, the same in all its series")
+    bars = models.PositiveIntegerField(null=True)
+    first_time = models.DateTimeField(null=True)
+    last_time = models.DateTimeField(null=True)
+    days = models.BinaryField(null=True)
+    data = models.BinaryField(null=True)
+    sha256 = models.CharField(max_length=64, null=True)
+    synthetic = models.BooleanField(null=True)
+    generated_until = models.DateTimeField(null=True)
+    adjusted = models.BooleanField(null=True)
+    prices_known = models.BooleanField(null=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["symbol", "timeframe", "period_start", "loaded_at"],
+                name="one_replaced_chunk_per_load",
+            ),
+        ]
+        indexes = [models.Index(fields=["loaded_at"], name="replaced_chunks_by_load")]
+
+    def __str__(self) -> str:
+        return f"{self.symbol} {self.timeframe} {self.period_start} before {self.loaded_at}"
 
 
 class BufferedCandle(models.Model):

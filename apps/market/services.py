@@ -15,7 +15,7 @@ from apps.engine import NEVER
 from apps.engine.candles import DAY, TIMEFRAMES, Symbol
 from apps.engine.language import Strategy
 from apps.market.candles.bar_history import read_stored
-from apps.market.candles.writing import append, append_all
+from apps.market.candles.writing import SampleInTheWay, append, append_all
 from apps.market.feeds.clock import (
     end_replay,
     market_moment,
@@ -58,6 +58,7 @@ __all__ = [
     "ImportOptions",
     "InstrumentBars",
     "KiteFeed",
+    "SampleInTheWay",
     "StampSide",
     "UnknownRulebookFile",
     "advance_when_possible",

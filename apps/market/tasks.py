@@ -6,6 +6,7 @@ from typing import Final
 
 from procrastinate.contrib.django import app
 
+from apps.market.candles.replaced import forget_old_loads
 from apps.market.feeds import services
 
 # UTC; 02:07 in India, when every exchange has closed.
@@ -17,9 +18,11 @@ log = logging.getLogger(__name__)
 @app.periodic(cron=_NIGHTLY)
 @app.task(name="market.fold", queue="small", queueing_lock="market.fold")
 def compact_nightly(timestamp: int) -> None:
-    """Compact the intraday buffer each night.
+    """Compact the intraday buffer each night, and forget what old loads replaced.
 
     `timestamp` is the scheduled time; many workers request the job, and the queue accepts it once.
     """
-    bars = services.compact_ended(now=datetime.fromtimestamp(timestamp, tz=UTC))
+    now = datetime.fromtimestamp(timestamp, tz=UTC)
+    bars = services.compact_ended(now=now)
+    forget_old_loads(now=now)
     log.info("compacted %d buffered bars into their chunks", bars)

@@ -48,13 +48,7 @@ class MarketViewSet(OwnedViewSet):
             limit=query["limit"],
             adjusted=query["adjusted"] == "true",
         )
-        synthetic = bool(reading.synthetic_symbols([symbol]))
-        answer = {
-            "symbol": symbol,
-            "timeframe": timeframe,
-            "priced": priced,
-            "synthetic": synthetic,
-        }
+        answer = {"symbol": symbol, "timeframe": timeframe, "priced": priced}
         return Response(CandlesSerializer.render(answer))
 
     @extend_schema(

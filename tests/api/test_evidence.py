@@ -26,7 +26,7 @@ from apps.core.limits.quotas import Resource
 from apps.core.requests.long_poll import get_long_poll
 from apps.core.times import day_number
 from apps.engine.results.equity import day_ends
-from apps.market.candles.reading import SAMPLE_NOTICE
+from apps.market.candles import SAMPLE_NOTICE
 from apps.market.models import CandleChunk
 from tests import make
 from tests.backtests.price_series import wave_candles

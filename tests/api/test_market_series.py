@@ -36,6 +36,7 @@ def test_each_symbol_and_timeframe_with_what_is_missing(client: APIClient) -> No
         "timeframe": "1w",
         "bars": 1,
         "synthetic": True,
+        "generatedUntil": "2023-12-31T18:30:00.000Z",
         "first": "2023-12-31T18:30:00.000Z",
         "last": "2023-12-31T18:30:00.000Z",
     }

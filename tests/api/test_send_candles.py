@@ -14,7 +14,7 @@ from apps.market.models import BufferedCandle, CandleChunk
 from tests import make
 from tests.conftest import Api
 from tests.error_responses import assert_error
-from tests.market.bars import NOW, at
+from tests.market.bars import NOW, at, flat_candles, rising_minutes, store_candles
 
 PATH = "/api/market/candles"
 BAR = ["2026-10-30T03:45:00Z", 100, 101.5, 99.95, 100.5, 1200]
@@ -50,6 +50,42 @@ def test_a_bar_may_be_of_1990_01_01_and_of_no_earlier_day(operator: APIClient) -
         assert answer.status_code == status, answer.content
     span = {"from": "1990-01-01", "to": "1990-01-01"}
     assert len(operator.get(PATH, days | span).json()["candles"]) == 1
+
+
+def day(date: str, price: float = 100) -> list[Any]:
+    return [date, price, price, price, price, 5]
+
+
+@pytest.mark.parametrize("many", [False, True])
+def test_bars_in_the_range_of_a_sample_conflict_unless_they_may_replace_it(
+    operator: APIClient, *, many: bool
+) -> None:
+    generated = flat_candles([at(f"2026-06-{date} 00:00") for date in (29, 30)])
+    store_candles("NSE:SBIN", "1d", generated, synthetic=True)
+    store_candles("NSE:SBIN", "1m", rising_minutes("2026-06-30 09:15", 5), synthetic=True)
+
+    def post(*candles: Any, **options: Any) -> Any:
+        body: dict[str, Any] = {"symbol": "NSE:SBIN", "candles": list(candles)}
+        body = {"series": [body]} if many else body
+        response = operator.post(PATH, {**body, "timeframe": "1d", **options})
+        answer = response.json()
+        return response, answer["series"][0] if "series" in answer else answer
+
+    def kept() -> list[Any]:
+        rows = operator.get("/api/market/coverage", {"symbol": "NSE:SBIN"}).json()["timeframes"]
+        return [(row["timeframe"], row["bars"], row.get("generatedUntil")) for row in rows]
+
+    minutes = ("1m", 5, "2026-06-30T03:49:00.000Z")
+    refused, _ = post(day("2026-06-30"), day("2026-07-01"))
+    error = assert_error(refused, 409, "CONFLICT")
+    assert error["details"]["samples"] == ["NSE:SBIN 1d until 30 June 2026, 00:00 IST"]
+    assert kept() == [minutes, ("1d", 2, "2026-06-29T18:30:00.000Z")]
+    _, answer = post(day("2026-07-01"))
+    assert (answer["added"], answer["sampleDropped"]) == (1, 0)
+    assert kept() == [minutes, ("1d", 3, "2026-06-29T18:30:00.000Z")]
+    _, answer = post(day("2026-06-30"), replaceSample=True)
+    assert (answer["added"], answer["sampleDropped"]) == (1, 2)
+    assert kept() == [minutes, ("1d", 2, None)]
 
 
 def test_it_is_for_operators(api: Api, alice: User) -> None:

@@ -12,10 +12,11 @@ from apps.core.api.middleware import MAX_BODY
 from apps.core.files.uploads import MOST_UPLOADED
 from apps.core.models import AuditRecord
 from apps.market.candles import reading
-from apps.market.models import CandleFile
+from apps.market.models import CandleFile, ReplacedChunk
 from apps.symbols.models import Instrument, MasterLoad
 from tests.conftest import Api
 from tests.error_responses import assert_error
+from tests.market.bars import at, flat_candles, store_candles
 from tests.symbols import master_files
 
 CANDLES = "/api/market/candle-files"
@@ -69,6 +70,30 @@ def test_the_file_that_was_checked_is_stored(client: APIClient) -> None:
     assert record.details["fingerprint"] == fingerprint
     again = post(client, CANDLES, days())
     assert (again["added"], again["repeated"]) == (0, 2)
+
+
+def test_a_column_that_may_be_ignored_is_named(client: APIClient) -> None:
+    text = DAYS.replace("volume", "volume,Scrip").replace("00\n", "00,X\n")
+    error = assert_error(
+        client.post(CANDLES, sent(text, symbol="NSE:SBIN")), 400, "VALIDATION_ERROR"
+    )
+    assert "Scrip" in error["message"]
+    answer = post(client, CANDLES, sent(text, symbol="NSE:SBIN", ignoreColumns=["scrip"]))
+    assert answer["added"] == 2
+
+
+def test_a_sample_is_replaced_only_if_that_is_said(client: APIClient) -> None:
+    generated = flat_candles([at("2026-06-30 00:00")])
+    store_candles("NSE:SBIN", "1d", generated, synthetic=True)
+    error = assert_error(client.post(CANDLES, days()), 409, "CONFLICT")
+    assert error["details"] == {"samples": ["NSE:SBIN 1d until 30 June 2026, 00:00 IST"]}
+    check = post(client, CANDLES, days(replaceSample=True))
+    assert (check["added"], check["dropped"]) == (2, 1)
+    assert reading.stored_timeframes("NSE:SBIN")[0]["bars"] == 1
+    post(client, CANDLES, days(replaceSample=True, checked=check["fingerprint"]))
+    [row] = reading.stored_timeframes("NSE:SBIN")
+    assert (row["bars"], "synthetic" in row) == (2, False)
+    assert ReplacedChunk.objects.get().synthetic
 
 
 @pytest.mark.parametrize(

@@ -108,6 +108,17 @@ def test_a_file_is_checked_and_then_stored(operator: Client) -> None:
     assert row["bars"] == 3
 
 
+def test_a_tick_lets_a_file_replace_generated_candles(operator: Client) -> None:
+    store_candles("NSE:TCS", "1d", flat_candles([at("2024-02-01 00:00")]), synthetic=True)
+    assert b'name="replaceSample"' in operator.get("/app/data/upload").content
+    refused = upload(operator, DAYS, symbol="NSE:TCS")
+    assert refused.status_code == 409
+    assert b"NSE:TCS 1d until 1 February 2024, 00:00 IST" in refused.content
+    report = upload(operator, DAYS, symbol="NSE:TCS", replaceSample="on").content.decode()
+    assert "<dt>Dropped</dt><dd>1</dd>" in report
+    assert b"generated until" in operator.get("/app/data/symbols/NSE:TCS").content
+
+
 def test_a_bad_file_is_reported_with_its_line(operator: Client) -> None:
     refused = upload(operator, DAYS + b"2024-02-02,x,1,1,1,1\n")
     assert refused.status_code == 400

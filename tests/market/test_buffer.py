@@ -131,10 +131,7 @@ def test_a_last_bar_that_is_cut_by_the_close_has_ended_with_it() -> None:
     assert receive(last, "1h", now=moment("2026-07-31 15:30")).added == 1
 
 
-def test_real_bars_end_a_sample_and_do_not_mix_with_adjusted_prices() -> None:
-    store_candles(SBIN, "1m", rising_minutes("2026-09-01 09:15", 5), synthetic=True)
-    assert receive(rising_minutes(f"{DAY} 09:15", 1)).dropped == 5
-    assert reading.synthetic_symbols([SBIN]) == []
+def test_received_bars_do_not_mix_with_adjusted_prices() -> None:
     append(
         symbol=SBIN,
         timeframe="1d",

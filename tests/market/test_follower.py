@@ -97,7 +97,7 @@ def test_received_bars_and_an_import_of_the_same_symbols_lock_in_one_order(
     """In the opposite order to that in which the load locks them."""
     symbols = [f"NSE:SHARE{letter}" for letter in "ABCD"]
     symbols.sort(key=lambda symbol: crc32(symbol.encode()) % writing._LOCK_BUCKETS, reverse=True)
-    connected, begun, replace = Event(), Event(), writing.replace_samples
+    connected, begun, make_way = Event(), Event(), writing.make_way
 
     def load() -> None:
         try:
@@ -109,12 +109,12 @@ def test_received_bars_and_an_import_of_the_same_symbols_lock_in_one_order(
         finally:
             connection.close()
 
-    def replace_later(*given: Any) -> Mapping[str, int]:
+    def make_way_later(*given: Any, **named: Any) -> Mapping[str, int]:
         begun.set()
         wait_until_somebody_waits()
-        return replace(*given)
+        return make_way(*given, **named)
 
-    monkeypatch.setattr(writing, "replace_samples", replace_later)
+    monkeypatch.setattr(writing, "make_way", make_way_later)
     bar = (OPENING, 100.0, 101.0, 99.0, 100.0, 5.0)
     with ThreadPoolExecutor(1) as pool:
         loaded = pool.submit(load)

@@ -106,7 +106,7 @@ def test_the_same_report_is_given_without_storing(tmp_path: Path) -> None:
     split("2024-01-03")
     text = days(100, 101, 102, 103)
     dry = load(tmp_path, text, dry_run=True)
-    assert dry.splitlines()[:-1] == load(tmp_path, text).splitlines()[:-1]
+    assert dry.splitlines()[:-1] == load(tmp_path, text).splitlines()
 
 
 @pytest.mark.parametrize(

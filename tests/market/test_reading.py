@@ -67,16 +67,6 @@ def test_overlapping_loads_keep_what_is_new_and_replace_what_differs() -> None:
     assert len(read_all("1m")) == 11
 
 
-def test_the_first_real_bars_end_the_sample() -> None:
-    store_candles(SBIN, "1d", flat_candles(days("2024-01-01", 5)), synthetic=True)
-    store_candles(SBIN, "1m", rising_minutes("2024-01-31 09:15", 2), synthetic=True)
-    assert reading.synthetic_symbols([SBIN, "NSE:INFY"]) == [SBIN]
-    done = append(symbol=SBIN, timeframe="1d", candles=flat_candles(days("2024-01-02", 1)), now=NOW)
-    assert done == WriteCounts(added=1, dropped=7)
-    assert reading.synthetic_symbols([SBIN]) == []
-    assert len(read_all("1d")) == 1
-
-
 def test_a_sample_is_not_mixed_into_real_bars() -> None:
     store_candles(SBIN, "1d", flat_candles(days("2024-01-01", 5)))
     with pytest.raises(RealHistoryExists):

@@ -68,14 +68,28 @@ def test_stored_candles_are_seen_as_the_clock_moves() -> None:
     assert clock.market_time(NOW) == int(NOW.timestamp())
 
 
-def test_candles_of_a_file_come_in(tmp_path: Path) -> None:
+def minutes_file(folder: Path) -> Path:
     lines = [f"2026-10-29 09:{m}:00,100,101,99,100,5" for m in range(15, 25)]
     text = "\n".join(["date,open,high,low,close,volume", *lines, ""])
-    path = write_file(tmp_path, text, "SBIN_1m.csv")
+    return write_file(folder, text, "SBIN_1m.csv")
+
+
+def test_candles_of_a_file_come_in(tmp_path: Path) -> None:
+    path = minutes_file(tmp_path)
     feed(path, "--symbols", SBIN, "--to", "2026-10-29T09:20:00+05:30", "--speed", "max")
     assert BufferedCandle.objects.count() == len(seen()) == 5
     feed(path, "--symbols", SBIN, "--speed", "max")
     assert len(seen()) == 10
+
+
+def test_candles_of_a_file_replace_a_sample_when_that_is_asked_for(tmp_path: Path) -> None:
+    store_candles(SBIN, "1m", rising_minutes("2030-01-01 09:15", 3), synthetic=True)
+    arguments = (minutes_file(tmp_path), "--speed", "max")
+    with pytest.raises(CommandError, match="add --replace-sample"):
+        feed(*arguments)
+    feed(*arguments, "--replace-sample")
+    [row] = reading.stored_timeframes(SBIN)
+    assert (row["bars"], "synthetic" in row) == (10, False)
 
 
 def test_it_waits_as_long_as_the_market_did_but_not_overnight() -> None:

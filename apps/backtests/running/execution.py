@@ -33,7 +33,7 @@ from apps.core.errors import Code
 from apps.core.times import wire_time
 from apps.engine import ENGINE_VERSION, History, SimulationInput
 from apps.engine.language import parse
-from apps.market.candles import SessionCoverage, first_stored_days, synthetic_symbols
+from apps.market.candles import SessionCoverage, first_stored_days
 
 log = logging.getLogger(__name__)
 
@@ -227,7 +227,9 @@ def _receipt(output: BacktestOutput, backtest: Backtest) -> dict[str, object]:
     return {
         **add_coverage(output.result.receipt, output.coverage),
         **output.hashes(backtest.study),
-        "synthetic": synthetic_symbols(backtest.symbols),
+        "synthetic": sorted(
+            coverage.symbol for coverage in output.coverage if coverage.generated_until is not None
+        ),
     }
 
 

@@ -70,24 +70,27 @@ def _read(rules: MarketRules, symbol: str, *, start: int, end: int) -> History:
         symbol, timeframe, start=start, end=end, calendar=rules.sessions(symbol)
     )
     history = symbol_history(rules, symbol, adjusted.candles, start=start)
+    longer = {
+        name: longer_candles(symbol, timeframe, name, start=start, end=end)
+        for name in higher_timeframe_warmups(rules.strategy)
+    }
+    ends = (priced.generated_until for priced in (adjusted, *longer.values()))
     return replace(
         history,
         notes=(*_adjustment_notes(symbol, adjusted, timeframe), *history.notes),
-        higher_timeframes={
-            longer: longer_candles(symbol, timeframe, longer, start=start, end=end)
-            for longer in higher_timeframe_warmups(rules.strategy)
-        },
+        higher_timeframes={name: priced.candles for name, priced in longer.items()},
         underlying=underlying_candles(rules, symbol, start=start, end=end),
         days=official_days(history, timeframe, start=start, end=end),
         payouts=payouts_of(
             symbol, first=day_in_india(start), last=day_in_india(end), actions=adjusted.actions
         ),
+        generated_until=max((end for end in ends if end is not None), default=None),
     )
 
 
-def longer_candles(symbol: str, own: str, longer: str, *, start: int, end: int) -> Candles:
+def longer_candles(symbol: str, own: str, longer: str, *, start: int, end: int) -> AdjustedCandles:
     """Return the longer candles that a simulation in the timeframe `own` can see (rule 11)."""
-    return read_adjusted(symbol, longer, start=start_of_block(start, own), end=end).candles
+    return read_adjusted(symbol, longer, start=start_of_block(start, own), end=end)
 
 
 def official_days(history: History, timeframe: str, *, start: int, end: int) -> Candles | None:

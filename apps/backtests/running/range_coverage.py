@@ -1,7 +1,7 @@
 """The stored share of a backtest's range for its symbols, and the warning of low coverage."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from datetime import datetime
 from typing import Any, Final
 
@@ -56,13 +56,14 @@ def coverage_of_histories(
         if not include_out_of_session:
             bars = session_bars(bars, timeframe, history.sessions)
         assert history.sessions is not None  # every symbol of a market has a calendar
-        yield coverage_of(
+        coverage = coverage_of(
             history.symbol,
             history_of_bars(bars, timeframe, since=since[history.symbol]),
             history.sessions,
             first_day=first,
             last_day=_last_day(bars, last, history.contract.ends),
         )
+        yield replace(coverage, generated_until=history.generated_until)
 
 
 def low_coverage_notes(coverages: Sequence[SessionCoverage]) -> list[Note]:

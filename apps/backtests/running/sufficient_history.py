@@ -167,8 +167,8 @@ def _count_usable_bars(
     """Count the bars with enough longer candles, among the last LEAST_BARS of the range."""
     own = strategy.basicInfo.timeframe
     bars = read_page(symbol, own, start=None, end=date_range.end, limit=LEAST_BARS).candles
-    candles = longer_candles(symbol, own, timeframe, start=date_range.start, end=date_range.end)
-    seen = higher_timeframe_of(bars, own, candles, timeframe, calendar_of(symbol)).seen
+    longer = longer_candles(symbol, own, timeframe, start=date_range.start, end=date_range.end)
+    seen = higher_timeframe_of(bars, own, longer.candles, timeframe, calendar_of(symbol)).seen
     return int(np.count_nonzero(seen >= warmup))
 
 

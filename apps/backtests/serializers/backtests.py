@@ -11,6 +11,7 @@ from apps.algorithms.serializers import EXIT_REASON_HELP, MetricsField
 from apps.backtests.models import Backtest, BacktestKind, BacktestStatus
 from apps.backtests.running import results
 from apps.backtests.running.results import engine_notes, noted_receipt
+from apps.backtests.running.sample_notices import notice_on_result
 from apps.backtests.running.submissions import ends_in_future
 from apps.backtests.serializers import examples, result_schemas
 from apps.core.api.resources import (
@@ -43,7 +44,6 @@ from apps.engine.results import (
     WAITS,
     round_for_wire,
 )
-from apps.market.candles import SAMPLE_NOTICE
 from apps.market.serializers import RANGE_END
 from apps.symbols.serializers import SYMBOL
 
@@ -237,12 +237,12 @@ class ReceiptField(serializers.Field[Any, Any, Any, Any]):
     """The inputs behind a result; for generated bars the first note says so."""
 
     def to_representation(self, value: Backtest) -> dict[str, Any] | None:
-        receipt = noted_receipt(value)
-        if receipt is None or not receipt["synthetic"]:
+        receipt, notice = noted_receipt(value), notice_on_result(value)
+        if receipt is None or not notice:
             return receipt
         return {
             **receipt,
-            "notes": [{"code": "sample_data", "message": SAMPLE_NOTICE}, *receipt["notes"]],
+            "notes": [{"code": "sample_data", "message": notice}, *receipt["notes"]],
         }
 
 

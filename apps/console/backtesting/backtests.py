@@ -1,6 +1,5 @@
 """Backtests: the list, the progress, the result, two side by side."""
 
-from collections.abc import Iterable
 from typing import Any, Final
 
 from django.http import HttpRequest, HttpResponse
@@ -57,7 +56,7 @@ def backtests_page(request: HttpRequest, user: User) -> HttpResponse:
     shown = listing(request, rows.order_by("-created_at", "-pk"), BacktestSerializer)
     context = {
         "backtests": shown,
-        "generated": _generated(row["receipt"] for row in shown.rows),
+        "sample_notices": [_notice_of(row) for row in shown.rows],
         "wanted": request.GET,
         "statuses": [status.value for status in BacktestStatus],
         "kinds": [kind.value for kind in BacktestKind],
@@ -73,6 +72,7 @@ def backtest_page(request: HttpRequest, user: User, backtest_id: str) -> HttpRes
         return go_to(request, f"/app/backtests/{backtest_id}")
     context: dict[str, Any] = {
         "backtest": WholeBacktestSerializer.render(backtest),
+        "sample_notices": [services.notice_on_result(backtest)],
         "has_ended": backtest.has_ended,
         "engine_notes": services.engine_notes(backtest),
     }
@@ -105,6 +105,7 @@ def evidence_page(request: HttpRequest, user: User, backtest_id: str) -> HttpRes
     document = dated_evidence(made, as_of=None, now=now).document
     context = {
         "backtest": WholeBacktestSerializer.render(made.backtest),
+        "sample_notices": [services.notice_on_result(made.backtest)],
         "engine_notes": services.engine_notes(made.backtest),
         "evidence_page": f"/app/backtests/{backtest_id}/evidence",
         "is_whole": not is_part(request) or "whole" in request.GET,
@@ -155,12 +156,13 @@ def compare_page(request: HttpRequest, user: User) -> HttpResponse:
     comparison = compare_backtests(owner=user, ids=(chosen[0], chosen[1]))
     context = {
         **BacktestComparisonSerializer.render(comparison),
-        "generated": _generated(backtest.receipt for backtest in comparison.backtests),
+        "sample_notices": list(map(services.notice_on_result, comparison.backtests)),
     }
     rows = [{**row, "unit": METRICS[row["name"]].unit} for row in context["metrics"]]
     return show(request, "compare", {**context, "rows": rows})
 
 
-def _generated(receipts: Iterable[dict[str, Any] | None]) -> set[str]:
-    """Return the symbols with generated candles at the time of the results."""
-    return {symbol for receipt in receipts if receipt for symbol in receipt["synthetic"]}
+def _notice_of(row: dict[str, Any]) -> str:
+    """Return the notice on generated candles in the notes of a rendered backtest."""
+    notes = (row["receipt"] or {}).get("notes", ())
+    return next((note["message"] for note in notes if note["code"] == "sample_data"), "")

@@ -6,7 +6,7 @@ from typing import Any, Final
 from zoneinfo import ZoneInfo
 
 from django.template import Library
-from django.utils.html import format_html
+from django.utils.html import format_html_join
 
 from apps.algorithms.models import ALGORITHM_TRANSITIONS, AlgorithmTransition
 from apps.backtests.analysis import (
@@ -18,7 +18,6 @@ from apps.backtests.analysis import (
     humanize,
 )
 from apps.engine.results import Unit
-from apps.market.candles import SAMPLE_NOTICE
 
 register: Final = Library()
 _NAVIGATION: Final = (
@@ -53,10 +52,10 @@ _SYSTEMS: Final = (
 
 
 @register.simple_tag(name="sample_notice")
-def _sample_notice(generated: Collection[str]) -> str:
-    """Return the notice that candles of these symbols are generated; empty without any."""
-    notice = '<p class="notice warning">{}</p>'
-    return format_html(notice, SAMPLE_NOTICE) if generated else ""
+def _sample_notice(notices: Collection[str]) -> str:
+    """Write each of the notices on generated candles once."""
+    paragraphs = ((notice,) for notice in sorted(set(notices)) if notice)
+    return format_html_join("", '<p class="notice warning">{}</p>', paragraphs)
 
 
 @register.filter("rupees")

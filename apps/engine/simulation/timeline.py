@@ -62,8 +62,9 @@ class History:
     are in session. `underlying` are those of what an option is on, in the same timeframe, where
     what is locked when it is sold depends on them; `days` the daily candles of a share in a shorter
     timeframe, in the terms of `candles`, from which the limits of its prices are known; `payouts`
-    change no price. `notes` are what a reader of the result must know of the candles,
-    `expiry_notes` where a position was held to the contract's last session.
+    change no price. No candle after `generated_until` is generated, and without it none is. `notes`
+    are what a reader of the result must know of the candles, `expiry_notes` where a position was
+    held to the contract's last session.
     `higher_timeframes` holds the candles of every higher timeframe that the strategy reads, without
     unfinished ones: from WARMUP_BARS before their block that holds the first day of that block, or
     all there are.
@@ -76,6 +77,7 @@ class History:
     underlying: Candles | None = None
     days: Candles | None = None
     payouts: tuple[Payout, ...] = ()
+    generated_until: int | None = None
     notes: tuple[Note, ...] = ()
     expiry_notes: tuple[Note, ...] = ()
     higher_timeframes: Mapping[str, Candles] = field(default_factory=dict)

@@ -40,7 +40,6 @@ from apps.market.candles.coverage import (
 )
 from apps.market.candles.reading import (
     GRACE_PERIOD,
-    SAMPLE_NOTICE,
     AdjustedCandles,
     are_candles_stored,
     count_days,
@@ -51,8 +50,13 @@ from apps.market.candles.reading import (
     read_bars,
     read_closed,
     read_page,
+    sample_notice_of,
     stored_timeframes,
-    synthetic_symbols,
+)
+from apps.market.candles.samples import (
+    SAMPLE_NOTICE,
+    GeneratedBars,
+    sample_notice,
 )
 
 __all__ = [
@@ -63,6 +67,7 @@ __all__ = [
     "UNADJUSTED",
     "AdjustedCandles",
     "Adjustment",
+    "GeneratedBars",
     "SeriesKey",
     "SessionCoverage",
     "are_candles_stored",
@@ -86,11 +91,12 @@ __all__ = [
     "read_closed",
     "read_page",
     "received_since",
+    "sample_notice",
+    "sample_notice_of",
     "series_of_keys",
     "stored_history_of",
     "stored_series",
     "stored_timeframes",
-    "synthetic_symbols",
     "time_since_receipt",
     "timeframes_of",
 ]

@@ -3,7 +3,7 @@
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from fractions import Fraction
-from typing import Final, Protocol
+from typing import Final, NamedTuple, Protocol
 
 import numpy as np
 from django.db.models import Max
@@ -33,6 +33,23 @@ from apps.market.rulebook.calendars import calendar_of, calendars_of
 _WEEK: Final = TIMEFRAMES["1w"]
 
 
+class GeneratedDays(NamedTuple):
+    """Bars that start on these days and not after the moment `until` are generated."""
+
+    days: Days
+    until: int
+
+    @classmethod
+    def up_to(cls, until: int, days: Days) -> "GeneratedDays":
+        """Return those of the days on which a bar can start by then."""
+        return cls(days[days <= (until + IST) // DAY], until)
+
+    @property
+    def last_moment(self) -> int:
+        """The last moment at which such a bar may start."""
+        return min(self.until, (int(self.days[-1]) + 1) * DAY - IST - 1)
+
+
 class BarHistory(Protocol):
     """Bars by period of engine rule 11; the first moment of a period names it (epoch seconds)."""
 
@@ -49,6 +66,10 @@ class BarHistory(Protocol):
 
     def count_of(self, period: int) -> int | None:
         """Return the number of bars of a period, None if only reading it can tell."""
+
+    @property
+    def generated(self) -> Sequence[GeneratedDays]:
+        """The days on which bars are generated."""
 
 
 def history_of(
@@ -84,6 +105,15 @@ def adjusted_history_of(
     known = [action for action in actions if day_number(action.ex_date) <= newest]
     adjustment = Adjustment.to(newest, filter(None, map(ratio_change_of, known)))
     return _build(adjustment, calendar or calendar_of(symbol), timeframe, plan), known
+
+
+def last_generated(history: BarHistory, bars: Candles) -> int | None:
+    """Return the start of the last of these bars that is generated, None without one."""
+    starts = [
+        bars.time[(bars.time <= until) & np.isin(ist_day(bars.time), days)]
+        for days, until in history.generated
+    ]
+    return max((int(times[-1]) for times in starts if len(times)), default=None)
 
 
 def recent_histories(
@@ -235,6 +265,16 @@ class _SessionBars:
             return sum(chunk.bars for chunk in slices)
         return None
 
+    @property
+    def generated(self) -> Sequence[GeneratedDays]:
+        parts = (
+            GeneratedDays.up_to(chunk.generated_until, chunk.days)
+            for chunks in self._slices.values()
+            for chunk in chunks
+            if chunk.generated_until is not None
+        )
+        return [part for part in parts if len(part.days)]
+
     def days(self) -> Days:
         """Return every day with bars, in order."""
         served = [chunk.days for chunks in self._slices.values() for chunk in chunks]
@@ -284,6 +324,13 @@ class _WeekBars:
 
     def count_of(self, period: int) -> int | None:
         return None
+
+    @property
+    def generated(self) -> Sequence[GeneratedDays]:
+        weeks = [
+            GeneratedDays(ist_day(_mondays(part.days)), part.until) for part in self._days.generated
+        ]
+        return [*self._stored.generated, *weeks]
 
     def _from_days(self, wanted: NDArray[np.int64]) -> Candles:
         """Make the weeks with a Monday in these periods; their last days may be later."""

@@ -134,11 +134,11 @@ def store_actions(
         sum(count.added for count in counts),
         sum(count.changed for count in counts),
         sum(count.unchanged for count in counts),
-        tuple(_judge_again({row.symbol for row in rows})),
+        tuple(judge_again({row.symbol for row in rows})),
     )
 
 
-def _judge_again(symbols: Collection[str]) -> Iterator[str]:
+def judge_again(symbols: Collection[str]) -> Iterator[str]:
     """Store the kind of prices that the known actions prove for stored series of these symbols.
 
     Yield a line for each series that contradicts its known kind, or proves nothing.

@@ -165,7 +165,7 @@ class SessionCoverage:
 
     `sessions` are those of the range, and `sessions_since` those since the symbol's first stored
     day `since`. In years before the calendar's first hours the weekdays with bars count as
-    sessions.
+    sessions. `generated_until` is the start of the last generated bar.
     """
 
     symbol: str
@@ -176,6 +176,7 @@ class SessionCoverage:
     sessions: int
     since: int | None
     sessions_since: int
+    generated_until: int | None = None
 
     @property
     def percentage(self) -> float | None:
@@ -188,7 +189,7 @@ class SessionCoverage:
 
     def to_wire(self) -> dict[str, object]:
         """Return the coverage in wire form."""
-        return {
+        row = {
             "symbol": self.symbol,
             "bars": self.bars,
             "firstBar": _wire_moment(self.first_bar),
@@ -199,6 +200,9 @@ class SessionCoverage:
             "since": None if self.since is None else _date(self.since).isoformat(),
             "sessionsSince": self.sessions_since,
         }
+        if self.generated_until is not None:
+            row["generatedUntil"] = _wire_moment(self.generated_until)
+        return row
 
 
 def coverage_of(

@@ -4,15 +4,18 @@ from collections.abc import Mapping
 from typing import Final
 
 from apps.engine.candles import DAY, IST
-from apps.market.models import BufferedCandle, CandleChunk
+from apps.market.models import BufferedCandle, CandleChunk, ReplacedChunk
 
 _CHUNKS: Final = CandleChunk._meta.db_table
+_REPLACED: Final = ReplacedChunk._meta.db_table
 _BUFFER: Final = BufferedCandle._meta.db_table
 _CANDLE: Final = "time, open, high, low, close, volume"
 
 # Slices of the chunks of several series, each from a moment on.
 SLICES_SINCE: Final = f"""
-    SELECT symbol, id, timeframe, bars, block_start, days, last_time, adjusted FROM {_CHUNKS}
+    SELECT symbol, id, timeframe, bars, block_start, days, last_time, adjusted,
+        CASE WHEN synthetic THEN coalesce(generated_until, last_time) END
+    FROM {_CHUNKS}
     JOIN unnest(%s::text[], %s::text[], %s::int8[]) AS wanted (symbol, timeframe, start)
         USING (symbol, timeframe)
     WHERE last_time >= to_timestamp(start)
@@ -36,10 +39,41 @@ CHUNK_COLUMNS: Final[Mapping[str, str]] = {
     "updated_at": "timestamptz",
 }
 COPY_CHUNKS: Final = f"COPY {_CHUNKS} ({', '.join(CHUNK_COLUMNS)}) FROM STDIN (FORMAT BINARY)"
-UPDATE_CHUNK: Final = (
-    f"UPDATE {_CHUNKS} SET bars = %s, first_time = %s, last_time = %s,"
-    " days = %s, data = %s, sha256 = %s, updated_at = %s WHERE id = %s"
+# Bars of the market that join a generated chunk come after all of its bars.
+UPDATE_CHUNK: Final = f"""
+    UPDATE {_CHUNKS} SET bars = %s, first_time = %s, last_time = %s, days = %s, data = %s,
+        sha256 = %s, updated_at = %s, generated_until =
+            CASE WHEN synthetic AND NOT %s THEN coalesce(generated_until, last_time) END
+    WHERE id = %s
+"""
+
+# What a load replaces: whole chunks, and the periods in which nothing was. Of one load the first
+# state counts.
+_REPLACED_DATA: Final = (
+    "bars, first_time, last_time, days, data, sha256, synthetic, generated_until, adjusted,"
+    " prices_known"
 )
+KEEP_CHUNKS: Final = f"""
+    INSERT INTO {_REPLACED} (loaded_at, symbol, timeframe, period_start, {_REPLACED_DATA})
+    SELECT %s, symbol, timeframe, block_start, {_REPLACED_DATA} FROM {_CHUNKS} WHERE id = ANY(%s)
+    ON CONFLICT DO NOTHING
+"""
+KEEP_PERIODS: Final = f"""
+    INSERT INTO {_REPLACED} (loaded_at, timeframe, symbol, period_start)
+    SELECT %s, %s, period.* FROM unnest(%s::text[], %s::date[]) AS period
+    ON CONFLICT DO NOTHING
+"""
+FORGET_EARLIER_LOADS: Final = f"""
+    DELETE FROM {_REPLACED} AS earlier USING {_REPLACED} AS new
+    WHERE earlier.symbol = ANY(%s) AND earlier.timeframe = %s AND new.symbol = earlier.symbol
+        AND new.timeframe = earlier.timeframe AND new.loaded_at = %s
+        AND earlier.loaded_at <> new.loaded_at
+"""
+RESTORE_CHUNKS: Final = f"""
+    INSERT INTO {_CHUNKS} (updated_at, symbol, timeframe, block_start, {_REPLACED_DATA})
+    SELECT %s, symbol, timeframe, period_start, {_REPLACED_DATA} FROM {_REPLACED}
+    WHERE id = ANY(%s) AND data IS NOT NULL
+"""
 
 # The stored history of symbols: a row for each chunk, and a row for each day in the intraday
 # buffer.

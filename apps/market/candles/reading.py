@@ -10,7 +10,7 @@ from datetime import datetime
 from typing import Final
 
 import numpy as np
-from django.db.models import Count, Max, Min, Sum
+from django.db.models import Count, Max, Min, Q, Sum
 
 from apps.core.times import day_number, moment, wire_time
 from apps.engine.candles import (
@@ -33,20 +33,17 @@ from apps.market.candles.bar_history import (
     BarHistory,
     adjusted_history_of,
     history_of,
+    last_generated,
     ratio_change_of,
     recent_histories,
 )
 from apps.market.candles.buffer import SeriesKey, sources_of
 from apps.market.candles.chunks import concat
+from apps.market.candles.samples import LAST_GENERATED, GeneratedBars, sample_notice
 from apps.market.models import BufferedCandle, CandleChunk, CorporateAction
 
 # Seconds after its end that a bar, or a row of bars, is waited for (engine rule 16).
 GRACE_PERIOD: Final = 20
-
-# The notice above every result on generated bars.
-SAMPLE_NOTICE: Final = (
-    "Sample data. These prices are made up; the result says nothing about a real market."
-)
 
 _ALWAYS: Final = 2**62
 
@@ -54,12 +51,13 @@ _ALWAYS: Final = 2**62
 @dataclass(frozen=True, slots=True)
 class AdjustedCandles:
     """Bars, the corporate actions that adjusted any of their prices, and the actions of unknown
-    effect, which adjust none.
+    effect, which adjust none. `generated_until` is the start of the last generated bar.
     """
 
     candles: Candles
     actions: tuple[CorporateAction, ...] = ()
     unpriced: tuple[CorporateAction, ...] = ()
+    generated_until: int | None = None
 
 
 def read_bars(
@@ -123,15 +121,18 @@ def read_adjusted(
     days that are loaded later, do not change the result.
     """
     history, actions = adjusted_history_of(symbol, timeframe, until=end, calendar=calendar)
-    return _with_actions(_read(history, timeframe, start, end, warmup=warmup), actions)
+    return _described(history, _read(history, timeframe, start, end, warmup=warmup), actions)
 
 
-def _with_actions(candles: Candles, actions: Iterable[CorporateAction]) -> AdjustedCandles:
+def _described(
+    history: BarHistory, candles: Candles, actions: Iterable[CorporateAction] = ()
+) -> AdjustedCandles:
     first = int(ist_day(candles.time[:1])[0]) if len(candles) else _ALWAYS
     within = [action for action in actions if day_number(action.ex_date) > first]
     unpriced = [action for action in within if ratio_change_of(action) is None]
     applied = (action for action in within if action not in unpriced)
-    return AdjustedCandles(candles, tuple(applied), tuple(unpriced))
+    generated_until = last_generated(history, candles)
+    return AdjustedCandles(candles, tuple(applied), tuple(unpriced), generated_until)
 
 
 def _read(history: BarHistory, timeframe: str, start: int, end: int, *, warmup: bool) -> Candles:
@@ -217,10 +218,10 @@ def read_page(
 
     If `adjusted`, all prices are adjusted to the newest stored day, so that pages fit together.
     """
-    if not adjusted:
-        return AdjustedCandles(_page(history_of(symbol, timeframe), timeframe, start, end, limit))
-    history, actions = adjusted_history_of(symbol, timeframe, until=_ALWAYS)
-    return _with_actions(_page(history, timeframe, start, end, limit), actions)
+    history, actions = history_of(symbol, timeframe), list[CorporateAction]()
+    if adjusted:
+        history, actions = adjusted_history_of(symbol, timeframe, until=_ALWAYS)
+    return _described(history, _page(history, timeframe, start, end, limit), actions)
 
 
 def _page(
@@ -241,8 +242,8 @@ def _page(
 def stored_timeframes(symbol: str) -> Sequence[Mapping[str, object]]:
     """Return the stored timeframes with `timeframe`, `first`, `last` (start of a bar), `bars`.
 
-    `synthetic: True` is present only for generated bars, `adjusted: True` only for prices that
-    their source adjusted.
+    `synthetic: True` and `generated_until` (start of a bar) are present only for generated bars,
+    `adjusted: True` only for prices that their source adjusted.
     """
     return stored_timeframes_of([symbol])[symbol]
 
@@ -255,15 +256,16 @@ def stored_timeframes_of(
     """
     spans: dict[SeriesKey, _Span] = {}
     chunks = CandleChunk.objects.filter(symbol__in=symbols).order_by()
-    for symbol, *totals in chunks.values_list(
-        "symbol", "timeframe", "synthetic", "adjusted"
-    ).annotate(Min("first_time"), Max("last_time"), Sum("bars")):
+    last_generated = Max(LAST_GENERATED, filter=Q(synthetic=True))
+    for symbol, *totals in chunks.values_list("symbol", "timeframe", "adjusted").annotate(
+        Min("first_time"), Max("last_time"), Sum("bars"), last_generated=last_generated
+    ):
         spans[symbol, totals[0]] = _Span(*totals)
     buffered = BufferedCandle.objects.filter(symbol__in=symbols).order_by()
     for symbol, timeframe, first, last, bars in buffered.values_list(
         "symbol", "timeframe"
     ).annotate(Min("time"), Max("time"), Count("pk")):
-        span = _Span(timeframe, False, False, moment(first), moment(last), bars)
+        span = _Span(timeframe, False, moment(first), moment(last), bars)
         chunked = spans.get((symbol, timeframe))
         spans[symbol, timeframe] = span if chunked is None else chunked.with_buffered(span)
     rows: dict[str, list[_Span]] = {symbol: [] for symbol in symbols}
@@ -277,14 +279,14 @@ def stored_timeframes_of(
 
 @dataclass(frozen=True, slots=True)
 class _Span:
-    """The stored bars of one timeframe; a symbol has one kind of bars in it."""
+    """The stored bars of one timeframe; a symbol has one kind of prices in it."""
 
     timeframe: str
-    synthetic: bool
     adjusted: bool
     first: datetime
     last: datetime
     bars: int
+    generated_until: datetime | None = None
 
     def with_buffered(self, other: "_Span") -> "_Span":
         first, last = min(self.first, other.first), max(self.last, other.last)
@@ -297,17 +299,27 @@ class _Span:
             "last": wire_time(self.last),
             "bars": self.bars,
         }
-        flags = {"synthetic": self.synthetic, "adjusted": self.adjusted}
-        return row | {name: True for name, holds in flags.items() if holds}
+        if self.generated_until is not None:
+            row |= {"synthetic": True, "generated_until": wire_time(self.generated_until)}
+        return row | ({"adjusted": True} if self.adjusted else {})
 
 
-def synthetic_symbols(symbols: Iterable[str]) -> list[str]:
-    """Return the symbols with a generated sample as bars, in order of name.
+def sample_notice_of(symbols: Iterable[str], timeframe: str | None) -> str:
+    """Return the notice on the bars that serve this timeframe now, empty if none is generated.
 
-    Results on them are shown with SAMPLE_NOTICE.
+    Real bars of another timeframe may serve it instead of generated ones.
     """
+    if timeframe not in TIMEFRAMES:
+        return ""
     chunks = CandleChunk.objects.filter(symbol__in=list(symbols), synthetic=True)
-    return list(chunks.order_by("symbol").values_list("symbol", flat=True).distinct())
+    generated = []
+    for symbol in chunks.order_by("symbol").values_list("symbol", flat=True).distinct():
+        history = history_of(symbol, timeframe)
+        until = max((part.last_moment for part in history.generated), default=None)
+        if until is not None and len(newest := _newest(history, _ALWAYS, 1)):
+            last = int(newest.time[0])
+            generated.append(GeneratedBars(symbol, moment(min(until, last)), last <= until))
+    return sample_notice(generated)
 
 
 def _periods_before(history: BarHistory, stop: int, limit: int) -> list[int]:

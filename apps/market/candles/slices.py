@@ -11,6 +11,7 @@ from typing import Final
 import numpy as np
 import psycopg
 from django.db import connection
+from django.db.models import Case, When
 from numpy.typing import NDArray
 
 from apps.core.times import midnight
@@ -18,12 +19,14 @@ from apps.engine.candles import TIMEFRAMES, Candles, day_start, ist_day, start_o
 from apps.market.candles import buffer, chunks, queries
 from apps.market.candles.buffer import SeriesKey
 from apps.market.candles.chunks import EMPTY
+from apps.market.candles.samples import LAST_GENERATED
 from apps.market.models import CandleChunk
 
 Days = NDArray[np.int32]
 
-_ChunkRow = tuple[int, str, int, date, bytes, datetime, bool]
+_ChunkRow = tuple[int, str, int, date, bytes, datetime, bool, datetime | None]
 _FIELDS: Final = ("pk", "timeframe", "bars", "period_start", "days", "last_time", "adjusted")
+_LAST_GENERATED: Final = Case(When(synthetic=True, then=LAST_GENERATED))
 _NO_DAYS: Final[Days] = np.empty(0, np.int32)
 
 
@@ -33,7 +36,7 @@ class ChunkSlice:
 
     `days` are the days it serves; `whole` is True if the chunk has no others. `known_until` is the
     end of the last bar of its timeframe: a longer bar with a later end is incomplete. `adjusted`
-    prices were adjusted by their source.
+    prices were adjusted by their source. Bars up to `generated_until` are generated.
     """
 
     pk: int | None
@@ -43,6 +46,7 @@ class ChunkSlice:
     known_until: int
     whole: bool = True
     adjusted: bool = False
+    generated_until: int | None = None
     buffered: Candles = EMPTY
 
     def serving(self, days: Days) -> "ChunkSlice":
@@ -69,7 +73,7 @@ def slices_of(symbol: str, timeframes: Sequence[str], until: int) -> list[ChunkS
     buffered = buffer.read(symbol, timeframes)
     stored = CandleChunk.objects.filter(symbol=symbol, timeframe__in=timeframes)
     slices = _SliceCollector()
-    for row in stored.values_list(*_FIELDS):
+    for row in stored.values_list(*_FIELDS, _LAST_GENERATED):
         slices.add_chunk(row)
     for timeframe, bars in buffered.items():
         slices.add_buffered(timeframe, bars)
@@ -102,11 +106,13 @@ class _SliceCollector:
         self._slices: dict[tuple[str, int], ChunkSlice] = {}
 
     def add_chunk(self, row: _ChunkRow) -> None:
-        pk, timeframe, bars, first, bits, last, adjusted = row
+        pk, timeframe, bars, first, bits, last, adjusted, last_generated = row
         start, end = midnight(first), int(last.timestamp()) + TIMEFRAMES[timeframe]
         days = chunks.days_from_bits(bytes(bits), start)
-        chunk = ChunkSlice(pk, timeframe, bars, days, end, adjusted=adjusted)
-        self._slices[timeframe, start] = chunk
+        generated = None if last_generated is None else int(last_generated.timestamp())
+        self._slices[timeframe, start] = ChunkSlice(
+            pk, timeframe, bars, days, end, adjusted=adjusted, generated_until=generated
+        )
 
     def add_buffered(self, timeframe: str, bars: Candles) -> None:
         for chunk in chunks.split(bars, timeframe):

@@ -1,10 +1,11 @@
 """Writing bars to candle chunks: new chunks are inserted, existing ones merged with the new bars.
 
-All functions but `append` and `append_all` need a transaction that holds `lock_symbols`.
+A load (`append_all`) keeps the chunks that it replaces, for `undo`. All functions but `append` and
+`append_all` need a transaction that holds `lock_symbols`.
 """
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from typing import Final
@@ -16,9 +17,9 @@ from django.db import connection, transaction
 from django.db.models import QuerySet
 
 from apps.core.errors import Code, ServiceError
-from apps.core.times import midnight
+from apps.core.times import day_in_india, midnight
 from apps.engine.candles import IST, Candles
-from apps.market.candles import buffer, queries
+from apps.market.candles import buffer, queries, replaced
 from apps.market.candles.chunks import (
     PRICES,
     Chunk,
@@ -30,6 +31,7 @@ from apps.market.candles.chunks import (
     split,
 )
 from apps.market.candles.quality import Flags
+from apps.market.candles.samples import describe_samples, sample_ends
 from apps.market.models import CandleChunk
 
 _LOCK_SPACE: Final = 0x0CA4D1E5
@@ -54,6 +56,20 @@ class OtherPriceKind(ServiceError):
         "{symbol} {timeframe} holds prices {held}, and these are {given}; the two are not mixed."
         " Replace what is held, or leave this file."
     )
+
+
+class SampleInTheWay(ServiceError):
+    """Bars would replace generated ones, and nobody said that they may."""
+
+    code = Code.CONFLICT
+    message = (
+        "A generated sample is stored where these bars belong: {samples}. It is replaced only if"
+        " that is asked for (replaceSample)."
+    )
+
+    def __init__(self, *, samples: Sequence[str]) -> None:
+        super().__init__(samples=list(samples))
+        self.samples = samples
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,34 +123,45 @@ def append_all(
     timeframe: str,
     kind: CandleKind = REAL,
     replace: Collection[str] = (),
+    replace_sample: bool = False,
     now: datetime,
 ) -> WriteCounts:
     """Merge bars into the stored ones; newer values replace a stored bar of the same time.
 
-    An unchanged chunk is not written, so importing a file again changes nothing. A symbol is either
-    generated or real: its first real bars replace its sample. The stored bars of the symbols of
-    `replace` in this timeframe are dropped first. Raises RealHistoryExists, OtherPriceKind.
+    The replaced chunks are kept until the next load of the series (`undo`). An unchanged chunk is
+    not written, so importing a file again changes nothing. The stored bars of the symbols of
+    `replace` in this timeframe are dropped first, and generated ones with `replace_sample`. Raises
+    SampleInTheWay, RealHistoryExists, OtherPriceKind.
     """
     lock_symbols(series)
     compact_into_chunks(series, now=now)
-    return merge_candles(series, timeframe, kind, replace, now=now)
+    stored = CandleChunk.objects.filter(symbol__in=list(series), timeframe=timeframe).order_by()
+    obsolete = stored.filter(symbol__in=list(replace))
+    replaced.keep_chunks(obsolete.values_list("pk", flat=True), now=now)
+    dropped = delete_chunks(obsolete)
+    if kind.synthetic:
+        _refuse_real_history(series)
+    elif ends := sample_ends(series, timeframe):
+        if not replace_sample:
+            raise SampleInTheWay(samples=describe_samples(ends, timeframe))
+        replaced.keep_chunks(stored.filter(synthetic=True).values_list("pk", flat=True), now=now)
+        dropped += sum(drop_samples(ends, timeframe, now=now).values())
+    counts = merge_candles(series, timeframe, kind, now=now, undoable=True)
+    replaced.forget_earlier_loads(series, timeframe, now=now)
+    return counts + WriteCounts(dropped=dropped)
 
 
 def merge_candles(
     series: Mapping[str, Candles],
     timeframe: str,
     kind: CandleKind = REAL,
-    replace: Collection[str] = (),
     *,
     now: datetime,
+    undoable: bool = False,
 ) -> WriteCounts:
-    """Merge bars by symbol into the stored chunks; the stored bars of `replace` are dropped."""
-    of_symbols = CandleChunk.objects.filter(symbol__in=list(series)).order_by()
-    stored = of_symbols.filter(timeframe=timeframe)
-    samples = 0 if kind.synthetic else delete_chunks(of_symbols.filter(synthetic=True))
-    counts = WriteCounts(dropped=samples)
-    counts += WriteCounts(dropped=delete_chunks(stored.filter(symbol__in=list(replace))))
-    refuse_mixture(of_symbols, stored, kind)
+    """Merge bars by symbol into the stored chunks. Raises OtherPriceKind."""
+    stored = CandleChunk.objects.filter(symbol__in=list(series), timeframe=timeframe).order_by()
+    refuse_mixture(stored, kind)
     keys = {
         (symbol, midnight(day)): key
         for key, symbol, day in stored.values_list("pk", "symbol", "period_start")
@@ -144,14 +171,21 @@ def merge_candles(
     ]
     fresh = [(symbol, chunk) for symbol, chunk in chunks if (symbol, chunk.start) not in keys]
     _insert(fresh, timeframe, kind, now=now)
-    counts += WriteCounts(added=sum(len(chunk.candles) for _, chunk in fresh))
+    if undoable:
+        periods = [(symbol, day_in_india(chunk.start)) for symbol, chunk in fresh]
+        replaced.keep_empty_periods(periods, timeframe, now=now)
+    counts = WriteCounts(added=sum(len(chunk.candles) for _, chunk in fresh))
     known = [
         (keys[symbol, chunk.start], chunk)
         for symbol, chunk in chunks
         if (symbol, chunk.start) in keys
     ]
     for first in range(0, len(known), _MERGE_BATCH):
-        counts += _merge(dict(known[first : first + _MERGE_BATCH]), now=now)
+        updates, merged = _merge(dict(known[first : first + _MERGE_BATCH]))
+        if undoable:
+            replaced.keep_chunks(updates, now=now)
+        _update(updates, kind, now=now)
+        counts += merged
     return counts
 
 
@@ -170,19 +204,49 @@ def lock_symbols(symbols: Iterable[str]) -> None:
         cursor.execute(queries.LOCK_BUCKETS, [_LOCK_SPACE, sorted(buckets)])
 
 
-def replace_samples(symbols: Collection[str], timeframe: str) -> Mapping[str, int]:
-    """Drop generated samples before storing real bars of one timeframe; return the number of
-    dropped bars by symbol.
+def make_way(
+    series: Mapping[str, Candles], timeframe: str, *, replace_sample: bool, now: datetime
+) -> Mapping[str, int]:
+    """Let bars of a feed follow generated ones, or with `replace_sample` drop these; return the
+    number of dropped bars by symbol.
 
-    Raises OtherPriceKind.
+    Raises OtherPriceKind, and SampleInTheWay if bars do not begin after the sample's last bar.
     """
-    stored = CandleChunk.objects.filter(symbol__in=symbols).order_by()
+    ends = sample_ends(series, timeframe)
+    dropped: Mapping[str, int] = {}
+    if replace_sample:
+        dropped = drop_samples(ends, timeframe, now=now)
+    elif mixed := {
+        symbol: end
+        for symbol, end in ends.items()
+        if len(series[symbol]) and series[symbol].time[0] <= end
+    }:
+        raise SampleInTheWay(samples=describe_samples(mixed, timeframe))
+    refuse_mixture(CandleChunk.objects.filter(symbol__in=series, timeframe=timeframe), REAL)
+    return dropped
+
+
+def drop_samples(ends: Mapping[str, int], timeframe: str, *, now: datetime) -> Mapping[str, int]:
+    """Drop the generated bars of symbols, up to these times; return their number by symbol.
+
+    Real bars that follow them stay.
+    """
+    generated = CandleChunk.objects.filter(
+        symbol__in=ends, timeframe=timeframe, synthetic=True
+    ).order_by()
     dropped = Counter[str]()
-    for symbol, bars in stored.filter(synthetic=True).values_list("symbol", "bars"):
-        dropped[symbol] += bars
-    if dropped:
-        stored.filter(synthetic=True).delete()
-    refuse_mixture(stored, stored.filter(timeframe=timeframe), REAL)
+    updates: dict[int, Chunk] = {}
+    for chunk in generated.exclude(generated_until=None):
+        bars = decode(bytes(chunk.data))
+        stays = bars.between(ends[chunk.symbol] + 1, int(bars.time[-1]) + 1)
+        dropped[chunk.symbol] += len(bars) - len(stays)
+        updates[chunk.pk] = Chunk(midnight(chunk.period_start), stays)
+    whole = generated.filter(generated_until=None)
+    for symbol, count in whole.values_list("symbol", "bars"):
+        dropped[symbol] += count
+    whole.delete()
+    _update(updates, REAL, now=now)
+    generated.filter(pk__in=updates).update(synthetic=False, generated_until=None)
     return dropped
 
 
@@ -194,12 +258,15 @@ def delete_chunks(chunks: QuerySet[CandleChunk]) -> int:
     return bars
 
 
-def refuse_mixture(
-    of_symbols: QuerySet[CandleChunk], stored: QuerySet[CandleChunk], kind: CandleKind
-) -> None:
-    """Raise RealHistoryExists or OtherPriceKind if this kind may not join the stored bars."""
-    if kind.synthetic and (real := of_symbols.filter(synthetic=False).first()):
+def _refuse_real_history(symbols: Iterable[str]) -> None:
+    """Raise RealHistoryExists if any of the symbols has bars of the market in any timeframe."""
+    chunks = CandleChunk.objects.filter(symbol__in=list(symbols))
+    if real := chunks.exclude(synthetic=True, generated_until=None).first():
         raise RealHistoryExists(symbol=real.symbol)
+
+
+def refuse_mixture(stored: QuerySet[CandleChunk], kind: CandleKind) -> None:
+    """Raise OtherPriceKind if prices of this kind may not join the stored ones."""
     if other := stored.exclude(adjusted=kind.adjusted).first():
         stored_kind, new_kind = "adjusted by their source", "as they were traded"
         if kind.adjusted:
@@ -226,23 +293,31 @@ def _insert(
             copy.write_row([row[name] for name in columns])
 
 
-def _merge(new: Mapping[int, Chunk], *, now: datetime) -> WriteCounts:
-    """Add bars to stored chunks by key; unchanged chunks are not written."""
-    total, updates = WriteCounts(), []
+def _merge(new: Mapping[int, Chunk]) -> tuple[Mapping[int, Chunk], WriteCounts]:
+    """Add bars to chunks by key; return the chunks that change, and the counts."""
+    total, updates = WriteCounts(), {}
     # Bypass Django's cursors, which transfer bytes as hexadecimal text.
     with connection.wrap_database_errors, psycopg.Cursor(connection.connection) as cursor:
-        for key, data in cursor.execute(queries.CHUNK_DATA, [list(new)], binary=True).fetchall():
+        for key, data in cursor.execute(queries.CHUNK_DATA, [list(new)], binary=True):
             stored, candles = decode(data), new[key].candles
             fresh, changed, repeated = compare(stored, candles)
             counts = WriteCounts(int(fresh.sum()), int(repeated.sum()), int(changed.sum()))
             total += counts
             if counts.added or counts.replaced:
-                row = _column_values(Chunk(new[key].start, overlay([stored, candles])))
-                del row["block_start"]
-                updates.append([*row.values(), now, key])
-        if updates:
-            cursor.executemany(queries.UPDATE_CHUNK, updates)
-    return total
+                updates[key] = Chunk(new[key].start, overlay([stored, candles]))
+    return updates, total
+
+
+def _update(chunks: Mapping[int, Chunk], kind: CandleKind, *, now: datetime) -> None:
+    """Give stored chunks, by key, these bars."""
+    rows = []
+    for key, chunk in chunks.items():
+        row = _column_values(chunk)
+        del row["block_start"]
+        rows.append([*row.values(), now, kind.synthetic, key])
+    if rows:
+        with connection.wrap_database_errors, psycopg.Cursor(connection.connection) as cursor:
+            cursor.executemany(queries.UPDATE_CHUNK, rows)
 
 
 def compare(stored: Candles, new: Candles) -> tuple[Flags, Flags, Flags]:

@@ -50,15 +50,22 @@ def replay_steps(series: Mapping[str, Candles], timeframe: str) -> Iterator[Repl
 
 
 @transaction.atomic
-def advance(moment: ReplayStep, timeframe: str, *, stored: bool, now: datetime) -> None:
+def advance(
+    moment: ReplayStep, timeframe: str, *, stored: bool, replace_sample: bool, now: datetime
+) -> None:
     """Advance the market's time to this moment, and receive bars that are not stored yet."""
     if not stored:
-        receive(timeframe=timeframe, series=moment.bars, now=now)
+        receive(timeframe=timeframe, series=moment.bars, replace_sample=replace_sample, now=now)
     clock.move(moment.time, symbols=moment.bars, timeframe=timeframe, now=now)
 
 
 def advance_when_possible(
-    moment: ReplayStep, timeframe: str, *, stored: bool, wait: Callable[[float], None]
+    moment: ReplayStep,
+    timeframe: str,
+    *,
+    stored: bool,
+    replace_sample: bool = False,
+    wait: Callable[[float], None],
 ) -> None:
     """Advance, with retries while the database is unreachable: the replay then continues.
 
@@ -67,7 +74,13 @@ def advance_when_possible(
     lost_at: float | None = None
     while True:
         try:
-            advance(moment, timeframe, stored=stored, now=timezone.now())
+            advance(
+                moment,
+                timeframe,
+                stored=stored,
+                replace_sample=replace_sample,
+                now=timezone.now(),
+            )
         except Error as error:
             if not is_passing(error):
                 raise

@@ -16,6 +16,7 @@ from rest_framework.serializers import CharField, IntegerField
 from apps.core.api.resources import (
     AnswerSerializer,
     ChoiceField,
+    FlagField,
     ListField,
     MomentField,
     Schema,
@@ -36,6 +37,9 @@ MOST_SERIES: Final = 100
 MOST_RUPEES: Final = 1e9
 MOST_VOLUME: Final = MAX_NUMBER
 _MOST_FAULTS: Final = 100
+_REPLACE_SAMPLE_HELP: Final = (
+    "Drop a generated sample of the symbols in this timeframe; else candles must follow its end."
+)
 _NUMBERS: Final = ("open", "high", "low", "close", "volume")
 
 _PRICE: Final[Schema] = {"type": "number", "exclusiveMinimum": 0, "maximum": MOST_RUPEES}
@@ -110,6 +114,7 @@ class ClosedCandlesSerializer(SymbolCandlesSerializer):
     """Closed candles of one symbol."""
 
     timeframe = ChoiceField(choices=tuple(TIMEFRAMES), help_text="How long a candle is.")
+    replaceSample = FlagField(default=False, help_text=_REPLACE_SAMPLE_HELP)
 
 
 class ClosedCandlesOfManySerializer(StrictSerializer):
@@ -117,6 +122,7 @@ class ClosedCandlesOfManySerializer(StrictSerializer):
 
     timeframe = ChoiceField(choices=tuple(TIMEFRAMES), help_text="How long a candle is.")
     series = SeriesField(help_text=f"Each symbol once; at most {MOST_CANDLES:,} candles in all.")
+    replaceSample = FlagField(default=False, help_text=_REPLACE_SAMPLE_HELP)
 
     @classmethod
     def read(cls, data: Any) -> dict[str, Any]:
@@ -161,6 +167,7 @@ class CandleBatch:
 
     timeframe: str
     series: Mapping[str, Sequence[CandleRow]]
+    replace_sample: bool
     many: bool
 
     @classmethod
@@ -168,9 +175,10 @@ class CandleBatch:
         """Return the batch in a body. Raises InvalidInput: then no bar is stored."""
         if "series" in data:
             body = ClosedCandlesOfManySerializer.read(data)
-            return cls(body["timeframe"], body["series"], many=True)
+            return cls(body["timeframe"], body["series"], body["replace_sample"], many=True)
         body = ClosedCandlesSerializer.read(data)
-        return cls(body["timeframe"], {body["symbol"]: body["candles"]}, many=False)
+        series = {body["symbol"]: body["candles"]}
+        return cls(body["timeframe"], series, body["replace_sample"], many=False)
 
 
 def _check_count(field: str, sent: list[object], count: int, most: int, *, of: str = "") -> None:

@@ -40,7 +40,12 @@ class ReplayInProgress(ServiceError):
 
 @transaction.atomic
 def receive_from_operator(
-    *, operator: User, timeframe: str, series: Mapping[str, Sequence[CandleRow]], now: datetime
+    *,
+    operator: User,
+    timeframe: str,
+    series: Mapping[str, Sequence[CandleRow]],
+    replace_sample: bool = False,
+    now: datetime,
 ) -> Mapping[str, IntakeCounts]:
     """Do as `receive` for an operator, and record it in the audit log.
 
@@ -48,13 +53,14 @@ def receive_from_operator(
     """
     if replay := Replay.objects.first():
         raise ReplayInProgress(marketTime=wire_time(datetime.fromtimestamp(replay.moment, tz=UTC)))
-    received = receive(timeframe=timeframe, series=series, now=now)
+    received = receive(timeframe=timeframe, series=series, replace_sample=replace_sample, now=now)
     details = {
         "symbols": list(series),
         "timeframe": timeframe,
         "received": sum(map(len, series.values())),
         "added": sum(counts.added for counts in received.values()),
         "changed": sum(counts.changed for counts in received.values()),
+        "dropped": sum(counts.dropped for counts in received.values()),
     }
     actor = audit.user(operator)
     audit.record(Action.CANDLES_RECEIVED, None, actor=actor, now=now, **details)
@@ -63,13 +69,18 @@ def receive_from_operator(
 
 @transaction.atomic
 def receive(
-    *, timeframe: str, series: Mapping[str, Sequence[CandleRow]], now: datetime
+    *,
+    timeframe: str,
+    series: Mapping[str, Sequence[CandleRow]],
+    replace_sample: bool = False,
+    now: datetime,
 ) -> Mapping[str, IntakeCounts]:
     """Store closed bars of a feed by symbol, in any order, and return the counts by symbol.
 
     It takes a few statements for any number of symbols. A differing stored bar is changed, but rows
-    that runs have used keep their bars. A generated sample of a symbol is dropped. The listeners of
-    `buffer.CANDLES_CHANNEL` are notified when the transaction commits. Raises OtherPriceKind.
+    that runs have used keep their bars. Bars follow a generated sample, or with `replace_sample`
+    replace it. The listeners of `buffer.CANDLES_CHANNEL` are notified when the transaction commits.
+    Raises OtherPriceKind, SampleInTheWay.
     """
     calendars, at = calendars_of(series), int(now.timestamp())
     validated = {
@@ -77,8 +88,8 @@ def receive(
         for symbol, rows in series.items()
     }
     writing.lock_symbols(series)
-    dropped = writing.replace_samples(series, timeframe)
     bars = {symbol: accepted.candles for symbol, accepted in validated.items()}
+    dropped = writing.make_way(bars, timeframe, replace_sample=replace_sample, now=now)
     comparisons = _compare(bars, timeframe)
     _write(bars, comparisons, timeframe, now=now)
     return {

@@ -9,7 +9,7 @@ from apps.engine.candles import Candles
 from apps.market.candles import writing
 from apps.market.candles.chunks import overlay
 from apps.market.candles.price_kinds import PriceKind
-from apps.market.candles.writing import CandleKind, WriteCounts
+from apps.market.candles.writing import CandleKind, SampleInTheWay, WriteCounts
 from apps.market.importers import CandleImport
 from apps.market.models import CandleFile
 
@@ -21,13 +21,16 @@ class CandleLoader:
     """Stores files one after another; the later file wins at a common time.
 
     `counts` are the written bars, `twice` counts bars that a later file repeated. With `replace`
-    the stored bars of a symbol and timeframe are dropped first.
+    the stored bars of a symbol and timeframe are dropped first, with `replace_sample` those of a
+    generated sample.
     """
 
-    def __init__(self, *, replace: bool, now: datetime) -> None:
+    def __init__(self, *, replace: bool, replace_sample: bool, now: datetime) -> None:
         self.counts = WriteCounts()
         self.twice = 0
         self._replace = replace
+        self._replace_sample = replace_sample
+        self._samples: list[str] = []
         self._now = now
         self._pieces: dict[tuple[str, CandleKind], dict[str, list[Candles]]] = {}
         self._collected = 0
@@ -45,21 +48,32 @@ class CandleLoader:
             pieces[instrument.symbol].append(instrument.candles)
         self._collected += loaded.report.bars
         if self._collected >= _BATCH:
-            self.store()
+            self._store()
 
-    def store(self) -> None:
-        """Store the collected bars. Raises the errors of `writing.append_all`."""
+    def finish(self) -> None:
+        """Store the remaining bars. Raises the errors of `writing.append_all`; SampleInTheWay names
+        the samples that any file would replace.
+        """
+        self._store()
+        if self._samples:
+            raise SampleInTheWay(samples=self._samples)
+
+    def _store(self) -> None:
         for (timeframe, kind), pieces in self._pieces.items():
             series = {symbol: overlay(candles) for symbol, candles in pieces.items()}
             self.twice += sum(len(bars) for candles in pieces.values() for bars in candles)
             self.twice -= sum(map(len, series.values()))
-            self.counts += writing.append_all(
-                series=series,
-                timeframe=timeframe,
-                kind=kind,
-                replace=self._to_replace(timeframe, series),
-                now=self._now,
-            )
+            try:
+                self.counts += writing.append_all(
+                    series=series,
+                    timeframe=timeframe,
+                    kind=kind,
+                    replace=self._to_replace(timeframe, series),
+                    replace_sample=self._replace_sample,
+                    now=self._now,
+                )
+            except SampleInTheWay as error:
+                self._samples += error.samples
         self._pieces.clear()
         self._collected = 0
 

@@ -22,7 +22,7 @@ from apps.core.api.resources import (
     example,
 )
 from apps.core.errors import Fault, InvalidInput
-from apps.core.times import read_moment
+from apps.core.times import moment, read_moment, wire_time
 from apps.engine.candles import TIMEFRAMES, Candles, InvalidSymbol, parse_symbol
 from apps.engine.results import Unit, all_rounded, wire_dates
 from apps.market.candles.coverage import MOST_GAPS, SessionCoverage
@@ -55,6 +55,8 @@ _CANDLE: Final[Schema] = {
     "minItems": 6,
     "maxItems": 6,
 }
+_SYNTHETIC_HELP: Final = "True where candles are generated: a sample, or what follows one."
+_GENERATED_HELP: Final = "The start of the last generated candle; none after it is."
 _MISSING_HELP: Final = "Sessions of the calendar without a bar, between the first bar and the last."
 
 
@@ -185,8 +187,8 @@ class AdjustmentSerializer(AnswerSerializer):
 class CandlesSerializer(AnswerSerializer):
     """Candles of a symbol.
 
-    `dates` are those of days and weeks; `synthetic` is present only if true, `adjustedFor` only if
-    it is not empty.
+    `dates` are those of days and weeks; `synthetic` is present only if true, `generatedUntil` only
+    beside it, `adjustedFor` only if it is not empty.
     """
 
     symbol = CharField(help_text="EXCHANGE:SYMBOL")
@@ -201,9 +203,8 @@ class CandlesSerializer(AnswerSerializer):
     adjustedFor = AdjustmentSerializer(
         many=True, required=False, help_text="The corporate actions that changed any of them."
     )
-    synthetic = BooleanField(
-        required=False, help_text="True where the history is a generated sample."
-    )
+    synthetic = BooleanField(required=False, help_text=_SYNTHETIC_HELP)
+    generatedUntil = MomentField(required=False, help_text=_GENERATED_HELP)
 
     def to_representation(self, instance: Mapping[str, Any]) -> dict[str, Any]:
         priced: AdjustedCandles = instance["priced"]
@@ -217,7 +218,10 @@ class CandlesSerializer(AnswerSerializer):
             answer["dates"] = wire_dates(priced.candles.time)
         if priced.actions:
             answer["adjustedFor"] = [AdjustmentSerializer.render(row) for row in priced.actions]
-        return answer | {"synthetic": True} if instance["synthetic"] else answer
+        if priced.generated_until is not None:
+            until = wire_time(moment(priced.generated_until))
+            answer |= {"synthetic": True, "generatedUntil": until}
+        return answer
 
 
 class SessionCoverageSerializer(AnswerSerializer):
@@ -241,6 +245,7 @@ class SessionCoverageSerializer(AnswerSerializer):
         help_text="Sessions of the range from `since` on: a backtest needs the percentage of them"
         " that BACKTEST_MIN_COVERAGE says.",
     )
+    generatedUntil = MomentField(required=False, help_text=_GENERATED_HELP)
 
     def to_representation(self, instance: SessionCoverage) -> dict[str, Any]:
         return instance.to_wire()
@@ -274,9 +279,8 @@ class TimeframeCoverageSerializer(AnswerSerializer):
         source="unchecked",
         help_text="Years without loaded holidays: their sessions never count as missing.",
     )
-    synthetic = BooleanField(
-        required=False, help_text="True where the history is a generated sample."
-    )
+    synthetic = BooleanField(required=False, help_text=_SYNTHETIC_HELP)
+    generatedUntil = MomentField(required=False, help_text=_GENERATED_HELP)
     adjusted = BooleanField(
         required=False, help_text="True where the source had adjusted the prices for splits."
     )
@@ -293,6 +297,7 @@ class TimeframeCoverageSerializer(AnswerSerializer):
         "missingSessions": 0,
         "uncheckedYears": [],
         "synthetic": True,
+        "generatedUntil": MOMENT_EXAMPLE,
     }
 )
 class SeriesSerializer(TimeframeCoverageSerializer):
@@ -372,6 +377,7 @@ class CandleQualitySerializer(AnswerSerializer):
                 "gaps": [],
                 "uncheckedYears": [],
                 "synthetic": True,
+                "generatedUntil": MOMENT_EXAMPLE,
             }
         ],
     }

@@ -76,10 +76,15 @@ class CandleFileSerializer(UploadSerializer):
         default=False,
         help_text="First drop the stored candles of the same symbols in the same timeframe.",
     )
+    replaceSample = FlagField(
+        default=False,
+        help_text="Let the file replace a generated sample of the same symbols in the same"
+        " timeframe; else it is refused.",
+    )
 
     @classmethod
     def read(cls, data: Any) -> dict[str, Any]:
-        """Return the file as `upload`, its `options`, `prices` and `replace`."""
+        """Return the file as `upload`, its `options`, `prices`, `replace` and `replace_sample`."""
         body = super().read(data)
         names = ("symbol", "timeframe", "stamps", "strict")
         choices = {name: body[name] for name in names if name in body}
@@ -87,13 +92,14 @@ class CandleFileSerializer(UploadSerializer):
             choices["stamps"] = StampSide(choices["stamps"])
         options = ImportOptions(
             **choices,
-            ignored_columns=tuple(body.get("ignoreColumns", ())),
+            ignored_columns=tuple(body.get("ignore_columns", ())),
             find_symbol=symbol_finder(),
             calendars=calendars_of,
         )
         return {
             "upload": body["upload"],
             "replace": body["replace"],
+            "replace_sample": body["replace_sample"],
             "options": options,
             "prices": PriceKind(body["prices"]) if "prices" in body else None,
         }

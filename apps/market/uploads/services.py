@@ -54,6 +54,7 @@ def upload_candles(
     options: ImportOptions,
     prices: PriceKind | None = None,
     replace: bool,
+    replace_sample: bool = False,
     now: datetime,
 ) -> CandleUpload:
     """Check a candle file, or store a checked one, as `manage.py load_candles` does: all of it, or
@@ -62,14 +63,14 @@ def upload_candles(
     A check writes everything and rolls back, so that it finds every error of storing. Raises
     OtherFile, BadCandleFile, and the errors of `services.append_all`.
     """
-    loader = CandleLoader(replace=replace, now=now)
+    loader = CandleLoader(replace=replace, replace_sample=replace_sample, now=now)
     files = []
     with upload.saved() as path:
         for read in read_candle_files(path, options):
             loaded = judged(read, given=prices)
             files.append(CandleFileReport(loaded.file, lines_of(loaded)))
             loader.add(loaded)
-    loader.store()
+    loader.finish()
     uploaded = CandleUpload(upload, files, loader.counts)
     if upload.is_check:
         transaction.set_rollback(True)

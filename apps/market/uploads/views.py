@@ -7,7 +7,7 @@ from rest_framework.response import Response
 from apps.accounts.calls import operator_of
 from apps.core.api.resources import OwnedViewSet, idempotent, refuses
 from apps.core.files import OtherFile
-from apps.market.candles.writing import OtherPriceKind
+from apps.market.candles.writing import OtherPriceKind, SampleInTheWay
 from apps.market.importers import BadCandleFile
 from apps.market.serializers.uploads import (
     CandleFileSerializer,
@@ -30,7 +30,7 @@ class CandleFileViewSet(OwnedViewSet):
         request=CandleFileSerializer,
         responses={200: CandleUploadSerializer},
     )
-    @refuses(OtherFile, BadCandleFile, OtherPriceKind)
+    @refuses(OtherFile, BadCandleFile, OtherPriceKind, SampleInTheWay)
     @idempotent
     def create(self, request: Request) -> Response:
         """Check or store a candle file."""

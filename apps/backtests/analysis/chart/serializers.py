@@ -76,7 +76,6 @@ class ChartSerializer(CandlesSerializer):
             "symbol": instance.symbol,
             "timeframe": instance.timeframe,
             "priced": instance.priced,
-            "synthetic": instance.synthetic,
         }
         return {
             **super().to_representation(candles),

@@ -12,7 +12,7 @@ from apps.backtests.analysis.report.charts import legible_candles
 from apps.backtests.running import results
 from apps.backtests.running.results import Trades
 from apps.engine.results import net_profits
-from apps.market.candles import AdjustedCandles, read_adjusted, synthetic_symbols
+from apps.market.candles import AdjustedCandles, read_adjusted
 from apps.market.rulebook import calendars_of
 
 # Of more trades those with the largest results are shown.
@@ -29,7 +29,6 @@ class Chart:
     symbol: str
     timeframe: str
     priced: AdjustedCandles
-    synthetic: bool
     fills: list[dict[str, Any]]
     trades: int
     shown_trades: int
@@ -65,8 +64,7 @@ def chart(
     return Chart(
         symbol=symbol,
         timeframe=timeframe,
-        priced=AdjustedCandles(candles, read.actions),
-        synthetic=bool(synthetic_symbols([symbol])),
+        priced=AdjustedCandles(candles, read.actions, generated_until=read.generated_until),
         fills=_fills(trades.select(touched[largest]), backtest.symbols, start, end),
         trades=len(touched),
         shown_trades=len(largest),

@@ -10,6 +10,7 @@ from typing import Any
 
 from apps.backtests.models import Backtest, BacktestKind
 from apps.backtests.running import ledger, results
+from apps.backtests.running.sample_notices import notice_on_histories
 from apps.backtests.running.simulating import load_inputs
 from apps.core.times import day_in_india
 from apps.engine import ignore_progress
@@ -17,15 +18,15 @@ from apps.engine.candles import TIMEFRAMES, Candles
 from apps.engine.evidence import EvidenceInput, JoinedTests, evidence_document, traded_fills_of
 from apps.engine.results import Array, day_ends
 from apps.engine.studies import applied
-from apps.market.candles import SAMPLE_NOTICE, read_adjusted, stored_timeframes, synthetic_symbols
+from apps.market.candles import read_adjusted, stored_timeframes
 from apps.market.rulebook import expiry_days
 
 
 def make_evidence(backtest: Backtest) -> tuple[dict[str, object], Array]:
     """Return the document, and the fills as TRADED_FILL records. Raises EngineError."""
     evidence = evidence_input(backtest)
-    is_sample = bool(synthetic_symbols(backtest.symbols))
-    document = evidence_document(evidence, not_judged=SAMPLE_NOTICE if is_sample else "")
+    notice = notice_on_histories(evidence.inputs.histories)
+    document = evidence_document(evidence, not_judged=notice)
     return document, traded_fills_of(evidence.fills, evidence.data.contracts)
 
 

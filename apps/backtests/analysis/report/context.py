@@ -13,6 +13,7 @@ from apps.backtests.analysis.report.study_drawings import study_drawing
 from apps.backtests.models import Backtest, BacktestKind
 from apps.backtests.running import results
 from apps.backtests.running.results import noted_receipt
+from apps.backtests.running.sample_notices import notice_on_result
 from apps.core.times import INDIA
 from apps.engine.results import (
     Array,
@@ -24,7 +25,6 @@ from apps.engine.results import (
     trade_breakdowns,
     worst_drawdowns,
 )
-from apps.market.candles import SAMPLE_NOTICE
 
 # Rows of the table of drawdowns.
 MAX_DRAWDOWNS: Final = 10
@@ -60,7 +60,7 @@ def report_context(backtest: Backtest, *, now: datetime) -> tuple[dict[str, Any]
         "title": backtest.name or backtest.algorithm.name,
         "performance": backtest.performance or {},
         "receipt": noted_receipt(backtest) or {},
-        "sample_notice": SAMPLE_NOTICE,
+        "sample_notice": notice_on_result(backtest),
         "coverage": [_with_dates(row) for row in coverage],
         "coverage_summary": _coverage_summary(coverage),
         "study": backtest.study_results or {},
@@ -111,8 +111,12 @@ def _badge(backtest: Backtest) -> str:
 
 
 def _with_dates(row: dict[str, Any]) -> dict[str, Any]:
-    """Add the dates in India of the first and last bar to a coverage."""
-    times = {"first": row["firstBar"], "last": row["lastBar"]}
+    """Add the dates in India of the first, last and last generated bar to a coverage."""
+    times = {
+        "first": row["firstBar"],
+        "last": row["lastBar"],
+        "generated": row.get("generatedUntil"),
+    }
     dates = {
         name: time and datetime.fromisoformat(time).astimezone(INDIA).date()
         for name, time in times.items()

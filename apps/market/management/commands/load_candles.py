@@ -4,19 +4,27 @@ import argparse
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import transaction
 from django.utils import timezone as clock
 from tqdm import tqdm
 
+from apps.core import audit
 from apps.core.errors import ServiceError
+from apps.core.times import indian_time
 from apps.engine.candles import TIMEFRAMES, InvalidSymbol, parse_symbol
 from apps.market import services
 from apps.market.candles.price_kinds import PriceKind
-from apps.market.candles.reading import SAMPLE_NOTICE
-from apps.market.candles.writing import CandleKind, RealHistoryExists, WriteCounts
+from apps.market.candles.samples import SAMPLE_NOTICE
+from apps.market.candles.undo import undo_load
+from apps.market.candles.writing import (
+    CandleKind,
+    RealHistoryExists,
+    SampleInTheWay,
+    WriteCounts,
+)
 from apps.market.importers import CandleImport, ImportOptions, StampSide, read_candle_files
 from apps.market.importers.judging import judged
 from apps.market.importers.loader import CandleLoader
@@ -24,6 +32,12 @@ from apps.market.importers.report import lines_of
 from apps.market.importers.sample import samples
 from apps.market.rulebook.calendars import calendars_of
 from apps.symbols.services import symbol_finder
+
+REFUSED: Final = 2
+"""The exit code where a generated sample is in the way."""
+_IN_THE_WAY: Final = "A generated sample is stored where these bars belong:"
+# Series of an undone load that are named.
+_MOST_SHOWN: Final = 20
 
 
 class Command(BaseCommand):
@@ -54,6 +68,18 @@ class Command(BaseCommand):
             help="first drop the stored candles of the same symbols in the same timeframe",
         )
         parser.add_argument(
+            "--replace-sample",
+            action="store_true",
+            help="replace a generated sample of the same symbols in the same timeframe; without it"
+            f" the command asks on a terminal, and refuses elsewhere (exit code {REFUSED})",
+        )
+        parser.add_argument(
+            "--undo",
+            action="store_true",
+            help="put back what the last load replaced, of all its symbols or of --symbol and"
+            " --timeframe; possible once, while nothing else has changed them",
+        )
+        parser.add_argument(
             "--dry-run", action="store_true", help="check and report, store nothing"
         )
         parser.add_argument(
@@ -81,10 +107,47 @@ class Command(BaseCommand):
         )
 
     def handle(self, **options: Any) -> None:
-        if options["sample"] == bool(options["files"]):
-            raise CommandError("give FILEs to load, or --sample")
+        if [bool(options["files"]), options["sample"], options["undo"]].count(True) != 1:
+            raise CommandError("give FILEs to load, or --sample, or --undo")
         if options["sample"] and options["dry_run"]:
             raise CommandError("--sample has no dry run: it is the same every time")
+        try:
+            if options["undo"]:
+                self._undo(**options)
+            elif options["sample"]:
+                self._sample()
+            else:
+                self._load_or_ask(**options)
+        except SampleInTheWay as error:
+            message = (
+                f"{_IN_THE_WAY} {', '.join(error.samples)}. To replace it, add --replace-sample."
+                "\nNothing was loaded."
+            )
+            raise CommandError(message, returncode=REFUSED) from error
+        except ServiceError as error:
+            action = "undone" if options["undo"] else "loaded"
+            raise CommandError(f"{error}\nNothing was {action}.") from error
+
+    def _load_or_ask(self, **options: Any) -> None:
+        """Load files; if a sample is in the way, ask before anything is replaced."""
+        try:
+            self._load(**options)
+        except SampleInTheWay as error:
+            if options["dry_run"] or not _agrees(f"{_IN_THE_WAY} {', '.join(error.samples)}."):
+                raise
+            self._load(**{**options, "replace_sample": True}, is_repeated=True)
+
+    @transaction.atomic
+    def _load(
+        self,
+        *,
+        files: Sequence[Path],
+        prices: PriceKind | None,
+        dry_run: bool,
+        is_repeated: bool = False,
+        **options: Any,
+    ) -> None:
+        """Load files; what a dry run has loaded is rolled back. A repeated load tells nothing."""
         choices = {name: options[name] for name in ("symbol", "timeframe", "stamps", "strict")}
         import_options = ImportOptions(
             **choices,
@@ -92,44 +155,39 @@ class Command(BaseCommand):
             find_symbol=symbol_finder(),
             calendars=calendars_of,
         )
-        try:
-            with transaction.atomic():
-                if options["sample"]:
-                    self._sample()
-                elif options["dry_run"]:
-                    self._report(options["files"], import_options, options["prices"])
-                else:
-                    replace = options["replace"]
-                    self._load(options["files"], import_options, options["prices"], replace=replace)
-        except ServiceError as error:
-            raise CommandError(f"{error}\nNothing was loaded.") from error
-
-    def _report(
-        self, files: Sequence[Path], import_options: ImportOptions, prices: PriceKind | None
-    ) -> None:
+        loader = CandleLoader(
+            replace=options["replace"],
+            replace_sample=options["replace_sample"],
+            now=clock.now(),
+        )
         for loaded in _read(files, import_options, prices):
-            self._tell(loaded)
-        self.stdout.write("dry run: nothing stored")
+            if not is_repeated:
+                self.stdout.write("\n  ".join([loaded.file, *lines_of(loaded)]))
+            loader.add(loaded)
+        loader.finish()
+        twice = f", {loader.twice} in two files, the later's taken" if loader.twice else ""
+        self.stdout.write(_counts_text(loader.counts) + twice)
+        if dry_run:
+            transaction.set_rollback(True)
+            self.stdout.write("dry run: nothing stored")
 
-    def _load(
-        self,
-        files: Sequence[Path],
-        import_options: ImportOptions,
-        prices: PriceKind | None,
-        *,
-        replace: bool,
-    ) -> None:
-        loading = CandleLoader(replace=replace, now=clock.now())
-        for loaded in _read(files, import_options, prices):
-            self._tell(loaded)
-            loading.add(loaded)
-        loading.store()
-        twice = f", {loading.twice} in two files, the later's taken" if loading.twice else ""
-        self.stdout.write(_counts_text(loading.counts) + twice)
+    @transaction.atomic
+    def _undo(self, *, symbol: str, timeframe: str, dry_run: bool, **options: Any) -> None:
+        undone = undo_load(
+            symbol=symbol, timeframe=timeframe, actor=audit.command_line(), now=clock.now()
+        )
+        self.stdout.write(f"the load of {indian_time(undone.loaded_at)}")
+        for key, (before, after) in list(undone.series.items())[:_MOST_SHOWN]:
+            self.stdout.write(f"  {' '.join(key)}: {before} bars, {after} after the undo")
+        if len(undone.series) > _MOST_SHOWN:
+            self.stdout.write(f"  and {len(undone.series) - _MOST_SHOWN} series more")
+        for warning in undone.warnings:
+            self.stdout.write(f"  {warning}")
+        if dry_run:
+            transaction.set_rollback(True)
+            self.stdout.write("dry run: nothing undone")
 
-    def _tell(self, loaded: CandleImport) -> None:
-        self.stdout.write("\n  ".join([loaded.file, *lines_of(loaded)]))
-
+    @transaction.atomic
     def _sample(self) -> None:
         now, total = clock.now(), WriteCounts()
         for sample in samples():
@@ -162,6 +220,14 @@ def _read(
     for path in tqdm(files, unit="file", file=sys.stderr, disable=None, leave=False):
         for loaded in read_candle_files(path, import_options):
             yield judged(loaded, given=prices)
+
+
+def _agrees(reason: str) -> bool:
+    """Ask on a terminal whether to replace the sample; elsewhere the answer is no."""
+    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+        return False
+    print(f"{reason} Replace it? [y/N] ", end="", file=sys.stderr, flush=True)
+    return sys.stdin.readline().strip().lower() in ("y", "yes")
 
 
 def _counts_text(counts: WriteCounts) -> str:

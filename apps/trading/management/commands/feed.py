@@ -21,6 +21,7 @@ from apps.market.services import (
     FeedLost,
     ImportOptions,
     KiteFeed,
+    SampleInTheWay,
     advance_when_possible,
     end_replay,
     follow,
@@ -66,6 +67,11 @@ class Command(BaseCommand):
                 f" candles is not played, and the exit code is {GAP}"
             ),
         )
+        parser.add_argument(
+            "--replace-sample",
+            action="store_true",
+            help="let the candles of files replace a generated sample",
+        )
         parser.add_argument("--kite", action="store_true", help="follow Kite Connect's WebSocket")
         parser.add_argument("--end", action="store_true", help="end the replay")
 
@@ -79,6 +85,8 @@ class Command(BaseCommand):
                 self._follow(options["symbols"])
             else:
                 self._play(**options)
+        except SampleInTheWay as error:
+            raise CommandError(f"{error} To replace it, add --replace-sample.") from error
         except (ServiceError, FeedLost) as error:
             raise CommandError(str(error)) from error
 
@@ -106,7 +114,13 @@ class Command(BaseCommand):
         printed_at, reached = 0.0, None
         try:
             for moment in pace(moments, speed=speed, wait=time.sleep):
-                advance_when_possible(moment, timeframe, stored=not files, wait=time.sleep)
+                advance_when_possible(
+                    moment,
+                    timeframe,
+                    stored=not files,
+                    replace_sample=options["replace_sample"],
+                    wait=time.sleep,
+                )
                 reached = moment.time
                 if time.monotonic() - printed_at >= SECONDS_A_LINE:
                     printed_at = time.monotonic()

@@ -1,0 +1,44 @@
+"""What the last load of each series replaced, kept so that `undo` can put it back.
+
+A load is known by its moment, which all series of one command or upload share.
+"""
+
+from collections.abc import Iterable, Sequence
+from datetime import date, datetime, timedelta
+from typing import Final
+
+from django.db import connection
+
+from apps.market.candles import queries
+from apps.market.models import ReplacedChunk
+
+# For so long a load can be undone.
+UNDOABLE_FOR: Final = timedelta(days=30)
+
+
+def keep_chunks(keys: Iterable[int], *, now: datetime) -> None:
+    """Keep chunks as they are, before the load of the moment `now` changes them."""
+    if keys := list(keys):
+        with connection.cursor() as cursor:
+            cursor.execute(queries.KEEP_CHUNKS, [now, keys])
+
+
+def keep_empty_periods(
+    periods: Sequence[tuple[str, date]], timeframe: str, *, now: datetime
+) -> None:
+    """Note the periods of symbols into which the load of the moment `now` inserts chunks."""
+    if periods:
+        symbols, days = map(list, zip(*periods, strict=True))
+        with connection.cursor() as cursor:
+            cursor.execute(queries.KEEP_PERIODS, [now, timeframe, symbols, days])
+
+
+def forget_earlier_loads(symbols: Iterable[str], timeframe: str, *, now: datetime) -> None:
+    """Forget what earlier loads replaced in the series that the load of `now` has changed."""
+    with connection.cursor() as cursor:
+        cursor.execute(queries.FORGET_EARLIER_LOADS, [list(symbols), timeframe, now])
+
+
+def forget_old_loads(*, now: datetime) -> None:
+    """Forget what loads replaced that are older than UNDOABLE_FOR."""
+    ReplacedChunk.objects.filter(loaded_at__lt=now - UNDOABLE_FOR).delete()
