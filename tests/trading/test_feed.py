@@ -203,8 +203,8 @@ def test_an_algorithm_without_bars_is_reported(alice: User) -> None:
         stderr=errors,
     )
     message = errors.getvalue()
-    assert f"({missing.algorithm_id}) waits for 15m bars of {TCS}, which this feed" in message
-    assert f"({finer.algorithm_id}) waits for 1m bars of {SBIN}, which this feed" in message
+    assert f"({missing.algorithm_id}) waits for 15m bars of {TCS}, and this feed" in message
+    assert f"({finer.algorithm_id}) waits for 1m bars of {SBIN}, and this feed" in message
     assert fed.algorithm_id not in message
 
 
