@@ -1,4 +1,4 @@
-"""After a run of every benchmark, the table goes to the file that `--table` names."""
+"""After a run of every benchmark, write the table to the file that `--table` names."""
 
 from collections.abc import Generator
 from datetime import UTC, datetime

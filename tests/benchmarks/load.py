@@ -1,4 +1,4 @@
-"""A client that costs little: one thread, several connections, each with one request at a time."""
+"""A cheap client: one thread, several connections, each with one request at a time."""
 
 import re
 import selectors
@@ -13,14 +13,14 @@ _LENGTH = re.compile(rb"\r\ncontent-length: *([0-9]+)", re.IGNORECASE)
 
 
 class Load(NamedTuple):
-    """What a round of requests took: in all, and each; seconds."""
+    """The times of a round of requests: in all, and each; seconds."""
 
     seconds: float
     latencies: list[float]
 
 
 def request(method: str, path: str, *, token: str) -> bytes:
-    """A whole request without a body."""
+    """Return a complete request without a body."""
     lines = [
         f"{method} {path} HTTP/1.1",
         "Host: 127.0.0.1",
@@ -32,7 +32,9 @@ def request(method: str, path: str, *, token: str) -> bytes:
 
 
 def ask(port: int, sent: bytes, *, times: int) -> Load:
-    """So often in all, every answer a 200; the connections are opened before the clock starts."""
+    """Send this many requests, all answered 200; the connections are opened before the clock
+    starts.
+    """
     with ExitStack() as opened:
         connections = [opened.enter_context(_connected(port)) for _ in range(CONNECTIONS)]
         waiting = opened.enter_context(selectors.DefaultSelector())

@@ -10,7 +10,7 @@ from apps.engine.candles.candles import COLUMNS
 
 
 def random_minutes(bars: int) -> Candles:
-    """A random walk of minute bars from 2024 on, around the clock."""
+    """Return a random walk of minute bars from 2024 on, around the clock."""
     rng = np.random.default_rng(1)
     close = np.round(1000 * np.exp(np.cumsum(rng.normal(0, 0.0005, bars))), 2)
     open_ = np.r_[close[:1], close[:-1]]
@@ -48,7 +48,7 @@ def session_bars(sessions: int, *, length: int = 60, seed: int = 1) -> Candles:
 
 
 def candles_file(folder: Path, bars: int, *, seed: int = 1) -> Path:
-    """Minutes of one symbol, a column a name."""
+    """Write minutes of one symbol, a column a name."""
     path = folder / f"{bars}_{seed:02}.npz"
     walk = session_bars(-(-bars // 375), seed=seed).slice(0, bars)
     np.savez(path, **{name: getattr(walk, name) for name in COLUMNS})
@@ -56,7 +56,7 @@ def candles_file(folder: Path, bars: int, *, seed: int = 1) -> Path:
 
 
 def candles_folder(folder: Path, bars: int, *, symbols: int) -> Path:
-    """A file of each symbol, over the same minutes."""
+    """Write a file of each symbol, over the same minutes."""
     folder.mkdir()
     for seed in range(1, symbols + 1):
         candles_file(folder, bars, seed=seed)

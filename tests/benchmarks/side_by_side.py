@@ -1,4 +1,4 @@
-"""Timing two ways of one work in turn, so that a machine's moods hit both alike."""
+"""Timing two ways of one work in turn, so that load on the machine affects both alike."""
 
 import statistics
 import time
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A line of the table: what one way took, what another, and their ratio if there are two."""
+    """A line of the table: the time of one way, of another, and their ratio if there are two."""
 
     name: str
     first: str
@@ -30,7 +30,9 @@ def compare(
 
 
 def report(name: str, fast: Sequence[float], slow: Sequence[float]) -> float:
-    """Print and keep what rounds of two ways took, in seconds; the median of their ratios."""
+    """Print and store the times of rounds of two ways, in seconds; return the median of their
+    ratios.
+    """
     ratios = [other / quick for quick, other in zip(fast, slow, strict=True)]
     ratio, quick, other = (statistics.median(values) for values in (ratios, fast, slow))
     spread = f"{_figure(min(ratios))} to {_figure(max(ratios))}"

@@ -1,4 +1,4 @@
-"""The table of measurements in the README beside: from what this run measured to text."""
+"""The table of measurements in the README: this run's measurements as text."""
 
 import os
 import platform
@@ -12,11 +12,11 @@ BEGIN, END = "<!-- bench -->", "<!-- /bench -->"
 
 
 class NoMarkers(Exception):
-    """The file has no place for the table."""
+    """The file has no markers for the table."""
 
 
 def table(rows: Sequence[Row], *, skipped: Sequence[str], on: date) -> str:
-    """Markdown: when and where, the rows, and why what is missing was not measured."""
+    """Return Markdown: the date and the machine, the rows, and the reasons of missing ones."""
     lines = [f"Measured on {on.isoformat()}: {machine()}.", ""]
     lines += ["| One against another | One | Another | Times as fast |", "|---|---|---|---|"]
     lines += [f"| {row.name} | {row.first} | {row.other} | {row.ratio} |" for row in rows]
@@ -25,7 +25,7 @@ def table(rows: Sequence[Row], *, skipped: Sequence[str], on: date) -> str:
 
 
 def machine() -> str:
-    """The processor as the system names it, how many cores, the Python."""
+    """Return the processor's name, the number of cores, and the Python."""
     return f"{os.cpu_count()} cores of {_processor()}, Python {platform.python_version()}"
 
 
@@ -39,7 +39,7 @@ def _processor() -> str:
 
 
 def write(path: Path, text: str) -> None:
-    """Replace what stands between the markers; raises NoMarkers."""
+    """Replace the text between the markers. Raises NoMarkers."""
     before, begin, remainder = path.read_text().partition(BEGIN)
     _, end, after = remainder.partition(END)
     if not begin or not end:

@@ -1,4 +1,4 @@
-"""What it saves to write what many runs did in the same few statements."""
+"""The gain from writing the results of many runs in the same few statements."""
 
 from typing import Any
 
@@ -18,7 +18,7 @@ FLAT, UP = {SBIN: (100.0, 101.0, 99.0, 100.0)}, {SBIN: (103.0, 105.0, 103.0, 105
 
 
 def trade(steppers: list[Stepper]) -> None:
-    """Three rows: a signal, its fill, and the target that is reached."""
+    """Trade three rows: a signal, its fill, and a reached target."""
     for row in ((FLAT, {SBIN: ENTER_LONG}), (FLAT, {}), (UP, {})):
         book_steps([stepper.step(*row) for stepper in steppers], now=steppers[0].now)
         for stepper in steppers:

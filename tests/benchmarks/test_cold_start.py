@@ -1,4 +1,4 @@
-"""From a fresh clone with its dependencies installed to its first results."""
+"""From a fresh clone with installed dependencies to its first results."""
 
 import re
 import resource
@@ -21,7 +21,7 @@ from tests.processes import PROJECT
 
 pytestmark = [pytest.mark.bench, pytest.mark.timeout(900)]
 
-# What runs the service; whatever running it has left in this checkout is not copied.
+# The files that run the service; later files in this checkout are not copied.
 CLONED: Final = ("apps", "config", "manage.py", "pyproject.toml")
 
 
@@ -91,6 +91,6 @@ def follow_readme(running: Service, clone: Path) -> None:
 
 
 def seconds_of_processors() -> float:
-    """Return what children that have ended used, and their children."""
+    """Return the processor time of ended children and their children."""
     usage = resource.getrusage(resource.RUSAGE_CHILDREN)
     return usage.ru_utime + usage.ru_stime

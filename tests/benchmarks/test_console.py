@@ -1,4 +1,4 @@
-"""How long the service works on each page of the console for a trader with 500 algorithms."""
+"""The service's time for each page of the console, for a trader with 500 algorithms."""
 
 import statistics
 import time
@@ -43,7 +43,7 @@ def test_each_page_of_a_trader_with_many_algorithms(settings: LazySettings) -> N
 
 
 def milliseconds(client: Client, path: str) -> float:
-    """Return the median of ROUNDS after one that is not counted."""
+    """Return the median of ROUNDS, after an uncounted one."""
     spent = []
     for _ in range(ROUNDS + 1):
         began = time.perf_counter()

@@ -1,4 +1,4 @@
-"""What telling an event costs whoever causes it, and how soon it arrives."""
+"""The cost of an event for its cause, and the time to its arrival."""
 
 import statistics
 import threading
@@ -42,7 +42,7 @@ RATE, SECONDS, ENDPOINTS = 1_000, 10, 20
 
 @pytest.fixture(autouse=True)
 def on_this_machine(monkeypatch: pytest.MonkeyPatch, settings: Settings) -> None:
-    """Webhooks, and the senders, which inherit it, may lead to here."""
+    """Allow webhooks to this machine, for the sender processes too."""
     settings.WEBHOOK_ALLOW_CIDRS, settings.WEBHOOK_ALLOW_HTTP = [ip_network("127.0.0.0/8")], True
     monkeypatch.setenv("WEBHOOK_ALLOW_CIDRS", "127.0.0.0/8")
     monkeypatch.setenv("WEBHOOK_ALLOW_HTTP", "1")
@@ -54,7 +54,7 @@ def payload(owner: User, number: int = 0) -> EventPayload:
 
 
 def test_what_telling_adds_to_a_request() -> None:
-    """The ways take turns; each is a transaction of its own, as of a request."""
+    """The ways take turns; each is a separate transaction, as for a request."""
     alone, with_three = make.user("alone"), make.user("three")
     for _ in range(3):
         endpoint_of(with_three)
@@ -94,7 +94,7 @@ class Hanging:
 
 
 def test_how_soon_others_are_told_while_a_hundred_hang(tmp_path: Path) -> None:
-    """One sender; every endpoint, good or not, is told of an event a second."""
+    """There is one sender; every endpoint, good or not, gets an event a second."""
     hanging = Hanging()
     with ExitStack() as stack:
         bad = stack.enter_context(counting(hanging))
@@ -128,7 +128,7 @@ def _owners(count: int, receiver: Counted, name: str) -> Iterator[User]:
 
 
 def _await_senders(owner: User, receiver: Counted, webhooks: int) -> None:
-    """A first event has come through, and is forgotten."""
+    """Wait until a first event has arrived, and forget it."""
     outbox.write_events([payload(owner)], now=timezone.now())
     until(lambda: len(receiver.good) == webhooks)
     receiver.good.clear()

@@ -1,4 +1,4 @@
-"""What the evidence on a year of minutes takes, beside its simulations alone."""
+"""The cost of the evidence on a year of minutes, beside its simulations alone."""
 
 import json
 import time
@@ -59,7 +59,7 @@ def crossing(*filters: dict[str, Any]) -> Strategy:
 
 
 def charges_fill_by_fill(fills: Array, row: ChargeRow) -> float:
-    """Return what TRADED_FILL records pay, as a plain loop adds it up."""
+    """Return the charges of TRADED_FILL records by a plain loop."""
     total = 0.0
     for fill in fills:
         value = float(fill["value"])
@@ -81,12 +81,12 @@ def charges_fill_by_fill(fills: Array, row: ChargeRow) -> float:
 
 
 def simulations_of(sections: Any) -> int:
-    """Return how many times the strategy was simulated."""
+    """Return the number of simulations of the strategy."""
     certificate = sections["lookAhead"]["figures"]["certificate"]
     neighbours = sections["sensitivity"]["figures"]
     cuts = 1 + certificate["cuts"] + certificate["futures"]
     tried = 1 + neighbours["neighbours"] - neighbours["invalid"]
-    return int(cuts + tried + len(COST_FACTORS))  # that of factor 1 is of the fills
+    return int(cuts + tried + len(COST_FACTORS))  # factor 1 is the simulation of the fills
 
 
 @pytest.mark.parametrize("filters", [[], FILTERS], ids=["plain", "filtered"])

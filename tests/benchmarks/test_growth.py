@@ -1,4 +1,4 @@
-"""What ten times the work takes."""
+"""The cost of ten times the work."""
 
 from collections.abc import Callable, Mapping
 from itertools import pairwise
@@ -16,7 +16,7 @@ ROUNDS = 3
 
 
 def grown(name: str, works: Mapping[int, Callable[[], float]]) -> None:
-    """Of works by size, each ten times the one before, which take the seconds that they return."""
+    """Measure works by size, each ten times the previous one; they return their seconds."""
     rounds = [[work() for work in works.values()] for _ in range(ROUNDS)]
     seconds = dict(zip(works, zip(*rounds, strict=True), strict=True))
     for less, more in pairwise(works):
@@ -26,7 +26,7 @@ def grown(name: str, works: Mapping[int, Callable[[], float]]) -> None:
 
 
 def curves_grown(name: str, candles: Mapping[int, Path]) -> None:
-    """Of candles to trades and equity, by the size of the candles."""
+    """Measure candles to trades and equity, by the size of the candles."""
     with service_runner() as runner:
         works = {
             size: lambda path=path: runner.measure("curve", path).seconds

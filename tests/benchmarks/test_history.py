@@ -1,4 +1,4 @@
-"""What blocks buy against a table of single candles: to read, to load, to store."""
+"""Chunks against a table of single candles: to read, to load, to store."""
 
 import csv
 import time
@@ -48,7 +48,7 @@ Row = Sequence[float]
 
 @pytest.fixture
 def rows_table(db: None) -> None:
-    """One candle a row, for as long as the transaction lives."""
+    """Make a table with one candle a row, for this transaction."""
     with connection.cursor() as cursor:
         cursor.execute(
             "CREATE TEMP TABLE one_candle_a_row (time bigint PRIMARY KEY, open float8, high float8,"
@@ -109,7 +109,7 @@ def rows_of_parquet(path: Path) -> Iterable[Row]:
 
 
 def compare_loads(path: Path, read_plainly: Callable[[Path], Iterable[Row]]) -> None:
-    """From a file to stored bars with every check and report, against rows without any."""
+    """Compare loading a file with every check and report to inserting rows without any."""
     bars, seconds = DECADE * 375, []
 
     def load() -> None:
@@ -154,8 +154,8 @@ def test_reading_a_year_of_minutes(rows_table: None) -> None:
 
 @pytest.mark.timeout(600)
 def test_reading_a_year_among_many() -> None:
-    """Reading takes what the blocks of the asked span take, however many others there are: each is
-    found by one index and read by its key. So a tenth of the bars shows what all would.
+    """Reading takes the time of the chunks in the requested span, regardless of others: an index
+    finds each, and it is read by its key. So a tenth of the bars shows the same as all would.
     """
     store_candles(SYMBOL, "1m", session_bars(YEAR))
     end = 2**33
@@ -175,7 +175,7 @@ def test_reading_a_year_among_many() -> None:
 
 
 def median_of(call: Callable[[], object], clock: Callable[[], float] = time.perf_counter) -> float:
-    """Seconds that a call takes at the median."""
+    """Return the median seconds of a call."""
     taken = []
     for _ in range(15):
         begun = clock()

@@ -1,4 +1,4 @@
-"""From the POST of a backtest to its answer, over HTTP, against a service as its users run it."""
+"""From the POST of a backtest to its answer, over HTTP, against a service as users run it."""
 
 import csv
 import json
@@ -48,7 +48,7 @@ EVERY_RULE = {
 
 
 def minutes_of_2024() -> Candles:
-    """The walk, stamped with the sessions that the calendar has."""
+    """Return the walk, stamped with the calendar's sessions."""
     days = np.arange(19_723, 20_200, dtype=np.int32)
     calendar = sessions_of(SYMBOL)
     opens, closes = calendar.hours(days[calendar.is_session(days)])
@@ -77,7 +77,7 @@ def write_minutes(path: Path) -> None:
 
 @pytest.fixture
 def running(tmp_path: Path) -> Iterator[Service]:
-    """A service that holds the minutes."""
+    """Yield a service with the minutes stored."""
     path = tmp_path / "minutes.csv"
     write_minutes(path)
     with service() as started:

@@ -1,4 +1,4 @@
-"""What all processes of a service hold together, its database included, as its users run it."""
+"""The memory of all processes of a service, its database included, as users run it."""
 
 import time
 from collections.abc import Iterator
@@ -55,7 +55,7 @@ def measure(running: Service, moment: str) -> float:
 
 
 def proportional_megabytes(pid: int) -> float:
-    """Return the process's own pages and its share of those that several processes map."""
+    """Return the process's own pages and its share of shared ones."""
     try:
         lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
     except OSError:  # the process has ended

@@ -1,4 +1,4 @@
-"""What a result's metrics, breakdowns and receipt cost beside its simulation."""
+"""The cost of a result's metrics, breakdowns and receipt beside its simulation."""
 
 from dataclasses import replace
 
@@ -40,7 +40,7 @@ QUICK_TRADES = parse(
 
 
 def test_all_that_follows_a_simulation_against_the_simulation() -> None:
-    """A year of minutes. The candles are hashed beside the simulation, on another thread."""
+    """A year of minutes. Another thread hashes the candles during the simulation."""
     sessions = Sessions.build([Regime(0, 40_000, 33_300, 55_800)])
     history = History(SYMBOL, session_bars(246), sessions)
     end = int(history.candles.time[-1]) + 60

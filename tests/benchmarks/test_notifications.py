@@ -1,4 +1,6 @@
-"""What notifications of event streams add to the booking of a bar: triggers, and their commit."""
+"""The cost of notifications of event streams in the booking of a bar: triggers, and their
+commit.
+"""
 
 import time
 from collections.abc import Iterator
@@ -60,7 +62,7 @@ def test_a_bar_in_which_many_runs_trade() -> None:
 
 
 def trade(steppers: list[Stepper]) -> float:
-    """Let each run trade once; return the seconds that the booking of the three bars took."""
+    """Let each run trade once; return the seconds of booking the three bars."""
     seconds = 0.0
     for bar, signals in ROWS:
         steps = [stepper.step({SBIN: bar}, signals) for stepper in steppers]

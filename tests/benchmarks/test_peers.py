@@ -35,7 +35,9 @@ def runners() -> Iterator[Runners]:
 
 
 def agree(service: Measured, other: Measured) -> None:
-    """Their stops do not watch the entry bar or hang on the signal's close: a few trades differ."""
+    """The peers' stops skip the entry bar or start from the signal's close, so a few
+    trades differ.
+    """
     assert service.trades == pytest.approx(other.trades, rel=0.05)
     print(
         f"{service.trades:,} trades and {other.trades:,};"
@@ -81,9 +83,11 @@ def test_ten_years_of_minutes(runners: Runners, tmp_path: Path) -> None:
 
 
 def test_a_portfolio(tmp_path: Path) -> None:
-    """One account for all symbols, each with a bar in every minute. Candles are in one table, as
-    the service reads them and as vectorbt has them; our market is made of them in the measured
-    time, and then beforehand. Each way has its own process, for the sake of its memory.
+    """One account for all symbols, each with a bar in every minute.
+
+    Candles are in one table, as the service and vectorbt have them. Our data are prepared from them
+    within the measured time, and then beforehand. Each way has a separate process, to measure its
+    memory.
     """
     folder = candles_folder(tmp_path / "symbols", 100_000, symbols=50)
     with ExitStack() as processes:

@@ -1,4 +1,4 @@
-"""What the report of a year of real minutes weighs, and how soon it is made and seen."""
+"""The size of the report of a year of real minutes, and the time to render and show it."""
 
 import time
 from io import StringIO
@@ -33,7 +33,7 @@ PAINTED = "new Promise((resolve) => setTimeout(resolve, 1000))"
 
 
 def completed(owner: User) -> Backtest:
-    """A backtest of a year of minutes with about 4,000 trades."""
+    """Return a backtest of a year of minutes with about 4,000 trades."""
     basic = {"strategyType": "momentum", "timeframe": "1m", "symbols": ["NSE:INFY"]}
     crossing = {
         "type": "indicator_indicator",
@@ -57,7 +57,9 @@ def completed(owner: User) -> Backtest:
 
 
 def first_paints(address: str) -> tuple[list[float], list[float]]:
-    """Milliseconds to the first paint in a new browser, and in one that has shown the page."""
+    """Return milliseconds to the first paint in a new browser, and in one that has shown
+    the page.
+    """
     fresh: list[float] = []
     warm: list[float] = []
     for _ in range(ROUNDS):

@@ -1,7 +1,7 @@
-"""Three calls that clients make all day, as FastAPI with SQLAlchemy answers them and as we do.
+"""Three everyday calls, answered by FastAPI with SQLAlchemy and by us.
 
-Both are one process, with the same token, session, rows and PostgreSQL, which eight connections
-keep busy in turns. Both give the same answers and write a line of log for each request. They are
+Both are one process, with the same token, session, rows and PostgreSQL, kept busy by eight
+connections in turns. Both give the same answers and write a log line for each request. They are
 compared twice: without limits, and with requests counted in the database. Processor time is that of
 the web process and of PostgreSQL's processes.
 """
@@ -49,7 +49,7 @@ COLUMNS = """
 
 
 class Side(NamedTuple):
-    """One of the two services: where it listens, and the processes whose time is its own."""
+    """One of the two services: its port, and its processes."""
 
     port: int
     web: list[int]
@@ -61,7 +61,7 @@ class Sides(NamedTuple):
     service: Service
     token: str
     algorithm: str
-    # Whether requests count against limits, which none of them reaches.
+    # Whether requests count against limits, which are never reached.
     are_counted: bool
 
 
@@ -100,7 +100,7 @@ def sides(request: pytest.FixtureRequest) -> Iterator[Sides]:
 
 
 def _filled(started: Service) -> tuple[str, str]:
-    """Algorithms of two users; (a token of the first, one of theirs)."""
+    """Make algorithms of two users; return a token of the first, and one of their algorithms."""
     client = Client(f"http://127.0.0.1:{started.port}", lambda line: None)
     for name, count in (("other", ALGORITHMS_OF_OTHER), ("trader", ALGORITHMS_OF_TRADER)):
         body = {"email": f"{name}@example.com", "password": "a long password", "name": name}
@@ -120,7 +120,7 @@ def _copy(database: psycopg.Connection, algorithm: str, count: int) -> None:
 
 
 class Turn(NamedTuple):
-    """Seconds a request: that the client waited, and that each side of the service worked."""
+    """Seconds a request: the client's wait, and the work of each part of the service."""
 
     elapsed: float
     web: float
@@ -137,7 +137,7 @@ def turn(side: Side, sides: Sides, sent: bytes) -> Turn:
 
 
 def _processor(pids: list[int]) -> float:
-    """Seconds of processor time that these processes have used, those that have ended aside."""
+    """Return the processor time of these processes; ended ones count 0."""
     paths = [Path(f"/proc/{pid}/stat") for pid in pids]
     fields = [path.read_text().rpartition(")")[2].split() for path in paths if path.exists()]
     return sum(int(user) + int(system) for *_, user, system in (row[:13] for row in fields)) / TICKS
@@ -146,11 +146,11 @@ def _processor(pids: list[int]) -> float:
 def compare(
     name: str, sides: Sides, method: str, path: str, *, peer_path: str | None = None
 ) -> None:
-    """Turns, of which the first of each side is not counted.
+    """Compare turns without the first of each side.
 
-    One ratio is of requests a second. The other, of the processor time of web and database, is the
-    same on a machine that has other work to do. The answers are the same, unless the peer is asked
-    for something else at `peer_path`.
+    One ratio is of requests a second. The other is of the processor time of web and database, which
+    other load on the machine does not change. The answers are equal, unless the peer gets another
+    path, `peer_path`.
     """
     django_side, fastapi_side = sides.django_side, sides.fastapi_side
     if peer_path is None:
@@ -199,7 +199,9 @@ def _tail(turns: Sequence[Turn]) -> str:
 
 
 def test_logins(sides: Sides) -> None:
-    """One after another, as the row of the user is locked; the hash is most of it."""
+    """Logins come one after another, because the user's row is locked; the hash takes most of the
+    time.
+    """
     if sides.are_counted:
         pytest.skip("one measurement of logins is enough")
     client = Client(f"http://127.0.0.1:{sides.django_side.port}", lambda line: None)
@@ -226,7 +228,7 @@ def test_validation(sides: Sides) -> None:
 
 
 def test_validation_beside_less(sides: Sides) -> None:
-    """The peer reads and answers no coverage of the symbols here, which our contract asks for."""
+    """The peer omits the coverage of the symbols, which our contract requires."""
     path = f"/api/trading/algorithms/{sides.algorithm}"
     compare(
         "an algorithm judged with coverage beside one without",

@@ -1,4 +1,4 @@
-"""How long a search takes in the database, by its own clock."""
+"""The time of a search in the database, by its own clock."""
 
 import random
 from collections.abc import Callable, Sequence
@@ -32,8 +32,8 @@ FROM unnest(%s::text[], %s::text[], %s::text[], %s::text[], %s::text[], %s::date
 
 @pytest.fixture
 def typed(db: None) -> list[str]:
-    """Queries of 1 to 20 letters over 200,000 instruments: beginnings and insides of codes and of
-    names, contracts, slips, and letters at random.
+    """Return queries of 1 to 20 letters over 200,000 instruments: beginnings and insides of codes
+    and of names, contracts, slips, and random letters.
     """
     dice = random.Random(1)
     made = {"".join(dice.choices(SYLLABLES, k=4)) for _ in range(2 * SHARES)}
@@ -57,7 +57,7 @@ def typed(db: None) -> list[str]:
 
 
 def _cut(dice: random.Random, texts: Sequence[str], length: int) -> str:
-    """From the beginning, from the middle, with a slip, or of nothing."""
+    """Cut from the beginning or the middle, with a slip, or return random letters."""
     text = dice.choice(texts)
     start = dice.choice((0, 0, dice.randrange(len(text))))
     cut = text[start : start + length] or "A"
@@ -66,7 +66,7 @@ def _cut(dice: random.Random, texts: Sequence[str], length: int) -> str:
 
 
 def in_the_database(query: str) -> float:
-    """Milliseconds that planning and running its statements took, each the best of three."""
+    """Return milliseconds for planning and running its statements, each the best of three."""
     asked: list[tuple[str, Any]] = []
 
     def listen(execute: Callable[..., Any], sql: str, parameters: Any, *arguments: Any) -> Any:

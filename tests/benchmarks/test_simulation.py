@@ -1,4 +1,4 @@
-"""What compiling the rules buys, and what calendar blocks cost."""
+"""The gain from compiling the rules, and the cost of calendar blocks."""
 
 from pathlib import Path
 
@@ -39,8 +39,8 @@ def test_the_kernel_against_the_reference_implementation() -> None:
 
 
 def test_every_rule_in_the_kernel_against_the_plain_case() -> None:
-    """The same bars and signals: what trailing, charges, slippage, adds, a longest holding and a
-    daily limit cost beside a stop and a target.
+    """With the same bars and signals: the cost of trailing, charges, slippage, adds, a longest
+    holding and a daily limit beside a stop and a target.
     """
     strategy = crossing()
     candles = session_bars(267).slice(0, 100_000)
@@ -65,7 +65,7 @@ def test_every_rule_in_the_kernel_against_the_plain_case() -> None:
 
 
 def test_every_rule_against_the_plain_case(tmp_path: Path) -> None:
-    """As whole work: candles to trades and equity."""
+    """The work is complete: candles to trades and equity."""
     path = candles_file(tmp_path, 100_000)
     with service_runner() as runner:
         turns = [(runner.measure("curve", path), runner.measure("rules", path)) for _ in range(9)]

@@ -1,4 +1,4 @@
-"""How long a worker takes that was started anew, when its kernels were compiled before."""
+"""The time of a newly started worker with compiled kernels."""
 
 import statistics
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What it saves to hand a curve to PostgreSQL as bytes, and not to have them compressed again."""
+"""The gain from sending a curve to PostgreSQL as bytes, without compressing it again."""
 
 import numpy as np
 import pytest
@@ -18,7 +18,7 @@ POINTS, ROUNDS = 93_000, 9
 
 
 def curve_of_a_year() -> Array:
-    """Equity that moves with a walk: as hard to compress as one that a backtest makes."""
+    """Return equity that moves with a walk: as hard to compress as a backtest's."""
     walk = session_bars(POINTS // 375)
     curve = np.zeros(len(walk.close), CURVE)
     curve["time"], curve["equity"] = walk.time, 1e5 * walk.close

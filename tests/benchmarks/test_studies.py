@@ -1,4 +1,4 @@
-"""What sharing bars and columns saves a search, and what compiling saves a Monte Carlo."""
+"""The gain from sharing bars and columns in a search, and from compiling a Monte Carlo."""
 
 from contextlib import ExitStack
 from functools import partial
@@ -49,7 +49,7 @@ def drawn_in_numpy(profits: np.ndarray, method: str) -> np.ndarray:
 def in_numpy(
     profits: np.ndarray, method: str, capital: float, threshold: float
 ) -> tuple[object, ...]:
-    """As one writes it: all draws at once, then along each path."""
+    """Compute it in the usual NumPy way: all draws at once, then along each path."""
     drawn = drawn_in_numpy(profits, method)
     equity = np.cumsum(np.hstack([np.full((RUNS, 1), capital), drawn]), axis=1)
     peak = np.maximum.accumulate(equity, axis=1)
@@ -75,7 +75,7 @@ def test_paths_against_numpy() -> None:
 
 
 def crossings(slowest: int) -> list[dict[str, object]]:
-    """Eight fast averages with slow ones from 20 on, in tens."""
+    """Return eight fast averages with slow ones from 20 on, in tens."""
     return [
         {"path": PERIOD.format(1), "from": 5, "to": 12, "step": 1},
         {"path": PERIOD.format(2), "from": 20, "to": slowest, "step": 10},
@@ -83,7 +83,7 @@ def crossings(slowest: int) -> list[dict[str, object]]:
 
 
 def stops_by_range() -> dict[str, object]:
-    """The steps, stopped by a multiple of the average true range."""
+    """Return the steps, stopped by a multiple of the average true range."""
     stop = {"type": "atr", "atrPeriod": 14, "atrMultiplier": 2}
     return {**STEPS, "exitConditions": {**STEPS["exitConditions"], "stopLoss": stop}}
 
@@ -145,7 +145,9 @@ def test_a_search_against_one_simulation_after_another(
 
 
 def test_a_walk_forward_against_one_simulation_after_another() -> None:
-    """Each set is trained in each window, and the best of a window is tested in the days after."""
+    """Each set is trained in each window, and the best of a window is tested in the
+    following days.
+    """
     candles = session_bars(267).slice(0, 100_000)
     config = config_of(
         WalkForwardConfig,
@@ -182,7 +184,8 @@ def test_a_walk_forward_against_one_simulation_after_another() -> None:
 
 
 def test_a_search_against_vectorbt(tmp_path: Path) -> None:
-    """Elapsed time of two threads; vectorbt runs 50 sets at once, on one thread, and is counted up.
+    """Elapsed time of two threads; vectorbt runs 50 sets at once, on one thread, and is
+    extrapolated.
 
     Both begin with candles and end with trades and equity of each set.
     """

@@ -1,5 +1,5 @@
-"""A bar of all symbols at once, and what runners, each a process of its own, make of it: how long
-ten thousand running algorithms take, and how soon after the bar an order is on record.
+"""A bar of all symbols at once, processed by runners in separate processes: the time for ten
+thousand running algorithms, and the time from a bar to its recorded orders.
 """
 
 import os
@@ -40,7 +40,7 @@ PROMPT, BARS, APART = 500, 8, 2.0
 
 
 class MarketRows:
-    """History up to a morning, and then bars that come in live, those of all symbols at once."""
+    """History up to a morning, and then live bars of all symbols at once."""
 
     def __init__(self) -> None:
         self._starts = session_starts(20, LENGTH)
@@ -50,11 +50,11 @@ class MarketRows:
 
     @property
     def start(self) -> int:
-        """Of the bar that comes next."""
+        """The start of the next bar."""
         return self._starts[self._next]
 
     def close_bar(self) -> None:
-        """On record, and told, at one moment."""
+        """Store the bar and announce it at one moment."""
         start, now = self.start, timezone.now()
         with transaction.atomic():
             for symbol, bars in self._series.items():
@@ -70,7 +70,7 @@ def algorithms(count: int, configuration: Callable[[int], dict[str, Any]], *, si
 
 
 def crossing(n: int) -> dict[str, Any]:
-    """One of ten crossings, on one of the symbols."""
+    """Return one of ten crossings, on one of the symbols."""
     made = crossing_steps(
         [SYMBOLS[n % len(SYMBOLS)]],
         "5m",
@@ -87,7 +87,9 @@ def crossing(n: int) -> dict[str, Any]:
 
 
 def eager(n: int) -> dict[str, Any]:
-    """In at the open of a bar, and out at that of the next one: an order and a fill in each bar."""
+    """Return steps with an order and a fill in each bar: in at the open of a bar, and out at the
+    next open.
+    """
     price = {"type": "indicator_value", "indicator": {"type": "PRICE"}, "operator": "above"}
     always = [price | {"value": 1 + n / 10}]
     return crossing_steps(
@@ -107,7 +109,7 @@ def eager(n: int) -> dict[str, Any]:
 
 
 def used(worker: Worker) -> tuple[float, float]:
-    """(seconds of CPU so far, the most memory so far in MB)."""
+    """Return the CPU seconds so far, and the peak memory in MB."""
     assert worker.process is not None
     process = Path(f"/proc/{worker.process.pid}")
     ticks = (process / "stat").read_text().rpartition(")")[2].split()
@@ -121,7 +123,9 @@ def all_through(start: int) -> bool:
 
 
 def bar_of(count: int, runners: int, directory: Path) -> tuple[float, str]:
-    """Seconds from the commit of a bar to that of the last run, the middle of TIMED, and words."""
+    """Return the seconds from the commit of a bar to that of the last run, as the median of TIMED,
+    and a description.
+    """
     market, walls, cpus = MarketRows(), [], []
     algorithms(count, crossing, since=market.start)
     with working(runners, directory, queue="trading") as workers:
@@ -153,7 +157,7 @@ def test_a_bar_of_ten_times_as_many_algorithms(runners: int, tmp_path: Path) -> 
 
 
 def orders_seen(start: int) -> list[float]:
-    """Seconds from now until each of the orders of a bar could be seen, up to the last run."""
+    """Return seconds from now until each order of a bar is visible, up to the last run."""
     seen: list[Any] = []
     began, bar_time, is_over = time.perf_counter(), moment(start), False
     while not is_over:

@@ -1,5 +1,5 @@
-"""How soon after its commit an update is on the live boards of fifty watchers, against a service as
-its users run it: the event arrives by the stream, and the board is fetched again.
+"""The time from a commit to the update on the live boards of fifty watchers, against a service as
+users run it: the event arrives by the stream, and the board is fetched again.
 """
 
 import asyncio
@@ -30,7 +30,7 @@ OWNERS, SESSIONS, ALGORITHMS = 10, 5, 25  # sessions and algorithms of an owner
 UNTIMED, ROUNDS, SECONDS_APART = 2, 12, 3.0
 SEED = "from tests.benchmarks.test_watchers import make_traders; make_traders()"
 UPDATE = "UPDATE trading_position SET unrealised = %s"
-# An event of each algorithm, as a bar in which all of them trade writes them.
+# An event of each algorithm, as written by a bar in which all of them trade.
 EVENTS = f"""
     INSERT INTO webhooks_event
         (id, owner_id, type, algorithm_id, backtest_id, sequence, created_at, data)
@@ -39,7 +39,7 @@ EVENTS = f"""
 
 
 def make_traders() -> None:
-    """Let each owner have a page of algorithms that trade, each with a position."""
+    """Give each owner a page of trading algorithms, each with a position."""
     owners = [make.user(f"watcher{n}") for n in range(OWNERS)]
     configuration = crossing_steps(["NSE:RELIANCE"], "5m")
     runs = make_runs(owners, [configuration] * (OWNERS * ALGORITHMS), since=FIRST)
@@ -51,7 +51,7 @@ def make_traders() -> None:
 
 @dataclass(slots=True)
 class Watcher:
-    """A browser with the live board, which fetches it again when its stream tells of a change."""
+    """A browser with the live board, which it fetches again when its stream announces a change."""
 
     port: int
     cookie: str
@@ -78,7 +78,7 @@ class Watcher:
     async def _connection(
         self,
     ) -> AsyncIterator[tuple[asyncio.StreamReader, Callable[[str], None]]]:
-        """Yield what is answered, and a function that asks for a path."""
+        """Yield the answers, and a function that requests a path."""
         reader, writer = await asyncio.open_connection("127.0.0.1", self.port)
         lines = ["Host: 127.0.0.1", f"Cookie: {self.cookie}", "HX-Request: true", "", ""]
         head = "\r\n".join(lines)
@@ -113,7 +113,9 @@ def sign_in(port: int, number: int) -> Watcher:
 
 
 def commit(database: psycopg.Connection, number: int) -> float:
-    """Change what every algorithm holds, and write an event of each; return when it was sent."""
+    """Change the position of every algorithm, and write an event for each; return the time of
+    sending.
+    """
     amount = 1000 + number
     event = EVENT_SCHEMAS[EventType.TRADE_EXECUTED].example
     with database.transaction():
@@ -123,7 +125,9 @@ def commit(database: psycopg.Connection, number: int) -> float:
 
 
 async def follow(running: Service, watchers: list[Watcher]) -> tuple[list[float], list[float]]:
-    """Return the seconds from each commit until watchers were told, and until they showed it."""
+    """Return the seconds from each commit until watchers got the event, and until they
+    showed it.
+    """
     arrivals: list[float] = []
     updates: list[float] = []
     tasks = [asyncio.create_task(watcher.watch()) for watcher in watchers]

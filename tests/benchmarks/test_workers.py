@@ -1,4 +1,4 @@
-"""Studies that the workers of two machines share, and what they leave for somebody else."""
+"""Studies shared by the workers of two machines, and the capacity left for others."""
 
 import os
 import time
@@ -59,8 +59,8 @@ def searched() -> tuple[User, str]:
 
 @contextmanager
 def on_processors(count: int, folder: Path) -> Iterator[list[Worker]]:
-    """Workers with a processor of their own each, as machines of one core have before they count;
-    they have loaded what they need.
+    """Run workers with a separate processor each, as on machines of one core; they have loaded
+    everything.
     """
     with working(count, folder) as workers:
         for worker, processor in zip(workers, sorted(os.sched_getaffinity(0)), strict=False):
@@ -70,7 +70,7 @@ def on_processors(count: int, folder: Path) -> Iterator[list[Worker]]:
 
 
 def seconds_of(study: Backtest) -> float:
-    """From the moment a worker begins the study to its end."""
+    """Return the seconds from a worker's begin of the study to its end."""
     until(lambda: not unfinished(), seconds=300, every=0.05)
     study.refresh_from_db()
     assert study.status == BacktestStatus.COMPLETED, study.error
@@ -80,14 +80,16 @@ def seconds_of(study: Backtest) -> float:
 
 
 def processor_seconds(worker: Worker) -> float:
-    """What the worker has used of its processor."""
+    """Return the processor time of the worker."""
     assert worker.process is not None
     fields = Path(f"/proc/{worker.process.pid}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def processor_seconds_of(study: Backtest, workers: list[Worker]) -> float:
-    """Of the worker that used most for the study: other work of the machine counts for nothing."""
+    """Return the processor time of the worker that used most for the study, which other load does
+    not affect.
+    """
     before = [processor_seconds(worker) for worker in workers]
     seconds_of(study)
     after = [processor_seconds(worker) for worker in workers]
@@ -95,7 +97,7 @@ def processor_seconds_of(study: Backtest, workers: list[Worker]) -> float:
 
 
 def whole_seconds(owner: User, algorithm_id: str) -> float:
-    """Of this process, on one processor, undivided."""
+    """Return the seconds of this process, on one processor, undivided."""
     processors = os.sched_getaffinity(0)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(shards, "SECONDS_ALONE", 1e9)
@@ -123,7 +125,7 @@ def test_two_workers_of_one_processor_share_a_search(
             times = [
                 processor_seconds_of(submit_search(*searched), workers) for _ in range(2 + ROUNDS)
             ]
-            rounds[count] = times[2:]  # the first ones load what they need
+            rounds[count] = times[2:]  # the first ones load their code
     whole = [whole_seconds(*searched) for _ in range(1 + ROUNDS)][1:]
     assert report(TWO, rounds[2], rounds[1]) > 0
     assert report(DIVIDED, rounds[1], whole) > 0
@@ -134,7 +136,7 @@ def test_two_workers_of_one_processor_share_a_search(
 def test_another_user_waits_for_a_shard_not_for_a_study(
     searched: tuple[User, str], tmp_path: Path
 ) -> None:
-    """One worker; the search is of 10,000 sets, and the worker's memory is told too."""
+    """There is one worker. The search is of 10,000 sets, and the worker's memory is printed too."""
     bob = make.user("bob")
     plain = algorithm_of(bob)
     span = read_date_range("2024-11-01", "2024-11-30", now=NOW)

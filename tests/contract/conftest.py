@@ -1,4 +1,4 @@
-"""Which row of wrong requests is sent, and how many random ones."""
+"""The rows of wrong requests to send, and the number of random ones."""
 
 import logging
 from collections.abc import Iterator
@@ -27,7 +27,7 @@ def fuzz_examples(request: pytest.FixtureRequest) -> int:
 
 @pytest.fixture
 def quiet() -> Iterator[None]:
-    """Tens of thousands of lines about requests would cost more than the requests."""
+    """Tens of thousands of log lines would cost more than the requests."""
     logging.disable(logging.WARNING)
     yield
     logging.disable(logging.NOTSET)

@@ -1,7 +1,7 @@
-"""Wrong requests, drawn from good ones.
+"""Wrong requests, made from good ones.
 
-The tree of a good body is changed in one to three places, and now and then its bytes as well. A
-seed and a number give the same mutant again, on any machine.
+The tree of a good body is changed in one to three places, and sometimes its bytes as well. A seed
+and a number give the same mutant again, on any machine.
 """
 
 import json
@@ -15,14 +15,14 @@ Json = Any
 
 
 class Mutant(NamedTuple):
-    """The body to send, and what was done to the good one."""
+    """The body to send, and the changes to the good one."""
 
     raw: bytes
     changes: str
 
 
 class _Node(NamedTuple):
-    """Where a value stands: an object or array, and the key or index in it."""
+    """The position of a value: an object or array, and the key or index in it."""
 
     within: Json
     key: Any
@@ -148,7 +148,7 @@ KEYS: Final = (
 
 
 def mutants(good: Sequence[Json], *, seed: int, first: int, count: int) -> Iterator[Mutant]:
-    """`count` of the endless row of mutants that belongs to the seed, from number `first` on."""
+    """Yield `count` mutants of the endless sequence for the seed, from number `first` on."""
     for number in range(first, first + count):
         yield _mutant(deepcopy(good), Random(f"{seed}/{number}"))
 
@@ -172,7 +172,7 @@ def _mutant(good: Sequence[Json], random: Random) -> Mutant:
 
 
 def _places(value: Json, path: str = "") -> Iterator[_Node]:
-    """Every place of a tree, but little of a list that a mutation made huge."""
+    """Return every place of a tree, but few places of a list that a mutation made huge."""
     keys = list(value)[:60] if isinstance(value, dict) else range(min(len(value), 60))
     for key in keys:
         path_of_child = f"{path}.{key}" if isinstance(value, dict) else f"{path}[{key}]"
@@ -181,7 +181,7 @@ def _places(value: Json, path: str = "") -> Iterator[_Node]:
             yield from _places(value[key], path_of_child)
 
 
-# Changes of the tree; each says in a few words what it put there.
+# Changes of the tree; each returns a short description.
 
 
 def _drop(node: _Node, places: Sequence[_Node], random: Random) -> str:
@@ -190,7 +190,7 @@ def _drop(node: _Node, places: Sequence[_Node], random: Random) -> str:
 
 
 def _repeat(node: _Node, places: Sequence[_Node], random: Random) -> str:
-    """Once more in its list, or under another name."""
+    """Repeat it in its list, or under another name."""
     value, times = deepcopy(node.value), random.choice((1, 1, 1, 19, 60))
     if isinstance(node.within, list):
         node.within.extend([value] * times)
@@ -201,7 +201,7 @@ def _repeat(node: _Node, places: Sequence[_Node], random: Random) -> str:
 
 
 def _rename(node: _Node, places: Sequence[_Node], random: Random) -> str:
-    """A typo: one letter dropped, doubled, swapped, changed, or in the other case."""
+    """Make a typo: a letter dropped, doubled, swapped, changed, or in the other case."""
     if not isinstance(node.key, str) or not node.key:
         return _swap_type(node, places, random)
     name = _typo(node.key, random)
@@ -253,7 +253,7 @@ def _number(node: _Node, places: Sequence[_Node], random: Random) -> str:
 
 
 def _is_float(value: Json) -> bool:
-    """Whether this is a number that Python can reckon with as a float."""
+    """Return whether the value is a number that fits a float."""
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
     return is_number and abs(value) < 10**300
 
@@ -269,7 +269,7 @@ def _word(node: _Node, places: Sequence[_Node], random: Random) -> str:
 
 
 def _fitting(node: _Node, places: Sequence[_Node], random: Random) -> str:
-    """A value of the kind that stands there: what is wrong with it is less plain."""
+    """Put a value of the same kind, with a less obvious fault."""
     name = str(node.key)
     if name.endswith("Date") or name == "expiresAt":
         return _put(node, random.choice(MOMENTS))
@@ -294,12 +294,12 @@ _FITTING: Final = {"email": ADDRESSES, "username": ADDRESSES, "code": CODES}
 
 
 def _kin(word: str) -> Sequence[str]:
-    """The other words of its set."""
+    """Put another word of its set."""
     return next((kind.split() for kind in KINDS if word in kind.split()), WORDS)
 
 
 def _nudge(node: _Node, places: Sequence[_Node], random: Random) -> str:
-    """About as much as there was: often still right."""
+    """Change a number slightly: it is often still valid."""
     value = node.value
     if not _is_float(value):
         return _fitting(node, places, random)
@@ -308,12 +308,12 @@ def _nudge(node: _Node, places: Sequence[_Node], random: Random) -> str:
 
 
 def _sibling(node: _Node, places: Sequence[_Node], random: Random) -> str:
-    """The value of another place."""
+    """Put the value of another place."""
     return _put(node, deepcopy(random.choice(places).value))
 
 
 def _foreign_key(node: _Node, places: Sequence[_Node], random: Random) -> str:
-    """A key more: one of another object, or one that nobody knows."""
+    """Add a key: one of another object, or an unknown one."""
     target = node.value if isinstance(node.value, dict) else node.within
     if not isinstance(target, dict):
         return _swap_type(node, places, random)
@@ -334,7 +334,7 @@ def _nest(node: _Node, places: Sequence[_Node], random: Random) -> str:
 
 
 def _grow(node: _Node, places: Sequence[_Node], random: Random) -> str:
-    """A list or an object of very many."""
+    """Put a very long list, or a very large object."""
     many = random.choice((21, 51, 51, 1_000, 1_000, 20_000))
     filled: tuple[Callable[[], Json], ...] = (
         lambda: [0] * many,
@@ -394,7 +394,7 @@ def _truncate(raw: bytes, random: Random) -> bytes:
 
 
 def _twice(raw: bytes, random: Random) -> bytes:
-    """One key stands twice in its object."""
+    """Repeat a key in its object."""
     at = _after(raw, b"{", random)
     end = raw.find(b":", at)
     return raw[:at] + raw[at:end] + b": 1, " + raw[at:] if raw[at : at + 1] == b'"' else b"{}{}"
@@ -406,7 +406,7 @@ def _comma(raw: bytes, random: Random) -> bytes:
 
 
 def _literal(raw: bytes, random: Random) -> bytes:
-    """Something that is no JSON, or is and should not be, where a value stood."""
+    """Put text in place of a value that is not JSON, or is JSON that must be refused."""
     at = _after(raw, b": ", random)
     ends = [end for mark in b",}" if (end := raw.find(mark, at)) > 0]
     literal = random.choice(
@@ -452,7 +452,7 @@ def _literal(raw: bytes, random: Random) -> bytes:
 
 
 def _frame(raw: bytes, random: Random) -> bytes:
-    """The document is not what it should be as a whole."""
+    """Break the document as a whole."""
     return random.choice(
         (
             b"\xef\xbb\xbf" + raw,
@@ -482,13 +482,13 @@ def _frame(raw: bytes, random: Random) -> bytes:
 
 
 def _flip(raw: bytes, random: Random) -> bytes:
-    """One byte is another."""
+    """Change one byte."""
     at = random.randrange(len(raw))
     return raw[:at] + bytes([random.randrange(256)]) + raw[at + 1 :]
 
 
 def _after(raw: bytes, mark: bytes, random: Random) -> int:
-    """Right behind one of the marks; at the end where there is none."""
+    """Return the position right after one of the marks; the end without a mark."""
     ends = [end + len(mark) for end in _positions_of(raw, mark)]
     return random.choice(ends) if ends else len(raw)
 

@@ -17,9 +17,9 @@ COMMANDS = "/manage.py"
 class ExampleService(HTTPServer):
     """Answers curl with the test client, in the thread and the transaction of the test.
 
-    A request for COMMANDS runs the manage.py command whose words are the lines of its body.
-    `calls` lists method, address and body of all other requests. `work` does the queued jobs. The
-    first GET that waits for a backtest times out, as it does while a backtest takes long.
+    A request for COMMANDS runs the manage.py command in the lines of its body. `calls` lists
+    method, address and body of all other requests. `work` does the queued jobs. The first GET that
+    waits for a backtest times out, as for a long backtest.
     """
 
     timeout = 0.05

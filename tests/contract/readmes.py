@@ -8,7 +8,7 @@ from typing import Final
 from tests.processes import PROJECT
 
 TOP: Final = ("README.md", "CONTRIBUTING.md", "SECURITY.md")
-# An order in which the examples work: the instrument masters of the last page delist shares.
+# A working order of the examples: the instrument masters of the last page delist shares.
 FOLDERS: Final = (
     *("apps/accounts", "apps/algorithms", "apps/backtests", "apps/trading", "apps/webhooks"),
     *("config", "apps/market", "apps/symbols"),
@@ -16,7 +16,7 @@ FOLDERS: Final = (
 
 
 def _pages() -> dict[str, str]:
-    """Return the texts of all pages, keyed by path, in the order in which their blocks run."""
+    """Return the texts of all pages, keyed by path, in the order of their blocks."""
     folders = (PROJECT / folder for folder in ("apps", "config", "tests"))
     readmes = sorted(path for folder in folders for path in folder.rglob("README.md"))
     ordered = (*TOP, *(f"{folder}/README.md" for folder in FOLDERS))

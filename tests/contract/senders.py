@@ -1,4 +1,4 @@
-"""Sends wrong requests one after the other, and collects what surprises about the answers."""
+"""Send wrong requests one after the other, and collect surprising answers."""
 
 import time
 from collections.abc import Callable, Iterable
@@ -26,7 +26,7 @@ Rows: TypeAlias = list[tuple[Any, ...]]
 
 @dataclass
 class Counts:
-    """What came of the mutants so far."""
+    """The results of the mutants so far."""
 
     answers: dict[int, int] = field(default_factory=dict)
     surprises: list[str] = field(default_factory=list)
@@ -46,7 +46,10 @@ class Counts:
 
 @dataclass
 class Sender:
-    """Sends raw bodies, and times the answers. `stored` returns what a refusal must leave."""
+    """Sends raw bodies, and times the answers.
+
+    `stored` returns the rows that a refusal must not change.
+    """
 
     client: APIClient
     stored: Callable[[], Rows]
@@ -55,7 +58,7 @@ class Sender:
     rows: Rows = field(default_factory=list)
 
     def settle(self) -> None:
-        """What is stored from here on is what a refusal must leave as it is."""
+        """Take the present rows as those that a refusal must not change."""
         self.rows = self.stored()
 
     def send(
@@ -85,7 +88,7 @@ class Sender:
 
 
 def run(sender: Sender, batch: Iterable[Mutant], judge: Callable[[Mutant], None]) -> None:
-    """Judge each; tell of all surprises at the end, with what was done to the body."""
+    """Judge each mutant; report all surprises at the end, with the changes of the body."""
     for number, mutant in enumerate(batch):
         try:
             judge(mutant)

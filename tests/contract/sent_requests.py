@@ -1,4 +1,4 @@
-"""What was sent, read by a plain reader, and what a refusal of it must say."""
+"""Parsed requests, and the required content of their refusals."""
 
 import json
 import math
@@ -15,10 +15,9 @@ from tests.error_responses import assert_error
 
 @dataclass(frozen=True)
 class Sent:
-    """A body as Python's own reader takes it: None when the body as a whole is no JSON object. No
-    body at all is an empty object.
-
-    `places`: all that stands at each dotted path; `twice`: the paths of keys that stand twice.
+    """A body as Python's own reader parses it: None if it is not a JSON object. A missing body is
+    an empty object. `places` has all values at each dotted path; `twice` the paths of repeated
+    keys.
     """
 
     document: dict[str, Json] | None
@@ -27,7 +26,7 @@ class Sent:
 
 
 class _Pairs(list[tuple[str, Json]]):
-    """An object, with keys that stand twice."""
+    """An object with its repeated keys."""
 
 
 def read(raw: bytes) -> Sent:
@@ -75,7 +74,7 @@ def _plain(value: Json) -> Json:
 
 
 def same(left: Json, right: Json) -> bool:
-    """Equal JSON: true is not 1; 1.0 is 1."""
+    """Return whether two JSON values are equal: true is not 1; 1.0 is 1."""
     if isinstance(left, bool) or isinstance(right, bool):
         return left is right
     if isinstance(left, dict) and isinstance(right, dict):
@@ -96,9 +95,10 @@ def assert_refused(
     secrets: frozenset[str] = frozenset(),
     private: frozenset[str] = frozenset(),
 ) -> None:
-    """The refusal names the place and the value, but of a secret the place alone. A name that holds
-    one of the `private` words may be either: a malformed document is refused before its fields are
-    known.
+    """Assert that the refusal names the path and the value, but for a secret only the path.
+
+    A name with one of the `private` words may be either: a malformed document is refused before its
+    fields are known.
     """
     if len(raw) > (MAX_AUTH_BODY if secrets else MAX_BODY):
         assert_error(response, 413, "VALIDATION_ERROR", reason="payload_too_large")
@@ -121,7 +121,7 @@ def assert_names_its_place(fault: dict[str, Any], sent: Sent) -> None:
     values = standing_at(fault.get("field", ""), sent)
     if any(UNSTORABLE.search(path) for path in sent.places):
         assert "value" in fault
-        return  # a key is what is wrong, and told by its object
+        return  # a key is wrong, and the path is its object's
     assert "field" in fault or "" in sent.places, fault
     assert ("value" in fault) is bool(values), (fault, values)
     if values:
@@ -130,7 +130,7 @@ def assert_names_its_place(fault: dict[str, Any], sent: Sent) -> None:
 
 
 def standing_at(prefix: str, sent: Sent) -> list[Json]:
-    """What was sent at a path, or at those that begin so where it is told cut short."""
+    """Return the values sent at a path, or below its beginning if the path was cut."""
     if not prefix.endswith("…"):
         return [_plain(value) for value in sent.places.get(prefix, [])]
     matching = [values for path, values in sent.places.items() if path.startswith(prefix[:-1])]
@@ -138,7 +138,7 @@ def standing_at(prefix: str, sent: Sent) -> list[Json]:
 
 
 def is_echo(shown: Json, value: Json) -> bool:
-    """Whether this is the value, or the beginning of a long one."""
+    """Return whether this is the value, or the beginning of a long one."""
     if isinstance(value, str):
         cleaned = UNSTORABLE.sub("\ufffd", value)
         whole = shown == cleaned and len(value) <= 100

@@ -1,4 +1,6 @@
-"""Runs accepted steps on a few hundred bars: they end in a result, or in the engine's own words."""
+"""Run accepted steps on a few hundred bars: they end with a result, or with an error of
+the engine.
+"""
 
 import json
 from typing import Any
@@ -18,7 +20,7 @@ OPENING = 33_300
 
 
 def simulated(steps: dict[str, Any]) -> bool:
-    """Whether there was a result; False when the engine said why not."""
+    """Return whether there was a result; False for an error of the engine."""
     strategy = parse(steps)
     timeframe = strategy.basicInfo.timeframe
     histories = [
@@ -39,7 +41,7 @@ def simulated(steps: dict[str, Any]) -> bool:
 
 
 def _bars(timeframe: str, seed: int) -> Candles:
-    """A walk of BARS bars around 1,000 rupees, as wild as markets are."""
+    """Return a random walk of BARS bars around 1,000 rupees, with realistic volatility."""
     random = np.random.default_rng(seed)
     middle = np.round(1000 * np.exp(np.cumsum(random.standard_t(3, BARS + 1) * 0.003)), 2)
     before, after = middle[:-1], middle[1:]
@@ -54,7 +56,7 @@ def _bars(timeframe: str, seed: int) -> Candles:
 
 
 def _times(step: int) -> list[int]:
-    """Starts of BARS bars: of whole days at midnight, of shorter ones within weekday sessions."""
+    """Return starts of BARS bars: days at midnight, shorter ones within weekday sessions."""
     if step >= DAY:
         days = (MONDAY + step * i for i in range(2 * BARS))
         return [day for day in days if ((day + IST) // DAY + 3) % 7 < 5][:BARS]

@@ -1,7 +1,7 @@
-"""Wrong requests, one row each, and the very status and code that answer them.
+"""Wrong requests, one row each, and the exact status and code of their answers.
 
-Whatever is sent, the answer is in the envelope, comes within a second, leaves every row as it was,
-and the next good request works. Rows are named by what is wrong with them; `rows` holds them.
+Every answer is in the envelope, comes within a second, leaves every row unchanged, and the next
+good request works. Rows are named by their fault; `rows` has them.
 """
 
 import logging
@@ -61,14 +61,14 @@ def _quiet() -> Iterator[None]:
 
 @dataclass
 class Sender:
-    """Sends rows as one caller, and asserts what every refusal has."""
+    """Sends rows as one caller, and asserts the common properties of refusals."""
 
     client: APIClient
     ids: dict[str, str]
 
     @cached_property
     def rows(self) -> list[tuple[str, int]]:
-        """What is stored before each test, as each undoes its own writes."""
+        """The row counts before each test; each test undoes its writes."""
         return stored()
 
     def send(self, row: Row, *, method: str = "", path: str = "") -> Any:
@@ -89,7 +89,7 @@ class Sender:
     def assert_refused_each_way(
         self, row: Row, ways: Iterable[tuple[str, str]]
     ) -> list[dict[str, Any]]:
-        """By each (method, path); what is stored and what works is looked at after all of them."""
+        """Send it by each (method, path); afterwards check the stored rows and a good request."""
         self.client.cookies.clear()
         before = self.rows
         errors = [self._assert_answered(row, method, path) for method, path in ways]
@@ -105,7 +105,7 @@ class Sender:
 
 
 def stored() -> list[tuple[str, int]]:
-    """How many rows each table of ours holds."""
+    """Return the number of rows of each of our tables."""
     names = [
         model._meta.db_table
         for model in apps.get_models()
@@ -124,7 +124,7 @@ def alice(kept: None) -> User:
 
 @pytest.fixture(scope="module")
 def sender(alice: User) -> Sender:
-    """Alice, who has an algorithm."""
+    """Return a sender for Alice, who has an algorithm."""
     return Sender(client_of(alice), {"algorithm": make.algorithm(alice, **make.steps()).pk})
 
 
@@ -136,7 +136,7 @@ def sender_with_backtest(db: None, sender: Sender, alice: User) -> Sender:
 
 
 def routes() -> Iterator[tuple[str, set[str]]]:
-    """Every route under /api with places for one's own ids, and its methods."""
+    """Return every route under /api with placeholders for own ids, and its methods."""
     for pattern in get_resolver().url_patterns:
         if isinstance(pattern, URLPattern) and str(pattern.pattern).startswith("api/"):
             path = re.sub(r"<\w+:(algorithm|backtest)_id>", r"{\1}", "/" + str(pattern.pattern))
@@ -217,7 +217,7 @@ def test_what_a_rule_forbids(sender: Sender, row: Row) -> None:
 
 
 def test_a_verb_that_a_route_does_not_have(sender_with_backtest: Sender) -> None:
-    """A method of a view that has the name of a verb would answer it on all routes of the view."""
+    """A view's method named like a verb would answer that verb on all routes of the view."""
     before = stored()
     for path, methods in routes():
         known = methods - {"head"}

@@ -1,7 +1,7 @@
-"""Generators of clients take the OpenAPI document as it is, and make a client of every call.
+"""Client generators accept the OpenAPI document as it is, and make a client with every call.
 
 Each is looked for on the path, beside this Python and in CLIENT_GENERATORS (a folder), and its test
-is skipped where it is not installed: `pip install openapi-python-client datamodel-code-generator
+is skipped if it is missing: `pip install openapi-python-client datamodel-code-generator
 pydantic[email] openapi-generator-cli` (the last needs Java), `npm install openapi-typescript
 typescript`.
 """
@@ -24,7 +24,7 @@ SECONDS = 300
 
 
 def _tool(name: str) -> str:
-    """The path of a program; skips the test where there is none."""
+    """Return the path of a program; skip the test without it."""
     folders = [
         os.environ.get("CLIENT_GENERATORS", ""),
         str(Path(sys.executable).parent),

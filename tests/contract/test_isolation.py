@@ -1,7 +1,7 @@
-"""What belongs to one user is not there for another, operators included.
+"""The rows of one user do not exist for another, operators included.
 
-Generated from the routes: one that is added with an id in it is covered on the day it is added, and
-one with a new kind of id fails until `owned` knows how to make such a thing.
+The tests are generated from the routes: a new route with an id is covered at once, and one with a
+new kind of id fails until `owned` can create it.
 """
 
 import json
@@ -72,7 +72,7 @@ def key_of(user: User) -> str:
 
 
 def algorithm_of(user: User) -> str:
-    """A template that is not public is as private as any other."""
+    """Return the id of a template: private ones are as private as other algorithms."""
     return str(make.algorithm(user, name=MARK, isTemplate=True, **make.steps()).pk)
 
 
@@ -99,7 +99,7 @@ def order_of(user: User) -> str:
 
 
 def export_of(user: User) -> str:
-    """One that is ready: another is asked for again where it is fetched."""
+    """Return the id of a finished export, so that fetching it works."""
     now = timezone.now()
     expires_at = now + timedelta(hours=1)
     times = {"created_at": now, "ready_at": now, "expires_at": expires_at}
@@ -123,13 +123,13 @@ OWNED: dict[str, Callable[[User], str]] = {
 
 
 def owned(kind: str, user: User) -> str:
-    """The id of a new thing of this user, by the name that its id has in the routes."""
+    """Return the id of a new resource of this user, by the name of its id in the routes."""
     assert kind in OWNED, f"say in OWNED how a user comes to a {kind}"
     return OWNED[kind](user)
 
 
 def routes() -> Iterator[tuple[str, list[str], set[str]]]:
-    """Every route under /api: its pattern, the ids in it, and the methods it has."""
+    """Return every route under /api: its pattern, its ids, and its methods."""
     for pattern in get_resolver().url_patterns:
         if isinstance(pattern, URLPattern) and str(pattern.pattern).startswith("api/"):
             text = "/" + str(pattern.pattern)
@@ -144,9 +144,7 @@ WITHOUT_ID = sorted(
 
 
 def prepared(text: str, ids: dict[str, str]) -> dict[str, str]:
-    """The same ids, of what holds a position where the route is about one, and of what belongs to
-    the thing before it.
-    """
+    """Return the same ids with the resources that the route needs, such as a position."""
     if "<str:link_id>" in text:
         ReportLink.objects.filter(pk=ids["link_id"]).update(backtest_id=ids["backtest_id"])
     if "<str:symbol>" in text:
@@ -162,7 +160,7 @@ def filled(text: str, ids: dict[str, str]) -> str:
 
 
 def stored() -> dict[str, str]:
-    """A digest of every row of every table of ours."""
+    """Return a digest of every row of each of our tables."""
     models = (model for model in apps.get_models() if model.__module__.startswith("apps."))
     digests = (
         f"SELECT '{model.__name__}', md5(string_agg(one::text, ' ' ORDER BY one::text))"
@@ -177,7 +175,9 @@ def stored() -> dict[str, str]:
 def answer(
     client: APIClient, method: str, path: str, body: object, ids: set[str]
 ) -> tuple[Any, ...]:
-    """What a caller can tell two answers apart by, without the ids that they named themselves."""
+    """Return the parts that distinguish two answers to a caller, without the ids that the caller
+    sent.
+    """
     response = client.generic(method.upper(), path, json.dumps(body), "application/json")
     headers = dict(response.headers)
     content = response.getvalue().decode().replace(headers.pop("X-Request-ID"), "request")
@@ -197,7 +197,7 @@ def alice(kept: None) -> User:
 
 @pytest.fixture(scope="module")
 def intruders(kept: None) -> list[User]:
-    """Another user, and an operator, who has the admin's pages but is a user like others here."""
+    """Return another user, and an operator, who is an ordinary user outside of the admin."""
     carol = make.user("carol")
     carol.is_staff = True
     carol.save()
@@ -206,7 +206,7 @@ def intruders(kept: None) -> list[User]:
 
 @pytest.fixture(scope="module")
 def ids(alice: User) -> dict[str, str]:
-    """A thing of each kind that is hers."""
+    """Return an id of each kind that belongs to her."""
     return {kind: owned(kind, alice) for _, kinds, _ in routes() for kind in kinds}
 
 
@@ -235,7 +235,7 @@ def test_objects_of_others_do_not_exist(
 
 @pytest.mark.parametrize("text", sorted(WITH_ID))
 def test_what_is_mine_is_there(api: Api, alice: User, ids: dict[str, str], text: str) -> None:
-    """Or the test above would find nothing because nothing is there."""
+    """Otherwise the test above would pass because nothing exists."""
     kinds, known = WITH_ID[text]
     client = api(alice)
     own_ids = prepared(text, {kind: ids[kind] for kind in kinds})

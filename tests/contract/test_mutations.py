@@ -1,8 +1,8 @@
-"""Ten thousand wrong requests, and each is answered as it should be.
+"""Ten thousand wrong requests, each with the right answer.
 
-Whatever is sent, it is taken and reads back as it was sent, or it is refused in the envelope with
-the place and the value, and nothing is stored. The slow proof runs by `make prove`; another seed:
-`pytest tests/contract/test_mutations.py -m slow --mutation-seed 7`.
+Either the body is accepted and reads back as sent, or it is refused in the envelope with the path
+and the value, and nothing is stored. `make prove` runs the slow proof; another seed: `pytest
+tests/contract/test_mutations.py -m slow --mutation-seed 7`.
 """
 
 import json
@@ -106,7 +106,7 @@ WHOLE_BACKTEST = {
 
 
 def stored() -> Rows:
-    """Every algorithm with its revision; how many backtests and jobs there are."""
+    """Return every algorithm with its revision, and the numbers of backtests and jobs."""
     kept = list(Algorithm.objects.values_list("pk", "rev"))
     return [*kept, (Backtest.objects.count(), ProcrastinateJob.objects.count())]
 
@@ -116,13 +116,13 @@ def stored() -> Rows:
 
 @dataclass
 class AlgorithmJudge(Sender):
-    """Each mutant is sent by POST or, every other, by PUT onto a complete algorithm."""
+    """Sends mutants by POST and PUT in turn; PUT replaces a complete algorithm."""
 
     held: dict[str, Any] = field(default_factory=dict)
     turn: int = 0
 
     def begin(self) -> None:
-        """What a good body of each kind makes; the last is what is updated from now on."""
+        """Create an algorithm from each good body; the last one is updated from now on."""
         for good in GOOD_ALGORITHMS:
             self.held = self.client.post(ALGORITHMS, good).json()
             assert self.held["status"] == "stopped", self.held
@@ -144,7 +144,7 @@ class AlgorithmJudge(Sender):
     def judge(
         self, mutant: Mutant, sent: Sent, response: Any, held: dict[str, Any]
     ) -> dict[str, Any]:
-        """The algorithm that there is now, in place of the one that was held."""
+        """Return the present algorithm, which replaces `held`."""
         if response.status_code not in (200, 201):
             assert_refused(response, sent, mutant.raw)
             assert self.stored() == self.rows
@@ -173,7 +173,7 @@ class AlgorithmJudge(Sender):
 
 
 def assert_reads_back(stored: dict[str, Any], sent: dict[str, Json], held: dict[str, Any]) -> None:
-    """Steps as they were sent, or as they were where none was; text trimmed and in NFC."""
+    """Assert that steps are as sent, or unchanged if absent; text is trimmed and in NFC."""
     for name in (*STEPS, "walkForwardConfig", "monteCarloConfig", "isTemplate", "isPublic"):
         empty: Any = {} if name in STEPS else (None if name.endswith("Config") else False)
         wanted = sent[name] if sent.get(name) is not None else held.get(name, empty)
@@ -204,7 +204,7 @@ def test_a_wrong_algorithm_is_refused_by_its_place_or_reads_back(
 
 @dataclass
 class BacktestJudge(Sender):
-    """Each mutant is submitted; what is queued is taken away again."""
+    """Submits each mutant, and removes queued backtests again."""
 
     def __call__(self, mutant: Mutant) -> None:
         sent = read(mutant.raw)
@@ -241,7 +241,7 @@ class BacktestJudge(Sender):
 
 
 def assert_insufficient(details: dict[str, Any]) -> None:
-    """Hold a refusal to its reason: too few bars, or bars on too few sessions of the range."""
+    """Check the reason of a refusal: too few bars, or bars on too few sessions of the range."""
     if "minimumPercentage" in details:
         wanted = details["sessionsSince"] * details["minimumPercentage"] / 100
         assert details["heldSessions"] < wanted
@@ -251,7 +251,9 @@ def assert_insufficient(details: dict[str, Any]) -> None:
 
 
 def as_kept(name: str, value: Json) -> Json:
-    """A name is trimmed and in NFC, capital is whole paise; all else is as it was sent."""
+    """Return the stored form: a name trimmed and in NFC, capital in whole paise, other values as
+    sent.
+    """
     if name == "name":
         return unicodedata.normalize("NFC", value.strip())
     return round(value, 2) if name == "initialCapital" else value

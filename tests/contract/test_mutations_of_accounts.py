@@ -1,8 +1,8 @@
-"""Ten thousand wrong requests about accounts, and none ends in a 500.
+"""Ten thousand wrong requests about accounts, without a 500.
 
-A body is taken and reads back as it was sent, or it is refused in the envelope with its place, no
-secret is sent back, and nothing is stored. Each mutant meets the same accounts, as whatever the
-one before has done is undone. The slow proof runs by `make prove`.
+Either the body is accepted and reads back as sent, or it is refused in the envelope with its path,
+no secret is sent back, and nothing is stored. Each mutant meets the same accounts, because earlier
+effects are undone. `make prove` runs the slow proof.
 """
 
 import json
@@ -59,7 +59,9 @@ Check = Callable[[dict[str, Json], Any], None]
 
 
 def stored() -> Rows:
-    """What a refusal must leave as it is; wrong passwords and failed logins are counted beside."""
+    """Return the rows that a refusal must not change; wrong passwords and failed logins are counted
+    elsewhere.
+    """
     return [
         *User.objects.order_by("pk").values_list(),
         *LoginSession.objects.order_by("pk").values_list("pk", "proved_at"),
@@ -70,7 +72,7 @@ def stored() -> Rows:
     ]
 
 
-# What is read back
+# Reading back
 
 
 def reads_back(sent: dict[str, Json], answer: dict[str, Json], *names: str) -> None:
@@ -108,7 +110,9 @@ def is_of_the_key(sent: dict[str, Json], response: Any) -> None:
 
 @dataclass(frozen=True)
 class Call:
-    """A call: its good bodies, whose, and what it may answer beside a refusal of the body."""
+    """A call: its client, its good bodies, and its permitted answers beside a refusal of
+    the body.
+    """
 
     client: APIClient
     verb: str
@@ -135,7 +139,7 @@ class Call:
 
 
 class Query(Call):
-    """A call whose mutants are sent as its query."""
+    """A call with its mutants in the query."""
 
     def judge(self, sender: Sender, mutant: Mutant) -> None:
         empty = Mutant(b"", mutant.changes)
@@ -145,7 +149,7 @@ class Query(Call):
 
 
 class Page(Call):
-    """A page whose mutants are sent as a form."""
+    """A page with its mutants sent as a form."""
 
     def judge(self, sender: Sender, mutant: Mutant) -> None:
         form = Mutant(_encoded(mutant.raw).encode(), mutant.changes)
@@ -158,7 +162,7 @@ class Page(Call):
 
 
 class Link(Page):
-    """A page whose mutants are sent as the token in its path."""
+    """A page with its mutants as the token in the path."""
 
     def judge(self, sender: Sender, mutant: Mutant) -> None:
         token = mutant.raw.removeprefix(b'{"token": "').removesuffix(b'"}')
@@ -167,7 +171,7 @@ class Link(Page):
 
 
 def _encoded(raw: bytes) -> str:
-    """A body as a query or a form: the pairs of an object, else its bytes as they are."""
+    """Return a body as a query or a form: the pairs of an object, else its raw bytes."""
     try:
         document = json.loads(raw)
     except (ValueError, RecursionError):
@@ -183,7 +187,7 @@ def _encoded(raw: bytes) -> str:
 
 @pytest.fixture
 def calls(api: Api, alice: User, bob: User) -> list[Call]:
-    """Alice is about to turn a second factor on; Bob has one."""
+    """Return the calls. Alice is about to turn a second factor on; Bob has one."""
     now = timezone.now()
     first_code = code_of(authenticator(two_factor.begin(user=alice, now=now)))
     totp = authenticator(two_factor.begin(user=bob, now=now))
@@ -241,7 +245,7 @@ def _link(user: User, purpose: LinkPurpose) -> str:
 
 @pytest.fixture
 def counted(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Failures are counted, and never too many."""
+    """Failures are counted, but the limit is never reached."""
     settings.RATE_LIMITS = {**settings.RATE_LIMITS, "failures": "1000000/15m"}
     monkeypatch.setattr("apps.accounts.login.login_limits.NETWORK_RATE", "1000000/15m")
 
@@ -253,7 +257,7 @@ def test_a_wrong_body_about_an_account_is_refused_by_its_place_or_reads_back(
 ) -> None:
     chosen = [calls[number % len(calls)] for number in range(first, first + count)]
     remaining = iter(chosen)
-    # The form of the admin is shown again with what was sent, escaped.
+    # The admin shows its form again with the sent text, escaped.
     sender = Sender(chosen[0].client, stored, largest=MAX_BODY)
     sender.settle()
 

@@ -1,4 +1,4 @@
-"""Odd requests that are good ones: taken as they are, or with the odd part passed over."""
+"""Odd but good requests: accepted as they are, or with the odd part ignored."""
 
 import importlib
 import json
@@ -189,7 +189,7 @@ def test_j12_live_mode_can_be_described(client: APIClient) -> None:
 
 
 def test_j16_j17_what_the_service_owns_is_passed_over(client: APIClient, bob: User) -> None:
-    """A `version` too: who wants to be sure of the state sends If-Match."""
+    """A `version` is ignored too: If-Match is the way to require a state."""
     made = client.post(ALGORITHMS, complete()).json()
     owned = {
         "status": "active",
@@ -230,7 +230,7 @@ def test_i18_an_address_in_other_case_is_taken(api: Api, alice: User) -> None:
 
 
 def test_d38_an_unknown_symbol_is_valid_and_can_be_saved(client: APIClient) -> None:
-    """It cannot be traded where a list of instruments is loaded that lacks it."""
+    """It cannot be traded if a loaded list of instruments lacks it."""
     equity("NSE:TCS")
     check = client.post(VALIDATE, {"symbol": "NSE:ZZZZZZ"}).json()
     assert (check["valid"], check["tradable"]) == (True, False)

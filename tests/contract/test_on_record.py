@@ -1,4 +1,6 @@
-"""Every change that a user makes over HTTP is on record once, with what proves whose it is."""
+"""Every change that a user makes over HTTP is audited once, with the credential that proves the
+user.
+"""
 
 from base64 import b64encode
 from collections.abc import Callable
@@ -46,8 +48,10 @@ ENDS_SESSIONS = {Action.PASSWORD_CHANGED, Action.ACCOUNT_CLOSED}
 
 
 class Change(NamedTuple):
-    """A call that works, and what it is on record as; `{}` in the path is the thing's id, and
-    another one that of what belongs to it, both from `thing`.
+    """A successful call, and its audited action.
+
+    `{}` in the path is the id of the resource, and a second one the id of its part, both from
+    `thing`.
     """
 
     method: str
@@ -94,7 +98,7 @@ def switched_on(user: User) -> str:
 
 
 def proved(user: User) -> str:
-    """The session's user has given the password once more."""
+    """Prove the session's user by the password once more."""
     user.sessions.update(proved_at=timezone.now())
     return ""
 
@@ -153,7 +157,7 @@ def factor(user: User) -> str:
 
 
 def checked(serializer: type[UploadSerializer], body: dict[str, Any]) -> dict[str, Any]:
-    """A body that has been checked, and is stored."""
+    """Return the body of a checked file, for storing it."""
     return {**body, "checked": serializer.read(body)["upload"].fingerprint}
 
 

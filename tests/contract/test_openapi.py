@@ -1,6 +1,4 @@
-"""The OpenAPI document: it is one, it tells of every route and of nothing else, and what it shows
-works.
-"""
+"""The OpenAPI document is valid, covers exactly the routes, and its examples work."""
 
 import copy
 import re
@@ -72,7 +70,7 @@ def test_every_route_and_verb_under_api_is_documented_and_nothing_else_is() -> N
         for pattern in get_resolver().url_patterns
         if isinstance(pattern, URLPattern) and str(pattern.pattern).startswith("api/")
         for method in pattern.callback.actions  # type: ignore[attr-defined]  # set by DRF's as_view
-        if method != "head"  # which answers wherever GET does, and is known after the first call
+        if method != "head"  # HEAD answers wherever GET does, and is known after the first call
     }
     assert routes == {(method, path) for method, path, _ in OPERATIONS.values()}
 
@@ -123,7 +121,7 @@ def test_the_page_is_public_and_refers_to_its_own_server_alone() -> None:
 
 
 def test_the_page_reads_a_shorter_document_of_the_same_calls() -> None:
-    """A browser stands still over the whole of it: it writes out all that a call refers to."""
+    """A browser hangs over the complete document: it expands everything that a call refers to."""
     shorter = Client().get("/docs/openapi.json").json()
     assert {
         operation["operationId"]: (method, path)
@@ -137,7 +135,7 @@ def test_the_page_reads_a_shorter_document_of_the_same_calls() -> None:
 
 
 def _written_out(schemas: dict[str, Any], name: str, path: tuple[str, ...]) -> int:
-    """How long a schema is with all that it refers to, but for what it is itself a part of."""
+    """Return the length of a schema with all its references, without cycles."""
     if name in path:
         return 0
     text = orjson.dumps(schemas[name]).decode()
@@ -182,7 +180,7 @@ def test_what_an_operation_shows_is_what_it_describes(name: str) -> None:
 
 
 def _example_of(media: dict[str, Any]) -> Any:
-    """The first example of a body, or of a parameter."""
+    """Return the first example of a body, or of a parameter."""
     examples = media.get("examples") or media["schema"].get("examples")
     if isinstance(examples, dict):
         return next(iter(examples.values()))["value"]
@@ -194,7 +192,9 @@ def _faults(schema: dict[str, Any], value: object) -> list[str]:
 
 
 def _fields(schema: dict[str, Any], path: str, seen: set[str]) -> Iterator[tuple[str, Any]]:
-    """Each field of a schema by its path, those of a component once, by the component's name."""
+    """Yield each field of a schema with its path; fields of a component once, under the component's
+    name.
+    """
     if "$ref" in schema:
         path = schema["$ref"].rpartition("/")[2]
         if path in seen:
@@ -213,7 +213,9 @@ def _fields(schema: dict[str, Any], path: str, seen: set[str]) -> Iterator[tuple
 
 
 def _fields_of_requests() -> Iterator[tuple[str, dict[str, Any]]]:
-    """Each field of a body, and each parameter, whose schema's annotations count as its own."""
+    """Yield each field of a body, and each parameter; annotations of its schema count as
+    its own.
+    """
     seen: set[str] = set()
     for name, (_, _, operation) in OPERATIONS.items():
         for parameter in operation.get("parameters", []):
@@ -226,7 +228,7 @@ FIELDS_OF_REQUESTS = list(_fields_of_requests())
 
 
 def _annotation(field: dict[str, Any], name: str) -> Any:
-    """What a field says of itself, or the component that it is."""
+    """Return a field's annotation, or that of its component."""
     if name in field or "$ref" not in field:
         return field.get(name)
     return SCHEMAS[field["$ref"].rpartition("/")[2]].get(name)
@@ -368,7 +370,7 @@ BEFORE = {
 
 
 class Reader:
-    """Follows the document's examples, with the ids of what there is in place of those shown."""
+    """Follows the document's examples, with existing ids in place of those shown."""
 
     def __init__(self, client: APIClient, ids: dict[str, str]) -> None:
         self.client = client
@@ -376,8 +378,8 @@ class Reader:
         self.code = ""
 
     def follow(self, name: str, example: str = "") -> Any:
-        """Call the operation as an example shows, the first unless one is named; its answer is held
-        against the document.
+        """Call the operation as in an example, by default the first; check the answer against the
+        document.
         """
         method, path, operation = OPERATIONS[name]
         for part, value in self._places(operation):
@@ -420,8 +422,8 @@ class Reader:
 
 @pytest.fixture(scope="module")
 def joined(kept: None) -> Reader:
-    """One who has read the document: signed in, with a key, an algorithm, a backtest and a webhook;
-    and an operator, for whom alone some calls are.
+    """Return a reader of the document, signed in, with a key, an algorithm, a backtest and a
+    webhook; and an operator, because some calls are for operators only.
     """
     equity("NSE:RELIANCE")
     for symbol in ("NSE:RELIANCE", "NSE:TCS"):
@@ -441,7 +443,7 @@ def joined(kept: None) -> Reader:
 
 @pytest.fixture
 def reader(db: None, joined: Reader) -> Reader:
-    """As they are before any example: calls change a client's cookies."""
+    """Return a copy from before any example: calls change a client's cookies."""
     return Reader(copy.deepcopy(joined.client), dict(joined.ids))
 
 
@@ -481,7 +483,7 @@ def test_each_example_of_an_operation_succeeds(reader: Reader, name: str, exampl
 
 
 def test_the_examples_of_the_rulebook_are_what_it_says(reader: Reader) -> None:
-    """But for the sources of the items of a note, which would be long."""
+    """They omit the sources of a note's items, which are long."""
     note, rates, sessions = (
         (reader.follow(name).json(), _example_of_answer(name))
         for name in ("readCharges", "readChargeRates", "readSessions")

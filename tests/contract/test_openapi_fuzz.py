@@ -1,4 +1,4 @@
-"""schemathesis asks of every operation what the document allows and what it forbids.
+"""schemathesis sends every operation the requests that the document allows and forbids.
 
 Its requests go through WSGI into the whole application, and all of its checks judge the answers.
 """
@@ -40,7 +40,7 @@ a result is found out afterwards, and refused with one of these.
 _HALF_A_CONTRACT = r"contract|two digits|is no month|is no date|After \d"
 _TOO_LATE = "after the year"
 _OF_ALGORITHMS = (
-    "needs isTemplate to be true"  # which may be so already
+    "needs isTemplate to be true"  # it may be one already
     "|must be later than from"  # a window of the day runs forward
     "|must be greater than fastPeriod"
     "|must be longer than basicInfo.timeframe"
@@ -58,8 +58,8 @@ _OF_STUDIES = (
 )
 _OF_TARGETS = r"https|not a URL|fragment|user name|port|host|public|reached|characters"
 """A URL may have the form of one and lead where nobody may be called."""
-# What JSON may not hold anywhere, which free objects and ignored fields do not say; and format
-# characters beyond Unicode's first plane, which patterns leave out.
+# JSON that is forbidden everywhere, which the schemas of free objects and ignored fields do not
+# express; and format characters beyond Unicode's first plane, which patterns omit.
 ANY_VALUE = "NUL or half|lies outside|deeper than|holds a control character|bytes"
 BEYOND_A_SCHEMA = {
     "logIn": (401, "password"),  # of nobody's account
@@ -135,7 +135,7 @@ def token(alice: User, name: str) -> str:
 
 @pytest.fixture
 def own(alice: User, name: str) -> dict[str, str]:
-    """Ids of what is hers, by the names that the operation has for them."""
+    """Return ids of her resources, keyed by the operation's names for them."""
     if name == "submitBacktest":
         store_candles("NSE:NIFTY", "15m", wave_candles("2024-01-01", 45))
         return {"algorithmId": owned("algorithm_id", alice)}
@@ -173,7 +173,7 @@ def test_no_call_contradicts_the_document(
 
 
 def _only(name: str) -> Any:
-    """The document, cut down to one operation."""
+    """Return the document, reduced to one operation."""
     config = {
         "checks": {
             "positive_data_acceptance": {"expected-statuses": FOUND_OUT_LATER},
@@ -201,14 +201,14 @@ def _settings(examples: int) -> settings:
 
 
 def _put_in(values: object, own: dict[str, str]) -> None:
-    """In place of well formed ids, of which none drawn at random is known, the ids of these."""
+    """Replace well-formed ids by existing ones; random ids would never exist."""
     if isinstance(values, dict):
         known = own.keys() & {name for name, value in values.items() if _ID.fullmatch(str(value))}
         values.update((name, own[name]) for name in known)
 
 
 def _is_foreseen(name: str, answer: Any) -> bool:
-    """Whether each of its faults is one that no schema can say."""
+    """Return whether no schema can express any of its faults."""
     status, rules = BEYOND_A_SCHEMA.get(name, (400, ANY_VALUE))
     if answer.status_code not in (status, 400):
         return False

@@ -71,7 +71,7 @@ def test_every_setting_is_documented_and_none_is_invented() -> None:
 
 
 def test_the_range_of_the_sample_is_the_samples_own() -> None:
-    """Whoever follows the README without a file asks for these dates."""
+    """The README's examples use these dates."""
     minutes = next(sample for sample in samples() if sample.timeframe == "1m").candles
     first, last = (f"{day:%Y-%m-%d}" for day in map(date_in_india, minutes.time[[0, -1]]))
     assert f"{first} to {last}" in README.replace("\n", " ")

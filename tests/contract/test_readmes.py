@@ -1,11 +1,10 @@
 """Every block of every README, CONTRIBUTING and SECURITY runs.
 
 sh: all blocks run in one shell, in the order of the pages, against the test database. curl calls
-Django's test client, manage.py commands run in this process, make rules are dry runs.
-python: the blocks of a page run as they stand from the project's root.
-json: a block parses. An error fits the OpenAPI document, steps validate.
-psql: a command runs in psql. cron: the command of a line runs in the shell of the sh blocks.
-env: the settings load with these variables. text: a drawing, not run.
+Django's test client, manage.py commands run in this process, make rules are dry runs. python: the
+blocks of a page run unchanged from the project's root. json: a block parses. An error fits the
+OpenAPI document, steps validate. psql: a command runs in psql. cron: the command of a line runs in
+the shell of the sh blocks. env: the settings load with these variables. text: a drawing, not run.
 NOT_RUN names the sh blocks that need another machine. The shell checks their syntax, and the
 parsers of manage.py check their commands.
 """
@@ -92,7 +91,7 @@ def script(address: str) -> str:
 
 
 def lay_out(folder: Path) -> None:
-    """Write the files that the examples name."""
+    """Write the files named in the examples."""
     candles = wave_candles("2024-01-02", 5, step=60)
     rows = zip(candles.time, candles.open, candles.high, candles.low, candles.close, strict=True)
     lines = [
@@ -162,7 +161,7 @@ def test_every_shell_block_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 
 
 def assert_shown(written: str) -> None:
-    """The report has its link, the study its windows, the session its phases."""
+    """Check that the report has its link, the study its windows, the session its phases."""
     assert "/reports/" in written
     assert re.search(r'"windows":\[\{', written)
     assert "closing_auction" in written

@@ -1,4 +1,4 @@
-"""What is pinned for whom: the service needs no tool of ours, and both lists agree."""
+"""The pinned packages: the service needs none of our tools, and both lists agree."""
 
 import re
 import tomllib
@@ -18,7 +18,7 @@ def canonical(requirement: str) -> str:
 
 
 def pins(path: str) -> dict[str, str]:
-    """Versions by name; a pin without a hash is none."""
+    """Return versions keyed by name; a pin needs a hash."""
     matches = re.findall(
         r"^([A-Za-z0-9._-]+)==(\S+)[^\n]*\\\n +--hash=sha256:",
         (ROOT / path).read_text(),

@@ -1,4 +1,4 @@
-"""What holds for every route, so that a new one is covered on the day it is added."""
+"""Rules for every route, so that a new one is covered at once."""
 
 import re
 
@@ -19,7 +19,7 @@ PUBLIC = {
 
 
 def routes() -> list[tuple[str, str]]:
-    """Every (method, path) under /api, with a plausible value in each place."""
+    """Return every (method, path) under /api, with plausible values."""
     pairs = []
     for pattern in get_resolver().url_patterns:
         if isinstance(pattern, URLPattern) and str(pattern.pattern).startswith("api/"):

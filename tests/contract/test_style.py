@@ -1,4 +1,6 @@
-"""What no linter knows of names: standard words, one meaning for each, short signatures."""
+"""Rules for names that linters do not have: standard words, one meaning for each, short
+signatures.
+"""
 
 import ast
 import gc
@@ -22,7 +24,7 @@ PRIVATE_WORDS: Final = frozenset(
     """.split()
 )
 
-# Words that name nothing; a noun says what a variable holds, and what a function returns.
+# Words without a meaning of their own; a noun describes the content of a variable or a result.
 PRONOUNS: Final = frozenset(
     """
         anything each everyone everything found here hers his how it its mine nobody nothing one
@@ -30,7 +32,7 @@ PRONOUNS: Final = frozenset(
         those told what when where which who whom whose why
     """.split()
 )
-# A difference between a backtest and its run says what it is about under this name on the wire.
+# The wire name for the subject of a difference between a backtest and its run.
 ON_THE_WIRE: Final = ("apps/trading/activity/drift/", "what")
 
 MOST_PARAMETERS: Final = 7
@@ -55,9 +57,9 @@ ROLES: Final = frozenset(
         "requeue_stalled",
         "trades",
         "work",
-        # What compiles, or loads, the functions of a module.
+        # Compiles, or loads, the functions of a module.
         "warm_up",
-        # What a request's id and its origin are read by.
+        # Read a request's id and its origin.
         "begin",
         "current",
         # Descriptions of file formats, and the name of a header: `fyers.SOURCE`.
@@ -71,7 +73,7 @@ Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
 class Definition(NamedTuple):
-    """A name, the line that gives it, and the value it is given there."""
+    """A name, its line, and its value there."""
 
     name: str
     location: str
@@ -81,7 +83,7 @@ class Definition(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Module:
-    """A Python file with its syntax tree, and all nodes of that by one walk."""
+    """A Python file with its syntax tree, and all nodes of the tree."""
 
     path: str
     tree: ast.Module
@@ -165,7 +167,7 @@ def test_identifiers_use_the_words_of_the_field() -> None:
 
 
 def is_pronoun(definition: Definition) -> bool:
-    """Return whether a name is a pronoun, or a variable is called `place`, which is a verb here."""
+    """Return whether a name is a pronoun, or `place` as a variable: here it is a verb."""
     name = definition.name.strip("_").lower()
     folder, wire_name = ON_THE_WIRE
     if name == wire_name and definition.location.startswith(folder):
@@ -206,7 +208,7 @@ def test_a_public_name_means_one_thing() -> None:
 
 
 def too_many_parameters(function: Function) -> bool:
-    """Return whether a function takes more than a reader keeps in mind."""
+    """Return whether a function takes more parameters than a reader can remember."""
     arguments = function.args
     positional = [*arguments.posonlyargs, *arguments.args]
     if positional and positional[0].arg in ("self", "cls"):

@@ -1,4 +1,4 @@
-"""The top level of the tree keeps its shape, and the version stands in one place."""
+"""The top level of the tree keeps its shape, and the version is in one place."""
 
 import re
 import tomllib

@@ -1,7 +1,7 @@
-"""The worst input that each parser may get, as large as is accepted.
+"""The worst input for each parser, of the largest accepted size.
 
-A quadratic reader would take over 30 s for each of these; the timeout leaves room for a machine
-that is busy.
+A quadratic reader would take over 30 s for each of these; the timeout leaves room for a busy
+machine.
 """
 
 from collections.abc import Callable
@@ -31,7 +31,7 @@ COUNT, MILLION, LINE = 60_000, 1_000_000, 99_000
 
 
 def unknown_keys() -> dict[str, int]:
-    """Names near a known one, each of which might have been meant."""
+    """Return names near a known one, all of them plausible."""
     return {f"positionSizin{number}": 1 for number in range(COUNT // 2)}
 
 

@@ -1,4 +1,4 @@
-"""Clients that write through whatever happens, and remember every answer that they were given."""
+"""Clients that keep writing through faults, and remember every answer."""
 
 import random
 import threading
@@ -34,7 +34,9 @@ DAYS: Final = {
 
 
 def allowed(answer: Answer) -> bool:
-    """While processes are killed: done, slow down, try later (and when), or no answer at all."""
+    """Allowed answers while processes are killed: done, slow down, try later (and when), or no
+    answer.
+    """
     if answer.status in (429, 503):
         return "Retry-After" in answer.headers
     return answer.is_good or answer.status == 0
@@ -42,10 +44,10 @@ def allowed(answer: Answer) -> bool:
 
 @dataclass(slots=True)
 class Journal:
-    """What one client was told: what was acknowledged must be there for ever.
+    """The answers to one client: acknowledged writes must be stored for ever.
 
-    `names` holds by algorithm the names it may have now: the last acknowledged one, and those sent
-    since that nobody answered for.
+    `names` has the possible present names, keyed by algorithm: the last acknowledged one, and later
+    ones without an answer.
     """
 
     names: dict[str, set[str]] = field(default_factory=dict)
@@ -58,7 +60,7 @@ class Journal:
 
 @dataclass(slots=True)
 class Writer:
-    """Signs up, then creates, renames and submits until it is told to stop."""
+    """Signs up, then creates, renames and submits until it is stopped."""
 
     name: str
     caller: Caller
@@ -131,7 +133,7 @@ class Writer:
 
 @contextmanager
 def writing(port: int, *, count: int, seed: int) -> Iterator[list[Writer]]:
-    """Clients that write for as long as this lasts; afterwards each has had its last answer."""
+    """Run clients that write until the end of the block; afterwards all have their last answer."""
     writers = [
         Writer(f"writer{number}", Caller(port), random.Random(f"{seed}.{number}"))
         for number in range(count)

@@ -1,4 +1,4 @@
-"""Calls of clients on an ordinary day, and the statuses that may answer them."""
+"""Calls of clients on an ordinary day, and their permitted statuses."""
 
 import random
 import threading
@@ -19,7 +19,7 @@ SYMBOLS: Final = ("NSE:RELIANCE", "NSE:INFY", "NSE:NIFTY")
 
 @dataclass(slots=True)
 class Client:
-    """A user, and what of theirs there is."""
+    """A user and their resources."""
 
     caller: Caller
     name: str
@@ -32,7 +32,7 @@ class Client:
         return f"{self.name}@example.com"
 
     def sign_up(self) -> None:
-        """And describe a first algorithm, so that there is one to work with."""
+        """Sign up, and create a first algorithm."""
         body = {"email": self.email, "password": PASSWORD, "name": "A Client"}
         assert self.caller.call("POST", "/api/auth/signup", body).status == 201
         assert create(self, random.Random(0)).status == 201
@@ -43,7 +43,7 @@ Call = Callable[[Client, random.Random], Answer]
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """`weight`: its share of the calls; `expected`: the statuses that it may be answered with."""
+    """A call with `weight`, its share of the calls, and `expected`, its permitted statuses."""
 
     name: str
     weight: float
@@ -115,7 +115,7 @@ def candles(client: Client, rng: random.Random) -> Answer:
 
 
 def submit(client: Client, rng: random.Random) -> Answer:
-    """On the sample's sixty days of minutes."""
+    """Submit a backtest on the sample's sixty days of minutes."""
     algorithm = rng.choice(client.algorithms)
     body = {"algorithmId": algorithm, "startDate": "2026-04-08", "endDate": "2026-06-30"}
     answer = client.caller.call("POST", "/api/backtests", body)
@@ -141,7 +141,7 @@ def equity(client: Client, rng: random.Random) -> Answer:
 
 
 def delete_backtest(client: Client, rng: random.Random) -> Answer:
-    """The oldest: it may wait still, and then it is kept."""
+    """Delete the oldest backtest; it may still be queued, and then it is kept."""
     oldest = client.backtests.pop(0) if len(client.backtests) > KEPT else UNKNOWN
     return client.caller.call("DELETE", f"/api/backtests/{oldest}")
 

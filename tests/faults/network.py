@@ -1,4 +1,4 @@
-"""A network of its own for a database, which can be cut: packets are lost, and nobody is told."""
+"""A separate network for a database, which can be cut: packets are lost silently."""
 
 import subprocess
 import sys
@@ -49,7 +49,7 @@ def _ip(*words: str, check: bool = True) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Network:
-    """Where the database is reached, until the network is cut."""
+    """The address of the database, until the network is cut."""
 
     host: str = FAR
     port: int = PORT
@@ -63,7 +63,7 @@ class Network:
 
 @contextmanager
 def network_to(socket: Path) -> Iterator[Network]:
-    """Reach a Unix socket over a network; skip the test where no network can be made."""
+    """Reach a Unix socket over a network; skip the test if none can be made."""
     try:
         may_make = _ip("netns", "add", NAMESPACE, check=False)
     except FileNotFoundError:

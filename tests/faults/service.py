@@ -1,4 +1,4 @@
-"""`manage.py up` as its users run it, with what a test of faults asks of it: who runs, and kill."""
+"""`manage.py up` as users run it, with access to its processes for tests of faults."""
 
 import http.client
 import json
@@ -21,7 +21,7 @@ from tests.processes import PROJECT, until
 
 COMPILED = PROJECT / ".data" / "numba"  # compiled once for all services that tests start
 WORKERS = ("small-worker", "runner", "backtest-worker")
-# All processes of Python are forks of the supervisor, which is `up` itself.
+# All Python processes are forks of the supervisor, which is `up` itself.
 ROLES = ("supervisor", "web", *WORKERS, "postmaster", "backend")
 
 
@@ -73,7 +73,7 @@ class Service:
         until(self.is_ready, seconds=300)
 
     def manage(self, *words: str) -> None:
-        """Another command beside it, to its end."""
+        """Run another command beside it, to its end."""
         subprocess.run(
             [sys.executable, "manage.py", *words],
             cwd=PROJECT,
@@ -91,7 +91,7 @@ class Service:
         return self.get("/readyz")[0] == 200
 
     def get(self, path: str) -> tuple[int, str]:
-        """Status and text of a page without a token; 0 when no answer came."""
+        """Return status and text of a page without a token; 0 without an answer."""
         with closing(http.client.HTTPConnection("127.0.0.1", self.port, timeout=10)) as connection:
             try:
                 connection.request("GET", path)
@@ -104,20 +104,20 @@ class Service:
         return "\n".join(self.log.read_text(errors="replace").splitlines()[-lines:])
 
     def stop(self) -> None:
-        """One signal to `up`; it has half a minute for the rest."""
+        """Send one signal to `up`; everything must end within half a minute."""
         if self.process is not None:
             self.process.send_signal(signal.SIGTERM)
             self.process.wait(30)
 
     def kill(self, pid: int, number: signal.Signals = signal.SIGKILL) -> None:
-        """Whoever it is; a child of ours is also waited for, so that it does not stay a zombie."""
+        """Kill a process; wait for our own child, so that it does not stay a zombie."""
         with suppress(ProcessLookupError):
             os.kill(pid, number)
         if self.process is not None and self.process.pid == pid and number == signal.SIGKILL:
             self.process.wait()
 
     def running(self) -> dict[str, list[int]]:
-        """The processes of this service by role, the oldest first, orphans among them."""
+        """Return the processes of this service by role, the oldest first, orphans included."""
         pids: dict[str, list[int]] = {role: [] for role in ROLES}
         for pid in sorted(map(int, filter(str.isdigit, os.listdir("/proc")))):
             if role := self._role(pid):
@@ -128,7 +128,7 @@ class Service:
         return {pid for pids in self.running().values() for pid in pids}
 
     def database(self) -> psycopg.Connection:
-        """Raises psycopg.OperationalError while it is down."""
+        """Connect. Raises psycopg.OperationalError while it is down."""
         return psycopg.connect(
             host=str(socket_folder(self.directory)),
             port=5432,
@@ -170,8 +170,8 @@ def service(
     options: Sequence[str] = (),
     **settings: str,
 ) -> Iterator[Service]:
-    """A fresh one, ready, in a folder of its own or the given one; at the end stopped, and whatever
-    stays of it killed.
+    """Yield a new, ready service, by default in a new folder; at the end stop it, and kill any
+    remains.
     """
     made = Service(directory or fresh_folder(), free_port(), settings, code=code, options=options)
     try:
@@ -190,7 +190,7 @@ def service(
 
 def fresh_folder() -> Path:
     directory = Path(tempfile.mkdtemp(prefix="algotrade-faults-"))
-    directory.chmod(0o711)  # root hands the server to another account, which must get in
+    directory.chmod(0o711)  # root hands the server to another account, which needs access
     return directory
 
 
@@ -201,7 +201,7 @@ def free_port() -> int:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """`status` 0: the connection was refused or broke before an answer came."""
+    """`status` 0: the connection was refused or broke before an answer."""
 
     status: int
     body: object
@@ -218,8 +218,8 @@ class Answer:
 
 @dataclass(slots=True)
 class Caller:
-    """One client: a connection for each call, and the tokens it was given; `address` is where a
-    proxy says it comes from.
+    """A client with a connection for each call, and its tokens; `address` is the client address
+    that a proxy reports.
     """
 
     port: int

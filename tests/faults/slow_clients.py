@@ -1,9 +1,9 @@
-"""Connections that are slow on purpose, kept up from a process of their own.
+"""Connections that are slow on purpose, in a separate process.
 
     python -m tests.faults.slow_clients KIND COUNT PORT ADDRESS [PATH]
 
-Says "ready" once as many are open as are wanted. A connection that the server has cut off is opened
-again at once. Ends when its standard input does.
+Prints "ready" once the wanted number is open. A connection cut by the server is opened again at
+once. Ends with its standard input.
 """
 
 import select
@@ -23,8 +23,8 @@ HEAD: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """What a connection sends when it is opened, and every few seconds; `reads`: what it is sent
-    back. `is_kept_up`: opened again when the server closes it.
+    """The bytes sent at the opening of a connection, and every few seconds; `reads` if it reads the
+    answer, `is_kept_up` if it is opened again after the server closes it.
     """
 
     first: Callable[[str], bytes]
@@ -73,7 +73,7 @@ class Crowd:
         self._poll.register(connection, select.POLLIN if self._kind.reads else select.POLLRDHUP)
 
     def go_on(self, wanted: int) -> None:
-        """A moment of their life."""
+        """Advance all connections by a moment."""
         for descriptor, _ in self._poll.poll(200):
             if self._has_ended(self._open[descriptor]):
                 self._poll.unregister(descriptor)

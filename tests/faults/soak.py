@@ -1,11 +1,10 @@
-"""Half an hour of everyday use: nobody sees a 500, and memory stays where it was.
+"""Half an hour of everyday use: nobody gets a 500, and memory stays constant.
 
     python -m tests.faults.soak --minutes 30 --rate 20
 
-Starts a fresh service with the sample's candles, and asks of it what clients ask, at moments that
-do not wait for the answers before. Ends with exit code 1 when an answer was not one that its
-operation has, or when the service's own processes grew by 5 % or more after the first five
-minutes. Needs Linux.
+Starts a new service with the sample's candles, and sends ordinary calls at times that do not depend
+on earlier answers. Ends with exit code 1 if an operation gave an unexpected answer, or if the
+service's own processes grew by 5 % or more after the first five minutes. Needs Linux.
 """
 
 import argparse
@@ -39,7 +38,7 @@ Memory = Mapping[str, float]
 
 @dataclass(slots=True)
 class Record:
-    """What came of the calls, and what the service took meanwhile."""
+    """The results of the calls, and the resources of the service meanwhile."""
 
     # By operation, from the moment a call was due.
     seconds: dict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
@@ -57,7 +56,7 @@ class Record:
 
 
 class Schedule:
-    """When each call is due, whether the ones before are answered or not."""
+    """The time of each call, independent of earlier answers."""
 
     def __init__(self, *, rate: float, seconds: float, rng: random.Random) -> None:
         gaps = itertools.accumulate(rng.expovariate(rate) for _ in itertools.count())
@@ -66,7 +65,7 @@ class Schedule:
         self._begun = time.monotonic()
 
     def __iter__(self) -> Iterator[float]:
-        """By time.monotonic; several threads may draw."""
+        """Yield times by time.monotonic; several threads may iterate."""
         while True:
             with self._lock:
                 due = next(self._due, None)
@@ -109,8 +108,8 @@ def watch(up: Service, record: Record, stop: threading.Event) -> None:
 
 
 def megabytes(pid: int) -> float:
-    """What a process holds, its share of what it shares; without files that are mapped, which
-    other programs share too.
+    """Return the memory of a process: its own pages and its share of shared ones, without mapped
+    files, which other programs share too.
     """
     try:
         text = Path(f"/proc/{pid}/smaps_rollup").read_text()
@@ -142,7 +141,7 @@ def run(up: Service, *, minutes: float, rate: float) -> Record:
 
 
 def report(record: Record, *, minutes: float) -> float:
-    """Print it all; the growth of the service's own processes in percent."""
+    """Print everything; return the growth of the service's own processes in percent."""
     for line in [*_calls(record), "", *_unexpected(record)]:
         print(line)
     settled = min(SECONDS_TO_SETTLE, 30 * minutes)
@@ -185,7 +184,7 @@ def _unexpected(record: Record) -> Iterator[str]:
 
 
 def _around(record: Record, start: float, end: float) -> Memory:
-    """The median of a minute's samples."""
+    """Return the median of a minute's samples."""
     samples = [memory for moment, memory in record.memory if start <= moment <= end]
     return {
         role: median(memory[role] for memory in samples) for role in (*SERVICE_ROLES, *DATABASE)

@@ -1,4 +1,4 @@
-"""Any process of a running service is killed: it answers again, and nothing stays behind."""
+"""Any process of a running service is killed: it answers again, and nothing remains."""
 
 import random
 import time
@@ -17,7 +17,7 @@ COMPLETE = {"supervisor": 1, "web": 2, "postmaster": 1, **dict.fromkeys(WORKERS,
 
 
 def victims(rng: random.Random) -> list[str]:
-    """Each role about as often, in any order."""
+    """Return roles with about equal frequency, in any order."""
     roles = [*ROLES, *ROLES, *ROLES][:KILLS]
     rng.shuffle(roles)
     return roles
@@ -37,13 +37,15 @@ def kill_one(up: Service, role: str, rng: random.Random) -> None:
 
 
 def what_stays(up: Service) -> set[int]:
-    """Return processes that must end with the supervisor: the next one takes the server over."""
+    """Return processes that must end with the supervisor; its successor takes over the server."""
     running = up.running().items()
     return {pid for role, pids in running if role not in ("postmaster", "backend") for pid in pids}
 
 
 def start_again(up: Service, *, at_once: bool) -> float:
-    """Seconds until nothing of the killed one was left, or none when that is not waited for."""
+    """Return the seconds until nothing of the killed one was left, or none if that is not
+    awaited.
+    """
     begun = time.monotonic()
     if not at_once:
         until(lambda: not what_stays(up))

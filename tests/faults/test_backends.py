@@ -1,4 +1,4 @@
-"""Connections are cut, rows stay locked: callers are told when to come back, and never a 500."""
+"""Connections are cut and rows stay locked: clients get a time to retry, and never a 500."""
 
 import http.client
 import re
@@ -94,7 +94,7 @@ def operator(up: Service, alice: Caller) -> Operator:
 
 @contextmanager
 def repeating(ask: Callable[[str], int], paths: tuple[str, ...]) -> Iterator[Counter[int]]:
-    """Ask for each path in turn, about five times a second; the answers by status."""
+    """Request each path in turn, about five times a second; return the answers by status."""
     statuses: Counter[int] = Counter()
     stop = threading.Event()
 
@@ -134,7 +134,7 @@ def test_cut_connections_are_never_a_crash(up: Service, alice: Caller, operator:
 
 
 def test_every_thread_answers_at_once_when_the_database_is_back(up: Service, alice: Caller) -> None:
-    """Each thread of web holds a connection to the server that is gone."""
+    """Each web thread holds a connection to the lost server."""
     assert set(together(alice, calls=5 * THREADS)) == {200}
     killed = up.postmaster()
     up.kill(killed)

@@ -1,4 +1,6 @@
-"""A backup under load, restored: what clients were told is there, and the copy waits for a word."""
+"""A backup under load, restored: acknowledged writes are there, and the copy waits for an
+operator.
+"""
 
 import copy
 import shutil
@@ -36,7 +38,7 @@ Table = type[BarRow] | type[Fill] | type[Attempt] | type[Delivery]
 
 @contextmanager
 def shared_folder() -> Iterator[Path]:
-    """Not tmp_path: the account that root hands a server to could not get in."""
+    """Return a folder outside of tmp_path, which root's account for the server could not enter."""
     folder = Path(tempfile.mkdtemp(prefix="algotrade-backups-"))
     folder.chmod(0o711)
     try:
@@ -58,7 +60,7 @@ def feed(up: Service, day: str) -> None:
 
 
 def trade_for_a_day(up: Service, caller: Caller, receiver: WebhookReceiver) -> str:
-    """Leave an open run and deliveries that wait; return the webhook's secret.
+    """Leave an open run and waiting deliveries; return the webhook's secret.
 
     Until it has the secret, the receiver answers 401.
     """
@@ -74,7 +76,9 @@ def trade_for_a_day(up: Service, caller: Caller, receiver: WebhookReceiver) -> s
 
 
 def require_all(journals: Sequence[Journal], copied: Service) -> None:
-    """What was acknowledged when the backup was begun is there, or what the client wrote since."""
+    """Assert that the copy has the writes acknowledged before the backup, or later ones of the
+    client.
+    """
     with copied.database() as database:
         algorithms = database.execute("SELECT id, name FROM algorithms_algorithm").fetchall()
         rows = database.execute("SELECT id FROM backtests_backtest").fetchall()
@@ -89,7 +93,7 @@ def require_all(journals: Sequence[Journal], copied: Service) -> None:
 
 
 def restored(path: Path, folder: Path) -> Service:
-    """Restore into a folder that has never been used."""
+    """Restore into a new folder."""
     folder.mkdir(mode=0o711)
     key = subprocess.check_output(["tar", "-xOf", path, "secret"])
     (folder / "secret").write_bytes(key)
@@ -137,7 +141,9 @@ def running(copied: Service) -> Iterator[None]:
 
 
 def require_quiet_start(copied: Service, caller: Caller, receiver: WebhookReceiver) -> None:
-    """Bars come in and deliveries are due: nothing is done before the copy is let go, then all."""
+    """Bars arrive and deliveries are due: nothing is done before the quiet start ends, and then
+    everything.
+    """
     with copied.database() as database:
         database.execute("UPDATE webhooks_delivery SET due_at = now() WHERE status = 'waiting'")
     before = count(copied, BarRow), count(copied, Fill), count(copied, Attempt)

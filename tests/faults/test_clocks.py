@@ -1,4 +1,4 @@
-"""A machine whose clock is wrong, beside one whose clock is right, on one database."""
+"""A machine with a wrong clock, beside one with a right clock, on one database."""
 
 import json
 import time
@@ -63,7 +63,7 @@ def test_a_wrong_clock_is_told_and_harms_nobody(database: str, shift: int) -> No
         caller = Caller(wrong.port)
         body = {"email": f"{shift}@example.com", "password": PASSWORD, "name": "A"}
         assert caller.call("POST", "/api/auth/signup", body).status == 201
-        for port in (right.port, wrong.port):  # its tokens are those of all machines
+        for port in (right.port, wrong.port):  # all machines share its tokens
             assert Caller(port, caller.token).call("GET", READ).status == 200
         time.sleep(8)  # heartbeats come every five seconds
         for up in (right, wrong):

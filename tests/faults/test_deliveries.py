@@ -49,21 +49,21 @@ pytestmark = [
 SEED: Final = 20261121
 # With 5,000 events it takes two busy cores twelve minutes.
 EVENTS, ALGORITHMS, ENDPOINTS, KILLS = 1_500, 20, 3, 20
-# A hang costs a sender 15 seconds, so of the failures only so many are one.
+# A hang costs a sender 15 seconds, so only this many failures are hangs.
 HANGS: Final = 20
 CUTS: Final = 200
 
 
 @pytest.fixture(autouse=True)
 def on_this_machine(monkeypatch: pytest.MonkeyPatch, settings: Settings) -> None:
-    """Webhooks, and the senders, which inherit it, may lead to here."""
+    """Allow webhooks to this machine, for the sender processes too."""
     settings.WEBHOOK_ALLOW_CIDRS, settings.WEBHOOK_ALLOW_HTTP = [ip_network("127.0.0.0/8")], True
     monkeypatch.setenv("WEBHOOK_ALLOW_CIDRS", "127.0.0.0/8")
     monkeypatch.setenv("WEBHOOK_ALLOW_HTTP", "1")
 
 
 class Failing:
-    """Of the requests three in ten fail: by a 500, a reset, half a head, now and then a hang."""
+    """Fails three in ten requests: by a 500, a reset, half a head, sometimes a hang."""
 
     def __init__(self) -> None:
         self.dice = random.Random(SEED)
@@ -146,7 +146,7 @@ def _emit(owner: User) -> set[str]:
 
 
 def _settled() -> int:
-    """How many have arrived; the waits of those that failed are made short."""
+    """Return the number of arrived events; shorten the waits of failed ones."""
     waiting = Delivery.objects.filter(status=DeliveryStatus.WAITING, due_at__gt=timezone.now())
     waiting.update(due_at=timezone.now(), failures=1)
     return Delivery.objects.filter(status=DeliveryStatus.DELIVERED).count()
@@ -166,7 +166,9 @@ def _require_signed_and_complete(receiver: Counted) -> None:
 
 
 def test_events_are_those_of_the_changes_though_connections_are_cut() -> None:
-    """Before, in and after the transaction of a change, and between a claim and its send."""
+    """Connections are cut before, in and after the transaction of a change, and between a claim and
+    its send.
+    """
     owner, rng = make.user(), random.Random(SEED)
     endpoint_of(owner)
     algorithms = [algorithm_in(owner, "stopped") for _ in range(4)]

@@ -1,4 +1,6 @@
-"""The disk is full: what reads goes on, what writes is told so, and it heals by itself."""
+"""The disk is full: reads continue, writes are refused with the reason, and it recovers by
+itself.
+"""
 
 import os
 import shutil
@@ -24,7 +26,7 @@ READS: Final = ("/healthz", "/readyz", "/metrics", "/api/auth/profile", "/api/tr
 
 @contextmanager
 def small_disk(megabytes: int) -> Iterator[Path]:
-    """A folder on a file system of its own."""
+    """Return a folder on a separate file system."""
     directory = fresh_folder()
     command = ["mount", "-t", "tmpfs", "-o", f"size={megabytes}m,mode=711", "tmpfs", str(directory)]
     try:
@@ -39,7 +41,7 @@ def small_disk(megabytes: int) -> Iterator[Path]:
 
 
 def fill(directory: Path, *, leaving: int) -> Path:
-    """Take all but so many bytes of the folder's file system."""
+    """Fill the folder's file system up to this number of bytes."""
     filler = directory / "filler"
     with filler.open("wb") as file:
         free = shutil.disk_usage(directory).free - leaving

@@ -17,9 +17,9 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 
 MEGABYTES: Final = 500
 VERSIONS: Final = 2_000
-MOST_OF_WORKER: Final = 100  # megabytes above what the process holds when idle
+MOST_OF_WORKER: Final = 100  # megabytes above an idle process
 MOST_OF_WEB: Final = 20
-# Hexadecimal digits, of which a ZIP file keeps half.
+# Hexadecimal digits: a ZIP file keeps half of them.
 FILL: Final = """
     INSERT INTO algorithms_version (algorithm_id, number, configuration, created_at)
     SELECT %s, 1 + n, jsonb_build_object('digits', (
@@ -30,14 +30,14 @@ FILL: Final = """
 
 
 def megabytes(pid: int) -> float:
-    """What the process holds in memory."""
+    """Return the resident memory of the process."""
     status = Path(f"/proc/{pid}/status").read_text()
     kilobytes = next(line.split()[1] for line in status.splitlines() if line.startswith("VmRSS"))
     return int(kilobytes) / 1024
 
 
 class Growth:
-    """By how many megabytes any of some processes has grown."""
+    """The largest growth among some processes, in megabytes."""
 
     def __init__(self, pids: list[int]) -> None:
         self._idle = {pid: megabytes(pid) for pid in pids}
@@ -95,7 +95,7 @@ def test_the_export_of_a_large_account_takes_little_memory(tmp_path: Path) -> No
             while caller.call("GET", path)["readyAt"] is None:
                 time.sleep(0.2)
         for _ in range(20):
-            caller.call("GET", "/api/auth/profile")  # what a process keeps once it has served
+            caller.call("GET", "/api/auth/profile")  # a process keeps memory after it
         with watched(running["web"]) as web:
             fetch(up.port, caller.token, f"{path}/archive", tmp_path / "archive.zip")
         with zipfile.ZipFile(tmp_path / "archive.zip") as archive:

@@ -1,4 +1,4 @@
-"""Workers and runner are frozen: whoever monitors the service hears of it, with the reason."""
+"""Workers and the runner are frozen: monitoring reports it, with the reason."""
 
 import json
 import signal

@@ -1,4 +1,6 @@
-"""Many clients that keep their connections: none sees an error, and new ones are soon answered."""
+"""Many clients keep their connections: none sees an error, and new connections are
+answered soon.
+"""
 
 import http.client
 import statistics
@@ -25,14 +27,14 @@ PATHS: Final = ("/api/trading/algorithms", "/api/auth/profile", "/api/backtests"
 
 @dataclass(slots=True)
 class Answers:
-    """What all clients were answered, and the seconds of each first call of a new connection."""
+    """The answers to all clients, and the seconds of each first call of a new connection."""
 
     statuses: Counter[int | str] = field(default_factory=Counter)
     first_calls: list[float] = field(default_factory=list)
 
 
 def call_until(deadline: float, caller: Caller, answers: Answers) -> None:
-    """Call once a second over one connection, which the client never closes."""
+    """Call once a second over one connection, without closing it."""
     headers = {"Authorization": f"Bearer {caller.token}"}
     with closing(http.client.HTTPConnection("127.0.0.1", caller.port, timeout=30)) as connection:
         number = 0
@@ -43,7 +45,7 @@ def call_until(deadline: float, caller: Caller, answers: Answers) -> None:
 
 
 def ask(connection: http.client.HTTPConnection, path: str, headers: dict[str, str]) -> int | str:
-    """Return the status, or the name of what went wrong."""
+    """Return the status, or the name of the error."""
     try:
         connection.request("GET", path, headers=headers)
         response = connection.getresponse()

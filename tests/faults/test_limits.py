@@ -44,7 +44,7 @@ COMMAND = SHOW + "import django; django.setup(); show()"
 
 @pytest.fixture(autouse=True)
 def _address_with_options(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What DATABASE_URL brings of its own must stay."""
+    """Options of DATABASE_URL must stay."""
     options = quote("-c application_name=kept", safe="")
     address = f"{os.environ['DATABASE_URL']}&options={options}"
     monkeypatch.setenv("DATABASE_URL", address)

@@ -1,4 +1,4 @@
-"""Of more calls than a limit at once, over four web processes, exactly the limit passes."""
+"""With more concurrent calls than a limit, over four web processes, exactly the limit passes."""
 
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -17,7 +17,7 @@ SIGN_UP, LOG_IN, CHANGE = "/api/auth/signup", "/api/auth/login", "/api/auth/pass
 
 @pytest.fixture(scope="module")
 def limited() -> Iterator[Service]:
-    """Windows of a day: none of them ends while it is used up."""
+    """Yield a service with windows of a day, so that none ends during the test."""
     with service(
         WEB_WORKERS=str(PROCESSES),
         BACKTEST_WORKERS="1",
@@ -40,7 +40,7 @@ def signed_up(limited: Service, name: str, address: str) -> Caller:
 
 
 def passed(limit: int, call: Callable[[int], int]) -> int:
-    """Of limit + 45 calls by sixteen clients, how many were not refused."""
+    """Return how many of limit + 45 calls by sixteen clients were not refused."""
     with ThreadPoolExecutor(16) as clients:
         statuses = list(clients.map(call, range(limit + MORE)))
     assert 0 not in statuses
@@ -61,7 +61,7 @@ def test_changes_of_a_password(limited: Service) -> None:
 
 
 def test_failures_of_one_account_from_everywhere(limited: Service) -> None:
-    """That limit is 20 in a quarter of an hour wherever the others are on."""
+    """This limit is 20 in a quarter of an hour whenever limits are on."""
     body = {"email": "nobody@example.com", "password": "wrong password"}
 
     def call(n: int) -> int:

@@ -1,5 +1,5 @@
-"""A backtest takes more memory than its control group has: the system kills its worker, and its
-owner learns that, with what would fit.
+"""A backtest exceeds the memory of its control group: the system kills its worker, and the owner
+gets an error with the number of bars that would fit.
 """
 
 import os
@@ -30,14 +30,14 @@ pytestmark = [
     pytest.mark.django_db(transaction=True),
 ]
 
-# Of all processes of the group; what they begin with takes some 250.
+# For all processes of the group, which start with about 250.
 MEGABYTES: Final = 330
 UP: Final = ["manage.py", "up", "--web", "0", "--runners", "0", "--workers", "1"]
 
 
 @contextmanager
 def limited_group(megabytes: int) -> Iterator[Path]:
-    """Yield the file that processes of a new control group are written into."""
+    """Yield the file for adding processes to a new control group."""
     version_1 = (CGROUP / "memory").is_dir()
     group = CGROUP / ("memory" if version_1 else "") / f"algotrade-{os.getpid()}"
     try:
@@ -55,7 +55,7 @@ def limited_group(megabytes: int) -> Iterator[Path]:
 
 @contextmanager
 def up(group: Path, folder: Path) -> Iterator[None]:
-    """The workers of a machine that has so much memory, on the test's own database."""
+    """Yield the workers of a machine with this memory, on the test's own database."""
     join = f'echo $$ > {group}; exec "$@"'
     with (folder / "up.log").open("wb") as log:
         process = subprocess.Popen(

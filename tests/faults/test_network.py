@@ -1,4 +1,4 @@
-"""The network to PostgreSQL is cut: callers are told within 8 s, and all goes on by itself."""
+"""The network to PostgreSQL is cut: clients get an answer within 8 s, and everything recovers."""
 
 import time
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""The database is killed under those who write: what was acknowledged is there afterwards."""
+"""The database is killed under writing clients: acknowledged writes are stored afterwards."""
 
 import random
 import time
@@ -38,14 +38,14 @@ def test_no_acknowledged_write_is_lost_when_the_database_is_killed_ten_times() -
 
 @dataclass(frozen=True, slots=True)
 class Strike:
-    """When it was, and when the database was back; by time.monotonic."""
+    """The times of the kill and of the recovery, by time.monotonic."""
 
     killed: float
     back: float
 
 
 def _strike(up: Service, rng: random.Random, number: int) -> Strike:
-    """Kill the postmaster, and each third time one of its processes instead."""
+    """Kill the postmaster or, each third time, one of its processes."""
     time.sleep(rng.uniform(1.0, 5.0))
     processes = up.running()
     one_backend = number % 3 == 2

@@ -1,4 +1,4 @@
-"""Redis is frozen, then gone: nobody waits for it, and the counters of PostgreSQL count."""
+"""Redis is frozen, then gone: nobody waits for it, and PostgreSQL counts."""
 
 import shutil
 import signal
@@ -48,12 +48,12 @@ def up(redis: tuple[subprocess.Popen[bytes], int]) -> Iterator[Service]:
 
 
 def left_after(caller: Caller) -> int:
-    """Call once; return what is left of the limit then."""
+    """Call once; return the remainder of the limit."""
     return int(caller.call("GET", READ).headers["X-RateLimit-Remaining"])
 
 
 def counts_of(caller: Caller, calls: int) -> list[int]:
-    """Call so often; return what was left of the limit after each call, the slowest told."""
+    """Call this often; return the remainder of the limit after each call, and print the slowest."""
     left, slowest = [], 0.0
     for _ in range(calls):
         begun = time.monotonic()

@@ -1,4 +1,4 @@
-"""A machine of the release before goes on while the schema is migrated to this version."""
+"""A machine of the previous release continues during the migration to this version."""
 
 import shutil
 import subprocess

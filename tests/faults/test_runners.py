@@ -1,4 +1,4 @@
-"""Runners are killed at random moments: the books are those of a day on which nothing happened."""
+"""Runners are killed at random moments: the books equal those of an undisturbed day."""
 
 import os
 import random
@@ -70,8 +70,8 @@ def test_runners_killed_at_fifty_moments_trade_as_if_nothing_had_happened(
 
 
 def test_bars_go_on_within_ten_seconds_of_a_machine_that_died(alice: User, tmp_path: Path) -> None:
-    """Each time it dies in the midst of its work: it has leased streams, and never gives them
-    back. The other one has to take them over.
+    """Each time it dies with leased streams, which it never releases; the other one has to take
+    them over.
     """
     starts = session_starts(20, LENGTH)
     series = {symbol: random_candles(n, starts) for n, [symbol] in enumerate(ONE_SYMBOL_EACH)}
@@ -103,7 +103,7 @@ def test_bars_go_on_within_ten_seconds_of_a_machine_that_died(alice: User, tmp_p
 
 
 def _dies_with_leases(machine: Worker) -> bool:
-    """Freeze the machine, and kill all its processes if it has leases that do not end."""
+    """Freeze the machine, and kill all its processes if it has unexpired leases."""
     assert machine.process is not None
     machine.send(signal.SIGSTOP)
     leased = set(BarStream.objects.exclude(leased_until=None).values_list("pk", "lease_token"))

@@ -1,7 +1,7 @@
-"""Clients that are slow on purpose hold up no others: behind nginx, and on the bare port.
+"""Clients that are slow on purpose do not delay others: behind nginx, and on the bare port.
 
-The service is a started one; the slow connections are kept up by a process of their own while
-another client asks as usual, each time over a new connection.
+A separate process keeps the slow connections up while another client calls as usual, each time over
+a new connection.
 """
 
 import http.client
@@ -30,7 +30,7 @@ from tests.webhooks.certificates import Authority
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 
-# Slow connections behind nginx, which lets 256 of an address ask at the same time.
+# Slow connections behind nginx, with its limit of 256 concurrent requests per address.
 SLOW: Final = 250
 SLOW_BARE: Final = 200
 PROBES: Final = 100
@@ -69,7 +69,7 @@ def proxy(up: Service, tmp_path_factory: pytest.TempPathFactory) -> Iterator[int
 def slow(
     kind: str, port: int, *, count: int = SLOW, address: str = "127.0.0.2", path: str = "/"
 ) -> Iterator[None]:
-    """So many slow connections for as long as this lasts."""
+    """Keep this many slow connections open during the block."""
     words = [kind, str(count), str(port), address, path]
     with subprocess.Popen(
         [sys.executable, "-m", "tests.faults.slow_clients", *words],
@@ -89,7 +89,7 @@ def slow(
 
 
 def probe(client: Client, port: int, *, count: int = PROBES) -> list[float]:
-    """Seconds that each answer took; infinity for none."""
+    """Return the seconds of each answer; infinity without one."""
     took = []
     caller = Caller(port, token=client.caller.token)
     for number in range(count):
@@ -113,7 +113,7 @@ def ask(caller: Caller, path: str) -> float:
 
 
 def check(name: str, undisturbed: list[float], took: list[float]) -> None:
-    """All are answered within SECONDS_TO_ANSWER; how soon is printed."""
+    """Check that all are answered within SECONDS_TO_ANSWER; print the times."""
     answered = 100 * sum(map(np.isfinite, took)) / len(took)
     late = 1000 * np.percentile(took, 95, method="lower")
     print(
@@ -154,7 +154,7 @@ def test_200_slow_clients_of_the_bare_port_hold_up_nobody(
 
 @needs("nginx")
 def test_nginx_closes_a_connection_whose_head_does_not_come(proxy: int) -> None:
-    """After 10 seconds; by itself nginx would wait for 60."""
+    """It closes after 10 seconds; nginx's default is 60."""
     with closing(socket.create_connection(("127.0.0.1", proxy), timeout=40)) as connection:
         connection.sendall(b"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\nX-A: ")
         with pytest.raises(ConnectionResetError):
@@ -209,7 +209,7 @@ def test_idle_connections_of_one_address_do_not_delay_another(up: Service, clien
 
 
 def test_clients_that_wait_for_a_backtest_hold_up_nobody(up: Service, client: Client) -> None:
-    """They wait for one that nobody runs, and are answered when it is cancelled."""
+    """They wait for a backtest that no worker runs, and are answered when it is cancelled."""
     undisturbed = probe(client, up.port)
     (worker,) = up.running()["backtest-worker"]
     up.kill(worker, number=signal.SIGSTOP)
@@ -229,7 +229,7 @@ def test_clients_that_wait_for_a_backtest_hold_up_nobody(up: Service, client: Cl
 
 @contextmanager
 def waiting(caller: Caller, backtest: str, *, count: int) -> Iterator[list[str]]:
-    """So many clients that prefer to wait 30 seconds; at the end each has its answer."""
+    """Run this many clients that prefer to wait 30 seconds; at the end all have their answers."""
     answers: list[str] = []
 
     def wait() -> None:

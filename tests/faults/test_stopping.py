@@ -1,4 +1,6 @@
-"""SIGTERM under load: what waits is answered, work is given back, and all ends within 5 s."""
+"""SIGTERM under load: waiting clients are answered, work is requeued, and everything ends within 5
+s.
+"""
 
 import http.client
 import json
@@ -30,7 +32,7 @@ SEARCH: Final = {
         {"path": "exitConditions.stopLoss.percentage", "from": 0.1, "to": 5, "step": 0.1},
     ],
 }
-# What was given back has cost no worker: it is not counted as lost.
+# Requeued work has cost no worker: it does not count as lost.
 WORK: Final = """
     SELECT (SELECT count(*) FROM backtests_studyshard WHERE state = 'running'),
         (SELECT coalesce(sum(losses), 0) FROM backtests_studyshard),
@@ -65,7 +67,7 @@ def submit_search(client: Client) -> str:
 
 @contextmanager
 def waiting(caller: Caller, path: str) -> Iterator[list[int]]:
-    """Clients that prefer to wait for 30 seconds; the statuses they have seen, 0 for none."""
+    """Run clients that prefer to wait for 30 seconds; yield their statuses, 0 for no answer."""
     statuses: list[int] = []
 
     def wait() -> None:
@@ -135,7 +137,7 @@ def test_what_waits_is_answered_and_work_is_given_back_within_five_seconds(up: S
 
 
 def check_what_was_given_back(up: Service, client: Client, search: str) -> None:
-    """Nothing is left to be taken for lost, and the next start goes on with the work at once."""
+    """Check that nothing looks lost, and that the next start continues the work at once."""
     with local_postgres.running(up.directory), up.database() as database:
         assert database.execute(WORK).fetchone() == (0, 0, 0, 0, 0, "")
     up.start()

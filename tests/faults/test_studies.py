@@ -1,4 +1,4 @@
-"""Studies whose workers are killed have the bytes of one worker that nobody disturbs."""
+"""Studies whose workers are killed give the same bytes as an undisturbed worker."""
 
 import random
 import time
@@ -32,7 +32,7 @@ pytestmark = [
 
 SEED: Final = 20261124
 KILLS, WORKERS, USERS = 50, 3, 3
-# Of one shard; a few more, and its study is given up as the one that breaks its workers.
+# For one shard; with a few more, its study is given up as the cause.
 MOST_LOSSES: Final = 3
 
 RECORD: Final = """
@@ -52,7 +52,7 @@ CREATE TRIGGER record_shard AFTER UPDATE ON backtests_studyshard
     FOR EACH ROW EXECUTE FUNCTION record_shard();
 """
 FORGET_SHARDS: Final = "DROP TABLE shard_record; DROP FUNCTION record_shard CASCADE;"
-# Shards that are done more than once, or by another process than the one that began the try.
+# Shards that were finished twice, or by another process than the one that began the try.
 TWICE: Final = """
 SELECT count(*) FROM (
     SELECT FROM shard_record WHERE state = 'done'
@@ -83,7 +83,7 @@ CROSSINGS: Final = [
 
 
 def search(sets: int) -> dict[str, object]:
-    """A search of about so many sets, over some 187,000 bars."""
+    """Return a search over about this many sets, and about 187,000 bars."""
     fast, stops = CROSSINGS
     # 40 stops of each average; the averages are in steps of 1.
     parameters = [{**fast, "to": 2 + sets // 40}, stops]
@@ -143,7 +143,7 @@ def ask(query: str, *values: str) -> int | None:
 
 
 def whole_results(owner: User, algorithm_id: str) -> list[tuple[object, ...]]:
-    """The result of each study in one piece, by this very process."""
+    """Return the undivided result of each study, computed in this process."""
     results = []
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(shards, "SECONDS_ALONE", 1e9)

@@ -1,4 +1,4 @@
-"""The memory that a worker takes is what its backtest was estimated to need."""
+"""The memory of a worker is at most the estimate for its backtest."""
 
 import time
 from functools import partial
@@ -49,7 +49,7 @@ COPY: Final = """
 
 
 def minutes_of_year(symbol: str, year: int, rng: np.random.Generator, opened: float) -> Candles:
-    """Walk at random; one minute in a hundred has no bar, of each symbol another one."""
+    """Return a random walk; one minute in a hundred has no bar, a different one for each symbol."""
     sessions = sessions_of(symbol)
     days = np.arange(np.datetime64(f"{year}-01-01"), np.datetime64(f"{year + 1}-01-01"))
     numbers = days.astype(np.int32)
@@ -84,14 +84,14 @@ def store_year() -> None:
 
 
 def peak_megabytes(worker: Worker) -> float:
-    """Return the most that the worker has held, shared pages counted in full."""
+    """Return the worker's peak memory, with shared pages counted in full."""
     assert worker.process is not None
     status = Path(f"/proc/{worker.process.pid}/status").read_text()
     (line,) = (line for line in status.splitlines() if line.startswith("VmHWM"))
     return int(line.split()[1]) * 1024 / estimates.BYTES_OF_A_MEGABYTE
 
 
-# Symbols, and what is run over a year of their minutes.
+# Numbers of symbols, and the simulations over a year of their minutes.
 RUNS: Final[list[tuple[int, BacktestKind, dict[str, Any]]]] = [
     (10, BacktestKind.BACKTEST, {}),
     (40, BacktestKind.BACKTEST, {}),
@@ -102,8 +102,9 @@ DAY_OF_MINUTES: Final = read_date_range(f"{YEAR}-12-31", f"{YEAR}-12-31", now=NO
 
 
 def test_a_worker_takes_the_memory_that_was_estimated(tmp_path: Path) -> None:
-    """Beside what it holds after a backtest of a day: a worker for each run, with two averages and
-    a stop by the average true range.
+    """The baseline is the memory after a backtest of a day.
+
+    A new worker does each run, with two averages and a stop by the average true range.
     """
     store_year()
     owner, shares = make.user("alice"), list[float]()

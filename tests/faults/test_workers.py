@@ -1,5 +1,5 @@
-"""Workers are killed and frozen in the middle of backtests: each ends once, with the result that
-it has when nothing happens.
+"""Workers are killed and frozen in the middle of backtests: each backtest ends once, with its
+undisturbed result.
 """
 
 import random
@@ -34,7 +34,7 @@ pytestmark = [
 
 SEED: Final = 20261121
 BACKTESTS, KILLS, USERS = 200, 50, 10
-# Of one backtest here; a few more, and it is given up as the one that breaks its workers.
+# For one backtest here; with a few more, it is given up as the cause.
 MOST_LOSSES: Final = 3
 
 Basics = Mapping[str, object]
@@ -42,7 +42,7 @@ Result = tuple[object, bytes, tuple[bytes, ...]]
 
 
 def kinds() -> list[Basics]:
-    """Long ones that take a second or two of a free core, middling ones, and short ones."""
+    """Return long ones of a second or two on a free core, medium ones, and short ones."""
     shapes = [("1m", len(SYMBOLS))] * 8 + [("1m", 4)] * 6 + [("5m", 2)] * 6
     return [
         {
@@ -56,7 +56,7 @@ def kinds() -> list[Basics]:
 
 @dataclass(frozen=True, slots=True)
 class Bench:
-    """Users who ask for backtests of a few kinds, and what comes of each kind undisturbed."""
+    """Users who submit backtests of a few kinds, and the undisturbed result of each kind."""
 
     users: list[User]
     algorithms: Mapping[tuple[int, int], str]
@@ -96,7 +96,7 @@ def _result_of(backtest: Backtest) -> Result:
 
 @pytest.fixture
 def bench() -> Iterator[Bench]:
-    """The results are made in this very process, one after another."""
+    """Compute the results in this process, one after another."""
     store_random_walks()
     users = [make.user(f"user{number}") for number in range(USERS)]
     algorithms = {
@@ -151,7 +151,7 @@ def test_two_hundred_backtests_end_once_though_fifty_workers_are_killed(
 
 
 def _kill_one(workers: list[Worker], rng: random.Random) -> Run | None:
-    """And start another in its place; what the killed one was running, if it was."""
+    """Kill a worker and start another in its place; return the run of the killed one, if any."""
     runs = {worker.number: worker.runs() for worker in workers}
     allowed = [worker for worker in workers if _losses(runs[worker.number]) < MOST_LOSSES]
     busy = [worker for worker in allowed if runs[worker.number]]
@@ -210,9 +210,10 @@ def _attempts() -> list[int]:
 
 
 def _freeze_and_go_on(bench: Bench, workers: list[Worker]) -> int:
-    """Freeze them until others have what they ran, then let them find out; how many were running.
+    """Freeze the workers until others have their runs, then let them discover it; return the number
+    of runs.
 
-    Each shows that it has found out by beginning another one, or it ends.
+    A worker shows that by beginning another run, or by ending.
     """
     for worker in workers:
         worker.send(signal.SIGSTOP)

@@ -1,5 +1,5 @@
-"""Workers as processes that a test may kill and freeze, and the database's own record of who wrote
-what.
+"""Worker processes that a test may kill and freeze, and the database's own record of their
+writes.
 """
 
 import os
@@ -41,8 +41,8 @@ DROP FUNCTION record_write;
 DROP TABLE record;
 TRUNCATE procrastinate_jobs, procrastinate_workers CASCADE;
 """
-# What another process than the one that began the attempt wrote to a running backtest; giving it
-# back to the queue is the sweep's, which runs in every worker.
+# Writes to a running backtest by another process than the one that began the attempt; requeueing is
+# excluded, because the sweep runs in every worker.
 FOREIGN: Final = """
 SELECT count(*) FROM record AS written
 JOIN record AS begun ON begun.backtest = written.backtest
@@ -65,7 +65,7 @@ WHERE old_status = 'queued' AND new_status = 'running' AND writer = %s AND at > 
 
 @contextmanager
 def recorded() -> Iterator[None]:
-    """While it lasts, the database notes every change of a backtest with the process behind it."""
+    """During the block, the database records every change of a backtest with its process."""
     with connection.cursor() as cursor:
         cursor.execute(RECORD)
         try:
@@ -80,7 +80,7 @@ def foreign_writes() -> int:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """What a worker runs now."""
+    """The present run of a worker."""
 
     backtest: str
     attempt: int
@@ -89,7 +89,7 @@ class Run:
 
 @dataclass(slots=True)
 class Worker:
-    """One after another of processes that work on a queue; each has a name of its own."""
+    """Successive processes that work on a queue; each has its own name."""
 
     number: int
     log: IO[bytes]
@@ -138,7 +138,7 @@ class Worker:
 
 @contextmanager
 def working(count: int, directory: Path, queue: str = "backtests") -> Iterator[list[Worker]]:
-    """Workers of the test's own database."""
+    """Run workers of the test's own database."""
     with (directory / "workers.log").open("wb") as log:
         workers = [Worker(number, log, queue) for number in range(count)]
         try:

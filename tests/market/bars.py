@@ -19,7 +19,7 @@ def at(text: str) -> int:
 
 
 def flat_candles(times: Sequence[int], prices: Sequence[float] | float = 100.0) -> Candles:
-    """Bars whose four prices are one, volume 10."""
+    """Return bars with four equal prices, volume 10."""
     price = np.broadcast_to(np.asarray(prices, dtype=np.float64), (len(times),))
     volume = np.full(len(times), 10.0)
     return Candles.build(times, open=price, high=price, low=price, close=price, volume=volume)
@@ -28,7 +28,7 @@ def flat_candles(times: Sequence[int], prices: Sequence[float] | float = 100.0) 
 def rising_minutes(
     start: str, count: int, *, step: int = 60, first_price: float = 100.0
 ) -> Candles:
-    """`count` bars from a moment on, each 0.05 above the one before."""
+    """Return `count` bars from a moment on, each 0.05 above the one before."""
     times = [at(start) + step * i for i in range(count)]
     return flat_candles(times, [round(first_price + 0.05 * i, 2) for i in range(count)])
 
@@ -41,7 +41,7 @@ def store_candles(
 
 
 def are_same_candles(left: Candles, right: Candles) -> bool:
-    """Whether two series are one, bit for bit."""
+    """Return whether two series are equal, bit for bit."""
     names = ("time", "open", "high", "low", "close", "volume")
     return all(np.array_equal(getattr(left, name), getattr(right, name)) for name in names)
 

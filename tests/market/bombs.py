@@ -1,7 +1,9 @@
-"""Small files that unpack to gigabytes: writes each, reads it as every importer would, and prints
-why it is refused and the most memory that this process has had so far, in MB.
+"""Small files that unpack to gigabytes.
 
     python -m tests.market.bombs FOLDER [NAME...]
+
+Writes each file, reads it as every importer would, and prints the refusal and the peak memory of
+this process so far, in MB.
 """
 
 import gzip
@@ -31,7 +33,7 @@ def pieces(repeated: bytes, size: int) -> Iterator[bytes]:
 
 
 def gzipped(path: Path, repeated: bytes, size: int, head: bytes = b"") -> None:
-    """A gigabyte packed once: gzip files may follow each other in one."""
+    """Pack a gigabyte: a file may contain several gzip members."""
     part = io.BytesIO()
     with gzip.GzipFile(fileobj=part, mode="wb", compresslevel=1) as packing:
         for piece in pieces(repeated, 64 * CHUNK):
@@ -57,14 +59,14 @@ def nested(path: Path) -> None:
 
 
 def listed(path: Path) -> None:
-    """A hundred thousand empty files."""
+    """Write a hundred thousand empty files."""
     with zipfile.ZipFile(path, "w") as archive:
         for number in range(100_000):
             archive.writestr(f"{number}.csv", b"")
 
 
 def table(path: Path, rows: int, **columns: Any) -> None:
-    """Ten times the same rows, so that writing takes little memory."""
+    """Write the same rows ten times, so that writing takes little memory."""
     part = pa.table({name: pa.repeat(value, rows // 10) for name, value in columns.items()})
     with pq.ParquetWriter(path, part.schema, compression="zstd") as writer:
         for _ in range(10):
@@ -94,7 +96,7 @@ MASTERS: dict[str, Callable[[Path], None]] = {
 
 
 def most_memory() -> int:
-    """MB. Linux counts what a process had before it became this program into its usage."""
+    """Return MB. Linux includes the memory from before exec in its rusage figure."""
     with suppress(FileNotFoundError):
         status = Path("/proc/self/status").read_text()
         return int(status.split("VmHWM:")[1].split()[0]) // 1024
@@ -121,7 +123,7 @@ def main(folder: Path, *names: str) -> None:
             if names and name not in names:
                 continue
             path = folder / name
-            if os.fork() == 0:  # what it takes to write one is not counted
+            if os.fork() == 0:  # the memory for writing one is not counted
                 build(path)
                 os._exit(0)
             assert os.waitstatus_to_exitcode(os.wait()[1]) == 0

@@ -1,4 +1,4 @@
-"""A file that holds one instrument, as tests look at it."""
+"""A file of one instrument, for tests."""
 
 from pathlib import Path
 from typing import Any
@@ -10,7 +10,7 @@ from apps.market.rulebook.sessions import sessions_of
 
 
 class ImportedSeries:
-    """What a file reads as; `given` are the fields of Given."""
+    """The content of a file; `given` are the fields of Given."""
 
     symbol: str
     timeframe: str
@@ -34,5 +34,5 @@ class ImportedSeries:
 
 
 def dates(days: Any) -> list[str]:
-    """Day numbers as YYYY-MM-DD."""
+    """Return day numbers as YYYY-MM-DD."""
     return [str(day) for day in days.astype("M8[D]")]

@@ -1,4 +1,4 @@
-"""A server that speaks as Kite Connect's WebSocket does: one client at a time, on this machine."""
+"""A stand-in for Kite Connect's WebSocket server: one client at a time, on this machine."""
 
 import base64
 import hashlib
@@ -14,14 +14,14 @@ TEXT, BINARY, CLOSE = 0x1, 0x2, 0x8
 
 
 def quote(token: int, *, time: int, price: float, volume: int) -> bytes:
-    """A packet of mode `full`, as https://kite.trade/docs/connect/v3/websocket/ has it."""
+    """Return a packet of mode `full` (https://kite.trade/docs/connect/v3/websocket/)."""
     paise = round(price * 100)
     head = [token, paise, 1, paise, volume, 0, 0, paise, paise, paise, paise, time, 0, 0, 0, time]
     return struct.pack(">16I", *head).ljust(184, b"\0")
 
 
 class KiteStandIn:
-    """`asked` are the JSON messages of the client, `paths` what it connected by."""
+    """`asked` are the JSON messages of the client, `paths` the paths of its connections."""
 
     def __init__(self) -> None:
         self.asked: SimpleQueue[dict[str, Any]] = SimpleQueue()
@@ -39,7 +39,7 @@ class KiteStandIn:
         self._send(BINARY, struct.pack(">H", len(packets)) + b"".join(parts))
 
     def break_off(self) -> None:
-        """Lose the client, as a network does."""
+        """Lose the client, as a network failure does."""
         assert self._client is not None
         self._client.shutdown(socket.SHUT_RDWR)
 
@@ -86,7 +86,7 @@ class KiteStandIn:
 
     @staticmethod
     def _message(client: socket.socket) -> dict[str, Any] | None:
-        """The next text of the client, which masks what it sends; None when it is gone."""
+        """Return the client's next text, unmasked; None after its end."""
         head = _read(client, 2)
         if head is None or head[0] & 0xF == CLOSE:
             return None

@@ -194,8 +194,8 @@ def test_an_adjusted_read_asks_for_the_actions_once(
     django_assert_num_queries: Callable[[int], Any],
 ) -> None:
     store_candles(SBIN, "1d", days("2024-01-01", 1000, 1010, 102, 103))
-    # The edition's, that of derivatives and that of live bars too; and the blocks, by a cursor of
-    # their own.
+    # The queries of the rule set, of derivatives and of live bars too; and the chunks, by a
+    # separate cursor.
     with django_assert_num_queries(5):
         adjusted("1d")
 

@@ -1,4 +1,4 @@
-"""Files as traders have them: every way to write names, numbers and times, in every combination."""
+"""Files in traders' forms: every way to write names, numbers and times, in every combination."""
 
 import itertools
 import random
@@ -49,7 +49,7 @@ VOLUME_NAMES: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Numbers:
-    """How a file writes its prices and volumes, and what may stand between its columns."""
+    """A file's format of prices and volumes, and its possible delimiters."""
 
     price: Callable[[float], str]
     volume: Callable[[int], str]
@@ -57,7 +57,7 @@ class Numbers:
 
 
 def indian(number: int) -> str:
-    """Write a number with commas before the last three digits and then each two."""
+    """Write a number with commas before the last three digits and then every two."""
     text = str(number)
     head, tail = text[:-3], text[-3:]
     pairs = [head[max(i - 2, 0) : i] for i in range(len(head), 0, -2)]
@@ -128,7 +128,7 @@ Combination = tuple[str, str, str, str, str, str, bool]
 
 
 def combinations() -> list[Combination]:
-    """Return every combination that a file can have."""
+    """Return every possible combination for a file."""
     product = itertools.product(
         NAMES, VOLUME_NAMES, NUMBERS, TIMES, ",;\t", ENCODINGS, (False, True)
     )
@@ -148,7 +148,7 @@ def file_of(combination: Combination) -> bytes:
 
 
 def check(folder: Path, combination: Combination) -> None:
-    """Assert that a file written so has the bars."""
+    """Assert that a file in this form has the bars."""
     path = folder / "SBIN_5m.csv"
     path.write_bytes(file_of(combination))
     [loaded] = read_candle_files(path, ImportOptions())

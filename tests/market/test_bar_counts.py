@@ -1,4 +1,4 @@
-"""Whether enough history is held, without reading it."""
+"""The check for enough stored history, without reading it."""
 
 from collections.abc import Callable
 from typing import Any
@@ -40,7 +40,7 @@ def test_no_bound_promises_more_than_there_is(timeframe: str) -> None:
     ("timeframe", "error"), [("1m", 0.06), ("5m", 0.06), ("1h", 0.15), ("1d", 0.06)]
 )
 def test_what_a_simulation_reads_is_estimated(timeframe: str, error: float) -> None:
-    """An hour of a session that is no whole one is missed."""
+    """The estimate misses a partial last hour of a session."""
     hold_quarter("NSE:SBIN")
     hold_quarter("NSE:INFY")
     symbols = ["NSE:SBIN", "NSE:INFY", "NSE:TCS"]
@@ -79,7 +79,7 @@ def test_bars_before_the_range_count_for_the_total_only() -> None:
 
 
 def test_each_day_of_a_finer_timeframe_counts_as_one_bar() -> None:
-    """But for two that the data may not have finished."""
+    """Except two days, which the data may not complete."""
     hold_quarter("NSE:SBIN")
     bound = lower_bounds(["NSE:SBIN"], "1d", start=START, end=END)["NSE:SBIN"]
     counts = reading.count_bars("NSE:SBIN", "1d", start=START, end=END)

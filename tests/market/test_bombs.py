@@ -1,4 +1,4 @@
-"""What is packed, or declared, to be huge is refused before it takes the machine's memory."""
+"""Files that unpack, or claim, to be huge are refused before they exhaust memory."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""Bars that came in: how they are taken, and that readers see them as they see blocks."""
+"""Received bars: their validation, and that readers see them like chunks."""
 
 from datetime import UTC, datetime
 
@@ -125,7 +125,7 @@ def test_the_last_hour_of_a_share_without_derivatives_has_ended_at_half_past_thr
 
 
 def test_a_last_bar_that_is_cut_by_the_close_has_ended_with_it() -> None:
-    """Of the time before the closing auction of 2026-08-03."""
+    """The times are from before the closing auction of 2026-08-03."""
     last = rising_minutes("2026-07-31 15:15", 1)
     assert receive(last, "1h", now=moment("2026-07-31 15:29")).rejected
     assert receive(last, "1h", now=moment("2026-07-31 15:30")).added == 1

@@ -1,4 +1,4 @@
-"""By which calendar a symbol trades, as what is loaded tells."""
+"""The calendar of a symbol, from the loaded masters and rules."""
 
 from collections.abc import Callable
 from datetime import date

@@ -1,4 +1,4 @@
-"""A block is a Parquet file that loses nothing."""
+"""A chunk is a Parquet file without any loss."""
 
 import io
 from pathlib import Path

@@ -35,9 +35,9 @@ NSE_OCTOBER, NSE_2026 = "NSE/FA/64232", "NSE/FA/73061"
 
 @dataclass(frozen=True)
 class Vector:
-    """Fills of one day and what a source says they cost, to as many decimals as it gives.
+    """Fills of one day and a source's charges for them, to as many decimals as it gives.
 
-    A fill is (side, quantity, price, whether shares bought on an earlier day are sold).
+    A fill is (side, quantity, price, whether it sells shares bought on an earlier day).
     """
 
     source: str
@@ -67,14 +67,14 @@ def sold(quantity: int, price: str, *, overnight: bool = False) -> tuple[OrderSi
 def of_a_crore(
     source: str, day: str, symbol: str, expiry: date | None = None, **expected: str
 ) -> Vector:
-    """Return what a circular says of a purchase worth a crore."""
+    """Return a circular's charges for a purchase worth a crore."""
     return Vector(source, day, symbol, (bought(10_000, "1000"),), expected, expiry=expiry)
 
 
 def of_a_lakh(
     source: str, day: str, symbol: str, tax: str, product: Product = "delivery"
 ) -> Vector:
-    """Return the tax that a law takes of a sale worth a lakh."""
+    """Return a law's tax on a sale worth a lakh."""
     fills = (sold(100, "1000"),)
     return Vector(source, day, symbol, fills, {"transaction_tax": tax}, product)
 
@@ -340,7 +340,7 @@ VECTORS = NOTES + CIRCULARS
 
 
 def charged(vector: Vector) -> Iterator[dict[str, Decimal]]:
-    """Yield what the kernel charges for each fill, in rupees."""
+    """Yield the kernel's charges for each fill, in rupees."""
     basis, day = vector.basis, day_number(date.fromisoformat(vector.day))
     rates = rate_rows(schedule_of(BOOK, [basis]), {basis.key: 0})
     for side, quantity, price, overnight in vector.fills:
@@ -350,7 +350,7 @@ def charged(vector: Vector) -> Iterator[dict[str, Decimal]]:
 
 
 def scheduled(vector: Vector) -> Iterator[dict[str, Decimal]]:
-    """Yield what the rulebook says each fill costs, unrounded, in rupees."""
+    """Yield the rulebook's charges for each fill, unrounded, in rupees."""
     day = date.fromisoformat(vector.day)
     for side, quantity, price, overnight in vector.fills:
         value = quantity * Decimal(price)
@@ -371,7 +371,7 @@ def test_there_are_vectors_enough_and_each_names_its_source() -> None:
 
 @pytest.mark.parametrize("vector", VECTORS, ids=lambda vector: f"{vector.source}, {vector.symbol}")
 def test_the_engine_charges_what_the_source_says(vector: Vector) -> None:
-    """The rulebook says it to the source's last digit; the kernel charges each item of each fill
+    """The rulebook matches the source's last digit; the kernel charges each item of each fill
     rounded half up to the paisa.
     """
     exact, paid = list(scheduled(vector)), list(charged(vector))

@@ -1,4 +1,4 @@
-"""What rules and masters say of a strategy's symbols, as the engine takes it."""
+"""Rules and masters for a strategy's symbols, in the engine's terms."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -268,7 +268,7 @@ def test_a_contract_that_no_master_lists_expires_as_its_name_tells(symbol: str, 
 @pytest.mark.slow
 @pytest.mark.django_db
 def test_expiries_of_names_are_those_of_the_masters(market_data: Path) -> None:
-    """Of brokers' lists of 2024 to 2026, each index and some shares."""
+    """They are compared with brokers' lists of 2024 to 2026, for each index and some shares."""
     wrong = {}
     for file in ("kite_nfo_nse_bse_2024-04.csv.gz", "kite_nfo_bfo_2026-08.csv.gz"):
         call_command("seed_symbols", market_data / file, "--force", stdout=StringIO())

@@ -1,4 +1,4 @@
-"""Trades that are told one by one become bars of a minute; and Kite's WebSocket is followed."""
+"""Single trades become bars of a minute; and Kite's WebSocket as a feed."""
 
 import sys
 from collections.abc import Iterator, Mapping
@@ -27,7 +27,7 @@ OPENING = at("2026-10-30 09:15")
 def send_ticks(
     minutes: MinuteBars, *ticks: tuple[int, float, float | None], symbol: str = SBIN
 ) -> None:
-    """Ticks so many seconds after the opening."""
+    """Send ticks these seconds after the opening."""
     for seconds, price, volume in ticks:
         minutes.add(Tick(symbol, OPENING + seconds, price, volume))
 
@@ -87,7 +87,9 @@ def kite() -> Iterator[KiteStandIn]:
 
 
 def trades(*trades_of_day: tuple[int, float, int]) -> list[bytes]:
-    """Packets of trades so many seconds after the opening, each beside one of another symbol."""
+    """Return packets of trades these seconds after the opening, each beside one of another
+    symbol.
+    """
     return [
         quote(token, time=OPENING + seconds, price=price, volume=volume)
         for seconds, price, volume in trades_of_day
@@ -96,7 +98,7 @@ def trades(*trades_of_day: tuple[int, float, int]) -> list[bytes]:
 
 
 def serve(kite: KiteStandIn, clock: Clock, stored: SimpleQueue[None]) -> None:
-    """A connection that is lost after the first bar has been stored, and made again."""
+    """Serve a connection that is lost after the first stored bar, and made again."""
     assert kite.paths.get(timeout=20) == "/?api_key=key&access_token=token"
     assert kite.asked.get(timeout=20) == {"a": "subscribe", "v": [TOKEN]}
     assert kite.asked.get(timeout=20) == {"a": "mode", "v": ["full", [TOKEN]]}
@@ -111,7 +113,7 @@ def serve(kite: KiteStandIn, clock: Clock, stored: SimpleQueue[None]) -> None:
 
 
 @pytest.mark.django_db
-@pytest.mark.filterwarnings("ignore")  # of the package and what it brings
+@pytest.mark.filterwarnings("ignore")  # from the package and its dependencies
 def test_kite_is_followed_through_a_lost_connection(kite: KiteStandIn) -> None:
     clock, stored, done = Clock(), SimpleQueue[None](), Event()
     feed = KiteFeed(

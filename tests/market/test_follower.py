@@ -1,4 +1,4 @@
-"""A feed goes on while the database is away, and what it told meanwhile is stored afterwards."""
+"""A feed continues during an outage of the database; its bars are stored afterwards."""
 
 import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -24,7 +24,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 
 class FixedTicks:
-    """A feed that tells so many minutes, with a moment of silence after each."""
+    """A feed of this many minutes, with a moment of silence after each."""
 
     def __init__(self, minutes: int) -> None:
         self._minutes = minutes
@@ -36,7 +36,7 @@ class FixedTicks:
 
 
 class Outage:
-    """The server ends the connection of each of the next attempts to store something."""
+    """The server ends the connection at each of the next attempts to store."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, *, attempts: int) -> None:
         self.left, self._receive = attempts, receive
@@ -52,7 +52,7 @@ class Outage:
 
 
 def followed(minutes: int) -> Sequence[int]:
-    """The minutes, from 0, in the order in which they were stored."""
+    """Return the minutes, from 0, in the order of storing."""
     batches = follower.follow(FixedTicks(minutes), stopping=lambda: False)
     return [(bars[SBIN][0] - OPENING) // 60 for bars in batches]
 
@@ -94,7 +94,7 @@ def test_it_says_what_is_lost_when_it_ends(
 def test_received_bars_and_an_import_of_the_same_symbols_lock_in_one_order(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """In the opposite order to that in which the load locks them."""
+    """The bars come in the opposite order to the locks of the load."""
     symbols = [f"NSE:SHARE{letter}" for letter in "ABCD"]
     symbols.sort(key=lambda symbol: crc32(symbol.encode()) % writing._LOCK_BUCKETS, reverse=True)
     connected, begun, make_way = Event(), Event(), writing.make_way

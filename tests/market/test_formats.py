@@ -1,4 +1,4 @@
-"""Each format by a few lines written by hand: what it is known by, and what its rows become."""
+"""Each format by a few lines written by hand: its marks, and its result."""
 
 import gzip
 import zipfile
@@ -260,7 +260,7 @@ def test_lean_counts_milliseconds_and_ten_thousandths(tmp_path: Path) -> None:
 
 
 def session(first: str, last: str, day: str) -> list[str]:
-    """Rows of each minute from a clock to another."""
+    """Return rows of each minute from one time to another."""
     start, count = at(f"{day} {first}"), (at(f"{day} {last}") - at(f"{day} {first}")) // 60 + 1
     return [f"{start + 60 * i},1,1,1,1,{i}" for i in range(count)]
 

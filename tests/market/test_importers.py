@@ -1,4 +1,4 @@
-"""What each shape of file reads as, and what is refused."""
+"""The result of each shape of file, and the refused ones."""
 
 import gzip
 from datetime import UTC, datetime, timedelta, timezone
@@ -364,7 +364,7 @@ def test_short_and_unlisted_days_are_named(tmp_path: Path) -> None:
 
 
 def many_minutes(count: int) -> list[str]:
-    """Rows of more than one of the pieces that a large file is read in."""
+    """Return more rows than one of the pieces of a large file."""
     first = datetime(2024, 1, 1, 9, 15, tzinfo=UTC)
     stamps = [first + timedelta(minutes=i) for i in range(count)]
     return [f"{stamp:%Y-%m-%d %H:%M},100,101,99.95,100.5,{i}" for i, stamp in enumerate(stamps)]

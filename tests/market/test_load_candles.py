@@ -1,4 +1,4 @@
-"""The command that brings files in."""
+"""The command that loads candle files."""
 
 import gzip
 from hashlib import sha256

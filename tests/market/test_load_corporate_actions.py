@@ -1,4 +1,4 @@
-"""The command that brings splits and bonuses in."""
+"""The command that loads splits and bonuses."""
 
 from datetime import date
 from decimal import Decimal

@@ -1,4 +1,4 @@
-"""Loads that run at once."""
+"""Concurrent loads."""
 
 from concurrent.futures import ThreadPoolExecutor
 

@@ -1,4 +1,4 @@
-"""Contracts that the rulebook does not know well enough are refused, not simulated wrongly."""
+"""Contracts with missing rules are refused, not simulated wrongly."""
 
 from datetime import date
 
@@ -102,7 +102,7 @@ def test_the_lot_that_a_master_lists_is_enough() -> None:
     ],
 )
 def test_lots_of_contracts_on_indices_by_expiry(symbol: str, expiry: str, lot: int | None) -> None:
-    """As the circulars, bhavcopies and brokers' lists that lots.csv names tell them."""
+    """The lots are from the circulars, bhavcopies and brokers' lists named in lots.csv."""
     assert lot_at_expiry(RULES, parse_symbol(symbol), date.fromisoformat(expiry)) == lot
 
 

@@ -1,4 +1,4 @@
-"""Whether prices are as traded or adjusted, as splits and bonuses prove it."""
+"""The kind of prices, as traded or adjusted, proven by splits and bonuses."""
 
 from datetime import date
 from io import StringIO

@@ -1,8 +1,8 @@
-"""Published tables of range breaks on NIFTY's minutes of 2024, recomputed from what is stored.
+"""Published tables of range breaks on NIFTY's minutes of 2024, recomputed from stored bars.
 
-Of each day and each start T from 09:30 to 15:00: the highest and lowest price of the bars up to T,
-T's included; whether and when a later bar first breaks them; the highest high and the lowest low
-after T if they are broken; and the close of the 374th of the day's 375 bars.
+For each day and each start T from 09:30 to 15:00: the highest and lowest price of the bars up to
+and including T; whether and when a later bar first breaks them; after a break the highest high and
+the lowest low; and the close of the 374th of the day's 375 bars.
 """
 
 from collections.abc import Iterator
@@ -43,7 +43,7 @@ def days_of(bars: Candles) -> Iterator[Candles]:
 
 
 def breaks(day: Candles, start: int) -> Row:
-    """The nine columns of a day for the start at bar `start`."""
+    """Return the nine columns of a day for the start at bar `start`."""
     high, low = day.high[: start + 1].max(), day.low[: start + 1].min()
     later = day.slice(start + 1, len(day))
     above, below = later.time[later.high > high], later.time[later.low < low]

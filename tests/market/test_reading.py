@@ -1,4 +1,4 @@
-"""What is held, how loads change it, and what reading gives."""
+"""Stored candles, their changes by loads, and reading them."""
 
 from typing import Any
 

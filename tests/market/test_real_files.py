@@ -1,4 +1,4 @@
-"""Real market files, read as they were found."""
+"""Real market files, read unchanged."""
 
 from io import StringIO
 from pathlib import Path
@@ -24,7 +24,7 @@ BSE_RELIANCE = {"symbol": "BSE:RELIANCE"}
 DECIMAL = "strike with decimals, which symbols have no form for"
 NO_SHARES = "series that are no shares"
 
-# What of each file was given, its instruments, its timeframe, and where its rows went.
+# The options for each file, its instruments, its timeframe, and the results of its rows.
 CANDLES: dict[str, tuple[dict[str, Any], int, str, str]] = {
     "BAJFINANCE_1m_2024-25.parquet": ({}, 1, "1m", "3001 bars"),
     "BANKNIFTY_15m_2018-23.csv.gz": ({}, 1, "15m", "34300 bars"),
@@ -78,7 +78,7 @@ CANDLES: dict[str, tuple[dict[str, Any], int, str, str]] = {
     "oracle_orb_nifty_1m_2024_cleaned.csv.gz": ({}, 1, "1m", "58500 bars"),
     "oracle_si_intraday.csv.gz": ({"symbol": "NSE:X"}, 1, "1m", "1564 bars"),
     "oracle_si_quotes_502.csv.gz": ({"symbol": "NSE:X"}, 1, "1d", "502 bars"),
-    # The results of another program, which hold the quotes they were made from.
+    # The results of another program, with the quotes behind them.
     "oracle_si_results_502.json.gz": ({"symbol": "NSE:X"}, 1, "1d", "502 bars"),
     "yahoo_RELIANCE_1996-2024.csv.gz": ({}, 1, "1d", "7255 bars"),
 }

@@ -1,4 +1,4 @@
-"""Editions of the rulebook: what is refused, and what holds after a load."""
+"""Editions of the rulebook: refused ones, and the rules in force after a load."""
 
 from datetime import date
 from decimal import Decimal
@@ -110,7 +110,7 @@ def test_loading_what_is_in_force_changes_nothing(db: None) -> None:
 def test_an_edition_loaded_before_funds_were_known_taxes_them_as_shares_as_it_did(
     db: None,
 ) -> None:
-    """It has neither a list of funds nor depository charges, which are then the bundled ones."""
+    """It has neither a list of funds nor depository charges; the bundled ones are used."""
     files = bundled_files()
     files["charges.csv"] = "".join(
         line for line in files["charges.csv"].splitlines(keepends=True) if "_etf" not in line

@@ -1,4 +1,6 @@
-"""Charges by date: the notes of others to the last digit, and the kernel's as the ledger's."""
+"""Charges by date: others' contract notes to the last digit, and the kernel's charges as the
+ledger's.
+"""
 
 from datetime import date
 from decimal import Decimal
@@ -44,7 +46,7 @@ def amounts(charges: FillCharges) -> dict[str, Decimal]:
 
 
 def exchange_fee(symbol: str, day: str, expiry: str | None = None) -> Decimal:
-    """Of a purchase worth a crore."""
+    """Return the fee for a purchase worth a crore."""
     expires = None if expiry is None else date.fromisoformat(expiry)
     basis = charge_basis_of(BOOK, symbol, product="delivery", broker="none", expiry=expires)
     bought = charges_of(BOOK, basis, side="buy", value=Decimal(10**7), day=date.fromisoformat(day))
@@ -52,13 +54,13 @@ def exchange_fee(symbol: str, day: str, expiry: str | None = None) -> Decimal:
 
 
 def exchange_and_fund(charges: FillCharges) -> Decimal:
-    """As Kite's notes tell it: the fee and the contribution to the fund are one figure."""
+    """Return the fee and the contribution to the fund as one figure, as in Kite's notes."""
     items = amounts(charges)
     return items["exchange_fee"] + items.get("ipft", Decimal(0))
 
 
 def without_stamp(charges: FillCharges) -> Decimal:
-    """The mocks of 2023 leave stamp duty out of their totals."""
+    """The mocks of 2023 omit stamp duty from their totals."""
     items = amounts(charges)
     return sum(items.values(), Decimal(0)) - items.get("stamp_duty", Decimal(0))
 
@@ -106,7 +108,7 @@ def test_kite_buys_shares_at_the_rates_of_2022() -> None:
 
 
 def test_both_sides_of_fifty_lakhs_of_shares_at_the_rates_of_october_2024() -> None:
-    """11,124.06 is what others tell, who tax the contribution to the fund too."""
+    """Other sources have 11,124.06, because they tax the contribution to the fund too."""
     bought = note("NSE:SBIN", "buy", "5000000", "2024-10-01", product="delivery")
     sold = note("NSE:SBIN", "sell", "5000000", "2024-10-01", product="delivery")
     assert bought.total + sold.total == Decimal("11122.26")
@@ -161,7 +163,7 @@ def test_a_row_that_names_the_underlying_wins_over_the_general_row() -> None:
 def test_units_of_funds_are_taxed_by_what_they_hold(
     symbol: str, kind: str, tax_buy: str, tax_sell: str, tax_intraday: str
 ) -> None:
-    """Of a lakh. All else is charged as on shares."""
+    """The value is a lakh. Other charges are as on shares."""
     basis = charge_basis_of(BOOK, symbol, product="delivery", broker="none")
     assert (basis.instrument, basis.segment) == (kind, "equity")
     bought, sold = (
@@ -254,8 +256,9 @@ def test_the_contribution_to_the_fund_is_one_paisa_a_crore_again_from_march_2026
 
 
 def test_options_on_sensex_cost_more_in_the_week_of_their_expiry() -> None:
-    """BSE's own example: on 2023-11-01 the nearest expiry is that of 11-03, on 11-06 that of 11-10;
-    on 2024-01-20, a Saturday with a session, that of Thursday 01-25, as Friday was a holiday.
+    """BSE's own example: on 2023-11-01 the nearest expiry is 11-03, on 11-06 it is 11-10.
+
+    On 2024-01-20, a Saturday with a session, it is Thursday 01-25, because Friday was a holiday.
     """
     first, second = "BSE:SENSEX23NOV0364000CE", "BSE:SENSEX23NOV1064000CE"
     assert exchange_fee(first, "2023-10-31", "2023-11-03") == 500
@@ -385,7 +388,7 @@ PLACES = (
 def test_the_kernel_charges_what_the_note_says(
     basis: ChargeBasis, side: OrderSide, day: date, paise: int, from_demat: bool
 ) -> None:
-    """Values in paise, as money is; the kernel counts in binary fractions and rounds the same."""
+    """Values are in paise, as money is; the kernel's binary fractions round the same way."""
     value = Decimal(paise) / 100
     charges = charges_of(BOOK, basis, side=side, value=value, day=day, from_demat=from_demat)
     rates = rate_rows(schedule_of(BOOK, [basis]), {basis.key: 0})

@@ -40,7 +40,7 @@ def said_of(exchange: Exchange, market: Market, day: str) -> SessionDay:
 
 
 def day_text(exchange: Exchange, market: Market, day: str) -> str:
-    """The day as one line: kind, then each phase with its hours."""
+    """Return the day as one line: kind, then each phase with its hours."""
     session_day = said_of(exchange, market, day)
     windows = [
         f"{phase} {opens:%H:%M}-{closes:%H:%M}" for phase, opens, closes in session_day.phases
@@ -53,8 +53,10 @@ def is_session(sessions: Sessions, day: date) -> bool:
 
 
 def test_every_day_of_seven_real_years_of_nse_is_right(market_data: Path) -> None:
-    """1,710 sessions; the store they come from has gaps, which are not held against the rulebook:
-    before 2019-10-01, and two days it names itself.
+    """1,710 sessions.
+
+    The store they come from has gaps that are not faults of the rulebook: before 2019-10-01, and
+    two days it names itself.
     """
     held = {
         date.fromisoformat(row["date"]) for row in rows_of(market_data, "nse_sessions_2019-26.csv")
@@ -259,8 +261,8 @@ class Ending(NamedTuple):
     ids=lambda ending: ending.symbol,
 )
 def test_positions_end_with_the_sessions_of_real_files(market_data: Path, ending: Ending) -> None:
-    """An hour of muhurat in the evening, one in the afternoon, a Saturday in two parts, an evening
-    of commodities.
+    """The files have an hour of muhurat in the evening, one in the afternoon, a Saturday in two
+    parts, an evening of commodities.
     """
     (loaded,) = read_candle_files(market_data / ending.file)
     bars = next(part.candles for part in loaded.instruments if part.symbol == ending.symbol)

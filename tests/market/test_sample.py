@@ -1,4 +1,4 @@
-"""The generated sample has the shape of a market, and nothing to be earned on."""
+"""The generated sample has the shape of a market, and offers no profit."""
 
 from typing import Final
 
@@ -69,7 +69,7 @@ def test_prices_stand_on_ticks_and_stay_plausible(held: Held, symbol: str) -> No
 
 @pytest.mark.parametrize("symbol", TICKS)
 def test_returns_of_the_shipped_sample_do_not_tell_the_next_ones(held: Held, symbol: str) -> None:
-    """Looser than the proofs over many seeds: one of fourteen series may be an odd one."""
+    """The limit is looser than in the proofs over many seeds: one of fourteen series may be odd."""
     for timeframe in ("1d", "1m"):
         returns = np.diff(np.log(held[symbol, timeframe].close))
         assert autocorrelation(returns) < 3 * LAGS

@@ -1,6 +1,6 @@
 """Proofs over 200 seeds that the sample is a fair game and moves as a market does.
 
-The seeds were chosen before any result was seen. What is measured is printed (`-s`).
+The seeds were chosen before any result was seen. The measurements are printed (`-s`).
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -116,8 +116,8 @@ def test_volume_is_a_u() -> None:
 
 
 def autocorrelation(returns: Floats) -> float:
-    """Return the sum of the squared statistics of LAGS autocorrelations, robust to volatility that
-    changes: chi squared with as many degrees of freedom for returns that tell nothing.
+    """Return the sum of the squared statistics of LAGS autocorrelations, robust to changing
+    volatility: for unpredictable returns it is chi squared with as many degrees of freedom.
     """
     x = returns - returns.mean()
     pairs = [x[lag:] * x[:-lag] for lag in range(1, LAGS + 1)]
@@ -125,7 +125,7 @@ def autocorrelation(returns: Floats) -> float:
 
 
 def variance_ratios(returns: Floats) -> Iterator[float]:
-    """Yield the statistics of Lo and MacKinlay that are robust to volatility that changes."""
+    """Yield the statistics of Lo and MacKinlay that are robust to changing volatility."""
     x = returns - returns.mean()
     squares, total = x**2, (x**2).sum()
     longest = max(SPANS)
@@ -169,7 +169,9 @@ def _result(strategy: Strategy, bars: Mapping[Series, Candles]) -> tuple[float, 
 
 
 def _figures(markets: list[Candles]) -> dict[str, Any]:
-    """Return the means over histories of minutes of what tells a market from a random walk."""
+    """Return the means, over histories of minutes, of figures that distinguish a market from a
+    random walk.
+    """
     by_market = [_figures_of(minutes) for minutes in markets]
     return {
         name: np.mean([figures[name] for figures in by_market], axis=0) for name in by_market[0]

@@ -1,4 +1,4 @@
-"""The end of contracts: at which price they settle, what that costs, and which are delivered."""
+"""The end of contracts: settlement prices, their charges, and delivery."""
 
 from datetime import UTC, date, datetime
 from typing import Any
@@ -42,7 +42,7 @@ def hold(symbol: str, timeframe: str, start: int, closes: list[float], length: i
 
 
 def settled(symbol: str, **settings: Any) -> tuple[float, float, list[str]]:
-    """Price and tax of the settlement, and the codes of its notes."""
+    """Return price and tax of the settlement, and the codes of its notes."""
     rules = rules_of(symbol, **settings)
     contract = rules.contract(symbol, lambda day: 100.0)
     notes = [note.code for note in rules.expiry_notes(symbol)]
@@ -98,7 +98,7 @@ def test_what_is_not_over_yet_decides_no_settlement() -> None:
 )
 @pytest.mark.django_db
 def test_who_exercises_pays_the_tax_of_the_date(day: str, percent: float) -> None:
-    """11,000 is settled at 11,100 or thereabouts, so that the whole is 110 times what it gains."""
+    """The settlement of 11,000 is about 11,100, so that the total is 110 times the gain."""
     expiry = date.fromisoformat(day)
     symbol = f"NSE:NIFTY{expiry:%y%b}10900CE".upper()
     hold("NSE:NIFTY", "1d", midnight(expiry), [11_000.0], 86_400)

@@ -1,4 +1,4 @@
-"""Files with random damage are read or refused, never more and never less."""
+"""Files with random damage are read or refused, with nothing in between."""
 
 import gzip
 import random

@@ -33,10 +33,10 @@ def scope_of(
 
 
 class Client:
-    """Sends a body in pieces, and keeps what it is sent.
+    """Sends a body in pieces, and keeps the answer.
 
-    It declares `length`, or the length of what it sends, or with "chunked" none. After `reads`
-    messages it reads no more.
+    It declares `length`, or the length of the pieces, or with "chunked" none. It stops reading
+    after `reads` messages.
     """
 
     def __init__(
@@ -85,7 +85,7 @@ class Client:
 
 
 def handler_of(view: Callable[[HttpRequest], HttpResponseBase]) -> Handler:
-    """Return a handler with this view in the place of all middleware and views."""
+    """Return a handler with this view in place of all middleware and views."""
     handler = Handler()
     handler.get_response = view  # type: ignore[assignment,method-assign]
     return handler

@@ -1,4 +1,4 @@
-"""A child for the supervisor's tests: says who it is, and what it does when it is told to stop."""
+"""A child for the supervisor's tests: it prints its name, and its reaction to a signal to stop."""
 
 import os
 import signal
@@ -7,7 +7,7 @@ from types import FrameType
 
 
 def say(name: str, word: object) -> None:
-    """In one write: two children share the pipe."""
+    """Print in one write: two children share the pipe."""
     os.write(1, f"{name} {word}\n".encode())
 
 

@@ -1,4 +1,4 @@
-"""A server of PostgreSQL in a folder of its own, as tests look at it."""
+"""A PostgreSQL server in a separate folder, for tests."""
 
 import shutil
 import tempfile
@@ -13,7 +13,7 @@ from apps.ops.local_postgres import DATABASE, LocalServer, socket_folder
 
 @contextmanager
 def scratch() -> Iterator[Path]:
-    """Make a DATA_DIR. Not tmp_path: root's other account could not get in."""
+    """Make a DATA_DIR outside of tmp_path, which root's other account could not enter."""
     directory = Path(tempfile.mkdtemp(prefix="algotrade-test-"))
     try:
         yield directory

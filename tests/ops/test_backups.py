@@ -1,4 +1,4 @@
-"""`manage.py backup` and `restore`: all of the database, or nothing; and a copy that is quiet."""
+"""`manage.py backup` and `restore`: all of the database, or nothing; and a quiet copy."""
 
 import json
 import re
@@ -44,7 +44,7 @@ def restore(path: Path, *options: str) -> str:
 
 @contextmanager
 def empty_database() -> Iterator[None]:
-    """While it lasts, an empty database stands in the place of the tests' own."""
+    """During the block, an empty database replaces the tests' own."""
     parameters = connection.get_connection_params()
     name = f"{parameters['dbname']}_empty"
     with closing(psycopg.connect(**parameters, autocommit=True)) as server:

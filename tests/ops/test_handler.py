@@ -1,4 +1,4 @@
-"""Bodies, threads and answers of Django's handler as we use it, without a server."""
+"""Bodies, threads and answers of our Django handler, without a server."""
 
 import asyncio
 import threading
@@ -255,7 +255,7 @@ def test_trusted_proxy_alone_says_that_a_request_came_by_tls(
 
 @pytest.mark.parametrize("name", ["x_forwarded_for", "content_type", "script_name"])
 def test_header_with_an_underscore_is_dropped(name: str) -> None:
-    """It could pass for another one."""
+    """It could pass for another header."""
 
     async def play() -> None:
         seen: dict[str, Any] = {}

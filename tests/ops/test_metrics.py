@@ -1,4 +1,4 @@
-"""What /metrics shows, and to whom."""
+"""The content of /metrics, and its readers."""
 
 from ipaddress import ip_network
 from unittest.mock import patch
@@ -21,7 +21,7 @@ Samples = dict[tuple[str, frozenset[tuple[str, str]]], float]
 
 
 def read(text: str) -> Samples:
-    """The samples by name and labels."""
+    """Return the samples, keyed by name and labels."""
     families = text_string_to_metric_families(text)
     samples = [sample for family in families for sample in family.samples]
     return {(sample.name, frozenset(sample.labels.items())): sample.value for sample in samples}

@@ -1,4 +1,4 @@
-"""Machines that still run the code of before go on while another one has migrated."""
+"""Machines with the previous code continue after another one has migrated."""
 
 from collections.abc import Callable, Iterator
 from contextlib import closing

@@ -1,4 +1,4 @@
-"""What runs where, who is silent, what waits: in /readyz, in /metrics, and on a page for people."""
+"""Processes, their silence, and the backlog: in /readyz, in /metrics, and on a page for people."""
 
 import os
 import re
@@ -33,7 +33,7 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture(autouse=True)
 def embedded(settings: Settings) -> None:
-    """The role of tests is a superuser."""
+    """The tests' database role is a superuser."""
     settings.EMBEDDED_DATABASE = True
 
 

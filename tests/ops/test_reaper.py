@@ -1,4 +1,4 @@
-"""The reaper goes on, whatever it meets."""
+"""The reaper continues after any error."""
 
 import threading
 from datetime import datetime
@@ -9,7 +9,7 @@ from apps.ops.reaper import reaping
 
 
 class Reaper:
-    """Fails as often as it is told; `succeeded` is set when it has not."""
+    """Fails this often; `succeeded` is set once it does not."""
 
     def __init__(self, *failures: Exception) -> None:
         self.failures = list(failures)

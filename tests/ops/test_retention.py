@@ -1,4 +1,4 @@
-"""The nightly purge: of which apps, and when."""
+"""The nightly purge: its apps, and its time."""
 
 from datetime import UTC, datetime, timedelta
 

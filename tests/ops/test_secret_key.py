@@ -1,4 +1,4 @@
-"""SECRET_KEY changes: nothing encrypted is lost, and no machine starts with a strange key."""
+"""SECRET_KEY changes: nothing encrypted is lost, and no machine starts with a foreign key."""
 
 from io import StringIO
 
@@ -35,7 +35,7 @@ def use(settings: Settings, key: str, *fallbacks: str) -> None:
 
 @pytest.fixture
 def encrypted(settings: Settings, alice: User) -> Endpoint:
-    """A webhook, a second factor and a stored response, of a service whose key is the old one."""
+    """Make a webhook, a second factor and a stored response under the old key."""
     use(settings, OLD)
     secret_key.require_known(now=make.NOW)
     two_factor.begin(user=alice, now=make.NOW)
@@ -120,7 +120,7 @@ def test_the_first_start_records_its_key(settings: Settings) -> None:
 
 
 def test_every_column_that_is_encrypted_is_rotated() -> None:
-    """Columns of bytes that nobody encrypts are of these models."""
+    """These models have unencrypted columns of bytes too."""
     plain = set(
         """
         accounts.ExportChunk backtests.BacktestResult backtests.TradeBlock backtests.Evidence

@@ -60,7 +60,7 @@ def supervisor() -> Iterator[subprocess.Popen[str]]:
 
 
 def pids(process: subprocess.Popen[str], count: int = 2) -> dict[str, int]:
-    """Each child says its name and its process id when it starts."""
+    """Each child prints its name and its process id when it starts."""
     said = [line(process).split() for _ in range(count)]
     return {name: int(pid) for name, pid in said}
 
@@ -113,7 +113,7 @@ def test_children_that_stay_are_killed_in_time() -> None:
 
 
 def lives(tmp_path: Path, *code: str) -> AbstractContextManager[subprocess.Popen[str]]:
-    """A supervisor of a child that does a line of code in each life."""
+    """Run a supervisor with a child that runs one line of code in each life."""
     path = tmp_path / "lives.py"
     path.write_text("\n".join(code) + "\n")
     return python(ENDINGS, str(path))

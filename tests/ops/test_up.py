@@ -40,7 +40,7 @@ def manage(*words: str, **environment: str) -> subprocess.Popen[str]:
 
 
 def refusal(**environment: str) -> str:
-    """What `up` says when it cannot start: one line, and exit code 1."""
+    """Return the error of `up` when it cannot start: one line, and exit code 1."""
     process = manage("up", **environment)
     said, _ = process.communicate()
     assert process.returncode == 1
@@ -131,7 +131,7 @@ def test_a_command_before_the_first_start_says_what_to_do(
 
 @pytest.fixture
 def never_started(db: None) -> Iterator[str]:
-    """The URL of an empty database on the tests' server."""
+    """Return the URL of an empty database on the tests' server."""
     params = connection.get_connection_params()
     name = f"never_started_{os.getpid()}"
     url = psycopg.conninfo.make_conninfo(
@@ -159,7 +159,7 @@ def children(parents: set[int]) -> set[int]:
 
 
 def descendants(pid: int) -> set[int]:
-    """The supervisor, web and workers with what they started."""
+    """Return the supervisor, web and workers with their descendants."""
     pids = {pid}
     while grown := children(pids) - pids:
         pids |= grown
@@ -167,7 +167,7 @@ def descendants(pid: int) -> set[int]:
 
 
 def wait_for(process: subprocess.Popen[str], words: str) -> str:
-    """Read what it prints until these words are there."""
+    """Read its output until these words appear."""
     said = [line(process)]
     while words not in said[-1]:
         assert said[-1] or process.poll() is None, "\n".join(said)
@@ -233,7 +233,7 @@ def test_roles_run_apart_and_together_are_the_service(port: int, data_dir: Path)
 
 
 def counted_processes(port: int) -> dict[str, int]:
-    """Return what /metrics says of the processes that are heard of."""
+    """Return the live processes in /metrics, by role."""
     with closing(http.client.HTTPConnection("127.0.0.1", port, timeout=10)) as connection:
         connection.request("GET", "/metrics")
         text = connection.getresponse().read().decode()

@@ -15,7 +15,7 @@ from tests.ops.asgi import Client, handler_of, run, until
 
 
 class Polls:
-    """A handler whose one view waits for something to happen."""
+    """A handler with a view that waits for an event."""
 
     def __init__(self, *, seconds: float = 30) -> None:
         self.seconds = seconds
@@ -139,7 +139,7 @@ HINT = b"event: bars\ndata: {}\n\n"
 
 
 class Streams:
-    """A handler whose one view begins a stream; `news` is what there is to read."""
+    """A handler with a view that begins a stream; `news` is its unread content."""
 
     def __init__(self) -> None:
         self.news: list[bytes] = []
@@ -172,7 +172,7 @@ class Streams:
 
 @pytest.fixture(autouse=True)
 def left(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """Return the slots that were left; no database is asked."""
+    """Return the released slots, without a database."""
     slots: list[int] = []
     monkeypatch.setattr("apps.accounts.services.leave_slots", slots.extend)
     return slots

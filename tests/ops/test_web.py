@@ -65,7 +65,7 @@ def listens(port: int) -> bool:
 def exchange(
     port: int, request: bytes, *, timeout: float = 30
 ) -> tuple[int, dict[str, str], dict[str, object]]:
-    """Return status, headers and error of the answer to these very bytes."""
+    """Return status, headers and error of the answer to these raw bytes."""
     with closing(socket.create_connection(("127.0.0.1", port), timeout=timeout)) as connection:
         connection.sendall(request)
         answer = connection.makefile("rb").read()
@@ -168,7 +168,7 @@ def test_a_file_arrives_whole_and_in_ranges(port: int) -> None:
 
 @pytest.mark.slow
 def test_a_process_that_is_killed_is_replaced_and_none_is_refused_meanwhile() -> None:
-    """Also with one process: connections wait at the socket until the next one takes them."""
+    """This holds with one process too: connections wait at the socket for its successor."""
     with serving() as (port, process):
         until(lambda: children(process.pid))
         (first,) = children(process.pid)

@@ -1,4 +1,4 @@
-"""A worker outlives its database, and ends when it is told to, whatever it is doing."""
+"""A worker outlives its database, and ends on a signal, whatever it is doing."""
 
 import asyncio
 import os
@@ -35,7 +35,7 @@ OTHER_CONNECTIONS = """
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """A database of its own, and where its workers write their log."""
+    """A separate database, and the log file of its workers."""
 
     directory: Path
     server: LocalServer
@@ -69,7 +69,7 @@ class Site:
         return len(self.ask(f"SELECT 1 {OTHER_CONNECTIONS} AND query LIKE 'LISTEN%'"))
 
     def does_a_job(self) -> None:
-        """Put one in the queue and wait until it is done, which is when its row is gone."""
+        """Enqueue a job and wait until it is done and its row deleted."""
         with connect(self.server) as connection:
             connection.execute(A_JOB)
         until(lambda: not self.ask("SELECT 1 FROM procrastinate_jobs"))
@@ -85,7 +85,7 @@ def site() -> Iterator[Site]:
 
 @contextmanager
 def working(site: Site) -> Iterator[subprocess.Popen[bytes]]:
-    """Killed at the end if it has not ended."""
+    """Run a worker; kill it at the end if it has not ended."""
     with (
         site.log.open("wb") as log,
         subprocess.Popen(WORK, cwd=PROJECT, env=site.environment(), stderr=log) as worker,
@@ -183,7 +183,7 @@ def test_a_worker_ends_after_a_job_that_has_made_it_large(
     caplog: pytest.LogCaptureFixture,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """When it is replaced; the job that waits is then the next worker's."""
+    """It ends if it will be replaced; the waiting job is then the next worker's."""
     begun: list[int] = []
     monkeypatch.setattr("apps.ops.worker.memory", lambda: 60_000 * len(begun))
 

@@ -29,13 +29,13 @@ LATER = datetime(2026, 11, 2, 5, 0, tzinfo=UTC)
 
 
 def stopped_algorithm(owner: User, **settings: object) -> Algorithm:
-    """A stopped one, with these execution settings beside the needed ones."""
+    """Return a stopped algorithm, with these execution settings beside the required ones."""
     execution = {**make.steps()["executionSettings"], **settings}
     return make.algorithm(owner, **make.steps(executionSettings=execution))
 
 
 def algorithm_in(owner: User, status: str, **settings: object) -> Algorithm:
-    """One that has come to its status as users bring it there."""
+    """Return an algorithm with this status, reached as users reach it."""
     if status == "draft":
         return make.algorithm(owner)
     algorithm = stopped_algorithm(owner, **settings)
@@ -68,7 +68,7 @@ def hold(run: Run, symbol: str = "NSE:NIFTY", **fields: Any) -> Position:
 
 
 def step_over(run: Run, moment: str) -> None:
-    """Let the run have gone through one row of bars, which starts at that moment."""
+    """Record that the run has processed one row of bars, which starts at that moment."""
     basics, time = run.configuration["basicInfo"], int(datetime.fromisoformat(moment).timestamp())
     stream = get_bar_stream(basics["symbols"], basics["timeframe"])
     bars = np.full((len(stream.symbols), len(BAR_COLUMNS)), 100.0).tobytes()
@@ -80,7 +80,7 @@ def step_over(run: Run, moment: str) -> None:
 
 
 def add_order(run: Run, **fields: Any) -> Order:
-    """An entry that waits."""
+    """Add a waiting entry."""
     facts: dict[str, Any] = {
         "symbol": "NSE:NIFTY",
         "side": "buy",
@@ -94,7 +94,7 @@ def add_order(run: Run, **fields: Any) -> Order:
 
 
 def lose(algorithm: Algorithm, loss: int, *, now: datetime, breached: bool = False) -> DailyLoss:
-    """On the date of `now` in India; the limit of the day is 10,000."""
+    """Record a loss on the date of `now` in India; the limit of the day is 10,000."""
     return algorithm.daily_losses.create(
         day=now.astimezone(INDIA).date(),
         loss=loss,

@@ -1,4 +1,4 @@
-"""A run stepped by the engine itself over bars that a test writes down, and recorded."""
+"""A run stepped by the engine itself over a test's own bars, and recorded."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -32,7 +32,7 @@ SILENT: Mapping[str, int] = {}
 
 
 def steps_of(*symbols: str, **replaced: Any) -> dict[str, Any]:
-    """Ten at a time, stop 2 %, target 4 %, both sides."""
+    """Return steps: ten at a time, stop 2 %, target 4 %, both sides."""
     return (
         make.steps(
             basicInfo={"strategyType": "momentum", "timeframe": "15m", "symbols": list(symbols)},
@@ -54,7 +54,7 @@ def steps_of(*symbols: str, **replaced: Any) -> dict[str, Any]:
 
 @dataclass
 class Stepper:
-    """One run, and where it stands."""
+    """A run with its present state."""
 
     run: Run
     state: records.State
@@ -63,16 +63,16 @@ class Stepper:
 
     @property
     def now(self) -> datetime:
-        """When the next row is recorded."""
+        """The time of recording the next row."""
         return datetime.fromtimestamp(self.time, UTC) + timedelta(seconds=BAR + 1)
 
     @property
     def before(self) -> datetime:
-        """When the last one was."""
+        """The time of recording the last row."""
         return self.now - timedelta(seconds=BAR)
 
     def step(self, bars: Mapping[str, Bar], signals: Mapping[str, int] = SILENT) -> BarStep:
-        """The next row, of the symbols that have a bar."""
+        """Step through the next row, with bars of some symbols."""
         strategy = engine.parse(self.run.configuration)
         symbols = strategy.basicInfo.symbols
         present = [symbol for symbol in symbols if symbol in bars]
@@ -93,7 +93,7 @@ class Stepper:
         return replace(self._report(before, bits[:, 0], *written), last=last)
 
     def expire(self, symbol: str) -> BarStep:
-        """It is settled at its last close, in a step of its own."""
+        """Settle it at its last close, in a separate step."""
         strategy = engine.parse(self.run.configuration)
         symbols, out, rules = strategy.basicInfo.symbols, self._output(), self._rules(strategy)
         before, self.state = self.state, self._copy()
@@ -108,7 +108,7 @@ class Stepper:
         )
 
     def _copy(self) -> records.State:
-        """The state as the next row finds it, from its bytes."""
+        """Return the state before the next row, from its bytes."""
         return saved.load(saved.save(self.state), self.state.positions["instrument"])
 
     def _rules(self, strategy: engine.Strategy) -> records.Rules:
@@ -149,7 +149,7 @@ class Stepper:
         )
 
     def store(self) -> None:
-        """As whoever runs it stores where it stands."""
+        """Store the state as a runner does."""
         equity = float(self.state.account["equity"][0])
         stored = RunState.objects.get(run=self.run)
         stored.peak = max(stored.peak, equity)
@@ -164,7 +164,7 @@ class Stepper:
 def make_stepper(
     owner: User, *symbols: str, contract: Contract | None = None, **steps: Any
 ) -> Stepper:
-    """Of a new run on these symbols."""
+    """Return a stepper of a new run on these symbols."""
     names = symbols or ("NSE:SBIN",)
     algorithm = make.algorithm(owner, **steps_of(*names, **steps))
     run = start(algorithm)
@@ -190,7 +190,7 @@ def play(
 def record(
     steppers: Sequence[Stepper], rows: Sequence[tuple[Mapping[str, Bar], Mapping[str, int]]]
 ) -> None:
-    """One row of several runs at once."""
+    """Record one row of several runs at once."""
     steps = [stepper.step(*row) for stepper, row in zip(steppers, rows, strict=True)]
     book_steps(steps, now=steppers[0].now)
     for stepper in steppers:

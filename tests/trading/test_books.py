@@ -1,4 +1,4 @@
-"""What is written of a row: orders, fills, money, positions, trades, signals."""
+"""The records of a row: orders, fills, money, positions, trades, signals."""
 
 from decimal import Decimal
 from typing import Any, cast
@@ -52,13 +52,13 @@ def row(*bars: tuple[float, float, float, float]) -> dict[str, Any]:
 
 
 def balances() -> dict[str, Decimal]:
-    """Of each book, what all postings add up to."""
+    """Return the sum of all postings, keyed by book."""
     sums = Posting.objects.values_list("book").annotate(total=Sum("amount"))
     return dict(sums.values_list("book", "total"))
 
 
 def test_a_sale_of_the_next_day_pays_the_depository_with_gst(alice: User) -> None:
-    """13 rupees, which the fill itemises and the ledger and the trade include."""
+    """13 rupees: the fill itemises them, and the ledger and the trade include them."""
     run = make_stepper(alice)
     play(run, (row(FLAT), LONG), row(FLAT))
     run.time += 24 * 3600
@@ -367,7 +367,7 @@ def test_a_contract_is_settled_when_it_expires(alice: User) -> None:
 
 
 def test_the_account_pays_what_a_run_loses_beyond_its_capital(alice: User) -> None:
-    """A short of all its money, and a market that doubles twice over night."""
+    """A short with all its money, and a market that doubles twice overnight."""
     short = {"method": "percentage_of_equity", "percentage": 100}
     risk = {"maxPositionSize": 10**9, "maxDailyLoss": 10**9, "maxOpenPositions": 1}
     stepper = make_stepper(alice, positionSizing=short, riskParameters=risk)

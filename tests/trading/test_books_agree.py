@@ -1,4 +1,4 @@
-"""The books and the engine's state say the same after every row, whatever the market does."""
+"""The books and the engine's state agree after every row, in any market."""
 
 from collections import Counter
 from collections.abc import Iterator

@@ -1,4 +1,6 @@
-"""Every status with everything a client can ask of an algorithm, over HTTP: one table decides."""
+"""Every status with everything a client can request for an algorithm, over HTTP: one table
+decides.
+"""
 
 from typing import Any, Final
 
@@ -11,8 +13,7 @@ from tests.conftest import Api
 from tests.error_responses import assert_error
 from tests.trading.algorithm_states import algorithm_in
 
-# Rows: where it stands. Columns: what is asked, with the status that it has afterwards, or the
-# refusal.
+# Rows: the status. Columns: the request, with the status afterwards, or the refusal.
 TABLE: Final = """
           update  delete   start     stop     pause    resume   clone   validate
 draft     draft   archived unready   from_a   from_a   from_p   draft   draft

@@ -1,4 +1,4 @@
-"""manage.py feed: history played by the market's clock; and the folding of what came in."""
+"""manage.py feed: history replayed by the market's clock; and the compaction of received bars."""
 
 from collections.abc import Sequence
 from io import StringIO
@@ -128,7 +128,9 @@ def test_impossible_replays_are_refused_with_the_reason(words: list[str], messag
 
 
 def test_a_gap_with_candles_is_played_when_that_is_asked_for_alone(alice: User) -> None:
-    """Of ten minutes three were played; from the eighth on four in between are left out."""
+    """Three of ten minutes were played; the next replay starts at the eighth, which leaves out
+    four.
+    """
     store_candles(SBIN, "1m", rising_minutes("2026-10-29 09:15", 10))
     feed(
         "--symbols",
@@ -182,7 +184,7 @@ def test_a_gap_before_the_candles_of_a_file_is_played_with_them(tmp_path: Path) 
 
 
 def test_an_algorithm_without_bars_is_reported(alice: User) -> None:
-    """The first has its bars; the second trades a symbol that no feed brings, the third minutes."""
+    """The first has its bars; the second trades a symbol outside the feed, the third minutes."""
     store_candles(SBIN, "5m", flat_candles([at("2026-10-29 09:15") + 300 * n for n in range(5)]))
     before = at("2026-10-29 09:00")
     fed = started(alice, crossing_steps([SBIN], "15m"), at=before)

@@ -1,4 +1,6 @@
-"""What algorithms have achieved is current after every row, and alerts call once a crossing."""
+"""The performance of algorithms is current after every row, and alerts are raised once for each
+crossing.
+"""
 
 from statistics import mean, stdev
 from typing import Any
@@ -163,7 +165,7 @@ def test_an_alert_calls_once_and_pauses(alice: User) -> None:
 def test_an_alert_calls_at_each_crossing(
     metric: str, before: float | None, after: float | None, calls: bool
 ) -> None:
-    """Of a threshold of 45."""
+    """The threshold is 45."""
     watched: alerts.Alerts = {metric: {"threshold": 45, "action": "send_notification"}}
     earlier = formulas.new() | {"totalTrades": before and 1, metric: before}
     later = formulas.new() | {"totalTrades": 2, metric: after}

@@ -1,4 +1,4 @@
-"""Many at once: one start, no rupee reserved twice, no start past a switch that is on."""
+"""Concurrency: one start, no rupee reserved twice, no start after the switch is on."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -39,12 +39,12 @@ ROUNDS = [
 
 @pytest.fixture(autouse=True)
 def _longer_lock_timeout(monkeypatch: pytest.MonkeyPatch) -> None:
-    """On a busy machine fifty take longer in turn than a client is kept waiting."""
+    """On a busy machine fifty in turn take longer than the timeout of clients."""
     monkeypatch.setattr(idempotency, "WAIT", "60s")
 
 
 def at_once(work: Callable[[int], StepOutcome], times: int) -> list[StepOutcome]:
-    """What each came to, all begun together, each on a connection of its own."""
+    """Return the outcomes, begun together, each on a separate connection."""
     gate = Barrier(times)
 
     def step(n: int) -> StepOutcome:
@@ -60,7 +60,7 @@ def at_once(work: Callable[[int], StepOutcome], times: int) -> list[StepOutcome]
 
 
 def refusal_of(work: Callable[[], object]) -> str:
-    """The code of the refusal; empty when there was none."""
+    """Return the code of the refusal; empty without one."""
     try:
         work()
     except ServiceError as refusal:
@@ -126,7 +126,7 @@ def test_starts_at_once_reserve_no_more_than_there_is() -> None:
 
 
 def assert_sums_up(owner: User) -> None:
-    """The reservation is what the runs hold, and the balance what the ledger says."""
+    """Assert that the reservation equals the capital of runs, and the balance equals the ledger."""
     account = Account.objects.get(owner=owner)
     held = account.runs.holding().aggregate(total=Sum("capital"))["total"]
     entered = Posting.objects.filter(entry__account=account, book="cash").aggregate(
@@ -177,7 +177,7 @@ def test_moves_at_once_leave_neither_gap_nor_double(rounds: int) -> None:
 
 
 def test_no_start_commits_after_the_switch_has() -> None:
-    """The start has seen the switch off and goes on slowly; the switch waits, and pauses it."""
+    """The start has seen the switch off and continues slowly; the switch waits, and pauses it."""
     owner = make.user()
     algorithm = stopped_algorithm(owner)
     lay_switches(owner)
@@ -200,13 +200,15 @@ def test_no_start_commits_after_the_switch_has() -> None:
 
 
 def lay_switches(owner: User) -> None:
-    """As a first start does, so that nobody waits for another to make the rows."""
+    """Create the switches as a first start does, so that nobody waits for another to
+    create them.
+    """
     KillSwitch.objects.create(owner=owner)
     GlobalSwitch.objects.create()
 
 
 def wait_until_somebody_waits() -> None:
-    """Until another connection waits for a lock that this one holds, ten seconds at most."""
+    """Wait until another connection waits for a lock of this one, ten seconds at most."""
     late = time.monotonic() + 10
     with connection.cursor() as cursor:
         waiting = 0
@@ -243,7 +245,7 @@ def test_a_start_that_waits_for_the_switch_sees_it_on(of_all: bool) -> None:
 
 
 def test_starts_of_one_user_do_not_wait_for_another() -> None:
-    """What all share, the operators' switch, they share."""
+    """They share only a shared lock on the operators' switch."""
     alice, bob = make.user("alice"), make.user("bob")
     algorithm, algorithm_of_bob = stopped_algorithm(alice), stopped_algorithm(bob)
     lay_switches(alice)

@@ -1,4 +1,4 @@
-"""Old signals go, and old rows of candles that no run needs; the rest stays."""
+"""Old signals are deleted, and old rows of candles that no run needs; others stay."""
 
 from datetime import datetime, timedelta
 

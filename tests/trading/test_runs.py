@@ -1,4 +1,4 @@
-"""What the database itself holds to, and what becomes of a run that fails."""
+"""Database constraints, and the end of a failed run."""
 
 from typing import Any
 

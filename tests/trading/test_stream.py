@@ -1,4 +1,4 @@
-"""What event streams are notified of: changes of an account, and new bars."""
+"""The notifications for event streams: changes of an account, and new bars."""
 
 from collections.abc import Iterator
 from decimal import Decimal
@@ -22,7 +22,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 @pytest.fixture
 def listener() -> Iterator[psycopg.Connection]:
-    """A connection that listens as each web process does."""
+    """Return a connection that listens as each web process does."""
     settings = connection.settings_dict
     with psycopg.connect(
         host=settings["HOST"],
@@ -43,7 +43,7 @@ def run(alice: User) -> Run:
 
 
 def notices(listener: psycopg.Connection) -> set[tuple[str, str]]:
-    """Return the notifications that were sent since the last call; they come in order."""
+    """Return the notifications since the last call, in order."""
     with connection.cursor() as cursor:
         cursor.execute("NOTIFY end_of_notices")
     before_end = takewhile(lambda notice: notice.channel != "end_of_notices", listener.notifies())
@@ -90,7 +90,7 @@ def test_new_bars_notify_of_their_symbol(alice: User, listener: psycopg.Connecti
 
 
 def test_hints_have_no_id(alice: User) -> None:
-    """A client goes on after the last id it had, whatever hints came since."""
+    """A client continues after its last id, regardless of hints since."""
     messages = hints(alice, ["NSE:SBIN"])
     assert messages["account_changed", alice.pk] == b"event: account\ndata: {}\n\n"
     assert not [message for message in messages.values() if b"id:" in message]

@@ -1,5 +1,5 @@
-"""Other people's backtesters, measured beside ours; nothing of the service imports them.
+"""Other backtesters, measured beside ours; the service imports none of them.
 
-Each runs in a process of its own, ours too, so that their runs can take turns. The scripts that
-run in the peers' environment import no package of this project.
+Each runs in a separate process, as ours does, so that their runs can take turns. The scripts in the
+peers' environment import no package of this project.
 """

@@ -1,4 +1,4 @@
-"""Virtual environments of the peers, each installed once for what its requirements name."""
+"""Virtual environments of the peers, installed once for each version of their requirements."""
 
 from __future__ import annotations
 
@@ -16,7 +16,10 @@ class PeersMissing(Exception):
 
 
 def python_of(environment: Path, *, requirements: str, peers: str) -> Path:
-    """Its Python, with the requirements of that file; raises PeersMissing, which names `peers`."""
+    """Return its Python, with the requirements of that file.
+
+    Raises PeersMissing, naming `peers`.
+    """
     wanted = (FOLDER / requirements).read_bytes()
     python, done = environment / "bin" / "python", environment / "installed"
     if done.exists() and done.read_text() == sha256(wanted).hexdigest():

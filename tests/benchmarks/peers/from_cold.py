@@ -1,6 +1,6 @@
-"""A process of its own: imports, kernels from their cache, then ten backtests of a file's candles.
+"""A separate process: imports, kernels from their cache, then ten backtests of a file's candles.
 
-Prints as JSON when it was ready and when each backtest was done, in seconds since the epoch.
+Prints as JSON the times of readiness and of each finished backtest, in seconds since the epoch.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Processes that stay, and run a work when they are told to."""
+"""Permanent processes that run a work on request."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ ENVIRONMENT = PROJECT / ".data" / "peers"
 
 
 class Measured(NamedTuple):
-    """One run: `seconds` of processor time, `elapsed` ones; `first` is the run that compiled,
-    before any was measured; `megabytes` are the most that the process ever held.
+    """A run: `seconds` of processor time and `elapsed` ones. `first` is the compiling run, before
+    any measurement; `megabytes` is the peak memory of the process.
     """
 
     seconds: float
@@ -56,7 +56,7 @@ def service_runner(script: str = "with_ours") -> Iterator[Runner]:
 
 @contextmanager
 def peer(name: str) -> Iterator[Runner]:
-    """The script `with_` that name; raises PeersMissing."""
+    """Start the script `with_` that name. Raises PeersMissing."""
     python = python_of(
         ENVIRONMENT,
         requirements="requirements_backtests.txt",
@@ -67,7 +67,9 @@ def peer(name: str) -> Iterator[Runner]:
 
 
 def from_cold(candles: Path) -> list[float]:
-    """Seconds from the start of a process of ours: to its being ready, and to each backtest."""
+    """Return seconds from the start of a process of ours: to its readiness, and to each
+    backtest.
+    """
     command = [sys.executable, "-m", "tests.benchmarks.peers.from_cold", str(candles)]
     begun = time.time()
     done = subprocess.run(
@@ -91,6 +93,9 @@ def _running(command: list[str]) -> Iterator[Runner]:
 
 
 def _environment() -> dict[str, str]:
-    """One cache of what is compiled, which stays. Peers cannot import our locator of it."""
+    """Return an environment with one permanent cache of compiled functions.
+
+    Peers cannot import our locator of it.
+    """
     inherited = {k: v for k, v in os.environ.items() if k != "NUMBA_CACHE_LOCATOR_CLASSES"}
     return inherited | {"NUMBA_CACHE_DIR": str(ENVIRONMENT / "numba")}

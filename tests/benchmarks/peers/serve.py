@@ -1,4 +1,4 @@
-"""One end of a pipe: prepares a piece of work once, then runs and times it whenever it is asked."""
+"""One end of a pipe: prepares a piece of work once, then runs and times it on request."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ Work = Callable[[], int]
 def serve(works: Mapping[str, Callable[[str], Work]]) -> None:
     """Answer each line `work<TAB>file of candles` with a turn of it as JSON, see `_turn`.
 
-    `first` is the untimed run that comes before a work is measured: it compiles what is compiled.
-    `megabytes` are the most that this process ever held.
+    `first` is the untimed run before measuring a work: it compiles. `megabytes` is the peak memory
+    of this process.
     """
     answers = os.fdopen(os.dup(sys.stdout.fileno()), "w")
-    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # what libraries print is no answer
+    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # output of libraries is not an answer
     prepared: dict[str, tuple[Work, float]] = {}
     for line in sys.stdin:
         if line not in prepared:
@@ -33,7 +33,7 @@ def serve(works: Mapping[str, Callable[[str], Work]]) -> None:
             run = works[name](path)
             prepared[line] = run, _timed(run)[0]
             gc.collect()
-            gc.freeze()  # what stays is not looked through between runs
+            gc.freeze()  # permanent objects are not scanned between runs
         run, first = prepared[line]
         turn = {**_turn(run), "first": first, "megabytes": _megabytes()}
         print(json.dumps(turn), file=answers)
@@ -41,14 +41,16 @@ def serve(works: Mapping[str, Callable[[str], Work]]) -> None:
 
 
 def _megabytes() -> float:
-    """Of `ru_maxrss` the process that started this one would be a part."""
+    """Return the peak memory; `ru_maxrss` would include the parent process."""
     lines = Path("/proc/self/status").read_text().splitlines()
     (peak,) = (line.split()[1] for line in lines if line.startswith("VmHWM:"))
     return float(peak) / 1024
 
 
 def _turn(run: Work) -> dict[str, float]:
-    """Medians of a turn: `seconds` of processor time, `elapsed` ones, and the number of trades."""
+    """Return medians of a turn: `seconds` of processor time, `elapsed` ones, and the number of
+    trades.
+    """
     taken: list[tuple[float, float]] = []
     begun = time.perf_counter()
     while len(taken) < LEAST_RUNS or time.perf_counter() - begun < SECONDS_A_TURN:
@@ -59,8 +61,9 @@ def _turn(run: Work) -> dict[str, float]:
 
 
 def _timed(run: Work) -> tuple[float, float, int]:
-    """Processor time of all threads, which what else the machine does is no part of; and elapsed
-    time. What the run before left in cycles is freed first.
+    """Return processor time of all threads, which other load does not affect, and elapsed time.
+
+    Cycles from the previous run are freed first.
     """
     gc.collect()
     used, begun = time.process_time(), time.perf_counter()

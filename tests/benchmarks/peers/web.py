@@ -23,7 +23,7 @@ class Web(NamedTuple):
 
 @contextmanager
 def fastapi(settings: Mapping[str, str]) -> Iterator[Web]:
-    """One process of it; raises PeersMissing."""
+    """Run one process of it. Raises PeersMissing."""
     python = python_of(
         ENVIRONMENT, requirements="requirements_web.txt", peers="FastAPI and SQLAlchemy"
     )

@@ -1,11 +1,10 @@
 """The same three calls in FastAPI and SQLAlchemy's asyncio, on the same tables.
 
-It gets what is quickest for it: uvloop and httptools, a pool of connections as large as the
-client's, SQLAlchemy's Core instead of instances, answers by orjson that no model walks through
-again, and the loop itself for what never waits. It logs a line for each request, as uvicorn does.
-
-With COUNTED=1 it counts requests against a limit in the database, and POST .../validate answers
-what ours does; POST .../judge leaves out the coverage, and what is read for it.
+It gets its fastest parts: uvloop and httptools, a pool of connections as large as the client's,
+SQLAlchemy's Core instead of instances, answers by orjson without models, and the event loop itself
+for work that never waits. It logs a line for each request, as uvicorn does. With COUNTED=1 it
+counts requests against a limit in the database. POST .../validate answers as ours does; POST
+.../judge omits the coverage and its queries.
 """
 
 from __future__ import annotations
@@ -73,7 +72,7 @@ COUNT = text("""
 IS_COUNTED = os.environ.get("COUNTED") == "1"
 LIMIT = 1_000_000
 
-# What ours reads for the coverage of symbols, beside the rule set in force.
+# Our queries for the coverage of symbols, beside the rule set in force.
 HAVE_DERIVATIVES = text("""
     SELECT exchange, code FROM unnest(CAST(:exchanges AS text[]), CAST(:codes AS text[]))
         AS asked (exchange, code)
@@ -95,7 +94,7 @@ STORED_DAYS = text("""
 
 
 async def signed_in(authorization: Annotated[str, Header()]) -> str:
-    """The user of a good token whose session lives; the session is read at each call."""
+    """Return the user of a good token with a live session; the session is read at each call."""
     try:
         claims = jwt.decode(authorization.removeprefix("Bearer "), KEY, algorithms=["HS256"])
     except jwt.InvalidTokenError as error:
@@ -193,8 +192,8 @@ async def judged(user: str, algorithm: str) -> tuple[Strategy | None, dict[str, 
 
 
 async def covered(symbols: list[str]) -> list[dict[str, object]]:
-    """The coverage of symbols of which nothing is stored, as in this benchmark; what is read to
-    know that is read.
+    """Return the coverage of symbols without stored history, as in this benchmark; the same queries
+    are made.
     """
     editions = SCHEMA.tables["market_edition"]
     parts = [symbol.partition(":") for symbol in symbols]
@@ -232,7 +231,7 @@ async def fetch_algorithm(user: str, algorithm: str) -> Mapping[str, Any]:
 
 
 async def untradable(symbols: list[str]) -> list[str]:
-    """Those that the master does not list, for exchanges of which it has been loaded."""
+    """Return the symbols missing from a loaded master of their exchange."""
     table = SCHEMA.tables["symbols_instrument"]
     async with ENGINE.connect() as connection:
         rows = await connection.execute(select(table).where(table.c.symbol.in_(symbols)))

@@ -1,4 +1,4 @@
-"""Searches in our engine: 1,000 pairs of averages, each ranked and deflated as a study does it."""
+"""Searches in our engine: 1,000 pairs of averages, each ranked and deflated as in a study."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ Read = tuple[History, int, int]
 
 
 def search_over(read: Read) -> GridSearch:
-    """With its stage set up anew."""
+    """Run a search with its data prepared again."""
     history, start, end = read
     data = prepare_data(
         strategy(), [history], start=start, end=end, report=ignore_progress, cache_bytes=CACHE_BYTES
@@ -44,7 +44,7 @@ def search_over(read: Read) -> GridSearch:
 
 
 def ranked_sets(path: str, most: int) -> Work:
-    """The search alone: profit and daily returns of each set."""
+    """Run only the search: profit and daily returns of each set."""
     read = history_of(path)
 
     def run() -> int:
@@ -55,7 +55,7 @@ def ranked_sets(path: str, most: int) -> Work:
 
 
 def whole_study(path: str) -> Work:
-    """With the ranked table and the best set's figures and receipt."""
+    """Run it with the ranked table and the best set's figures and receipt."""
     history, start, end = history_of(path)
 
     def run() -> int:
@@ -74,7 +74,7 @@ def whole_study(path: str) -> Work:
 
 
 def trades_of_some(path: str) -> Work:
-    """What the peer's fifty sets trade: those of the fast averages 5 and 24."""
+    """Return the trades of the peer's fifty sets: those of the fast averages 5 and 24."""
     search = search_over(history_of(path))
 
     def traded(facts: ResultData) -> int:

@@ -1,4 +1,4 @@
-"""The work in our engine: a whole backtest, and without figures and receipt."""
+"""The work in our engine: a complete backtest, and one without figures and receipt."""
 
 from __future__ import annotations
 
@@ -40,12 +40,16 @@ CHARGED: Schedule = (
 
 
 def strategy(symbols: int = 1) -> Strategy:
-    """EMA 9 crosses above EMA 21: long 100 shares, stop 1 %, target 2 %, all symbols at once."""
+    """Return a strategy: EMA 9 crosses above EMA 21: long 100 shares, stop 1 %, target 2 %, all
+    symbols at once.
+    """
     return parse(_steps(symbols))
 
 
 def every_rule() -> Strategy:
-    """The same, trailed, with adds, a longest holding, slippage and a daily limit that is met."""
+    """Return the same with trailing stop, adds, a longest holding, slippage and a daily limit that
+    is reached.
+    """
     steps = _steps(1)
     steps["positionSizing"]["pyramiding"] = {"enabled": True, "maxEntries": 3}
     steps["exitConditions"] |= {
@@ -96,7 +100,7 @@ def history_of(path: str) -> tuple[History, int, int]:
 
 
 def histories_of(path: str) -> tuple[list[History], int, int]:
-    """The candles of a file, or those of all files in a folder; and their range."""
+    """Return the candles of a file, or of all files in a folder, and their range."""
     files = sorted(Path(path).glob("*.npz")) or [Path(path)]
     candles = list(_read(files))
     time = candles[0].time
@@ -105,7 +109,7 @@ def histories_of(path: str) -> tuple[list[History], int, int]:
 
 
 def _read(files: Sequence[Path]) -> Iterator[Candles]:
-    """Many symbols in one table, as the service reads them."""
+    """Read many symbols into one table, as the service does."""
     table = CandleTable.build(MOST_BARS)
     for file in files:
         candles = Candles.build(**np.load(file))
@@ -135,7 +139,7 @@ def candles_to_curve(path: str) -> Work:
 
 
 def joined_to_curve(path: str) -> Work:
-    """From a market that was made before."""
+    """Simulate with data prepared beforehand."""
     histories, start, end = histories_of(path)
     crossing = strategy(len(histories))
     data = prepare_data(crossing, histories, start=start, end=end, report=ignore_progress)
@@ -147,7 +151,7 @@ def joined_to_curve(path: str) -> Work:
 
 
 def by_every_rule(path: str) -> Work:
-    """Charged, too."""
+    """Simulate with charges too."""
     histories, start, end = histories_of(path)
     full = every_rule()
 

@@ -1,6 +1,6 @@
 """The work in vectorbt: averages by TA-Lib through its factory, trades, equity, no figures.
 
-Its own averages (vbt.MA) are slower than TA-Lib's, so it gets those.
+Its own averages (vbt.MA) are slower than TA-Lib's.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ PAIRS = list(product((5, 24), range(50, 175, 5)))
 
 
 def traded(columns: dict[str, Frame], crossed: Frame, **shared: object) -> int:
-    """Long 100 shares at the open after each crossing, stop 1 %, target 2 %."""
+    """Trade 100 shares long at the open after each crossing, stop 1 %, target 2 %."""
     portfolio = vbt.Portfolio.from_signals(
         columns["close"],
         entries=crossed.vbt.fshift(1),
@@ -59,7 +59,7 @@ def candles_to_curve(path: str) -> Work:
 
 
 def shared_cash(folder: str) -> Work:
-    """All symbols on one account; their candles are in tables before it is timed."""
+    """Trade all symbols on one account; their candles are in tables before timing."""
     columns = tables_of(folder)
     close = columns["close"]
 
@@ -73,7 +73,9 @@ def shared_cash(folder: str) -> Work:
 
 
 def fifty_sets(path: str) -> Work:
-    """Pairs of averages as columns of one portfolio; each is computed once for all its pairs."""
+    """Run pairs of averages as columns of one portfolio; each average is computed once for all its
+    pairs.
+    """
     columns = series_of(path)
     periods = dict(zip(("fast", "slow"), zip(*PAIRS, strict=True), strict=True))
 
@@ -88,7 +90,7 @@ def fifty_sets(path: str) -> Work:
 
 
 def series_of(path: str | Path) -> dict[str, pd.Series]:
-    """Prices by name; the index is the time."""
+    """Return prices by name; the index is the time."""
     with np.load(path) as candles:
         index = pd.to_datetime(candles["time"], unit="s")
         return {
@@ -97,7 +99,7 @@ def series_of(path: str | Path) -> dict[str, pd.Series]:
 
 
 def tables_of(folder: str) -> dict[str, pd.DataFrame]:
-    """Prices by name, a column a symbol, row after row as they are simulated."""
+    """Return prices by name, a column a symbol, row after row as they are simulated."""
     parts = [series_of(file) for file in sorted(Path(folder).glob("*.npz"))]
     index = parts[0]["close"].index
     return {

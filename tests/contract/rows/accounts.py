@@ -1,4 +1,4 @@
-"""What is wrong with a signup or a login."""
+"""Faults of a signup or a login."""
 
 from typing import Any, Final
 

@@ -1,4 +1,4 @@
-"""Addresses, methods and queries that lead nowhere."""
+"""Unknown addresses, wrong methods and wrong queries."""
 
 from typing import Final
 

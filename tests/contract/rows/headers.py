@@ -1,4 +1,4 @@
-"""Headers that a request to the algorithms should not have."""
+"""Wrong headers of requests to the algorithms."""
 
 import gzip
 from typing import Final

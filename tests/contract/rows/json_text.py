@@ -1,6 +1,6 @@
-"""Bodies that are no JSON, or not JSON as this service reads it.
+"""Bodies that are not JSON, or not JSON as this service reads it.
 
-They go to every route that reads a body, so none of them may come as far as the fields.
+They go to every route that reads a body, and must be refused before the fields are read.
 """
 
 from typing import Final

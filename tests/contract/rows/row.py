@@ -1,4 +1,4 @@
-"""One wrong request, and what answers it."""
+"""A wrong request, and its answer."""
 
 import json
 from collections.abc import Callable, Mapping
@@ -40,10 +40,10 @@ NO_DATA: Final = Refusal(422, "INSUFFICIENT_DATA")
 
 @dataclass(frozen=True)
 class Row:
-    """A request that differs from a good one in one thing, which `name` tells.
+    """A request with one fault, described by `name`.
 
-    `path` may hold {algorithm} and {backtest}, of the caller's own; `details` are what the error
-    must say at least.
+    `path` may contain {algorithm} and {backtest}, for the caller's own; the error must have at
+    least `details`.
     """
 
     name: str
@@ -64,7 +64,7 @@ class Row:
 
 
 def complete(**changed: object) -> dict[str, Any]:
-    """A good body of an algorithm."""
+    """Return a good body of an algorithm."""
     return {"name": "Cross", **make.steps(), **changed}
 
 
@@ -74,7 +74,7 @@ def _way(path: str) -> list[str | int]:
 
 
 def with_at(path: str, value: object) -> dict[str, Any]:
-    """A good body but for what stands at this dotted path."""
+    """Return a good body with this value at this dotted path."""
     body = deepcopy(complete())
     within: Any = body
     *way, last = _way(path)
@@ -85,14 +85,14 @@ def with_at(path: str, value: object) -> dict[str, Any]:
 
 
 def wrong(name: str, path: str, value: object, /, **details: object) -> Row:
-    """An algorithm with a wrong value, which the refusal names by its place."""
+    """Return a row for an algorithm with a wrong value; the error must name its path."""
     return Row(name, INVALID, body=with_at(path, value), details={"field": path, **details})
 
 
 def rows_of(
     letter: str, first: int, make_row: Callable[[str, Any], Row], *values: Any
 ) -> list[Row]:
-    """Rows that differ in one value, numbered on from `first`."""
+    """Return rows that differ in one value, numbered from `first`."""
     return [
         make_row(f"{letter}{first + n:02d} {shown(value)}", value) for n, value in enumerate(values)
     ]

@@ -1,4 +1,4 @@
-"""What the state of things forbids, or the rules of a backtest or an alert."""
+"""Requests forbidden by the present state, or by the rules of a backtest or an alert."""
 
 from typing import Any, Final
 

@@ -1,4 +1,4 @@
-"""Symbols that are none."""
+"""Invalid symbols."""
 
 from typing import Final
 

@@ -1,4 +1,4 @@
-"""Values of a wrong type, size or set, each in an algorithm that is good otherwise."""
+"""Values of a wrong type, size or set, each in an otherwise good algorithm."""
 
 from typing import Any, Final
 
@@ -12,7 +12,7 @@ RUNS: Final = "monteCarloConfig.runs"
 
 
 def _text(name: str, path: str, text: str) -> Row:
-    """A value that Python's writer of JSON would not write so."""
+    """A literal that Python's JSON writer would not produce."""
     whole = Row(name, INVALID, body=with_at(path, "@@")).raw
     return Row(name, INVALID, body=whole.replace(b'"@@"', text.encode()), details={"field": path})
 

@@ -1,7 +1,7 @@
-"""What any broker must do. An adapter's tests subclass `Conformance` and say how it is set up.
+"""The tests for any broker.
 
-`bench` makes a broker and what a test needs beside it: orders that could be sent, and a market in
-which one of them is filled.
+An adapter's tests subclass `Conformance` and define its setup. `bench` makes a broker with the
+parts that a test needs: orders to send, and a market that fills one of them.
 """
 
 from collections.abc import Sequence
@@ -28,13 +28,13 @@ class Bench(Protocol):
         price: float | None = None,
         placed_at: datetime = make.NOW,
     ) -> list[Order]:
-        """New orders to buy NSE:SBIN, of the first account or another."""
+        """Return new orders to buy NSE:SBIN, of the first account or another."""
 
     def fill(self, order: Order, quantity: int, price: float) -> None:
         """Let the market fill a part of an order that was placed."""
 
     def held(self) -> int:
-        """How many orders the broker itself has in its book."""
+        """Return the number of orders in the broker's own book."""
 
 
 class Conformance:

@@ -1,4 +1,4 @@
-"""The broker on paper."""
+"""The paper broker."""
 
 from datetime import date, datetime, timedelta
 from threading import Barrier, Thread

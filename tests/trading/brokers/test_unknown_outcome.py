@@ -1,5 +1,6 @@
-"""An answer that was lost: the order is looked up before it is sent again. By a broker in memory,
-that passes what the one on paper passes.
+"""A lost answer: the order is looked up before it is sent again.
+
+The broker is in memory, and passes the same conformance tests as the paper broker.
 """
 
 from collections import Counter, defaultdict
@@ -26,8 +27,9 @@ from tests.trading.brokers.test_paper import PaperBench
 
 @dataclass
 class Exchange:
-    """A broker elsewhere: its book outlives what it answers. `losses` are how many orders of each
-    of the next calls arrive before the connection breaks.
+    """A remote broker: its book survives lost answers.
+
+    `losses` are the numbers of orders in the next calls that arrive before the connection breaks.
     """
 
     name: str = "elsewhere"

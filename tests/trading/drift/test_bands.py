@@ -1,4 +1,4 @@
-"""The band of returns that a run's backtest lets expect, as the drift of the run shows it."""
+"""The band of returns from a run's backtest, in the drift of the run."""
 
 from datetime import date, timedelta
 from typing import Any
@@ -30,7 +30,7 @@ def run(alice: User) -> Run:
 
 
 def with_sessions(run: Run, growth: float, sessions: int = 6) -> None:
-    """So many sessions, after the last of which the equity has grown by a fraction."""
+    """Store this many sessions, after which the equity has grown by a fraction."""
     capital = float(run.capital)
     for number in range(sessions):
         SessionStart.objects.create(

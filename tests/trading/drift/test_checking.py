@@ -1,4 +1,4 @@
-"""A session that is played again: clean where nothing differs, and told by kind where it does."""
+"""A session that is simulated again: clean without differences, and with their kinds otherwise."""
 
 import random
 from collections import Counter
@@ -61,7 +61,7 @@ AFTER = FIRST + 7 * 86_400
 
 @pytest.fixture
 def series() -> Mapping[str, Candles]:
-    """A week more before the start, so that indicators have what to begin with."""
+    """Return candles with one more week before the start, for the warm-up of indicators."""
     starts = session_starts(5 + DAYS, LENGTH, first=FIRST - 7 * 86_400)
     made = {
         symbol: random_candles(seed, starts, wild=0.01, missing=0.1)
@@ -79,7 +79,7 @@ def run(alice: User, series: Mapping[str, Candles]) -> Run:
 
 
 def check(market_now: int = AFTER) -> dict[str, list[tuple[object, ...]]]:
-    """By day: each difference as its kind, symbol, and what it is of."""
+    """Return the differences keyed by day: kind, symbol, and subject."""
     checking.check_ended(now=make.NOW, market_now=market_now, stopping=lambda: False)
     return {
         str(report.day): [
@@ -112,7 +112,7 @@ def test_on_clean_data_there_is_none_and_each_kind_is_told(
 
 
 def test_a_session_is_compared_when_it_is_asked_for(api: Api, alice: User, run: Run) -> None:
-    """By one job however often that is; a worker is needed, as the compiler is with them."""
+    """Repeated requests make one job; a worker does it, because only workers have the compiler."""
     client, path = api(alice), f"/api/trading/algorithms/{run.algorithm_id}/drift"
     for _ in range(3):
         shown = client.get(path, {"date": "2026-06-02"}).json()
@@ -166,7 +166,7 @@ def test_a_last_bar_without_its_last_minute_is_the_one_that_was_used(alice: User
 
 
 def test_an_entry_pending_beside_a_position_is_reported_alike(alice: User) -> None:
-    """Its signal is told once the square-off has taken the position away."""
+    """Its signal counts once the square-off has closed the position."""
     entries = {"positionType": "long", "conditions": [ABOVE | {"value": 1}]}
     execution = {
         "mode": "paper",
@@ -187,8 +187,9 @@ def test_an_entry_pending_beside_a_position_is_reported_alike(alice: User) -> No
 
 
 def test_an_entry_that_the_next_session_decides_is_no_difference(alice: User) -> None:
-    """Long on the first day and long again at each close, for three days at a time: the signal of
-    the third close is ignored by what is held then, and followed at the open that closes that.
+    """It enters long on the first day and signals long again at each close, for three days at a
+    time. The present position ignores the signal of the third close; the next open closes that
+    position and follows the signal.
     """
     symbol, starts = SYMBOLS[0], [midnight(day) for day in weekdays("2026-06-01", 8)]
     store_bars({symbol: flat_candles(starts, 101.0)}, "1d")
@@ -226,8 +227,9 @@ def test_an_entry_that_the_next_session_decides_is_no_difference(alice: User) ->
 def test_random_strategies_trade_on_paper_as_in_their_backtests_and_drift_tells_none(
     alice: User, timeframe: str
 ) -> None:
-    """Entries at most closes and out after some bars. So few bars are missing that data are never
-    stale, of which a backtest knows nothing.
+    """Entries are at most closes, exits come after some bars.
+
+    Few bars are missing, so data are never stale, a state that backtests lack.
     """
     rng, length, count = random.Random(7), TIMEFRAMES[timeframe], 24
     days = weekdays("2026-06-01", 6 if timeframe == "30m" else 30)
@@ -255,7 +257,7 @@ def test_random_strategies_trade_on_paper_as_in_their_backtests_and_drift_tells_
 
 
 def drawn_to_renew(rng: random.Random, timeframe: str) -> dict[str, Any]:
-    """Strategies whose signals come while they hold, of one symbol or two."""
+    """Return strategies with signals during positions, for one symbol or two."""
     sides = [rng.choice(["above", "below"]) for _ in range(2)]
     average = {"type": "SMA", "period": rng.randint(2, 6)}
     conditions = [
@@ -300,13 +302,13 @@ def drawn_to_renew(rng: random.Random, timeframe: str) -> dict[str, Any]:
 
 
 def weekdays(first: str, count: int) -> list[date]:
-    """So many Mondays to Fridays from a Monday on."""
+    """Return this many Mondays to Fridays from a Monday on."""
     monday = date.fromisoformat(first)
     return [monday + timedelta(days=n) for n in range(2 * count) if n % 7 < 5][:count]
 
 
 def tamper() -> list[tuple[object, ...]]:
-    """One difference of each kind that the store does not make."""
+    """Make one difference of each kind that the store does not cause."""
     charged, priced = Fill.objects.order_by("at", "pk").select_related("order")[:2]
     Fill.objects.filter(pk=charged.pk).update(charges=charged.charges + Decimal("0.01"))
     Fill.objects.filter(pk=priced.pk).update(price=priced.price + 1)
@@ -323,7 +325,7 @@ def tamper() -> list[tuple[object, ...]]:
 
 
 def come_late(bars: Candles) -> None:
-    """The last bars but one are other ones now."""
+    """Replace the last bars but one."""
     late = bars.slice(len(bars) - 5, len(bars) - 4)
     moved = Candles.build(
         late.time,
@@ -356,7 +358,7 @@ def test_what_followed_from_somebody_stepping_in_says_so(
 
 
 def until_it_holds_something(run: Run, runner: Runner) -> int:
-    """The market's time then."""
+    """Return the market's time once it holds a position."""
     for start in session_starts(DAYS, LENGTH):
         step(runner, SYMBOLS, "30m", start + LENGTH + GRACE_PERIOD)
         if run.positions.open().exists():

@@ -18,7 +18,9 @@ CAPITAL = 100_000
 def make_runs(
     owners: Sequence[User], configurations: Sequence[dict[str, Any]], *, since: int
 ) -> list[Run]:
-    """One run of each configuration, the owners in turn; their accounts hold what runs reserve."""
+    """Make a run of each configuration, for the owners in turn; their accounts hold the reserved
+    capital.
+    """
     algorithms = [
         Algorithm(
             owner=owners[n % len(owners)],

@@ -1,4 +1,4 @@
-"""Bars of some sessions, handed to runners one row after another, and the backtest of the same."""
+"""Bars of some sessions, given to runners row by row, and a backtest over the same bars."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
@@ -30,7 +30,7 @@ Series = Mapping[str, Candles]
 
 
 def session_starts(days: int, length: int, *, first: int = FIRST) -> list[int]:
-    """Starts of the bars of so many sessions, from a Monday's opening on."""
+    """Return starts of the bars of this many sessions, from a Monday's opening on."""
     opens = [first + DAY * day for day in range(2 * days) if day % 7 < 5][:days]
     return [start for opening in opens for start in range(opening, opening + SESSION, length)]
 
@@ -38,7 +38,7 @@ def session_starts(days: int, length: int, *, first: int = FIRST) -> list[int]:
 def random_candles(
     seed: int, starts: Sequence[int], *, wild: float = 0.003, missing: float = 0.0
 ) -> Candles:
-    """Prices on the tick that walk at random, some of the bars missing."""
+    """Return random walks of prices on the tick, with some bars missing."""
     rng = np.random.default_rng(seed)
     kept = np.array(starts)[rng.random(len(starts)) >= missing]
     close = np.round(500 * np.exp(np.cumsum(rng.normal(0, wild, len(kept)))) * 20) / 20
@@ -55,7 +55,7 @@ def random_candles(
 
 
 def crossing_steps(symbols: Iterable[str], timeframe: str, **replaced: object) -> dict[str, Any]:
-    """Enters often; a keyword replaces a whole step."""
+    """Return steps with frequent entries; a keyword replaces a whole step."""
     fast, slow = {"type": "EMA", "period": 3}, {"type": "EMA", "period": 8}
     crossing = {
         "type": "indicator_indicator",
@@ -69,7 +69,7 @@ def crossing_steps(symbols: Iterable[str], timeframe: str, **replaced: object) -
 
 
 def started(owner: User, configuration: Mapping[str, Any], *, at: int = FIRST) -> Run:
-    """A run that the market's time `at` is the start of."""
+    """Return a run that starts at the market's time `at`."""
     clock.move(at, symbols=[], timeframe="1m", now=make.NOW)
     algorithm: Algorithm = make.algorithm(owner, **configuration)
     services.start(owner=owner, algorithm_id=algorithm.pk, now=make.NOW)
@@ -77,20 +77,20 @@ def started(owner: User, configuration: Mapping[str, Any], *, at: int = FIRST) -
 
 
 def store_bars(series: Series, timeframe: str) -> None:
-    """Store the bars; who trades sees what is over by the market's time."""
+    """Store the bars; runs see those that are over by the market's time."""
     for symbol, bars in series.items():
         market.append(symbol=symbol, timeframe=timeframe, candles=bars, now=make.NOW)
 
 
 def replay(series: Series, timeframe: str, length: int, runner: Runner, *, since: int = 0) -> None:
-    """Let the market's time go from bar to bar."""
+    """Advance the market's time from bar to bar."""
     starts = np.unique(np.concatenate([bars.time for bars in series.values()]))
     for start in starts[starts >= since].tolist():
         step(runner, list(series), timeframe, start + length + GRACE_PERIOD)
 
 
 def step(runner: Runner, symbols: Sequence[str], timeframe: str, at: int) -> None:
-    """Have everybody see what is over by then, and do what follows."""
+    """Move the clock, and process everything that is due."""
     clock.move(at, symbols=symbols, timeframe=timeframe, now=make.NOW)
     bar_streams.assign_runs(now=make.NOW)
     bar_streams.wake(symbols, timeframe, now=make.NOW)
@@ -99,7 +99,7 @@ def step(runner: Runner, symbols: Sequence[str], timeframe: str, at: int) -> Non
 
 
 def backtested(run: Run, *, start: int, end: int) -> SimulationResult:
-    """The backtest of what a run did, over what is stored."""
+    """Return a backtest of the run, over the stored bars."""
     strategy = engine.parse(run.configuration)
     rules = market_rules_of(strategy, first=day_in_india(start), last=day_in_india(end))
     histories = load_histories(

@@ -1,4 +1,4 @@
-"""A share without derivatives is traded until half past three since 2026-08-03 too, live as in a
+"""Since 2026-08-03 a share without derivatives still trades until half past three, live as in a
 backtest.
 """
 
@@ -25,7 +25,7 @@ TIMES = [MONDAY + LENGTH * n for n in range(25)]
 
 
 def entering(timeframe: str, *conditions: dict[str, Any], **execution: Any) -> dict[str, Any]:
-    """`always_in`, by other bars and conditions."""
+    """Return `always_in` with other bars and conditions."""
     steps = always_in(**execution)
     steps["basicInfo"] = {**steps["basicInfo"], "timeframe": timeframe}
     if conditions:
@@ -39,7 +39,7 @@ def receive(times: Iterable[int], price: float) -> None:
 
 
 def close_bar(runner: Runner, time: int, price: float) -> None:
-    """Have it come in at its end."""
+    """Receive the bar at its end."""
     receive([time], price)
     step(runner, [SHARE], "15m", time + LENGTH)
 

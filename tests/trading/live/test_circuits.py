@@ -28,11 +28,11 @@ from tests.trading.live.test_runner import expected_of, trades_of
 pytestmark = pytest.mark.django_db
 
 SYMBOL, LENGTH, BARS_A_DAY = "NSE:RELIANCE", 900, 25
-OFFICIAL = 503.0  # the close of the first session, of which the last trade is not near
+OFFICIAL = 503.0  # the close of the first session; its last trade is at another price
 
 
 def locked_days(sign: int) -> Candles:
-    """Four sessions: the second ends locked, the third begins so, at limits of 10 %."""
+    """Return four sessions: the second ends locked, the third begins locked, at limits of 10 %."""
     bars = random_candles(3, session_starts(4, LENGTH))
     columns = {name: getattr(bars, name).copy() for name in ("open", "high", "low", "close")}
     limit = round(OFFICIAL * (1 + sign * 0.1), 2)

@@ -1,4 +1,4 @@
-"""What stops, pauses, switches, limits and the calendar do to runs at their next rows."""
+"""Effects of stops, pauses, switches, limits and the calendar on runs at their next rows."""
 
 from collections.abc import Sequence
 from datetime import date, timedelta
@@ -63,7 +63,9 @@ LAST_SESSION = FIRST + 29 * DAY  # of the future: Tuesday, 2026-06-30
 
 
 def always_in(symbol: str = SHARE, **execution: object) -> dict[str, Any]:
-    """Long whenever the close is above 100: 100 shares, out at a loss of 20 percent."""
+    """Return steps that are long whenever the close is above 100: 100 shares, out at a loss of 20
+    percent.
+    """
     return crossing_steps(
         [symbol],
         "15m",
@@ -94,7 +96,7 @@ def always_in(symbol: str = SHARE, **execution: object) -> dict[str, Any]:
 
 
 class Market:
-    """One symbol that closes at these prices, each bar opening where the one before has closed."""
+    """A symbol with these closes; each bar opens at the previous close."""
 
     def __init__(self, closes: Sequence[float], symbol: str = SHARE, *, first: int = FIRST) -> None:
         self.symbol, self.runner, self.row = symbol, Runner(), 0
@@ -115,7 +117,7 @@ class Market:
         store_bars({self.symbol: bars}, "15m")
 
     def go(self, rows: int = 1) -> None:
-        """Let so many bars close, which the runner sees at once."""
+        """Close this many bars, each processed by the runner at once."""
         self.row += rows
         self.at(self.times[self.row - 1] + LENGTH)
 
@@ -124,7 +126,7 @@ class Market:
 
 
 def june_future(code: str = "NIFTY26JUNFUT") -> str:
-    """Its symbol."""
+    """Add a June future, and return its symbol."""
     Instrument.objects.create(
         symbol=f"NSE:{code}",
         exchange="NSE",
@@ -306,7 +308,7 @@ def test_missing_bars_bar_entries_and_in_the_end_the_run(alice: User) -> None:
 
 
 def test_a_session_with_unknown_hours_does_not_count_towards_giving_up(alice: User) -> None:
-    """Muhurat trading, on a Sunday evening."""
+    """It is Muhurat trading, on a Sunday evening."""
     friday = at("2026-11-06 09:15")
     market = Market([101] * 24, first=friday)
     run = started(alice, always_in(), at=friday)
@@ -410,7 +412,7 @@ def test_a_split_makes_more_shares_of_a_position_at_lower_prices(alice: User) ->
 
 
 def split(before: int, after: int) -> None:
-    """From the second day on."""
+    """Add a split that takes effect on the second day."""
     CorporateAction.objects.create(
         symbol=SHARE,
         ex_date=date(2026, 6, 2),
@@ -423,8 +425,8 @@ def split(before: int, after: int) -> None:
 
 
 def held_over(ratio: tuple[int, int], closes: Sequence[float], **replaced: Any) -> Run:
-    """A run that has entered on the first day at 974.30, and goes on with these closes on the
-    second, from whose first open on the split counts.
+    """Return a run that entered on the first day at 974.30, and continues with these closes on the
+    second, when the split takes effect at the first open.
     """
     market = Market([974.3, 974.3, 974.3])
     run = started(owner := User.objects.get(), always_in() | replaced)
@@ -449,8 +451,10 @@ def assert_no_drift() -> None:
 def test_levels_after_a_split_are_on_the_tick_again(
     alice: User, side: str, stop: str, target: str
 ) -> None:
-    """Rule 3. Entered at 974.30, the long's stop was 931.20, its target 1,023.05, a third of which
-    is 310.40 and 341.0166. Those of the short were 1,017.40 and 925.55: 339.1333 and 308.5166.
+    """Rule 3.
+
+    Entered at 974.30, the long's stop was 931.20, its target 1,023.05; a third of these is 310.40
+    and 341.0166. Those of the short were 1,017.40 and 925.55: 339.1333 and 308.5166.
     """
     exits = {
         "stopLoss": {"type": "points", "points": 43.07},
@@ -465,7 +469,7 @@ def test_levels_after_a_split_are_on_the_tick_again(
 
 @pytest.mark.parametrize("side", ["long", "short"])
 def test_a_fraction_of_a_share_is_settled_in_cash_at_the_open(alice: User, side: str) -> None:
-    """Of 7 shares at 974.30 a bonus makes 10.5: half a share is worth 350 at the open of 700, that
+    """A bonus turns 7 shares at 974.30 into 10.5: half a share is worth 350 at the open of 700, and
     has cost 324.77 (974.30 / 1.5 / 2).
     """
     sizing = {"method": "fixed_quantity", "quantity": 7}
@@ -502,7 +506,7 @@ def test_a_fraction_of_a_share_is_settled_in_cash_at_the_open(alice: User, side:
 
 
 def test_what_a_fraction_won_is_of_its_position_s_trade(alice: User) -> None:
-    """7 shares of 974.30 become 10 and a half; all leave at 700: 7,350 less 6,820.10."""
+    """7 shares at 974.30 become ten and a half; all leave at 700: 7,350 less 6,820.10."""
     run = held_over(
         (2, 3),
         [700, 700, 700],
@@ -522,7 +526,7 @@ def test_what_a_fraction_won_is_of_its_position_s_trade(alice: User) -> None:
 
 
 def test_too_few_shares_for_one_are_sold_at_the_open(alice: User) -> None:
-    """7 shares of which 10 make one: 7 at a tenth of the open of 9,800."""
+    """Ten shares become one, and there are 7: they are sold at a tenth of the open of 9,800."""
     sizing = {"method": "fixed_quantity", "quantity": 7}
     held_over((10, 1), [9800], positionSizing=sizing)
     trade = Trade.objects.get()

@@ -1,4 +1,4 @@
-"""A contract settles when its last session has ended, although no bar came at its end."""
+"""A contract settles when its last session has ended, even without a bar at its end."""
 
 from collections.abc import Sequence
 from decimal import Decimal
@@ -54,7 +54,7 @@ CLOSE = LAST_SESSION + SESSION
 
 @pytest.fixture
 def market(alice: User) -> Market:
-    """Ten bars of the last session, and a position since the second."""
+    """Return ten bars of the last session, with a position since the second."""
     future = june_future()
     made = Market([101] * 10, future, first=LAST_SESSION)
     started(alice, always_in(future, productType="carryforward"), at=LAST_SESSION)
@@ -134,8 +134,9 @@ FUTURE = f"NSE:{LATER}"
 
 @pytest.fixture
 def unknown(alice: User) -> Market:
-    """A session of a contract that no master has told of, and a position. By its name it would live
-    for four weeks more.
+    """Return a session of a contract in no master, with a position.
+
+    By its name it would live for four more weeks.
     """
     made = Market([101] * 25, FUTURE, first=LAST_SESSION)
     started(alice, always_in(FUTURE, productType="carryforward"), at=LAST_SESSION)
@@ -212,7 +213,7 @@ OF_SHARE = "NSE:RELIANCE26JUNFUT"
 def test_rule_13_a_contract_ends_as_in_the_backtest(
     alice: User, symbol: str, official: float | None, settled: str, price: float
 ) -> None:
-    """And nothing trades after it, though bars come for three days more."""
+    """Nothing trades after it, even though bars come for three more days."""
     starts = [
         *session_starts(1, LENGTH, first=LAST_SESSION),
         *session_starts(3, LENGTH, first=LAST_SESSION + DAY),
@@ -253,8 +254,8 @@ def test_a_contract_cannot_be_started_after_its_last_session(alice: User) -> Non
 def test_rule_6_a_sold_option_locks_a_share_of_its_underlying_as_in_the_backtest(
     alice: User,
 ) -> None:
-    """24,000 at the fill: 12 % of it and the premium of 101 are locked for each of a lot of 65, as
-    200,000 pay no second one; bought options lock their premium alone.
+    """At a fill at 24,000, 12 % of it and the premium of 101 are locked for each unit of a lot of
+    65, so 200,000 do not pay for a second lot; bought options lock only their premium.
     """
     starts = session_starts(1, LENGTH, first=LAST_SESSION)
     closes = 23_900.0 + 50.0 * np.arange(len(starts))
@@ -275,7 +276,7 @@ def test_rule_6_a_sold_option_locks_a_share_of_its_underlying_as_in_the_backtest
     held = Position.objects.open().get()
     result = backtested(run, start=LAST_SESSION, end=LAST_SESSION + DAY)
     (trade,) = result.trades
-    unit = 101 + 0.12 * 23_900  # of the candle before that of the fill
+    unit = 101 + 0.12 * 23_900  # from the candle before the fill's
     assert -held.quantity == trade["quantity"] == 200_000 // unit // 65 * 65
     locked = Posting.objects.filter(book=Book.LOCKED).aggregate(total=Sum("amount"))["total"]
     assert float(locked) == pytest.approx(float(trade["quantity"]) * unit, abs=0.01)

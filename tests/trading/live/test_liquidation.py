@@ -1,6 +1,4 @@
-"""Runs that cannot be carried on: stopped, they are closed at the last price and give back what
-they hold.
-"""
+"""Stranded runs: when stopped, they are closed at the last price and release their capital."""
 
 from collections.abc import Callable
 from decimal import Decimal
@@ -41,7 +39,7 @@ BREAK = pytest.mark.parametrize(
 
 
 def holding_100(owner: User) -> tuple[Market, Run]:
-    """A run that has bought 100 shares at 101, of which the last price is 104."""
+    """Return a run that has bought 100 shares at 101, with a last price of 104."""
     market = Market([101, 102, 104, 105, 106])
     run = started(owner, always_in())
     market.go(3)

@@ -1,4 +1,6 @@
-"""Several streams and several runners: none takes all, and no stream's trouble is another's."""
+"""Several streams and several runners: none takes all, and an error of one stream does not affect
+others.
+"""
 
 from collections.abc import Sequence
 from itertools import product

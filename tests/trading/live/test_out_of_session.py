@@ -30,8 +30,8 @@ END = FIRST + 7 * DAY
 
 
 def bars() -> Candles:
-    """Three weeks before the first day and some after it, with bars before and after hours on
-    each.
+    """Return three weeks before the first day and some after it, with bars before and after hours
+    on each day.
     """
     regular = session_starts(15 + SESSIONS, LENGTH, first=FIRST - 21 * DAY)
     opens = [time for time in regular if (time - FIRST) % DAY == 0]
@@ -52,7 +52,7 @@ def test_a_run_trades_as_its_backtest_and_without_drift(alice: User, included: b
     }
     entries = {"positionType": "both", "conditions": [condition]}
     given = crossing_steps([SHARE], "15m", entryConditions=entries)
-    # Carried over night, so that what happens out of session would matter.
+    # Carried overnight, so that bars out of session would matter.
     given["executionSettings"] |= {"productType": "carryforward"}
     if included:
         given["executionSettings"]["includeOutOfSession"] = True

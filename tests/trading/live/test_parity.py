@@ -1,5 +1,5 @@
-"""Fed bar by bar, a strategy trades as its backtest does: on the market's own candles, with nothing
-but saved bytes and the bars so far from one row to the next (engine rules 11 and 16).
+"""Fed bar by bar, a strategy trades as its backtest does: on the market's own candles, with only
+saved bytes and the bars so far between rows (engine rules 11 and 16).
 """
 
 import random
@@ -110,7 +110,7 @@ def require_equal(result: SimulationResult, live: Sequence[BarStep], case: int) 
 def staged(
     market: Market, strategy: Strategy, rng: random.Random
 ) -> tuple[list[History], int, int, MarketRules]:
-    """A stretch of some hundred rows that begins anywhere, and all of history before it."""
+    """Return a segment of some hundred rows with any beginning, and all of history before it."""
     timeframe, symbols = strategy.basicInfo.timeframe, strategy.basicInfo.symbols
     series = [market[symbol][timeframe] for symbol in symbols]
     common = max(bars.time[0] for bars in series), min(bars.time[-1] for bars in series)
@@ -143,7 +143,7 @@ def stepped(
     start: int,
     end: int,
 ) -> Iterator[BarStep]:
-    """BarSnapshot by row."""
+    """Return a BarSnapshot for each row."""
     context = run_context_of(Run(configuration=steps))
     cache = cache_of(context, histories, start)
     bars = [visible(history, context).between(start, end) for history in histories]
@@ -165,7 +165,7 @@ def stepped(
 
 
 def cache_of(context: RunContext, histories: Sequence[History], start: int) -> BarStreamCache:
-    """With what rule 11 reads before the stretch."""
+    """Return a cache with the bars that rule 11 reads before the segment."""
     timeframe = context.strategy.basicInfo.timeframe
     stream = BarStream(symbols=[history.symbol for history in histories], timeframe=timeframe)
     block = start_of_block(start, timeframe)
@@ -194,12 +194,12 @@ class WindowOfManyDays(IndicatorWindow):
 
 
 def visible(history: History, context: RunContext) -> Candles:
-    """The bars in session."""
+    """Return the bars in session."""
     return session_bars(history.candles, context.strategy.basicInfo.timeframe, history.sessions)
 
 
 def before(histories: Sequence[History], start: int, today: int, symbol: int, name: str) -> Candles:
-    """Longer candles of the days before the stretch; what comes then makes those that follow."""
+    """Return longer candles of the days before the segment; later bars make the next ones."""
     longer = session_bars(
         histories[symbol].higher_timeframes[name], name, histories[symbol].sessions
     )

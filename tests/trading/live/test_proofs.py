@@ -1,4 +1,4 @@
-"""What must hold however unlucky the moment: limits of a day, switches, stolen leases."""
+"""Invariants at the worst moments: daily limits, switches, stolen leases."""
 
 import random
 import threading
@@ -89,7 +89,7 @@ def test_nothing_is_entered_on_the_day_of_a_breach_on_2000_paths() -> None:
 
 
 def steal(stream: BarStream) -> None:
-    """As another runner does it, on a connection of its own."""
+    """Steal the lease as another runner does, on a separate connection."""
     BarStream.objects.filter(pk=stream.pk).update(
         lease_token=stream.lease_token + 1, leased_until=None, wake_at=make.NOW
     )

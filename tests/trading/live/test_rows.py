@@ -1,4 +1,4 @@
-"""When a row is closed, and what is in it (engine rule 16)."""
+"""The closing of a row, and its content (engine rule 16)."""
 
 from datetime import datetime
 
@@ -78,7 +78,7 @@ def test_the_last_bar_of_a_session_ends_with_it_and_a_day_at_its_close() -> None
 
 
 def look(timeframe: str, last: str, now: str) -> str:
-    """When the row after the `last` one is looked for, in Asia/Kolkata."""
+    """Return when the row after the `last` one is polled, in Asia/Kolkata."""
     start, moment = at(f"2026-{last}") + 1, at(f"2026-{now}")
     due = find_closed_rows([series()], timeframe, CALENDARS[:1], start=start, now=moment).next_poll
     assert due is not None
@@ -113,7 +113,7 @@ def test_a_row_of_two_markets_is_polled_at_the_end_of_either_session() -> None:
 
 
 def silent(timeframe: str, *, since: int, now: int = OPENING) -> str:
-    """In Asia/Kolkata."""
+    """Return the time in Asia/Kolkata."""
     due = gives_up_at(timeframe, CALENDARS[:1], since=since, now=now)
     assert due is not None
     return f"{datetime.fromtimestamp(due, INDIA):%m-%d %H:%M}"

@@ -1,4 +1,4 @@
-"""A started algorithm is stepped by the bars that come in, and ends as their backtest does."""
+"""Received bars step a started algorithm, and it ends as its backtest does."""
 
 from decimal import Decimal
 
@@ -44,7 +44,7 @@ def trades_of(run: Run) -> list[tuple[object, ...]]:
 
 
 def expected_of(result: SimulationResult) -> list[tuple[object, ...]]:
-    """What a backtest traded, but for what it closes at its end."""
+    """Return the trades of a backtest, without those closed at its end."""
     closed = result.trades[result.trades["reason"] != BY_END_OF_DATA]
     rows = [
         (

@@ -1,4 +1,4 @@
-"""A run enters nothing that its backtest does not enter at the end of a session (engine rule 9)."""
+"""A run makes no entry at the end of a session that its backtest does not make (engine rule 9)."""
 
 from collections import Counter
 from typing import Any
@@ -30,7 +30,7 @@ WINDOWS = [{"type": "time_window", "from": first, "to": end} for first, end in H
 
 @pytest.mark.parametrize("order_type", ["market", "limit"])
 def test_an_intraday_entry_never_waits_for_a_later_session(alice: User, order_type: str) -> None:
-    """The entries of each last candle, and one whose session has no later candle."""
+    """The entries are at each last candle, and at a candle without a later one in its session."""
     starts = session_starts(2, LENGTH)
     short = [
         time for time in starts if (time - FIRST) % DAY < 22 * LENGTH or (time - FIRST) // DAY % 2

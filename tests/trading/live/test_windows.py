@@ -1,4 +1,4 @@
-"""Indicators of a run are computed over what those of its backtest are (rules 11 and 17)."""
+"""Indicators of a run use the same bars as those of its backtest (rules 11 and 17)."""
 
 from datetime import date
 from typing import Any
@@ -38,7 +38,7 @@ FRIDAY = [FIRST - 3 * DAY + LENGTH * n for n in range(25)]  # before the run beg
 
 
 def above(period: int, timeframe: str | None = None, *, operator: str = "above") -> dict[str, Any]:
-    """Long while the price is above its average."""
+    """Return steps that are long while the price is above its average."""
     average = {"type": "SMA", "period": period} | ({"timeframe": timeframe} if timeframe else {})
     condition = {
         "type": "indicator_indicator",
@@ -69,19 +69,19 @@ def split(day: date) -> None:
 
 
 def days(first: str, weeks: int) -> list[int]:
-    """Midnights of Mondays to Fridays."""
+    """Return midnights of Mondays to Fridays."""
     return [at(f"{first} 00:00") + DAY * n for n in range(7 * weeks) if n % 7 < 5]
 
 
 def enters(run: Run, *, start: int, end: int) -> bool:
-    """Whether it has a signal, and its backtest a trade: both or none."""
+    """Return whether it has a signal; its backtest must have a trade exactly then."""
     exists = Signal.objects.filter(run=run, action="entry").exists()
     assert exists == (len(backtested(run, start=start, end=end).trades) > 0)
     return exists
 
 
 def window_anew(runner: Runner, last: int) -> tuple[IndicatorWindow, IndicatorWindow]:
-    """The one that a runner keeps, and one made now of what is stored, up to the same row."""
+    """Return the runner's window, and one rebuilt from the store, up to the same row."""
     (cache,) = (cache for cache in runner._caches.values() if cache.stream.symbols == [SHARE])
     assert cache.window is not None
     assert cache.segment_start is not None
@@ -259,7 +259,7 @@ def test_a_row_whose_transaction_failed_is_not_kept(
 
 
 def corrected_for(runner: Runner, start: int) -> None:
-    """A bar comes anew before a runner uses it."""
+    """Receive a bar again before a runner uses it."""
     store_bars({SHARE: flat_candles([start], 200.0)}, "15m")
     step(runner, [SHARE], "15m", start + LENGTH)
 

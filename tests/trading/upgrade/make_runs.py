@@ -15,7 +15,7 @@ from typing import Any
 
 SYMBOLS = ("NSE:RELIANCE", "NSE:SBIN")
 TIMEFRAME, LENGTH = "15m", 900
-SESSIONS, CUT = 4, 40  # of 25 rows each; so many of them are over when the release ends
+SESSIONS, CUT = 4, 40  # 25 rows each; this many are over when the release ends
 ALWAYS = {
     "type": "indicator_value",
     "indicator": {"type": "PRICE"},
@@ -45,7 +45,7 @@ def main(target: Path) -> None:
                 capture_output=True,
                 text=True,
             ).stdout
-    # What psql alone understands, and a setting that older servers do not have.
+    # Lines for psql only, and a setting that older servers lack.
     plain = re.sub(r"(?m)^(\\(un)?restrict|SET transaction_timeout).*\n", "", dump)
     target.write_bytes(gzip.compress(plain.encode(), mtime=0))
 
@@ -110,7 +110,7 @@ def make_runs() -> None:
 
 
 def algorithms(steps: Callable[..., dict[str, Any]]) -> Mapping[str, dict[str, Any]]:
-    """The steps by the name of the algorithm, which says in what state it is caught."""
+    """Return the steps keyed by the algorithm's name, which describes its state at the dump."""
 
     def always_in(symbol: str, order: Mapping[str, object], **replaced: object) -> dict[str, Any]:
         return {
@@ -179,7 +179,7 @@ def algorithms(steps: Callable[..., dict[str, Any]]) -> Mapping[str, dict[str, A
 
 
 def with_a_wide_bar(candles: Any, row: int) -> Any:
-    """Let this bar reach orders that no other one does."""
+    """Return a bar that triggers orders that no other bar reaches."""
     from apps.engine.candles import Candles
 
     prices = {name: getattr(candles, name).copy() for name in ("open", "high", "low", "close")}

@@ -1,6 +1,6 @@
-"""A database of release 1.0.0 is taken over by `migrate`; its runs and jobs go on.
+"""A database of release 1.0.0 is migrated; its runs and jobs continue.
 
-README.md says what it holds and how it was made.
+README.md describes its content and its making.
 """
 
 import gzip
@@ -55,7 +55,7 @@ CUT, RESUMED = 40, 50
 
 @contextmanager
 def database_of(dump: str) -> Iterator[None]:
-    """Put a database made from a dump in the place of the tests' own."""
+    """Put a database made from a dump in place of the tests' own."""
     parameters = connection.get_connection_params()
     name = f"{parameters['dbname']}_restored"
     with closing(psycopg.connect(**parameters, autocommit=True)) as server:
@@ -110,7 +110,7 @@ def dump_schema() -> str:
 @pytest.mark.slow
 @pytest.mark.timeout(300)
 def test_schema_taken_over_is_that_of_a_fresh_database(transactional_db: None) -> None:
-    """PostgreSQL words a constraint that was restored differently: both are restored."""
+    """PostgreSQL words a restored constraint differently, so both schemas are restored."""
     dumps = [dump_schema()]
     with database_of(RELEASE):
         call_command("migrate", verbosity=0)
@@ -178,8 +178,8 @@ def test_open_runs_of_release_1_0_go_on(upgraded: None) -> None:
         assert Order.objects.get(pk=waits[name][1]).status == "filled", name
     assert held("paused") == paused
 
-    # What was stopped is closed. What is paused leaves by its own exit and enters nothing, until it
-    # is resumed.
+    # Stopped runs are closed. Paused ones exit by their own rules and enter nothing, until they are
+    # resumed.
     go(runner, CUT + 1, RESUMED)
     assert Trade.objects.get(run=run_of("stopped")).exit_reason == "stopped"
     assert run_of("stopped").released_at is not None
@@ -211,8 +211,8 @@ def test_open_runs_of_release_1_0_go_on(upgraded: None) -> None:
     headers = {bytes(state.data)[: len(saved.LAYOUT.header)] for state in RunState.objects.all()}
     assert headers == {saved.LAYOUT.header}
 
-    # The night after repeats each session from the state in which it began.
+    # The following night repeats each session from the state at its start.
     checking.check_ended(now=make.NOW, market_now=FIRST + 7 * DAY, stopping=lambda: False)
     assert DriftReport.objects.count() == SessionStart.objects.count()
-    drifted = DriftReport.objects.exclude(total=0)  # both by what their owner did
+    drifted = DriftReport.objects.exclude(total=0)  # both by their owner's actions
     assert {report.run.algorithm.name for report in drifted} == {"paused", "stopped"}
