@@ -18,24 +18,17 @@ os.environ.setdefault(
 )
 
 if TYPE_CHECKING:
+    from apps.engine.compilation import (
+        Compilation,
+        compilation_started,
+        load_kernels,
+        prepare_kernels,
+    )
     from apps.engine.kernel.records import ENGINE_VERSION, LAST_CLOSE, Settlement
     from apps.engine.simulation.charges import NO_CHARGES, ChargeRow, Schedule
-    from apps.engine.simulation.circuits import (
-        CLOSE_DAYS,
-        circuit_flags,
-        may_be_locked,
-        with_circuits,
-    )
-    from apps.engine.simulation.explain import (
-        Finding,
-        SideFound,
-        exits_at,
-        opposite_at,
-        ranges_known,
-        sides_at,
-        signals_at,
-    )
-    from apps.engine.simulation.levels import Levels, levels_of, orders_reached
+    from apps.engine.simulation.circuits import CLOSE_DAYS, may_be_locked
+    from apps.engine.simulation.explain import Finding, SideFound
+    from apps.engine.simulation.levels import Levels
     from apps.engine.simulation.plan import BEFORE_THE_CLOSE, NEVER, Contract
     from apps.engine.simulation.receipt import (
         UNTOLD_ENGINE_VERSION,
@@ -48,14 +41,13 @@ if TYPE_CHECKING:
     from apps.engine.simulation.simulate import SimulationResult, simulate
     from apps.engine.simulation.simulation_input import SimulationInput
     from apps.engine.simulation.simulations import ignore_progress
+    from apps.engine.simulation.strategy_at_bar import StrategyAtBar
     from apps.engine.simulation.timeline import (
         UNDERLYING_DAYS,
         History,
         Note,
         Payout,
         SymbolSeries,
-        short_margins_of,
-        signals_at_bars,
         symbol_series_of,
     )
     from apps.engine.simulation.verdict import (
@@ -71,24 +63,17 @@ else:
     __getattr__ = lazy_names(
         __name__,
         {
+            "compilation": [
+                "Compilation",
+                "compilation_started",
+                "load_kernels",
+                "prepare_kernels",
+            ],
             "kernel.records": ["ENGINE_VERSION", "LAST_CLOSE", "Settlement"],
             "simulation.charges": ["ChargeRow", "NO_CHARGES", "Schedule"],
-            "simulation.circuits": [
-                "CLOSE_DAYS",
-                "circuit_flags",
-                "may_be_locked",
-                "with_circuits",
-            ],
-            "simulation.explain": [
-                "Finding",
-                "SideFound",
-                "exits_at",
-                "opposite_at",
-                "ranges_known",
-                "sides_at",
-                "signals_at",
-            ],
-            "simulation.levels": ["Levels", "levels_of", "orders_reached"],
+            "simulation.circuits": ["CLOSE_DAYS", "may_be_locked"],
+            "simulation.explain": ["Finding", "SideFound"],
+            "simulation.levels": ["Levels"],
             "simulation.plan": ["BEFORE_THE_CLOSE", "Contract", "NEVER"],
             "simulation.receipt": [
                 "CandleSeries",
@@ -101,14 +86,13 @@ else:
             "simulation.simulate": ["SimulationResult", "simulate"],
             "simulation.simulation_input": ["SimulationInput"],
             "simulation.simulations": ["ignore_progress"],
+            "simulation.strategy_at_bar": ["StrategyAtBar"],
             "simulation.timeline": [
                 "History",
                 "Note",
                 "Payout",
                 "SymbolSeries",
                 "UNDERLYING_DAYS",
-                "short_margins_of",
-                "signals_at_bars",
                 "symbol_series_of",
             ],
             "simulation.verdict": [
@@ -137,6 +121,7 @@ __all__ = [
     "UNTOLD_ENGINE_VERSION",
     "CandleSeries",
     "ChargeRow",
+    "Compilation",
     "Contract",
     "EngineError",
     "Finding",
@@ -152,27 +137,20 @@ __all__ = [
     "SimulationInput",
     "SimulationResult",
     "StoredResult",
+    "StrategyAtBar",
     "SymbolSeries",
     "Verdict",
-    "circuit_flags",
+    "compilation_started",
     "configuration_hash",
-    "exits_at",
     "hash_of",
     "held_at",
     "ignore_progress",
-    "levels_of",
+    "load_kernels",
     "may_be_locked",
     "notes_on_engine",
-    "opposite_at",
-    "orders_reached",
-    "ranges_known",
-    "short_margins_of",
-    "sides_at",
-    "signals_at",
-    "signals_at_bars",
+    "prepare_kernels",
     "simulate",
     "structure_hash",
     "symbol_series_of",
     "verdict",
-    "with_circuits",
 ]

@@ -42,12 +42,12 @@ SECONDS_BETWEEN_REFRESHES: Final = 0.5
 Say = Callable[[str], None]
 
 
-def prepare(say: Say) -> None:
+def prepare_kernels(say: Say) -> None:
     """Compile what is not in the cache, and load all: no simulation then waits for the compiler.
 
     Shows progress as a bar in a terminal and as lines elsewhere, and nothing when all is compiled.
     """
-    with started() as compilation:
+    with compilation_started() as compilation:
         compilation.wait(say)
     load_kernels()
 
@@ -59,7 +59,7 @@ def load_kernels() -> None:
 
 
 @contextmanager
-def started() -> Iterator["Compilation"]:
+def compilation_started() -> Iterator["Compilation"]:
     """Compile in the background, unless the cache has everything."""
     cold = [group for group in GROUPS if not _is_compiled(group)]
     output, held = os.pipe()

@@ -7,7 +7,7 @@ import pytest
 
 from apps.engine.lazy import lazy_names
 
-DOORS = ("", ".candles", ".evidence", ".language", ".results", ".studies")
+DOORS = ("", ".candles", ".evidence", ".language", ".live", ".results", ".studies")
 
 
 @pytest.mark.parametrize("door", DOORS)

@@ -10,6 +10,7 @@ from apps.accounts.models import User
 from apps.algorithms import services as algorithms
 from apps.algorithms.models import Algorithm
 from apps.core.times import INDIA, day_in_india
+from apps.engine.live import BAR_COLUMNS
 from apps.trading import services
 from apps.trading.models import (
     BarRow,
@@ -20,7 +21,6 @@ from apps.trading.models import (
     RunState,
     SessionStart,
 )
-from apps.trading.runs.bar_rows import BAR_COLUMNS
 from apps.trading.runs.bar_streams import get_bar_stream
 from tests import make
 

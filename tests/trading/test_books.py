@@ -25,10 +25,10 @@ from apps.engine.kernel.kernel import ordered_exit
 from apps.engine.kernel.reasons import EXIT_REASONS
 from apps.engine.kernel.records import Plan, block_entries
 from apps.engine.language import strategy as engine
+from apps.engine.live import drop_pending_entry
 from apps.engine.simulation.plan import Contract
 from apps.trading.booking.interpret import OrderSlot, client_order_id, pending_exit_reason
 from apps.trading.booking.record import book_steps
-from apps.trading.booking.step_result import drop_pending_entry
 from apps.trading.models import (
     Account,
     Fill,

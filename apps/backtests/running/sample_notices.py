@@ -6,7 +6,7 @@ from typing import Any
 
 from apps.backtests.models import Backtest
 from apps.core.times import moment
-from apps.engine.simulation.timeline import History
+from apps.engine import History
 from apps.market.candles import SAMPLE_NOTICE, GeneratedBars, sample_notice
 
 

@@ -17,18 +17,7 @@ import numpy as np
 
 from apps.core.times import moment
 from apps.engine.candles import ist_day
-from apps.engine.kernel.codes import (
-    CLOSE_LONG,
-    CLOSE_SHORT,
-    ENTER,
-    ENTER_LONG,
-    ENTER_SHORT,
-    EXIT_LONG,
-    EXIT_SHORT,
-    FLATTEN,
-    HELD_UP,
-    OPEN,
-)
+from apps.engine.live import OPENED, SignalBits
 from apps.engine.results import EXIT_REASONS, REJECTIONS
 from apps.trading.booking.step_result import BarStep, EntryBlock
 from apps.trading.models import Intent, Order, Run, Signal
@@ -42,9 +31,9 @@ EXTERNAL_REASONS: Final = frozenset(EntryBlock)
 # Reasons for rejecting a signal at its own close; all others arise at an open.
 CLOSE_REASONS: Final = EXTERNAL_REASONS | {"both_sides", "daily_loss_limit", "after_session"}
 EXPIRED: Final = "expiry"
-LONG_EXITS: Final = CLOSE_LONG | EXIT_LONG
-SHORT_EXITS: Final = CLOSE_SHORT | EXIT_SHORT
-# Exits at a level: the field of the position that holds the level, and the order type.
+LONG_EXITS: Final = SignalBits.CLOSE_LONG | SignalBits.EXIT_LONG
+SHORT_EXITS: Final = SignalBits.CLOSE_SHORT | SignalBits.EXIT_SHORT
+# Exits at a level: which of the position's it is, and the type of the order.
 LEVEL_FIELDS: Final = {"stop_loss": "stop", "trailing_stop": "stop", "take_profit": "target"}
 EXIT_TYPES: Final = {"stop_loss": "stop", "trailing_stop": "stop", "take_profit": "limit"}
 
@@ -179,7 +168,7 @@ def _interpret_fills(outcome: StepOutcome) -> None:
     trades = iter(step.trades)
     for number, fill in enumerate(step.fills):
         index = int(fill["symbol"])
-        is_last, is_entry = last_fills[index] == number, fill["reason"] == OPEN
+        is_last, is_entry = last_fills[index] == number, fill["reason"] == OPENED
         locked_before = locked_after = locked.get(index, 0.0)
         if not is_entry:
             locked_after = 0.0
@@ -272,10 +261,9 @@ def _interpret_rejections(outcome: StepOutcome) -> None:
 
 
 def _is_of_close(step: BarStep, index: int, reason: str) -> bool:
-    """Return whether the last rejection is of this close's signal, rather than of a
-    pending entry.
-    """
-    signal, waiting = int(step.signals[index]) & ENTER, step.state.orders[index, 0]["pending"]
+    """Return whether the last rejection is of this close's signal, not of a pending entry."""
+    signal = int(step.signals[index]) & SignalBits.ENTER
+    waiting = step.state.orders[index, 0]["pending"]
     if not signal or signal & int(waiting) or reason not in CLOSE_REASONS:
         return False
     is_certain = reason in {"both_sides", "daily_loss_limit"}
@@ -285,7 +273,7 @@ def _is_of_close(step: BarStep, index: int, reason: str) -> bool:
 def _is_idle(step: BarStep, index: int, signal: int) -> bool:
     """Return whether the position at the close would ignore this entry (engine rule 7)."""
     position = step.state.positions[index]
-    if position["side"] == 0 or signal == ENTER:
+    if position["side"] == 0 or signal == SignalBits.ENTER:
         return False
     if signal & _own_entry(position):
         pyramiding = step.strategy.positionSizing.pyramiding
@@ -294,12 +282,13 @@ def _is_idle(step: BarStep, index: int, signal: int) -> bool:
 
 
 def _own_entry(position: EngineRecord) -> int:
-    return ENTER_LONG if position["side"] > 0 else ENTER_SHORT
+    return SignalBits.ENTER_LONG if position["side"] > 0 else SignalBits.ENTER_SHORT
 
 
 def _entry_sides(signal: int) -> list[str]:
     """Return the sides of the entries in the signal."""
-    return [side for bit, side in ((ENTER_LONG, "long"), (ENTER_SHORT, "short")) if signal & bit]
+    bits = {"long": SignalBits.ENTER_LONG, "short": SignalBits.ENTER_SHORT}
+    return [side for side, bit in bits.items() if signal & bit]
 
 
 # ----------------------------------------------------------------------------------- pending orders
@@ -321,10 +310,10 @@ def _interpret_pending(outcome: StepOutcome) -> None:
                     step, symbol, slot=OrderSlot.EXIT, side=side, intent=Intent.EXIT, reason=reason
                 )
             )
-        if order["pending"] & ENTER:
+        if order["pending"] & SignalBits.ENTER:
             outcome.pending.add((symbol, False))
-        if signal & ENTER and not _is_idle(step, index, signal & ENTER):
-            _add_entry(outcome, index, signal & ENTER)
+        if signal & SignalBits.ENTER and not _is_idle(step, index, signal & SignalBits.ENTER):
+            _add_entry(outcome, index, signal & SignalBits.ENTER)
         if position["side"] and signal & (LONG_EXITS if is_long else SHORT_EXITS):
             side = "long" if is_long else "short"
             outcome.signals.append(
@@ -334,7 +323,7 @@ def _interpret_pending(outcome: StepOutcome) -> None:
 
 def _add_entry(outcome: StepOutcome, index: int, signal: int) -> None:
     step, symbol = outcome.step, outcome.step.symbols[index]
-    position, is_long = step.state.positions[index], signal & ENTER_LONG
+    position, is_long = step.state.positions[index], signal & SignalBits.ENTER_LONG
     adds = position["side"] != 0 and signal & _own_entry(position)
     at_market = step.strategy.executionSettings.orderType == "market"
     outcome.orders.append(
@@ -361,12 +350,12 @@ def pending_exit_reason(position: EngineRecord, order: EngineRecord, *, reverse:
     if position["side"] == 0:
         return ""
     long, pending = position["side"] > 0, int(order["pending"])
-    if pending & HELD_UP:
+    if pending & SignalBits.HELD_UP:
         return EXIT_REASONS[order["close_reason"]]
-    if pending & (CLOSE_LONG if long else CLOSE_SHORT):
+    if pending & (SignalBits.CLOSE_LONG if long else SignalBits.CLOSE_SHORT):
         return "signal"
-    if pending & (EXIT_LONG if long else EXIT_SHORT):
+    if pending & (SignalBits.EXIT_LONG if long else SignalBits.EXIT_SHORT):
         return "opposite_signal"
-    if reverse and pending & (ENTER_SHORT if long else ENTER_LONG):
+    if reverse and pending & (SignalBits.ENTER_SHORT if long else SignalBits.ENTER_LONG):
         return "opposite_signal"
-    return EXIT_REASONS[order["close_reason"]] if pending & FLATTEN else ""
+    return EXIT_REASONS[order["close_reason"]] if pending & SignalBits.FLATTEN else ""

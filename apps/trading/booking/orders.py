@@ -7,6 +7,7 @@ from math import isnan
 from typing import Final
 
 from apps.core.times import moment
+from apps.engine.live import drop_pending_entry
 from apps.trading.booking.interpret import (
     EXTERNAL_REASONS,
     Execution,
@@ -15,7 +16,7 @@ from apps.trading.booking.interpret import (
     StepOutcome,
     new_order,
 )
-from apps.trading.booking.step_result import BarStep, drop_pending_entry
+from apps.trading.booking.step_result import BarStep
 from apps.trading.brokers.paper import PaperBroker
 from apps.trading.brokers.protocol import place_surely
 from apps.trading.models import Intent, Order, OrderStatus, Run, queries

@@ -9,9 +9,8 @@ from typing import NamedTuple
 import numpy as np
 
 from apps.engine import Contract
-from apps.engine.kernel.codes import ENTER, ENTER_LONG, ENTER_SHORT, EXIT_LONG, EXIT_SHORT
-from apps.engine.kernel.records import NO_MARGINS, State
 from apps.engine.language import Strategy
+from apps.engine.live import State
 from apps.engine.results import Array
 from apps.trading.models import Run
 
@@ -59,25 +58,10 @@ class BarStep:
     fractions: Sequence[FractionSettlement] = ()  # settled before the row
     last: Array = field(default_factory=lambda: np.empty(0))  # f8[symbols], closes, NaN without bar
     cancelled: Collection[str] = ()  # symbols whose pending entry the owner cancelled
-    # f8[symbols], or empty: the rupees that a sold unit locks beside its value (engine rule 6).
-    short_margins: Array = field(default_factory=lambda: NO_MARGINS)
+    # f8[symbols], or none: what a unit locks beside its value when it is sold (engine rule 6).
+    short_margins: Array = field(default_factory=lambda: np.empty(0))
     entry_block: EntryBlock | None = None  # why nothing was entered; the engine knows fewer reasons
 
     @property
     def symbols(self) -> tuple[str, ...]:
         return self.strategy.basicInfo.symbols
-
-
-def drop_pending_entry(state: State, strategy: Strategy, symbol: str) -> None:
-    """Drop the symbol's pending entry.
-
-    An entry that would reverse a position still closes it, as it does while entries are blocked
-    (engine rule 20).
-    """
-    slot = strategy.basicInfo.symbols.index(symbol)
-    order, side = state.orders[slot, 0], state.positions[slot]["side"]
-    pending = int(order["pending"])
-    against = ENTER_SHORT if side > 0 else ENTER_LONG
-    if side and pending & against and strategy.exits_on_opposite_signal:
-        pending |= EXIT_LONG if side > 0 else EXIT_SHORT
-    order["pending"] = pending & ~ENTER

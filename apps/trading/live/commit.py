@@ -16,8 +16,7 @@ from django.db import transaction
 from apps.algorithms.models import Algorithm
 from apps.core.times import day_in_india
 from apps.engine import EngineError
-from apps.engine.kernel.codes import RUINED
-from apps.engine.kernel.saved import save
+from apps.engine.live import BarSnapshot, is_ruined, save_state
 from apps.trading.booking.record import book_steps
 from apps.trading.booking.step_result import BarStep
 from apps.trading.live import leases
@@ -37,7 +36,7 @@ from apps.trading.models import (
 )
 from apps.trading.models.queries import execute_columns
 from apps.trading.runs import kill_switches, services
-from apps.trading.runs.bar_rows import BarSnapshot, pack_bars
+from apps.trading.runs.bar_rows import pack_bars
 
 _ATTEMPTS: Final = 5
 
@@ -192,7 +191,7 @@ def _is_eventful(step: BarStep) -> bool:
         len(step.fills) or len(step.refusals)
         or before.positions["side"].any() or after.positions["side"].any()
         or before.orders["pending"].any() or after.orders["pending"].any()
-        or step.state.account["status"][0] == RUINED
+        or is_ruined(step.state)
     )  # fmt: skip
 
 
@@ -217,7 +216,7 @@ def _lock(eventful: Sequence[BarStep], snapshots: Mapping[str, RunSnapshot]) -> 
 def _moves_money(step: BarStep, snapshots: Mapping[str, RunSnapshot]) -> bool:
     has_ended = snapshots[step.run.pk].ended_at is not None
     moves = len(step.fills) or step.fractions
-    return bool(moves or has_ended or step.state.account["status"][0] == RUINED)
+    return bool(moves or has_ended or is_ruined(step.state))
 
 
 # ----------------------------------------------------------------------------------------- writing
@@ -274,7 +273,7 @@ def _write_states(steps: Mapping[str, BarStep], snapshots: Mapping[str, RunSnaps
         percent = amount / peak * 100 if peak > 0 else 0.0
         rows.append(
             (
-                run_id, save(step.state), snapshot.row_time, step.time, equity, peak,
+                run_id, save_state(step.state), snapshot.row_time, step.time, equity, peak,
                 max(snapshot.drawdown, percent), max(snapshot.drawdown_amount, amount),
             )
         )  # fmt: skip
@@ -289,7 +288,7 @@ def _end_runs(
     """
     for step in sorted(eventful, key=lambda step: step.run.algorithm_id):
         snapshot = snapshots[step.run.pk]
-        if step.state.account["status"][0] == RUINED and snapshot.ended_at is None:
+        if is_ruined(step.state) and snapshot.ended_at is None:
             services.fail(
                 algorithm=Algorithm.objects.get(pk=step.run.algorithm_id),
                 reason="its capital is lost",

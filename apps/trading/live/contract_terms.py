@@ -7,18 +7,13 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from apps.core.times import day_in_india, midnight
-from apps.engine import Contract
-from apps.engine.candles import Sessions
 from apps.engine.language import Strategy
-from apps.engine.results import Array
-from apps.engine.simulation.plan import contract_rows, rate_rows
+from apps.engine.live import BAR_COLUMNS, BarSnapshot, ContractTerms
 from apps.market.services import market_rules_of
 from apps.trading.models import BarStream
-from apps.trading.runs.bar_rows import BarSnapshot, unpack_bars
+from apps.trading.runs.bar_rows import unpack_bars
 
-# The index of the close among the prices of a bar.
-CLOSE: Final = 3
-# The number of rows to search for the first bar of a symbol.
+# Rows in which the first bar of a symbol is looked for.
 _MAX_ROWS: Final = 500
 
 
@@ -28,18 +23,6 @@ class ExecutionTerms(NamedTuple):
     broker: str | None
     product: str
     charges: str | None
-
-
-class ContractTerms(NamedTuple):
-    """The contracts on a day, and the charges and hours of their trading.
-
-    `units` are the contracts as CONTRACT records, `rates` the charges as RATE records.
-    """
-
-    contracts: tuple[Contract, ...]
-    units: Array
-    rates: Array
-    calendars: tuple[Sessions, ...]
 
 
 def execution_terms_of(strategy: Strategy) -> ExecutionTerms:
@@ -61,13 +44,8 @@ def contract_terms_for(
     for index, symbol in enumerate(stream.symbols):
         price_on = partial(_first_close, stream, index, row)
         contracts.append(rules.contract(symbol, price_on).on(row.day))
-    segments = {contract.segment: number for number, contract in enumerate(contracts)}
-    return ContractTerms(
-        tuple(contracts),
-        contract_rows(contracts, segments),
-        rate_rows(rules.schedule, segments),
-        tuple(rules.sessions(symbol) for symbol in stream.symbols),
-    )
+    calendars = [rules.sessions(symbol) for symbol in stream.symbols]
+    return ContractTerms.of(contracts, rules.schedule, calendars)
 
 
 def _first_close(stream: BarStream, symbol: int, row: BarSnapshot, since: date) -> float:
@@ -77,5 +55,6 @@ def _first_close(stream: BarStream, symbol: int, row: BarSnapshot, since: date) 
     used = stream.rows.filter(time__gte=midnight(since), time__lt=row.time).order_by("time")
     first_rows = used.values_list("bars", flat=True)[:_MAX_ROWS]
     earlier = (unpack_bars(bytes(data), len(stream.symbols)) for data in first_rows)
-    closes = (bars[symbol, CLOSE] for bars in (*earlier, row.bars))
+    column = BAR_COLUMNS.index("close")
+    closes = (bars[symbol, column] for bars in (*earlier, row.bars))
     return next((float(close) for close in closes if not np.isnan(close)), 0.0)

@@ -30,6 +30,7 @@ from apps.engine.candles import (
     start_of_block,
 )
 from apps.engine.language import HigherTimeframe, higher_timeframe_of
+from apps.engine.live import BAR_COLUMNS, BarSnapshot
 from apps.market.candles import (
     UNADJUSTED,
     Adjustment,
@@ -39,7 +40,7 @@ from apps.market.candles import (
     read_bars,
 )
 from apps.trading.models import BarRow, BarStream
-from apps.trading.runs.bar_rows import BAR_COLUMNS, BarSnapshot, unpack_bars, visible_bars
+from apps.trading.runs.bar_rows import unpack_bars, visible_bars
 
 # Rows read for a window at first; all are read if a symbol was missing in many of these.
 _ROWS_FIRST: Final = 3 * WARMUP_BARS

@@ -6,7 +6,7 @@ of its positions, they are closed here, as stored in the tables.
 """
 
 import logging
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Any, Final
 
@@ -18,30 +18,14 @@ from apps.algorithms.models import AlgorithmStatus
 from apps.core import jobs
 from apps.core.database import is_passing
 from apps.core.times import day_in_india
-from apps.engine import LAST_CLOSE, EngineError
+from apps.engine import EngineError
 from apps.engine.candles import ist_day
-from apps.engine.kernel import kernel
-from apps.engine.kernel.codes import BY_STOPPED
-from apps.engine.kernel.records import (
-    FILL,
-    NO_FILLS,
-    NO_REFUSALS,
-    REFUSAL,
-    Rules,
-    SimulationOutput,
-    State,
-    instrument_ids,
-    new_state,
-    rules_of,
-)
-from apps.engine.kernel.saved import load
 from apps.engine.language import STAND_INS, Strategy, parse, with_stand_ins
-from apps.engine.results import TRADE, Array
-from apps.engine.simulation.plan import plan_of
+from apps.engine.live import ContractTerms, State, close_at_last, first_state, load_state, plan_of
 from apps.market.services import market_time
 from apps.trading.booking.record import book_steps
 from apps.trading.booking.step_result import BarStep
-from apps.trading.live.contract_terms import ContractTerms, contract_terms_for
+from apps.trading.live.contract_terms import contract_terms_for
 from apps.trading.models import (
     BarRow,
     BarStream,
@@ -101,7 +85,7 @@ def _candidates() -> QuerySet[RunState]:
 
 def _is_stranded(state: RunState) -> bool:
     try:
-        load(bytes(state.data), instrument_ids(_symbols_of(state)))
+        load_state(bytes(state.data), _symbols_of(state))
         parse(state.run.configuration)
     except EngineError:
         return True
@@ -131,10 +115,8 @@ def _closing_step(state: RunState, *, market_now: int) -> BarStep:
     strategy = _strategy_of(run, state.stream)
     row = empty_row(time, time, symbols=len(symbols))
     terms = contract_terms_for(strategy, state.stream, row, first=day_in_india(state.row_time))
-    rules = rules_of(plan_of(strategy), instrument_ids(symbols), terms.units, terms.rates)
     positions = {position.symbol: position for position in run.positions.open()}
     before = _rebuilt(state, positions, terms, time=time)
-    after = State(*(array.copy() for array in before))
     is_over = run.close_requested_at is not None or (
         run.ended_at is not None and run.algorithm.status in _OVER
     )
@@ -143,7 +125,7 @@ def _closing_step(state: RunState, *, market_now: int) -> BarStep:
         for symbol, position in positions.items()
         if is_over or position.close_requested_at is not None
     ]
-    fills, trades = _settle(after, rules, slots)
+    closed = close_at_last(before, strategy, plan_of(strategy), terms, slots)
     return BarStep(
         run=run,
         strategy=strategy,
@@ -152,10 +134,10 @@ def _closing_step(state: RunState, *, market_now: int) -> BarStep:
         closes=time,
         signals=np.zeros(len(symbols), np.uint8),
         before=before,
-        state=after,
-        fills=fills,
-        refusals=NO_REFUSALS,
-        trades=trades,
+        state=closed.state,
+        fills=closed.fills,
+        refusals=closed.refusals,
+        trades=closed.trades,
     )
 
 
@@ -175,7 +157,7 @@ def _rebuilt(
 ) -> State:
     """Return a state with the run's positions from the tables: enough to close them."""
     run, symbols = state.run, _symbols_of(state)
-    rebuilt = new_state(instrument_ids(symbols), cash=float(run.capital))
+    rebuilt = first_state(symbols, cash=float(run.capital))
     day = int(ist_day(np.array([time]))[0])
     for symbol, held in positions.items():
         slot = symbols.index(symbol)
@@ -209,16 +191,3 @@ def _fill_position(record: Any, held: Position, state: RunState) -> None:
     record["entries"] = entries.count()
     record["entry_time"], record["entry_day"] = opened, ist_day(np.array([opened]))[0]
     record["bars"] = BarRow.objects.filter(stream=state.stream, time__gt=opened).count()
-
-
-def _settle(state: State, rules: Rules, slots: Collection[int]) -> tuple[Array, Array]:
-    """Close these slots; return their FILL and TRADE records."""
-    output = SimulationOutput(
-        np.empty(1, TRADE), np.empty(1), np.empty(1, FILL), np.empty(0, REFUSAL)
-    )
-    fills, trades = [NO_FILLS], [np.empty(0, TRADE)]
-    for slot in slots:
-        kernel.settle(state, rules, output, slot, BY_STOPPED, LAST_CLOSE)
-        fills.append(output.fills.copy())
-        trades.append(output.trades.copy())
-    return np.concatenate(fills), np.concatenate(trades)

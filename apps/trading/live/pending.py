@@ -12,13 +12,13 @@ from django.db.models import F, Q
 
 from apps.engine import EngineError
 from apps.engine.candles import TIMEFRAMES
+from apps.engine.live import BarSnapshot
 from apps.market.candles import SeriesKey, read_all_closed
 from apps.market.rulebook import contract_closes
 from apps.trading.live.stream_cache import BarStreamCache
 from apps.trading.models import BarRow, BarStream, RunState
 from apps.trading.runs.bar_rows import (
     MAX_MISSING_BARS,
-    BarSnapshot,
     ClosedRows,
     find_closed_rows,
     gives_up_at,

@@ -15,6 +15,7 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from apps.core.database import is_passing
+from apps.engine.live import BarSnapshot
 from apps.market.rulebook import calendars_of, current_rule_set
 from apps.market.services import market_time
 from apps.trading.live import leases
@@ -23,7 +24,6 @@ from apps.trading.live.pending import PendingWork, find_pending_work, run_cursor
 from apps.trading.live.stream_cache import BarStreamCache
 from apps.trading.models import BarStream
 from apps.trading.runs import bar_streams
-from apps.trading.runs.bar_rows import BarSnapshot
 
 # The number of stream caches that a runner keeps, the most recently used.
 MAX_CACHES: Final = 500

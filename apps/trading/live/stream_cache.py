@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 from fractions import Fraction
+from functools import partial
 from math import prod
 from sys import intern
 from typing import Final, NamedTuple
@@ -12,23 +13,27 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from apps.core.times import day_in_india
-from apps.engine import NEVER, EngineError
-from apps.engine.candles import DAY, TIMEFRAMES, Sessions
+from apps.engine import NEVER, UNDERLYING_DAYS, EngineError
+from apps.engine.candles import DAY, TIMEFRAMES, Candles, Sessions, parse_symbol
 from apps.engine.language import parse
-from apps.engine.simulation.plan import plan_of, ranges_asked, squares_off
-from apps.market.candles import ratio_changes
-from apps.market.rulebook import RuleSet, contract_closes
-from apps.trading.live.contract_terms import (
+from apps.engine.live import (
+    BarSnapshot,
     ContractTerms,
+    SignalEvaluator,
+    SignalInput,
+    plan_of,
+    signal_settings,
+)
+from apps.market.candles import ratio_changes, read_bars
+from apps.market.rulebook import RuleSet, contract_closes, underlying_of
+from apps.trading.live.contract_terms import (
     ExecutionTerms,
     contract_terms_for,
     execution_terms_of,
 )
 from apps.trading.live.indicator_window import IndicatorWindow, build_indicator_window
-from apps.trading.live.signals import SignalEvaluator
-from apps.trading.live.step import BarChanges, RunContext, SignalInput
+from apps.trading.live.step import BarChanges, RunContext
 from apps.trading.models import BarStream, Run
-from apps.trading.runs.bar_rows import BarSnapshot
 
 # With this many bars missing, no entry is made.
 STALE_AFTER: Final = 3
@@ -135,20 +140,27 @@ class BarStreamCache:
     # ------------------------------------------------------------------------------- the evaluation
 
     def evaluate(self, run_ids: Iterable[str], row: BarSnapshot) -> StreamEvaluation:
-        """Evaluate the row, the last of the window, for these runs."""
-        assert self.window is not None
+        """Evaluate the row, with which the window ends, for these runs."""
         errors = self._load_contexts(list(run_ids))
-        evaluator = SignalEvaluator(self.window, self.stream.symbols, row)
+        evaluator = self.evaluator(row)
         contexts, signals, terms, changes = [], {}, {}, self.changes_at(row)
         for run_id, context in self.contexts.items():
             try:
                 terms[run_id] = self.terms_on(context, row, settles=bool(changes.expiring))
                 if context.signal_key not in signals:
-                    signals[context.signal_key] = evaluator.evaluate(context, terms[run_id])
+                    signals[context.signal_key] = evaluator.evaluate(
+                        context.strategy, context.plan, terms[run_id]
+                    )
                 contexts.append(context)
             except EngineError as error:
                 errors[run_id] = error
         return StreamEvaluation(contexts, signals, terms, changes, errors)
+
+    def evaluator(self, row: BarSnapshot) -> SignalEvaluator:
+        """Return what evaluates the row, with which the window ends."""
+        assert self.window is not None
+        symbols = self.stream.symbols
+        return SignalEvaluator(self.window, symbols, row, partial(_underlying, symbols, row))
 
     def _load_contexts(self, run_ids: Sequence[str]) -> dict[str, EngineError]:
         """Keep only the contexts of these runs; return the errors of unreadable steps."""
@@ -222,13 +234,18 @@ def run_context_of(run: Run) -> RunContext:
     signal_key = [
         run.configuration["entryConditions"],
         run.configuration["exitConditions"],
-        strategy.atr_periods,
-        ranges_asked(plan).tolist(),
-        squares_off(strategy),
+        *signal_settings(strategy, plan),
         execution_terms,
     ]
     key = intern(json.dumps(signal_key))
     return RunContext(run, strategy, plan, execution_terms, signal_key=key)
+
+
+def _underlying(symbols: Sequence[str], row: BarSnapshot, slot: int, timeframe: str) -> Candles:
+    """Return the last candles of what an option is on that were over when the row began."""
+    symbol = underlying_of(parse_symbol(symbols[slot]))
+    since = row.time - UNDERLYING_DAYS * DAY - TIMEFRAMES[timeframe]
+    return read_bars(symbol, timeframe, start=since, end=row.time)
 
 
 def is_stale(

@@ -21,6 +21,7 @@ from apps.engine.candles import (
     ist_day,
     session_bars,
 )
+from apps.engine.live import BAR_COLUMNS, BarSnapshot
 from apps.market.candles import GRACE_PERIOD
 from apps.trading.models import BarStream
 
@@ -31,28 +32,6 @@ MAX_MISSING_BARS: Final = 10
 _DAYS_AHEAD: Final = 10
 # Each week has a session, and so a bar of every timeframe; the first may be half over.
 _WEEKS_AHEAD: Final = MAX_MISSING_BARS + 1
-
-BAR_COLUMNS: Final = ("open", "high", "low", "close", "volume")
-
-
-class BarSnapshot(NamedTuple):
-    """The bars of one timestamp.
-
-    `time` and `closes` are the start and the nominal end of the bars (epoch seconds). `bars`
-    f8[symbols, 5] are open, high, low, close and volume, NaN for a symbol without a bar.
-    """
-
-    time: int
-    closes: int
-    bars: NDArray[np.float64]
-
-    @property
-    def day(self) -> int:
-        """The date in Asia/Kolkata, as a day number."""
-        return int(ist_day(np.array([self.time]))[0])
-
-    def has(self, symbol: int) -> bool:
-        return not np.isnan(self.bars[symbol, 0])
 
 
 def empty_row(time: int, closes: int, *, symbols: int) -> BarSnapshot:

@@ -14,9 +14,8 @@ from django.db.models import Exists, OuterRef
 
 from apps.core.times import day_in_india, day_number
 from apps.engine.candles import TIMEFRAMES
-from apps.engine.kernel.records import instrument_ids, new_state
-from apps.engine.kernel.saved import save
 from apps.engine.language import Strategy
+from apps.engine.live import first_state, save_state
 from apps.market.candles import read_bars, received_since
 from apps.market.services import market_moment, replay_began
 from apps.trading.models import BarStream, DailyLoss, OrderStatus, Run, RunState, queries
@@ -33,7 +32,7 @@ def subscribe(run: Run, strategy: Strategy, *, since: int) -> None:
     another.
     """
     symbols = strategy.basicInfo.symbols
-    state = new_state(instrument_ids(symbols), cash=float(run.capital))
+    state = first_state(symbols, cash=float(run.capital))
     day = day_in_india(since)
     # The day's limit also counts the losses of earlier runs of the algorithm.
     lost = DailyLoss.objects.filter(algorithm_id=run.algorithm_id, day=day).first()
@@ -41,7 +40,7 @@ def subscribe(run: Run, strategy: Strategy, *, since: int) -> None:
     state.account["day_start"] = float(run.capital) + (float(lost.loss) if lost else 0.0)
     RunState.objects.create(
         run=run,
-        data=save(state),
+        data=save_state(state),
         since=since,
         equity=float(run.capital),
         peak=float(run.capital),

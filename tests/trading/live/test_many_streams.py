@@ -13,6 +13,7 @@ from django.test.utils import CaptureQueriesContext
 
 from apps.accounts.models import User
 from apps.engine.candles import Candles
+from apps.engine.live import BarSnapshot
 from apps.market.feeds import clock
 from apps.trading.booking.step_result import BarStep
 from apps.trading.live import commit, leases
@@ -21,7 +22,6 @@ from apps.trading.live.step import RunSnapshot, step_bar
 from apps.trading.live.stream_cache import BarStreamCache
 from apps.trading.models import BarStream, Fill, RunState, Trade
 from apps.trading.runs import bar_streams
-from apps.trading.runs.bar_rows import BarSnapshot
 from tests import make
 from tests.trading.live.many_runs import make_runs
 from tests.trading.live.market_day import (

@@ -22,6 +22,7 @@ from apps.engine.kernel.records import instrument_ids, new_state
 from apps.engine.kernel.saved import load, save
 from apps.engine.language import strategy as engine
 from apps.engine.language.strategy import Strategy
+from apps.engine.live import BarSnapshot, ContractTerms
 from apps.engine.simulation.plan import contract_rows, rate_rows
 from apps.engine.simulation.simulate import SimulationResult, simulate
 from apps.engine.simulation.timeline import History
@@ -30,13 +31,11 @@ from apps.market.rulebook.contracts import MarketRules, bundled_market_rules
 from apps.market.rulebook.files.rule_set import bundled_rule_set
 from apps.market.rulebook.sessions import sessions_of
 from apps.trading.booking.step_result import BarStep
-from apps.trading.live.contract_terms import ContractTerms
 from apps.trading.live.indicator_window import IndicatorWindow
-from apps.trading.live.signals import SignalEvaluator
 from apps.trading.live.step import BarChanges, RunContext, RunSnapshot, step_bar
 from apps.trading.live.stream_cache import BarStreamCache, run_context_of
 from apps.trading.models import BarStream, Run
-from apps.trading.runs.bar_rows import BarSnapshot, find_closed_rows
+from apps.trading.runs.bar_rows import find_closed_rows
 from tests.trading.live.random_strategies import LONGER, random_steps
 
 CASES, ROWS = 200, 300
@@ -157,7 +156,7 @@ def stepped(
         assert cache.window is not None
         cache.window.add(row)
         terms = contract_terms_for(histories, rules, row)
-        signals = SignalEvaluator(cache.window, cache.stream.symbols, row).evaluate(context, terms)
+        signals = cache.evaluator(row).evaluate(context.strategy, context.plan, terms)
         step = step_bar(snapshot(context, data), row, signals, terms, BarChanges({}, (), False))
         data = save(step.state)
         yield step

@@ -18,15 +18,14 @@ from apps.engine.candles import Candles, frozen, ist_day
 from apps.engine.kernel.codes import ENTER_LONG, ENTER_SHORT, OPEN
 from apps.engine.kernel.records import RATE, Bars, MarketRows, instrument_ids, new_state
 from apps.engine.kernel.saved import save
+from apps.engine.live import BarSnapshot, ContractTerms, SignalInput
 from apps.engine.simulation.plan import Contract, contract_rows
 from apps.trading import services
 from apps.trading.live import leases
-from apps.trading.live.contract_terms import ContractTerms
 from apps.trading.live.runner import Runner
-from apps.trading.live.step import BarChanges, SignalInput, step_bar
+from apps.trading.live.step import BarChanges, step_bar
 from apps.trading.live.stream_cache import run_context_of
 from apps.trading.models import BarStream, Fill, Intent, Order, Posting, Run, RunState
-from apps.trading.runs.bar_rows import BarSnapshot
 from tests import make
 from tests.trading.live.many_runs import make_runs
 from tests.trading.live.market_day import (

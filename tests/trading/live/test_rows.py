@@ -6,15 +6,10 @@ import numpy as np
 
 from apps.core.times import INDIA
 from apps.engine.candles import Candles
+from apps.engine.live import BarSnapshot
 from apps.market.candles.reading import GRACE_PERIOD
 from apps.market.rulebook.sessions import sessions_of
-from apps.trading.runs.bar_rows import (
-    BarSnapshot,
-    find_closed_rows,
-    gives_up_at,
-    pack_bars,
-    unpack_bars,
-)
+from apps.trading.runs.bar_rows import find_closed_rows, gives_up_at, pack_bars, unpack_bars
 from tests.market.bars import at
 
 OPENING = 1_780_285_500  # 2026-06-01, 09:15 in Asia/Kolkata

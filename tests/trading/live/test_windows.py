@@ -8,6 +8,7 @@ from django.db import OperationalError
 
 from apps.accounts.models import User
 from apps.engine.candles import Candles
+from apps.engine.live import BarSnapshot
 from apps.market import services as market
 from apps.market.candles import writing
 from apps.market.feeds import clock
@@ -17,7 +18,7 @@ from apps.trading.live.indicator_window import IndicatorWindow, build_indicator_
 from apps.trading.live.runner import Runner
 from apps.trading.models import BarRow, BarStream, Run, Signal
 from apps.trading.runs import bar_streams
-from apps.trading.runs.bar_rows import BarSnapshot, unpack_bars
+from apps.trading.runs.bar_rows import unpack_bars
 from tests import make
 from tests.market.bars import at, flat_candles
 from tests.trading.live.market_day import (

@@ -16,22 +16,15 @@ from apps.backtests.running.results import Trades
 from apps.core.errors import Code, ServiceError
 from apps.core.times import day_in_india
 from apps.engine import (
-    Contract,
     EngineError,
     Levels,
     SideFound,
     SignalBar,
     StoredResult,
+    StrategyAtBar,
     SymbolSeries,
     Verdict,
-    exits_at,
     held_at,
-    levels_of,
-    opposite_at,
-    orders_reached,
-    ranges_known,
-    sides_at,
-    signals_at,
     symbol_series_of,
     verdict,
 )
@@ -97,28 +90,25 @@ class Explanation:
 class _Candle(NamedTuple):
     """A candle of one symbol, with the history of the symbol as the backtest read it.
 
-    `candle_index` is its index in the range of the backtest.
+    `number` is the place of the candle in the range of the backtest.
     """
 
     backtest: Backtest
-    strategy: Strategy
-    contract: Contract
-    symbol_series: SymbolSeries
-    candle_index: int
+    at_bar: StrategyAtBar
+    number: int
 
     @property
-    def bar(self) -> int:
-        """The candle's index in `symbol_series.used`, which begins with the warm-up."""
-        return len(self.symbol_series.used) - len(self.symbol_series.candles) + self.candle_index
+    def series(self) -> SymbolSeries:
+        return self.at_bar.series
 
     @property
     def symbol_index(self) -> int:
         """The index of the symbol in the backtest's list."""
-        return results.symbol_index(self.symbol_series.symbol, self.backtest)
+        return results.symbol_index(self.series.symbol, self.backtest)
 
     @property
     def time(self) -> int:
-        return int(self.symbol_series.candles.time[self.candle_index])
+        return int(self.series.candles.time[self.number])
 
 
 def explain_backtest(*, owner: User, backtest_id: str, symbol: str, at: int) -> Explanation:
@@ -134,9 +124,7 @@ def explain_backtest(*, owner: User, backtest_id: str, symbol: str, at: int) -> 
     trades, curve = results.load_result(backtest)
     try:
         candle = _read_candle(backtest, symbol, at)
-        sides = sides_at(candle.strategy, candle.symbol_series, candle.bar)
-        signals = signals_at(sides, candle.strategy, candle.symbol_series, candle.bar)
-        known = ranges_known(candle.strategy, candle.symbol_series, candle.bar)
+        signals, known = candle.at_bar.signals, candle.at_bar.ranges_known
         positions = [
             _explain_position(candle, trades, index)
             for index in held_at(trades.records, candle.symbol_index, candle.time)
@@ -144,7 +132,7 @@ def explain_backtest(*, owner: User, backtest_id: str, symbol: str, at: int) -> 
     except EngineError as refusal:
         raise HistoryGone(reason=str(refusal)) from refusal
     outcome = verdict(
-        candle.strategy,
+        candle.at_bar.strategy,
         _bar(candle),
         signals,
         StoredResult(
@@ -153,7 +141,15 @@ def explain_backtest(*, owner: User, backtest_id: str, symbol: str, at: int) -> 
         ranges_known=known,
     )
     trade = None if outcome.trade is None else _trade_to_wire(trades, outcome.trade, backtest)
-    return Explanation(symbol, candle.strategy, _prices(candle), sides, outcome, trade, positions)
+    return Explanation(
+        symbol,
+        candle.at_bar.strategy,
+        _prices(candle),
+        candle.at_bar.sides,
+        outcome,
+        trade,
+        positions,
+    )
 
 
 def _read_candle(backtest: Backtest, symbol: str, at: int) -> _Candle:
@@ -171,57 +167,50 @@ def _read_candle(backtest: Backtest, symbol: str, at: int) -> _Candle:
         max_bars=estimates.most_bars_read(BacktestKind(backtest.kind)),
         on_progress=lambda done: None,
     )
-    symbol_series = symbol_series_of(own_strategy, history, backtest.start, backtest.end)
-    return _Candle(
-        backtest,
-        strategy,
-        history.contract,
-        symbol_series,
-        _candle_index(symbol_series, strategy, at),
-    )
+    series = symbol_series_of(own_strategy, history, backtest.start, backtest.end)
+    index = _candle_index(series, strategy, at)
+    bar = len(series.used) - len(series.candles) + index
+    return _Candle(backtest, StrategyAtBar.of(strategy, history.contract, series, bar), index)
 
 
-def _candle_index(symbol_series: SymbolSeries, strategy: Strategy, at: int) -> int:
-    """Return the index, in the range, of the candle at the moment. Raises NoCandle."""
-    time = symbol_series.candles.time
+def _candle_index(series: SymbolSeries, strategy: Strategy, at: int) -> int:
+    """Return the index, in the range, of the candle that holds the moment. Raises NoCandle."""
+    time = series.candles.time
     index = int(np.searchsorted(time, at, side="right")) - 1
     if index < 0 or at >= time[index] + TIMEFRAMES[strategy.basicInfo.timeframe]:
         near = {"before": time[max(index, 0) : index + 1], "after": time[index + 1 : index + 2]}
         nearest = {name: wire_times(times)[0] for name, times in near.items() if len(times)}
-        raise NoCandle(symbol=symbol_series.symbol, nearest=nearest)
+        raise NoCandle(symbol=series.symbol, nearest=nearest)
     return index
 
 
 def _explain_position(candle: _Candle, trades: Trades, index: int) -> ExplainedPosition:
-    strategy, symbol_series, bar = candle.strategy, candle.symbol_series, candle.bar
     record = trades.records[index]
     side: Side = "long" if record["side"] > 0 else "short"
     return ExplainedPosition(
         trade=_trade_to_wire(trades, index, candle.backtest),
         has_ended=bool(record["exit_time"] == candle.time),
-        levels=levels_of(record, strategy, candle.contract, symbol_series, bar),
-        conditions=exits_at(side, strategy, symbol_series, bar),
-        opposite_signal=opposite_at(side, strategy, symbol_series, bar),
+        levels=candle.at_bar.levels(record),
+        conditions=candle.at_bar.exits(side),
+        opposite_signal=candle.at_bar.closes_on_opposite(side),
     )
 
 
 def _bar(candle: _Candle) -> SignalBar:
     time, opens, flags = (
-        candle.symbol_series.candles.time,
-        candle.symbol_series.candles.open,
-        candle.symbol_series.flags,
+        candle.series.candles.time,
+        candle.series.candles.open,
+        candle.series.flags,
     )
-    after = candle.candle_index + 1
+    after = candle.number + 1
     return SignalBar(
         candle.symbol_index,
         candle.time,
-        int(flags[candle.candle_index]) if len(flags) else 0,
+        int(flags[candle.number]) if len(flags) else 0,
         int(time[after]) if after < len(time) else None,
         int(flags[after]) if after < len(flags) else 0,
         float(opens[after]) if after < len(opens) else math.nan,
-        orders_reached(
-            candle.strategy, candle.contract, candle.symbol_series.candles, candle.candle_index
-        ),
+        candle.at_bar.orders_reached,
     )
 
 
@@ -231,7 +220,7 @@ def _rejected_signals(backtest: Backtest) -> dict[str, int]:
 
 
 def _prices(candle: _Candle) -> dict[str, object]:
-    bar = candle.symbol_series.candles.slice(candle.candle_index, candle.candle_index + 1)
+    bar = candle.series.candles.slice(candle.number, candle.number + 1)
     names = ("open", "high", "low", "close", "volume")
     prices = {name: float(getattr(bar, name)[0]) for name in names}
     return {"time": wire_times(bar.time)[0], **prices}

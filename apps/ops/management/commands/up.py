@@ -19,7 +19,7 @@ from django.core.management.base import BaseCommand, CommandError
 from django.db import OperationalError, connection, connections
 from django.utils import timezone
 
-from apps.engine import compilation
+from apps.engine import Compilation, compilation_started, load_kernels
 from apps.ops import local_postgres
 from apps.ops.supervisor import Backoff, Supervisor, name_process
 from apps.ops.web import server
@@ -69,7 +69,7 @@ class Command(BaseCommand):
         with suppress(KeyboardInterrupt):
             if web:
                 require_free_port()
-            with compilation.started() as compiling, self.database() as keep_database:
+            with compilation_started() as compiling, self.database() as keep_database:
                 self.prepare(with_sample=sample and settings.EMBEDDED_DATABASE)
                 from apps.ops.service import Roles
 
@@ -142,7 +142,7 @@ class Command(BaseCommand):
         self,
         roles: "Roles",
         keep_database: Callable[[], None],
-        compiling: compilation.Compilation,
+        compiling: Compilation,
     ) -> None:
         """Load everything once, the kernels as soon as they are compiled, and run the processes of
         the roles as forks of this one.
@@ -154,7 +154,7 @@ class Command(BaseCommand):
 
             application = service.import_service()
             compiling.wait(lambda line: self.say(f"kernels   {line}"))
-            compilation.load_kernels()
+            load_kernels()
             name_process("supervisor")
             if os.geteuid() == 0:
                 self.say("warning   web and workers run as root: start as an ordinary user")

@@ -46,9 +46,9 @@ class Command(BaseCommand):
 
     def prepare(self) -> None:
         """Compile the kernels before the first bar needs them."""
-        from apps.engine import compilation
+        from apps.engine import prepare_kernels
 
-        compilation.prepare(self.say)
+        prepare_kernels(self.say)
 
     def say(self, line: str) -> None:
         """Print a line; the worker continues if the terminal is closed."""

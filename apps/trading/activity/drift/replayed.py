@@ -8,8 +8,7 @@ import numpy as np
 
 from apps.algorithms.models import AlgorithmStatus
 from apps.core.times import day_in_india, midnight
-from apps.engine.kernel.codes import ENTER, ENTER_LONG
-from apps.engine.kernel.saved import save
+from apps.engine.live import BAR_COLUMNS, BarSnapshot, SignalBits, save_state
 from apps.market.candles import read_bars
 from apps.market.rulebook import calendars_of, current_rule_set
 from apps.trading.activity.drift.facts import (
@@ -26,13 +25,7 @@ from apps.trading.live.step import RunContext, RunSnapshot, step_bar
 from apps.trading.live.stream_cache import BarStreamCache
 from apps.trading.models import BarRow, BarStream, Intent, SessionStart
 from apps.trading.models.money import price
-from apps.trading.runs.bar_rows import (
-    BAR_COLUMNS,
-    BarSnapshot,
-    nominal_end,
-    unpack_bars,
-    visible_bars,
-)
+from apps.trading.runs.bar_rows import nominal_end, unpack_bars, visible_bars
 
 
 def replayed(
@@ -152,7 +145,7 @@ class _SessionReplay:
         )  # fmt: skip
 
     def add_step(self, row: BarSnapshot, step: BarStep) -> None:
-        self._data = save(step.state)
+        self._data = save_state(step.state)
         outcome = interpret_step(step)
         for index in filter(row.has, range(len(step.symbols))):
             self.facts.bars[row.time, step.symbols[index]] = CandleRecord(*row.bars[index].tolist())
@@ -167,10 +160,10 @@ class _SessionReplay:
         Their signals came at the position's last close.
         """
         pending = step.state.orders["pending"][:, 0]
-        for index in np.flatnonzero(pending & ENTER).tolist():
+        for index in np.flatnonzero(pending & SignalBits.ENTER).tolist():
             position, symbol = step.state.positions[index], step.symbols[index]
             if symbol not in self._waiting:
-                side = "long" if pending[index] & ENTER_LONG else "short"
+                side = "long" if pending[index] & SignalBits.ENTER_LONG else "short"
                 yield SignalKey(int(position["time"]), symbol, "entry", side)
 
     def _add_fills(self, outcome: StepOutcome) -> None:

@@ -12,20 +12,15 @@ from apps.algorithms import services as algorithms
 from apps.core.errors import Code, Fault, InvalidInput, ServiceError
 from apps.core.times import day_in_india, moment
 from apps.engine import (
-    Contract,
     EngineError,
     Levels,
     SideFound,
+    StrategyAtBar,
     SymbolSeries,
-    exits_at,
-    levels_of,
-    opposite_at,
-    ranges_known,
-    sides_at,
-    signals_at,
 )
 from apps.engine.candles import Candles
 from apps.engine.language import Side, Strategy, higher_timeframe_warmups, parse
+from apps.engine.live import BarSnapshot
 from apps.engine.results import TRADE
 from apps.market.rulebook import calendars_of
 from apps.trading.live.contract_terms import contract_terms_for
@@ -44,7 +39,7 @@ from apps.trading.models import (
     Trade,
 )
 from apps.trading.runs import bar_streams
-from apps.trading.runs.bar_rows import BarSnapshot, nominal_end, unpack_bars
+from apps.trading.runs.bar_rows import nominal_end, unpack_bars
 
 # Outcomes of an entry beside the reasons that signals record.
 ENTERED: Final = "entered"
@@ -112,13 +107,11 @@ class _SeenCandle:
     """The last candle of a symbol's series, as a run saw it."""
 
     run: Run
-    strategy: Strategy
-    series: SymbolSeries
-    contract: Contract
+    at_bar: StrategyAtBar
 
     @property
-    def bar(self) -> int:
-        return len(self.series.used) - 1
+    def series(self) -> SymbolSeries:
+        return self.at_bar.series
 
     @property
     def time(self) -> int:
@@ -137,18 +130,16 @@ def explain_run(*, owner: User, algorithm_id: str, symbol: str, at: int) -> RunE
         raise NoCandleOfRun(symbol=symbol)
     try:
         candle = _read_candle(session, symbol, at)
-        sides = sides_at(candle.strategy, candle.series, candle.bar)
-        signals = signals_at(sides, candle.strategy, candle.series, candle.bar)
-        known = ranges_known(candle.strategy, candle.series, candle.bar)
+        signals, known = candle.at_bar.signals, candle.at_bar.ranges_known
         positions = [_explain_position(candle, position) for position in _positions_in(candle)]
     except EngineError as refusal:
         raise CannotBeExplained(reason=str(refusal)) from refusal
     return RunExplanation(
         run=candle.run,
         symbol=symbol,
-        strategy=candle.strategy,
+        strategy=candle.at_bar.strategy,
         candle=candle.series.candles,
-        sides=sides,
+        sides=candle.at_bar.sides,
         entry=_entry_outcome(candle, signals, positions, known=known),
         positions=positions,
     )
@@ -188,9 +179,9 @@ def _read_candle(session: SessionStart, symbol: str, at: int) -> _SeenCandle:
     )
     used = window.bars(index)
     last, no_flags = used.slice(len(used) - 1, len(used)), np.empty(0, np.uint8)
-    return _SeenCandle(
-        run, strategy, SymbolSeries(symbol, used, last, no_flags, longer), terms.contracts[index]
-    )
+    series = SymbolSeries(symbol, used, last, no_flags, longer)
+    contract, bar = terms.contracts[index], len(used) - 1
+    return _SeenCandle(run, StrategyAtBar.of(strategy, contract, series, bar))
 
 
 def _row_at(stream: BarStream, session: SessionStart, at: int) -> BarRow | None:
@@ -277,7 +268,7 @@ def _explain_position(candle: _SeenCandle, position: Position) -> HeldInCandle:
     return HeldInCandle(
         position=position,
         trade=trade,
-        levels=levels_of(entered, candle.strategy, candle.contract, candle.series, candle.bar),
-        conditions=exits_at(side, candle.strategy, candle.series, candle.bar),
-        opposite_signal=opposite_at(side, candle.strategy, candle.series, candle.bar),
+        levels=candle.at_bar.levels(entered),
+        conditions=candle.at_bar.exits(side),
+        opposite_signal=candle.at_bar.closes_on_opposite(side),
     )

@@ -1,33 +1,24 @@
-"""Signal evaluation: the signals of runs at the close of a row, and their view of the market."""
+"""Signals of live runs: what a strategy decides at the close of a row, and the market it sees."""
 
-from collections.abc import Mapping, Sequence
-from typing import Final
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final, NamedTuple, Protocol
 
 import numpy as np
 
-from apps.engine import (
-    UNDERLYING_DAYS,
-    Contract,
-    circuit_flags,
-    may_be_locked,
-    short_margins_of,
-    signals_at_bars,
-    with_circuits,
-)
-from apps.engine.candles import DAY, TIMEFRAMES, Candles, Sessions, frozen, ist_day, parse_symbol
-from apps.engine.kernel.records import NO_MARGINS, NO_VOLUME, Bars, MarketRows
-from apps.engine.language import HigherTimeframe, Strategy, higher_timeframe_warmups
-from apps.engine.results import Array
+from apps.engine.candles.candles import DAY, TIMEFRAMES, Candles, frozen, ist_day
+from apps.engine.candles.sessions import Sessions
+from apps.engine.indicators.higher_timeframe import HigherTimeframe
+from apps.engine.kernel.records import NO_MARGINS, NO_VOLUME, Array, Bars, MarketRows, Plan
+from apps.engine.language.strategy import Strategy, higher_timeframe_warmups
+from apps.engine.live.rows import BarSnapshot, ContractTerms
 from apps.engine.signals.columns import ColumnCache
 from apps.engine.signals.required_inputs import required_inputs
 from apps.engine.signals.signals import NO_RANGES
-from apps.engine.simulation.plan import square_off_flags, squares_off
-from apps.market.candles import read_bars
-from apps.market.rulebook import underlying_of
-from apps.trading.live.contract_terms import ContractTerms
-from apps.trading.live.indicator_window import IndicatorWindow
-from apps.trading.live.step import RunContext, SignalInput
-from apps.trading.runs.bar_rows import BarSnapshot
+from apps.engine.simulation.circuits import circuit_flags, may_be_locked, with_circuits
+from apps.engine.simulation.plan import Contract, ranges_asked, square_off_flags, squares_off
+from apps.engine.simulation.timeline import short_margins_of, signals_at_bars
 
 # Of indicators' columns that runs share while one row of one symbol is evaluated.
 COLUMN_BYTES: Final = 64 * 1024 * 1024
@@ -37,11 +28,59 @@ _NO_FLAG = np.zeros(1, np.uint8)
 _PRICES: Final = range(len(Bars._fields))
 
 
+class BarWindow(Protocol):
+    """The bars that indicators at a row are computed over (rule 11)."""
+
+    def bars(self, symbol: int, /) -> Candles:
+        """Return the bars of a symbol, with the row's at the end."""
+
+    def longer(
+        self, symbol: int, names: Sequence[str], calendar: Sessions, /, *, closes: int
+    ) -> Mapping[str, HigherTimeframe]:
+        """Return the candles of longer timeframes that are finished by the moment `closes`."""
+
+    def days(self, symbol: int, /) -> Candles:
+        """Return the daily candles of earlier days."""
+
+
+class SignalInput(NamedTuple):
+    """A row as the runs of one signal key see it: its bars, and signal bits u1[1, symbols]."""
+
+    market: MarketRows
+    signals: Array
+
+    @property
+    def short_margins(self) -> Array:
+        """f8[symbols], 0 for a symbol without a bar; empty where nothing is locked (rule 6)."""
+        market = self.market
+        if not len(market.short_margins):
+            return NO_MARGINS
+        cells = market.cell[0]
+        return np.where(cells >= 0, market.short_margins[cells], 0.0)
+
+
+def signal_settings(strategy: Strategy, plan: Plan) -> list[object]:
+    """Return what decides on signals beside the conditions: strategies that are alike in both get
+    the same signals.
+    """
+    return [strategy.atr_periods, ranges_asked(plan).tolist(), squares_off(strategy)]
+
+
 class SignalEvaluator:
     """Evaluates the last row of the window; results that several runs share are computed once."""
 
-    def __init__(self, window: IndicatorWindow, symbols: Sequence[str], row: BarSnapshot) -> None:
+    def __init__(
+        self,
+        window: BarWindow,
+        symbols: Sequence[str],
+        row: BarSnapshot,
+        underlying_of: Callable[[int, str], Candles],
+    ) -> None:
+        """`underlying_of` reads the candles of a timeframe of what the option of a slot is on, that
+        were over when the row began.
+        """
         self._window, self._symbols, self._closes = window, symbols, row.closes
+        self._underlying_of = underlying_of
         self._with_bar = [s for s in range(len(symbols)) if row.has(s)]
         self._bars = {s: window.bars(s) for s in self._with_bar}
         self._columns = {s: ColumnCache(COLUMN_BYTES) for s in self._with_bar}
@@ -54,61 +93,54 @@ class SignalEvaluator:
         self._cell[0, self._with_bar] = np.arange(len(self._with_bar))
         self._prices = Bars(*(frozen(row.bars[self._with_bar, column]) for column in _PRICES))
 
-    def evaluate(self, context: RunContext, terms: ContractTerms) -> SignalInput:
-        """Return the input of all runs with the context's signal key.
+    def evaluate(self, strategy: Strategy, plan: Plan, terms: ContractTerms) -> SignalInput:
+        """Return what all runs with the same conditions and `signal_settings` see.
 
         Raises MissingCalendar, and the engine's errors.
         """
         signals = np.zeros((len(self._symbols), 1), np.uint8)
-        ranges, flags, inputs = [NO_RANGES], [_NO_FLAGS], required_inputs(context.strategy)
+        ranges, flags, inputs = [NO_RANGES], [_NO_FLAGS], required_inputs(strategy)
         for s in self._with_bar:
             bars, calendar = self._bars[s], terms.calendars[s]
-            longer = self._longer_of(s, context.strategy, calendar)
+            longer = self._longer_of(s, strategy, calendar)
             evaluated = signals_at_bars(
-                inputs, context.plan, bars, longer, len(bars) - 1, cache=self._columns[s]
+                inputs, plan, bars, longer, len(bars) - 1, cache=self._columns[s]
             )
             signals[s] = evaluated.signals
             ranges.append(evaluated.ranges)
-            flags.append(self._flags_of(s, context.strategy, calendar, terms.contracts[s]))
+            flags.append(self._flags_of(s, strategy, calendar, terms.contracts[s]))
         if any(map(len, flags)):  # of the others nothing is asked
             flags = [of_symbol if len(of_symbol) else _NO_FLAG for of_symbol in flags[1:]]
         market = MarketRows(
             self._time, self._day, self._cell, self._prices,
-            np.concatenate(ranges), np.concatenate(flags), self._short_margins(context, terms),
-            self._volume(context),
+            np.concatenate(ranges), np.concatenate(flags), self._short_margins(strategy, terms),
+            self._volume(plan),
         )  # fmt: skip
         return SignalInput(market, signals)
 
-    def _volume(self, context: RunContext) -> Array:
-        """Return the volumes of the row's bars; empty if no entry is limited by volume."""
-        if not context.plan.max_volume_share:
+    def _volume(self, plan: Plan) -> Array:
+        """Return the volumes of the row's bars; none where no entry is cut by them."""
+        if not plan.max_volume_share:
             return NO_VOLUME
         return np.array([self._bars[s].volume[-1] for s in self._with_bar])
 
-    def _short_margins(self, context: RunContext, terms: ContractTerms) -> Array:
-        """Return the rupees locked by a unit of each option sold in the row; empty if no option may
-        be sold.
-        """
+    def _short_margins(self, strategy: Strategy, terms: ContractTerms) -> Array:
+        """Return what units of options lock that are sold in the row; none where none may be."""
         margins = []
         for s in self._with_bar:
             contract, count = terms.contracts[s], len(self._bars[s])
             bar = self._bars[s].slice(count - 1, count)
             underlying = None
-            if contract.short_margin and context.strategy.entryConditions.positionType != "long":
-                underlying = self._underlying(s, context.strategy.basicInfo.timeframe)
-            margins.append(short_margins_of(context.strategy, contract, bar, underlying))
+            if contract.short_margin and strategy.entryConditions.positionType != "long":
+                underlying = self._underlying(s, strategy.basicInfo.timeframe)
+            margins.append(short_margins_of(strategy, contract, bar, underlying))
         if not any(map(len, margins)):
             return NO_MARGINS
         return np.concatenate([own if len(own) else np.zeros(1) for own in margins])
 
     def _underlying(self, s: int, timeframe: str) -> Candles:
-        """Return the last candles of an option's underlying that were complete when the
-        row began.
-        """
         if s not in self._underlyings:
-            symbol, at = underlying_of(parse_symbol(self._symbols[s])), int(self._time[0])
-            since = at - UNDERLYING_DAYS * DAY - TIMEFRAMES[timeframe]
-            self._underlyings[s] = read_bars(symbol, timeframe, start=since, end=at)
+            self._underlyings[s] = self._underlying_of(s, timeframe)
         return self._underlyings[s]
 
     def _longer_of(

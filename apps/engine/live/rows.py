@@ -1,0 +1,64 @@
+"""The rows of a live run, and the terms by which it trades in them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from apps.engine.candles.candles import ist_day
+from apps.engine.candles.sessions import Sessions
+from apps.engine.kernel.records import Array
+from apps.engine.simulation.charges import Schedule
+from apps.engine.simulation.plan import Contract, contract_rows, rate_rows
+
+BAR_COLUMNS: Final = ("open", "high", "low", "close", "volume")
+OPEN_COLUMN, CLOSE_COLUMN = BAR_COLUMNS.index("open"), BAR_COLUMNS.index("close")
+
+
+class BarSnapshot(NamedTuple):
+    """The bars of one timestamp.
+
+    `time` and `closes` are the start and the nominal end of the bars (epoch seconds). `bars`
+    f8[symbols, 5] are open, high, low, close and volume, NaN where a symbol has no bar.
+    """
+
+    time: int
+    closes: int
+    bars: NDArray[np.float64]
+
+    @property
+    def day(self) -> int:
+        """The date in Asia/Kolkata, as a day number."""
+        return int(ist_day(np.array([self.time]))[0])
+
+    @property
+    def last(self) -> NDArray[np.float64]:
+        """The closes of the symbols."""
+        return self.bars[:, CLOSE_COLUMN]
+
+    def has(self, symbol: int) -> bool:
+        return not np.isnan(self.bars[symbol, 0])
+
+
+class ContractTerms(NamedTuple):
+    """The contracts as they are on a day, and the charges and hours by which they trade.
+
+    `units` are the contracts as CONTRACT records, `rates` the charges as RATE records.
+    """
+
+    contracts: tuple[Contract, ...]
+    units: Array
+    rates: Array
+    calendars: tuple[Sessions, ...]
+
+    @classmethod
+    def of(
+        cls, contracts: Sequence[Contract], schedule: Schedule, calendars: Sequence[Sessions]
+    ) -> ContractTerms:
+        """Put together the contracts and hours of the symbols, in their order."""
+        segments = {contract.segment: number for number, contract in enumerate(contracts)}
+        units, rates = contract_rows(contracts, segments), rate_rows(schedule, segments)
+        return cls(tuple(contracts), units, rates, tuple(calendars))

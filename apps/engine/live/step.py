@@ -1,0 +1,163 @@
+"""The step of a live run through one row: the simulation's own, with requests from outside.
+
+Before it, splits and bonuses convert the positions, and the requests are applied; after it,
+contracts that expire are settled.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Final, Literal, NamedTuple, TypeAlias
+
+import numpy as np
+
+from apps.engine.kernel import codes, kernel
+from apps.engine.kernel.records import (
+    FILL,
+    LAST_CLOSE,
+    NO_FILLS,
+    NO_REFUSALS,
+    REFUSAL,
+    TRADE,
+    Array,
+    Plan,
+    Rules,
+    Settlement,
+    SimulationOutput,
+    State,
+    block_entries,
+    instrument_ids,
+    request_close,
+    rules_of,
+)
+from apps.engine.language.strategy import Strategy
+from apps.engine.live.conversion import SettledFraction, convert
+from apps.engine.live.rows import BarSnapshot, ContractTerms
+from apps.engine.live.signals import SignalInput
+from apps.engine.live.state import drop_pending_entry, is_ruined
+
+_NO_TRADES: Final = np.empty(0, TRADE)
+BlockReason: TypeAlias = Literal["kill_switch", "stale_data"]
+_BLOCKS: Final[Mapping[BlockReason, int]] = {
+    "kill_switch": codes.KILL_SWITCH,
+    "stale_data": codes.STALE_DATA,
+}
+
+
+class RowRequests(NamedTuple):
+    """What is wanted of a run in one row; `slots` are the indices of its symbols.
+
+    Each share of a slot in `ratios` becomes so many shares before the row. The contracts in
+    `expiring` end with the row. Pending entries of `cancelled` symbols are dropped. `block` is the
+    reason for which nothing is entered.
+    """
+
+    ratios: Mapping[int, Fraction] = {}
+    expiring: Sequence[int] = ()
+    close_at_open: Sequence[int] = ()
+    close_at_next_open: Sequence[int] = ()
+    cancelled: Iterable[str] = ()
+    block: BlockReason | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LiveStep:
+    """A run before and after a row. Records stand in the order in which they happened."""
+
+    before: State  # in the shares of the row's day
+    state: State  # after the row; `pending` says what waits for the next bar
+    fills: Array  # FILL records
+    refusals: Array  # REFUSAL records
+    trades: Array  # TRADE records
+    fractions: Sequence[SettledFraction] = ()  # of shares, settled before the row
+
+
+def step_row(
+    before: State,
+    row: BarSnapshot,
+    *,
+    strategy: Strategy,
+    plan: Plan,
+    signals: SignalInput,
+    terms: ContractTerms,
+    requests: RowRequests,
+) -> LiveStep:
+    """Step a run through a row from the state `before`, which is converted."""
+    rules = _rules_of(strategy, plan, terms)
+    conversion = convert(before, plan, requests.ratios, row, terms.units)
+    state = _copy(before)
+    output = _StepOutput(len(state.positions))
+    output.settle(state, rules, conversion.too_few, codes.BY_STOPPED)
+    for symbol in requests.cancelled:
+        drop_pending_entry(state, strategy, symbol)
+    block_entries(state, _BLOCKS[requests.block] if requests.block else None)
+    request_close(state, requests.close_at_open, codes.BY_STOPPED)
+    counts = kernel.run(state, signals.market, signals.signals, rules, output.buffers, 0, 1)
+    output.append(counts.trades, counts.fills, counts.refusals)
+    if is_ruined(state):
+        output.settle(state, rules, range(len(state.positions)), codes.BY_STOPPED)
+    for slot in requests.expiring:
+        output.settle_at(terms.contracts[slot].settlement, state, rules, slot, codes.BY_EXPIRY)
+    request_close(state, requests.close_at_next_open, codes.BY_STOPPED)
+    return output.step(before, state, conversion.fractions)
+
+
+def close_at_last(
+    before: State, strategy: Strategy, plan: Plan, terms: ContractTerms, slots: Iterable[int]
+) -> LiveStep:
+    """Close the positions of these slots at their last close, without a row."""
+    state = _copy(before)
+    output = _StepOutput(len(state.positions))
+    output.settle(state, _rules_of(strategy, plan, terms), slots, codes.BY_STOPPED)
+    return output.step(before, state, ())
+
+
+def _rules_of(strategy: Strategy, plan: Plan, terms: ContractTerms) -> Rules:
+    instruments = instrument_ids(strategy.basicInfo.symbols)
+    return rules_of(plan, instruments, terms.units, terms.rates)
+
+
+def _copy(state: State) -> State:
+    return State(*(array.copy() for array in state))
+
+
+class _StepOutput:
+    """What the calls of the kernel in one step have written; each writes the buffers anew."""
+
+    def __init__(self, symbols: int) -> None:
+        self.buffers = SimulationOutput(
+            np.empty(2 * symbols, TRADE),
+            np.empty(1),
+            np.empty(3 * symbols, FILL),
+            np.empty(3 * symbols, REFUSAL),
+        )
+        self.trades, self.fills, self.refusals = _NO_TRADES, NO_FILLS, NO_REFUSALS
+
+    def append(self, trades: int, fills: int, refusals: int) -> None:
+        """Copy so many records from the buffers; mostly there are none."""
+        if trades:
+            self.trades = _concatenated(self.trades, self.buffers.trades[:trades])
+        if fills:
+            self.fills = _concatenated(self.fills, self.buffers.fills[:fills])
+        if refusals:
+            self.refusals = _concatenated(self.refusals, self.buffers.refusals[:refusals])
+
+    def settle(self, state: State, rules: Rules, slots: Iterable[int], reason: int) -> None:
+        """Close the positions of these slots at their last close."""
+        for slot in slots:
+            self.settle_at(LAST_CLOSE, state, rules, slot, reason)
+
+    def settle_at(
+        self, settlement: Settlement, state: State, rules: Rules, slot: int, reason: int
+    ) -> None:
+        n = kernel.settle(state, rules, self.buffers, slot, reason, settlement)
+        self.append(n, n, 0)
+
+    def step(self, before: State, state: State, fractions: Sequence[SettledFraction]) -> LiveStep:
+        return LiveStep(before, state, self.fills, self.refusals, self.trades, fractions)
+
+
+def _concatenated(before: Array, new: Array) -> Array:
+    return np.concatenate([before, new]) if len(before) else new.copy()

@@ -1,0 +1,67 @@
+"""A strategy at one bar of a symbol: its conditions, its signals, and the levels of a position."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from apps.engine.kernel.records import Array
+from apps.engine.language.conditions import Side
+from apps.engine.language.strategy import Strategy
+from apps.engine.simulation import explain, levels
+from apps.engine.simulation.explain import SideFound
+from apps.engine.simulation.levels import Levels
+from apps.engine.simulation.plan import Contract
+from apps.engine.simulation.timeline import SymbolSeries
+
+
+@dataclass(frozen=True, slots=True)
+class StrategyAtBar:
+    """`bar` is the index of the candle among the bars of `series.used`, which begin with the
+    warm-up. `sides` are the entry conditions of each side that is traded.
+    """
+
+    strategy: Strategy
+    contract: Contract
+    series: SymbolSeries
+    bar: int
+    sides: list[SideFound]
+
+    @classmethod
+    def of(
+        cls, strategy: Strategy, contract: Contract, series: SymbolSeries, bar: int
+    ) -> StrategyAtBar:
+        """Read the conditions of entries at the bar."""
+        return cls(strategy, contract, series, bar, explain.sides_at(strategy, series, bar))
+
+    @property
+    def signals(self) -> list[Side]:
+        """The sides that are signalled. Of one side that an opposite signal closes: both, where
+        that is true too.
+        """
+        return explain.signals_at(self.sides, self.strategy, self.series, self.bar)
+
+    @property
+    def ranges_known(self) -> bool:
+        """Whether every average true range that the strategy asks for is there."""
+        return explain.ranges_known(self.strategy, self.series, self.bar)
+
+    @property
+    def orders_reached(self) -> frozenset[Side]:
+        """The sides of which the next bar reaches the order (rule 12)."""
+        return levels.orders_reached(self.strategy, self.contract, self.series.used, self.bar)
+
+    def exits(self, side: Side) -> SideFound:
+        """Return the exit conditions for a position of a side; nothing confirms them."""
+        return explain.exits_at(side, self.strategy, self.series, self.bar)
+
+    def closes_on_opposite(self, side: Side) -> bool | None:
+        """Return whether an opposite signal closes a position; None where none ever does."""
+        return explain.opposite_at(side, self.strategy, self.series, self.bar)
+
+    def levels(self, trade: Array) -> Levels | None:
+        """Return the levels of a trade, a TRADE record, that was held in the bar.
+
+        None where the position may have been added to, and where the candle of its entry is not
+        there.
+        """
+        return levels.levels_of(trade, self.strategy, self.contract, self.series, self.bar)
