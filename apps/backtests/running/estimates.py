@@ -74,20 +74,6 @@ class TooManySeconds(ServiceError):
     )
 
 
-def count_items(backtest: Backtest) -> int:
-    """Return the simulations of a search or the paths of a Monte Carlo; 1 for a plain backtest."""
-    kind = BacktestKind(backtest.kind)
-    if kind is BacktestKind.BACKTEST:
-        return 1
-    config = parse_config(STUDY_FIELDS[kind].model, backtest.study or {})
-    if isinstance(config, MonteCarloConfig):
-        return config.runs
-    sets = prod(parameter.count for parameter in config.parameters)
-    if isinstance(config, WalkForwardConfig):
-        return sets * config.windows
-    return min(sets, config.maxRuns)
-
-
 def record_speed(backtest: Backtest, *, seconds: float, bars: int) -> None:
     """Record the time of one worker for a backtest with this number of bars over all symbols."""
     with connection.cursor() as cursor:
@@ -101,6 +87,28 @@ def estimate_seconds(backtest: Backtest) -> float | None:
         return None
     units = _units(backtest, stored_bars_of(backtest))
     return max(round(speed.seconds / speed.units * units, 1), 0.1)
+
+
+def _units(backtest: Backtest, bars: int) -> float:
+    """Return the work in units that its time grows with: simulated bars, or paths."""
+    items = count_items(backtest)
+    if backtest.kind == BacktestKind.MONTE_CARLO:
+        return float(items)
+    return float(items * max(bars, 1))
+
+
+def count_items(backtest: Backtest) -> int:
+    """Return the simulations of a search or the paths of a Monte Carlo; 1 for a plain backtest."""
+    kind = BacktestKind(backtest.kind)
+    if kind is BacktestKind.BACKTEST:
+        return 1
+    config = parse_config(STUDY_FIELDS[kind].model, backtest.study or {})
+    if isinstance(config, MonteCarloConfig):
+        return config.runs
+    sets = prod(parameter.count for parameter in config.parameters)
+    if isinstance(config, WalkForwardConfig):
+        return sets * config.windows
+    return min(sets, config.maxRuns)
 
 
 def stored_bars_of(backtest: Backtest) -> int:
@@ -164,14 +172,6 @@ def describe_memory(backtest: Backtest, *, was_too_much: bool) -> str:
         f" {settings.BACKTEST_WORKERS} may run backtests: about {fitting:,} bars would fit. Shorten"
         " the range, or name fewer symbols or a longer timeframe."
     )
-
-
-def _units(backtest: Backtest, bars: int) -> float:
-    """Return the work in units that its time grows with: simulated bars, or paths."""
-    items = count_items(backtest)
-    if backtest.kind == BacktestKind.MONTE_CARLO:
-        return float(items)
-    return float(items * max(bars, 1))
 
 
 def require_seconds(backtest: Backtest, *, owner: User) -> None:

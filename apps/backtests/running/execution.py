@@ -115,6 +115,18 @@ def progress_reporter(
     return report
 
 
+def run_backtest(backtest: Backtest, report: Callable[[float], None]) -> BacktestOutput:
+    """Simulate a plain backtest. Raises EngineError and the errors of `report`."""
+    began = time.perf_counter()
+    loaded = load_backtest(backtest, report)
+    result = loaded.inputs.simulate(
+        lambda done: report(SHARE_OF_READING + (1 - SHARE_OF_READING) * done)
+    )
+    seconds = time.perf_counter() - began
+    estimates.record_speed(backtest, seconds=seconds, bars=loaded.bars)
+    return BacktestOutput(result, None, loaded.coverage)
+
+
 @dataclass(frozen=True, slots=True)
 class LoadedBacktest:
     """The input of a backtest's simulation."""
@@ -152,18 +164,6 @@ def _coverage_of(backtest: Backtest, histories: Iterable[History]) -> Iterator[S
         include_out_of_session=settings.includeOutOfSession,
         since=first_stored_days(backtest.symbols),
     )
-
-
-def run_backtest(backtest: Backtest, report: Callable[[float], None]) -> BacktestOutput:
-    """Simulate a plain backtest. Raises EngineError and the errors of `report`."""
-    began = time.perf_counter()
-    loaded = load_backtest(backtest, report)
-    result = loaded.inputs.simulate(
-        lambda done: report(SHARE_OF_READING + (1 - SHARE_OF_READING) * done)
-    )
-    seconds = time.perf_counter() - began
-    estimates.record_speed(backtest, seconds=seconds, bars=loaded.bars)
-    return BacktestOutput(result, None, loaded.coverage)
 
 
 @transaction.atomic

@@ -88,31 +88,20 @@ def _read(rules: MarketRules, symbol: str, *, start: int, end: int) -> History:
     )
 
 
-def longer_candles(symbol: str, own: str, longer: str, *, start: int, end: int) -> AdjustedCandles:
-    """Return the longer candles that a simulation in the timeframe `own` can see (rule 11)."""
-    return read_adjusted(symbol, longer, start=start_of_block(start, own), end=end)
+def symbol_history(rules: MarketRules, symbol: str, candles: Candles, *, start: int) -> History:
+    """Return the bars with the sessions and the contract of the symbol."""
 
+    def price_on(day: date) -> float:
+        """Return the close of the first bar of the range from that day on, else of the last bar."""
+        since = max(start, midnight(day))
+        at = min(int(np.searchsorted(candles.time, since)), len(candles) - 1)
+        return float(candles.close[at]) if len(candles) else 0.0
 
-def official_days(history: History, timeframe: str, *, start: int, end: int) -> Candles | None:
-    """Return the daily candles that decide whether prices of a share may be locked (engine rule
-    22).
-    """
-    if TIMEFRAMES[timeframe] >= DAY:
-        return None
-    if not may_be_locked(history.contract, timeframe, history.candles):
-        return None
-    return read_adjusted(history.symbol, "1d", start=start - CLOSE_DAYS * DAY, end=end).candles
-
-
-def underlying_candles(rules: MarketRules, symbol: str, *, start: int, end: int) -> Candles | None:
-    """Return the candles, as traded, of the underlying of an option that may be sold (engine rule
-    6).
-    """
-    underlying, timeframe = rules.margin_underlying(symbol), rules.strategy.basicInfo.timeframe
-    if underlying is None:
-        return None
-    since = start - UNDERLYING_DAYS * DAY - TIMEFRAMES[timeframe]
-    return read_bars(underlying, timeframe, start=since, end=end)
+    contract = rules.contract(symbol, price_on)
+    return History(
+        symbol, candles, rules.sessions(symbol), contract,
+        notes=rules.notes(symbol), expiry_notes=rules.expiry_notes(symbol),
+    )  # fmt: skip
 
 
 def _adjustment_notes(symbol: str, adjusted: AdjustedCandles, timeframe: str) -> tuple[Note, ...]:
@@ -150,17 +139,28 @@ def unadjusted_split_notes(symbol: str, candles: Candles, timeframe: str) -> tup
     return (Note("looks_unadjusted", message),)
 
 
-def symbol_history(rules: MarketRules, symbol: str, candles: Candles, *, start: int) -> History:
-    """Return the bars with the sessions and the contract of the symbol."""
+def longer_candles(symbol: str, own: str, longer: str, *, start: int, end: int) -> AdjustedCandles:
+    """Return the longer candles that a simulation in the timeframe `own` can see (rule 11)."""
+    return read_adjusted(symbol, longer, start=start_of_block(start, own), end=end)
 
-    def price_on(day: date) -> float:
-        """Return the close of the first bar of the range from that day on, else of the last bar."""
-        since = max(start, midnight(day))
-        at = min(int(np.searchsorted(candles.time, since)), len(candles) - 1)
-        return float(candles.close[at]) if len(candles) else 0.0
 
-    contract = rules.contract(symbol, price_on)
-    return History(
-        symbol, candles, rules.sessions(symbol), contract,
-        notes=rules.notes(symbol), expiry_notes=rules.expiry_notes(symbol),
-    )  # fmt: skip
+def underlying_candles(rules: MarketRules, symbol: str, *, start: int, end: int) -> Candles | None:
+    """Return the candles, as traded, of the underlying of an option that may be sold (engine rule
+    6).
+    """
+    underlying, timeframe = rules.margin_underlying(symbol), rules.strategy.basicInfo.timeframe
+    if underlying is None:
+        return None
+    since = start - UNDERLYING_DAYS * DAY - TIMEFRAMES[timeframe]
+    return read_bars(underlying, timeframe, start=since, end=end)
+
+
+def official_days(history: History, timeframe: str, *, start: int, end: int) -> Candles | None:
+    """Return the daily candles that decide whether prices of a share may be locked (engine rule
+    22).
+    """
+    if TIMEFRAMES[timeframe] >= DAY:
+        return None
+    if not may_be_locked(history.contract, timeframe, history.candles):
+        return None
+    return read_adjusted(history.symbol, "1d", start=start - CLOSE_DAYS * DAY, end=end).candles

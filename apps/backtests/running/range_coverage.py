@@ -17,25 +17,6 @@ _MAX_NAMED: Final = 5
 _NO_END: Final = 2**31 - 1
 
 
-def past_days(start: int, end: int, *, now: datetime) -> tuple[int, int]:
-    """Return the first and last day number of a range, limited to days that are over at `now`.
-
-    The range goes from `start` to before `end`, in epoch seconds.
-    """
-    return _day(start), min(_day(end - 1), _day(int(now.timestamp())) - 1)
-
-
-def last_session_days(calendars: Mapping[str, Sessions]) -> Mapping[str, int]:
-    """Return the day number of each symbol's last session, by their calendars: the expiry, or never
-    for a share.
-    """
-    expiries = expiry_dates(calendars)
-    return {
-        symbol: day_number(expiries[symbol]) if symbol in expiries else _NO_END
-        for symbol in calendars
-    }
-
-
 def coverage_of_histories(
     histories: Iterable[History],
     timeframe: str,
@@ -64,6 +45,37 @@ def coverage_of_histories(
             last_day=_last_day(bars, last, history.contract.ends),
         )
         yield replace(coverage, generated_until=history.generated_until)
+
+
+def past_days(start: int, end: int, *, now: datetime) -> tuple[int, int]:
+    """Return the first and last day number of a range, limited to days that are over at `now`.
+
+    The range goes from `start` to before `end`, in epoch seconds.
+    """
+    return _day(start), min(_day(end - 1), _day(int(now.timestamp())) - 1)
+
+
+def _last_day(bars: Candles, last: int, contract_ends: int | None) -> int:
+    """Return `last`, but not before the last bar, whose session may not be over, nor after the
+    contract's end.
+    """
+    last = max(last, _day(int(bars.time[-1]))) if len(bars) else last
+    return last if contract_ends is None else min(last, _day(contract_ends))
+
+
+def _day(time: int) -> int:
+    return (time + IST) // DAY
+
+
+def last_session_days(calendars: Mapping[str, Sessions]) -> Mapping[str, int]:
+    """Return the day number of each symbol's last session, by their calendars: the expiry, or never
+    for a share.
+    """
+    expiries = expiry_dates(calendars)
+    return {
+        symbol: day_number(expiries[symbol]) if symbol in expiries else _NO_END
+        for symbol in calendars
+    }
 
 
 def low_coverage_notes(coverages: Sequence[SessionCoverage]) -> list[Note]:
@@ -101,15 +113,3 @@ def _describe(coverage: SessionCoverage) -> str:
         f"{coverage.symbol} has bars on {coverage.held_sessions:,} of {coverage.sessions:,}"
         f" sessions ({coverage.percentage:g} %){span}"
     )
-
-
-def _last_day(bars: Candles, last: int, contract_ends: int | None) -> int:
-    """Return `last`, but not before the last bar, whose session may not be over, nor after the
-    contract's end.
-    """
-    last = max(last, _day(int(bars.time[-1]))) if len(bars) else last
-    return last if contract_ends is None else min(last, _day(contract_ends))
-
-
-def _day(time: int) -> int:
-    return (time + IST) // DAY

@@ -86,13 +86,6 @@ class BacktestOutput:
         return {"result": hash_of([digest, self.study_results]), "study": hash_of(study)}
 
 
-def market_rules_for(backtest: Backtest, steps: Mapping[str, Any]) -> MarketRules:
-    """Return the market's rules for steps over the range of a backtest."""
-    return market_rules_of(
-        parse(steps), first=day_in_india(backtest.start), last=day_in_india(backtest.end)
-    )
-
-
 def load_inputs(
     backtest: Backtest,
     steps: Mapping[str, Any],
@@ -115,6 +108,13 @@ def load_inputs(
         float(backtest.initial_capital),
         rules.schedule,
         backtest.seed,
+    )
+
+
+def market_rules_for(backtest: Backtest, steps: Mapping[str, Any]) -> MarketRules:
+    """Return the market's rules for steps over the range of a backtest."""
+    return market_rules_of(
+        parse(steps), first=day_in_india(backtest.start), last=day_in_india(backtest.end)
     )
 
 

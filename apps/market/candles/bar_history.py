@@ -192,16 +192,32 @@ def _plan(timeframe: str, stored: Sequence[ChunkSlice]) -> _Plan:
     return {"1w": _by_period("1w", weeks), "1d": _serve_days("1d", stored)}
 
 
-def _build(
-    adjustment: Adjustment,
-    sessions: Sessions,
-    timeframe: str,
-    plan: _Plan,
-    data: Mapping[int, bytes] | None = None,
-) -> BarHistory:
-    """Build the history; `data` are the chunks' bytes, if already read."""
-    bars = {name: _SessionBars(name, sessions, plan[name], adjustment, data) for name in plan}
-    return bars[timeframe] if timeframe != "1w" else _WeekBars(bars["1w"], bars["1d"])
+def _serve_days(timeframe: str, stored: Iterable[ChunkSlice]) -> dict[int, list[ChunkSlice]]:
+    """Choose the stored chunk that serves each day: the coarsest timeframe first."""
+    by_source: dict[str, list[ChunkSlice]] = defaultdict(list)
+    for chunk in stored:
+        by_source[chunk.timeframe].append(chunk)
+    served = np.empty(0, dtype=np.int32)
+    chosen: list[ChunkSlice] = []
+    sources = [name for name in buffer.sources_of(timeframe) if name in by_source]
+    for source in reversed(sources):
+        fresh = [
+            chunk.serving(chunk.days[~np.isin(chunk.days, served)]) for chunk in by_source[source]
+        ]
+        chosen += [chunk for chunk in fresh if len(chunk.days)]
+        served = np.concatenate([served, *(chunk.days for chunk in fresh)])
+    return _by_period(timeframe, chosen)
+
+
+def _by_period(timeframe: str, slices: Iterable[ChunkSlice]) -> dict[int, list[ChunkSlice]]:
+    """Group slices by period of the wanted timeframe; each slice of a finer timeframe lies in one
+    period.
+    """
+    periods: dict[int, list[ChunkSlice]] = defaultdict(list)
+    for chunk in slices:
+        period = int(block_id(day_start(chunk.days[:1]), timeframe)[0])
+        periods[block_start(period, timeframe)].append(chunk)
+    return periods
 
 
 def _any_as_traded(plan: _Plan) -> bool:
@@ -221,6 +237,18 @@ def _newest_day(symbol: str, until: int) -> int:
     in_chunks = int(stored.timestamp()) if stored is not None else 0
     last = min(until - 1, max(in_chunks, buffer.last_start(symbol) or 0))
     return int(ist_day(np.array([last], dtype=np.int64))[0])
+
+
+def _build(
+    adjustment: Adjustment,
+    sessions: Sessions,
+    timeframe: str,
+    plan: _Plan,
+    data: Mapping[int, bytes] | None = None,
+) -> BarHistory:
+    """Build the history; `data` are the chunks' bytes, if already read."""
+    bars = {name: _SessionBars(name, sessions, plan[name], adjustment, data) for name in plan}
+    return bars[timeframe] if timeframe != "1w" else _WeekBars(bars["1w"], bars["1d"])
 
 
 class _SessionBars:
@@ -259,6 +287,23 @@ class _SessionBars:
                 by_source[chunk.timeframe].append(chunk)
         return concat(self._resample(source, data, chunks) for source, chunks in by_source.items())
 
+    def _resample(
+        self, source: str, data: Mapping[int, bytes], slices: Sequence[ChunkSlice]
+    ) -> Candles:
+        """Resample the bars of one stored timeframe, on the days that it serves."""
+        ordered = sorted(slices, key=lambda chunk: int(chunk.days[0]))
+        bars = _decode(ordered, data)
+        if not all(chunk.whole for chunk in ordered):
+            served = np.concatenate([chunk.days for chunk in ordered])
+            bars = bars.select(np.isin(ist_day(bars.time), served))
+        until = ordered[0].known_until
+        bars = resample(bars, source, self.timeframe, self._sessions, until=until)
+        if ordered[0].adjusted:
+            return bars
+        if self.timeframe == "1w":  # a stored week across a corporate action is made from days
+            bars = bars.select(~self._adjustment.crossed_by_week(bars))
+        return self._adjustment.apply(bars)
+
     def count_of(self, period: int) -> int | None:
         slices = self._slices.get(period, [])
         if all(chunk.whole and chunk.timeframe == self.timeframe for chunk in slices):
@@ -279,23 +324,6 @@ class _SessionBars:
         """Return every day with bars, in order."""
         served = [chunk.days for chunks in self._slices.values() for chunk in chunks]
         return np.sort(np.concatenate(served)) if served else np.empty(0, dtype=np.int32)
-
-    def _resample(
-        self, source: str, data: Mapping[int, bytes], slices: Sequence[ChunkSlice]
-    ) -> Candles:
-        """Resample the bars of one stored timeframe, on the days that it serves."""
-        ordered = sorted(slices, key=lambda chunk: int(chunk.days[0]))
-        bars = _decode(ordered, data)
-        if not all(chunk.whole for chunk in ordered):
-            served = np.concatenate([chunk.days for chunk in ordered])
-            bars = bars.select(np.isin(ist_day(bars.time), served))
-        until = ordered[0].known_until
-        bars = resample(bars, source, self.timeframe, self._sessions, until=until)
-        if ordered[0].adjusted:
-            return bars
-        if self.timeframe == "1w":  # a stored week across a corporate action is made from days
-            bars = bars.select(~self._adjustment.crossed_by_week(bars))
-        return self._adjustment.apply(bars)
 
 
 class _WeekBars:
@@ -371,31 +399,3 @@ def _decode(slices: Sequence[ChunkSlice], data: Mapping[int, bytes]) -> Candles:
 def _mondays(days: Days) -> NDArray[np.int64]:
     """Return 00:00 in Asia/Kolkata of the Monday on or before each day."""
     return day_start(days - (days + 3) % 7)  # 1970-01-01 was a Thursday
-
-
-def _serve_days(timeframe: str, stored: Iterable[ChunkSlice]) -> dict[int, list[ChunkSlice]]:
-    """Choose the stored chunk that serves each day: the coarsest timeframe first."""
-    by_source: dict[str, list[ChunkSlice]] = defaultdict(list)
-    for chunk in stored:
-        by_source[chunk.timeframe].append(chunk)
-    served = np.empty(0, dtype=np.int32)
-    chosen: list[ChunkSlice] = []
-    sources = [name for name in buffer.sources_of(timeframe) if name in by_source]
-    for source in reversed(sources):
-        fresh = [
-            chunk.serving(chunk.days[~np.isin(chunk.days, served)]) for chunk in by_source[source]
-        ]
-        chosen += [chunk for chunk in fresh if len(chunk.days)]
-        served = np.concatenate([served, *(chunk.days for chunk in fresh)])
-    return _by_period(timeframe, chosen)
-
-
-def _by_period(timeframe: str, slices: Iterable[ChunkSlice]) -> dict[int, list[ChunkSlice]]:
-    """Group slices by period of the wanted timeframe; each slice of a finer timeframe lies in one
-    period.
-    """
-    periods: dict[int, list[ChunkSlice]] = defaultdict(list)
-    for chunk in slices:
-        period = int(block_id(day_start(chunk.days[:1]), timeframe)[0])
-        periods[block_start(period, timeframe)].append(chunk)
-    return periods
