@@ -15,7 +15,7 @@ from apps.algorithms.lifecycle import (
     AlgorithmTransition,
 )
 from apps.algorithms.naming import MAX_NAME
-from apps.algorithms.performance import formulas
+from apps.algorithms.performance import paper_performance
 from apps.algorithms.steps import STEPS, Configuration
 from apps.core.database import IdField, is_id
 from apps.core.errors import Code, ServiceError
@@ -124,7 +124,7 @@ class Algorithm(models.Model):
     risk_parameters = JSONField(default=dict)
     execution_settings = JSONField(default=dict)
 
-    performance = JSONField(default=formulas.new)
+    performance = JSONField(default=paper_performance.new)
     performance_at = models.DateTimeField(
         null=True, help_text="When the performance last changed; null before the first change"
     )

@@ -3,7 +3,7 @@
 from django.http import Http404, HttpRequest, HttpResponse
 from django.urls import path
 
-from apps.console import data, explain, live
+from apps.console import data, explanations, live
 from apps.console.account import entry, profile, security, webhooks
 from apps.console.backtesting import backtests
 from apps.console.backtesting.new_backtest import new_backtest_page
@@ -36,13 +36,13 @@ urlpatterns = [
     path("backtests/compare", backtests.compare_page),
     path("backtests/<str:backtest_id>", backtests.backtest_page),
     path("backtests/<str:backtest_id>/evidence", backtests.evidence_page),
-    path("backtests/<str:backtest_id>/explain", explain.explain_backtest_page),
+    path("backtests/<str:backtest_id>/explain", explanations.explain_backtest_page),
     path("backtests/<str:backtest_id>/do/<str:action>", backtests.end_backtest_page),
     path("live", live.live_page),
     path("live/<str:algorithm_id>", live.run_page),
     path("live/<str:algorithm_id>/chart", live.chart_page),
     path("live/<str:algorithm_id>/drift", live.drift_page),
-    path("live/<str:algorithm_id>/explain", explain.explain_run_page),
+    path("live/<str:algorithm_id>/explain", explanations.explain_run_page),
     path("live/<str:algorithm_id>/stop", live.stop_page),
     path("live/<str:algorithm_id>/close/<str:symbol>", live.close_position_page),
     path("live/<str:algorithm_id>/do/<str:action>", live.run_action_page),

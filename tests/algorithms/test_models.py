@@ -7,7 +7,7 @@ from django.db import IntegrityError, connection, transaction
 
 from apps.accounts.models import User
 from apps.algorithms.models import Algorithm
-from apps.algorithms.performance import formulas
+from apps.algorithms.performance import paper_performance
 from tests import make
 
 
@@ -30,7 +30,7 @@ def test_a_row_that_contradicts_itself_cannot_be(
 
 def test_the_listed_columns_follow_the_documents(alice: User) -> None:
     algorithm = make.algorithm(alice, **make.steps())
-    record = formulas.new() | {"totalTrades": 3, "winRate": 66.7, "profitFactor": None}
+    record = paper_performance.new() | {"totalTrades": 3, "winRate": 66.7, "profitFactor": None}
     Algorithm.objects.filter(pk=algorithm.pk).update(
         performance=record, basic_info={"timeframe": "1d"}
     )

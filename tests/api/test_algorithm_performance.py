@@ -10,7 +10,7 @@ from django.test.utils import CaptureQueriesContext
 from apps.accounts.models import User
 from apps.algorithms import services
 from apps.algorithms.models import Algorithm
-from apps.algorithms.performance import formulas
+from apps.algorithms.performance import paper_performance
 from apps.backtests.models import Backtest
 from apps.backtests.running import execution
 from apps.engine.simulation.simulations import ignore_progress
@@ -56,13 +56,13 @@ def test_it_shows_what_was_achieved_and_when_that_changed(
     api: Api, alice: User, prefix: str
 ) -> None:
     algorithm = make.algorithm(alice)
-    record = formulas.new() | {"totalTrades": 2, "winRate": 100, "profitFactor": None}
+    record = paper_performance.new() | {"totalTrades": 2, "winRate": 100, "profitFactor": None}
     Algorithm.objects.filter(pk=algorithm.pk).update(
         performance=record, performance_at=make.NOW + timedelta(hours=1)
     )
     body = api(alice).get(f"{prefix}/{algorithm.pk}/performance").json()
     assert body == {"performance": record, "lastUpdated": "2026-11-02T05:00:00.000Z"}
-    assert list(body["performance"]) == list(formulas.new())
+    assert list(body["performance"]) == list(paper_performance.new())
 
 
 def test_a_save_is_no_performance(api: Api, alice: User) -> None:

@@ -9,7 +9,7 @@ from django.test.utils import CaptureQueriesContext
 from apps.accounts.models import User
 from apps.algorithms import services
 from apps.algorithms.models import Algorithm
-from apps.algorithms.performance import formulas
+from apps.algorithms.performance import paper_performance
 from tests import make
 from tests.conftest import Api
 from tests.error_responses import assert_error
@@ -34,7 +34,7 @@ def test_a_copy_describes_the_same_and_has_done_nothing(api: Api, alice: User) -
         now=make.NOW,
     )
     Algorithm.objects.filter(pk=source.pk).update(
-        performance=formulas.new() | {"totalTrades": 3},
+        performance=paper_performance.new() | {"totalTrades": 3},
         walk_forward_results=[{"window": 1}],
         monte_carlo_results={"ruin": 0},
         last_execution={"status": "success"},
@@ -55,7 +55,7 @@ def test_a_copy_describes_the_same_and_has_done_nothing(api: Api, alice: User) -
         "active": False,
         "version": 1,
         **make.steps(),
-        "performance": formulas.new(),
+        "performance": paper_performance.new(),
         **configs,
         "walkForwardResults": [],
         "monteCarloResults": None,

@@ -10,7 +10,7 @@ from django.test.utils import CaptureQueriesContext
 from apps.accounts.models import User
 from apps.algorithms import services
 from apps.algorithms.models import Algorithm
-from apps.algorithms.performance import formulas
+from apps.algorithms.performance import paper_performance
 from tests import make
 from tests.conftest import Api
 from tests.error_responses import assert_error
@@ -107,7 +107,7 @@ def test_what_is_equal_keeps_one_order_over_the_pages(api: Api, alice: User) -> 
 def test_sorting(api: Api, alice: User, query: dict[str, str], expected: list[str]) -> None:
     for name, minute, win_rate, profit in (("a", 1, 40, 1), ("b", 2, 60.5, 9), ("c", 0, 9, 10)):
         algorithm = named(alice, name, minute=minute)
-        record = formulas.new() | {"winRate": win_rate, "totalProfit": profit}
+        record = paper_performance.new() | {"winRate": win_rate, "totalProfit": profit}
         Algorithm.objects.filter(pk=algorithm.pk).update(performance=record)
     assert names(api(alice).get(PATH, query).json()) == expected
 
@@ -115,7 +115,7 @@ def test_sorting(api: Api, alice: User, query: dict[str, str], expected: list[st
 def test_unknown_figures_come_last_whichever_way(api: Api, alice: User) -> None:
     for name, factor in (("none", None), ("low", 0.5), ("high", 3)):
         algorithm = named(alice, name)
-        record = formulas.new() | {"profitFactor": factor}
+        record = paper_performance.new() | {"profitFactor": factor}
         Algorithm.objects.filter(pk=algorithm.pk).update(performance=record)
     client, sort = api(alice), {"sort": "performance.profitFactor"}
     assert names(client.get(PATH, sort).json()) == ["high", "low", "none"]

@@ -9,7 +9,7 @@ from django.db import connection
 from apps.accounts.models import User
 from apps.algorithms import services
 from apps.algorithms.models import Algorithm
-from apps.algorithms.performance import formulas
+from apps.algorithms.performance import paper_performance
 from apps.algorithms.steps import STEPS
 from tests import make
 from tests.conftest import Api
@@ -117,7 +117,7 @@ def test_what_was_read_can_be_sent_back_and_changes_nothing(
     copy = api(alice).post(f"{PATH}{source.pk}/clone").json()
     rows = Algorithm.objects.filter(pk=copy["id"])
     rows.update(
-        performance=formulas.new() | {"totalTrades": 3, "profitFactor": None},
+        performance=paper_performance.new() | {"totalTrades": 3, "profitFactor": None},
         last_execution={"timestamp": "2026-11-02T04:00:00.000Z", "status": "success"},
         walk_forward_config={"windows": 5},
         walk_forward_results=[{"window": 1}],

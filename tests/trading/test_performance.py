@@ -10,7 +10,7 @@ import pytest
 from apps.accounts.models import User
 from apps.algorithms import services as algorithms
 from apps.algorithms.models import Algorithm
-from apps.algorithms.performance import alerts, formulas
+from apps.algorithms.performance import alerts, paper_performance
 from apps.engine.kernel.codes import ENTER_LONG
 from apps.trading.models import Trade
 from apps.webhooks.models import Event
@@ -167,6 +167,6 @@ def test_an_alert_calls_at_each_crossing(
 ) -> None:
     """The threshold is 45."""
     watched: alerts.Alerts = {metric: {"threshold": 45, "action": "send_notification"}}
-    earlier = formulas.new() | {"totalTrades": before and 1, metric: before}
-    later = formulas.new() | {"totalTrades": 2, metric: after}
+    earlier = paper_performance.new() | {"totalTrades": before and 1, metric: before}
+    later = paper_performance.new() | {"totalTrades": 2, metric: after}
     assert bool(list(alerts.raised_alerts(watched, earlier, later))) is calls

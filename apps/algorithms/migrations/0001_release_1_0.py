@@ -1,4 +1,4 @@
-import apps.algorithms.performance.formulas
+import apps.algorithms.performance.paper_performance
 import apps.core.database
 import django.db.models.deletion
 import django.db.models.fields.json
@@ -51,7 +51,7 @@ class Migration(migrations.Migration):
                 ('exit_conditions', models.JSONField(default=dict)),
                 ('risk_parameters', models.JSONField(default=dict)),
                 ('execution_settings', models.JSONField(default=dict)),
-                ('performance', models.JSONField(default=apps.algorithms.performance.formulas.new)),
+                ('performance', models.JSONField(default=apps.algorithms.performance.paper_performance.new)),
                 ('last_execution', models.JSONField(null=True)),
                 ('walk_forward_config', models.JSONField(null=True)),
                 ('walk_forward_results', models.JSONField(default=list)),

@@ -3,7 +3,7 @@ import these names alone.
 """
 
 from apps.algorithms.performance.alerts import Alert, raised_alerts
-from apps.algorithms.performance.formulas import PerformanceValues, compute_performance
+from apps.algorithms.performance.paper_performance import PerformanceValues, compute_performance
 from apps.algorithms.performance.returns import (
     BacktestedReturns,
     backtested_returns,

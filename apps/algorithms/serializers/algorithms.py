@@ -15,7 +15,7 @@ from rest_framework.serializers import BooleanField, CharField, IntegerField
 
 from apps.algorithms.lifecycle import LISTED_STATUSES, AlgorithmStatus
 from apps.algorithms.naming import MAX_NAME
-from apps.algorithms.performance import formulas as performance
+from apps.algorithms.performance import paper_performance
 from apps.algorithms.performance.alerts import ACTIONS
 from apps.algorithms.serializers import examples
 from apps.algorithms.steps import STEPS, STRATEGY_TYPES
@@ -121,11 +121,11 @@ class PerformanceSerializer(DocumentSerializer):
     def get_fields(self) -> dict[str, serializers.Field[Any, Any, Any, Any]]:
         return {
             name: NumberField(allow_null=True, help_text=metric_help(name))
-            for name in performance.BEFORE_THE_FIRST_TRADE
+            for name in paper_performance.BEFORE_THE_FIRST_TRADE
         }
 
     def to_representation(self, instance: Mapping[str, float | None]) -> dict[str, Any]:
-        rounded: dict[str, Any] = round_for_wire(performance.in_order(instance))
+        rounded: dict[str, Any] = round_for_wire(paper_performance.in_order(instance))
         return rounded
 
 
@@ -430,7 +430,7 @@ class StatusChangeSerializer(AnswerSerializer):
     at = MomentField()
 
 
-@example({"performance": performance.new(), "lastUpdated": MOMENT_EXAMPLE})
+@example({"performance": paper_performance.new(), "lastUpdated": MOMENT_EXAMPLE})
 class PerformanceRecordSerializer(AnswerSerializer):
     """The performance of an algorithm, and the time of its last change."""
 

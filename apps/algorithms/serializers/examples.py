@@ -2,7 +2,7 @@
 
 from typing import Any, Final
 
-from apps.algorithms.performance import formulas as performance
+from apps.algorithms.performance import paper_performance
 from apps.core.api.resources import ID_EXAMPLE, MOMENT_EXAMPLE
 
 EXAMPLE_STEPS: Final[dict[str, Any]] = {
@@ -49,7 +49,7 @@ ALGORITHM_EXAMPLE: Final[dict[str, Any]] = {
     "active": False,
     "version": 1,
     **EXAMPLE_STEPS,
-    "performance": performance.new(),
+    "performance": paper_performance.new(),
     "walkForwardConfig": None,
     "walkForwardResults": [],
     "monteCarloConfig": None,

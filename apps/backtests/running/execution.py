@@ -24,7 +24,7 @@ from apps.backtests.models import (
     ShardState,
     StudyShard,
 )
-from apps.backtests.running import estimates, ledger, queue, results
+from apps.backtests.running import estimates, queue, results, trial_ledger
 from apps.backtests.running.queue import HEARTBEAT_SECONDS, Work
 from apps.backtests.running.range_coverage import add_coverage, coverage_of_histories
 from apps.backtests.running.simulating import BacktestOutput, load_inputs
@@ -193,7 +193,7 @@ def complete(*, backtest: Backtest, output: BacktestOutput, now: datetime) -> No
         study_chart=output.chart,
     )
     _save_with_algorithm(backtest, output.study_results, now)
-    ledger.record_trials(backtest, output, now=now)
+    trial_ledger.record_trials(backtest, output, now=now)
     queue.write_end_event(backtest, BacktestStatus.COMPLETED, now=now)
 
 

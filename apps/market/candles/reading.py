@@ -124,17 +124,6 @@ def read_adjusted(
     return _described(history, _read(history, timeframe, start, end, warmup=warmup), actions)
 
 
-def _described(
-    history: BarHistory, candles: Candles, actions: Iterable[CorporateAction] = ()
-) -> AdjustedCandles:
-    first = int(ist_day(candles.time[:1])[0]) if len(candles) else _ALWAYS
-    within = [action for action in actions if day_number(action.ex_date) > first]
-    unpriced = [action for action in within if ratio_change_of(action) is None]
-    applied = (action for action in within if action not in unpriced)
-    generated_until = last_generated(history, candles)
-    return AdjustedCandles(candles, tuple(applied), tuple(unpriced), generated_until)
-
-
 def _read(history: BarHistory, timeframe: str, start: int, end: int, *, warmup: bool) -> Candles:
     first = start_of_block(start, timeframe)
     periods = [period for period in history.periods if first <= period < end]
@@ -152,6 +141,40 @@ def _read(history: BarHistory, timeframe: str, start: int, end: int, *, warmup: 
         if not len(older):
             return bars
         bars, begin = concat([older, bars]), int(older.time[0])
+
+
+def _periods_before(history: BarHistory, stop: int, limit: int) -> list[int]:
+    """Return the newest periods before `stop` with `limit` bars, until a count is unknown."""
+    periods: list[int] = []
+    for period in reversed(history.periods):
+        if period < stop and limit > 0:
+            bars = history.count_of(period)
+            if bars is None:
+                break
+            periods.append(period)
+            limit -= bars
+    return periods
+
+
+def _newest(history: BarHistory, stop: int, limit: int) -> Candles:
+    pieces: list[Candles] = []
+    for period in reversed(history.periods):
+        if period < stop and limit > 0:
+            bars = history.bars([period]).between(-_ALWAYS, stop)
+            pieces.append(bars.slice(max(0, len(bars) - limit), len(bars)))
+            limit -= len(pieces[-1])
+    return concat(pieces)
+
+
+def _described(
+    history: BarHistory, candles: Candles, actions: Iterable[CorporateAction] = ()
+) -> AdjustedCandles:
+    first = int(ist_day(candles.time[:1])[0]) if len(candles) else _ALWAYS
+    within = [action for action in actions if day_number(action.ex_date) > first]
+    unpriced = [action for action in within if ratio_change_of(action) is None]
+    applied = (action for action in within if action not in unpriced)
+    generated_until = last_generated(history, candles)
+    return AdjustedCandles(candles, tuple(applied), tuple(unpriced), generated_until)
 
 
 def count_bars(symbol: str, timeframe: str, *, start: int, end: int) -> tuple[int, int]:
@@ -320,29 +343,6 @@ def sample_notice_of(symbols: Iterable[str], timeframe: str | None) -> str:
             last = int(newest.time[0])
             generated.append(GeneratedBars(symbol, moment(min(until, last)), last <= until))
     return sample_notice(generated)
-
-
-def _periods_before(history: BarHistory, stop: int, limit: int) -> list[int]:
-    """Return the newest periods before `stop` with `limit` bars, until a count is unknown."""
-    periods: list[int] = []
-    for period in reversed(history.periods):
-        if period < stop and limit > 0:
-            bars = history.count_of(period)
-            if bars is None:
-                break
-            periods.append(period)
-            limit -= bars
-    return periods
-
-
-def _newest(history: BarHistory, stop: int, limit: int) -> Candles:
-    pieces: list[Candles] = []
-    for period in reversed(history.periods):
-        if period < stop and limit > 0:
-            bars = history.bars([period]).between(-_ALWAYS, stop)
-            pieces.append(bars.slice(max(0, len(bars) - limit), len(bars)))
-            limit -= len(pieces[-1])
-    return concat(pieces)
 
 
 def _period_after(start: int, timeframe: str) -> int:

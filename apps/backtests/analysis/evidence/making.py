@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any
 
 from apps.backtests.models import Backtest, BacktestKind
-from apps.backtests.running import ledger, results
+from apps.backtests.running import results, trial_ledger
 from apps.backtests.running.sample_notices import notice_on_histories
 from apps.backtests.running.simulating import load_inputs
 from apps.core.times import day_in_india
@@ -43,7 +43,7 @@ def evidence_input(backtest: Backtest) -> EvidenceInput:
         inputs,
         trades.records,
         curve,
-        trials=ledger.trials_of(backtest, days=len(day_ends(curve["time"]))),
+        trials=trial_ledger.trials_of(backtest, days=len(day_ends(curve["time"]))),
         finer=partial(_finer_candles, backtest),
         joined=joined,
         expiries={

@@ -9,7 +9,7 @@ from django.db import transaction
 
 from apps.accounts.models import User
 from apps.backtests import services
-from apps.backtests.analysis.reproduction.comparison import (
+from apps.backtests.analysis.reproduction.receipt_comparison import (
     ReceiptComparison,
     ReceiptWithCandles,
     compare_receipts,

@@ -12,7 +12,7 @@ from apps.backtests import services
 from apps.backtests.analysis.comparison.services import MetricPair, paired_metrics
 from apps.backtests.analysis.reproduction.services import resubmission_of
 from apps.backtests.models import Backtest, BacktestKind
-from apps.backtests.running import ledger, results
+from apps.backtests.running import results, trial_ledger
 from apps.backtests.running.simulating import BacktestOutput, load_inputs
 from apps.core.errors import Code, InvalidInput, ServiceError
 from apps.engine import EngineError, ignore_progress
@@ -85,7 +85,7 @@ def what_if(
     output = _simulate(variant, is_needed=not store)
     with transaction.atomic():
         if output is not None:
-            ledger.record_trials(variant, output, now=now)
+            trial_ledger.record_trials(variant, output, now=now)
         if store:
             services.enqueue_new(variant, owner=owner, now=now, based_on=original.pk)
     metrics = same_candles = None

@@ -6,7 +6,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from apps.backtests.analysis.reproduction.comparison import (
+from apps.backtests.analysis.reproduction.receipt_comparison import (
     ReceiptComparison,
     ReceiptWithCandles,
     compare_receipts,

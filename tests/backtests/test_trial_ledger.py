@@ -13,7 +13,7 @@ from apps.algorithms import services as algorithms
 from apps.algorithms.models import Algorithm
 from apps.backtests import services
 from apps.backtests.models import Backtest, BacktestKind, TrialRecord
-from apps.backtests.running import ledger
+from apps.backtests.running import trial_ledger
 from apps.backtests.running.submissions import read_date_range
 from apps.engine.evidence import Trials
 from apps.engine.language.strategy import parse
@@ -66,31 +66,31 @@ def with_stop(user: User, percentage: float) -> Algorithm:
 
 
 def test_the_first_backtest_is_one_trial(alice: User) -> None:
-    assert ledger.trials_of(completed(alice), days=DAYS) == Trials(1, 0.0)
+    assert trial_ledger.trials_of(completed(alice), days=DAYS) == Trials(1, 0.0)
 
 
 def test_what_is_tried_again_counts_once(alice: User) -> None:
     algorithm = with_stop(alice, 2)
     first = completed(alice, algorithm)
     completed(alice, algorithm)
-    assert ledger.trials_of(first, days=DAYS).tried == 1
+    assert trial_ledger.trials_of(first, days=DAYS).tried == 1
     assert TrialRecord.objects.count() == 1
 
 
 def test_other_numbers_count_whatever_the_algorithm(alice: User) -> None:
     first, other = (completed(alice, with_stop(alice, stop)) for stop in (2, 0.3))
-    trials = ledger.trials_of(first, days=DAYS)
+    trials = trial_ledger.trials_of(first, days=DAYS)
     assert trials.tried == 2
     ratios = list(TrialRecord.objects.values_list("ratio_sum", flat=True))
     days = TrialRecord.objects.values_list("days", flat=True)[0] or 0
     assert days == 21
     assert trials.variance == pytest.approx(np.var(ratios, ddof=1) * days / DAYS)
-    assert ledger.trials_of(other, days=DAYS) == trials
+    assert trial_ledger.trials_of(other, days=DAYS) == trials
 
 
 def test_every_set_of_a_study_counts(alice: User) -> None:
     study = completed(alice, **OPTIMIZATION)
-    trials = ledger.trials_of(study, days=DAYS)
+    trials = trial_ledger.trials_of(study, days=DAYS)
     deflation = (study.study_results or {})["deflation"]
     assert trials.tried == deflation["trials"] == 3
     [row] = TrialRecord.objects.all()
@@ -98,19 +98,19 @@ def test_every_set_of_a_study_counts(alice: User) -> None:
     mean = row.ratio_sum / 3
     scale = (row.days or 0) / DAYS
     assert trials.variance == pytest.approx((row.ratio_square_sum - 3 * mean**2) / 2 * scale)
-    assert ledger.trials_of(completed(alice), days=DAYS).tried == 4
+    assert trial_ledger.trials_of(completed(alice), days=DAYS).tried == 4
 
 
 def test_sets_whose_ratios_nobody_knows_vary_as_luck_does(alice: User) -> None:
     configs = {"walkForwardConfig": {**SETS, "windows": 2, "objective": "netProfit"}}
     study = completed(alice, kind=BacktestKind.WALK_FORWARD, configs=configs)
-    assert ledger.trials_of(study, days=DAYS) == Trials(3, 1 / DAYS)
+    assert trial_ledger.trials_of(study, days=DAYS) == Trials(3, 1 / DAYS)
 
 
 def test_a_deleted_backtest_still_counts_until_the_account_is_erased(alice: User) -> None:
     gone, left = (completed(alice, with_stop(alice, stop)) for stop in (2, 0.3))
     services.delete(owner=alice, backtest_id=gone.pk, now=make.NOW + timedelta(minutes=1))
-    assert ledger.trials_of(left, days=DAYS).tried == 2
+    assert trial_ledger.trials_of(left, days=DAYS).tried == 2
     alice.delete()
     assert not TrialRecord.objects.exists()
 
@@ -119,11 +119,11 @@ def test_other_ranges_and_users_do_not_count(alice: User) -> None:
     completed(alice, with_stop(alice, 2))
     early = read_date_range("2024-01-25", "2024-01-31", now=make.NOW)
     apart = completed(alice, with_stop(alice, 0.3), date_range=early)
-    assert ledger.trials_of(apart, days=DAYS).tried == 1
+    assert trial_ledger.trials_of(apart, days=DAYS).tried == 1
     touching = read_date_range("2024-01-25", "2024-02-02", now=make.NOW)
     overlapping = completed(alice, with_stop(alice, 0.4), date_range=touching)
-    assert ledger.trials_of(overlapping, days=DAYS).tried == 3
-    assert ledger.trials_of(completed(make.user("bob")), days=DAYS).tried == 1
+    assert trial_ledger.trials_of(overlapping, days=DAYS).tried == 3
+    assert trial_ledger.trials_of(completed(make.user("bob")), days=DAYS).tried == 1
 
 
 @pytest.mark.parametrize(
@@ -177,8 +177,8 @@ def test_picking_a_symbol_is_a_trial(alice: User) -> None:
     for number, name in enumerate(("RELIANCE", "INFY", "TCS"), start=2):
         ratio = {"takeProfit": {"type": "risk_reward", "ratio": number}}
         share = completed(alice, written(alice, f"NSE:{name}", exitConditions=exits | ratio))
-        assert ledger.trials_of(share, days=DAYS).tried == number
-    assert ledger.trials_of(first, days=DAYS).tried == 4
+        assert trial_ledger.trials_of(share, days=DAYS).tried == number
+    assert trial_ledger.trials_of(first, days=DAYS).tried == 4
 
 
 def test_clones_are_one_algorithm_whatever_becomes_of_them(alice: User) -> None:
@@ -186,14 +186,14 @@ def test_clones_are_one_algorithm_whatever_becomes_of_them(alice: User) -> None:
     clone = algorithms.clone(owner=alice, algorithm_id=own.algorithm_id, name=None, now=make.NOW)
     second = algorithms.clone(owner=alice, algorithm_id=clone.pk, name=None, now=make.NOW)
     other = written(alice, "NSE:RELIANCE", entryConditions=RISES)
-    assert ledger.trials_of(completed(alice, other), days=DAYS).tried == 1
+    assert trial_ledger.trials_of(completed(alice, other), days=DAYS).tried == 1
     assert Algorithm.objects.original_of(second.pk) == own.algorithm_id
     Algorithm.objects.filter(pk=second.pk).update(
         basic_info=other.basic_info, entry_conditions=RISES, exit_conditions=STOP
     )
     cloned = completed(alice, second)
-    assert ledger.trials_of(cloned, days=DAYS).tried == 3
-    assert ledger.trials_of(own, days=DAYS).tried == 2
+    assert trial_ledger.trials_of(cloned, days=DAYS).tried == 3
+    assert trial_ledger.trials_of(own, days=DAYS).tried == 2
 
 
 def test_ratios_of_ranges_are_compared_by_their_lengths(alice: User) -> None:
@@ -202,11 +202,11 @@ def test_ratios_of_ranges_are_compared_by_their_lengths(alice: User) -> None:
     completed(alice, with_stop(alice, 0.3))
     ratios = TrialRecord.objects.order_by("pk")
     ratios.update(ratios=1, ratio_sum=0.1, ratio_square_sum=0.01, days=100)
-    assert ledger.trials_of(first, days=100).variance == pytest.approx(0, abs=1e-12)
+    assert trial_ledger.trials_of(first, days=100).variance == pytest.approx(0, abs=1e-12)
     TrialRecord.objects.filter(pk=ratios[0].pk).update(days=400)
-    assert ledger.trials_of(first, days=100).variance == pytest.approx((2 - 1) ** 2 / 2 / 100)
+    assert trial_ledger.trials_of(first, days=100).variance == pytest.approx((2 - 1) ** 2 / 2 / 100)
     TrialRecord.objects.filter(pk=ratios[0].pk).update(days=None)
-    assert ledger.trials_of(first, days=100) == Trials(2, 1 / 100)
+    assert trial_ledger.trials_of(first, days=100) == Trials(2, 1 / 100)
 
 
 def test_rows_from_before_are_given_their_kin_and_their_days(alice: User) -> None:
@@ -219,7 +219,7 @@ def test_rows_from_before_are_given_their_kin_and_their_days(alice: User) -> Non
     assert TrialRecord.objects.values(*fields).get(backtest_id=kept.pk) == before
     gone = TrialRecord.objects.get(backtest_id=deleted.pk)
     assert (gone.structure, gone.original, gone.days) == ("", "", 20)
-    assert ledger.trials_of(kept, days=DAYS).tried == 2
+    assert trial_ledger.trials_of(kept, days=DAYS).tried == 2
     completed(alice, with_stop(alice, 3))
     assert TrialRecord.objects.get(pk=gone.pk).structure == before["structure"]
 
@@ -228,15 +228,15 @@ def test_a_configuration_that_a_study_chose_has_its_overfitting(alice: User) -> 
     study = completed(alice, **SEARCH)
     results = study.study_results or {}
     overfitting = Overfitting.of_figures(results["overfitting"])
-    trials = ledger.trials_of(study, days=DAYS)
+    trials = trial_ledger.trials_of(study, days=DAYS)
     assert (trials.selected_from, trials.overfitting) == (24, overfitting)
     assert (overfitting.sets, overfitting.splits) == (24, 12_870)
     [best] = results["ranking"][0]["parameters"].values()
     chosen = completed(alice, with_stop(alice, best))
     other = completed(alice, with_stop(alice, 2.55))
     services.delete(owner=alice, backtest_id=study.pk, now=make.NOW + timedelta(minutes=1))
-    assert ledger.trials_of(chosen, days=DAYS)[2:] == (overfitting, 24)
-    assert ledger.trials_of(other, days=DAYS)[2:] == (None, 0)
+    assert trial_ledger.trials_of(chosen, days=DAYS)[2:] == (overfitting, 24)
+    assert trial_ledger.trials_of(other, days=DAYS)[2:] == (None, 0)
 
 
 def test_the_overfitting_of_an_old_study_is_unknown_until_it_runs_again(alice: User) -> None:
@@ -246,7 +246,7 @@ def test_the_overfitting_of_an_old_study_is_unknown_until_it_runs_again(alice: U
     TrialRecord.objects.filter(tried=24).update(overfitting=None)
     del (study.study_results or {})["overfitting"]
     for backtest in (study, chosen):
-        assert ledger.trials_of(backtest, days=DAYS)[2:] == (None, 24)
+        assert trial_ledger.trials_of(backtest, days=DAYS)[2:] == (None, 24)
     completed(alice, study.algorithm, **SEARCH)
-    assert ledger.trials_of(chosen, days=DAYS).overfitting is not None
+    assert trial_ledger.trials_of(chosen, days=DAYS).overfitting is not None
     assert TrialRecord.objects.count() == 2
