@@ -17,8 +17,7 @@ from apps.trading.booking.interpret import (
     new_order,
 )
 from apps.trading.booking.step_result import BarStep
-from apps.trading.brokers.paper import PaperBroker
-from apps.trading.brokers.protocol import place_surely
+from apps.trading.brokers import paper
 from apps.trading.models import Intent, Order, OrderStatus, Run, queries
 from apps.trading.models.queries import execute_columns
 
@@ -82,9 +81,9 @@ def _place(outcomes: Sequence[StepOutcome], changes: OrderChanges) -> None:
             new_orders[steps[order.run_id].closes].append(order)
     for closes, orders in new_orders.items():
         last = _last_prices(step for step in steps.values() if step.closes == closes)
-        receipts = place_surely(PaperBroker(), orders, last=last)
-        for order, receipt in zip(orders, receipts, strict=True):
-            if receipt.status is OrderStatus.REJECTED:
+        paper.place(orders, last=last)
+        for order in orders:
+            if order.status == OrderStatus.REJECTED:
                 step = steps[order.run_id]
                 drop_pending_entry(step.state, step.strategy, order.symbol)
                 changes.not_executed.append(order)

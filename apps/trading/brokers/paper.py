@@ -6,7 +6,7 @@ Checks that an exchange makes earlier are made here: prices too far from the las
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from typing import Final
@@ -19,8 +19,7 @@ from django.db.models.functions import TruncSecond
 from apps.core import audit
 from apps.core.times import day_in_india
 from apps.engine.candles import parse_symbol
-from apps.trading.brokers.protocol import FillReport, Health, Receipt
-from apps.trading.models import BrokerHealth, BrokerState, Fill, Intent, Order, OrderStatus, queries
+from apps.trading.models import BrokerHealth, BrokerState, Intent, Order, OrderStatus, queries
 
 PAPER: Final = "paper"
 PRICE_BAND: Final = "price_band"
@@ -59,46 +58,18 @@ DEFAULT_BAND: Final = PriceBand(frozenset(), date.min, 20.0)
 _INDICES: Final = frozenset({"NIFTY", "BANKNIFTY", "FINNIFTY", "MIDCPNIFTY", "SENSEX", "BANKEX"})
 
 
-class PaperBroker:
-    """Place orders in the caller's transaction, so that an order commits with its cause."""
+@transaction.atomic(savepoint=False)
+def place(orders: Sequence[Order], *, last: Mapping[str, float]) -> None:
+    """Write new orders in the caller's transaction, so that an order commits with what made it.
 
-    name = PAPER
-
-    @transaction.atomic(savepoint=False)
-    def place(self, orders: Sequence[Order], *, last: Mapping[str, float]) -> Sequence[Receipt]:
-        """Place orders by the protocol.
-
-        The limit on speed applies across concurrent callers, who wait for one another here. Exits
-        come first.
-        """
-        known = self.look_up([order.pk for order in orders])
-        fresh = [order for order in orders if order.pk not in known]
-        for order in fresh:
-            _check(order, last)
-        _pace([order for order in fresh if order.status == OrderStatus.OPEN])
-        Order.objects.bulk_create(fresh)
-        return [known.get(order.pk) or _receipt(order) for order in orders]
-
-    def cancel(self, order_id: str, *, now: datetime) -> bool:
-        open_one = Order.objects.filter(pk=order_id, status=OrderStatus.OPEN)
-        return bool(open_one.update(status=OrderStatus.CANCELLED, ended_at=now))
-
-    def look_up(self, order_ids: Collection[str]) -> Mapping[str, Receipt]:
-        return {order.pk: _receipt(order) for order in Order.objects.filter(pk__in=order_ids)}
-
-    def fills_after(self, number: int) -> Sequence[FillReport]:
-        later = Fill.objects.filter(pk__gt=number).order_by("pk")
-        rows = later.values_list("pk", "order_id", "quantity", "price")
-        return [FillReport(*row) for row in rows]
-
-    def health(self) -> Health:
-        """Return OK, unless an operator has declared otherwise."""
-        row = BrokerHealth.objects.filter(name=PAPER).first()
-        return Health(BrokerState(row.state), row.detail) if row else Health(BrokerState.OK)
-
-
-def _receipt(order: Order) -> Receipt:
-    return Receipt(order.pk, OrderStatus(order.status), order.placed_at, order.reason)
+    `last` are the last prices by symbol; an order too far from them is written as rejected. The
+    pace holds over all that place orders at the same time, who wait for one another here. Exits
+    come first.
+    """
+    for order in orders:
+        _check(order, last)
+    _pace([order for order in orders if order.status == OrderStatus.OPEN])
+    Order.objects.bulk_create(orders)
 
 
 def _check(order: Order, last: Mapping[str, float]) -> None:
@@ -176,6 +147,12 @@ def _count_placed(accounts: Iterable[str], *, since: datetime) -> Mapping[str, C
 
 
 # --------------------------------------------------------------------------------- for operators
+
+
+def read_state() -> BrokerState:
+    """Return the state that an operator has declared, else that all is well."""
+    row = BrokerHealth.objects.filter(name=PAPER).first()
+    return BrokerState(row.state) if row else BrokerState.OK
 
 
 def health_row(*, now: datetime) -> BrokerHealth:

@@ -19,7 +19,8 @@ from apps.market.rulebook import (
 from apps.symbols import services as symbols
 from apps.symbols.models import Type
 from apps.symbols.services import SymbolCheck
-from apps.trading.brokers.paper import PAPER, PaperBroker
+from apps.trading.brokers import paper
+from apps.trading.brokers.paper import PAPER
 from apps.trading.models import BrokerState, DailyLoss, Position, Run
 from apps.trading.models.money import rupees
 
@@ -146,7 +147,7 @@ def check_broker(request: StartRequest) -> None:
     if request.is_live:
         broker = request.strategy.executionSettings.broker
         raise NoBroker(broker=broker, retryAfter=_RETRY_SECONDS)
-    match PaperBroker().health().state:
+    match paper.read_state():
         case BrokerState.UNREACHABLE:
             raise BrokerUnreachable(broker=PAPER, retryAfter=_RETRY_SECONDS)
         case BrokerState.LIMITED:

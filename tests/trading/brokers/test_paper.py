@@ -8,71 +8,60 @@ from django.db import connection
 
 from apps.accounts.models import User
 from apps.trading.brokers import paper
-from apps.trading.brokers.paper import PaperBroker
 from apps.trading.models import Fill, Intent, Order, OrderStatus, Run, Signal
 from tests import make
 from tests.trading.algorithm_states import start
-from tests.trading.brokers.conformance import LAST, Conformance
 from tests.trading.stepped_run import make_stepper, play, steps_of
 
-
-class PaperBench:
-    def __init__(self) -> None:
-        self.broker = PaperBroker()
-        self._runs: dict[int, Run] = {}
-        self._made = 0
-
-    def orders(
-        self,
-        count: int,
-        *,
-        account: int = 0,
-        price: float | None = None,
-        placed_at: datetime = make.NOW,
-    ) -> list[Order]:
-        if account not in self._runs:
-            owner = make.user(f"trader{account}")
-            self._runs[account] = start(make.algorithm(owner, **steps_of("NSE:SBIN")))
-        run = self._runs[account]
-        self._made += count
-        return [
-            Order(
-                id=f"{number:024x}",
-                run=run,
-                algorithm_id=run.algorithm_id,
-                symbol="NSE:SBIN",
-                side="buy",
-                intent=Intent.ENTRY,
-                type="limit" if price else "market",
-                price=price,
-                bar_time=make.NOW,
-                placed_at=placed_at,
-            )
-            for number in range(self._made - count, self._made)
-        ]
-
-    def fill(self, order: Order, quantity: int, price: float) -> None:
-        Fill.objects.create(
-            order=order,
-            number=1 + order.fills.count(),
-            quantity=quantity,
-            price=price,
-            charges=0,
-            charges_by_kind={},
-            at=make.NOW,
-        )
-
-    def held(self) -> int:
-        return Order.objects.count()
+LAST = {"NSE:SBIN": 100.0}
+SECOND = timedelta(seconds=1)
 
 
 @pytest.fixture
-def bench(db: None) -> PaperBench:
-    return PaperBench()
+def run(alice: User) -> Run:
+    return start(make.algorithm(alice, **steps_of("NSE:SBIN")))
 
 
-class TestPaperBroker(Conformance):
-    pass
+def orders_of(
+    run: Run, count: int, *, price: float | None = None, placed_at: datetime = make.NOW
+) -> list[Order]:
+    """New orders to buy."""
+    return [
+        Order(
+            run=run,
+            algorithm_id=run.algorithm_id,
+            symbol="NSE:SBIN",
+            side="buy",
+            intent=Intent.ENTRY,
+            type="limit" if price else "market",
+            price=price,
+            bar_time=make.NOW,
+            placed_at=placed_at,
+        )
+        for _ in range(count)
+    ]
+
+
+def test_ten_orders_a_second_of_an_account_and_the_others_after(run: Run, bob: User) -> None:
+    now = make.NOW + timedelta(milliseconds=300)
+    orders = orders_of(run, 23, placed_at=now)
+    paper.place(orders[:4], last=LAST)
+    paper.place(orders[4:], last=LAST)
+    assert [order.placed_at for order in orders] == (
+        [now] * 10 + [make.NOW + SECOND] * 10 + [make.NOW + 2 * SECOND] * 3
+    )
+    other = orders_of(start(make.algorithm(bob, **steps_of("NSE:SBIN"))), 1, placed_at=now)
+    paper.place(other, last=LAST)
+    assert other[0].placed_at == now
+
+
+def test_a_price_far_off_is_refused_and_the_others_are_taken(run: Run) -> None:
+    prices = (80.0, 79.95, 120.0, 120.05, None)
+    orders = [orders_of(run, 1, price=price)[0] for price in prices]
+    paper.place(orders, last=LAST)
+    assert [order.reason for order in orders] == ["", "price_band", "", "price_band", ""]
+    rejected = Order.objects.filter(status=OrderStatus.REJECTED)
+    assert {order.pk for order in rejected} == {orders[1].pk, orders[3].pk}
 
 
 @pytest.mark.parametrize(
@@ -112,13 +101,13 @@ def test_an_entry_that_is_refused_is_not_traded_later(
 
 @pytest.mark.django_db(transaction=True)
 def test_the_pace_holds_for_those_who_place_at_the_same_time() -> None:
-    bench = PaperBench()
-    orders = bench.orders(24)
+    run = start(make.algorithm(make.user("trader"), **steps_of("NSE:SBIN")))
+    orders = orders_of(run, 24)
     begin = Barrier(4)
 
     def place(part: list[Order]) -> None:
         begin.wait()
-        bench.broker.place(part, last=LAST)
+        paper.place(part, last=LAST)
         connection.close()
 
     threads = [Thread(target=place, args=[orders[at::4]]) for at in range(4)]
@@ -127,6 +116,5 @@ def test_the_pace_holds_for_those_who_place_at_the_same_time() -> None:
     for thread in threads:
         thread.join()
     times = sorted(Order.objects.values_list("placed_at", flat=True))
-    second = timedelta(seconds=1)
-    assert times == [make.NOW] * 10 + [make.NOW + second] * 10 + [make.NOW + 2 * second] * 4
+    assert times == [make.NOW] * 10 + [make.NOW + SECOND] * 10 + [make.NOW + 2 * SECOND] * 4
     assert not Order.objects.exclude(status=OrderStatus.OPEN).exists()
