@@ -6,7 +6,6 @@ from collections.abc import Callable
 from typing import Final
 
 from corsheaders.middleware import CorsMiddleware
-from django.contrib.messages.middleware import MessageMiddleware
 from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.urls import Resolver404, resolve
@@ -134,14 +133,6 @@ def max_body(path: str) -> int:
 def declared_length(request: HttpRequest) -> int:
     text = request.META.get("CONTENT_LENGTH") or "0"
     return int(text) if text.isascii() and text.isdigit() else 0
-
-
-class PageMessagesMiddleware(MessageMiddleware):
-    """Django's messages, for pages only. Answers under /api are not searched for messages."""
-
-    def process_request(self, request: HttpRequest) -> None:
-        if not is_under_api(request.path):
-            super().process_request(request)
 
 
 class OptionsMiddleware:

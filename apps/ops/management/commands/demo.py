@@ -21,7 +21,6 @@ from django.core.management.base import BaseCommand, CommandError
 
 from apps.ops.demo import walkthrough
 from apps.ops.demo.client import Client, DemoFailed
-from apps.ops.demo.output import Output
 from apps.ops.demo.webhook_receiver import receiving
 
 SECONDS_TO_BE_READY: Final = 300.0
@@ -33,11 +32,7 @@ class Command(BaseCommand):
     requires_system_checks = []
 
     def handle(self, *args: Any, **options: Any) -> None:
-        output = Output(self._write)
-        with output.never_silent():
-            self._demonstrate(output.say)
-
-    def _demonstrate(self, say: Callable[[str], None]) -> None:
+        say = self._write
         with tempfile.TemporaryDirectory(prefix="algotrade-demo-") as directory:
             environment = _environment(directory)
             say(f"Start a fresh service at port {environment['PORT']}")
