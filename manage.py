@@ -40,7 +40,7 @@ def main() -> None:
         from django.db import ProgrammingError
         from psycopg import errors
 
-        from apps.ops.local_postgres import NoDatabase
+        from apps.ops.database.local_postgres import NoDatabase
     except ImportError as error:
         sys.exit(f"error: {error}: run this with .venv/bin/python, which `make install` fills")
     try:
@@ -68,7 +68,7 @@ def database(arguments: list[str]) -> AbstractContextManager[object]:
     """Attached for the command's time, when it needs a database and DATABASE_URL names none."""
     from django.conf import settings
 
-    from apps.ops import local_postgres
+    from apps.ops.database import local_postgres
 
     asks = {"-h", "--help", "--version"}.intersection(arguments)
     if len(arguments) < 2 or arguments[1] in WITHOUT_DATABASE or asks:

@@ -20,8 +20,8 @@ from django.core.exceptions import ImproperlyConfigured
 from psycopg.conninfo import conninfo_to_dict
 
 from apps.core.machine import cpu_count
-from apps.ops import private_files
-from apps.ops.local_postgres import DATABASE, socket_folder
+from apps.ops.database import private_files
+from apps.ops.database.local_postgres import DATABASE, socket_folder
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 # The one version number; the OpenAPI document shows it.
@@ -210,7 +210,7 @@ INSTALLED_APPS = [
 ]
 
 MIDDLEWARE = [
-    "apps.ops.metrics.MetricsMiddleware",
+    "apps.ops.monitoring.metrics.MetricsMiddleware",
     "config.content_policy.ContentPolicyMiddleware",
     "apps.console.error_pages.ErrorPageMiddleware",
     "apps.core.api.middleware.EnvelopeMiddleware",

@@ -39,7 +39,8 @@ from apps.console.home import home
 from apps.market.feeds.views import CandlesViewSet
 from apps.market.uploads.views import CandleFileViewSet, MasterViewSet
 from apps.market.views import MarketViewSet, RulebookViewSet
-from apps.ops import docs, health, metrics
+from apps.ops.api_document import docs
+from apps.ops.monitoring import health, metrics
 from apps.symbols.views import SymbolViewSet
 from apps.trading.activity.drift.views import DriftViewSet
 from apps.trading.activity.event_stream.views import EventStreamViewSet

@@ -20,7 +20,7 @@ from urllib.parse import quote
 
 import pytest
 
-from apps.ops.local_postgres import DATABASE, running, socket_folder
+from apps.ops.database.local_postgres import DATABASE, running, socket_folder
 
 ROOT = Path(__file__).resolve().parents[1]
 KERNELS = ROOT / ".data" / "numba"  # as tests.settings has it

@@ -93,7 +93,7 @@ class QuietStart(models.Model):
 class InstalledKey(models.Model):
     """The SECRET_KEY that encrypts this database's secrets; a single row, written at first start.
 
-    A machine with another key refuses to start (apps/ops/secret_key.py).
+    A machine with another key refuses to start (apps/ops/database/secret_key.py).
     """
 
     SINGLETON_ID: Final = 1

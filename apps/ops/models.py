@@ -23,7 +23,7 @@ class ServiceProcessQuerySet(models.QuerySet["ServiceProcess"]):
 
 
 class ServiceProcess(models.Model):
-    """A process that reports every few seconds (apps/ops/presence.py).
+    """A process that reports every few seconds (apps/ops/processes/presence.py).
 
     A process that ends normally removes its row; rows of killed processes are removed by the next
     process of their machine.

@@ -1,7 +1,7 @@
 """The processes of the service: web, workers of the queues, and runners that trade.
 
-All are forks of one process that has loaded everything (apps/ops/supervisor.py), so they share its
-memory.
+All are forks of one process that has loaded everything (apps/ops/processes/supervisor.py), so they
+share its memory.
 """
 
 import importlib
@@ -15,15 +15,15 @@ from django.conf import settings
 from django.urls import get_resolver
 from django.utils.module_loading import import_string
 
-from apps.ops import worker
-from apps.ops.supervisor import Child
+from apps.ops.processes import worker
+from apps.ops.processes.supervisor import Child
 from apps.ops.web import server
 from apps.ops.web.handler import Handler
 
 # Modules that jobs, routes and runners import only on use.
 _IMPORTED_LATE: Final = (
     "apps.backtests.running.execution",
-    "apps.ops.runners",
+    "apps.ops.processes.runners",
     "apps.trading.activity.drift.checking",
 )
 
@@ -79,6 +79,6 @@ def _worker(name: str, *queues: str) -> Child:
 
 
 def _trade() -> None:
-    from apps.ops import runners
+    from apps.ops.processes import runners
 
     runners.work()

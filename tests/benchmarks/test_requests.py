@@ -18,9 +18,9 @@ import numpy as np
 import psycopg
 import pytest
 
+from apps.ops.database.local_postgres import socket_folder
 from apps.ops.demo.client import Client
 from apps.ops.demo.walkthrough import DEMO_ALGORITHM
-from apps.ops.local_postgres import socket_folder
 from tests.benchmarks.load import CONNECTIONS, ask
 from tests.benchmarks.load import request as request_of
 from tests.benchmarks.peers.environments import PeersMissing

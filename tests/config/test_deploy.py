@@ -19,8 +19,9 @@ import yaml
 from django.core.management import get_commands, load_command_class
 from django.utils import timezone
 
-from apps.ops import metrics, presence
-from apps.ops.backlog import read_backlog
+from apps.ops.monitoring import metrics
+from apps.ops.monitoring.backlog import read_backlog
+from apps.ops.processes import presence
 from tests.config.proxies import FOLDER, SITE, caddy, needs, nginx
 from tests.faults.service import Caller, Service, free_port, fresh_folder, service
 from tests.ops.test_metrics import samples

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from apps.ops import private_files
+from apps.ops.database import private_files
 from config import settings
 
 

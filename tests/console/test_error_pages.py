@@ -5,7 +5,7 @@ from django.test import Client
 
 from apps.core import limits
 from apps.core.errors import Code
-from apps.ops import docs
+from apps.ops.api_document import docs
 from config.content_policy import HEADER
 from tests.error_responses import assert_error
 

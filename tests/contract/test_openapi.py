@@ -26,7 +26,7 @@ from apps.core.errors import Code
 from apps.engine.language import strategy
 from apps.engine.studies import configs
 from apps.engine.studies.grid import path_errors
-from apps.ops import docs
+from apps.ops.api_document import docs
 from apps.trading.models import Run
 from tests import make, openapi
 from tests.accounts.authenticator import authenticator, code_of

@@ -59,7 +59,7 @@ def test_every_route_is_documented_once_and_none_is_invented() -> None:
 
 
 def test_every_setting_is_documented_and_none_is_invented() -> None:
-    names = ("config/settings.py", "apps/ops/local_postgres.py")
+    names = ("config/settings.py", "apps/ops/database/local_postgres.py")
     sources = [PROJECT / name for name in names]
     text = "\n".join(path.read_text() for path in sources)
     read = set(re.findall(r'(?:environ(?:\.get\(|\[)|env_[a-z]+\(\s*)"([A-Z_]+)"', text))

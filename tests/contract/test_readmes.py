@@ -29,7 +29,7 @@ from apps.algorithms import services
 from apps.core import audit
 from apps.core.models import AuditRecord
 from apps.market.importers.sample import samples
-from apps.ops import backups
+from apps.ops.database import backups
 from tests import make, openapi
 from tests.backtests.price_series import wave_candles
 from tests.backtests.workers import run_queued

@@ -15,7 +15,7 @@ from apps.accounts.models import User
 from apps.backtests.models import Backtest, BacktestStatus
 from apps.backtests.running import queue
 from apps.core.database import server_clock
-from apps.ops import presence
+from apps.ops.processes import presence
 from tests.backtests.price_series import wave_candles
 from tests.backtests.submissions import submit
 from tests.market.bars import store_candles

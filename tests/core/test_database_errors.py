@@ -181,7 +181,7 @@ def readiness(monkeypatch: pytest.MonkeyPatch, error: Exception) -> str:
     def ask(connection: object) -> None:
         raise error
 
-    monkeypatch.setattr("apps.ops.health.MigrationExecutor", ask)
+    monkeypatch.setattr("apps.ops.monitoring.health.MigrationExecutor", ask)
     answer = Client().get("/readyz")
     assert answer.status_code == 503
     return str(answer.json()["checks"]["database"])

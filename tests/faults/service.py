@@ -16,7 +16,7 @@ from socket import create_server
 
 import psycopg
 
-from apps.ops.local_postgres import socket_folder
+from apps.ops.database.local_postgres import socket_folder
 from tests.processes import PROJECT, until
 
 COMPILED = PROJECT / ".data" / "numba"  # compiled once for all services that tests start

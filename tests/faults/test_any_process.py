@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from apps.ops.local_postgres import socket_folder
+from apps.ops.database.local_postgres import socket_folder
 from tests.faults.clients import writing
 from tests.faults.service import ROLES, WORKERS, Service, service
 from tests.processes import is_alive, until

@@ -15,7 +15,7 @@ from typing import Final
 import pytest
 from psycopg import sql
 
-from apps.ops import local_postgres
+from apps.ops.database import local_postgres
 from apps.ops.demo.walkthrough import DEMO_ALGORITHM
 from apps.ops.demo.webhook_receiver import WebhookReceiver, receiving
 from apps.trading.models import BarRow, Fill

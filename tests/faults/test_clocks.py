@@ -10,7 +10,7 @@ from urllib.parse import quote
 
 import pytest
 
-from apps.ops.local_postgres import DATABASE, running, socket_folder
+from apps.ops.database.local_postgres import DATABASE, running, socket_folder
 from tests.faults.clients import PASSWORD
 from tests.faults.service import Caller, Service, fresh_folder, service
 from tests.processes import until

@@ -25,7 +25,7 @@ def show(parameters=None):
 WEB = """
 from types import SimpleNamespace
 from config.asgi import application
-from apps.ops.supervisor import Heartbeat
+from apps.ops.processes.supervisor import Heartbeat
 from apps.ops.web import server
 server.Server = lambda _: SimpleNamespace(
     config=SimpleNamespace(), handle_exit=lambda number, frame: None, run=lambda sockets: show()
@@ -35,7 +35,7 @@ server.serve(application, None, Heartbeat(), 0)
 WORKER = """
 import django; django.setup()
 from procrastinate.contrib.django.utils import connector_params
-from apps.ops import worker
+from apps.ops.processes import worker
 worker.asyncio.run = lambda work: (work.close(), show(connector_params()))
 worker.work(["small"]); show()
 """

@@ -7,7 +7,7 @@ from typing import Final
 
 import pytest
 
-from apps.ops.local_postgres import DATABASE, running, socket_folder
+from apps.ops.database.local_postgres import DATABASE, running, socket_folder
 from tests.faults.clients import DAYS, PASSWORD
 from tests.faults.network import Network, network_to
 from tests.faults.service import Caller, Service, fresh_folder, service

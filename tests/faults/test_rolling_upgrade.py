@@ -12,11 +12,11 @@ from urllib.parse import quote
 import psycopg
 import pytest
 
-from apps.ops import local_postgres
+from apps.ops.database import local_postgres
+from apps.ops.database.local_postgres import DATABASE
 from apps.ops.demo import walkthrough
 from apps.ops.demo.client import Client
 from apps.ops.demo.webhook_receiver import receiving
-from apps.ops.local_postgres import DATABASE
 from tests.faults.service import Caller, Service, fresh_folder, service
 from tests.processes import PROJECT
 

@@ -13,7 +13,7 @@ from typing import Final
 
 import pytest
 
-from apps.ops import local_postgres
+from apps.ops.database import local_postgres
 from tests.faults.clients import writing
 from tests.faults.everyday_calls import MINUTES, Client
 from tests.faults.service import Caller, Service, service

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import psycopg
 
-from apps.ops.local_postgres import DATABASE, LocalServer, socket_folder
+from apps.ops.database.local_postgres import DATABASE, LocalServer, socket_folder
 
 
 @contextmanager

@@ -20,8 +20,8 @@ from apps.accounts.models import User
 from apps.algorithms.models import Algorithm
 from apps.core.database import encryption
 from apps.core.models import InstalledKey, QuietStart
-from apps.ops import backups
-from apps.ops.local_postgres import program_folders
+from apps.ops.database import backups
+from apps.ops.database.local_postgres import program_folders
 from tests import make
 from tests.trading.upgrade.test_upgrade import RELEASE, database_of
 

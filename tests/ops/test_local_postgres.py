@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from apps.ops.local_postgres import (
+from apps.ops.database.local_postgres import (
     DATABASE,
     SHARED,
     LocalServer,
@@ -28,7 +28,7 @@ from tests.processes import is_alive, line, python, until
 USE_IT = """
 import sys, time
 from pathlib import Path
-from apps.ops.local_postgres import running
+from apps.ops.database.local_postgres import running
 with running(Path(sys.argv[1]), durable=False) as server:
     print((server.data / "postmaster.pid").read_text().split()[0], flush=True)
     time.sleep(60)

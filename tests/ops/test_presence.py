@@ -21,9 +21,9 @@ from apps.core import audit
 from apps.core.audit import Action
 from apps.core.jobs import job_queue
 from apps.core.machine.process import MACHINE
-from apps.ops import presence
-from apps.ops.backlog import read_backlog
 from apps.ops.models import ServiceProcess
+from apps.ops.monitoring.backlog import read_backlog
+from apps.ops.processes import presence
 from tests import make
 from tests.ops.test_metrics import samples, value
 

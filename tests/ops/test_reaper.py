@@ -5,7 +5,7 @@ from datetime import datetime
 
 import pytest
 
-from apps.ops.reaper import reaping
+from apps.ops.processes.reaper import reaping
 
 
 class Reaper:
@@ -29,7 +29,9 @@ def test_a_failure_is_logged_once_and_the_next_call_is_tried(
     with reaping(reaper, every=0.001):
         assert reaper.succeeded.wait(10)
     messages = [
-        record.getMessage() for record in caplog.records if record.name == "apps.ops.reaper"
+        record.getMessage()
+        for record in caplog.records
+        if record.name == "apps.ops.processes.reaper"
     ]
     assert messages == ["the sweep fails and is tried again: nobody foresaw this"]
 

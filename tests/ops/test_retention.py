@@ -8,7 +8,7 @@ from procrastinate.contrib.django import app
 
 from apps.core.models import Counter
 from apps.ops import retention, tasks
-from apps.ops.worker import QUEUES
+from apps.ops.processes.worker import QUEUES
 from tests import make
 
 

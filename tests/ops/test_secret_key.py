@@ -17,7 +17,7 @@ from apps.accounts.login import tokens, two_factor
 from apps.accounts.models import SecondFactor, User
 from apps.core.database import encryption
 from apps.core.models import AuditRecord, IdempotencyKey, InstalledKey
-from apps.ops import secret_key
+from apps.ops.database import secret_key
 from apps.webhooks.models import Endpoint
 from config.settings import fallback_keys, token_key
 from tests import make

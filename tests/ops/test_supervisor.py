@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from apps.ops.supervisor import Backoff
+from apps.ops.processes.supervisor import Backoff
 from tests.processes import is_alive, line, python, until
 
 SUPERVISE = """
 import sys
 from functools import partial
-from apps.ops import supervisor
-from apps.ops.supervisor import Child, Supervisor
+from apps.ops.processes import supervisor
+from apps.ops.processes.supervisor import Child, Supervisor
 from tests.ops import child
 
 supervisor.SECONDS_TO_STOP = 1.0
@@ -30,8 +30,8 @@ Supervisor([web, worker], say=say).run(on_poll=lambda: None)
 # Each life of this child reads a line of the file that it was given.
 ENDINGS = """
 import os, sys, time
-from apps.ops import supervisor
-from apps.ops.supervisor import Child, Heartbeat, Supervisor
+from apps.ops.processes import supervisor
+from apps.ops.processes.supervisor import Child, Heartbeat, Supervisor
 
 supervisor.SECONDS_TO_HANG = 1.0
 supervisor.SHORT_LIFE = 0.0

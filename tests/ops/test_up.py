@@ -18,7 +18,7 @@ from django.core.management import CommandError, call_command
 from django.db import connection
 from pytest_django import Settings
 
-from apps.ops.local_postgres import running, socket_folder
+from apps.ops.database.local_postgres import running, socket_folder
 from apps.ops.management.commands.up import exposure_warnings
 from tests.processes import PROJECT, is_alive, line, until
 

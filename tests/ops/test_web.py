@@ -19,7 +19,7 @@ from tests.processes import PROJECT, is_alive, until
 SERVE = """
 from django.conf import settings
 from config.asgi import application
-from apps.ops.supervisor import Supervisor
+from apps.ops.processes.supervisor import Supervisor
 from apps.ops.web import server
 children = server.web_children(
     application, server.listen(settings.HOST, settings.PORT), count=settings.WEB_WORKERS

@@ -15,8 +15,8 @@ import pytest
 from procrastinate import App, testing
 from procrastinate.worker import Worker
 
-from apps.ops.local_postgres import LocalServer, running
-from apps.ops.worker import MEMORY, Growth, memory
+from apps.ops.database.local_postgres import LocalServer, running
+from apps.ops.processes.worker import MEMORY, Growth, memory
 from tests.ops.servers import connect, postmaster, scratch
 from tests.processes import PROJECT, is_alive, until
 
@@ -185,7 +185,7 @@ def test_a_worker_ends_after_a_job_that_has_made_it_large(
 ) -> None:
     """It ends if it will be replaced; the waiting job is then the next worker's."""
     begun: list[int] = []
-    monkeypatch.setattr("apps.ops.worker.memory", lambda: 60_000 * len(begun))
+    monkeypatch.setattr("apps.ops.processes.worker.memory", lambda: 60_000 * len(begun))
 
     async def job(number: int) -> None:
         begun.append(number)

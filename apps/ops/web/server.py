@@ -19,8 +19,9 @@ from django.db import Error, connection
 from django.utils import timezone
 
 from apps.core import machine
-from apps.ops import database_timeouts, presence
-from apps.ops.supervisor import Child, Heartbeat
+from apps.ops.database import timeouts
+from apps.ops.processes import presence
+from apps.ops.processes.supervisor import Child, Heartbeat
 
 if TYPE_CHECKING:
     from apps.ops.web.handler import Handler
@@ -108,7 +109,7 @@ def serve(
     machine.bind_to_processor(number)
     sys.setswitchinterval(SWITCH_INTERVAL)
     allow_many_files()
-    database_timeouts.apply(database_timeouts.WEB)
+    timeouts.apply(timeouts.WEB)
     server = Server(application)
     # uvicorn raises the signal again at its end; the default action would end the process before it
     # leaves the list of expected processes.

@@ -26,7 +26,7 @@ from apps.core.models import AuditRecord
 from apps.core.times import moment
 from apps.engine.kernel import saved
 from apps.market.candles.reading import GRACE_PERIOD
-from apps.ops import local_postgres
+from apps.ops.database import local_postgres
 from apps.trading import services
 from apps.trading.activity.drift import checking
 from apps.trading.live.runner import Runner

@@ -7,7 +7,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 
 from apps.core import database
-from apps.ops.backups import BackupFailed, back_up
+from apps.ops.database.backups import BackupFailed, back_up
 
 
 class Command(BaseCommand):

@@ -6,7 +6,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from apps.ops.backups import BackupFailed, restore
+from apps.ops.database.backups import BackupFailed, restore
 
 
 class Command(BaseCommand):

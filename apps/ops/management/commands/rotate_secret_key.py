@@ -6,7 +6,7 @@ from django.core.exceptions import ImproperlyConfigured
 from django.core.management.base import BaseCommand, CommandError
 from django.utils import timezone
 
-from apps.ops import secret_key
+from apps.ops.database import secret_key
 
 
 class Command(BaseCommand):

@@ -11,9 +11,9 @@ from django.db import Error, connection
 from apps.core import database, jobs, machine
 from apps.core.models import InstalledKey
 from apps.core.times import duration_text
-from apps.ops.backlog import read_backlog
-from apps.ops.health import find_concerns
 from apps.ops.models import SILENCE, ServiceProcess
+from apps.ops.monitoring.backlog import read_backlog
+from apps.ops.monitoring.health import find_concerns
 
 
 class Command(BaseCommand):

@@ -20,8 +20,8 @@ from django.db import OperationalError, connection, connections
 from django.utils import timezone
 
 from apps.engine import Compilation, compilation_started, load_kernels
-from apps.ops import local_postgres
-from apps.ops.supervisor import Backoff, Supervisor, name_process
+from apps.ops.database import local_postgres
+from apps.ops.processes.supervisor import Backoff, Supervisor, name_process
 from apps.ops.web import server
 
 if TYPE_CHECKING:
@@ -110,7 +110,7 @@ class Command(BaseCommand):
 
     def check_secret_key(self) -> None:
         from apps.core import jobs
-        from apps.ops import secret_key
+        from apps.ops.database import secret_key
 
         if jobs.is_quiet():
             self.say(
@@ -238,8 +238,8 @@ class Announcement:
 
 @contextmanager
 def shared_metrics() -> Iterator[None]:
-    """Make an empty directory for the counters of web processes (apps/ops/metrics.py), and remove
-    it at the end.
+    """Make an empty directory for the counters of web processes (apps/ops/monitoring/metrics.py),
+    and remove it at the end.
     """
     folder = settings.METRICS_DIR.parent
     with suppress(FileExistsError):

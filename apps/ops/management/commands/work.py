@@ -11,9 +11,9 @@ from django.core.management.base import BaseCommand, CommandError
 from django.db import OperationalError
 from django.utils import timezone
 
-from apps.ops import worker
+from apps.ops.processes import worker
 
-# Not a queue of jobs: new bars are the work (apps/ops/runners.py).
+# Not a queue of jobs: new bars are the work (apps/ops/processes/runners.py).
 TRADING: Final = "trading"
 
 
@@ -34,7 +34,7 @@ class Command(BaseCommand):
             require_known_key()
             if queue == [TRADING]:
                 self.prepare()
-                from apps.ops import runners
+                from apps.ops.processes import runners
 
                 runners.work()
             elif TRADING in queue:
@@ -62,7 +62,7 @@ def require_known_key() -> None:
 
     Raises ImproperlyConfigured.
     """
-    from apps.ops import secret_key
+    from apps.ops.database import secret_key
 
     is_lost = False
     while True:

@@ -30,9 +30,9 @@ from apps.core import database, jobs, requests
 from apps.core.api.resources import public_page
 from apps.core.requests import client_address
 from apps.market.rulebook import current_rule_set, is_open
-from apps.ops.backlog import Backlog, QueueBacklog, read_backlog
 from apps.ops.models import SILENCE, ServiceProcess
-from apps.ops.worker import QUEUES
+from apps.ops.monitoring.backlog import Backlog, QueueBacklog, read_backlog
+from apps.ops.processes.worker import QUEUES
 
 log = logging.getLogger(__name__)
 

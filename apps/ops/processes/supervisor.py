@@ -23,7 +23,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Final, NamedTuple, NoReturn
 
-from apps.ops import parent_watcher
+from apps.ops.processes import parent_watcher
 
 STOP_SIGNALS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 POLL_SECONDS: Final = 0.1

@@ -25,7 +25,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
-from apps.ops import private_files
+from apps.ops.database import private_files
 
 DATABASE: Final = "algotrade"  # of the database and of the superuser who owns it
 # Where root keeps data and programs for an account that cannot enter root's own folders. Not a

@@ -26,7 +26,7 @@ from psycopg.conninfo import make_conninfo
 
 from apps.core import database
 from apps.core.models import InstalledKey, QuietStart
-from apps.ops.local_postgres import program_folders
+from apps.ops.database.local_postgres import program_folders
 
 DUMP, KEY, MANIFEST = "database.dump", "secret", "manifest.json"
 # psycopg's libpq may have more of them by default than older programs know.

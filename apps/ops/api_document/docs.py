@@ -15,7 +15,7 @@ from drf_spectacular.views import SpectacularSwaggerSplitView
 from apps.algorithms.serializers import without_alternatives
 from apps.core.api import resources
 from apps.core.api.resources import public_page
-from apps.ops.openapi_30 import to_openapi_30
+from apps.ops.api_document.openapi_30 import to_openapi_30
 from apps.webhooks.services import guide_contents
 
 JSON: Final = "application/json"

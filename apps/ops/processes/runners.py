@@ -21,9 +21,10 @@ from apps.core import database
 from apps.core.database import is_passing
 from apps.market.candles import CANDLES_CHANNEL
 from apps.market.services import replayed_until
-from apps.ops import database_timeouts, presence
-from apps.ops.reaper import REAPERS, reaping
-from apps.ops.supervisor import Backoff
+from apps.ops.database import timeouts
+from apps.ops.processes import presence
+from apps.ops.processes.reaper import REAPERS, reaping
+from apps.ops.processes.supervisor import Backoff
 from apps.trading import live
 
 _POLL_SECONDS: Final = 1.0
@@ -36,7 +37,7 @@ log = logging.getLogger(__name__)
 
 def work() -> None:
     """Trade until SIGTERM or SIGINT; bars in progress are committed first."""
-    database_timeouts.apply(database_timeouts.WORKER)
+    timeouts.apply(timeouts.WORKER)
     with (
         presence.present("runner") as beat,
         reaping(beat, *REAPERS, live.close_stranded_runs),

@@ -10,8 +10,8 @@ from django.http import HttpRequest, JsonResponse
 from apps.core import database, machine
 from apps.core.api.resources import public_page
 from apps.core.database import Meaning, meaning_of
-from apps.ops import metrics
 from apps.ops.models import SILENCE, ServiceProcess
+from apps.ops.monitoring import metrics
 
 OK = "ok"
 _POWERS = """

@@ -29,9 +29,10 @@ from procrastinate.worker import Worker
 from apps.backtests import services as backtests
 from apps.core import database
 from apps.core.machine import process_name
-from apps.ops import database_timeouts, presence
-from apps.ops.reaper import REAPERS, reaping
-from apps.ops.supervisor import Backoff, Kill
+from apps.ops.database import timeouts
+from apps.ops.processes import presence
+from apps.ops.processes.reaper import REAPERS, reaping
+from apps.ops.processes.supervisor import Backoff, Kill
 
 # A backtest is all computation and gets a process to itself; the small jobs mostly wait. The
 # dispatch of webhooks has threads of its own.
@@ -59,7 +60,7 @@ def work(queues: Sequence[str], *, is_replaced: bool = False) -> None:
 
     A worker that `is_replaced` at its end also ends after a job that has made it large.
     """
-    database_timeouts.apply(database_timeouts.WORKER)
+    timeouts.apply(timeouts.WORKER)
     logging.getLogger("psycopg.pool").setLevel(logging.ERROR)
     workers = [f"procrastinate.worker.{queue}" for queue in queues]  # each has a logger
     for name in ("procrastinate.utils", "procrastinate.worker", *workers):
@@ -76,7 +77,7 @@ def give_up_work(kill: Kill) -> None:
 
     Without the database the reaper does it later, when that worker has been silent for long.
     """
-    database_timeouts.apply(database_timeouts.WORKER)
+    timeouts.apply(timeouts.WORKER)
     try:
         backtests.give_up_killed(
             process_name(kill.pid), for_memory=kill.for_memory, now=database.now()

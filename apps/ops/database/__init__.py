@@ -1,0 +1,1 @@
+"""The embedded PostgreSQL, waiting times, the secret key and backups."""

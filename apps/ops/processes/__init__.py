@@ -1,0 +1,1 @@
+"""Workers, runners and what keeps them going."""
