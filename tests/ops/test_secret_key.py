@@ -124,8 +124,8 @@ def test_every_column_that_is_encrypted_is_rotated() -> None:
     plain = set(
         """
         accounts.ExportChunk backtests.BacktestResult backtests.TradeBlock backtests.Evidence
-        backtests.ReportPage backtests.StudyShard market.CandleChunk trading.BarRow trading.RunState
-        trading.SessionStart
+        backtests.ReportPage backtests.StudyShard market.CandleChunk market.ReplacedChunk
+        trading.BarRow trading.RunState trading.SessionStart
     """.split()
     )
     encrypted = {
