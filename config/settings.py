@@ -64,18 +64,6 @@ def env_rate(name: str, *, default: str) -> str | None:
     return text
 
 
-def allowed_headers() -> list[str]:
-    """Return the request headers that pages of other origins may send: the document's three, and
-    those of `CORS_EXTRA_HEADERS`, where `api` stands for the others that the API reads.
-    """
-    of_api = ("idempotency-key", "if-match", "if-none-match", "last-event-id", "prefer")
-    extra = env_list("CORS_EXTRA_HEADERS", default="")
-    names = [name for name in extra if name != "api"]
-    if "api" in extra:
-        names += [*of_api, "x-csrftoken"]
-    return ["content-type", "authorization", "x-request-id", *names]
-
-
 def public_url(host: str, port: int) -> str:
     """Return the address under which people reach the service: links in mails begin with it.
 
@@ -521,7 +509,12 @@ CORS_ALLOWED_ORIGINS = env_list(
 )
 CORS_ALLOW_CREDENTIALS = True
 CORS_ALLOW_METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]
-CORS_ALLOW_HEADERS = allowed_headers()
+CORS_ALLOW_HEADERS = [
+    "content-type",
+    "authorization",
+    "x-request-id",
+    *env_list("CORS_EXTRA_HEADERS", default=""),
+]
 CORS_EXPOSE_HEADERS = [
     "X-Request-ID",
     "X-RateLimit-Limit",

@@ -13,7 +13,6 @@ from rest_framework.request import Request
 
 from apps.core.requests import wire_json
 
-ANY_MEDIA_TYPE: Final = "*/*"
 _REFUSED: Final = re.compile(r";\s*q\s*=\s*0(\.0*)?\s*(;|$)", re.IGNORECASE)
 
 
@@ -36,24 +35,8 @@ class JsonRenderer(BaseRenderer):
 class Negotiation(DefaultContentNegotiation):
     """REST framework's negotiation, without media types of weight 0.
 
-    Other weights are ignored. Usual Accept headers are matched first, because parsing is slow.
+    Other weights are ignored.
     """
-
-    def select_renderer(
-        self,
-        request: Request,
-        renderers: Iterable[BaseRenderer],
-        format_suffix: str | None = None,
-    ) -> tuple[BaseRenderer, str]:
-        request.query_params  # noqa: B018  # as the library does: too many of them are refused here
-        accepted = request.headers.get("Accept", ANY_MEDIA_TYPE)
-        for renderer in renderers:
-            if accepted in (ANY_MEDIA_TYPE, renderer.media_type):
-                return renderer, renderer.media_type
-        weighed: tuple[BaseRenderer, str] = super().select_renderer(
-            request, renderers, format_suffix
-        )
-        return weighed
 
     def get_accept_list(self, request: Request) -> list[str]:
         return [kind for kind in super().get_accept_list(request) if not _REFUSED.search(kind)]
