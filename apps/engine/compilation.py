@@ -1,7 +1,7 @@
-"""Compiles what simulations need before the first of them, or loads what was compiled.
+"""Compile the functions that simulations need before the first of them, or load the compiled ones.
 
-Two processes compile, one half each, and this one then loads the result. Of several processes that
-find the cache cold one compiles, and the others wait for it.
+Two processes compile, one half each, and this one then loads the result. If several processes find
+an empty cache, one compiles, and the others wait for it.
 """
 
 import fcntl
@@ -24,8 +24,8 @@ from tqdm import tqdm
 from apps.engine.kernel.kernel_cache import folder_digest, remove_old
 
 PROJECT: Final = Path(__file__).resolve().parents[2]
-# Modules whose `warm_up` calls each of their compiled functions with every type of arguments that
-# simulations use. A group is compiled by a process of its own.
+# Modules with a `warm_up` that calls each of their compiled functions with every type of arguments
+# that simulations use. A separate process compiles each group.
 GROUPS: Final[Mapping[str, Sequence[str]]] = {
     "kernel": ("apps.engine.simulation.simulate",),
     "studies": (
@@ -43,9 +43,10 @@ Say = Callable[[str], None]
 
 
 def prepare_kernels(say: Say) -> None:
-    """Compile what is not in the cache, and load all: no simulation then waits for the compiler.
+    """Compile the functions missing from the cache, and load all, so that no simulation waits for
+    the compiler.
 
-    Shows progress as a bar in a terminal and as lines elsewhere, and nothing when all is compiled.
+    Progress is a bar in a terminal and lines elsewhere; nothing if all is compiled.
     """
     with compilation_started() as compilation:
         compilation.wait(say)
@@ -53,14 +54,14 @@ def prepare_kernels(say: Say) -> None:
 
 
 def load_kernels() -> None:
-    """Load what was compiled into this process."""
+    """Load the compiled functions into this process."""
     for module in MODULES:
         importlib.import_module(module).warm_up()
 
 
 @contextmanager
 def compilation_started() -> Iterator["Compilation"]:
-    """Compile in the background, unless the cache has everything."""
+    """Compile in the background, unless the cache is complete."""
     cold = [group for group in GROUPS if not _is_compiled(group)]
     output, held = os.pipe()
     processes = {
@@ -83,15 +84,15 @@ def compilation_started() -> Iterator["Compilation"]:
 class Compilation:
     """A process for each group to compile.
 
-    Each writes a line to `output` when it turns to another function, and one without a function
-    when a module is done: its group, a space, the function.
+    Each writes a line to `output` when it begins another function, and one without a function when
+    a module is done: its group, a space, the function.
     """
 
     processes: Mapping[str, subprocess.Popen[bytes]]
     output: int
 
     def wait(self, say: Say) -> None:
-        """Wait for their end. Raises CalledProcessError when one of them has failed."""
+        """Wait for their end. Raises CalledProcessError if one of them has failed."""
         if not self.processes:
             return
         begun = reported_at = time.monotonic()
@@ -121,7 +122,7 @@ class Compilation:
 
 
 class FunctionNames(event.Listener):
-    """Prints which of the engine's functions a process compiles."""
+    """Prints the engine's functions that a process compiles."""
 
     def __init__(self, group: str) -> None:
         self._group = group
@@ -154,7 +155,7 @@ def _marker(group: str) -> Path:
 
 
 def _version() -> str:
-    """Return what the cache's content depends on but for the processor, which Numba checks."""
+    """Return the inputs of the cache's content, except the processor, which Numba checks."""
     return f"{folder_digest(PROJECT / 'apps' / 'engine')} {numba.__version__} {sys.version}"
 
 
@@ -164,7 +165,7 @@ def _is_compiled(group: str) -> bool:
 
 
 def _compile(group: str) -> None:
-    """Compile a group, unless another process has done so meanwhile; print its functions."""
+    """Compile a group, unless another process has just done so; print its functions."""
     marker = _marker(group)
     marker.parent.mkdir(parents=True, exist_ok=True)
     with marker.with_suffix(".lock").open("w") as lock:

@@ -1,4 +1,4 @@
-"""What can be wrong with what the engine is given. Each error carries values, not prose alone."""
+"""Errors about the engine's input. Each carries values beside its text."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from typing import Final
 
 
 class EngineError(Exception):
-    """Base of everything the engine raises on purpose."""
+    """Base of all intentional errors of the engine."""
 
 
 class _Absent:
-    """Stands where nothing was sent; None is a null that was."""
+    """Stands for an absent value; None is a null that was sent."""
 
     def __repr__(self) -> str:
         return "<absent>"
@@ -22,11 +22,11 @@ ABSENT: Final = _Absent()
 
 @dataclass(frozen=True, slots=True)
 class FieldError:
-    """One thing that is wrong or missing in a strategy.
+    """A wrong or missing field of a strategy.
 
     `field` is the dotted path (`entryConditions.conditions[0].indicator1.period`), `message` a
-    sentence that names it, `value` what was sent there, however large (ABSENT where nothing was),
-    `allowed` the closed set of values, if it is one.
+    sentence with the path, `value` the value sent there, of any size (ABSENT without one),
+    `allowed` the closed set of values, if there is one.
     """
 
     field: str
@@ -44,7 +44,7 @@ class InvalidStrategy(EngineError):
 
 
 class IncompleteStrategy(EngineError):
-    """Every field that is there is right, but steps are not finished."""
+    """All given fields are right, but steps are incomplete."""
 
     def __init__(self, missing: tuple[str, ...], errors: tuple[FieldError, ...]) -> None:
         super().__init__(f"These steps are not complete: {', '.join(missing)}.")
@@ -57,7 +57,7 @@ LEAST_BARS = 2
 
 
 class InsufficientBars(EngineError):
-    """Too few bars of a symbol are left in the range once its indicators are warm."""
+    """Too few bars of a symbol remain in the range after the warm-up of its indicators."""
 
     def __init__(self, symbol: str, *, held: int, needed: int) -> None:
         super().__init__(f"{symbol} has {held} bars in the range after warm-up; {needed} needed.")
@@ -71,7 +71,7 @@ MOST_TRADES = 1_000_000
 
 
 class TooManyTrades(EngineError):
-    """A strategy that trades without end."""
+    """A strategy with an endless number of trades."""
 
     def __init__(self) -> None:
         super().__init__(f"It makes more than {MOST_TRADES:,} trades; shorten the range.")

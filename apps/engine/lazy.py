@@ -1,4 +1,4 @@
-"""What is worked out when it is first asked for, until `cached_property` needs no lock."""
+"""Attributes computed on first use, until `cached_property` needs no lock."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ if TYPE_CHECKING:
 else:
 
     class lazy:  # noqa: N801 - written as a decorator
-        """As functools' `cached_property`, which in Python 3.11 holds a lock while it works, one
-        for all objects and threads. Here two that ask at once may both work it out.
+        """Like functools' `cached_property`, which in Python 3.11 holds one lock for all objects
+        and threads while it computes. Here two concurrent readers may both compute the value.
         """
 
         def __init__(self, work: Callable[[Any], Any]) -> None:
@@ -28,9 +28,9 @@ else:
 
 
 def lazy_names(package: str, names: Mapping[str, Sequence[str]]) -> Callable[[str], Any]:
-    """Return the `__getattr__` of a package: it imports a module when one of its names is used.
+    """Return the `__getattr__` of a package: it imports a module on first use of one of its names.
 
-    `names` are by module, whose path begins at the package.
+    `names` are keyed by module, relative to the package.
     """
     modules = {name: module for module, own in names.items() for name in own}
 

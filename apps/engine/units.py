@@ -1,7 +1,7 @@
-"""What numbers count, and with how many decimals they leave the service.
+"""The units of numbers, and their decimals on the wire.
 
-A sum of binary fractions such as 0.30000000000000004 shows digits that nobody measured. Numbers are
-computed with all of them, and rounded here once, where they leave.
+A sum of binary fractions such as 0.30000000000000004 shows digits without meaning. Numbers are
+computed with all digits, and rounded here once, on leaving.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 
 
 class Unit(StrEnum):
-    """What a number counts.
+    """The unit of a number.
 
     A charge is an item of a contract note before it is rounded to the paisa; a setting is a number
-    as it was written, such as a rate, or one that a study tries (rule 19).
+    as written, such as a rate, or a number that a study tries (rule 19).
     """
 
     COUNT = "count"
@@ -51,7 +51,7 @@ DECIMALS: Final[Mapping[Unit, int]] = {
 
 
 def rounded(value: float, unit: Unit) -> float:
-    """The number with the decimals of its unit; a negative zero is 0."""
+    """Return the number with the decimals of its unit; a negative zero is 0."""
     return round(value, DECIMALS[unit]) + 0.0
 
 
@@ -59,7 +59,7 @@ def each_rounded(values: NDArray[np.float64], unit: Unit) -> list[float]:
     """Return `rounded` of each, equal to the last bit.
 
     Scaled to whole numbers, values round as their decimals do unless they are within a thousandth
-    of a tie, or too large for that to be told: those are rounded one by one.
+    of a tie, or too large to tell: those are rounded one by one.
     """
     decimals = DECIMALS[unit]
     scaled = values * 10.0**decimals
@@ -72,13 +72,13 @@ def each_rounded(values: NDArray[np.float64], unit: Unit) -> list[float]:
 
 
 def all_rounded(values: NDArray[np.float64], unit: Unit) -> list[float]:
-    """Round a column as NumPy does, in which ties may end otherwise than in `rounded`."""
+    """Round a column as NumPy does; ties may differ from `rounded`."""
     column: list[float] = (np.round(values, DECIMALS[unit]) + 0.0).tolist()
     return column
 
 
 def group_digits(digits: str) -> str:
-    """Set lakhs and crores apart, as India does: the last three digits, and the others in pairs."""
+    """Separate lakhs and crores, as India does: the last three digits, and the others in pairs."""
     head, tail = digits[:-3], digits[-3:]
     pairs = [head[max(end - 2, 0) : end] for end in range(len(head), 0, -2)]
     return ",".join([*reversed(pairs), tail])

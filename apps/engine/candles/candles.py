@@ -1,7 +1,7 @@
-"""Bars of one symbol as columns, and the calendar that they are read by.
+"""Bars of one symbol as columns, and their calendar.
 
-Times are epoch seconds UTC of a bar's START. A day is a date in Asia/Kolkata, which has had no
-change of clock since 1945, so a fixed offset is exact.
+Times are epoch seconds UTC of a bar's START. A day is a date in Asia/Kolkata, which has not changed
+its clock since 1945, so a fixed offset is exact.
 """
 
 from __future__ import annotations
@@ -44,16 +44,16 @@ Numeric = TypeVar("Numeric", np.int64, np.float64)
 
 
 class InvalidCandles(EngineError):
-    """Columns that are no series of bars; the message names the first bar that is wrong."""
+    """Columns that are not a series of bars; the message names the first wrong bar."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Candles:
     """Bars of one symbol in one timeframe, oldest first: read-only contiguous columns.
 
-    `time` i8[n] strictly increasing; open, high, low, close f8[n] in rupees, above zero, with
-    low <= open, close <= high; `volume` f8[n], zero where there is none (an index). `placement` is
-    where they are in a table of many symbols, if they are in one.
+    `time` i8[n] strictly increasing; open, high, low, close f8[n] in rupees, above zero, with low
+    <= open, close <= high; `volume` f8[n], zero if there is none (an index). `placement` is their
+    place in a table of many symbols, if they are in one.
     """
 
     time: NDArray[np.int64]
@@ -75,7 +75,7 @@ class Candles:
         close: ArrayLike,
         volume: ArrayLike,
     ) -> Candles:
-        """The columns as Candles, checked; InvalidCandles says what is wrong and at which bar."""
+        """Return the columns as Candles. Raises InvalidCandles with the fault and its bar."""
         columns = (np.asarray(v, dtype=np.float64) for v in (open, high, low, close, volume))
         candles = cls(frozen(np.asarray(time, dtype=np.int64)), *map(frozen, columns))
         _check(candles)
@@ -85,7 +85,7 @@ class Candles:
         return len(self.time)
 
     def slice(self, start: int, stop: int) -> Candles:
-        """Bars [start, stop) by index, without copying."""
+        """Return bars [start, stop) by index, without copying."""
         if start == 0 and stop == len(self):
             return self
         part, placement = slice(start, stop), self.placement
@@ -96,7 +96,7 @@ class Candles:
         )
 
     def select(self, mask: NDArray[np.bool_]) -> Candles:
-        """The bars where `mask` is true: copied, unless it is everywhere."""
+        """Return the bars with a true `mask`: copied, unless all are."""
         if mask.all():
             return self
         return Candles(
@@ -104,7 +104,7 @@ class Candles:
         )
 
     def between(self, start: int, end: int) -> Candles:
-        """Bars with start <= time < end (epoch seconds), without copying."""
+        """Return bars with start <= time < end (epoch seconds), without copying."""
         first, last = np.searchsorted(self.time, (start, end))
         return self.slice(int(first), int(last))
 
@@ -112,8 +112,7 @@ class Candles:
 @dataclass(slots=True, eq=False)
 class CandleTable:
     """The candles of many symbols, one after the other: a simulation of all finds each column in
-    one array, and copies none. `columns` f8[5, bars] are those of NUMBERS, of which `size` bars are
-    used.
+    one array, without copies. `columns` f8[5, bars] are those of NUMBERS, with `size` bars in use.
     """
 
     columns: Numbers
@@ -122,13 +121,13 @@ class CandleTable:
 
     @classmethod
     def build(cls, max_bars: int) -> CandleTable:
-        """An empty table; memory is taken by what is added alone."""
+        """Return an empty table; unused parts take no memory."""
         return cls(np.empty((len(NUMBERS), max_bars)))
 
     def add(self, candles: Candles) -> Candles:
-        """Copy the candles behind the others and return them as they are there.
+        """Copy the candles to the end of the table and return them in it.
 
-        Those that have the times of the candles before share one column of them.
+        Candles with the same times as the previous ones share one column of times.
         """
         begin, self.size = self.size, self.size + len(candles)
         columns = self.columns[:, begin : self.size]
@@ -139,7 +138,7 @@ class CandleTable:
 
 
 class Placement(NamedTuple):
-    """Where candles are in a table: which of its bars is their first."""
+    """The place of candles in a table: the index of their first bar."""
 
     table: CandleTable
     first: int
@@ -147,7 +146,7 @@ class Placement(NamedTuple):
 
 def shared_columns(candles: Sequence[Candles]) -> tuple[Numbers, list[int]] | None:
     """Return the columns of the table that holds all of the candles, f8[5, bars] by NUMBERS, and
-    the first bar of each there; None of candles that are elsewhere, or overlap.
+    the index of each first bar; None for candles that are elsewhere, or overlap.
     """
     placements = [symbol.placement for symbol in candles if symbol.placement is not None]
     if len(placements) < len(candles) or len({id(table) for table, _ in placements}) > 1:
@@ -161,7 +160,7 @@ def shared_columns(candles: Sequence[Candles]) -> tuple[Numbers, list[int]] | No
 
 
 def frozen(values: NDArray[Numeric]) -> NDArray[Numeric]:
-    """The same values as a contiguous column that refuses to be written, copied only if need be."""
+    """Return the same values as a contiguous, read-only column, copied only if necessary."""
     column = np.ascontiguousarray(values).view()
     column.flags.writeable = False
     return column
@@ -191,12 +190,12 @@ def _refuse(candles: Candles, wrong: NDArray[np.bool_], problem: str) -> None:
 
 
 def ist_day(time: NDArray[np.int64]) -> NDArray[np.int32]:
-    """Days from 1970-01-01 to the date in Asia/Kolkata of each epoch second."""
+    """Return the days from 1970-01-01 to the date in Asia/Kolkata of each epoch second."""
     return ((time + IST) // DAY).astype(np.int32)
 
 
 def ist_days(time: NDArray[np.int64]) -> NDArray[np.int32]:
-    """`ist_day` of ascending times: one search a day instead of one division a bar."""
+    """Return `ist_day` of ascending times: one search a day instead of one division a bar."""
     if len(time) < 2:
         return ist_day(time)
     first, last = ist_day(time[[0, -1]]).tolist()
@@ -208,12 +207,12 @@ def ist_days(time: NDArray[np.int64]) -> NDArray[np.int32]:
 
 
 def day_start(day: NDArray[np.int32]) -> NDArray[np.int64]:
-    """Epoch seconds of 00:00 in Asia/Kolkata of each day number."""
+    """Return epoch seconds of 00:00 in Asia/Kolkata of each day number."""
     return day.astype(np.int64) * DAY - IST
 
 
 def block_id(time: NDArray[np.int64], timeframe: str) -> NDArray[np.int64]:
-    """The block of rule 11 each bar lies in, counted from 1970.
+    """Return the block of rule 11 of each bar, counted from 1970.
 
     A block is a calendar month in Asia/Kolkata up to 30m, a calendar year for 1h and 4h, and a
     decade (1970-79 is 0) for 1d and 1w.
@@ -222,22 +221,22 @@ def block_id(time: NDArray[np.int64], timeframe: str) -> NDArray[np.int64]:
 
 
 def calendar_month(time: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The calendar month in Asia/Kolkata that each bar lies in, counted from 1970."""
+    """Return the calendar month in Asia/Kolkata of each bar, counted from 1970."""
     return (time + IST).astype("M8[s]").astype("M8[M]").astype(np.int64)
 
 
 def block_start(block: int, timeframe: str) -> int:
-    """Epoch seconds at which a block begins: 00:00 in Asia/Kolkata of its first day."""
+    """Return the epoch seconds of a block's beginning: 00:00 in Asia/Kolkata of its first day."""
     return int(block_starts(np.array([block]), timeframe)[0])
 
 
 @lru_cache(maxsize=4096)
 def start_of_block(time: int, timeframe: str) -> int:
-    """Epoch seconds at which the block begins that holds a moment."""
+    """Return the epoch seconds of the beginning of a moment's block."""
     return block_start(int(block_id(np.array([time]), timeframe)[0]), timeframe)
 
 
 def block_starts(blocks: NDArray[np.int64], timeframe: str) -> NDArray[np.int64]:
-    """`block_start` of each."""
+    """Return `block_start` of each block."""
     months = (blocks * _MONTHS_IN_BLOCK.get(timeframe, 1)).astype("M8[M]")
     return months.astype("M8[s]").astype(np.int64) - IST

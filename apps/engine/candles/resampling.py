@@ -15,7 +15,9 @@ class CannotResample(EngineError):
 def bar_ends(
     time: NDArray[np.int64], timeframe: str, sessions: Sessions | None
 ) -> NDArray[np.int64]:
-    """The end of each bar (ascending starts, below a day): its length on, at most the close."""
+    """Return the end of each bar (ascending starts, below a day): after its length, at most the
+    close.
+    """
     first = np.flatnonzero(np.diff(ist_day(time), prepend=-1))
     closes = _hours(ist_day(time[first]), sessions)[1]
     close = np.repeat(closes, np.diff(first, append=len(time)))
@@ -31,17 +33,17 @@ def resample(
     *,
     until: int | None = None,
 ) -> Candles:
-    """The same bars in a longer timeframe (rule 17).
+    """Return the same bars in a longer timeframe (rule 17).
 
     Intraday buckets start at the dated session's opening and end after their length or at the
-    session's close, whichever is first. Bars outside the session are not lost: they form buckets
-    of their own, counted from the same opening in both directions, that never reach into the
-    session. Without hours for a date (or without `sessions`) buckets count from midnight.
-    A day is all bars of its date, stamped 00:00; a week runs from Monday, stamped 00:00.
+    session's close, whichever is first. Bars outside the session are kept: they form separate
+    buckets, counted from the same opening in both directions, that never reach into the session.
+    Without hours for a date (or without `sessions`) buckets count from midnight. A day is all bars
+    of its date, stamped 00:00; a week runs from Monday, stamped 00:00.
 
-    A bucket that the data may not have finished is kept. Give `until`, the moment up to which the
-    bars are known, to drop every bucket that ends later: a day ends at its session's close, a week
-    on the next Monday.
+    A bucket that the data may not complete is kept. Give `until`, the moment up to which the bars
+    are known, to drop every bucket that ends later: a day ends at its session's close, a week on
+    the next Monday.
     """
     source, target = TIMEFRAMES[source_timeframe], TIMEFRAMES[target_timeframe]
     if target < source:
@@ -58,7 +60,7 @@ def resample(
 
 
 def _gather(candles: Candles, first: NDArray[np.int64], start: NDArray[np.int64]) -> Candles:
-    """Bars [first[i], first[i+1]) as one bar stamped start[i]."""
+    """Return bars [first[i], first[i+1]) as one bar stamped start[i]."""
     if not len(first):
         return candles.slice(0, 0)
     last = np.append(first[1:], len(candles)) - 1
@@ -75,7 +77,7 @@ def _gather(candles: Candles, first: NDArray[np.int64], start: NDArray[np.int64]
 def buckets(
     time: NDArray[np.int64], length: int, sessions: Sessions | None
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Start and end (epoch seconds) of the bucket each bar belongs to."""
+    """Return start and end (epoch seconds) of each bar's bucket."""
     day = ist_day(time)
     if length == TIMEFRAMES["1w"]:
         start = day_start(day - (day + 3) % 7)  # 1970-01-01 was a Thursday
@@ -94,7 +96,7 @@ def buckets(
 def _hours(
     day: NDArray[np.int32], sessions: Sessions | None
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Opening and close of each day; the whole day where nothing is known of it."""
+    """Return opening and close of each day; the whole day if its hours are unknown."""
     midnight = day_start(day)
     if sessions is None:
         return midnight, midnight + DAY

@@ -1,4 +1,4 @@
-"""When a market segment trades: dated hours, handed in by whoever keeps the market's calendar."""
+"""The trading hours of a market segment by date; the caller keeps the market's calendar."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ MONDAY_TO_FRIDAY = 0b0011111
 
 
 class InvalidSessions(EngineError):
-    """Regimes that overlap, or hours that are none."""
+    """Overlapping regimes, or invalid hours."""
 
 
 class Regime(NamedTuple):
     """Hours of the continuous session over a span of dates.
 
-    Days count from 1970-01-01 in Asia/Kolkata, both ends included; hours are seconds since
-    midnight there; `weekdays` is a mask, bit 0 Monday, of the days that have a session.
+    Days count from 1970-01-01 in Asia/Kolkata, both ends included; hours are seconds since midnight
+    there; `weekdays` is a mask, bit 0 Monday, of the days with a session.
     """
 
     first_day: int
@@ -35,8 +35,8 @@ class Regime(NamedTuple):
 
 
 class Override(NamedTuple):
-    """One date that differs: its own hours, or none at all (`opens` is None): a holiday, or, not
-    `known`, a session at hours that nobody knows.
+    """A date that differs: its own hours, or none (`opens` is None): a holiday or, if not `known`,
+    a session at unknown hours.
     """
 
     day: int
@@ -49,9 +49,9 @@ class Override(NamedTuple):
 class Sessions:
     """The calendar of one exchange segment; make it with `Sessions.build`.
 
-    Columns of the regimes (i8[r], by date) and of the overrides (i8[k], by date, hours -1 where
-    the date is closed or they are not known). `years` (i8[y], sorted) are those whose holidays are
-    listed; None means all.
+    Columns of the regimes (i8[r], by date) and of the overrides (i8[k], by date, hours -1 for a
+    closed date or unknown hours). `years` (i8[y], sorted) are those with listed holidays; None
+    means all.
     """
 
     first_day: NDArray[np.int64]
@@ -73,7 +73,9 @@ class Sessions:
         *,
         years: Iterable[int] | None = None,
     ) -> Sessions:
-        """Regimes that do not overlap, and at most one override a date, in any order."""
+        """Build a calendar from non-overlapping regimes, and at most one override a date, in any
+        order.
+        """
         spans = sorted(regimes)
         dates = {override.day: override for override in overrides}
         for regime in spans:
@@ -91,15 +93,15 @@ class Sessions:
 
     @property
     def regimes(self) -> list[Regime]:
-        """By date."""
+        """Return the regimes in order of date."""
         columns = (self.first_day, self.last_day, self.opens, self.closes, self.weekdays)
         return [Regime(*row) for row in np.stack(columns, axis=1).tolist()]
 
     def hours(self, day: NDArray[np.int32]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Opening and close (epoch seconds) of the continuous session of each date.
+        """Return opening and close (epoch seconds) of the continuous session of each date.
 
-        Whatever the weekday, so that bars of a special day nobody listed still have hours; of a
-        closed date, the hours of its regime. -1 where no regime covers the date.
+        Weekdays do not count, so that bars of an unlisted special day still have hours; a closed
+        date has the hours of its regime. -1 outside all regimes.
         """
         regime, covered = self._regime(day)
         opens, closes = self._take(self.opens, regime), self._take(self.closes, regime)
@@ -113,18 +115,18 @@ class Sessions:
     def regular_hours(self, day: NDArray[np.int32]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Return opening and close of the regime of each date, in seconds since midnight.
 
-        Holidays and special sessions do not count. -1 where no regime covers the date.
+        Holidays and special sessions do not count. -1 outside all regimes.
         """
         regime, covered = self._regime(day)
         opens, closes = self._take(self.opens, regime), self._take(self.closes, regime)
         return np.where(covered, opens, -1), np.where(covered, closes, -1)
 
     def trading_hours(self, day: NDArray[np.int32]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Opening and close (epoch seconds) between which bars of each date are in session.
+        """Return opening and close (epoch seconds) for deciding which bars of each date are in
+        session.
 
-        A listed holiday has none: it closes when it opens. A date has the hours of its regime where
-        the calendar does not list it, and lasts from midnight to midnight where nobody knows its
-        hours.
+        A listed holiday has none: it closes when it opens. A date has the hours of its regime if
+        the calendar does not list it, and lasts from midnight to midnight if its hours are unknown.
         """
         opens, closes = self.hours(day)
         midnight = day_start(day)
@@ -137,13 +139,13 @@ class Sessions:
         return opens, np.where(no_hours & known, opens, closes)
 
     def certain_closes(self, day: NDArray[np.int32]) -> NDArray[np.int64]:
-        """The close of each date's session (epoch seconds) where the calendar is certain of it: -1
-        in a year whose holidays are not listed, and where a special session's hours are not known.
+        """Return the close of each date's session (epoch seconds) if the calendar is certain of it:
+        -1 in a year without listed holidays, and for a special session at unknown hours.
         """
         return np.where(self.is_certain(day), self.hours(day)[1], -1)
 
     def is_certain(self, day: NDArray[np.int32]) -> NDArray[np.bool_]:
-        """Return whether the calendar knows if each date has a session, and at which hours."""
+        """Return whether the calendar knows if each date has a session, and its hours."""
         override, listed = self._override(day)
         certain = ~listed | (self._take(self.override_known, override) == 1)
         if self.years is not None:
@@ -152,7 +154,7 @@ class Sessions:
         return np.asarray(certain)
 
     def is_session(self, day: NDArray[np.int32]) -> NDArray[np.bool_]:
-        """Whether the calendar has a session on each date."""
+        """Return whether the calendar has a session on each date."""
         regime, covered = self._regime(day)
         weekday = (day.astype(np.int64) + 3) % 7  # 1970-01-01 was a Thursday
         regular = covered & ((self._take(self.weekdays, regime) >> weekday) & 1).astype(bool)
@@ -171,17 +173,18 @@ class Sessions:
 
     @staticmethod
     def _take(column: NDArray[np.int64], row: NDArray[np.intp]) -> NDArray[np.int64]:
-        """column[row]; rows of -1 and empty columns give -1, to be masked by the caller."""
+        """Return column[row]; rows of -1 and empty columns give -1, which the caller must mask."""
         return np.append(column, -1)[row]
 
 
 def in_session(
     time: NDArray[np.int64], timeframe: str, sessions: Sessions | None
 ) -> NDArray[np.bool_]:
-    """Whether any moment of each bar (ascending starts) lies in the session of its date (rule 9).
+    """Return whether any moment of each bar (ascending starts) is in the session of its date (rule
+    9).
 
     Days and weeks are always in session, and so is every bar without a calendar. It takes a few
-    searches a date, however many bars there are.
+    searches a date for any number of bars.
     """
     length = TIMEFRAMES[timeframe]
     if sessions is None or length >= DAY or not len(time):
@@ -200,7 +203,7 @@ def in_session(
 
 
 def session_bars(candles: Candles, timeframe: str, sessions: Sessions | None) -> Candles:
-    """The bars that are `in_session`; the very same columns where all are."""
+    """Return the bars that are `in_session`; the same columns if all are."""
     return candles.select(in_session(candles.time, timeframe, sessions))
 
 

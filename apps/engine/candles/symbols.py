@@ -39,7 +39,7 @@ _NO_DATE = re.compile(r".*[0-9](?:FUT|CE|PE)")
 
 
 class InvalidSymbol(EngineError):
-    """A text that is no symbol: why, and the parts that could be read (else None)."""
+    """A text that is not a symbol: the reason, and the readable parts (else None)."""
 
     def __init__(self, reason: str, exchange: str | None = None, code: str | None = None) -> None:
         super().__init__(reason)
@@ -50,10 +50,11 @@ class InvalidSymbol(EngineError):
 
 @dataclass(frozen=True, slots=True)
 class Symbol:
-    """One reading of a symbol. `root` is the underlying's name, for an equity the code itself.
+    """A reading of a symbol.
 
-    `year` has four digits, `month` is 1 to 12, `day` is None for a monthly contract, whose day of
-    expiry only the instrument master knows. `strike` is in rupees.
+    `root` is the underlying's name, for an equity the code itself. `year` has four digits, `month`
+    is 1 to 12, `day` is None for a monthly contract, whose day of expiry only the instrument master
+    knows. `strike` is in rupees.
     """
 
     exchange: str
@@ -72,12 +73,12 @@ class Symbol:
 
 @lru_cache(maxsize=4096)  # a review parses each of its symbols six times, in 10 us
 def parse_symbol(text: str) -> Symbol:
-    """The first reading of `text`; raises InvalidSymbol."""
+    """Return the first reading of `text`. Raises InvalidSymbol."""
     return readings(text)[0]
 
 
 def readings(text: str) -> tuple[Symbol, ...]:
-    """All readings of `text`, one or two, a monthly contract first; raises InvalidSymbol."""
+    """Return all readings of `text`, one or two, a monthly contract first. Raises InvalidSymbol."""
     exchange, code = _split(text)
     dated = _DATED.fullmatch(code)
     if dated is None:
@@ -141,7 +142,7 @@ def _contracts(exchange: str, code: str, dated: re.Match[str]) -> tuple[Symbol, 
 
 
 def _options(year: int, month: int, tail: str) -> list[tuple[int | None, str, Literal["CE", "PE"]]]:
-    """(day, strike, option type) of each reading of what follows the month."""
+    """Return (day, strike, option type) of each reading of the text after the month."""
     readings: list[tuple[int | None, str, Literal["CE", "PE"]]] = []
     monthly = _MONTHLY_OPTION.fullmatch(tail)
     weekly = _WEEKLY_OPTION.fullmatch(tail)
@@ -154,7 +155,7 @@ def _options(year: int, month: int, tail: str) -> list[tuple[int | None, str, Li
 
 
 def _day(year: int, month: int, digits: str | None) -> int | None:
-    """The day of the month, if the digits make a real date."""
+    """Return the day of the month, if the digits make a real date."""
     try:
         return date(year, month, int(digits or 0)).day
     except ValueError:

@@ -1,6 +1,6 @@
-"""Evidence: how far a result can be trusted.
+"""Evidence: checks of how far a result can be trusted.
 
-Other apps use these names alone. What loads the compiler is imported when it is first used.
+Other apps import only these names. Modules that load the compiler are imported on first use.
 """
 
 from typing import TYPE_CHECKING

@@ -1,4 +1,4 @@
-"""What the trades of a result would pay by the rules of another date."""
+"""The charges of a result's trades by the rules of another date."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ def charges_as_of_section(
     gross: float,
 ) -> EvidenceSection:
     """Return the charges of TRADED_FILL records by the rates of a day (days since 1970 in
-    Asia/Kolkata), by kind, beside those that were paid; `gross` is the profit before charges.
+    Asia/Kolkata), by kind, beside the charges paid; `gross` is the profit before charges.
 
-    The segments, under which the schedule has the rates, are in the order of the symbols.
+    `segments`, the keys of the rates in the schedule, are in the order of the symbols.
     """
     rates = rates_on(schedule, segments, day)
     uncharged = [symbol for symbol, row in zip(symbols, rates, strict=True) if row is NO_RATES]

@@ -1,4 +1,4 @@
-"""What a result loses to slippage and charges, and how much of both it bears."""
+"""The loss of a result to slippage and charges, and the costs it can bear."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Floats = NDArray[np.float64]
 COSTS: Final = "costs"
 COST_FACTORS: Final = (0.0, 0.5, 1.0, 1.5, 2.0, 3.0)
 """Multiples of slippage and charges at which the result is simulated again."""
-# What of rates is multiplied; GST follows what it is on.
+# The rates that are multiplied; GST follows its base.
 _MULTIPLIED: Final = (
     "brokerage",
     "brokerage_cap",
@@ -48,8 +48,8 @@ _NOT_LOOKED_AT: Final = (
 
 
 def costs_section(evidence: EvidenceInput) -> EvidenceSection:
-    """Return how the profit at signal prices becomes the net profit, the cost a trade at which
-    nothing would be left, and the net profit at COST_FACTORS times the costs.
+    """Return the steps from the profit at signal prices to the net profit, the break-even cost of a
+    trade, and the net profit at COST_FACTORS times the costs.
 
     The break-even cost is the profit at signal prices over the number of trades, and over the value
     of their entries in basis points (hundredths of a percent).
@@ -95,8 +95,8 @@ def costs_section(evidence: EvidenceInput) -> EvidenceSection:
 
 
 def slippage_of(fills: Array, plan: Plan, contracts: Sequence[Contract]) -> Floats:
-    """Return the rupees by which slippage worsened each of FILL records, at least 0: the price of
-    a market or stop fill was that much better before (rule 4).
+    """Return the rupees by which slippage worsened each of FILL records, at least 0: without it the
+    price of a market or stop fill was better (rule 4).
     """
     is_entry, side = fills["reason"] == OPEN, fills["side"].astype(np.float64)
     has_slippage = np.where(
@@ -109,8 +109,8 @@ def slippage_of(fills: Array, plan: Plan, contracts: Sequence[Contract]) -> Floa
 
 
 def times_charges(schedule: Schedule, factor: float) -> Schedule:
-    """Return the schedule with every charge so many times as high."""
-    if factor == 0:  # so many times no cap is none
+    """Return the schedule with every charge multiplied by a factor."""
+    if factor == 0:  # a cap times 0 means no cap
         return NO_CHARGES
     return tuple(
         row._replace(**{name: getattr(row, name) * factor for name in _MULTIPLIED})

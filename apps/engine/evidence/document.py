@@ -1,4 +1,4 @@
-"""The whole evidence on a result, as one JSON document, and the verdict that leads it."""
+"""The complete evidence on a result, as one JSON document, with the verdict first."""
 
 from __future__ import annotations
 
@@ -42,9 +42,9 @@ _OPENINGS: Final = {
 
 
 class Assessment(NamedTuple):
-    """Whether a result passes, the sentence to lead with, and the checks behind it.
+    """Whether a result passes, the leading sentence, and the checks behind it.
 
-    It says what chance and hindsight could have done in the range, never what comes after.
+    It assesses effects of chance and hindsight in the range, never the future.
     """
 
     passes: bool
@@ -53,8 +53,9 @@ class Assessment(NamedTuple):
 
 
 def assess(checks: Sequence[EvidenceCheck]) -> Assessment:
-    """Return the verdict on the checks of all sections. A check that is needed and missing is one
-    that does not pass.
+    """Return the verdict on the checks of all sections.
+
+    A missing required check counts as not passed.
     """
     passed, failed, doubted = (
         {check.name for check in checks if check.status == status}
@@ -73,10 +74,10 @@ def assess(checks: Sequence[EvidenceCheck]) -> Assessment:
 
 
 def evidence_document(evidence: EvidenceInput, *, not_judged: str = "") -> dict[str, object]:
-    """Return the verdict, the checks behind it, and the sections by their names.
+    """Return the verdict, the checks behind it, and the sections keyed by name.
 
-    `not_judged` is a sentence that says why prices are not those of a market: no result on those
-    is judged, and none passes. Raises EngineError.
+    `not_judged` is the reason why prices are not those of a market: such results are not judged,
+    and do not pass. Raises EngineError.
     """
     sections = [section_of(evidence) for section_of in SECTIONS.values()]
     checks = [section.check for section in sections if section.check]

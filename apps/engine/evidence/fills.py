@@ -1,11 +1,11 @@
-"""What of a result rests on what a simulation assumes of its fills.
+"""The dependence of a result on the simulation's assumptions about fills.
 
-Of a bar only four prices are known, so which of two levels inside it prices reached first is not.
+A bar has only four prices, so the order in which prices reached two levels inside it is unknown.
 The rules take the stop before the target, an entry inside a bar before its stop, and the target in
-the bar of such an entry only where the bar closes beyond it (3 and 12). Each such bar is looked at
-by the rule, by the opposite, and by finer candles, trade by trade: quantities and other trades stay
-as they were. Where a position was stopped in the bar that an order filled it inside, by the
-opposite it leaves at the bar's close.
+the bar of such an entry only if the bar closes beyond it (3 and 12). Each such bar is examined by
+the rule, by its opposite, and by finer candles, trade by trade: quantities and other trades stay.
+If a position was stopped in the bar that filled its order inside, by the opposite it leaves at the
+bar's close.
 """
 
 from __future__ import annotations
@@ -70,9 +70,11 @@ _stop_distances = np.vectorize(prices.stop_distance, otypes=[np.float64], exclud
 
 
 class UndecidedBar(NamedTuple):
-    """A bar of a trade in which prices reached two levels. `change`: what the opposite of the rule
-    adds to the net profit. Prices are NaN where there is none: `stop` and `target` those that count
-    in the bar, `order` that of an entry that was filled inside it, from below where `up`.
+    """A bar of a trade in which prices reached two levels.
+
+    `change` is the difference that the opposite of the rule makes to the net profit. Prices are NaN
+    if missing: `stop` and `target` are those in force in the bar, `order` that of an entry filled
+    inside it, from below if `up`.
     """
 
     kind: str
@@ -88,7 +90,7 @@ class UndecidedBar(NamedTuple):
 
 
 def opposite_is_true(bars: Candles, p: UndecidedBar) -> bool | None:
-    """Return whether finer candles within the bar say the opposite of the rule; None where they
+    """Return whether finer candles within the bar prove the opposite of the rule; None if they
     leave it open.
     """
     worst, best = (bars.low, bars.high) if p.side > 0 else (bars.high, bars.low)
@@ -120,8 +122,9 @@ def opposite_is_true(bars: Candles, p: UndecidedBar) -> bool | None:
 
 @dataclass(frozen=True, eq=False)
 class SymbolFills:
-    """The trades of one symbol with the levels that their bars were held against. `has_adds`: of
-    those that were added to the levels are not looked at.
+    """The trades of one symbol with the levels for their bars.
+
+    `has_adds` marks trades with adds, whose levels are not examined.
     """
 
     trades: SymbolTrades
@@ -141,7 +144,7 @@ class SymbolFills:
 
     @lazy
     def inside(self) -> Truths:
-        """Left inside a bar, or at its close, and not at its open."""
+        """Return the trades that left inside a bar, or at its close, and not at its open."""
         inside: Truths = self.trades.exit == self.trades.entry + self.trades.trades["bars"] - 1
         return inside
 
@@ -161,7 +164,7 @@ class SymbolFills:
 
     @lazy
     def orders(self) -> Floats:
-        """The price of each entry's order; NaN of those at market (rule 12)."""
+        """Return the price of each entry's order; NaN for market orders (rule 12)."""
         signal = self.trades.entry - 1
         if self.plan.order_by == AT_MARKET:
             return np.full(len(signal), nan)
@@ -176,7 +179,9 @@ class SymbolFills:
 
     @lazy
     def levels(self) -> tuple[Floats, Floats]:
-        """The stop, before it trailed, and the target of each; NaN where there is none (rule 3)."""
+        """Return the stop, before it trailed, and the target of each trade; NaN if missing (rule
+        3).
+        """
         price = np.ascontiguousarray(self.trades.trades["entry_price"])
         signal = self.trades.entry - 1
         ranges = self.ranges[signal] if len(self.ranges) else np.zeros((len(price), 4))
@@ -195,7 +200,7 @@ class SymbolFills:
         return np.where(up, above, below)
 
     def undecided(self, evidence: EvidenceInput) -> list[UndecidedBar]:
-        """Return the bars of trades in which it is open what prices reached first."""
+        """Return the bars of trades with an unknown order of prices."""
         candles, entry, leave = self.trades.candles, self.trades.entry, self.trades.exit
         best = np.where(
             self.side > 0,
@@ -244,7 +249,7 @@ class SymbolFills:
     def _changes(
         self, evidence: EvidenceInput, rows: Indices, price: Floats, bar: Indices
     ) -> Floats:
-        """Return what the trades of these rows gain by leaving at other prices in these bars."""
+        """Return the gains of these trades from leaving at other prices in these bars."""
         trades, exits = self.trades.trades[rows], self.exits[rows].copy()
         days = ist_day(self.trades.candles.time[bar[rows]])
         entry_days = ist_day(np.ascontiguousarray(trades["entry_time"]))
@@ -259,8 +264,9 @@ class SymbolFills:
 
     @lazy
     def gaps(self) -> tuple[int, float, int, int]:
-        """How many stops were left at an open beyond them, the rupees that those lost by it that
-        had not trailed; how many targets; and how many orders were filled beyond their price.
+        """Return the number of stops left at an open beyond them, the rupees lost by that (without
+        trailed stops), the number of such targets, and the number of orders filled beyond their
+        price.
         """
         trades, candles = self.trades.trades, self.trades.candles
         at_open = ~self.inside
@@ -275,7 +281,7 @@ class SymbolFills:
 
 
 def symbol_fills(evidence: EvidenceInput) -> list[SymbolFills]:
-    """Return the trades of each symbol that has any, with what their levels follow from."""
+    """Return the trades of each symbol with trades, and the basis of their levels."""
     strategy, data, fills = evidence.inputs.strategy, evidence.data, evidence.fills
     plan = plan_of(strategy)
     market, _ = data.with_signals(required_inputs(strategy), plan)
@@ -307,7 +313,7 @@ def _ranges(market: MarketRows, trades: SymbolTrades) -> Floats:
 
 
 class NetByOrder(NamedTuple):
-    """The net profit by the order of prices in undecided bars; `left`: how many of them finer
+    """The net profit by the order of prices in undecided bars; `left` is the number that finer
     candles leave undecided.
     """
 
@@ -319,7 +325,7 @@ class NetByOrder(NamedTuple):
 
 
 def net_by_order(evidence: EvidenceInput, undecided: Sequence[UndecidedBar]) -> NetByOrder:
-    """Return what the opposite of the rule makes of the net profit, where it adds or takes."""
+    """Return the net profit by the opposite of the rule, where it adds and where it takes."""
     net, left, resolved = evidence.result.net, 0, 0.0
     length = TIMEFRAMES[evidence.inputs.strategy.basicInfo.timeframe]
     for symbol in sorted({bar.symbol for bar in undecided}):
@@ -337,8 +343,8 @@ def net_by_order(evidence: EvidenceInput, undecided: Sequence[UndecidedBar]) -> 
 
 
 def fills_section(evidence: EvidenceInput) -> EvidenceSection:
-    """Return what the result makes by the other order of prices within bars, and how its fills
-    relate to gaps and delays.
+    """Return the result by the other order of prices within bars, and the relation of its fills to
+    gaps and delays.
     """
     inputs = evidence.inputs
     symbols = [symbol for part in evidence.parts for symbol in symbol_fills(part)]
@@ -384,7 +390,7 @@ def fills_section(evidence: EvidenceInput) -> EvidenceSection:
 
 
 def check_of(evidence: EvidenceInput, net: NetByOrder) -> EvidenceCheck:
-    """Return how the check ends."""
+    """Return the status of the check."""
     if not len(evidence.trades):
         status, reason = CheckStatus.UNKNOWN, "Without a trade there are no fills to look at."
     elif net.rule <= 0:

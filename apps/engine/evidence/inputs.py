@@ -1,4 +1,4 @@
-"""What all sections of evidence are made from."""
+"""The common input of all sections of evidence."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from apps.engine.studies.walk_forward import day_edges
 
 
 class HistoryChanged(EngineError):
-    """The simulation of the result gives other trades now."""
+    """A new simulation of the result gives other trades."""
 
     def __init__(self) -> None:
         super().__init__(
@@ -46,10 +46,10 @@ class HistoryChanged(EngineError):
 
 
 class EvidenceThresholds(NamedTuple):
-    """Where checks pass, and from where they are in doubt instead of failing; shares of 1.
+    """The thresholds for passing a check, and for a doubt instead of a failure; shares of 1.
 
-    `selected_sets`: the probability of backtest overfitting counts where a study of so many sets or
-    more chose the configuration. `large_fills`: of so many of the fills none may take more than
+    `selected_sets`: the probability of backtest overfitting counts if a study of at least this many
+    sets chose the configuration. `large_fills`: among this many fills none may take more than
     `volume_share` of the volume of its bar.
     """
 
@@ -68,9 +68,9 @@ class EvidenceThresholds(NamedTuple):
 
 
 class Trials(NamedTuple):
-    """What was `tried` before this result: the number of distinct configurations, this one among
-    them, and the variance of their daily Sharpe ratios. `overfitting` is that of the study that
-    chose the configuration `selected_from` so many sets, if one did and it is known.
+    """The trials before this result: `tried` is the number of distinct configurations, including
+    this one, and `variance` that of their daily Sharpe ratios. If a study chose the configuration,
+    `overfitting` is the study's, if known, and `selected_from` its number of sets.
     """
 
     tried: int = 1
@@ -80,8 +80,8 @@ class Trials(NamedTuple):
 
 
 class JoinedTests(NamedTuple):
-    """The steps of the windows of a walk-forward that were tested, in order, and how many windows
-    it has: all test as many dates (rule 19).
+    """The steps of the tested windows of a walk-forward, in order, and the number of windows: all
+    test equally many dates (rule 19).
     """
 
     steps: Sequence[Mapping[str, Any]]  # JSON as the client wrote it
@@ -95,7 +95,7 @@ the strategy; None where none are held.
 
 
 def no_finer_candles(symbol: str, start: int, end: int) -> Candles | None:
-    """Hold none."""
+    """Return no finer candles."""
     return None
 
 
@@ -105,12 +105,12 @@ USUAL_THRESHOLDS: Final = EvidenceThresholds()
 
 @dataclass(frozen=True, eq=False)
 class EvidenceInput:
-    """What was simulated, and the trades (TRADE records) and the curve (CURVE) that came of it.
+    """A simulation's input, and its trades (TRADE records) and curve (CURVE).
 
-    `expiries`: of each symbol the days (since 1970 in Asia/Kolkata) on which derivatives of its
-    underlying expire, where any are known. `joined`: the result is that of the joined tests of a
-    walk-forward, which begin with the range; the steps are those of its last one. `rows`: those of
-    the market that were simulated; `shared` are the bars where they are set up already.
+    `expiries` are, for each symbol, the days (since 1970 in Asia/Kolkata) on which derivatives of
+    its underlying expire, if known. `joined`: the result is of the joined tests of a walk-forward,
+    which begin with the range; the steps are those of its last test. `rows` are the simulated rows
+    of the market; `shared` are the bars if they are prepared already.
     """
 
     inputs: SimulationInput
@@ -126,7 +126,7 @@ class EvidenceInput:
 
     @lazy
     def data(self) -> PreparedData:
-        """The bars, set up once for all simulations of this strategy with other numbers."""
+        """The bars, prepared once for all simulations of this strategy with other numbers."""
         return self.shared or self.inputs.prepare(cache_bytes=CACHE_BYTES)
 
     @lazy
@@ -142,14 +142,14 @@ class EvidenceInput:
 
     @lazy
     def parts(self) -> list[EvidenceInput]:
-        """What was simulated at once: all of it, or the test of each window of a walk-forward, with
-        the steps that it chose and the equity that the last one left.
+        """The separately simulated parts: all of it, or the test of each window of a walk-forward,
+        with the steps it chose and the equity left by the previous test.
         """
         return [self] if self.joined is None else list(self._tests(self.joined))
 
     @property
     def simulation_note(self) -> str:
-        """What a sentence on a walk-forward says of its simulation."""
+        """The note of sentences about the simulation of a walk-forward."""
         if self.joined is None:
             return ""
         return (
@@ -194,8 +194,9 @@ class EvidenceInput:
         capital: float | None = None,
         keep_fills: bool = False,
     ) -> Simulation:
-        """Simulate again, with other numbers of the steps, other charges or another capital; raises
-        what `simulate.simulate` does.
+        """Simulate again, with other numbers of the steps, other charges or another capital.
+
+        Raises the errors of `simulate.simulate`.
         """
         strategy = strategy or self.inputs.strategy
         schedule = charged(strategy, self.inputs.schedule if schedule is None else schedule)

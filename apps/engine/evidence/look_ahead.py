@@ -1,9 +1,10 @@
-"""Whether a strategy decides by what it could know: its history cut short, and its future shuffled.
+"""A check that a strategy decides by known data only: its history is cut short, and its future
+shuffled.
 
-At bars where it decided to enter, the bars after are taken away, or put into another order. What it
-decides up to that bar must stay the same, to the last bit: signals, the ranges that orders are
-sized by, and equity. An indicator that reads one bar ahead, a candle of a longer timeframe that
-counts before it is closed, or a simulation that knows the next price would show.
+At bars with an entry decision, the later bars are removed, or reordered. The decisions up to that
+bar must stay equal, to the last bit: signals, the ranges that size orders, and equity. The check
+detects an indicator that reads one bar ahead, a candle of a longer timeframe that counts before it
+closes, and a simulation that knows the next price.
 """
 
 from __future__ import annotations
@@ -39,8 +40,8 @@ Times = NDArray[np.int64]
 
 
 class Decisions(NamedTuple):
-    """What a strategy decided: of each symbol the times of its bars, and its signals and ranges at
-    them; the times of all rows, and equity at them.
+    """The decisions of a strategy: for each symbol the times of its bars, with its signals and
+    ranges; the times of all rows, with the equity.
     """
 
     symbols: Sequence[tuple[Times, NDArray[np.uint8], NDArray[np.float64]]]
@@ -49,7 +50,7 @@ class Decisions(NamedTuple):
 
     def before(self, moment: int, *, last_row: bool = True) -> bytes:
         """Return the bytes of all decisions before a moment; at its last row open positions may
-        have been closed as the data ended.
+        have been closed because the data ended.
         """
         parts = list[bytes]()
         for time, signals, ranges in self.symbols:
@@ -60,9 +61,9 @@ class Decisions(NamedTuple):
 
 
 class LookAhead(NamedTuple):
-    """How many histories were cut short, and how many futures shuffled; how many decisions to enter
-    came before the last cut; the moments (epoch seconds) before which decisions changed; and the
-    hash of the decisions themselves.
+    """The numbers of cut histories and shuffled futures; the number of entry decisions before the
+    last cut; the moments (epoch seconds) with changed earlier decisions; and the hash of the
+    decisions.
     """
 
     cuts: int
@@ -73,7 +74,7 @@ class LookAhead(NamedTuple):
 
     @property
     def certificate(self) -> dict[str, object]:
-        """What a receipt holds of it."""
+        """Return the certificate for the receipt."""
         return {
             "engineVersion": ENGINE_VERSION,
             "cuts": self.cuts,
@@ -85,7 +86,7 @@ class LookAhead(NamedTuple):
 
 
 def look_ahead_of(evidence: EvidenceInput) -> LookAhead:
-    """Look for decisions that depend on later bars; raises what `simulate.simulate` does."""
+    """Look for decisions that depend on later bars. Raises the errors of `simulate.simulate`."""
 
     def decisions_on(changed: Sequence[History]) -> Decisions:
         changed_inputs = replace(inputs, histories=changed)
@@ -116,7 +117,7 @@ def look_ahead_of(evidence: EvidenceInput) -> LookAhead:
 
 
 def look_ahead_section(evidence: EvidenceInput) -> EvidenceSection:
-    """Return what cut and shuffled histories say, with the certificate for the receipt."""
+    """Return the result of cut and shuffled histories, with the certificate for the receipt."""
     result = look_ahead_of(evidence)
     if not result.cuts:
         status, sentence = CheckStatus.UNKNOWN, "No entry was signalled that could be looked at."
@@ -165,7 +166,7 @@ def _decided(inputs: SimulationInput, data: PreparedData) -> Decisions:
 
 
 def _times_of_entries(decisions: Decisions) -> Times:
-    """Return the starts of all bars that signal an entry."""
+    """Return the starts of all bars with an entry signal."""
     return np.unique(
         np.concatenate([time[signals & ENTER > 0] for time, signals, _ in decisions.symbols])
     )
@@ -181,7 +182,7 @@ def _moments(time: Times, entries: Times) -> list[int]:
 
 
 def _cut(history: History, moment: int) -> History:
-    """Return the history as it was known at a moment, before the bar that starts then."""
+    """Return the history known at a moment, before the bar that starts then."""
     return replace(
         history,
         candles=history.candles.slice(0, int(np.searchsorted(history.candles.time, moment))),
@@ -193,7 +194,7 @@ def _cut(history: History, moment: int) -> History:
 
 
 def _shuffled(history: History, moment: int, random: np.random.Generator) -> History:
-    """Return the history with all that was not known at a moment in another order."""
+    """Return the history with all parts unknown at a moment in another order."""
     known = int(np.searchsorted(history.candles.time, moment))
     return replace(
         history,
@@ -206,8 +207,8 @@ def _shuffled(history: History, moment: int, random: np.random.Generator) -> His
 
 
 def _known(candles: Candles, timeframe: str, moment: int) -> int:
-    """Return how many candles of a timeframe are over: their length has passed, or their day or
-    week has.
+    """Return the number of complete candles of a timeframe: their length has passed, or their day
+    or week has.
     """
     day, today = ist_day(candles.time), int(ist_day(np.array([moment]))[0])
     weekly = timeframe == "1w"

@@ -1,4 +1,4 @@
-"""Whether a result is more than luck, counting all that was tried before it."""
+"""A check that a result is more than luck, counting all trials before it."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ _NOT_LOOKED_AT: Final = (
 
 
 def multiple_testing_section(evidence: EvidenceInput) -> EvidenceSection:
-    """Return the deflated Sharpe ratio, and of the study that chose the configuration how likely
-    it is overfitted.
+    """Return the deflated Sharpe ratio and, for a configuration chosen by a study, the probability
+    that it is overfitted.
     """
     trials, thresholds = evidence.trials, evidence.thresholds
     benchmark, deflated = deflated_sharpe(evidence.result.sharpe_estimate, trials)
@@ -52,8 +52,8 @@ def multiple_testing_section(evidence: EvidenceInput) -> EvidenceSection:
 
 
 def deflated_sharpe(estimate: SharpeEstimate | None, trials: Trials) -> tuple[float, float | None]:
-    """Return the best daily Sharpe ratio to be expected of so many trials without any skill, and
-    how likely the true ratio is above it.
+    """Return the expected best daily Sharpe ratio of this many trials without any skill, and the
+    probability that the true ratio is above it.
     """
     benchmark = expected_maximum(trials.tried, trials.variance)
     return benchmark, None if estimate is None else estimate.probability(benchmark)
@@ -62,8 +62,10 @@ def deflated_sharpe(estimate: SharpeEstimate | None, trials: Trials) -> tuple[fl
 def multiple_testing_status(
     deflated: float | None, trials: Trials, thresholds: EvidenceThresholds
 ) -> CheckStatus:
-    """Return how the check ends: where a study chose the configuration, one that is likely
-    overfitted leaves a doubt at best, and one of which that is not known passes nothing.
+    """Return the status of the check.
+
+    If a study chose the configuration, a likely overfitted choice leaves a doubt at best, and one
+    of unknown overfitting does not pass.
     """
     status = graded(deflated, thresholds.deflated_sharpe, thresholds.deflated_sharpe_doubt)
     if status != CheckStatus.PASS or trials.selected_from < thresholds.selected_sets:

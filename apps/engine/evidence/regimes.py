@@ -1,10 +1,11 @@
-"""Whether one kind of market carries a result: its trades by what the market did.
+"""A check that a result does not depend on one kind of market: its trades by the market's
+behaviour.
 
 A trade counts on the date of its entry, in Asia/Kolkata. The benchmark buys all symbols in equal
 parts and holds them. Its trend on a date is its growth over the LOOK_BACK dates before, its
 volatility the sample deviation of its daily returns over the same; the dates of the range are cut
-into thirds by each. Both are known before the date opens. Rules divide the range at each date from
-which charges, a contract (its lot, tick or margin) or the hours of the regular session differ.
+into thirds by each. Both are known before the date opens. Rules divide the range at each date with
+a change of charges, a contract (its lot, tick or margin) or the hours of the regular session.
 """
 
 from __future__ import annotations
@@ -132,7 +133,7 @@ def _by_volatility(evidence: EvidenceInput) -> Labels:
 
 
 def _thirds(result: ResultData, figure: Callable[[Floats], Floats], names: Sequence[str]) -> Labels:
-    """Return the third that the date of each entry is in by a figure of the dates before."""
+    """Return the third of each entry's date, by a figure of the dates before."""
     worth, days = result.benchmark, ist_day(result.ends)
     labels = np.full(len(days), _UNKNOWN, "U16")
     if worth is not None and len(days) > LOOK_BACK:
@@ -144,7 +145,7 @@ def _thirds(result: ResultData, figure: Callable[[Floats], Floats], names: Seque
 
 
 def _by_gap(evidence: EvidenceInput) -> Labels:
-    """Return whether the symbol of each trade opened higher or lower than it had closed."""
+    """Return whether the symbol of each trade opened higher or lower than its last close."""
     result = evidence.result
     labels, days = np.full(len(result.trades), "none", "U16"), _entry_days(result)
     for symbol, candles in enumerate(result.candles):
@@ -156,7 +157,9 @@ def _by_gap(evidence: EvidenceInput) -> Labels:
 
 
 def _gaps(candles: Candles) -> tuple[NDArray[np.int32], Floats]:
-    """Return the dates of the candles, and how far each opened from the last close, as a share."""
+    """Return the dates of the candles, and the distance of each open from the last close, as a
+    fraction.
+    """
     dates, firsts = np.unique(ist_day(candles.time), return_index=True)
     gaps = np.zeros(len(dates))
     gaps[1:] = candles.open[firsts[1:]] / candles.close[firsts[1:] - 1] - 1
@@ -189,7 +192,7 @@ def _by_hour(evidence: EvidenceInput) -> Labels:
 
 
 def _by_rules(evidence: EvidenceInput) -> Labels:
-    """Return the date from which the charges, contracts and hours of each entry hold."""
+    """Return the date since when the charges, contracts and hours of each entry are in force."""
     changes = np.array(list(rule_changes(evidence)), np.int32)
     since = np.searchsorted(changes, _entry_days(evidence.result), side="right")
     names = ["always", *changes.astype("M8[D]").astype(str).tolist()]
@@ -197,8 +200,8 @@ def _by_rules(evidence: EvidenceInput) -> Labels:
 
 
 def rule_changes(evidence: EvidenceInput) -> dict[int, list[str]]:
-    """Return the days (since 1970 in Asia/Kolkata) from which rules differ, in order, each with
-    what does: charges, contract or sessions.
+    """Return the days (since 1970 in Asia/Kolkata) with changes of rules, in order, each with its
+    kinds: charges, contract or sessions.
     """
     changes = set[tuple[int, str]]()
     for segment in {row.segment for row in evidence.inputs.schedule}:
@@ -215,7 +218,7 @@ def rule_changes(evidence: EvidenceInput) -> dict[int, list[str]]:
 
 
 def _changes(rules: Iterable[tuple[int, object]]) -> Iterator[int]:
-    """Yield the first days of dated rules, in order, that differ from the rule before."""
+    """Yield the first days of dated rules that differ from the rule before, in order."""
     before = None
     for first_day, rule in rules:
         if rule != before:

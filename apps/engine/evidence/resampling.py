@@ -1,7 +1,7 @@
-"""What else a result could have been: its days drawn anew, and its best trades left out.
+"""Alternative outcomes of a result: its days drawn anew, and its best trades left out.
 
-Days are drawn in blocks by the stationary bootstrap (`metrics.comparison`), so that what follows on
-each other stays together.
+Days are drawn in blocks by the stationary bootstrap (`metrics.comparison`), so that dependent days
+stay together.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _PATHS_AT_A_TIME: Final = 200
 
 
 class ResampledPaths(NamedTuple):
-    """Of each path: what the capital becomes, and its largest drawdown at the ends of days, both
+    """The growth of the capital on each path, and its largest drawdown at the ends of days, both
     fractions: 0.1 is a gain, or a fall, of a tenth.
     """
 
@@ -29,7 +29,7 @@ class ResampledPaths(NamedTuple):
 
     @property
     def loss(self) -> float:
-        """The share of the paths that lose."""
+        """The share of losing paths."""
         return float((self.growth < 0).mean())
 
 
@@ -44,8 +44,8 @@ def resampled_paths(returns: Floats, *, seed: int) -> ResampledPaths:
 
 
 def growth_band(returns: Floats, days: int, share: float, *, seed: int) -> tuple[Floats, Floats]:
-    """Return between which two fractions the gain of the capital lies after each of so many days,
-    in such a share of the paths.
+    """Return the two fractions around the capital's gain, after each of this many days, for this
+    share of the paths.
     """
     equity = np.concatenate(list(_drawn(returns, days, seed)))
     lower, upper = np.quantile(equity, [(1 - share) / 2, (1 + share) / 2], axis=0) - 1
@@ -53,13 +53,13 @@ def growth_band(returns: Floats, days: int, share: float, *, seed: int) -> tuple
 
 
 def net_without_best(profits: Floats, counts: Sequence[int]) -> list[float]:
-    """Return the sum of the profits without so many of the best, for each of the counts."""
+    """Return the sum of the profits without the best ones, for each of the counts."""
     ascending = np.sort(profits)
     return [float(ascending[: max(len(profits) - count, 0)].sum()) for count in counts]
 
 
 def _drawn(returns: Floats, days: int, seed: int) -> Iterator[Floats]:
-    """Yield what a capital of 1 is after each of the drawn days, f8[paths, days]."""
+    """Yield the value of a capital of 1 after each of the drawn days, f8[paths, days]."""
     random = np.random.default_rng(seed)
     for _ in range(0, PATHS, _PATHS_AT_A_TIME):
         draws = [

@@ -1,4 +1,4 @@
-"""What evidence consists of: sections, and the checks in them. It compiles nothing."""
+"""The parts of evidence: sections, and their checks. It compiles nothing."""
 
 from __future__ import annotations
 
@@ -14,8 +14,9 @@ from apps.engine.units import Unit, rounded
 
 
 class CheckStatus(StrEnum):
-    """How a check ended. `unknown`: there is too little to say; `not_judged`: the prices are not
-    those of a market.
+    """The status of a check.
+
+    `unknown`: too little data; `not_judged`: the prices are not those of a market.
     """
 
     PASS = "pass"
@@ -27,7 +28,7 @@ class CheckStatus(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class EvidenceCheck:
-    """A check by its name on the wire, how it ended, and why, as a sentence."""
+    """A check by its name on the wire, its status, and the reason in a sentence."""
 
     name: str
     status: CheckStatus
@@ -36,8 +37,8 @@ class EvidenceCheck:
 
 @dataclass(frozen=True, slots=True)
 class EvidenceSection:
-    """A section by its name on the wire: figures as clients read them, the sentence that they
-    justify, and what was not looked at, in sentences.
+    """A section by its name on the wire: figures in wire form, their conclusion in a sentence, and
+    the aspects not examined, in sentences.
     """
 
     name: str
@@ -48,7 +49,7 @@ class EvidenceSection:
 
 
 def section_json(section: EvidenceSection) -> dict[str, object]:
-    """Return a section as clients read it, under its name."""
+    """Return a section in wire form, under its name."""
     return {
         "sentence": section.sentence,
         "figures": dict(section.figures),
@@ -57,7 +58,7 @@ def section_json(section: EvidenceSection) -> dict[str, object]:
 
 
 def graded(value: float | None, passes_from: float, doubt_from: float) -> CheckStatus:
-    """Return how a check of a figure ends of which more is better."""
+    """Return the status of a check of a figure that should be high."""
     if value is None:
         return CheckStatus.UNKNOWN
     if value >= passes_from:
@@ -66,7 +67,7 @@ def graded(value: float | None, passes_from: float, doubt_from: float) -> CheckS
 
 
 def rounded_figure(value: float | None, unit: Unit) -> float | None:
-    """Return a figure with the decimals of its unit, if it is known."""
+    """Return a figure with the decimals of its unit, if known."""
     return None if value is None else rounded(value, unit)
 
 
@@ -80,7 +81,7 @@ def quantiles(values: NDArray[np.float64], unit: Unit) -> dict[str, float]:
 
 
 def percent_text(share: float) -> str:
-    """Return a share of 1 as people write it; what is not quite all is never written as all."""
+    """Return a share of 1 as people write it; nearly all is never written as all."""
     if 0.999 < share < 1:
         return "more than 99.9 %"
     if 0 < share < 0.001:

@@ -1,9 +1,8 @@
-"""What becomes of a result when the numbers of its steps are a little different.
+"""The sensitivity of a result to small changes in the numbers of its steps.
 
-Each number is changed by each of NEIGHBOUR_CHANGES alone, and all of them at random up to the
-largest of these. A whole number is changed by 1 at least; a set of steps that is not valid is
-counted and not run. One that makes the same to the paisa is no neighbour: the change changed
-nothing.
+Each number is changed alone by each of NEIGHBOUR_CHANGES, and all of them at random by up to the
+largest of these. A whole number is changed by 1 at least. An invalid set of steps is counted and
+not run. A set with the same net profit to the paisa is not a neighbour: the change had no effect.
 """
 
 from __future__ import annotations
@@ -57,9 +56,9 @@ Values = Mapping[str, float]
 
 
 class Neighbour(NamedTuple):
-    """Values by path, and the net profit that steps with them make; None where they cannot run.
+    """Values by path, and the net profit of steps with them; None if they cannot run.
 
-    `path` and `change` are those of the number that alone is different; None of a random set.
+    `path` and `change` are of the single changed number; None for a random set.
     """
 
     values: Values
@@ -70,8 +69,9 @@ class Neighbour(NamedTuple):
 
 @dataclass(frozen=True)
 class Sensitivity:
-    """The neighbours of steps that make `net` rupees. `numbers` counts the numbers of the steps,
-    `tried` those of them that were changed.
+    """The neighbours of steps with a net profit of `net` rupees.
+
+    `numbers` counts the numbers of the steps, `tried` the changed ones.
     """
 
     net: float
@@ -86,12 +86,12 @@ class Sensitivity:
 
     @lazy
     def distinct(self) -> list[float]:
-        """Those of them that are another net profit, to the paisa."""
+        """The net profits that differ from the result's, to the paisa."""
         return [net for net in self.nets if round(net, 2) != round(self.net, 2)]
 
     @property
     def profitable(self) -> float | None:
-        """The share of the distinct neighbours that make money."""
+        """The share of profitable ones among the distinct neighbours."""
         distinct = self.distinct
         return sum(net > 0 for net in distinct) / len(distinct) if distinct else None
 
@@ -111,8 +111,10 @@ class Sensitivity:
 
 
 def sensitivity(evidence: EvidenceInput) -> Sensitivity:
-    """Simulate the neighbours of a result's steps; of a walk-forward those of each window's own, in
-    its test, whose profits are added up. Raises what `simulate.simulate` does.
+    """Simulate the neighbours of a result's steps.
+
+    For a walk-forward they are of each window's own steps, in its test, with added profits. Raises
+    the errors of `simulate.simulate`.
     """
     parts = [(part, _numbers_of_steps(part)) for part in evidence.parts]
     paths = [path for path in parts[0][1] if all(path in numbers for _, numbers in parts)]
@@ -134,7 +136,7 @@ def sensitivity(evidence: EvidenceInput) -> Sensitivity:
 
 
 def _numbers_of_steps(evidence: EvidenceInput) -> dict[str, float]:
-    """Return the numbers by path, in the order in which they are written."""
+    """Return the numbers keyed by path, in the order of the steps."""
     # As the strategy has them: a number that may have decimals is a float, however it was sent.
     strategy = evidence.inputs.strategy.model_dump(mode="json", by_alias=True, exclude_none=True)
     kinds = dict(_numbers_of(strategy))
@@ -142,7 +144,7 @@ def _numbers_of_steps(evidence: EvidenceInput) -> dict[str, float]:
 
 
 def _joined(same: Sequence[Neighbour]) -> Neighbour:
-    """Return one neighbour in all windows: its numbers differ between them."""
+    """Return one neighbour over all windows: its numbers differ between them."""
     if len(same) == 1:
         return same[0]
     nets = [neighbour.net for neighbour in same if neighbour.net is not None]
@@ -150,7 +152,9 @@ def _joined(same: Sequence[Neighbour]) -> Neighbour:
 
 
 def sensitivity_section(evidence: EvidenceInput) -> EvidenceSection:
-    """Return what the neighbours make: how many stay profitable, the worst, the median, a cliff."""
+    """Return the results of the neighbours: how many stay profitable, the worst, the median, a
+    cliff.
+    """
     thresholds = evidence.thresholds
     result = sensitivity(evidence)
     status = graded(
@@ -214,7 +218,7 @@ def _row(neighbour: Neighbour) -> dict[str, object]:
 
 
 def _numbers_of(value: object, path: str = "") -> Iterator[tuple[str, float]]:
-    """Yield the numbers of steps other than 0, by path, in the order in which they are written."""
+    """Yield the numbers of steps other than 0, by path, in the order of the steps."""
     if isinstance(value, Mapping):
         for key, part in value.items():
             yield from _numbers_of(part, f"{path}.{key}" if path else key)
@@ -252,7 +256,7 @@ def _at_random(numbers: Values, seed: int) -> list[Neighbour]:
 
 
 def _changed(value: float, change: float, *, least: int = 1) -> float:
-    """Return the number changed by a fraction of it: a whole one by a whole one of at least
+    """Return the number changed by a fraction; a whole number by a whole number of at least
     `least`.
     """
     if isinstance(value, float):
@@ -262,8 +266,8 @@ def _changed(value: float, change: float, *, least: int = 1) -> float:
 
 
 def _nets(evidence: EvidenceInput, all_values: Sequence[Values]) -> list[float | None]:
-    """Return the net profit of the steps with each of the values, None where they are not valid or
-    never warm.
+    """Return the net profit of the steps with each of the values, None if they are invalid or never
+    warm.
     """
     data, nets = evidence.data, list[float | None]()
     terms = terms_of(data.symbols, data.contracts, evidence.inputs.charges)

@@ -1,4 +1,4 @@
-"""Whether a result is more than luck, had it been the only one that was tried."""
+"""A check that a result is more than luck, as if it were the only trial."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def _sentence(probability: float | None, least: float | None, days: int, wanted:
 
 
 def _paths(evidence: EvidenceInput) -> dict[str, object] | None:
-    """None of too few days."""
+    """Return the figures of the paths; None for too few days."""
     returns = evidence.result.daily
     if len(returns) < 2:
         return None

@@ -1,11 +1,11 @@
-"""Whether the moments of a result's trades earn anything beside what the market gave to everybody.
+"""A check that the times of a result's trades earn more than the market gave to everybody.
 
-Two tests. `permutations` lays the same positions at random places. `alpha` is what the days earn
-beside the average position held all the time, which is the symbol's own return where one symbol is
-traded; it tells nothing of a position that hardly ever changes. Where both apply the smaller p
-counts for both (Holm, "A simple sequentially rejective multiple test procedure", Scandinavian
-Journal of Statistics 6 (2), 1979), and each is reduced by what the best of all trials reaches by
-luck, as the Sharpe ratio is.
+There are two tests. `permutations` lays the same positions at random places. `alpha` is the days'
+return beyond that of the average position held all the time, which for one symbol is the symbol's
+own return; it is uninformative for a position that hardly ever changes. If both apply, the smaller
+p counts for both (Holm, "A simple sequentially rejective multiple test procedure", Scandinavian
+Journal of Statistics 6 (2), 1979), and each is reduced by the luck of the best of all trials, as
+the Sharpe ratio is.
 """
 
 from __future__ import annotations
@@ -55,8 +55,8 @@ _NOT_LOOKED_AT: Final = (
 
 
 class AlphaTest(NamedTuple):
-    """The mean daily return beside `beta` times that of the average position, and its t-value with
-    so many degrees of freedom.
+    """The mean daily return beyond `beta` times that of the average position, and its t-value with
+    its degrees of freedom.
     """
 
     alpha: float
@@ -66,8 +66,9 @@ class AlphaTest(NamedTuple):
 
     @property
     def z_value(self) -> float:
-        """The t-value as one of the normal distribution (Wallace, "Bounds on Normal Approximations
-        to Student's and the Chi-Square Distributions", Annals of Mathematical Statistics 30, 1959).
+        """Return the t-value as one of the normal distribution (Wallace, "Bounds on Normal
+        Approximations to Student's and the Chi-Square Distributions", Annals of Mathematical
+        Statistics 30, 1959).
         """
         n, t = self.freedom, self.t_value
         size = (8 * n + 1) / (8 * n + 3) * sqrt(n * log(1 + t * t / n))
@@ -116,12 +117,12 @@ def timing_section(evidence: EvidenceInput) -> EvidenceSection:
 
 
 def _holm(p_values: list[float]) -> float | None:
-    """Return the smallest of the p-values, adjusted for their number; None of none."""
+    """Return the smallest of the p-values, adjusted for their number; None without any."""
     return min(1.0, len(p_values) * min(p_values)) if p_values else None
 
 
 def _permuted(evidence: EvidenceInput) -> TimingTest | None:
-    """None without trades, or where they leave no bar free."""
+    """Return the test; None without trades, or if they leave no free bar."""
     strategy = evidence.inputs.strategy
     if not len(evidence.trades):
         return None
@@ -145,7 +146,7 @@ def _alpha(evidence: EvidenceInput) -> AlphaTest | None:
 
 def held_on_average(result: ResultData, *, intraday: bool) -> Floats:
     """Return, up to a factor, the daily returns of the average position in each symbol, held all
-    the time; of an `intraday` strategy without what prices did from one date to the next.
+    the time; for an `intraday` strategy without moves from one date to the next.
     """
     start, total = int(result.curve["time"][0]), np.zeros(len(result.ends))
     for trades in result.by_symbol:
@@ -160,8 +161,8 @@ def held_on_average(result: ResultData, *, intraday: bool) -> Floats:
 
 
 def alpha_test(returns: Floats, average: Floats) -> AlphaTest | None:
-    """Return the regression of daily returns on those of the average position; None where that
-    leaves nearly nothing unexplained.
+    """Return the regression of daily returns on those of the average position; None if it leaves
+    nearly nothing unexplained.
     """
     apart, days = average - average.mean(), len(returns)
     spread, mean = float(apart @ apart), float(average.mean())

@@ -1,5 +1,5 @@
-"""Whether what a result traded can be traded: positions that no exchange or broker takes so, and
-orders that are large for their bars.
+"""A check that the trades of a result are possible: positions that no exchange or broker accepts,
+and orders that are large for their bars.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _NOT_LOOKED_AT: Final = (
 
 
 def tradability_section(evidence: EvidenceInput) -> EvidenceSection:
-    """Return how many trades nobody could have made so, and how large fills are for their bars."""
+    """Return the number of impossible trades, and the size of fills relative to their bars."""
     thresholds = evidence.thresholds
     quantity, volume = shares_of_volume(evidence)
     capital = largest_capital(quantity, volume, evidence.inputs.capital, thresholds)
@@ -67,7 +67,9 @@ def tradability_section(evidence: EvidenceInput) -> EvidenceSection:
 
 
 def shorts_over_night(evidence: EvidenceInput) -> int:
-    """Return how many trades held shares short over night: exchanges allow that intraday alone."""
+    """Return the number of trades that held shares short overnight: exchanges allow that only
+    intraday.
+    """
     trades = evidence.trades
     days = [ist_day(np.ascontiguousarray(trades[name])) for name in ("entry_time", "exit_time")]
     shares = [parse_symbol(symbol).type == "equity" for symbol in evidence.data.symbols]
@@ -76,7 +78,7 @@ def shorts_over_night(evidence: EvidenceInput) -> int:
 
 
 def sold_options(evidence: EvidenceInput) -> int:
-    """Return how many trades sold options whose margin is an estimate."""
+    """Return the number of trades that sold options with an estimated margin."""
     histories = {history.symbol: history for history in evidence.inputs.histories}
     estimated = [
         parse_symbol(symbol).type == "options"
@@ -88,9 +90,7 @@ def sold_options(evidence: EvidenceInput) -> int:
 
 
 def shares_of_volume(evidence: EvidenceInput) -> tuple[Floats, Floats]:
-    """Return quantity and volume of the bar of each fill that an order made; NaN where nobody knows
-    what was traded.
-    """
+    """Return quantity and volume of the bar of each fill of an order; NaN for unknown volume."""
     fills = evidence.fills[~np.isin(evidence.fills["reason"], (BY_END_OF_DATA, BY_EXPIRY))]
     volume = np.full(len(fills), nan)
     for symbol, candles in enumerate(evidence.data.candles):
@@ -103,8 +103,8 @@ def shares_of_volume(evidence: EvidenceInput) -> tuple[Floats, Floats]:
 def largest_capital(
     quantity: Floats, volume: Floats, capital: float, thresholds: EvidenceThresholds
 ) -> float | None:
-    """Return the capital from which on a share of the fills takes too much of the volume of their
-    bars, if quantities grow with it; None where no volume is known.
+    """Return the capital at which a share of the fills takes too much of the volume of their bars,
+    if quantities grow with it; None without known volumes.
     """
     known = ~np.isnan(volume)
     if not known.any():

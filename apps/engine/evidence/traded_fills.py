@@ -1,4 +1,4 @@
-"""The fills of a simulation as what charges depend on: they can be charged by other rates."""
+"""The fills of a simulation as the basis of charges, so that other rates can charge them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from apps.engine.simulation.plan import Contract
 
 Floats = NDArray[np.float64]
 
-# A sale of what was bought on an earlier day; a settlement, in which no exchange takes part.
+# A sale of shares bought on an earlier day; a settlement, without an exchange.
 FROM_DEMAT, EXPIRED = 1, 2
 TRADED_FILL: Final = np.dtype(
     # `symbol` is an index into the symbols of the result, `day` a date in Asia/Kolkata.
@@ -34,8 +34,8 @@ NO_RATES: Final = ChargeRow("", 0)
 
 
 def traded_fills_of(fills: Array, contracts: Sequence[Contract]) -> Array:
-    """Return FILL records, in the order in which they happened, as TRADED_FILL records; the
-    contracts are in the order of the symbols.
+    """Return FILL records, in order of time, as TRADED_FILL records; the contracts are in the order
+    of the symbols.
     """
     traded = np.empty(len(fills), TRADED_FILL)
     traded["symbol"], traded["bought"] = fills["symbol"], fills["side"] > 0
@@ -58,9 +58,7 @@ def multipliers(fills: Array, contracts: Sequence[Contract]) -> Floats:
 
 
 def first_days(fills: Array) -> NDArray[np.int32]:
-    """Return the date of the entry of the position that each fill is of: a position ends with its
-    one exit.
-    """
+    """Return the date of the entry of each fill's position: a position ends with its one exit."""
     order = np.argsort(fills["symbol"], kind="stable")
     is_exit = fills["reason"][order] != OPEN
     position = np.cumsum(is_exit) - is_exit
@@ -71,7 +69,7 @@ def first_days(fills: Array) -> NDArray[np.int32]:
 
 
 def rates_on(schedule: Schedule, segments: Sequence[str], day: int) -> list[ChargeRow]:
-    """Return the rates of each segment that are in force on a day, or NO_RATES."""
+    """Return the rates of each segment in force on a day, or NO_RATES."""
     rows = sorted((row for row in schedule if row.first_day <= day), key=lambda row: row.first_day)
     in_force = {row.segment: row for row in rows}
     return [in_force.get(segment, NO_RATES) for segment in segments]
@@ -89,8 +87,8 @@ def charges_of_days(traded: Array, schedule: Schedule, contracts: Sequence[Contr
 
 def charges_by(traded: Array, rates: Sequence[ChargeRow]) -> Floats:
     """Return the charges of TRADED_FILL records in rupees, f8[fills, kinds], each rounded half up
-    to the paisa (rule 10), as the kernel does; `rates` are in the order of the symbols. The tax of
-    an expiry is what was paid, as it is not among them.
+    to the paisa (rule 10), as the kernel does; `rates` are in the order of the symbols. The tax on
+    an expiry is not among them and stays as paid.
     """
     table = np.array([row[2:] for row in rates], np.float64).reshape(len(rates), -1)
     rate = dict(zip(ChargeRow._fields[2:], table[traded["symbol"]].T, strict=True))

@@ -1,1 +1,1 @@
-"""What is computed from bars: the catalogue's rows, their formulas, candle patterns."""
+"""Indicators: the rows of the catalogue, their formulas, candle patterns."""

@@ -1,7 +1,7 @@
-"""The catalogue of indicators: one table that the validator, the engine and its readers share.
+"""The catalogue of indicators: one table for the validator, the engine and its readers.
 
-It has every function of TA-Lib but those of candle patterns, which are conditions of their own, and
-MAVP, whose period is another series; and what traders of sessions use beside them.
+It has all functions of TA-Lib except candle patterns, which are separate conditions, and MAVP,
+whose period is another series; and indicators of intraday sessions beside them.
 """
 
 from apps.engine.indicators.indicator import Indicator

@@ -1,9 +1,9 @@
-"""Formulas that are not TA-Lib's: columns as they are, levels of sessions, Ichimoku's lines, a
-smoothed stochastic of the RSI.
+"""Formulas beyond TA-Lib: unchanged columns, levels of sessions, Ichimoku's lines, a smoothed
+stochastic of the RSI.
 
 A session is a date in Asia/Kolkata (`day`, i4[n], ascending), begun by its first bar. A column is
-f8[n], NaN where it is not known. Levels of the previous session are those of the last date before
-that has bars; the first date of an array knows none.
+f8[n], NaN for unknown values. Levels of the previous session are those of the last earlier date
+with bars; the first date of an array has none.
 """
 
 from __future__ import annotations
@@ -24,9 +24,10 @@ Days = NDArray[np.int32]
 
 
 class Formula(NamedTuple):
-    """How a series is computed from its columns and arguments, and the bars before its first value.
+    """The computation of a series from its columns and arguments, and the number of bars before its
+    first value.
 
-    What begins with a session has no fixed number of such bars and says 0.
+    A formula of sessions has no fixed number of such bars and returns 0.
     """
 
     compute: Callable[..., Floats | tuple[Floats, ...]]
@@ -38,7 +39,9 @@ def _column(values: Floats) -> Floats:
 
 
 def _session_vwap(day: Days, price: Floats, volume: Floats) -> Floats:
-    """Sum of price x volume over sum of volume since the first bar of the date; NaN without."""
+    """Return the sum of price x volume over the sum of volume since the first bar of the date; NaN
+    without volume.
+    """
     values, traded = price * volume, np.empty(len(price))
     for start, stop in pairwise([*_begins(day).tolist(), len(day)]):
         np.cumsum(values[start:stop], out=values[start:stop])
@@ -49,24 +52,26 @@ def _session_vwap(day: Days, price: Floats, volume: Floats) -> Floats:
 
 
 def _begins(day: Days) -> NDArray[np.intp]:
-    """Where each date begins."""
+    """Return the index of each date's first bar."""
     return np.flatnonzero(np.concatenate((day[:1] > -1, day[1:] != day[:-1])))
 
 
 def _lengths(begins: NDArray[np.intp], bars: int) -> NDArray[np.intp]:
-    """How many bars each date has."""
+    """Return the number of bars of each date."""
     return np.diff(begins, append=bars)
 
 
 def _second_of_day(day: Days, time: NDArray[np.int64]) -> Floats:
-    """Seconds since midnight in Asia/Kolkata at which each bar starts."""
+    """Return the seconds since midnight in Asia/Kolkata of each bar's start."""
     return (time - day_start(day)).astype(np.float64)
 
 
 def _opening_range(
     day: Days, time: NDArray[np.int64], high: Floats, low: Floats, minutes: float
 ) -> tuple[Floats, Floats]:
-    """High and low of the bars that start less than `minutes` after the date's first; NaN there."""
+    """Return high and low of the bars that start less than `minutes` after the date's first; NaN at
+    these bars.
+    """
     begins = _begins(day)
     lengths = _lengths(begins, len(day))
     within = time < np.repeat(time[begins] + 60 * minutes, lengths)
@@ -81,7 +86,7 @@ def _opening_range(
 def _previous_day(
     day: Days, opens: Floats, high: Floats, low: Floats, close: Floats
 ) -> tuple[Floats, ...]:
-    """Close, high, low and open of the date before."""
+    """Return close, high, low and open of the date before."""
     begins = _begins(day)
     before = _dates_before(begins, opens, high, low, close)
     return tuple([np.repeat(column, _lengths(begins, len(day))) for column in before])
@@ -90,7 +95,7 @@ def _previous_day(
 def _dates_before(
     begins: NDArray[np.intp], opens: Floats, high: Floats, low: Floats, close: Floats
 ) -> tuple[Floats, ...]:
-    """Close, high, low and open of the date before each date, NaN before the first."""
+    """Return close, high, low and open of the date before each date, NaN before the first."""
     if not len(begins):
         return close, high, low, opens
     highs, lows = np.maximum.reduceat(high, begins), np.minimum.reduceat(low, begins)
@@ -99,7 +104,9 @@ def _dates_before(
 
 
 def _pivot_points(day: Days, high: Floats, low: Floats, close: Floats) -> tuple[Floats, ...]:
-    """Pivot, three resistances, three supports of the date before (the floor traders' formulas)."""
+    """Return pivot, three resistances, three supports of the date before (the floor traders'
+    formulas).
+    """
     begins = _begins(day)
     close, high, low, _ = _dates_before(begins, close, high, low, close)
     pivot = (high + low + close) / 3
@@ -110,7 +117,7 @@ def _pivot_points(day: Days, high: Floats, low: Floats, close: Floats) -> tuple[
 
 
 def _stochastic_rsi(values: Floats, *, smoothing: int, **arguments: Any) -> tuple[Floats, ...]:
-    """TA-Lib's, which does not smooth k."""
+    """Return TA-Lib's, which does not smooth k."""
     k, d = talib.STOCHRSI(values, **arguments)
     return k, d
 
@@ -118,7 +125,7 @@ def _stochastic_rsi(values: Floats, *, smoothing: int, **arguments: Any) -> tupl
 def _smoothed_stochastic_rsi(
     values: Floats, *, smoothing: int, fastd_period: int, fastd_matype: Any, **arguments: Any
 ) -> tuple[Floats, ...]:
-    """A simple average of k, and an average of that, known together."""
+    """Return a simple average of k, and an average of that, beginning together."""
     k, _ = talib.STOCHRSI(values, **arguments, fastd_period=1)
     smooth = talib.MA(k, smoothing)
     average = talib.MA(smooth, fastd_period, fastd_matype)
@@ -138,7 +145,7 @@ def _smoothed_stochastic_rsi_lookback(
 
 
 def talib_lookback(function: str, **arguments: float) -> int:
-    """Bars before the first value of a function of TA-Lib."""
+    """Return the bars before the first value of a TA-Lib function."""
     known = abstract.Function(function)  # type: ignore[attr-defined]
     if arguments:
         known.parameters = arguments
@@ -148,9 +155,10 @@ def talib_lookback(function: str, **arguments: float) -> int:
 def _ichimoku(
     high: Floats, low: Floats, *, conversion: int, base: int, span: int, displacement: int
 ) -> tuple[Floats, ...]:
-    """Conversion, base, span A, span B; a span at a bar is that of `displacement` bars before.
+    """Return conversion, base, span A, span B; a span at a bar is that of `displacement` bars
+    before.
 
-    All begin together, as TA-Lib's functions of several outputs do.
+    All begin together, as outputs of TA-Lib's functions do.
     """
     fast, slow, long = (talib.MIDPRICE(high, low, period) for period in (conversion, base, span))
     unknown = max(conversion, base, span) - 1 + displacement
@@ -171,7 +179,7 @@ def _later(column: Floats, bars: int) -> Floats:
 
 
 def _since(index_of: Callable[..., NDArray[np.int32]]) -> Formula:
-    """Bars since the bar that TA-Lib names by its place in the array."""
+    """Return the bars since the bar that TA-Lib names by its index."""
 
     def compute(values: Floats, timeperiod: int) -> Floats:
         since = (np.arange(len(values)) - index_of(values, timeperiod)).astype(np.float64)
@@ -182,7 +190,7 @@ def _since(index_of: Callable[..., NDArray[np.int32]]) -> Formula:
 
 
 def _extended_sar(high: Floats, low: Floats, **arguments: float) -> Floats:
-    """The line itself, where TA-Lib writes that of a short as a negative number."""
+    """Return the line itself; TA-Lib writes that of a short as a negative number."""
     return np.abs(talib.SAREXT(high, low, **arguments))
 
 

@@ -1,4 +1,4 @@
-"""Higher timeframes: which of their candles are closed at each bar of the lower one (rule 17)."""
+"""Higher timeframes: their closed candles at each bar of the lower one (rule 17)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from apps.engine.candles.sessions import Sessions
 class HigherTimeframe(NamedTuple):
     """Candles of a longer timeframe beside the bars of a strategy's own.
 
-    `seen` i8[bars]: at each bar the place of the last longer candle that is closed, -1 for none.
+    `seen` i8[bars] is the index of the last closed longer candle at each bar, -1 for none.
     """
 
     timeframe: str
@@ -26,7 +26,7 @@ class HigherTimeframe(NamedTuple):
 def higher_timeframe_of(
     bars: Candles, timeframe: str, candles: Candles, longer: str, sessions: Sessions | None
 ) -> HigherTimeframe:
-    """`candles` in the timeframe `longer` as they are seen at `bars` of `timeframe`.
+    """Return `candles` in the timeframe `longer`, aligned to `bars` of `timeframe`.
 
     A candle counts at a bar when it ends no later; a day counts from the next date on, a week from
     the next Monday on.
@@ -41,7 +41,7 @@ def higher_timeframe_of(
 
 
 def _next_day(time: NDArray[np.int64], timeframe: str) -> NDArray[np.int64]:
-    """Midnight in Asia/Kolkata after a day, or after the Sunday of a week."""
+    """Return midnight in Asia/Kolkata after a day, or after the Sunday of a week."""
     day = ist_day(time)
     later = 7 - (day + 3) % 7 if timeframe == "1w" else 1  # 1970-01-01 was a Thursday
     return day_start(day + later)

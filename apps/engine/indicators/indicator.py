@@ -1,7 +1,7 @@
-"""What a row of the catalogue of indicators says, and how one is written.
+"""The rows of the catalogue of indicators, and their form.
 
-Every row names the formula that computes it, the columns and parameters it takes, and what its
-outputs become for the short side of an algorithm that trades both.
+Every row names its formula, its columns and parameters, and the inversion of its outputs for the
+short side of an algorithm that trades both sides.
 """
 
 from __future__ import annotations
@@ -76,10 +76,10 @@ PARAMETERS = {
 
 
 class Inversion(Enum):
-    """What an output becomes when the market is turned upside down, in the words of the wire.
+    """The change of an output when the market is turned upside down, in the words of the wire.
 
-    A value v of an output keeps its place (prices) or changes sign around a centre. NONE is an
-    output that says nothing of direction: in an inverted condition it stays as it is.
+    A value v of an output stays (prices) or changes sign around a centre. NONE is an output without
+    direction: in an inverted condition it stays.
     """
 
     SAME = "same"
@@ -91,7 +91,7 @@ class Inversion(Enum):
     NONE = "none"
 
     def level(self, level: float) -> float:
-        """The level to compare with on the other side."""
+        """Return the level to compare with on the other side."""
         match self:
             case Inversion.FROM_2:
                 return 2.0 - level
@@ -107,11 +107,11 @@ class Inversion(Enum):
 
 
 class IndicatorParameter(NamedTuple):
-    """A number the user may set: its name on the wire, TA-Lib's names, default and range.
+    """A number that the user may set: its name on the wire, TA-Lib's names, default and range.
 
-    A parameter whose default is an int takes whole numbers alone; one with `names` is written by
-    name, and the numbers are TA-Lib's. On the other side it takes the value of the parameter
-    `opposite` (its own, unless said), turned by `inversion`.
+    A parameter with an int as default takes only whole numbers; one with `names` is written by
+    name, for TA-Lib's numbers. On the other side it takes the value of the parameter `opposite` (by
+    default its own), turned by `inversion`.
     """
 
     name: str
@@ -125,7 +125,7 @@ class IndicatorParameter(NamedTuple):
 
     @property
     def description(self) -> str:
-        """What it sets, the same wherever a parameter has this name."""
+        """The meaning of the parameter, the same for all parameters with this name."""
         return PARAMETERS[self.name]
 
     @property
@@ -133,16 +133,16 @@ class IndicatorParameter(NamedTuple):
         return isinstance(self.default, int)
 
     def number(self, written: float | str) -> float:
-        """The number behind a value as it is written."""
+        """Return the number behind a written value."""
         return dict(self.names)[written] if isinstance(written, str) else written
 
     def written(self, number: float) -> float | str:
-        """A number as it is written: by its name, where it has one."""
+        """Return a number as it is written: by its name, if it has one."""
         return next((name for name, value in self.names if value == number), number)
 
 
 class Range(NamedTuple):
-    """The least and the greatest value that an output can have, both included."""
+    """The least and the greatest value of an output, both included."""
 
     low: float = -math.inf
     high: float = math.inf
@@ -152,10 +152,10 @@ UNBOUNDED = Range()
 
 
 class IndicatorOutput(NamedTuple):
-    """One value per bar: which formula and which of its columns, its inversion and its range.
+    """A value per bar: the formula and the column of it, its inversion and its range.
 
-    `opposite` is the output that takes its place on the other side (upper for lower). The range is
-    that of averages that do not overshoot (`OVERSHOOTING`), where the indicator takes any.
+    `opposite` is the output that replaces it on the other side (upper for lower). The range assumes
+    averages that do not overshoot (`OVERSHOOTING`), if the indicator takes any average.
     """
 
     name: str
@@ -167,10 +167,10 @@ class IndicatorOutput(NamedTuple):
 
 
 class Indicator(NamedTuple):
-    """A row of the catalogue; the first output is the one meant when none is named.
+    """A row of the catalogue; the first output is the default.
 
-    `inputs` are columns of the candles, where "source" stands for the one the user chose.
-    `opposite` is the type that takes its place on the other side (MAX for MIN).
+    `inputs` are columns of the candles; "source" stands for the user's choice. `opposite` is the
+    type that replaces it on the other side (MAX for MIN).
     """
 
     type: str
@@ -188,7 +188,7 @@ class Indicator(NamedTuple):
         return next(output for output in self.outputs if output.name == name)
 
     def turned(self, parameters: Mapping[str, float]) -> dict[str, float]:
-        """The parameters on the other side."""
+        """Return the parameters on the other side."""
         return {
             parameter.name: parameter.inversion.level(
                 parameters[parameter.opposite or parameter.name]
@@ -231,7 +231,7 @@ def multiplier(default: float, *arguments: str) -> IndicatorParameter:
 
 
 def average(name: str = "maType", argument: str = "matype", default: int = 0) -> IndicatorParameter:
-    """Which moving average is taken."""
+    """Return the parameter that chooses a moving average."""
     numbers = [number for _, number in AVERAGES]
     return IndicatorParameter(name, (argument,), default, min(numbers), max(numbers), AVERAGES)
 
@@ -246,7 +246,7 @@ def single(
     opposite: str | None = None,
     range: Range = UNBOUNDED,
 ) -> Indicator:
-    """A row with one output, called `value`."""
+    """Return a row with one output, called `value`."""
     output = IndicatorOutput("value", formula or type, 0, inversion, "value", range)
     return Indicator(
         type, description, tuple(inputs.split()), parameters, (output,), opposite or type
@@ -266,14 +266,16 @@ def several(
 def alike(
     formula: str, inversion: Inversion, *names: str, range: Range = UNBOUNDED
 ) -> tuple[IndicatorOutput, ...]:
-    """Outputs in the formula's order, each its own opposite, all of one range."""
+    """Return outputs in the formula's order, each its own opposite, all with the same range."""
     return swapping(formula, inversion, *((name, name) for name in names), range=range)
 
 
 def swapping(
     formula: str, inversion: Inversion, *pairs: tuple[str, str], range: Range = UNBOUNDED
 ) -> tuple[IndicatorOutput, ...]:
-    """Outputs in the formula's order, each by its name and its opposite's, all of one range."""
+    """Return outputs in the formula's order, each by its name and its opposite's, all with the same
+    range.
+    """
     return tuple(
         IndicatorOutput(name, formula, i, inversion, opposite, range)
         for i, (name, opposite) in enumerate(pairs)
@@ -281,7 +283,7 @@ def swapping(
 
 
 def band(formula: str) -> tuple[IndicatorOutput, ...]:
-    """Middle, upper and lower of a TA-Lib band, whose columns are upper, middle, lower."""
+    """Return middle, upper and lower of a TA-Lib band, with columns upper, middle, lower."""
     return (
         IndicatorOutput("middle", formula, 1, Inversion.SAME, "middle"),
         IndicatorOutput("upper", formula, 0, Inversion.SAME, "lower"),

@@ -1,9 +1,8 @@
-"""Candle patterns: the table that the validator, the engine and its readers share.
+"""Candle patterns: the table for the validator, the engine and its readers.
 
-TA-Lib says at each bar whether a pattern ends there: above 0 a bullish one, below 0 a bearish one.
-Turned upside down most patterns are themselves with the other sign; some have another name there,
-some say nothing of direction and keep their sign. What is left has one direction alone and is never
-seen in the other.
+TA-Lib tells at each bar whether a pattern ends there: above 0 a bullish one, below 0 a bearish one.
+Upside down, most patterns are the same with the other sign. Some have another name there. Some have
+no direction and keep their sign. The others have only one direction, and never the opposite one.
 """
 
 from __future__ import annotations
@@ -22,10 +21,10 @@ NEITHER: Final[Directions] = ()
 
 
 class Pattern(NamedTuple):
-    """A pattern by TA-Lib's name, and the directions that it can have.
+    """A pattern by TA-Lib's name, and its possible directions.
 
-    Without any it says nothing of direction, and TA-Lib marks it above 0. `inverted_name` is the
-    pattern that a market upside down shows in its place, where that is not itself.
+    Without any it has no direction, and TA-Lib marks it above 0. `inverted_name` is the pattern in
+    a market upside down, if it is another.
     """
 
     name: str
@@ -110,6 +109,6 @@ def pattern_series(pattern: str) -> Series:
 
 
 def inverted(pattern: str, sign: int) -> tuple[str, int]:
-    """The pattern and the sign that a market upside down shows in place of these."""
+    """Return the pattern and the sign that replace these in a market upside down."""
     row = PATTERNS[pattern]
     return row.opposite, -sign if row.directions else sign

@@ -1,4 +1,4 @@
-"""Indicators in the unit of what they are taken of: prices, averages, bands, levels of sessions."""
+"""Indicators in the unit of their source: prices, averages, bands, levels of sessions."""
 
 from __future__ import annotations
 

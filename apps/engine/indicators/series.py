@@ -1,11 +1,10 @@
-"""Indicators computed: what a row of the catalogue means as columns over candles.
+"""The computation of indicators: rows of the catalogue as columns over candles.
 
 Formulas are TA-Lib's, with TA-Lib's seeding (an EMA starts from the simple mean of its first
-values, MACD starts both averages together), except those of `formulas`.
-
-A value that is not there yet, or that would divide by nothing, is NaN. No value depends on a
-later bar, but the last bits of almost all depend on the first (running sums), so the place where
-an array starts is a rule of its own (rule 11).
+values, MACD starts both averages together), except those of `formulas`. A value that does not exist
+yet, or that would divide by zero, is NaN. No value depends on a later bar, but the last bits of
+almost all depend on the first (running sums), so a separate rule decides the start of an array
+(rule 11).
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ Table = NDArray[np.float64]
 
 
 class Series(NamedTuple):
-    """A computation by its whole identity: equal series are computed once."""
+    """A computation with its complete identity: equal series are computed once."""
 
     formula: str
     inputs: tuple[str, ...]
@@ -40,7 +39,7 @@ class Series(NamedTuple):
 
 
 def series(type: str, output: str, source: str, parameters: Mapping[str, float]) -> Series:
-    """The computation behind an output of a catalogue row, with every parameter given."""
+    """Return the computation behind an output of a catalogue row, with every parameter given."""
     row = CATALOGUE[type]
     return Series(
         row.output(output).formula,
@@ -54,14 +53,14 @@ def series(type: str, output: str, source: str, parameters: Mapping[str, float])
 
 
 def compute_series(series: Series, candles: Candles) -> Table:
-    """All columns of a series, NaN where unknown, from the first bar of `candles`."""
+    """Return all columns of a series, NaN for unknown values, from the first bar of `candles`."""
     return mask_infinite(next(over(series, candles, [slice(None)])))
 
 
 def over(series: Series, candles: Candles, parts: Iterable[slice]) -> Iterator[Table]:
-    """The columns of each part of `candles`, from the part's first bar, as if it stood alone.
+    """Yield the columns of each part of `candles`, from the part's first bar, as if it were alone.
 
-    NaN where not known yet; infinite, or NaN, where something was divided by nothing.
+    NaN if not known yet; infinite or NaN after a division by zero.
     """
     inputs = [source(candles, name) for name in series.inputs]
     traded = candles.volume > 0 if series.reads_volume else None
@@ -78,13 +77,15 @@ def over(series: Series, candles: Candles, parts: Iterable[slice]) -> Iterator[T
 
 
 def _since_first(traded: NDArray[np.bool_], table: Table) -> Table:
-    """The columns from the first bar with a volume on: before it nothing of volume is known."""
+    """Return the columns from the first bar with a volume on: before it volume is unknown."""
     first = int(traded.argmax()) if traded.any() else len(traded)
     return np.where(np.arange(len(traded)) < first, np.nan, table) if first else table
 
 
 def _begun(column: NDArray[np.generic], warmup: int) -> Floats:
-    """NaN before the first value, where TA-Lib fills whole numbers with 0."""
+    """Return the column with NaN before the first value, where TA-Lib fills whole numbers
+    with 0.
+    """
     if column.dtype == np.float64:
         return column.view(np.float64)
     values = column.astype(np.float64)
@@ -93,14 +94,14 @@ def _begun(column: NDArray[np.generic], warmup: int) -> Floats:
 
 
 def mask_infinite(table: Table) -> Table:
-    """NaN where the columns are infinite."""
+    """Return the columns with NaN in place of infinite values."""
     infinite = np.isinf(table)
     return np.where(infinite, np.nan, table) if infinite.any() else table
 
 
 @lru_cache(maxsize=4096)
 def series_lookback(series: Series) -> int:
-    """Bars before the first value."""
+    """Return the bars before the first value."""
     own = OWN_FORMULAS.get(series.formula)
     if own:
         return own.lookback(**dict(series.arguments))
@@ -108,7 +109,7 @@ def series_lookback(series: Series) -> int:
 
 
 def source(candles: Candles, name: str) -> NDArray[np.generic]:
-    """What a series is taken of: a column of the candles, or one made of them."""
+    """Return the source of a series: a column of the candles, or one made of them."""
     match name:
         case "hl2":
             return (candles.high + candles.low) / 2

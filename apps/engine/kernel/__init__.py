@@ -1,1 +1,1 @@
-"""The simulation itself, row by row: what it reads, writes and calls things."""
+"""The simulation itself, row by row: its input, its output and its codes."""

@@ -1,4 +1,4 @@
-"""The numbers by which the kernel knows signals, orders, sizes and reasons.
+"""The kernel's numbers for signals, orders, sizes and reasons.
 
 Compiled code has them as constants; `reasons.py` has the names of reasons on the wire.
 """
@@ -14,8 +14,8 @@ HELD_UP, LOCKED_AT_CLOSE, TARGET_WAITS = 128, 256, 512
 the side of the position's exit; the last bar reached the target there (rule 22).
 """
 
-# What is special about a bar where positions are squared off (rule 9), or leave before the contract
-# is delivered (rule 13): BEFORE_DELIVERY stands beside one of the others.
+# Flags of a bar in which positions are squared off (rule 9), or leave before the contract is
+# delivered (rule 13); BEFORE_DELIVERY is combined with one of the others.
 AFTER_SQUARE_OFF, LAST_OF_SESSION, BEFORE_DELIVERY = 1, 2, 4
 # The price of the bar is locked (rule 22): nobody sells at the upper, nobody buys at the lower.
 LOCKED_UP, LOCKED_DOWN = 8, 16
@@ -53,19 +53,19 @@ SIZE, STOP, TARGET, TRAIL = range(4)
     CIRCUIT,
 ) = range(11)
 TRADED, IGNORED = -1, -2
-# What makes an entry smaller than its sizing asks for.
+# Limits that make an entry smaller than its sizing.
 BY_POSITION_SIZE, BY_CASH, BY_VOLUME = range(3)
-# What is counted of exits that a locked price lets wait.
+# The counts of exits that wait at a locked price.
 WAITING_EXITS, WAITED_BARS = range(2)
 
 # How an entry is filled (rule 12).
 AT_MARKET, AT_LIMIT, AT_STOP = range(3)
 
-# How a position is sized: units, rupees, fraction of equity, fraction of equity that is lost at the
-# stop or over so many average true ranges.
+# The sizing of a position: units, rupees, fraction of equity, fraction of equity lost at the stop
+# or over a multiple of the average true range.
 BY_QUANTITY, BY_AMOUNT, BY_EQUITY, BY_RISK, BY_VOLATILITY = range(5)
 
 RUNNING, RUINED = 0, 1
 
-DUST = 1e-6  # rupees: a bound is met when no more is missing, which binary fractions may owe
+DUST = 1e-6  # rupees: the tolerance for reaching a limit, because of binary fractions
 TICKS_PER_RUPEE = 10_000.0  # CONTRACT's `tick` counts ten-thousandths of a rupee: 0.05 is 500

@@ -2,9 +2,10 @@
 
 A backtest is `run` over all rows and then `finish`; trading live is `run` over each new row. There
 is no second code path and no "live" flag: nothing but `State` survives a row, and State is bytes.
-The rules are numbered in README.md. All that is compiled stands here, but for the formulas of
-`prices.py`: read it from the top down, `run` and its phases, then what these are made of. Which
-slots are active when is there for speed alone; it changes no result.
+The rules are numbered in README.md.
+
+This module has all compiled code except the formulas of `prices.py`: read it from the top down,
+`run` and its phases, then their parts. Active slots exist only for speed; they change no result.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ from apps.engine.kernel.records import (
 if TYPE_CHECKING:
     from apps.engine.kernel.records import Array, MarketRows, Rules, Sampling, SimulationOutput
 
-# A NumPy record, whose fields compiled code reads as attributes: no type says that.
+# A NumPy record; compiled code reads its fields as attributes, which no type expresses.
 Struct = Any
 # A number of compiled code: NumPy's and Python's are the same there, as no type says.
 AnyNumber = Any
@@ -62,19 +63,19 @@ WORK = np.dtype(
         ("keeps_fills", "?"),  # the caller reads them
         ("keeps_refusals", "?"),
         ("keeps_orders", "?"),  # an entry's signal leaves more than that it waits
-        ("remark", "?"),  # the marks of slots are no longer those of what is held
+        ("remark", "?"),  # the marks of slots are out of date
     ]
 )
 SLOT = np.dtype(
-    # What a slot follows and trades in one call of the kernel, and its bar of the row in which it
-    # is active.
+    # The source and the instrument of a slot in one call of the kernel, and its bar of the row in
+    # which it is active.
     [
         ("source", "u8"),  # the column of its signals
         ("instrument", "u8"),  # the column of its cells
         ("contract", CONTRACT),
         ("rate", "i8"),  # the number of its rates of charges at its last fill
         ("advanced_to", "i8"),  # the first row that its position has not been advanced through
-        ("bar", "i8"),  # the index of the bar; -1 if there is none, and the next fields are old
+        ("bar", "i8"),  # the index of the bar; -1 without one, and the next fields are old
         ("open", "f8"),
         ("high", "f8"),
         ("low", "f8"),
@@ -89,9 +90,9 @@ SLOT = np.dtype(
         ("exit_price", "f8"),
         ("exit_time", "i8"),
         ("exit_day", "i8"),
-        ("next_active", "i8"),  # the next row in which it is
-        # Of all slots together: the i-th has the i-th active slot, and what marking the i-th
-        # position that is held reads.
+        ("next_active", "i8"),  # its next active row
+        # For all slots together: the i-th has the i-th active slot, and the data for marking the
+        # i-th open position.
         ("active", "i8"),
         ("marked", "i8"),  # the slot
         ("column", "u8"),  # its instrument
@@ -104,7 +105,7 @@ SLOT = np.dtype(
 
 
 class Books(NamedTuple):
-    """What a row changes, and by which rules: records, and arrays of them."""
+    """The state that a row changes, and its rules: records, and arrays of them."""
 
     account: Struct
     plan: Struct
@@ -119,7 +120,7 @@ class Books(NamedTuple):
 
 
 class Ticket(NamedTuple):
-    """What one slot trades by, and where it is written: records alone."""
+    """The rules and the state of one slot: records only."""
 
     account: Struct
     plan: Struct
@@ -134,7 +135,9 @@ class Ticket(NamedTuple):
 
 
 class Exit(NamedTuple):
-    """Why a position leaves (OPEN: it does not), at which price, and how much of it: all."""
+    """The reason why a position leaves (OPEN: it does not), its price, and the complete
+    quantity.
+    """
 
     reason: int
     price: float
@@ -155,8 +158,8 @@ def run(
 ) -> KernelProgress:
     """Step through rows [start, stop).
 
-    The next row is before `stop` when `output` might not hold what another row writes (read it and
-    go on from there), or when the money is gone (rule 6: then no further row is run).
+    The next row is before `stop` if `output` might not hold another row's records (read it and
+    continue from there), or if the money is gone (rule 6: then no further row is run).
     """
     states = State(state.account, state.positions[np.newaxis], state.orders[np.newaxis])
     outputs = output._replace(equity=output.equity[np.newaxis])
@@ -175,9 +178,10 @@ def run_all(
     span: Span,
 ) -> KernelProgress:
     """Step through rows of one market with many plans, one after the other: states, signals, plans
-    and equity have one more axis. Trades, fills and refusals follow each other as the plans do.
+    and equity have one more axis.
 
-    Returns before the last plan's end when `output` might not hold what another row writes.
+    Trades, fills and refusals are in the order of the plans. Returns before the last plan's end if
+    `output` might not hold another row's records.
     """
     work = np.zeros(1, WORK)
     fills, refusals = or_scratch(output.fills, FILL), or_scratch(output.refusals, REFUSAL)
@@ -218,7 +222,7 @@ def run_all(
 def run_rows(
     books: Books, market: MarketRows, signals: Array, equity: Array, row: int, stop: int
 ) -> int:
-    """Step through rows of one plan, as far as there is room and money; return the next one."""
+    """Step through rows of one plan, while there is room and money; return the next row."""
     account, begun = books.account, row
     while row < stop and account.status == codes.RUNNING and has_room(books):
         row = mark_rows(books, market, equity, row, next_active_row(books, row, stop))
@@ -249,7 +253,7 @@ def run_rows(
 
 @step
 def sample(sampling: Sampling, points: Array, row: int, stop: int) -> None:
-    """Keep the equity of the sampled rows among [row, stop)."""
+    """Store the equity of the sampled rows among [row, stop)."""
     for i in range(sampling.rows.size):
         if row <= sampling.rows[i] < stop:
             points[i] = sampling.curve[sampling.rows[i]]
@@ -257,7 +261,7 @@ def sample(sampling: Sampling, points: Array, row: int, stop: int) -> None:
 
 @step
 def close_all(books: Books) -> None:
-    """Close what is open at its last close (rule 13). Live trading never does this."""
+    """Close open positions at their last close (rule 13). Live trading never does this."""
     account = books.account
     for k in range(books.slots.size):
         position, slot = books.positions[k], books.slots[k]
@@ -280,7 +284,7 @@ def settle(
     settlement: Settlement,
 ) -> int:
     """Close one slot without slippage at the price of the settlement, else at its last close, and
-    forget what waits on it; return how many trades, and as many fills, were written.
+    drop its pending order; return the number of trades written, which equals that of fills.
     """
     account, position = state.account[0], state.positions[slot]
     work, slots = np.zeros(1, WORK), np.zeros(state.positions.size, SLOT)
@@ -322,8 +326,8 @@ def settle(
 
 
 def finish(state: State, rules: Rules, output: SimulationOutput) -> int:
-    """Close what is open at its last close, as `run_all` does; return how many trades, and as many
-    fills, were written.
+    """Close open positions at their last close, as `run_all` does; return the number of trades
+    written, which equals that of fills.
     """
     written = 0
     for slot in np.flatnonzero(state.positions["side"]).tolist():
@@ -336,13 +340,13 @@ def finish(state: State, rules: Rules, output: SimulationOutput) -> int:
 
 @step
 def or_scratch(records: Array, dtype: Any) -> Array:
-    """Return the records to write, or one that nobody reads where none are asked for."""
+    """Return the records to write, or an unread one if none are requested."""
     return records if records.size > 0 else np.zeros(1, dtype)
 
 
 @step
 def with_none(rates: Array) -> Array:
-    """Return the rates after those of what is not charged."""
+    """Return the rates after a row of zero rates, for uncharged instruments."""
     rows = np.zeros(1 + rates.size, RATE)
     for k in range(rates.size):
         rows[1 + k] = rates[k]
@@ -368,7 +372,7 @@ def prepare_slots(
 
 @step
 def column_of(instrument: int, likely: int, instruments: Array) -> int:
-    """Return where an instrument is listed; `likely` where it usually is."""
+    """Return the index of an instrument; `likely` is its usual index."""
     column = likely
     while instruments[column] != instrument:
         column = (column + 1) % instruments.size
@@ -393,7 +397,7 @@ def ticket_of(books: Books, k: int) -> Ticket:
 
 @phase
 def has_room(books: Books) -> bool:
-    """Whether the output holds what one more row may write."""
+    """Return whether the output can hold another row's records."""
     slots, work = books.slots.size, books.work
     room = work.trades + 2 * slots <= books.trades.size
     room &= (not work.keeps_fills) | (work.fills + 3 * slots <= books.fills.size)
@@ -406,7 +410,7 @@ def has_room(books: Books) -> bool:
 
 @phase
 def load_row(books: Books, market: MarketRows, signals: Array, row: int) -> None:
-    """Look up the bars and signals of a row, each where its slot has it from."""
+    """Load the bars and signals of a row from each slot's columns."""
     work, bars, ranges, flags = books.work, market.bars, market.atr, market.flags
     work.time = market.time[row]
     for i in range(np.uint64(work.active)):
@@ -434,7 +438,7 @@ def load_row(books: Books, market: MarketRows, signals: Array, row: int) -> None
 
 @phase
 def bar_of(market: MarketRows, row: int, column: int) -> AnyNumber:
-    """The bar of an instrument in a row; -1 where it has none."""
+    """Return the bar of an instrument in a row; -1 without one."""
     if market.cell.shape[0] < market.time.size:  # it has one in every row
         return market.cell[0, column] + np.int64(row)
     return np.int64(market.cell[row, column])
@@ -442,7 +446,9 @@ def bar_of(market: MarketRows, row: int, column: int) -> AnyNumber:
 
 @phase
 def begin_day(account: Struct, day: int) -> bool:
-    """Rule 8: the daily loss counts from the last close before a day; return whether it begins."""
+    """Begin a day by rule 8: the daily loss counts from the last close before a day; return whether
+    a day begins.
+    """
     begins = account.day != day
     if begins:
         account.day_start, account.day, account.halted = account.equity, day, 0
@@ -451,7 +457,7 @@ def begin_day(account: Struct, day: int) -> bool:
 
 @step
 def drop_blocked_entries(books: Books) -> None:
-    """Rule 20: entries that wait are dropped while entries are blocked."""
+    """Drop pending entries while entries are blocked (rule 20)."""
     for k in range(books.slots.size):
         order = books.orders[k, 0]
         if order.pending & codes.ENTER:
@@ -460,7 +466,7 @@ def drop_blocked_entries(books: Books) -> None:
 
 @step
 def drop_entries(books: Books, reason: int) -> None:
-    """Drop all entries that wait, for a reason (rules 8 and 9)."""
+    """Drop all pending entries, for a reason (rules 8 and 9)."""
     for k in range(books.slots.size):
         order = books.orders[k, 0]
         order.pending = dropped(ticket_of(books, k), order.pending, reason)
@@ -468,7 +474,7 @@ def drop_entries(books: Books, reason: int) -> None:
 
 @phase
 def exit_at_open(books: Books) -> bool:
-    """Rules 2, 3, 8, 9, 12 and 22: find the exits at the open; return whether there are any."""
+    """Find the exits at the open (rules 2, 3, 8, 9, 12 and 22); return whether there are any."""
     account, plan, work, leaves = books.account, books.plan, books.work, False
     for i in range(np.uint64(work.active)):
         k = books.slots[i].active
@@ -497,7 +503,7 @@ def exit_at_open(books: Books) -> bool:
 
 @step
 def close_positions(books: Books) -> None:
-    """Close what leaves, before anything enters."""
+    """Close the leaving positions before any entry."""
     for i in range(np.uint64(books.work.active)):
         k = books.slots[i].active
         slot = books.slots[k]
@@ -510,7 +516,9 @@ def close_positions(books: Books) -> None:
 
 @phase
 def has_entries(books: Books) -> bool:
-    """Whether an entry may be filled; what else waits was read at the open, and is forgotten."""
+    """Return whether an entry may be filled; other pending orders were read at the open, and are
+    dropped.
+    """
     enters = False
     for i in range(np.uint64(books.work.active)):
         k = books.slots[i].active
@@ -523,7 +531,7 @@ def has_entries(books: Books) -> bool:
 
 @step
 def enter_at_open(books: Books, market: MarketRows, row: int) -> None:
-    """Rules 2 and 12: the entries that wait, in the listed order of symbols."""
+    """Fill the pending entries, in the listed order of symbols (rules 2 and 12)."""
     for i in range(np.uint64(books.work.active)):
         k = books.slots[i].active
         order, slot = books.orders[k, 0], books.slots[k]
@@ -540,7 +548,9 @@ def enter_at_open(books: Books, market: MarketRows, row: int) -> None:
 
 @phase
 def equity_at_open(books: Books, market: MarketRows, row: int) -> float:
-    """Marked at this row's opens, or at the last close of what has no bar (rule 6)."""
+    """Return the equity at this row's opens, or at the last close for symbols without a bar (rule
+    6).
+    """
     funds = books.account.cash
     for k in range(books.slots.size):
         position = books.positions[k]
@@ -552,8 +562,8 @@ def equity_at_open(books: Books, market: MarketRows, row: int) -> float:
 
 @phase
 def exit_inside(books: Books) -> bool:
-    """Rules 2, 3, 5, 9 and 22: stop and target inside the bar, the session's end, the trail;
-    return whether anything leaves.
+    """Find the exits inside the bar: stop and target, the session's end, the trail (rules 2, 3, 5,
+    9 and 22); return whether anything leaves.
     """
     account, plan, work, leaves = books.account, books.plan, books.work, False
     for i in range(np.uint64(work.active)):
@@ -585,7 +595,7 @@ def exit_inside(books: Books) -> bool:
 
 @step
 def limit_daily_loss(books: Books, market: MarketRows, signals: Array, row: int) -> None:
-    """Rule 8: at a breach, close what is open at the next opens, and drop the entries that wait."""
+    """At a breach, close positions at the next opens, and drop pending entries (rule 8)."""
     books.account.halted = 1
     for k in range(books.slots.size):
         position, order, slot = books.positions[k], books.orders[k, 0], books.slots[k]
@@ -602,8 +612,8 @@ def limit_daily_loss(books: Books, market: MarketRows, signals: Array, row: int)
 
 @phase
 def is_breached(books: Books, market: MarketRows, equity: Array, row: int) -> bool:
-    """Mark what is held to market at the row's close (rule 8); return whether the daily loss is at
-    its limit now. Without any money the simulation ends (rule 6).
+    """Mark positions to market at the row's close (rule 8); return whether the daily loss is at its
+    limit. Without any money the simulation ends (rule 6).
     """
     account = books.account
     list_marks(books)
@@ -630,7 +640,7 @@ def is_signalled(books: Books) -> bool:
 
 @step
 def read_signals(books: Books) -> None:
-    """Rules 1, 5 and 12: what is signalled at the close waits for the next bar."""
+    """Make the signals at the close pending for the next bar (rules 1, 5 and 12)."""
     for i in range(np.uint64(books.work.active)):
         k = books.slots[i].active
         slot, order = books.slots[k], books.orders[k, 0]
@@ -649,7 +659,7 @@ def read_signals(books: Books) -> None:
 
 @phase
 def list_marks(books: Books) -> None:
-    """List what is held, in the order of slots, unless it is listed."""
+    """List the open positions, in the order of slots, unless the list is current."""
     work, count = books.work, 0
     if work.remark:
         for k in range(books.slots.size):
@@ -665,8 +675,8 @@ def list_marks(books: Books) -> None:
 
 @phase
 def mark_rows(books: Books, market: MarketRows, equity: Array, row: int, stop: int) -> AnyNumber:
-    """Mark what is held to market at the closes of rows in which no slot is active (rule 8); return
-    the first row at whose close the daily loss is at its limit or the money is gone, or `stop`.
+    """Mark positions to market at the closes of rows without an active slot (rule 8); return the
+    first row with the daily loss at its limit or without money, or `stop`.
     """
     account, cash = books.account, books.account.cash
     first, rows = np.uint64(row), np.uint64(max(stop - row, 0))
@@ -708,8 +718,9 @@ def mark_rows(books: Books, market: MarketRows, equity: Array, row: int, stop: i
 
 @phase
 def end_of_day(work: Struct, market: MarketRows, row: int, stop: int) -> int:
-    """Return the first row of a later day than `row`, or `stop`. Most days have as many rows as the
-    one before.
+    """Return the first row of a later day than `row`, or `stop`.
+
+    Most days have as many rows as the previous one.
     """
     begin, end = work.day_begin, work.day_end
     if row < begin or row >= end:
@@ -724,8 +735,8 @@ def end_of_day(work: Struct, market: MarketRows, row: int, stop: int) -> int:
 
 @phase
 def until_limit(account: Struct, plan: Struct, equity: Array, row: int, stop: int) -> int:
-    """Take equity through rows of one day; return the first at whose close the daily loss is at its
-    limit or the money is gone, or `stop`.
+    """Process the equity of rows of one day; return the first row with the daily loss at its limit
+    or without money, or `stop`.
     """
     begin, halted = account.day_start, account.halted != 0
     most = np.inf if halted else plan.max_daily_loss - codes.DUST
@@ -743,17 +754,16 @@ def until_limit(account: Struct, plan: Struct, equity: Array, row: int, stop: in
 
 # Active slots.
 #
-# A slot is active in a row in which something may happen to it: an order waits, its bar touches a
-# level, a signal acts. Its position is fast-forwarded through all other rows, and marked to market
-# in them. A slot may be active in a row in which nothing happens, as a step through it changes
-# nothing else, but never the other way round. A run in which every slot is active in every row
-# gives the same bytes. Where the next active row is, and where the stop stands before any row, is
-# found by one `walk`.
+# A slot is active in a row with a possible event: a pending order, a bar that touches a level, an
+# acting signal. Its position is fast-forwarded through all other rows, and marked to market in
+# them. A slot may be active in an uneventful row, because a step through it changes nothing else,
+# but it must be active in every eventful one. A run with every slot active in every row gives the
+# same bytes. A single function, `walk`, finds the next active row and the stop before any row.
 
 
 @phase
 def next_active_row(books: Books, row: int, stop: int) -> int:
-    """Return the next row in which a slot is active, or as far as rows are marked together."""
+    """Return the next row with an active slot, or the end of the rows that are marked together."""
     until = min(stop, row + MARKED_TOGETHER)
     for k in range(np.uint64(books.slots.size)):
         until = min(until, books.slots[k].next_active)
@@ -762,7 +772,7 @@ def next_active_row(books: Books, row: int, stop: int) -> int:
 
 @phase
 def list_active(books: Books, row: int, stop: int) -> bool:
-    """List the slots that are active in a row; return whether there are any."""
+    """List the active slots of a row; return whether there are any."""
     count = 0
     if row < stop:
         for k in range(books.slots.size):
@@ -777,7 +787,7 @@ def list_active(books: Books, row: int, stop: int) -> bool:
 def find_next_active_rows(
     books: Books, market: MarketRows, signals: Array, row: int, stop: int
 ) -> None:
-    """Find the next rows, from `row` on, in which the active slots of the row before are active."""
+    """Find the next active rows, from `row` on, of the slots that were active in the row before."""
     work = books.work
     for i in range(np.uint64(work.active)):
         k = books.slots[i].active
@@ -787,7 +797,7 @@ def find_next_active_rows(
         if position.side != 0 and row < end:
             if books.plan.max_holding > 0:
                 end = min(end, row + max(books.plan.max_holding - position.bars, 0))
-            if work.squaring:  # the next bar of another day closes what is left (rule 9)
+            if work.squaring:  # the next bar of another day closes the remaining position (rule 9)
                 late = position.day != books.account.day
                 end = row if late else end_of_day(work, market, row - 1, end)
         if position.side == 0:
@@ -801,8 +811,8 @@ def find_next_active_rows(
 
 @phase
 def idle_signals(account: Struct, plan: Struct, work: Struct, position: Struct) -> int:
-    """The bits of signals that change nothing: exits of a side that is not held, and an entry that
-    what is held ignores (rule 7), unless its order is kept or its refusal may be counted.
+    """Return the signal bits without effect: exits of the opposite side, and an entry that the
+    position ignores (rule 7), unless its order is kept or its refusal may be counted.
     """
     if position.side == 0:
         return CLOSE_EITHER
@@ -815,7 +825,7 @@ def idle_signals(account: Struct, plan: Struct, work: Struct, position: Struct) 
 
 @phase
 def next_signal(signals: Array, source: int, acting: AnyNumber, row: int, stop: int) -> AnyNumber:
-    """Return the first row of [row, stop) at whose close a signal acts, or `stop`."""
+    """Return the first row of [row, stop) with an acting signal at its close, or `stop`."""
     end = row
     while row < stop and end == row:
         end, signalled = min(row + BLOCK, stop), np.uint8(0)
@@ -839,9 +849,9 @@ def walk(
     acting: AnyNumber,
     stop: int,
 ) -> tuple[AnyNumber, float, float]:
-    """Carry the stop and the extreme of a position on through the rows before `stop`, to the first
-    in which anything can happen to it: a signal acts, its bar reaches a level or has a flag, or
-    there is no bar. Return that row, or `stop`, and both as they stand before it.
+    """Move the stop and the extreme of a position through the rows before `stop`, to the first row
+    with a possible event: a signal acts, its bar reaches a level or has a flag, or there is no bar.
+    Return that row, or `stop`, and both values before it.
     """
     column, side, squaring = slot.instrument, position.side, market.flags.size > 0
     row, level, extreme = slot.advanced_to, position.stop, position.extreme
@@ -890,7 +900,7 @@ def walk(
 
 @phase
 def reaches(position: Struct, stop: float, best: float, worst: float) -> bool:
-    """Whether a bar reaches one of the levels of a position, which are all listed here."""
+    """Return whether a bar reaches a level of a position; all levels are listed here."""
     side = position.side
     return ((worst - stop) * side <= 0) | ((best - position.target) * side >= 0)
 
@@ -905,7 +915,7 @@ def fast_forward(
     signals: Array,
     row: int,
 ) -> None:
-    """Take a position through its bars in the rows before `row`, in which nothing happened."""
+    """Move a position through its bars in the uneventful rows before `row`."""
     last, rows = row - 1, row - slot.advanced_to
     bar = bar_of(market, last, slot.instrument)
     if trails(plan):
@@ -920,7 +930,7 @@ def fast_forward(
 
 @phase
 def fast_forward_all(books: Books, market: MarketRows, signals: Array, row: int) -> None:
-    """Take all positions through the rows before `row`."""
+    """Move all positions through the rows before `row`."""
     for k in range(books.slots.size):
         position, slot = books.positions[k], books.slots[k]
         if position.side != 0 and slot.advanced_to < row:
@@ -932,8 +942,9 @@ def fast_forward_all(books: Books, market: MarketRows, signals: Array, row: int)
 
 @step
 def accept(ticket: Ticket, signal: int) -> int:
-    """Return a signal without what does not trade: both sides, entries after a breach or a session
-    or while they are blocked, those that what is held ignores, and exits of what is not held.
+    """Return a signal without its idle parts: both sides at once, entries after a breach or a
+    session or while they are blocked, entries that the position ignores, and exits of the opposite
+    side.
     """
     account, position, plan = ticket.account, ticket.position, ticket.plan
     if position.side <= 0:
@@ -956,15 +967,17 @@ def accept(ticket: Ticket, signal: int) -> int:
 
 @step
 def is_both(signal: int) -> bool:
-    """Whether an entry and its opposite are true at one close, which are neither then (rule 12)."""
+    """Return whether an entry and its opposite are true at one close; then neither counts (rule
+    12).
+    """
     long, short = codes.ENTER_LONG | codes.EXIT_LONG, codes.ENTER_SHORT | codes.EXIT_SHORT
     return signal & codes.ENTER == codes.ENTER or signal & long == long or signal & short == short
 
 
 @step
 def is_ignored(position: Struct, signal: int, plan: Struct) -> bool:
-    """Whether what is held ignores this entry (rule 7): no add is left in its direction, or the
-    strategy chose to ignore opposite signals.
+    """Return whether the position ignores this entry (rule 7): no add is left in its direction, or
+    the strategy ignores opposite signals.
     """
     if position.side == 0:
         return False
@@ -975,7 +988,7 @@ def is_ignored(position: Struct, signal: int, plan: Struct) -> bool:
 
 @step
 def dropped(ticket: Ticket, signal: int, reason: int) -> int:
-    """Return a signal without its entry; one that would be ignored is not refused (rule 7)."""
+    """Return a signal without its entry; an ignored entry is not refused (rule 7)."""
     if signal & codes.ENTER and not is_ignored(ticket.position, signal, ticket.plan):
         refuse(ticket, signal, reason)
     return signal & ~codes.ENTER
@@ -983,8 +996,9 @@ def dropped(ticket: Ticket, signal: int, reason: int) -> int:
 
 @step
 def without_entry(ticket: Ticket, signal: int) -> int:
-    """Return a signal without its entry, which is blocked; one that would reverse still closes
-    (rule 20). One that would be ignored is not refused.
+    """Return a signal without its blocked entry; a reversal still closes (rule 20).
+
+    An ignored entry is not refused.
     """
     position = ticket.position
     if not is_ignored(position, signal, ticket.plan):
@@ -1000,7 +1014,9 @@ def without_entry(ticket: Ticket, signal: int) -> int:
 
 @step
 def try_entry(ticket: Ticket) -> int:
-    """Fill the entry that waits on a slot (rules 3 to 7); return TRADED, IGNORED or why not."""
+    """Fill the pending entry of a slot (rules 3 to 7); return TRADED, IGNORED or the reason against
+    it.
+    """
     plan, position, order, slot = ticket.plan, ticket.position, ticket.order, ticket.slot
     reason = refusal(position, order, slot, ticket.work, plan)
     if reason != codes.TRADED:
@@ -1039,10 +1055,10 @@ def try_entry(ticket: Ticket) -> int:
 
 @step
 def refusal(position: Struct, order: Struct, slot: Struct, work: Struct, plan: Struct) -> int:
-    """Why the entry that waits may not trade before any price is known; TRADED when it may."""
+    """Return the reason against the pending entry before any price is known; TRADED without one."""
     long, waits = order.pending & codes.ENTER_LONG != 0, order.pending & EXIT_WAITS != 0
     against = position.side != 0 and (position.side > 0) != long
-    reverses = against and waits and plan.reverse  # what it would close waits (rule 22)
+    reverses = against and waits and plan.reverse  # the position it would close waits (rule 22)
     full = position.side != 0 and (waits or position.entries >= plan.max_entries)
     if not reverses and (against or full):
         return codes.IGNORED
@@ -1057,7 +1073,9 @@ def refusal(position: Struct, order: Struct, slot: Struct, work: Struct, plan: S
 
 @step
 def order_price(close: float, signal: int, plan: Struct, contract: Struct) -> float:
-    """Of a limit order, rounded in our favour, or of a stop order, rounded away (rule 12)."""
+    """Return the price of a limit order, rounded in our favour, or of a stop order, rounded away
+    (rule 12).
+    """
     up = (signal & codes.ENTER_LONG != 0) != (plan.order_by == codes.AT_LIMIT)
     price = offset_price(close, up, plan)
     return float(tick_up(price, contract.tick) if up else tick_down(price, contract.tick))
@@ -1065,7 +1083,7 @@ def order_price(close: float, signal: int, plan: Struct, contract: Struct) -> fl
 
 @step
 def filled_at(position: Struct, order: Struct, bar: Struct, plan: Struct) -> tuple[float, bool]:
-    """(price, inside the bar) of the entry that waits; NaN where it is not reached (rule 12)."""
+    """Return (price, inside the bar) of the pending entry; NaN if it is not reached (rule 12)."""
     if plan.order_by == codes.AT_MARKET:
         return bar.open, False
     price = order.price
@@ -1082,7 +1100,7 @@ def filled_at(position: Struct, order: Struct, bar: Struct, plan: Struct) -> tup
 
 @step
 def wanted_lots(ticket: Ticket, price: float) -> float:
-    """The lots that the plan's sizing asks for (rule 6)."""
+    """Return the lots by the plan's sizing (rule 6)."""
     plan, position, contract = ticket.plan, ticket.position, ticket.slot.contract
     ranges = ticket.order.atr if position.side == 0 else position.atr
     if plan.size_by == codes.BY_QUANTITY:
@@ -1103,7 +1121,7 @@ def wanted_lots(ticket: Ticket, price: float) -> float:
 
 @step
 def affordable_lots(ticket: Ticket, side: float, price: float, lots: float) -> float:
-    """The most lots, at most `lots`, that cash pays with their own charges; by bisection."""
+    """Return the most lots, at most `lots`, that cash can pay with their charges; by bisection."""
     account, contract = ticket.account, ticket.slot.contract
     paid, beyond, middle = 0.0, lots + 1.0, lots
     while beyond - paid > 1:
@@ -1120,7 +1138,7 @@ def affordable_lots(ticket: Ticket, side: float, price: float, lots: float) -> f
 
 @step
 def locked_by(slot: Struct, side: float, price: float, lots: float) -> float:
-    """What an entry of so many lots locks (rule 6)."""
+    """Return the rupees locked by an entry of this many lots (rule 6)."""
     contract = slot.contract
     locked = lots * contract.lot * price * contract.multiplier * contract.margin
     if side < 0:
@@ -1182,7 +1200,7 @@ def open_exit(position: Struct, order: Struct, slot: Struct, plan: Struct) -> No
 
 @step
 def ordered_exit(position: Struct, order: Struct, plan: Struct) -> int:
-    """Why what waits closes the position at the open; OPEN when it does not (rules 1, 8, 22)."""
+    """Return the reason of a pending close at the open; OPEN without one (rules 1, 8, 22)."""
     long, pending = position.side > 0, order.pending
     if pending & codes.HELD_UP:
         return int(order.close_reason)
@@ -1198,8 +1216,8 @@ def ordered_exit(position: Struct, order: Struct, plan: Struct) -> int:
 @phase
 def inside_exit(position: Struct, order: Struct, slot: Struct, plan: Struct) -> None:
     """Find the exit inside the bar: the stop first, then the target, then the session's end (rules
-    3 and 9). In the bar that an order was filled inside, the high or low may be older than the
-    fill: the target counts where the close is at or beyond it (rule 12).
+    3 and 9). In the bar that filled an order inside, the high or low may be older than the fill:
+    the target counts if the close is at or beyond it (rule 12).
     """
     side = position.side
     worst, best = (slot.low, slot.high) if side > 0 else (slot.high, slot.low)
@@ -1220,14 +1238,15 @@ def inside_exit(position: Struct, order: Struct, slot: Struct, plan: Struct) -> 
 
 @phase
 def is_locked_in(position: Struct, slot: Struct) -> bool:
-    """Whether nobody trades against the exit of a position in this bar (rule 22)."""
+    """Return whether nobody trades against the exit of a position in this bar (rule 22)."""
     return bool(slot.flag & (codes.LOCKED_DOWN if position.side > 0 else codes.LOCKED_UP))
 
 
 @phase
 def hold_up(account: Struct, order: Struct, slot: Struct) -> None:
-    """Let an exit wait, and count it once with each of its bars (rule 22). A target waits as the
-    limit that it is; all other exits are made as soon as they can be.
+    """Make an exit wait, and count it once with each of its bars (rule 22).
+
+    A target waits as a limit order; other exits are made as soon as possible.
     """
     account.waited[codes.WAITING_EXITS] += order.pending & EXIT_WAITS == 0
     account.waited[codes.WAITED_BARS] += 1
@@ -1246,7 +1265,7 @@ def square_off_reason(flag: int) -> int:
 
 @step
 def slipped(position: Struct, price: float, plan: Struct) -> float:
-    """The price of a market or stop exit: slippage works against it (rule 4)."""
+    """Return the price of a market or stop exit: slippage works against it (rule 4)."""
     return float(price * (1 - position.side * plan.slippage))
 
 
@@ -1305,19 +1324,19 @@ is_armed, trail_distance, offset_price = (
 
 @step
 def exposure(position: Struct) -> float:
-    """Rupees that a position gains for each rupee of price."""
+    """Return the rupees that a position gains for each rupee of price."""
     return float(position.side * position.quantity * position.contract.multiplier)
 
 
 @step
 def worth(position: Struct, price: AnyNumber) -> float:
-    """What a position adds to equity at this price."""
+    """Return the contribution of a position to equity at this price."""
     return float(position.locked + exposure(position) * (price - position.average))
 
 
 @step
 def set_levels(position: Struct, plan: Struct) -> None:
-    """Stop and target from the average entry, rounded away from it (rules 3 and 7)."""
+    """Set stop and target from the average entry, rounded away from it (rules 3 and 7)."""
     side, average, tick = position.side, position.average, position.contract.tick
     distance = stop_distance(average, position.atr[codes.STOP], plan)
     if distance > 0:
@@ -1357,7 +1376,7 @@ def trailed(
 
 @phase
 def set_trail(position: Struct, stop: float, extreme: float) -> None:
-    """Put the stop where trailing has moved it; it lives from the next bar (rule 5)."""
+    """Set the stop to its trailed level; it is in force from the next bar (rule 5)."""
     if stop != position.stop and not np.isnan(stop):
         position.stop, position.trailed = stop, 1
     position.extreme = extreme
@@ -1368,8 +1387,8 @@ def set_trail(position: Struct, stop: float, extreme: float) -> None:
 
 @phase
 def rate_on(rates: Array, segment: int, day: int) -> int:
-    """Return the number of the rates of a segment that are in force on a day: the last that have
-    begun, or those of what is not charged.
+    """Return the index of a segment's rates in force on a day: the last that have begun, or the
+    zero rates.
     """
     k = rates.size - 1
     while k > 0 and (rates[k].segment != segment or rates[k].first_day > day):
@@ -1381,7 +1400,7 @@ def rate_on(rates: Array, segment: int, day: int) -> int:
 def charges_on(value: float, buying: bool, from_demat: bool, rate: Struct) -> Paise:
     """Return one fill's charges in the order of CHARGE_KINDS, each rounded (rule 10).
 
-    `from_demat` is true of a sale of what was bought on an earlier day.
+    `from_demat` is true for a sale of shares bought on an earlier day.
     """
     brokerage = rate.brokerage_flat + min(rate.brokerage * value, rate.brokerage_cap)
     tax = (rate.tax_buy if buying else rate.tax_sell) * value
@@ -1404,8 +1423,9 @@ def charges_on(value: float, buying: bool, from_demat: bool, rate: Struct) -> Pa
 
 @step
 def charges_on_expiry(value: float, tax: float, rate: Struct) -> Paise:
-    """What a settlement costs: brokerage with GST, and tax, a fraction of the value; no exchange
-    takes part, and what expires worthless costs nothing (rules 10 and 13).
+    """Return the charges of a settlement: brokerage with GST, and tax, a fraction of the value.
+
+    No exchange takes part, and a worthless expiry is free (rules 10 and 13).
     """
     brokerage = rate.brokerage_flat + min(rate.brokerage * value, rate.brokerage_cap)
     if value <= 0:
@@ -1424,13 +1444,13 @@ def charges_on_expiry(value: float, tax: float, rate: Struct) -> Paise:
 
 @step
 def paise(rupees: float) -> float:
-    """Whole paise, half up; the margin absorbs binary halves such as 0.145 rupees."""
+    """Return whole paise, half up; the margin absorbs binary halves such as 0.145 rupees."""
     return float(np.floor(rupees * 100 + 0.5 + 1e-9))
 
 
 @step
 def pay(account: Struct, items: Paise) -> float:
-    """Count them by kind; return the rupees that leave the account."""
+    """Count charges by kind; return the rupees that leave the account."""
     for kind in range(len(items)):
         account.paid[kind] += items[kind]
     return sum(items) / 100
@@ -1438,7 +1458,7 @@ def pay(account: Struct, items: Paise) -> float:
 
 @step
 def write_fill(ticket: Ticket, time: int, side: float, filled: Exit, items: Paise) -> None:
-    """Write a fill, where the caller asks for them."""
+    """Write a fill, if the caller asks for fills."""
     if not ticket.work.keeps_fills:
         return
     fill = ticket.fill
@@ -1452,7 +1472,7 @@ def write_fill(ticket: Ticket, time: int, side: float, filled: Exit, items: Pais
 
 @step
 def refuse(ticket: Ticket, signal: int, reason: int) -> None:
-    """Count an entry that is not traded, and write it where the caller asks for refusals."""
+    """Count a refused entry, and write it if the caller asks for refusals."""
     ticket.account.rejected[reason] += 1
     if not ticket.work.keeps_refusals:
         return

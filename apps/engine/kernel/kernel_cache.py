@@ -1,8 +1,8 @@
-"""Where Numba keeps compiled functions, and when it compiles them again.
+"""The cache of compiled functions, and when Numba compiles them again.
 
-Numba notices a change in a function's own file alone, but a kernel also contains the functions and
-constants that it uses from other files. So a function is compiled again when any file of its folder
-has changed, and uses compiled functions and constants of its own folder only
+Numba notices changes only in a function's own file, but a kernel also contains functions and
+constants from other files. So a function is compiled again when any file of its folder has changed,
+and it uses only compiled functions and constants of its own folder
 (tests/engine/test_compilation.py).
 """
 
@@ -24,7 +24,7 @@ class FolderCacheLocator(UserProvidedCacheLocator):
         self.folder = Path(py_file).parent
 
     def get_cache_path(self) -> str:
-        """Return a folder for this version: Numba cannot read what others have stored."""
+        """Return a folder for this version: Numba cannot read files stored by others."""
         return str(Path(numba.config.CACHE_DIR) / version_of(self.folder))  # type: ignore[attr-defined]  # set from the environment
 
     def get_disambiguator(self) -> str:
@@ -36,7 +36,7 @@ def version_of(folder: Path) -> str:
 
 
 def remove_old(cache_folder: Path, engine: Path) -> None:
-    """Remove what other versions of the engine have stored."""
+    """Remove files stored by other versions of the engine."""
     current = {version_of(path) for path in engine.rglob("*") if path.is_dir()}
     for path in cache_folder.iterdir():
         if re.fullmatch(r"\w+-[0-9a-f]{16}", path.name) and path.name not in current:

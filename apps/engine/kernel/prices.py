@@ -1,6 +1,7 @@
-"""Formulas of prices: ticks, distances, orders. Plain ones, of numbers or of columns.
+"""Formulas of prices: ticks, distances, orders.
 
-`fills` compiles them for the kernel; `simulation/levels` reads them where nothing is compiled.
+Plain ones, for numbers or columns. `fills` compiles them for the kernel; `simulation/levels` reads
+them without compilation.
 """
 
 from __future__ import annotations
@@ -12,11 +13,11 @@ import numpy as np
 from apps.engine.kernel.codes import DUST, TICKS_PER_RUPEE
 from apps.engine.kernel.records import Plan
 
-Price = Any  # a number or a column f8[n], in rupees, which come out as they went in
+Price = Any  # a number or a column f8[n], in rupees; the result has the same form
 
 
 def tick_down(price: Price, tick: Price) -> Price:
-    """To the tick below (rule 3). The quotient is the double that the written decimal is too."""
+    """Return the tick below (rule 3). The quotient is the double of the written decimal."""
     return np.floor(price * TICKS_PER_RUPEE / tick + 1e-6) * tick / TICKS_PER_RUPEE
 
 
@@ -25,7 +26,7 @@ def tick_up(price: Price, tick: Price) -> Price:
 
 
 def stop_distance(price: float, atr: float, plan: Plan) -> float:
-    """From the entry to the stop: the smaller where two are set (rule 3); 0 is no stop."""
+    """Return the distance from the entry to the stop: the smaller of two (rule 3); 0 is no stop."""
     first = plan.stop_rate * price + plan.stop_points + plan.stop_atr * atr
     second = plan.second_stop_rate * price
     if first > 0 and second > 0:
@@ -34,21 +35,25 @@ def stop_distance(price: float, atr: float, plan: Plan) -> float:
 
 
 def target_distance(price: Price, stop: Price, atr: Price, plan: Plan) -> Price:
-    """From the entry to the target (rule 3), of which the stop is so far away; 0 is no target."""
+    """Return the distance from the entry to the target (rule 3), given the stop's; 0 is no
+    target.
+    """
     distance = plan.target_ratio * stop + plan.target_rate * price + plan.target_points
     return distance + plan.target_atr * atr
 
 
 def is_armed(extreme: Price, entry: float, side: float, plan: Plan) -> Price:
-    """Whether the extreme is as far past the average entry as arms a trailing stop (rule 5)."""
+    """Return whether the extreme is far enough past the average entry to start a trailing stop
+    (rule 5).
+    """
     return (extreme - entry) * side >= plan.trail_from * entry - DUST
 
 
 def trail_distance(extreme: Price, atr: float, plan: Plan) -> Price:
-    """From the extreme to the trailing stop (rule 5)."""
+    """Return the distance from the extreme to the trailing stop (rule 5)."""
     return plan.trail_rate * extreme + plan.trail_points + plan.trail_atr * atr
 
 
 def offset_price(close: Price, up: bool, plan: Plan) -> Price:
-    """Of an order that stands above a close or below it, before it is rounded (rule 12)."""
+    """Return the unrounded price of an order above or below a close (rule 12)."""
     return close * (1 + plan.order_offset) if up else close * (1 - plan.order_offset)

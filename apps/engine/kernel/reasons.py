@@ -1,8 +1,8 @@
-"""Why a position was closed, why an entry was not traded, and what a fill is charged for, under
-their names on the wire.
+"""The reasons of closed positions and of refused entries, and the kinds of charges, under their
+names on the wire.
 
-The kernel counts them by number (`codes`): a reason's number is its place here, and
-`tests/engine/test_reasons.py` holds the two together.
+The kernel counts them by number (`codes`): a reason's number is its index here, and
+`tests/engine/test_reasons.py` checks that the two agree.
 """
 
 EXIT_REASONS = (

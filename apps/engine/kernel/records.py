@@ -1,4 +1,4 @@
-"""What the kernel reads and writes: the state, which survives a row, market, rules and output."""
+"""The kernel's input and output: the state, which survives a row, market, rules and output."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ RATE = np.dtype(
 
 ACCOUNT_STATE = np.dtype(
     [
-        ("cash", "f8"),  # free: what open positions lock is in their records
+        ("cash", "f8"),  # free: money locked by open positions is in their records
         ("equity", "f8"),  # at the last close
         ("day_start", "f8"),  # equity at the last close before the session
         ("paid", "f8", (len(CHARGE_KINDS),)),  # charges so far in paise, by kind
@@ -61,10 +61,9 @@ ACCOUNT_STATE = np.dtype(
     ]
 )
 POSITION = np.dtype(
-    # One for each slot: the instrument that it trades and the source whose signals it follows.
-    # Today every instrument of a run has one slot and follows its own signals. A level that does
-    # not exist is NaN, so that every comparison with it is false. Where `side` is 0 only the first
-    # two fields mean something.
+    # One for each slot: its instrument and the source of its signals. Today every instrument of a
+    # run has one slot and its own signals. A missing level is NaN, so that every comparison with it
+    # is false. If `side` is 0 only the first two fields have a meaning.
     [
         ("source", "i8"),  # `instrument_id`
         ("instrument", "i8"),
@@ -89,7 +88,7 @@ POSITION = np.dtype(
     ]
 )
 ORDER = np.dtype(
-    # What waits for the next bar of a slot's instrument.
+    # Pending work for the next bar of a slot's instrument.
     [
         ("price", "f8"),  # of an entry, unless it is at market
         ("atr", "f8", (4,)),  # average true ranges at its signal
@@ -102,7 +101,10 @@ ORDERS: Final = 1
 
 
 class State(NamedTuple):
-    """All that survives a row. It holds no index of a row or bar, so any market may continue it."""
+    """Everything that survives a row.
+
+    It holds no index of a row or bar, so any market may continue it.
+    """
 
     account: Array  # ACCOUNT[1]
     positions: Array  # POSITION[slots]
@@ -110,7 +112,7 @@ class State(NamedTuple):
 
 
 def instrument_id(symbol: str) -> int:
-    """Return the number by which states know a symbol, the same in every run and release."""
+    """Return the number of a symbol in states, the same in every run and release."""
     return int.from_bytes(blake2b(symbol.encode(), digest_size=8).digest(), "big", signed=True)
 
 
@@ -132,7 +134,7 @@ def new_state(instruments: NDArray[np.int64], *, cash: float) -> State:
 
 
 def new_states(instruments: NDArray[np.int64], plans: int, *, cash: float) -> State:
-    """Return such states of so many plans, each array with one more axis."""
+    """Return such states for many plans, each array with one more axis."""
     state = new_state(instruments, cash=cash)
     many = (
         np.repeat(array[np.newaxis], plans, axis=0) for array in (state.positions, state.orders)
@@ -143,7 +145,7 @@ def new_states(instruments: NDArray[np.int64], plans: int, *, cash: float) -> St
 def block_entries(state: State, reason: int | None) -> None:
     """Block entries from the next row on, for a rejection of `codes`; None allows them again.
 
-    Entries that wait are dropped in the next row. Exits go on.
+    Pending entries are dropped in the next row. Exits continue.
     """
     state.account["blocked"] = 0 if reason is None else reason + 1
 
@@ -166,7 +168,7 @@ def request_close(state: State, slots: Iterable[int], reason: int) -> None:
 
 class Bars(NamedTuple):
     """Prices, f8[bars] each, with low <= open, close <= high: columns, so that the candles of one
-    symbol are used as they lie.
+    symbol are used without copies.
     """
 
     open: NDArray[np.float64]
@@ -180,22 +182,23 @@ NO_VOLUME: Final = np.empty(0)
 
 
 class MarketRows(NamedTuple):
-    """Rows of the union of all symbols' timelines; each symbol's bars lie together, in their order.
+    """Rows of the union of all symbols' timelines; each symbol's bars are contiguous, in their
+    order.
 
-    `time` and `bars` are read-only (`candles.frozen`): compiled code has another type, and would be
-    compiled once more, for arrays that can be written.
+    `time` and `bars` are read-only (`candles.frozen`): writable arrays have another type, and would
+    need another compilation.
     """
 
     time: NDArray[np.int64]  # [rows] epoch seconds
     day: NDArray[np.int32]  # [rows] date in Asia/Kolkata, as a day number
-    # [rows, symbols] index into `bars`, -1 where the symbol has no bar; [1, symbols], that of the
-    # first row alone, where each has a bar in every row.
+    # [rows, symbols] index into `bars`, -1 for a symbol without a bar; [1, symbols], the indexes of
+    # the first row, if each symbol has a bar in every row.
     cell: NDArray[np.int32]
     bars: Bars
     atr: NDArray[np.float64]  # [bars, 4], or [0, 4]: no rule of the plan needs any
     flags: NDArray[np.uint8]  # [bars], or empty: no bar has any
-    # [bars] what a unit that is sold locks beside its value, for each rupee that it gains per rupee
-    # of price; or empty: nothing (rule 6).
+    # [bars] the rupees locked by a sold unit beside its value, for each rupee that it gains per
+    # rupee of price; or empty: nothing (rule 6).
     short_margins: NDArray[np.float64] = NO_MARGINS
     volume: NDArray[np.float64] = NO_VOLUME  # [bars], or empty: no entry is cut by it (rule 6)
 
@@ -208,7 +211,7 @@ class MarketRows(NamedTuple):
         return int(self.cell.shape[1])
 
     def cells_of(self, symbol: int) -> NDArray[np.int32]:
-        """The bar of a symbol in each row, -1 where it has none."""
+        """Return the bar of a symbol in each row, -1 without one."""
         cells: NDArray[np.int32] = self.cell[:, symbol]
         return cells if len(cells) == self.rows else cells[0] + np.arange(self.rows, dtype=np.int32)
 
@@ -217,7 +220,7 @@ class MarketRows(NamedTuple):
 
 
 class Plan(NamedTuple):
-    """One strategy in numbers: fractions, not percent.
+    """A strategy in numbers: fractions, not percent.
 
     A distance is rate x price + points + multiple x average true range at the signal; 0 is none.
     """
@@ -255,7 +258,7 @@ PLAN = np.dtype([(name, type(value)) for name, value in Plan()._asdict().items()
 
 
 class Rules(NamedTuple):
-    """By what a run trades: its plan, and the contract terms and charges of its instruments."""
+    """The rules of a run: its plan, and the contract terms and charges of its instruments."""
 
     plan: Array  # PLAN[1]
     instruments: NDArray[np.int64]  # [symbols] `instrument_id`
@@ -264,8 +267,9 @@ class Rules(NamedTuple):
 
 
 class Settlement(NamedTuple):
-    """How a contract settles: at a price, of an option its intrinsic value, or at its last close
-    where that is NaN; `tax` is the fraction of the value that the holder of a long position pays.
+    """The settlement of a contract: at a price, for an option its intrinsic value, or at its last
+    close if that is NaN; `tax` is the fraction of the value that the holder of a long position
+    pays.
     """
 
     price: float = np.nan
@@ -298,7 +302,7 @@ TRADE = np.dtype(
     ]
 )
 FILL = np.dtype(
-    # One for every entry, add and exit, in the order in which they happened.
+    # One for every entry, add and exit, in order of time.
     [
         ("time", "i8"),  # the start of the bar that it happened in, or at the close of
         ("symbol", "i4"),
@@ -313,7 +317,7 @@ FILL = np.dtype(
 REFUSAL = np.dtype(
     # An entry that was not traded.
     [
-        ("time", "i8"),  # the start of the bar at whose open it was refused, or at whose close
+        ("time", "i8"),  # the start of the bar with the refusal at its open, or at its close
         ("symbol", "i4"),
         ("reason", "i2"),
         ("side", "i2"),  # 1 long, -1 short, 0 both at once
@@ -326,7 +330,7 @@ NO_FILLS, NO_REFUSALS = np.empty(0, FILL), np.empty(0, REFUSAL)
 
 
 class SimulationOutput(NamedTuple):
-    """Where results are written. Fills and refusals are written unless their arrays are empty."""
+    """The results. Fills and refusals are written unless their arrays are empty."""
 
     trades: Array  # TRADE[at least 2 x slots]
     equity: NDArray[np.float64]  # [rows]
@@ -335,7 +339,7 @@ class SimulationOutput(NamedTuple):
 
 
 class Sampling(NamedTuple):
-    """Of which rows equity is kept: of all, where none are named."""
+    """The rows for storing equity: all by default."""
 
     rows: NDArray[np.int64]
     curve: NDArray[np.float64]  # [rows of the market] memory for the equity of one plan
@@ -345,8 +349,9 @@ NO_SAMPLING = Sampling(np.empty(0, np.int64), np.empty(0))
 
 
 class Span(NamedTuple):
-    """The rows [first, stop) of each plan; the plan to go on with, and its next row. What is open
-    is closed before row `end`, or when the money is gone (rule 13); never where that is NO_END.
+    """The rows [first, stop) of each plan; the next plan, and its next row.
+
+    Positions are closed before row `end`, or when the money is gone (rule 13); never with NO_END.
     """
 
     first: int
@@ -360,8 +365,8 @@ NO_END: Final = -1
 
 
 class KernelProgress(NamedTuple):
-    """What a call did: the next plan and the next row of the last one that it ran, and how much of
-    each it wrote to Output.
+    """The progress of a call: the next plan and the next row of the last plan, and the number of
+    records in Output.
     """
 
     number: int
@@ -381,8 +386,9 @@ class ArrayMismatch(EngineError):
 def check_shapes(
     state: State, market: MarketRows, signals: Array, rules: Rules, output: SimulationOutput
 ) -> None:
-    """Raise ArrayMismatch where `run`, which checks no bounds, would read beside its arrays. What
-    `cell` holds is not looked at.
+    """Raise ArrayMismatch if `run`, which checks no bounds, would read outside its arrays.
+
+    The content of `cell` is not checked.
     """
     rows, symbols = market.rows, market.symbols
     bars, slots = market.bars.open.size, state.positions.size

@@ -1,4 +1,4 @@
-"""States as bytes, and what release 1.0.0 saved."""
+"""States as bytes, and the format of release 1.0.0."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from numpy.typing import NDArray
 from apps.engine.errors import EngineError
 from apps.engine.kernel.records import ACCOUNT_STATE, ORDER, ORDERS, POSITION, State
 
-# Goes up with every change of what State holds, or of what a field of it means. A run that release
-# 1.0.0 saved, by version 6, must go on: a later version needs a conversion in `load`.
+# Goes up with every change of State or of a field's meaning. A run saved by release 1.0.0, in
+# version 6, must continue: a later version needs a conversion in `load`.
 STATE_VERSION: Final = 7
 
 StateRecord = np.dtype[Any]
 
 
 class ForeignState(EngineError):
-    """Saved state of another version, layout or list of symbols, or cut short."""
+    """Saved state of another version, layout or list of symbols, or truncated."""
 
 
 @dataclass(frozen=True)
 class Layout:
-    """How a version lays out its states: a header, an account, and records for each slot."""
+    """The layout of a version's states: a header, an account, and records for each slot."""
 
     version: int
     account: StateRecord
@@ -34,13 +34,13 @@ class Layout:
 
     @cached_property
     def header(self) -> bytes:
-        """Return the 16 bytes that states of this layout begin with."""
+        """The 16 bytes at the start of states with this layout."""
         described = (self.version, self.account.descr, *(record.descr for record in self.of_slots))
         digest = sha256(repr(described).encode()).digest()[:8]
         return b"state\0" + self.version.to_bytes(2, "big") + digest
 
     def read(self, data: bytes) -> list[NDArray[Any]]:
-        """Return the arrays after the header, writable. Raises ForeignState if cut short."""
+        """Return the arrays after the header, writable. Raises ForeignState if truncated."""
         size = len(data) - len(self.header) - self.account.itemsize
         slot_size = sum(record.itemsize for record in self.of_slots)
         if size < 0 or size % slot_size:
@@ -55,8 +55,8 @@ class Layout:
 
 _UNREADABLE: Final = "The engine has changed: it cannot read what it saved before."
 
-# Release 1.0.0 counted fewer reasons for which an entry is not traded; later ones follow them. It
-# did not count entries that were made smaller, nor exits that waited.
+# Release 1.0.0 counted fewer reasons for refusing an entry; later ones follow them. It did not
+# count reduced entries, nor exits that waited.
 _NOT_IN_6: Final = frozenset({"reduced", "waited"})
 _ACCOUNT_6: Final = np.dtype(
     [
@@ -75,9 +75,9 @@ def save(state: State) -> bytes:
 
 
 def load(data: bytes, instruments: NDArray[np.int64]) -> State:
-    """Return the state that `save` made, here or in release 1.0.0, as writable arrays.
+    """Return a state from `save`, of this release or 1.0.0, as writable arrays.
 
-    `instruments` are those of the run's slots, in order. Raises ForeignState for anything else.
+    `instruments` are those of the run's slots, in order. Raises ForeignState for other data.
     """
     if data.startswith(LAYOUT.header):
         account, positions, orders = LAYOUT.read(data)

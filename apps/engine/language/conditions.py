@@ -1,4 +1,4 @@
-"""What must be true: conditions between indicators, patterns of candles, hours, and their groups.
+"""Conditions: comparisons of indicators, candle patterns, hours, and groups of conditions.
 
 Entries and exits have the same conditions (`Conditions`), each with the same sides.
 """
@@ -66,7 +66,7 @@ class IndicatorIndicator(StrictModel):
 
     @property
     def operands(self) -> Mapping[str, AnyIndicator]:
-        """By the names of their fields."""
+        """The indicators, keyed by field name."""
         return {"indicator1": self.indicator1, "indicator2": self.indicator2}
 
     @property
@@ -127,7 +127,7 @@ class IndicatorValue(StrictModel):
 
 
 class CandlePattern(StrictModel):
-    """A pattern of candles that ends at this one; of either direction where none is given."""
+    """A pattern of candles that ends at this candle; in either direction by default."""
 
     type: Literal["candle_pattern"]
     pattern: PatternName = Field(
@@ -203,19 +203,19 @@ class _Group(StrictModel):
 
 
 class InnermostGroup(_Group):
-    """Conditions of which all (AND) or one (OR) must be true."""
+    """Conditions joined by AND (all) or OR (one)."""
 
     conditions: OneToTwenty[Single] = Field(description=_OF_A_GROUP)
 
 
 class InnerGroup(_Group):
-    """Conditions, groups of them too, of which all (AND) or one (OR) must be true."""
+    """Conditions, including groups, joined by AND (all) or OR (one)."""
 
     conditions: OneToTwenty[Single | InnermostGroup] = Field(description=_OF_A_GROUP)
 
 
 class Group(_Group):
-    """Conditions, groups of them too, of which all (AND) or one (OR) must be true."""
+    """Conditions, including groups, joined by AND (all) or OR (one)."""
 
     conditions: OneToTwenty[Single | InnerGroup] = Field(description=_OF_A_GROUP)
 
@@ -225,7 +225,7 @@ Condition: TypeAlias = Single | AnyGroup
 
 
 def singles(conditions: Iterable[Condition]) -> Iterator[Single]:
-    """The conditions that are no groups, those inside groups too."""
+    """Return the conditions that are not groups, including those inside groups."""
     for condition in conditions:
         if condition.type == "group":
             yield from singles(condition.conditions)
@@ -234,7 +234,7 @@ def singles(conditions: Iterable[Condition]) -> Iterator[Single]:
 
 
 def singles_by_path(path: str, conditions: Sequence[Condition]) -> Iterator[tuple[str, Single]]:
-    """The same, each with its dotted path."""
+    """Return the same, each with its dotted path."""
     for index, condition in enumerate(conditions):
         if condition.type == "group":
             yield from singles_by_path(f"{path}[{index}].conditions", condition.conditions)
@@ -257,7 +257,7 @@ Conditions: TypeAlias = Annotated[AnyConditions, AfterValidator(_at_least_one)]
 
 
 class EntryConditions(StrictModel):
-    """When a position is opened, and on which side."""
+    """The conditions for opening a position, and its side."""
 
     positionType: Literal["long", "short", "both"] = Field(
         description="Which positions are opened. With `both` the conditions are written for longs,"

@@ -1,4 +1,4 @@
-"""The fourth step, exitConditions: stop, target, trailing stop and what else closes a position."""
+"""The fourth step, exitConditions: stop, target, trailing stop and other exits."""
 
 from __future__ import annotations
 
@@ -87,8 +87,8 @@ class AtrTarget(StrictModel):
 class _Trail(StrictModel):
     """A stop that follows the best price since entry.
 
-    It starts once that price has gone `activationThreshold` percent past the entry. One that is
-    not enabled may be left unfinished.
+    It starts once that price is `activationThreshold` percent past the entry. A disabled one may be
+    incomplete.
     """
 
     enabled: bool = Field(
@@ -159,10 +159,10 @@ TrailingStop: TypeAlias = Annotated[
 
 
 class ExitConditions(StrictModel):
-    """What closes a position; at least one way out must be given.
+    """The exits of a position; at least one must be given.
 
-    `conditions` close at the next open, and are written for the side that entries are. An empty
-    list of them is none. `exitOnOppositeSignal` absent means true for an algorithm that trades
+    `conditions` close at the next open, and are written for the same side as entries. An empty list
+    of them means none. If `exitOnOppositeSignal` is absent, it is true for an algorithm that trades
     both sides, else false.
     """
 

@@ -1,7 +1,7 @@
-"""The kinds of field a strategy is made of: strict types with the ranges that make sense.
+"""The kinds of fields of a strategy: strict types with sensible ranges.
 
-Numbers are what JSON calls numbers: "1" is no 1, true is no 1, but 1.0 is the whole number 1.
-Lower bounds stand above zero so that no division, tick or step can meet a denormal.
+Numbers are JSON numbers: "1" and true are refused, 1.0 is the whole number 1. Lower bounds are
+above zero so that no division, tick or step can meet a denormal.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ LARGEST = 1e12
 
 
 class StrictModel(BaseModel):
-    """An object of a strategy: strict, frozen, without keys that the service does not know.
+    """An object of a strategy: strict, frozen, without unknown keys.
 
-    Its validator is built when it is first used: most are only ever used as parts of a whole.
+    Its validator is built on first use: most are only used as parts of others.
     """
 
     model_config = ConfigDict(
@@ -31,24 +31,24 @@ if TYPE_CHECKING:
 else:
 
     class Maybe:
-        """A field that may be absent, and is None then. A null that is sent is refused."""
+        """A field that may be absent, and is then None. A null is refused."""
 
         def __class_getitem__(cls, kind):
             return kind
 
 
 def refused(message: str, field: str | None = None) -> PydanticCustomError:
-    """An error that no range says; `message` follows the path, `field` is under the object."""
+    """Return an error beyond ranges; `message` follows the path, `field` is below the object."""
     return PydanticCustomError("refused", "{message}", {"message": message, "field": field})
 
 
 def incomplete(message: str, field: str | None = None) -> PydanticCustomError:
-    """What is there is right, but something is missing."""
+    """Return an error for right but incomplete data."""
     return PydanticCustomError("incomplete", "{message}", {"message": message, "field": field})
 
 
 def at_most(entries: int) -> BeforeValidator:
-    """Refuse a longer array before looking into it; the schema's own limit comes after."""
+    """Refuse a longer array before reading its items; the schema's own limit comes after."""
 
     def check(value: object) -> object:
         if isinstance(value, list) and len(value) > entries:
@@ -87,5 +87,5 @@ TimeOfDay = Annotated[str, Field(pattern=r"^([01][0-9]|2[0-3]):[0-5][0-9]$")]
 
 
 def seconds_of_day(time: str) -> int:
-    """Seconds since midnight of a TimeOfDay, "15:15" for example."""
+    """Return seconds since midnight of a TimeOfDay, "15:15" for example."""
     return int(time[:2]) * 3600 + int(time[3:]) * 60

@@ -1,6 +1,6 @@
-"""An indicator as a condition names it: one model per row of the catalogue.
+"""An indicator in a condition: one model per row of the catalogue.
 
-Names, ranges and defaults stand in the catalogue alone.
+Names, ranges and defaults are only in the catalogue.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ else:
 
 
 class Operand(StrictModel):
-    """An indicator as a condition names it; parameters are fields of the model of its type."""
+    """An indicator in a condition; parameters are fields of the model of its type."""
 
     type: str
     output: str
@@ -45,7 +45,7 @@ class Operand(StrictModel):
 
     @property
     def source(self) -> str:
-        """The column it is taken of, where the catalogue leaves a choice."""
+        """The column of its source, if the catalogue offers a choice."""
         return str(getattr(self, "source_", SOURCES[0]))
 
     @property
@@ -59,17 +59,17 @@ class Operand(StrictModel):
 
     @cached_property
     def series(self) -> Series:
-        """The computation this operand reads."""
+        """The computation of this operand."""
         return series(self.type, self.output, self.source, self.parameters)
 
     @cached_property
     def column(self) -> int:
-        """Of the columns of `series`."""
+        """Its index among the columns of `series`."""
         return CATALOGUE[self.type].output(self.output).column
 
     @cached_property
     def warmup(self) -> int:
-        """Candles of its own timeframe before its first value."""
+        """The candles of its own timeframe before its first value."""
         return series_lookback(self.series) + self.offset
 
     @model_validator(mode="after")

@@ -1,11 +1,11 @@
-"""What must be true to be long, and what to be short: conditions resolved for each side.
+"""The conditions for long and for short: resolved for each side.
 
-The short side of an algorithm that trades both is the long side in a market turned upside down.
-There a price, an average, an oscillator around a centre runs the other way, so `above` becomes
-`below`, the upper band the lower, the high the low, RSI 70 becomes RSI 30. What says nothing of
-direction (ADX, ATR, VOLUME) is the same in both, and so is a condition made of it. +DI and -DI
-change places and keep their operator. A condition that sets the one kind against the other has no
-mirror and is kept as it is.
+The short side of an algorithm that trades both sides is the long side in a market turned upside
+down. There a price, an average or an oscillator around a centre runs the other way, so `above`
+becomes `below`, the upper band the lower, the high the low, RSI 70 becomes RSI 30. Values without
+direction (ADX, ATR, VOLUME) are the same in both, and so is a condition made of them. +DI and -DI
+change places and keep their operator. A condition that compares the two kinds has no mirror and
+stays.
 """
 
 from __future__ import annotations
@@ -46,9 +46,9 @@ _OPPOSITE_SOURCE = {"high": "low", "low": "high"}
 
 
 class Read(NamedTuple):
-    """A value per bar: a column of a series, so many bars back.
+    """A value per bar: a column of a series, some bars back.
 
-    With a `timeframe`, of the last closed candle of that one, so many of its candles back.
+    With a `timeframe`, it is of that timeframe's last closed candle, some of its candles back.
     """
 
     series: Series
@@ -66,7 +66,7 @@ class Comparison(NamedTuple):
 
 
 class Movement(NamedTuple):
-    """A value that rises or falls strictly, over so many steps in a row, of its own timeframe."""
+    """A value that rises or falls strictly, over some consecutive steps of its own timeframe."""
 
     read: Read
     operator: str
@@ -88,7 +88,7 @@ class Hours(NamedTuple):
 
 
 class GroupCheck(NamedTuple):
-    """Checks of which all (AND) or one (OR) must be true; never true when there are none."""
+    """Checks joined by AND (all) or OR (one); never true without any."""
 
     operator: LogicalOperator
     checks: tuple[Check, ...]
@@ -98,12 +98,16 @@ Check: TypeAlias = Comparison | Movement | PatternCheck | Hours | GroupCheck
 
 
 def entry_check(side: Side, entry: EntryConditions) -> GroupCheck:
-    """What opens a side; for the side that is not traded, the mirror of the one that is."""
+    """Return the check that opens a side; for a side that is not traded, the mirror of the
+    other.
+    """
     return GroupCheck(entry.logicalOperator, _checks(entry.conditions, side, _written_for(entry)))
 
 
 def exit_check(side: Side, exits: ExitConditions, entry: EntryConditions) -> GroupCheck:
-    """The conditions that close a position of a side; they are written for the same as entries."""
+    """Return the check that closes a position of a side; its conditions are written for the same
+    side as entries.
+    """
     return GroupCheck(exits.logicalOperator, _checks(exits.conditions, side, _written_for(entry)))
 
 
@@ -112,7 +116,10 @@ def _written_for(entry: EntryConditions) -> Side:
 
 
 def _checks(conditions: Sequence[Condition], side: Side, written_for: Side) -> tuple[Check, ...]:
-    """A group of which nothing is for this side is left out, as a condition of the other is."""
+    """Return the checks of this side.
+
+    A group without any for this side is left out, as a condition of the other side is.
+    """
     checks: list[Check] = []
     for condition in conditions:
         if condition.side not in (None, side):
@@ -164,7 +171,7 @@ def _measure(condition: IndicatorValue, *, inverted: bool) -> Comparison | Movem
 
 
 def _inversion(operand: Operand) -> Inversion:
-    """How the operand turns; what is taken of the volume does not."""
+    """Return the inversion of the operand; values of volume have none."""
     if operand.source == "volume":
         return Inversion.NONE
     return CATALOGUE[operand.type].output(operand.output).inversion

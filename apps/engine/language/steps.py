@@ -43,7 +43,7 @@ def _some_and_distinct(symbols: tuple[str, ...]) -> tuple[str, ...]:
 
 
 class BasicInfo(StrictModel):
-    """What is traded, and on which candles."""
+    """The traded symbols, and the timeframe."""
 
     strategyType: Literal[
         "scalping", "swing", "position", "arbitrage", "market_making", "momentum", "mean_reversion"
@@ -65,7 +65,7 @@ class BasicInfo(StrictModel):
 
 
 class Pyramiding(StrictModel):
-    """Whether new signals add to a position; `maxEntries` counts the first one."""
+    """Adding to a position by new signals; `maxEntries` counts the first entry."""
 
     enabled: bool = Field(
         False, description="Whether a new signal in the direction held adds to the position."
@@ -84,7 +84,7 @@ class _Sizing(StrictModel):
 
 
 class RiskBased(_Sizing):
-    """As many as lose `riskPercentage` of equity at the stop."""
+    """The quantity that loses `riskPercentage` of equity at the stop."""
 
     method: Literal["risk_based"]
     riskPercentage: Percentage = Field(
@@ -94,7 +94,7 @@ class RiskBased(_Sizing):
 
 
 class FixedQuantity(_Sizing):
-    """Always so many, rounded down to whole lots."""
+    """A fixed quantity, rounded down to whole lots."""
 
     method: Literal["fixed_quantity"]
     quantity: Annotated[int, Field(ge=1, le=int(LARGEST)), Whole] = Field(
@@ -104,7 +104,7 @@ class FixedQuantity(_Sizing):
 
 
 class FixedAmount(_Sizing):
-    """As many as so many rupees buy."""
+    """The quantity for a fixed amount in rupees."""
 
     method: Literal["fixed_amount"]
     amount: Rupees = Field(
@@ -114,7 +114,7 @@ class FixedAmount(_Sizing):
 
 
 class PercentageOfEquity(_Sizing):
-    """As many as so much of the equity buys."""
+    """The quantity for a percentage of equity."""
 
     method: Literal["percentage_of_equity"]
     percentage: Percentage = Field(
@@ -123,7 +123,9 @@ class PercentageOfEquity(_Sizing):
 
 
 class VolatilityBased(_Sizing):
-    """As many as lose `riskPercentage` of equity over `atrMultiplier` average true ranges."""
+    """The quantity that loses `riskPercentage` of equity over `atrMultiplier` average true
+    ranges.
+    """
 
     method: Literal["volatility_based"]
     riskPercentage: Percentage = Field(
@@ -176,21 +178,21 @@ class RiskParameters(StrictModel):
 
 
 def _without_control(text: str) -> str:
-    """Neither control characters nor those that only steer how text is shown."""
+    """Refuse control characters, including invisible formatting characters."""
     if any(category(character) in ("Cc", "Cf") for character in text):
         raise refused("holds a control character")
     return text
 
 
 class ExecutionSettings(StrictModel):
-    """How orders are filled. `slippage` and `limitOffset` are in percent.
+    """The filling of orders.
 
-    A limit order for an entry stands `limitOffset` below the signal's close (above it for a short),
-    a stop order above it (below); both live for the next candle. Market orders have no use for it.
-    `productType` absent means intraday below 1d, else delivery or carryforward by the instrument;
-    `charges` absent means the schedule of the instrument's segment. Bars outside of sessions, such
-    as those of the pre-open or of a holiday, are left out of indicators and fills unless
-    `includeOutOfSession` is true.
+    `slippage` and `limitOffset` are in percent. A limit order for an entry is `limitOffset` below
+    the signal's close (above it for a short), a stop order above it (below); both are valid for the
+    next candle. Market orders ignore it. If `productType` is absent, it is intraday below 1d, else
+    delivery or carryforward by the instrument; if `charges` is absent, the schedule of the
+    instrument's segment applies. Bars outside of sessions, such as those of the pre-open or of a
+    holiday, are left out of indicators and fills unless `includeOutOfSession` is true.
     """
 
     mode: Literal["paper", "live"] = Field(

@@ -1,7 +1,7 @@
-"""A strategy: the configuration steps of an algorithm, checked, with defaults applied.
+"""A strategy: the configuration steps of an algorithm, validated, with defaults applied.
 
-The models of `steps`, `conditions` and `exits` are the one description of the steps: they read
-what users send, they are what the engine runs, and their JSON schema is the documentation.
+The models of `steps`, `conditions` and `exits` are the only description of the steps: they parse
+requests, the engine runs them, and their JSON schema is the documentation.
 """
 
 from __future__ import annotations
@@ -69,27 +69,31 @@ class Strategy(StrictModel):
 
     @property
     def exits_on_opposite_signal(self) -> bool:
-        """Whether an opposite signal closes a position, the default applied."""
+        """Whether an opposite signal closes a position, with the default applied."""
         written = self.exitConditions.exitOnOppositeSignal
         return self.entryConditions.positionType == "both" if written is None else written
 
     @property
     def is_intraday(self) -> bool:
-        """Whether positions are squared off every session, the default applied."""
+        """Whether positions are squared off every session, with the default applied."""
         product = self.executionSettings.productType
         below_a_day = TIMEFRAMES[self.basicInfo.timeframe] < DAY
         return below_a_day if product is None else product == "intraday"
 
     @property
     def product(self) -> Literal["intraday", "delivery", "carryforward"]:
-        """The product of the orders, the default applied; shares carried forward are delivered."""
+        """The product of the orders, with the default applied; shares carried forward are
+        delivered.
+        """
         if self.is_intraday:
             return "intraday"
         return self.executionSettings.productType or "carryforward"
 
     @property
     def atr_periods(self) -> tuple[int, int, int, int]:
-        """Periods of the average true ranges of size, stop, target and trail; 0 where unused."""
+        """The periods of the average true ranges of size, stop, target and trail; 0 for unused
+        ones.
+        """
         sizing, exits = self.positionSizing, self.exitConditions
         stop, target, trail = exits.stopLoss, exits.takeProfit, exits.trailingStop
         return (
@@ -129,8 +133,8 @@ STAND_INS: Final[Mapping[str, Mapping[str, object]]] = {
 class Reading:
     """The result of one pass over the steps.
 
-    `errors` is what is wrong; `missing` names the steps that are not complete, in order, and
-    `incomplete` says what each lacks. `strategy` is there when nothing is wrong or missing.
+    `errors` are the wrong fields; `missing` names the incomplete steps, in order, and `incomplete`
+    has their missing parts. `strategy` is present if nothing is wrong or missing.
     """
 
     strategy: Strategy | None
@@ -140,12 +144,12 @@ class Reading:
 
     @property
     def problems(self) -> tuple[FieldError, ...]:
-        """What is wrong, then what is missing."""
+        """The errors, then the missing parts."""
         return self.errors + self.incomplete
 
 
 def read_strategy(steps: Mapping[str, object]) -> Reading:
-    """Validate steps that may be partial. A step that is absent, or `{}`, is merely incomplete."""
+    """Validate steps that may be partial. A step that is absent, or `{}`, is only incomplete."""
     strategy: Strategy | None = None
     errors: tuple[FieldError, ...] = ()
     incomplete = _unmet_needs(steps)
@@ -161,7 +165,7 @@ def read_strategy(steps: Mapping[str, object]) -> Reading:
 
 
 def parse(steps: Mapping[str, object]) -> Strategy:
-    """The strategy of complete steps; raises InvalidStrategy, then IncompleteStrategy."""
+    """Return the strategy of complete steps. Raises InvalidStrategy, then IncompleteStrategy."""
     reading = read_strategy(steps)
     if reading.errors:
         raise InvalidStrategy(reading.errors)
@@ -171,7 +175,7 @@ def parse(steps: Mapping[str, object]) -> Strategy:
 
 
 class StandInStrategy(NamedTuple):
-    """A strategy that stands in for steps, and the steps of it that are not those."""
+    """A strategy in place of steps, and the steps that were replaced."""
 
     strategy: Strategy
     replaced: frozenset[str]
@@ -180,7 +184,7 @@ class StandInStrategy(NamedTuple):
 def with_stand_ins(
     steps: Mapping[str, object], stand_ins: Mapping[str, Mapping[str, object]] = STAND_INS
 ) -> StandInStrategy:
-    """Return the strategy of steps of which some may be incomplete or wrong: those are replaced."""
+    """Return the strategy of steps; incomplete and wrong steps are replaced."""
     replaced: frozenset[str] = frozenset()
     while (reading := read_strategy(steps)).strategy is None:
         replaced |= {problem.field.partition(".")[0] for problem in reading.problems}
@@ -189,7 +193,9 @@ def with_stand_ins(
 
 
 def _unmet_needs(steps: Mapping[str, object]) -> tuple[FieldError, ...]:
-    """What one step needs of another: a stop loss, in exitConditions or in riskParameters."""
+    """Return the unmet needs of steps: some need a stop loss, in exitConditions or in
+    riskParameters.
+    """
     if _at(steps, "exitConditions", "stopLoss") or _at(steps, "riskParameters", "stopLoss"):
         return ()
     needy = {
@@ -207,7 +213,7 @@ def _unmet_needs(steps: Mapping[str, object]) -> tuple[FieldError, ...]:
 
 
 def _not_longer(steps: Mapping[str, object]) -> tuple[FieldError, ...]:
-    """Operands of a timeframe that is no longer than that of the algorithm."""
+    """Return errors of operands whose timeframe is not longer than the algorithm's."""
     own = _at(steps, "basicInfo", "timeframe")
     if not (isinstance(own, str) and own in TIMEFRAMES):
         return ()
@@ -230,7 +236,7 @@ def _not_longer(steps: Mapping[str, object]) -> tuple[FieldError, ...]:
 
 
 def _operands(path: str, conditions: object) -> Iterator[tuple[str, Mapping[str, object]]]:
-    """Everything that stands where an indicator should, however wrong the rest is."""
+    """Yield every value in place of an indicator, valid or not."""
     for i, condition in enumerate(conditions if isinstance(conditions, list) else ()):
         if isinstance(condition, Mapping):
             for name in ("indicator", "indicator1", "indicator2"):
@@ -248,19 +254,19 @@ def _at(steps: Mapping[str, object], *path: str) -> object:
 
 
 def warmup_bars(strategy: Strategy) -> int:
-    """Bars of history before the first one at which everything the strategy reads is known, but
-    for what it reads of longer timeframes.
+    """Return the bars before the first one with known values for everything the strategy reads,
+    except longer timeframes.
     """
     return warmups(strategy)[None]
 
 
 def higher_timeframe_warmups(strategy: Strategy) -> dict[str, int]:
-    """Candles of each longer timeframe that is read, before the first at which all is known."""
+    """Return the candles of each longer timeframe before the first one with known values."""
     return {name: candles for name, candles in warmups(strategy).items() if name is not None}
 
 
 def warmups(strategy: Strategy) -> dict[str | None, int]:
-    """Both, the strategy's own timeframe as None."""
+    """Return both, with the strategy's own timeframe as None."""
     longest = dict[str | None, int]()
     for timeframe, candles in needs(strategy):
         longest[timeframe] = max(candles, longest.get(timeframe, 0))
@@ -268,7 +274,7 @@ def warmups(strategy: Strategy) -> dict[str | None, int]:
 
 
 def needs(strategy: Strategy) -> Warmups:
-    """The same, one by one for all that is read."""
+    """Yield the same separately for each value that is read."""
     entry, exits = strategy.entryConditions, strategy.exitConditions
     confirming = max(entry.confirmationCandles, 1) - 1
     own = [(None, confirming), *((None, period) for period in strategy.atr_periods)]
@@ -282,7 +288,7 @@ def needs(strategy: Strategy) -> Warmups:
 
 
 def strategy_warnings(strategy: Strategy) -> tuple[FieldError, ...]:
-    """What is allowed, but probably not meant."""
+    """Return warnings about allowed settings that look like mistakes."""
     errors = (
         _low_reward(strategy),
         _idle_square_off(strategy),
@@ -304,7 +310,7 @@ def _low_reward(strategy: Strategy) -> FieldError | None:
 
 
 def _offered_ratio(strategy: Strategy) -> float | None:
-    """Reward over risk; None unless every distance is known and of one kind."""
+    """Return reward over risk; None unless every distance is known and of one kind."""
     exits, risk = strategy.exitConditions, strategy.riskParameters
     if isinstance(exits.takeProfit, RiskRewardTarget):
         return exits.takeProfit.ratio
@@ -326,7 +332,7 @@ def _distance(
     | float
     | None,
 ) -> tuple[object, float] | None:
-    """(kind, amount) of a stop or target; a bare number is percent."""
+    """Return (kind, amount) of a stop or target; a bare number is percent."""
     match rule:
         case PercentageStop(percentage=percent) | PercentageTarget(percentage=percent):
             return "percentage", percent
@@ -360,7 +366,7 @@ def _idle_sides(strategy: Strategy) -> tuple[FieldError, ...]:
 
 
 def _same_sides(strategy: Strategy) -> FieldError | None:
-    """Conditions that a mirror leaves as they are: both sides at one close are neither."""
+    """Warn of conditions that a mirror does not change: both sides at one close mean neither."""
     entry = strategy.entryConditions
     if entry.positionType != "both" and not strategy.exits_on_opposite_signal:
         return None
@@ -372,7 +378,7 @@ def _same_sides(strategy: Strategy) -> FieldError | None:
 
 
 def _other_exchange(strategy: Strategy) -> FieldError | None:
-    """Orders go where their symbols say."""
+    """Warn of another exchange: orders go to the exchange of their symbols."""
     exchange, symbols = strategy.executionSettings.exchange, strategy.basicInfo.symbols
     if exchange in {parse_symbol(symbol).exchange for symbol in symbols}:
         return None
@@ -381,14 +387,14 @@ def _other_exchange(strategy: Strategy) -> FieldError | None:
 
 
 def _conditions_by_path(strategy: Strategy) -> Iterator[tuple[str, Single]]:
-    """Every condition that holds no others, of entries and exits, with its dotted path."""
+    """Yield every condition without groups, of entries and exits, with its dotted path."""
     entry, exits = strategy.entryConditions, strategy.exitConditions
     yield from singles_by_path("entryConditions.conditions", entry.conditions)
     yield from singles_by_path("exitConditions.conditions", exits.conditions)
 
 
 def volume_operands(strategy: Strategy) -> Iterator[tuple[str, Operand]]:
-    """Every indicator of a condition that reads volume, with its dotted path."""
+    """Yield every indicator of a condition that reads volume, with its dotted path."""
     for path, condition in _conditions_by_path(strategy):
         for name, operand in condition.operands.items():
             if operand.series.reads_volume:
@@ -396,7 +402,7 @@ def volume_operands(strategy: Strategy) -> Iterator[tuple[str, Operand]]:
 
 
 def _idle_conditions(strategy: Strategy) -> Iterator[FieldError]:
-    """Conditions that are never true, or always."""
+    """Warn of conditions that are never true, or always."""
     for path, condition in _conditions_by_path(strategy):
         message = _why_idle(condition, strategy.basicInfo.timeframe)
         if message:
@@ -418,7 +424,7 @@ def _why_idle(condition: Single, timeframe: str) -> str:
 
 
 def _values_out_of_range(strategy: Strategy) -> Iterator[FieldError]:
-    """Comparisons with a value that decides them for ever, such as an RSI above 160."""
+    """Warn of comparisons with a value that decides them for ever, such as an RSI above 160."""
     for path, condition in _conditions_by_path(strategy):
         if not isinstance(condition, IndicatorValue) or condition.value is None:
             continue
@@ -434,14 +440,14 @@ def _values_out_of_range(strategy: Strategy) -> Iterator[FieldError]:
 
 
 def _range_of(operand: Operand) -> Range:
-    """The range of the output that is read; unbounded where a chosen average can leave it."""
+    """Return the range of the output; unbounded if a chosen average can leave it."""
     row = CATALOGUE[operand.type]
     averages = {getattr(operand, parameter.name) for parameter in row.parameters if parameter.names}
     return UNBOUNDED if averages & OVERSHOOTING else row.output(operand.output).range
 
 
 def _constant_truth(operator: str, value: float, values: Range) -> str:
-    """Return "never" or "always" where the comparison is so for all `values`, else ""."""
+    """Return "never" or "always" if the comparison is so for all `values`, else ""."""
     low, high = values
     never, always = {
         "above": (value >= high, value < low),

@@ -1,8 +1,8 @@
-"""An algorithm in plain English: sentences that say every setting of its steps, and how the
-sentences of two versions differ.
+"""An algorithm in plain English: a sentence for every setting of its steps, and the differences of
+two versions in sentences.
 
-Each setting has a sentence, its default too; a setting that has no effect is said where it differs
-from its default. So two configurations that mean different things never read the same.
+Settings with a default have a sentence too; a setting without effect has one if it differs from its
+default. So two configurations with different meanings never read the same.
 """
 
 from __future__ import annotations
@@ -98,14 +98,14 @@ StepPart: TypeAlias = (
 
 
 class Sentence(NamedTuple):
-    """What is said of a setting; `field` is its dotted path, without the index of a list."""
+    """A sentence about a setting; `field` is its dotted path, without the index of a list."""
 
     field: str
     text: str
 
 
 class StepSummary(NamedTuple):
-    """A step in words; one that is not complete says what it lacks."""
+    """A step in words; an incomplete one names its missing parts."""
 
     step: str
     is_complete: bool
@@ -113,7 +113,7 @@ class StepSummary(NamedTuple):
 
 
 class Change(NamedTuple):
-    """The sentences of a field that only one of two versions has, as it is there."""
+    """The sentences of a field that only one of two versions has."""
 
     field: str
     before: tuple[str, ...]
@@ -133,8 +133,8 @@ def summarize(steps: Mapping[str, object]) -> tuple[StepSummary, ...]:
 
 
 def step_changes(before: Iterable[StepSummary], after: Iterable[StepSummary]) -> tuple[Change, ...]:
-    """Return what is said of one and not of the other, field by field; where the same is said in
-    another order, all of it.
+    """Return the sentences that only one of the two has, field by field; all sentences of a field
+    if only their order differs.
     """
     old, new = _by_field(before), _by_field(after)
     differences = []
@@ -158,14 +158,14 @@ def _by_field(summaries: Iterable[StepSummary]) -> dict[str, tuple[str, ...]]:
 
 
 def _without(step: str, problems: Iterable[FieldError]) -> StepSummary:
-    """Return what a step lacks, of what is wrong with all of them."""
+    """Return the missing parts of a step among all problems."""
     own = (problem.message for problem in problems if problem.field.partition(".")[0] == step)
     lacks = tuple(Sentence(step, f"It is not complete: {message}") for message in own)
     return StepSummary(step, False, lacks)
 
 
 def _sentences(step: str, part: StepPart) -> Iterator[Sentence]:
-    """Yield the sentences of a step; those of one field follow each other."""
+    """Yield the sentences of a step; those of one field are together."""
     match part:
         case BasicInfo():
             pairs = _basics(part)
@@ -450,7 +450,9 @@ def _comparison(condition: IndicatorValue) -> str:
 
 
 def _operand(operand: Operand) -> str:
-    """Such as "the EMA of the close (period 20) on candles of 1 hour, 2 candles before"."""
+    """Describe an operand, such as "the EMA of the close (period 20) on candles of 1 hour, 2
+    candles before".
+    """
     row = CATALOGUE[operand.type]
     if row.type == "PRICE":
         text = _SOURCES[operand.source]
@@ -476,7 +478,7 @@ def _named(operand: Operand, parameter: str) -> str:
 
 
 def _number(value: float) -> str:
-    """All of its digits, without an exponent."""
+    """Return all digits of a number, without an exponent."""
     text = f"{Decimal(str(value)):f}"
     return text.removesuffix(".0")
 

@@ -42,7 +42,7 @@ _MESSAGES = {
 
 
 class FieldErrors(NamedTuple):
-    """Fields that are wrong, and fields that are missing."""
+    """Wrong fields, and missing fields."""
 
     wrong: tuple[FieldError, ...]
     missing: tuple[FieldError, ...]
@@ -63,13 +63,15 @@ def field_errors(error: ValidationError, model: type[BaseModel]) -> FieldErrors:
 
 
 class _Location(NamedTuple):
-    """Where an error is: the path as the client wrote it, and what the models expect there."""
+    """The location of an error: the client's path, and the type that the models expect there."""
 
     path: str
     kind: Any
 
     def below(self, part: str | int) -> _Location:
-        """One step of Pydantic's location: a field, an index, or the tag of a union."""
+        """Return the location one step deeper in Pydantic's path: a field, an index, or the tag of
+        a union.
+        """
         models = _models(self.kind)
         if isinstance(part, int):
             return _Location(f"{self.path}[{part}]", self.kind)
@@ -83,7 +85,7 @@ class _Location(NamedTuple):
 
 
 def _read(detail: ErrorDetails, location: _Location) -> Iterator[tuple[bool, FieldError]]:
-    """Yield whether a field is missing, and its error; several where its kind is not known."""
+    """Yield whether a field is missing, and its error; several for an unknown kind."""
     parent = location
     for part in detail["loc"]:
         parent, location = location, location.below(part)
@@ -128,7 +130,7 @@ def _error(
 
 
 def _choice(allowed: tuple[object, ...], value: object) -> str:
-    """The allowed values in words; of very many, the one that was probably meant."""
+    """Return the allowed values in words; for very many, the most similar one."""
     names = list(map(str, allowed))
     if len(names) > MOST_NAMED:
         meant = _meant(value, names) if isinstance(value, str) else ""
@@ -137,7 +139,7 @@ def _choice(allowed: tuple[object, ...], value: object) -> str:
 
 
 def _meant(word: str, names: Iterable[str]) -> str:
-    """A question for the name that is near, if one is."""
+    """Return a question with the most similar name, if one is near."""
     by_case = {name.lower(): name for name in names}
     near = get_close_matches(word.lower()[:64], by_case, n=1)
     return f"; did you mean {by_case[near[0]]}?" if near else ""
@@ -154,7 +156,7 @@ def _unknown(
 def _untagged(
     location: _Location, tag: str, value: Mapping[str, Any]
 ) -> Iterator[tuple[bool, FieldError]]:
-    """Yield the errors of an object without a kind: those that it has whatever it becomes."""
+    """Yield the errors of an object without a kind: those common to all kinds."""
     models = _models(location.kind)
     known = {name for model in models for name in _fields(model)}
     for key in value:
@@ -169,14 +171,16 @@ def _untagged(
 
 
 def _each_kind_of(key: str, models: list[type[BaseModel]]) -> list[type[BaseModel]]:
-    """One model of those that expect the same of the field: hundreds have a period."""
+    """Return a model for each type of the field: hundreds of models have a period."""
     kinds = {_expected(model)[key]: model for model in models if key in _fields(model)}
     return list(kinds.values())
 
 
 @cache
 def _expected(model: type[BaseModel]) -> dict[str, str]:
-    """What every field takes, its bounds too, by its wire name; equal texts take the same."""
+    """Return the type of every field, with its bounds, keyed by wire name; equal texts mean equal
+    types.
+    """
     fields = model.model_fields.items()
     return {field.alias or name: f"{field.annotation}{field.metadata}" for name, field in fields}
 
@@ -196,7 +200,7 @@ def _errors_at(
 
 
 def _models(kind: Any) -> list[type[BaseModel]]:
-    """The models an annotation speaks of, through unions, tuples and annotations."""
+    """Return the models in an annotation, through unions, tuples and annotations."""
     if isinstance(kind, type) and issubclass(kind, BaseModel):
         return [kind]
     return [model for argument in get_args(kind) for model in _models(argument)]
@@ -204,12 +208,12 @@ def _models(kind: Any) -> list[type[BaseModel]]:
 
 @cache
 def _fields(model: type[BaseModel]) -> dict[str, Any]:
-    """Annotation of every field by its wire name."""
+    """Return the annotation of every field, keyed by wire name."""
     return {field.alias or name: field.annotation for name, field in model.model_fields.items()}
 
 
 def _tags(model: type[BaseModel]) -> tuple[str, ...]:
-    """The values of the one field that tells a model from its siblings."""
+    """Return the values of the field that distinguishes a model from its siblings."""
     fields = _fields(model)
     return _literals(fields["method"] if "method" in fields else fields["type"])
 

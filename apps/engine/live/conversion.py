@@ -35,8 +35,10 @@ class SettledFraction(NamedTuple):
 
 
 class Conversion(NamedTuple):
-    """The settled fractions; of the symbols in `too_few` less than one share would be left, so that
-    they are not converted but closed.
+    """The settled fractions.
+
+    For symbols in `too_few` less than one share would be left: they are closed instead of
+    converted.
     """
 
     fractions: Sequence[SettledFraction]
@@ -83,14 +85,14 @@ def convert(
 
 
 def _mark_at_open(position: Any, row: BarSnapshot, slot: int, ratio: Fraction) -> None:
-    """Let the position be closed at the open of the row, in its old shares."""
+    """Close the position at the open of the row, in its old shares."""
     if row.has(slot):
         position["close"] = float(row.bars[slot, OPEN_COLUMN]) * float(ratio)
         position["time"], position["day"] = row.time, row.day
 
 
 def _round_levels(position: Any, order: Any, plan: Plan, tick: float) -> None:
-    """Round as when the levels were set: a stop and a target away from the entry, a limit in the
+    """Round as when the levels were set: stops and targets away from the entry, a limit in the
     run's favour, a stop order away.
     """
     long = position["side"] > 0

@@ -22,7 +22,7 @@ class BarSnapshot(NamedTuple):
     """The bars of one timestamp.
 
     `time` and `closes` are the start and the nominal end of the bars (epoch seconds). `bars`
-    f8[symbols, 5] are open, high, low, close and volume, NaN where a symbol has no bar.
+    f8[symbols, 5] are open, high, low, close and volume, NaN for a symbol without a bar.
     """
 
     time: int
@@ -44,7 +44,7 @@ class BarSnapshot(NamedTuple):
 
 
 class ContractTerms(NamedTuple):
-    """The contracts as they are on a day, and the charges and hours by which they trade.
+    """The contracts on a day, and the charges and hours of their trading.
 
     `units` are the contracts as CONTRACT records, `rates` the charges as RATE records.
     """

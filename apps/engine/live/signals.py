@@ -44,7 +44,7 @@ class BarWindow(Protocol):
 
 
 class SignalInput(NamedTuple):
-    """A row as the runs of one signal key see it: its bars, and signal bits u1[1, symbols]."""
+    """The input of a step for one signal key: the row's bars, and signal bits u1[1, symbols]."""
 
     market: MarketRows
     signals: Array
@@ -119,13 +119,15 @@ class SignalEvaluator:
         return SignalInput(market, signals)
 
     def _volume(self, plan: Plan) -> Array:
-        """Return the volumes of the row's bars; none where no entry is cut by them."""
+        """Return the volumes of the row's bars; empty if no entry is limited by volume."""
         if not plan.max_volume_share:
             return NO_VOLUME
         return np.array([self._bars[s].volume[-1] for s in self._with_bar])
 
     def _short_margins(self, strategy: Strategy, terms: ContractTerms) -> Array:
-        """Return what units of options lock that are sold in the row; none where none may be."""
+        """Return the rupees locked by a unit of each option sold in the row; empty if no option may
+        be sold.
+        """
         margins = []
         for s in self._with_bar:
             contract, count = terms.contracts[s], len(self._bars[s])

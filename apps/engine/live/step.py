@@ -124,7 +124,7 @@ def _copy(state: State) -> State:
 
 
 class _StepOutput:
-    """What the calls of the kernel in one step have written; each writes the buffers anew."""
+    """The output of the kernel's calls in one step; each call overwrites the buffers."""
 
     def __init__(self, symbols: int) -> None:
         self.buffers = SimulationOutput(
@@ -136,7 +136,7 @@ class _StepOutput:
         self.trades, self.fills, self.refusals = _NO_TRADES, NO_FILLS, NO_REFUSALS
 
     def append(self, trades: int, fills: int, refusals: int) -> None:
-        """Copy so many records from the buffers; mostly there are none."""
+        """Copy these numbers of records from the buffers; mostly there are none."""
         if trades:
             self.trades = _concatenated(self.trades, self.buffers.trades[:trades])
         if fills:

@@ -1,4 +1,4 @@
-"""Result data of many simulations: what a search reads of it is computed for all at once."""
+"""Result data of many simulations: a search computes its figures for all at once."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ NO_FLAGS: Final = np.empty(0, np.uint8)
 
 
 class SimulationCurve(NamedTuple):
-    """The curve of a simulation, and the points of it that end days, where they are known."""
+    """The curve of a simulation, and its points at the ends of days, if known."""
 
     curve: Curve
     day_ends: NDArray[np.int64] | None
@@ -58,7 +58,7 @@ def result_data_of(
 
 
 def fill_in_returns(results: Sequence[ResultData]) -> None:
-    """Compute the daily returns, and their ratio, of those whose points all end days."""
+    """Compute the daily returns, and their ratio, for results whose points all end days."""
     by_length = defaultdict[int, list[ResultData]](list)
     for result in results:
         if result.day_ends is not None and len(result.day_ends) == len(result.curve["time"]):

@@ -1,7 +1,7 @@
 """Figures of daily returns beside a benchmark's of the same days: each formula alone.
 
-Both are fractions, f8[days] of one length, of so many `periods` a year; no risk-free rate is taken
-off. None for fewer than two, and where what is divided by does not vary, the last bits aside.
+Both are fractions, f8[days] of equal length, with `periods` a year; no risk-free rate is
+subtracted. None for fewer than two, and if the divisor does not vary, except in the last bits.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ MOST_DAILY_RETURN = 10.0
 
 
 def beta(returns: Floats, benchmark: Floats) -> float | None:
-    """Covariance with the benchmark over its variance (Sharpe 1964)."""
+    """Return covariance with the benchmark over its variance (Sharpe 1964)."""
     if _is_flat(benchmark):
         return None
     return float(np.cov(returns, benchmark)[0, 1] / benchmark.var(ddof=1))
 
 
 def alpha(returns: Floats, benchmark: Floats, beta: float | None, periods: int) -> float | None:
-    """Percent a year beside beta x the benchmark: the excess of a period, compounded (Jensen
-    1968, empyrical). None of an excess that cannot be compounded: MOST_DAILY_RETURN or more, or a
+    """Return percent a year beyond beta x the benchmark: the excess of a period, compounded (Jensen
+    1968, empyrical). None for an excess that cannot be compounded: MOST_DAILY_RETURN or more, or a
     loss of all.
     """
     if beta is None:
@@ -40,19 +40,19 @@ def alpha(returns: Floats, benchmark: Floats, beta: float | None, periods: int) 
 
 
 def correlation(returns: Floats, benchmark: Floats) -> float | None:
-    """Pearson's, -1 to 1."""
+    """Return Pearson's correlation, -1 to 1."""
     if _is_flat(returns) or _is_flat(benchmark):
         return None
     return float(np.corrcoef(returns, benchmark)[0, 1])
 
 
 def tracking_error(returns: Floats, benchmark: Floats, periods: int) -> float | None:
-    """Percent a year: the deviation of the difference."""
+    """Return percent a year: the deviation of the difference."""
     return of_a_year(deviation(returns - benchmark), periods)
 
 
 def information_ratio(returns: Floats, benchmark: Floats, periods: int) -> float | None:
-    """Mean difference over its deviation, for a year (empyrical's excess Sharpe)."""
+    """Return the mean difference over its deviation, for a year (empyrical's excess Sharpe)."""
     apart = returns - benchmark
     return None if _is_flat(apart, scale=returns) else of_a_year(sharpe_ratio(apart), periods)
 
@@ -63,10 +63,10 @@ def _is_flat(returns: Floats, *, scale: Floats | None = None) -> bool:
 
 
 def buy_and_hold(candles: Sequence[Candles], start: int, ends: NDArray[np.int64]) -> Floats:
-    """What one rupee became at each of `ends` (starts of rows, epoch seconds), f8[ends].
+    """Return the value of one rupee at each of `ends` (starts of rows, epoch seconds), f8[ends].
 
-    It is parted equally among the symbols and never moved: each part buys at the open of the
-    symbol's first bar from `start` on, is money until then, and pays no charges.
+    It is divided equally among the symbols and never rebalanced: each part buys at the open of the
+    symbol's first bar from `start` on, is cash until then, and pays no charges.
     """
     worth = [_held(bars, start, ends) for bars in candles]
     mean: Floats = np.mean(worth, axis=0)

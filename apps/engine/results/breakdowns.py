@@ -1,4 +1,4 @@
-"""A result broken down: its trades by what they have in common, its equity by periods.
+"""A result broken down: its trades by common features, its equity by periods.
 
 `trades` are TRADE records, `curve` CURVE records; amounts are rupees, profits net of charges. Dates
 are those of Asia/Kolkata.
@@ -38,8 +38,10 @@ MOST_PERIODS: Final = {DAYS: 260, WEEKS: 260, MONTHS: 600, YEARS: 600}
 
 
 class TradeGroup(TypedDict):
-    """Trades that have something in common, `name`, as on the wire. `winRate` is percent of those
-    that won or lost, `averageProfit` the rupees of a trade; each is None of none.
+    """Trades with a common feature, `name`, as on the wire.
+
+    `winRate` is percent of the trades that won or lost, `averageProfit` the rupees of a trade; each
+    is None without trades.
     """
 
     name: str
@@ -55,8 +57,8 @@ class TradeGroup(TypedDict):
 
 class TradePeriod(TradeGroup):
     """A day (`2024-01-31`), a week (by its Monday), a month (`2024-01`) or a year: the trades that
-    ended in it, and the return of equity in percent, from the last close before it, or the
-    capital, to its own last one.
+    ended in it, and the return of equity in percent, from the last close before it, or the capital,
+    to its own last one.
     """
 
     returnPercentage: float
@@ -87,7 +89,7 @@ def trade_breakdowns(
 ) -> Breakdowns:
     """Return the trades by symbol, side, reason of exit, weekday of entry, and period.
 
-    Periods are those in which the curve has a row, oldest first, MOST_PERIODS at most.
+    Periods are those with a row of the curve, oldest first, at most MOST_PERIODS.
     """
     days = _days(trades, curve)
     lengths = (DAYS, WEEKS, MONTHS, YEARS)
@@ -117,7 +119,7 @@ def trade_breakdowns(
 
 
 def by_hour(trades: Array) -> list[TradeGroup]:
-    """By the hour of the entry, by the clock of India: `09:00` has entries before 10:00."""
+    """Return the trades by the hour of the entry, in India: `09:00` has entries before 10:00."""
     hour = (trades["entry_time"] + IST) % DAY // SECONDS_AN_HOUR
     return _traded(*_groups(trades, _Grouping(HOURS, hour)))
 
@@ -143,13 +145,13 @@ def _exit_reasons(trades: Array) -> _Grouping:
 
 
 def _weekdays(trades: Array) -> _Grouping:
-    """1970-01-01 was a Thursday."""
+    """Return the weekdays; 1970-01-01 was a Thursday."""
     return _Grouping(WEEKDAYS, (ist_day(trades["entry_time"]) + 3) % 7)
 
 
 class _Days(NamedTuple):
-    """The dates on which the curve has a row, as day numbers, with its equity at their end; and the
-    index of the date on which each trade was left.
+    """The dates with a row of the curve, as day numbers, with the equity at their end; and the
+    index of the date of each trade's exit.
     """
 
     number: NDArray[np.int64]
@@ -177,8 +179,9 @@ def _periods(days: _Days, capital: float, length: str) -> tuple[_Grouping, list[
 
 
 def _first_dates(days: NDArray[np.int64], length: str) -> NDArray[np.datetime64]:
-    """Return the first date of the period of each day. NumPy's own weeks begin on Thursdays, as
-    1970 did.
+    """Return the first date of the period of each day.
+
+    NumPy's own weeks begin on Thursdays, as 1970 did.
     """
     if length == WEEKS:
         return (days - (days + 3) % 7).astype(DAYS)
@@ -186,10 +189,10 @@ def _first_dates(days: NDArray[np.int64], length: str) -> NDArray[np.datetime64]
 
 
 def _groups(trades: Array, *groupings: _Grouping) -> list[list[TradeGroup]]:
-    """Return the groups of each grouping, in the order of their names, all added up at once.
+    """Return the groups of each grouping, in the order of their names, all summed at once.
 
-    A trade's groups stand beside each other, as a processor adds faster to many sums in turn than
-    to one again and again. Each sum is still that of its trades in their order.
+    The groups of a trade are adjacent, because a processor adds faster to many sums in turn than to
+    one repeatedly. Each sum still adds its trades in their order.
     """
     edges = np.cumsum([0, *(len(grouping.names) for grouping in groupings)])
     count = int(edges[-1])
@@ -255,7 +258,7 @@ def _traded(groups: Sequence[TradeGroup]) -> list[TradeGroup]:
 
 
 class Bin(NamedTuple):
-    """The trades whose return is at least `low` and less than `high`, both percent."""
+    """The trades with a return of at least `low` and less than `high`, both percent."""
 
     low: float
     high: float
@@ -263,8 +266,8 @@ class Bin(NamedTuple):
 
 
 def return_histogram(trades: Array, most: int = 40) -> list[Bin]:
-    """Count trades by their return, in at most `most` bins of one width, which is 1, 2 or 5 times a
-    power of ten. Edges are multiples of it, so no bin has winners beside losers.
+    """Count trades by their return, in at most `most` bins of equal width, which is 1, 2 or 5 times
+    a power of ten. Edges are multiples of it, so no bin mixes winners and losers.
     """
     if not len(trades):
         return []

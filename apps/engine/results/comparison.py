@@ -1,9 +1,9 @@
-"""Whether the returns of one result are better than those of another, day by day.
+"""The comparison of the returns of two results, day by day.
 
-Both are resampled together, so that what the market did on a day stays common to both: the
+Both are resampled together, so that the market's effect on a day stays common to both: the
 stationary bootstrap of Politis and Romano, "The Stationary Bootstrap", Journal of the American
-Statistical Association 89 (428), 1994. Blocks have a geometric length, of the cube root of the
-number of days on average, the rate at which the best length grows.
+Statistical Association 89 (428), 1994. Blocks have a geometric length, with the cube root of the
+number of days as mean, the growth rate of the best length.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _PATHS_AT_A_TIME: Final = 200
 
 
 class Interval(NamedTuple):
-    """A difference, second less first, and the quantiles that 90 % of the paths lie between."""
+    """A difference, second less first, with its 5 % and 95 % quantiles over the paths."""
 
     value: float | None
     lower: float | None
@@ -37,11 +37,11 @@ class Interval(NamedTuple):
 
 
 class PairedReturns(NamedTuple):
-    """Two results on the days that both have.
+    """Two results on their common days.
 
     `mean_return` is the difference of the mean daily returns (fractions), `sharpe_ratio` that of
-    the daily Sharpe ratios. `probability` is the share of paths on which the second one's mean is
-    higher; equal means count half.
+    the daily Sharpe ratios. `probability` is the share of paths with a higher mean of the second;
+    equal means count half.
     """
 
     days: int
@@ -51,7 +51,7 @@ class PairedReturns(NamedTuple):
 
     @property
     def better(self) -> int | None:
-        """The index of the result that is better for sure: in SURE of the paths or more."""
+        """The index of the surely better result: in SURE of the paths or more."""
         if self.probability >= SURE:
             return 1
         return 0 if self.probability <= 1 - SURE else None
@@ -80,7 +80,8 @@ def compare_returns(
 def stationary_bootstrap(days: int, paths: int, random: np.random.Generator) -> NDArray[np.intp]:
     """Return the indices of the days of each path, [paths, days]; the first day follows the last.
 
-    A path goes on to the next day, or with a chance of one in the mean length of a block to any.
+    A path continues with the next day or, with a chance of one in the mean length of a block, with
+    any day.
     """
     length = max(1.0, float(np.cbrt(days)))
     places = np.arange(days)
@@ -93,7 +94,7 @@ def stationary_bootstrap(days: int, paths: int, random: np.random.Generator) -> 
 
 
 def _returns_by_day(curve: Array, capital: float) -> tuple[NDArray[np.int32], Floats]:
-    """Return the dates of a curve, and the daily returns; none of a result that was ruined."""
+    """Return the dates of a curve, and the daily returns; empty for a ruined result."""
     ends = day_ends(np.ascontiguousarray(curve["time"]))
     returns = daily_returns(np.ascontiguousarray(curve["equity"]), ends, capital)
     return ist_day(curve["time"][ends])[: len(returns)], returns
@@ -115,7 +116,10 @@ def _difference(first: float | None, second: float | None) -> float | None:
 
 
 def _interval(value: float | None, resampled: Floats) -> Interval:
-    """NaN on a path is a Sharpe ratio that there is not; nothing is told where one is missing."""
+    """Return the interval.
+
+    A path without a Sharpe ratio is NaN, and then the interval is unknown.
+    """
     if value is None or np.isnan(resampled).any():
         return Interval(value, None, None)
     return Interval(value, *np.quantile(resampled, _INTERVAL).tolist())

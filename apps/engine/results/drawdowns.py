@@ -1,7 +1,7 @@
-"""Falls of equity under its running peak.
+"""Falls of equity below its running peak.
 
-The running peak is that of equity at closes, open positions marked (empyrical, backtesting.py).
-`under` is what `drawdowns` makes of the points of equity.
+The running peak is that of equity at closes, with open positions marked (empyrical,
+backtesting.py). `under` is the result of `drawdowns` for the points of equity.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from apps.engine.results.equity import NEGLIGIBLE, Floats
 Days = NDArray[np.int32]
 
 FALL_BLOCK: Final = 512
-# What the quotient of two numbers may be off by, and more.
+# More than the error of the quotient of two numbers.
 LAST_BITS: Final = 1e-12
 
 
 def drawdowns(equity: Floats) -> Floats:
-    """Return how far each point lies under the running peak, as a fraction of the peak; 0 where
-    that is NEGLIGIBLE.
+    """Return the distance of each point below the running peak, as a fraction of the peak; 0 if it
+    is NEGLIGIBLE.
     """
     peak = np.maximum.accumulate(equity)
     under: Floats = (peak - equity) / peak
@@ -32,11 +32,11 @@ def drawdowns(equity: Floats) -> Floats:
 
 
 def largest_falls(equity: Floats, capital: float = 0.0) -> tuple[float, float]:
-    """Return the largest fall under the running peak, which is at least the capital, as a fraction
-    of the peak and in rupees; 0 where it is NEGLIGIBLE.
+    """Return the largest fall below the running peak, which is at least the capital, as a fraction
+    of the peak and in rupees; 0 if it is NEGLIGIBLE.
 
-    The extremes of blocks of rows bound the falls in them; only blocks are looked into that may
-    have a larger one than some block has for certain, which are few of a long curve.
+    The extremes of blocks of rows bound the falls in them; only blocks that may have a larger one
+    than the certain fall of some block are examined, a few of a long curve.
     """
     starts = np.arange(0, len(equity), FALL_BLOCK)
     lowest = np.minimum.reduceat(equity, starts)
@@ -64,15 +64,15 @@ def max_drawdown(equity: Floats) -> float:
 
 
 def ulcer_index(under: Floats) -> float:
-    """Return the root of the mean squared drawdown, in percent (Martin and McCann 1989); the first
-    point, from which the others are counted, is not one of them.
+    """Return the root of the mean squared drawdown, in percent (Martin and McCann 1989), without
+    the first point, the base of the others.
     """
     return float(np.sqrt(np.mean(under[1:] ** 2)) * 100)
 
 
 class DrawdownEpisodes(NamedTuple):
-    """Times under the running peak, as backtesting.py cuts them, by indices of equity: `begin` is
-    the last point at the peak, `end` the first one back at it, or the last point of all. `depth` is
+    """Times below the running peak, cut as in backtesting.py, by indices of equity: `begin` is the
+    last point at the peak, `end` the first one back at it, or the last point of all. `depth` is
     that of the lowest point, a fraction of the peak.
     """
 
@@ -91,8 +91,10 @@ def drawdown_episodes(under: Floats) -> DrawdownEpisodes:
 
 
 class DrawdownEpisode(NamedTuple):
-    """One episode as people read it. `recovered` is None where equity has not come back to its
-    peak; `days` are those of the calendar from the peak to the recovery, or to the end.
+    """An episode for people.
+
+    `recovered` is None if equity has not returned to its peak; `days` are calendar days from the
+    peak to the recovery, or to the end.
     """
 
     peak: date
@@ -126,8 +128,8 @@ def worst_drawdowns(equity: Floats, days: Days, count: int) -> list[DrawdownEpis
 
 
 def recovery_days(under: Floats, days: Days) -> int | None:
-    """Return the days from the bottom of the largest drawdown to a new peak; None where it has not
-    come, or where there was no drawdown. `days`: the date of each point, as a day number.
+    """Return the days from the bottom of the largest drawdown to a new peak; None if it has not
+    come, or without a drawdown. `days` is the date of each point, as a day number.
     """
     bottom = int(np.argmax(under))
     back = np.flatnonzero(under[bottom:] == 0)

@@ -1,9 +1,9 @@
 """Figures of equity and of its daily returns: each formula alone, on plain columns.
 
-`returns` are fractions, one a day that has a row; no risk-free rate is taken off. A year is
-`periods` of them, SESSIONS_A_YEAR of days or WEEKS_A_YEAR of weekly bars, however far apart they
-are; only counts of trades go by days of the calendar, DAYS_A_YEAR a year. A ratio whose denominator
-is empty is None, never NaN or infinite.
+`returns` are fractions, one for each day with a row; no risk-free rate is subtracted. A year is
+`periods` of them, SESSIONS_A_YEAR of days or WEEKS_A_YEAR of weekly bars, regardless of gaps; only
+counts of trades use calendar days, DAYS_A_YEAR a year. A ratio with an empty denominator is None,
+never NaN or infinite.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def day_ends(time: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def daily_returns(equity: Floats, ends: NDArray[np.int64], capital: float) -> Floats:
-    """Fractions, from the last row of each day to the next; none where equity was not above 0.
+    """Return fractions, from the last row of each day to the next; empty if equity was not above 0.
 
     `ends` may be those of a longer timeline: equity that ends early, ruined, ends its last day.
     """
@@ -51,8 +51,8 @@ def daily_returns(equity: Floats, ends: NDArray[np.int64], capital: float) -> Fl
 
 
 def returns_of(held: Floats) -> Floats:
-    """From each point to the next, in the last axis; all but the last point are above 0. 0 where
-    only NEGLIGIBLE is between them.
+    """Return the returns from each point to the next, in the last axis; all but the last point are
+    above 0. A difference within NEGLIGIBLE is 0.
     """
     returns: Floats = held[..., 1:] / held[..., :-1] - 1
     returns[np.abs(returns) <= NEGLIGIBLE] = 0.0
@@ -60,8 +60,8 @@ def returns_of(held: Floats) -> Floats:
 
 
 def days_of_a_row(days: NDArray[np.int32]) -> int:
-    """How many days of the calendar each date with a row stands for: those of a week where most are
-    a week apart and none is nearer, as weekly bars are; else 1.
+    """Return the calendar days behind each date with a row: those of a week for weekly bars (most a
+    week apart and none nearer); else 1.
     """
     apart = np.diff(days)
     weekly = len(apart) > 0 and apart.min() >= LEAST_OF_A_WEEK and np.median(apart) == DAYS_A_WEEK
@@ -69,63 +69,65 @@ def days_of_a_row(days: NDArray[np.int32]) -> int:
 
 
 def days_covered(days: NDArray[np.int32]) -> int:
-    """Days of the calendar from the first date with a row to the last, both counted with what they
-    stand for.
-    """
+    """Return the calendar days from the first date with a row to the last, both counted in full."""
     return int(days[-1] - days[0]) + days_of_a_row(days)
 
 
 def periods_a_year(days: NDArray[np.int32]) -> int:
-    """How many dates like these, which have rows, make a year."""
+    """Return the number of dates like these, with rows, in a year."""
     return SESSIONS_A_YEAR if days_of_a_row(days) == 1 else WEEKS_A_YEAR
 
 
 def years_held(days: NDArray[np.int32]) -> float:
-    """Years that the dates with a row amount to: dates without one are no time at all."""
+    """Return the years that the dates with a row amount to: dates without one do not count."""
     return len(days) / periods_a_year(days)
 
 
 def of_a_year(of_one: float | None, periods: int) -> float | None:
-    """A ratio of mean to deviation, of so many periods a year, for a year."""
+    """Return an annual ratio from the ratio of mean to deviation of a period."""
     return None if of_one is None else of_one * float(periods**0.5)
 
 
 def annual_growth(equity: Floats, years: float) -> float:
-    """Percent a year that makes the first the last in so many years; -100 when nothing is left."""
+    """Return the percent a year that turn the first into the last in this many years; -100 if
+    nothing is left.
+    """
     growth = max(float(equity[-1] / equity[0]), 0.0)
     with np.errstate(over="ignore"):
         return (float(np.power(growth, 1 / years)) - 1) * 100
 
 
 def deviation(returns: Floats) -> float | None:
-    """Percent: the sample deviation (n - 1). None for fewer than two returns."""
+    """Return percent: the sample deviation (n - 1). None for fewer than two returns."""
     return float(returns.std(ddof=1) * 100) if len(returns) > 1 else None
 
 
 def downside_deviation(returns: Floats, least: float = 0.0) -> float:
-    """Root of the mean squared shortfall below `least`, over all returns (Sortino and Price 1994,
-    empyrical). At least one return.
+    """Return the root of the mean squared shortfall below `least`, over all returns (Sortino and
+    Price 1994, empyrical). At least one return.
     """
     return float(np.sqrt(np.mean(np.minimum(returns - least, 0.0) ** 2)))
 
 
 def sortino_ratio(returns: Floats) -> float | None:
-    """Mean over downside deviation. None without a loss."""
+    """Return mean over downside deviation. None without a loss."""
     below = downside_deviation(returns) if len(returns) else 0.0
     return float(returns.mean()) / below if below else None
 
 
 def omega_ratio(returns: Floats) -> float | None:
-    """Gains over losses, summed (Keating and Shadwick 2002, threshold 0); None without a loss."""
+    """Return gains over losses, summed (Keating and Shadwick 2002, threshold 0); None without a
+    loss.
+    """
     lost = -float(returns[returns < 0].sum())
     return float(returns[returns > 0].sum()) / lost if lost else None
 
 
 def value_at_risk(returns: Floats, tail: float) -> float | None:
-    """Percent that is lost on the day that only a share `tail` of days is worse than: of history,
-    interpolated (empyrical); below 0 where even that day gains.
+    """Return the percent lost on the day with only a share `tail` of worse days: of history,
+    interpolated (empyrical); below 0 if even that day gains.
 
-    None of fewer days than hold one such day.
+    None with too few days for one such day.
     """
     if len(returns) * tail < 1:
         return None
@@ -138,8 +140,8 @@ def value_at_risk(returns: Floats, tail: float) -> float | None:
 
 
 def expected_shortfall(returns: Floats, tail: float) -> float | None:
-    """Percent lost on average on the worst days, a share `tail` of all (empyrical's conditional
-    value at risk). None of fewer days than hold one such day.
+    """Return the percent lost on average on the worst days, a share `tail` of all (empyrical's
+    conditional value at risk). None with too few days for one such day.
     """
     if len(returns) * tail < 1:
         return None

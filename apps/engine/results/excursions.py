@@ -1,4 +1,4 @@
-"""How far prices went against each trade and for it."""
+"""The moves of prices against each trade and for it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _AT_A_PRICE = np.isin(EXIT_REASONS, ("stop_loss", "take_profit", "trailing_stop"
 
 
 class Excursions(NamedTuple):
-    """The furthest that prices went against each trade and for it, fractions of the average entry,
+    """The furthest moves of prices against each trade and for it, fractions of the average entry,
     never below 0 (Sweeney 1996: MAE, MFE).
     """
 
@@ -27,18 +27,18 @@ class Excursions(NamedTuple):
     favorable: Floats
 
     def of(self, rows: slice | NDArray[np.intp]) -> Excursions:
-        """Those of some of the trades."""
+        """Return those of some of the trades."""
         return Excursions(self.adverse[rows], self.favorable[rows])
 
 
 def excursions_of(
     trades: Array, by_symbol: Iterable[SymbolTrades], *, by_limit: bool
 ) -> Excursions:
-    """Return the excursions of TRADE records, which `by_symbol` has with their bars.
+    """Return the excursions of TRADE records; `by_symbol` has their bars.
 
-    What counts are the average entry, the exit and every bar that was held to its end. Of a bar
-    that was entered `by_limit` below its open (above, when short; on average, with adds), or that a
-    stop or target left inside, only those count: it is not known what came before or after a fill.
+    They use the average entry, the exit and every bar held to its end. In a bar entered `by_limit`
+    below its open (above, when short; on average, with adds), or left inside by a stop or target,
+    only entry and exit count: the order of prices and fill is unknown.
     """
     entry, leave = (np.ascontiguousarray(trades[name]) for name in ("entry_price", "exit_price"))
     low, high = np.minimum(entry, leave), np.maximum(entry, leave)
@@ -60,7 +60,9 @@ def excursions_of(
 
 
 def _held_bars(symbol: SymbolTrades, *, by_limit: bool) -> tuple[Indices, Indices]:
-    """Return the first bar whose whole range counts for each trade, and the one after the last."""
+    """Return the first bar whose complete range counts for each trade, and the one after
+    the last.
+    """
     trades, bars, first = symbol.trades, symbol.candles, symbol.entry
     end = first + trades["bars"]
     if by_limit:

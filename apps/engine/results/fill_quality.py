@@ -1,4 +1,4 @@
-"""How late the fills of trades came, and how much was traded in their bars."""
+"""The delays of fills, and the volume of their bars."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ _WITHOUT_ORDER = np.isin(EXIT_REASONS, ("end_of_data", "expiry"))
 
 
 class FillQuality(NamedTuple):
-    """One value a trade; NaN where it is not known, or where there is none.
+    """One value a trade; NaN if unknown or missing.
 
     Delays are bars and minutes of sessions between the end of the symbol's last bar before the
-    fill, which gave the signal, and the start of the bar of the fill. Volumes are those of the bars
-    of the fills.
+    fill, with the signal, and the start of the fill's bar. Volumes are those of the bars of the
+    fills.
     """
 
     entry_delay_bars: Floats
@@ -46,7 +46,7 @@ class FillQuality(NamedTuple):
     exit_volume: Floats
 
     def of(self, rows: slice | NDArray[np.intp]) -> FillQuality:
-        """The columns of some of the trades."""
+        """Return the columns of some of the trades."""
         return FillQuality(*(column[rows] for column in self))
 
 
@@ -65,31 +65,31 @@ def fill_quality_of(
 
 
 def unknown_fill_quality(count: int) -> FillQuality:
-    """Of so many trades of which nothing is known."""
+    """Return unknown columns for this many trades."""
     return FillQuality(*(np.full(count, np.nan) for _ in FillQuality._fields))
 
 
 def volume_shares(quantity: Floats, volume: Floats) -> Floats:
-    """Fractions of the volume; NaN where there is no volume."""
+    """Return fractions of the volume; NaN without volume."""
     shares = np.full(len(volume), np.nan)
     np.divide(quantity, volume, out=shares, where=volume > 0)
     return shares
 
 
 def is_thin(quantity: Floats, volume: Floats) -> NDArray[np.bool_]:
-    """Whether fills take more than THIN_SHARE of a volume, or more than none at all."""
+    """Return whether fills take more than THIN_SHARE of a volume, or anything of no volume."""
     return quantity > THIN_SHARE * volume  # never true of NaN
 
 
 def is_late(bars: Floats) -> NDArray[np.bool_]:
-    """Whether fills came after more than LATE_BARS bars."""
+    """Return whether fills came after more than LATE_BARS bars."""
     return bars > LATE_BARS  # never true of NaN
 
 
 def _of_symbol(symbol: SymbolTrades, sessions: Sessions | None, timeframe: str) -> FillQuality:
     bars, reason = symbol.candles, np.ascontiguousarray(symbol.trades["reason"])
     entry_volume, exit_volume = bars.volume[symbol.entry], bars.volume[symbol.exit]
-    if not entry_volume.all() and not bars.volume.any():  # nobody knows what was traded
+    if not entry_volume.all() and not bars.volume.any():  # the volume is unknown
         entry_volume, exit_volume = (np.full(len(reason), np.nan) for _ in range(2))
     exit_volume[_WITHOUT_ORDER[reason]] = np.nan
     if sessions is None:
@@ -106,10 +106,10 @@ def _of_symbol(symbol: SymbolTrades, sessions: Sessions | None, timeframe: str) 
 
 
 class _SessionClock:
-    """Time that stands still outside of sessions, from a symbol's first bar to its last.
+    """Time that stops outside of sessions, from a symbol's first bar to its last.
 
-    Sessions are those of which the calendar is certain, and dates on which the symbol has a bar:
-    where nobody knows the holidays, a date without a bar is taken for one.
+    Sessions are those of which the calendar is certain, and dates with a bar of the symbol: without
+    known holidays, a date without a bar counts as one.
     """
 
     def __init__(self, bars: Candles, sessions: Sessions, timeframe: str) -> None:
@@ -131,8 +131,8 @@ class _SessionClock:
 
     def delays(self, filled: Indices) -> tuple[Floats, Floats]:
         """Return the bars and minutes of sessions that passed before fills in the bars of these
-        indices; NaN on dates of which nobody knows the hours. None pass before a bar that follows
-        the one before it directly, on the same date, as most do.
+        indices; NaN on dates with unknown hours. None pass before a bar that directly follows the
+        previous one on the same date, as most do.
         """
         starts, before = self._time[filled], self._time[np.maximum(filled - 1, 0)]
         day = self._day(starts)
@@ -146,34 +146,36 @@ class _SessionClock:
         return np.maximum(bars, 0), minutes
 
     def _passed(self, before: Times, starts: Times) -> tuple[Times, Times]:
-        """Bars and seconds of sessions from the end of one bar to the start of a later one."""
+        """Return the bars and seconds of sessions from the end of one bar to the start of a later
+        one.
+        """
         close, ends = self._closes[self._day(before)], before + self._length
         ends = np.where(before < close, np.minimum(ends, close), ends)
         bars = self._slots_until(starts) - self._slots_until(before) - 1
         return bars, self._seconds_until(starts) - self._seconds_until(ends)
 
     def _days_passed(self, before: Times, starts: Times) -> tuple[Times, Times]:
-        """`_passed`, of bars of a day or a week."""
+        """Do as `_passed`, for bars of a day or a week."""
         first, last = self._day(before) + self._length // DAY, self._day(starts)
         sessions = self._sessions_before[last] - self._sessions_before[first]
         bars = sessions if self._length == DAY else (last - first) * DAY // self._length
         return bars, self._seconds_before[last] - self._seconds_before[first]
 
     def _seconds_until(self, moments: Times) -> Times:
-        """Of sessions, before each moment."""
+        """Return the seconds of sessions before each moment."""
         day = self._day(moments)
         today = np.clip(moments - self._opens[day], 0, self._seconds[day])
         return np.asarray(self._seconds_before[day] + today)
 
     def _slots_until(self, starts: Times) -> Times:
-        """How many bars of the timeframe could have started before each bar."""
+        """Return the number of bars of the timeframe that could have started before each bar."""
         day = self._day(starts)
         today = (starts - self._opens[day]) // self._length
         last = np.maximum(self._slots[day] - 1, 0)
         return np.asarray(self._slots_before[day] + np.clip(today, 0, last))
 
     def _day(self, moments: Times) -> Times:
-        """Indices of dates."""
+        """Return the indices of dates."""
         return (moments + IST) // DAY - self._first
 
 

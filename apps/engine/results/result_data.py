@@ -1,4 +1,4 @@
-"""What the figures of a result are made of."""
+"""The data behind the figures of a result."""
 
 from __future__ import annotations
 
@@ -36,15 +36,16 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class ResultData:
-    """A result's trades and curve, and what metrics share, computed once when it is asked for.
+    """A result's trades and curve, and intermediate results of several metrics, computed on first
+    use.
 
     `trades` are TRADE records in the order of their exits; a trade's profit is net of charges.
-    `curve` are CURVE records: equity at the close of each row. `candles` are the bars that were
-    simulated, in the order of the symbols; without them the prices around the trades are unknown.
-    A day is a date in Asia/Kolkata that has a row; `day_ends` are the last points of each, where
-    they are known. `by_limit`: entries are limit orders. `flags` u1[bars] are those of all candles,
-    one symbol after the other, where positions are squared off. A curve of days alone has all
-    figures but those of METRICS that say so.
+    `curve` are CURVE records: equity at the close of each row. `candles` are the simulated bars, in
+    the order of the symbols; without them the prices around the trades are unknown. A day is a date
+    in Asia/Kolkata with a row; `day_ends` are the last points of each, if known. `by_limit`:
+    entries are limit orders. `flags` u1[bars] are those of all candles, one symbol after the other,
+    if positions are squared off. A curve of only days has all figures but the METRICS marked as
+    needing more.
     """
 
     trades: Array
@@ -57,7 +58,7 @@ class ResultData:
 
     @lazy
     def profit(self) -> Floats:
-        """Rupees of each trade."""
+        """The rupees of each trade."""
         return net_profits(self.trades)
 
     @lazy
@@ -79,7 +80,7 @@ class ResultData:
 
     @lazy
     def hours(self) -> Floats:
-        """That each trade was held."""
+        """The hours that each trade was held."""
         return holding_hours(self.trades)
 
     @lazy
@@ -92,18 +93,18 @@ class ResultData:
 
     @lazy
     def returns(self) -> Floats:
-        """Of each trade, fractions of its entry's value."""
+        """The return of each trade, as a fraction of its entry's value."""
         returns: Floats = self.profit / self.trades["value"]
         return returns
 
     @lazy
     def turnover(self) -> float:
-        """Rupees bought and sold."""
+        """The rupees bought and sold."""
         return turnover(self.trades)
 
     @lazy
     def by_symbol(self) -> list[SymbolTrades]:
-        """The trades with the bars that they were entered and left in; none without candles."""
+        """The trades with the bars of their entries and exits; empty without candles."""
         return trades_by_symbol(self.trades, self.candles) if self.candles else []
 
     @lazy
@@ -113,7 +114,7 @@ class ResultData:
 
     @lazy
     def exposure(self) -> float:
-        """Percent of rows."""
+        """The percent of rows with a position."""
         time, late = self.curve["time"], self.late
         if len(self.by_symbol) == 1 and np.array_equal(time, self.candles[0].time):  # rows are bars
             first, end = self.by_symbol[0].entry, self.by_symbol[0].exit + 1
@@ -125,7 +126,7 @@ class ResultData:
 
     @lazy
     def largest_falls(self) -> tuple[float, float]:
-        """Under the running peak of all rows: a fraction of it, and rupees."""
+        """The largest falls below the running peak of all rows: a fraction of it, and rupees."""
         return largest_falls(self.curve["equity"], self.capital)
 
     @lazy
@@ -140,12 +141,12 @@ class ResultData:
 
     @lazy
     def daily(self) -> Floats:
-        """The return of each day; none where equity was not always above 0."""
+        """The return of each day; empty if equity was not always above 0."""
         return daily_returns(self.curve["equity"], self._day_ends, self.capital)
 
     @lazy
     def sharpe(self) -> float | None:
-        """The ratio of daily returns, nothing annualised."""
+        """The ratio of daily returns, not annualised."""
         return sharpe_ratio(self.daily)
 
     @lazy
@@ -154,28 +155,28 @@ class ResultData:
 
     @lazy
     def days(self) -> int:
-        """Of the calendar, from the first day to the last, or to the end of the last week."""
+        """The calendar days from the first day to the last, or to the end of the last week."""
         return days_covered(ist_day(self.ends))
 
     @lazy
     def periods_a_year(self) -> int:
-        """Of `daily`."""
+        """The number of `daily` returns in a year."""
         return periods_a_year(ist_day(self.ends))
 
     @lazy
     def years(self) -> float:
-        """That the held sessions amount to."""
+        """The years that the held sessions amount to."""
         return years_held(ist_day(self.ends))
 
     @lazy
     def dates(self) -> NDArray[np.int32]:
-        """The day number of each of `closes`; the capital stands on the first day."""
+        """The day number of each of `closes`; the capital is dated on the first day."""
         days = ist_day(self.ends)
         return np.concatenate([days[:1], days])
 
     @lazy
     def under(self) -> Floats:
-        """How far each of `closes` lies under their running peak, a fraction of it."""
+        """The distance of each of `closes` below their running peak, a fraction of it."""
         return drawdowns(self.closes)
 
     @lazy
@@ -184,7 +185,7 @@ class ResultData:
 
     @lazy
     def drawdown_days(self) -> NDArray[np.int32]:
-        """Of the calendar, of each episode."""
+        """The calendar days of each episode."""
         episodes = self.drawdown_episodes
         return self.dates[episodes.end] - self.dates[episodes.begin]
 
@@ -196,7 +197,7 @@ class ResultData:
 
     @lazy
     def benchmark(self) -> Floats | None:
-        """1, then what buying and holding the symbols made of it by the end of each day."""
+        """The value of 1 after buying and holding the symbols, at the end of each day."""
         if not self.candles:
             return None
         held = buy_and_hold(self.candles, int(self.curve["time"][0]), self.ends)
@@ -204,7 +205,7 @@ class ResultData:
 
     @lazy
     def return_pairs(self) -> tuple[Floats, Floats] | None:
-        """The daily returns and the benchmark's; None where either is not known."""
+        """The daily returns and the benchmark's; None if either is unknown."""
         if self.benchmark is None or not len(self.daily):
             return None
         return self.daily, self.benchmark[1:] / self.benchmark[:-1] - 1

@@ -1,8 +1,8 @@
-"""The Sharpe ratio: mean over sample deviation (n - 1), nothing annualised, no risk-free rate.
+"""The Sharpe ratio: mean over sample deviation (n - 1), not annualised, no risk-free rate.
 
-How sure an estimate is, and what is left of the best of many, is from Bailey and Lopez de Prado,
-"The Sharpe Ratio Efficient Frontier", Journal of Risk 15 (2), 2012, and "The Deflated Sharpe Ratio:
-Correcting for Selection Bias, Backtest Overfitting, and Non-Normality", Journal of Portfolio
+The certainty of an estimate, and the correction of the best of many, are from Bailey and Lopez de
+Prado, "The Sharpe Ratio Efficient Frontier", Journal of Risk 15 (2), 2012, and "The Deflated Sharpe
+Ratio: Correcting for Selection Bias, Backtest Overfitting, and Non-Normality", Journal of Portfolio
 Management 40 (5), 2014.
 """
 
@@ -26,7 +26,9 @@ _NORMAL: Final = NormalDist()
 
 
 def sharpe_ratio(returns: Floats) -> float | None:
-    """None for fewer than two returns, or when all are equal, the last bits aside."""
+    """Return the ratio; None for fewer than two returns, or if all are equal, except in the last
+    bits.
+    """
     count = len(returns)
     if count < 2:
         return None
@@ -54,8 +56,8 @@ def sharpe_ratios(returns: Floats) -> list[float | None]:
 
 
 def rolling_sharpe_ratio(returns: Floats, window: int, periods: int) -> Floats:
-    """Return the ratio of the last `window` returns at each return, for a year of so many `periods`
-    (pyfolio's rolling_sharpe): NaN before there are so many, and where it has none.
+    """Return the ratio of the last `window` returns at each return, annualised with `periods` a
+    year (pyfolio's rolling_sharpe): NaN before that many, and without a ratio.
     """
     rolling = np.full(len(returns), np.nan)
     if window <= len(returns):
@@ -65,8 +67,8 @@ def rolling_sharpe_ratio(returns: Floats, window: int, periods: int) -> Floats:
 
 
 class SharpeEstimate(NamedTuple):
-    """A ratio, and what its error depends on: the number of returns, and their skewness and
-    kurtosis as moments of the population. A normal kurtosis is 3.
+    """A ratio, and the inputs of its error: the number of returns, and their skewness and kurtosis
+    as moments of the population. A normal kurtosis is 3.
     """
 
     ratio: float
@@ -75,16 +77,16 @@ class SharpeEstimate(NamedTuple):
     kurtosis: float
 
     def probability(self, benchmark: float) -> float | None:
-        """Return how likely the true ratio is above the benchmark; None where the estimate has no
-        deviation (the formula's root is of nothing).
+        """Return the probability that the true ratio is above the benchmark; None if the estimate
+        has no deviation (the formula's root is of nothing).
         """
         if self.returns < 2 or self.noise <= 0:
             return None
         return _NORMAL.cdf((self.ratio - benchmark) * sqrt(self.returns - 1) / sqrt(self.noise))
 
     def least_returns(self, benchmark: float, confidence: float) -> float | None:
-        """Return the minimum track record length: how many returns like these make it so likely
-        that the true ratio is above the benchmark; None where no number does.
+        """Return the minimum track record length: the number of returns like these that makes it
+        this probable that the true ratio is above the benchmark; None if no number does.
         """
         if self.ratio <= benchmark or self.noise <= 0:
             return None
@@ -92,12 +94,12 @@ class SharpeEstimate(NamedTuple):
 
     @property
     def noise(self) -> float:
-        """The variance of the estimate, of one return less than there are times as large."""
+        """The variance of the estimate, times the number of returns less one."""
         return 1 - self.skewness * self.ratio + (self.kurtosis - 1) / 4 * self.ratio**2
 
 
 def sharpe_estimate(ratio: float | None, returns: Floats) -> SharpeEstimate | None:
-    """Return the estimate for the returns of which `ratio` is the Sharpe ratio, if there is one."""
+    """Return the estimate for returns with the Sharpe ratio `ratio`, if there is one."""
     return None if ratio is None else SharpeEstimate(ratio, len(returns), *moments(returns))
 
 
@@ -109,8 +111,8 @@ def moments(returns: Floats) -> tuple[float, float]:
 
 
 def expected_maximum(trials: int, spread: float) -> float:
-    """Return the best ratio to be expected of so many trials without any skill, whose ratios have
-    the variance `spread`.
+    """Return the expected best ratio of this many trials without any skill, with the variance
+    `spread` of their ratios.
     """
     if trials < 2:
         return 0.0
@@ -120,10 +122,11 @@ def expected_maximum(trials: int, spread: float) -> float:
 
 
 def deflated(best: SharpeEstimate | None, tried: Sequence[float]) -> dict[str, float | None]:
-    """Return what is known of the chosen set; `tried` are the ratios of all sets that have one, the
-    chosen one among them.
+    """Return the deflated figures of the chosen set; `tried` are the ratios of all sets with one,
+    including the chosen one.
 
-    `trials` counts them all as independent, which they are not: the result errs on the safe side.
+    `trials` counts them all as independent, although they are not: the result errs on the safe
+    side.
     """
     benchmark = expected_maximum(len(tried), variance(tried) if len(tried) > 1 else 0.0)
     return {

@@ -1,11 +1,10 @@
-"""The figures of a result: one table of what each is, in which unit, and from what it is made.
+"""The figures of a result: one table of their names, units and formulas. A ratio with an empty
+denominator is None, never NaN or infinite.
 
-A ratio whose denominator is empty is None, never NaN or infinite.
-
-Sources: the interface document's table of performance fields, rule 15 of README.md, and for what
-other tools have too the definitions that the functions name, in `trade_figures`, `equity_figures`
-and `benchmark_figures`. Drawdown is from the running peak of equity at closes, open positions
-marked (empyrical, backtesting.py).
+Sources: the interface document's table of performance fields, rule 15 of README.md, and for figures
+that other tools have too the definitions named by the functions, in `trade_figures`,
+`equity_figures` and `benchmark_figures`. Drawdown is from the running peak of equity at closes,
+with open positions marked (empyrical, backtesting.py).
 """
 
 from __future__ import annotations
@@ -40,9 +39,11 @@ BARS, HOURS, DAYS = Unit.BARS, Unit.HOURS, Unit.DAYS
 
 
 class Metric(NamedTuple):
-    """One figure. `falls`: less of it is better; `annual`: it is that of a year, and None of a
-    range under LEAST_DAYS, which the figure of this name fits; `within_days`: it reads the curve
-    between the ends of days.
+    """A figure.
+
+    `falls`: less of it is better. `annual`: it is an annual figure, None for a range under
+    LEAST_DAYS; the metric of this name replaces it there. `within_days`: it reads the curve between
+    the ends of days.
     """
 
     unit: Unit
@@ -53,7 +54,7 @@ class Metric(NamedTuple):
     within_days: bool = False
 
     def of(self, result_data: ResultData) -> Figure:
-        """Rupees as people write them, ratios as they are."""
+        """Return rupees as people write them, ratios unrounded."""
         value = (
             None if self.annual and is_too_short(result_data.years) else self.formula(result_data)
         )
@@ -61,12 +62,12 @@ class Metric(NamedTuple):
 
 
 def least_dates(periods: int) -> int:
-    """Return how many dates with a row speak of a year, which has so many `periods` of them."""
+    """Return the dates with a row that an annual figure needs, with `periods` of them a year."""
     return ceil(LEAST_DAYS / equity.DAYS_A_YEAR * periods)
 
 
 def is_too_short(years: float) -> bool:
-    """Whether held sessions that amount to so many years are too few to speak of a year."""
+    """Return whether the held sessions, in years, are too few for an annual figure."""
     return years * equity.DAYS_A_YEAR < LEAST_DAYS
 
 
@@ -75,7 +76,7 @@ def _percent(fraction: float | None) -> float | None:
 
 
 def _over(part: float | None, whole: float | None) -> float | None:
-    """None where either is none, or there is nothing to divide by."""
+    """Return the quotient; None if either is None, or the divisor is 0."""
     return None if part is None or not whole else part / whole
 
 
@@ -92,7 +93,7 @@ def _favorable(f: ResultData) -> Floats:
 
 
 def _given_back(f: ResultData) -> Floats:
-    """Percent of the entry's value, from the best price of each trade to its exit."""
+    """Return percent of the entry's value, from the best price of each trade to its exit."""
     if f.excursions is None:
         return np.empty(0)
     given_back: Floats = _favorable(f) - f.trades["gross"] / f.trades["value"] * 100
@@ -298,7 +299,7 @@ def performance(
     waited: Mapping[str, int],
     paid: Mapping[str, float],
 ) -> Performance:
-    """Every figure of METRICS; `rejected` counts signals and `reduced` entries by reason,
+    """Return every figure of METRICS; `rejected` counts signals and `reduced` entries by reason,
     `waited` exits and their bars, `paid` are charges by kind.
     """
     metrics: Performance = {**figures(result_data, METRICS)}
@@ -312,7 +313,7 @@ def performance(
 
 
 def figures(result_data: ResultData, names: Iterable[str]) -> dict[str, Figure]:
-    """Some of METRICS, by name; 0 for what has no denominator before the first trade."""
+    """Return some of METRICS, by name; 0 for those without a denominator before the first trade."""
     metrics = {name: METRICS[name].of(result_data) for name in names}
     if len(result_data.trades):
         return metrics

@@ -1,4 +1,4 @@
-"""The bars that trades were entered and left in."""
+"""The bars of trades' entries and exits."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ NO_LATE_SQUARE_OFFS: Final[Mapping[int, int]] = MappingProxyType({})
 
 class SymbolTrades(NamedTuple):
     """The trades of one symbol: `rows` are their indices among all trades, `entry` and `exit` the
-    indices of the bars that they were entered and left in.
+    indices of the bars of their entries and exits.
     """
 
     symbol: int
@@ -33,8 +33,9 @@ class SymbolTrades(NamedTuple):
 
 
 def trades_by_symbol(trades: Array, candles: Sequence[Candles]) -> list[SymbolTrades]:
-    """Return the trades of each symbol that has any. `candles` are the bars that were simulated, in
-    the order of the symbols.
+    """Return the trades of each symbol with any.
+
+    `candles` are the simulated bars, in the order of the symbols.
     """
     if len(candles) == 1 and len(trades):
         return [_symbol_trades(0, candles[0], np.arange(len(trades)), trades)]
@@ -59,8 +60,9 @@ def _symbol_trades(symbol: int, candles: Candles, rows: Indices, trades: Array) 
 
 
 def _bars_at(time: Times, starts: Times) -> Indices:
-    """Return the index of the bar of each start. It is counted from the first bar of its date, and
-    searched where bars before it are missing.
+    """Return the index of the bar of each start.
+
+    It is counted from the first bar of its date, and searched if bars before it are missing.
     """
     first_day, last_day = ist_day(time[[0, -1]]).tolist()
     opens = np.searchsorted(time, day_start(np.arange(first_day, last_day + 1, dtype=np.int32)))
@@ -75,11 +77,12 @@ def _bars_at(time: Times, starts: Times) -> Indices:
 def late_square_offs(
     by_symbol: Iterable[SymbolTrades], candles: Sequence[Candles], flags: NDArray[np.uint8]
 ) -> Mapping[int, int]:
-    """Return, by index, the trades whose symbol had no last bar in its session (engine rule 9), and
-    the start of the bar before which each was squared off at its last close.
+    """Return the start of the next bar after each late square-off, keyed by the index of its trade:
+    its symbol had no last bar in its session (engine rule 9), and it was squared off at its last
+    close.
 
-    `flags` u1[bars] are those of all candles, one symbol after the other; none where nothing is
-    squared off.
+    `flags` u1[bars] are those of all candles, one symbol after the other; empty without
+    square-offs.
     """
     if not len(flags):
         return NO_LATE_SQUARE_OFFS

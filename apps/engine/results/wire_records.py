@@ -1,4 +1,4 @@
-"""What users read of a result: its trades and its curve, under their names on the wire."""
+"""The wire form of a result's trades and curve, under their names on the wire."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ def trade_dicts(
     excursions: Excursions | None,
     fills: FillQuality | None = None,
 ) -> list[dict[str, object]]:
-    """TRADE records as clients see them; `symbols` in the order of the simulation.
+    """Return TRADE records in wire form; `symbols` are in the order of the simulation.
 
-    Prices and money in rupees; `profit` is net of charges, `returnPercentage` is of the entry's
-    value; `bars` counts the bars the position lived through, the entry bar is 1. The excursions,
-    MAE and MFE, are percent of the average entry price; null where they are not known. So are
-    facts of `fills`; the shares of volumes are percent.
+    Prices and money are in rupees; `profit` is net of charges, `returnPercentage` is of the entry's
+    value; `bars` counts the bars of the position's life, from 1 for the entry bar. The excursions,
+    MAE and MFE, are percent of the average entry price; null if unknown. The same holds for
+    `fills`; the shares of volumes are percent.
     """
     adverse, favorable = excursions or (None, None)
     fills = fills or unknown_fill_quality(len(trades))
@@ -78,12 +78,13 @@ def _percents(fractions: NDArray[np.float64] | None, count: int) -> list[float] 
 
 
 def _known(values: NDArray[np.float64]) -> list[float | None]:
-    """To four decimals; None for NaN."""
+    """Return four decimals; None for NaN."""
     return [None if isnan(value) else _whole(round(value, 4)) for value in values.tolist()]
 
 
 def curve_points(curve: Array, points: int) -> list[dict[str, object]]:
-    """CURVE records in at most `points` buckets that keep what a thinner curve would lose.
+    """Return CURVE records in at most `points` buckets that keep extremes a thinner curve would
+    lose.
 
     Of n rows bucket i holds rows floor(i n / points) to floor((i + 1) n / points) - 1: time and
     equity of its last row, its low and high, and its largest drawdown in percent of the running
@@ -104,12 +105,12 @@ def curve_points(curve: Array, points: int) -> list[dict[str, object]]:
 
 
 def wire_times(time: NDArray[np.int64]) -> list[str]:
-    """ISO 8601 in UTC with milliseconds and Z."""
+    """Return ISO 8601 in UTC with milliseconds and Z."""
     texts: list[str] = np.datetime_as_string(time.astype("M8[s]"), "ms", timezone="UTC").tolist()
     return texts
 
 
 def wire_dates(time: NDArray[np.int64]) -> list[str]:
-    """The dates in Asia/Kolkata, YYYY-MM-DD, of epoch seconds."""
+    """Return the dates in Asia/Kolkata, YYYY-MM-DD, of epoch seconds."""
     dates: list[str] = ist_day(time).astype("M8[D]").astype(str).tolist()
     return dates

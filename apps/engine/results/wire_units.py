@@ -1,4 +1,4 @@
-"""The units of the fields that hold numbers, by their names on the wire; and their rounding."""
+"""The units of numeric fields, by their names on the wire; and their rounding."""
 
 from __future__ import annotations
 
@@ -66,7 +66,10 @@ FIELD_UNITS: Final[Mapping[str, Unit]] = {
 
 
 def round_for_wire(value: Any, unit: Unit = Unit.RATIO) -> Any:
-    """A copy of JSON whose numbers have the decimals of their fields' units. Any: JSON."""
+    """Return a copy of JSON with numbers rounded to the decimals of their fields' units.
+
+    Any: JSON.
+    """
     if isinstance(value, float):
         return rounded(value, unit)
     if isinstance(value, dict):

@@ -1,4 +1,5 @@
-"""The blocks of rule 11: what an indicator is computed over, and how columns of blocks are packed.
+"""The blocks of rule 11: the bars of an indicator's computation, and the packing of columns of
+blocks.
 
 At a bar of a block every value, at earlier bars too, is read from one array: the indicator over the
 WARMUP_BARS bars before the block, and the block up to that bar.
@@ -20,10 +21,10 @@ BATCH_BARS = 100_000
 
 
 class Block(NamedTuple):
-    """The wanted bars [first, stop) of a block, which are computed over the bars [start, stop).
+    """The wanted bars [first, stop) of a block, computed over the bars [start, stop).
 
-    `begins` is the first moment of the block (epoch seconds), `packed_at` where its first wanted
-    bar is in a packed column.
+    `begins` is the first moment of the block (epoch seconds), `packed_at` the index of its first
+    wanted bar in a packed column.
     """
 
     start: int
@@ -34,10 +35,10 @@ class Block(NamedTuple):
 
 
 class BlockBatch(NamedTuple):
-    """Blocks that follow each other, and columns of which are packed in their order.
+    """Consecutive blocks, whose columns are packed in their order.
 
-    The wanted bars of each come after `lookback` earlier ones of the same array, NaN where it has
-    fewer: a condition that looks back no further never sees the block before.
+    The wanted bars of each come after `lookback` earlier ones of the same array, NaN if it has
+    fewer: a condition with no longer lookback never sees the previous block.
     """
 
     blocks: tuple[Block, ...]
@@ -50,11 +51,11 @@ class BlockBatch(NamedTuple):
         return packed_at + stop - first
 
     def first_packed(self, block: Block) -> int:
-        """Return the first bar of the block's array that is packed."""
+        """Return the first packed bar of the block's array."""
         return max(block.first - self.lookback, block.start)
 
     def pack(self, tables: Iterable[Table]) -> Table:
-        """Pack what was computed over the array of each block; what is infinite is unknown."""
+        """Pack the columns of each block's array; infinite values become unknown."""
         packed = np.empty((0, 0))
         for block, table in zip(self.blocks, tables, strict=True):
             if not packed.size:
@@ -77,7 +78,7 @@ def batches_of(
     candles: Candles, timeframe: str, first: int, last: int, lookback: int
 ) -> list[BlockBatch]:
     """Return the blocks of the bars [first, last) in batches of at least BATCH_BARS, if there are
-    so many.
+    enough.
     """
     if first >= last:
         return []

@@ -1,7 +1,7 @@
-"""What conditions read: columns of indicators over the bars of a batch of blocks (rule 11).
+"""The input of conditions: columns of indicators over the bars of a batch of blocks (rule 11).
 
-A higher timeframe has blocks of its own: its array is that of the block which holds the first day
-of the bar's.
+A higher timeframe has separate blocks: its array is that of its block with the first day of the
+bar's block.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ Arrays: TypeAlias = tuple[NDArray[Any], ...]
 
 
 class ColumnCache:
-    """What strategies share that read the same bars: arrays by what they are computed from.
+    """Arrays shared by strategies over the same bars, keyed by their inputs.
 
-    It holds at most so many bytes, without what was read longest ago. Any number of threads may
-    share one.
+    It holds a limited number of bytes, without the least recently read arrays. Any number of
+    threads may share one.
     """
 
     def __init__(self, most_bytes: int) -> None:
@@ -47,7 +47,7 @@ class ColumnCache:
             return arrays
 
     def add(self, key: Hashable, arrays: Arrays) -> None:
-        """Hold the arrays, if they are not too large."""
+        """Store the arrays, if they are not too large."""
         size = _bytes_of(arrays)
         with self._lock:
             if size > self._most_bytes or key in self._arrays:
@@ -60,7 +60,7 @@ class ColumnCache:
     def batches_of(
         self, candles: Candles, timeframe: str, first: int, last: int, lookback: int
     ) -> list[BlockBatch]:
-        """Return what `blocks.batches_of` does, which is worked out once."""
+        """Return `blocks.batches_of`, computed once."""
         key = first, last, lookback
         if key not in self._batches:
             self._batches[key] = batches_of(candles, timeframe, first, last, lookback)
@@ -121,7 +121,9 @@ class BatchColumns:
         return table
 
     def _read_higher(self, read: Read, higher: HigherTimeframe) -> Floats:
-        """Return at each bar the value of the last closed higher candle, or of `offset` before."""
+        """Return at each bar the value of the last closed higher candle, or `offset` candles
+        before.
+        """
         packed, arrays = np.full(len(self), np.nan), _higher_arrays(higher, self._batch)
         stops = dict(arrays.values())  # where arrays begin alike, the last one holds the others
         for block, (start, _) in arrays.items():
@@ -145,7 +147,7 @@ class BatchColumns:
 
 
 def _higher_arrays(higher: HigherTimeframe, batch: BlockBatch) -> dict[Block, tuple[int, int]]:
-    """Return the higher candles [start, stop) that the values of each block are computed over."""
+    """Return the higher candles [start, stop) behind the values of each block."""
     arrays = {}
     for block in batch.blocks:
         begins = start_of_block(block.begins, higher.timeframe)
@@ -155,7 +157,7 @@ def _higher_arrays(higher: HigherTimeframe, batch: BlockBatch) -> dict[Block, tu
 
 
 def shifted(column: Floats, bars: int) -> Floats:
-    """Return the value of so many bars ago; unknown before the array starts."""
+    """Return the value of this many bars ago; unknown before the array starts."""
     if not bars:
         return column
     earlier = np.full(len(column), np.nan)

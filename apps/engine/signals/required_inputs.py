@@ -1,4 +1,4 @@
-"""What a strategy requires at the close of each bar: conditions, and the history that they read."""
+"""The inputs of a strategy at the close of each bar: conditions, and the history that they read."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from apps.engine.language.strategy import Strategy, needs
 
 
 class SignalCondition(NamedTuple):
-    """A bit of the signals, and the check that sets it when so many candles confirm it."""
+    """A bit of the signals, its check, and the number of confirming candles."""
 
     bit: int
     check: Check
@@ -35,12 +35,11 @@ class SignalCondition(NamedTuple):
 
 
 class RequiredInputs(NamedTuple):
-    """What signals and ATR columns are made of, worked out once for any number of symbols.
+    """The inputs of signals and ATR columns, computed once for any number of symbols.
 
-    `lookbacks` are how many bars before its own each operand is read, with those that confirm, and
-    one more, so that the value before is known. `warmups` are the strategy's of its own timeframe,
-    `higher_timeframes` those of
-    higher ones.
+    `lookbacks` are the bars before its own at which each operand is read, with confirming bars, and
+    one more, so that the previous value is known. `warmups` are the strategy's in its own
+    timeframe, `higher_timeframes` those in higher ones.
     """
 
     timeframe: str
@@ -52,7 +51,7 @@ class RequiredInputs(NamedTuple):
 
     @property
     def lookback(self) -> int:
-        """How many bars before its own a condition may read."""
+        """The number of bars before its own that a condition may read."""
         return max(self.lookbacks)
 
 
@@ -106,7 +105,7 @@ def _bits_and_sides(strategy: Strategy) -> list[tuple[int, Side]]:
 
 
 def lookback(check: Check) -> int:
-    """Return how many bars before its own a check reads, when one candle confirms it."""
+    """Return the number of bars before its own that a check reads, with one confirming candle."""
     return max(_lookbacks(check), default=0)
 
 
@@ -123,5 +122,5 @@ def _lookbacks(check: Check) -> Iterator[int]:
 
 
 def _offset(operand: Read | float) -> int:
-    """Return the bars back that an operand is read; offsets of higher timeframes are no bars."""
+    """Return the offset of an operand in bars; offsets in higher timeframes are not bars."""
     return operand.offset if isinstance(operand, Read) and not operand.timeframe else 0

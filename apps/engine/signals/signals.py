@@ -1,7 +1,7 @@
 """From conditions to signals: bits per bar, computed by blocks (rule 11).
 
-A signal depends neither on where a range starts nor on what comes after it, to the last bit, and a
-live bar reads the same numbers as a backtest.
+A signal depends neither on the start of a range nor on later bars, to the last bit, and a live bar
+reads the same numbers as a backtest.
 """
 
 from __future__ import annotations
@@ -62,14 +62,14 @@ def signals_of(
     cache: ColumnCache | None = None,
     into: SignalMask | None = None,
 ) -> SignalMask:
-    """Return the signals at the closes of the bars [first, last), u1[last - first], in `into` if
-    that is given.
+    """Return the signals at the closes of the bars [first, last), u1[last - first], written to
+    `into` if given.
 
     `candles` holds the symbol's history in the strategy's timeframe: all of it, or at least
-    WARMUP_BARS bars before the block of bar `first`; `higher_timeframes` those that a condition
-    names; `cache` what was computed over these very bars before. Both entry bits are set where both
-    sides are true; what that means is the kernel's to say. EXIT bits are those of
-    exitOnOppositeSignal for an algorithm that trades one side, CLOSE bits those of conditions.
+    WARMUP_BARS bars before the block of bar `first`. `higher_timeframes` are those named by
+    conditions; `cache` has earlier results over the same bars. Both entry bits are set if both
+    sides are true; the kernel decides their meaning. EXIT bits come from exitOnOppositeSignal for
+    an algorithm that trades one side, CLOSE bits from conditions.
     """
     signals = np.empty(last - first, np.uint8) if into is None else into
     cache = cache or ColumnCache(0)
@@ -96,11 +96,11 @@ def atr_columns(
     *,
     cache: ColumnCache | None = None,
 ) -> Floats:
-    """Return the average true ranges that size, stop, target and trail ask for at the bars
-    [first, last), f8[last - first, 4] in that order.
+    """Return the average true ranges used by size, stop, target and trail at the bars [first,
+    last), f8[last - first, 4] in that order.
 
-    NaN where none is asked for, and where it is not known yet; f8[0, 4] when no rule asks.
-    `candles` and `cache` as for `signals_of`.
+    NaN for unused and for unknown ones; f8[0, 4] if no rule uses any. `candles` and `cache` are as
+    for `signals_of`.
     """
     if not any(inputs.atr_periods):
         return NO_RANGES
@@ -118,11 +118,11 @@ def _atr(period: int) -> Read:
 
 
 def confirmed(check: Check, columns: BatchColumns, candles: int) -> Truth:
-    """Return whether the check holds at each bar, confirmed by so many candles.
+    """Return whether the check holds at each bar, confirmed by this many candles.
 
-    Levels and movements hold on each of them. A pattern ended at the first of them; a cross
-    happened there, and its side has held since. Hours count at the last one. What is joined is
-    confirmed each for itself.
+    Levels and movements must hold on each of them. A pattern must end at the first of them; a cross
+    must happen there, with its side holding since. Hours count at the last one. Members of a group
+    are confirmed separately.
     """
     match check:
         case GroupCheck(_, ()):
@@ -156,7 +156,7 @@ def confirmed(check: Check, columns: BatchColumns, candles: int) -> Truth:
 
 
 def _offsets(read: Read, steps: int) -> list[Read]:
-    """Return the read of so many candles back, and each later one, its own at the end."""
+    """Return the reads from this many candles back to its own, the latest at the end."""
     return [read._replace(offset=read.offset + step) for step in range(steps, -1, -1)]
 
 
@@ -175,12 +175,12 @@ def _compared(left: Floats, operator: str, right: Floats | float, candles: int) 
 
 
 def _held(truth: Truth, candles: int) -> Truth:
-    """Return whether it is true on each of the last so many candles."""
+    """Return whether it is true on each of the last candles."""
     return reduce(np.logical_and, (_earlier(truth, bars) for bars in range(1, candles)), truth)
 
 
 def _earlier(truth: Truth, bars: int) -> Truth:
-    """Return the truth of so many bars ago; false before the array starts."""
+    """Return the truth of this many bars ago; false before the array starts."""
     if not bars:
         return truth
     earlier = np.zeros(len(truth), dtype=np.bool_)

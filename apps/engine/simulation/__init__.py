@@ -1,1 +1,1 @@
-"""A strategy over history: put together, run, told and explained."""
+"""A strategy over history: prepared, run, reported and explained."""

@@ -1,4 +1,4 @@
-"""Dated rates of charges, as whoever keeps the market's rules hands them in (rule 10)."""
+"""Dated rates of charges, supplied by the caller (rule 10)."""
 
 from __future__ import annotations
 
@@ -34,5 +34,5 @@ NO_CHARGES: Schedule = ()
 
 
 def has_rates(schedule: Schedule, segment: str, day: int) -> bool:
-    """Whether fills of the segment are charged from `day` on."""
+    """Return whether fills of the segment have charges from `day` on."""
     return any(row.segment == segment and row.first_day <= day for row in schedule)

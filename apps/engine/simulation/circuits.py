@@ -22,7 +22,7 @@ _DUST: Final = 1e-6
 
 
 def may_be_locked(contract: Contract, timeframe: str, candles: Candles) -> bool:
-    """Whether a candle of a single price lies in a session with limits: a week has no own ones."""
+    """Return whether a candle of a single price is in a session with limits: a week has none."""
     has_limits = contract.has_bands and timeframe != "1w"
     return has_limits and bool((candles.high == candles.low).any())
 
@@ -30,11 +30,11 @@ def may_be_locked(contract: Contract, timeframe: str, candles: Candles) -> bool:
 def circuit_flags(
     contract: Contract, timeframe: str, used: Candles, *, first: int, days: Candles | None
 ) -> BarFlags:
-    """The flags of the bars of `used` from `first` on, u1[n]; none where no price is locked.
+    """Return the flags of the bars of `used` from `first` on, u1[n]; empty without locked prices.
 
-    A bar is locked that has a single price, a tick or less from a limit, which no earlier bar of
-    its session went beyond. `days` are the daily candles that have the official closes; the last
-    closes of `used` itself are taken where that is None.
+    A locked bar has a single price, a tick or less from a limit, and no earlier bar of its session
+    went beyond it. `days` are the daily candles with the official closes; without them the last
+    closes of `used` itself count.
     """
     if not may_be_locked(contract, timeframe, used.slice(first, len(used))):
         return NO_CIRCUITS
@@ -61,7 +61,7 @@ def circuit_flags(
 
 
 def _previous_closes(days: Candles, dates: NDArray[np.int32]) -> NDArray[np.float64]:
-    """The last close before each date; NaN, which is near no price, where none is known."""
+    """Return the last close before each date; NaN, which is near no price, if it is unknown."""
     begins = day_start(dates)
     last = np.searchsorted(days.time, begins) - 1
     closes = np.full(len(dates), np.nan)
@@ -72,7 +72,7 @@ def _previous_closes(days: Candles, dates: NDArray[np.int32]) -> NDArray[np.floa
 
 
 def with_circuits(flags: BarFlags, circuits: BarFlags) -> BarFlags:
-    """Both kinds of flags of the same bars, where either may be none."""
+    """Return both kinds of flags of the same bars; either may be empty."""
     if not len(flags) or not len(circuits):
         return flags if len(flags) else circuits
     return flags | circuits

@@ -1,6 +1,4 @@
-"""What conditions say at one bar: the same checks, over the same values, that make signals, looked
-at one by one.
-"""
+"""The conditions at one bar: the checks and values behind signals, examined separately."""
 
 from __future__ import annotations
 
@@ -36,7 +34,7 @@ _DEFAULT_SOURCE = "close"
 
 
 class OperandValue(NamedTuple):
-    """A value that a check reads at the bar, and as it was a bar before; None where unknown."""
+    """A value that a check reads at the bar, and its value a bar before; None if unknown."""
 
     name: str
     value: float | None
@@ -44,7 +42,7 @@ class OperandValue(NamedTuple):
 
 
 class Finding(NamedTuple):
-    """One check at the bar: whether it holds there, and whether so many candles confirm it.
+    """A check at the bar: whether it holds there, and whether the candles confirm it.
 
     `parts` are those of a group.
     """
@@ -57,10 +55,9 @@ class Finding(NamedTuple):
 
 
 class SideFound(NamedTuple):
-    """What speaks for opening a side, or for closing it: `signal` says whether all of it together
-    does.
+    """The checks for opening or closing a side; `signal` is their joint result.
 
-    `findings` are told with the place of their condition among those of the step.
+    `findings` have the index of their condition in the step.
     """
 
     side: Side
@@ -70,7 +67,7 @@ class SideFound(NamedTuple):
 
 
 def sides_at(strategy: Strategy, symbol_series: SymbolSeries, bar: int) -> list[SideFound]:
-    """For each side that is traded, at a bar of `symbol_series.used`."""
+    """Return the checks of each traded side, at a bar of `symbol_series.used`."""
     return [
         entry_at(side, strategy, symbol_series, bar) for side in traded(strategy.entryConditions)
     ]
@@ -79,8 +76,9 @@ def sides_at(strategy: Strategy, symbol_series: SymbolSeries, bar: int) -> list[
 def signals_at(
     sides: Sequence[SideFound], strategy: Strategy, symbol_series: SymbolSeries, bar: int
 ) -> list[Side]:
-    """Which of `sides_at` are signalled. Of one side that an opposite signal closes: both, where
-    that is true too.
+    """Return the signalled members of `sides_at`.
+
+    If an opposite signal closes the only side, it is included when true.
     """
     matches = [part.side for part in sides if part.signal]
     closes_on_opposite = len(sides) == 1 and strategy.exits_on_opposite_signal
@@ -96,7 +94,9 @@ def traded(entry: EntryConditions) -> tuple[Side, ...]:
 
 
 def ranges_known(strategy: Strategy, symbol_series: SymbolSeries, bar: int) -> bool:
-    """Whether every average true range that the strategy asks for is there: without, no entry."""
+    """Return whether every average true range that the strategy uses is known: otherwise there is
+    no entry.
+    """
     if not any(strategy.atr_periods):
         return True
     (matches,) = atr_columns(required_inputs(strategy), symbol_series.used, bar, bar + 1)
@@ -106,8 +106,8 @@ def ranges_known(strategy: Strategy, symbol_series: SymbolSeries, bar: int) -> b
 
 
 def entry_at(side: Side, strategy: Strategy, symbol_series: SymbolSeries, bar: int) -> SideFound:
-    """What speaks for opening a side; of the one that is not traded, what speaks against the other
-    where an opposite signal closes.
+    """Return the checks for opening a side; for a side that is not traded, the checks of its
+    opposite signal that closes.
     """
     entry = strategy.entryConditions
 
@@ -120,7 +120,7 @@ def entry_at(side: Side, strategy: Strategy, symbol_series: SymbolSeries, bar: i
 
 
 def exits_at(side: Side, strategy: Strategy, symbol_series: SymbolSeries, bar: int) -> SideFound:
-    """What the conditions of exits say of a position of a side; nothing confirms them."""
+    """Return the exit conditions for a position of a side; they need no confirmation."""
     entry, exits = strategy.entryConditions, strategy.exitConditions
 
     def joined(conditions: tuple[Condition, ...]) -> GroupCheck:
@@ -133,9 +133,9 @@ def exits_at(side: Side, strategy: Strategy, symbol_series: SymbolSeries, bar: i
 def opposite_at(
     side: Side, strategy: Strategy, symbol_series: SymbolSeries, bar: int
 ) -> bool | None:
-    """Whether an opposite signal closes a position of a side; None where none ever does.
+    """Return whether an opposite signal closes a position of a side; None if none ever does.
 
-    Both sides at once are neither (rule 12).
+    Both sides at once mean neither (rule 12).
     """
     if not strategy.exits_on_opposite_signal:
         return None
@@ -147,7 +147,7 @@ def opposite_at(
 def _side_found(
     side: Side, whole: GroupCheck, parts: Sequence[GroupCheck], view: _View
 ) -> SideFound:
-    """`parts`: each condition alone, of which nothing is left where it is of the other side."""
+    """Return the side's checks. `parts` are single conditions; one of the other side is empty."""
     return SideFound(
         side,
         whole.operator,
@@ -172,7 +172,7 @@ def _view(
 
 
 class _View:
-    """The columns that lead up to a bar, and how many candles confirm."""
+    """The columns up to a bar, and the number of confirming candles."""
 
     def __init__(self, columns: BatchColumns, candles: int) -> None:
         self._columns, self._candles = columns, candles
@@ -209,7 +209,7 @@ def _reads(check: Check) -> tuple[Read, ...]:
 
 
 def text_of(check: Check) -> str:
-    """A check as a sentence would have it."""
+    """Return a check as a part of a sentence."""
     match check:
         case GroupCheck(operator, checks):
             return "all of these" if operator == "AND" else f"any of these {len(checks)}"
@@ -229,7 +229,7 @@ def _clock(seconds: int) -> str:
 
 
 def name_of(read: Read) -> str:
-    """Such as `EMA(9)`, `BBANDS(20, 2).upper of hl2`, `RSI(14) on 1h, 2 back`."""
+    """Return a name such as `EMA(9)`, `BBANDS(20, 2).upper of hl2`, `RSI(14) on 1h, 2 back`."""
     name = _computed(read.series, read.column)
     name += f" on {read.timeframe}" if read.timeframe else ""
     return name + (f", {read.offset} back" if read.offset else "")
@@ -238,7 +238,7 @@ def name_of(read: Read) -> str:
 def _computed(series: Series, column: int) -> str:
     matches = next(_rows(series, column), None)
     if matches is None:
-        return series.formula  # a pattern, which has no row
+        return series.formula  # a pattern has no row
     row, output = matches
     given = dict(series.arguments)
     written = (part.written(given[part.arguments[0]]) for part in row.parameters)
@@ -250,7 +250,7 @@ def _computed(series: Series, column: int) -> str:
 
 
 def _rows(series: Series, column: int) -> Iterator[tuple[Indicator, IndicatorOutput]]:
-    """Rows of the catalogue, and their outputs, that are this computation."""
+    """Return the rows of the catalogue, with their outputs, for this computation."""
     for row in CATALOGUE.values():
         for output in row.outputs:
             if (output.formula, output.column) == (series.formula, column) and _fits(row, series):
@@ -258,7 +258,10 @@ def _rows(series: Series, column: int) -> Iterator[tuple[Indicator, IndicatorOut
 
 
 def _fits(row: Indicator, series: Series) -> bool:
-    """VOLUME and PRICE are one formula; the column that a row names is not up to its user."""
+    """Return whether the columns fit.
+
+    VOLUME and PRICE share a formula; the user cannot choose a column that the row fixes.
+    """
     return len(row.inputs) == len(series.inputs) and all(
         named in ("source", read) for named, read in zip(row.inputs, series.inputs, strict=True)
     )

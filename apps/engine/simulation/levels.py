@@ -1,8 +1,8 @@
 """The levels of a position at a bar, from its entry alone, and whether the order for one is
-reached: rules 3, 5 and 12 said over columns.
+reached: rules 3, 5 and 12 over columns.
 
-The kernel keeps them while it steps; no stored result does. Both read the formulas of
-`kernel/prices.py`, and `tests/engine/test_levels.py` holds the two together, to the last bit.
+The kernel keeps levels only while it steps; no stored result has them. Both use the formulas of
+`kernel/prices.py`, and `tests/engine/test_levels.py` checks that they agree to the last bit.
 """
 
 from __future__ import annotations
@@ -31,9 +31,8 @@ SIDES_BY_SIGN: Final[dict[Side, float]] = {"long": 1.0, "short": -1.0}
 
 
 class HeldPosition(NamedTuple):
-    """One that nothing was added to: of which plan and contract, over which candles; a long (1) or
-    a short (-1), entered at which bar of them and at which price; the average true ranges of its
-    signal, f8[4], 0 where none is asked for.
+    """A position without adds: its plan, contract and candles; long (1) or short (-1); the index of
+    its entry bar and its price; the average true ranges of its signal, f8[4], 0 for unused ones.
     """
 
     plan: Plan
@@ -46,7 +45,7 @@ class HeldPosition(NamedTuple):
 
 
 class Levels(NamedTuple):
-    """Rupees; NaN where there is none. `trailed` takes the place of `stop` once it is tighter."""
+    """Levels in rupees; NaN if missing. `trailed` replaces `stop` once it is tighter."""
 
     stop: float
     trailed: float
@@ -56,10 +55,10 @@ class Levels(NamedTuple):
 def levels_of(
     trade: Array, strategy: Strategy, contract: Contract, symbol_series: SymbolSeries, bar: int
 ) -> Levels | None:
-    """Those of a trade (a TRADE record) at a bar of `symbol_series.used` in which it was held.
+    """Return the levels of a trade (a TRADE record) at a bar of `symbol_series.used` in its life.
 
-    None where the position may have been added to, which no result records the time of, and where
-    the candle of its entry is not there.
+    None if the position may have adds, whose times no result records, and without the candle of its
+    entry.
     """
     plan, used = plan_of(strategy), symbol_series.used
     entry = int(np.searchsorted(used.time, trade["entry_time"]))
@@ -73,8 +72,8 @@ def levels_of(
 
 
 def levels_at(p: HeldPosition, bar: int) -> Levels:
-    """Those that the prices of a bar were held against, in a position that was held to the end of
-    every bar from its entry's to the one before.
+    """Return the levels for the prices of a bar, of a position held to the end of every bar from
+    its entry to the previous one.
     """
     plan, ticks = p.plan, _ticks(p, p.entry, p.entry + 1)
     stop = target = NONE
@@ -90,7 +89,7 @@ def levels_at(p: HeldPosition, bar: int) -> Levels:
 
 
 def _trailed(p: HeldPosition, bar: int) -> float:
-    """Where the bars before this one have put the trailing stop; NaN before it is armed."""
+    """Return the trailing stop set by the bars before this one; NaN before it starts."""
     plan = p.plan
     best = (p.candles.high if p.side > 0 else p.candles.low)[p.entry : bar].copy()
     if len(best) and _filled_inside(p):
@@ -105,9 +104,10 @@ def _trailed(p: HeldPosition, bar: int) -> float:
 def orders_reached(
     strategy: Strategy, contract: Contract, candles: Candles, signal: int
 ) -> frozenset[Side]:
-    """The sides of which the bar after a signal reaches the order, if there is that bar (rule 12).
+    """Return the sides with an order that the bar after a signal reaches, if there is such a bar
+    (rule 12).
 
-    Those of market orders are both.
+    Market orders reach both.
     """
     plan, entry = plan_of(strategy), signal + 1
     if plan.order_by == AT_MARKET or entry >= len(candles):
@@ -126,7 +126,7 @@ def _is_reached(p: HeldPosition) -> bool:
 
 
 def _filled_inside(p: HeldPosition) -> bool:
-    """Whether a limit or stop order was reached after the open of its bar (rule 12)."""
+    """Return whether a limit or stop order was reached after the open of its bar (rule 12)."""
     if p.plan.order_by == AT_MARKET:
         return False
     up, ordered = _order(p)
@@ -135,7 +135,7 @@ def _filled_inside(p: HeldPosition) -> bool:
 
 
 def _order(p: HeldPosition) -> tuple[bool, float]:
-    """Whether prices reach the order of the entry from below, and its price (rule 12)."""
+    """Return whether prices reach the entry order from below, and its price (rule 12)."""
     plan, signal = p.plan, p.entry - 1
     up = (p.side > 0) != (plan.order_by == AT_LIMIT)
     price = prices.offset_price(float(p.candles.close[signal]), up, plan)
@@ -143,11 +143,11 @@ def _order(p: HeldPosition) -> tuple[bool, float]:
 
 
 def _ticks(p: HeldPosition, first: int, last: int) -> Floats:
-    """Of each bar's day."""
+    """Return the tick of each bar's day."""
     return p.contract.ticks(ist_day(p.candles.time[first:last]))
 
 
 def _rounded(price: Floats | float, way: float, ticks: Floats) -> Floats:
-    """To the tick above (`way` 1) or below (-1)."""
+    """Return the price at the tick above (`way` 1) or below (-1)."""
     rounded: Floats = (prices.tick_up if way > 0 else prices.tick_down)(price, ticks)
     return rounded

@@ -23,16 +23,16 @@ ColumnNumber = TypeVar("ColumnNumber", np.uint8, np.float64)
 
 
 class JoinedMarket(NamedTuple):
-    """A market without ranges, and where the bars of each symbol lie in it."""
+    """A market without ranges, and the place of each symbol's bars in it."""
 
     market: MarketRows
     sections: Sequence[slice]
 
 
 def join(all_series: Sequence[SymbolSeries]) -> JoinedMarket:
-    """The bars of each symbol stay together, in their order, and `cell` finds them.
+    """Join the symbols: the bars of each are contiguous, in their order, and `cell` finds them.
 
-    What one symbol alone needs is not copied, nor what lies in one `candles.CandleTable`.
+    A single symbol's columns are not copied, nor are those in one `candles.CandleTable`.
     """
     candles = [symbol_series.candles for symbol_series in all_series]
     times = [symbol.time for symbol in candles]
@@ -54,8 +54,8 @@ def combine_signals(
     into: SignalMask | None = None,
     packed_ranges: Floats | None = None,
 ) -> tuple[MarketRows, SignalMask]:
-    """Return the market with the ranges of one strategy, and its signals u1[symbols, rows], in
-    `into` if that is given; `packed_ranges` are the ranges as they lie in another market.
+    """Return the market with the ranges of one strategy, and its signals u1[symbols, rows], written
+    to `into` if given; `packed_ranges` are the ranges from another market.
     """
     market, sections = joined
     rows = len(market.time)
@@ -79,13 +79,13 @@ def combine_signals(
 
 
 def warm_up() -> None:
-    """Compile, or load what was compiled."""
+    """Compile, or load from the cache."""
     first, other = frozen(np.array([0, 60])), frozen(np.array([60]))
     _cells([first, other], np.array([0, 2]), _union([first, other]))
 
 
 def _bars(candles: Sequence[Candles]) -> tuple[Bars, list[int]]:
-    """Of all symbols, and where each one's begin."""
+    """Return the bars of all symbols, and the index of each one's first bar."""
     columns = [[getattr(symbol, name) for symbol in candles] for name in Bars._fields]
     if len(candles) == 1:
         return Bars(*(only for (only,) in columns)), [0]
@@ -100,7 +100,9 @@ def _bars(candles: Sequence[Candles]) -> tuple[Bars, list[int]]:
 def _packed(
     parts: Sequence[NDArray[ColumnNumber]], sections: Sequence[slice], bars: int
 ) -> NDArray[ColumnNumber]:
-    """Each at its place, 0 for an empty one; nothing where all are, as nobody asks for them."""
+    """Return each at its place, 0 for an empty one; an empty array if all are empty, because nobody
+    reads them.
+    """
     if len(parts) == 1 or not any(map(len, parts)):
         return parts[0]
     whole = np.zeros(bars, parts[0].dtype)
@@ -111,7 +113,10 @@ def _packed(
 
 
 def _union(times: Sequence[Times]) -> Times:
-    """All times, each once. By halves: what is the same in both, as most are, is only compared."""
+    """Return all times, each once.
+
+    It merges halves: equal halves, the usual case, are only compared.
+    """
     if len(times) == 1:
         return times[0]
     half = len(times) // 2
@@ -125,7 +130,7 @@ def _union(times: Sequence[Times]) -> Times:
 
 @njit(nogil=True, cache=True)
 def _merge(first: Times, other: Times, merged: Times) -> int:
-    """Write two ascending columns as one, each time once; return how many there are."""
+    """Write two ascending columns as one, each time once; return the length."""
     i = j = size = 0
     while i < first.size and j < other.size:
         a, b = first[i], other[j]
@@ -139,7 +144,10 @@ def _merge(first: Times, other: Times, merged: Times) -> int:
 
 @njit(nogil=True, cache=True)
 def _lay_days(time: Times, days: Days) -> None:
-    """Write `candles.ist_days`. Most dates have as many rows as the one before: few are read."""
+    """Write `candles.ist_days`.
+
+    Most dates have as many rows as the previous one, so few are read.
+    """
     row, rows = 0, 1
     while row < time.size:
         day = (time[row] + IST) // DAY
@@ -154,14 +162,14 @@ def _lay_days(time: Times, days: Days) -> None:
 
 
 def _days(time: Times) -> Days:
-    """The date of each row."""
+    """Return the date of each row."""
     days = np.empty(len(time), np.int32)  # by NumPy: its large arrays are of large pages
     _lay_days(time, days)
     return days
 
 
 def _cells(times: Sequence[Times], begins: Times, time: Times) -> Cells:
-    """The bar of each symbol in each row, as `MarketRows.cell` has it."""
+    """Return the bar of each symbol in each row, as in `MarketRows.cell`."""
     first = begins.astype(np.int32)[np.newaxis]
     if all(len(own) == len(time) for own in times):
         return first
@@ -174,7 +182,7 @@ def _cells(times: Sequence[Times], begins: Times, time: Times) -> Cells:
 
 @njit(nogil=True, cache=True)
 def _place(cell: Cells, own: Times, begin: int, time: Times) -> None:
-    """The cells i4[rows] of a symbol with bars at its `own` times only."""
+    """Return the cells i4[rows] of a symbol with bars only at its `own` times."""
     bar = 0
     for row in range(time.size):
         has_bar = bar < own.size and own[bar] == time[row]

@@ -1,4 +1,4 @@
-"""From a strategy in its users' words to the numbers that the kernel runs on."""
+"""From a strategy in its users' words to the numbers of the kernel."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ BEFORE_THE_CLOSE = 15 * 60
 
 
 class MissingCalendar(EngineError):
-    """Positions are squared off at the end of a session whose hours are not known."""
+    """Positions are squared off at the end of a session with unknown hours."""
 
     def __init__(self, symbol: str, date: str) -> None:
         super().__init__(
@@ -74,21 +74,21 @@ class MissingCalendar(EngineError):
 
 
 class InvalidContract(EngineError):
-    """Terms by which nothing could be traded or no stop could be set."""
+    """Terms with which nothing could be traded or no stop could be set."""
 
 
 @dataclass(frozen=True, slots=True)
 class Contract:
-    """What one unit of a symbol is; the defaults are those of an instrument nobody knows.
+    """The contract of a symbol; the defaults are for an unknown instrument.
 
-    `lot` units are the least that trade; a unit is worth price x `multiplier` rupees, of which
+    `lot` is the minimum number of units; a unit is worth price x `multiplier` rupees, of which
     `margin` (a fraction) is locked while it is held; prices move in steps of `tick` rupees, whole
-    ten-thousandths; `segment` names the rows of a charges schedule. `later` are the terms that take
-    its place, each from a day (since 1970 in Asia/Kolkata) on, in order. `ends` is when its last
-    session closes (epoch seconds), None if it has no end. One that is `delivered` is left before
-    that, any other settles by `settlement`. An option that is sold locks `short_margin`, a fraction
-    of the price of what it is on, or of its `strike` where that is not known. One that `has_bands`
-    has prices within limits of the day (rule 22). Raises InvalidContract.
+    ten-thousandths; `segment` names its rows in a charges schedule. `later` are the next terms,
+    each from a day (since 1970 in Asia/Kolkata) on, in order. `ends` is the close of its last
+    session (epoch seconds), None without an end. A `delivered` contract is closed before that,
+    others settle by `settlement`. A sold option locks `short_margin`, a fraction of its
+    underlying's price, or of its `strike` if that is unknown. With `has_bands` prices have daily
+    limits (rule 22). Raises InvalidContract.
     """
 
     lot: float = 1.0
@@ -114,26 +114,26 @@ class Contract:
             raise InvalidContract(f"A tick is whole ten-thousandths of a rupee, not {self.tick}.")
 
     def on(self, day: int) -> Contract:
-        """The terms of a day."""
+        """Return the terms of a day."""
         begun = [terms for first, terms in self.later if first <= day]
         return begun[-1] if begun else self
 
     def ticks(self, days: NDArray[np.int32]) -> NDArray[np.float64]:
-        """The tick of each day, in ten-thousandths of a rupee."""
+        """Return the tick of each day, in ten-thousandths of a rupee."""
         ticks = np.full(len(days), self.tick)
         for first, terms in self.later:
             ticks[days >= first] = terms.tick
         return np.round(ticks * TICKS_PER_RUPEE)
 
     def short_margins(self, days: NDArray[np.int32]) -> NDArray[np.float64]:
-        """The fraction of each day."""
+        """Return the fraction of each day."""
         fractions = np.full(len(days), self.short_margin)
         for first, terms in self.later:
             fractions[days >= first] = terms.short_margin
         return fractions
 
     def until(self, end: int) -> Contract:
-        """As it is before a moment: one that outlives that has no end."""
+        """Return the contract as known before a moment: without an end that comes later."""
         return self if self.ends is None or self.ends <= end else replace(self, ends=None)
 
 
@@ -141,7 +141,7 @@ _ORDERS = {"market": codes.AT_MARKET, "limit": codes.AT_LIMIT, "stop": codes.AT_
 
 
 def plan_of(strategy: Strategy) -> Plan:
-    """The strategy as numbers."""
+    """Return the strategy as numbers."""
     exits, risk, sizing = strategy.exitConditions, strategy.riskParameters, strategy.positionSizing
     plan = Plan(
         order_by=_ORDERS[strategy.executionSettings.orderType],
@@ -179,7 +179,7 @@ def _with_size(plan: Plan, sizing: PositionSizing) -> Plan:
 
 
 def _with_stop(plan: Plan, stop: StopLoss | None, percent: float | None) -> Plan:
-    """Both stops: the kernel takes the tighter at each fill (rule 3)."""
+    """Return the plan with both stops: the kernel takes the tighter at each fill (rule 3)."""
     plan = plan._replace(second_stop_rate=(percent or 0.0) / 100)
     match stop:
         case PercentageStop(percentage=rate):
@@ -192,7 +192,9 @@ def _with_stop(plan: Plan, stop: StopLoss | None, percent: float | None) -> Plan
 
 
 def _with_target(plan: Plan, target: TakeProfit | None, percent: float | None) -> Plan:
-    """The target of the exits; that of the risk parameters where they set none (rule 3)."""
+    """Return the plan with the target of the exits, by default that of the risk parameters (rule
+    3).
+    """
     match target:
         case RiskRewardTarget(ratio=ratio):
             return plan._replace(target_ratio=ratio)
@@ -219,19 +221,19 @@ def _with_trail(plan: Plan, trail: TrailingStop | None) -> Plan:
 
 
 def ranges_asked(plan: Plan) -> NDArray[np.bool_]:
-    """Which average true ranges the plan uses: of size, stop, target and trail."""
+    """Return which average true ranges the plan uses: of size, stop, target and trail."""
     return np.array([plan.size_atr, plan.stop_atr, plan.target_atr, plan.trail_atr]) > 0
 
 
 def squares_off(strategy: Strategy) -> bool:
-    """Whether positions end with the session (rule 9)."""
+    """Return whether positions end with the session (rule 9)."""
     below_a_day = TIMEFRAMES[strategy.basicInfo.timeframe] < DAY
     written = strategy.exitConditions.squareOffTime is not None
     return strategy.is_intraday or (written and below_a_day)
 
 
 def ends_with_session(strategy: Strategy) -> bool:
-    """Whether an entry that its session did not fill is dropped (rule 9)."""
+    """Return whether an unfilled entry is dropped at the end of its session (rule 9)."""
     return strategy.is_intraday and TIMEFRAMES[strategy.basicInfo.timeframe] < DAY
 
 
@@ -242,10 +244,10 @@ def square_off_flags(
     sessions: Sessions | None,
     contract: Contract,
 ) -> NDArray[np.uint8]:
-    """What the kernel must know of each bar, u1[n]; empty where nothing is squared off (rule 9) or
-    left before a delivery (rule 13).
+    """Return the kernel's flags of each bar, u1[n]; empty without square-offs (rule 9) and exits
+    before a delivery (rule 13).
 
-    Raises MissingCalendar where a session's hours are needed and not known.
+    Raises MissingCalendar if a session's hours are needed and unknown.
     """
     length = TIMEFRAMES[strategy.basicInfo.timeframe]
     if not squares_off(strategy):
@@ -267,8 +269,8 @@ def square_off_flags(
 
 
 def _delivery_flags(strategy: Strategy, candles: Candles, contract: Contract) -> NDArray[np.uint8]:
-    """Flags of the bars of the last session in which a contract that is delivered is left; none
-    where the candles do not reach it.
+    """Return flags of the bars of the last session in which positions in a delivered contract are
+    closed; empty if the candles do not reach it.
     """
     length, ends = TIMEFRAMES[strategy.basicInfo.timeframe], contract.ends
     if ends is None or not contract.delivered:
@@ -286,7 +288,7 @@ def _delivery_flags(strategy: Strategy, candles: Candles, contract: Contract) ->
 
 
 def _closes(symbol: str, dates: NDArray[np.int32], sessions: Sessions | None) -> NDArray[np.int64]:
-    """The close of each date's session."""
+    """Return the close of each date's session."""
     closes = np.full(len(dates), -1) if sessions is None else sessions.certain_closes(dates)
     if (closes < 0).any():
         unknown = int(dates[np.argmax(closes < 0)])
@@ -295,10 +297,10 @@ def _closes(symbol: str, dates: NDArray[np.int32], sessions: Sessions | None) ->
 
 
 class Terms(NamedTuple):
-    """By what fills are made and charged: `instruments` are those of the symbols; `units` CONTRACT
-    records, the first ones from ever, each other from the day i4 on that stands in `days`, [1 +
-    days, symbols]; `rates` RATE records; `ends` i8[symbols] when each contract's last session
-    closes, or NEVER; `settlements` how each settles then.
+    """The terms of fills and charges: `instruments` of the symbols; `units` CONTRACT records, the
+    first from the beginning, each other from its day in `days` i4, [1 + days, symbols]; `rates`
+    RATE records; `ends` i8[symbols] the close of each contract's last session, or NEVER;
+    `settlements` how each settles then.
     """
 
     instruments: NDArray[np.int64]
@@ -310,7 +312,7 @@ class Terms(NamedTuple):
 
 
 def terms_of(symbols: Sequence[str], contracts: Sequence[Contract], schedule: Schedule) -> Terms:
-    """The contracts, in the order of the symbols, and the rates of their segments."""
+    """Return the contracts, in the order of the symbols, and the rates of their segments."""
     segments = {contract.segment: number for number, contract in enumerate(contracts)}
     days = sorted({first for contract in contracts for first, _ in contract.later})
     later = [[contract.on(day) for contract in contracts] for day in days]
@@ -328,7 +330,7 @@ def terms_of(symbols: Sequence[str], contracts: Sequence[Contract], schedule: Sc
 
 
 def contract_rows(contracts: Sequence[Contract], segments: Mapping[str, int]) -> Array:
-    """CONTRACT records, the segment by its number."""
+    """Return CONTRACT records, with segments as numbers."""
     return np.array(
         [
             (c.lot, c.multiplier, c.margin, round(c.tick * TICKS_PER_RUPEE), segments[c.segment])
@@ -339,6 +341,6 @@ def contract_rows(contracts: Sequence[Contract], segments: Mapping[str, int]) ->
 
 
 def rate_rows(schedule: Schedule, segments: Mapping[str, int]) -> Array:
-    """RATE records of the segments that are traded, by first day."""
+    """Return RATE records of the traded segments, by first day."""
     rows = sorted((row for row in schedule if row.segment in segments), key=lambda r: r.first_day)
     return np.array([(segments[row.segment], *row[1:]) for row in rows], RATE)

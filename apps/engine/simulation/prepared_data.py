@@ -1,4 +1,4 @@
-"""The bars of a simulation, set up once for any number of strategies that differ in numbers."""
+"""The bars of a simulation, prepared once for any number of strategies that differ in numbers."""
 
 from __future__ import annotations
 
@@ -22,8 +22,10 @@ from apps.engine.simulation.timeline import (
 
 
 class PreparedData(NamedTuple):
-    """`joined` is without ranges: they and the signals are a strategy's own. `caches` keep the
-    columns of each symbol, `ranges_cache` the ranges of all that are put together.
+    """Prepared bars.
+
+    `joined` is without ranges: they and the signals are a strategy's own. `caches` hold the columns
+    of each symbol, `ranges_cache` the ranges of all symbols together.
     """
 
     histories: Sequence[History]
@@ -44,7 +46,7 @@ class PreparedData(NamedTuple):
 
     @property
     def contracts(self) -> list[Contract]:
-        """As they are before the end of the range."""
+        """The contracts as known before the end of the range."""
         return [history.contract.until(self.end) for history in self.histories]
 
     @property
@@ -55,10 +57,10 @@ class PreparedData(NamedTuple):
     def with_signals(
         self, inputs: RequiredInputs, plan: Plan, into: SignalMask | None = None
     ) -> tuple[MarketRows, SignalMask]:
-        """The market with the ranges that are required, and its signals u1[symbols, rows]; `into`
-        is the place of these, if it is given.
+        """Return the market with the required ranges, and its signals u1[symbols, rows], written to
+        `into` if given.
 
-        Raises InsufficientBars when too few bars are warm for it.
+        Raises InsufficientBars if too few bars are warm.
         """
         if len(self.all_series) == 1:
             own = None if into is None else into[0]
@@ -88,9 +90,10 @@ def prepare_data(
     report: Callable[[float], None],
     cache_bytes: int = 0,
 ) -> PreparedData:
-    """The bars with start <= time < end. `cache_bytes`: of columns that are kept, of all symbols.
+    """Prepare the bars with start <= time < end.
 
-    Raises InsufficientBars, MissingCalendar.
+    `cache_bytes` limits the cached columns of all symbols. Raises InsufficientBars,
+    MissingCalendar.
     """
     all_series = []
     for history in histories:

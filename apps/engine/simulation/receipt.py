@@ -1,4 +1,4 @@
-"""What a result rests on: hashes of everything that went in, and how far it can be trusted."""
+"""The inputs of a result: hashes of everything it depends on, and notes on its limits."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ _HEX_DIGITS_OF_A_MONTH: Final = 16
 _FIRST_WITH_WHOLE_TRAILS: Final = 13
 UNTOLD_ENGINE_VERSION: Final = 12
 """That of release 1.0, whose results of studies do not tell it where an algorithm keeps them."""
-# What is traded, and names, by their keys in the steps.
+# Keys of the steps that hold traded symbols and names.
 _LABELS: Final = frozenset({"symbols", "exchange", "strategyType", "name"})
 _DIGITS: Final = re.compile("[0-9]+")
 
 
 def rule_columns(all_series: Sequence[SymbolSeries]) -> Iterator[NDArray[Any]]:
-    """Yield what the rules have made of bars: square-off, locked prices, at which longer candles
-    count, and what options lock that are sold. Any: numbers of several kinds.
+    """Yield the columns that rules derive from bars: square-off, locked prices, the visibility of
+    longer candles, and rupees locked by sold options. Any: numbers of several kinds.
     """
     for symbol_series in all_series:
         yield symbol_series.flags
@@ -61,10 +61,10 @@ def receipt(
     seed: int,
     notes: Sequence[Note],
 ) -> dict[str, object]:
-    """Equal receipts mean equal results, to the last byte (rule 14).
+    """Return the receipt.
 
-    `configuration`, `candles` and `rulebook` (charges, contracts, square-off, at which bars longer
-    candles count) are SHA-256 in hex.
+    Equal receipts mean equal results, to the last byte (rule 14). `configuration`, `candles` and
+    `rulebook` (charges, contracts, square-off, visibility of longer candles) are SHA-256 in hex.
     """
     contracts = [asdict(history.contract) for history in data.histories]
     columns = rule_columns(data.all_series)
@@ -82,8 +82,8 @@ def receipt(
 
 
 class CandleSeries(NamedTuple):
-    """The candles of a symbol in a timeframe that were read: by month in Asia/Kolkata, such as
-    2024-01, the start of their SHA-256 (16 hex digits).
+    """The candles of a symbol in a timeframe that were read: keyed by month in Asia/Kolkata, such
+    as 2024-01, the start of their SHA-256 (16 hex digits).
     """
 
     symbol: str
@@ -115,19 +115,19 @@ def _hash_months(candles: Candles) -> dict[str, str]:
 
 
 def configuration_hash(strategy: Strategy) -> str:
-    """Return the SHA-256, in hex, by which equal configurations are recognised."""
+    """Return the SHA-256, in hex, that identifies equal configurations."""
     return hash_of(strategy.model_dump(mode="json", exclude_none=True))
 
 
 def structure_hash(strategy: Strategy) -> str:
-    """Return the SHA-256, in hex, by which configurations are recognised that differ in numbers,
-    symbols and labels alone; times and timeframes are numbers too.
+    """Return the SHA-256, in hex, that identifies configurations that differ only in numbers,
+    symbols and labels; times and timeframes count as numbers.
     """
     return hash_of(_without_numbers(strategy.model_dump(mode="json", exclude_none=True)))
 
 
 def _without_numbers(value: object) -> object:
-    """Return JSON without what is false or empty too: a field that is new changes no hash."""
+    """Return JSON without false and empty values either, so that a new field changes no hash."""
     match value:
         case dict():
             parts = {
@@ -142,12 +142,12 @@ def _without_numbers(value: object) -> object:
 
 
 def hash_of(value: object) -> str:
-    """SHA-256, in hex, of the value's canonical JSON: sorted keys, no blanks."""
+    """Return the SHA-256, in hex, of the value's canonical JSON: sorted keys, no blanks."""
     return sha256(json.dumps(value, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
 
 
 def _hash_columns(columns: Iterable[NDArray[Any]]) -> str:
-    """Of each column's length and bytes. Any: numbers of every kind."""
+    """Return the hash of each column's length and bytes. Any: numbers of every kind."""
     digest = sha256()
     for column in columns:
         digest.update(len(column).to_bytes(8, "big"))
@@ -158,7 +158,7 @@ def _hash_columns(columns: Iterable[NDArray[Any]]) -> str:
 def notes_on(
     strategy: Strategy, data: PreparedData, schedule: Schedule, simulation: Simulation
 ) -> list[Note]:
-    """What the reader of a result must know."""
+    """Return notes for the reader of a result."""
     notes = [note for history in data.histories for note in history.notes]
     notes += _on_bars_out_of_session(strategy, data.all_series)
     notes += _on_missing_volume(strategy, data.all_series)
@@ -191,8 +191,9 @@ def notes_on(
 
 
 def notes_on_engine(version: int, steps: Mapping[str, Any]) -> list[Note]:
-    """What is known today of a result that an engine of this version made of these steps. Any:
-    steps as they are stored.
+    """Return known defects of results by this engine version with these steps.
+
+    Any: steps as stored.
     """
     trail = steps.get("exitConditions", {}).get("trailingStop") or {}
     if version >= _FIRST_WITH_WHOLE_TRAILS or not trail.get("enabled"):
@@ -206,7 +207,7 @@ def notes_on_engine(version: int, steps: Mapping[str, Any]) -> list[Note]:
 
 
 def notes_on_fills(quantity: NDArray[np.float64], fills: FillQuality) -> list[Note]:
-    """How many fills of the trades, whose quantities are given, came late or were thin."""
+    """Return notes on late and thin fills of trades with these quantities."""
     notes, delays = list[Note](), (fills.entry_delay_bars, fills.exit_delay_bars)
     late = [int(is_late(column).sum()) for column in delays]
     if any(late):
@@ -249,16 +250,14 @@ def _on_bars_after_expiry(all_series: Sequence[SymbolSeries]) -> list[Note]:
 
 
 def notes_on_expiries(data: PreparedData, trades: Array) -> list[Note]:
-    """What the reader must know of the contracts that a position was held to the last session of,
-    by TRADE records.
-    """
+    """Return notes on contracts with a position held to their last session, by TRADE records."""
     expired = np.isin(trades["reason"], (BY_EXPIRY, BY_EXPIRY_CLOSE))
     held = sorted(set(trades["symbol"][expired].tolist()))
     return [note for symbol in held for note in data.histories[symbol].expiry_notes]
 
 
 def _on_missing_volume(strategy: Strategy, all_series: Sequence[SymbolSeries]) -> list[Note]:
-    """Name the symbols without any volume in candles of which the conditions read it (rule 11)."""
+    """Name the symbols without any volume in candles if the conditions read it (rule 11)."""
     operands = [operand for _, operand in volume_operands(strategy)]
     silent = [
         series.symbol
@@ -288,9 +287,9 @@ def _overnight_shorts(symbols: Sequence[str], trades: Array) -> int:
 
 
 def notes_on_payouts(data: PreparedData, trades: Array, capital: float) -> list[Note]:
-    """How much the result leaves out of dividends, by TRADE records: of positions that were held
-    over night into an ex-date, a short one owing them, and of buying all symbols in equal parts at
-    their first opens and holding them.
+    """Return notes on the dividends that the result leaves out, by TRADE records: for positions
+    held overnight into an ex-date (a short one owes them), and for buying all symbols in equal
+    parts at their first opens and holding them.
     """
     left_out, held_left_out, dates = 0.0, 0.0, 0
     first_days, last_days = ist_day(trades["entry_time"]), ist_day(trades["exit_time"])
@@ -315,7 +314,7 @@ def notes_on_payouts(data: PreparedData, trades: Array, capital: float) -> list[
 
 
 def _sells_shares_short(strategy: Strategy) -> bool:
-    """Whether a share may be held short over night."""
+    """Return whether a share may be held short overnight."""
     if strategy.is_intraday or strategy.entryConditions.positionType == "long":
         return False
     return any(parse_symbol(symbol).type == "equity" for symbol in strategy.basicInfo.symbols)

@@ -64,13 +64,13 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SimulationResult:
-    """What a simulation found.
+    """The result of a simulation.
 
     `trades`: TRADE records in the order of their exits, `symbol` an index into `symbols`; `curve`:
-    CURVE records, one a row; `results` turns both into what clients read. `excursions`: how
-    far prices went beside each trade. `fills`: how late the fills of each came, and what their bars
-    traded. `performance`: see `metrics.table`. `receipt`: what the result
-    rests on, with `notes` on how far it can be trusted; `candle_series`: its candles by month.
+    CURVE records, one a row; `results` converts both to the wire form. `excursions`: the moves of
+    prices during each trade. `fills`: the delays of each trade's fills, and the volume of their
+    bars. `performance`: see `metrics.table`. `receipt`: the inputs of the result, with `notes` on
+    its limits; `candle_series`: its candles by month.
     """
 
     symbols: tuple[str, ...]
@@ -96,10 +96,9 @@ def simulate(
 ) -> SimulationResult:
     """Run `strategy` over the bars with start <= time < end (epoch seconds), from `capital` rupees.
 
-    Symbols trade in the order of `histories`. `on_progress` is told the fraction that is done, at
-    least every CELLS_AT_A_TIME bars; what it raises ends the simulation. `seed` is for whoever
-    draws from the result later; it is only recorded. Raises InsufficientBars, MissingCalendar,
-    TooManyTrades.
+    Symbols trade in the order of `histories`. `on_progress` gets the fraction done, at least every
+    CELLS_AT_A_TIME bars; its exceptions end the simulation. `seed` is only recorded, for later
+    draws from the result. Raises InsufficientBars, MissingCalendar, TooManyTrades.
     """
     report = on_progress or ignore_progress
     data = prepare_data(strategy, histories, start=start, end=end, report=report)
@@ -133,8 +132,9 @@ def result_of(
     seed: int,
     candle_series: Callable[[], tuple[CandleSeries, ...]] | None = None,
 ) -> SimulationResult:
-    """What was simulated, with its figures and its receipt. `candle_series` returns what
-    `hash_candles` does, where it is worked out elsewhere.
+    """Return a simulation with its figures and its receipt.
+
+    `candle_series` replaces `hash_candles` if the hashes are computed elsewhere.
     """
     calendars = [history.sessions for history in data.histories]
     timeframe, result_data = strategy.basicInfo.timeframe, simulation.result_data
@@ -165,7 +165,7 @@ def result_of(
 
 
 def charged(strategy: Strategy, schedule: Schedule) -> Schedule:
-    """The schedule, unless the strategy wants no charges."""
+    """Return the schedule, unless the strategy wants no charges."""
     return NO_CHARGES if strategy.executionSettings.charges == "none" else schedule
 
 
@@ -176,7 +176,7 @@ def curve_of(simulation: Simulation) -> Array:
 
 
 def warm_up() -> None:
-    """Compile the kernel, or load it from its cache: the first simulation then does not wait."""
+    """Compile the kernel, or load it from its cache, so that the first simulation does not wait."""
     price = np.ones(2)
     bars = Candles.build([0, 60], open=price, high=price, low=price, close=price, volume=price)
     symbol_series = SymbolSeries("", bars, bars, np.empty(0, np.uint8), {})

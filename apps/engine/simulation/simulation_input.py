@@ -1,4 +1,4 @@
-"""What a simulation is made from, as one record."""
+"""The input of a simulation, as one record."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from apps.engine.simulation.timeline import History
 @dataclass(frozen=True, eq=False)
 class SimulationInput:
     """Complete steps (Any: JSON as the client wrote it), the histories of their symbols, the bars
-    with start <= time < end, rupees, charges, and the seed of whatever is drawn.
+    with start <= time < end, rupees, charges, and the seed of draws.
     """
 
     steps: Mapping[str, Any]
@@ -35,13 +35,13 @@ class SimulationInput:
 
     @lazy
     def charges(self) -> Schedule:
-        """The schedule, unless the strategy wants no charges."""
+        """Return the schedule, unless the strategy wants no charges."""
         return charged(self.strategy, self.schedule)
 
     def prepare(
         self, report: ReportProgress = ignore_progress, *, cache_bytes: int = 0
     ) -> PreparedData:
-        """Set up the bars; see `prepare_data`."""
+        """Prepare the bars; see `prepare_data`."""
         return prepare_data(
             self.strategy,
             self.histories,

@@ -1,4 +1,4 @@
-"""Plans simulated over a market: what the kernel leaves of each."""
+"""Plans simulated over a market: the kernel's output for each."""
 
 from __future__ import annotations
 
@@ -48,13 +48,14 @@ EVERY_ROW = slice(None)
 
 
 def ignore_progress(done: float) -> None:
-    """Report progress to nobody."""
+    """Ignore progress."""
 
 
 class RowRange(NamedTuple):
-    """Rows [first, end) of a market. Equity is kept at the close of each, or where there are
-    `sampled` of those rows alone. `time` is that of the points of equity, and `day_ends` are the
-    last of each date, where they are known.
+    """Rows [first, end) of a market.
+
+    Equity is stored at the close of each row, or only of the `sampled` ones. `time` is that of the
+    points of equity, and `day_ends` are the last of each date, if known.
     """
 
     first: int
@@ -65,7 +66,7 @@ class RowRange(NamedTuple):
 
 
 def row_range_of(market: MarketRows, rows: slice, *, by_days: bool) -> RowRange:
-    """By days: equity is kept at the last row of each date alone."""
+    """Return the range; `by_days` stores equity only at the last row of each date."""
     first, end, _ = rows.indices(len(market.time))
     time = market.time[first:end]
     ends = day_ends(time)
@@ -75,10 +76,9 @@ def row_range_of(market: MarketRows, rows: slice, *, by_days: bool) -> RowRange:
 
 
 class Simulation(NamedTuple):
-    """What the kernel left of a plan: the data of its metrics, and the account at the end.
+    """The kernel's output for a plan: the data of its metrics, and the account at the end.
 
-    The trades are in the order of their exits; `fills` are in the order in which they happened,
-    where somebody asked for them.
+    The trades are in the order of their exits; `fills` are in order of time, if requested.
     """
 
     result_data: ResultData
@@ -99,22 +99,22 @@ class Simulation(NamedTuple):
 
     @property
     def rejected(self) -> dict[str, int]:
-        """Signals by the reason of their rejection."""
+        """The rejected signals, counted by reason."""
         return dict(zip(REJECTIONS, self.account["rejected"].tolist(), strict=True))
 
     @property
     def reduced(self) -> dict[str, int]:
-        """Entries of fewer lots than their sizing asked for, by what left the fewest."""
+        """The entries with fewer lots than their sizing, counted by the tightest limit."""
         return dict(zip(REDUCTIONS, self.account["reduced"].tolist(), strict=True))
 
     @property
     def waited(self) -> dict[str, int]:
-        """Exits that waited for a locked price, and their bars in all."""
+        """The exits that waited at a locked price, and their bars in all."""
         return dict(zip(WAITS, self.account["waited"].tolist(), strict=True))
 
     @property
     def paid(self) -> dict[str, float]:
-        """Rupees by kind of charge."""
+        """The rupees paid by kind of charge."""
         return dict(zip(CHARGE_KINDS, (self.account["paid"] / 100).tolist(), strict=True))
 
     @property
@@ -123,8 +123,8 @@ class Simulation(NamedTuple):
 
 
 class TradedMarket(NamedTuple):
-    """A market, the terms that it is traded by, and the candles of the same symbols, which figures
-    beside prices need.
+    """A market, its terms of trading, and the candles of the same symbols, which figures beside
+    prices need.
     """
 
     market: MarketRows
@@ -142,9 +142,9 @@ def simulate_plan(
     rows: slice = EVERY_ROW,
     keep_fills: bool = False,
 ) -> Simulation:
-    """Step through the rows of the market, or some of them, then close what is open.
+    """Step through the rows of the market, or some of them, then close open positions.
 
-    `signals` are those of `PreparedData.with_signals`; metrics beside prices need the candles.
+    `signals` come from `PreparedData.with_signals`; metrics beside prices need the candles.
     """
     market = traded.market
     first, end, _ = rows.indices(len(market.time))
@@ -164,21 +164,20 @@ def simulate_plan(
 
 
 class Buffers(NamedTuple):
-    """Memory of simulations: the system would have to make new memory ready for each.
+    """Reusable memory of simulations: new memory costs time for each.
 
-    `equity` is f8[parts, plans, points]; `curve` f8[rows] is that of one plan where rows
-    are sampled.
+    `equity` is f8[parts, plans, points]; `curve` f8[rows] is that of one plan if rows are sampled.
     """
 
     trades: Array  # TRADE
     equity: Floats
     curve: Floats
-    by_days: bool  # it is for parts of which rows are sampled
-    fills: Array = NO_FILLS  # FILL, where those of one plan are kept
+    by_days: bool  # it is for parts with sampled rows
+    fills: Array = NO_FILLS  # FILL, if those of one plan are stored
 
 
 def buffers_for(market: MarketRows, row_ranges: Sequence[RowRange], plans: int = 1) -> Buffers:
-    """For so many plans at once in all of the parts."""
+    """Return buffers for this many plans at once in all of the parts."""
     rows, symbols = market.rows, market.symbols
     sampled = [len(row_range.sampled) for row_range in row_ranges if row_range.sampled is not None]
     equity = np.empty((len(row_ranges), plans, max(sampled, default=rows)))
@@ -196,10 +195,10 @@ def simulate_plans(
     report: ReportProgress,
     buffers: Buffers,
 ) -> list[Simulation]:
-    """Simulate each plan, with its own of the signals u1[plans, symbols, rows], over each range.
+    """Simulate each plan, with its own signals u1[plans, symbols, rows], over each range.
 
-    `report` is called with the fraction that is done, every CELLS_AT_A_TIME. Equity lies in
-    `buffers` until they are used again. Raises TooManyTrades.
+    `report` gets the fraction done, every CELLS_AT_A_TIME. Equity is in `buffers` until their next
+    use. Raises TooManyTrades.
     """
     market, _, candles = traded
     if len(row_ranges) > len(buffers.equity) or len(plans) > buffers.equity.shape[1]:
@@ -232,7 +231,7 @@ def simulate_plans(
 
 
 class _Segment(NamedTuple):
-    """Rows up to `stop` in which contracts are the same, and the slots whose contracts then end."""
+    """Rows up to `stop` with the same contracts, and the slots whose contracts then end."""
 
     stop: int
     contracts: Array
@@ -240,7 +239,7 @@ class _Segment(NamedTuple):
 
 
 def _segments(market: MarketRows, row_range: RowRange, terms: Terms) -> list[_Segment]:
-    """Divide a part where contracts change or end (rule 13)."""
+    """Divide a part at changes and ends of contracts (rule 13)."""
     changes = np.searchsorted(market.day, terms.days)
     ends = np.searchsorted(market.time, terms.ends)
     within = [
@@ -291,7 +290,7 @@ class _Batch:
             raise ArrayMismatch("Each plan has its own signals and equity.")
 
     def run(self) -> Iterator[float]:
-        """Step through the part's rows and close what is open; yield the fraction that is done."""
+        """Step through the part's rows and close open positions; yield the fraction done."""
         row, end = self.row_range.first, self.row_range.end
         most = max(CELLS_AT_A_TIME // self.states.positions.size, 1)
         segments = _segments(self.market, self.row_range, self.terms)
@@ -305,15 +304,15 @@ class _Batch:
             for slot in segment.ending:
                 self._settle(slot, row)
         if row == self.row_range.first or segments[-1].ending:
-            self._run_rows(end, end, end)  # closes what is still open
+            self._run_rows(end, end, end)  # closes the remaining positions
 
     @property
     def fills(self) -> Array:
-        """FILL records in the order in which they happened, where those of one plan are kept."""
+        """Return FILL records in order of time, if those of one plan are stored."""
         return np.frombuffer(b"".join(self._filled), FILL)
 
     def trades_of(self, number: int) -> Array:
-        """TRADE records in the order of their exits, once all rows are run."""
+        """Return TRADE records in the order of their exits, once all rows are run."""
         # As bytes and by `take`: NumPy joins and picks records a field at a time, 20 times as slow.
         trades = np.frombuffer(b"".join(self._written[number]), TRADE)
         if self.states.positions.shape[1] == 1:
@@ -321,7 +320,7 @@ class _Batch:
         return trades.take(np.argsort(trades["exit_time"], kind="stable"))
 
     def curve_of(self, number: int) -> SimulationCurve:
-        """The equity at the rows that are kept; the last row of a ruined account ends it."""
+        """Return the equity at the stored rows; the last row of a ruined account ends it."""
         row_range, equity = self.row_range, self._output.equity[number]
         end = row_range.first + int(self.states.account["rows"][number])
         time, rows, ends = row_range.time, row_range.sampled, row_range.day_ends
@@ -353,8 +352,8 @@ class _Batch:
                 raise errors.TooManyTrades
 
     def _settle(self, slot: int, stop: int) -> None:
-        """Let the contract of a slot expire after the row before `stop`, for every plan that has
-        money; equity at that row is what is left then.
+        """Settle the contract of a slot after the row before `stop`, for every plan with money; the
+        equity at that row is then the remaining one.
         """
         accounts, positions, orders = self.states
         for number in np.flatnonzero(accounts["status"] == RUNNING).tolist():
@@ -375,7 +374,7 @@ class _Batch:
             points[np.flatnonzero(sampled == row)] = equity
 
     def _keep(self, ends: Sequence[int]) -> None:
-        """Take the trades over, which end there for each plan."""
+        """Copy the trades, which end at these indices for each plan."""
         for written, (begin, end) in zip(self._written, pairwise([0, *ends]), strict=True):
             if begin < end:
                 written.append(self._output.trades[begin:end].tobytes())

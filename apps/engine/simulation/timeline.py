@@ -1,4 +1,6 @@
-"""One symbol in a simulation: its bars in the range, and what a strategy reads off them."""
+"""One symbol in a simulation: its bars in the range, and the values that a strategy reads from
+them.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +39,7 @@ CLOSES: Final = np.array([0, EXIT_SHORT, EXIT_LONG, 0], np.uint8)
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """How far a result can be trusted: `code` names what limits it, such as adjusted_prices,
+    """A limit on the trust in a result: `code` names the cause, such as adjusted_prices,
     looks_unadjusted, no_charges, delivery_shorts, ruined.
     """
 
@@ -46,7 +48,7 @@ class Note:
 
 
 class Payout(NamedTuple):
-    """Rupees that each share paid to whoever held it before a day (since 1970 in Asia/Kolkata)."""
+    """Rupees a share paid to holders before a day (since 1970 in Asia/Kolkata)."""
 
     day: int
     rupees: float
@@ -84,14 +86,14 @@ class History:
 
 
 class SymbolSeries(NamedTuple):
-    """One symbol in the simulated range, and all of it that no number of a strategy changes.
+    """One symbol in the simulated range, with everything that no number of a strategy changes.
 
     `used` are the candles that any figure can depend on, warm-up included; `candles` are the last
     of them, those in the range, and `flags` has one row for each. `higher_timeframes` are the
-    candles of higher timeframes that any figure can depend on, as they are seen at `used`.
-    `out_of_session` counts the bars of the range outside of sessions, whether they are among the
-    candles or not; `after_expiry` those after the contract's last session, which never are.
-    `short_margins` and `volume` have one row for each candle, or none (rule 6).
+    candles of higher timeframes that any figure can depend on, aligned to `used`. `out_of_session`
+    counts the bars of the range outside of sessions, included in the candles or not; `after_expiry`
+    those after the contract's last session, which never are. `short_margins` and `volume` have one
+    row for each candle, or none (rule 6).
     """
 
     symbol: str
@@ -113,9 +115,9 @@ class SymbolSignals(NamedTuple):
 
 
 def symbol_series_of(strategy: Strategy, history: History, start: int, end: int) -> SymbolSeries:
-    """The bars with start <= time < end, without those after the contract's last session (rule 13),
-    and without those outside of sessions unless the strategy includes them (rule 9). Raises
-    InsufficientBars when none is there.
+    """Return the bars with start <= time < end, without those after the contract's last session
+    (rule 13), and without those outside of sessions unless the strategy includes them (rule 9).
+    Raises InsufficientBars if none is left.
     """
     timeframe, contract = strategy.basicInfo.timeframe, history.contract
     after_expiry = 0
@@ -159,8 +161,8 @@ def symbol_series_of(strategy: Strategy, history: History, start: int, end: int)
 def short_margins_of(
     strategy: Strategy, contract: Contract, candles: Candles, underlying: Candles | None
 ) -> NDArray[np.float64]:
-    """What each unit of an option locks that is sold at the open of a candle (rule 6): by the last
-    close of the underlying that is over by then, else by the strike. None where nothing is sold.
+    """Return the rupees locked by each unit of an option sold at the open of a candle (rule 6): by
+    the last complete close of the underlying, else by the strike. Empty if nothing is sold.
     """
     fractions = contract.short_margins(ist_days(candles.time))
     if strategy.entryConditions.positionType == "long" or not fractions.any():
@@ -183,8 +185,9 @@ def signals_of_series(
     cache: ColumnCache | None = None,
     into: SignalMask | None = None,
 ) -> SymbolSignals:
-    """`cache` and `into` as for `signals_of`. Raises InsufficientBars when too few bars of the
-    range are warm.
+    """Return the signals; `cache` and `into` are as for `signals_of`.
+
+    Raises InsufficientBars if too few bars of the range are warm.
     """
     _require_warm_bars(inputs, symbol_series)
     used, higher = symbol_series.used, symbol_series.higher_timeframes
@@ -193,9 +196,7 @@ def signals_of_series(
 
 
 def _require_warm_bars(inputs: RequiredInputs, symbol_series: SymbolSeries) -> None:
-    """Raise InsufficientBars when so few bars of the range have all that is read known that nothing
-    could trade.
-    """
+    """Raise InsufficientBars if too few bars of the range have known values for any trade."""
     used, higher = symbol_series.used, symbol_series.higher_timeframes
     first, last = len(used) - len(symbol_series.candles), len(used)
     warm_from = max(first, *inputs.warmups, *_warm_from(inputs.higher_timeframes, higher))
@@ -214,8 +215,8 @@ def signals_at_bars(
     cache: ColumnCache | None = None,
     into: SignalMask | None = None,
 ) -> SymbolSignals:
-    """What is read at the bars of `used` from `first` on, however few of them are warm; `cache` and
-    `into` as for `signals_of`.
+    """Return the values read at the bars of `used` from `first` on, with any number of warm ones;
+    `cache` and `into` are as for `signals_of`.
     """
     cache = cache or ColumnCache(0)
     signals = signals_of(inputs, used, higher_timeframes, first, len(used), cache=cache, into=into)
@@ -232,8 +233,8 @@ def signals_at_bars(
 def _ranges_at(
     inputs: RequiredInputs, plan: Plan, used: Candles, first: int, cache: ColumnCache
 ) -> Arrays:
-    """The ranges that the kernel reads, f8[bars, 4], and the places of the bars at which one that
-    is asked for is not known, i8.
+    """Return the kernel's ranges, f8[bars, 4], and the indices of bars with an unknown required
+    range, i8.
     """
     asked, last = ranges_asked(plan), len(used)
     key = (inputs.atr_periods, asked.tobytes(), first, last)
@@ -247,7 +248,7 @@ def _ranges_at(
 
 
 def _used(candles: Candles, timeframe: str, start: int, end: int) -> Candles:
-    """The range, and what rule 11 reads before it."""
+    """Return the range, and the bars that rule 11 reads before it."""
     first, last = np.searchsorted(candles.time, (start, end)).tolist()
     if first == last:
         return candles.slice(first, last)
@@ -259,7 +260,7 @@ def _used(candles: Candles, timeframe: str, start: int, end: int) -> Candles:
 def _higher_timeframes_used(
     strategy: Strategy, history: History, used: Candles, start: int
 ) -> dict[str, HigherTimeframe]:
-    """What rule 11 reads of each longer timeframe, beside the bars `used`."""
+    """Return the candles of each longer timeframe for rule 11, beside the bars `used`."""
     timeframe, selected = strategy.basicInfo.timeframe, {}
     begins = start_of_block(start, timeframe)
     for name in higher_timeframe_warmups(strategy):
@@ -276,5 +277,5 @@ def _higher_timeframes_used(
 def _warm_from(
     needs: Iterable[tuple[str, int]], higher_timeframes: Mapping[str, HigherTimeframe]
 ) -> list[int]:
-    """The first bar at which so many candles of each longer timeframe are known."""
+    """Return the first bar with enough known candles of each longer timeframe."""
     return [int(np.searchsorted(higher_timeframes[name].seen, candles)) for name, candles in needs]

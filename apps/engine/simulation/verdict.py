@@ -1,5 +1,5 @@
-"""What came of the signal at a bar, and which positions were held in it, as far as a stored result
-says: its trades, its curve and how many signals it rejected for which reason.
+"""The outcome of the signal at a bar, and the positions held in it, as far as a stored result
+tells: its trades, its curve and its counts of rejected signals by reason.
 """
 
 from __future__ import annotations
@@ -51,7 +51,9 @@ _STOPS = frozenset({"stop_loss", "trailing_stop"})
 
 
 class StoredResult(NamedTuple):
-    """A stored result: TRADE and CURVE records, rupees, and signals rejected by reason."""
+    """A stored result: TRADE and CURVE records, rupees, and counts of rejected signals by
+    reason.
+    """
 
     trades: Array
     curve: Array
@@ -60,9 +62,9 @@ class StoredResult(NamedTuple):
 
 
 class SignalBar(NamedTuple):
-    """The bar of a signal: of which symbol (its place in the list), when it starts, its flags, when
-    its symbol's next bar starts (None: there is none), the flags of that one, where it opens, and
-    the sides whose order it reaches.
+    """The bar of a signal: the index of its symbol, its start, its flags, the start of its symbol's
+    next bar (None without one), the flags of that one, its open, and the sides with an order that
+    it reaches.
     """
 
     symbol: int
@@ -75,8 +77,10 @@ class SignalBar(NamedTuple):
 
 
 class Verdict(NamedTuple):
-    """`reason`: one of CERTAIN, or UNCERTAIN with what is `possible`; `trade`: the index among the
-    result's trades of the one that was entered, or that was in the way.
+    """The outcome of a signal.
+
+    `reason` is one of CERTAIN, or UNCERTAIN with the `possible` reasons; `trade` is the index of
+    the trade that was entered, or that blocked the entry.
     """
 
     reason: str
@@ -93,7 +97,7 @@ def verdict(
     *,
     ranges_known: bool,
 ) -> Verdict:
-    """`signals`: as of `explain.signals_at`."""
+    """Return the outcome; `signals` are from `explain.signals_at`."""
     if not len(result.curve) or result.curve["time"][-1] < bar.time:
         return Verdict("ruined")
     if not signals:
@@ -135,7 +139,9 @@ def verdict(
 def _after_session(
     strategy: Strategy, bar: SignalBar, side: Side, result: StoredResult, until: int
 ) -> Verdict:
-    """The verdict on an entry whose session ended first (rule 9); until then a breach drops it."""
+    """Return the verdict on an entry after the end of its session (rule 9); a breach until then
+    drops it.
+    """
     return (
         _dropped(strategy, bar, side, result, until)
         or _ignored(strategy, bar, side, result)
@@ -146,8 +152,8 @@ def _after_session(
 def _dropped(
     strategy: Strategy, bar: SignalBar, side: Side, result: StoredResult, until: int
 ) -> Verdict | None:
-    """The verdict on an entry that a breach of the daily loss before `until` drops, if there is one
-    (rule 8).
+    """Return the verdict on an entry that a breach of the daily loss before `until` drops, if there
+    is one (rule 8).
     """
     if not _was_halted(result, bar, until, limit=strategy.riskParameters.maxDailyLoss):
         return None
@@ -157,8 +163,10 @@ def _dropped(
 def _possible(
     strategy: Strategy, bar: SignalBar, next_time: int, side: Side, result: StoredResult
 ) -> tuple[str, ...]:
-    """Those of the reasons that the result counted for which an entry is not filled. One whose
-    order is not reached has none but that, unless too many positions were held before (rule 12).
+    """Return the counted reasons that can apply to an unfilled entry.
+
+    If its order is not reached, that is the only one, unless too many positions were held before
+    (rule 12).
     """
     most = strategy.riskParameters.maxOpenPositions
     if side in bar.reached:
@@ -171,8 +179,8 @@ def _possible(
 
 
 def held_at(trades: Array, symbol: int, time: int) -> list[int]:
-    """The indices of the symbol's trades that were held for any part of its bar of this time, or
-    were closed at its open; those that were entered first come first.
+    """Return the indices of the symbol's trades that were held for any part of its bar of this
+    time, or were closed at its open, in the order of entry.
     """
     of_symbol = (trades["symbol"] == symbol) & (trades["entry_time"] <= time)
     matches = np.flatnonzero(of_symbol & (trades["exit_time"] >= time))
@@ -188,8 +196,8 @@ def _entered(trades: Array, bar: SignalBar, next_time: int, side: Side) -> int |
 def _held(
     strategy: Strategy, trades: Array, bar: SignalBar, next_time: int, side: Side
 ) -> int | None:
-    """The trade that still was open when the entries of the next bar were looked at, or that was
-    when its opposite was signalled, where that is ignored.
+    """Return the trade that was still open when the next bar's entries were examined or, if an
+    opposite signal is ignored, at its signal.
     """
     early = (trades["exit_time"] == next_time) & _at_the_open(strategy, trades, bar)
     ignored = _is_opposite(trades, side) & (not strategy.exits_on_opposite_signal)
@@ -199,9 +207,8 @@ def _held(
 def _ignored(
     strategy: Strategy, bar: SignalBar, side: Side, result: StoredResult
 ) -> Verdict | None:
-    """The verdict that names the trade held at the close of the signal that ignored it (rule 7): by
-    choice, or as it could not be added to. Trades do not say how many adds were left to those that
-    could.
+    """Return the verdict with the trade at the close of the signal that ignored it (rule 7): by
+    choice, or because it allowed no add. Trades do not record how many adds were left.
     """
     opposite = _is_opposite(result.trades, side)
     by_choice = opposite & (not strategy.exits_on_opposite_signal)
@@ -218,7 +225,9 @@ def _held_at_close(trades: Array, bar: SignalBar) -> NDArray[np.bool_]:
 
 
 def _left_open(trades: Array, bar: SignalBar) -> NDArray[np.bool_]:
-    """Which trades a session without a last bar left open: they end at this close (rule 9)."""
+    """Return which trades were left open by a session without a last bar: they end at this close
+    (rule 9).
+    """
     of_symbol = (trades["symbol"] == bar.symbol) & (trades["exit_time"] == bar.time)
     return np.asarray(of_symbol & _left_for({"square_off"}, trades) & (bar.flag & SQUARES_OFF == 0))
 
@@ -228,7 +237,7 @@ def _is_opposite(trades: Array, side: Side) -> NDArray[np.bool_]:
 
 
 def _at_the_open(strategy: Strategy, trades: Array, bar: SignalBar) -> NDArray[np.bool_]:
-    """Which trades were closed at the open of the next bar, if they were closed in that."""
+    """Return which trades were closed at the open of the next bar, if they were closed in it."""
     slippage = strategy.executionSettings.slippage / 100
     stopped = trades["exit_price"] == bar.next_open * (1 - trades["side"] * slippage)
     gained = trades["exit_price"] == bar.next_open  # no limit slips
@@ -244,8 +253,8 @@ def _left_for(reasons: Set[str], trades: Array) -> NDArray[np.bool_]:
 
 
 def _others_held(trades: Array, bar: SignalBar, next_time: int) -> int:
-    """Positions that surely were open when this entry's turn came: those from before the next row,
-    and those that symbols listed earlier entered in it.
+    """Count the positions that were certainly open at this entry's turn: those from before the next
+    row, and those of symbols listed earlier that entered in it.
     """
     through = (trades["entry_time"] < next_time) & (trades["exit_time"] > next_time)
     before = (trades["entry_time"] == next_time) & (trades["symbol"] < bar.symbol)
@@ -253,8 +262,8 @@ def _others_held(trades: Array, bar: SignalBar, next_time: int) -> int:
 
 
 def _others_perhaps_held(trades: Array, bar: SignalBar, next_time: int) -> int:
-    """Positions that may have been open then: those above, those left in that row, and those
-    squared off earlier, which end in their symbol's next row, whenever that comes (rule 9).
+    """Count the positions that may have been open then: those above, those left in that row, and
+    those squared off earlier, which end in their symbol's next row, at any later time (rule 9).
     """
     through = (trades["entry_time"] < next_time) & (trades["exit_time"] >= next_time)
     before = (trades["entry_time"] == next_time) & (trades["symbol"] < bar.symbol)
@@ -264,8 +273,8 @@ def _others_perhaps_held(trades: Array, bar: SignalBar, next_time: int) -> int:
 
 
 def _was_halted(result: StoredResult, bar: SignalBar, next_time: int, *, limit: float) -> bool:
-    """Whether the loss of a day reached the limit at a close from the beginning of the bar's day to
-    the last one before its next bar (rule 8).
+    """Return whether the loss of a day reached the limit at a close from the beginning of the bar's
+    day to the last one before its next bar (rule 8).
     """
     time, equity = result.curve["time"], result.curve["equity"]
     day = ist_day(time)

@@ -1,6 +1,6 @@
-"""What rests on many simulations: search, walk-forward, Monte Carlo.
+"""Studies of many simulations: search, walk-forward, Monte Carlo.
 
-Other apps use these names alone. What loads the compiler is imported when it is first used.
+Other apps import only these names. Modules that load the compiler are imported on first use.
 """
 
 from typing import TYPE_CHECKING

@@ -1,8 +1,8 @@
-"""The plan and the inputs of each set of a grid, put together from those of its values.
+"""The plan and the inputs of each set of a grid, assembled from those of its values.
 
-To read the steps of a set takes longer than to simulate it. What is read of them are numbers in
-tuples of one shape, and a number comes of one object of the steps: so the values of one object are
-read beside the others as they are written, once, and a set has what each of its objects changes.
+Parsing the steps of a set takes longer than simulating it. The parsed values are numbers in tuples
+of one shape, and each number comes from one object of the steps. So the values of one object are
+parsed once, beside the others as written, and a set has the changes of each of its objects.
 """
 
 from __future__ import annotations
@@ -26,19 +26,19 @@ Values = Mapping[str, float]
 
 
 class CandidatePlan(NamedTuple):
-    """The plan of a set of parameters, and the inputs that its conditions and exits read."""
+    """The plan of a set of parameters, and the inputs of its conditions and exits."""
 
     plan: Plan
     inputs: RequiredInputs
 
 
 class Overlap(Exception):
-    """Values of two objects change one number, such as candles that confirm and an offset."""
+    """Values of two objects change one number, such as confirming candles and an offset."""
 
 
 @dataclass(frozen=True)
 class Candidates:
-    """Those of a grid over the steps of an algorithm, JSON as the client wrote it."""
+    """The candidates of a grid over the steps of an algorithm, JSON as the client wrote it."""
 
     steps: Mapping[str, Any]
     grid: Grid
@@ -47,7 +47,7 @@ class Candidates:
     )
 
     def candidate(self, index: int) -> CandidatePlan | None:
-        """Return that of a set; None where the steps with its values do not validate."""
+        """Return the candidate of a set; None if the steps with its values are invalid."""
         values = self.grid.values(index)
         objects = dict[str, dict[str, float]]()
         for path, value in values.items():
@@ -86,8 +86,9 @@ class Candidates:
 
 
 def merged(as_written: Any, first: Any, second: Any) -> Any:
-    """Return a tuple of tuples and numbers with what each of two others changes in it. Raises
-    Overlap.
+    """Return a tuple of tuples and numbers with the changes of two others applied.
+
+    Raises Overlap.
     """
     if second == as_written:
         return first

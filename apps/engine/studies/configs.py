@@ -1,6 +1,6 @@
-"""What can be asked beside one simulation: walk-forward, Monte Carlo, optimisation.
+"""The studies beside one simulation: walk-forward, Monte Carlo, optimisation.
 
-The models read what users send, and their JSON schema is the documentation.
+The models parse requests, and their JSON schema is the documentation.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ _SEED = Field(
 
 
 class Parameter(StrictModel):
-    """A number of the steps that is tried at `from`, `from` + `step` and so on, up to `to`."""
+    """A number of the steps, tried at `from`, `from` + `step` and so on, up to `to`."""
 
     path: Annotated[str, Field(max_length=200, json_schema_extra={"pattern": PARAMETER_PATH})] = (
         Field(
@@ -86,11 +86,11 @@ class Parameter(StrictModel):
 
     @property
     def count(self) -> int:
-        """How many values there are."""
+        """The number of values."""
         return floor((self.to - self.from_) / self.step + 1e-9) + 1
 
     def value(self, i: int) -> float:
-        """from + i step, to ten decimals (rule 19); whole numbers as such."""
+        """Return from + i step, to ten decimals (rule 19); whole numbers as such."""
         value = round(self.from_ + i * self.step, 10)
         return int(value) if value.is_integer() else value
 
@@ -140,8 +140,10 @@ class WalkForwardConfig(StrictModel):
 
 
 class MonteCarloConfig(StrictModel):
-    """The trades drawn anew, many times. `ruinThreshold`: percent of the capital that is lost;
-    `blockLength`, trades that stay together, is for block_bootstrap.
+    """The trades drawn anew, many times.
+
+    `ruinThreshold` is the percent of the capital lost at ruin; `blockLength`, the number of trades
+    kept together, is for block_bootstrap.
     """
 
     runs: Annotated[int, Field(ge=1, le=MOST_RUNS), Whole] = Field(
@@ -165,7 +167,7 @@ class MonteCarloConfig(StrictModel):
 
 
 class OptimizationConfig(StrictModel):
-    """Parameters tried over the whole range, all of them or `maxRuns` drawn at random."""
+    """Parameters tried over the whole range, all sets or `maxRuns` random ones."""
 
     parameters: ParameterList
     objective: Objective = _OBJECTIVE
@@ -187,7 +189,10 @@ class InvalidStudy(InvalidStrategy):
 
 
 def parse_config(kind: type[Asked], sent: Mapping[str, object]) -> Asked:
-    """Raises InvalidStudy with every error; its paths begin inside the configuration."""
+    """Return the configuration.
+
+    Raises InvalidStudy with every error; its paths begin inside the configuration.
+    """
     try:
         return kind.model_validate(dict(sent))
     except ValidationError as error:

@@ -1,6 +1,6 @@
-"""How the paths of a Monte Carlo spread from trade to trade, for a chart.
+"""The spread of a Monte Carlo's paths from trade to trade, for a chart.
 
-The paths are further ones, drawn by NumPy in the way that the study draws its own.
+The paths are additional ones, drawn by NumPy in the same way as the study's own.
 """
 
 from __future__ import annotations
@@ -24,7 +24,9 @@ _DRAWS_AT_A_TIME: Final = 2_000_000
 def fan(
     profits: Floats, *, capital: float, method: str, block: int, seed: int
 ) -> dict[str, object]:
-    """Return percentiles of equity after so many `trades`, and the equity `asTraded`, rupees."""
+    """Return percentiles of equity after these numbers of `trades`, and the equity `asTraded`,
+    rupees.
+    """
     points = np.unique(np.linspace(0, len(profits), MOST_POINTS + 1).astype(int))
     drawn = np.empty((FAN_PATHS, len(points)))
     row = 0

@@ -1,4 +1,4 @@
-"""The sets of parameters that a search tries, as numbers of a grid, and as steps."""
+"""The sets of parameters of a search, as numbers of a grid, and as steps."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _FIXED: Final = frozenset({"executionSettings.initialCapital"})
 
 
 class GridAxis(NamedTuple):
-    """The values of one parameter, each for as many sets in a row as the `stride`."""
+    """The values of one parameter; each is constant for `stride` consecutive sets."""
 
     path: str
     values: Sequence[float]
@@ -50,8 +50,9 @@ class GridAxis(NamedTuple):
 
 @dataclass(frozen=True)
 class Grid:
-    """All sets by number: the first parameter changes slowest (rule 19). Of values with which the
-    steps trade alike, whatever the others are, the first is tried.
+    """All sets by number: the first parameter changes slowest (rule 19).
+
+    Of values that always give the same trades, the first is tried.
     """
 
     parameters: tuple[Parameter, ...]
@@ -63,7 +64,7 @@ class Grid:
 
     @lazy
     def axes(self) -> tuple[GridAxis, ...]:
-        """The one that changes slowest first."""
+        """The axes, the slowest first."""
         axes, stride = list[GridAxis](), 1
         for parameter in reversed(self.parameters):
             values = distinct_values(self.steps, parameter)
@@ -72,11 +73,11 @@ class Grid:
         return tuple(axes)
 
     def values(self, index: int) -> dict[str, float]:
-        """The set of this number, by path."""
+        """Return the set of this number, keyed by path."""
         return {path: values[index // stride % len(values)] for path, values, stride in self.axes}
 
     def neighbours(self, index: int) -> list[int]:
-        """The sets that are one step of one parameter away."""
+        """Return the sets that are one step of one parameter away."""
         matches = []
         for _, values, stride in self.axes:
             i = index // stride % len(values)
@@ -85,27 +86,29 @@ class Grid:
         return sorted(matches)
 
     def places(self, indices: Sequence[int]) -> Places:
-        """Where each set's values stand among those of the parameters, i8[parameters, sets]."""
+        """Return the index of each set's values among those of the parameters, i8[parameters,
+        sets].
+        """
         numbers = np.array(indices, np.int64)
         return np.array([numbers // axis.stride % len(axis.values) for axis in self.axes])
 
     def shards(self, indices: Sequence[int], count: int) -> list[list[int]]:
-        """So many parts of the sets, as even as can be, in each of which parameters have few
-        values: halved again and again along the one that has most places in them.
+        """Return this many parts of the sets, as even as possible, each with few values of the
+        parameters: halved repeatedly along the parameter with the most values in them.
         """
         numbers = np.array(indices, np.int64)
         parts = _halved(np.arange(len(numbers)), self.places(indices), count)
         return [numbers[np.sort(part)].tolist() for part in parts]
 
     def drawn(self, most: int, *, seed: int) -> Sequence[int]:
-        """At most so many sets, each once, at random, in ascending order."""
+        """Return at most this many sets, each once, at random, in ascending order."""
         if self.size <= most:
             return range(self.size)
         return sorted(Random(seed).sample(range(self.size), most))
 
 
 def distinct_values(steps: Mapping[str, Any], parameter: Parameter) -> Sequence[float]:
-    """Return the values of a parameter without those that trade as one before them."""
+    """Return the values of a parameter without those that trade like an earlier one."""
     values = [parameter.value(i) for i in range(parameter.count)]
     bar = _opening_range_bar(steps, parameter.path)
     if bar is None:
@@ -115,8 +118,8 @@ def distinct_values(steps: Mapping[str, Any], parameter: Parameter) -> Sequence[
 
 
 def _opening_range_bar(steps: Mapping[str, Any], path: str) -> int | None:
-    """Return how many seconds the bars of an opening range are long, if that is where the path
-    leads: the minutes of one end with a bar. Bars outside of sessions end at any minute.
+    """Return the bar length in seconds of an opening range, if the path leads to one: its minutes
+    end with a bar. Bars outside of sessions end at any minute.
     """
     *way, last = way_of(path)
     if not steps or last != "minutes" or steps["executionSettings"].get("includeOutOfSession"):
@@ -130,7 +133,7 @@ def _opening_range_bar(steps: Mapping[str, Any], path: str) -> int | None:
 
 
 def _halved(sets: Places, places: Places, count: int) -> list[Places]:
-    """So many parts of the sets, which are columns of `places` i8[axes, sets]."""
+    """Return this many parts of the sets, which are columns of `places` i8[axes, sets]."""
     if count <= 1:
         return [sets]
     longest = np.ptp(places[:, sets], axis=1).argmax()
@@ -141,8 +144,8 @@ def _halved(sets: Places, places: Places, count: int) -> list[Places]:
 
 
 def applied(steps: Mapping[str, Any], values: Mapping[str, float]) -> StepsJson:
-    """The steps with these values at their paths, which lead somewhere; what no path goes through
-    is shared.
+    """Return the steps with these values at their paths, which must exist; untouched parts are
+    shared.
     """
     changed: Any = steps
     for path, value in values.items():
@@ -151,7 +154,7 @@ def applied(steps: Mapping[str, Any], values: Mapping[str, float]) -> StepsJson:
 
 
 def with_value(container: Any, way: Way, value: float) -> Any:
-    """A copy of an object or array of JSON with another value at the end of the way."""
+    """Return a copy of an object or array of JSON with another value at the end of the path."""
     copied: Any = list(container) if isinstance(container, list) else dict(container)
     first, *remaining = way
     copied[first] = with_value(copied[first], remaining, value) if remaining else value
@@ -161,12 +164,12 @@ def with_value(container: Any, way: Way, value: float) -> Any:
 def search_errors(
     steps: Mapping[str, Any], config: WalkForwardConfig | OptimizationConfig
 ) -> tuple[FieldError, ...]:
-    """Return what is wrong with a search over complete steps: its parameters, else its size."""
+    """Return the errors of a search over complete steps: of its parameters, else of its size."""
     return path_errors(steps, config.parameters) or size_errors(config)
 
 
 def size_errors(config: WalkForwardConfig | OptimizationConfig) -> tuple[FieldError, ...]:
-    """Return the error of a search that would try more sets than may be."""
+    """Return the error of a search with too many sets."""
     size = prod(parameter.count for parameter in config.parameters)
     if isinstance(config, WalkForwardConfig):
         most = MOST_SIMULATIONS // config.windows
@@ -181,17 +184,17 @@ def size_errors(config: WalkForwardConfig | OptimizationConfig) -> tuple[FieldEr
 
 
 def _sent(parameters: Sequence[Parameter]) -> list[dict[str, object]]:
-    """Return the parameters as JSON, which an error shows."""
+    """Return the parameters as JSON, for an error."""
     return [parameter.model_dump(mode="json", by_alias=True) for parameter in parameters]
 
 
 def path_errors(
     steps: Mapping[str, Any], parameters: Sequence[Parameter]
 ) -> tuple[FieldError, ...]:
-    """What is wrong with the parameters of a search over complete steps.
+    """Return the errors of the parameters of a search over complete steps.
 
-    A path leads nowhere, or to what is no number; or a first, second or last value is refused
-    whatever the others are. Values that only do not fit together make sets that do not validate,
+    A path may lead nowhere, or to a value that is not a number; or a first, second or last value
+    may be refused with any other values. Values that only do not fit together make invalid sets,
     which a search counts and does not run (rule 19).
     """
     lost = [
@@ -209,8 +212,8 @@ def path_errors(
 
 
 def why_not_tried(steps: Mapping[str, Any], path: str) -> str:
-    """Why a search cannot try the path: it leads to no number. Empty when it does, or to where one
-    may be.
+    """Return the reason why a search cannot vary the path; empty if it leads to a number, or to a
+    place for one.
     """
     if path in _FIXED:
         return "is no part of the strategy: it is the backtest's own"
@@ -229,7 +232,7 @@ def why_not_tried(steps: Mapping[str, Any], path: str) -> str:
 
 
 def way_of(path: str) -> Way:
-    """The keys and indices that lead to what the path names."""
+    """Return the keys and indices on the way of a path."""
     return [int(part) if part.isdigit() else part for part in _PART.findall(path)]
 
 
@@ -251,8 +254,8 @@ def _refused(
 def _never_valid(
     steps: Mapping[str, Any], parameters: Sequence[Parameter], tried: int, value: float
 ) -> str:
-    """Why the value is refused at its path beside the others as they are, at their first and at
-    their last; empty when one of the three takes it.
+    """Return the reason why the value is always refused at its path: beside the others as written,
+    at their first and at their last values; empty if one of the three accepts it.
     """
     path, reason = parameters[tried].path, ""
     siblings = [parameter for i, parameter in enumerate(parameters) if i != tried]

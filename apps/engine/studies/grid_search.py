@@ -1,8 +1,8 @@
-"""Many sets of parameters over the same bars, on as many threads as are wanted.
+"""Many sets of parameters over the same bars, on any number of threads.
 
-Bars, rows and flags are set up once, columns of indicators are shared while their cache holds them;
-a set has its own plan, signals and state. What a set gives does not depend on its thread or on the
-others.
+Bars and rows are prepared once, columns of indicators are shared while their cache holds them; a
+set has its own plan, signals and state. The result of a set does not depend on its thread or on
+other sets.
 """
 
 from __future__ import annotations
@@ -57,14 +57,14 @@ Judgement = TypeVar("Judgement")
 
 
 class NothingToTry(EngineError):
-    """No set of the search validates, or none has two bars with warm indicators."""
+    """No set of the search is valid, or none has two bars with warm indicators."""
 
     def __init__(self, tried: int) -> None:
         super().__init__(f"None of the {tried:,} sets of parameters makes a strategy that can run.")
 
 
 class TooShort(EngineError):
-    """The objective is a figure of a year, and null of so few days."""
+    """The objective is an annual figure, and null for so few days."""
 
     def __init__(self, objective: str, days: int) -> None:
         super().__init__(
@@ -75,7 +75,7 @@ class TooShort(EngineError):
 
 
 class CannotRun(EngineError):
-    """A set that does not validate, or has too few bars with warm indicators."""
+    """An invalid set, or a set with too few bars with warm indicators."""
 
 
 class PreparedPlan(NamedTuple):
@@ -92,7 +92,7 @@ class _Abandoned(Exception):
 
 @dataclass(frozen=True)
 class GridSearch:
-    """What every set of a search has in common."""
+    """The common parts of a search's sets."""
 
     data: PreparedData
     steps: Mapping[str, Any]  # JSON as the client wrote it
@@ -111,8 +111,9 @@ class GridSearch:
     def _prepared(
         self, candidate: CandidatePlan | None, into: SignalMask | None = None
     ) -> PreparedPlan:
-        """Return what is simulated of a set; `into` as for `PreparedData.with_signals`. Raises
-        CannotRun.
+        """Return the input of a set's simulation; `into` is as for `PreparedData.with_signals`.
+
+        Raises CannotRun.
         """
         if candidate is None:
             raise CannotRun
@@ -130,7 +131,7 @@ class GridSearch:
         capital: float | None = None,
         report: ReportProgress,
     ) -> Simulation:
-        """Some of the rows, from the capital. Raises CannotRun."""
+        """Simulate some of the rows, from the capital. Raises CannotRun."""
         plan, market, signals = self._prepared(self._candidates.candidate(index))
         return simulate_plan(
             plan,
@@ -149,9 +150,9 @@ class GridSearch:
         signals: SignalMask,
         report: ReportProgress,
     ) -> Iterator[tuple[int, list[Simulation] | None]]:
-        """Each set from the capital, in each part or in one after the other; None for one that
-        cannot run. In any order; a whole curve lasts until the next. `signals` u1[sets, symbols,
-        rows] is where signals are put together.
+        """Simulate each set from the capital, in each part or in one after the other; yield None
+        for a set that cannot run. The order is arbitrary; a whole curve is valid until the next.
+        `signals` u1[sets, symbols, rows] is memory for signals.
         """
         ready, begin = dict[int, PreparedPlan](), 0
         candidates = {index: self._candidates.candidate(index) for index in indices}
@@ -178,7 +179,9 @@ class GridSearch:
         buffers: Buffers,
         report: ReportProgress,
     ) -> Iterator[tuple[int, list[Simulation]]]:
-        """Some sets, at least one, that share ranges; their signals come first in `signals`."""
+        """Simulate some sets, at least one, that share ranges; their signals come first in
+        `signals`.
+        """
         market = next(iter(ready.values())).market
         traded = TradedMarket(market, self._terms, self.data.candles)
         for group in [row_ranges] if buffers.by_days else [[row_range] for row_range in row_ranges]:
@@ -196,13 +199,15 @@ class GridSearch:
 
 
 def _by_ranges(item: tuple[int, CandidatePlan | None]) -> tuple[tuple[int, ...], int]:
-    """Those that share ranges follow each other, and else those that share slow values."""
+    """Sort key: sets with equal ATR periods together, then by number, so that those with equal slow
+    values are together.
+    """
     index, candidate = item
     return candidate.inputs.atr_periods if candidate else (), index
 
 
 class _Workspace(NamedTuple):
-    """Where a thread works."""
+    """The memory of a thread."""
 
     buffers: Buffers
     signals: SignalMask
@@ -224,10 +229,10 @@ def search_grid(
     threads: int,
     report: ReportProgress,
 ) -> list[list[Judgement] | None]:
-    """What `judge` says of each set in each slice of the rows; None for a set that cannot run.
+    """Return the judgement of each set in each slice of the rows; None for a set that cannot run.
 
-    `by_days`: it reads figures of METRICS that are. `report` is told the fraction that is done, ten
-    times a second, in the calling thread; what it raises ends the search.
+    `by_days`: it reads figures of METRICS that need only days. `report` gets the fraction done, ten
+    times a second, in the calling thread; its exceptions end the search.
     """
     market = search.data.market
     row_ranges = [row_range_of(market, rows, by_days=by_days) for rows in slices]
@@ -257,7 +262,7 @@ def search_grid(
             while working:
                 timeout = SECONDS_BETWEEN_REPORTS
                 ended, working = wait_for(working, timeout, return_when=FIRST_COMPLETED)
-                while ended:  # a failure knows this frame, which must not know it too
+                while ended:  # a failure refers to this frame, which must not refer to it
                     ended.pop().result()
                 report(len(judgements) / len(indices))
         finally:
@@ -267,7 +272,7 @@ def search_grid(
 
 
 def _sets_at_a_time(market: MarketRows, sets: int, threads: int, *, by_days: bool) -> int:
-    """Few enough that threads end together, and that their signals are not much memory; one where
+    """Return a number small enough that threads end together and signals need little memory; one if
     each leaves a whole curve.
     """
     if not by_days:
@@ -278,9 +283,7 @@ def _sets_at_a_time(market: MarketRows, sets: int, threads: int, *, by_days: boo
 
 
 def require_days(market: MarketRows, slices: Iterable[slice], objective: str) -> None:
-    """That each slice of the rows is long enough for the objective to be known. Raises
-    TooShort.
-    """
+    """Require that each slice of the rows is long enough for the objective. Raises TooShort."""
     if METRICS[objective].annual:
         for rows in slices:
             time = market.time[rows]
@@ -290,15 +293,15 @@ def require_days(market: MarketRows, slices: Iterable[slice], objective: str) ->
 
 
 def objective_of(result_data: ResultData, name: str) -> Figure:
-    """The figure that a search ranks by; None, which ranks last, where nothing was traded or the
-    figure is null.
+    """Return the figure that a search ranks by; None, which ranks last, without trades or for a
+    null figure.
     """
     return METRICS[name].of(result_data) if len(result_data.trades) else None
 
 
 def rank(objectives: NDArray[np.float64], name: str) -> NDArray[np.intp]:
-    """Where the sets stand among those in order of their numbers, the best first: ties by their
-    number, NaN, which stands for None, last (rule 19).
+    """Return the order of the sets, the best first: ties by their number; NaN, which stands for
+    None, last (rule 19).
     """
     return np.argsort(objectives if METRICS[name].falls else -objectives, kind="stable")
 

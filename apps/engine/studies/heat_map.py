@@ -1,5 +1,5 @@
-"""What an optimisation found over two of its parameters, for a chart: cells, and the plateau that
-the best set stands on.
+"""The results of an optimisation over two of its parameters, for a chart: cells, and the plateau
+around the best set.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ PLATEAU_SHARE: Final = 0.25
 def heat_map(
     grid: Grid, sets: Sequence[int], objectives: Floats, *, objective: str
 ) -> dict[str, object] | None:
-    """Return the median objective of the sets in each cell, of those that ran; None where no
-    parameter has two values, or no set an objective.
+    """Return the median objective of the sets in each cell, of those that ran; None if no parameter
+    has two values, or no set an objective.
 
-    The two parameters with most values make the axes; one alone makes a row. Of further parameters
-    the sets with the best set's values count, unless these fill less than half of the cells: then
-    all sets do. `plateau` are the cells around the best set that are connected to it by cells of
-    the best quarter.
+    The two parameters with most values make the axes; a single one makes a row. Of further
+    parameters the sets with the best set's values count, unless these fill less than half of the
+    cells: then all sets do. `plateau` are the cells around the best set that are connected to it by
+    cells of the best quarter.
     """
     places = grid.places(sets)
     counts = [len(axis.values) for axis in grid.axes]
@@ -68,7 +68,7 @@ def _cell_of(places: Items, count: int) -> Items:
 
 
 def _medians(cells: Items, objectives: Floats, shape: tuple[int, ...]) -> Floats:
-    """Return the median of each cell, NaN where none of its sets has an objective."""
+    """Return the median of each cell, NaN if none of its sets has an objective."""
     medians = np.full(shape, np.nan)
     ran = ~np.isnan(objectives)
     flat = np.ravel_multi_index(tuple(cells[:, ran]), shape)
@@ -81,7 +81,7 @@ def _medians(cells: Items, objectives: Floats, shape: tuple[int, ...]) -> Floats
 
 
 def _plateau(medians: Floats, best: tuple[int, ...], objective: str) -> set[tuple[int, ...]]:
-    """Return the best set's cell, and those of the best quarter that are connected to it."""
+    """Return the best set's cell, and the connected cells of the best quarter."""
     filled = np.count_nonzero(~np.isnan(medians))
     high = rank(medians.ravel(), objective)[: max(round(filled * PLATEAU_SHARE), 1)]
     candidates = {tuple(map(int, np.unravel_index(cell, medians.shape))) for cell in high.tolist()}

@@ -1,10 +1,10 @@
-"""Monte Carlo: the trades of a result drawn anew, many times, for the spread of what comes of them.
+"""Monte Carlo: the trades of a result drawn anew, many times, for the spread of outcomes.
 
-A path starts with the capital and adds the drawn trades' net profits in rupees, one by one, as they
-were traded: nothing is scaled to the path's equity. `shuffle` takes each trade once, in any order;
-`bootstrap` draws with replacement (Efron 1979); `block_bootstrap` draws runs of trades that stay
-together, the first following the last (the circular bootstrap of Politis and Romano 1992), which
-keeps streaks.
+A path starts with the capital and adds the drawn trades' net profits in rupees, one by one, as
+traded: nothing is scaled to the path's equity. `shuffle` takes each trade once, in any order;
+`bootstrap` draws with replacement (Efron 1979); `block_bootstrap` draws runs of adjacent trades,
+with the first following the last (the circular bootstrap of Politis and Romano 1992), which keeps
+streaks.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class TooFewTrades(EngineError):
 
 
 class BlockTooLong(EngineError):
-    """Every path would be the trades as they were, begun at another one."""
+    """Every path would have the trades in their order, from another start."""
 
     def __init__(self, block: int, trades: int) -> None:
         super().__init__(
@@ -64,8 +64,8 @@ class BlockTooLong(EngineError):
 
 
 class PathRules(NamedTuple):
-    """How paths are drawn: `method` is an index of METHODS, `block` the length of blocks. A path is
-    ruined once its equity is `threshold` rupees or less.
+    """The rules for drawing paths: `method` is an index of METHODS, `block` the length of blocks. A
+    path is ruined once its equity is `threshold` rupees or less.
     """
 
     capital: float
@@ -76,8 +76,8 @@ class PathRules(NamedTuple):
 
 
 class Paths(NamedTuple):
-    """Of each path: its last equity (rupees), its largest drawdown (a fraction of the running
-    peak), whether it fell to the threshold.
+    """For each path: its last equity (rupees), its largest drawdown (a fraction of the running
+    peak), and whether it fell to the threshold.
     """
 
     last: Floats
@@ -94,16 +94,16 @@ def mixed(x: np.uint64) -> np.uint64:
 
 @step
 def below(n: np.uint64, drawn: np.uint64) -> np.uint64:
-    """A number of 0 to n - 1 from the high half of a draw (Lemire 2019, without the rejection: for
-    n trades of 4 billion the odds differ by n in 4 billion).
+    """Return a number of 0 to n - 1 from the high half of a draw (Lemire 2019, without the
+    rejection: for n trades of 4 billion the odds differ by n in 4 billion).
     """
     return ((drawn >> _32) * n) >> _32
 
 
 @entry_point
 def draw_paths(profits: Floats, rules: PathRules, first: int, paths: Paths) -> None:
-    """Fill the results of the paths `first`, `first` + 1, ...; a path's draws are its own, so it
-    is the same whoever computes it.
+    """Fill the results of the paths `first`, `first` + 1, ...; a path has its own draws, so it is
+    the same for any thread.
     """
     trades, unit = np.uint64(profits.size), np.uint64(1)
     order = np.empty(profits.size, np.uint64)
@@ -156,8 +156,9 @@ def paths(
     threads: int = 1,
     report: ReportProgress = ignore_progress,
 ) -> Paths:
-    """Draw the paths of these numbers, each of as many trades as there are. `report` is told the
-    fraction that is done, in the calling thread; what it raises ends the drawing.
+    """Draw the paths of these numbers, each with as many trades as there are.
+
+    `report` gets the fraction done, in the calling thread; its exceptions end the drawing.
     """
     runs = items.stop - items.start
     drawn = Paths(np.empty(runs), np.empty(runs), np.empty(runs, np.bool_))
@@ -206,7 +207,7 @@ class MonteCarlo:
 
     @property
     def block(self) -> int:
-        """Trades that stay together."""
+        """The number of trades kept together."""
         return self.config.blockLength or usual_block(len(self.result.trades))
 
     def score(self, items: slice, *, threads: int, report: ReportProgress) -> Array:
@@ -225,10 +226,10 @@ class MonteCarlo:
         return scores
 
     def conclude(self, scores: Array, *, threads: int, report: ReportProgress) -> StudyOutput:
-        """Return the result as it was traded, and the findings: percentiles of final equity and of
+        """Return the result as traded, and the findings: percentiles of final equity and of
         drawdown, risk of ruin in percent of paths; the chart is the fan.
 
-        A shuffle cannot change the final equity and tells none.
+        A shuffle cannot change the final equity and has none.
         """
         config, profits = self.config, self.profits
         traded = np.cumsum(np.concatenate([[self.capital], profits]))
@@ -261,14 +262,14 @@ class MonteCarlo:
 
 
 def usual_block(trades: int) -> int:
-    """The cube root of their number: the rate at which the best length grows (Hall, Horowitz and
+    """Return the cube root of their number: the growth rate of the best length (Hall, Horowitz and
     Jing 1995).
     """
     return max(1, round(float(np.cbrt(trades))))
 
 
 def _spread(values: Floats) -> dict[str, float]:
-    """Mean and percentiles, interpolated linearly."""
+    """Return mean and percentiles, interpolated linearly."""
     percentiles: Sequence[float] = np.percentile(values, PERCENTILES).tolist()
     named = {f"p{p}": value for p, value in zip(PERCENTILES, percentiles, strict=True)}
     return {"mean": float(values.mean()), **named}
@@ -279,5 +280,5 @@ def _in_rupees(spread: dict[str, float]) -> dict[str, float]:
 
 
 def warm_up() -> None:
-    """Compile, or load what was compiled."""
+    """Compile, or load from the cache."""
     paths(np.ones(2), path_rules("bootstrap", capital=1.0, seed=0), slice(0, 2))

@@ -1,7 +1,8 @@
-"""Optimisation: sets of parameters over the whole range, ranked, with what the choice is worth.
+"""Optimisation: sets of parameters over the whole range, ranked, with the reliability of the
+choice.
 
-The best of many is the best by luck too. Three figures say how much: the deflated Sharpe ratio over
-all sets that were tried, the probability of backtest overfitting, and each shown set's plateau.
+The best of many is partly the best by luck. Three figures measure that: the deflated Sharpe ratio
+over all tried sets, the probability of backtest overfitting, and each shown set's plateau.
 """
 
 from __future__ import annotations
@@ -71,7 +72,7 @@ NaN stands for None.
 
 @dataclass(frozen=True)
 class Optimisation:
-    """The search of a grid as a study in parts; its items are the sets that were drawn."""
+    """The search of a grid as a study in parts; its items are the drawn sets."""
 
     config: OptimizationConfig
     strategy: Strategy
@@ -86,8 +87,10 @@ class Optimisation:
         *,
         on_progress: ReportProgress = ignore_progress,
     ) -> Optimisation:
-        """Set up the bars. The seed draws the sets of a random search. Raises TooShort and what
-        `prepare_data` raises.
+        """Prepare the bars.
+
+        The seed draws the sets of a random search. Raises TooShort and the errors of
+        `prepare_data`.
         """
         data = inputs.prepare(on_progress, cache_bytes=CACHE_BYTES)
         require_days(data.market, [EVERY_ROW], config.objective)
@@ -97,7 +100,7 @@ class Optimisation:
 
     @lazy
     def indices(self) -> Sequence[int]:
-        """The sets that are tried, by number."""
+        """The tried sets, by number."""
         return self.search.grid.drawn(self.config.maxRuns, seed=self.seed)
 
     @property
@@ -106,7 +109,7 @@ class Optimisation:
 
     @lazy
     def _days(self) -> int:
-        """Dates with a row, each of which has a daily return."""
+        """The number of dates with a row; each has a daily return."""
         return len(day_ends(self.search.data.market.time))
 
     def score(self, items: slice, *, threads: int, report: ReportProgress) -> Array:
@@ -145,7 +148,7 @@ class Optimisation:
         return scores
 
     def conclude(self, scores: Array, *, threads: int, report: ReportProgress) -> StudyOutput:
-        """Return the best set's result, and the findings: what was tried, the ranked table, the
+        """Return the best set's result, and the findings: the trials, the ranked table, the
         deflation, the probability of overfitting; the chart is the heat map. Raises NothingToTry.
         """
         search, config = self.search, self.config
@@ -187,8 +190,8 @@ class Optimisation:
         return heat_map(self.search.grid, tried, objectives, objective=self.config.objective)
 
     def _overfitting(self, scores: Array, winner: int, threads: int) -> dict[str, object] | None:
-        """Return how likely the choice is overfitted; None where the days are fewer than the
-        blocks, or too few sets have daily returns, which one without equity above 0 has not.
+        """Return the probability that the choice is overfitted; None with fewer days than blocks,
+        or with too few sets with daily returns, which a set without equity above 0 lacks.
         """
         compared = np.flatnonzero(~np.isnan(scores["sums"][:, 0]))
         if len(compared) < LEAST_SETS:
@@ -202,7 +205,7 @@ class Optimisation:
     def _table(
         self, scores: Array, ranked: Items, threads: int, report: ReportProgress
     ) -> list[dict[str, object]]:
-        """Return the best sets, each with a few figures, for which it is simulated once more."""
+        """Return the best sets, with a few figures from another simulation of each."""
         grid = self.search.grid
         positions = np.full(self.size, -1)
         positions[ranked] = distinct_positions(scores[ranked])
@@ -225,19 +228,19 @@ class Optimisation:
         ]
 
     def _positions_near(self, index: int, positions: Items) -> set[int]:
-        """Return the positions of the neighbours that were tried and have another result."""
+        """Return the positions of the tried neighbours with another result."""
         items = (self._item_of(near) for near in [index, *self.search.grid.neighbours(index)])
         position, *near = (-1 if item is None else int(positions[item]) for item in items)
         return set(near) - {-1, position}
 
     def _item_of(self, index: int) -> int | None:
-        """Return where a set stands among those that were drawn, which ascend."""
+        """Return the index of a set among the drawn ones, which ascend."""
         item = bisect_left(self.indices, index)
         return item if item < self.size and self.indices[item] == index else None
 
 
 def objective_in(score: Array) -> Figure:
-    """The objective of a SCORE, as it was told."""
+    """Return the objective of a SCORE, in its original type."""
     figure = float(score["objective"])
     if isnan(figure):
         return None
@@ -245,9 +248,9 @@ def objective_in(score: Array) -> Figure:
 
 
 def distinct_positions(ranked: Array) -> Items:
-    """Return where the result of each SCORE stands among those that differ; `ranked` are in order.
+    """Return the position of each SCORE's result among the distinct ones; `ranked` are in order.
 
-    Two results are taken for one where their objective and their Sharpe ratio are the same.
+    Two results count as equal if their objective and their Sharpe ratio are equal.
     """
     results = np.stack([ranked["objective"], ranked["sharpe"]], axis=1)
     _, firsts, numbers = np.unique(
@@ -257,12 +260,12 @@ def distinct_positions(ranked: Array) -> Items:
 
 
 def plateau(near: Collection[int], results: int) -> float | None:
-    """The share of the other results that a neighbour of one beats, on average; `near` are the
-    neighbours' positions among so many distinct results, from 0, the best first.
+    """Return the share of the other results that a neighbour beats, on average; `near` are the
+    neighbours' positions among the distinct results, from 0, the best first.
 
-    Near 1 the set stands on a plateau, and a little error in it costs little; near 0 it is a lone
-    peak, which is what luck looks like. It speaks of places in the ranking, so it is free of the
-    objective's unit and sign. None where no neighbour with another result was tried.
+    Near 1 the set is on a plateau, and a small error in it costs little; near 0 it is an isolated
+    peak, the look of luck. It uses ranks, so it is independent of the objective's unit and sign.
+    None if no neighbour with another result was tried.
     """
     if not near:
         return None

@@ -1,10 +1,10 @@
-"""How likely it is that the best set of a study owes its place to chance.
+"""The probability that the best set of a study is best by chance.
 
 The probability of backtest overfitting by combinatorially symmetric cross-validation: Bailey,
 Borwein, Lopez de Prado and Zhu, "The Probability of Backtest Overfitting", Journal of Computational
 Finance 20 (4), 2017. The days are cut into blocks, and each half of the blocks is in sample once,
-the other half out of sample. Sets are compared by their daily Sharpe ratios, which follow from the
-sums and the sums of squares of the blocks.
+the other half out of sample. Sets are compared by their daily Sharpe ratios, computed from the sums
+and the sums of squares of the blocks.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ ONE_DAY, NO_RATIO = np.float32(1), np.float32(0)
 
 
 class BlockSums(NamedTuple):
-    """`days` of each block, which all sets share, and f4[sets, blocks] the sums and the sums of
-    squares of their daily returns: 128 bytes a set, good for seven digits of a Sharpe ratio.
+    """`days` of each block, common to all sets, and f4[sets, blocks] the sums and the sums of
+    squares of their daily returns: 128 bytes a set, enough for seven digits of a Sharpe ratio.
     """
 
     days: NDArray[np.int64]
@@ -43,8 +43,8 @@ class BlockSums(NamedTuple):
 
 class SubsetSums(NamedTuple):
     """Sums of blocks, f4[subsets, sets]: those of all subsets of the `first` and of the `last` half
-    of the blocks, by the bits of a number, so a subset of all takes one addition; and f4[sets] of
-    `all` blocks.
+    of the blocks, by the bits of a number, so any subset takes one addition; and f4[sets] of `all`
+    blocks.
     """
 
     first: Sums
@@ -53,7 +53,7 @@ class SubsetSums(NamedTuple):
 
 
 class Halves(NamedTuple):
-    """Of each split: the blocks in sample, as the bits of a number, and the days in and out of
+    """For each split: the blocks in sample, as the bits of a number, and the days in and out of
     sample.
     """
 
@@ -63,8 +63,8 @@ class Halves(NamedTuple):
 
 
 class Splits(NamedTuple):
-    """Of each split the best set in sample: its daily Sharpe ratio there and out of sample, and its
-    rank out of sample, 1 for the worst (ties have the mean).
+    """For each split the best set in sample: its daily Sharpe ratio there and out of sample, and
+    its rank out of sample, 1 for the worst (ties have the mean).
     """
 
     in_sample: Floats
@@ -73,10 +73,12 @@ class Splits(NamedTuple):
 
 
 class Overfitting(NamedTuple):
-    """`probability`: the share of the splits in which the best set in sample is not above the
-    median out of sample. `loss`: the share in which it loses there. `in_sample` and `out_of_sample`
-    are the medians of its daily Sharpe ratio; `degradation` is the slope of the line through the
-    pairs, out of sample over in sample; None where all are alike in sample.
+    """The overfitting of a study.
+
+    `probability`: the share of the splits in which the best set in sample is not above the median
+    out of sample. `loss`: the share in which it loses there. `in_sample` and `out_of_sample` are
+    the medians of its daily Sharpe ratio; `degradation` is the slope of the line through the pairs,
+    out of sample over in sample; None if all are equal in sample.
     """
 
     sets: int
@@ -88,7 +90,7 @@ class Overfitting(NamedTuple):
     degradation: float | None
 
     def figures(self) -> dict[str, object]:
-        """Return the figures as clients read them, by their names."""
+        """Return the figures in wire form, keyed by name."""
         return {
             "sets": self.sets,
             "splits": self.splits,
@@ -103,7 +105,7 @@ class Overfitting(NamedTuple):
 
     @classmethod
     def of_figures(cls, figures: Mapping[str, Any]) -> Overfitting:
-        """Return what `figures` returned. Any: JSON as it was stored."""
+        """Return the overfitting with these `figures`. Any: JSON as stored."""
         return cls(
             figures["sets"],
             figures["splits"],
@@ -116,8 +118,8 @@ class Overfitting(NamedTuple):
 
 
 def block_sums(returns: Floats, blocks: int = BLOCKS) -> BlockSums:
-    """Return those of daily returns f8[sets, days], in blocks as even as can be; at least as many
-    days as blocks.
+    """Return the sums of daily returns f8[sets, days], in blocks as even as possible; at least as
+    many days as blocks.
     """
     days = days_of_blocks(returns.shape[1], blocks)
     edges = np.cumsum(days) - days
@@ -128,12 +130,12 @@ def block_sums(returns: Floats, blocks: int = BLOCKS) -> BlockSums:
 
 @cache
 def days_of_blocks(days: int, blocks: int = BLOCKS) -> NDArray[np.int64]:
-    """Return how many of the days are in each block."""
+    """Return the number of days in each block."""
     return np.diff(np.arange(blocks + 1) * days // blocks)
 
 
 def sampled_sets(sets: int, winner: int, *, seed: int, most: int = MOST_SETS) -> NDArray[np.int64]:
-    """Return so many of the sets at random, the winner among them, in their order."""
+    """Return this many of the sets at random, the winner among them, in their order."""
     if sets <= most:
         return np.arange(sets)
     losers = np.random.default_rng(seed).choice(sets - 1, most - 1, replace=False)
@@ -142,7 +144,7 @@ def sampled_sets(sets: int, winner: int, *, seed: int, most: int = MOST_SETS) ->
 
 @step
 def _ratio(total: np.float32, square: np.float32, days: np.float32) -> np.float32:
-    """Return the Sharpe ratio of so many days, by the sample deviation."""
+    """Return the Sharpe ratio over this many days, by the sample deviation."""
     mean = total / days
     variance = (square - total * mean) / (days - ONE_DAY)
     return mean / np.sqrt(variance) if variance > 0 else NO_RATIO
@@ -150,7 +152,7 @@ def _ratio(total: np.float32, square: np.float32, days: np.float32) -> np.float3
 
 @entry_point
 def compare_splits(halves: Halves, sums: SubsetSums, squares: SubsetSums, splits: Splits) -> None:
-    """Fill in what becomes of the best set of each split."""
+    """Fill in the results of the best set of each split."""
     subsets, sets = sums.first.shape
     inside, outside = np.empty(sets, np.float32), np.empty(sets, np.float32)
     for split in range(halves.blocks.size):
@@ -174,8 +176,9 @@ def compare_splits(halves: Halves, sums: SubsetSums, squares: SubsetSums, splits
 
 
 def cross_validated(blocks: BlockSums, *, threads: int = 1) -> Splits:
-    """Return what becomes of the best set of each split; of at least two sets. A set that never
-    varies has a ratio of 0.
+    """Return the results of the best set of each split; of at least two sets.
+
+    A set that never varies has a ratio of 0.
     """
     chosen = _halves(len(blocks.days))
     is_inside = chosen[:, np.newaxis] >> np.arange(len(blocks.days)) & 1
@@ -195,7 +198,7 @@ def cross_validated(blocks: BlockSums, *, threads: int = 1) -> Splits:
 
 
 def overfitting(blocks: BlockSums, *, threads: int = 1) -> Overfitting:
-    """Return what all splits say of at least two sets."""
+    """Return the figures over all splits of at least two sets."""
     splits, sets = cross_validated(blocks, threads=threads), len(blocks.sums)
     return Overfitting(
         sets=sets,
@@ -210,14 +213,14 @@ def overfitting(blocks: BlockSums, *, threads: int = 1) -> Overfitting:
 
 @cache
 def _halves(blocks: int) -> NDArray[np.int64]:
-    """Return which blocks are in sample in each split, as the bits of a number."""
+    """Return the blocks in sample in each split, as the bits of a number."""
     return np.array(
         [sum(1 << block for block in half) for half in combinations(range(blocks), blocks // 2)]
     )
 
 
 def _subset_sums(blocks: Sums) -> SubsetSums:
-    """Return those of f4[sets, blocks]."""
+    """Return the sums of all subsets of f4[sets, blocks]."""
     half = blocks.shape[1] // 2
     first, last = _sums_of_subsets(blocks.T[:half]), _sums_of_subsets(blocks.T[half:])
     return SubsetSums(first, last, blocks.sum(axis=1))
@@ -232,12 +235,12 @@ def _sums_of_subsets(rows: Sums) -> Sums:
 
 
 def _slope(x: Floats, y: Floats) -> float | None:
-    """Return that of the least squares, y over x."""
+    """Return the slope of least squares, y over x."""
     if np.ptp(x) <= SAME * np.abs(x).max():
         return None
     return float(np.cov(x, y)[0, 1] / x.var(ddof=1))
 
 
 def warm_up() -> None:
-    """Compile, or load what was compiled."""
+    """Compile, or load from the cache."""
     cross_validated(block_sums(np.zeros((2, 2)), 2))

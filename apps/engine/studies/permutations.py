@@ -1,10 +1,10 @@
-"""Whether entries at other moments would have done as well: the permutation test of timing.
+"""The permutation test of timing: would entries at other times have done as well?
 
-Each symbol's positions are laid anew over its bars: as many, as long, on the same sides and of the
-same values, in any order and with any gaps between them that sum up to those there were. What the
-market did to everybody stays: in a market that rose, random long positions gain too. (The test of
-Fisher, "The Design of Experiments", 1935; for trading rules: Aronson, "Evidence-Based Technical
-Analysis", 2006, chapter 5.)
+Each symbol's positions are laid anew over its bars: equally many and long, on the same sides and of
+the same values, in any order and with any gaps of the same total. The market's effect on everybody
+stays: in a rising market random long positions gain too. (The test of Fisher, "The Design of
+Experiments", 1935; for trading rules: Aronson, "Evidence-Based Technical Analysis", 2006, chapter
+5.)
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ _11: Final = np.uint64(11)
 
 
 class Positions(NamedTuple):
-    """Of one symbol: how many bars each position lived through, the rupees that it was worth at its
-    entry, negative when short, and how many bars had none.
+    """The positions of one symbol: the number of bars of each, its rupees at the entry, negative
+    when short, and the number of bars without a position.
     """
 
     bars: NDArray[np.int64]
@@ -40,8 +40,9 @@ class Positions(NamedTuple):
 
 
 class TimingTest(NamedTuple):
-    """`gross` is the rupees that the positions made before charges, `permuted` what they made at
-    random places. `p_value` is the share of all of these, the real one counted, that made as much.
+    """`gross` is the rupees that the positions made before charges, `permuted` the rupees at random
+    places. `p_value` is the share of all of these, including the real one, that made at least as
+    much.
     """
 
     gross: float
@@ -65,8 +66,8 @@ def waited(drawn: np.uint64) -> float:
 def place_at_random(
     opens: Floats, closes: Floats, positions: Positions, seed: np.uint64, gross: Floats
 ) -> None:
-    """Add to each of `gross` what the positions make when they are laid at random: entered at an
-    open, left at the close of the last of their bars.
+    """Add to each of `gross` the result of positions at random places: entered at an open, left at
+    the close of the last of their bars.
     """
     size, bars = np.uint64(positions.bars.size), positions.bars
     order, gaps = np.empty(bars.size, np.uint64), np.empty(bars.size)
@@ -96,10 +97,11 @@ def place_at_random(
 def timing_test(
     by_symbol: Sequence[SymbolTrades], *, slippage: float = 0.0, intraday: bool, seed: int
 ) -> TimingTest | None:
-    """Return the test of all trades; None where a symbol has less than LEAST_FREE bars without one.
+    """Return the test of all trades; None if a symbol has fewer than LEAST_FREE bars without a
+    position.
 
-    `slippage` (a fraction) is paid at both ends of a random position too. Of an `intraday` strategy
-    no random position earns what happened between two dates.
+    `slippage` (a fraction) is paid at both ends of a random position too. For an `intraday`
+    strategy random positions do not earn the moves between two dates.
     """
     permuted, gross, seeds = np.zeros(PERMUTATIONS), 0.0, np.random.default_rng(seed)
     for trades in by_symbol:
@@ -118,7 +120,7 @@ def timing_test(
 
 
 def tradable_prices(candles: Candles, *, intraday: bool) -> tuple[Floats, Floats]:
-    """Return opens and closes; intraday without what prices did from one date to the next."""
+    """Return opens and closes; intraday without moves from one date to the next."""
     opens, closes = np.ascontiguousarray(candles.open), np.ascontiguousarray(candles.close)
     if not intraday:
         return opens.copy(), closes.copy()
@@ -130,6 +132,6 @@ def tradable_prices(candles: Candles, *, intraday: bool) -> tuple[Floats, Floats
 
 
 def warm_up() -> None:
-    """Compile, or load what was compiled."""
+    """Compile, or load from the cache."""
     positions = Positions(np.ones(1, np.int64), np.ones(1), 1)
     place_at_random(np.ones(2), np.ones(2), positions, np.uint64(0), np.zeros(1))

@@ -1,8 +1,8 @@
-"""A study in parts: items that are scored in any ranges, in any order, by any process, and what is
-concluded from the scores of all.
+"""A study in parts: items scored in any ranges, in any order, by any process, and a conclusion from
+all scores.
 
 The items of a search are its sets, those of a Monte Carlo its paths. A score does not depend on the
-range that it was computed in, so a study gives the same however it was divided.
+range of its computation, so the result of a study does not depend on its division.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ SHARE_OF_SCORES: Final = 0.9
 
 
 class StudyOutput(NamedTuple):
-    """`result` is that of the one simulation that stands for the study; `findings` are JSON, and
-    `chart` is what is drawn beside them, JSON too, if something is.
+    """`result` is of the one simulation that represents the study; `findings` are JSON, and
+    `chart`, also JSON, is the chart beside them, if there is one.
     """
 
     result: SimulationResult
@@ -28,17 +28,17 @@ class StudyOutput(NamedTuple):
 
 
 class Study(Protocol):
-    """`report`, as for `simulate`, is told the fraction of the call that is done."""
+    """A study in parts. `report`, as for `simulate`, gets the fraction of the call that is done."""
 
     @property
     def size(self) -> int:
-        """How many items there are."""
+        """The number of items."""
 
     def score(self, items: slice, *, threads: int, report: ReportProgress) -> Array:
         """Return one record for each item, in their order; `items` has both ends."""
 
     def conclude(self, scores: Array, *, threads: int, report: ReportProgress) -> StudyOutput:
-        """Return what comes of the scores of all items, in their order."""
+        """Return the conclusion from the scores of all items, in their order."""
 
 
 def run_whole(

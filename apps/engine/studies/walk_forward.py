@@ -1,7 +1,7 @@
 """Walk-forward: parameters chosen on each window's training days, traded on the days after them.
 
-The trades and the curve are those of the test days alone, joined: what the way of choosing would
-have earned, not what the chosen did where they were chosen.
+The trades and the curve are those of the test days only, joined: the earnings of the way of
+choosing, not of the chosen sets where they were chosen.
 """
 
 from __future__ import annotations
@@ -44,8 +44,10 @@ POINTS: Final = 50
 
 @dataclass(frozen=True)
 class WalkForward:
-    """The study in parts. Its items are the sets, each trained in all windows: what it reads of the
-    bars is read once for all of them (rule 11 lets it be).
+    """The study in parts.
+
+    Its items are the sets, each trained in all windows: its indicators are read once for all of
+    them (rule 11 permits it).
     """
 
     config: WalkForwardConfig
@@ -62,8 +64,9 @@ class WalkForward:
         *,
         on_progress: ReportProgress = ignore_progress,
     ) -> WalkForward:
-        """Set up the bars and the windows. Raises TooFewSessions, TooShort and what `prepare_data`
-        raises.
+        """Prepare the bars and the windows.
+
+        Raises TooFewSessions, TooShort and the errors of `prepare_data`.
         """
         data = inputs.prepare(on_progress, cache_bytes=CACHE_BYTES)
         grid = Grid(config.parameters, inputs.steps)
@@ -79,7 +82,7 @@ class WalkForward:
 
     @property
     def trained(self) -> list[slice]:
-        """The rows that each window trains on."""
+        """The training rows of each window."""
         return [slice(window.train, window.test) for window in self.windows]
 
     def score(self, items: slice, *, threads: int, report: ReportProgress) -> Array:
@@ -109,8 +112,8 @@ class WalkForward:
         """Return the joined tests as a result, and the findings: one row a window, and the joined
         equity.
 
-        Each training starts from the capital, each test flat with the equity that the last one
-        ended with; once that is gone no further window is tested. Raises NothingToTry.
+        Each training starts from the capital, each test flat with the equity at the end of the last
+        one; once that is gone no further window is tested. Raises NothingToTry.
         """
         search, config, capital = self.search, self.config, self.search.capital
         tests: list[Simulation] = []
@@ -162,7 +165,7 @@ class WalkForward:
 
 
 def _rows(data: PreparedData, config: WalkForwardConfig) -> list[Window]:
-    """The windows in rows of the market; a session day is a date that has one."""
+    """Return the windows in rows of the market; a session day is a date with a row."""
     begins = day_edges(data.market)
     windows = windows_of(
         len(begins) - 1,
@@ -183,8 +186,8 @@ def day_edges(market: MarketRows) -> list[int]:
 def tested_in_turn(
     windows: Iterable[Tested], test: Callable[[Tested, float], Simulation], capital: float
 ) -> Iterator[Simulation]:
-    """Yield the test of each window, from the equity that the last one ended with; once that is
-    gone no further window is tested.
+    """Yield the test of each window, from the equity at the end of the last one; once that is gone
+    no further window is tested.
     """
     held = capital
     for window in windows:
@@ -200,7 +203,9 @@ def _simulated(search: GridSearch, index: int, rows: slice, capital: float) -> S
 
 
 def _joined(tests: Sequence[Simulation], capital: float, data: PreparedData) -> Simulation:
-    """What is counted and paid is that of all, the rest of the account that of the last."""
+    """Return the joined tests: counts and charges are of all, the rest of the account is the last
+    one's.
+    """
     account = tests[-1].account.copy()
     for field in ("rejected", "reduced", "waited", "paid"):
         account[field] = sum(test.account[field] for test in tests)
@@ -217,9 +222,7 @@ def _joined(tests: Sequence[Simulation], capital: float, data: PreparedData) -> 
 def _trained_again(
     search: GridSearch, index: int, window: Window, objective: str
 ) -> dict[str, object]:
-    """What the chosen set did where it was chosen: of all that were tried only the objective is
-    kept.
-    """
+    """Return the chosen set's result in training: only the objective of a trial is stored."""
     trained = _simulated(search, index, slice(window.train, window.test), search.capital)
     return _window_summary(trained, objective)
 

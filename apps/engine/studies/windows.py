@@ -1,4 +1,4 @@
-"""Where a walk-forward trains and where it tests (rule 19)."""
+"""The training and test days of a walk-forward (rule 19)."""
 
 from __future__ import annotations
 
@@ -29,17 +29,17 @@ class Window(NamedTuple):
 
 
 def sessions_needed(windows: int, train_ratio: float, *, days: int = 1) -> int:
-    """The least number of session days with which each window tests on so many."""
+    """Return the least number of session days for testing on this many in each window."""
     ratio = _exact(train_ratio)
     return ceil(days * (windows + ratio / (1 - ratio)))
 
 
 def windows_of(sessions: int, *, windows: int, train_ratio: float, anchored: bool) -> list[Window]:
-    """Of T session days, r to train, N windows: each tests floor(T (1 - r) / (r + N (1 - r))) days,
-    the first after all days that no window tests. Both ends move on by as many; anchored, the
-    start stays.
+    """Return the windows.
 
-    Raises TooFewSessions where that is less than a day.
+    Of T session days, r to train, N windows: each tests floor(T (1 - r) / (r + N (1 - r))) days,
+    the first after all days that no window tests. Both ends move on by as many; anchored, the start
+    stays. Raises TooFewSessions if that is less than a day.
     """
     ratio = _exact(train_ratio)
     length = floor(sessions * (1 - ratio) / (ratio + windows * (1 - ratio)))
@@ -53,5 +53,5 @@ def windows_of(sessions: int, *, windows: int, train_ratio: float, anchored: boo
 
 
 def _exact(ratio: float) -> Fraction:
-    """The decimal that was written: 0.7 is seven tenths, so that floors fall where they should."""
+    """Return the written decimal: 0.7 is seven tenths, so that floors are exact."""
     return Fraction(repr(ratio))
