@@ -1,4 +1,4 @@
-"""Market rules as tables of bars: what the market did, what was signalled, what must come of it.
+"""Market rules as tables of bars: prices, signals, and the expected fills.
 
     play('''
     day 1
@@ -6,17 +6,22 @@
     2 | 100 102 97 101 | late       | long 100, stop_loss 98
     ''', stop_rate=0.02)
 
-A line is: bar (its time in minutes) | open high low close | marks | expected. Marks are signals
-(long, short, exit_long, exit_short, close_long, close_short), `late` (the bar starts after the
-square-off), `last` (the session's last bar), `upper` and `lower` (the price is locked, rule 22),
-the first two with `delivery` (the contract is delivered
-after that session), `margin 500` (what a unit that is sold locks beside its value) and `atr 1` or
-`atr 1,2,3,4` (of size, stop, target, trail). What is asked from the outside before the bar:
-`kill_switch` or `stale_data` (entries are blocked for it), `let` (no longer), `stop` (what is held
-is to be closed), `expire`. Expected are the fills of that bar: a side with the position's average
-entry, or an exit reason with its price. What is still open after the last line is closed there
-(`end_of_data`). Every table is also played by the reference implementation, which must agree to the
-last bit.
+A line has four parts: bar (its time in minutes) | open high low close | marks | expected.
+
+Marks are:
+
+- signals: long, short, exit_long, exit_short, close_long, close_short;
+- `late` (the bar starts after the square-off) and `last` (the session's last bar), both also with
+  `delivery` (the contract is delivered after that session);
+- `upper` and `lower`: the price is locked (rule 22);
+- `margin 500`: the money that a sold unit locks beside its value;
+- `atr 1` or `atr 1,2,3,4`: the ranges of size, stop, target and trail;
+- requests from outside before the bar: `kill_switch` or `stale_data` (it blocks entries), `let`
+  (it unblocks them), `stop` (it closes positions) and `expire`.
+
+Expected are the fills of that bar: a side with the position's average entry, or an exit reason with
+its price. Positions that are open after the last line are closed there (`end_of_data`). The
+reference implementation also plays every table and must agree to the last bit.
 """
 
 from collections.abc import Mapping
@@ -80,7 +85,7 @@ class Line:
 
 @dataclass
 class Played:
-    """What came of a table."""
+    """The result of a played table."""
 
     trades: NDArray[Any]
     curve: list[float]
@@ -98,7 +103,7 @@ def play(
     squaring: bool = False,
     **plan: Any,
 ) -> Played:
-    """Play one table for each symbol and check its expectations; the size is 1 unless said."""
+    """Play one table for each symbol and check its expectations; the size is 1 by default."""
     lines = [_read(table) for table in tables]
     flags = [line.flag for own in lines for line in own]
     squaring = squaring or (
@@ -176,7 +181,7 @@ def _market(lines: list[list[Line]], squaring: bool) -> tuple[r.MarketRows, NDAr
 
 
 def _outside(lines: list[list[Line]]) -> dict[int, Outside]:
-    """Of one symbol: what is asked before which row."""
+    """Return the requests before each row, for one symbol."""
     outside, rejection = {}, None
     for row, line in enumerate(lines[0]):
         if line.asked in REJECTIONS:

@@ -26,7 +26,7 @@ def charges_on(
     segment: int = 0,
     day: int,
 ) -> tuple[float, ...]:
-    """Of one fill, by the RATE records that are in force on the day, in paise by kind."""
+    """Compute the charges of a fill in paise by kind, from the RATE records in force on the day."""
     known = _with_none(rates)
     rate = known[_rate_on(known, segment, day)]
     paise: tuple[float, ...] = _charges_on(value, buying, from_demat, rate)

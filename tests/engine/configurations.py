@@ -63,9 +63,10 @@ _COMPLETE: dict[str, Any] = {
 
 
 def complete(**changes: object) -> dict[str, Any]:
-    """Complete steps; a change names its place with double underscores and replaces what is there.
+    """Return complete steps with these changes.
 
-    `complete(basicInfo__timeframe="1d")`; a number is an index: `conditions__0__operator`.
+    A change names its place with double underscores and replaces the value there:
+    `complete(basicInfo__timeframe="1d")`. A number is an index: `conditions__0__operator`.
     """
     steps = deepcopy(_COMPLETE)
     for path, value in changes.items():
@@ -78,7 +79,7 @@ def complete(**changes: object) -> dict[str, Any]:
 
 
 def without(*paths: str) -> dict[str, Any]:
-    """Complete steps less the named places (dotted)."""
+    """Return complete steps without the named places (dotted)."""
     steps = deepcopy(_COMPLETE)
     for path in paths:
         *way, last = path.split(".")
@@ -90,7 +91,7 @@ def without(*paths: str) -> dict[str, Any]:
 
 
 def entering(*conditions: dict[str, Any], **entry: object) -> dict[str, Any]:
-    """Complete steps that enter on these conditions."""
+    """Return complete steps that enter on these conditions."""
     changed: dict[str, object] = {
         "positionType": "long",
         "conditions": list(conditions),

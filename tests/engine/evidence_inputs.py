@@ -1,4 +1,4 @@
-"""Results with what they were made from, for tests of evidence."""
+"""Results with their inputs, for tests of evidence."""
 
 from collections.abc import Sequence
 

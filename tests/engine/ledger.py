@@ -1,4 +1,4 @@
-"""Books fills and knows nothing of the market: what a paper account would do with them."""
+"""A ledger that books fills without knowing the market, as a paper account would."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -37,7 +37,7 @@ class Ledger:
             self._leave(fill)
 
     def worth(self, closes: NDArray[np.float64]) -> float:
-        """Cash, and what is held at these prices by symbol."""
+        """Return the cash plus the value of all positions at these prices by symbol."""
         equity = self.cash
         for symbol, held in self.held.items():
             exposure = held.side * held.quantity * self.contracts[symbol]["multiplier"]

@@ -22,7 +22,7 @@ def check_arrays(
     rules: r.Rules,
     output: r.SimulationOutput,
 ) -> None:
-    """Raise ArrayMismatch where `run`, which checks no bounds, would read beside its arrays."""
+    """Raise ArrayMismatch where `run`, which checks no bounds, would read outside its arrays."""
     r.check_shapes(state, market, signals, rules, output)
     for symbol in range(market.symbols):
         cells = market.cells_of(symbol)
@@ -34,7 +34,7 @@ def check_arrays(
 
 
 class Outside(NamedTuple):
-    """What is asked before a row: symbols that expire, entries blocked or let, closes."""
+    """The requests before a row: symbols that expire, entries blocked or unblocked, closes."""
 
     settle: tuple[int, ...] = ()
     blocked: int | None = None  # the number of a rejection
@@ -43,7 +43,7 @@ class Outside(NamedTuple):
 
 
 class Case(NamedTuple):
-    """Everything `kernel.run` is given, the opening cash, and what is asked before which row."""
+    """The arguments of `kernel.run`, the opening cash, and the requests before each row."""
 
     market: r.MarketRows
     signals: NDArray[np.uint8]
@@ -55,7 +55,7 @@ class Case(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """All that a run leaves, as bytes: equal bytes are equal results."""
+    """The whole outcome of a run as bytes: equal bytes are equal results."""
 
     state: bytes
     trades: bytes
@@ -69,7 +69,7 @@ SLOT_SIZE = r.POSITION.itemsize + r.ORDERS * r.ORDER.itemsize
 
 
 def bars_of(table: ArrayLike) -> r.Bars:
-    """Lines of (open, high, low, close) as the columns of a market."""
+    """Turn lines of (open, high, low, close) into the columns of a market."""
     columns = np.asarray(table, float).reshape(-1, 4).T
     return r.Bars(*(frozen(column) for column in columns))
 
@@ -77,7 +77,7 @@ def bars_of(table: ArrayLike) -> r.Bars:
 def random_case(
     rng: np.random.Generator, *, symbols: int | None = None, rows: int | None = None
 ) -> Case:
-    """Every rule is drawn now and then."""
+    """Draw a case in which each rule may occur."""
     few, symbols = int(rng.integers(60, 300)), symbols or int(rng.integers(1, 6))
     rows = rows or few
     has_bar = rng.random((rows, symbols)) >= rng.choice([0.0, 0.3])
@@ -99,7 +99,10 @@ def random_case(
 
 
 def calm_case(rng: np.random.Generator) -> Case:
-    """Long stretches in which nothing happens: few signals, or ever the same, and far levels."""
+    """Draw a case with long stretches without events.
+
+    Signals are few or always the same, and levels are far away.
+    """
     case = random_case(rng, symbols=int(rng.choice([1, 1, 1, 2, 3])))
     if rng.random() < 0.3:
         signals = np.where(case.market.cell >= 0, c.ENTER_LONG, 0).astype(np.uint8)
@@ -123,9 +126,10 @@ def calm_case(rng: np.random.Generator) -> Case:
 
 
 def sparse_case(rng: np.random.Generator, market: r.MarketRows | None = None) -> Case:
-    """Positions held over hundreds of rows and many days: few signals, a trail of any kind, near or
-    far, and sometimes a stop, a target or a longest holding that is farther still. Over a walk of
-    thousands of rows, unless there is a `market`.
+    """Draw a case with positions held over hundreds of rows and many days.
+
+    Signals are few, trails are of any kind, near or far, and sometimes there is a stop, a target or
+    a longest holding that is farther still. Without a `market` it is a walk of thousands of rows.
     """
     case = random_case(
         rng,
@@ -281,7 +285,7 @@ def _contracts(rng: np.random.Generator, symbols: int) -> NDArray[Any]:
 
 
 def _outside(rng: np.random.Generator, rows: int, symbols: int) -> dict[int, Outside]:
-    """Nothing in half of the cases, else something at six rows."""
+    """Draw no requests in half of the cases, and else requests at six rows."""
 
     def drawn_symbols(chance: float) -> tuple[int, ...]:
         return tuple(np.flatnonzero(rng.random(symbols) < chance).tolist())
@@ -317,7 +321,7 @@ def rules_of(case: Case) -> r.Rules:
 
 
 class Running:
-    """A simulation of which only bytes go on from one call of the kernel to the next."""
+    """A simulation that keeps only its saved bytes between two calls of the kernel."""
 
     def __init__(self, case: Case, out: r.SimulationOutput) -> None:
         self.case, self.out, self.rules = case, out, rules_of(case)
@@ -327,7 +331,7 @@ class Running:
         check_arrays(self.loaded, case.market, signals, self.rules, out)
 
     def run(self, market: r.MarketRows, signals: NDArray[np.uint8], row: int, stop: int) -> int:
-        """The next row, which is `stop` when the money is gone."""
+        """Run the kernel and return the next row, which is `stop` when the money is gone."""
         state, out = self.loaded, self.out
         by_symbol = np.ascontiguousarray(signals.T)
         ran = k.run(state, market, by_symbol, self.rules, out, row, stop)
@@ -368,7 +372,7 @@ class Running:
 
 
 def whole(case: Case, *, cuts: tuple[int, ...] = (), end: int | None = None) -> Outcome:
-    """Run to row `end`; at every cut, and where anything is asked, only saved bytes go on."""
+    """Run to row `end`; at every cut and every request, continue from saved bytes alone."""
     return run_to(case, cuts=cuts, end=end).outcome
 
 
@@ -391,18 +395,18 @@ def run_to(
 
 
 def small_out(symbols: int, rows: int) -> r.SimulationOutput:
-    """It fills up now and then."""
+    """Return a small output, so that it sometimes fills up."""
     trades, fills = np.zeros(4 * symbols + 8, r.TRADE), np.zeros(5 * symbols + 8, r.FILL)
     return r.SimulationOutput(trades, np.zeros(rows), fills, np.zeros(2 * symbols + 5, r.REFUSAL))
 
 
 def every_row(case: Case) -> Outcome:
-    """Each row of the market in a call of its own, so that every slot is active in every row."""
+    """Run each row of the market in its own call, so that every slot is active in every row."""
     return whole(case, cuts=tuple(range(len(case.market.time))))
 
 
 def row_by_row(case: Case) -> Outcome:
-    """As live trading does it: each row is a market of its own; nothing but the bytes goes on."""
+    """Run as live trading does: each row is its own market, and only the saved bytes are kept."""
     market, symbols = case.market, case.signals.shape[1]
     running = Running(case, small_out(symbols, market.time.size))
     for t in range(market.time.size):
@@ -415,7 +419,7 @@ def row_by_row(case: Case) -> Outcome:
 
 
 def row_alone(market: r.MarketRows, t: int) -> r.MarketRows:
-    """A row with its bars and nothing else."""
+    """Return a row with its bars and nothing else."""
     seen = np.flatnonzero(market.cell[t] >= 0)
     cells = market.cell[t, seen]
     cell = np.full((1, market.cell.shape[1]), -1, np.int32)
@@ -433,7 +437,7 @@ def row_alone(market: r.MarketRows, t: int) -> r.MarketRows:
 
 
 def reference_of(case: Case) -> ReferenceImplementation:
-    """The case, run by the plain rules."""
+    """Run the case by the plain rules of the reference implementation."""
     market, signals, contracts, rates = case.market, case.signals, case.contracts, case.rates
     reference = ReferenceImplementation(
         case.cash,
@@ -488,7 +492,7 @@ def state_of(outcome: Outcome) -> r.State:
 
 
 def account_of(outcome: Outcome) -> Any:
-    """Its ACCOUNT record."""
+    """Return its ACCOUNT record."""
     return state_of(outcome).account[0]
 
 
@@ -498,7 +502,7 @@ def reduced(outcome: Outcome) -> dict[str, int]:
 
 
 def waited(outcome: Outcome) -> list[int]:
-    """Exits that waited for a locked price, and their bars in all."""
+    """Count the exits that waited for a locked price, and the bars they waited in total."""
     counts: list[int] = account_of(outcome)["waited"].tolist()
     return counts
 
@@ -509,7 +513,9 @@ def rejected_of(account: NDArray[Any]) -> dict[str, int]:
 
 
 def with_idle_symbols(case: Case, more: int) -> Case:
-    """The same symbols and idle ones: one with a bar on every row, the others with none."""
+    """Return the case with idle symbols added: one with a bar on every row, the others
+    with none.
+    """
     market, contracts = case.market, case.contracts
     n, rows = market.bars.open.size, market.time.size
     cell = np.concatenate([market.cell, np.full((rows, more), -1, np.int32)], axis=1)

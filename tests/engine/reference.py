@@ -1,7 +1,7 @@
-"""The rules once more, in slow plain Python: no NumPy, no Numba, no code of the kernel's.
+"""The rules again, in slow plain Python: without NumPy, Numba or any code of the kernel.
 
-It shares the kernel's codes, the names of reasons and of a plan's fields, nothing else. Read it
-beside the README of the engine: each block is one sentence of it. Arithmetic is written in the
+It shares the kernel's codes, the names of reasons and the fields of a plan, and nothing else. Read
+it beside the README of the engine: each block is one sentence of it. Arithmetic follows the
 kernel's order, because results must be equal to the last bit, not close.
 """
 
@@ -50,7 +50,7 @@ class Rate(NamedTuple):
 
 
 class Ranges(NamedTuple):
-    """Average true ranges at the signal's bar."""
+    """The average true ranges at the signal's bar."""
 
     size: float = 0.0
     stop: float = 0.0
@@ -59,7 +59,7 @@ class Ranges(NamedTuple):
 
 
 class Seen(NamedTuple):
-    """What a row holds of one symbol."""
+    """The inputs of one symbol in one row."""
 
     bar: Bar
     signal: int
@@ -71,7 +71,7 @@ class Seen(NamedTuple):
 
 @dataclass
 class Held:
-    """A position."""
+    """An open position."""
 
     side: int
     entry_time: int
@@ -95,7 +95,7 @@ class Held:
     overdue: int = c.OPEN  # why it leaves as soon as it can
 
     def better(self, a: float, b: float) -> bool:
-        """Whether a is the better price to have reached, or the tighter stop."""
+        """Whether `a` is the better price to have reached, or the tighter stop."""
         return a > b if self.side > 0 else a < b
 
 
@@ -158,7 +158,7 @@ class ReferenceImplementation:
         self.ruined = self.equity <= 0
 
     def drop_entries(self, time: int, *, day_begins: bool) -> None:
-        """Entries that wait while entries are blocked, or after their session."""
+        """Drop entries that wait while entries are blocked, or after their session."""
         for s in sorted(self.waiting):
             self.waiting[s] = self.without_entry(s, self.waiting[s], time)
         if day_begins and self.plan.within_session:
@@ -173,8 +173,10 @@ class ReferenceImplementation:
         self.ruined = self.equity <= 0
 
     def settle(self, s: int, reason: int, price: float = nan, tax: float = 0.0) -> None:
-        """Close a symbol at a price, else its last close, and forget what waits on it. An expiry
-        costs brokerage with GST, where it is worth anything, and a tax of whoever is long.
+        """Close a symbol at a price, by default its last close, and drop its waiting orders.
+
+        An expiry costs brokerage with GST, if it is worth anything, and a tax that the long side
+        pays.
         """
         if s in self.held:
             held = self.held[s]
@@ -207,7 +209,7 @@ class ReferenceImplementation:
         self.blocked = reason
 
     def close(self, s: int, reason: int) -> None:
-        """Whatever is held of a symbol is closed at its next open."""
+        """Close the position in a symbol at its next open."""
         if s in self.held:
             self.waiting[s] = self.waiting.get(s, 0) | c.FLATTEN
             self.asked[s] = reason
@@ -215,14 +217,14 @@ class ReferenceImplementation:
     # The close of a row.
 
     def halt(self, time: int) -> None:
-        """A breach of the daily loss: close what is open, drop every entry that waits."""
+        """Handle a breach of the daily loss: close all positions and drop every waiting entry."""
         self.halted = True
         self.drop_waiting("daily_loss_limit", time)
         for s in self.held:
             self.close(s, c.BY_DAILY_LOSS)
 
     def read(self, s: int, seen: Seen, time: int) -> None:
-        """A signal known at this close, to be traded in the symbol's next bar."""
+        """Read a signal known at this close, which trades in the symbol's next bar."""
         signal = seen.signal
         held = self.held.get(s)
         if held is None or held.side < 0:
@@ -248,13 +250,15 @@ class ReferenceImplementation:
                 self.prices[s] = self.order_price(s, bool(signal & c.ENTER_LONG), seen.bar.close)
 
     def order_price(self, s: int, long: bool, close: float) -> float:
-        """A limit buys below and sells above, a stop buys above and sells below."""
+        """Return the price of the order: a limit buys below and sells above, a stop the other way
+        round.
+        """
         if long == (self.plan.order_by == c.AT_LIMIT):
             return self.away_from(s, close * (1 - self.plan.order_offset), down=True)
         return self.away_from(s, close * (1 + self.plan.order_offset), down=False)
 
     def without_entry(self, s: int, signal: int, time: int) -> int:
-        """A signal while entries are blocked: what would reverse still closes."""
+        """Remove the entry from a signal while entries are blocked; a reversal still closes."""
         if not self.blocked or not signal & c.ENTER:
             return signal
         held, long = self.held.get(s), bool(signal & c.ENTER_LONG)
@@ -269,13 +273,13 @@ class ReferenceImplementation:
             self.waiting[s] = self.dropped(reason, s, self.waiting[s], time)
 
     def dropped(self, reason: str, s: int, signal: int, time: int) -> int:
-        """A signal without its entry, which is rejected unless what is held ignores it."""
+        """Remove the entry from a signal, and reject it unless the position ignores it."""
         if signal & c.ENTER and not self.ignores(s, signal):
             self.reject(reason, s, signal, time)
         return signal & ~c.ENTER
 
     def ignores(self, s: int, signal: int) -> bool:
-        """Whether a position passes this entry over: it has no add left, or goes on by choice."""
+        """Whether a position ignores this entry: it has no add left, or continues by choice."""
         held = self.held.get(s)
         if not held:
             return False
@@ -308,7 +312,9 @@ class ReferenceImplementation:
             self.leave(s, exit_, time, self.day)
 
     def wait(self, held: Held, exit_: Exit) -> None:
-        """Nobody trades at a locked price: a target stays an order, all else leaves when it can."""
+        """Make exits wait at a locked price: a target stays an order, all others leave when
+        possible.
+        """
         self.waited[0] += not held.waits
         self.waited[1] += 1
         held.waits = True
@@ -342,7 +348,9 @@ class ReferenceImplementation:
         return None if reason == c.OPEN else Exit(reason, self.slipped(held, price))
 
     def live_through(self, s: int, time: int, seen: Seen) -> None:
-        """One bar of an open position: stop, then target, then the session's end, then trail."""
+        """Check an open position in one bar: stop, then target, then the session's end,
+        then trail.
+        """
         held, bar = self.held[s], seen.bar
         held.bars += 1
         inside = s in self.inside
@@ -368,8 +376,9 @@ class ReferenceImplementation:
         return self.end_of_session(held, seen)
 
     def exit_of_rest(self, s: int, seen: Seen) -> Exit | None:
-        """In the bar in which an order was filled on the way: its stop, at its own level, and its
-        target where the bar closed at or beyond it.
+        """Return the exit in the bar in which an order was filled on the way.
+
+        Its stop is met at its own level, and its target if the bar closed at or beyond it.
         """
         held, bar = self.held[s], seen.bar
         long = held.side > 0
@@ -380,7 +389,7 @@ class ReferenceImplementation:
         return self.end_of_session(held, seen)
 
     def stopped(self, held: Held, first: float) -> Exit:
-        """At the stop, or at the first price of the position in the bar where that is worse."""
+        """Exit at the stop, or at the position's first price in the bar if that is worse."""
         level = min(first, held.stop) if held.side > 0 else max(first, held.stop)
         return Exit(c.BY_TRAIL if held.trailed else c.BY_STOP, self.slipped(held, level))
 
@@ -411,7 +420,7 @@ class ReferenceImplementation:
     def leave(
         self, s: int, exit_: Exit, time: int, day: int, items: list[float] | None = None
     ) -> None:
-        """`items` are the charges, where they are not those of an order."""
+        """Close the position; `items` are the charges if they are not those of an order."""
         held, multiplier = self.held.pop(s), self.contracts[s].multiplier
         value, delivers = held.quantity * exit_.price * multiplier, held.entry_day < day
         items = items or self.charges(
@@ -449,7 +458,9 @@ class ReferenceImplementation:
                 self.reject(rejection, s, signal, time)
 
     def enter(self, s: int, side: int, time: int, seen: Mapping[int, Seen]) -> str | None:
-        """Why the entry is rejected; None when it is filled, or is none to a position like this."""
+        """Enter, and return the reason if the entry is rejected; None if it is filled or
+        ignored.
+        """
         plan, held = self.plan, self.held.get(s)
         reverses = bool(held and held.waits and held.side != side and plan.reverse)
         full = held and (held.waits or held.entries >= plan.max_entries)
@@ -503,7 +514,9 @@ class ReferenceImplementation:
         return None
 
     def reached(self, s: int, side: int, bar: Bar) -> tuple[float, bool] | None:
-        """(price, on the way inside the bar) at which the order is filled; None: it is not."""
+        """Return (price, on the way inside the bar) of the order's fill; None if it is not
+        filled.
+        """
         if self.plan.order_by == c.AT_MARKET:
             return bar.open, False
         price, held = self.prices[s], self.held.get(s)
@@ -554,7 +567,10 @@ class ReferenceImplementation:
         return floor(room / lot + 1e-9)
 
     def lots_cash_pays(self, s: int, side: int, price: float, lots: float) -> float:
-        """Step down from what cash would pay without charges: slow, and plainly the most."""
+        """Count the lots that cash pays for: step down from the number without charges.
+
+        This is slow, but plainly finds the most.
+        """
         lot, multiplier, margin, *_ = self.contracts[s]
         lots = min(lots, floor(max(self.cash, 0) / (lot * price * multiplier * margin)) + 1)
         while lots >= 1:
@@ -566,7 +582,9 @@ class ReferenceImplementation:
         return lots
 
     def locked_by(self, s: int, side: int, price: float, lots: float) -> float:
-        """A share of the value; of an option that is sold a share of the underlying beside it."""
+        """Return the locked money: a share of the value, plus a share of the underlying for a sold
+        option.
+        """
         lot, multiplier, margin, *_ = self.contracts[s]
         locked = lots * lot * price * multiplier * margin
         return locked + lots * lot * multiplier * self.short_margins[s] if side < 0 else locked
@@ -604,7 +622,7 @@ class ReferenceImplementation:
             held.target = self.away_from(s, held.average + held.side * target, down=held.side < 0)
 
     def stop_distance(self, price: float, ranges: Ranges) -> float:
-        """The smaller of the two that may be set; 0 where there is none."""
+        """Return the smaller of the two possible stop distances; 0 if there is none."""
         plan = self.plan
         first = plan.stop_rate * price + plan.stop_points + plan.stop_atr * ranges.stop
         both = [first, plan.second_stop_rate * price]
@@ -626,7 +644,9 @@ class ReferenceImplementation:
     def tell(  # noqa: PLR0917
         self, time: int, s: int, side: int, at: Exit, quantity: float, items: list[float]
     ) -> None:
-        """A fill: bought (1) or sold (-1), `at` a price for the reason of an exit, or OPEN."""
+        """Record a fill: bought (1) or sold (-1), `at` a price for the reason of an exit,
+        or OPEN.
+        """
         charges = sum(items) / 100
         self.fills.append((time, s, side, at.reason, quantity, at.price, charges, items))
 
@@ -637,8 +657,9 @@ class ReferenceImplementation:
     def charges(
         self, s: int, value: float, buying: bool, day: int, *, delivers: bool = False
     ) -> list[float]:
-        """Each item of a fill in whole paise, in the order in which users read them. `delivers` is
-        true of a sale of what was bought on an earlier day.
+        """Compute each item of a fill in whole paise, in the order in which users read them.
+
+        `delivers` is true for a sale of shares bought on an earlier day.
         """
         segment = self.contracts[s].segment
         begun = [r for r in self.rates if r.segment == segment and r.first_day <= day]
@@ -656,17 +677,21 @@ class ReferenceImplementation:
 
 
 def squared_off(seen: Seen) -> int:
-    """Why a position leaves by the hours: the session ends, or the contract is delivered."""
+    """Return the reason of a close by the hours: the session ends, or the contract is delivered."""
     return c.BY_EXPIRY_CLOSE if seen.flag & c.BEFORE_DELIVERY else c.BY_SQUARE_OFF
 
 
 def cannot_leave(held: Held, seen: Seen) -> bool:
-    """Whether nobody buys what a long position sells, or sells what a short one buys."""
+    """Whether a position cannot be closed, because nobody takes the other side at a locked
+    price.
+    """
     return bool(seen.flag & (c.LOCKED_DOWN if held.side > 0 else c.LOCKED_UP))
 
 
 def in_order(values: Iterable[float]) -> float:
-    """Left to right from 0.0: `sum` of Python 3.12 compensates rounding and differs in the end."""
+    """Add from left to right from 0.0: `sum` of Python 3.12 compensates rounding and differs in the
+    end.
+    """
     total = 0.0
     for value in values:
         total += value

@@ -1,4 +1,4 @@
-"""Steps of algorithms for tests: a complete one, changed where a test says so."""
+"""Steps of algorithms for tests: a complete one, with the changes of a test."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -7,8 +7,10 @@ from apps.engine.language.strategy import Strategy, parse
 
 
 def strategy(**changes: Mapping[str, Any]) -> Strategy:
-    """Buys a unit of NSE:TEST each time the close crosses above 100, on 1m candles, with ample
-    limits; `changes` update its steps, a value of None takes a field away.
+    """Return steps that buy a unit of NSE:TEST each time the close crosses above 100.
+
+    They run on 1m candles with ample limits. `changes` update the steps, and a value of None
+    removes a field.
     """
     steps: dict[str, dict[str, Any]] = {
         "basicInfo": {"strategyType": "momentum", "timeframe": "1m", "symbols": ["NSE:TEST"]},

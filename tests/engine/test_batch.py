@@ -1,4 +1,4 @@
-"""Result data of many simulations at once is that of each alone, to the last bit."""
+"""The result data of many simulations at once equals that of each alone, to the last bit."""
 
 import numpy as np
 

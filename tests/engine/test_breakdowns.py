@@ -23,14 +23,16 @@ SYMBOLS = ["NSE:SBIN", "NSE:INFY", "NSE:TCS"]
 
 
 def at(*text: str) -> NDArray[np.int64]:
-    """Moments in India, as epoch seconds."""
+    """Return moments in India as epoch seconds."""
     moments = [datetime.fromisoformat(moment).replace(tzinfo=UTC).timestamp() for moment in text]
     return np.array(moments, np.int64) - IST
 
 
 @pytest.fixture
 def groups() -> Any:
-    """Three trades over the turn of a year; the second ends in the new one, in India alone."""
+    """Return three trades around the turn of a year; the second ends in the new one, in India
+    alone.
+    """
     trades = np.zeros(3, TRADE)
     trades["entry_time"] = at("2023-12-01T10:00", "2023-12-29T15:00", "2024-02-05T09:15")
     trades["exit_time"] = at("2023-12-01T11:00", "2024-01-01T02:00", "2024-02-06T09:15")

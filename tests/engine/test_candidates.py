@@ -1,4 +1,4 @@
-"""What is put together of a set's values is what its steps are read as."""
+"""Steps put together from a set's values equal the steps as they are read."""
 
 from itertools import combinations
 from random import Random
@@ -14,7 +14,7 @@ from apps.engine.studies.grid import Grid, applied
 from tests.engine.configurations import complete
 
 ENTRY = "entryConditions.conditions"
-# Several values change one object, some change what others change too, and some do not validate.
+# Several values change one object, some change the same place as others, and some are invalid.
 PARAMETERS = [
     (f"{ENTRY}[0].indicator1.period", 1, 9, 4),
     (f"{ENTRY}[0].indicator1.offset", 0, 4, 2),

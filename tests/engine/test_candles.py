@@ -20,7 +20,7 @@ NSE = Sessions.build([Regime(0, 40_000, 33300, 55800)])
 
 
 def at(text: str) -> int:
-    """Epoch seconds of a time written as in Kolkata."""
+    """Return the epoch seconds of a time written as in Kolkata."""
     return int(datetime.fromisoformat(text).replace(tzinfo=INDIA).timestamp())
 
 

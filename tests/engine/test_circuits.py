@@ -1,4 +1,4 @@
-"""Which bars are locked, rule 22 of the engine's README."""
+"""Locked bars by rule 22 of the engine's README."""
 
 from pathlib import Path
 
@@ -17,7 +17,7 @@ Prices = tuple[float, ...]
 
 
 def minutes(day: int, *bars: Prices | float) -> Candles:
-    """From 9:15 on of a day; a single number is a bar of a single price."""
+    """Return minutes from 9:15 of a day; a single number is a bar with a single price."""
     table = [(bar,) * 4 if isinstance(bar, float | int) else bar for bar in bars]
     return candles([day * DAY - IST + 33_300 + 60 * i for i in range(len(table))], table)
 
@@ -113,7 +113,7 @@ def test_flags_of_both_kinds_stand_together() -> None:
 
 
 def test_every_day_of_a_single_price_of_a_real_share_was_locked(market_data: Path) -> None:
-    """56 days from 2008 to 2026, of which all were one of 5, 10 or 20 % from the close before."""
+    """The file has 56 such days from 2008 to 2026, each 5, 10 or 20 % from the close before."""
     rows = [row for row in rows_of(market_data / "nse_raw_SUZLON_2008-26.csv.gz") if row["open"]]
     table = [tuple(float(row[name]) for name in ("open", "high", "low", "close")) for row in rows]
     times = [int(np.datetime64(row["date"]).astype(int)) * DAY - IST for row in rows]
@@ -125,8 +125,10 @@ def test_every_day_of_a_single_price_of_a_real_share_was_locked(market_data: Pat
 
 
 def test_minutes_of_a_thin_fund_are_not_taken_for_locked(market_data: Path) -> None:
-    """Seven of ten have a single price. Against 2,000 closes drawn from 25 % around, so many are
-    near a limit by chance, and so many of these where no earlier bar went beyond.
+    """Seven of ten minutes have a single price.
+
+    2,000 closes drawn within 25 % give the number near a limit by chance, and the number of these
+    that no earlier bar exceeded.
     """
     rows = [
         row

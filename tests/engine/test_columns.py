@@ -1,4 +1,4 @@
-"""Columns of many blocks, packed: each value is that of its own block's array (rule 11)."""
+"""Packed columns of many blocks: each value equals that of its own block's array (rule 11)."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Whether the returns of one result are better than those of another."""
+"""Comparing the returns of two results."""
 
 import numpy as np
 import pytest
@@ -19,7 +19,7 @@ NOON = 12 * 3600
 
 
 def curve(returns: NDArray[np.float64], *, first_day: int = 20_000) -> Array:
-    """One point a day."""
+    """Make a curve with one point a day."""
     points = np.empty(len(returns), CURVE)
     points["time"] = (first_day + np.arange(len(returns))) * DAY + NOON
     points["equity"] = CAPITAL * np.cumprod(1 + returns)
@@ -52,7 +52,7 @@ def test_a_steady_lead_is_enough_to_say_so_whichever_is_named_first() -> None:
 
 
 def test_what_the_market_did_to_both_hides_no_lead() -> None:
-    """Of the lead alone the days differ by little; of each by itself by much."""
+    """The days differ little in the lead alone, and much in each result by itself."""
     base = noise(250, 1) * 5
     result = compared(curve(base), curve(base + 0.0005 + noise(250, 2) / 20))
     assert result.better == 1

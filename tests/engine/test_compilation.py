@@ -31,7 +31,9 @@ compilation.prepare_kernels(lambda line: print(line, flush=True))
 
 @pytest.fixture
 def kinds(monkeypatch: pytest.MonkeyPatch) -> set[object]:
-    """Of arguments that the kernel was called with: it is compiled once for each."""
+    """Collect the kinds of arguments that the kernel was called with: it is compiled once
+    for each.
+    """
     calls: set[object] = set()
 
     def noting(name: str) -> Any:
@@ -69,7 +71,7 @@ EVERY_RULE = {
 
 
 def histories(count: int, *, bars: int) -> list[History]:
-    """Of symbols that miss some bars, each, as of contracts with and without charges."""
+    """Make histories of symbols that each miss some bars, with and without charges."""
     rng = np.random.default_rng(count)
     sessions = Sessions.build([Regime(0, 40_000, 9 * 3600, 15 * 3600)])
     histories_of_symbols = []
@@ -137,7 +139,7 @@ def kernels() -> Iterator[tuple[Path, Dispatcher]]:
 
 
 def folders_of_imports(path: Path) -> dict[str, Path]:
-    """Where the names come from that a file imports from the engine."""
+    """Map the names that a file imports from the engine to their folders."""
     nodes = [
         node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.ImportFrom)
     ]
@@ -151,7 +153,7 @@ def folders_of_imports(path: Path) -> dict[str, Path]:
 
 
 def test_compiled_functions_use_what_their_own_folder_defines() -> None:
-    """As a change in another folder would not compile them again."""
+    """A change in another folder would not compile them again."""
     compilation.load_kernels()
     foreign = [
         f"{path.name}: {function.py_func.__name__} uses {name} of {folders[name].name}"
@@ -209,7 +211,7 @@ def preparing(cache: Path) -> Iterator[subprocess.Popen[str]]:
 
 
 def compiled(cache: Path) -> dict[Path, float]:
-    """The compiled functions in a cache, and when each was written."""
+    """Return the compiled functions in a cache, and when each was written."""
     return {path: path.stat().st_mtime for path in cache.rglob("*.nbc")}
 
 

@@ -77,7 +77,7 @@ def test_one_trial_is_compared_with_nothing() -> None:
 
 
 def test_moments_are_those_of_the_returns() -> None:
-    """Of -1, 0, 0, 1: skewness 0, kurtosis 0.5 / 0.25 = 2."""
+    """-1, 0, 0 and 1 have skewness 0 and kurtosis 0.5 / 0.25 = 2."""
     estimate = deflated(sharpe_estimate(0.2, np.array([-1.0, 0.0, 0.0, 1.0])), [0.2])
     wanted = NormalDist().cdf(0.2 * sqrt(3) / sqrt(1 + (2 - 1) / 4 * 0.2**2))
     assert estimate["deflatedSharpeRatio"] == pytest.approx(wanted)

@@ -1,4 +1,4 @@
-"""Costs: what slippage and charges take of a result, and the same fills by other rates."""
+"""Costs: the effect of slippage and charges on a result, and the same fills at other rates."""
 
 from collections.abc import Mapping
 from dataclasses import replace

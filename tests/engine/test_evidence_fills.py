@@ -1,4 +1,4 @@
-"""Fills: bars in which two levels lay, by the rule, by the opposite and by finer candles; gaps and
+"""Fills: bars with two levels, by the rule, by the opposite and by finer candles; gaps and
 delays.
 """
 
@@ -43,7 +43,7 @@ def five_minutes(*bars: Prices, length: int = 300, volume: float = 1000) -> Cand
 
 
 def steps_of(**settings: Any) -> Strategy:
-    """Buys ten above 100, with a stop of 5 and a target of 10 rupees."""
+    """Return steps that buy ten above 100, with a stop of 5 and a target of 10 rupees."""
     return strategy(
         basicInfo={"timeframe": "5m"},
         entryConditions={"positionType": "long", "conditions": [price("crosses_above", 100)]},

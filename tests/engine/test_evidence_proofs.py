@@ -1,13 +1,14 @@
-"""How often luck and planted edges pass: alone, as the best of a thousand, of fifty symbols, and
-while a market rises.
+"""How often luck and planted edges pass.
 
+They are tested alone, as the best of a thousand, of fifty symbols, and while a market rises.
 `pytest tests/engine/test_evidence_proofs.py -m slow -s --runs 400 --first-seed 0` runs them with
-other seeds. Charges and slippage are off. FOLLOWING trades with the sign of two averages,
-REVERTING against the distance to one; both are always long or short, or long half of the time.
-An edge is a drift of the market towards the side that the algorithm takes, by so much that the t
-statistic of its daily returns is expected to be the planted one. The drift of REVERTING turns
-every few days, so all of that is timing; that of FOLLOWING makes trends, in which holding earns a
-part of it. The verdict is that of the whole document.
+other seeds. Charges and slippage are off.
+
+FOLLOWING trades with the sign of two averages, REVERTING against the distance to one; both are
+always long or short, or long half of the time. An edge is a drift of the market towards the
+algorithm's side, so large that the expected t statistic of its daily returns is the planted one.
+The drift of REVERTING turns every few days, so all of it is timing; the drift of FOLLOWING makes
+trends, in which holding earns a part of it. The verdict is the one of the whole document.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -110,7 +111,7 @@ SIDES: Final[dict[Strategy, tuple[Callable[[Floats], float], int]]] = {
 
 
 def planted(steps: Strategy, seed: int, edge: float) -> History:
-    """Days that drift to the side of the steps by `edge`, the t statistic of all of them."""
+    """Return days that drift to the side of the steps by `edge`, the t statistic of all of them."""
     side, first = SIDES[steps]
     random = np.random.default_rng(seed)
     returns = random.normal(0, DEVIATION, DAYS)
@@ -123,7 +124,7 @@ def planted(steps: Strategy, seed: int, edge: float) -> History:
 
 
 def walk(symbol: str, random: np.random.Generator, *, rise: float = 0.0) -> History:
-    """Days of a random walk of which holding is expected to have the t statistic `rise`."""
+    """Make days of a random walk on which holding has an expected t statistic of `rise`."""
     returns = random.normal(rise * DEVIATION / DAYS**0.5, DEVIATION, DAYS)
     return days_of(symbol, 1000 * np.cumprod(np.append(1.0, 1 + returns)), random)
 
@@ -143,7 +144,7 @@ def days_of(symbol: str, close: Floats, random: np.random.Generator) -> History:
 
 
 def passes(evidence: EvidenceInput, trials: Trials = THIS_ALONE) -> bool:
-    """Whether the document passes. It is made only where the quickest check that is needed does."""
+    """Whether the document passes; it is made only if the quickest needed check passes."""
     among = replace(evidence, trials=trials)
     check = multiple_testing_section(among).check
     if check is None or check.status != CheckStatus.PASS:
@@ -153,7 +154,9 @@ def passes(evidence: EvidenceInput, trials: Trials = THIS_ALONE) -> bool:
 
 
 def passes_as_the_best(evidence: EvidenceInput, returns: Floats) -> bool:
-    """Whether it passes after a study of the sets that have these daily returns, f8[sets, days]."""
+    """Whether the evidence passes after a study of sets with these daily returns, f8[sets,
+    days].
+    """
     ratios = [ratio or 0.0 for ratio in sharpe_ratios(returns)]
     counted = Trials(len(ratios), variance(ratios))
     check = multiple_testing_section(replace(evidence, trials=counted)).check
@@ -164,7 +167,7 @@ def passes_as_the_best(evidence: EvidenceInput, returns: Floats) -> bool:
 
 
 def of_grid(history: History) -> Floats:
-    """The daily returns of all sets."""
+    """Return the daily returns of all sets."""
     data = prepare_data(
         FOLLOWING, [history], start=0, end=2**40, report=ignore_progress, cache_bytes=CACHE_BYTES
     )
@@ -191,7 +194,7 @@ def best_of_grid_passes(seed: int) -> bool:
 
 
 def best_of_symbols_passes(steps: Strategy, seed: int) -> bool:
-    """Whether the best of fifty symbols passes, half of whose variance is that of the market."""
+    """Whether the best of fifty symbols passes; the market makes half of their variance."""
     random = np.random.default_rng(seed)
     market = random.normal(0, DEVIATION, DAYS)
     tried = []
@@ -205,14 +208,14 @@ def best_of_symbols_passes(steps: Strategy, seed: int) -> bool:
 
 
 def among_noise(evidence: EvidenceInput, seed: int) -> Floats:
-    """The daily returns of an edge, and those of sets without one."""
+    """Return the daily returns of an edge, and of sets without one."""
     edge = evidence.result.daily
     noise = np.random.default_rng(seed).normal(0, edge.std(), (SETS - 1, len(edge)))
     return np.vstack([edge, noise])
 
 
 class Share(NamedTuple):
-    """How many of the runs pass, and the interval of Wilson that holds the true share in 95 % of
+    """The number of runs that pass, and the Wilson interval that holds the true share in 95 % of
     cases.
     """
 

@@ -1,5 +1,5 @@
-"""Sections of evidence and the verdict: the figures are those of their formulas, the sentences say
-them, and the thresholds decide.
+"""Sections of evidence and the verdict: figures equal their formulas, sentences state them,
+thresholds decide.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""What conditions say at one bar is what signals are made of, told in words."""
+"""Explanations of a bar in words agree with the signals."""
 
 from itertools import pairwise
 from typing import Any, Literal
@@ -142,7 +142,7 @@ LEAVING = {
 
 
 def leaving(**changes: Any) -> Strategy:
-    """Enters often, on both sides, and leaves in every way."""
+    """Return steps that enter often, on both sides, and leave in every way."""
     entry = {"positionType": "both", "conditions": [{**CROSS, "indicator2": {"type": "PRICE"}}]}
     settings = {
         "mode": "paper",
@@ -182,7 +182,7 @@ def test_every_exit_is_explained_by_the_candle_and_levels_that_made_it() -> None
 
 
 def assert_price(trade: Any, levels: Levels, reason: str, opened: float) -> None:
-    """A level is filled where it lies, unless the open is beyond it."""
+    """Check that a level is filled at its price, unless the open is beyond it."""
     places = {
         "stop_loss": levels.stop,
         "trailing_stop": levels.trailed,

@@ -1,5 +1,6 @@
-"""Formulas of figures against published numbers: empyrical's vectors, the tables of Bacon's book
-and the managers of PerformanceAnalytics.
+"""Formulas of figures against published numbers.
+
+They are empyrical's vectors, the tables of Bacon's book and the managers of PerformanceAnalytics.
 """
 
 from collections.abc import Sequence
@@ -43,7 +44,7 @@ def column(
 
 
 def test_daily_figures_are_empyricals_on_its_own_vector() -> None:
-    """empyrical-reloaded, tests/test_stats.py: the mixed returns."""
+    """The vector is the mixed returns of empyrical-reloaded, tests/test_stats.py."""
     deviation, sortino = equity_figures.deviation(MIXED), equity_figures.sortino_ratio(MIXED)
     assert deviation is not None
     assert sortino is not None
@@ -55,7 +56,7 @@ def test_daily_figures_are_empyricals_on_its_own_vector() -> None:
 
 
 def test_growth_a_year_is_empyricals_for_days_weeks_and_months() -> None:
-    """Of the mixed returns, whose first is none and counts as a period."""
+    """The first of the mixed returns is missing and counts as a period."""
     equity = np.r_[1.0, np.cumprod(1 + MIXED)]
     for a_year, expected in (
         (252, 1.9135925373194231),
@@ -74,8 +75,8 @@ def test_the_information_ratio_is_empyricals_sharpe_ratio_against_a_benchmark() 
 
 
 def test_figures_of_bacons_24_months(market_data: Path) -> None:
-    """Practical Portfolio Performance, as PerformanceAnalytics' pages print it; the book's
-    Martin ratio is of rounded parts.
+    """The numbers are Practical Portfolio Performance's, as PerformanceAnalytics' pages print them;
+    the book's Martin ratio uses rounded parts.
     """
     rows = rows_of(market_data / "oracle_bacon_24m.csv")
     returns = column(rows, "portfolio monthly return (%)")
@@ -119,7 +120,7 @@ def test_nothing_is_said_beside_a_benchmark_that_stands_still() -> None:
 
 
 def test_spells_under_the_peak() -> None:
-    """Two that recover, one that does not; a point at the peak ends one and begins the next."""
+    """Two spells recover and one does not; a point at the peak ends one and begins the next."""
     equity = np.array([100.0, 90.0, 100.0, 110.0, 99.0, 88.0, 110.0, 121.0, 60.5])
     episodes = drawdown_episodes(drawdowns(equity))
     assert episodes.begin.tolist() == [0, 3, 7]
@@ -130,7 +131,7 @@ def test_spells_under_the_peak() -> None:
 
 
 def test_the_worst_drawdowns_have_their_dates() -> None:
-    """Deepest first; of two that are as deep, the older; the last one has not recovered."""
+    """The deepest comes first, the older first among equals; the last one has not recovered."""
     equity = np.array([100.0, 90.0, 95.0, 100.0, 110.0, 99.0, 110.0, 220.0, 200.0, 110.0, 120.0])
     days = np.array([0, 0, 1, 4, 5, 6, 7, 8, 11, 12, 13], np.int32)
     deepest, older = worst_drawdowns(equity, days, 2)
@@ -142,7 +143,7 @@ def test_the_worst_drawdowns_have_their_dates() -> None:
 
 
 def test_a_rolling_sharpe_ratio_is_that_of_each_window() -> None:
-    """Of a window that holds all of empyrical's vector it is empyrical's own."""
+    """A window that holds all of empyrical's vector gives empyrical's own ratio."""
     rolling = rolling_sharpe_ratio
     assert rolling(MIXED, 8, 252)[-1] == pytest.approx(1.7238613961706866)
     returns = np.r_[np.random.default_rng(1).normal(0, 0.01, 40), np.zeros(10)]
@@ -156,7 +157,7 @@ def test_a_rolling_sharpe_ratio_is_that_of_each_window() -> None:
 
 
 def test_the_last_bits_of_equity_are_no_fall() -> None:
-    """What the closing trade leaves of it is an ulp under the close before."""
+    """The last point is one ulp below the close before, from rounding of the closing trade."""
     equity = np.array([1e6, 1.1e6, 1.2e6, np.nextafter(1.2e6, 0)])
     assert largest_falls(equity) == (0, 0)
     assert ulcer_index(drawdowns(equity)) == 0
@@ -182,8 +183,8 @@ def test_what_is_lost_on_the_worst_days() -> None:
 
 
 def test_a_long_sure_record_is_probably_skill() -> None:
-    """Two values, each as often as the other, have skewness 0 and kurtosis 1: the formula's noise
-    is then 1, and these are 1.25 deviations above 0.
+    """Two equally frequent values have skewness 0 and kurtosis 1: the formula's noise is then 1,
+    and these are 1.25 deviations above 0.
     """
     two = np.array([0.02, -0.01] * 8)
     estimate = sharpe_estimate(sharpe_ratio(two), two)
@@ -193,7 +194,7 @@ def test_a_long_sure_record_is_probably_skill() -> None:
 
 
 def test_ratios_of_trades() -> None:
-    """backtesting.py's Kelly and freqtrade's ratio: 60 % won, twice as much as is lost."""
+    """Kelly is backtesting.py's and the ratio freqtrade's: 60 % won, twice as much as is lost."""
     won, lost = np.full(6, 200.0), np.full(4, 100.0)
     assert trade_figures.kelly_share(won, lost) == pytest.approx(40)
     assert trade_figures.expectancy_ratio(won, lost) == pytest.approx(0.8)
@@ -203,7 +204,7 @@ def test_ratios_of_trades() -> None:
 
 
 def test_an_alpha_that_no_year_can_hold_is_none() -> None:
-    """Equity that was nearly gone and came back: a daily mean of thousands of percent."""
+    """The equity was nearly gone and came back, with a daily mean of thousands of percent."""
     wild = np.r_[MIXED, -0.9999, 5000.0]
     benchmark = np.r_[BENCHMARK, 0.01, -0.01]
     for returns in (wild, -wild):

@@ -1,4 +1,4 @@
-"""How late fills come and how thin their bars are: each trade says it, and a note counts them."""
+"""Late fills and thin bars: each trade reports them, and a note counts them."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -17,7 +17,7 @@ NINE_FIFTEEN, HALF_PAST_THREE = 33_300, 55_800
 
 
 def at(text: str) -> int:
-    """Epoch seconds of a moment in Asia/Kolkata."""
+    """Return the epoch seconds of a moment in Asia/Kolkata."""
     return int(datetime.fromisoformat(text + "+00:00").timestamp()) - IST
 
 
@@ -41,7 +41,7 @@ def traded(
     sessions: Sessions | None = CALENDAR,
     **steps: Any,
 ) -> SimulationResult:
-    """A long entry signalled by the bar of index `rises`; all other bars stand still."""
+    """Return a long entry signalled by the bar of index `rises`; all other bars stand still."""
     close = np.full(len(moments), 90.0)
     close[rises:] = 110.0
     candles = Candles.build(

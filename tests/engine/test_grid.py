@@ -84,7 +84,7 @@ def test_the_first_parameter_changes_slowest() -> None:
 
 
 def test_neighbours_are_one_step_of_one_parameter_away() -> None:
-    """Rows of three: 0 1 2 / 3 4 5 / 6 7 8."""
+    """The rows hold three each: 0 1 2 / 3 4 5 / 6 7 8."""
     made = grid(parameter("a.b", 1, 3, 1), parameter("c.d", 1, 3, 1))
     assert made.neighbours(4) == [1, 3, 5, 7]
     assert made.neighbours(2) == [1, 5]

@@ -1,4 +1,4 @@
-"""Sets that are played together are what they are alone."""
+"""Sets played together give the same results as each alone."""
 
 import gc
 import weakref
@@ -89,7 +89,7 @@ def test_a_search_that_is_given_up_puts_no_more_sets_together(
         return prepared(of, *given)
 
     class GivenUp(Exception):
-        """What the caller raises."""
+        """Raised by the caller."""
 
     def unless_given_up(done: float) -> None:
         if len(with_signals) == 2:
@@ -115,7 +115,7 @@ def test_weeks_are_long_enough_for_a_figure_of_a_year_from_the_fifth_on() -> Non
 
 
 def test_what_a_search_held_is_free_as_soon_as_it_failed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its columns are many, and the collector of garbage comes late."""
+    """Its columns are many, and the garbage collector comes late."""
     monkeypatch.setattr("apps.engine.errors.MOST_TRADES", 2)
     search = search_over(ONE_HISTORY)
     held = weakref.ref(search)

@@ -1,4 +1,4 @@
-"""Which longer candles are closed at a bar (rule 17), and what a strategy makes of them."""
+"""Closed longer candles at a bar (rule 17), and their use in a strategy."""
 
 import numpy as np
 import pytest
@@ -19,7 +19,7 @@ NSE = Sessions.build([Regime(0, 40_000, 33300, 55800)], [Override(MONDAY + 1, 33
 
 
 def moments(*clock: str, day: int = MONDAY) -> list[int]:
-    """Epoch seconds of times of a day in Kolkata."""
+    """Return the epoch seconds of times of a day in Kolkata."""
     return [
         day * 86400 - IST + int(hour) * 3600 + int(minute) * 60
         for hour, minute in (time.split(":") for time in clock)
@@ -107,7 +107,7 @@ def test_a_condition_reads_the_last_closed_candle(
 
 
 def test_a_falling_longer_candle_is_held_while_it_is_the_last() -> None:
-    """Each minute it is the last closed one, not only at the one that closed it."""
+    """The longer candle is held at each minute, not only at the one that closed it."""
     falling = {
         "type": "indicator_value",
         "operator": "falling",

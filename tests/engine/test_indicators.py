@@ -1,4 +1,4 @@
-"""The catalogue against two outside sources, and the properties every row must have."""
+"""The catalogue against two outside sources, and the properties that every row must have."""
 
 import csv
 import gzip
@@ -26,7 +26,7 @@ EVERY_OUTPUT = [(row, output) for row in CATALOGUE.values() for output in row.ou
 def column(
     candles: Candles, type: str, output: str = "", source: str = "close", **changes: Any
 ) -> Column:
-    """An output with the defaults of the catalogue and these changes."""
+    """Return an output with the defaults of the catalogue and these changes."""
     row = CATALOGUE[type]
     chosen = row.output(output or row.outputs[0].name)
     defaults = {parameter.name: parameter.default for parameter in row.parameters}
@@ -37,7 +37,7 @@ def column(
 
 @cache
 def random_candles(count: int, seed: int = 0) -> Candles:
-    """A walk of one-minute bars, 375 a day, with prices and volumes of a share."""
+    """Return a walk of one-minute bars, 375 a day, with prices and volumes of a share."""
     rng = np.random.default_rng(seed)
     close = 1000 + np.cumsum(rng.normal(0, 2, count))
     opened = close + rng.normal(0, 1, count)
@@ -67,7 +67,7 @@ def upside_down(candles: Candles, level: float = 3000.0) -> Candles:
 
 
 def test_indicators_equal_talibs_own_on_eighteen_years_of_sbin(market_data: Path) -> None:
-    """The outside run is rounded to 8 decimals."""
+    """The outside numbers are rounded to 8 decimals."""
     with gzip.open(market_data / "nse_raw_SBIN_2008-26.csv.gz", "rt", newline="") as file:
         rows = list(csv.DictReader(file))
     days = np.array([row["date"] for row in rows], dtype="M8[D]").astype(np.int64)
@@ -114,8 +114,9 @@ def test_indicators_equal_talibs_own_on_eighteen_years_of_sbin(market_data: Path
 
 
 def test_indicators_equal_those_of_backtraders_test_suite(market_data: Path) -> None:
-    """At the first bar that has a value, in the middle and at the last bar; ADX is seeded in
-    another way there, and has met ours by the end.
+    """They are compared at the first bar with a value, in the middle and at the last bar.
+
+    ADX is seeded in another way there, and has met ours by the end.
     """
     candles = backtraders_daily(market_data)
     changes: Any
@@ -146,7 +147,7 @@ def quotes(path: Path) -> tuple[list[str], dict[str, list[float]]]:
 
 @pytest.fixture(scope="module")
 def published(market_data: Path) -> tuple[Candles, dict[str, list[dict[str, Any]]]]:
-    """502 daily bars, and 34 indicators that another library publishes for them."""
+    """Return 502 daily bars, and 34 indicators that another library publishes for them."""
     _, columns = quotes(market_data / "oracle_si_quotes_502.csv.gz")
     with gzip.open(market_data / "oracle_si_results_502.json.gz", "rt") as file:
         return Candles.build([86400 * i for i in range(502)], **columns), json.load(file)
@@ -244,7 +245,7 @@ def test_on_balance_volume_moves_as_another_librarys(
 def test_a_donchian_channel_includes_the_candle_itself(
     published: tuple[Candles, dict[str, list[dict[str, Any]]]],
 ) -> None:
-    """The other library's band is that of the candles before, an offset of one here."""
+    """The other library's band covers the candles before, which is an offset of one here."""
     candles, results = published
     expected = np.array([row["upperBand"] for row in results["donchian"]], dtype=float)
     np.testing.assert_array_equal(column(candles, "DONCHIAN", "upper")[19:-1], expected[20:])
@@ -253,7 +254,7 @@ def test_a_donchian_channel_includes_the_candle_itself(
 def test_a_keltner_channel_is_as_wide_as_another_librarys(
     published: tuple[Candles, dict[str, list[dict[str, Any]]]],
 ) -> None:
-    """Its middle is an average of closes there, of typical prices here."""
+    """Its middle is an average of closes there, and of typical prices here."""
     candles, results = published
     expected = [row["upperBand"] - row["lowerBand"] for row in results["keltner"][-100:]]
     widths = column(candles, "KC", "upper") - column(candles, "KC", "lower")
@@ -263,7 +264,7 @@ def test_a_keltner_channel_is_as_wide_as_another_librarys(
 
 
 def test_vwap_restarts_at_each_session(market_data: Path) -> None:
-    """Values published for 1,564 one-minute bars of four days."""
+    """The values are published for 1,564 one-minute bars of four days."""
     dates, columns = quotes(market_data / "oracle_si_intraday.csv.gz")
     times = np.array(dates, dtype="M8[s]").astype(np.int64) - 19800
     candles = Candles.build(times, **columns)
@@ -279,7 +280,7 @@ def test_vwap_restarts_at_each_session(market_data: Path) -> None:
 
 
 def sessions_of(*highs_and_lows: list[tuple[float, float]]) -> Candles:
-    """Days of minute bars that open at their low and close at their high."""
+    """Return days of minute bars that open at their low and close at their high."""
     rows = [
         (day * 86400 + 33300 - 19800 + minute * 60, high, low)
         for day, bars in enumerate(highs_and_lows, start=19_724)
@@ -305,7 +306,7 @@ def test_levels_of_the_previous_session_are_those_of_the_last_date_with_candles(
 
 
 def test_pivot_points_are_the_floor_traders() -> None:
-    """Of high 12, low 8, close 11: 31 / 3 and so on."""
+    """High 12, low 8 and close 11 give a pivot of 31 / 3."""
     candles = sessions_of([(12, 8), (11, 9)], [(20, 15)])
     names = ("pivot", "r1", "r2", "r3", "s1", "s2", "s3")
     pivot = 31 / 3
@@ -503,7 +504,7 @@ def test_the_mirror_is_what_a_market_upside_down_shows() -> None:
         expected = np.array([output.inversion.level(value) for value in values])
         if output.inversion is Inversion.SAME:
             expected = 3000.0 - values
-        if row.type in ("OBV", "AD", "WAD"):  # whose level is arbitrary
+        if row.type in ("OBV", "AD", "WAD"):  # The level of these is arbitrary.
             expected, inverted = np.diff(expected), np.diff(inverted)
         # Parabolic stops find their direction in the first bars.
         expected, inverted = expected[600:], inverted[600:]

@@ -1,4 +1,4 @@
-"""Locked prices, rule 22 of the engine's README."""
+"""Locked prices: rule 22 of the engine's README."""
 
 from typing import Any
 
@@ -47,7 +47,7 @@ EXITS: dict[str, tuple[str, str, dict[str, Any]]] = {
 
 @pytest.mark.parametrize("reason", EXITS)
 def test_an_exit_waits_for_the_lock_to_open(reason: str) -> None:
-    """At the open that ends it, however far from the price that was asked for."""
+    """It exits at the open that ends the lock, however far from its price."""
     signal, asked, plan = EXITS[reason]
     low = 98.9 if reason == "daily_loss_limit" else 100
     played = play(

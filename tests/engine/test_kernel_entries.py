@@ -1,4 +1,4 @@
-"""How large entries are, and when there is none: rules 6, 7 and 10 of the engine's README."""
+"""Sizes and rejections of entries: rules 6, 7 and 10 of the engine's README."""
 
 from typing import Any
 
@@ -166,7 +166,7 @@ def test_rule_6_cash_pays_the_most_lots_it_can() -> None:
 
 
 def test_rule_6_charges_are_paid_too_and_only_those_of_what_is_bought() -> None:
-    """At the wanted million the charges alone are over the cash; 99 with theirs just fit."""
+    """At a million the charges alone exceed the cash; 99 units with theirs just fit."""
     one_percent = rates(brokerage=0.01)
     assert quantity(size=1_000_000.0, cash=10_000.0, rates=one_percent) == [99]
     assert quantity(size=1_000_000.0, cash=9_999.0, rates=one_percent) == [99]
@@ -352,7 +352,7 @@ def test_rule_7_an_add_takes_no_place_of_a_position() -> None:
 
 
 def test_rule_7_a_stop_that_an_add_puts_over_the_trailing_one_is_a_stop_again() -> None:
-    """The trailing stop was at 99; the average of 100 and 106 less 2 is 101."""
+    """The trailing stop was at 99; the average of 100 and 106, less 2, is 101."""
     play(
         """
         1 | 100 100 100 100 | long |
@@ -366,7 +366,7 @@ def test_rule_7_a_stop_that_an_add_puts_over_the_trailing_one_is_a_stop_again() 
 
 
 def test_rule_5_a_stop_that_an_add_puts_at_the_trailing_one_is_the_stop() -> None:
-    """The trailing stop was at 99; the average of 100 and 102 less 2 is 99 too."""
+    """The trailing stop was at 99; the average of 100 and 102, less 2, is 99 too."""
     play(
         """
         1 | 100 100 100 100 | long |
@@ -434,7 +434,7 @@ def test_an_entry_and_the_opposite_signal_of_one_side_are_neither() -> None:
 
 
 def test_an_opposite_signal_that_is_ignored_starts_nothing_either() -> None:
-    """The stop is met at the open that a short would have been entered at."""
+    """The stop is met at the open at which a short would have been entered."""
     played = play(
         """
         1 | 100 100 100 100 | long  |
@@ -449,8 +449,10 @@ def test_an_opposite_signal_that_is_ignored_starts_nothing_either() -> None:
 
 
 def test_rule_10_each_item_is_rounded_half_up_to_the_paisa_before_they_are_added() -> None:
-    """Of 10,050: 20.00 (capped) + 0.33 (0.33165) + 0.01 (0.01005) + 0.01 + 10.05 + 1.51 (1.5075)
-    + 3.66 (3.661506, GST on 20.3417). The sale pays its own tax, and no stamp.
+    """A buy of 10,050 pays 20.00 (capped) + 0.33 (0.33165) + 0.01 (0.01005) + 0.01 + 10.05 + 1.51
+    (1.5075) + 3.66 (3.661506, GST on 20.3417).
+
+    The sale pays its own tax, and no stamp.
     """
     schedule = rates(
         brokerage=0.01,
@@ -499,8 +501,10 @@ def test_rule_10_the_rates_in_force_are_those_of_the_day_of_the_fill() -> None:
 
 
 def test_rule_10_a_depository_charges_the_sale_of_shares_of_an_earlier_day_once_a_day() -> None:
-    """13 rupees, and GST on them. What is bought again and sold that day was never in the account,
-    and no more was what a short sale sells.
+    """It costs 13 rupees, and GST on them.
+
+    Shares bought again and sold on that day were never in the account, and neither are those of a
+    short sale.
     """
     played = play(
         """
@@ -563,7 +567,9 @@ def test_the_curve_is_marked_at_each_close_and_trades_explain_its_end() -> None:
 
 
 def test_rule_6_an_option_that_is_sold_locks_a_share_of_its_underlying_beside_the_premium() -> None:
-    """1,300 rupees pay two at 100 and 300, one more at 80 and 350; a purchase locks its price."""
+    """1,300 rupees pay for two at 100 and 300, and for one more at 80 and 350; a purchase locks its
+    price.
+    """
     played = play(
         """
         1 | 100 100 100 100 | short                |

@@ -1,4 +1,4 @@
-"""How positions are left: rules 1 to 5, 12 and 13 of the engine's README."""
+"""Exits of positions: rules 1 to 5, 12 and 13 of the engine's README."""
 
 import pytest
 
@@ -111,7 +111,7 @@ def test_rule_3_stop_and_target_are_rounded_to_the_tick_away_from_the_entry() ->
 
 
 def test_rule_3_levels_on_the_tick_are_the_decimals_that_prices_are() -> None:
-    """1999 * 0.05 is 99.95000000000002: a low of 99.95 would miss a stop computed so."""
+    """1999 * 0.05 is 99.95000000000002: a low of 99.95 would miss such a stop."""
     play(
         """
         1 | 100 100 100 100      | long |
@@ -385,7 +385,7 @@ def test_rule_12_the_exit_of_the_other_side_does_nothing() -> None:
 
 
 def test_rule_12_conditions_close_at_the_next_open_from_the_entry_bars_close_on() -> None:
-    """What was true when the entry was signalled does not close it."""
+    """A condition that was true when the entry was signalled does not close it."""
     play(
         """
         1 | 100 100 100 100 | long close_long  |

@@ -1,4 +1,4 @@
-"""The kernel over whole real files: by the reference implementation, and row by row."""
+"""The kernel over whole real files: against the reference implementation, and row by row."""
 
 from collections.abc import Iterator, Mapping
 from itertools import cycle
@@ -40,7 +40,7 @@ Steps = Mapping[str, Any]
 
 
 class Outcome(NamedTuple):
-    """All that a run leaves, as bytes."""
+    """The whole outcome of a run as bytes."""
 
     state: bytes
     trades: bytes
@@ -79,7 +79,9 @@ def test_the_reference_agrees_over_whole_files(market_data: Path, name: str) -> 
 def test_templates_and_random_strategies_are_the_same_row_by_row(
     market_data: Path, name: str
 ) -> None:
-    """Every template that trades on such candles, and 25 random strategies on each file."""
+    """They are every template that trades on such candles, and 25 random strategies on
+    each file.
+    """
     loaded, traded = ImportedSeries(market_data / name), 0
     for steps in all_steps(loaded.symbol, loaded.timeframe):
         strategy = parse(steps)
@@ -99,7 +101,7 @@ def test_templates_and_random_strategies_are_the_same_row_by_row(
 
 
 def history_for(strategy: Strategy, loaded: ImportedSeries) -> History:
-    """The history of a file, with the longer timeframes that a strategy reads."""
+    """Return the history of a file, with the longer timeframes that a strategy reads."""
     candles, timeframe, sessions = loaded.candles, loaded.timeframe, sessions_of(loaded.symbol)
     used = session_bars(candles, timeframe, sessions)
     longer = {
@@ -112,7 +114,7 @@ def history_for(strategy: Strategy, loaded: ImportedSeries) -> History:
 def outcome_of(
     market: r.MarketRows, signals: NDArray[np.uint8], rules: r.Rules, step: int
 ) -> Outcome:
-    """Run so many rows in each call: where that is one, every slot is active in every row."""
+    """Run so many rows in each call; with one, every slot is active in every row."""
     state = r.new_state(rules.instruments, cash=1_000_000.0)
     output = r.SimulationOutput(
         np.empty(1_000, r.TRADE), np.zeros(market.rows), np.empty(3_000, r.FILL)
@@ -153,7 +155,7 @@ TRAILS: tuple[Steps, ...] = (
 
 
 def random_steps(rng: np.random.Generator, of_symbol: Steps, trail: Steps) -> Steps:
-    """Averages that cross, or a price at a new level, with exits of every kind."""
+    """Draw averages that cross, or a price at a new level, with exits of every kind."""
 
     def one_of(*values: Any) -> Any:
         return values[int(rng.integers(0, len(values)))]

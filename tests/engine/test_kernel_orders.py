@@ -57,7 +57,7 @@ def test_an_order_lives_for_one_bar_and_is_rejected_where_it_is_not_reached(
 
 
 def test_an_open_past_the_price_is_the_fill_and_begins_a_normal_bar() -> None:
-    """Stop and target are both looked at, the stop first."""
+    """Stop and target are both checked, the stop first."""
     for order, opens in ((LIMIT, "98"), (STOP, "102")):
         price = int(opens)
         play(
@@ -130,7 +130,7 @@ def test_in_the_bar_of_the_fill_a_close_beyond_the_target_has_passed_it() -> Non
 
 
 def test_the_trail_starts_at_the_fill_and_skips_the_bar_of_it() -> None:
-    """The high of 110 is not the position's: the stop follows from 101 and then from 103."""
+    """The high of 110 came before the position: the stop follows from 101 and then from 103."""
     play(
         """
         1 | 100 100 100 100   | long |
@@ -175,7 +175,7 @@ def test_slippage_works_against_stops_and_not_against_limits() -> None:
 
 
 def test_a_stop_that_slippage_puts_beyond_the_order_is_filled_at_the_order() -> None:
-    """Entered at 101 and 5 %, 106.05; the stop at 104.05 is left at 101 less 5 %."""
+    """The entry at 101 with 5 % is 106.05; the stop at 104.05 is left at 101 less 5 %."""
     play(
         """
         1 | 100 100 100 100 | long |
@@ -223,7 +223,7 @@ def test_an_add_that_lies_beyond_the_target_comes_too_late() -> None:
 
 
 def test_the_bar_of_an_add_leaves_the_target_to_the_next() -> None:
-    """Two at 99 and 98.5; what the high of 101.5 touched is not known to be later."""
+    """The fills are at 99 and 98.5; the high of 101.5 may have come before the second."""
     play(
         """
         1 | 100 100 100 100     | long |
@@ -253,7 +253,7 @@ def test_a_position_filled_inside_the_last_bar_ends_with_the_session() -> None:
 
 
 def test_rule_12_the_position_limit_is_asked_before_whether_an_order_is_reached() -> None:
-    """The second limit at 50 is not reached, the third is: neither has a place beside the first."""
+    """The second limit at 50 is not reached, the third is: neither has room beside the first."""
     played = play(
         """
         1 | 100 100 100 100 | long |

@@ -1,4 +1,4 @@
-"""Rule 20: what is asked of a simulation from the outside, between two rows, as tables of bars."""
+"""Requests from outside between two rows (rule 20), as tables of bars."""
 
 import numpy as np
 import pytest
@@ -131,7 +131,7 @@ def test_rule_13_where_no_bar_starts_after_the_square_off_it_is_left_at_the_last
 
 
 def test_rule_13_a_settlement_costs_brokerage_and_the_tax_of_who_holds_the_option() -> None:
-    """5 lots of 10 at 100, settled at 120 of which 0.125 % is tax; a short pays none of it."""
+    """5 lots of 10 at 100 settle at 120 with a tax of 0.125 %; a short does not pay it."""
     rates = np.array(
         [(0, 0, 0.0, np.inf, 0.0, 0.001, 3e-4, 1e-6, 1e-6, 3e-5, 0.18, 20.0, 0.0)], r.RATE
     )

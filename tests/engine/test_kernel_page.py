@@ -1,4 +1,4 @@
-"""The page that walks one bar through the kernel names what is there, in its order."""
+"""The page that walks one bar through the kernel names its functions in order."""
 
 import ast
 import inspect

@@ -82,7 +82,7 @@ def test_rows_that_are_passed_at_once_are_the_rows_of_the_reference(seeds: range
 @seeds
 @pytest.mark.timeout(1800)
 def test_cells_of_the_first_row_alone_are_those_of_all_rows(seeds: range) -> None:
-    """Of symbols that have a bar in every row, which some of the random ones are."""
+    """This holds for symbols with a bar in every row, which some of the random ones are."""
     for case, _ in cases(seeds):
         if (case.market.cell >= 0).all():
             short = case.market._replace(cell=case.market.cell[:1].copy())
@@ -92,7 +92,9 @@ def test_cells_of_the_first_row_alone_are_those_of_all_rows(seeds: range) -> Non
 @fewest_seeds
 @pytest.mark.timeout(1800)
 def test_thousands_of_rows_are_the_rows_of_the_reference(seeds: range) -> None:
-    """With money enough to come through most, and a breach of the daily limit now and then."""
+    """There is enough money to survive most of them, and a breach of the daily limit now
+    and then.
+    """
     for seed in seeds:
         case = random_case(np.random.default_rng(seed), rows=2_500)
         limited = case.plan._replace(max_daily_loss=float(20_000 * (1 + seed % 3)))
@@ -121,7 +123,7 @@ def test_every_slot_active_in_every_row_gives_the_same_bytes(seeds: range) -> No
 
 @pytest.mark.parametrize("step", [1, 9])
 def test_a_trail_is_rounded_by_a_new_tick_from_the_first_bar_that_has_it(step: int) -> None:
-    """The symbol has no bar in the row from which its tick is finer; another one has."""
+    """The symbol has no bar in the row where its tick becomes finer; another symbol has one."""
     prices = [
         (100.0, 100.0, 100.0, 100.0),
         (100.0, 100.0, 100.0, 100.0),
@@ -277,7 +279,7 @@ def test_equity_is_the_cash_of_the_fills_and_what_is_held_at_every_row(seeds: ra
 @seeds
 @pytest.mark.timeout(1800)
 def test_the_order_of_symbols_does_not_matter_where_money_is_ample(seeds: range) -> None:
-    """And sizes do not follow equity, which the charges of an entry before take from."""
+    """Sizes must not follow equity either, which the charges of earlier entries reduce."""
     for case, rng in cases(seeds, symbols=4):
         plan = case.plan._replace(
             size_by=c.BY_AMOUNT, size=5e4, max_positions=50, max_daily_loss=float("inf")
@@ -327,7 +329,7 @@ def test_to_ask_for_nothing_changes_nothing(seeds: range) -> None:
 
 
 def limited_case(rng: np.random.Generator, rows: int | None = None) -> Case:
-    """A few positions of one symbol, and a daily limit near what one loses at its stop."""
+    """Draw a few positions of one symbol, with a daily limit near the loss of one at its stop."""
     case, chance = random_case(rng, symbols=1, rows=rows), rng.choice([0.005, 0.02])
     points = float(np.ptp(case.market.bars.close) * rng.uniform(0.1, 0.4))
     plan = r.Plan(
@@ -346,7 +348,7 @@ def limited_case(rng: np.random.Generator, rows: int | None = None) -> Case:
 @seeds
 @pytest.mark.timeout(1800)
 def test_a_market_upside_down_gives_the_same_trades_to_the_other_side(seeds: range) -> None:
-    """Where every rule is one of points: what a short does is what a long does, and no more."""
+    """With every rule in points, a short does exactly as a long does."""
     for case, _ in cases(seeds):
         plain = in_points(case)
         if plain.market.bars.high.max() >= LEVEL:
@@ -366,8 +368,9 @@ LEVEL = 100_000.0
 
 
 def in_points(case: Case) -> Case:
-    """The case without what is a share of the price: rates, slippage, amounts, charges; and without
-    prices of its own.
+    """Return the case without rules that depend on the price level.
+
+    These are rates, slippage, amounts and charges; and prices of its own.
     """
     plan = case.plan._replace(
         size_by=c.BY_QUANTITY,
@@ -389,7 +392,9 @@ def in_points(case: Case) -> Case:
 
 
 def upside_down(case: Case) -> Case:
-    """Every price p is LEVEL - p, every signal and every lock that of the other side."""
+    """Turn the case upside down: every price p becomes LEVEL - p, and signals and locks change
+    sides.
+    """
     flags = case.market.flags
     up, down = flags & c.LOCKED_UP, flags & c.LOCKED_DOWN
     flags = (flags - up - down + up // c.LOCKED_UP * c.LOCKED_DOWN).astype(np.uint8)

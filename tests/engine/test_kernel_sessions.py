@@ -40,7 +40,7 @@ def test_rule_8_a_loss_under_the_limit_is_no_breach() -> None:
 
 
 def test_rule_8_a_loss_of_just_the_limit_is_a_breach_in_decimals() -> None:
-    """From 107.10 to 105.70 38 shares lose 53.20; in binary it is 53.199999999997."""
+    """38 shares lose 53.20 from 107.10 to 105.70; in binary it is 53.199999999997."""
     play(
         """
         1 | 107.1 107.1 107.1 107.1 | long |
@@ -98,8 +98,10 @@ def test_rule_8_entries_of_the_breach_close_and_later_that_day_are_dropped() -> 
 
 
 def test_rule_7_what_is_held_ignores_signals_at_a_breach_too() -> None:
-    """Of the first the opposite, by choice; of the second its own direction, without an add left;
-    of the third that too, signalled before the breach in a row that was its last of the day.
+    """The first ignores the opposite signal, by choice; the second its own direction, without an
+    add left.
+
+    The third ignores that too, signalled before the breach in the row that was its last of the day.
     """
     played = play(
         """
@@ -186,7 +188,7 @@ def test_rule_8_an_entry_that_waits_for_a_later_day_is_dropped_too() -> None:
 
 
 def test_rule_8_the_loss_counts_from_the_last_mark_before_the_session() -> None:
-    """It fell by 8 yesterday and by 8 today: no day lost 10."""
+    """It lost 8 yesterday and 8 today: no day lost 10."""
     play(
         """
         day 1
@@ -275,7 +277,7 @@ def test_rule_9_a_session_without_a_last_bar_is_squared_off_at_its_last_close() 
 
 
 def test_rule_9_an_entry_of_the_sessions_last_bar_is_dropped_at_its_close() -> None:
-    """By the bar's end, whether another bar follows or not."""
+    """It is dropped by the bar's end, whether another bar follows or not."""
     table = """
         day 1
         1 | 100 100 100 100 | long      |
@@ -293,7 +295,7 @@ def test_rule_9_an_entry_of_the_sessions_last_bar_is_dropped_at_its_close() -> N
 
 @pytest.mark.parametrize("order", [AT_MARKET, AT_LIMIT, AT_STOP])
 def test_rule_9_an_entry_never_waits_for_a_later_session(order: int) -> None:
-    """That of a bar after which its session has no other of the symbol, and no last one."""
+    """The entry comes from the symbol's final bar of its session, which has no last bar."""
     played = play(
         """
         day 1

@@ -1,4 +1,4 @@
-"""Levels told from an entry are those that the kernel keeps while it steps."""
+"""Levels computed from an entry equal those that the kernel keeps as it steps."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -42,7 +42,9 @@ def test_levels_equal_the_kernels_at_every_bar_to_the_last_bit(seeds: range) -> 
 
 
 def test_rule_5_the_trailing_stop_is_rounded_by_the_tick_of_each_day() -> None:
-    """By the first bar of a finer tick, whose high is no new extreme, and by none after it."""
+    """The first bar with a finer tick rounds it, though its high is no new extreme; no bar after it
+    does.
+    """
     entry, bars, minute = (100, 101.3, 100, 101), 200, 60 * np.arange(200)
     table = np.array([(100, 100, 100, 100), entry, *[(101, 101, 100.5, 101)] * (bars - 2)], float)
     time = np.where(minute < 3 * 60, 0, 86_400) + minute
@@ -71,7 +73,7 @@ def test_rule_5_the_trailing_stop_is_rounded_by_the_tick_of_each_day() -> None:
 
 
 def positions_before(case: Case) -> Iterator[tuple[int, int, Any]]:
-    """(symbol, row, position as it was before the row) of every bar that finds one open."""
+    """Return (symbol, row, position before the row) of every bar that finds one open."""
     symbols = case.signals.shape[1]
     running = Running(case, small_out(symbols, len(case.signals)))
     for row in range(len(case.signals)):
@@ -84,7 +86,7 @@ def positions_before(case: Case) -> Iterator[tuple[int, int, Any]]:
 
 
 def candles_of(case: Case, symbol: int) -> Candles:
-    """The bars of one symbol, in the order of time."""
+    """Return the bars of one symbol, in the order of time."""
     cell = case.market.cell[:, symbol]
     rows = np.flatnonzero(cell >= 0)
     prices = {name: column[cell[rows]] for name, column in case.market.bars._asdict().items()}

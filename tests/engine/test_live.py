@@ -1,7 +1,7 @@
-"""Trading live is the backtest, bar by bar: rules 11 and 16 through conditions and ranges.
+"""Live trading equals the backtest, bar by bar: rules 11 and 16 through conditions and ranges.
 
-Live here is what any live run can do: at each row it holds the bars up to now, as far back as rule
-11 reads, computes the signals of these bars alone, and goes on from saved bytes.
+Live here means the abilities of any live run: at each row it holds the bars up to now, as far back
+as rule 11 reads, computes the signals from these bars alone, and continues from saved bytes.
 """
 
 from typing import Any
@@ -39,7 +39,10 @@ DAY = 86_400
 
 
 def always_in(timeframe: str) -> Strategy:
-    """Reads what depends on where its array starts: OBV sums from there, averages remember it."""
+    """Return a strategy whose indicators depend on the start of their array.
+
+    OBV sums from there, and averages remember it.
+    """
     flow = {"type": "indicator_value", "indicator": {"type": "OBV"}, "operator": "above"}
     fast, slow = {"type": "SMA", "period": 3}, {"type": "SMA", "period": 7, "offset": 1}
     short_cross = {**CROSS, "indicator1": fast, "indicator2": slow}
@@ -97,7 +100,9 @@ def _of_longer(timeframe: str) -> list[dict[str, Any]]:
 
 
 def walk(timeframe: str, count: int, seed: int, *, last_start: int) -> Candles:
-    """A random walk of `count` bars on a market that never closes, with holes, up to a moment."""
+    """Return a random walk of `count` bars on a market that never closes, with gaps, up to a
+    moment.
+    """
     rng = np.random.default_rng(seed)
     step = TIMEFRAMES[timeframe]
     time = last_start - step * np.flatnonzero(rng.random(count) < 0.95)[::-1]
@@ -115,7 +120,7 @@ def walk(timeframe: str, count: int, seed: int, *, last_start: int) -> Candles:
 
 
 def live(strategy: Strategy, candles: list[Candles], start: int) -> tuple[bytes, bytes]:
-    """(trades, equity at closes) as bytes."""
+    """Return (trades, equity at closes) as bytes."""
     timeframe, plan = strategy.basicInfo.timeframe, plan_of(strategy)
     contracts = contract_rows([Contract()] * len(candles), {"": 0})
     times = np.unique(np.concatenate([c.time for c in candles]))
@@ -160,7 +165,7 @@ def live(strategy: Strategy, candles: list[Candles], start: int) -> tuple[bytes,
 
 
 def longer_candles(candles: Candles, timeframe: str) -> dict[str, Candles]:
-    """Of whole longer candles alone: what the bars up to their last one have finished."""
+    """Return the longer candles that are finished by the last of these bars."""
     if timeframe not in LONGER:
         return {}
     name, until = LONGER[timeframe], int(candles.time[-1]) + TIMEFRAMES[timeframe]
@@ -170,7 +175,7 @@ def longer_candles(candles: Candles, timeframe: str) -> dict[str, Candles]:
 def higher_timeframes_seen(
     seen: Candles, known: Candles, timeframe: str
 ) -> dict[str, HigherTimeframe]:
-    """As a live run has them: the longer candles that the bars known now have closed."""
+    """Return the longer candles closed by the bars known now, as a live run has them."""
     return {
         name: higher_timeframe.higher_timeframe_of(seen, timeframe, candles, name, None)
         for name, candles in longer_candles(known, timeframe).items()

@@ -1,4 +1,4 @@
-"""An indicator that reads ahead is caught; what the catalogue has is not."""
+"""An indicator that reads ahead is caught; the catalogue has none."""
 
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
@@ -50,7 +50,7 @@ def looked(
 def reading_ahead(
     bars: int, at_the_end: Callable[[Table], Table]
 ) -> Callable[[Series, Candles, Iterable[slice]], Iterator[Table]]:
-    """Indicators of so many bars later; where there are none yet, of what is known."""
+    """Make indicators that read so many bars ahead; at the end, they use the known bars."""
 
     def ahead(series: Series, candles: Candles, parts: Iterable[slice]) -> Iterator[Table]:
         for table in over(series, candles, parts):

@@ -18,7 +18,7 @@ def symbol_series(times: list[int], rng: np.random.Generator) -> SymbolSeries:
 
 
 def drawn(rng: np.random.Generator) -> list[SymbolSeries]:
-    """Mostly alike, some with gaps, some a minute later."""
+    """Draw symbols with mostly the same times, some with gaps, some a minute later."""
     minutes = np.cumsum(rng.integers(1, 900, int(rng.integers(2, 60))))
     all_series = []
     for share in rng.choice([1.0, 1.0, 0.9, 0.1], int(rng.integers(1, 8))):
@@ -28,7 +28,7 @@ def drawn(rng: np.random.Generator) -> list[SymbolSeries]:
 
 
 def in_a_table(all_series: list[SymbolSeries], rng: np.random.Generator) -> list[SymbolSeries]:
-    """The same, each from some bar on."""
+    """Join the same symbols in a table, each from some bar on."""
     table, sliced = CandleTable.build(1000), []
     for original in all_series:
         used = table.add(original.candles)

@@ -1,4 +1,4 @@
-"""Each figure against hand-made trades, and against published vectors where definitions agree."""
+"""Figures against hand-made trades, and against published vectors where definitions agree."""
 
 import csv
 from pathlib import Path
@@ -21,7 +21,7 @@ PERCENT = [1.0, 10.0, -4.0, 2.0, 3.0, 2.0, 1.0, -10.0]
 
 
 def trades(*profits: float, charges: float = 0.0, value: float = 100.0) -> NDArray[Any]:
-    """One trade for each profit, net of its charges; entered and left on rows 0, 1, 2, ..."""
+    """Make a trade for each profit, net of its charges, entered and left on rows 0, 1, 2, ..."""
     made = np.zeros(len(profits), TRADE)
     made["gross"] = np.array(profits) + charges
     made["charges"], made["value"], made["bars"] = charges, value, 3
@@ -31,7 +31,7 @@ def trades(*profits: float, charges: float = 0.0, value: float = 100.0) -> NDArr
 
 
 def curve(*equity: float) -> NDArray[Any]:
-    """One row a day."""
+    """Make a curve with one row a day."""
     made = np.zeros(len(equity), CURVE)
     made["time"], made["equity"] = np.arange(len(equity)) * DAY - IST, equity
     return made
@@ -49,7 +49,7 @@ def figures(*profits: float, equity: tuple[float, ...] = (1000.0,) * 40, **given
 
 
 def of_curve(made: NDArray[Any]) -> Any:
-    """The figures beside one trade without result."""
+    """Compute the figures of a curve beside one trade without result."""
     return performance(
         ResultData(trades(0.0), made, 1000.0), rejected={}, reduced={}, waited={}, paid={}
     )
@@ -156,7 +156,9 @@ def test_a_trades_return_is_its_profit_over_the_value_of_its_entry() -> None:
 
 
 def test_annual_sharpe_ratio_equals_empyricals_on_its_own_vector() -> None:
-    """empyrical-reloaded, tests/test_stats.py: 1.7238613961706866 for the mixed returns."""
+    """The vector is the mixed returns of empyrical-reloaded, tests/test_stats.py:
+    1.7238613961706866.
+    """
     returns = np.array(PERCENT) / 100
     daily = sharpe_ratio(returns)
     assert daily is not None
@@ -227,7 +229,9 @@ def test_annual_growth_is_a_loss_of_all_at_most() -> None:
 def test_max_drawdown_equals_empyricals_on_its_own_vectors(
     percent: list[float], drawdown: float
 ) -> None:
-    """empyrical-reloaded, tests/test_stats.py: mixed, negative, positive, up-down-up returns."""
+    """The vectors are empyrical-reloaded's, tests/test_stats.py: mixed, negative, positive,
+    up-down-up returns.
+    """
     equity = np.r_[1.0, np.cumprod(1 + np.array(percent) / 100)]
     assert max_drawdown(equity) == pytest.approx(drawdown, abs=1e-6)
 
@@ -239,7 +243,9 @@ def test_max_drawdown_in_rupees_may_be_another_fall_than_in_percent() -> None:
 
 
 def test_profit_factor_equals_the_gain_to_loss_ratio_of_bacons_book(market_data: Path) -> None:
-    """Practical Portfolio Performance, 24 months: Bernardo-Ledoit 1.78, drawdown 0.1447."""
+    """The numbers are Practical Portfolio Performance's, 24 months: Bernardo-Ledoit 1.78, drawdown
+    0.1447.
+    """
     with (market_data / "oracle_bacon_24m.csv").open() as file:
         rows = list(csv.reader(file))[1:]
     returns = np.array([float(row[1]) for row in rows])

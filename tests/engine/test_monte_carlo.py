@@ -1,4 +1,4 @@
-"""Trades drawn anew: each draw as plain Python makes it, and what is told of them."""
+"""Trades drawn again: each draw equals plain Python, and its figures are right."""
 
 from typing import Any
 
@@ -34,7 +34,7 @@ def mixed(x: int) -> int:
 
 
 def drawn(method: str, block: int, seed: int, run: int) -> list[float]:
-    """The trades of one path, by the same generator in plain Python."""
+    """Draw the trades of one path by the same generator in plain Python."""
     state, n = seed ^ mixed((run + 1) * GOLDEN & MASK), len(PROFITS)
     left: list[float] = PROFITS.tolist()
 
@@ -81,7 +81,7 @@ def test_a_block_may_be_longer_than_all_trades() -> None:
 
 
 def test_all_trades_are_drawn_alike() -> None:
-    """30,000 draws of three trades: 10,000 of each, give or take four deviations of 82."""
+    """30,000 draws of three trades give 10,000 of each, within four deviations of 82."""
     profits = np.array([1.0, 1e6, 1e12])  # a path's sum tells how often each was drawn
     drawn = paths(profits, path_rules("bootstrap", capital=1.0, seed=1), slice(0, 10_000))
     sums = drawn.last.astype(np.int64) - 1
@@ -103,7 +103,7 @@ def result_with(trades: Array) -> SimulationResult:
 
 
 def test_a_shuffle_tells_of_drawdown_alone() -> None:
-    """A gain of 10 and a loss of 10: the loss first is 10 % of 100, last 9.09 % of 110."""
+    """With a gain of 10 and a loss of 10, the loss first is 10 % of 100, and last 9.09 % of 110."""
     metrics = summary(10, -10, method="shuffle", runs=1000)
     assert metrics["finalEquity"] is None
     assert metrics["maxDrawdown"]["p1"] == pytest.approx(10 / 110 * 100)
@@ -113,14 +113,16 @@ def test_a_shuffle_tells_of_drawdown_alone() -> None:
 
 
 def test_rupees_are_told_as_those_of_other_results_are() -> None:
-    """Sums of 0.1 and 0.2 owe the last bits of binary fractions, and a percentile more."""
+    """Sums of 0.1 and 0.2 differ in the last bits of binary fractions, and a percentile more."""
     metrics = summary(*[0.1, 0.2, -0.7] * 7, runs=999)
     spread = [*metrics["finalEquity"].values(), metrics["asTraded"]["finalEquity"]]
     assert [round(amount, 4) for amount in spread] == spread
 
 
 def test_ruin_is_the_share_of_paths_that_lost_the_threshold() -> None:
-    """Two draws of a gain or a loss of 30: both lost, one in four, loses half of the capital."""
+    """Of two draws of a gain or a loss of 30, one in four loses twice, and so half of the
+    capital.
+    """
     metrics = summary(30, -30, runs=10_000, ruinThreshold=50)
     assert metrics["riskOfRuin"] == pytest.approx(25, abs=2)
     assert metrics["finalEquity"]["p1"] == 40
@@ -142,7 +144,7 @@ def test_two_trades_are_needed() -> None:
 
 
 def test_rule_19_a_block_wraps_from_the_last_trade_to_the_first() -> None:
-    """Of 1, 10 and 100 in blocks of two: 102 and 201 need one that begins at the last."""
+    """With 1, 10 and 100 in blocks of two, 102 and 201 need a block that begins at the last."""
     rules = path_rules("block_bootstrap", capital=1000.0, block=2, seed=11)
     drawn = paths(np.array([1.0, 10.0, 100.0]), rules, slice(0, 400))
     assert set(drawn.last - 1000) == {12, 21, 102, 111, 120, 201, 210}

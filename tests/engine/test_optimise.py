@@ -1,4 +1,4 @@
-"""Optimisation: each set is the simulation it would be alone, ranked by the rules."""
+"""Optimisation: each set equals its simulation alone, and the rules rank them."""
 
 from dataclasses import replace
 from statistics import variance
@@ -65,7 +65,7 @@ def test_every_set_is_the_simulation_it_would_be_alone() -> None:
     assert best.trades.tobytes() == again.trades.tobytes()
     assert best.curve.tobytes() == again.curve.tobytes()
     described = simulate(CROSS, HISTORIES, start=0, end=2**40, capital=1e6, seed=9).receipt
-    notes = {"notes": again.receipt["notes"]}  # of what was traded
+    notes = {"notes": again.receipt["notes"]}  # these describe the traded symbols
     assert best.receipt == described | notes
 
 
@@ -160,7 +160,7 @@ def test_ties_go_to_the_lower_number_and_nothing_to_rank_by_comes_last() -> None
 
 
 def test_a_plateau_is_the_share_of_others_that_the_neighbours_beat() -> None:
-    """Of five sets, one whose neighbours rank second and third, and one beside the third."""
+    """Of five sets, one has neighbours that rank second and third, and one is beside the third."""
     assert plateau([1, 2], 5) == pytest.approx((3 / 4 + 2 / 4) / 2)
     assert plateau([2], 5) == pytest.approx(2 / 4)
     assert plateau([], 5) is None
@@ -174,7 +174,7 @@ def test_results_are_the_same_by_objective_and_sharpe_ratio() -> None:
 
 
 def test_the_plateau_is_of_neighbours_that_were_tried_and_have_another_result() -> None:
-    """Of 20 sets in a row 11 are drawn; wide stops are never reached, and make the same."""
+    """11 of 20 sets in a row are drawn; wide stops are never reached, and give the same result."""
     stops = [{"path": STOP, "from": 0.25, "to": 5, "step": 0.25}]
     study = optimised(parameters=stops, method="random", maxRuns=11, objective="netProfit")[1]
     rows = {round(row["parameters"][STOP] / 0.25): row for row in study["ranking"]}

@@ -1,7 +1,7 @@
 """Trades of other programs on real prices, reproduced through the public `simulate`.
 
-backtesting.py and backtrader: signals at the close, fills at the next open. Their lists leave out
-what is open after the last bar; here that is one more trade, `end_of_data`.
+backtesting.py and backtrader trade so: signals at the close, fills at the next open. Their lists
+omit a trade that is open after the last bar; here it is one more trade, `end_of_data`.
 """
 
 from math import ceil
@@ -40,7 +40,9 @@ def reversing(
     schedule: Schedule = NO_CHARGES,
     slow: int = 20,
 ) -> SimulationResult:
-    """Long on the cross of SMA 10 above SMA 20, short on the cross below, never flat."""
+    """Return steps that go long on the cross of SMA 10 above SMA 20, short on the cross below,
+    never flat.
+    """
     always = strategy(
         basicInfo={"timeframe": "1d"},
         positionSizing={"quantity": None, **sizing},
@@ -69,7 +71,7 @@ def assert_trades(
     oracle: list[dict[str, str]],
     reason: str = "opposite_signal",
 ) -> None:
-    """Those of the list, and at most one more that was still open."""
+    """Check the trades against the list; at most one more may still be open."""
     trades = trade_dicts(result.trades, result.symbols, result.excursions)
     assert [trade["exitReason"] for trade in trades[len(oracle) :]] in ([], ["end_of_data"])
     for record, trade, row in zip(result.trades, trades, oracle, strict=False):
@@ -103,7 +105,10 @@ def test_sbin_a_hundred_shares_always_reversing_gives_its_241_trades(
 
 
 def test_goog_with_a_commission_buys_as_much_as_its_cash_pays_with_it(market_data: Path) -> None:
-    """0.2 % of each fill. Sizes are equal; money differs by the paisa that fills are rounded to."""
+    """The commission is 0.2 % of each fill.
+
+    Sizes are equal; money differs by the paisa that fills are rounded to.
+    """
     sizing: dict[str, object] = {"method": "percentage_of_equity", "percentage": 100}
     charged = (ChargeRow("", 0, brokerage=0.002),)
     result = reversing(goog_daily(market_data), sizing, 10_000.0, charged)
@@ -136,7 +141,9 @@ def test_sbin_equity_and_drawdown_are_the_published_ones(sbin: SimulationResult)
 def test_win_rates_of_the_closed_trades_are_the_published_ones(
     goog: SimulationResult, sbin: SimulationResult
 ) -> None:
-    """Over all trades there; here a trade without profit or loss is on neither side (rule 15)."""
+    """They divide by all trades there; here a trade without profit or loss is on neither side (rule
+    15).
+    """
     assert published_win_rate(goog) == pytest.approx(54.838710, abs=5e-7)
     assert published_win_rate(sbin) == pytest.approx(36.099585, abs=5e-7)
 
@@ -157,10 +164,10 @@ def test_sbin_has_one_trade_that_breaks_even(sbin: SimulationResult) -> None:
 
 
 def test_goog_in_the_test_suite_of_backtesting_py(market_data: Path) -> None:
-    """SMA 10 and 30: the list and the figures of its `test_compute_stats` that mean what ours do.
+    """With SMA 10 and 30: the list and the comparable figures of its `test_compute_stats`.
 
-    It closes what is open at the end at the last bar's open, and we at its close, so that bar is
-    its open here. Its expectancy is our average return, and its profit factor is of returns.
+    It closes open positions at the last bar's open, and we at its close, so that bar is its open
+    here. Its expectancy is our average return, and its profit factor is of returns.
     """
     sizing: dict[str, object] = {"method": "percentage_of_equity", "percentage": 100}
     candles = ended_at_its_open(goog_daily(market_data))
@@ -207,7 +214,7 @@ SUITE = {
 def test_sbin_by_its_relative_strength_gives_the_16_trades_of_another_program(
     market_data: Path,
 ) -> None:
-    """In as RSI 14 rises through 30, out as it falls through 70."""
+    """It enters as RSI 14 rises through 30, and leaves as it falls through 70."""
 
     def through(operator: str, value: float) -> dict[str, object]:
         of = {"type": "indicator_value", "indicator": {"type": "RSI", "period": 14}}
@@ -263,7 +270,9 @@ SOLD = [
 def crossing(
     candles: Candles, contract: Contract, schedule: Schedule = NO_CHARGES
 ) -> SimulationResult:
-    """In as the close crosses above its SMA 15, out as it crosses below."""
+    """Return steps that enter as the close crosses above its SMA 15, and leave as it
+    crosses below.
+    """
     average, price = {"type": "SMA", "period": 15}, {"type": "PRICE"}
     of = {"type": "indicator_indicator", "indicator1": price, "indicator2": average}
     simple = strategy(
@@ -276,7 +285,7 @@ def crossing(
 
 
 def test_the_test_suite_of_backtrader_on_a_stock(market_data: Path) -> None:
-    """tests/test_strategy_unoptimized.py: every fill, and the value at the end."""
+    """It compares every fill and the final value of tests/test_strategy_unoptimized.py."""
     result = crossing(backtraders_daily(market_data), Contract())
     assert result.trades["entry_price"].tolist() == BOUGHT
     assert result.trades["exit_price"][:-1].tolist() == SOLD
@@ -286,9 +295,10 @@ def test_the_test_suite_of_backtrader_on_a_stock(market_data: Path) -> None:
 
 
 def test_the_test_suite_of_backtrader_on_a_future(market_data: Path) -> None:
-    """Ten times the price, two a unit each way. Its margin is 1,000 a unit, ours a share of the
-    value; it does not pay for closing what is open at the end, and its SQN is by the deviation of
-    a population.
+    """The multiplier is ten, and the commission two a unit each way.
+
+    Its margin is 1,000 a unit, and ours a share of the value. It pays nothing for closing the open
+    position at the end, and its SQN uses the deviation of a population.
     """
     future, fee = Contract(multiplier=10, margin=0.02), ChargeRow("", 0, brokerage_flat=2.0)
     result = crossing(backtraders_daily(market_data), future, (fee,))

@@ -14,8 +14,10 @@ Floats = NDArray[np.float64]
 
 
 def normals_of_r(seed: int, count: int) -> Floats:
-    """What `set.seed(seed); rnorm(count)` gives in R: the Mersenne Twister, seeded by a linear
-    congruential generator, and the inverse of the normal distribution.
+    """Return the numbers of `set.seed(seed); rnorm(count)` in R.
+
+    It uses the Mersenne Twister, seeded by a linear congruential generator, and the inverse of the
+    normal distribution.
     """
     words = np.empty(51 + 624, np.uint64)
     for index in range(len(words)):
@@ -62,14 +64,14 @@ def test_the_test_of_the_package_for_r() -> None:
 
 
 def regressed(y: Floats, x: Floats) -> tuple[float, float]:
-    """The intercept of y over x, and the adjusted r squared."""
+    """Return the intercept of y over x, and the adjusted r squared."""
     slope = np.cov(x, y)[0, 1] / x.var(ddof=1)
     unexplained = 1 - np.corrcoef(x, y)[0, 1] ** 2
     return y.mean() - slope * x.mean(), 1 - unexplained * (len(x) - 1) / (len(x) - 2)
 
 
 def test_sums_give_what_the_days_themselves_do() -> None:
-    """Blocks of 5 and 6 days: each split by the Sharpe ratios of its days."""
+    """The blocks have 5 and 6 days: each split by the Sharpe ratios of its days."""
     returns = np.random.default_rng(4).normal(0.001, 0.02, (7, 45))
     edges = [8 * 45 // 8 * block // 8 for block in range(9)]
     splits = cross_validated(block_sums(returns, 8))

@@ -1,6 +1,7 @@
-"""Four tiny paths on which backtesting engines disagree, and what this one does on each.
+"""Four tiny paths on which backtesting engines disagree, with the result of this one.
 
-Flat at 100, a signal at the close of bar 1, a stop 1 % and a target 2 % away from the fill.
+Each is flat at 100, has a signal at the close of bar 1, and a stop 1 % and a target 2 % away from
+the fill.
 """
 
 from tests.engine.bar_table import play

@@ -19,7 +19,7 @@ from apps.engine.indicators.series import compute_series
 
 @cache
 def random_shapes(count: int) -> Candles:
-    """Bodies, shadows and gaps of a few exact sizes, so that many patterns come about."""
+    """Draw bodies, shadows and gaps of a few exact sizes, so that many patterns come about."""
     rng = np.random.default_rng(1)
     gap = rng.choice([0, 0, 0, -2, -0.5, 0.5, 2], count)
     body = rng.choice([0, 0.25, 0.5, 1, 4, -0.25, -0.5, -1, -4], count)
@@ -82,7 +82,9 @@ def test_a_pattern_has_the_directions_that_its_row_says() -> None:
 
 
 def directions(row: Pattern) -> tuple[str, ...]:
-    """Those in which it is seen; what says nothing of direction counts as bullish."""
+    """Return the directions in which a pattern is seen; one without a direction counts as
+    bullish.
+    """
     (signs,) = compute_series(pattern_series(row.name), random_shapes(200_000))
     seen = (bool((signs > 0).any()), bool((signs < 0).any()))
     return tuple(name for name, is_seen in zip(BOTH, seen, strict=True) if is_seen)

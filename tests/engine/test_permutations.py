@@ -1,4 +1,4 @@
-"""The test of timing: positions laid at random, and what is known of such places."""
+"""The test of timing: positions laid at random, and known facts on such places."""
 
 import numpy as np
 import pytest
@@ -24,8 +24,8 @@ CROSS = strategy(entryConditions={"positionType": "both", "conditions": [sma_cro
 
 
 def places(bars: list[int], free: int, *, runs: int = 4_000) -> tuple[Numbers, Numbers]:
-    """The first and the last bar of the first position in each run: prices tell the bars by
-    number.
+    """Return the first and the last bar of the first position in each run, numbered by their
+    prices.
     """
     count = sum(bars) + free
     values = np.zeros(len(bars))
@@ -77,7 +77,7 @@ def test_a_seed_decides_all_of_it() -> None:
 
 
 def test_a_market_that_only_jumps_over_night_gives_nothing_to_intraday_positions() -> None:
-    """Every bar is flat at the price of its date, which is 1 % higher than that before."""
+    """Every bar is flat at the price of its date, 1 % higher than the date before."""
     walk = session_bars(4)
     dates = np.repeat(np.arange(4), len(walk) // 4)
     price = 1000 * 1.01**dates

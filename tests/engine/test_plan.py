@@ -1,4 +1,4 @@
-"""A strategy's words as the kernel's numbers."""
+"""The words of a strategy as the kernel's numbers."""
 
 from typing import Any
 
@@ -112,13 +112,13 @@ def test_limits_slippage_and_adds() -> None:
 
 
 def test_every_field_of_a_plan_is_plain_numbers() -> None:
-    """Anything else would compile the kernel once more."""
+    """Any other type would compile the kernel again."""
     kinds = {name: type(value) for name, value in plan_of(strategy())._asdict().items()}
     assert kinds == {name: type(value) for name, value in Plan()._asdict().items()}
 
 
 def candles(*hours: str, day: int = 1) -> Candles:
-    """Bars that start at these times in Asia/Kolkata."""
+    """Return bars that start at these times in Asia/Kolkata."""
     seconds = [int(hour[:2]) * 3600 + int(hour[3:]) * 60 for hour in hours]
     prices = np.ones(len(hours))
     times = [day * 86400 - 19800 + second for second in seconds]

@@ -1,4 +1,4 @@
-"""One stage for many strategies: what they share changes no result."""
+"""One market prepared for many strategies: sharing it changes no result."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""How far prices went against and for each trade, and what buying and holding would have made."""
+"""The worst and best prices of each trade, and the profit of buying and holding."""
 
 from typing import Any
 
@@ -28,7 +28,7 @@ BARS = Candles.build(
 def trade_of_ten(
     *, entry: int, leave: int, bars: int, reason: str, price: float, side: int = 1
 ) -> Any:
-    """A trade of ten shares at 100."""
+    """Return a trade of ten shares at 100."""
     made = np.zeros(1, TRADE)
     made["entry_time"], made["exit_time"] = BARS.time[entry], BARS.time[leave]
     made["bars"], made["reason"], made["side"] = bars, EXIT_REASONS.index(reason), side
@@ -44,7 +44,10 @@ def furthest(*trades: NDArray[Any], by_limit: bool = False) -> list[tuple[float,
 
 
 def test_what_counts_are_bars_held_to_their_end_and_both_fills() -> None:
-    """Left at the open of bar 3: bars 1 and 2. Stopped inside bar 3: its fill, not its range."""
+    """The position left at the open of bar 3 counts bars 1 and 2.
+
+    A position stopped inside bar 3 counts its fill, not its range.
+    """
     at_open = trade_of_ten(entry=1, leave=3, bars=2, reason="signal", price=100)
     stopped = trade_of_ten(entry=1, leave=3, bars=3, reason="stop_loss", price=80)
     at_close = trade_of_ten(entry=1, leave=3, bars=3, reason="end_of_data", price=110)

@@ -53,7 +53,7 @@ def test_what_makes_an_entry_smaller_has_the_kernels_number() -> None:
 
 
 def test_every_kind_of_charge_has_the_kernels_place() -> None:
-    """One fill of a lakh, each rate telling its kind by its size."""
+    """It is one fill of a lakh, and each rate shows its kind by its size."""
     names = ("brokerage", "tax_sell", "exchange", "ipft", "regulator", "stamp_buy")
     rate = np.zeros(1, RATE)
     rate["brokerage_cap"] = np.inf

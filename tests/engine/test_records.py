@@ -52,7 +52,7 @@ def test_a_symbol_has_the_same_number_in_every_release() -> None:
 
 
 def test_states_in_databases_are_read_after_an_upgrade() -> None:
-    """Where these change, every run that is open at that moment ends as an error."""
+    """If these change, every open run ends as an error."""
     assert saved.LAYOUT_6.header.hex() == "737461746500000603e26480df4e10ad"
 
 

@@ -1,4 +1,4 @@
-"""Regimes: each trade is in one regime of each kind, by what was known before its date opened."""
+"""Regimes: each trade is in one regime of each kind, from facts known before its date opened."""
 
 from typing import Any
 
@@ -41,7 +41,7 @@ SESSIONS = Sessions.build(
 
 
 def result_of(gross: Any, candles: Candles = CANDLES) -> ResultData:
-    """One trade a day, entered at its first bar and left at the next."""
+    """Make a result with one trade a day, entered at its first bar and left at the next."""
     trades = np.zeros(DAYS, TRADE)
     trades["entry_time"] = candles.time[FIRST_BARS]
     trades["exit_time"] = candles.time[FIRST_BARS + 1]
@@ -61,7 +61,7 @@ def section_of(result: ResultData, **fields: Any) -> Any:
 
 
 def rising_days() -> NDArray[np.bool_]:
-    """Whether the market grew most, of thirds, in the days before each day."""
+    """Whether the market's growth over the days before each day was in the top third."""
     closes = CANDLES.close[np.append(FIRST_BARS[1:], len(CANDLES)) - 1]
     worth = np.append(CANDLES.open[0], closes)
     growth = worth[LOOK_BACK:-1] / worth[: -1 - LOOK_BACK]

@@ -1,4 +1,4 @@
-"""Neighbours of steps: what is changed, by how much, and that each is the simulation it says."""
+"""Neighbours of steps: the changes and their sizes, and that each equals its simulation."""
 
 from typing import Any
 
@@ -111,7 +111,7 @@ def test_a_change_that_changes_nothing_to_the_paisa_makes_no_neighbour() -> None
 
 
 def test_the_figures_say_how_many_neighbours_were_distinct() -> None:
-    """A stop of 99 % is never reached, whatever tenth it is changed by."""
+    """A stop of 99 % is never reached, even with a tenth changed."""
     steps = applied(STEPS, {STOP: 99.0})
     section = sensitivity_section(evidence_on(parse(steps), HISTORIES))
     figures: dict[str, Any] = dict(section.figures)

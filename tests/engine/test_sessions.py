@@ -1,4 +1,4 @@
-"""The calendar of a segment: which hours hold on a date, and whether it trades."""
+"""The calendar of a segment: the hours of each date, and its trading days."""
 
 from datetime import date
 
@@ -104,7 +104,9 @@ def test_hours_that_are_none_are_refused(opens: int, closes: int) -> None:
 
 
 def test_a_close_is_certain_in_listed_years_and_on_days_whose_hours_are_known() -> None:
-    """Days of 1970 to 1971: a regular one, a holiday, a session at unknown hours, next year's."""
+    """The days of 1970 to 1971 are a regular one, a holiday, a session at unknown hours, and next
+    year's.
+    """
     overrides = [Override(5), Override(6, known=False), Override(8, 36000, 39600)]
     sessions = Sessions.build([Regime(0, 900, 33300, 55800)], overrides, years=[1970])
     day = np.array([4, 5, 6, 8, 365], np.int32)

@@ -37,7 +37,7 @@ PRICE = {"type": "PRICE"}
 
 
 def bars(closes: Sequence[float], start: str = "2024-01-02 09:15", step: int = 60) -> Candles:
-    """Bars that open and close at these prices, one volume each."""
+    """Return bars that open and close at these prices, one volume each."""
     first = int(datetime.fromisoformat(start).replace(tzinfo=INDIA).timestamp())
     price = np.array(closes, dtype=float)
     return Candles.build(
@@ -51,7 +51,7 @@ def bars(closes: Sequence[float], start: str = "2024-01-02 09:15", step: int = 6
 
 
 def price(operator: str, value: float | None = None, **more: object) -> dict[str, Any]:
-    """A condition on the close."""
+    """Return a condition on the close."""
     condition = {"type": "indicator_value", "indicator": PRICE, "operator": operator, **more}
     return condition | ({} if value is None else {"value": value})
 
@@ -62,7 +62,7 @@ def bits(closes: Sequence[float], *conditions: dict[str, Any], **entry: object) 
 
 
 def entries(closes: Sequence[float], *conditions: dict[str, Any], **entry: object) -> list[int]:
-    """Bars at which a long entry is signalled."""
+    """Return the bars at which a long entry is signalled."""
     return [i for i, bit in enumerate(bits(closes, *conditions, **entry)) if bit & ENTER_LONG]
 
 
@@ -203,7 +203,7 @@ def in_turns(closes: list[float]) -> Candles:
 
 
 def pattern_bits(*conditions: dict[str, Any], **entry: object) -> list[int]:
-    """Of the last five bars; those before them only swing."""
+    """Return the bits of the last five bars; the bars before only swing."""
     candles = in_turns(SWINGS)
     strategy = parse(entering(*conditions, **entry))
     return list(signals_of(required_inputs(strategy), candles, {}, 0, len(candles)).tolist()[-5:])
@@ -238,7 +238,7 @@ def test_a_group_is_true_where_all_or_any_of_it_is() -> None:
 
 
 def test_conditions_of_a_group_are_confirmed_each_for_itself() -> None:
-    """At no bar has one of the two been true for two candles, but the group has."""
+    """At no bar was one of the two true for two candles, but the group was."""
     closes = [1, 9, 1, 9, 9]
     either = group("OR", price("below", 2), price("above", 8))
     assert entries(closes, either, confirmationCandles=2) == [4]
@@ -319,7 +319,7 @@ def test_the_opposite_signal_of_one_side_only_closes(
 
 
 def closing(*conditions: dict[str, Any], position: str, **exits: object) -> list[int]:
-    """The CLOSE bits alone, at closes of 9, 10 and 11."""
+    """Return the CLOSE bits alone, at closes of 9, 10 and 11."""
     steps = entering(price("above", 1), positionType=position, confirmationCandles=3)
     steps["exitConditions"] = {"conditions": list(conditions), **exits}
     steps["riskParameters"]["stopLoss"] = 1
@@ -339,7 +339,7 @@ def test_conditions_of_exits_are_mirrored_for_the_other_side_and_not_confirmed()
 
 
 def mirrored(condition: dict[str, Any]) -> Check:
-    """The test that the short side makes of a condition."""
+    """Return the test that the short side makes of a condition."""
     steps = entering(condition, positionType="both")
     (test,) = entry_check("short", parse(steps).entryConditions).checks
     return test
@@ -370,7 +370,7 @@ def pair(first: dict[str, Any], operator: str, other: dict[str, Any]) -> dict[st
 
 
 def said(text: str) -> dict[str, Any]:
-    """A condition from its words: `TYPE.output@source operator value-or-indicator`."""
+    """Read a condition from its words: `TYPE.output@source operator value-or-indicator`."""
     first, operator, other = text.split()
     if other.lstrip("-").isdigit():
         return level(indicator(first), operator, int(other))
@@ -407,14 +407,14 @@ def indicator(text: str) -> dict[str, Any]:
         ("PRICE above KC.upper", "PRICE below KC.lower"),
         ("PRICE above MAX@high", "PRICE below MIN@low"),
         ("PRICE above HA.high", "PRICE below HA.low"),
-        # what says nothing of direction stays
+        # outputs without a direction stay as they are
         ("ADX above 25", "ADX above 25"),
         ("ATR below 5", "ATR below 5"),
         ("VOLUME above 5", "VOLUME above 5"),
         ("STDDEV above 5", "STDDEV above 5"),
         ("VOLUME above SMA@volume", "VOLUME above SMA@volume"),
         ("VOLUME above MAX@volume", "VOLUME above MAX@volume"),
-        # what changes places without turning keeps its operator
+        # outputs that swap without turning keep their operator
         ("ADX.plusDI crosses_above ADX.minusDI", "ADX.minusDI crosses_above ADX.plusDI"),
         ("ADX.plusDI above ADX", "ADX.minusDI above ADX"),
         ("PLUS_DI above 25", "MINUS_DI above 25"),
@@ -448,7 +448,9 @@ def test_tests_are_plain_values() -> None:
 
 
 def walk(count: int, step: int, seed: int = 3) -> Candles:
-    """A random walk of bars, all inside days of 375 minutes (or a bar a day), from 2022 on."""
+    """Return a random walk of bars, all inside days of 375 minutes (or a bar a day), from
+    2022 on.
+    """
     rng = np.random.default_rng(seed)
     close = 500 + np.cumsum(rng.normal(0, 1, count))
     opened = close + rng.normal(0, 0.5, count)
@@ -497,7 +499,7 @@ KINDS = [("30m", "1d", 1800, 3000), ("1m", "15m", 60, 9000), ("1d", "1w", 86400,
 
 @cache
 def over_all(kind: tuple[str, str, int, int]) -> tuple[Candles, Strategy, list[int]]:
-    """(candles, strategy, its signals at all of them)."""
+    """Return (candles, strategy, its signals at all of them)."""
     timeframe, longer, step, count = kind
     candles, strategy = walk(count, step), every_condition(timeframe, longer)
     every = longer_candles(candles, timeframe, longer)
@@ -512,7 +514,9 @@ def over_all(kind: tuple[str, str, int, int]) -> tuple[Candles, Strategy, list[i
 def test_neither_the_start_of_a_range_nor_its_end_changes_a_bit(
     data: st.DataObject, kind: tuple[str, str, int, int]
 ) -> None:
-    """Longer candles are made of the bars up to the end alone, and held no longer than needed."""
+    """Longer candles are made from the bars up to the end alone, and held only as long as
+    needed.
+    """
     timeframe, longer, _, count = kind
     candles, strategy, whole = over_all(kind)
     assert len(set(whole)) > 2
@@ -648,7 +652,7 @@ def test_without_a_rule_that_asks_there_are_no_ranges() -> None:
 
 
 def test_a_session_average_is_of_its_own_day_even_after_a_block_edge() -> None:
-    """The first day of a month starts afresh, whatever the array holds before it."""
+    """The first day of a month starts again, whatever the array holds before it."""
     candles = walk(9000, 60)
     strategy = parse(entering(pair(PRICE, "above", {"type": "VWAP"})))
     signals = signals_of(required_inputs(strategy), candles, {}, 0, 9000)

@@ -1,4 +1,4 @@
-"""`simulate` by its front door: ranges, timelines, progress, receipts, notes."""
+"""`simulate` as callers use it: ranges, timelines, progress, receipts, notes."""
 
 import json
 from collections.abc import Sequence
@@ -41,7 +41,7 @@ FOREVER = 2**40
 def history(
     closes: Sequence[float], *, symbol: str = "NSE:TEST", start: int = MONDAY, **given: Any
 ) -> History:
-    """Minute bars that open at the close before."""
+    """Return minute bars that open at the close before."""
     close = np.array(closes, dtype=np.float64)
     opens = np.r_[close[:1], close[:-1]]
     candles = Candles.build(
@@ -68,7 +68,7 @@ def walk(n: int, seed: int = 1) -> list[float]:
 
 
 def busy(**changes: Any) -> Strategy:
-    """Trades often: always in, on the cross of two short averages."""
+    """Return steps that trade often: always in, on the cross of two short averages."""
     return strategy(
         entryConditions={"positionType": "both", "conditions": [sma_cross(3, 8)]}, **changes
     )
@@ -141,7 +141,7 @@ def test_rule_18_the_first_signal_is_the_close_of_the_first_bar_in_range() -> No
 
 
 def test_results_do_not_depend_on_history_that_no_rule_reads() -> None:
-    """February reads 2,000 bars before its first day; what lies before them is not even hashed."""
+    """February reads 2,000 bars before its first day; bars before these are not even hashed."""
     closes = walk(9_000)
     start = MONDAY + 31 * 86400 - 33300  # 2024-02-01, 00:00
     whole = history(closes, start=start - 6_000 * MINUTE)
@@ -163,13 +163,13 @@ def test_adding_bars_never_changes_what_came_before_them() -> None:
 
 
 def noted(result: SimulationResult, code: str) -> list[str]:
-    """The messages of the notes with this code."""
+    """Return the messages of the notes with this code."""
     notes: Any = result.receipt["notes"]
     return [note["message"] for note in notes if note["code"] == code]
 
 
 def with_pre_open(days: int, *, symbol: str = "NSE:TEST") -> History:
-    """Sessions of half an hour, each after 15 bars that are out of it at wild prices."""
+    """Return sessions of half an hour, each after 15 bars outside it at wild prices."""
     regular = history(walk(30 * days), symbol=symbol).candles
     opens = MONDAY + np.repeat(np.arange(days) * 86_400, 45)
     time = opens + np.tile(np.arange(-15, 30) * MINUTE, days)
@@ -216,7 +216,7 @@ def test_rule_9_bars_outside_of_sessions_are_included_where_that_is_asked() -> N
 
 
 def test_rule_9_longer_candles_outside_of_sessions_are_left_out() -> None:
-    """A quarter of an hour of the pre-open is a candle of its own."""
+    """A quarter of an hour of the pre-open is its own candle."""
     whole = with_pre_open(days=20)
     inside = (whole.candles.time + 19_800) % 86_400 >= 33_300
     condition = sma_cross(2, 5)
@@ -284,7 +284,7 @@ def test_what_progress_raises_ends_the_simulation() -> None:
 
 
 def test_long_runs_do_not_depend_on_the_steps_they_are_run_in() -> None:
-    """More trades than are held at once: none is lost between two steps."""
+    """There are more trades than are held at once: none is lost between two steps."""
     closes = [99.0, 101.0, 99.0] * 6_000
     given = strategy(exitConditions={"maxHoldingCandles": 1})
     result = run(given, history(closes), capital=1e6)
@@ -417,7 +417,7 @@ def test_a_symbol_without_volume_trades_nothing_by_it_and_the_result_says_so(
 
 
 def candles_of_days(given: History, days: int) -> Candles:
-    """Falling days before the history, with its volume or none."""
+    """Make falling days before the history, with its volume or none."""
     times = MONDAY - 33_300 - DAY * np.arange(days, 0, -1)
     closes = 200 * 0.99 ** np.arange(days)
     volume = np.full(days, given.candles.volume[0])
@@ -440,7 +440,9 @@ def test_a_result_says_for_which_symbols_no_charges_are_included() -> None:
 
 
 def test_rule_5_an_entry_without_a_range_still_closes_as_an_opposite_signal() -> None:
-    """The fourth bar never moves: its range is 0, and the short is none, but the long ends."""
+    """The fourth bar never moves: its range is 0, so the short is not entered, but the
+    long ends.
+    """
     volume = {"type": "indicator_value", "indicator": {"type": "VOLUME"}}
     conditions = [
         {**volume, "operator": "above", "value": 5, "side": "long"},
@@ -473,7 +475,7 @@ def test_a_result_says_that_shares_were_sold_short_in_delivery() -> None:
 
 
 def test_a_result_counts_the_shares_that_were_held_short_over_night() -> None:
-    """Of three trades one is of a day, one over night, and one of a future over night."""
+    """Of three trades one is within a day, one over night, and one in a future over night."""
     given = strategy(
         basicInfo={"timeframe": "1h", "symbols": ["NSE:ONE", "NSE:NIFTY24JANFUT"]},
         entryConditions={"positionType": "short", "conditions": [price("below", 100)]},
@@ -541,7 +543,7 @@ def test_a_ruined_result_ends_early_and_says_so() -> None:
 
 
 def test_a_short_of_what_rises_beyond_the_equity_loses_all_of_it_and_more() -> None:
-    """Its growth is -100 % a year: a root of what is below nothing would be a complex number."""
+    """Its growth is -100 % a year: a root of a negative number would be a complex number."""
     close = np.array([100.0] * 40 + [125, 156.25, 195.3, 244.15, 305.2, 476.85, 400])
     days = MONDAY - 33_300 + DAY * np.arange(len(close))
     candles = Candles.build(
@@ -624,7 +626,7 @@ def test_warming_up_compiles_what_a_simulation_runs() -> None:
 
 
 def test_a_contract_settles_when_its_last_session_is_over() -> None:
-    """One position at a time: the share is bought when the future's money is free."""
+    """With one position at a time, the share is bought when the future's money is free."""
     closes, close = [99, 101, 102, 103, 104, 105], MONDAY + 4 * MINUTE
     for ends, end in ((close, FOREVER), (close - 1, FOREVER), (None, FOREVER), (close, close - 1)):
         future = history(closes[:4], symbol="NSE:FUT", contract=Contract(ends=ends))
@@ -655,7 +657,7 @@ def test_a_contract_settles_at_its_last_close_with_the_last_bar() -> None:
 
 
 def test_rule_13_nothing_trades_after_an_expiry() -> None:
-    """Four bars of five days each; the contract ends with the second day."""
+    """The bars are four in each of five days; the contract ends with the second day."""
     day = 86_400
     bars = [history([99, 101, 102, 103], start=MONDAY + n * day).candles for n in range(5)]
     columns = {
@@ -689,7 +691,7 @@ def test_rule_13_the_row_of_a_settlement_has_the_equity_after_it() -> None:
 
 
 def test_terms_hold_from_their_day_on() -> None:
-    """A lot of 3 on Monday, of 5 from Tuesday on; stops are rounded to the tick of the day."""
+    """The lot is 3 on Monday, and 5 from Tuesday on; stops are rounded to the tick of the day."""
     day = 86_400
     tuesday = int(ist_day(np.array([MONDAY + day]))[0])
     closes = [99, 101, 101, 98, 98]
@@ -746,8 +748,10 @@ def test_rule_15_exposure_counts_the_rows_before_a_late_square_off() -> None:
 
 
 def test_a_result_says_what_dividends_it_leaves_out() -> None:
-    """Ten shares from the first day on, into the ex-dates of the second and the fourth; the
-    dividend of the day of the entry is not theirs, and one after the last bar is nobody's.
+    """Ten shares are held from the first day on, into the ex-dates of the second and the fourth.
+
+    The dividend on the day of the entry does not belong to them, and one after the last bar to
+    nobody.
     """
     day, first = 86_400, int(ist_day(np.array([MONDAY]))[0])
     starts = MONDAY + day * np.arange(5)

@@ -1,4 +1,4 @@
-"""Steps as users send them: what is accepted, what is incomplete, what is refused and how."""
+"""Steps as users send them: accepted, incomplete and refused ones."""
 
 import math
 from typing import Any
@@ -30,7 +30,7 @@ def only_error(steps: dict[str, Any]) -> FieldError:
 
 
 def lacking(steps: dict[str, Any]) -> list[str]:
-    """Paths of what is missing, where nothing is wrong."""
+    """Return the paths of missing values, if nothing is wrong."""
     reading = read_strategy(steps)
     assert reading.errors == ()
     assert reading.strategy is None or not reading.missing
@@ -494,7 +494,7 @@ def test_a_condition_that_makes_no_sense_is_refused(condition: dict[str, Any], f
 
 
 def nested(depth: int, *conditions: dict[str, Any]) -> dict[str, Any]:
-    """A group in a group, so many deep."""
+    """Return a group in a group, so many levels deep."""
     inside = [nested(depth - 1, *conditions)] if depth > 1 else list(conditions)
     return {"type": "group", "logicalOperator": "OR", "conditions": inside}
 
@@ -673,7 +673,7 @@ JSON = st.recursive(
 
 
 def places(value: object, way: str = "") -> list[str]:
-    """The place of everything in the steps, as `complete` names places."""
+    """Return the place of everything in the steps, as `complete` names places."""
     entries = dict(enumerate(value)) if isinstance(value, list) else value
     inner = entries.items() if isinstance(entries, dict) else ()
     return [way] * bool(way) + [
@@ -740,7 +740,7 @@ def warned(steps: dict[str, Any]) -> list[str]:
             {},
             True,
         ),
-        (  # of two kinds, which cannot be compared
+        (  # these are of two kinds and cannot be compared
             {"stopLoss": {"type": "atr"}, "takeProfit": {"type": "percentage", "percentage": 0.1}},
             {},
             False,

@@ -1,4 +1,4 @@
-"""Configurations of studies: read strictly, with what is wrong by its path."""
+"""Configurations of studies: read strictly, with errors by path."""
 
 from typing import Any
 

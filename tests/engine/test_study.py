@@ -1,4 +1,4 @@
-"""A study gives the same bytes however its items are divided, and in whatever order."""
+"""A study gives the same bytes however its items are divided, and in any order."""
 
 import itertools
 import json
@@ -29,7 +29,7 @@ def optimisation(objective: str) -> Study:
 
 
 def optimisation_of_some() -> Study:
-    """With sets that cannot run, and drawn at random."""
+    """Optimise with sets that cannot run, drawn at random."""
     slow = {"path": test_optimise.SLOW, "from": 1, "to": 1001, "step": 50}
     asked = {"parameters": [slow], "objective": "winStreak", "method": "random", "maxRuns": 15}
     return Optimisation.prepare(CROSSES, read(OptimizationConfig, asked))

@@ -1,4 +1,4 @@
-"""What is drawn of a study: the heat map of a search, the fan of a Monte Carlo."""
+"""The charts of a study: the heat map of a search, the fan of a Monte Carlo."""
 
 from math import nan
 

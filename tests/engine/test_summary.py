@@ -1,4 +1,4 @@
-"""Algorithms in plain English: every setting is said."""
+"""Algorithms in plain English: the summary mentions every setting."""
 
 from collections.abc import Iterator, Mapping
 from copy import deepcopy
@@ -127,7 +127,7 @@ WHOLE = (
     *(complete(entryConditions=entry) for entry in ENTRIES),
     *(complete(executionSettings=settings) for settings in SETTINGS),
 )
-# What a setting of text may be changed to, besides what stands in it somewhere else.
+# Values that a text setting may change to, besides its values elsewhere in it.
 TEXTS = tuple(
     """
     1m 15m 1d NSE MCX live stop AND OR short both below at_or_above at_or_below crosses_below
@@ -172,7 +172,7 @@ def alternatives(value: object) -> tuple[object, ...]:
 
 
 def written(strategy: Strategy) -> dict[str, Any]:
-    """The steps with every setting that has a value."""
+    """Return the steps with every setting that has a value."""
     return strategy.model_dump(mode="json", by_alias=True, exclude_none=True)
 
 
@@ -191,13 +191,13 @@ def test_no_setting_can_be_changed_without_another_sentence(steps: dict[str, Any
             if differs:
                 assert texts(summarize(changed)) != said, (path, value, other)
                 reported.add(path)
-    # What decides of which kind an object is cannot be changed alone; outputs are looked at below.
+    # The kind of an object cannot be changed alone; outputs are checked below.
     kinds = {"type", "method", "output"}
     assert {path for path, _ in leaves(whole) if path[-1] not in kinds} - reported == set()
 
 
 def test_the_examples_have_every_setting() -> None:
-    """Those of indicators are looked at one by one below."""
+    """The settings of indicators are checked one by one below."""
     seen = {
         (type(part), name)
         for steps in WHOLE
@@ -251,7 +251,7 @@ def test_every_parameter_of_an_indicator_is_said(row: Indicator) -> None:
     for setting in settings:
         try:
             sentences.append(said(**setting))
-        except EngineError:  # beyond what another parameter allows
+        except EngineError:  # it exceeds a limit that another parameter sets
             continue
     assert len(set(sentences)) == len(sentences)
     assert len(sentences) > len(settings) / 2

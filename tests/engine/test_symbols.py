@@ -1,4 +1,4 @@
-"""The grammar of symbols: every form that is one, and every form that is none."""
+"""The grammar of symbols: valid and invalid forms."""
 
 import csv
 import gzip
@@ -183,7 +183,9 @@ def test_every_listed_share_of_nse_is_an_equity(market_data: Path) -> None:
 def test_month_contracts_of_a_broker_have_the_parts_its_master_says(
     market_data: Path, step: int
 ) -> None:
-    """Monthly options of the Kite master carry the interface's own form; one in seven, or all."""
+    """Monthly options of the Kite master have the interface's own form; one in seven is tested, or
+    all.
+    """
     monthly = re.compile(r"[A-Z0-9]+?\d\d[A-Z]{3}\d+(CE|PE)")
     path = market_data / "kite_nfo_bfo_2026-08.csv.gz"
     checked = 0

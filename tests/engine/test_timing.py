@@ -1,4 +1,4 @@
-"""Timing: what the moments earn beside the market, by chance, by regression, and by both."""
+"""Timing: the effect of the moments beside the market, by chance, by regression, and by both."""
 
 from statistics import NormalDist
 from typing import Any

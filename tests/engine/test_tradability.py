@@ -1,4 +1,4 @@
-"""Tradability: what no exchange takes so, margins that are estimates, and volume."""
+"""Tradability: orders that no exchange accepts, estimated margins, and volume."""
 
 from dataclasses import replace
 from math import nan

@@ -44,7 +44,7 @@ def test_what_is_no_fraction_stays_as_it_is() -> None:
 
 
 def test_a_column_is_rounded_as_its_values_are() -> None:
-    """Ties among them: a number of four decimals and a half is above or below it in binary."""
+    """Ties are among them: a number of four decimals and a half is above or below it in binary."""
     dice = np.random.default_rng(1)
     values = np.concatenate(
         [

@@ -1,10 +1,10 @@
-"""The same trades, equity and figures as vectorbt, on generated prices by which our rules and its
-rules are the same ones.
+"""The same trades, equity and figures as vectorbt, on generated prices where both rules agree.
 
-What makes them so: no bar reaches a stop from its open, as vectorbt looks at none in the bar of an
-entry; ticks so small that no level is rounded, as it rounds none; no charges; ample cash; and what
-is open at the end is valued at the last close by it and closed there by us. Left is an entry at the
-very open that a gap has closed a position at: we make it, it does not.
+The conditions are: no bar reaches a stop from its open, because vectorbt checks none in the bar of
+an entry; ticks are so small that no level is rounded, because it rounds none; there are no charges;
+cash is ample; and an open position at the end is valued at the last close by it and closed there by
+us. One difference is left: an entry at the very open at which a gap has closed a position. We make
+it, and vectorbt does not.
 """
 
 import json
@@ -33,7 +33,7 @@ PERCENT = {"winRate", "cagr", "annualVolatility", "alpha", "bestDay", "worstDay"
 
 @pytest.fixture(scope="module")
 def candles() -> Candles:
-    """2,000 days in paise: gaps of half a percent, ranges under one."""
+    """Return 2,000 days in paise: gaps of half a percent, ranges under one."""
     rng = np.random.default_rng(5)
     gap, body = rng.normal(0, 0.003, 2000), rng.uniform(-0.006, 0.0062, 2000)
     close = 1000 * np.cumprod((1 + gap) * (1 + body))
@@ -52,7 +52,7 @@ def candles() -> Candles:
 
 @pytest.fixture(scope="module")
 def vectorbt(candles: Candles, tmp_path_factory: pytest.TempPathFactory) -> Any:
-    """What the script tells. Any: JSON."""
+    """Return the output of the script. Any: JSON."""
     python = ENVIRONMENT / "bin" / "python"
     if not python.exists():
         pytest.skip(f"no vectorbt in {ENVIRONMENT}: `make bench` installs it")
@@ -113,7 +113,7 @@ def test_long_alone_with_a_stop_and_a_target(candles: Candles, vectorbt: Any) ->
 
 
 def test_figures(candles: Candles, vectorbt: Any) -> None:
-    """Its moments are corrected for the size of the sample, its information ratio is of days, and
+    """Its moments are corrected for the size of the sample, its information ratio uses days, and
     our rupees are rounded.
     """
     expected, n = vectorbt["figures"], len(candles)

@@ -1,5 +1,5 @@
-"""What became of each signal, told from the stored result alone, adds up to what the simulation
-itself has counted.
+"""The outcome of each signal, found from the stored result alone, adds up to the simulation's own
+counts.
 """
 
 from collections import Counter
@@ -29,7 +29,7 @@ CAPITAL = 10_000.0
 
 
 def days(symbol: str, seed: int) -> History:
-    """Three days of 105 minutes, 09:15 to 11:00."""
+    """Return three days of 105 minutes, 09:15 to 11:00."""
     closes = walk(315, seed)
     given = history(closes, symbol=symbol, sessions=HOURS).candles
     times = np.concatenate([MONDAY + day * DAY + np.arange(105) * 60 for day in range(3)])
@@ -53,7 +53,7 @@ SIDES: list[tuple[int, Side]] = [(ENTER_LONG, "long"), (ENTER_SHORT, "short")]
 def verdicts(
     given: Strategy, histories: list[History], capital: float = CAPITAL
 ) -> tuple[SimulationResult, list[Verdict]]:
-    """Of every bar of every symbol."""
+    """Return the verdicts of every bar of every symbol."""
     result = simulate(given, histories, start=0, end=2**40, capital=capital)
     rejected: dict[str, Any] = result.performance["rejectedSignals"]  # type: ignore[assignment]
     reported = StoredResult(result.trades, result.curve, capital, rejected)
@@ -169,7 +169,7 @@ def test_a_reason_that_alone_is_possible_is_certain() -> None:
 
 
 def test_what_the_result_does_not_tell_is_left_open_between_what_it_counted() -> None:
-    """Cash pays for one position, and some prices are above what one may be worth."""
+    """Cash pays for one position, and some prices exceed the allowed worth of one."""
     given, histories = two_symbols(riskParameters=DEAR)
     _, outcomes = verdicts(given, histories, 150.0)
     left = [outcome for outcome in outcomes if outcome.reason == "not_traded"]
@@ -188,7 +188,9 @@ def test_an_order_that_is_reached_was_refused_for_something_else() -> None:
 
 
 def test_an_order_that_is_not_reached_may_have_met_too_many_positions_first() -> None:
-    """Where another symbol's position was closed in that row: whether at its open is not told."""
+    """Another symbol's position was closed in that row; the result does not say whether at its
+    open.
+    """
     given, histories = two_symbols(
         riskParameters={"maxOpenPositions": 1}, executionSettings={"orderType": "limit"}
     )
@@ -203,7 +205,7 @@ def test_an_order_that_is_not_reached_may_have_met_too_many_positions_first() ->
 
 
 def minutes(*bars: tuple[float, float, float, float]) -> History:
-    """Open, high, low and close of each."""
+    """Return minutes with the open, high, low and close of each."""
     columns = dict(zip(("open", "high", "low", "close"), np.array(bars, float).T, strict=True))
     times = MONDAY + 60 * np.arange(len(bars))
     candles = Candles.build(times, **columns, volume=np.ones(len(bars)))
@@ -254,7 +256,9 @@ def test_a_position_that_ends_with_its_session_was_held_until_then() -> None:
 
 @pytest.mark.parametrize(("limit", "dropped"), [(1e6, "after_session"), (5.0, "daily_loss_limit")])
 def test_an_entry_that_its_session_did_not_fill_is_named(limit: float, dropped: str) -> None:
-    """In a session with a last bar and in one without, after a position that was stopped."""
+    """It holds in a session with a last bar and in one without, after a position that was
+    stopped.
+    """
     hours = [("10:56", "10:57"), ("10:59", "11:00"), ("10:06", "10:07"), ("10:09", "10:10")]
     windows = [{"type": "time_window", "from": first, "to": end} for first, end in hours]
     given = strategy(
@@ -332,7 +336,7 @@ def test_an_opposite_signal_that_is_ignored_names_the_position() -> None:
 
 
 def test_rule_7_at_a_breach_what_is_held_ignores_its_own_direction() -> None:
-    """The loss of the third close is the limit; no signal of it counts as rejected."""
+    """The loss of the third close is the limit; its signals do not count as rejected."""
     given = strategy(
         entryConditions={"positionType": "long", "conditions": [price("above", 10)]},
         exitConditions={"stopLoss": {"type": "percentage", "percentage": 90}},

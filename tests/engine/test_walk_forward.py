@@ -1,4 +1,4 @@
-"""Walk-forward: each window is simulations of its own days, and the tests join."""
+"""Walk-forward: each window simulates its own days, and the tests join."""
 
 from typing import Any
 
@@ -93,7 +93,7 @@ def test_too_few_days_are_told_with_what_is_needed() -> None:
 
 
 def test_nothing_is_tested_once_the_money_is_gone() -> None:
-    """Five times the capital on margin, and 2 % lost at each fill."""
+    """The margin allows five times the capital, and each fill loses 2 %."""
     steps = strategy(
         basicInfo={"timeframe": "5m"},
         positionSizing={"quantity": 5000},

@@ -1,4 +1,4 @@
-"""Rule 19: where a walk-forward trains and tests."""
+"""Rule 19: the days on which a walk-forward trains and tests."""
 
 import pytest
 

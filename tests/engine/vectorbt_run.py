@@ -1,5 +1,7 @@
-"""Simulations and figures of vectorbt, as JSON. Run by the Python of the peers' environment, on a
-file of daily bars: f8[5, bars], which are time, open, high, low and close.
+"""Simulations and figures of vectorbt, as JSON.
+
+The Python of the peers' environment runs it on a file of daily bars: f8[5, bars], which are time,
+open, high, low and close.
 """
 
 from __future__ import annotations
@@ -16,7 +18,9 @@ warnings.simplefilter("ignore")
 
 
 def main(path: str) -> None:
-    """Crosses of SMA 5 and 20, filled at the next open: reversing, and long alone with stops."""
+    """Run crosses of SMA 5 and 20, filled at the next open: reversing, and long alone with
+    stops.
+    """
     time, *columns = np.load(path)
     index = pd.to_datetime(time, unit="s")
     opened, high, low, close = (pd.Series(column, index=index) for column in columns)
@@ -53,12 +57,14 @@ def trades_of(portfolio: vbt.Portfolio) -> dict[str, object]:
 
 
 def hours(trades: vbt.Trades) -> float:
-    """That one was held on average; of one that is left open its `duration` counts a bar more."""
+    """Return the average holding in hours; an open trade's `duration` counts a bar more."""
     return 24.0 * float((trades.exit_idx.values - trades.entry_idx.values).mean())
 
 
 def figures_of(portfolio: vbt.Portfolio, market: pd.Series) -> dict[str, float]:
-    """Under our names, in its units: fractions, losses below 0, years of 252 days."""
+    """Return the figures under our names, in its units: fractions, losses below 0, years of 252
+    days.
+    """
     trades, returns = portfolio.trades, portfolio.returns()
     won, lost, falls = trades.winning, trades.losing, portfolio.drawdowns
     daily = returns.vbt.returns(freq="1D", year_freq="252D")

@@ -19,7 +19,7 @@ def optimise(
     on_progress: ReportProgress = ignore_progress,
     **inputs: Any,
 ) -> StudyOutput:
-    """Search the grid; `inputs` as for `SimulationInput`."""
+    """Search the grid; `inputs` are as for `SimulationInput`."""
     study = Optimisation.prepare(SimulationInput(steps, **inputs), config, on_progress=on_progress)
     return run_whole(study, threads=threads, on_progress=on_progress)
 
@@ -32,6 +32,6 @@ def walk_forward(
     on_progress: ReportProgress = ignore_progress,
     **inputs: Any,
 ) -> StudyOutput:
-    """Train and test in windows; `inputs` as for `SimulationInput`."""
+    """Train and test in windows; `inputs` are as for `SimulationInput`."""
     study = WalkForward.prepare(SimulationInput(steps, **inputs), config, on_progress=on_progress)
     return run_whole(study, threads=threads, on_progress=on_progress)
