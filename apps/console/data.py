@@ -38,7 +38,7 @@ from apps.market.serializers import (
     SeriesSerializer,
     SessionsSerializer,
 )
-from apps.market.services import StampSide, upload_candles, upload_master
+from apps.market.services import SampleInTheWay, StampSide, upload_candles, upload_master
 from apps.symbols import services as symbols
 from apps.symbols.models import Source, Type
 from apps.symbols.serializers import InstrumentSerializer, MatchesSerializer, SearchQuery
@@ -160,6 +160,8 @@ def upload_page(request: HttpRequest, user: User) -> HttpResponse:
     status = 200
     try:
         uploaded = (_upload_master if is_master else _upload_candles)(request, user)
+    except SampleInTheWay as refusal:
+        context["refused"], status = f"{refusal.reason} Tick the box to replace it.", 409
     except ServiceError as refusal:
         context["faults"] = refusal.faults if isinstance(refusal, InvalidInput) else ()
         context["refused"], status = str(refusal), STATUS[refusal.code]

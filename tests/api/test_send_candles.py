@@ -78,7 +78,7 @@ def test_bars_in_the_range_of_a_sample_conflict_unless_they_may_replace_it(
     minutes = ("1m", 5, "2026-06-30T03:49:00.000Z")
     refused, _ = post(day("2026-06-30"), day("2026-07-01"))
     error = assert_error(refused, 409, "CONFLICT")
-    assert error["details"]["samples"] == ["NSE:SBIN 1d until 30 June 2026, 00:00 IST"]
+    assert error["details"]["samples"] == ["NSE:SBIN 1d (until 30 June 2026, 00:00 IST)"]
     assert kept() == [minutes, ("1d", 2, "2026-06-29T18:30:00.000Z")]
     _, answer = post(day("2026-07-01"))
     assert (answer["added"], answer["sampleDropped"]) == (1, 0)

@@ -86,7 +86,7 @@ def test_a_sample_is_replaced_only_if_that_is_said(client: APIClient) -> None:
     generated = flat_candles([at("2026-06-30 00:00")])
     store_candles("NSE:SBIN", "1d", generated, synthetic=True)
     error = assert_error(client.post(CANDLES, days()), 409, "CONFLICT")
-    assert error["details"] == {"samples": ["NSE:SBIN 1d until 30 June 2026, 00:00 IST"]}
+    assert error["details"] == {"samples": ["NSE:SBIN 1d (until 30 June 2026, 00:00 IST)"]}
     check = post(client, CANDLES, days(replaceSample=True))
     assert (check["added"], check["dropped"]) == (2, 1)
     assert reading.stored_timeframes("NSE:SBIN")[0]["bars"] == 1

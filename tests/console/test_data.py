@@ -113,7 +113,7 @@ def test_a_tick_lets_a_file_replace_generated_candles(operator: Client) -> None:
     assert b'name="replaceSample"' in operator.get("/app/data/upload").content
     refused = upload(operator, DAYS, symbol="NSE:TCS")
     assert refused.status_code == 409
-    assert b"NSE:TCS 1d until 1 February 2024, 00:00 IST" in refused.content
+    assert b"NSE:TCS 1d (until 1 February 2024, 00:00 IST)" in refused.content
     report = upload(operator, DAYS, symbol="NSE:TCS", replaceSample="on").content.decode()
     assert "<dt>Dropped</dt><dd>1</dd>" in report
     assert b"generated until" in operator.get("/app/data/symbols/NSE:TCS").content

@@ -8,11 +8,11 @@ import pytest
 from apps.engine.candles import WARMUP_BARS, Candles
 from apps.engine.candles.resampling import resample
 from apps.engine.candles.sessions import in_session
-from apps.market.candles import chunks, reading
+from apps.market.candles import bar_history, chunks, reading, slices
 from apps.market.candles.writing import RealHistoryExists, WriteCounts
 from apps.market.models import CandleChunk
 from apps.market.rulebook.sessions import sessions_of
-from apps.market.services import append
+from apps.market.services import append, append_all
 from tests.market.bars import NOW, are_same_candles, at, flat_candles, rising_minutes, store_candles
 
 SBIN = "NSE:SBIN"
@@ -31,6 +31,21 @@ def test_bars_come_back_as_they_were_stored() -> None:
     bars = rising_minutes("2024-01-31 09:15", 375)
     store_candles(SBIN, "1m", bars)
     assert are_same_candles(read_all("1m"), bars)
+
+
+def test_bars_that_a_load_replaces_meanwhile_are_read_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    store_candles(SBIN, "1m", rising_minutes("2024-01-31 09:15", 10))
+    later = rising_minutes("2024-02-01 09:15", 10)
+
+    def replace_once(chunks: Any) -> dict[int, bytes]:
+        monkeypatch.undo()
+        append_all(series={SBIN: later}, timeframe="1m", replace=[SBIN], now=NOW)
+        return slices.read_data(chunks)
+
+    monkeypatch.setattr(bar_history, "read_data", replace_once)
+    assert are_same_candles(read_all("1m"), later)
 
 
 def test_the_range_is_half_open() -> None:

@@ -26,7 +26,14 @@ from apps.market.candles import buffer
 from apps.market.candles.adjustment import UNADJUSTED, Adjustment, RatioChange
 from apps.market.candles.buffer import SeriesKey
 from apps.market.candles.chunks import concat, decode, overlay
-from apps.market.candles.slices import ChunkSlice, Days, read_data, slices_of, slices_since
+from apps.market.candles.slices import (
+    ChunkSlice,
+    Days,
+    read_again,
+    read_data,
+    slices_of,
+    slices_since,
+)
 from apps.market.models import CandleChunk, CorporateAction
 from apps.market.rulebook.calendars import calendar_of, calendars_of
 
@@ -84,6 +91,7 @@ def history_of(
     return _build(adjustment, calendar_of(symbol), timeframe, plan)
 
 
+@read_again
 def read_stored(symbol: str, timeframe: str, *, start: int, end: int) -> Candles:
     """Return the stored bars of exactly this timeframe, on one day in `start` to `end`, as
     traded.
@@ -165,6 +173,7 @@ def ratio_change_of(action: CorporateAction) -> RatioChange | None:
     return RatioChange(day, price_factor=min(expected / close, Fraction(1)))
 
 
+@read_again
 def _close_before(symbol: str, day: int) -> Fraction | None:
     """Return the last close before a day as traded, None without a stored bar."""
     history = history_of(symbol, "1d")
@@ -283,7 +292,7 @@ class _SessionBars:
         data = read_data(slices) if self._data is None else self._data
         by_source: dict[str, list[ChunkSlice]] = defaultdict(list)
         for chunk in slices:
-            if chunk.pk in data or len(chunk.buffered):
+            if chunk.pk is not None or len(chunk.buffered):
                 by_source[chunk.timeframe].append(chunk)
         return concat(self._resample(source, data, chunks) for source, chunks in by_source.items())
 
@@ -390,7 +399,7 @@ def _decode(slices: Sequence[ChunkSlice], data: Mapping[int, bytes]) -> Candles:
 
     A bar that compaction has just moved is both in a chunk and in the buffer, and appears once.
     """
-    keys = [chunk.pk for chunk in slices if chunk.pk is not None and chunk.pk in data]
+    keys = [chunk.pk for chunk in slices if chunk.pk is not None]
     stored = decode(*(data[key] for key in keys))
     buffered = [chunk.buffered for chunk in slices if len(chunk.buffered)]
     return overlay([stored, *buffered]) if buffered else stored

@@ -40,6 +40,7 @@ from apps.market.candles.bar_history import (
 from apps.market.candles.buffer import SeriesKey, sources_of
 from apps.market.candles.chunks import concat
 from apps.market.candles.samples import LAST_GENERATED, GeneratedBars, sample_notice
+from apps.market.candles.slices import read_again
 from apps.market.models import BufferedCandle, CandleChunk, CorporateAction
 
 # Seconds after its end that a bar, or a row of bars, is waited for (engine rule 16).
@@ -60,6 +61,7 @@ class AdjustedCandles:
     generated_until: int | None = None
 
 
+@read_again
 def read_bars(
     symbol: str,
     timeframe: str,
@@ -85,6 +87,7 @@ def read_closed(symbol: str, timeframe: str, *, start: int, clock: int) -> Candl
     return read_all_closed({(symbol, timeframe): start}, clock=clock)[symbol, timeframe]
 
 
+@read_again
 def read_all_closed(since: Mapping[SeriesKey, int], *, clock: int) -> Mapping[SeriesKey, Candles]:
     """Return the closed bars at `clock` of each series from a moment on, as a trader sees them
     (engine rule 16), in a few statements for any number of series.
@@ -106,6 +109,7 @@ def read_all_closed(since: Mapping[SeriesKey, int], *, clock: int) -> Mapping[Se
     return closed
 
 
+@read_again
 def read_adjusted(
     symbol: str,
     timeframe: str,
@@ -177,6 +181,7 @@ def _described(
     return AdjustedCandles(candles, tuple(applied), tuple(unpriced), generated_until)
 
 
+@read_again
 def count_bars(symbol: str, timeframe: str, *, start: int, end: int) -> tuple[int, int]:
     """Count the bars that `read_bars` with `warmup` returns before `start`, and those up
     to `end`.
@@ -227,6 +232,7 @@ def count_days(symbols: Iterable[str], timeframe: str, *, start: int, end: int, 
     return min(len(days), most)
 
 
+@read_again
 def read_page(
     symbol: str,
     timeframe: str,
@@ -327,6 +333,7 @@ class _Span:
         return row | ({"adjusted": True} if self.adjusted else {})
 
 
+@read_again
 def sample_notice_of(symbols: Iterable[str], timeframe: str | None) -> str:
     """Return the notice on the bars that serve this timeframe now, empty if none is generated.
 

@@ -41,9 +41,9 @@ def sample_ends(symbols: Collection[str], timeframe: str) -> Mapping[str, int]:
 
 
 def describe_samples(ends: Mapping[str, int], timeframe: str) -> list[str]:
-    """Return a description of each series, such as NSE:INFY 1d until 30 June 2026, 00:00 IST."""
+    """Return a description of each series, such as NSE:INFY 1d (until 30 June 2026, 00:00 IST)."""
     return [
-        f"{symbol} {timeframe} until {indian_time(moment(end))}" for symbol, end in ends.items()
+        f"{symbol} {timeframe} (until {indian_time(moment(end))})" for symbol, end in ends.items()
     ]
 
 

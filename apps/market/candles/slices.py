@@ -3,10 +3,12 @@ buffered bars on them.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import date, datetime
-from typing import Final
+from functools import wraps
+from typing import Final, ParamSpec, TypeVar
 
 import numpy as np
 import psycopg
@@ -28,6 +30,26 @@ _ChunkRow = tuple[int, str, int, date, bytes, datetime, bool, datetime | None]
 _FIELDS: Final = ("pk", "timeframe", "bars", "period_start", "days", "last_time", "adjusted")
 _LAST_GENERATED: Final = Case(When(synthetic=True, then=LAST_GENERATED))
 _NO_DAYS: Final[Days] = np.empty(0, np.int32)
+_MOST_ATTEMPTS: Final = 5
+_P = ParamSpec("_P")
+_T = TypeVar("_T")
+
+
+class ChunksReplaced(Exception):
+    """A load has replaced chunks since their slices were made."""
+
+
+def read_again(read: Callable[_P, _T]) -> Callable[_P, _T]:
+    """Decorate a reader of slices and data: it reads both again if chunks were replaced between."""
+
+    @wraps(read)
+    def reader(*args: _P.args, **named: _P.kwargs) -> _T:
+        for _ in range(_MOST_ATTEMPTS - 1):
+            with suppress(ChunksReplaced):
+                return read(*args, **named)
+        return read(*args, **named)
+
+    return reader
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,13 +162,16 @@ class _SliceCollector:
 
 
 def read_data(slices: Iterable[ChunkSlice]) -> dict[int, bytes]:
-    """Return the data of the slices' chunks by key, if they still exist.
+    """Return the data of the slices' chunks by key.
 
-    It bypasses Django's cursors, which transfer bytes as hexadecimal text.
+    It bypasses Django's cursors, which transfer bytes as hexadecimal text. Raises ChunksReplaced.
     """
     keys = [chunk.pk for chunk in slices if chunk.pk is not None]
     if not keys:
         return {}
     connection.ensure_connection()
     with connection.wrap_database_errors, psycopg.Cursor(connection.connection) as cursor:
-        return dict(cursor.execute(queries.CHUNK_DATA, [keys], binary=True))
+        data = dict(cursor.execute(queries.CHUNK_DATA, [keys], binary=True))
+    if len(data) < len(set(keys)):
+        raise ChunksReplaced
+    return data

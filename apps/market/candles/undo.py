@@ -41,7 +41,6 @@ class ChangedSinceLoad(ServiceError):
     code = Code.CONFLICT
     message = (
         "{symbol} {timeframe} has changed since the load of {loadedAt}, by a feed or a later load."
-        " Nothing was undone."
     )
 
 

@@ -39,6 +39,7 @@ _LOCK_SPACE: Final = 0x0CA4D1E5
 _LOCK_BUCKETS: Final = 256
 # The number of chunks in memory at a time, beside those of the import.
 _MERGE_BATCH: Final = 500
+_IN_THE_WAY: Final = "A generated sample is stored where these bars belong: {samples}."
 
 
 class RealHistoryExists(ServiceError):
@@ -62,14 +63,16 @@ class SampleInTheWay(ServiceError):
     """Bars would replace generated ones, and nobody said that they may."""
 
     code = Code.CONFLICT
-    message = (
-        "A generated sample is stored where these bars belong: {samples}. It is replaced only if"
-        " that is asked for (replaceSample)."
-    )
+    message = _IN_THE_WAY + " Send replaceSample to replace it."
 
     def __init__(self, *, samples: Sequence[str]) -> None:
         super().__init__(samples=list(samples))
         self.samples = samples
+
+    @property
+    def reason(self) -> str:
+        """The message without advice, which differs between the API, commands and pages."""
+        return _IN_THE_WAY.format(samples=", ".join(self.samples))
 
 
 @dataclass(frozen=True, slots=True)

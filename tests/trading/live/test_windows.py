@@ -12,6 +12,7 @@ from apps.engine.live import BarSnapshot
 from apps.market import services as market
 from apps.market.candles import writing
 from apps.market.feeds import clock
+from apps.market.feeds.services import receive
 from apps.market.models import CorporateAction
 from apps.trading.live import runner as runners
 from apps.trading.live.indicator_window import IndicatorWindow, build_indicator_window
@@ -20,7 +21,7 @@ from apps.trading.models import BarRow, BarStream, Run, Signal
 from apps.trading.runs import bar_streams
 from apps.trading.runs.bar_rows import unpack_bars
 from tests import make
-from tests.market.bars import at, flat_candles
+from tests.market.bars import at, flat_candles, store_candles
 from tests.trading.live.market_day import (
     DAY,
     FIRST,
@@ -186,6 +187,18 @@ def test_what_is_loaded_while_a_run_lives_counts_from_the_next_day_on(alice: Use
     assert Signal.objects.exists()
     kept, made = window_anew(runner, starts[25])
     assert closes(kept) == closes(made)
+
+
+def test_a_run_keeps_its_sample_when_real_bars_follow(alice: User) -> None:
+    store_candles(SHARE, "15m", flat_candles(FRIDAY, 90.0), synthetic=True)
+    started(alice, above(20))
+    runner, start = Runner(), session_starts(1, LENGTH)[0]
+    row = (start, 101.0, 101.0, 101.0, 101.0, 10.0)
+    receive(timeframe="15m", series={SHARE: [row]}, now=make.NOW)
+    step(runner, [SHARE], "15m", start + LENGTH)
+    assert Signal.objects.exists()
+    kept, _ = window_anew(runner, start)
+    assert closes(kept)[-2:] == [90.0, 101.0]
 
 
 def test_a_split_that_is_loaded_while_a_run_lives_counts_from_the_next_day_on(alice: User) -> None:

@@ -35,7 +35,6 @@ from apps.symbols.services import symbol_finder
 
 REFUSED: Final = 2
 """The exit code where a generated sample is in the way."""
-_IN_THE_WAY: Final = "A generated sample is stored where these bars belong:"
 # Series of an undone load that are named.
 _MOST_SHOWN: Final = 20
 
@@ -119,10 +118,7 @@ class Command(BaseCommand):
             else:
                 self._load_or_ask(**options)
         except SampleInTheWay as error:
-            message = (
-                f"{_IN_THE_WAY} {', '.join(error.samples)}. To replace it, add --replace-sample."
-                "\nNothing was loaded."
-            )
+            message = f"{error.reason} To replace it, add --replace-sample.\nNothing was loaded."
             raise CommandError(message, returncode=REFUSED) from error
         except ServiceError as error:
             action = "undone" if options["undo"] else "loaded"
@@ -133,7 +129,7 @@ class Command(BaseCommand):
         try:
             self._load(**options)
         except SampleInTheWay as error:
-            if options["dry_run"] or not _agrees(f"{_IN_THE_WAY} {', '.join(error.samples)}."):
+            if options["dry_run"] or not _agrees(error.reason):
                 raise
             self._load(**{**options, "replace_sample": True}, is_repeated=True)
 
@@ -176,7 +172,7 @@ class Command(BaseCommand):
         undone = undo_load(
             symbol=symbol, timeframe=timeframe, actor=audit.command_line(), now=clock.now()
         )
-        self.stdout.write(f"the load of {indian_time(undone.loaded_at)}")
+        self.stdout.write(f"undone: the load of {indian_time(undone.loaded_at)}")
         for key, (before, after) in list(undone.series.items())[:_MOST_SHOWN]:
             self.stdout.write(f"  {' '.join(key)}: {before} bars, {after} after the undo")
         if len(undone.series) > _MOST_SHOWN:

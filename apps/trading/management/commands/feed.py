@@ -86,7 +86,7 @@ class Command(BaseCommand):
             else:
                 self._play(**options)
         except SampleInTheWay as error:
-            raise CommandError(f"{error} To replace it, add --replace-sample.") from error
+            raise CommandError(f"{error.reason} To replace it, add --replace-sample.") from error
         except (ServiceError, FeedLost) as error:
             raise CommandError(str(error)) from error
 
