@@ -9,7 +9,9 @@ import orjson
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.utils import timezone
 
+from apps.backtests.analysis.reproduction.receipt_comparison import ReceiptComparison
 from apps.backtests.management.from_files import history_of_file, rules_of_candles
+from apps.backtests.management.repetition import repeat
 from apps.backtests.models import BacktestKind
 from apps.backtests.running.range_coverage import add_coverage, coverage_of_histories
 from apps.backtests.running.simulating import BacktestOutput
@@ -49,21 +51,29 @@ _LAST_TRADES: Final = 5
 
 
 class Command(BaseCommand):
-    help = "Simulate the algorithm of CONFIG.json on the candles of a file; no server, no database."
+    help = (
+        "Simulate the algorithm of CONFIG.json on the candles of a file; no server, no database."
+        " With a receipt, which GET /api/backtests/<id>/receipt and --json give, run its backtest"
+        " again and exit with 1 if the result differs."
+    )
     requires_system_checks = []
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("config", type=Path, help="the algorithm's steps as JSON")
+        parser.add_argument("config", type=Path, help="the algorithm's steps, or a receipt")
         parser.add_argument("--candles", type=Path, required=True, help="CSV (also .gz) or Parquet")
         parser.add_argument("--symbol", help="EXCHANGE:SYMBOL that the candles are of")
         parser.add_argument("--json", action="store_true", help="print JSON, not a summary")
 
     def handle(self, *args: Any, **options: Any) -> None:
         try:
-            steps = _read_steps(options["config"])
+            document = _read_document(options["config"])
+            if "receipt" in document:
+                self._show(repeat(document, options["candles"]))
+                return
             loaded, part = read_one_series(
                 options["candles"], ImportOptions(symbol=options["symbol"])
             )
+            steps = {name: document[name] for name in STEP_NAMES if name in document}
             strategy = _parse_strategy(steps, part.symbol)
             result = _simulate(strategy, loaded, part)
         except (TooLittleCoverage, SymbolNotTradable) as error:
@@ -76,16 +86,25 @@ class Command(BaseCommand):
             _to_json(strategy, result) if options["json"] else "\n".join(_summary_lines(result))
         )
 
+    def _show(self, comparison: ReceiptComparison) -> None:
+        """Write a line for each hash, then the differences."""
+        words = {True: "equal", False: "differs", None: "not comparable"}
+        for pair in comparison.hashes:
+            self.stdout.write(f"  {pair.name:16}{words[pair.is_equal]}")
+        for difference in comparison.differences:
+            self.stdout.write(difference)
+        if not comparison.is_equal:
+            raise CommandError("The result differs from the receipt.")
 
-def _read_steps(path: Path) -> dict[str, Any]:
-    """Return the steps in the file and ignore the other fields of an algorithm."""
+
+def _read_document(path: Path) -> dict[str, Any]:
     try:
         document = requests.read_json(path.read_bytes())
     except OSError as error:
         raise CommandError(f"{path}: {error.strerror}") from error
     if not isinstance(document, dict):
         raise CommandError(f"{path}: the file must hold a JSON object")
-    return {name: document[name] for name in STEP_NAMES if name in document}
+    return document
 
 
 def _parse_strategy(steps: Mapping[str, Any], symbol: str) -> Strategy:
