@@ -76,9 +76,20 @@ __all__ = [
 ]
 
 _LISTED: Final = (
-    "id", "name", "status", "active", "strategy_type", "timeframe", "symbols",
-    "total_trades", "win_rate", "total_profit", "profit_factor", "created_at", "updated_at",
-)  # fmt: skip
+    "id",
+    "name",
+    "status",
+    "active",
+    "strategy_type",
+    "timeframe",
+    "symbols",
+    "total_trades",
+    "win_rate",
+    "total_profit",
+    "profit_factor",
+    "created_at",
+    "updated_at",
+)
 """The columns of a list; the steps are not among them and are not read for one."""
 _SHOWN: Final = (*_LISTED, "description", "is_public", "owner__display_name", *STEPS.values())
 """The columns of a list of templates. Of their owners it has the names alone."""

@@ -27,7 +27,15 @@ class BacktestAdmin(OperatorAdmin):
     searched = {"pk": "a backtest", "owner_id": "a user", "algorithm_id": "an algorithm"}
     user_field = "owner"
     list_display = (
-        "id", "owner", "name", "status", "progress", "attempt", "losses", "timeframe", "created_at",
-    )  # fmt: skip
+        "id",
+        "owner",
+        "name",
+        "status",
+        "progress",
+        "attempt",
+        "losses",
+        "timeframe",
+        "created_at",
+    )
     list_filter = ("status",)
     list_select_related = ("owner",)

@@ -359,9 +359,6 @@ def equity(*, owner: User, backtest_id: str, points: int) -> list[dict[str, obje
     return results.equity_points(read(owner=owner, backtest_id=backtest_id), points)
 
 
-# --------------------------------------------------------------------------------- for operators
-
-
 @transaction.atomic
 def cancel_for_operator(
     *, backtest_id: str, operator: audit.Actor, reason: str, now: datetime

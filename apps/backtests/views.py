@@ -88,9 +88,13 @@ class BacktestViewSet(OwnedViewSet):
         responses={201: WholeBacktestSerializer},
     )
     @refuses(
-        AlgorithmNotFound, AlgorithmIncomplete, SymbolNotTradable, InsufficientHistory,
-        TooMuchMemory, TooManySeconds,
-    )  # fmt: skip
+        AlgorithmNotFound,
+        AlgorithmIncomplete,
+        SymbolNotTradable,
+        InsufficientHistory,
+        TooMuchMemory,
+        TooManySeconds,
+    )
     def create(self, request: Request) -> Response | HttpResponse:
         """Submit a backtest.
 

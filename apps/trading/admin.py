@@ -113,9 +113,16 @@ class LedgerEntryAdmin(OperatorAdmin):
 class RunAdmin(OperatorAdmin):
     searched = {"pk": "a run", "algorithm_id": "an algorithm", "account_id": "a user"}
     list_display = (
-        "id", "algorithm_id", "capital", "started_at", "ended_at", "end_reason", "released_at",
-        "mode", "account_id",
-    )  # fmt: skip
+        "id",
+        "algorithm_id",
+        "capital",
+        "started_at",
+        "ended_at",
+        "end_reason",
+        "released_at",
+        "mode",
+        "account_id",
+    )
     list_filter = ("mode", "end_reason")
 
 
@@ -123,8 +130,14 @@ class RunAdmin(OperatorAdmin):
 class PositionAdmin(OperatorAdmin):
     searched = {"run_id": "a run"}
     list_display = (
-        "run_id", "symbol", "quantity", "entry_price", "unrealised", "opened_at", "closed_at",
-    )  # fmt: skip
+        "run_id",
+        "symbol",
+        "quantity",
+        "entry_price",
+        "unrealised",
+        "opened_at",
+        "closed_at",
+    )
 
 
 class FillInline(ReadOnlyInline):
@@ -136,9 +149,17 @@ class FillInline(ReadOnlyInline):
 class OrderAdmin(OperatorAdmin):
     searched = {"pk": "an order", "run_id": "a run", "algorithm_id": "an algorithm"}
     list_display = (
-        "id", "algorithm_id", "symbol", "side", "intent", "type", "quantity", "status", "reason",
+        "id",
+        "algorithm_id",
+        "symbol",
+        "side",
+        "intent",
+        "type",
+        "quantity",
+        "status",
+        "reason",
         "placed_at",
-    )  # fmt: skip
+    )
     list_filter = ("status", "intent")
     ordering = ("-placed_at",)
     inlines = (FillInline,)
@@ -148,16 +169,29 @@ class OrderAdmin(OperatorAdmin):
 class TradeAdmin(OperatorAdmin):
     searched = {"pk": "a trade", "run_id": "a run", "algorithm_id": "an algorithm"}
     list_display = (
-        "id", "algorithm_id", "symbol", "side", "quantity", "exit_reason", "profit", "exit_time",
-    )  # fmt: skip
+        "id",
+        "algorithm_id",
+        "symbol",
+        "side",
+        "quantity",
+        "exit_reason",
+        "profit",
+        "exit_time",
+    )
 
 
 @admin.register(Signal)
 class SignalAdmin(OperatorAdmin):
     searched = {"run_id": "a run", "algorithm_id": "an algorithm"}
     list_display = (
-        "algorithm_id", "symbol", "side", "action", "followed", "reason", "bar_time",
-    )  # fmt: skip
+        "algorithm_id",
+        "symbol",
+        "side",
+        "action",
+        "followed",
+        "reason",
+        "bar_time",
+    )
 
 
 @admin.register(DailyLoss)

@@ -248,9 +248,12 @@ class AlgorithmBodySerializer(SavedAlgorithmSerializer):
 
     is_answer = False
     description = TextField(
-        allow_null=True, allow_blank=True, lines=True, max_length=2000,
+        allow_null=True,
+        allow_blank=True,
+        lines=True,
+        max_length=2000,
         help_text="Free text; null is as if it was absent.",
-    )  # fmt: skip
+    )
 
     def get_fields(self) -> dict[str, serializers.Field[Any, Any, Any, Any]]:
         fields = super().get_fields()
@@ -389,8 +392,11 @@ class VersionSummarySerializer(SummarySerializer):
 
 MAX_VERSION: Final = 1_000_000
 VERSION_NUMBER: Final[dict[str, Any]] = {
-    "type": "integer", "minimum": 1, "maximum": MAX_VERSION, "examples": [1]
-}  # fmt: skip
+    "type": "integer",
+    "minimum": 1,
+    "maximum": MAX_VERSION,
+    "examples": [1],
+}
 
 
 @extend_schema_field(VERSION_NUMBER)

@@ -99,9 +99,13 @@ def symbol_history(rules: MarketRules, symbol: str, candles: Candles, *, start: 
 
     contract = rules.contract(symbol, price_on)
     return History(
-        symbol, candles, rules.sessions(symbol), contract,
-        notes=rules.notes(symbol), expiry_notes=rules.expiry_notes(symbol),
-    )  # fmt: skip
+        symbol,
+        candles,
+        rules.sessions(symbol),
+        contract,
+        notes=rules.notes(symbol),
+        expiry_notes=rules.expiry_notes(symbol),
+    )
 
 
 def _adjustment_notes(symbol: str, adjusted: AdjustedCandles, timeframe: str) -> tuple[Note, ...]:

@@ -166,9 +166,6 @@ def write_end_event(
     )
 
 
-# ------------------------------------------------------------------------------------ lost workers
-
-
 class Cause(NamedTuple):
     """The cause of losing workers, and the number of workers a backtest may cost before it
     fails.
@@ -235,8 +232,10 @@ def _requeue_or_fail(backtest: Backtest, cause: Cause, now: datetime) -> bool:
     if requeued:
         log.warning(
             "backtest %s: its worker was %s in attempt %d",
-            backtest.pk, cause.word, backtest.attempt,
-        )  # fmt: skip
+            backtest.pk,
+            cause.word,
+            backtest.attempt,
+        )
         enqueue()
     return requeued
 

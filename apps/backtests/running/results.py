@@ -81,9 +81,6 @@ def fetch_completed(*, owner: User, backtest_id: str) -> Backtest:
     return backtest
 
 
-# ------------------------------------------------------------------------------------------ arrays
-
-
 def pack_array(array: NDArray[Any]) -> bytes:
     """Return the array in NumPy's own file format, compressed by zstd.
 
@@ -111,9 +108,6 @@ def digest(*arrays: NDArray[Any]) -> str:
         checksum.update(len(array).to_bytes(8, "big"))
         checksum.update(np.ascontiguousarray(array).reshape(-1).data)
     return checksum.hexdigest()
-
-
-# ----------------------------------------------------------------------------------------- writing
 
 
 class Trades(NamedTuple):
@@ -220,9 +214,6 @@ def _insert(statement: LiteralString, rows: Iterable[tuple[object, ...]]) -> Non
     connection.ensure_connection()
     with connection.wrap_database_errors, Cursor(connection.connection) as cursor:
         cursor.executemany(statement, rows)
-
-
-# ----------------------------------------------------------------------------------------- reading
 
 
 def trades_page(backtest: Backtest, rows: slice) -> tuple[list[dict[str, object]], int]:

@@ -149,16 +149,25 @@ def divide(backtest: Backtest, scores: Array, size: int, *, seconds: float) -> N
     wanted = min(max(ceil(seconds / SECONDS_OF_A_SHARD), LEAST_SHARDS), MOST_SHARDS)
     edges = np.unique(np.linspace(begin, size, wanted + 1).astype(int)).tolist()
     done = StudyShard(
-        backtest=backtest, attempt=attempt, number=0, first=0, count=begin, state=ShardState.DONE,
+        backtest=backtest,
+        attempt=attempt,
+        number=0,
+        first=0,
+        count=begin,
+        state=ShardState.DONE,
         result=results.pack_array(scores),
-    )  # fmt: skip
+    )
     waiting = [
         StudyShard(
-            backtest=backtest, attempt=attempt, number=number, first=first, count=end - first,
+            backtest=backtest,
+            attempt=attempt,
+            number=number,
+            first=first,
+            count=end - first,
             state=ShardState.WAITING,
         )
         for number, (first, end) in enumerate(pairwise(edges), 1)
-    ]  # fmt: skip
+    ]
     backtest.shards.all().delete()
     StudyShard.objects.bulk_create([done, *waiting], batch_size=1_000)
     queue.enqueue(len(waiting))
@@ -200,9 +209,13 @@ def record_scores(shard: StudyShard, scores: Array, *, now: datetime) -> None:
     study.update_running(progress=int(100 * _progress(counts["done"] / counts["items"])))
     if counts["done"] == counts["items"]:
         StudyShard.objects.create(
-            backtest=study, attempt=study.attempt, number=siblings.count(), first=counts["items"],
-            count=0, state=ShardState.WAITING,
-        )  # fmt: skip
+            backtest=study,
+            attempt=study.attempt,
+            number=siblings.count(),
+            first=counts["items"],
+            count=0,
+            state=ShardState.WAITING,
+        )
         queue.enqueue()
 
 

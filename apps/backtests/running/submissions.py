@@ -62,9 +62,6 @@ class DateRange:
     end_date: str
 
 
-# -------------------------------------------------------------------------------------- date range
-
-
 def read_date_range(start_date: str, end_date: str, *, now: datetime) -> DateRange:
     """Return the range of a backtest; dates are whole days in India, the last included (rule 18).
 
@@ -88,9 +85,6 @@ def ends_in_future(end: int, *, submitted_at: datetime) -> bool:
     """
     tomorrow = day_in_india(int(submitted_at.timestamp())) + timedelta(days=1)
     return end > midnight(tomorrow)
-
-
-# --------------------------------------------------------------------------------------- overrides
 
 
 def override_steps(steps: Steps, overrides: Mapping[str, object]) -> dict[str, dict[str, Any]]:
@@ -140,9 +134,6 @@ def _faults_caused_by_overrides(stored: Steps, overrides: Mapping[str, object]) 
         for fault in read_strategy(override_steps(stored, {name: value})).errors
         if fault.field not in before
     ]
-
-
-# ----------------------------------------------------------------------------------------- studies
 
 
 def study_config(

@@ -190,6 +190,10 @@ def require_sessions(strategy: Strategy, date_range: DateRange, config: WalkForw
         raise TooFewStoredSessions(sessions=sessions, needed=needed, windows=config.windows)
     if sessions < wanted:
         raise WindowsTooShort(
-            sessions=sessions, needed=wanted, windows=config.windows, least=least,
-            objective=config.objective, fitting=fitting,
-        )  # fmt: skip
+            sessions=sessions,
+            needed=wanted,
+            windows=config.windows,
+            least=least,
+            objective=config.objective,
+            fitting=fitting,
+        )

@@ -64,8 +64,6 @@ _KIND_HELP: Final = (
     " trades anew, `optimization` ranks sets of parameters."
 )
 
-# ---------------------------------------------------------------------------- bodies and queries
-
 
 @extend_schema_field({"type": "string", "pattern": ID_PATTERN})
 class AlgorithmIdField(TextField):
@@ -200,9 +198,6 @@ class EquityQuery(StrictSerializer):
     points = QueryIntegerField(
         max_value=_MAX_POINTS, default=DEFAULT_POINTS, help_text="How many points at most."
     )
-
-
-# --------------------------------------------------------------------------------------- answers
 
 
 @extend_schema_field(result_schemas.PERFORMANCE)

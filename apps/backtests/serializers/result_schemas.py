@@ -50,9 +50,6 @@ def _nullable(schema: Schema) -> Schema:
     return {"anyOf": [schema, {"type": "null"}]}
 
 
-# ----------------------------------------------------------------------------------------- results
-
-
 def _metrics() -> dict[str, Schema]:
     """Return each metric with its unit; a metric is null in results of releases without it."""
     schemas: dict[str, Schema] = {}
@@ -196,7 +193,6 @@ _RESULTS: Final[dict[str, Schema]] = {
     "EquityPoints": _array("EquityPoint"),
 }
 
-# ----------------------------------------------------------------------------------------- studies
 
 _OBJECTIVE: Final[Schema] = {"type": "string", "enum": list(METRICS)}
 _PARAMETERS: Final[Schema] = {

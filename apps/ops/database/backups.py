@@ -31,9 +31,18 @@ from apps.ops.database.local_postgres import program_folders
 DUMP, KEY, MANIFEST = "database.dump", "secret", "manifest.json"
 # psycopg's libpq may have more of them by default than older programs know.
 _PARAMETERS: Final = (
-    "host", "port", "dbname", "user", "options", "connect_timeout", "target_session_attrs",
-    "sslmode", "sslrootcert", "sslcert", "sslkey",
-)  # fmt: skip
+    "host",
+    "port",
+    "dbname",
+    "user",
+    "options",
+    "connect_timeout",
+    "target_session_attrs",
+    "sslmode",
+    "sslrootcert",
+    "sslcert",
+    "sslkey",
+)
 # Archives of users' data: copies that are deleted after a day.
 _LEFT_OUT = ("accounts_dataexport", "accounts_exportchunk")
 
@@ -64,10 +73,16 @@ def back_up(folder: Path, *, now: datetime) -> Path:
     with tempfile.TemporaryDirectory(dir=folder, prefix=".algotrade-") as unfinished:
         dump, draft = Path(unfinished) / "dump", Path(unfinished) / "tar"
         command = _command(
-            "pg_dump", "--format=custom", "--compress=1", f"--file={dump}", "--no-owner",
-            "--no-privileges", "--no-comments", "--no-unlogged-table-data",
+            "pg_dump",
+            "--format=custom",
+            "--compress=1",
+            f"--file={dump}",
+            "--no-owner",
+            "--no-privileges",
+            "--no-comments",
+            "--no-unlogged-table-data",
             *(f"--exclude-table-data={table}" for table in _LEFT_OUT),
-        )  # fmt: skip
+        )
         dumped = subprocess.run(command, env=_environment(), stderr=subprocess.PIPE, check=False)
         if dumped.returncode:
             raise BackupFailed(f"pg_dump failed: {_end_of(dumped.stderr)}")
@@ -155,9 +170,6 @@ def _load(path: Path, *, quiet_since: datetime | None) -> None:
         if loading.wait() or script.wait():
             errors.seek(0)
             raise BackupFailed(f"the backup could not be restored: {_end_of(errors.read())}")
-
-
-# ---------------------------------------------------------------------------------------- programs
 
 
 def _command(name: str, *arguments: str) -> list[str]:

@@ -191,8 +191,6 @@ class LocalServer:
         with suppress(OSError):  # not empty after a crash
             self.socket.rmdir()
 
-    # ------------------------------------------------------------------------------------ accounts
-
     def _require_own_data(self) -> None:
         clusters = [path for path in self.directory.glob("pg*") if path.name[2:].isdigit()]
         if clusters and self.data not in clusters:
@@ -273,8 +271,6 @@ class LocalServer:
         for name, text in {"pg_hba.conf": rule, "pg_ident.conf": lines}.items():
             self._program("/usr/bin/tee", self.data.resolve() / name, given=text)
 
-    # ---------------------------------------------------------------------------------------- data
-
     def _create(self) -> None:
         """Create the data in a temporary place and move it, so that it is complete."""
         if self.data.is_symlink() or self.data.exists():
@@ -292,9 +288,16 @@ class LocalServer:
         unfinished.mkdir(mode=0o700)
         self._give(unfinished)
         self._program(
-            "initdb", "-D", unfinished, "-U", DATABASE, "--auth=peer", "--locale=C",
-            "--encoding=UTF8", *([] if self._durable else ["--no-sync"]),
-        )  # fmt: skip
+            "initdb",
+            "-D",
+            unfinished,
+            "-U",
+            DATABASE,
+            "--auth=peer",
+            "--locale=C",
+            "--encoding=UTF8",
+            *([] if self._durable else ["--no-sync"]),
+        )
         create = f"CREATE DATABASE {DATABASE}\n"
         self._program("postgres", "--single", "-D", unfinished, "postgres", given=create)
         finished = unfinished.rename(folder / self.data.name)
@@ -322,8 +325,6 @@ class LocalServer:
             command = Path(f"/proc/{process}/cmdline").read_bytes()
             if command and os.fsencode(self.data.resolve()) not in command:
                 file.unlink()
-
-    # ------------------------------------------------------------------------------------ programs
 
     def _program(self, name: str, *arguments: str | Path, given: str = "") -> str:
         answer = self._run(name, *arguments, given=given)

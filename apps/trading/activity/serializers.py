@@ -31,8 +31,10 @@ from apps.trading.models import Intent, OrderStatus, Position, Trade
 _SIDES: Final = ("long", "short")
 # The sort fields of each list, the default first, and their columns.
 POSITION_SORTS: Final = {
-    "openedAt": "opened_at", "symbol": "symbol", "unrealisedProfit": "unrealised",
-}  # fmt: skip
+    "openedAt": "opened_at",
+    "symbol": "symbol",
+    "unrealisedProfit": "unrealised",
+}
 ORDER_SORTS: Final = {"placedAt": "placed_at", "symbol": "symbol"}
 TRADE_SORTS: Final = {"exitTime": "exit_time", "symbol": "symbol", "profit": "profit"}
 SIGNAL_SORTS: Final = {"time": "bar_time", "symbol": "symbol"}
@@ -45,8 +47,6 @@ SIGNAL_EXAMPLE: Final = {
     "followed": False,
     "reason": "position_limit",
 }
-
-# --------------------------------------------------------------------------------------- queries
 
 
 @extend_schema_field(SYMBOL)
@@ -106,9 +106,6 @@ class SignalsQuery(ActivityQuery):
         help_text="Only signals that were, or were not, followed.",
     )
     sort = _sort_field(SIGNAL_SORTS)
-
-
-# --------------------------------------------------------------------------------------- answers
 
 
 @extend_schema_field(
@@ -355,10 +352,23 @@ class OrderTable(TableRenderer):
 
     columns = {
         "data": (
-            "id", "runId", "symbol", "side", "intent", "type", "price", "quantity", "status",
-            "reason", "barTime", "placedAt", "endedAt", "fillPrice", "charges",
+            "id",
+            "runId",
+            "symbol",
+            "side",
+            "intent",
+            "type",
+            "price",
+            "quantity",
+            "status",
+            "reason",
+            "barTime",
+            "placedAt",
+            "endedAt",
+            "fillPrice",
+            "charges",
         )
-    }  # fmt: skip
+    }
 
 
 class TradeTable(TableRenderer):

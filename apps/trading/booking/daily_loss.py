@@ -43,12 +43,15 @@ def update_daily_losses(steps: Sequence[BarStep], *, now: datetime) -> list[Even
         queries.UPSERT_DAILY_LOSSES,
         [
             (
-                loss.run.algorithm_id, loss.day, loss.loss, loss.limit,
+                loss.run.algorithm_id,
+                loss.day,
+                loss.loss,
+                loss.limit,
                 now if loss.breached else None,
             )
             for loss in losses
         ],
-    )  # fmt: skip
+    )
     return [
         _event(loss)
         for loss in losses

@@ -156,9 +156,6 @@ def new_signal(
     )
 
 
-# ------------------------------------------------------------------------------------------- fills
-
-
 def _interpret_fills(outcome: StepOutcome) -> None:
     step = outcome.step
     before, after = step.before.positions, step.state.positions
@@ -230,9 +227,6 @@ def _locked_by(step: BarStep, fill: EngineRecord) -> float:
     return float(locked)
 
 
-# -------------------------------------------------------------------------------------- rejections
-
-
 def _interpret_rejections(outcome: StepOutcome) -> None:
     """Add the pending entries that were rejected, and the rejected signals of this close."""
     step = outcome.step
@@ -289,9 +283,6 @@ def _entry_sides(signal: int) -> list[str]:
     """Return the sides of the entries in the signal."""
     bits = {"long": SignalBits.ENTER_LONG, "short": SignalBits.ENTER_SHORT}
     return [side for side, bit in bits.items() if signal & bit]
-
-
-# ----------------------------------------------------------------------------------- pending orders
 
 
 def _interpret_pending(outcome: StepOutcome) -> None:

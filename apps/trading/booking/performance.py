@@ -73,13 +73,16 @@ def update_performance(
 def _lock(ids: Iterable[str]) -> QuerySet[Algorithm]:
     """Lock the algorithms in the order of their ids, without reading their steps."""
     algorithms = Algorithm.objects.filter(pk__in=list(ids)).defer(
-        "basic_info", "position_sizing", "entry_conditions", "exit_conditions",
-        "risk_parameters", "execution_settings", "walk_forward_results", "monte_carlo_results",
-    )  # fmt: skip
+        "basic_info",
+        "position_sizing",
+        "entry_conditions",
+        "exit_conditions",
+        "risk_parameters",
+        "execution_settings",
+        "walk_forward_results",
+        "monte_carlo_results",
+    )
     return algorithms.order_by("pk").locked()
-
-
-# ----------------------------------------------------------------------------------------- updates
 
 
 def _updates(outcomes: Sequence[StepOutcome], trades: Iterable[Trade]) -> Iterator[AlgorithmUpdate]:
@@ -137,9 +140,6 @@ def _execution(outcome: StepOutcome) -> dict[str, object] | None:
     return {"timestamp": timestamp, "status": "success", "result": result}
 
 
-# -------------------------------------------------------------------------------------- the records
-
-
 def _records(
     algorithms: Iterable[Algorithm], updates: Mapping[str, AlgorithmUpdate]
 ) -> dict[str, PerformanceValues]:
@@ -191,9 +191,6 @@ def _write(
     ]
     with connection.cursor() as cursor:
         cursor.execute(queries.UPDATE_PERFORMANCE, [now, orjson.dumps(rows).decode()])
-
-
-# -------------------------------------------------------------------------------------- the alerts
 
 
 def _raise_alerts(

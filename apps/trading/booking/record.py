@@ -75,9 +75,6 @@ def book_steps(steps: Sequence[BarStep], *, now: datetime) -> None:
         write_events(_with_names(payloads), now=now)
 
 
-# ------------------------------------------------------------------------------------------- fills
-
-
 def _book_fills(outcomes: Sequence[StepOutcome], orders: Sequence[Order]) -> Filled:
     """Write the fills; `orders` are the orders of all executions, in the same order."""
     executions = [(outcome, execution) for outcome in outcomes for execution in outcome.executions]
@@ -126,9 +123,6 @@ def _with_names(payloads: Sequence[EventPayload]) -> list[EventPayload]:
         replace(payload, data={"algorithmName": names[payload.algorithm_id], **payload.data})
         for payload in payloads
     ]
-
-
-# ------------------------------------------------------------------------------------------- money
 
 
 def _lock_accounts(outcomes: Sequence[StepOutcome]) -> dict[str, Account]:
@@ -189,9 +183,6 @@ def _book_money(
         queries.UPDATE_BALANCES,
         [(account.pk, account.balance, account.reserved) for account in accounts.values()],
     )
-
-
-# ------------------------------------------------------------------------------- trades and signals
 
 
 def _trades(outcomes: Sequence[StepOutcome], fractions: ByPosition) -> Iterator[Trade]:

@@ -146,9 +146,6 @@ def _count_placed(accounts: Iterable[str], *, since: datetime) -> Mapping[str, C
     return counts
 
 
-# --------------------------------------------------------------------------------- for operators
-
-
 def read_state() -> BrokerState:
     """Return the state that an operator has declared, else that all is well."""
     row = BrokerHealth.objects.filter(name=PAPER).first()

@@ -129,9 +129,6 @@ def _step_runs(
     return steps, errors
 
 
-# ----------------------------------------------------------------------------------------- reading
-
-
 def _read_snapshots(batches: Sequence[BarStreamBatch]) -> dict[str, RunSnapshot]:
     """Return a snapshot of each run that has not processed this row yet, keyed by run id."""
     contexts = {context.run.pk: context for batch in batches for context in batch.contexts}
@@ -140,9 +137,17 @@ def _read_snapshots(batches: Sequence[BarStreamBatch]) -> dict[str, RunSnapshot]
     global_since, since_by_owner = kill_switches.share_engaged_since(owners)
     closing, cancelled = pending_closes(contexts), pending_cancels(contexts)
     states = RunState.objects.filter(run__in=list(contexts)).values_list(
-        "run_id", "data", "row_time", "peak", "drawdown", "drawdown_amount",
-        "run__algorithm__status", "run__ended_at", "run__close_requested_at", "run__account_id",
-    )  # fmt: skip
+        "run_id",
+        "data",
+        "row_time",
+        "peak",
+        "drawdown",
+        "drawdown_amount",
+        "run__algorithm__status",
+        "run__ended_at",
+        "run__close_requested_at",
+        "run__account_id",
+    )
     return {
         run_id: RunSnapshot(
             context=contexts[run_id],
@@ -188,11 +193,14 @@ def _is_eventful(step: BarStep) -> bool:
     """Return whether the step changes more than its state."""
     before, after = step.before, step.state
     return bool(
-        len(step.fills) or len(step.refusals)
-        or before.positions["side"].any() or after.positions["side"].any()
-        or before.orders["pending"].any() or after.orders["pending"].any()
+        len(step.fills)
+        or len(step.refusals)
+        or before.positions["side"].any()
+        or after.positions["side"].any()
+        or before.orders["pending"].any()
+        or after.orders["pending"].any()
         or is_ruined(step.state)
-    )  # fmt: skip
+    )
 
 
 def _lock(eventful: Sequence[BarStep], snapshots: Mapping[str, RunSnapshot]) -> None:
@@ -217,9 +225,6 @@ def _moves_money(step: BarStep, snapshots: Mapping[str, RunSnapshot]) -> bool:
     has_ended = snapshots[step.run.pk].ended_at is not None
     moves = len(step.fills) or step.fractions
     return bool(moves or has_ended or is_ruined(step.state))
-
-
-# ----------------------------------------------------------------------------------------- writing
 
 
 def _write_rows(batches: Sequence[BarStreamBatch], now: datetime) -> None:
@@ -273,10 +278,16 @@ def _write_states(steps: Mapping[str, BarStep], snapshots: Mapping[str, RunSnaps
         percent = amount / peak * 100 if peak > 0 else 0.0
         rows.append(
             (
-                run_id, save_state(step.state), snapshot.row_time, step.time, equity, peak,
-                max(snapshot.drawdown, percent), max(snapshot.drawdown_amount, amount),
+                run_id,
+                save_state(step.state),
+                snapshot.row_time,
+                step.time,
+                equity,
+                peak,
+                max(snapshot.drawdown, percent),
+                max(snapshot.drawdown_amount, amount),
             )
-        )  # fmt: skip
+        )
     execute_columns(queries.ADVANCE_STATES, rows)
 
 

@@ -32,11 +32,15 @@ def acquire(*, known: Iterable[BarStream], now: datetime) -> list[BarStream]:
     """
     streams = list(known)
     parameters = {
-        "now": now, "until": now + LEASE, "overdue": now - OVERDUE, "share": SHARE,
-        "fewest": FEWEST_STREAMS, "most": MOST_STREAMS * SHARE,
+        "now": now,
+        "until": now + LEASE,
+        "overdue": now - OVERDUE,
+        "share": SHARE,
+        "fewest": FEWEST_STREAMS,
+        "most": MOST_STREAMS * SHARE,
         "ids": [stream.pk for stream in streams],
         "tokens": [stream.lease_token for stream in streams],
-    }  # fmt: skip
+    }
     leased = BarStream.objects.raw(queries.ACQUIRE_LEASES, parameters)
     return sorted(leased, key=lambda stream: stream.pk)
 

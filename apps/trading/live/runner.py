@@ -135,8 +135,6 @@ class LeasedStreams:
                 pending += find_pending_work([cache], market_now=self._market_now)
         return pending
 
-    # ----------------------------------------------------------------------------------- the rows
-
     def _take_rows(self) -> None:
         """Process the first row of all streams, then the next row of streams with more."""
         deadline = time.monotonic() + MAX_BATCH_SECONDS
@@ -197,8 +195,6 @@ class LeasedStreams:
                     if errors:
                         reasons = {run_id: str(error) for run_id, error in errors.items()}
                         fail_runs(work.stream, reasons, now=self._now)
-
-    # ------------------------------------------------------------------------------ the next poll
 
     def _next_poll(self, work: PendingWork) -> datetime | None:
         if not work.cursors:

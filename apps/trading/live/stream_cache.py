@@ -87,8 +87,6 @@ class BarStreamCache:
             self.rules, self.calendars = rules, of_symbols
             self.terms.clear()
 
-    # --------------------------------------------------------------------------------- the window
-
     @property
     def is_behind(self) -> bool:
         """Return whether other runners have processed a few more rows, so that the window can catch
@@ -136,8 +134,6 @@ class BarStreamCache:
     def _segment_start_at(self, row: BarSnapshot) -> int:
         start = self.stream.segment_start
         return row.time if start is None else start
-
-    # ------------------------------------------------------------------------------- the evaluation
 
     def evaluate(self, run_ids: Iterable[str], row: BarSnapshot) -> StreamEvaluation:
         """Evaluate the row, with which the window ends, for these runs."""
@@ -189,8 +185,6 @@ class BarStreamCache:
             self.terms = {other: kept for other, kept in self.terms.items() if other[0] == key[0]}
             self.terms[key] = terms
         return terms
-
-    # --------------------------------------------------------------------------------- the changes
 
     def changes_at(self, row: BarSnapshot) -> BarChanges:
         """Return the changes between this row and the one before: splits, expiries, staleness."""

@@ -34,8 +34,6 @@ def execute_columns(query: str, rows: Sequence[Sequence[object]]) -> list[Any]:
         return cursor.fetchall() if cursor.description else []
 
 
-# ------------------------------------------------------------------------------- streams and leases
-
 # Wakes the streams of some symbols, or of all, that runs subscribe to. A stream that is locked is
 # being worked on; it is skipped.
 WAKE_STREAMS: Final = f"""
@@ -89,7 +87,6 @@ RELEASE_LEASES: Final = f"""
     FROM ({_LOCK_HELD}) AS held WHERE stream.id = held.id
 """
 
-# --------------------------------------------------------------------------------- a batch's commit
 
 DELETE_REPLACED_ROWS: Final = f"""
     DELETE FROM {BarRow._meta.db_table} AS used
@@ -112,7 +109,6 @@ ADVANCE_STATES: Final = f"""
     WHERE state.run_id = new.run_id AND state.row_time IS NOT DISTINCT FROM new.before
 """
 
-# ------------------------------------------------------------------------------------------ booking
 
 END_ORDERS: Final = """
     UPDATE trading_order AS ended
@@ -192,7 +188,6 @@ UPSERT_DAILY_LOSSES: Final = f"""
         breached_at = COALESCE(known.breached_at, excluded.breached_at)
 """
 
-# ------------------------------------------------------------------------------------------- locks
 
 SHARE_USER_SWITCHES: Final = (
     f"SELECT {columns_of(KillSwitch, 'switch')} FROM {KillSwitch._meta.db_table} AS switch"

@@ -100,9 +100,6 @@ def start_with_replay(streams: Collection[BarStream], *, market_now: int) -> Non
         waiting.update(since=began)
 
 
-# ------------------------------------------------------------------------------------------ waking
-
-
 def wake(
     symbols: Collection[str], timeframe: str, *, newest: int = _END_OF_TIME, now: datetime
 ) -> int:
@@ -136,9 +133,6 @@ def _wake(symbols: list[str] | None, timeframes: list[str], newest: int, now: da
             {"now": now, "timeframes": timeframes, "symbols": symbols, "newest": newest},
         )
         return int(cursor.rowcount)
-
-
-# ---------------------------------------------------------------------------------- missing feeds
 
 
 class UnfedAlgorithm(NamedTuple):

@@ -49,14 +49,17 @@ class ChartFillSerializer(DocumentSerializer):
         "candles": [[MOMENT_EXAMPLE, 1400.5, 1402, 1399.2, 1400.9, 88123]],
         "fills": [
             {
-                "time": MOMENT_EXAMPLE, "side": "buy", "intent": "entry", "quantity": 100,
+                "time": MOMENT_EXAMPLE,
+                "side": "buy",
+                "intent": "entry",
+                "quantity": 100,
                 "price": 1400.5,
             }
         ],
         "trades": 1,
         "shownTrades": 1,
     }
-)  # fmt: skip
+)
 class ChartSerializer(CandlesSerializer):
     """Candles of a backtest with its fills.
 

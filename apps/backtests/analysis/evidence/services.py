@@ -99,9 +99,6 @@ def _charges_as_of(backtest: Backtest, fills: bytes | memoryview, day: date) -> 
     )
 
 
-# -------------------------------------------------------------------------------- for the worker
-
-
 def begin(backtest_id: str) -> Evidence | None:
     """Return the evidence for a job to make; None if it is made or no longer wanted.
 

@@ -46,9 +46,6 @@ LONG_WINDOW: Final = 63
 SHORT_WINDOW: Final = 21
 
 
-# ------------------------------------------------------------------------------------------ equity
-
-
 def curve_times(curve: Array) -> NDArray[np.int64]:
     """Return the times of the equity chart's points: the last row of each bucket of
     `curve_points`.
@@ -85,9 +82,6 @@ def equity_columns(result: ResultData, curve: Array, benchmark: Floats | None) -
 def sharpe_window(returns: int) -> int:
     """Return the window of a rolling Sharpe ratio for this number of returns."""
     return LONG_WINDOW if returns >= 2 * LONG_WINDOW else SHORT_WINDOW
-
-
-# ------------------------------------------------------------------------------------------ prices
 
 
 class DrawnSymbol(NamedTuple):
@@ -170,9 +164,6 @@ def candle_columns(drawn: DrawnSymbol) -> Columns:
 def price_decimals(prices: Floats) -> int:
     """Return 2, for paise, or 4 for prices so low that ticks may be fractions of a paisa."""
     return 2 if not len(prices) or float(prices.min()) >= 100 else 4
-
-
-# ------------------------------------------------------------------------------------------ trades
 
 
 def trade_columns(trades: Trades) -> Columns:

@@ -29,9 +29,13 @@ from apps.engine.results import (
 # Rows of the table of drawdowns.
 MAX_DRAWDOWNS: Final = 10
 _STEPS: Final = (
-    "basicInfo", "positionSizing", "entryConditions", "exitConditions", "riskParameters",
+    "basicInfo",
+    "positionSizing",
+    "entryConditions",
+    "exitConditions",
+    "riskParameters",
     "executionSettings",
-)  # fmt: skip
+)
 
 
 def report_context(backtest: Backtest, *, now: datetime) -> tuple[dict[str, Any], dict[str, Any]]:

@@ -106,9 +106,6 @@ def dot(x: float, y: float, radius: float) -> str:
     return f"M{x - radius:.1f} {y:.1f}{half} {2 * radius} 0{half} {-2 * radius} 0"
 
 
-# --------------------------------------------------------------------------------- kinds of charts
-
-
 def fan_drawing(
     label: str,
     numbers: Sequence[float],

@@ -15,16 +15,30 @@ Json = Mapping[str, Any]  # as the engine wrote it
 # Rows of one table; a section may have a hundred neighbours or months.
 MAX_ROWS: Final = 24
 _WORST_FIRST: Final = (
-    CheckStatus.FAIL, CheckStatus.DOUBT, CheckStatus.UNKNOWN, CheckStatus.NOT_JUDGED,
+    CheckStatus.FAIL,
+    CheckStatus.DOUBT,
+    CheckStatus.UNKNOWN,
+    CheckStatus.NOT_JUDGED,
     CheckStatus.PASS,
-)  # fmt: skip
+)
 _UNITS: Final[Mapping[str, Unit]] = {
-    **FIELD_UNITS, "rupees": Unit.RUPEES, "slippage": Unit.RUPEES, "worst": Unit.RUPEES,
-    "median": Unit.RUPEES, "permuted": Unit.RUPEES, "grossProfitAtSignalPrices": Unit.RUPEES,
-    "paid": Unit.RUPEES, "asOf": Unit.RUPEES, "difference": Unit.RUPEES,
-    "netProfitAsOf": Unit.RUPEES, "largestCapital": Unit.RUPEES, "lostBeyondStops": Unit.RUPEES,
-    "percentADay": Unit.PERCENT, "trades": Unit.COUNT, "probabilisticSharpeRatio": Unit.RATIO,
-}  # fmt: skip
+    **FIELD_UNITS,
+    "rupees": Unit.RUPEES,
+    "slippage": Unit.RUPEES,
+    "worst": Unit.RUPEES,
+    "median": Unit.RUPEES,
+    "permuted": Unit.RUPEES,
+    "grossProfitAtSignalPrices": Unit.RUPEES,
+    "paid": Unit.RUPEES,
+    "asOf": Unit.RUPEES,
+    "difference": Unit.RUPEES,
+    "netProfitAsOf": Unit.RUPEES,
+    "largestCapital": Unit.RUPEES,
+    "lostBeyondStops": Unit.RUPEES,
+    "percentADay": Unit.PERCENT,
+    "trades": Unit.COUNT,
+    "probabilisticSharpeRatio": Unit.RATIO,
+}
 
 
 class FigureTable(NamedTuple):

@@ -68,9 +68,6 @@ def recall_link(*, owner: User, backtest_id: str, link_id: str, now: datetime) -
     link.delete()
 
 
-# ------------------------------------------------------------------------------- signed addresses
-
-
 def sign_link(link: ReportLink) -> str:
     """Return the signed part of a link's address: its id alone does not reveal the address."""
     return SIGNER.sign(link.pk)

@@ -52,9 +52,6 @@ def _objective_format(unit: Unit) -> FormatNumber:
     return lambda value: formats.format_metric(value, unit)
 
 
-# ------------------------------------------------------------------------------------ walk-forward
-
-
 def windows_drawing(findings: Json) -> StudyDrawing:
     """Draw the objective of each window in-sample and out-of-sample; amounts per calendar day,
     because training takes longer than testing.
@@ -113,9 +110,6 @@ def _windows_sentence(
     )
 
 
-# ------------------------------------------------------------------------------------ optimization
-
-
 def parameters_drawing(findings: Json, chart: Json | None) -> StudyDrawing:
     """Draw the objective over two parameters, or over a single one."""
     name: str = findings["objective"]
@@ -134,9 +128,13 @@ def parameters_drawing(findings: Json, chart: Json | None) -> StudyDrawing:
     if not rows:
         marked = frozenset(cell for (cell,) in plateau)
         drawing = line_drawing(
-            f"{title} by {paths[0]}", columns, values, best=chart["best"][0], marked=marked,
+            f"{title} by {paths[0]}",
+            columns,
+            values,
+            best=chart["best"][0],
+            marked=marked,
             format_number=text,
-        )  # fmt: skip
+        )
         caption = f"{title} by {paths[0]}."
     else:
         height = len(rows[0])
@@ -148,9 +146,11 @@ def parameters_drawing(findings: Json, chart: Json | None) -> StudyDrawing:
             frozenset(map(tuple, plateau)),
         )
         drawing = heat_drawing(
-            f"{title} by {paths[0]} and {paths[1]}", cells, falls=METRICS[name].falls,
+            f"{title} by {paths[0]} and {paths[1]}",
+            cells,
+            falls=METRICS[name].falls,
             format_number=text,
-        )  # fmt: skip
+        )
         caption = (
             f"{title}; across: {paths[0]}, upwards: {paths[1]}.{_other_parameters(best, chart)}"
         )
@@ -177,9 +177,6 @@ def _other_parameters(best: Json, chart: Json) -> str:
     if chart["further"] == "best":
         return f" Further parameters as in the best set: {named}."
     return " Each cell is the median of all sets in it, whatever their further parameters are."
-
-
-# ------------------------------------------------------------------------------------- Monte Carlo
 
 
 def paths_drawing(findings: Json, chart: Json | None) -> StudyDrawing:

@@ -21,9 +21,22 @@ from apps.core.errors import Code, ServiceError
 
 # The fields frozen at submission; all others are about the way through the queue.
 _SUBMITTED: Final = (
-    "owner_id", "algorithm_id", "algorithm_version", "name", "kind", "configuration", "study",
-    "symbols", "timeframe", "start_date", "end_date", "start", "end", "initial_capital", "seed",
-)  # fmt: skip
+    "owner_id",
+    "algorithm_id",
+    "algorithm_version",
+    "name",
+    "kind",
+    "configuration",
+    "study",
+    "symbols",
+    "timeframe",
+    "start_date",
+    "end_date",
+    "start",
+    "end",
+    "initial_capital",
+    "seed",
+)
 
 
 class NotAReproduction(ServiceError):

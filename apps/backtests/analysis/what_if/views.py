@@ -30,9 +30,13 @@ class WhatIfViewSet(OwnedViewSet):
         responses={200: WhatIfSerializer},
     )
     @refuses(
-        NotCompleted, NotAPlainBacktest, TooLongAtOnce, CannotSimulate, TooManySeconds,
+        NotCompleted,
+        NotAPlainBacktest,
+        TooLongAtOnce,
+        CannotSimulate,
+        TooManySeconds,
         TooManyQueued,
-    )  # fmt: skip
+    )
     @idempotent
     def create(self, request: Request, backtest_id: str) -> Response:
         """Simulate a completed backtest at once with other limits, sizing, stops or charges.

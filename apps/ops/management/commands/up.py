@@ -46,13 +46,17 @@ class Command(BaseCommand):
             ("--runners", "TRADING_WORKERS"),
         ):
             parser.add_argument(
-                option, type=count_of_processes, default=getattr(settings, setting), metavar="N",
+                option,
+                type=count_of_processes,
+                default=getattr(settings, setting),
+                metavar="N",
                 help=f"number of processes, from 0; {setting} unless given",
-            )  # fmt: skip
+            )
         parser.add_argument(
-            "--sample", action="store_true",
+            "--sample",
+            action="store_true",
             help="load generated candles into an embedded database that has none yet",
-        )  # fmt: skip
+        )
 
     def handle(
         self,

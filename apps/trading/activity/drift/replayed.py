@@ -83,9 +83,12 @@ def _from(stream: BarStream, first: int, *, goes_on: bool) -> BarStream:
     if not goes_on:
         earlier = earlier.filter(time__gte=midnight(day_in_india(first)))
     copy = BarStream(
-        pk=stream.pk, symbols=stream.symbols, timeframe=stream.timeframe, key=stream.key,
+        pk=stream.pk,
+        symbols=stream.symbols,
+        timeframe=stream.timeframe,
+        key=stream.key,
         include_out_of_session=stream.include_out_of_session,
-    )  # fmt: skip
+    )
     copy.segment_start, copy.row_time = first, earlier.values_list("time", flat=True).first()
     return copy
 
@@ -138,11 +141,19 @@ class _SessionReplay:
     def snapshot(self, context: RunContext) -> RunSnapshot:
         """Return the run as active, without pending requests."""
         return RunSnapshot(
-            context=context, data=self._data, row_time=None, peak=0.0, drawdown=0.0,
-            drawdown_amount=0.0, status=AlgorithmStatus.ACTIVE, ended_at=None,
+            context=context,
+            data=self._data,
+            row_time=None,
+            peak=0.0,
+            drawdown=0.0,
+            drawdown_amount=0.0,
+            status=AlgorithmStatus.ACTIVE,
+            ended_at=None,
             close_requested_at=None,
-            kill_switch_since=None, closing={}, cancelled=(),
-        )  # fmt: skip
+            kill_switch_since=None,
+            closing={},
+            cancelled=(),
+        )
 
     def add_step(self, row: BarSnapshot, step: BarStep) -> None:
         self._data = save_state(step.state)

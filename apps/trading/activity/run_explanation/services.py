@@ -145,9 +145,6 @@ def explain_run(*, owner: User, algorithm_id: str, symbol: str, at: int) -> RunE
     )
 
 
-# -------------------------------------------------------------------------------------- the candle
-
-
 def _read_candle(session: SessionStart, symbol: str, at: int) -> _SeenCandle:
     """Rebuild the bars that the run's indicators used at that candle."""
     run, strategy = session.run, parse(session.run.configuration)
@@ -205,9 +202,6 @@ def _segment_start(stream: BarStream, session: SessionStart, time: int) -> int:
     return session.first_row if start is None or time < start else start
 
 
-# ------------------------------------------------------------------------------------- the outcome
-
-
 def _entry_outcome(
     candle: _SeenCandle,
     signals: list[Side],
@@ -218,10 +212,12 @@ def _entry_outcome(
     """Return the recorded outcome of the signal, or the reason why there is none."""
     recorded = list(
         Signal.objects.filter(
-            run=candle.run, symbol=candle.series.symbol, bar_time=moment(candle.time),
+            run=candle.run,
+            symbol=candle.series.symbol,
+            bar_time=moment(candle.time),
             action="entry",
         ).order_by("side")
-    )  # fmt: skip
+    )
     if len(recorded) == 1:
         return _recorded_outcome(candle, recorded[0])
     if recorded or len(signals) > 1:
@@ -236,9 +232,12 @@ def _entry_outcome(
 
 def _recorded_outcome(candle: _SeenCandle, signal: Signal) -> EntryOutcome:
     orders = Order.objects.filter(
-        run=candle.run, symbol=signal.symbol, bar_time=signal.bar_time, side=_BUYS[signal.side],
+        run=candle.run,
+        symbol=signal.symbol,
+        bar_time=signal.bar_time,
+        side=_BUYS[signal.side],
         intent__in=(Intent.ENTRY, Intent.ADD),
-    )  # fmt: skip
+    )
     order = orders.prefetch_related("fills").first()
     if not signal.followed:
         return EntryOutcome(signal.reason, signal.side, order)
@@ -262,9 +261,11 @@ def _explain_position(candle: _SeenCandle, position: Position) -> HeldInCandle:
     entered["entry_price"] = float(position.entry_price)
     entered["side"] = 1 if side == "long" else -1
     trade = Trade.objects.filter(
-        run=candle.run, symbol=position.symbol, entry_time=position.opened_at,
+        run=candle.run,
+        symbol=position.symbol,
+        entry_time=position.opened_at,
         exit_time=moment(candle.time),
-    ).first()  # fmt: skip
+    ).first()
     return HeldInCandle(
         position=position,
         trade=trade,
