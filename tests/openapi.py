@@ -64,6 +64,12 @@ def check(response: Any) -> None:
         assert bool(content) is bool(kind)
         return
     body = response.json()
+    if response.status_code >= 400:
+        promised = answer_of(path, method, "default")[schema.REFUSALS]
+        error = body["error"]
+        assert error["status"] == response.status_code
+        assert error["code"] in promised[str(response.status_code)]
+        assert response.status_code != 401 or "WWW-Authenticate" in response
     long = long_numbers(body) if response.status_code < 400 else []
     assert not long, f"{method.upper()} {path} has numbers of too many decimals: {long[:5]}"
     for fault in judge.iter_errors(body):
@@ -100,14 +106,14 @@ def _template(path: str) -> str | None:
 
 
 def _is_promised(path: str, method: str, status: int) -> bool:
-    return str(status) in document()["paths"][path][method]["responses"]
+    responses = document()["paths"][path][method]["responses"]
+    return str(status) in responses or str(status) in responses["default"][schema.REFUSALS]
 
 
 def answer_of(path: str, method: str, status: str) -> dict[str, Any]:
-    answer: dict[str, Any] = document()["paths"][path][method]["responses"][status]
-    if "$ref" in answer:
-        answer = document()["components"]["responses"][answer["$ref"].rpartition("/")[2]]
-    return answer
+    """Return the documented answer of a status; that of all refusals is `default`."""
+    responses: dict[str, dict[str, Any]] = document()["paths"][path][method]["responses"]
+    return responses.get(status) or responses["default"]
 
 
 @cache

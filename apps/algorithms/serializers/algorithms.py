@@ -546,7 +546,7 @@ class ParameterField(serializers.Field[IndicatorParameter, Any, dict[str, Any], 
         }
 
 
-class IndicatorOutputSerializer(AnswerSerializer):
+class CatalogueOutputSerializer(AnswerSerializer):
     name = CharField()
     mirror = ChoiceField(
         choices=[inversion.value for inversion in Inversion],
@@ -584,7 +584,7 @@ class CatalogueIndicatorSerializer(AnswerSerializer):
     type = CharField()
     description = CharField()
     parameters = serializers.ListField(child=ParameterField())
-    outputs = IndicatorOutputSerializer(many=True)
+    outputs = CatalogueOutputSerializer(many=True)
     sources = serializers.ListField(child=ChoiceField(choices=SOURCES))
     offset = OffsetSerializer()
     opposite = CharField(help_text="The indicator for the short side.")
@@ -598,7 +598,7 @@ class CatalogueIndicatorSerializer(AnswerSerializer):
             "type": instance.type,
             "description": instance.description,
             "parameters": [ParameterField().to_representation(row) for row in instance.parameters],
-            "outputs": [IndicatorOutputSerializer.render(row) for row in instance.outputs],
+            "outputs": [CatalogueOutputSerializer.render(row) for row in instance.outputs],
             "sources": list(SOURCES) if instance.has_source else [],
             "offset": {"type": "integer", "default": 0, "minimum": 0, "maximum": LARGEST_OFFSET},
             "opposite": instance.opposite,

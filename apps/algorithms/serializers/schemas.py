@@ -32,7 +32,7 @@ def add_steps(result: Schema, **_: object) -> Schema:
     a draft. One of drf-spectacular's POSTPROCESSING_HOOKS.
     """
     components: dict[str, Schema] = result["components"]["schemas"]
-    components |= step_schemas()
+    components |= _document_schemas()
     body = components["AlgorithmBody"]
     components["AlgorithmDraft"] = {
         **body,
@@ -50,21 +50,12 @@ def add_steps(result: Schema, **_: object) -> Schema:
 
 
 def without_alternatives(document: Schema) -> Schema:
-    """Return a copy of the document with only complete algorithms, and indicators reduced to their
-    type.
+    """Return a copy of the document with only complete algorithms.
 
-    Documentation pages expand all references of a call before they show it: with all drafts of all
-    indicators that is two million lines, and a browser hangs for a minute.
+    Documentation pages expand all references of a call before they show it, and drafts are the
+    larger part of them.
     """
     components: dict[str, Schema] = dict(document["components"]["schemas"])
-    types = [kind["$ref"].removeprefix(_REF) for kind in components[_INDICATOR]["oneOf"]]
-    components[_INDICATOR] = {
-        "type": "object",
-        "description": "One of `GET /api/trading/indicators`, with its parameters.",
-        "required": ["type"],
-        "properties": {"type": {"type": "string", "description": f"One of {', '.join(types)}."}},
-        "examples": [{"type": "EMA", "period": 9}],
-    }
     components["AlgorithmBody"] = {
         **components.pop("CompleteAlgorithm"),
         "description": "Any step, or any part of one, may be missing; then it is a draft.",
@@ -72,40 +63,97 @@ def without_alternatives(document: Schema) -> Schema:
     shown = {
         name: schema
         for name, schema in components.items()
-        if not name.startswith(_DRAFT) and name not in {"AlgorithmDraft", *types}
+        if not name.startswith(_DRAFT) and name != "AlgorithmDraft"
     }
     return {**document, "components": {**document["components"], "schemas": shown}}
 
 
 def step_schemas() -> dict[str, Schema]:
-    """Return the components keyed by name; components that a draft may leave unfinished come in two
-    forms.
+    """Return the components of complete steps keyed by name, with one for each indicator.
 
-    Only the document calls this: it takes a second.
+    This takes a second.
     """
     strategy = plain_schema(Strategy.model_json_schema(ref_template=_REF + "{model}"))
-    complete: dict[str, Schema] = strategy["$defs"]
-    indicator = complete["IndicatorValue"]["properties"]["indicator"]
-    indicator = {name: indicator[name] for name in ("oneOf", "discriminator")}
-    complete = {name: _with_indicator(schema, indicator) for name, schema in complete.items()}
-    complete |= {
-        _INDICATOR: {**indicator, "description": "An indicator with its parameters, by its type."},
-        "PositionSizing": strategy["properties"]["positionSizing"],
+    components: dict[str, Schema] = strategy["$defs"]
+    unions: dict[str, Schema] = {}
+    components = {
+        name: _with_unions_named(schema, name, unions) for name, schema in components.items()
     }
-    for schema in complete.values():
+    components |= unions | {"PositionSizing": strategy["properties"]["positionSizing"]}
+    components[_INDICATOR]["description"] = "An indicator with its parameters, by its type."
+    for schema in components.values():
         _describe_tags(schema)
-    complete["BasicInfo"]["properties"]["symbols"] |= {"items": SYMBOL, "uniqueItems": True}
-    complete["ExecutionSettings"]["properties"]["broker"] |= {
+    components["BasicInfo"]["properties"]["symbols"] |= {"items": SYMBOL, "uniqueItems": True}
+    components["ExecutionSettings"]["properties"]["broker"] |= {
         "pattern": text_pattern(joiners=False)
     }
+    for name, part in _NOT_EMPTY.items():
+        components[name]["properties"][part]["minItems"] = 1
+    return components
+
+
+def _document_schemas() -> dict[str, Schema]:
+    """Return the components of steps as the document has them: one for all indicators, and a second
+    form of each that a draft may leave unfinished.
+    """
+    complete = step_schemas()
+    kinds = [kind["$ref"].removeprefix(_REF) for kind in complete[_INDICATOR]["oneOf"]]
+    complete[_INDICATOR] = _one_indicator({kind: complete.pop(kind) for kind in kinds})
     drafts = {
         _DRAFT + name: _draft(schema, complete)
         for name, schema in complete.items()
         if _differs(name, complete)
     }
     for name, part in _NOT_EMPTY.items():
-        complete[name]["properties"][part]["minItems"] = 1
+        drafts[_DRAFT + name]["properties"][part].pop("minItems")
+    drafts[_DRAFT + _INDICATOR] = {
+        name: value for name, value in complete[_INDICATOR].items() if name != "required"
+    }
     return complete | drafts
+
+
+def _one_indicator(kinds: Mapping[str, Schema]) -> Schema:
+    """Return one object for all indicators, with every parameter that one of them takes."""
+    fields = _fields_of_all(list(kinds.values()))
+    return {
+        "type": "object",
+        "description": "An indicator with its parameters. `GET /api/trading/indicators` says which"
+        " of them each type takes, with their limits and defaults.",
+        "required": ["type"],
+        "properties": {
+            "type": {
+                "type": "string",
+                "enum": list(kinds),
+                "description": "One of `GET /api/trading/indicators`.",
+            },
+            **{name: _any_of_these(name, variants) for name, variants in fields.items()},
+        },
+        "additionalProperties": False,
+        "examples": [{"type": "EMA", "period": 9}],
+    }
+
+
+def _any_of_these(name: str, fields: Sequence[Schema]) -> Schema:
+    """Return a parameter as wide as these fields together."""
+    shapes = [
+        {word: value for word, value in field.items() if word not in _ANNOTATIONS}
+        for field in fields
+    ]
+    wide: Schema = {"type": shapes[0]["type"]}
+    if any("enum" in shape or "const" in shape for shape in shapes):
+        members = [shape.get("enum") or [shape["const"]] for shape in shapes]
+        wide["enum"] = list(dict.fromkeys(member for some in members for member in some))
+    for bound, widest in (("minimum", min), ("maximum", max)):
+        if all(bound in shape for shape in shapes):
+            wide[bound] = widest(shape[bound] for shape in shapes)
+    examples = [field.get("examples", [field.get("default")])[0] for field in fields]
+    texts = dict.fromkeys(field["description"] for field in fields if "description" in field)
+    known = next((value for value in examples if value is not None), None)
+    return (
+        wide
+        | {"description": " Or: ".join(texts) or name}
+        | ({"examples": [known]} if known is not None else {})
+    )
 
 
 def step_refs(*, draft: bool) -> dict[str, Schema]:
@@ -126,16 +174,35 @@ def plain_schema(schema: Any) -> Any:
     }
 
 
-def _with_indicator(schema: Any, indicator: Schema) -> Any:
-    """Return the schema with a reference in place of each union of all indicators."""
-    if isinstance(schema, list):
-        return [_with_indicator(item, indicator) for item in schema]
-    if not isinstance(schema, dict):
-        return schema
-    if schema.get("discriminator") == indicator["discriminator"]:
-        remaining = {name: value for name, value in schema.items() if name not in indicator}
-        return {**ref(_INDICATOR), **remaining}
-    return {name: _with_indicator(value, indicator) for name, value in schema.items()}
+def _with_unions_named(schema: Any, owner: str, unions: dict[str, Schema]) -> Any:
+    """Return the schema of `owner` with references in place of its unions, which become components
+    of their own, in `unions`.
+    """
+    properties = {
+        name: _union_named(field, owner, name, unions)
+        for name, field in schema.get("properties", {}).items()
+    }
+    return {**schema, **({"properties": properties} if properties else {})}
+
+
+def _union_named(field: Schema, owner: str, name: str, unions: dict[str, Schema]) -> Schema:
+    if "oneOf" in field.get("items", {}):
+        return {**field, "items": _union_named(field["items"], owner, name, unions)}
+    if "discriminator" not in field:
+        return field
+    named = _union_name(owner, name)
+    unions[named] = {"oneOf": field["oneOf"], "discriminator": field["discriminator"]}
+    other = {word: value for word, value in field.items() if word not in unions[named]}
+    return {**ref(named), **other}
+
+
+def _union_name(owner: str, name: str) -> str:
+    """Return the name of the union in a field: a group may hold less than a step."""
+    if name.startswith("indicator"):
+        return _INDICATOR
+    if name == "conditions":
+        return f"{owner}Condition" if "Group" in owner else "Condition"
+    return name[0].upper() + name[1:]
 
 
 def _describe_tags(schema: Schema) -> None:
@@ -146,7 +213,7 @@ def _describe_tags(schema: Schema) -> None:
 def _differs(name: str, complete: Mapping[str, Schema]) -> bool:
     """Return whether a draft may have less of the component than a complete algorithm."""
     schema = complete[name]
-    if "oneOf" in schema or not set(schema.get("required", ())) <= _TAGS:
+    if name == _INDICATOR or "oneOf" in schema or not set(schema.get("required", ())) <= _TAGS:
         return True
     return any(_differs(inner, complete) for inner in _named_in(schema))
 
@@ -183,7 +250,7 @@ def _draft_ref(target: str, complete: Mapping[str, Schema]) -> str:
 
 
 def _open_union(union: Schema, complete: Mapping[str, Schema]) -> Schema:
-    """Return a union of the kinds and of an object without a tag."""
+    """Return a union of the kinds and of an object without a tag, where no kind is the default."""
     discriminator = union["discriminator"]
     mapping = {
         tag: _draft_ref(target, complete) for tag, target in discriminator["mapping"].items()
@@ -194,18 +261,26 @@ def _open_union(union: Schema, complete: Mapping[str, Schema]) -> Schema:
     }
     remaining = {name: value for name, value in union.items() if name not in kinds}
     members = [complete[kind["$ref"].removeprefix(_REF)] for kind in union["oneOf"]]
+    if not all(discriminator["propertyName"] in member["required"] for member in members):
+        return {**remaining, **kinds}
     return {**remaining, "anyOf": [kinds, _untagged(members, complete)]}
 
 
 def _untagged(kinds: Sequence[Schema], complete: Mapping[str, Schema]) -> Schema:
     """Return an object without a tag: each field as any of the kinds has it."""
-    fields: dict[str, list[Schema]] = {}
-    for kind in kinds:
-        for name, field in _draft(kind, complete)["properties"].items():
-            if name not in _TAGS:
-                fields.setdefault(name, []).append(field)
+    fields = _fields_of_all([_draft(kind, complete) for kind in kinds])
     properties = {name: _either(alternatives) for name, alternatives in fields.items()}
     return {"type": "object", "properties": properties, "additionalProperties": False}
+
+
+def _fields_of_all(kinds: Sequence[Schema]) -> dict[str, list[Schema]]:
+    """Return each field but the tags with its schemas in the kinds that have it."""
+    fields: dict[str, list[Schema]] = {}
+    for kind in kinds:
+        for name, field in kind["properties"].items():
+            if name not in _TAGS:
+                fields.setdefault(name, []).append(field)
+    return fields
 
 
 def _either(fields: Sequence[Schema]) -> Schema:

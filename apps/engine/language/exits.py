@@ -104,7 +104,7 @@ class _Trail(StrictModel):
 class PercentageTrail(_Trail):
     """Percent of the best price."""
 
-    type: Literal["percentage"]
+    type: Literal["percentage"] = "percentage"
     percentage: Maybe[Percentage] = Field(
         None,
         description="Distance in percent of the best price since the entry. Needed when enabled.",

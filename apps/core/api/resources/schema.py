@@ -11,7 +11,6 @@ from collections.abc import Callable, Mapping, Sequence
 from http import HTTPStatus
 from typing import Any, Final, TypeVar
 
-import orjson
 from drf_spectacular.drainage import get_override
 from drf_spectacular.extensions import OpenApiSerializerExtension, OpenApiSerializerFieldExtension
 from drf_spectacular.generators import SchemaGenerator
@@ -27,7 +26,7 @@ from drf_spectacular.utils import (
 )
 from rest_framework import serializers
 
-from apps.core.api.exceptions import OWN_STATUS, RETRY_AFTER_SECONDS, STATUS
+from apps.core.api.exceptions import OWN_STATUS, STATUS
 from apps.core.api.renderers import TableRenderer
 from apps.core.api.resources.idempotency import HEADER, REPLAYED
 from apps.core.api.resources.serializers import (
@@ -80,6 +79,8 @@ SECURITY_SCHEMES: Final = {
 
 # Refusals.
 
+# The extension of a refusal that lists its codes by status, for programs.
+REFUSALS: Final = "x-refusals"
 # Errors that any call can answer with, before its view runs or in it.
 ALWAYS: Final[Mapping[int, tuple[Code, ...]]] = {
     400: (Code.VALIDATION_ERROR,),
@@ -192,7 +193,7 @@ HEADERS: Final[Mapping[str, tuple[Schema, str]]] = {
     ),
 }
 # These headers are always sent where they are documented; every other header can be absent.
-ALWAYS_SENT: Final = ("X-Request-ID", "WWW-Authenticate")
+ALWAYS_SENT: Final = ("X-Request-ID",)
 ON_ALL: Final = tuple(name for name in HEADERS if name.startswith(("X-Request", "X-RateLimit")))
 ON_REFUSALS: Final = {
     401: ("WWW-Authenticate", "Set-Cookie"),
@@ -299,7 +300,14 @@ ERROR: Final[Schema] = {
                     "description": "The error's kind, for programs.",
                     "enum": [code.value for code in Code],
                 },
-                "status": {"type": "integer", "minimum": 400, "maximum": 599},
+                "status": {
+                    "type": "integer",
+                    "minimum": 400,
+                    "maximum": 599,
+                    "description": " ".join(
+                        f"{status}: {text}" for status, text in REASONS.items()
+                    ),
+                },
                 "details": {
                     **OBJECT,
                     "properties": {
@@ -328,6 +336,16 @@ ERROR: Final[Schema] = {
             },
         }
     },
+    "examples": [
+        {
+            "error": {
+                "message": "The algorithm does not exist.",
+                "code": Code.NOT_FOUND.value,
+                "status": 404,
+                "requestId": "01993c2f7a5b4c6d8e9f0a1b2c3d4e5f",
+            }
+        }
+    ],
 }
 
 
@@ -353,9 +371,7 @@ class ApiSchema(AutoSchema):
         responses: dict[str, Schema] = operation["responses"]
         for status, response in responses.items():
             self._complete_answer(status, response, is_idempotent=is_idempotent)
-        for number, codes in sorted(self._refusals(operation).items()):
-            name = ".".join((str(number), *codes))
-            responses[str(number)] = {"$ref": f"#/components/responses/{name}"}
+        responses["default"] = _refusal(self._refusals(operation))
         self._add_query_examples(operation.get("parameters", ()))
         return operation
 
@@ -456,6 +472,19 @@ class ApiSchema(AutoSchema):
         return table.render(example)
 
 
+def _refusal(refusals: Mapping[int, tuple[Code, ...]]) -> Schema:
+    """Return the one answer of a call's refusals, with its codes by status."""
+    codes = {str(status): [code.value for code in refusals[status]] for status in sorted(refusals)}
+    listed = "; ".join(f"{status} {', '.join(of_status)}" for status, of_status in codes.items())
+    names = [name for status in refusals for name in ON_REFUSALS.get(status, ())]
+    return {
+        "description": f"A refusal: {listed}.",
+        "headers": _headers((*ON_ALL, *names)),
+        "content": {"application/json": {"schema": ref("Error")}},
+        REFUSALS: codes,
+    }
+
+
 def _refused(error: type[ServiceError] | Code) -> dict[int, tuple[Code, ...]]:
     if isinstance(error, Code):
         return {STATUS[error]: (error,)}
@@ -494,7 +523,8 @@ class StrictSerializerSchema(OpenApiSerializerExtension):  # type: ignore[no-unt
                 field.update(field.pop("oneOf")[0])
         for name in ignored:
             schema["properties"][name] = {**ANY, "description": "Ignored."}
-        schema["additionalProperties"] = not serializer.refuses_unknown
+        if serializer.refuses_unknown:
+            schema["additionalProperties"] = False
         return schema
 
 
@@ -560,41 +590,16 @@ def add_shared_components(result: Schema, **_: object) -> Schema:
 
     One of drf-spectacular's POSTPROCESSING_HOOKS.
     """
-    names = set(re.findall(r"#/components/responses/([\w.]+)", orjson.dumps(result).decode()))
     components = result.setdefault("components", {})
     components.setdefault("schemas", {}).update(
         Error=ERROR, Nothing={"type": "object", "additionalProperties": False}
     )
-    components["responses"] = {name: _refusal(name) for name in sorted(names)}
     components["headers"] = {
         name: {"schema": schema, "description": text, "required": name in ALWAYS_SENT}
         for name, (schema, text) in HEADERS.items()
     }
     components["securitySchemes"] = SECURITY_SCHEMES
     return result
-
-
-def _refusal(name: str) -> Schema:
-    """Return the component of that name: the envelope with one of these codes."""
-    number, *codes = name.split(".")
-    status = int(number)
-    own = {"code": {"type": "string", "enum": codes}, "status": {"const": status}}
-    return {
-        "description": REASONS[status],
-        "headers": _headers((*ON_ALL, *ON_REFUSALS.get(status, ()))),
-        "content": {
-            "application/json": {
-                "schema": {"allOf": [ref("Error"), {"properties": {"error": {"properties": own}}}]},
-                "examples": {code: {"value": _refusal_example(code, status)} for code in codes},
-            }
-        },
-    }
-
-
-def _refusal_example(code: str, status: int) -> Schema:
-    waiting = {"retryAfter": RETRY_AFTER_SECONDS} if status in (429, 503) else {}
-    error = {"message": REASONS[status], "code": code, "status": status, **waiting}
-    return {"error": {**error, "requestId": "01993c2f7a5b4c6d8e9f0a1b2c3d4e5f"}}
 
 
 def drop_enum_ids(result: Any, **_: object) -> Any:
