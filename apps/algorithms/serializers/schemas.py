@@ -142,7 +142,7 @@ def _any_of_these(name: str, fields: Sequence[Schema]) -> Schema:
     wide: Schema = {"type": shapes[0]["type"]}
     if any("enum" in shape or "const" in shape for shape in shapes):
         members = [shape.get("enum") or [shape["const"]] for shape in shapes]
-        wide["enum"] = list(dict.fromkeys(member for some in members for member in some))
+        wide["enum"] = list(dict.fromkeys(member for choices in members for member in choices))
     for bound, widest in (("minimum", min), ("maximum", max)):
         if all(bound in shape for shape in shapes):
             wide[bound] = widest(shape[bound] for shape in shapes)
