@@ -1,6 +1,6 @@
 """The canonical table of every format: bars as columns, and their instruments."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields
 from datetime import date
 from decimal import Decimal
 
@@ -33,19 +33,7 @@ class BarColumns:
         """Return some of the bars, or all of them in another order."""
         if selection.dtype == np.bool_ and selection.all():
             return self
-        return BarColumns(
-            self.time[selection],
-            self.open[selection],
-            self.high[selection],
-            self.low[selection],
-            self.close[selection],
-            self.volume[selection],
-            self.instrument[selection],
-            self.row[selection],
-        )
-
-    def with_times(self, time: NDArray[np.int64]) -> "BarColumns":
-        return replace(self, time=time)
+        return BarColumns(*(getattr(self, column.name)[selection] for column in fields(self)))
 
 
 @dataclass(frozen=True, slots=True)

@@ -55,18 +55,12 @@ def _marks_ends(
     # One number for each instrument's day: a day number is far below 100,000.
     both = row_instrument.astype(np.int64) * 100_000 + days
     opens, closes = (np.where(hours < 0, 0, hours) for hours in _hours(days, sessions))
-    days_with_bars = len(np.unique(both)) if row_instrument.any() else _distinct(days)
+    days_with_bars = len(np.unique(both))
     at_open = np.count_nonzero(stamps == opens)
     at_close = np.count_nonzero(stamps == closes)
     return bool(
         at_close >= _NEARLY_ALL * days_with_bars and at_open <= _HARDLY_ANY * days_with_bars
     )
-
-
-def _distinct(days: NDArray[np.int32]) -> int:
-    """Count distinct dates, quickly if they are in order."""
-    runs = days[np.flatnonzero(np.diff(days, prepend=-1))]
-    return len(np.unique(runs))
 
 
 def _hours(

@@ -232,7 +232,7 @@ def _move_to_midnight(cleaner: _RowCleaner, timeframe: str) -> int:
     day = ist_day(stamped)
     if timeframe == "1w":
         day = day - (day + 3) % 7  # 1970-01-01 was a Thursday
-    cleaner.rows = cleaner.rows.with_times(day_start(day))
+    cleaner.rows = replace(cleaner.rows, time=day_start(day))
     return int(np.count_nonzero(cleaner.rows.time != stamped))
 
 

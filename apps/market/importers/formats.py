@@ -24,10 +24,10 @@ from apps.market.importers.bar_columns import (
 )
 from apps.market.importers.bar_times import StampSide
 from apps.market.importers.instruments import (
-    ContractColumns,
     NameInstruments,
     by_name,
     contract_of,
+    contracts_on,
     group_rows,
     in_series,
     name_contracts,
@@ -218,59 +218,37 @@ def _in_rupees(table: FileTable, rows: BarColumns) -> BarColumns:
     return replace(rows, open=open_, high=high, low=low, close=close)
 
 
-_CANDLES: Final = frozenset(PRICES)
+def _bhavcopy(name: str, marks: str, instruments: NameInstruments) -> FileFormat:
+    """Return the format of an exchange's own file of days, whose prices are as traded."""
+    return FileFormat(
+        name=name,
+        marks=frozenset(marks.split()),
+        instruments=instruments,
+        timeframe="1d",
+        prices=PriceKind.RAW,
+    )
+
+
+_NSE: Final = named_on("NSE")
+_OF_NSE: Final = contracts_on("NSE", "symbol expirydt strikepr optiontyp")
+_OF_MCX: Final = contracts_on("MCX", "symbol expirydate strikeprice optiontype")
+_YFINANCE: Final = FileFormat(name="yfinance", marks=frozenset(PRICES), prices=PriceKind.ADJUSTED)
+_LEAN: Final = FileFormat(name="Lean", instruments=_by_lean_name, amend=_in_rupees)
+_LEAN_MINUTES: Final = replace(_LEAN, seconds=_since_midnight, stamps=StampSide.START)
 _FORMATS: Final = (
-    FileFormat(
-        name="UDiFF bhavcopy",
-        marks=frozenset({"traddt", "fininstrmtp", "tckrsymb", "opnpric", "clspric"}),
-        instruments=_by_kind,
+    replace(
+        _bhavcopy("UDiFF bhavcopy", "traddt fininstrmtp tckrsymb opnpric clspric", _by_kind),
         amend=_in_units,
-        timeframe="1d",
-        prices=PriceKind.RAW,
     ),
-    FileFormat(
-        name="NSE cash bhavcopy",
-        marks=frozenset({"symbol", "series", "tottrdqty", "timestamp"}),
-        instruments=named_on("NSE"),
-        timeframe="1d",
-        prices=PriceKind.RAW,
-    ),
-    FileFormat(
-        name="NSE full bhavcopy",
-        marks=frozenset({"symbol", "series", "date1", "ttltrdqnty"}),
-        instruments=named_on("NSE"),
-        timeframe="1d",
-        prices=PriceKind.RAW,
-    ),
-    FileFormat(
-        name="NSE F&O bhavcopy",
-        marks=frozenset({"symbol", "expirydt", "strikepr", "optiontyp", "contracts"}),
-        instruments=ContractColumns("NSE", "expirydt", "strikepr", "optiontyp"),
-        timeframe="1d",
-        prices=PriceKind.RAW,
-    ),
-    FileFormat(
-        name="NSE index file",
-        marks=frozenset({"indexname", "indexdate", "closingindexvalue"}),
-        instruments=named_on("NSE"),
-        timeframe="1d",
-        prices=PriceKind.RAW,
-    ),
-    FileFormat(
-        name="BSE cash bhavcopy",
-        marks=frozenset({"sccode", "scname", "scgroup", "noofshrs"}),
-        instruments=_by_scrip_code,
+    _bhavcopy("NSE cash bhavcopy", "symbol series tottrdqty timestamp", _NSE),
+    _bhavcopy("NSE full bhavcopy", "symbol series date1 ttltrdqnty", _NSE),
+    _bhavcopy("NSE F&O bhavcopy", "symbol expirydt strikepr optiontyp contracts", _OF_NSE),
+    _bhavcopy("NSE index file", "indexname indexdate closingindexvalue", _NSE),
+    replace(
+        _bhavcopy("BSE cash bhavcopy", "sccode scname scgroup noofshrs", _by_scrip_code),
         seconds=_day_of_name,
-        timeframe="1d",
-        prices=PriceKind.RAW,
     ),
-    FileFormat(
-        name="MCX bhavcopy",
-        marks=frozenset({"symbol", "expirydate", "optiontype", "strikeprice", "volumelots"}),
-        instruments=ContractColumns("MCX", "expirydate", "strikeprice", "optiontype"),
-        timeframe="1d",
-        prices=PriceKind.RAW,
-    ),
+    _bhavcopy("MCX bhavcopy", "symbol expirydate optiontype strikeprice volumelots", _OF_MCX),
     FileFormat(
         name="MCX contracts by the minute",
         marks=frozenset({"file", "timestamp", "symbol", "strike", "optiontype"}),
@@ -281,31 +259,15 @@ _FORMATS: Final = (
         marks=frozenset({"ticker", "date", "time", "open", "openinterest"}),
         stamps=StampSide.END,
     ),
-    FileFormat(name="yfinance", marks=_CANDLES | {"adjclose"}, prices=PriceKind.ADJUSTED),
-    FileFormat(
-        name="yfinance", marks=_CANDLES | {"dividends", "stocksplits"}, prices=PriceKind.ADJUSTED
-    ),
-    FileFormat(
-        name="yfinance",
-        marks=_CANDLES,
-        matches=lambda table: table.from_yfinance,
-        prices=PriceKind.ADJUSTED,
-    ),
-    FileFormat(
-        name="Lean",
+    replace(_YFINANCE, marks=_YFINANCE.marks | {"adjclose"}),
+    replace(_YFINANCE, marks=_YFINANCE.marks | {"dividends", "stocksplits"}),
+    replace(_YFINANCE, matches=lambda table: table.from_yfinance),
+    replace(
+        _LEAN_MINUTES,
         marks=frozenset({"symbol", "date", "entry", "mssincemidnight"}),
-        seconds=_since_midnight,
-        amend=_in_rupees,
-        stamps=StampSide.START,
+        instruments=by_name,
     ),
-    FileFormat(
-        name="Lean",
-        matches=_is_lean_minute,
-        instruments=_by_lean_name,
-        seconds=_since_midnight,
-        amend=_in_rupees,
-        stamps=StampSide.START,
-    ),
-    FileFormat(name="Lean", matches=_is_lean_of_days, instruments=_by_lean_name, amend=_in_rupees),
+    replace(_LEAN_MINUTES, matches=_is_lean_minute),
+    replace(_LEAN, matches=_is_lean_of_days),
     FileFormat(name="columns"),
 )

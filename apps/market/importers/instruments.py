@@ -5,7 +5,6 @@ from the file's own name.
 import re
 from calendar import monthrange
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
 from typing import Any, Final
@@ -126,21 +125,18 @@ def _by_file_name(table: FileTable) -> InstrumentName:
     return symbol_named("", symbol_of_code(match["code"], exchange), assumed=exchange is None)
 
 
-@dataclass(frozen=True, slots=True)
-class ContractColumns:
-    """The columns, by normalised name, that state the contracts of one exchange in a file."""
+def contracts_on(exchange: str, columns: str) -> NameInstruments:
+    """Return the reader of contracts of one exchange, stated by four columns: underlying, expiry,
+    strike and type of option.
+    """
 
-    exchange: str
-    expiry: str
-    strike: str
-    option_type: str
-
-    def __call__(self, table: FileTable, layout: FileLayout, find: FindSymbol) -> FileInstruments:
-        key = ("symbol", self.expiry, self.strike, self.option_type)
-        by_row, keys = group_rows(table, key)
-        names = name_contracts(contract_of(table, self.exchange, values) for values in keys)
+    def named(table: FileTable, layout: FileLayout, find: FindSymbol) -> FileInstruments:
+        by_row, keys = group_rows(table, columns.split())
+        names = name_contracts(contract_of(table, exchange, values) for values in keys)
         raw = [name.name_in_file for name in names]
         return FileInstruments(by_row, resolve_collisions(names, raw), "its contract")
+
+    return named
 
 
 def contract_of(table: FileTable, exchange: str, values: Sequence[str]) -> FileContract:

@@ -20,26 +20,14 @@ FindSymbol = Callable[[str, str], str | None]
 
 # Indices that only BSE computes; every other name without an exchange is taken for NSE's.
 _BSE_INDICES: Final = frozenset({"SENSEX", "SENSEX50", "BANKEX"})
+_SEGMENTS_OF: Final = {
+    "NSE": "NS NSE NFO NSE_IDX NSE_EQ NSE_FO NSE_INDEX NSE_INDICES",
+    "BSE": "BO BSE BFO BSE_IDX BSE_EQ BSE_FO BSE_INDEX",
+    "MCX": "MCX MCX_FO",
+    "NCDEX": "NCX NCDEX",
+}
 _SEGMENTS: Final = {
-    "NS": "NSE",
-    "NSE": "NSE",
-    "NFO": "NSE",
-    "NSE_IDX": "NSE",
-    "NSE_EQ": "NSE",
-    "NSE_FO": "NSE",
-    "NSE_INDEX": "NSE",
-    "BO": "BSE",
-    "BSE": "BSE",
-    "BFO": "BSE",
-    "BSE_IDX": "BSE",
-    "BSE_EQ": "BSE",
-    "BSE_FO": "BSE",
-    "BSE_INDEX": "BSE",
-    "MCX": "MCX",
-    "MCX_FO": "MCX",
-    "NCX": "NCDEX",
-    "NCDEX": "NCDEX",
-    "NSE_INDICES": "NSE",
+    segment: exchange for exchange, names in _SEGMENTS_OF.items() for segment in names.split()
 }
 # Yahoo's names of indices, without the ^.
 _YAHOO_INDICES: Final = {

@@ -22,100 +22,27 @@ CONTRACTS: Final = "contracts"
 # Normalised names by role, the likeliest first.
 Names = Mapping[str, tuple[str, ...]]
 
-COLUMNS: Final[Names] = {
-    "stamp": (
-        "timestamp",
-        "datetime",
-        "date",
-        "time",
-        "ts",
-        "t",
-        "date1",
-        "traddt",
-        "tradedate",
-        "indexdate",
-        "chtimestamp",
-        "tradingdate",
-        "unnamed0",
-        "indexlevel0",
-    ),
-    "clock": ("time",),
-    "open": (
-        "open",
-        "o",
-        "openprice",
-        "openingprice",
-        "openindexvalue",
-        "opnpric",
-        "chopeningprice",
-        "into",
-    ),
-    "high": ("high", "h", "highprice", "highindexvalue", "hghpric", "chtradehighprice", "inth"),
-    "low": ("low", "l", "lowprice", "lowindexvalue", "lwpric", "chtradelowprice", "intl"),
-    "close": (
-        "close",
-        "c",
-        "closeprice",
-        "closingprice",
-        "closingindexvalue",
-        "clspric",
-        "chclosingprice",
-        "intc",
-        "price",
-    ),
-    "volume": (
-        "intv",
-        "volume",
-        "vol",
-        "v",
-        "totaltradedquantity",
-        "totaltradedqty",
-        "ttltrdqnty",
-        "tottrdqty",
-        "ttltradgvol",
-        "chtottradedqty",
-        "tradedquantity",
-        "tradedqty",
-        "tradedvolume",
-        "totalvolume",
-        "noofshares",
-        "noofshrs",
-        "quantity",
-        "qty",
-    ),
-    "contracts": ("contracts", "volumelots", "vollots"),
-    "symbol": ("symbol", "instrument", "ticker", "tradingsymbol", "chsymbol", "indexname"),
-    "series": ("series", "chseries"),
+_NAMES: Final = {
+    "stamp": "timestamp datetime date time ts t date1 traddt tradedate indexdate chtimestamp"
+    " tradingdate unnamed0 indexlevel0",
+    "clock": "time",
+    "open": "open o openprice openingprice openindexvalue opnpric chopeningprice into",
+    "high": "high h highprice highindexvalue hghpric chtradehighprice inth",
+    "low": "low l lowprice lowindexvalue lwpric chtradelowprice intl",
+    "close": "close c closeprice closingprice closingindexvalue clspric chclosingprice intc price",
+    "volume": "intv volume vol v totaltradedquantity totaltradedqty ttltrdqnty tottrdqty"
+    " ttltradgvol chtottradedqty tradedquantity tradedqty tradedvolume totalvolume noofshares"
+    " noofshrs quantity qty",
+    "contracts": "contracts volumelots vollots",
+    "symbol": "symbol instrument ticker tradingsymbol chsymbol indexname",
+    "series": "series chseries",
 }
+COLUMNS: Final[Names] = {role: tuple(names.split()) for role, names in _NAMES.items()}
 # Columns of many files that candles do not need. They may look like needed columns, and are not.
-_NOT_READ: Final = frozenset(
-    (
-        "adjclose",
-        "averageprice",
-        "avgprice",
-        "capitalgains",
-        "chg",
-        "change",
-        "chtotaltrades",
-        "deliverableqty",
-        "deliverablevolume",
-        "delivqty",
-        "dlyqttotradedqty",
-        "exchangecode",
-        "dividends",
-        "stocksplits",
-        "tickvol",
-        "isin",
-        "chisin",
-        "stockcode",
-        "tottrdval",
-        "vwap",
-        "volumein000s",
-        "companyname",
-        "nooftrades",
-        "entry",
-        "file",
-    )
+_NOT_READ: Final = re.compile(
+    "adjclose|averageprice|avgprice|capitalgains|chg|change|chtotaltrades|deliverableqty"
+    "|deliverablevolume|delivqty|dlyqttotradedqty|exchangecode|dividends|stocksplits|tickvol|isin"
+    "|chisin|stockcode|tottrdval|vwap|volumein000s|companyname|nooftrades|entry|file"
 )
 _UNIT: Final = re.compile(r"[(\[] ?(?:shares|nos?\.?|units|qty\.?|rs\.?|inr|%) ?[)\]]")
 _VOLUME_LIKE: Final = re.compile(r"vol|qty|quantity|quant|shares$")
@@ -231,7 +158,7 @@ def _meaning(table: FileTable, layout: FileLayout, index: int, name: str) -> str
     """Return a possible meaning of an unread column that would change the bars; else None."""
     if layout.volume is None and (name == "tickvol" or _VOLUME_LIKE.search(name)):
         return "a volume"
-    if name in _NOT_READ:
+    if _NOT_READ.fullmatch(name):
         return None
     if _ADJUSTED_LIKE.search(name):
         return "an adjusted price"

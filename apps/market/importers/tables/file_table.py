@@ -71,6 +71,11 @@ class FileTable:
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
             self.refuse_value(first_bad(column, target), index, problem)
 
+    def refuse_first(self, wrong: Any, index: int, problem: str) -> None:
+        """Refuse the first value of a column in a row that is wrong, if any is."""
+        if wrong.any():
+            self.refuse_value(int(wrong.argmax()), index, problem)
+
     def refuse_value(self, row: int, index: int, problem: str) -> NoReturn:
         value = self.columns[index][row].as_py()
         self.refuse(

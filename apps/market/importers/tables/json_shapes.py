@@ -5,6 +5,7 @@ or an object of lists, at any depth; lines of JSON are a list of objects. The na
 column names. A broker's error answer is quoted.
 """
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
@@ -21,19 +22,8 @@ _LEAST: Final = 5
 _MOST_VALUES: Final = 8_000_000
 _DEEPEST: Final = 8
 _STAMPS: Final = frozenset(COLUMNS["stamp"])
-_ERRORS: Final = frozenset(
-    (
-        "error",
-        "message",
-        "errormessage",
-        "errorcode",
-        "errortype",
-        "remarks",
-        "emsg",
-        "errmsg",
-        "description",
-        "errors",
-    )
+_ERRORS: Final = re.compile(
+    "error|errors|errorcode|errortype|errormessage|errmsg|emsg|message|remarks|description"
 )
 # Any: arbitrary JSON.
 _Node = Any
@@ -90,7 +80,7 @@ def _bars_in(node: _Node, around: Mapping[str, object], depth: int) -> Iterator[
 def _columns_of_list(rows: Sequence[_Node]) -> Mapping[str, Sequence[object]] | None:
     if not rows:
         return None
-    if all(isinstance(row, list) and _LEAST <= len(row) <= len(_ROW) for row in rows):
+    if all(map(_is_row, rows)):
         # An answer that lacks the open interest of some bars lacks nothing that is stored.
         width = min(map(len, rows))
         return dict(zip(_ROW, zip(*(row[:width] for row in rows), strict=True), strict=False))
@@ -160,7 +150,7 @@ def _messages(node: _Node, depth: int) -> Iterator[str]:
         return
     for name, value in node.items():
         is_text = isinstance(value, str) and value.lower() not in ("", "success", "ok")
-        if normalise(name) in _ERRORS and is_text:
+        if _ERRORS.fullmatch(normalise(name)) and is_text:
             yield value
         yield from _messages(value, depth - 1)
 

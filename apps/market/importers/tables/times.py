@@ -8,6 +8,8 @@ row decides the form of the file; every other row must have it too.
 """
 
 import re
+from calendar import month_name
+from collections.abc import Callable
 from datetime import UTC, date, datetime
 from functools import lru_cache
 from typing import Any, Final
@@ -53,20 +55,6 @@ _NAME_FIRST: Final = (
     r"^(?P<name>[A-Za-z]{3,9})[-/ ](?P<day>[0-9]{1,2}),? ?(?P<year>[0-9]{4})" + _TAIL
 )
 _FORMS: Final = (_COMPACT, _YEAR_FIRST, _YEAR_LAST, _NAMED, _NAME_FIRST)
-_MONTHS: Final = (
-    "january",
-    "february",
-    "march",
-    "april",
-    "may",
-    "june",
-    "july",
-    "august",
-    "september",
-    "october",
-    "november",
-    "december",
-)
 _ZONES: Final = {"": IST, "z": 0, "utc": 0, "gmt": 0, "ist": IST}
 # Longer without a bar no market has been.
 _LONGEST_CLOSURE: Final = 14
@@ -76,9 +64,7 @@ def seconds_of(table: FileTable, layout: FileLayout) -> NDArray[np.int64]:
     """Return each row's time as epoch seconds UTC; refuse the file if one cannot be read."""
     stamp = stamp_column(table, layout)
     column = table.columns[stamp]
-    if column.null_count:
-        missing = int(np.argmax(pc.is_null(column).to_numpy()))
-        table.refuse_value(missing, stamp, "is no time")
+    table.refuse_first(pc.is_null(column).to_numpy(), stamp, "is no time")
     if pa.types.is_timestamp(column.type):
         seconds = _of_timestamps(column)
     elif pa.types.is_date(column.type):
@@ -185,8 +171,7 @@ def _of_parts(table: FileTable, stamp: int, column: Column, first: str) -> NDArr
         table.refuse_value(0, stamp, _NO_TIME)
     # Any: the stubs do not know the extracted fields.
     parts: Any = pc.extract_regex(column, form)
-    if parts.null_count:
-        table.refuse_value(int(np.argmax(pc.is_null(parts).to_numpy())), stamp, _NO_TIME)
+    table.refuse_first(pc.is_null(parts).to_numpy(), stamp, _NO_TIME)
     texts = {name: pc.struct_field(parts, name) for name in re.findall(r"\?P<(\w+)>", form)}
     year = _whole(texts["year"])
     year = np.where(year < 100, 2000 + year, year)
@@ -201,9 +186,10 @@ def _of_parts(table: FileTable, stamp: int, column: Column, first: str) -> NDArr
         )
     days = _day_numbers(table, stamp, year, month, day)
     bare = np.asarray(texts["zone"]) == ""
-    if bare.any() and not bare.all():
-        table.refuse_value(int(np.argmax(bare != bare[0])), stamp, _NO_TIME)
-    return days * DAY + _clock_seconds(table, stamp, texts) - _offsets(texts["zone"])
+    table.refuse_first(bare != bare[0], stamp, _NO_TIME)
+    return (
+        days * DAY + _clock_seconds(table, stamp, texts) - _by_distinct_text(texts["zone"], _offset)
+    )
 
 
 def _whole(texts: Any) -> NDArray[np.int64]:
@@ -213,19 +199,24 @@ def _whole(texts: Any) -> NDArray[np.int64]:
 
 
 def _month_numbers(table: FileTable, stamp: int, names: Any) -> NDArray[np.int64]:
-    coded: Any = pc.utf8_lower(names).combine_chunks().dictionary_encode()
-    numbers = np.array([_month_number(name) for name in coded.dictionary.to_pylist()], np.int64)
-    months: NDArray[np.int64] = numbers[coded.indices.to_numpy()]
-    if (months == 0).any():
-        table.refuse_value(int(np.argmax(months == 0)), stamp, _NO_TIME)
+    months = _by_distinct_text(names, _month_number)
+    table.refuse_first(months == 0, stamp, _NO_TIME)
     return months
+
+
+def _by_distinct_text(texts: Any, number_of: Callable[[str], int]) -> NDArray[np.int64]:
+    """Return the number of each text in lower case; of equal texts it is found once."""
+    coded: Any = pc.utf8_lower(texts).combine_chunks().dictionary_encode()
+    numbers = np.array([number_of(text) for text in coded.dictionary.to_pylist()], np.int64)
+    by_row: NDArray[np.int64] = numbers[coded.indices.to_numpy()]
+    return by_row
 
 
 def _month_number(name: str) -> int:
     """Return the number of a month's name or of its first three or four letters, else 0."""
     short = "sep" if name == "sept" else name
-    matches = (i for i, full in enumerate(_MONTHS, start=1) if short in (full, full[:3]))
-    return next(matches, 0)
+    full_names = enumerate(map(str.lower, month_name))
+    return next((i for i, full in full_names if i and short in (full, full[:3])), 0)
 
 
 def _day_and_month(
@@ -265,8 +256,7 @@ def _day_numbers(
     first = months.astype("M8[D]")
     lengths = ((months + 1).astype("M8[D]") - first).astype(np.int64)
     wrong = ~is_month | (day < 1) | (day > lengths)
-    if wrong.any():
-        table.refuse_value(int(np.argmax(wrong)), stamp, _NO_TIME)
+    table.refuse_first(wrong, stamp, _NO_TIME)
     numbers: NDArray[np.int64] = first.astype(np.int64) + day - 1
     return numbers
 
@@ -276,22 +266,14 @@ def _clock_seconds(table: FileTable, stamp: int, texts: Any) -> NDArray[np.int64
     half = np.asarray(pc.utf8_lower(texts["half"]))
     wrong = (minute > 59) | (second > 59) | (hour > np.where(half == "", 23, 12))
     wrong |= (half != "") & (hour == 0)
-    if wrong.any():
-        table.refuse_value(int(np.argmax(wrong)), stamp, _NO_TIME)
+    table.refuse_first(wrong, stamp, _NO_TIME)
     hour = np.where(half == "", hour, hour % 12 + np.where(half == "pm", 12, 0))
     seconds: NDArray[np.int64] = hour * 3600 + minute * 60 + second
     return seconds
 
 
-def _offsets(zones: Any) -> NDArray[np.int64]:
-    """Return the seconds by which each row's clock is ahead of UTC; without a zone, India's."""
-    coded: Any = pc.utf8_lower(zones).combine_chunks().dictionary_encode()
-    offsets = [_offset(zone) for zone in coded.dictionary.to_pylist()]
-    by_row: NDArray[np.int64] = np.array(offsets, np.int64)[coded.indices.to_numpy()]
-    return by_row
-
-
 def _offset(zone: str) -> int:
+    """Return the seconds by which a zone's clock is ahead of UTC; without a zone, India's."""
     if zone in _ZONES:
         return _ZONES[zone]
     hours, minutes = int(zone[1:3]), int(zone[-2:])
@@ -300,7 +282,5 @@ def _offset(zone: str) -> int:
 
 def _plausible(table: FileTable, stamp: int, seconds: NDArray[np.int64]) -> NDArray[np.int64]:
     wrong = (seconds < _EARLIEST) | (seconds >= _LATEST)
-    if wrong.any():
-        row = int(np.argmax(wrong))
-        table.refuse_value(row, stamp, "is not between 1990 and 2100")
+    table.refuse_first(wrong, stamp, "is not between 1990 and 2100")
     return seconds
